@@ -1,1 +1,5 @@
-//! Placeholder.
+//! The floor of the house: memory, read-copy-update, tables, time, processors. It knows no packets.
+
+pub mod counter;
+pub mod memory;
+pub mod rcu;

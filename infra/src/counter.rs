@@ -1,0 +1,118 @@
+//! Counters with one writer and any number of readers.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use zerocopy::FromZeros;
+
+use crate::memory::{HugePages, Reserved};
+
+/// A number that one thread raises and others read: a plain load and store, no locked instruction.
+#[derive(Debug, Default, FromZeros)]
+#[repr(transparent)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Raises it by `n`. Only the owning thread may call this; a second writer would lose counts.
+    #[inline(always)]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+    /// The value now.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, headers of layer 2 included.
+    pub bytes: u64,
+}
+
+impl std::ops::AddAssign for Volume {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+/// One [`Volume`] being counted.
+#[derive(Debug, Default, FromZeros)]
+#[repr(C)]
+pub struct VolumeCounter {
+    packets: Counter,
+    bytes: Counter,
+}
+
+impl VolumeCounter {
+    /// Counts `packets` of `bytes` in all.
+    #[inline(always)]
+    pub fn add(&self, packets: u64, bytes: u64) {
+        self.packets.add(packets);
+        self.bytes.add(bytes);
+    }
+    /// The value now.
+    pub fn value(&self) -> Volume {
+        Volume { packets: self.packets.value(), bytes: self.bytes.value() }
+    }
+}
+
+/// A row of counters for each thread; a reader sums the column.
+#[derive(Debug)]
+pub struct Rows<T: FromZeros>(Vec<Reserved<T>>);
+
+impl<T: FromZeros> Rows<T> {
+    /// Rows for `threads` threads with `columns` counters each; memory is used as counters move.
+    pub fn new(threads: usize, columns: usize) -> io::Result<Self> {
+        (0..threads)
+            .map(|_| Reserved::new(columns, HugePages::No))
+            .collect::<io::Result<_>>()
+            .map(Self)
+    }
+    /// The counters of one thread, to be raised by that thread only.
+    #[inline(always)]
+    pub fn row(&self, thread: usize) -> &[T] {
+        &self.0[thread]
+    }
+    /// One counter, thread by thread.
+    pub fn column(&self, index: usize) -> impl Iterator<Item = &T> {
+        self.0.iter().filter_map(move |row| row.get(index))
+    }
+}
+
+impl Rows<Counter> {
+    /// Sum over the threads.
+    pub fn sum(&self, index: usize) -> u64 {
+        self.column(index).map(Counter::value).sum()
+    }
+}
+
+impl Rows<VolumeCounter> {
+    /// Sum over the threads.
+    pub fn sum(&self, index: usize) -> Volume {
+        self.column(index).fold(Volume::default(), |mut sum, c| {
+            sum += c.value();
+            sum
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_summed_over_threads() {
+        let rows = Rows::<VolumeCounter>::new(2, 10).unwrap();
+        rows.row(0)[3].add(1, 64);
+        rows.row(1)[3].add(2, 200);
+        assert_eq!(rows.sum(3), Volume { packets: 3, bytes: 264 });
+        assert_eq!(rows.sum(4), Volume::default());
+    }
+}

@@ -1,0 +1,392 @@
+//! Read-copy-update for state that control writes and data-plane threads read without waiting.
+//!
+//! Quiescent-state based reclamation: a data-plane thread is a [`Participant`] and says at the top of each
+//! loop that it holds no reference any more. What a writer replaced is freed once every participant has
+//! said so after the replacement; a sleeping participant is offline and holds nothing.
+//!
+//! Safety contract: the set of participants is process-wide, so that an [`Epoch`] (borrowed from a
+//! participant, which only moves on through `&mut self`) proves that whatever was reachable while it
+//! exists is not freed. Writers unlink first and retire afterwards.
+
+use std::collections::VecDeque;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::memory::{HugePages, Reserved};
+
+/// Largest number of participants at one time.
+pub const MAX_PARTICIPANTS: usize = 1024;
+
+const OFFLINE: u64 = 0;
+const FREE: u64 = u64::MAX;
+
+static EPOCH: AtomicU64 = AtomicU64::new(1);
+static SEEN: [AtomicU64; MAX_PARTICIPANTS] = [const { AtomicU64::new(FREE) }; MAX_PARTICIPANTS];
+static RETIRED: Mutex<VecDeque<(u64, Retired)>> = Mutex::new(VecDeque::new());
+
+type Retired = Box<dyn Send>;
+
+/// A thread that reads shared state.
+#[derive(Debug)]
+pub struct Participant {
+    slot: &'static AtomicU64,
+}
+
+/// Proof that what is read now stays valid for `'e`.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch<'e>(PhantomData<&'e Participant>);
+
+impl Participant {
+    /// Joins, online.
+    ///
+    /// # Panics
+    /// With more than [`MAX_PARTICIPANTS`]: threads are counted at start, far below.
+    pub fn join() -> Self {
+        let take = |s: &&AtomicU64| {
+            s.compare_exchange(FREE, OFFLINE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        };
+        let slot = SEEN.iter().find(take).expect("more reader threads than rcu::MAX_PARTICIPANTS");
+        let mut new = Self { slot };
+        new.online();
+        new
+    }
+    /// Says that no reference obtained before is held any more.
+    #[inline(always)]
+    pub fn quiescent(&mut self) {
+        // Acquire: what a writer did before it raised the epoch is seen after. Release: our reads are over.
+        self.slot.store(EPOCH.load(Ordering::Acquire), Ordering::Release);
+    }
+    /// Stops taking part until [`Participant::online`]: nothing may be read meanwhile.
+    pub fn offline(&mut self) {
+        self.slot.store(OFFLINE, Ordering::Release);
+    }
+    /// Takes part again.
+    pub fn online(&mut self) {
+        self.slot.store(EPOCH.load(Ordering::Acquire), Ordering::Relaxed);
+        // Either a writer that retires from now on sees us online, or we see what it published.
+        fence(Ordering::SeqCst);
+    }
+    /// The right to read.
+    #[inline(always)]
+    pub fn epoch(&self) -> Epoch<'_> {
+        Epoch(PhantomData)
+    }
+}
+
+impl Drop for Participant {
+    fn drop(&mut self) {
+        self.slot.store(FREE, Ordering::Release);
+    }
+}
+
+/// Ends the current epoch; what was unlinked before may be freed once [`passed`] says so.
+pub fn end_epoch() -> u64 {
+    EPOCH.fetch_add(1, Ordering::SeqCst) + 1
+}
+
+/// Whether every participant has been quiescent since `epoch` began.
+pub fn passed(epoch: u64) -> bool {
+    fence(Ordering::SeqCst);
+    SEEN.iter().all(|s| match s.load(Ordering::Acquire) {
+        OFFLINE | FREE => true,
+        seen => seen >= epoch,
+    })
+}
+
+/// Frees `garbage`, which no reader can newly find, once every participant has moved on.
+pub fn retire(garbage: impl Send + 'static) {
+    let epoch = end_epoch();
+    let mut list = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+    list.push_back((epoch, Box::new(garbage)));
+    let full = list.len() > 10_000;
+    drop(list);
+    reclaim();
+    while full && RETIRED.lock().is_ok_and(|l| l.len() > 10_000) {
+        std::thread::sleep(Duration::from_micros(50)); // memory waiting to be freed is bounded
+        reclaim();
+    }
+}
+
+/// Frees what can be freed now; returns how much still waits.
+pub fn reclaim() -> usize {
+    let mut done = Vec::new();
+    let mut list = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+    while list.front().is_some_and(|(epoch, _)| passed(*epoch)) {
+        done.extend(list.pop_front());
+    }
+    let waiting = list.len();
+    drop(list);
+    drop(done); // outside the lock: a destructor may retire more
+    waiting
+}
+
+/// State written whole by one owner and read by many: small tables, settings.
+#[derive(Debug)]
+pub struct Shared<T: Send + Sync + 'static>(Arc<Slot<T>>);
+
+/// The reading side of a [`Shared`].
+#[derive(Debug)]
+pub struct Reader<T: Send + Sync + 'static>(Arc<Slot<T>>);
+
+#[derive(Debug)]
+struct Slot<T>(AtomicPtr<T>);
+
+impl<T> Drop for Slot<T> {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `Box::into_raw` and the last handle is gone: every reference
+        // handed out borrowed a handle.
+        drop(unsafe { Box::from_raw(*self.0.get_mut()) });
+    }
+}
+
+impl<T: Send + Sync + 'static> Clone for Reader<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send + Sync + 'static> Shared<T> {
+    /// Starts with `value`.
+    pub fn new(value: T) -> Self {
+        Self(Arc::new(Slot(AtomicPtr::new(Box::into_raw(Box::new(value))))))
+    }
+    /// A handle for a node.
+    pub fn reader(&self) -> Reader<T> {
+        Reader(Arc::clone(&self.0))
+    }
+    /// The current value, for the owner.
+    pub fn current(&self) -> &T {
+        // SAFETY: only the owner replaces the value, through `&mut self`, which `&self` excludes.
+        unsafe { &*self.0.0.load(Ordering::Relaxed) }
+    }
+    /// Replaces the value; readers see it from their next read on.
+    pub fn publish(&mut self, value: T) {
+        let old = self.0.0.swap(Box::into_raw(Box::new(value)), Ordering::SeqCst);
+        // SAFETY: the pointer came from `Box::into_raw`, and it is no longer reachable; `retire` keeps it
+        // until the readers that may still hold it have moved on.
+        retire(unsafe { Box::from_raw(old) });
+    }
+    /// Publishes a changed copy, or nothing at all when `change` fails.
+    ///
+    /// # Errors
+    /// Those of `change`.
+    pub fn update<R, E>(&mut self, change: impl FnOnce(&mut T) -> Result<R, E>) -> Result<R, E>
+    where
+        T: Clone,
+    {
+        let mut next = self.current().clone();
+        let done = change(&mut next)?;
+        self.publish(next);
+        Ok(done)
+    }
+}
+
+impl<T: Send + Sync + 'static> Reader<T> {
+    /// The value now, valid while the epoch lasts.
+    #[inline(always)]
+    pub fn read<'e>(&'e self, _: Epoch<'e>) -> &'e T {
+        // SAFETY: the pointer is valid when loaded, and whoever replaces it keeps the old value until
+        // this thread's epoch ends.
+        unsafe { &*self.0.0.load(Ordering::Acquire) }
+    }
+}
+
+/// Many objects named by index, each published on its own: adding one does not copy the others.
+#[derive(Debug)]
+pub struct SharedSlab<T: Send + Sync + 'static> {
+    slots: Arc<Slots<T>>,
+    used: usize,
+    next: u32,
+    free: VecDeque<(u64, u32)>,
+}
+
+/// The reading side of a [`SharedSlab`].
+#[derive(Debug)]
+pub struct SlabReader<T: Send + Sync + 'static>(Arc<Slots<T>>);
+
+#[derive(Debug)]
+struct Slots<T>(Reserved<AtomicUsize>, PhantomData<T>);
+
+impl<T> Slots<T> {
+    fn swap(&self, index: u32, new: Option<T>) -> Option<Box<T>> {
+        let new = new.map_or(0, |v| Box::into_raw(Box::new(v)).expose_provenance());
+        let old = self.0[index as usize].swap(new, Ordering::SeqCst);
+        // SAFETY: a non-zero slot holds a pointer from `Box::into_raw` that nobody else turns back.
+        (old != 0).then(|| unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(old)) })
+    }
+}
+
+impl<T> Drop for Slots<T> {
+    fn drop(&mut self) {
+        for i in 0..self.0.len() {
+            if self.0[i].load(Ordering::Relaxed) != 0 {
+                drop(self.swap(i as u32, None));
+            } else if i % 512 == 0
+                && self.0[i..].iter().take(512).all(|s| s.load(Ordering::Relaxed) == 0)
+            {
+                break; // indices are handed out from the bottom: an empty page ends the used part
+            }
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> Clone for SlabReader<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send + Sync + 'static> SharedSlab<T> {
+    /// Room for `max` objects; memory is used as they come.
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses the address space.
+    pub fn new(max: usize) -> io::Result<Self> {
+        let slots = Arc::new(Slots(Reserved::new(max, HugePages::No)?, PhantomData));
+        Ok(Self { slots, used: 0, next: 0, free: VecDeque::new() })
+    }
+    /// A handle for a node.
+    pub fn reader(&self) -> SlabReader<T> {
+        SlabReader(Arc::clone(&self.slots))
+    }
+    /// Adds an object and returns its index, or gives it back when the slab is full.
+    ///
+    /// # Errors
+    /// The object itself.
+    pub fn insert(&mut self, value: T) -> Result<u32, T> {
+        let index = match self.free.front() {
+            // An index in flight must not mean another object: reuse it after a grace period only.
+            Some(&(epoch, index)) if passed(epoch) => {
+                self.free.pop_front();
+                index
+            }
+            _ if (self.next as usize) < self.slots.0.len() => {
+                self.next += 1;
+                self.next - 1
+            }
+            _ => return Err(value),
+        };
+        self.slots.swap(index, Some(value));
+        self.used += 1;
+        Ok(index)
+    }
+    /// Replaces an object that is there.
+    pub fn replace(&mut self, index: u32, value: T) {
+        if let Some(old) = self.slots.swap(index, Some(value)) {
+            retire(old);
+        }
+    }
+    /// Removes an object; its index is not given out again before a grace period is over.
+    pub fn remove(&mut self, index: u32) {
+        if let Some(old) = self.slots.swap(index, None) {
+            retire(old);
+            self.used -= 1;
+            self.free.push_back((end_epoch(), index));
+        }
+    }
+    /// The object at `index`, for the owner.
+    pub fn at(&self, index: u32) -> Option<&T> {
+        let p = self.slots.0.get(index as usize)?.load(Ordering::Relaxed);
+        // SAFETY: a non-zero slot points to a live object; only the owner replaces it, through `&mut self`.
+        (p != 0).then(|| unsafe { &*std::ptr::with_exposed_provenance(p) })
+    }
+    /// Indices and objects in use.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..self.next).filter_map(|i| Some((i, self.at(i)?)))
+    }
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.used
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+}
+
+impl<T: Send + Sync + 'static> SlabReader<T> {
+    /// The object at `index`, valid while the epoch lasts.
+    #[inline(always)]
+    pub fn read<'e>(&'e self, index: u32, _: Epoch<'e>) -> Option<&'e T> {
+        let p = self.0.0.get(index as usize)?.load(Ordering::Acquire);
+        // SAFETY: a non-zero slot points to a live object, kept until this thread's epoch ends.
+        (p != 0).then(|| unsafe { &*std::ptr::with_exposed_provenance(p) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_never_sees_freed_memory() {
+        let mut shared = Shared::new(vec![0u64; 64]);
+        let reader = shared.reader();
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen_stop = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut me = Participant::join();
+            let mut reads = 0u64;
+            while !seen_stop.load(Ordering::Relaxed) {
+                let v = reader.read(me.epoch());
+                assert!(v.iter().all(|x| *x == v[0]));
+                reads += 1;
+                me.quiescent();
+            }
+            reads
+        });
+        for n in 1..2000 {
+            shared.publish(vec![n; 64]);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        stop.store(true, Ordering::Relaxed);
+        assert!(thread.join().unwrap() > 0);
+    }
+
+    #[test]
+    fn a_failed_update_publishes_nothing() {
+        let mut shared = Shared::new(1);
+        assert_eq!(
+            shared.update(|v| {
+                *v = 2;
+                Err::<(), _>("no")
+            }),
+            Err("no")
+        );
+        assert_eq!(*shared.current(), 1);
+        assert_eq!(
+            shared.update(|v| {
+                *v = 2;
+                Ok::<_, ()>(*v)
+            }),
+            Ok(2)
+        );
+        assert_eq!(*shared.current(), 2);
+    }
+
+    #[test]
+    fn a_slab_gives_indices_and_returns_what_does_not_fit() {
+        let mut slab = SharedSlab::new(2).unwrap();
+        let me = Participant::join();
+        let reader = slab.reader();
+        assert_eq!(
+            (slab.insert("a"), slab.insert("b"), slab.insert("c")),
+            (Ok(0), Ok(1), Err("c"))
+        );
+        assert_eq!(reader.read(1, me.epoch()), Some(&"b"));
+        slab.replace(1, "d");
+        slab.remove(0);
+        assert_eq!((slab.at(0), slab.at(1), slab.len()), (None, Some(&"d"), 1));
+        assert_eq!(slab.insert("e"), Err("e"), "the index may still be in flight");
+        drop(me);
+        while slab.insert("e").is_err() {
+            std::thread::yield_now(); // other tests of this process take part too
+        }
+        assert_eq!(slab.at(0), Some(&"e"));
+    }
+}
