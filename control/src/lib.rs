@@ -1,1 +1,9 @@
-//! Placeholder.
+//! How the router is told what to do and asked how it is.
+//!
+//! Everything here is generic over the context `C`, which owns all control-plane state; this crate
+//! knows neither packets nor interfaces. Single-threaded: nothing in it locks.
+#![forbid(unsafe_code)]
+
+extern crate self as control;
+
+pub mod cli;

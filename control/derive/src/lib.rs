@@ -1,1 +1,100 @@
-//! Placeholder.
+//! The derive behind `control::cli::Command`.
+//!
+//! It adds a trait impl only and never creates a name that is not in the source.
+
+mod field;
+
+use proc_macro::TokenStream;
+use quote::quote;
+use syn::punctuated::Punctuated;
+use syn::{Data, DeriveInput, Error, Fields, LitStr, Token, parse_macro_input};
+
+use field::Field;
+
+/// Makes a struct a CLI command: `#[command("path words")]`, then its fields as arguments.
+///
+/// | field | grammar |
+/// |---|---|
+/// | `vni: u32` | `vni <vni>`, must be there |
+/// | `vni: Option<u32>` | may be left out |
+/// | `label: Vec<u32>` | `label <label>`, any number of times |
+/// | `del: bool` | `del` |
+/// | `#[positional]` | the value without a keyword (`T`, `Option`, `Vec`), in field order |
+/// | `#[keyword("hw-addr")]` | another word than the field's name with `-` for `_` |
+/// | `#[alias("mac")]` | one more word for the same argument |
+/// | `#[rest]` | `String` or `Option<String>`: the remaining text as typed |
+/// | `#[values("interface")]` | live names that complete the value |
+///
+/// Arguments come in any order. Doc comments are the help text. `#[command("a b", "c d")]` gives
+/// a command two paths.
+#[proc_macro_derive(Command, attributes(command, positional, keyword, alias, rest, values))]
+pub fn command(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+    let paths = paths(input)?;
+    let about = field::doc(&input.attrs);
+    if about.is_empty() {
+        return Err(Error::new_spanned(&input.ident, "needs a doc comment: it is the help text"));
+    }
+    let fields = fields(input)?;
+    let infos = fields.iter().map(Field::info);
+    let starts = fields.iter().map(Field::start);
+    let keywords = fields.iter().filter(|f| f.has_keyword()).map(Field::read_keyword);
+    let positions = fields.iter().filter(|f| !f.has_keyword()).map(Field::read_position);
+    let finishes = fields.iter().map(Field::finish);
+    let name = &input.ident;
+    let body = match &input.data {
+        Data::Struct(data) if matches!(data.fields, Fields::Unit) => quote!(Ok(Self)),
+        _ => quote!(Ok(Self { #(#finishes),* })),
+    };
+    Ok(quote! {
+        impl ::control::cli::Command for #name {
+            const PATHS: &'static [&'static str] = &[#(#paths),*];
+            const ABOUT: &'static str = #about;
+            const ARGS: &'static [::control::cli::ArgInfo] = &[#(#infos),*];
+
+            #[allow(unused_mut, clippy::never_loop)]
+            fn parse(
+                args: &mut ::control::cli::Args<'_>,
+            ) -> ::core::result::Result<Self, ::control::cli::Error> {
+                #(#starts)*
+                while !args.is_empty() {
+                    #(#keywords)*
+                    #(#positions)*
+                    return Err(args.unknown());
+                }
+                #body
+            }
+        }
+    })
+}
+
+/// The strings of `#[command("…", "…")]`.
+fn paths(input: &DeriveInput) -> syn::Result<Vec<LitStr>> {
+    let Some(attr) = input.attrs.iter().find(|a| a.path().is_ident("command")) else {
+        return Err(Error::new_spanned(&input.ident, "needs #[command(\"path words\")]"));
+    };
+    let paths = attr.parse_args_with(Punctuated::<LitStr, Token![,]>::parse_terminated)?;
+    for path in &paths {
+        let text = path.value();
+        let words: Vec<_> = text.split_ascii_whitespace().collect();
+        if words.is_empty() || words.join(" ") != text {
+            return Err(Error::new_spanned(path, "words separated by single blanks"));
+        }
+    }
+    Ok(paths.into_iter().collect())
+}
+
+fn fields(input: &DeriveInput) -> syn::Result<Vec<Field>> {
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(named) => named.named.iter().map(Field::new).collect(),
+            Fields::Unit => Ok(Vec::new()),
+            Fields::Unnamed(_) => Err(Error::new_spanned(&input.ident, "fields need names")),
+        },
+        _ => Err(Error::new_spanned(&input.ident, "expected a struct")),
+    }
+}

@@ -1,0 +1,217 @@
+//! One field of a command: how it is written, read and described.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{
+    Attribute, Error, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, Meta, PathArguments, Type,
+};
+
+/// How often a value comes, from the field's type.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    Flag,
+    Required,
+    Optional,
+    Repeated,
+}
+
+/// How a field is found on the line.
+#[derive(PartialEq)]
+enum Place {
+    Keywords(Vec<String>),
+    Position,
+    Rest,
+}
+
+pub struct Field {
+    ident: Ident,
+    /// Type of one value: `T` of `T`, `Option<T>`, `Vec<T>`.
+    value: Type,
+    shape: Shape,
+    place: Place,
+    help: String,
+    values: String,
+}
+
+impl Field {
+    pub fn new(field: &syn::Field) -> syn::Result<Self> {
+        let ident = field.ident.clone().expect("fields are named here");
+        let help = doc(&field.attrs);
+        if help.is_empty() {
+            return Err(Error::new_spanned(field, "needs a doc comment: it is the help text"));
+        }
+        let (shape, value) = shape(&field.ty);
+        let place = place(field, &ident)?;
+        if place != Place::Rest && shape == Shape::Flag && place == Place::Position {
+            return Err(Error::new_spanned(field, "a flag has no position"));
+        }
+        let values = strings(&field.attrs, "values")?.into_iter().next().unwrap_or_default();
+        Ok(Self { ident, value, shape, place, help, values })
+    }
+
+    pub fn has_keyword(&self) -> bool {
+        matches!(self.place, Place::Keywords(_))
+    }
+
+    fn name(&self) -> String {
+        self.ident.to_string().trim_start_matches('_').replace('_', "-")
+    }
+
+    /// Name of the variable that holds the field while the line is read.
+    fn slot(&self) -> Ident {
+        format_ident!("slot_{}", self.ident)
+    }
+
+    /// The `ArgInfo` of the field.
+    pub fn info(&self) -> TokenStream {
+        let (name, help, values) = (self.name(), &self.help, &self.values);
+        let keywords = match &self.place {
+            Place::Keywords(words) => words.as_slice(),
+            Place::Position | Place::Rest => &[],
+        };
+        let kind = match (&self.place, self.shape) {
+            (Place::Rest, _) => quote!(Rest),
+            (_, Shape::Flag) => quote!(Flag),
+            (_, Shape::Required) => quote!(Required),
+            (_, Shape::Optional) => quote!(Optional),
+            (_, Shape::Repeated) => quote!(Repeated),
+        };
+        quote! {
+            ::control::cli::ArgInfo {
+                name: #name,
+                keywords: &[#(#keywords),*],
+                help: #help,
+                kind: ::control::cli::Kind::#kind,
+                values: #values,
+            }
+        }
+    }
+
+    /// Declares the variable.
+    pub fn start(&self) -> TokenStream {
+        let (slot, value) = (self.slot(), &self.value);
+        match self.shape {
+            Shape::Flag => quote!(let mut #slot = false;),
+            Shape::Repeated => quote!(let mut #slot = ::std::vec::Vec::<#value>::new();),
+            _ => quote!(let mut #slot = ::core::option::Option::<#value>::None;),
+        }
+    }
+
+    /// Reads keyword and value, then goes on to the next word.
+    pub fn read_keyword(&self) -> TokenStream {
+        let Place::Keywords(words) = &self.place else { return TokenStream::new() };
+        let (slot, name) = (self.slot(), self.name());
+        let take = match self.shape {
+            Shape::Flag => quote!(#slot = true;),
+            Shape::Repeated => quote!(#slot.push(args.value(#name)?);),
+            _ => quote!(#slot = Some(args.value(#name)?);),
+        };
+        quote! {
+            if #(args.keyword(#words))||* {
+                #take
+                continue;
+            }
+        }
+    }
+
+    /// Reads the value at its position, then goes on to the next word.
+    pub fn read_position(&self) -> TokenStream {
+        let (slot, name) = (self.slot(), self.name());
+        match (&self.place, self.shape) {
+            (Place::Rest, _) => quote! {
+                if #slot.is_none() {
+                    #slot = Some(args.rest().into());
+                    continue;
+                }
+            },
+            (_, Shape::Required) => quote! {
+                if #slot.is_none() {
+                    #slot = Some(args.value(#name)?);
+                    continue;
+                }
+            },
+            (_, Shape::Repeated) => quote! {
+                if let Some(value) = args.optional() {
+                    #slot.push(value);
+                    continue;
+                }
+            },
+            _ => quote! {
+                if #slot.is_none() {
+                    #slot = args.optional();
+                    if #slot.is_some() {
+                        continue;
+                    }
+                }
+            },
+        }
+    }
+
+    /// The field in the struct expression.
+    pub fn finish(&self) -> TokenStream {
+        let (ident, slot) = (&self.ident, self.slot());
+        let missing = format!("missing {}", self.name());
+        match self.shape {
+            Shape::Required => quote! {
+                #ident: #slot.ok_or_else(|| ::control::cli::Error::new(#missing))?
+            },
+            _ => quote!(#ident: #slot),
+        }
+    }
+}
+
+/// First paragraph of the doc comment on one line, without its full stop.
+pub fn doc(attrs: &[Attribute]) -> String {
+    let lines = attrs.iter().filter_map(|attr| match &attr.meta {
+        Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let lines: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+    lines.join(" ").trim_end_matches('.').to_owned()
+}
+
+fn place(field: &syn::Field, ident: &Ident) -> syn::Result<Place> {
+    let has = |name: &str| field.attrs.iter().any(|a| a.path().is_ident(name));
+    if has("rest") {
+        return Ok(Place::Rest);
+    }
+    if has("positional") {
+        return Ok(Place::Position);
+    }
+    let mut words = strings(&field.attrs, "keyword")?;
+    if words.is_empty() {
+        words.push(ident.to_string().trim_start_matches("r#").replace('_', "-"));
+    }
+    words.extend(strings(&field.attrs, "alias")?);
+    Ok(Place::Keywords(words))
+}
+
+/// The strings of all `#[name("…")]`.
+fn strings(attrs: &[Attribute], name: &str) -> syn::Result<Vec<String>> {
+    let named = attrs.iter().filter(|a| a.path().is_ident(name));
+    named.map(|a| a.parse_args::<LitStr>().map(|s| s.value())).collect()
+}
+
+fn shape(ty: &Type) -> (Shape, Type) {
+    if let Type::Path(path) = ty
+        && let Some(last) = path.path.segments.last()
+    {
+        if last.ident == "bool" {
+            return (Shape::Flag, ty.clone());
+        }
+        if let PathArguments::AngleBracketed(inner) = &last.arguments
+            && let Some(GenericArgument::Type(value)) = inner.args.first()
+        {
+            if last.ident == "Option" {
+                return (Shape::Optional, value.clone());
+            }
+            if last.ident == "Vec" {
+                return (Shape::Repeated, value.clone());
+            }
+        }
+    }
+    (Shape::Required, ty.clone())
+}

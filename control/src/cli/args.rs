@@ -1,0 +1,200 @@
+//! The words after a command's path, read from left to right.
+
+use std::fmt::Display;
+use std::ops::Deref;
+use std::str::FromStr;
+
+use super::Error;
+
+/// Words are separated by blanks; `{` and `}` are words of their own even without blanks.
+pub(super) fn is_blank(byte: u8) -> bool {
+    byte <= b' '
+}
+
+/// What is left of a line. Copying it remembers a place to come back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    line: &'a str,
+    /// Byte position of the next word, or the length of the line.
+    at: usize,
+}
+
+impl<'a> Args<'a> {
+    /// Starts at the first word of `line`.
+    pub fn new(line: &'a str) -> Self {
+        let line = line.trim_end_matches(|c: char| c.is_ascii() && is_blank(c as u8));
+        let mut args = Self { line, at: 0 };
+        args.skip_blanks();
+        args
+    }
+
+    /// True when no word is left.
+    pub fn is_empty(&self) -> bool {
+        self.at == self.line.len()
+    }
+
+    /// Byte position of the next word in the line.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The next word, left where it is.
+    pub fn peek(&self) -> Option<&'a str> {
+        let rest = &self.line[self.at..];
+        let first = *rest.as_bytes().first()?;
+        if first == b'{' || first == b'}' {
+            return Some(&rest[..1]);
+        }
+        let end = rest.bytes().position(|b| is_blank(b) || b == b'{' || b == b'}');
+        Some(&rest[..end.unwrap_or(rest.len())])
+    }
+
+    /// Takes the next word.
+    pub fn word(&mut self) -> Option<&'a str> {
+        let word = self.peek()?;
+        self.at += word.len();
+        self.skip_blanks();
+        Some(word)
+    }
+
+    /// Takes `keyword` (one word or several) if it comes next.
+    pub fn keyword(&mut self, keyword: &str) -> bool {
+        let start = self.at;
+        for word in keyword.split(' ') {
+            if self.word() != Some(word) {
+                self.at = start;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes a value; `what` names it in the error when it is missing or malformed.
+    pub fn value<T: Value>(&mut self, what: &str) -> Result<T, Error> {
+        T::take(self, what)
+    }
+
+    /// Takes a value if the next word is one, else takes nothing.
+    pub fn optional<T: Value>(&mut self) -> Option<T> {
+        let start = self.at;
+        let value = T::take(self, "").ok();
+        if value.is_none() {
+            self.at = start;
+        }
+        value
+    }
+
+    /// Takes everything that is left, as it was typed.
+    pub fn rest(&mut self) -> &'a str {
+        let rest = self.remaining();
+        self.at = self.line.len();
+        rest
+    }
+
+    /// Everything that is left, as it was typed, left where it is.
+    pub fn remaining(&self) -> &'a str {
+        &self.line[self.at..]
+    }
+
+    /// Takes `{ … }` with whatever is nested in it and returns its inside; `None` when the next
+    /// word is not `{`.
+    pub fn block(&mut self) -> Result<Option<Args<'a>>, Error> {
+        if self.peek() != Some("{") {
+            return Ok(None);
+        }
+        let mut depth = 0_usize;
+        for (offset, byte) in self.line.bytes().enumerate().skip(self.at) {
+            match byte {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                _ => continue,
+            }
+            if depth == 0 {
+                let inside = Args::new(&self.line[self.at + 1..offset]);
+                self.at = offset + 1;
+                self.skip_blanks();
+                return Ok(Some(inside));
+            }
+        }
+        Err(self.error("missing `}' in"))
+    }
+
+    /// An error about what comes next: ``<what> `<the remaining words>'``.
+    pub fn error(&self, what: impl Display) -> Error {
+        Error::new(format!("{what} `{}'", self.remaining()))
+    }
+
+    /// The error for a word nobody takes.
+    pub fn unknown(&self) -> Error {
+        self.error("unknown input")
+    }
+
+    /// Fails when words are left.
+    pub fn end(&self) -> Result<(), Error> {
+        if self.is_empty() { Ok(()) } else { Err(self.unknown()) }
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = &self.line.as_bytes()[self.at..];
+        self.at += rest.iter().position(|b| !is_blank(*b)).unwrap_or(rest.len());
+    }
+}
+
+/// A type that a command's argument may have. Every `FromStr` type is one, read from one word;
+/// implement it by hand for values of several words.
+pub trait Value: Sized {
+    /// Takes the value; `what` names it in errors. On error the place in `args` is of no meaning.
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error>;
+}
+
+impl<T: FromStr> Value for T {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let start = *args;
+        let Some(word) = args.word() else {
+            return Err(Error::new(format!("missing {what}")));
+        };
+        word.parse().map_err(|_| start.error(format_args!("invalid {what}")))
+    }
+}
+
+/// A word that only the handler can look up, such as an interface's name. It remembers what
+/// followed it because errors show that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    text: String,
+    len: usize,
+}
+
+impl Word {
+    /// The word itself.
+    pub fn as_str(&self) -> &str {
+        &self.text[..self.len]
+    }
+
+    /// ``unknown <what> `<word and the words after it>'``.
+    pub fn unknown(&self, what: &str) -> Error {
+        Error::new(format!("unknown {what} `{}'", self.text))
+    }
+}
+
+impl Deref for Word {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl From<&str> for Word {
+    fn from(word: &str) -> Self {
+        Self { text: word.to_owned(), len: word.len() }
+    }
+}
+
+impl Value for Word {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let text = args.remaining().to_owned();
+        let word = args.word().ok_or_else(|| Error::new(format!("missing {what}")))?;
+        Ok(Self { text, len: word.len() })
+    }
+}

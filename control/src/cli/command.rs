@@ -1,0 +1,113 @@
+//! What a command is: where it stands in the tree, its arguments, and what it does.
+
+use std::path::PathBuf;
+
+use super::{Args, Error, Output, Task};
+
+/// A command as data. Derive it (`#[derive(Command)]`), or write [`parse`](Self::parse) by hand
+/// for an odd grammar.
+pub trait Command: Sized {
+    /// The words before the arguments, such as `create vxlan tunnel`; more than one when the
+    /// command has several names.
+    const PATHS: &'static [&'static str];
+    /// One line for `help`.
+    const ABOUT: &'static str;
+    /// Arguments in declaration order, for help and completion.
+    const ARGS: &'static [ArgInfo] = &[];
+    /// What follows the path in the usage line; made from [`ARGS`](Self::ARGS) when empty.
+    const USAGE: &'static str = "";
+
+    /// Reads the arguments. Words left over are refused by the caller.
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error>;
+}
+
+/// One argument, as help and completion show it.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgInfo {
+    /// Name of the value in the usage line.
+    pub name: &'static str,
+    /// Words that introduce it; none when its position does.
+    pub keywords: &'static [&'static str],
+    /// One line of help.
+    pub help: &'static str,
+    /// Whether a value follows and how often.
+    pub kind: Kind,
+    /// Which live names complete its value, such as `interface`; empty for none.
+    pub values: &'static str,
+}
+
+/// Shape of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A keyword alone.
+    Flag,
+    /// A value that must be there.
+    Required,
+    /// A value that may be left out.
+    Optional,
+    /// A value that may come any number of times.
+    Repeated,
+    /// All remaining text.
+    Rest,
+}
+
+/// What running a command's handler led to.
+pub(super) enum Effect<C> {
+    /// Finished.
+    Done(Output),
+    /// More to do in slices.
+    Task(Box<dyn Task<C>>),
+    /// Continue with the commands of a file.
+    Exec(PathBuf),
+    /// Show help for these words.
+    Help(String),
+    /// End the session.
+    Quit,
+}
+
+/// Parses the arguments and carries the command out.
+type Handler<C> = Box<dyn Fn(&mut C, &mut Args<'_>) -> Result<Effect<C>, Error>>;
+
+/// A registered command.
+pub(super) struct Entry<C> {
+    pub about: &'static str,
+    pub args: &'static [ArgInfo],
+    usage: &'static str,
+    pub run: Handler<C>,
+}
+
+impl<C> Entry<C> {
+    pub fn new<T: Command>(
+        effect: impl Fn(&mut C, T) -> Result<Effect<C>, Error> + 'static,
+    ) -> Self {
+        let run = move |cx: &mut C, args: &mut Args<'_>| {
+            let command = T::parse(args)?;
+            args.end()?;
+            effect(cx, command)
+        };
+        Self { about: T::ABOUT, args: T::ARGS, usage: T::USAGE, run: Box::new(run) }
+    }
+
+    /// What follows the path in the usage line.
+    pub fn usage(&self) -> String {
+        if !self.usage.is_empty() {
+            return self.usage.to_owned();
+        }
+        let words: Vec<_> = self.args.iter().map(ArgInfo::usage).collect();
+        words.join(" ")
+    }
+}
+
+impl ArgInfo {
+    fn usage(&self) -> String {
+        let keyword = self.keywords.first().map_or(String::new(), |k| format!("{k} "));
+        let name = self.name;
+        match self.kind {
+            Kind::Flag => format!("[{}]", keyword.trim_end()),
+            Kind::Required => format!("{keyword}<{name}>"),
+            Kind::Optional => format!("[{keyword}<{name}>]"),
+            Kind::Repeated => format!("[{keyword}<{name}>]..."),
+            Kind::Rest => format!("<{name}...>"),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Why a command failed, as the operator reads it.
+
+use std::fmt;
+use std::io;
+
+/// A failed command. What a handler returns is printed as `<command path>: <message>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    message: String,
+    code: i32,
+    bare: bool,
+}
+
+impl Error {
+    /// A message to be printed after the command's path.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: -1, bare: false }
+    }
+
+    /// A message to be printed alone, without the command's path.
+    pub fn bare(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: -1, bare: true }
+    }
+
+    /// Sets the number that binary-API clients get; -1 otherwise.
+    pub fn with_code(mut self, code: i32) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// The number for binary-API clients, negative.
+    pub fn code(&self) -> i32 {
+        self.code
+    }
+
+    /// Puts `path` before the message, once.
+    pub(super) fn under(mut self, path: &str) -> Self {
+        if !self.bare && !path.is_empty() {
+            self.message.insert_str(0, ": ");
+            self.message.insert_str(0, path);
+        }
+        self.bare = true;
+        self
+    }
+
+    /// Puts `place` before the finished text.
+    pub(super) fn within(mut self, place: fmt::Arguments<'_>) -> Self {
+        self.message.insert_str(0, &place.to_string());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<String> for Error {
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<&str> for Error {
+    fn from(message: &str) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::new(io_text(&error))
+    }
+}
+
+/// The system's text for an error, such as `No such file or directory`, without its number.
+pub fn io_text(error: &io::Error) -> String {
+    let mut text = error.to_string();
+    if error.raw_os_error().is_some()
+        && let Some(number) = text.find(" (os error ")
+    {
+        text.truncate(number);
+    }
+    text
+}

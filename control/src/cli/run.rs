@@ -1,0 +1,220 @@
+//! Carrying out commands in slices, so that a long one never holds up the control plane.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use super::command::Effect;
+use super::source::Source;
+use super::{Args, Cli, Error, Output};
+
+/// Longest time between two looks at the rest of the control plane.
+const SLICE: Duration = Duration::from_millis(2);
+/// How deep `exec` files may call each other.
+const MAX_FILES: usize = 16;
+
+/// Long work of a command, done in slices of at most 2 ms.
+pub trait Task<C> {
+    /// Does the next slice. Output may be sent on before the task is done.
+    fn step(&mut self, cx: &mut C, out: &mut Output) -> Step;
+
+    /// Undoes what must not outlive the task; called when the operator cancels it or goes away,
+    /// after which the task is dropped.
+    fn cancel(&mut self, cx: &mut C) {
+        let _ = cx;
+    }
+}
+
+/// What a slice of work led to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Finished, with the command's result.
+    Done(Result<(), Error>),
+    /// More to do at once.
+    Again,
+    /// More to do after this time.
+    Sleep(Duration),
+    /// More to do after something in the router has changed.
+    Wait,
+}
+
+/// One text on its way through the [`Cli`].
+pub struct Run<C> {
+    sources: Vec<Source>,
+    task: Option<Running<C>>,
+    is_empty: bool,
+    quits: bool,
+}
+
+struct Running<C> {
+    path: Box<str>,
+    task: Box<dyn Task<C>>,
+}
+
+/// What a text led to.
+#[derive(Debug)]
+pub struct Reply {
+    /// What was printed, up to the first error.
+    pub output: Output,
+    /// The first error.
+    pub result: Result<(), Error>,
+}
+
+impl Reply {
+    /// Output, then the error's text as a line.
+    pub fn text(&self) -> String {
+        let mut text = self.output.to_text();
+        if let Err(error) = &self.result {
+            text.push_str(&error.to_string());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// 0, or the error's negative number.
+    pub fn retval(&self) -> i32 {
+        self.result.as_ref().map_or_else(Error::code, |()| 0)
+    }
+}
+
+impl<C: 'static> Cli<C> {
+    /// Carries out `text` (one command or several lines) to its end or to the first error. Blocks
+    /// while tasks wait: for start-up and tests.
+    pub fn run(&self, cx: &mut C, text: &str) -> Reply {
+        let mut run = Run::new(text);
+        let mut output = Output::none();
+        loop {
+            match run.step(self, cx, &mut output) {
+                Step::Done(result) => return Reply { output, result },
+                Step::Again => {}
+                Step::Sleep(time) => std::thread::sleep(time),
+                Step::Wait => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// Starts the command on `line`.
+    fn start(&self, cx: &mut C, line: &str) -> Result<(usize, Effect<C>), Error> {
+        let mut args = Args::new(line);
+        if let Some(words) = line.trim_ascii_end().strip_suffix('?')
+            && words.bytes().next_back().is_none_or(|b| b.is_ascii_whitespace())
+        {
+            return Ok((0, Effect::Help(words.to_owned())));
+        }
+        let at = self.tree.descend(&mut args)?;
+        let node = self.tree.node(at);
+        let Some(entry) = &node.entry else {
+            return Err(args.unknown().under(&node.path));
+        };
+        guarded(|| (entry.run)(cx, &mut args))
+            .map(|effect| (at, effect))
+            .map_err(|e| e.under(&node.path))
+    }
+}
+
+impl<C: 'static> Run<C> {
+    /// Prepares to carry out the commands of `text`.
+    pub fn new(text: &str) -> Self {
+        Self {
+            sources: vec![Source::text(text.to_owned())],
+            task: None,
+            is_empty: text.bytes().all(super::args::is_blank),
+            quits: false,
+        }
+    }
+
+    /// Works for at most 2 ms (plus the last command). Call it until it is [`Step::Done`].
+    pub fn step(&mut self, cli: &Cli<C>, cx: &mut C, out: &mut Output) -> Step {
+        if self.is_empty {
+            return Step::Done(Err(Args::new("").unknown()));
+        }
+        #[allow(clippy::disallowed_methods, reason = "slices are real time, not router time")]
+        let end = Instant::now() + SLICE;
+        loop {
+            match self.advance(cli, cx, out) {
+                Ok(Step::Again) => {}
+                Ok(step) => return step,
+                Err(error) => return Step::Done(Err(self.locate(error))),
+            }
+            #[allow(clippy::disallowed_methods, reason = "slices are real time, not router time")]
+            if Instant::now() >= end {
+                return Step::Again;
+            }
+        }
+    }
+
+    /// Ends it at once; a task in progress is told.
+    pub fn cancel(mut self, cx: &mut C) {
+        if let Some(mut running) = self.task.take() {
+            // A panic in here has nothing more to stop.
+            let _ = guarded(|| {
+                running.task.cancel(cx);
+                Ok(())
+            });
+        }
+    }
+
+    /// True when a command asked to end the session.
+    pub fn quits(&self) -> bool {
+        self.quits
+    }
+
+    /// A slice of the current task, or the next command.
+    fn advance(&mut self, cli: &Cli<C>, cx: &mut C, out: &mut Output) -> Result<Step, Error> {
+        if let Some(running) = &mut self.task {
+            let step = guarded(|| Ok(running.task.step(cx, out)));
+            return match step.unwrap_or_else(|panic| Step::Done(Err(panic))) {
+                Step::Done(result) => {
+                    let done = self.task.take().expect("it has just been running");
+                    result.map_err(|e| e.under(&done.path))?;
+                    Ok(Step::Again)
+                }
+                step => Ok(step),
+            };
+        }
+        let Some(source) = self.sources.last_mut() else { return Ok(Step::Done(Ok(()))) };
+        let Some(line) = source.next()? else {
+            self.sources.pop();
+            return Ok(Step::Again);
+        };
+        let (at, effect) = cli.start(cx, line)?;
+        match effect {
+            Effect::Done(output) => out.append(output),
+            Effect::Task(task) => {
+                self.task = Some(Running { path: cli.tree.node(at).path.clone(), task });
+            }
+            Effect::Help(words) => out.append(cli.help(&words)?),
+            Effect::Exec(path) => {
+                let nested = if self.sources.len() < MAX_FILES {
+                    Source::file(&path)
+                } else {
+                    Err(Error::new("files call each other too deeply"))
+                };
+                self.sources.push(nested.map_err(|e| e.under("exec"))?);
+            }
+            Effect::Quit => {
+                self.sources.clear();
+                self.quits = true;
+            }
+        }
+        Ok(Step::Again)
+    }
+
+    /// Says in which lines of which files the error happened, and forgets what would follow.
+    fn locate(&mut self, mut error: Error) -> Error {
+        while let Some(source) = self.sources.pop() {
+            if let Some((path, line)) = source.place() {
+                error = error.within(format_args!("exec: {}:{line}: ", path.display()));
+            }
+        }
+        error
+    }
+}
+
+/// Turns a panic of a handler into its error.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Error::new(format!("internal error: {}", text.unwrap_or("panic"))))
+    })
+}

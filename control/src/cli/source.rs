@@ -1,0 +1,144 @@
+//! Commands out of a text or a file, one after the other.
+//!
+//! A command ends with its line unless a `{` is open. Lines whose first character is `#` are
+//! comments, blank lines are skipped. A file is read as it is consumed.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::args::is_blank;
+use super::{Error, io_text};
+
+/// Bytes read from a file at a time.
+const CHUNK: usize = 64 * 1024;
+/// Longest command, braces and all.
+const MAX_COMMAND: usize = 1024 * 1024;
+
+/// Where commands come from.
+pub(super) struct Source {
+    bytes: Vec<u8>,
+    /// Start of what was not consumed.
+    at: usize,
+    file: Option<(PathBuf, File)>,
+    ended: bool,
+    /// Line on which the last command started, from 1.
+    line: u32,
+    /// Line at `at`.
+    next_line: u32,
+}
+
+/// Outcome of looking for a command in what has been read.
+enum Scan {
+    /// Bytes `start..end` are a command; `used` is where the next line starts.
+    Found { start: usize, end: usize, used: usize, lines: u32 },
+    /// The text ends within a command, which starts at `start`.
+    Open { start: usize },
+}
+
+impl Source {
+    pub fn text(text: String) -> Self {
+        Self { bytes: text.into_bytes(), at: 0, file: None, ended: true, line: 0, next_line: 1 }
+    }
+
+    /// Opens a regular file.
+    pub fn file(path: &Path) -> Result<Self, Error> {
+        let failed = |why: &str| Error::new(format!("failed to open `{}': {why}", path.display()));
+        let is_file = std::fs::metadata(path).map_err(|e| failed(&io_text(&e)))?.is_file();
+        if !is_file {
+            return Err(failed("not a regular file"));
+        }
+        let file = File::open(path).map_err(|e| failed(&io_text(&e)))?;
+        let mut source = Self::text(String::new());
+        source.file = Some((path.to_owned(), file));
+        source.ended = false;
+        Ok(source)
+    }
+
+    /// The next command, or `None` at the end.
+    pub fn next(&mut self) -> Result<Option<&str>, Error> {
+        loop {
+            match self.scan() {
+                Scan::Found { start, end, used, lines } => {
+                    self.line = self.next_line;
+                    self.next_line += lines;
+                    self.at = used;
+                    if self.is_command(start, end) {
+                        return self.command(start, end).map(Some);
+                    }
+                }
+                Scan::Open { start } if self.ended => {
+                    self.line = self.next_line;
+                    self.at = self.bytes.len();
+                    let end = self.bytes.len();
+                    if self.is_command(start, end) {
+                        return self.command(start, end).map(Some);
+                    }
+                    return Ok(None);
+                }
+                Scan::Open { .. } => self.read_more()?,
+            }
+        }
+    }
+
+    /// File and line of the last command, when it comes from a file.
+    pub fn place(&self) -> Option<(&Path, u32)> {
+        self.file.as_ref().map(|(path, _)| (path.as_path(), self.line))
+    }
+
+    fn scan(&self) -> Scan {
+        let start = self.at;
+        let comment = self.first_byte(start) == Some(b'#');
+        let (mut depth, mut lines) = (0_usize, 0);
+        for (offset, byte) in self.bytes[start..].iter().enumerate() {
+            match byte {
+                b'{' if !comment => depth += 1,
+                b'}' if !comment => depth = depth.saturating_sub(1),
+                b'\n' => {
+                    lines += 1;
+                    if depth == 0 {
+                        let end = start + offset;
+                        return Scan::Found { start, end, used: end + 1, lines };
+                    }
+                }
+                _ => {}
+            }
+        }
+        Scan::Open { start }
+    }
+
+    /// First byte of the line at `start` that is not blank.
+    fn first_byte(&self, start: usize) -> Option<u8> {
+        let line = self.bytes[start..].iter().take_while(|b| **b != b'\n');
+        line.copied().find(|b| !is_blank(*b))
+    }
+
+    fn is_command(&self, start: usize, end: usize) -> bool {
+        let first = self.bytes[start..end].iter().find(|b| !is_blank(**b));
+        first.is_some_and(|b| *b != b'#')
+    }
+
+    fn command(&self, start: usize, end: usize) -> Result<&str, Error> {
+        str::from_utf8(&self.bytes[start..end]).map_err(|_| Error::bare("input is not UTF-8 text"))
+    }
+
+    fn read_more(&mut self) -> Result<(), Error> {
+        self.bytes.drain(..self.at);
+        self.at = 0;
+        if self.bytes.len() > MAX_COMMAND {
+            return Err(Error::bare(format!("command longer than {MAX_COMMAND} bytes")));
+        }
+        let Some((path, file)) = &mut self.file else {
+            self.ended = true;
+            return Ok(());
+        };
+        let old = self.bytes.len();
+        self.bytes.resize(old + CHUNK, 0);
+        let count = file.read(&mut self.bytes[old..]).map_err(|e| {
+            Error::bare(format!("failed to read `{}': {}", path.display(), io_text(&e)))
+        })?;
+        self.bytes.truncate(old + count);
+        self.ended = count == 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Command paths as a tree of words, found by any unique prefix of each word.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::{Args, Error};
+
+/// Words with what they lead to. The root is node 0.
+pub(super) struct Tree<E> {
+    nodes: Vec<Node<E>>,
+}
+
+/// One word of a path.
+pub(super) struct Node<E> {
+    /// Full path to here, words separated by one blank.
+    pub path: Box<str>,
+    /// Next words, sorted.
+    pub children: Vec<(&'static str, usize)>,
+    /// The command with this path.
+    pub entry: Option<Rc<E>>,
+}
+
+/// What a word means below a node.
+enum Next {
+    Node(usize),
+    Nothing,
+    Several(Range<usize>),
+}
+
+impl<E> Tree<E> {
+    pub fn new() -> Self {
+        Self { nodes: vec![Node { path: "".into(), children: Vec::new(), entry: None }] }
+    }
+
+    /// Puts `entry` at `path`. Fails when something is there.
+    pub fn insert(&mut self, path: &'static str, entry: Rc<E>) -> Result<(), ()> {
+        let mut at = 0;
+        for word in path.split_ascii_whitespace() {
+            at = match self.nodes[at].children.binary_search_by_key(&word, |c| c.0) {
+                Ok(found) => self.nodes[at].children[found].1,
+                Err(place) => self.grow(at, place, word),
+            };
+        }
+        let slot = &mut self.nodes[at].entry;
+        if slot.is_some() {
+            return Err(());
+        }
+        *slot = Some(entry);
+        Ok(())
+    }
+
+    fn grow(&mut self, parent: usize, place: usize, word: &'static str) -> usize {
+        let above = &self.nodes[parent].path;
+        let path = if above.is_empty() { word.into() } else { format!("{above} {word}").into() };
+        let new = self.nodes.len();
+        self.nodes.push(Node { path, children: Vec::new(), entry: None });
+        self.nodes[parent].children.insert(place, (word, new));
+        new
+    }
+
+    /// Node by number.
+    pub fn node(&self, at: usize) -> &Node<E> {
+        &self.nodes[at]
+    }
+
+    /// Children of `at` that start with `prefix`, as a range of `node(at).children`.
+    pub fn starting(&self, at: usize, prefix: &str) -> Range<usize> {
+        let children = &self.nodes[at].children;
+        let start = children.partition_point(|c| c.0 < prefix);
+        let len = children[start..].partition_point(|c| c.0.starts_with(prefix));
+        start..start + len
+    }
+
+    /// Follows the words of `args` as far as they are path words and leaves the rest. At a node
+    /// that is a command itself a word that fits no child is left as its argument.
+    pub fn descend(&self, args: &mut Args<'_>) -> Result<usize, Error> {
+        let mut at = 0;
+        while let Some(word) = args.peek() {
+            if self.nodes[at].children.is_empty() {
+                break;
+            }
+            match self.next(at, word) {
+                Next::Node(child) => at = child,
+                Next::Several(found) if self.nodes[at].entry.is_none() => {
+                    return Err(self.ambiguous(at, args, found));
+                }
+                Next::Nothing | Next::Several(_) => break,
+            }
+            args.word();
+        }
+        Ok(at)
+    }
+
+    fn next(&self, at: usize, word: &str) -> Next {
+        let children = &self.nodes[at].children;
+        let found = self.starting(at, word);
+        match found.len() {
+            0 => Next::Nothing,
+            1 => Next::Node(children[found.start].1),
+            _ if children[found.start].0 == word => Next::Node(children[found.start].1),
+            _ => Next::Several(found),
+        }
+    }
+
+    fn ambiguous(&self, at: usize, args: &Args<'_>, found: Range<usize>) -> Error {
+        let node = &self.nodes[at];
+        let words: Vec<_> = node.children[found].iter().map(|c| c.0).collect();
+        let message = format!("ambiguous input `{}': {}", args.remaining(), words.join(", "));
+        Error::new(message).under(&node.path)
+    }
+}
