@@ -4,3 +4,4 @@ pub mod counter;
 pub mod cpu;
 pub mod memory;
 pub mod rcu;
+pub mod ring;
