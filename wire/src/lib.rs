@@ -1,1 +1,45 @@
-//! Placeholder.
+//! Packet formats: bytes to types and back, without state or I/O.
+//!
+//! Every header is a `repr(C)` struct of bytes in network order with the derives of [`zerocopy`],
+//! so it is read and written in place at any alignment: `ip4::Header::ref_from_prefix(bytes)`.
+//! Numbers with assigned meanings ([`ethernet::EtherType`], [`ip::Protocol`], ICMP types) are
+//! newtypes around the wire bytes with constants; unknown values are values, not errors.
+//! Addresses are raw octets in the structs and `std::net` types in accessors.
+#![forbid(unsafe_code)]
+
+pub mod arp;
+pub mod checksum;
+pub mod ethernet;
+pub mod icmp4;
+pub mod icmp6;
+pub mod ip;
+pub mod ip4;
+pub mod ip6;
+pub mod mac;
+pub mod tcp;
+pub mod udp;
+pub mod virtio_net;
+pub mod vlan;
+
+pub use ip::Protocol;
+pub use mac::MacAddr;
+pub use zerocopy;
+
+/// A format of fixed size that can be read from and written to a packet at any alignment.
+pub trait Format:
+    zerocopy::FromBytes
+    + zerocopy::IntoBytes
+    + zerocopy::KnownLayout
+    + zerocopy::Immutable
+    + zerocopy::Unaligned
+{
+}
+
+impl<T> Format for T where
+    T: zerocopy::FromBytes
+        + zerocopy::IntoBytes
+        + zerocopy::KnownLayout
+        + zerocopy::Immutable
+        + zerocopy::Unaligned
+{
+}

@@ -1,0 +1,143 @@
+//! TCP header (RFC 9293 section 3.1).
+
+use std::fmt;
+use std::ops::BitOr;
+
+use zerocopy::byteorder::network_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The 20-byte header without options.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
+#[repr(C)]
+pub struct Header {
+    /// Source port.
+    pub src_port: U16,
+    /// Destination port.
+    pub dst_port: U16,
+    /// Sequence number of the first byte.
+    pub seq: U32,
+    /// Next sequence number expected; valid with [`Flags::ACK`].
+    pub ack: U32,
+    /// Header length in 32-bit words (upper four bits), reserved bits.
+    pub data_offset: u8,
+    /// Control bits.
+    pub flags: Flags,
+    /// Receive window in (scaled) bytes.
+    pub window: U16,
+    /// Checksum over pseudo header, header and data.
+    pub checksum: U16,
+    /// Urgent pointer; valid with [`Flags::URG`].
+    pub urgent: U16,
+}
+
+impl Header {
+    /// A header without options, checksum and urgent pointer.
+    pub fn new(src_port: u16, dst_port: u16, seq: u32, ack: u32, flags: Flags) -> Self {
+        Self {
+            src_port: src_port.into(),
+            dst_port: dst_port.into(),
+            seq: seq.into(),
+            ack: ack.into(),
+            data_offset: 5 << 4,
+            flags,
+            window: U16::MAX_VALUE,
+            checksum: U16::ZERO,
+            urgent: U16::ZERO,
+        }
+    }
+
+    /// Length of header and options in bytes, as the packet says: below 20 it is malformed.
+    #[inline]
+    pub fn header_len(&self) -> usize {
+        usize::from(self.data_offset >> 4) * 4
+    }
+}
+
+/// Control bits of a segment.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    Unaligned,
+)]
+#[repr(transparent)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgment number is valid.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer is valid.
+    pub const URG: Self = Self(0x20);
+    /// Congestion was experienced (RFC 3168).
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(0x80);
+
+    /// Whether every bit of `other` is set here.
+    #[inline]
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Names of the bits set, lowest first: `SYN ACK`.
+impl fmt::Display for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
+        let mut separator = "";
+        for (bit, name) in names.iter().enumerate() {
+            if self.0 & 1 << bit != 0 {
+                write!(f, "{separator}{name}")?;
+                separator = " ";
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_print_lowest_first() {
+        let flags = Flags::ACK | Flags::SYN;
+        assert_eq!(flags.to_string(), "SYN ACK");
+        assert!(flags.contains(Flags::SYN) && !flags.contains(Flags::SYN | Flags::FIN));
+        assert_eq!(Flags::default().to_string(), "");
+    }
+
+    #[test]
+    fn layout_of_a_syn() {
+        let header = Header::new(43756, 80, 0x3d1b_a2cc, 0, Flags::SYN);
+        let bytes = header.as_bytes();
+        assert_eq!(bytes[..14], [0xaa, 0xec, 0, 80, 0x3d, 0x1b, 0xa2, 0xcc, 0, 0, 0, 0, 0x50, 2]);
+        assert_eq!((bytes.len(), header.header_len()), (20, 20));
+    }
+}
