@@ -5,3 +5,5 @@ pub mod cpu;
 pub mod memory;
 pub mod rcu;
 pub mod ring;
+pub mod time;
+pub mod timer;
