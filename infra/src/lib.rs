@@ -5,5 +5,6 @@ pub mod cpu;
 pub mod memory;
 pub mod rcu;
 pub mod ring;
+pub mod table;
 pub mod time;
 pub mod timer;

@@ -1,0 +1,3 @@
+//! Tables that many threads read while one writes.
+
+pub mod mtrie;
