@@ -7,3 +7,8 @@
 extern crate self as control;
 
 pub mod cli;
+pub mod config;
+pub mod feature;
+pub mod log;
+pub mod process;
+pub mod wall;

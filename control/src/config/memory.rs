@@ -1,0 +1,86 @@
+//! `memory { … }`, `physmem { … }` and `buffers { … }`.
+
+use std::str::FromStr;
+
+use super::stanza::{Error, Section};
+use super::values::Size;
+use crate::cli::Args;
+
+/// Which pages memory is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageSize {
+    /// What the system offers, huge pages preferred.
+    #[default]
+    Default,
+    /// The system's default huge pages.
+    DefaultHuge,
+    /// Pages of this many bytes, a power of two.
+    Bytes(u64),
+}
+
+impl FromStr for PageSize {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "default" => Ok(Self::Default),
+            "default-hugepage" => Ok(Self::DefaultHuge),
+            _ => {
+                let Size(bytes) = text.parse()?;
+                if bytes.is_power_of_two() { Ok(Self::Bytes(bytes)) } else { Err(()) }
+            }
+        }
+    }
+}
+
+/// Sizes of heaps. We need none of them set; they are accepted as upper bounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Size of the main heap.
+    pub main_heap_size: Option<Size>,
+    /// Pages of the main heap.
+    pub main_heap_page_size: PageSize,
+    /// Huge pages to use where "default huge page" is asked for.
+    pub default_hugepage_size: Option<Size>,
+    /// Most memory for packet buffers and rings.
+    pub physmem_max_size: Option<Size>,
+}
+
+impl Section for Memory {
+    fn word(&mut self, word: &str, args: &mut Args<'_>) -> Result<(), Error> {
+        match word {
+            "main-heap-size" => self.main_heap_size = Some(args.value(word)?),
+            "main-heap-page-size" => self.main_heap_page_size = args.value(word)?,
+            "default-hugepage-size" => self.default_hugepage_size = Some(args.value(word)?),
+            "max-size" => self.physmem_max_size = Some(args.value(word)?),
+            "base-addr" => drop(args.value::<String>(word)?),
+            _ => return Err(Error::unknown(word)),
+        }
+        Ok(())
+    }
+}
+
+/// Packet buffers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// Buffers on each NUMA node.
+    pub per_numa: Option<u32>,
+    /// Bytes of packet data in a buffer.
+    pub data_size: Option<u32>,
+    /// Pages of the buffer pools.
+    pub page_size: PageSize,
+}
+
+impl Section for Buffers {
+    fn word(&mut self, word: &str, args: &mut Args<'_>) -> Result<(), Error> {
+        match word {
+            "buffers-per-numa" => self.per_numa = Some(args.value(word)?),
+            "default" if args.keyword("data-size") => {
+                self.data_size = Some(args.value("data-size")?);
+            }
+            "page-size" => self.page_size = args.value(word)?,
+            _ => return Err(Error::unknown(word)),
+        }
+        Ok(())
+    }
+}

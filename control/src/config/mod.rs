@@ -1,0 +1,107 @@
+//! The start-up configuration: stanzas of words and braces, from a file or from the command line.
+//!
+//! `# …` to the end of a line is a comment in a file. Contents that the core acts on are read into
+//! [`Config`], where an unknown word is an error; contents of all other accepted stanzas are kept
+//! as text for the feature that knows them.
+
+mod cpu;
+mod logging;
+mod memory;
+mod names;
+mod node;
+mod options;
+mod plugins;
+mod sockets;
+mod stanza;
+mod unix;
+mod values;
+
+pub use cpu::Cpu;
+pub use logging::{ClassLevel, Logging};
+pub use memory::{Buffers, Memory, PageSize};
+pub use node::{Nodes, Variant};
+pub use options::{Invocation, Options};
+pub use plugins::{Plugins, Switch};
+pub use sockets::{ApiSegment, ApiTrace, Sockets, Statistics};
+pub use stanza::{Error, Stanza};
+pub use unix::{Listen, Unix};
+pub use values::{CpuList, Size};
+
+use stanza::Section;
+
+/// The whole start-up configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// `unix { … }`: process, files, CLI.
+    pub unix: Unix,
+    /// `cpu { … }`: threads and where they run.
+    pub cpu: Cpu,
+    /// `buffers { … }`.
+    pub buffers: Buffers,
+    /// `memory { … }` and `physmem { … }`.
+    pub memory: Memory,
+    /// `statseg { … }`.
+    pub statseg: Statistics,
+    /// `socksvr { … }`.
+    pub socksvr: Sockets,
+    /// `api-trace { … }`.
+    pub api_trace: ApiTrace,
+    /// `api-segment { … }`.
+    pub api_segment: ApiSegment,
+    /// `node { … }`.
+    pub node: Nodes,
+    /// `logging { … }`.
+    pub logging: Logging,
+    /// `plugins { … }`, `plugin_path`.
+    pub plugins: Plugins,
+    /// All other stanzas in the order they came.
+    pub others: Vec<Stanza>,
+}
+
+impl Config {
+    /// Reads a text without comments. `extra` are stanza names that features bring beyond the
+    /// list in this crate.
+    pub fn parse(text: &str, extra: &[&str]) -> Result<Self, Error> {
+        let mut config = Self::default();
+        for stanza in stanza::split(text)? {
+            config.take(stanza, extra)?;
+        }
+        Ok(config)
+    }
+
+    /// Reads the text of a file, with comments.
+    pub fn parse_file(text: &str, extra: &[&str]) -> Result<Self, Error> {
+        Self::parse(&stanza::without_comments(text), extra)
+    }
+
+    /// The text of all stanzas called `word` that the core does not read itself, in order.
+    pub fn stanzas<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a Stanza> {
+        self.others.iter().filter(move |stanza| stanza.word == word)
+    }
+
+    fn take(&mut self, stanza: Stanza, extra: &[&str]) -> Result<(), Error> {
+        let section: &mut dyn Section = match stanza.word.as_str() {
+            "unix" => &mut self.unix,
+            "cpu" => &mut self.cpu,
+            "buffers" => &mut self.buffers,
+            "memory" | "physmem" => &mut self.memory,
+            "statseg" => &mut self.statseg,
+            "socksvr" => &mut self.socksvr,
+            "api-trace" => &mut self.api_trace,
+            "api-segment" => &mut self.api_segment,
+            "node" => &mut self.node,
+            "logging" => &mut self.logging,
+            "plugins" => &mut self.plugins,
+            "plugin_path" => return self.plugins.set_path(&stanza),
+            word if names::STANZAS.contains(&word) || extra.contains(&word) => {
+                self.others.push(stanza);
+                return Ok(());
+            }
+            word => return Err(Error::new(format!("unknown stanza '{word}'"))),
+        };
+        stanza.read_into(section)
+    }
+}
+
+#[cfg(test)]
+mod tests;

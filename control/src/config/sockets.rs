@@ -1,0 +1,118 @@
+//! `statseg { … }`, `socksvr { … }`, `api-trace { … }` and `api-segment { … }`.
+
+use std::path::PathBuf;
+
+use super::PageSize;
+use super::stanza::{Error, Section};
+use super::values::Size;
+use crate::cli::Args;
+
+/// The statistics segment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Where clients get the segment; in the runtime folder when not given.
+    pub socket_name: Option<PathBuf>,
+    /// Size of the segment.
+    pub size: Option<Size>,
+    /// Pages of the segment.
+    pub page_size: PageSize,
+    /// Whether calls, vectors, clocks and suspends of each node are in the segment.
+    pub per_node_counters: bool,
+    /// Seconds between updates of what control computes; 10 when not given.
+    pub update_interval: Option<f64>,
+}
+
+impl Section for Statistics {
+    fn word(&mut self, word: &str, args: &mut Args<'_>) -> Result<(), Error> {
+        match word {
+            "socket-name" => self.socket_name = Some(args.value(word)?),
+            "default" => self.socket_name = None,
+            "size" => self.size = Some(args.value(word)?),
+            "page-size" => self.page_size = args.value(word)?,
+            "per-node-counters" => self.per_node_counters = on_off(args, word)?,
+            "update-interval" => self.update_interval = Some(args.value(word)?),
+            _ => return Err(Error::unknown(word)),
+        }
+        Ok(())
+    }
+}
+
+/// The binary-API socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// Where clients connect; in the runtime folder when not given.
+    pub socket_name: Option<PathBuf>,
+}
+
+impl Section for Sockets {
+    fn word(&mut self, word: &str, args: &mut Args<'_>) -> Result<(), Error> {
+        match word {
+            "socket-name" => self.socket_name = Some(args.value(word)?),
+            "default" => self.socket_name = None,
+            _ => return Err(Error::unknown(word)),
+        }
+        Ok(())
+    }
+}
+
+/// Recording of binary-API messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApiTrace {
+    /// Record from the start.
+    pub on: bool,
+    /// Messages to keep.
+    pub nitems: Option<u32>,
+    /// File to write the message table to.
+    pub save_api_table: Option<String>,
+}
+
+impl Section for ApiTrace {
+    fn word(&mut self, word: &str, args: &mut Args<'_>) -> Result<(), Error> {
+        match word {
+            "on" | "enable" => self.on = true,
+            "off" | "disable" => self.on = false,
+            "nitems" => self.nitems = Some(args.value(word)?),
+            "save-api-table" => self.save_api_table = Some(args.value(word)?),
+            _ => return Err(Error::unknown(word)),
+        }
+        Ok(())
+    }
+}
+
+/// Names and owners of the API's shared files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApiSegment {
+    /// Prefix that tells several routers on one machine apart.
+    pub prefix: Option<String>,
+    /// Owner, by name or number.
+    pub uid: Option<String>,
+    /// Group, by name or number.
+    pub gid: Option<String>,
+}
+
+impl Section for ApiSegment {
+    fn word(&mut self, word: &str, args: &mut Args<'_>) -> Result<(), Error> {
+        match word {
+            "prefix" => self.prefix = Some(args.value(word)?),
+            "uid" => self.uid = Some(args.value(word)?),
+            "gid" => self.gid = Some(args.value(word)?),
+            "baseva"
+            | "global-size"
+            | "global-pvt-heap-size"
+            | "api-size"
+            | "api-pvt-heap-size" => drop(args.value::<String>(word)?),
+            _ => return Err(Error::unknown(word)),
+        }
+        Ok(())
+    }
+}
+
+/// `on` or `off` (`enable`, `disable`).
+pub(super) fn on_off(args: &mut Args<'_>, what: &str) -> Result<bool, Error> {
+    let start = *args;
+    match args.word() {
+        Some("on" | "enable") => Ok(true),
+        Some("off" | "disable") => Ok(false),
+        _ => Err(start.error(format_args!("expected on or off after {what}, got")).into()),
+    }
+}

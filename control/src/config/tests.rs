@@ -1,0 +1,119 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn parse(text: &str) -> Config {
+    Config::parse_file(text, &[]).unwrap()
+}
+
+fn error(text: &str) -> String {
+    Config::parse_file(text, &[]).unwrap_err().to_string()
+}
+
+#[test]
+fn a_supervisors_line_is_accepted() {
+    let line = "unix { nodaemon nosyslog full-coredump coredump-size unlimited runtime-dir /t \
+        cli-listen /t/cli.sock } api-trace { on } api-segment { prefix P } cpu { main-core 3 \
+        corelist-workers 1,4-5 } memory { main-heap-size 1G } physmem { max-size 32m } statseg { \
+        socket-name /t/stats.sock size 64M per-node-counters on update-interval 1 } socksvr { \
+        socket-name /t/api.sock } node { default { variant icl 100 } } api-fuzz { off } buffers \
+        { buffers-per-numa 16384 default data-size 2048 page-size 4k } plugins { path /p plugin \
+        dpdk_plugin.so { disable } plugin acl_plugin.so {enable} } session { enable }";
+
+    let config = Config::parse(line, &[]).unwrap();
+
+    assert!(config.unix.nodaemon && config.unix.nosyslog && config.unix.full_coredump);
+    assert_eq!(config.unix.coredump_size, Some(Size(u64::MAX)));
+    assert_eq!(config.unix.cli_listen(), Listen::Unix("/t/cli.sock".into()));
+    assert!(config.api_trace.on);
+    assert_eq!(config.api_segment.prefix.as_deref(), Some("P"));
+    assert_eq!(config.cpu.main_core, Some(3));
+    assert_eq!(config.cpu.corelist_workers, Some(CpuList(vec![1, 4, 5])));
+    assert_eq!(config.memory.main_heap_size, Some(Size(1 << 30)));
+    assert_eq!(config.memory.physmem_max_size, Some(Size(32 << 20)));
+    assert!(config.statseg.per_node_counters);
+    assert_eq!(config.statseg.update_interval, Some(1.0));
+    assert_eq!(config.socksvr.socket_name.as_deref(), Some("/t/api.sock".as_ref()));
+    let variant = Variant { name: "icl".into(), priority: Some(100) };
+    assert_eq!(config.node.default, Some(variant));
+    assert_eq!(config.buffers.per_numa, Some(16384));
+    assert_eq!(config.buffers.data_size, Some(2048));
+    assert_eq!(config.buffers.page_size, PageSize::Bytes(4096));
+    assert_eq!(config.plugins.switch("dpdk"), Some(Switch::Disable));
+    assert_eq!(config.plugins.switch("acl"), Some(Switch::Enable));
+    assert_eq!(config.plugins.switch("nat"), None);
+    assert!(config.stanzas("session").next().unwrap().has("enable").unwrap());
+}
+
+#[test]
+fn unknown_words_are_refused_by_name() {
+    assert_eq!(error("bogus { x }"), "unknown stanza 'bogus'");
+    assert_eq!(error("\ncpu { cores 2 }"), "unknown word 'cores' in stanza 'cpu' (line 2)");
+    assert_eq!(error("cpu { main-core x }"), "invalid main-core `x' in stanza 'cpu' (line 1)");
+    assert_eq!(error("cpu { workers"), "missing `}' in `{ workers' (line 1)");
+    assert_eq!(error("cpu { } }"), "unexpected '}' (line 1)");
+    assert_eq!(
+        error("plugins { plugin x { maybe } }"),
+        "unknown word 'maybe' in stanza 'plugins' (line 1)"
+    );
+}
+
+#[test]
+fn stanzas_of_others_keep_their_contents() {
+    let config = parse("dpdk { dev 0000:00:01.0 { num-rx-queues 2 } # two\n no-multi-seg }");
+    let dpdk = config.stanzas("dpdk").next().unwrap();
+    assert_eq!(dpdk.value::<String>("dev").unwrap().as_deref(), Some("0000:00:01.0"));
+    assert_eq!(dpdk.value::<u32>("num-rx-queues").unwrap(), None);
+    assert!(dpdk.has("no-multi-seg").unwrap());
+    assert!(Config::parse("my-feature { a b }", &["my-feature"]).is_ok());
+}
+
+#[test]
+fn a_stanza_may_come_twice() {
+    let config = parse("unix { nodaemon }\nunix { exec /a exec /b cli-prompt r1# x\n }");
+    assert!(config.unix.nodaemon);
+    assert_eq!(config.unix.exec.len(), 2);
+    assert_eq!(config.unix.cli_prompt.as_deref(), Some("r1"), "the rest is a comment");
+}
+
+#[test]
+fn values_are_read() {
+    assert_eq!("8G".parse(), Ok(Size(8 << 30)));
+    assert_eq!("4k".parse(), Ok(Size(4096)));
+    assert_eq!("4x".parse::<Size>(), Err(()));
+    assert_eq!("99999999999T".parse::<Size>(), Err(()));
+    assert_eq!("default".parse(), Ok(PageSize::Default));
+    assert_eq!("3k".parse::<PageSize>(), Err(()));
+    assert_eq!("1,3-5".parse(), Ok(CpuList(vec![1, 3, 4, 5])));
+    assert_eq!("5-3".parse::<CpuList>(), Err(()));
+    assert_eq!("1,1".parse::<CpuList>(), Err(()));
+    assert_eq!("localhost:5002".parse(), Ok(Listen::Tcp("localhost:5002".into())));
+    assert_eq!("./cli.sock".parse(), Ok(Listen::Unix("./cli.sock".into())));
+    let cpu = parse("cpu { coremask-workers 0x1e }").cpu;
+    assert_eq!(cpu.corelist_workers, Some(CpuList(vec![1, 2, 3, 4])));
+}
+
+#[test]
+fn argv_is_options_and_words() {
+    let argv = |words: &[&str]| Invocation::parse(words.iter().map(|w| (*w).to_owned()));
+    assert_eq!(argv(&["-v"]), Ok(Invocation::Version));
+    let Invocation::Run(options) = argv(&["unix { nodaemon", "log /x }", "-i"]).unwrap() else {
+        panic!("must run");
+    };
+    let config = options.load(&[]).unwrap();
+    assert!(config.unix.nodaemon && config.unix.interactive);
+    assert_eq!(config.unix.log.as_deref(), Some("/x".as_ref()));
+    let missing = Options { config: Some("/nonexistent".into()), ..Options::default() };
+    assert_eq!(
+        missing.load(&[]).unwrap_err().to_string(),
+        "open `/nonexistent': No such file or directory"
+    );
+    assert!(argv(&["-c"]).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "[a-z{}#\\n0-9 -]{0,80}|(unix|cpu|plugins|node) ?\\{.{0,60}") {
+        let _ = Config::parse_file(&text, &[]);
+    }
+}

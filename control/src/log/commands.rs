@@ -1,0 +1,157 @@
+//! `show logging`, `show logging configuration`, `set logging …`, `clear logging`.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{ClassLevel, DEFAULT_RATE, Entry, Level, Log};
+use crate::cli::{Cli, Command, Output, Word};
+
+/// Show the log.
+#[derive(Command)]
+#[command("show logging")]
+struct Show;
+
+/// Show what is logged and how much of it is kept.
+#[derive(Command)]
+#[command("show logging configuration")]
+struct ShowConfiguration;
+
+/// Forget the log's entries.
+#[derive(Command)]
+#[command("clear logging")]
+struct Clear;
+
+/// Set how many entries are kept.
+#[derive(Command)]
+#[command("set logging size")]
+struct SetSize {
+    /// number of entries
+    #[positional]
+    size: usize,
+}
+
+/// Set how long a class that logs too much is cut off.
+#[derive(Command)]
+#[command("set logging unthrottle-time")]
+struct SetUnthrottleTime {
+    /// seconds
+    #[positional]
+    seconds: u32,
+}
+
+/// Set what is logged of a class.
+#[derive(Command)]
+#[command("set logging class")]
+struct SetClass {
+    /// class or class/subclass
+    #[positional]
+    class: Word,
+    /// entries a second
+    rate_limit: Option<u32>,
+    /// level kept in memory
+    level: Option<Level>,
+    /// level sent to the system's log
+    syslog_level: Option<Level>,
+    /// accepted, without effect
+    kmsg_level: Option<Level>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Entries(Vec<Entry>);
+
+impl fmt::Display for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|entry| writeln!(f, "{entry}"))
+    }
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    size: usize,
+    level: Level,
+    syslog_level: Level,
+    rate_limit: u32,
+    classes: Vec<ClassRow>,
+}
+
+#[derive(Serialize)]
+struct ClassRow {
+    class: &'static str,
+    subclass: &'static str,
+    level: Level,
+    syslog_level: Level,
+    rate_limit: u32,
+}
+
+impl Log {
+    /// Adds the commands that show and set this log.
+    pub fn register<C: 'static>(&self, cli: &mut Cli<C>) {
+        let log = self.clone();
+        cli.command(move |_, _: Show| Ok(Output::of(Entries(log.entries()))));
+        let log = self.clone();
+        cli.command(move |_, _: ShowConfiguration| Ok(Output::of(log.configuration())));
+        let log = self.clone();
+        cli.command(move |_, _: Clear| Ok(log.clear()));
+        let log = self.clone();
+        cli.command(move |_, set: SetSize| Ok(log.0.borrow_mut().resize(set.size)));
+        let log = self.clone();
+        cli.command(move |_, set: SetUnthrottleTime| {
+            log.0.borrow_mut().unthrottle_time = set.seconds;
+            Ok(())
+        });
+        let log = self.clone();
+        cli.command(move |_, set: SetClass| {
+            let SetClass { class, rate_limit, level, syslog_level, kmsg_level: _ } = set;
+            let change = ClassLevel { level, syslog_level, rate_limit };
+            let changed = log.0.borrow_mut().set_class(&class, &change);
+            if changed == 0 { Err(class.unknown("log class")) } else { Ok(()) }
+        });
+    }
+
+    fn configuration(&self) -> Configuration {
+        let ring = self.0.borrow();
+        let row = |class: &super::Class| ClassRow {
+            class: class.name,
+            subclass: class.subclass,
+            level: class.set.level.unwrap_or(ring.level),
+            syslog_level: class.set.syslog_level.unwrap_or(ring.syslog_level),
+            rate_limit: class.set.rate_limit.unwrap_or(DEFAULT_RATE),
+        };
+        Configuration {
+            size: ring.size,
+            level: ring.level,
+            syslog_level: ring.syslog_level,
+            rate_limit: DEFAULT_RATE,
+            classes: ring.classes.iter().map(row).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Buffer Size:         {} entries", self.size)?;
+        writeln!(f, "Defaults:")?;
+        writeln!(f, "  Log Level:         {}", self.level)?;
+        writeln!(f, "  Syslog Log Level:  {}", self.syslog_level)?;
+        writeln!(f, "  Kmsg Log Level:    disabled")?;
+        writeln!(f, "  Rate Limit:        {} msgs/sec\n", self.rate_limit)?;
+        writeln!(
+            f,
+            "Class/Subclass         Level          Syslog Level   Kmsg Log Level Rate Limit"
+        )?;
+        for (index, row) in self.classes.iter().enumerate() {
+            if self.classes[..index].iter().any(|c| c.class == row.class) {
+                continue;
+            }
+            writeln!(f, "{}", row.class)?;
+            for row in self.classes[index..].iter().filter(|c| c.class == row.class) {
+                let ClassRow { subclass, level, syslog_level, rate_limit, .. } = row;
+                write!(f, "  {subclass:<20} {level:<14} {syslog_level:<14} ")?;
+                writeln!(f, "{:<14} {rate_limit}", "disabled")?;
+            }
+        }
+        Ok(())
+    }
+}
