@@ -21,7 +21,7 @@ impl Sum {
     /// The sum of `bytes`, which stand where the last ones ended, even at an odd place.
     #[inline]
     #[must_use]
-    pub fn add(self, bytes: &[u8]) -> Self {
+    pub fn add_bytes(self, bytes: &[u8]) -> Self {
         let folded = sum_native(bytes);
         let sum = if self.is_odd { u64::from(fold_native(folded).swap_bytes()) } else { folded };
         Self { words: self.words + sum, is_odd: self.is_odd ^ (bytes.len() % 2 == 1) }
@@ -66,7 +66,7 @@ impl Sum {
 /// Sum of the IPv4 pseudo header (RFC 793, RFC 768); `len` in bytes is that of header and data.
 #[inline]
 pub fn ip4_pseudo(src: [u8; 4], dst: [u8; 4], protocol: Protocol, len: u16) -> Sum {
-    Sum::ZERO.add(&src).add(&dst).add_word(protocol.0.into()).add_word(len)
+    Sum::ZERO.add_bytes(&src).add_bytes(&dst).add_word(protocol.0.into()).add_word(len)
 }
 
 /// Sum of the IPv6 pseudo header (RFC 8200 section 8.1); `len` in bytes is that of the upper-layer
@@ -74,13 +74,13 @@ pub fn ip4_pseudo(src: [u8; 4], dst: [u8; 4], protocol: Protocol, len: u16) -> S
 #[inline]
 pub fn ip6_pseudo(src: [u8; 16], dst: [u8; 16], protocol: Protocol, len: u32) -> Sum {
     let len = len.to_be_bytes();
-    Sum::ZERO.add(&src).add(&dst).add(&len).add_word(protocol.0.into())
+    Sum::ZERO.add_bytes(&src).add_bytes(&dst).add_bytes(&len).add_word(protocol.0.into())
 }
 
 /// Sum of an upper-layer packet scattered over `segments` of any length on top of `pseudo`.
 #[inline]
 pub fn upper_layer<'a>(pseudo: Sum, segments: impl IntoIterator<Item = &'a [u8]>) -> Sum {
-    segments.into_iter().fold(pseudo, Sum::add)
+    segments.into_iter().fold(pseudo, Sum::add_bytes)
 }
 
 /// `checksum` after a 16-bit word of its data changed from `old` to `new` (RFC 1624 equation 3).
@@ -94,7 +94,10 @@ pub fn update(checksum: U16, old: U16, new: U16) -> U16 {
 /// As [`update`] for two stretches of equal, even length at an even place, such as addresses.
 #[inline]
 pub fn update_bytes(checksum: U16, old: &[u8], new: &[u8]) -> U16 {
-    debug_assert!(old.len() == new.len() && old.len() % 2 == 0, "unequal or odd stretches");
+    debug_assert!(
+        old.len() == new.len() && old.len().is_multiple_of(2),
+        "unequal or odd stretches"
+    );
     let gone = !fold_native(sum_native(old));
     let words = u64::from(!ne(checksum)) + u64::from(gone) + sum_native(new);
     Sum { words, is_odd: false }.checksum()
@@ -158,7 +161,7 @@ mod tests {
 
     #[test]
     fn example_of_rfc_1071() {
-        let sum = Sum::ZERO.add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
+        let sum = Sum::ZERO.add_bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
         assert_eq!(sum.fold(), 0xddf2);
         assert_eq!(sum.checksum().get(), 0x220d);
     }
@@ -181,7 +184,7 @@ mod tests {
     fn largest_lanes_keep_their_carries() {
         for len in [1, 2, 7, 8, 31, 32, 33, 64, 9000] {
             let bytes = vec![0xff; len];
-            assert_eq!(Sum::ZERO.add(&bytes).fold(), naive(&bytes), "{len} bytes");
+            assert_eq!(Sum::ZERO.add_bytes(&bytes).fold(), naive(&bytes), "{len} bytes");
         }
     }
 
@@ -200,7 +203,7 @@ mod tests {
     proptest! {
         #[test]
         fn equals_the_naive_sum(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            prop_assert_eq!(Sum::ZERO.add(&bytes).fold(), naive(&bytes));
+            prop_assert_eq!(Sum::ZERO.add_bytes(&bytes).fold(), naive(&bytes));
         }
 
         #[test]
@@ -212,12 +215,13 @@ mod tests {
         }
 
         #[test]
-        fn a_packet_with_its_checksum_is_valid(mut bytes in prop::collection::vec(any::<u8>(), 2..100)) {
+        fn a_packet_with_its_checksum_is_valid(
+            mut bytes in prop::collection::vec(any::<u8>(), 2..100)
+        ) {
             bytes[..2].fill(0);
-            let checksum = Sum::ZERO.add(&bytes).checksum();
+            let checksum = Sum::ZERO.add_bytes(&bytes).checksum();
             bytes[..2].copy_from_slice(&checksum.to_bytes());
-            // Data of zeros only has the checksum 0xffff, so its sum is 0xffff too.
-            prop_assert!(Sum::ZERO.add(&bytes).is_valid());
+            prop_assert!(Sum::ZERO.add_bytes(&bytes).is_valid());
         }
 
         #[test]
@@ -226,13 +230,14 @@ mod tests {
             new: [u8; 16],
         ) {
             bytes[0] = 0x45; // some word is not zero, as in any packet
-            let before = Sum::ZERO.add(&bytes).checksum();
+            let before = Sum::ZERO.add_bytes(&bytes).checksum();
             let updated = update_bytes(before, &bytes[8..24], &new);
-            let word = update(before, U16::from_bytes([bytes[8], bytes[9]]), U16::from_bytes([new[0], new[1]]));
+            let old_word = U16::from_bytes([bytes[8], bytes[9]]);
+            let word = update(before, old_word, U16::from_bytes([new[0], new[1]]));
             bytes[8..10].copy_from_slice(&new[..2]);
-            prop_assert_eq!(word, Sum::ZERO.add(&bytes).checksum());
+            prop_assert_eq!(word, Sum::ZERO.add_bytes(&bytes).checksum());
             bytes[8..24].copy_from_slice(&new);
-            prop_assert_eq!(updated, Sum::ZERO.add(&bytes).checksum());
+            prop_assert_eq!(updated, Sum::ZERO.add_bytes(&bytes).checksum());
         }
     }
 }

@@ -175,7 +175,7 @@ impl Header {
 
     #[inline]
     fn sum(&self, options: &[u8]) -> Sum {
-        Sum::ZERO.add(self.as_bytes()).add(options)
+        Sum::ZERO.add_bytes(self.as_bytes()).add_bytes(options)
     }
 }
 

@@ -280,12 +280,15 @@ mod tests {
         assert_eq!((multicast_scope(group), multicast_scope(addr)), (Some(2), None));
     }
 
+    fn likely_byte() -> impl Strategy<Value = u8> {
+        prop_oneof![prop::sample::select(vec![0u8, 1, 43, 44, 51, 60]), any::<u8>()]
+    }
+
     proptest! {
         #[test]
         fn upper_layer_is_inside_the_packet(
             next in prop::sample::select(vec![0u8, 43, 44, 51, 60, 135]),
-            rest in prop::collection::vec(
-                prop_oneof![prop::sample::select(vec![0u8, 1, 43, 44, 51, 60]), any::<u8>()], 0..200),
+            rest in prop::collection::vec(likely_byte(), 0..200),
         ) {
             let packet = packet(next, &rest);
             if let Some(found) = upper_layer(&packet) {

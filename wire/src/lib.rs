@@ -10,12 +10,16 @@
 pub mod arp;
 pub mod checksum;
 pub mod ethernet;
+pub mod flow;
 pub mod icmp4;
 pub mod icmp6;
 pub mod ip;
 pub mod ip4;
 pub mod ip6;
 pub mod mac;
+pub mod nd;
+pub mod prefix;
+pub mod print;
 pub mod tcp;
 pub mod udp;
 pub mod virtio_net;
@@ -23,6 +27,7 @@ pub mod vlan;
 
 pub use ip::Protocol;
 pub use mac::MacAddr;
+pub use prefix::{Ip4Prefix, Ip6Prefix, Prefix};
 pub use zerocopy;
 
 /// A format of fixed size that can be read from and written to a packet at any alignment.
