@@ -31,7 +31,19 @@ impl Header {
 ///
 /// Kept in network order, so comparing with a constant needs no byte swap.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    Unaligned,
 )]
 #[repr(transparent)]
 pub struct EtherType([u8; 2]);
