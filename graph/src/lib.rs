@@ -1,1 +1,28 @@
-//! Placeholder.
+//! The vector engine: buffers, frames, nodes, threads, trace and counters.
+//!
+//! Life of a packet: an [`Input`] node fills buffers and sends them to a next node; packets for the same
+//! node gather in a frame of at most 256; each frame is dispatched once, [`Frame::each`] calls the node's
+//! closure for every packet, and the verdicts scatter the packets to the frames of the next nodes.
+
+extern crate self as graph;
+
+pub use graph_derive::{Count, Next, Reason};
+
+pub mod arc;
+mod buffer;
+mod control;
+mod engine;
+mod node;
+pub mod show;
+pub mod testing;
+mod trace;
+mod worker;
+
+pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse};
+pub use control::{BuildError, Engine, NodeIndex, Settings};
+pub use engine::{Arrival, Frame, Intake, NewPacket, NodeStats, Packet};
+pub use node::{
+    Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,
+};
+pub use trace::{Names, Record, TracedPacket};
+pub use worker::{NoAnswer, ThreadInfo};

@@ -1,0 +1,116 @@
+//! The shape of a buffer in memory.
+#![forbid(unsafe_code)]
+
+/// Packets in a frame at most.
+pub const FRAME: usize = 256;
+/// Bytes before the data area where headers can be put in front.
+pub const HEADROOM: usize = 128;
+/// Bytes of the data area.
+pub const DATA_SIZE: usize = 2048;
+/// An index that names nothing.
+pub const NONE: u32 = 0;
+/// Distance of the data area from the start of the buffer in bytes.
+pub(super) const DATA: isize = 128 + HEADROOM as isize;
+/// Distance of buffers in cache lines: odd, so that their first lines spread over all cache sets.
+pub(super) const STRIDE: usize = ((DATA as usize + DATA_SIZE).div_ceil(64)) | 1;
+
+/// The first cache line: what every node touches.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Hot {
+    /// Of the current bytes from the data area, in bytes.
+    pub offset: i16,
+    /// Of the first segment, in bytes.
+    pub len: u16,
+    pub flags: Flags,
+    /// Bytes in the segments after the first; meaningful with [`Flags::CHAINED`].
+    pub rest: u32,
+    pub rx: u32,
+    pub tx: u32,
+    /// Buffer with the next segment; meaningful with [`Flags::CHAINED`].
+    pub next: u32,
+    pub error: u16,
+    pub references: u8,
+    pub cursor: u8,
+    pub l2: i16,
+    pub l3: i16,
+    pub l4: i16,
+    pub gso_size: u16,
+    pub flow_hash: u32,
+    pub fib: u16,
+    pub trace: u16,
+    pub adjacency: u32,
+    pub payload: [u8; 16],
+}
+
+const _: () = assert!(size_of::<Hot>() == 64);
+
+impl Hot {
+    pub const FRESH: Self = Self {
+        offset: 0,
+        len: 0,
+        flags: Flags(0),
+        rest: 0,
+        rx: 0,
+        tx: u32::MAX,
+        next: NONE,
+        error: 0,
+        references: 1,
+        cursor: 0,
+        l2: 0,
+        l3: 0,
+        l4: 0,
+        gso_size: 0,
+        flow_hash: 0,
+        fib: 0,
+        trace: 0,
+        adjacency: 0,
+        payload: [0; 16],
+    };
+}
+
+/// What is known about a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Flags(pub u32);
+
+impl Flags {
+    /// More segments follow.
+    pub const CHAINED: Self = Self(1);
+    /// Its way is recorded.
+    pub const TRACED: Self = Self(1 << 1);
+    /// To be cut into segments of `gso_size` before it goes out, where the device does not.
+    pub const GSO: Self = Self(1 << 2);
+    /// The layer 4 checksum (TCP or UDP at `l4_offset`) holds only the pseudo header's sum so far.
+    pub const CHECKSUM_TODO: Self = Self(1 << 3);
+    /// The layer 4 checksum is known to be good.
+    pub const CHECKSUM_OK: Self = Self(1 << 4);
+    /// `flow_hash` is set.
+    pub const HASH: Self = Self(1 << 5);
+    /// Made by this router.
+    pub const LOCAL: Self = Self(1 << 6);
+    /// `l2_offset` is set.
+    pub const L2: Self = Self(1 << 7);
+    /// `l3_offset` is set.
+    pub const L3: Self = Self(1 << 8);
+    /// `l4_offset` is set.
+    pub const L4: Self = Self(1 << 9);
+
+    /// Whether any of `other` is set.
+    #[inline(always)]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// With `other` set.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    /// With `other` cleared.
+    #[inline(always)]
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}

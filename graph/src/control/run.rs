@@ -1,0 +1,451 @@
+//! Starting threads, talking to them, and asking what they did.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use infra::counter::Rows;
+use infra::cpu::Variant;
+use infra::rcu::{Participant, Shared};
+use infra::time::Clock;
+
+use super::errors::{Errors, MOST};
+use super::spec::{Engine, NodeIndex};
+use crate::arc::ArcTable;
+use crate::buffer::{Buffer, Pool, PoolUse};
+use crate::engine::Core;
+use crate::node::{CounterText, InputState};
+use crate::show::{EdgeCount, NodeRow, ThreadRow};
+use crate::trace::TracedPacket;
+use crate::worker::{Handle, Job, NoAnswer, ThreadInfo};
+
+/// How the engine is set up.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Most buffers in the pool.
+    pub buffers: usize,
+    /// CPUs of the workers; empty: one data-plane thread does everything.
+    pub workers: Vec<Option<usize>>,
+    /// CPU of the only data-plane thread.
+    pub main_cpu: Option<usize>,
+    /// Whether control has no other CPU than the data-plane thread's.
+    pub shares_cpu: bool,
+    /// CPU variant of all nodes; `None` for the best there is.
+    pub variant: Option<Variant>,
+    /// CPU variant of single nodes.
+    pub node_variants: HashMap<String, Variant>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            buffers: 131_072,
+            workers: Vec::new(),
+            main_cpu: None,
+            shares_cpu: false,
+            variant: None,
+            node_variants: HashMap::new(),
+        }
+    }
+}
+
+pub(super) struct VariantChoice(Variant, HashMap<String, Variant>);
+
+impl VariantChoice {
+    pub fn of(&self, node: &str) -> Variant {
+        self.1.get(node).copied().unwrap_or(self.0)
+    }
+}
+
+/// The threads, or, in tests, one core that runs when asked.
+pub(super) enum Threads {
+    None(Settings),
+    Running(Vec<Handle>),
+    Inline(Box<Core>),
+}
+
+impl Threads {
+    pub fn are_running(&self) -> bool {
+        !matches!(self, Self::None(_))
+    }
+}
+
+impl Engine {
+    /// An empty graph.
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses memory.
+    pub fn new(settings: Settings) -> io::Result<Self> {
+        let threads = settings.workers.len() + 1;
+        let supported = |v: Variant| if v.is_supported() { v } else { Variant::best() };
+        let choice = settings.variant.map_or_else(Variant::best, supported);
+        let single =
+            settings.node_variants.iter().map(|(n, v)| (n.clone(), supported(*v))).collect();
+        Ok(Self {
+            specs: Vec::new(),
+            by_name: HashMap::new(),
+            deleted: Vec::new(),
+            arcs: Vec::new(),
+            table: Shared::new(ArcTable::default()),
+            errors: Errors::new(),
+            counters: Arc::new(Rows::new(threads, MOST)?),
+            pool: Pool::new(settings.buffers)?,
+            clock: Clock::start(),
+            variants: VariantChoice(choice, single),
+            threads: Threads::None(settings),
+        })
+    }
+    fn core(&self, thread: usize) -> Core {
+        let arcs = self.table.reader();
+        let counters = Arc::clone(&self.counters);
+        let mut core = Core::new(thread, &self.pool, counters, arcs, self.clock.clone());
+        for at in 0..self.specs.len() {
+            core.nodes.push(self.runtime(NodeIndex(at as u16)));
+            if self.specs[at].is_input {
+                core.inputs.push(at as u16);
+            }
+        }
+        core
+    }
+    /// Starts the data-plane threads.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn start(&mut self) -> io::Result<()> {
+        let Threads::None(settings) = &self.threads else { return Ok(()) };
+        let mut handles = Vec::new();
+        if settings.workers.is_empty() {
+            let (cpu, shares) = (settings.main_cpu, settings.shares_cpu);
+            handles.push(Handle::start("vpp_main".to_owned(), cpu, shares, self.core(0))?);
+        }
+        for (i, cpu) in settings.workers.iter().enumerate() {
+            let name = format!("vpp_wk_{i}");
+            handles.push(Handle::start(name, *cpu, settings.shares_cpu, self.core(i + 1))?);
+        }
+        self.threads = Threads::Running(handles);
+        Ok(())
+    }
+    /// For tests: no thread is started, [`Engine::run_inline`] runs the graph.
+    pub fn start_inline(&mut self) {
+        self.threads = Threads::Inline(Box::new(self.core(0)));
+    }
+    /// Runs the graph of [`Engine::start_inline`] until no input brings anything; at most `loops` loops.
+    pub fn run_inline(&mut self, loops: usize) {
+        if let Threads::Inline(core) = &mut self.threads {
+            let mut me = Participant::join();
+            for _ in 0..loops {
+                me.quiescent();
+                if core.run_once(me.epoch()) == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    /// Numbers of the data-plane threads.
+    pub fn data_threads(&self) -> std::ops::Range<usize> {
+        match &self.threads {
+            Threads::Running(h) => 0..h.len(),
+            Threads::Inline(_) => 0..1,
+            Threads::None(_) => 0..0,
+        }
+    }
+    /// How many rows counters have: one for each thread there may be, and one for control.
+    pub fn thread_rows(&self) -> usize {
+        match &self.threads {
+            Threads::None(s) => s.workers.len() + 1,
+            Threads::Running(h) => h.len() + 1,
+            Threads::Inline(_) => 1,
+        }
+    }
+    pub(super) fn post(&mut self, thread: usize, job: Job) {
+        match &mut self.threads {
+            Threads::Running(handles) => {
+                if let Some(h) = handles.get(thread) {
+                    h.post(job);
+                }
+            }
+            Threads::Inline(core) => job(core),
+            Threads::None(_) => (),
+        }
+    }
+    fn post_all(&mut self, mut job: impl FnMut(&Self) -> Job) {
+        for thread in self.data_threads() {
+            let job = job(self);
+            self.post(thread, job);
+        }
+    }
+    fn ask<R: Send + 'static>(
+        &mut self,
+        thread: usize,
+        job: impl FnOnce(&mut Core) -> R + Send + 'static,
+    ) -> Result<R, NoAnswer> {
+        match &mut self.threads {
+            Threads::Running(h) => {
+                h.get(thread).ok_or_else(|| NoAnswer(thread.to_string()))?.ask(job)
+            }
+            Threads::Inline(core) => Ok(job(core)),
+            Threads::None(_) => Err(NoAnswer(thread.to_string())),
+        }
+    }
+    pub(super) fn hand_out(&mut self, index: NodeIndex) {
+        let is_input = self.specs[usize::from(index.0)].is_input;
+        self.post_all(|this| {
+            let runtime = this.runtime(index);
+            Box::new(move |core| {
+                let at = usize::from(index.0);
+                if at == core.nodes.len() {
+                    core.nodes.push(runtime);
+                } else {
+                    // Packets that wait for the old node are for the new one to drop or take.
+                    let old = std::mem::replace(&mut core.nodes[at], runtime);
+                    core.nodes[at].open = old.open;
+                    core.nodes[at].full = old.full;
+                }
+                core.inputs.retain(|i| *i != index.0);
+                if is_input {
+                    core.inputs.push(index.0);
+                }
+            })
+        });
+    }
+    pub(super) fn hand_out_edges(&mut self, index: NodeIndex) {
+        self.post_all(|this| {
+            let edges = this.edge_numbers(index);
+            let arcs = this.specs[usize::from(index.0)].arcs.clone();
+            Box::new(move |core| {
+                let n = &mut core.nodes[usize::from(index.0)];
+                let counted = n.edges.iter().map(|e| e.1).chain(std::iter::repeat(0));
+                n.edges = edges.into_iter().zip(counted).map(|(e, c)| (e.0, c)).collect();
+                n.arcs = arcs;
+            })
+        });
+    }
+    /// Changes the state a node has on a thread, between two of its loops, and waits for it.
+    ///
+    /// # Errors
+    /// When the thread does not answer, or the node is of another type.
+    pub fn with_node<N: 'static, R: Send + 'static>(
+        &mut self,
+        thread: usize,
+        node: NodeIndex,
+        change: impl FnOnce(&mut N) -> R + Send + 'static,
+    ) -> Result<R, NoAnswer> {
+        let done =
+            self.ask(thread, move |core| core.with_node(node.0, |n: &mut N, _| change(n)))?;
+        done.ok_or_else(|| NoAnswer(format!("{thread}: node {} is of another type", node.0)))
+    }
+    /// As [`Engine::with_node`], without waiting.
+    pub fn post_to_node<N: 'static>(
+        &mut self,
+        thread: usize,
+        node: NodeIndex,
+        change: impl FnOnce(&mut N) + Send + 'static,
+    ) {
+        let job: Job = Box::new(move |core| {
+            core.with_node(node.0, |n: &mut N, _| change(n));
+        });
+        self.post(thread, job);
+    }
+    /// Sets when an input node is called on a thread.
+    pub fn set_input_state(&mut self, thread: usize, node: NodeIndex, state: InputState) {
+        self.post(thread, Box::new(move |core| core.set_state(node.0, state)));
+    }
+    /// Wakes a thread, and calls the node there, when `fd` is readable. End it with [`Engine::unwatch`]
+    /// before the descriptor is closed.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn watch(&mut self, thread: usize, node: NodeIndex, fd: BorrowedFd<'_>) -> io::Result<()> {
+        match &self.threads {
+            Threads::Running(h) => h.get(thread).map_or(Ok(()), |h| h.watch(fd, node.0)),
+            _ => Ok(()),
+        }
+    }
+    /// No longer does.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn unwatch(&mut self, thread: usize, fd: BorrowedFd<'_>) -> io::Result<()> {
+        match &self.threads {
+            Threads::Running(h) => h.get(thread).map_or(Ok(()), |h| h.unwatch(fd)),
+            _ => Ok(()),
+        }
+    }
+    /// Puts a packet made by control at the entrance of a node; `prepare` sets its metadata. A packet that
+    /// does not fit into one buffer, or finds none, is not sent.
+    pub fn inject(
+        &mut self,
+        thread: usize,
+        node: NodeIndex,
+        bytes: Vec<u8>,
+        prepare: impl FnOnce(&mut Buffer<'_>) + Send + 'static,
+    ) {
+        self.post(thread, Box::new(move |core| core.inject(node.0, &bytes, prepare)));
+    }
+    /// Waits until every thread has finished the packets it had.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn fence(&mut self) -> Result<(), NoAnswer> {
+        self.data_threads().try_for_each(|t| self.ask(t, |_| ()))
+    }
+    /// Traces the next `count` packets that an input node brings in, on each thread.
+    pub fn trace(&mut self, node: NodeIndex, count: u32) {
+        self.post_all(|_| Box::new(move |core| core.nodes[usize::from(node.0)].to_trace += count));
+    }
+    /// Traced packets of a thread.
+    ///
+    /// # Errors
+    /// When the thread does not answer.
+    pub fn traced(&mut self, thread: usize) -> Result<Vec<TracedPacket>, NoAnswer> {
+        self.ask(thread, |core| core.trace.packets())
+    }
+    /// Forgets what was traced and what was still to be.
+    pub fn clear_trace(&mut self) {
+        for thread in self.data_threads() {
+            // What was kept is freed here, not on the thread.
+            let _ = self.ask(thread, |core| {
+                core.nodes.iter_mut().for_each(|n| n.to_trace = 0);
+                core.trace.clear()
+            });
+        }
+    }
+    /// What each thread did since `show runtime` was cleared.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn runtime_rows(&mut self) -> Result<Vec<ThreadRow>, NoAnswer> {
+        let mut rows = Vec::new();
+        for thread in self.data_threads() {
+            let mut row = self.ask(thread, |core| core.thread_row())?;
+            let names = |n: &mut NodeRow| n.name = self.name_of(NodeIndex(n.index)).to_owned();
+            row.nodes.iter_mut().for_each(names);
+            if let Threads::Running(h) = &self.threads {
+                (row.name, row.cpu) = (h[thread].name.clone(), h[thread].cpu);
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+    /// Starts counting anew for `show runtime`.
+    pub fn clear_runtime(&mut self) {
+        self.post_all(|_| Box::new(Core::clear_stats));
+    }
+    /// Packets over each edge of a node, all threads together.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn edge_counts(&mut self, node: NodeIndex) -> Result<Vec<EdgeCount>, NoAnswer> {
+        let targets = self.edge_numbers(node);
+        let mut counts: Vec<_> = targets
+            .iter()
+            .enumerate()
+            .map(|(slot, (n, _))| EdgeCount {
+                slot: slot as u16,
+                node: *n,
+                name: self.name_of(NodeIndex(*n)).to_owned(),
+                vectors: 0,
+            })
+            .collect();
+        for thread in self.data_threads() {
+            let edges =
+                self.ask(thread, move |core| core.nodes[usize::from(node.0)].edges.clone())?;
+            counts.iter_mut().zip(edges).for_each(|(c, e)| c.vectors += e.1);
+        }
+        Ok(counts)
+    }
+    /// The counters that are not zero: number, node, text, value since cleared.
+    pub fn errors(&self) -> Vec<(u16, String, CounterText, u64)> {
+        let moved = self.errors.iter(&self.counters).filter(|e| e.3 > 0);
+        moved.map(|(i, node, text, n)| (i, node.to_owned(), text, n)).collect()
+    }
+    /// Starts counting anew for `show errors`.
+    pub fn clear_errors(&mut self) {
+        self.errors.clear(&self.counters);
+    }
+    /// `node: text` of a counter.
+    pub fn describe_error(&self, index: u16) -> String {
+        self.errors.describe(index)
+    }
+    /// Threads, as `show threads` lists them.
+    pub fn thread_infos(&self) -> Vec<ThreadInfo> {
+        match &self.threads {
+            Threads::Running(h) => {
+                let first = usize::from(h.first().is_some_and(|h| h.name != "vpp_main"));
+                h.iter().enumerate().map(|(i, h)| h.info(i + first)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+    /// Buffers in use.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn pool_usage(&mut self) -> Result<PoolUse, NoAnswer> {
+        let mut cached = 0;
+        for thread in self.data_threads() {
+            cached += self.ask(thread, |core| core.cache.len())?;
+        }
+        Ok(self.pool.usage(cached))
+    }
+    /// Adds buffers if a thread ran short; control calls it now and then.
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses memory.
+    pub fn tend_pool(&mut self) -> io::Result<()> {
+        if self.pool.is_short() { self.pool.grow() } else { Ok(()) }
+    }
+    /// The router's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+    /// The CPU variant of a node.
+    pub fn variant_of(&self, index: NodeIndex) -> Variant {
+        self.specs.get(usize::from(index.0)).map_or(Variant::Default, |s| s.variant)
+    }
+    /// Whether a node brings packets in.
+    pub fn is_input(&self, index: NodeIndex) -> bool {
+        self.specs.get(usize::from(index.0)).is_some_and(|s| s.is_input)
+    }
+    /// Names of the nodes with an edge to this one.
+    pub fn sources_of(&self, index: NodeIndex) -> Vec<NodeIndex> {
+        let leads = |i: &NodeIndex| self.edge_numbers(*i).iter().any(|e| e.0 == index.0);
+        self.node_names().map(|(i, _)| i).filter(leads).collect()
+    }
+}
+
+impl Core {
+    fn thread_row(&mut self) -> ThreadRow {
+        let row = |(i, n): (usize, &crate::engine::NodeRuntime)| NodeRow {
+            index: i as u16,
+            name: String::new(),
+            state: self.inputs.contains(&(i as u16)).then_some(n.state),
+            stats: n.stats,
+        };
+        ThreadRow {
+            thread: self.thread(),
+            name: "vpp_main".to_owned(),
+            cpu: None,
+            seconds: self.seconds_since_clear(),
+            now: self.clock().now(),
+            loops: self.loops_since_clear(),
+            input: self.vectors_in,
+            output: self.vectors_out,
+            drop: self.vectors_drop,
+            punt: self.vectors_punt,
+            nodes: self.nodes.iter().enumerate().map(row).collect(),
+        }
+    }
+    fn inject(&mut self, node: u16, bytes: &[u8], prepare: impl FnOnce(&mut Buffer<'_>)) {
+        let Some(mut p) = self.fresh() else { return };
+        if p.append(bytes).is_some() {
+            prepare(&mut p);
+            let index = p.index();
+            self.enqueue(node, &[index]);
+        } else {
+            let index = p.index();
+            self.free(&[index]);
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! The state of one data-plane thread: its nodes, their waiting frames, its free buffers.
+
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use infra::counter::{Counter, Rows};
+use infra::rcu::{Epoch, Reader};
+use infra::time::Clock;
+use serde::Serialize;
+
+use super::dispatch::Dispatch;
+use crate::arc::{ArcTable, FeatureArc};
+use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
+use crate::node::InputState;
+use crate::trace::Recorder;
+
+/// Indices of packets on their way to one node.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub len: usize,
+    pub indices: [u32; FRAME],
+}
+
+/// What a thread knows of one node.
+pub(crate) struct NodeRuntime {
+    /// Taken out while it runs.
+    pub dispatch: Option<Box<dyn Dispatch>>,
+    /// Node at the end of each edge, and packets that went there. The last static edge is the drop.
+    pub edges: Vec<(u16, u64)>,
+    /// Edge that dropped packets take.
+    pub drop_slot: u16,
+    /// Number of its first counter.
+    pub error_base: u16,
+    /// Counters it has (reasons, counts, and the panic counter last).
+    pub error_count: u16,
+    /// Where the edges of an arc begin, for arcs that start here or that it is on.
+    pub arcs: Vec<ArcEdges>,
+    /// The frame that is being filled for it.
+    pub open: Option<Box<Batch>>,
+    /// Frames that are full already.
+    pub full: VecDeque<Box<Batch>>,
+    pub state: InputState,
+    /// A file descriptor of this input node is ready.
+    pub interrupt: bool,
+    /// Packets still to be traced here.
+    pub to_trace: u32,
+    pub stats: NodeStats,
+}
+
+/// One arc as a node on it or at its start sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct ArcEdges {
+    pub arc: &'static FeatureArc,
+    pub number: usize,
+    pub base: u16,
+    pub end: u16,
+}
+
+/// Counters of one node on one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NodeStats {
+    /// How often it was called.
+    pub calls: u64,
+    /// Packets it was given, or brought in.
+    pub vectors: u64,
+    /// Clocks of the time-stamp counter it used.
+    pub clocks: u64,
+    /// Largest number of packets in one call.
+    pub most: u64,
+}
+
+/// What one data-plane thread owns.
+pub struct Core {
+    pub(crate) thread: usize,
+    pub(crate) base: NonNull<u8>,
+    pub(crate) cache: Cache,
+    pub(crate) nodes: Vec<NodeRuntime>,
+    /// Nodes with frames waiting, one entry for each frame.
+    pub(crate) pending: VecDeque<u16>,
+    spare: Vec<Box<Batch>>,
+    pub(crate) inputs: Vec<u16>,
+    pub(crate) errors: Arc<Rows<Counter>>,
+    pub(crate) arcs: Reader<ArcTable>,
+    pub(crate) trace: Recorder,
+    pub(crate) clock: Clock,
+    /// Earliest time-stamp at which an input wants to be called although nothing arrives.
+    pub(crate) wake_at: u64,
+    pub(crate) loops: u64,
+    pub(crate) vectors_in: u64,
+    pub(crate) vectors_out: u64,
+    pub(crate) vectors_drop: u64,
+    pub(crate) vectors_punt: u64,
+    last_stamp: u64,
+    cleared_at: f64,
+    loops_at_clear: u64,
+}
+
+// SAFETY: the pointer is the start of the pool, which `cache` keeps alive; a core moves to its thread
+// whole, with every index it owns.
+unsafe impl Send for Core {}
+
+impl Core {
+    pub(crate) fn new(
+        thread: usize,
+        pool: &Pool,
+        errors: Arc<Rows<Counter>>,
+        arcs: Reader<ArcTable>,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            thread,
+            base: pool.base(),
+            cache: Cache::new(pool),
+            nodes: Vec::new(),
+            pending: VecDeque::with_capacity(1024),
+            spare: Vec::with_capacity(256),
+            inputs: Vec::new(),
+            errors,
+            arcs,
+            trace: Recorder::default(),
+            clock,
+            wake_at: u64::MAX,
+            loops: 0,
+            vectors_in: 0,
+            vectors_out: 0,
+            vectors_drop: 0,
+            vectors_punt: 0,
+            last_stamp: 0,
+            cleared_at: 0.0,
+            loops_at_clear: 0,
+        }
+    }
+    /// Starts all statistics anew.
+    pub(crate) fn clear_stats(&mut self) {
+        for n in &mut self.nodes {
+            n.stats = NodeStats::default();
+            n.edges.iter_mut().for_each(|e| e.1 = 0);
+        }
+        (self.vectors_in, self.vectors_out) = (0, 0);
+        (self.vectors_drop, self.vectors_punt) = (0, 0);
+        self.cleared_at = self.clock.now();
+        self.loops_at_clear = self.loops;
+    }
+    pub(crate) fn seconds_since_clear(&self) -> f64 {
+        self.clock.now() - self.cleared_at
+    }
+    pub(crate) fn loops_since_clear(&self) -> u64 {
+        self.loops - self.loops_at_clear
+    }
+    /// An empty packet that nobody owns yet.
+    pub(crate) fn fresh<'p>(&mut self) -> Option<Buffer<'p>> {
+        let index = self.cache.take()?;
+        // SAFETY: the index just came from the free list: it is the caller's alone.
+        let mut p = unsafe { Buffer::new(self.base, index) };
+        p.reset(0);
+        Some(p)
+    }
+    /// Number of the thread, from 0.
+    pub fn thread(&self) -> usize {
+        self.thread
+    }
+    /// The router's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+    /// Calls the input nodes once and then every node until nothing waits; returns packets brought in.
+    pub(crate) fn run_once(&mut self, epoch: Epoch<'_>) -> u64 {
+        self.last_stamp = stamp();
+        self.loops += 1;
+        let before = self.vectors_in;
+        for i in 0..self.inputs.len() {
+            let node = self.inputs[i];
+            let n = &mut self.nodes[usize::from(node)];
+            let call = match n.state {
+                InputState::Polling | InputState::Adaptive => true,
+                InputState::Interrupt => n.interrupt,
+                InputState::Disabled => false,
+            };
+            if call {
+                n.interrupt = false;
+                self.call(node, None, epoch);
+            }
+        }
+        self.drain(epoch);
+        self.vectors_in - before
+    }
+    /// Dispatches waiting frames until there are none.
+    pub(crate) fn drain(&mut self, epoch: Epoch<'_>) {
+        while let Some(node) = self.pending.pop_front() {
+            let n = &mut self.nodes[usize::from(node)];
+            if let Some(batch) = n.full.pop_front().or_else(|| n.open.take()) {
+                self.call(node, Some(batch), epoch);
+            }
+        }
+    }
+    /// Runs one node: on a frame, or, an input node, on nothing.
+    #[inline(always)]
+    fn call(&mut self, node: u16, batch: Option<Box<Batch>>, epoch: Epoch<'_>) {
+        let at = usize::from(node);
+        let Some(mut dispatch) = self.nodes[at].dispatch.take() else { return };
+        if self.trace.is_live()
+            && let Some(batch) = &batch
+        {
+            self.record_visits(node, &batch.indices[..batch.len]);
+        }
+        let vectors = dispatch.run(self, node, batch.as_deref(), epoch);
+        let n = &mut self.nodes[at];
+        n.dispatch = Some(dispatch);
+        let now = stamp();
+        n.stats.calls += 1;
+        n.stats.vectors += vectors;
+        n.stats.clocks += now.wrapping_sub(self.last_stamp);
+        n.stats.most = n.stats.most.max(vectors);
+        self.last_stamp = now;
+        self.spare.extend(batch);
+    }
+    #[cold]
+    fn record_visits(&mut self, node: u16, indices: &[u32]) {
+        let now = self.clock.now();
+        for &index in indices {
+            // SAFETY: the frame was taken off the node's queue: its packets are this thread's.
+            let p = unsafe { Buffer::new(self.base, index) };
+            if p.flags().has(Flags::TRACED) {
+                self.trace.visit(p.trace_handle(), node, now);
+            }
+        }
+    }
+    /// Appends packets to the frames of the node at the end of an edge.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, from: u16, slot: u16, indices: &[u32]) {
+        let edge = &mut self.nodes[usize::from(from)].edges[usize::from(slot)];
+        edge.1 += indices.len() as u64;
+        let to = edge.0;
+        self.enqueue(to, indices);
+    }
+    /// Appends packets to the frames of a node.
+    #[inline(always)]
+    pub(crate) fn enqueue(&mut self, to: u16, mut indices: &[u32]) {
+        while !indices.is_empty() {
+            let n = &mut self.nodes[usize::from(to)];
+            let batch = match &mut n.open {
+                Some(batch) => batch,
+                None => {
+                    self.pending.push_back(to);
+                    let new = self.spare.pop().unwrap_or_else(new_batch);
+                    let batch = n.open.insert(new);
+                    batch.len = 0;
+                    batch
+                }
+            };
+            let room = &mut batch.indices[batch.len..];
+            let k = indices.len().min(room.len());
+            room[..k].copy_from_slice(&indices[..k]);
+            batch.len += k;
+            indices = &indices[k..];
+            if batch.len == FRAME {
+                n.full.extend(n.open.take());
+            }
+        }
+    }
+    /// Gives packets back to the pool, whole chains.
+    #[inline(always)]
+    pub(crate) fn free(&mut self, indices: &[u32]) {
+        let mut special = 0;
+        for &index in indices {
+            // SAFETY: the caller gives up packets it owns.
+            let p = unsafe { Buffer::new(self.base, index) };
+            special |= p.flags().0;
+        }
+        if Flags(special).has(Flags::CHAINED.with(Flags::TRACED)) {
+            for &index in indices {
+                self.free_chain(index);
+            }
+        } else {
+            self.cache.put_all(indices);
+        }
+    }
+    #[cold]
+    fn free_chain(&mut self, index: u32) {
+        let mut at = Some(index);
+        while let Some(index) = at {
+            // SAFETY: a packet's buffers belong to who owns the packet, and it is given up here.
+            let mut p = unsafe { Buffer::new(self.base, index) };
+            if p.flags().has(Flags::TRACED) {
+                self.trace.end();
+                p.set_flags(p.flags().without(Flags::TRACED));
+            }
+            at = p.take_next();
+            self.cache.put(index);
+        }
+    }
+    /// The counters of this thread.
+    #[inline(always)]
+    pub(crate) fn counter(&self, index: usize) -> &Counter {
+        &self.errors.row(self.thread)[index]
+    }
+    /// Lets `change` at the node's own state on this thread. For control, between loops.
+    pub(crate) fn with_node<N: 'static, R>(
+        &mut self,
+        node: u16,
+        change: impl FnOnce(&mut N, &mut Self) -> R,
+    ) -> Option<R> {
+        let mut dispatch = self.nodes.get_mut(usize::from(node))?.dispatch.take()?;
+        let done = dispatch.node().downcast_mut::<N>().map(|n| change(n, self));
+        self.nodes[usize::from(node)].dispatch = Some(dispatch);
+        done
+    }
+    /// Sets when an input node is called.
+    pub(crate) fn set_state(&mut self, node: u16, state: InputState) {
+        self.nodes[usize::from(node)].state = state;
+    }
+}
+
+fn new_batch() -> Box<Batch> {
+    Box::new(Batch { len: 0, indices: [0; FRAME] })
+}
+
+/// The time-stamp counter, or nanoseconds where there is none.
+#[inline(always)]
+pub(crate) fn stamp() -> u64 {
+    infra::cpu::time_stamp().unwrap_or_else(|| {
+        let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        t.tv_sec.cast_unsigned() * 1_000_000_000 + t.tv_nsec.cast_unsigned()
+    })
+}

@@ -1,0 +1,151 @@
+//! From a node's safe body to what the engine calls: CPU variants, and a net for panics.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use infra::cpu::Variant;
+use infra::rcu::Epoch;
+
+use super::core::{Batch, Core};
+use super::{Frame, Intake};
+use crate::node::{Input, Node};
+
+/// A node of any type on one thread.
+pub(crate) trait Dispatch: Send {
+    /// Processes a frame, or brings packets in; returns how many packets it was.
+    fn run(&mut self, core: &mut Core, node: u16, batch: Option<&Batch>, epoch: Epoch<'_>) -> u64;
+    /// The node's own state, for control.
+    fn node(&mut self) -> &mut dyn Any;
+}
+
+type Body<N> = fn(&mut N, &mut Frame<'_, N>);
+type Poll<N> = fn(&mut N, &mut Intake<'_, N>);
+
+/// A node compiled for one CPU variant.
+pub(crate) struct NodeAdapter<N: Node> {
+    node: N,
+    body: Body<N>,
+}
+
+impl<N: Node> NodeAdapter<N> {
+    pub fn new(node: N, variant: Variant) -> Self {
+        Self { node, body: body::<N>(variant) }
+    }
+}
+
+impl<N: Node> Dispatch for NodeAdapter<N> {
+    #[inline]
+    fn run(&mut self, core: &mut Core, node: u16, batch: Option<&Batch>, epoch: Epoch<'_>) -> u64 {
+        let Some(batch) = batch else { return 0 };
+        let indices = &batch.indices[..batch.len];
+        let mut frame = Frame { core, node, indices, epoch, of: PhantomData, done: false };
+        let caught = catch_unwind(AssertUnwindSafe(|| (self.body)(&mut self.node, &mut frame)));
+        if caught.is_err() || !frame.done {
+            let done = frame.done;
+            lost(core, node, if done { &[] } else { indices });
+        }
+        indices.len() as u64
+    }
+    fn node(&mut self) -> &mut dyn Any {
+        &mut self.node
+    }
+}
+
+/// A node panicked (or forgot its frame): packets that did not go on are dropped and counted.
+#[cold]
+fn lost(core: &mut Core, node: u16, indices: &[u32]) {
+    let n = &core.nodes[usize::from(node)];
+    let counter = usize::from(n.error_base + n.error_count) - 1;
+    core.counter(counter).add(indices.len().max(1) as u64);
+    core.vectors_drop += indices.len() as u64;
+    core.free(indices);
+}
+
+/// An input node compiled for one CPU variant.
+pub(crate) struct InputAdapter<N: Input> {
+    node: N,
+    body: Poll<N>,
+}
+
+impl<N: Input> InputAdapter<N> {
+    pub fn new(node: N, variant: Variant) -> Self {
+        Self { node, body: poll::<N>(variant) }
+    }
+}
+
+impl<N: Input> Dispatch for InputAdapter<N> {
+    #[inline]
+    fn run(&mut self, core: &mut Core, node: u16, _: Option<&Batch>, epoch: Epoch<'_>) -> u64 {
+        let mut intake = Intake { core, node, epoch, received: 0, of: PhantomData };
+        let caught = catch_unwind(AssertUnwindSafe(|| (self.body)(&mut self.node, &mut intake)));
+        let received = intake.received;
+        core.vectors_in += received;
+        if caught.is_err() {
+            lost(core, node, &[]);
+        }
+        received
+    }
+    fn node(&mut self) -> &mut dyn Any {
+        &mut self.node
+    }
+}
+
+#[inline(never)]
+fn body_default<N: Node>(node: &mut N, frame: &mut Frame<'_, N>) {
+    node.process(frame);
+}
+
+#[inline(never)]
+fn poll_default<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
+    node.poll(intake);
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! variants {
+    ($($variant:ident $body:ident $poll:ident $features:literal;)*) => {
+        $(
+            #[target_feature(enable = $features)]
+            #[inline(never)]
+            fn $body<N: Node>(node: &mut N, frame: &mut Frame<'_, N>) {
+                node.process(frame);
+            }
+            #[target_feature(enable = $features)]
+            #[inline(never)]
+            fn $poll<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
+                node.poll(intake);
+            }
+        )*
+        fn body<N: Node>(variant: Variant) -> Body<N> {
+            match variant {
+                // SAFETY: a variant is chosen only where `Variant::is_supported` says that this
+                // processor has its features.
+                $(Variant::$variant => |n, f| unsafe { $body(n, f) },)*
+                _ => body_default::<N>,
+            }
+        }
+        fn poll<N: Input>(variant: Variant) -> Poll<N> {
+            match variant {
+                // SAFETY: as above.
+                $(Variant::$variant => |n, i| unsafe { $poll(n, i) },)*
+                _ => poll_default::<N>,
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+variants! {
+    Hsw body_hsw poll_hsw "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt";
+    Icl body_icl poll_icl "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq";
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn body<N: Node>(_: Variant) -> Body<N> {
+    body_default::<N>
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn poll<N: Input>(_: Variant) -> Poll<N> {
+    poll_default::<N>
+}

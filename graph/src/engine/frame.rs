@@ -1,0 +1,242 @@
+//! A frame: the loop over its packets, and where they go.
+
+use std::marker::PhantomData;
+
+use infra::cpu::prefetch_ptr;
+use infra::rcu::Epoch;
+
+use super::Packet;
+use super::core::Core;
+use crate::arc::{Along, FeatureArc, Side, Start};
+use crate::buffer::{Buffer, FRAME};
+use crate::node::{Count, Next, Node};
+
+/// How many packets ahead their first lines are fetched.
+const AHEAD: usize = 8;
+/// How many packets are between the two steps of [`Frame::lookup`].
+const WINDOW: usize = 16;
+
+/// Up to 256 packets on their way through node `N`.
+pub struct Frame<'f, N: Node> {
+    pub(super) core: &'f mut Core,
+    pub(super) node: u16,
+    pub(super) indices: &'f [u32],
+    pub(super) epoch: Epoch<'f>,
+    pub(super) of: PhantomData<N>,
+    /// Whether the packets have gone on already.
+    pub(super) done: bool,
+}
+
+impl<'f, N: Node> Frame<'f, N> {
+    /// The right to read shared state while the frame is processed.
+    #[inline(always)]
+    pub fn epoch(&self) -> Epoch<'f> {
+        self.epoch
+    }
+    /// How many packets there are.
+    #[inline(always)]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.indices.len()
+    }
+    /// Number of the thread, to find its row of counters.
+    #[inline(always)]
+    pub fn thread(&self) -> usize {
+        self.core.thread
+    }
+    /// Seconds on the router's clock.
+    #[inline(always)]
+    pub fn now(&self) -> f64 {
+        self.core.clock.now()
+    }
+    /// Adds `n` to a counter of this node.
+    #[inline(always)]
+    pub fn count(&mut self, what: N::Count, n: u64) {
+        if n > 0 {
+            let base = usize::from(self.core.nodes[usize::from(self.node)].error_base);
+            self.core
+                .counter(base + <N::Error as crate::Reason>::TEXTS.len() + what.index())
+                .add(n);
+        }
+    }
+    /// The features on an arc that starts at this node.
+    pub fn start(&self, arc: &'static FeatureArc) -> Start<'f> {
+        let arcs = &self.core.nodes[usize::from(self.node)].arcs;
+        match arcs.iter().find(|a| std::ptr::eq(a.arc, arc)) {
+            Some(a) => Start { chains: self.chains(a.number), base: a.base },
+            None => Start { chains: &[], base: 0 },
+        }
+    }
+    /// The arc this feature node is on (of a node that is on none: one without features).
+    fn along(&self) -> Along<'f> {
+        match self.core.nodes[usize::from(self.node)].arcs.first() {
+            Some(a) => {
+                Along { chains: self.chains(a.number), base: a.base, side: a.arc.side, end: a.end }
+            }
+            None => Along { chains: &[], base: 0, side: Side::Receive, end: 0 },
+        }
+    }
+    fn chains(&self, arc: usize) -> &'f [Option<crate::arc::Chain>] {
+        // SAFETY: the table is valid for the epoch 'f; the reader it is found through lives in the core,
+        // which 'f borrows, and is replaced only between loops.
+        let table = unsafe { &*std::ptr::from_ref(self.core.arcs.read(self.epoch)) };
+        table.chains(Some(arc))
+    }
+    /// Runs `verdict` on every packet in order: `Ok` sends it along an edge, `Err` drops and counts it.
+    #[inline(always)]
+    pub fn each(
+        &mut self,
+        mut verdict: impl FnMut(&mut Packet<'_, N>) -> Result<N::Next, N::Error>,
+    ) {
+        let along = self.along();
+        let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
+        let mut slots = [0u16; FRAME];
+        let n = self.indices.len().min(FRAME);
+        for i in 0..n {
+            self.fetch(i + AHEAD);
+            // SAFETY: packet `i` lies in this frame and nothing else refers to it.
+            let mut p = unsafe { self.packet(i) };
+            slots[i] = match verdict(&mut p) {
+                Ok(next) => next.slot(&along, &mut p),
+                Err(reason) => {
+                    p.error(reason);
+                    drop_slot
+                }
+            };
+        }
+        self.scatter(&slots);
+    }
+    /// As [`Frame::each`], for nodes bound by a lookup: `key` starts the fetch of what `verdict` reads
+    /// some packets later.
+    #[inline(always)]
+    pub fn lookup<K: Copy + Default>(
+        &mut self,
+        mut key: impl FnMut(&mut Packet<'_, N>) -> K,
+        mut verdict: impl FnMut(&mut Packet<'_, N>, K) -> Result<N::Next, N::Error>,
+    ) {
+        let along = self.along();
+        let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
+        let mut slots = [0u16; FRAME];
+        let mut keys = [K::default(); WINDOW];
+        let n = self.indices.len().min(FRAME);
+        for i in 0..n + WINDOW {
+            let waiting = keys[i % WINDOW];
+            if i < n {
+                self.fetch(i + AHEAD);
+                // SAFETY: packet `i` lies in this frame and nothing else refers to it.
+                let mut p = unsafe { self.packet(i) };
+                keys[i % WINDOW] = key(&mut p);
+            }
+            if i >= WINDOW {
+                let j = i - WINDOW;
+                // SAFETY: as above, for packet `j`.
+                let mut p = unsafe { self.packet(j) };
+                slots[j % FRAME] = match verdict(&mut p, waiting) {
+                    Ok(next) => next.slot(&along, &mut p),
+                    Err(reason) => {
+                        p.error(reason);
+                        drop_slot
+                    }
+                };
+            }
+        }
+        self.scatter(&slots);
+    }
+    /// Sends the whole frame one way, untouched.
+    #[inline(always)]
+    pub fn forward_all(&mut self, next: N::Next) {
+        self.each(|_| Ok(next));
+    }
+    /// Runs `take` on every packet and then gives all of them back to the pool: what a transmit or a drop
+    /// node does. `Err` counts the reason, and the packet as dropped.
+    #[inline(always)]
+    pub fn consume(&mut self, mut take: impl FnMut(&mut Packet<'_, N>) -> Result<(), N::Error>) {
+        for i in 0..self.indices.len() {
+            self.fetch(i + AHEAD);
+            // SAFETY: packet `i` lies in this frame and nothing else refers to it.
+            let mut p = unsafe { self.packet(i) };
+            if let Err(reason) = take(&mut p) {
+                p.error(reason);
+                self.core.vectors_drop += 1;
+            }
+        }
+        self.done = true;
+        self.core.free(self.indices);
+    }
+    /// Counts packets as sent (`show runtime`'s `out`).
+    pub fn count_out(&mut self, n: u64) {
+        self.core.vectors_out += n;
+    }
+    /// Counts packets as dropped (`show runtime`'s `drop`).
+    pub fn count_dropped(&mut self, n: u64) {
+        self.core.vectors_drop += n;
+    }
+    /// Counts packets as punted (`show runtime`'s `punt`).
+    pub fn count_punted(&mut self, n: u64) {
+        self.core.vectors_punt += n;
+    }
+    /// Raises counter number `index` of the whole graph, as a packet's `error` names it.
+    pub fn count_global(&mut self, index: u16, n: u64) {
+        self.core.counter(usize::from(index)).add(n);
+    }
+    /// # Safety
+    /// `i` is below the frame's length, and no other packet made for `i` is alive.
+    #[inline(always)]
+    unsafe fn packet(&mut self, i: usize) -> Packet<'_, N> {
+        // SAFETY: the frame owns its packets; see the function's contract.
+        let buffer = unsafe { Buffer::new(self.core.base, self.indices[i]) };
+        Packet { buffer, core: self.core, node: self.node, of: PhantomData }
+    }
+    #[inline(always)]
+    fn fetch(&self, i: usize) {
+        if let Some(&index) = self.indices.get(i) {
+            let at = self.core.base.as_ptr().wrapping_add(index as usize * 64);
+            prefetch_ptr(at);
+            prefetch_ptr(at.wrapping_add(256));
+        }
+    }
+    #[inline(always)]
+    fn scatter(&mut self, slots: &[u16; FRAME]) {
+        self.done = true;
+        scatter(self.core, self.node, self.indices, slots);
+    }
+}
+
+/// Sends packet `i` along edge `slots[i]`, keeping the order on each edge.
+#[inline(always)]
+pub(super) fn scatter(core: &mut Core, node: u16, indices: &[u32], slots: &[u16; FRAME]) {
+    let n = indices.len().min(FRAME);
+    let Some(&first) = slots[..n].first() else { return };
+    if slots[..n].iter().fold(0, |d, s| d | (s ^ first)) == 0 {
+        core.send(node, first, &indices[..n]);
+        return;
+    }
+    scatter_mixed(core, node, &indices[..n], slots);
+}
+
+/// For each edge in use: which packets take it (a vector compare), then pick them out.
+fn scatter_mixed(core: &mut Core, node: u16, indices: &[u32], slots: &[u16; FRAME]) {
+    let mut left = [0u64; FRAME / 64];
+    for (word, chunk) in left.iter_mut().zip(indices.chunks(64)) {
+        *word = u64::MAX >> (64 - chunk.len());
+    }
+    let mut picked = [0u32; FRAME];
+    while let Some(w) = left.iter().position(|w| *w != 0) {
+        let slot = slots[w * 64 + left[w].trailing_zeros() as usize];
+        let mut count = 0;
+        for (w, lane) in slots.chunks_exact(64).enumerate() {
+            let mut mine = 0u64;
+            for (bit, s) in lane.iter().enumerate() {
+                mine |= u64::from(*s == slot) << bit;
+            }
+            mine &= left[w];
+            left[w] &= !mine;
+            while mine != 0 {
+                picked[count] = indices[w * 64 + mine.trailing_zeros() as usize];
+                count += 1;
+                mine &= mine - 1;
+            }
+        }
+        core.send(node, slot, &picked[..count]);
+    }
+}

@@ -1,0 +1,221 @@
+//! What an input node works with: fresh buffers, and the edges its packets leave by.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use infra::cpu::prefetch_ptr;
+use infra::rcu::Epoch;
+
+use super::core::Core;
+use super::frame::scatter;
+use crate::arc::{Along, FeatureArc, Side, Start};
+use crate::buffer::{Buffer, DATA_SIZE, FRAME, Flags};
+use crate::node::{Count, Input, Next, Reason};
+use crate::trace::Record;
+
+/// One call of input node `N`.
+pub struct Intake<'i, N: Input> {
+    pub(super) core: &'i mut Core,
+    pub(super) node: u16,
+    pub(super) epoch: Epoch<'i>,
+    pub(super) received: u64,
+    pub(super) of: PhantomData<N>,
+}
+
+impl<'i, N: Input> Intake<'i, N> {
+    /// The right to read shared state during this call.
+    #[inline(always)]
+    pub fn epoch(&self) -> Epoch<'i> {
+        self.epoch
+    }
+    /// Number of the thread.
+    pub fn thread(&self) -> usize {
+        self.core.thread
+    }
+    /// Seconds on the router's clock.
+    pub fn now(&self) -> f64 {
+        self.core.clock.now()
+    }
+    /// Asks to be called again in `seconds`, even if the thread would sleep by then.
+    pub fn wake_in(&mut self, seconds: f64) {
+        let at = super::core::stamp() + (seconds.max(0.0) * self.core.clock.hz()) as u64;
+        self.core.wake_at = self.core.wake_at.min(at);
+    }
+    /// Adds `n` to a counter of this node.
+    pub fn count(&mut self, what: N::Count, n: u64) {
+        self.raise(N::Error::TEXTS.len() + what.index(), n);
+    }
+    /// Adds `n` to a reason for packets that were lost before they had a buffer.
+    pub fn count_lost(&mut self, why: N::Error, n: u64) {
+        self.raise(why.index(), n);
+        self.core.vectors_drop += n;
+    }
+    fn raise(&mut self, offset: usize, n: u64) {
+        if n > 0 {
+            let base = usize::from(self.core.nodes[usize::from(self.node)].error_base);
+            self.core.counter(base + offset).add(n);
+        }
+    }
+    /// Switches the node off on this thread until control switches it on again.
+    pub fn disable(&mut self) {
+        self.core.set_state(self.node, crate::InputState::Disabled);
+    }
+    /// The features on an arc that starts at this node.
+    pub fn start(&self, arc: &'static FeatureArc) -> Start<'i> {
+        let arcs = &self.core.nodes[usize::from(self.node)].arcs;
+        // SAFETY: the table is valid for the epoch 'i; the reader lives in the core, which 'i borrows.
+        let table = unsafe { &*std::ptr::from_ref(self.core.arcs.read(self.epoch)) };
+        match arcs.iter().find(|a| std::ptr::eq(a.arc, arc)) {
+            Some(a) => Start { chains: table.chains(Some(a.number)), base: a.base },
+            None => Start { chains: &[], base: 0 },
+        }
+    }
+    /// Fills up to `n` fresh packets of interface `rx`, at most a frame, as far as there are buffers.
+    ///
+    /// `fill` says where each goes, or `None` to end before this one. Returns how many were filled;
+    /// fewer than `n` without a `None` means that buffers ran out.
+    #[inline(always)]
+    pub fn each(
+        &mut self,
+        n: usize,
+        rx: u32,
+        mut fill: impl FnMut(&mut Arrival<'_>) -> Option<N::Next>,
+    ) -> usize {
+        let n = self.core.cache.ensure(n.min(FRAME));
+        let mut indices = [0u32; FRAME];
+        let mut slots = [0u16; FRAME];
+        let along = Along { chains: &[], base: 0, side: Side::Receive, end: 0 };
+        for slot in indices[..n].iter_mut() {
+            *slot = self.core.cache.take().unwrap_or_default();
+        }
+        let mut filled = 0;
+        while filled < n {
+            let ahead = self
+                .core
+                .base
+                .as_ptr()
+                .wrapping_add(indices[(filled + 4).min(n - 1)] as usize * 64);
+            prefetch_ptr(ahead);
+            prefetch_ptr(ahead.wrapping_add(256));
+            // SAFETY: the index came from the free list and is ours alone.
+            let mut buffer = unsafe { Buffer::new(self.core.base, indices[filled]) };
+            buffer.reset(rx);
+            let mut p = Arrival { buffer, core: self.core, last: None };
+            match fill(&mut p) {
+                Some(next) => slots[filled] = next.slot(&along, &mut p.buffer),
+                None => break,
+            }
+            filled += 1;
+        }
+        // Whatever a refused packet had gathered goes back with it.
+        self.core.free(&indices[filled..n]);
+        let indices = &indices[..filled];
+        if self.core.nodes[usize::from(self.node)].to_trace > 0 {
+            self.mark(indices);
+        }
+        self.received += filled as u64;
+        scatter(self.core, self.node, indices, &slots);
+        filled
+    }
+    /// Whether [`Intake::record`] would do something for packets just filled.
+    #[inline(always)]
+    pub fn is_tracing(&self) -> bool {
+        self.core.nodes[usize::from(self.node)].to_trace > 0
+    }
+    #[cold]
+    fn mark(&mut self, indices: &[u32]) {
+        let now = self.core.clock.now();
+        for &index in indices {
+            let left = &mut self.core.nodes[usize::from(self.node)].to_trace;
+            if *left == 0 {
+                break;
+            }
+            // SAFETY: filled just now, not yet sent.
+            let mut p = unsafe { Buffer::new(self.core.base, index) };
+            let Some(handle) = self.core.trace.begin() else { break };
+            *left -= 1;
+            p.set_trace_handle(handle);
+            p.set_flags(p.flags().with(Flags::TRACED));
+            self.core.trace.visit(handle, self.node, now);
+            let mut dispatch = None;
+            std::mem::swap(&mut dispatch, &mut self.core.trace.arrival);
+            if let Some(arrival) = &dispatch {
+                let record = arrival(&p);
+                self.core.trace.record_shared(handle, self.node, now, record);
+            }
+            self.core.trace.arrival = dispatch;
+        }
+    }
+    /// Says what the trace of packets filled next shows for this node.
+    pub fn record<R: Record>(&mut self, what: impl Fn(&Buffer<'_>) -> R + Send + 'static) {
+        self.core.trace.arrival = Some(Box::new(move |p| std::sync::Arc::new(what(p))));
+    }
+}
+
+/// A packet being filled by an input node.
+pub struct Arrival<'a> {
+    pub(super) buffer: Buffer<'a>,
+    core: &'a mut Core,
+    /// Index of the last segment, when there are several.
+    last: Option<u32>,
+}
+
+impl<'a> Deref for Arrival<'a> {
+    type Target = Buffer<'a>;
+    #[inline(always)]
+    fn deref(&self) -> &Buffer<'a> {
+        &self.buffer
+    }
+}
+
+impl DerefMut for Arrival<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.buffer
+    }
+}
+
+impl Arrival<'_> {
+    /// Puts bytes behind what is there, in as many further segments as it takes; `None` when buffers ran
+    /// out (end the call with `None`: the packet is given back).
+    #[inline(always)]
+    pub fn extend(&mut self, bytes: &[u8]) -> Option<()> {
+        if self.last.is_none() && bytes.len() <= self.buffer.tailroom() {
+            return self.buffer.append(bytes);
+        }
+        self.extend_chain(bytes)
+    }
+    fn extend_chain(&mut self, mut bytes: &[u8]) -> Option<()> {
+        if self.last.is_none() {
+            let (now, rest) = bytes.split_at(bytes.len().min(self.buffer.tailroom()));
+            self.buffer.append(now)?;
+            bytes = rest;
+        }
+        while !bytes.is_empty() {
+            // SAFETY: the last segment belongs to this packet.
+            let last = self.last.map(|i| unsafe { Buffer::new(self.core.base, i) });
+            let mut at = match last {
+                Some(last) if last.tailroom() > 0 => last,
+                _ => self.add_segment()?,
+            };
+            let k = bytes.len().min(at.tailroom()).min(DATA_SIZE);
+            at.append(&bytes[..k])?;
+            self.buffer.add_rest(k as u32);
+            bytes = &bytes[k..];
+        }
+        Some(())
+    }
+    fn add_segment<'b>(&mut self) -> Option<Buffer<'b>> {
+        let index = self.core.cache.take()?;
+        // SAFETY: the index just came from the free list.
+        let mut new = unsafe { Buffer::new(self.core.base, index) };
+        new.reset(self.buffer.rx());
+        match self.last {
+            None => self.buffer.set_next(index, 0),
+            // SAFETY: the last segment belongs to this packet.
+            Some(i) => unsafe { Buffer::new(self.core.base, i) }.set_next(index, 0),
+        }
+        self.last = Some(index);
+        Some(new)
+    }
+}

@@ -1,0 +1,19 @@
+//! What runs on a data-plane thread: frames, dispatch and scatter.
+//!
+//! Safety contract: an index lies in at most one frame or scratch array of one thread (`buffer`'s
+//! contract); the engine moves indices, and turns them into [`Buffer`](crate::Buffer)s only while a node
+//! or input holds the frame they lie in.
+
+mod core;
+mod dispatch;
+mod frame;
+mod intake;
+mod packet;
+
+pub(crate) use core::Core;
+pub use core::NodeStats;
+pub(crate) use core::{ArcEdges, NodeRuntime, stamp};
+pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
+pub use frame::Frame;
+pub use intake::{Arrival, Intake};
+pub use packet::{NewPacket, Packet};

@@ -1,0 +1,118 @@
+//! A packet in the hands of a node.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use super::core::Core;
+use crate::buffer::{Buffer, Flags};
+use crate::node::{Next, Node, Reason, Slot};
+use crate::trace::Record;
+
+/// A packet in a frame of node `N`: its buffer, and what the node may do with it.
+pub struct Packet<'p, N> {
+    pub(super) buffer: Buffer<'p>,
+    pub(super) core: &'p mut Core,
+    pub(super) node: u16,
+    pub(super) of: PhantomData<N>,
+}
+
+impl<'p, N> Deref for Packet<'p, N> {
+    type Target = Buffer<'p>;
+    #[inline(always)]
+    fn deref(&self) -> &Buffer<'p> {
+        &self.buffer
+    }
+}
+
+impl<N> DerefMut for Packet<'_, N> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.buffer
+    }
+}
+
+impl<'p, N> Packet<'p, N> {
+    /// Adds a record to the packet's trace; the closure runs only for traced packets.
+    #[inline(always)]
+    pub fn trace<R: Record>(&mut self, what: impl FnOnce(&Buffer<'p>) -> R) {
+        if self.buffer.flags().has(Flags::TRACED) {
+            let record = what(&self.buffer);
+            let now = self.core.clock.now();
+            self.core.trace.record(self.buffer.trace_handle(), self.node, now, record);
+        }
+    }
+    /// A new packet of this router that inherits interfaces and tables of this one, empty. `None` when
+    /// there are no buffers. Send it on with [`NewPacket::send`], or it is given back.
+    pub fn fresh(&mut self) -> Option<NewPacket<'_, N>> {
+        let index = self.core.cache.take()?;
+        // SAFETY: the index just came from the free list: it is ours alone.
+        let mut buffer = unsafe { Buffer::new(self.core.base, index) };
+        buffer.reset(self.buffer.rx());
+        buffer.inherit(&self.buffer);
+        Some(NewPacket { buffer, core: self.core, node: self.node, of: PhantomData })
+    }
+    /// Cuts the packet to `n` bytes, giving back segments it no longer needs.
+    pub fn truncate_chain(&mut self, n: usize) {
+        if n <= self.buffer.len() {
+            self.buffer.truncate(n);
+            if let Some(next) = self.buffer.take_next() {
+                self.core.free(&[next]);
+            }
+        }
+    }
+}
+
+impl<N: Node> Packet<'_, N> {
+    /// Counts a reason and notes it on the packet, without dropping it (an ICMP error answers it, say).
+    #[inline(always)]
+    pub fn error(&mut self, reason: N::Error) {
+        let error = self.core.nodes[usize::from(self.node)].error_base + reason.index() as u16;
+        self.buffer.set_error(error);
+        self.core.counter(usize::from(error)).add(1);
+    }
+}
+
+/// A packet that did not arrive but is being made.
+pub struct NewPacket<'p, N> {
+    pub(super) buffer: Buffer<'p>,
+    pub(super) core: &'p mut Core,
+    pub(super) node: u16,
+    pub(super) of: PhantomData<N>,
+}
+
+impl<'p, N> Deref for NewPacket<'p, N> {
+    type Target = Buffer<'p>;
+    fn deref(&self) -> &Buffer<'p> {
+        &self.buffer
+    }
+}
+
+impl<N> DerefMut for NewPacket<'_, N> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.buffer
+    }
+}
+
+impl<N: Node> NewPacket<'_, N> {
+    /// Sends it along an edge of the node that made it. The edge must not be the arc's next.
+    pub fn send(self, next: N::Next) {
+        let mut this = std::mem::ManuallyDrop::new(self);
+        let along =
+            crate::arc::Along { chains: &[], base: 0, side: crate::arc::Side::Receive, end: 0 };
+        let slot = next.slot(&along, &mut this.buffer);
+        let (node, index) = (this.node, this.buffer.index());
+        this.core.send(node, slot, &[index]);
+    }
+    /// Sends it along an edge given by number.
+    pub fn send_to(self, slot: Slot) {
+        let mut this = std::mem::ManuallyDrop::new(self);
+        let (node, index) = (this.node, this.buffer.index());
+        this.core.send(node, slot.0, &[index]);
+    }
+}
+
+impl<N> Drop for NewPacket<'_, N> {
+    fn drop(&mut self) {
+        self.core.free(&[self.buffer.index()]);
+    }
+}

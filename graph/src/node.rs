@@ -1,0 +1,151 @@
+//! What a node author writes: traits of nodes, their edges and their counters.
+#![forbid(unsafe_code)]
+
+use std::convert::Infallible;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::arc::Along;
+use crate::buffer::Buffer;
+use crate::engine::{Frame, Intake};
+
+/// One step of the packet graph: takes a frame of packets, sends each along an edge or drops it.
+///
+/// Each data-plane thread runs its own clone. Write `#[inline(always)]` above `process`: the engine
+/// compiles it once for each CPU variant.
+pub trait Node: Clone + Send + 'static {
+    /// Unique in the graph, e.g. `ip4-lookup`; the name `show runtime` prints.
+    const NAME: &'static str;
+    /// The edges out of this node; `Infallible` when no packet leaves it.
+    type Next: Next;
+    /// Why this node drops packets; `Infallible` when it never does.
+    type Error: Reason;
+    /// What else it counts; `Infallible` for nothing.
+    type Count: Count;
+    /// Payload it expects on arriving packets, by [`Payload::NAME`]; empty for none.
+    const INPUT: &'static str = "";
+    /// The node that gets what this one drops.
+    const DROP: &'static str = "error-drop";
+
+    /// Processes one frame: 1 to 256 packets, all for this node.
+    fn process(&mut self, frame: &mut Frame<'_, Self>);
+}
+
+/// A node that brings packets in.
+pub trait Input: Clone + Send + 'static {
+    /// Unique in the graph, e.g. `pg-input`.
+    const NAME: &'static str;
+    /// The edges out of this node.
+    type Next: Next;
+    /// Why it drops what it received.
+    type Error: Reason;
+    /// What else it counts.
+    type Count: Count;
+    /// State at start; drivers switch their node on when the first queue comes up.
+    const STATE: InputState = InputState::Disabled;
+    /// The node that gets what this one drops.
+    const DROP: &'static str = "error-drop";
+
+    /// Brings in what there is, at most about a frame for each queue.
+    fn poll(&mut self, intake: &mut Intake<'_, Self>);
+}
+
+/// When an input node is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputState {
+    /// Every loop; the thread never sleeps.
+    Polling,
+    /// Every loop while there is traffic; the thread sleeps on file descriptors when there is none.
+    Adaptive,
+    /// Only when one of its file descriptors is readable.
+    Interrupt,
+    /// Never.
+    Disabled,
+}
+
+/// One edge: where it leads and what travels along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Name of the node at its end.
+    pub to: &'static str,
+    /// [`Payload::NAME`] of what travels along; empty for nothing.
+    pub payload: &'static str,
+}
+
+/// A typed value of at most 16 bytes that travels with a packet along one edge.
+pub trait Payload: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
+    /// Compared at both ends when the graph is built.
+    const NAME: &'static str;
+}
+
+/// Number of an edge of one particular node, as [`crate::Engine::connect`] returned it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u16);
+
+/// The edges of a node. Derive it.
+pub trait Next: Copy + 'static {
+    /// The edges known when the node was written, in variant order.
+    const EDGES: &'static [Edge];
+    /// Number of the edge to take.
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16;
+}
+
+/// The edge of a feature node that passes packets on: to the next feature, or to the arc's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Continue;
+
+impl Next for Continue {
+    const EDGES: &'static [Edge] = &[];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+        along.next(p)
+    }
+}
+
+impl Next for Infallible {
+    const EDGES: &'static [Edge] = &[];
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {}
+    }
+}
+
+/// How a counter is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterText {
+    /// Name in the stats segment.
+    pub name: &'static str,
+    /// `show errors` text.
+    pub text: &'static str,
+    /// `error`, `warn` or `info`.
+    pub severity: &'static str,
+}
+
+/// Why packets are dropped. Derive it.
+pub trait Reason: Copy + 'static {
+    /// In variant order.
+    const TEXTS: &'static [CounterText];
+    /// Variant number.
+    fn index(self) -> usize;
+}
+
+/// Counters that are not drops. Derive it.
+pub trait Count: Copy + 'static {
+    /// In variant order.
+    const TEXTS: &'static [CounterText];
+    /// Variant number.
+    fn index(self) -> usize;
+}
+
+impl Reason for Infallible {
+    const TEXTS: &'static [CounterText] = &[];
+    fn index(self) -> usize {
+        match self {}
+    }
+}
+
+impl Count for Infallible {
+    const TEXTS: &'static [CounterText] = &[];
+    fn index(self) -> usize {
+        match self {}
+    }
+}

@@ -1,0 +1,180 @@
+//! The node test bench: build a graph, send packets, see packets and counters.
+//!
+//! Edges that leave the tested part end in sinks named like the missing node, so nothing is mocked.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::buffer::Flags;
+use crate::control::{BuildError, Engine, Settings};
+use crate::engine::Frame;
+use crate::node::Node;
+use crate::trace::Names;
+use crate::{Buffer, Input, InputState, Intake, Next, NodeIndex};
+
+/// A packet that reached a sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caught {
+    /// Name of the node that is not there.
+    pub at: String,
+    /// All its bytes.
+    pub bytes: Vec<u8>,
+    /// Interface it came in on.
+    pub rx: u32,
+    /// Interface it is to go out on.
+    pub tx: u32,
+    /// Adjacency or path group.
+    pub adjacency: u32,
+    /// What is known about it.
+    pub flags: Flags,
+    /// Why it is dropped, as `node: text`; empty for no reason.
+    pub error: String,
+}
+
+type Catches = Arc<Mutex<Vec<(Caught, u16)>>>;
+
+#[derive(Clone)]
+struct Sink {
+    name: String,
+    catches: Catches,
+}
+
+impl Node for Sink {
+    const NAME: &'static str = "sink";
+    type Next = Infallible;
+    type Error = Infallible;
+    type Count = Infallible;
+    const DROP: &'static str = "error-drop";
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let mut catches = self.catches.lock().unwrap_or_else(PoisonError::into_inner);
+        frame.consume(|p| {
+            let caught = Caught {
+                at: self.name.clone(),
+                bytes: p.segments().flatten().copied().collect(),
+                rx: p.rx(),
+                tx: p.tx(),
+                adjacency: p.adjacency(),
+                flags: p.flags().without(Flags::TRACED.with(Flags::CHAINED)),
+                error: String::new(),
+            };
+            catches.push((caught, Buffer::error(p)));
+            Ok(())
+        });
+    }
+}
+
+/// A graph under test.
+pub struct TestGraph {
+    /// The engine, for what the methods below do not cover.
+    pub engine: Engine,
+    seen: BTreeMap<(String, &'static str), u64>,
+    catches: Catches,
+}
+
+impl TestGraph {
+    /// Builds the graph from what `register` adds; returns what `register` returned.
+    ///
+    /// # Panics
+    /// When the graph cannot be built: that is a failed test.
+    pub fn new<T>(register: impl FnOnce(&mut Engine) -> Result<T, BuildError>) -> (Self, T) {
+        let settings = Settings { buffers: 4096, ..Settings::default() };
+        let mut engine = Engine::new(settings).unwrap_or_else(|e| panic!("no memory: {e}"));
+        let made = register(&mut engine).unwrap_or_else(|e| panic!("{e}"));
+        let catches = Catches::default();
+        for name in engine.open_names() {
+            let sink = Sink { name: name.to_owned(), catches: Arc::clone(&catches) };
+            engine.add_sink(name, sink).unwrap_or_else(|e| panic!("{e}"));
+        }
+        engine.build().unwrap_or_else(|e| panic!("{e}"));
+        engine.start_inline();
+        (Self { engine, seen: BTreeMap::new(), catches }, made)
+    }
+    /// Sends packets into node `at` in one frame, each prepared, and runs until the graph is idle.
+    /// Returns what reached sinks, in order.
+    pub fn send(
+        &mut self,
+        at: &str,
+        packets: &[Vec<u8>],
+        prepare: impl Fn(&mut Buffer<'_>) + Clone + Send + 'static,
+    ) -> Vec<Caught> {
+        let node = self.engine.index_of(at).unwrap_or_else(|| panic!("no node {at}"));
+        for bytes in packets {
+            self.engine.inject(0, node, bytes.clone(), prepare.clone());
+        }
+        self.run()
+    }
+    /// Runs until the graph is idle; returns what reached sinks since the last call.
+    pub fn run(&mut self) -> Vec<Caught> {
+        self.engine.run_inline(1000);
+        let caught =
+            std::mem::take(&mut *self.catches.lock().unwrap_or_else(PoisonError::into_inner));
+        let text = |n: u16| if n == 0 { String::new() } else { self.engine.describe_error(n) };
+        caught.into_iter().map(|(c, error)| Caught { error: text(error), ..c }).collect()
+    }
+    /// Checks that exactly these counters moved since the last call: node, name, by how much.
+    ///
+    /// # Panics
+    /// When others did: that is a failed test.
+    #[track_caller]
+    pub fn expect_counters(&mut self, expected: &[(&str, &str, u64)]) {
+        let mut moved = Vec::new();
+        for (_, node, text, value) in self.engine.errors() {
+            let old = self.seen.insert((node.clone(), text.name), value).unwrap_or(0);
+            if value != old {
+                moved.push((node, text.name, value - old));
+            }
+        }
+        let moved: Vec<_> = moved.iter().map(|(n, t, v)| (n.as_str(), *t, *v)).collect();
+        assert_eq!(moved, expected, "counters that moved (left) and counters expected (right)");
+    }
+    /// Text of all traces so far.
+    pub fn trace_text(&mut self, names: &dyn Names) -> Vec<String> {
+        let packets = self.engine.traced(0).unwrap_or_default();
+        packets.iter().map(|p| p.text(&self.engine, names)).collect()
+    }
+    /// Free buffers, for leak tests: everything that is not in a packet.
+    pub fn buffers_used(&mut self) -> usize {
+        self.engine.pool_usage().map_or(0, |u| u.used)
+    }
+}
+
+/// An input node for tests: brings in the packets it was given, up to 256 at a time, all to one node.
+#[derive(Clone)]
+pub struct TestInput<X> {
+    /// Packets still to come.
+    pub packets: Vec<Vec<u8>>,
+    /// Where they go.
+    pub next: X,
+    /// Interface they come from.
+    pub rx: u32,
+}
+
+impl<X: Next + Send> Input for TestInput<X> {
+    const NAME: &'static str = "test-input";
+    type Next = X;
+    type Error = Infallible;
+    type Count = Infallible;
+    const STATE: InputState = InputState::Adaptive;
+    #[inline(always)]
+    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+        let (next, packets) = (self.next, &mut self.packets);
+        let n = packets.len();
+        intake.each(n, self.rx, |p| {
+            let bytes = packets.first()?;
+            p.extend(bytes)?;
+            packets.remove(0);
+            Some(next)
+        });
+    }
+}
+
+impl Engine {
+    fn add_sink(&mut self, name: &str, sink: Sink) -> Result<NodeIndex, BuildError> {
+        let index = self.add_named(name, sink)?;
+        self.take_anything(index);
+        Ok(index)
+    }
+}

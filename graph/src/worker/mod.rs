@@ -1,0 +1,294 @@
+//! A data-plane thread: its loop, its sleep, and the mailbox through which control reaches it.
+//!
+//! Safety contract: a thread takes part in read-copy-update from its start; it holds no reference into
+//! shared state at the top of its loop, where jobs of control run, nor while it sleeps.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use infra::rcu::Participant;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::io::{read, write};
+
+use crate::engine::{Core, stamp};
+use crate::node::InputState;
+
+/// Work for a thread, done between two loops.
+pub(crate) type Job = Box<dyn FnOnce(&mut Core) + Send>;
+
+/// How long control waits for a thread's answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Idle for so long, a thread goes to sleep on its file descriptors. Seconds.
+const IDLE: f64 = 50e-6;
+/// How often a thread that shares its CPU with control offers it. Seconds.
+const SHARE: f64 = 100e-6;
+/// Loops between two looks at the file descriptors of interrupt-driven inputs while there is work.
+const LOOK: u64 = 64;
+/// Event data of the mailbox; others are node numbers.
+const MAILBOX: u64 = u64::MAX;
+
+/// A thread did not answer in time; forwarding may be stuck in a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoAnswer(pub String);
+
+impl std::fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "thread {} does not answer", self.0)
+    }
+}
+impl std::error::Error for NoAnswer {}
+
+/// What `show threads` says of a thread.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct ThreadInfo {
+    /// Number, 0 for the first.
+    pub id: usize,
+    /// `vpp_main` or `vpp_wk_<n>`.
+    pub name: String,
+    /// Kernel's number.
+    pub lwp: u32,
+    /// CPU it is pinned to.
+    pub cpu: Option<usize>,
+    /// Loops since start.
+    pub loops: u64,
+    /// Looks at its file descriptors.
+    pub epolls: u64,
+    /// Times it went to sleep.
+    pub sleeps: u64,
+    /// Times a file descriptor woke it.
+    pub fd_wakeups: u64,
+    /// Times control asked it to wake.
+    pub wake_requests: u64,
+}
+
+/// Control's end of a thread.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub name: String,
+    pub cpu: Option<usize>,
+    shared: Arc<Shared>,
+    join: Option<std::thread::JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    mail: AtomicBool,
+    stop: AtomicBool,
+    sleeping: AtomicBool,
+    jobs: Mutex<Jobs>,
+    event: OwnedFd,
+    epoll: OwnedFd,
+    lwp: AtomicU32,
+    loops: AtomicU64,
+    epolls: AtomicU64,
+    sleeps: AtomicU64,
+    fd_wakeups: AtomicU64,
+    wake_requests: AtomicU64,
+}
+
+#[derive(Default)]
+struct Jobs(Vec<Job>);
+
+impl std::fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} jobs", self.0.len())
+    }
+}
+
+impl Handle {
+    /// Starts a thread that runs `core`, pinned to `cpu` if given. `shares` says that control has no
+    /// other CPU to run on.
+    pub fn start(name: String, cpu: Option<usize>, shares: bool, core: Core) -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&poll, &event, epoll::EventData::new_u64(MAILBOX), epoll::EventFlags::IN)?;
+        let shared = Arc::new(Shared {
+            mail: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            sleeping: AtomicBool::new(false),
+            jobs: Mutex::default(),
+            event,
+            epoll: poll,
+            lwp: AtomicU32::new(0),
+            loops: AtomicU64::new(0),
+            epolls: AtomicU64::new(0),
+            sleeps: AtomicU64::new(0),
+            fd_wakeups: AtomicU64::new(0),
+            wake_requests: AtomicU64::new(0),
+        });
+        let mut thread = Thread { core, shared: Arc::clone(&shared), shares };
+        let join = std::thread::Builder::new().name(name.clone()).spawn(move || {
+            if let Some(cpu) = cpu {
+                // A CPU that went away is no reason not to run.
+                let _ = infra::cpu::pin(cpu);
+            }
+            thread.run();
+        })?;
+        Ok(Self { name, cpu, shared, join: Some(join) })
+    }
+    /// Hands the thread a job, to be done between two loops, in order.
+    pub fn post(&self, job: Job) {
+        let s = &self.shared;
+        s.jobs.lock().unwrap_or_else(PoisonError::into_inner).0.push(job);
+        s.mail.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if s.sleeping.load(Ordering::SeqCst) {
+            s.wake_requests.fetch_add(1, Ordering::Relaxed);
+            // It can only be full of wake-ups already.
+            let _ = write(&s.event, &1u64.to_ne_bytes());
+        }
+    }
+    /// Does `job` on the thread and waits for its answer.
+    pub fn ask<R: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Core) -> R + Send + 'static,
+    ) -> Result<R, NoAnswer> {
+        let (answer, wait) = mpsc::sync_channel(1);
+        self.post(Box::new(move |core| {
+            // Nobody waits any more? Then nobody needs it.
+            let _ = answer.send(job(core));
+        }));
+        wait.recv_timeout(PATIENCE).map_err(|_| NoAnswer(self.name.clone()))
+    }
+    /// Wakes the thread, and calls node `node`, when `fd` is readable.
+    pub fn watch(&self, fd: BorrowedFd<'_>, node: u16) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(u64::from(node));
+        Ok(epoll::add(&self.shared.epoll, fd, data, epoll::EventFlags::IN)?)
+    }
+    /// No longer does.
+    pub fn unwatch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        Ok(epoll::delete(&self.shared.epoll, fd)?)
+    }
+    pub fn info(&self, id: usize) -> ThreadInfo {
+        let s = &self.shared;
+        let load = |n: &AtomicU64| n.load(Ordering::Relaxed);
+        ThreadInfo {
+            id,
+            name: self.name.clone(),
+            lwp: s.lwp.load(Ordering::Relaxed),
+            cpu: self.cpu,
+            loops: load(&s.loops),
+            epolls: load(&s.epolls),
+            sleeps: load(&s.sleeps),
+            fd_wakeups: load(&s.fd_wakeups),
+            wake_requests: load(&s.wake_requests),
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.post(Box::new(|_| ()));
+        if let Some(join) = self.join.take() {
+            // A thread that panicked outside a node has said so on stderr.
+            let _ = join.join();
+        }
+    }
+}
+
+struct Thread {
+    core: Core,
+    shared: Arc<Shared>,
+    shares: bool,
+}
+
+impl Thread {
+    fn run(&mut self) {
+        let tid = rustix::thread::gettid();
+        self.shared.lwp.store(tid.as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
+        let mut me = Participant::join();
+        let mut events = Vec::with_capacity(64);
+        let hz = self.core.clock.hz();
+        let (idle, share) = ((IDLE * hz) as u64, (SHARE * hz) as u64);
+        let (mut busy_at, mut shared_at) = (stamp(), stamp());
+        loop {
+            me.quiescent();
+            if self.shared.mail.load(Ordering::Acquire) {
+                if self.shared.stop.load(Ordering::Acquire) {
+                    return;
+                }
+                read_mail(&self.shared, &mut self.core);
+                busy_at = stamp();
+            }
+            let received = self.core.run_once(me.epoch());
+            self.shared.loops.store(self.core.loops, Ordering::Relaxed);
+            if received > 0 {
+                busy_at = stamp();
+                if self.core.loops.is_multiple_of(LOOK) {
+                    look(&self.shared, &mut self.core, &mut events, Some(&Timespec::default()));
+                }
+            } else if stamp().wrapping_sub(busy_at) > idle && may_sleep(&self.core) {
+                me.offline();
+                sleep(&self.shared, &mut self.core, &mut events);
+                me.online();
+                busy_at = stamp();
+            }
+            if self.shares && stamp().wrapping_sub(shared_at) > share {
+                std::thread::yield_now();
+                shared_at = stamp();
+            }
+        }
+    }
+}
+
+fn read_mail(shared: &Shared, core: &mut Core) {
+    shared.mail.store(false, Ordering::SeqCst);
+    let jobs = std::mem::take(&mut *shared.jobs.lock().unwrap_or_else(PoisonError::into_inner));
+    for job in jobs.0 {
+        // A job that panics is control's mistake; forwarding goes on.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(core)));
+    }
+}
+
+fn may_sleep(core: &Core) -> bool {
+    core.inputs.iter().all(|i| core.nodes[usize::from(*i)].state != InputState::Polling)
+}
+
+/// Sleeps until a file descriptor is ready, control has mail, or an input wanted to be called.
+fn sleep(shared: &Shared, core: &mut Core, events: &mut Vec<epoll::Event>) {
+    let wake_at = std::mem::replace(&mut core.wake_at, u64::MAX);
+    let timeout = (wake_at != u64::MAX).then(|| {
+        let left = wake_at.saturating_sub(stamp()) as f64 / core.clock.hz();
+        Timespec { tv_sec: left as i64, tv_nsec: (left.fract() * 1e9) as i64 }
+    });
+    shared.sleeping.store(true, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+    // Mail that came before the flag was seen gets no wake-up.
+    if !shared.mail.load(Ordering::SeqCst) {
+        shared.sleeps.fetch_add(1, Ordering::Relaxed);
+        look(shared, core, events, timeout.as_ref());
+    }
+    shared.sleeping.store(false, Ordering::SeqCst);
+}
+
+/// Asks which file descriptors are ready and marks their nodes.
+fn look(
+    shared: &Shared,
+    core: &mut Core,
+    events: &mut Vec<epoll::Event>,
+    timeout: Option<&Timespec>,
+) {
+    shared.epolls.fetch_add(1, Ordering::Relaxed);
+    events.clear();
+    if epoll::wait(&shared.epoll, rustix::buffer::spare_capacity(events), timeout).is_err() {
+        return; // interrupted by a signal: look again next time
+    }
+    for event in events.iter() {
+        match event.data.u64() {
+            MAILBOX => {
+                // Empties it; what it says is in the mailbox.
+                let _ = read(shared.event.as_fd(), &mut [0u8; 8]);
+            }
+            node => {
+                shared.fd_wakeups.fetch_add(1, Ordering::Relaxed);
+                if let Some(n) = core.nodes.get_mut(node as usize) {
+                    n.interrupt = true;
+                }
+            }
+        }
+    }
+}
