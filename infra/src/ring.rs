@@ -1,8 +1,8 @@
 //! A bounded queue from one thread to one other thread, without locks.
 //!
-//! Two counters run freely over a power-of-two array: `tail` is advanced by the sender alone, `head`
-//! by the receiver alone, and each side looks at the other's counter only when its own copy of it
-//! says that the ring is full or empty.
+//! Two counters run freely over a power-of-two array: `tail` is advanced by the sender alone,
+//! `head` by the receiver alone, and each side looks at the other's counter only when its own copy
+//! of it says that the ring is full or empty.
 //!
 //! Safety contract: a slot with a position in `head..tail` holds a value and belongs to the
 //! receiver; every other slot is empty and belongs to the sender. There is one [`Sender`] and one

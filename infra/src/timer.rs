@@ -146,7 +146,8 @@ impl<T> Wheel<T> {
         self.now = now;
     }
 
-    /// The next tick in which [`advance`](Self::advance) has something to do; `None` without timers.
+    /// The next tick in which [`advance`](Self::advance) has something to do; `None` without
+    /// timers.
     ///
     /// No timer fires before it. It is exact within the current 256 ticks; further on it may be the
     /// tick in which timers move down a level.

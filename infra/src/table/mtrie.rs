@@ -1,13 +1,17 @@
 //! Longest-prefix match: a multibit trie that is changed in place under its readers.
 //!
-//! The first `ROOT_BITS` of a key index the root, every further byte a *ply* of 256 slots. A slot is
-//! one `u32`: a reference to a ply (top bit set), a leaf of the user (31 bits), or 0 where no prefix
-//! reaches, which means the table's default leaf. With 24 root bits and IPv4 keys this is DIR-24-8.
+//! The first `ROOT_BITS` of a key index the root, every further byte a *ply* of 256 slots. A slot
+//! is one `u32`: a reference to a ply (top bit set), a leaf of the user (31 bits), or 0 where no
+//! prefix reaches, which means the default leaf. With 24 root bits and IPv4 keys this is DIR-24-8.
 //!
 //! Readers hold an [`Mtrie`] shared and only load; the one [`Writer`] only stores single slots, so
-//! that a lookup sees each slot as it was before or after a change. A ply is filled before the store
-//! that makes it reachable. One that is no longer needed is unlinked and then belongs to the caller
-//! ([`Writer::take_garbage`]) until no reader can be inside it.
+//! that a lookup sees each slot as it was before or after a change. A ply is filled before the
+//! store that makes it reachable. One that is no longer needed is unlinked and then belongs to the
+//! caller ([`Writer::take_garbage`]) until no reader can be inside it.
+//!
+//! Safety contract: a slot with the mark `PLY` names a ply inside `slots`. Leaves never have the
+//! mark, and the one place that makes references, `Writer::deepen`, has before indexed the whole
+//! ply as a checked slice. `slots` neither moves nor shrinks while the table lives.
 
 mod key;
 #[cfg(test)]
@@ -36,7 +40,7 @@ const FANOUT: usize = 256;
 /// What readers see of a table: lookups only.
 #[derive(Debug)]
 pub struct Mtrie<const ROOT_BITS: u8, K> {
-    /// The root, then the plies. A ply's number is that of its first slot divided by [`FANOUT`].
+    /// The root, then the plies. A ply's number is that of its first slot divided by `FANOUT`.
     slots: Reserved<AtomicU32>,
     default: AtomicU32,
     key: PhantomData<fn(K)>,
@@ -77,11 +81,17 @@ impl<const ROOT_BITS: u8, K: Key> Mtrie<ROOT_BITS, K> {
     /// The leaf of the longest prefix that covers `key`, or the default leaf.
     #[inline(always)]
     pub fn lookup(&self, key: K) -> u32 {
-        let mut slot = self.slots[key.root(ROOT_BITS)].load(Acquire);
+        // JUSTIFICATION: checked, a lookup among a million prefixes costs 42 clocks instead of 35
+        // (`examples/mtrie_clocks.rs`, 16 root bits), and 24 instead of 21 (24 root bits).
+        // SAFETY: `root` is below 2^ROOT_BITS, and `slots` begins with a root of that many.
+        let mut slot = unsafe { self.slots.get_unchecked(key.root(ROOT_BITS)) }.load(Acquire);
         let mut depth = 0;
         while slot & PLY != 0 && depth < Self::DEPTH {
             depth += 1;
-            slot = self.slots[first_slot(slot) + key.byte(ROOT_BITS, depth)].load(Acquire);
+            let index = first_slot(slot) + key.byte(ROOT_BITS, depth);
+            // SAFETY: `slot` names a ply, all of which is inside `slots` by the module's contract,
+            // and a byte is below its 256 slots.
+            slot = unsafe { self.slots.get_unchecked(index) }.load(Acquire);
         }
         if slot == 0 { self.default.load(Relaxed) } else { slot }
     }

@@ -117,7 +117,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (address(), any::<u8>(), 1..=MAX_LEAF)
             .prop_map(|(address, len, leaf)| Step::Insert { address, len, leaf }),
         3 => any::<usize>().prop_map(|nth| Step::Remove { nth }),
-        1 => (address(), any::<u8>()).prop_map(|(address, len)| Step::RemoveUnknown { address, len }),
+        1 => (address(), any::<u8>())
+            .prop_map(|(address, len)| Step::RemoveUnknown { address, len }),
         1 => Just(Step::Reclaim),
     ]
 }
@@ -201,7 +202,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
     fn agrees_with_a_list_of_prefixes_below_24_bits(
         steps in prop::collection::vec(step(), 1..8),

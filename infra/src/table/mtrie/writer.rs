@@ -1,8 +1,9 @@
 //! The writing half of a multibit trie.
 //!
-//! Beside each slot stands the length of the prefix that wrote it, so that a shorter prefix leaves it
-//! alone, and beside each ply the number of slots that need it: references and leaves of prefixes
-//! longer than the path to the ply. At zero all slots are alike and the ply gives way to one leaf.
+//! Beside each slot stands the length of the prefix that wrote it, so that a shorter prefix leaves
+//! it alone, and beside each ply the number of slots that need it: references and leaves of
+//! prefixes longer than the path to the ply. At zero all slots are alike and the ply gives way to
+//! one leaf.
 
 #![forbid(unsafe_code)]
 
@@ -185,6 +186,8 @@ impl<const ROOT_BITS: u8, K: Key> Writer<ROOT_BITS, K> {
     }
 
     /// Puts a ply where a leaf is, all of whose slots are that leaf, and steps into it.
+    ///
+    /// Readers rely on the ply being inside `slots`, which the slice of it checks.
     fn deepen(&mut self, key: K, place: Place) -> Place {
         let leaf = self.table.slots[place.slot].load(Relaxed);
         let len = self.lengths[place.slot];
@@ -203,7 +206,7 @@ impl<const ROOT_BITS: u8, K: Key> Writer<ROOT_BITS, K> {
         Place { slot: first + key.byte(ROOT_BITS, depth), depth }
     }
 
-    /// Writes a leaf to the slots that a prefix of `len` covers around `place`, as far as the lengths
+    /// Writes a leaf to the slots around `at` that a prefix of `len` covers, as far as the lengths
     /// beside them are `within` a range, and `new_len` as their length.
     fn cover(&mut self, at: Place, len: u8, within: &RangeInclusive<u8>, leaf: u32, new_len: u8) {
         let count = 1 << (bits_at::<ROOT_BITS>(at.depth) - len);
