@@ -11,4 +11,5 @@ pub mod config;
 pub mod feature;
 pub mod log;
 pub mod process;
+pub mod session;
 pub mod wall;

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{
     Attribute, Error, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, Meta, PathArguments, Type,
 };
@@ -42,7 +43,7 @@ impl Field {
         }
         let (shape, value) = shape(&field.ty);
         let place = place(field, &ident)?;
-        if place != Place::Rest && shape == Shape::Flag && place == Place::Position {
+        if shape == Shape::Flag && place == Place::Position {
             return Err(Error::new_spanned(field, "a flag has no position"));
         }
         let values = strings(&field.attrs, "values")?.into_iter().next().unwrap_or_default();
@@ -54,12 +55,12 @@ impl Field {
     }
 
     fn name(&self) -> String {
-        self.ident.to_string().trim_start_matches('_').replace('_', "-")
+        self.ident.unraw().to_string().trim_start_matches('_').replace('_', "-")
     }
 
     /// Name of the variable that holds the field while the line is read.
     fn slot(&self) -> Ident {
-        format_ident!("slot_{}", self.ident)
+        format_ident!("slot_{}", self.ident.unraw().to_string().trim_start_matches('_'))
     }
 
     /// The `ArgInfo` of the field.
@@ -183,7 +184,7 @@ fn place(field: &syn::Field, ident: &Ident) -> syn::Result<Place> {
     }
     let mut words = strings(&field.attrs, "keyword")?;
     if words.is_empty() {
-        words.push(ident.to_string().trim_start_matches("r#").replace('_', "-"));
+        words.push(ident.unraw().to_string().replace('_', "-"));
     }
     words.extend(strings(&field.attrs, "alias")?);
     Ok(Place::Keywords(words))

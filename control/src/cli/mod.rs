@@ -23,6 +23,7 @@ pub use complete::Candidate;
 pub use error::{Error, io_text};
 pub use output::Output;
 pub use run::{Reply, Run, Step, Task};
+pub use source::is_open;
 
 use command::{Effect, Entry};
 use tree::Tree;

@@ -142,3 +142,13 @@ impl Source {
         Ok(())
     }
 }
+
+/// True when `text` ends inside `{ }`: the command goes on with the next line.
+pub fn is_open(text: &str) -> bool {
+    let open = text.bytes().fold(0_usize, |depth, byte| match byte {
+        b'{' => depth + 1,
+        b'}' => depth.saturating_sub(1),
+        _ => depth,
+    });
+    open > 0
+}

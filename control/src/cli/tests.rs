@@ -1,7 +1,23 @@
+use std::cell::Cell;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde::Serialize;
+
 use super::*;
 
+/// What commands of the tests leave behind.
+#[derive(Default)]
+struct Toy {
+    things: Vec<CreateThing>,
+    routes: u32,
+    steps: Cell<u32>,
+}
+
 /// Create a thing.
-#[derive(Command, Debug, PartialEq)]
+#[derive(Command, Clone, Debug, PartialEq)]
 #[command("create thing")]
 struct CreateThing {
     /// its name
@@ -20,24 +36,325 @@ struct CreateThing {
     del: bool,
 }
 
-#[test]
-fn a_command_is_parsed_in_any_order() {
-    let mut cli: Cli<Vec<CreateThing>> = Cli::new();
-    cli.command(|cx: &mut Vec<_>, c: CreateThing| {
-        cx.push(c);
+/// Set an interface's state.
+#[derive(Command)]
+#[command("set interface state")]
+struct SetState {
+    /// interface
+    #[positional]
+    interface: Word,
+    /// up or down
+    #[positional]
+    _state: String,
+}
+
+/// Show errors.
+#[derive(Command)]
+#[command("show errors", "show counters errors")]
+struct ShowErrors;
+
+/// Show a neighbor, all without a number.
+#[derive(Command)]
+#[command("show ethernet")]
+struct ShowEthernet {
+    /// number
+    #[positional]
+    number: Option<u32>,
+}
+
+/// Show one port.
+#[derive(Command)]
+#[command("show ethernet port")]
+struct ShowPort;
+
+/// Ping.
+#[derive(Command)]
+#[command("ping")]
+struct Ping {
+    /// how often
+    repeat: u32,
+}
+
+/// Panic.
+#[derive(Command)]
+#[command("test panic")]
+struct Panic;
+
+/// `ip route …`, by hand.
+struct Route;
+
+impl Command for Route {
+    const PATHS: &'static [&'static str] = &["ip route"];
+    const ABOUT: &'static str = "Add a route";
+    const USAGE: &'static str = "add <prefix> via <address>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        args.keyword("add");
+        let prefix: String = args.value("prefix")?;
+        let len: u8 = prefix.split('/').nth(1).and_then(|len| len.parse().ok()).unwrap_or(0);
+        if len > 32 {
+            return Err(Error::bare(format!("Invalid prefix len: {len}")));
+        }
+        let via = *args;
+        if !args.keyword("via") || args.word().is_none() || !args.is_empty() {
+            return Err(via.error("parse error"));
+        }
+        Ok(Self)
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    count: u32,
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} errors", self.count)
+    }
+}
+
+struct Pings(u32);
+
+impl Task<Toy> for Pings {
+    fn step(&mut self, cx: &mut Toy, out: &mut Output) -> Step {
+        use std::fmt::Write;
+        cx.steps.set(cx.steps.get() + 1);
+        if self.0 == 0 {
+            return Step::Done(Err("no reply".into()));
+        }
+        self.0 -= 1;
+        writeln!(out, "ping").unwrap();
+        if self.0 == 0 { Step::Again } else { Step::Sleep(Duration::from_millis(1)) }
+    }
+}
+
+fn toy() -> Cli<Toy> {
+    let mut cli: Cli<Toy> = Cli::new();
+    cli.command(|cx, c: CreateThing| {
+        cx.things.push(c);
         Ok(())
     });
-    let mut cx = Vec::new();
-    let reply = cli.run(&mut cx, "cr th del label 1 mac aa pg0 label 2 size 7");
-    assert_eq!(reply.text(), "");
-    assert_eq!(
-        cx[0],
-        CreateThing {
-            name: "pg0".into(),
-            size: Some(7),
-            address: Some("aa".into()),
-            label: vec![1, 2],
-            del: true
-        }
+    cli.command(|_, set: SetState| Err::<(), _>(set.interface.unknown("interface")));
+    cli.command(|_, _: ShowErrors| Ok(Output::of(Report { count: 3 })));
+    cli.command(|_, e: ShowEthernet| Ok(format!("ethernet {:?}", e.number)));
+    cli.command(|_, _: ShowPort| Ok("port"));
+    cli.command(|cx, _: Route| {
+        cx.routes += 1;
+        Ok(())
+    });
+    cli.command(|_, _: Panic| -> Result<(), Error> { panic!("on purpose") });
+    cli.task(|_, ping: Ping| Ok(Box::new(Pings(ping.repeat)) as Box<dyn Task<Toy>>));
+    cli.values("thing", |cx| cx.things.iter().map(|t| t.name.clone()).collect());
+    cli.check().unwrap();
+    cli
+}
+
+fn run(text: &str) -> String {
+    toy().run(&mut Toy::default(), text).text()
+}
+
+#[test]
+fn arguments_come_in_any_order() {
+    let thing = CreateThing {
+        name: "pg0".into(),
+        size: Some(7),
+        address: Some("aa".into()),
+        label: vec![1, 2],
+        del: true,
+    };
+    for line in [
+        "create thing pg0 size 7 hw-addr aa label 1 label 2 del",
+        "cr th del label 1 mac aa pg0 label 2 size 7",
+        "  create\tthing pg0 del size 7 mac aa label 1 label 2 \r\n",
+    ] {
+        let mut cx = Toy::default();
+        assert_eq!(toy().run(&mut cx, line).text(), "");
+        assert_eq!(cx.things, std::slice::from_ref(&thing));
+    }
+}
+
+#[test]
+fn errors_read_as_clients_expect() {
+    for (line, error) in [
+        ("bogus cmd", "unknown input `bogus cmd'"),
+        ("show bogus", "show: unknown input `bogus'"),
+        ("show", "show: unknown input `'"),
+        ("", "unknown input `'"),
+        (" \n ", "unknown input `'"),
+        ("show errors now", "show errors: unknown input `now'"),
+        ("show ethernet x", "show ethernet: unknown input `x'"),
+        ("sh counters err x", "show counters errors: unknown input `x'"),
+        ("set interface state nosuch up", "set interface state: unknown interface `nosuch up'"),
+        ("ip route add 10.0.0.0/33 via 1.2.3.4", "Invalid prefix len: 33"),
+        (
+            "ip route add 10.0.0.0/8 via 1.2.3.4 nosuch",
+            "ip route: parse error `via 1.2.3.4 nosuch'",
+        ),
+        ("ip route add 19.0.0.0/8 drop", "ip route: parse error `drop'"),
+        ("exec /nonexistent", "exec: failed to open `/nonexistent': No such file or directory"),
+        ("exec /tmp", "exec: failed to open `/tmp': not a regular file"),
+        ("create thing", "create thing: missing name"),
+        ("create thing x size", "create thing: missing size"),
+        ("create thing x size big", "create thing: invalid size `big'"),
+        ("create thing x y", "create thing: unknown input `y'"),
+        ("e", "ambiguous input `e': echo, exec, exit"),
+        ("show e x", "show: ambiguous input `e x': errors, ethernet"),
+        ("test panic", "test panic: internal error: on purpose"),
+    ] {
+        assert_eq!(run(line), format!("{error}\n"), "{line}");
+    }
+}
+
+#[test]
+fn words_may_be_abbreviated() {
+    assert_eq!(run("sh err"), "3 errors\n");
+    assert_eq!(run("sh eth 4"), "ethernet Some(4)\n");
+    assert_eq!(run("sh eth p"), "port\n");
+    let mut cli = toy();
+    cli.tree.insert("show e", cli.tree.node(cli.tree_node("echo")).entry.clone().unwrap()).unwrap();
+    assert_eq!(cli.run(&mut Toy::default(), "show e x").text(), "x\n", "exact wins");
+}
+
+impl Cli<Toy> {
+    fn tree_node(&self, line: &str) -> usize {
+        self.tree.descend(&mut Args::new(line)).unwrap()
+    }
+}
+
+#[test]
+fn two_commands_cannot_have_one_path() {
+    let mut cli = toy();
+    cli.command(|_, _: ShowErrors| Ok(()));
+    assert_eq!(cli.check(), Err(DuplicatePath("show errors")));
+}
+
+#[test]
+fn several_commands_stop_at_the_first_error() {
+    let text =
+        "# a comment\ncomment { anything\n{ at } all }\n\necho  two  words \nsh err\nnope\nsh err";
+    assert_eq!(run(text), "two  words\n3 errors\nunknown input `nope'\n");
+    assert_eq!(toy().run(&mut Toy::default(), "nope").retval(), -1);
+    assert_eq!(toy().run(&mut Toy::default(), "echo").text(), "\n");
+}
+
+#[test]
+fn tasks_run_to_their_end() {
+    let mut cx = Toy::default();
+    let reply = toy().run(&mut cx, "ping repeat 3\nsh err");
+    assert_eq!(reply.text(), "ping\nping\nping\nping: no reply\n");
+    assert_eq!(cx.steps.get(), 4);
+}
+
+#[test]
+fn output_has_a_json_form() {
+    let cli = toy();
+    let json = |text: &str| cli.run(&mut Toy::default(), text).output.to_json().to_string();
+    assert_eq!(json("sh err"), r#"{"count":3}"#);
+    assert_eq!(json("echo x"), r#""x\n""#);
+    assert_eq!(json("comment x"), "null");
+    assert_eq!(json("sh err\nsh err"), r#"[{"count":3},{"count":3}]"#);
+}
+
+#[test]
+fn help_lists_what_may_follow() {
+    let text = run("show ?");
+    assert!(text.contains("  errors                         Show errors\n"), "{text}");
+    assert_eq!(text, run("help sh"));
+    let text = run("create thing ?");
+    assert!(
+        text.starts_with(
+            "Create a thing\nusage: create thing <name> [size <size>] [hw-addr <address>] \
+             [label <label>]... [del]\n"
+        ),
+        "{text}"
     );
+    assert!(text.contains("  hw-addr | mac <address>        hardware address\n"), "{text}");
+    assert!(run("help ip route").contains("usage: ip route add <prefix> via <address>\n"));
+    assert_eq!(run("help show nope"), "show: unknown input `nope'\n");
+    assert!(run("?").contains("exec"));
+}
+
+#[test]
+fn completion_offers_words_keywords_and_names() {
+    let cli = toy();
+    let mut cx = Toy::default();
+    cli.run(&mut cx, "create thing pg0\ncreate thing pg1");
+    let words = |line: &str| -> Vec<String> {
+        cli.complete(&cx, line).into_iter().map(|c| c.word).collect()
+    };
+    assert_eq!(words("sh e"), ["errors", "ethernet"]);
+    assert_eq!(words("show ethernet "), ["port"]);
+    assert_eq!(words("create thing p"), ["pg0", "pg1"]);
+    assert_eq!(words("create thing pg0 size 3 "), ["pg0", "pg1", "hw-addr", "mac", "label", "del"]);
+    assert_eq!(words("create thing size "), Vec::<String>::new());
+    assert_eq!(words("nope "), Vec::<String>::new());
+}
+
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("control-{}-{name}", std::process::id()));
+    std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+    path
+}
+
+#[test]
+fn exec_says_where_it_failed() {
+    let inner = file("inner", "# one\ncomment {\n\n}\nsh err\nshow bogus\nsh err\n");
+    let outer = file("outer", &format!("echo start\nexec {}\necho end\n", inner.display()));
+    let (inner, outer) = (inner.display(), outer.display());
+    assert_eq!(
+        run(&format!("exec {outer}")),
+        format!("start\n3 errors\nexec: {outer}:2: exec: {inner}:6: show: unknown input `bogus'\n")
+    );
+    let own = file("own", "");
+    std::fs::write(&own, format!("exec {}", own.display())).unwrap();
+    let text = run(&format!("exec {}", own.display()));
+    assert!(text.ends_with("exec: files call each other too deeply\n"), "{text}");
+    assert_eq!(run(&format!("exec {}\nsh err", file("empty", "\n").display())), "3 errors\n");
+    let quits = file("quits", "quit\nsh err");
+    assert_eq!(run(&format!("exec {}\nsh err", quits.display())), "");
+}
+
+#[test]
+fn exec_takes_files_longer_than_one_read() {
+    let line = "ip route add 10.1.2.0/24 via 1.2.3.4\n";
+    let path = file("long", &line.repeat(100_000));
+    let (cli, mut cx) = (toy(), Toy::default());
+    let mut run = Run::new(&format!("exec {}", path.display()));
+    let mut slices = 0;
+    while run.step(&cli, &mut cx, &mut Output::none()) == Step::Again {
+        slices += 1;
+    }
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(cx.routes, 100_000);
+    assert!(slices > 1, "one slice took it all");
+}
+
+#[test]
+fn arguments_are_words_blocks_and_rest() {
+    let mut args = Args::new(" name x {a {b} c}size 1-2 ");
+    assert!(!args.keyword("nam") && args.keyword("name"));
+    assert_eq!((args.position(), args.peek()), (6, Some("x")));
+    assert!(args.block().unwrap().is_none());
+    args.word();
+    let mut block = args.block().unwrap().unwrap();
+    assert_eq!(block.word(), Some("a"));
+    assert_eq!(block.block().unwrap().unwrap().remaining(), "b");
+    assert_eq!(block.rest(), "c");
+    assert!(block.is_empty());
+    assert_eq!(args.unknown().to_string(), "unknown input `size 1-2'");
+    assert_eq!(args.optional::<u8>(), None);
+    assert_eq!(args.word(), Some("size"));
+    assert_eq!(Args::new("{ a").block().unwrap_err().to_string(), "missing `}' in `{ a'");
+}
+
+proptest! {
+    #[test]
+    fn no_line_panics(line in "(show|create thing|set interface state|ip route|help|exec|[ -~]{0,9})( [a-z0-9{}?]{0,6}){0,5}[{}]?|\\PC{0,60}") {
+        let cli = toy();
+        let mut cx = Toy::default();
+        let reply = cli.run(&mut cx, &line);
+        prop_assert!(!reply.text().contains("internal error") || line.starts_with("t"));
+        cli.complete(&cx, &line);
+    }
 }

@@ -53,8 +53,6 @@ struct SetClass {
     level: Option<Level>,
     /// level sent to the system's log
     syslog_level: Option<Level>,
-    /// accepted, without effect
-    kmsg_level: Option<Level>,
 }
 
 #[derive(Serialize)]
@@ -93,9 +91,15 @@ impl Log {
         let log = self.clone();
         cli.command(move |_, _: ShowConfiguration| Ok(Output::of(log.configuration())));
         let log = self.clone();
-        cli.command(move |_, _: Clear| Ok(log.clear()));
+        cli.command(move |_, _: Clear| {
+            log.clear();
+            Ok(())
+        });
         let log = self.clone();
-        cli.command(move |_, set: SetSize| Ok(log.0.borrow_mut().resize(set.size)));
+        cli.command(move |_, set: SetSize| {
+            log.0.borrow_mut().resize(set.size);
+            Ok(())
+        });
         let log = self.clone();
         cli.command(move |_, set: SetUnthrottleTime| {
             log.0.borrow_mut().unthrottle_time = set.seconds;
@@ -103,7 +107,7 @@ impl Log {
         });
         let log = self.clone();
         cli.command(move |_, set: SetClass| {
-            let SetClass { class, rate_limit, level, syslog_level, kmsg_level: _ } = set;
+            let SetClass { class, rate_limit, level, syslog_level } = set;
             let change = ClassLevel { level, syslog_level, rate_limit };
             let changed = log.0.borrow_mut().set_class(&class, &change);
             if changed == 0 { Err(class.unknown("log class")) } else { Ok(()) }

@@ -1,0 +1,248 @@
+//! The connection to the router's CLI socket, in the framed dialect of `control::session`.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use control::config::Listen;
+use control::session::frame::{Answer, Request};
+use control::session::telnet::{Decoder, Event, FRAMES, IAC, WILL};
+
+/// How long the router may take for its first word.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// A stream socket of either kind.
+trait Socket: Read + Write + AsFd + Send {
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
+}
+
+impl Socket for UnixStream {
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(timeout)
+    }
+}
+
+impl Socket for TcpStream {
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(timeout)
+    }
+}
+
+/// A session with a router.
+pub struct Link {
+    socket: Box<dyn Socket>,
+    decoder: Decoder,
+    /// Bytes received and not yet decoded.
+    received: Vec<u8>,
+    at: usize,
+    number: u32,
+    prompt: String,
+    ended: bool,
+}
+
+/// How a command ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Well.
+    Done,
+    /// With this error text.
+    Failed(String),
+}
+
+impl Link {
+    /// Connects to `socket`, or to the first of the usual places where a router listens.
+    pub fn open(socket: Option<&str>) -> io::Result<Self> {
+        let Some(socket) = socket else { return Self::search() };
+        let address: Listen = socket.parse().expect("any text is an address");
+        let stream: Box<dyn Socket> = match &address {
+            Listen::Unix(path) => Box::new(UnixStream::connect(path).map_err(|e| at(socket, &e))?),
+            Listen::Tcp(host) => Box::new(TcpStream::connect(host).map_err(|e| at(socket, &e))?),
+        };
+        Self::greet(stream).map_err(|e| at(socket, &e))
+    }
+
+    fn search() -> io::Result<Self> {
+        let uid = rustix::process::getuid().as_raw();
+        let user = format!("/var/run/user/{uid}/vpp/cli.sock");
+        let places = [
+            "/run/vpp/cli.sock",
+            "/var/run/vpp/cli.sock",
+            &user,
+            "./cli.sock",
+            "/run/ferrovia/cli.sock",
+        ];
+        for place in places {
+            if let Ok(stream) = UnixStream::connect(place) {
+                return Self::greet(Box::new(stream)).map_err(|e| at(place, &e));
+            }
+        }
+        let text = format!("no router listens at {}; use -s SOCKET", places.join(", "));
+        Err(io::Error::new(io::ErrorKind::NotFound, text))
+    }
+
+    fn greet(socket: Box<dyn Socket>) -> io::Result<Self> {
+        let mut link = Self {
+            socket,
+            decoder: Decoder::default(),
+            received: Vec::new(),
+            at: 0,
+            number: 0,
+            prompt: String::new(),
+            ended: false,
+        };
+        link.socket.set_timeout(Some(GREETING))?;
+        link.socket.write_all(&[IAC, WILL, FRAMES])?;
+        match link.answer()? {
+            (0, Answer::Hello { prompt }) => link.prompt = prompt,
+            _ => return Err(foreign()),
+        }
+        link.socket.set_timeout(None)?;
+        Ok(link)
+    }
+
+    /// The prompt the router's configuration asks for.
+    pub fn prompt(&self) -> &str {
+        &self.prompt
+    }
+
+    /// True after a command that ends the session.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Carries out a command, giving its output to `print` as it comes.
+    pub fn run(
+        &mut self,
+        text: &str,
+        json: bool,
+        print: &mut dyn FnMut(&str) -> io::Result<()>,
+    ) -> io::Result<Outcome> {
+        let number = self.send(&Request::Run { json, text: text.to_owned() })?;
+        loop {
+            match self.answer()? {
+                (of, answer) if of == number => {
+                    if let Some(outcome) = self.take(answer, json, print)? {
+                        return Ok(outcome);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Like [`run`](Self::run); `wait` is called whenever the router is silent, and says whether
+    /// the command shall be cancelled.
+    pub fn run_watched(
+        &mut self,
+        text: &str,
+        json: bool,
+        print: &mut dyn FnMut(&str) -> io::Result<()>,
+        wait: &mut dyn FnMut(&dyn AsFd) -> io::Result<bool>,
+    ) -> io::Result<Outcome> {
+        let number = self.send(&Request::Run { json, text: text.to_owned() })?;
+        loop {
+            let Some(event) = self.decoded() else {
+                if wait(&self.socket)? {
+                    self.socket.write_all(&Request::Cancel.encode(number))?;
+                } else {
+                    self.receive()?;
+                }
+                continue;
+            };
+            if let Event::Frame(frame) = event
+                && let Some((of, answer)) = Answer::decode(&frame)
+                && of == number
+                && let Some(outcome) = self.take(answer, json, print)?
+            {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Words that may stand where `line` ends, with what they mean.
+    pub fn complete(&mut self, line: &str) -> io::Result<Vec<(String, String)>> {
+        let number = self.send(&Request::Complete { line: line.to_owned() })?;
+        loop {
+            if let (of, Answer::Candidates { words }) = self.answer()?
+                && of == number
+            {
+                return Ok(words);
+            }
+        }
+    }
+
+    fn take(
+        &mut self,
+        answer: Answer,
+        json: bool,
+        print: &mut dyn FnMut(&str) -> io::Result<()>,
+    ) -> io::Result<Option<Outcome>> {
+        match answer {
+            // A command that shows nothing has no JSON either.
+            Answer::Output { text } if json && text == "null" => {}
+            Answer::Output { text } => print(&text)?,
+            Answer::Done { code: 0, .. } => return Ok(Some(Outcome::Done)),
+            Answer::Done { error, .. } => return Ok(Some(Outcome::Failed(error))),
+            Answer::Bye => self.ended = true,
+            Answer::Hello { .. } | Answer::Candidates { .. } => {}
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<u32> {
+        self.number = self.number.wrapping_add(1);
+        self.socket.write_all(&request.encode(self.number))?;
+        Ok(self.number)
+    }
+
+    fn answer(&mut self) -> io::Result<(u32, Answer)> {
+        loop {
+            match self.decoded() {
+                Some(Event::Frame(frame)) => {
+                    if let Some(answer) = Answer::decode(&frame) {
+                        return Ok(answer);
+                    }
+                }
+                Some(Event::Byte(_)) => return Err(foreign()),
+                Some(_) => {}
+                None => self.receive()?,
+            }
+        }
+    }
+
+    /// The next event out of what has been received.
+    fn decoded(&mut self) -> Option<Event> {
+        while let Some(byte) = self.received.get(self.at) {
+            self.at += 1;
+            let event = self.decoder.byte(*byte);
+            if event.is_some() {
+                return event;
+            }
+        }
+        None
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        self.received.resize(64 * 1024, 0);
+        self.at = 0;
+        let count = self.socket.read(&mut self.received);
+        self.received.truncate(*count.as_ref().unwrap_or(&0));
+        match count {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the router has hung up")),
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(foreign()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Names the socket an error is about.
+fn at(socket: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{socket}: {}", control::cli::io_text(error)))
+}
+
+fn foreign() -> io::Error {
+    io::Error::other("who listens there does not speak fvctl's dialect")
+}

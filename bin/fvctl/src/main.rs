@@ -1,0 +1,139 @@
+//! `fvctl`: commands to a running router, one, many or interactively.
+//!
+//! Exit status: 0 when all went well, 1 when a command failed (its text is on standard error), 2
+//! when no router could be asked.
+#![forbid(unsafe_code)]
+
+mod link;
+mod prompt;
+mod wait;
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use control::cli::is_open;
+
+use link::{Link, Outcome};
+
+fn main() -> ExitCode {
+    let options = options();
+    match run(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        // The reader of our output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("fvctl: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn options() -> ArgMatches {
+    clap::Command::new("fvctl")
+        .about("Gives commands to a running router")
+        .version(env!("CARGO_PKG_VERSION"))
+        .arg(
+            Arg::new("socket")
+                .short('s')
+                .long("socket")
+                .value_name("SOCKET")
+                .help("path or host:port of the router's CLI"),
+        )
+        .arg(Arg::new("json").short('j').long("json").action(ArgAction::SetTrue).help("print JSON"))
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .value_parser(value_parser!(String))
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true)
+                .help("words of one command; without any, commands come from standard input"),
+        )
+        .get_matches()
+}
+
+/// False when a command failed.
+fn run(options: &ArgMatches) -> io::Result<bool> {
+    let json = options.get_flag("json");
+    let mut link = Link::open(options.get_one::<String>("socket").map(String::as_str))?;
+    let words: Vec<_> = options.get_many::<String>("command").into_iter().flatten().collect();
+    if !words.is_empty() {
+        let words: Vec<_> = words.into_iter().map(String::as_str).collect();
+        return command(&mut link, &words.join(" "), json);
+    }
+    if io::stdin().is_terminal() {
+        return prompt::talk(link, json).map(|()| true);
+    }
+    script(&mut link, io::stdin().lock(), json)
+}
+
+/// Carries out the commands of `input` up to the first that fails.
+fn script(link: &mut Link, input: impl BufRead, json: bool) -> io::Result<bool> {
+    let mut text = String::new();
+    let mut lines = input.lines();
+    while !link.has_ended() {
+        let line = lines.next().transpose()?;
+        let at_end = line.is_none();
+        if let Some(line) = line
+            && !line.trim_start().starts_with('#')
+        {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        if !at_end && is_open(&text) {
+            continue;
+        }
+        let one = std::mem::take(&mut text);
+        if !one.trim().is_empty() && !command(link, &one, json)? {
+            return Ok(false);
+        }
+        if at_end {
+            break;
+        }
+    }
+    Ok(true)
+}
+
+/// Carries out one command; false when it failed.
+fn command(link: &mut Link, text: &str, json: bool) -> io::Result<bool> {
+    let mut printer = Printer { out: io::stdout().lock(), ends_line: true };
+    let outcome = link.run(text, json, &mut |text| printer.print(text))?;
+    printer.finish()?;
+    Ok(report(&outcome))
+}
+
+/// Prints what a failed command says; false when it failed.
+fn report(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Done => true,
+        Outcome::Failed(error) => {
+            eprintln!("{error}");
+            false
+        }
+    }
+}
+
+/// Standard output that ends with a newline unless nothing was printed.
+struct Printer<W> {
+    out: W,
+    ends_line: bool,
+}
+
+impl<W: Write> Printer<W> {
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        if !text.is_empty() {
+            self.ends_line = text.ends_with('\n');
+        }
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if !self.ends_line {
+            self.out.write_all(b"\n")?;
+        }
+        self.out.flush()
+    }
+}

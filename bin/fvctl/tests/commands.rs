@@ -1,0 +1,106 @@
+//! The program against a router that knows a few commands.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command as Program, Output as Ended, Stdio};
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use control::cli::{Cli, Command, Error, Output};
+use control::config::Listen;
+use control::session::{Listener, Server, Settings};
+
+/// Show a number.
+#[derive(Command)]
+#[command("show number")]
+struct ShowNumber;
+
+/// Set the number.
+#[derive(Command)]
+#[command("set number")]
+struct SetNumber {
+    /// the number
+    #[positional]
+    number: u8,
+}
+
+fn serve(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("fvctl-{}", std::process::id()));
+    let path = folder.join(name);
+    let address = Listen::Unix(path.clone());
+    thread::spawn(move || {
+        let mut cli: Cli<u8> = Cli::new();
+        cli.command(|cx, _: ShowNumber| Ok(Output::of(*cx)));
+        cli.command(|cx, set: SetNumber| {
+            if set.number > 9 {
+                return Err(Error::new("one digit only"));
+            }
+            *cx = set.number;
+            Ok(())
+        });
+        let server = Server::new(Rc::new(cli), Rc::new(RefCell::new(0)), Settings::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let listener = Listener::bind(&address).await.unwrap();
+            server.serve(listener).await.unwrap();
+        });
+    });
+    while !path.exists() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    path
+}
+
+fn fvctl(socket: &PathBuf, words: &[&str], input: &str) -> Ended {
+    let mut child = Program::new(env!("CARGO_BIN_EXE_fvctl"))
+        .arg("-s")
+        .arg(socket)
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // With words on the command line nobody reads this.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// Status, standard output, standard error.
+fn told(ended: Ended) -> (i32, String, String) {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (ended.status.code().unwrap(), text(ended.stdout), text(ended.stderr))
+}
+
+fn expect(ended: Ended, code: i32, out: &str, err: &str) {
+    assert_eq!(told(ended), (code, out.to_owned(), err.to_owned()));
+}
+
+#[test]
+fn one_command_prints_and_tells_its_status() {
+    let socket = serve("one.sock");
+    expect(fvctl(&socket, &["set", "number", "7"], ""), 0, "", "");
+    expect(fvctl(&socket, &["sh", "num"], ""), 0, "7\n", "");
+    expect(fvctl(&socket, &["-j", "show number"], ""), 0, "7\n", "");
+    expect(fvctl(&socket, &["-j", "set number 8"], ""), 0, "", "");
+    expect(fvctl(&socket, &["set number 10"], ""), 1, "", "set number: one digit only\n");
+    expect(fvctl(&socket, &["bogus", "-x"], ""), 1, "", "unknown input `bogus -x'\n");
+}
+
+#[test]
+fn standard_input_is_carried_out_up_to_the_first_error() {
+    let socket = serve("many.sock");
+    let text = "# set it\nset number 3\n\nshow number\ncomment {\nx\n}\nset number x\nshow number";
+    expect(fvctl(&socket, &[], text), 1, "3\n", "set number: invalid number `x'\n");
+    expect(fvctl(&socket, &[], "show number\nquit\nshow number\n"), 0, "3\n", "");
+    expect(fvctl(&socket, &[], ""), 0, "", "");
+}
+
+#[test]
+fn no_router_is_another_status() {
+    let nowhere = PathBuf::from("/nonexistent/cli.sock");
+    let text = "fvctl: /nonexistent/cli.sock: No such file or directory\n";
+    expect(fvctl(&nowhere, &["show number"], ""), 2, "", text);
+}

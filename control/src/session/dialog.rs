@@ -1,0 +1,453 @@
+//! What one client has said and what it is told; knows no socket.
+
+use std::collections::VecDeque;
+
+use super::Server;
+use super::edit::{Editor, Key};
+use super::frame::{Answer, Request};
+use super::job::Job;
+use super::pager::Pager;
+use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC};
+use crate::cli::{Candidate, Error, Output, Step, is_open};
+
+/// Bytes of output that may wait before the command that makes them rests.
+const MAX_WAITING: usize = 256 * 1024;
+/// Events that may wait before no more input is read.
+const MAX_EVENTS: usize = 64 * 1024;
+/// Longest command.
+const MAX_COMMAND: usize = 1024 * 1024;
+
+/// How the two sides talk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Undecided,
+    /// The original's client: no prompt, no echo, NUL after each command.
+    Plain,
+    /// A person at a terminal that leaves echo and editing to us.
+    Terminal,
+    /// A person at a terminal that echoes and edits itself.
+    Lines,
+    /// Frames of option 203.
+    Framed,
+}
+
+/// State of one session.
+pub(super) struct Dialog<C: 'static> {
+    server: Server<C>,
+    dialect: Dialect,
+    decoder: Decoder,
+    editor: Editor,
+    pager: Pager,
+    /// Input not yet acted on.
+    events: VecDeque<Event>,
+    /// Line so far, in dialects without editor.
+    line: Vec<u8>,
+    /// Earlier lines of a command whose braces are open.
+    block: String,
+    work: Option<Work<C>>,
+    out: Outgoing,
+    prompts: bool,
+    /// The client sends no more.
+    ended: bool,
+    /// We do not listen any more.
+    closing: bool,
+}
+
+/// The command in progress.
+struct Work<C: 'static> {
+    job: Job<C>,
+    form: Form,
+}
+
+/// How its output is sent.
+enum Form {
+    Typed,
+    Text(u32),
+    Json(u32, Output),
+}
+
+/// Bytes for the client.
+#[derive(Default)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl<C: 'static> Dialog<C> {
+    pub fn telnet(server: &Server<C>) -> Self {
+        let mut dialog = Self::new(server, Dialect::Undecided);
+        dialog.out.bytes.extend(GREETING);
+        dialog.out.bytes.extend(ASK_WINDOW);
+        dialog
+    }
+
+    pub fn lines(server: &Server<C>) -> Self {
+        let mut dialog = Self::new(server, Dialect::Undecided);
+        dialog.begin(Dialect::Lines);
+        dialog
+    }
+
+    fn new(server: &Server<C>, dialect: Dialect) -> Self {
+        Self {
+            server: server.clone(),
+            dialect,
+            decoder: Decoder::default(),
+            editor: Editor::new(server.0.settings.history),
+            pager: Pager::default(),
+            events: VecDeque::new(),
+            line: Vec::new(),
+            block: String::new(),
+            work: None,
+            out: Outgoing::default(),
+            prompts: false,
+            ended: false,
+            closing: false,
+        }
+    }
+
+    pub fn wants_input(&self) -> bool {
+        let has_place = self.events.len() < MAX_EVENTS || self.pager.holds();
+        !self.ended && !self.closing && has_place
+    }
+
+    pub fn wants_step(&self) -> bool {
+        self.work.is_some() && self.has_room()
+    }
+
+    pub fn is_undecided(&self) -> bool {
+        self.dialect == Dialect::Undecided
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended || self.closing
+    }
+
+    /// True when nothing is left to do or to send.
+    pub fn is_over(&self) -> bool {
+        let idle = self.work.is_none() && self.output().is_empty();
+        idle && (self.closing || (self.ended && !self.is_undecided() && self.events.is_empty()))
+    }
+
+    /// Bytes to send.
+    pub fn output(&self) -> &[u8] {
+        &self.out.bytes[self.out.sent..]
+    }
+
+    /// The first `count` of them are sent.
+    pub fn sent(&mut self, count: usize) {
+        self.out.sent += count;
+        if self.output().is_empty() {
+            self.out = Outgoing::default();
+        }
+    }
+
+    /// Waits until the command in progress can go on.
+    pub async fn ready(&self) {
+        match &self.work {
+            Some(work) => work.job.ready().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The client has sent all it wants.
+    pub fn end(&mut self) {
+        self.ended = true;
+        if self.is_undecided() {
+            self.begin(Dialect::Plain);
+        }
+        self.pager.restart();
+        self.pager.set_height(0);
+    }
+
+    /// The client does not say what it is.
+    pub fn decide(&mut self) {
+        self.begin(self.terminal());
+    }
+
+    /// Takes bytes from the client.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            let event = match self.dialect {
+                Dialect::Lines => Some(Event::Byte(*byte)),
+                _ => self.decoder.byte(*byte),
+            };
+            match event {
+                None => {}
+                Some(Event::Terminal(name)) if self.is_undecided() => {
+                    let is_client = name.eq_ignore_ascii_case("vppctl");
+                    self.begin(if is_client { Dialect::Plain } else { self.terminal() });
+                }
+                Some(Event::Terminal(_)) => {}
+                Some(Event::Window { height, .. }) if self.server.0.settings.pager => {
+                    self.pager.set_height(height);
+                }
+                Some(Event::Window { .. }) => {}
+                Some(Event::Frames) => self.begin(Dialect::Framed),
+                Some(Event::Interrupt) => self.interrupt(),
+                Some(Event::Byte(3)) if self.is_busy() && self.dialect == Dialect::Terminal => {
+                    self.interrupt();
+                }
+                Some(Event::Byte(key)) if self.pager.holds() => self.turn_page(key),
+                Some(Event::Frame(frame)) if is_cancel(&frame) => self.interrupt(),
+                Some(event) => {
+                    self.events.push_back(event);
+                    // What follows may be meant for the command that this starts.
+                    self.act();
+                }
+            }
+        }
+    }
+
+    /// Acts on input as far as possible.
+    pub fn act(&mut self) {
+        while !self.closing && self.work.is_none() && self.has_room() && !self.is_undecided() {
+            if std::mem::take(&mut self.prompts) {
+                let prompt = &self.server.0.settings.prompt;
+                self.out.bytes.extend(prompt.as_bytes());
+            }
+            match self.events.pop_front() {
+                None => return,
+                Some(Event::Byte(byte)) if self.dialect == Dialect::Terminal => self.key(byte),
+                Some(Event::Byte(byte)) if self.dialect != Dialect::Framed => self.byte(byte),
+                Some(Event::Frame(frame)) if self.dialect == Dialect::Framed => {
+                    self.request(&frame);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Runs a slice of the command in progress.
+    pub fn step(&mut self) {
+        let Some(mut work) = self.work.take() else { return };
+        let mut output = Output::none();
+        let step = work.job.step(&mut output);
+        match &mut work.form {
+            Form::Typed => self.print(&output.to_text()),
+            Form::Text(_) if output.is_empty() => {}
+            Form::Text(number) => self.answer(*number, &Answer::Output { text: output.to_text() }),
+            Form::Json(_, all) => all.append(output),
+        }
+        match step {
+            Step::Done(result) => self.done(work, result),
+            // Nobody is left to wait for a long command.
+            _ if self.ended => {}
+            _ => self.work = Some(work),
+        }
+    }
+
+    fn begin(&mut self, dialect: Dialect) {
+        if !self.is_undecided() {
+            return;
+        }
+        self.dialect = dialect;
+        match dialect {
+            Dialect::Terminal | Dialect::Lines => {
+                let banner = self.server.0.settings.banner.clone();
+                self.write(&banner);
+                self.prompts = true;
+            }
+            Dialect::Framed => {
+                self.out.bytes.extend([IAC, DO, FRAMES]);
+                let prompt = self.server.0.settings.prompt.clone();
+                self.answer(0, &Answer::Hello { prompt });
+            }
+            Dialect::Plain | Dialect::Undecided => {}
+        }
+    }
+
+    fn terminal(&self) -> Dialect {
+        if self.server.0.settings.line_mode { Dialect::Lines } else { Dialect::Terminal }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.work.is_some() || self.pager.holds() || !self.events.is_empty()
+    }
+
+    fn has_room(&self) -> bool {
+        self.output().len() < MAX_WAITING && !self.pager.holds()
+    }
+
+    fn key(&mut self, byte: u8) {
+        match self.editor.byte(byte, &mut self.out.bytes) {
+            Key::None => {}
+            Key::Line(line) => self.entered(&line),
+            Key::Tab => self.complete(),
+            Key::Help => self.help(),
+            Key::Interrupt => {
+                self.block.clear();
+                self.prompts = true;
+            }
+            Key::End => self.closing = true,
+        }
+    }
+
+    fn byte(&mut self, byte: u8) {
+        match byte {
+            b'\n' => {
+                let line = std::mem::take(&mut self.line);
+                self.entered(&String::from_utf8_lossy(&line));
+            }
+            0 | b'\r' => {}
+            _ if self.line.len() == MAX_COMMAND => self.closing = true,
+            _ => self.line.push(byte),
+        }
+    }
+
+    fn entered(&mut self, line: &str) {
+        self.block.push_str(line);
+        if is_open(&self.block) && self.block.len() < MAX_COMMAND {
+            self.block.push('\n');
+            return self.acknowledge();
+        }
+        let text = std::mem::take(&mut self.block);
+        if text.trim().is_empty() {
+            return self.acknowledge();
+        }
+        self.pager.restart();
+        self.work = Some(Work { job: Job::new(&self.server, &text), form: Form::Typed });
+    }
+
+    fn request(&mut self, frame: &[u8]) {
+        let Some((number, request)) = Request::decode(frame) else { return };
+        match request {
+            Request::Run { json, text } => {
+                let form =
+                    if json { Form::Json(number, Output::none()) } else { Form::Text(number) };
+                self.work = Some(Work { job: Job::new(&self.server, &text), form });
+            }
+            Request::Complete { line } => {
+                let pair = |candidate: Candidate| (candidate.word, candidate.help);
+                let words = self.candidates(&line).into_iter().map(pair).collect();
+                self.answer(number, &Answer::Candidates { words });
+            }
+            Request::Cancel => {}
+        }
+    }
+
+    fn done(&mut self, work: Work<C>, result: Result<(), Error>) {
+        self.closing |= work.job.quits();
+        let number = match work.form {
+            Form::Typed => {
+                if let Err(error) = result {
+                    self.print(&format!("{error}\n"));
+                }
+                return self.acknowledge();
+            }
+            Form::Text(number) => number,
+            Form::Json(number, output) => {
+                self.answer(number, &Answer::Output { text: output.to_json().to_string() });
+                number
+            }
+        };
+        if self.closing {
+            self.answer(number, &Answer::Bye);
+        }
+        let (code, error) =
+            result.map_or_else(|e| (e.code(), e.to_string()), |()| (0, String::new()));
+        self.answer(number, &Answer::Done { code, error });
+    }
+
+    /// Tells the client that the next command may come.
+    fn acknowledge(&mut self) {
+        match self.dialect {
+            Dialect::Plain => self.out.bytes.push(0),
+            Dialect::Terminal | Dialect::Lines => self.prompts = true,
+            Dialect::Framed | Dialect::Undecided => {}
+        }
+    }
+
+    /// Stops what is in progress and forgets what was typed ahead.
+    fn interrupt(&mut self) {
+        self.pager.restart();
+        match self.work.take().map(|work| work.form) {
+            Some(Form::Text(number) | Form::Json(number, _)) => {
+                self.answer(number, &Answer::Done { code: -1, error: "interrupted".to_owned() });
+            }
+            None if self.dialect == Dialect::Framed => {}
+            Some(Form::Typed) | None => {
+                self.events.clear();
+                self.write("^C\n");
+                self.acknowledge();
+            }
+        }
+    }
+
+    fn turn_page(&mut self, key: u8) {
+        let (text, goes_on) = self.pager.key(key);
+        self.write(&text);
+        if !goes_on && self.work.take().is_some() {
+            self.acknowledge();
+        }
+    }
+
+    fn candidates(&self, line: &str) -> Vec<Candidate> {
+        let shared = &self.server.0;
+        shared.cli.complete(&shared.cx.borrow(), line)
+    }
+
+    fn complete(&mut self) {
+        let line = self.editor.line();
+        let found = self.candidates(&line);
+        let typed = line.rsplit([' ', '{']).next().unwrap_or_default().len();
+        let Some(first) = found.first() else { return };
+        let same = |word: &str| {
+            let pairs = first.word.chars().zip(word.chars());
+            pairs.take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+        };
+        let common: usize = found.iter().map(|c| same(&c.word)).min().unwrap_or_default();
+        let mut text = first.word.get(typed..common).unwrap_or_default().to_owned();
+        if found.len() == 1 {
+            text.push(' ');
+        }
+        if text.is_empty() {
+            let words: Vec<_> = found.iter().map(|c| c.word.as_str()).collect();
+            return self.show_below(&format!("{}\n", words.join("  ")));
+        }
+        self.editor.insert(text.as_bytes(), &mut self.out.bytes);
+    }
+
+    fn help(&mut self) {
+        let found = self.candidates(&self.editor.line());
+        let lines: Vec<_> =
+            found.iter().map(|c| format!("  {:<30} {}\n", c.word, c.help)).collect();
+        self.show_below(&lines.concat());
+    }
+
+    /// Shows `text` and then the prompt and the line being typed again.
+    fn show_below(&mut self, text: &str) {
+        let prompt = &self.server.0.settings.prompt;
+        let text = format!("\n{text}{prompt}{}", self.editor.line());
+        self.write(&text);
+    }
+
+    /// Output of a command typed in.
+    fn print(&mut self, text: &str) {
+        if self.dialect == Dialect::Terminal {
+            let text = self.pager.text(text);
+            self.write(&text);
+        } else {
+            self.write(text);
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.dialect == Dialect::Lines {
+            return self.out.bytes.extend(text.as_bytes());
+        }
+        for byte in text.bytes() {
+            if byte == b'\n' {
+                self.out.bytes.push(b'\r');
+            }
+            self.out.bytes.push(byte);
+        }
+    }
+
+    fn answer(&mut self, number: u32, answer: &Answer) {
+        self.out.bytes.extend(answer.encode(number));
+    }
+}
+
+fn is_cancel(frame: &[u8]) -> bool {
+    matches!(Request::decode(frame), Some((_, Request::Cancel)))
+}

@@ -1,0 +1,148 @@
+//! The command line over a socket: the original's telnet dialect (RFC 854, 858, 1073, 1091) and our
+//! own on top of it.
+//!
+//! The server greets, asks for terminal type and window size and decides by what comes first:
+//!
+//! * terminal type `vppctl`: plain. One line is one command, no prompt, no echo, lines end in CR LF
+//!   and a NUL follows each command's output.
+//! * another terminal type, or none within a second: interactive, with banner, prompt, echo,
+//!   history, completion and pager.
+//! * `WILL 203`: framed, for programs that need to know whether a command failed. 203 is not
+//!   assigned by IANA and never offered by the server. It answers `DO 203`; from then on both
+//!   sides speak [`frame`]s in subnegotiations of that option.
+//!
+//! A client that does not read costs the others nothing: its command rests while its output waits.
+
+mod connection;
+mod dialog;
+mod edit;
+pub mod frame;
+mod job;
+mod listener;
+mod pager;
+mod stdio;
+pub mod telnet;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+
+use tokio::sync::Notify;
+
+pub use listener::Listener;
+
+use crate::cli::{Cli, Reply, Step};
+use connection::Connection;
+use job::Job;
+
+/// Most sessions at a time; more are turned away.
+const MAX_SESSIONS: usize = 256;
+
+/// How sessions look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Prompt of interactive sessions, with its blank.
+    pub prompt: String,
+    /// Text shown at the start of interactive sessions.
+    pub banner: String,
+    /// Stop at the end of each page when the window's height is known.
+    pub pager: bool,
+    /// No echo and no editing even in interactive sessions.
+    pub line_mode: bool,
+    /// Lines of history.
+    pub history: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            prompt: "vpp# ".to_owned(),
+            banner: String::new(),
+            pager: true,
+            line_mode: false,
+            history: 50,
+        }
+    }
+}
+
+/// Carries out commands for any number of sessions. Clones are the same server.
+///
+/// It lives on one thread, inside a `tokio::task::LocalSet`. The context is borrowed only while a
+/// command or a slice of one runs.
+pub struct Server<C>(Rc<Shared<C>>);
+
+struct Shared<C> {
+    cli: Rc<Cli<C>>,
+    cx: Rc<RefCell<C>>,
+    settings: Settings,
+    changed: Notify,
+    sessions: Cell<usize>,
+}
+
+impl<C> Clone for Server<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<C: 'static> Server<C> {
+    /// A server without sessions.
+    pub fn new(cli: Rc<Cli<C>>, cx: Rc<RefCell<C>>, settings: Settings) -> Self {
+        let (changed, sessions) = (Notify::new(), Cell::new(0));
+        Self(Rc::new(Shared { cli, cx, settings, changed, sessions }))
+    }
+
+    /// Lets tasks that said [`Step::Wait`] look again. They do so every 10 ms anyway.
+    pub fn changed(&self) {
+        self.0.changed.notify_waiters();
+    }
+
+    /// Carries out `text` while others run. Dropping the future cancels what is in progress.
+    pub async fn run(&self, text: &str) -> Reply {
+        let mut job = Job::new(self, text);
+        let mut output = crate::cli::Output::none();
+        loop {
+            job.ready().await;
+            if let Step::Done(result) = job.step(&mut output) {
+                return Reply { output, result };
+            }
+        }
+    }
+
+    /// Accepts sessions until the listener fails for good.
+    pub async fn serve(&self, listener: Listener) -> io::Result<()> {
+        loop {
+            match listener.accept().await? {
+                listener::Stream::Unix(stream) => self.start(stream),
+                listener::Stream::Tcp(stream) => self.start(stream),
+            }
+        }
+    }
+
+    /// A session on standard input and output, in whole lines.
+    pub async fn serve_stdio(&self) -> io::Result<()> {
+        let stream = stdio::stream()?;
+        Connection::lines(self, stream).run().await;
+        Ok(())
+    }
+
+    fn start<S>(&self, stream: S)
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
+    {
+        let sessions = &self.0.sessions;
+        if sessions.get() == MAX_SESSIONS {
+            return;
+        }
+        sessions.set(sessions.get() + 1);
+        let server = self.clone();
+        tokio::task::spawn_local(async move {
+            Connection::telnet(&server, stream).run().await;
+            let sessions = &server.0.sessions;
+            sessions.set(sessions.get() - 1);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

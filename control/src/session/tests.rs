@@ -1,0 +1,295 @@
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use super::frame::{Answer, Request};
+use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC, WILL};
+use super::*;
+use crate::cli::{Args, Command, Error, Output, Task};
+use crate::config::Listen;
+
+#[derive(Default)]
+struct Toy {
+    cancelled: u32,
+}
+
+/// Say hello.
+#[derive(Command)]
+#[command("show hello")]
+struct Hello;
+
+/// Print lines.
+#[derive(Command)]
+#[command("show lines")]
+struct Lines {
+    /// how many
+    #[positional]
+    count: usize,
+}
+
+/// Never end.
+#[derive(Command)]
+#[command("test forever")]
+struct Forever;
+
+/// Show how many commands were cancelled.
+#[derive(Command)]
+#[command("show cancelled")]
+struct Cancelled;
+
+struct Endless;
+
+impl Task<Toy> for Endless {
+    fn step(&mut self, _: &mut Toy, _: &mut Output) -> Step {
+        Step::Wait
+    }
+
+    fn cancel(&mut self, cx: &mut Toy) {
+        cx.cancelled += 1;
+    }
+}
+
+/// `block { … }`.
+struct Block(usize);
+
+impl Command for Block {
+    const PATHS: &'static [&'static str] = &["block"];
+    const ABOUT: &'static str = "Count words";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut inside = args.block()?.ok_or_else(|| args.unknown())?;
+        let mut count = 0;
+        while inside.word().is_some() {
+            count += 1;
+        }
+        Ok(Self(count))
+    }
+}
+
+/// Serves a toy on its own thread; the socket goes away at the end of the process.
+fn serve(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("control-session-{}", std::process::id()));
+    let path = folder.join(name);
+    let address = Listen::Unix(path.clone());
+    thread::spawn(move || {
+        let mut cli: Cli<Toy> = Cli::new();
+        cli.command(|_, _: Hello| Ok("hello"));
+        cli.command(|_, lines: Lines| Ok("a line of text\n".repeat(lines.count)));
+        cli.command(|cx, _: Cancelled| Ok(Output::of(cx.cancelled)));
+        cli.command(|_, block: Block| Ok(block.0.to_string()));
+        cli.task(|_, _: Forever| Ok(Box::new(Endless) as Box<dyn Task<Toy>>));
+        let settings = Settings { banner: "Welcome\n".into(), ..Settings::default() };
+        let server = Server::new(Rc::new(cli), Rc::new(RefCell::new(Toy::default())), settings);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let local = tokio::task::LocalSet::new();
+        local.block_on(&runtime, async {
+            let listener = Listener::bind(&address).await.unwrap();
+            server.serve(listener).await.unwrap();
+        });
+    });
+    for _ in 0..500 {
+        if path.exists() {
+            return path;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("no socket");
+}
+
+struct Client(UnixStream);
+
+impl Client {
+    /// Connects and takes the greeting.
+    fn new(path: &PathBuf) -> Self {
+        let stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let mut client = Self(stream);
+        assert_eq!(client.bytes(36), [&GREETING[..], &ASK_WINDOW[..]].concat());
+        client
+    }
+
+    fn vppctl(path: &PathBuf) -> Self {
+        let mut client = Self::new(path);
+        client.send(b"\xff\xfa\x18\x00vppctl\xff\xf0");
+        client
+    }
+
+    fn framed(path: &PathBuf) -> Self {
+        let mut client = Self::new(path);
+        client.send(&[IAC, WILL, FRAMES]);
+        assert_eq!(client.bytes(3), [IAC, DO, FRAMES]);
+        assert_eq!(client.answer(), (0, Answer::Hello { prompt: "vpp# ".into() }));
+        client
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).unwrap();
+    }
+
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.0.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn until(&mut self, end: &str) -> String {
+        let mut text = String::new();
+        while !text.ends_with(end) {
+            text.push(char::from(self.bytes(1)[0]));
+        }
+        text
+    }
+
+    fn command(&mut self, line: &str) -> String {
+        self.send(format!("{line}\n\0").as_bytes());
+        self.until("\0")
+    }
+
+    fn answer(&mut self) -> (u32, Answer) {
+        let mut decoder = Decoder::default();
+        loop {
+            if let Some(Event::Frame(frame)) = decoder.byte(self.bytes(1)[0]) {
+                return Answer::decode(&frame).unwrap();
+            }
+        }
+    }
+
+    fn is_closed(&mut self) -> bool {
+        self.0.read(&mut [0]).unwrap() == 0
+    }
+}
+
+fn done(code: i32, error: &str) -> Answer {
+    Answer::Done { code, error: error.into() }
+}
+
+fn output(text: &str) -> Answer {
+    Answer::Output { text: text.into() }
+}
+
+fn run(text: &str) -> Request {
+    Request::Run { json: false, text: text.into() }
+}
+
+#[test]
+fn the_originals_client_is_served() {
+    let path = serve("plain.sock");
+    let mut client = Client::vppctl(&path);
+    assert_eq!(client.command("show hello"), "hello\r\n\0");
+    assert_eq!(client.command("sh lin 2"), "a line of text\r\na line of text\r\n\0");
+    assert_eq!(client.command("show bogus"), "show: unknown input `bogus'\r\n\0");
+    assert_eq!(client.command(""), "\0");
+    assert_eq!(client.command("block {"), "\0");
+    assert_eq!(client.command("a b }"), "2\r\n\0");
+    client.send(b"quit\n");
+    assert_eq!(client.until("\0"), "\0");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn commands_sent_before_the_terminal_type_wait_for_it() {
+    let path = serve("early.sock");
+    let mut client = Client::new(&path);
+    client.send(b"show hello\n\0\xff\xfa\x18\x00VPPCTL\xff\xf0quit\n");
+    assert_eq!(client.until("\0"), "hello\r\n\0");
+    assert_eq!(client.until("\0"), "\0");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn half_closed_clients_get_their_answers() {
+    let path = serve("half.sock");
+    let mut client = Client::new(&path);
+    client.send(b"show hello\n");
+    client.0.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut text = String::new();
+    client.0.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "hello\r\n\0");
+}
+
+#[test]
+fn people_get_prompt_echo_completion_and_pager() {
+    let path = serve("terminal.sock");
+    let mut client = Client::new(&path);
+    client.send(b"\xff\xfa\x18\x00xterm\xff\xf0\xff\xfa\x1f\x00\x50\x00\x04\xff\xf0");
+    assert_eq!(client.until("vpp# "), "Welcome\r\nvpp# ");
+    client.send(b"show hello\r");
+    assert_eq!(client.until("vpp# "), "show hello\r\nhello\r\nvpp# ");
+    client.send(b"sho\the\t\r");
+    assert_eq!(client.until("vpp# "), "show hello \r\nhello\r\nvpp# ");
+    client.send(b"show ?");
+    let help = client.until("vpp# show ");
+    assert!(help.contains("\r\n  hello                          Say hello\r\n"), "{help}");
+    client.send(b"\x15show lines 5\r");
+    let page = client.until("-- more -- ");
+    assert_eq!(page.matches("text\r\n").count(), 3);
+    client.send(b" ");
+    assert_eq!(client.until("vpp# ").matches("text\r\n").count(), 2);
+    client.send(b"test forever\r\x03");
+    assert_eq!(client.until("vpp# "), "test forever\r\n^C\r\nvpp# ");
+    client.send(b"\x04");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn silence_means_a_person() {
+    let path = serve("silent.sock");
+    assert_eq!(Client::new(&path).until("vpp# "), "Welcome\r\nvpp# ");
+}
+
+#[test]
+fn frames_carry_status_json_and_candidates() {
+    let path = serve("framed.sock");
+    let mut client = Client::framed(&path);
+    client.send(&run("show hello").encode(1));
+    assert_eq!(client.answer(), (1, output("hello\n")));
+    assert_eq!(client.answer(), (1, done(0, "")));
+    client.send(&run("bogus cmd").encode(2));
+    assert_eq!(client.answer(), (2, done(-1, "unknown input `bogus cmd'")));
+    client.send(&Request::Run { json: true, text: "show cancelled".into() }.encode(255));
+    assert_eq!(client.answer(), (255, output("0")));
+    assert_eq!(client.answer(), (255, done(0, "")));
+    client.send(&Request::Complete { line: "show he".into() }.encode(4));
+    let words = vec![("hello".to_owned(), "Say hello".to_owned())];
+    assert_eq!(client.answer(), (4, Answer::Candidates { words }));
+    client.send(&[run("test forever").encode(5), Request::Cancel.encode(5)].concat());
+    assert_eq!(client.answer(), (5, done(-1, "interrupted")));
+    client.send(&run("quit").encode(6));
+    assert_eq!(client.answer(), (6, Answer::Bye));
+    assert_eq!(client.answer(), (6, done(0, "")));
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_stuck_client_and_a_lost_one_harm_nobody() {
+    let path = serve("stuck.sock");
+    let mut stuck = Client::vppctl(&path);
+    stuck.send(b"show lines 2000000\nshow hello\n");
+    let mut lost = Client::vppctl(&path);
+    lost.send(b"test forever\n");
+    drop(lost);
+    let mut client = Client::vppctl(&path);
+    assert_eq!(client.command("show hello"), "hello\r\n\0");
+    for _ in 0..500 {
+        if client.command("show cancelled") == "1\r\n\0" {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the lost client's command goes on");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn the_socket_comes_and_goes_under_its_name() {
+    let folder = std::env::temp_dir().join(format!("control-listen-{}", std::process::id()));
+    let path = folder.join("cli.sock");
+    let address = Listen::Unix(path.clone());
+    let listener = Listener::bind(&address).await.unwrap();
+    let second = Listener::bind(&address).await.err().unwrap();
+    assert_eq!(second.kind(), io::ErrorKind::AddrInUse);
+    drop(listener);
+    assert!(!path.exists());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
