@@ -92,6 +92,18 @@ impl<'p> Buffer<'p> {
         /// Offset of the layer 4 header.
         l4_offset, set_l4_offset: i16 = l4;
     }
+    /// Sets some flags more.
+    #[inline(always)]
+    pub fn add_flags(&mut self, flags: Flags) {
+        let hot = self.hot_mut();
+        hot.flags = hot.flags.with(flags);
+    }
+    /// Clears some flags.
+    #[inline(always)]
+    pub fn clear_flags(&mut self, flags: Flags) {
+        let hot = self.hot_mut();
+        hot.flags = hot.flags.without(flags);
+    }
     /// Its index.
     #[inline(always)]
     pub fn index(&self) -> u32 {

@@ -1,0 +1,291 @@
+//! Adjacencies: what it takes to send a packet to one neighbour, made ready beforehand.
+//!
+//! An adjacency keeps its number while it is completed, changed or lost again, so routes over it need no
+//! change when its neighbour does. Each packet over it reads one object: the header to put in front, the
+//! interface, the MTU. One that is not complete sends its packets to be held until ARP or ND answers.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use graph::{BuildError, Slot};
+use infra::rcu::{SharedSlab, SlabReader};
+use serde::Serialize;
+use wire::MacAddr;
+use wire::ethernet::{EtherType, Header};
+use zerocopy::IntoBytes;
+
+use crate::interface::{InterfaceIndex, Kind};
+use crate::router::Router;
+
+/// Most adjacencies there may be.
+pub const MAX_ADJACENCIES: usize = 1 << 20;
+/// Longest header put in front: Ethernet with two VLAN tags.
+const REWRITE: usize = 22;
+
+/// Number of an adjacency. 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct AdjacencyIndex(pub u32);
+
+/// What travels over an adjacency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Link {
+    /// IPv4.
+    Ip4,
+    /// IPv6.
+    Ip6,
+}
+
+impl Link {
+    /// The node that puts the header in front.
+    pub fn rewrite_node(self) -> &'static str {
+        match self {
+            Self::Ip4 => "ip4-rewrite",
+            Self::Ip6 => "ip6-rewrite",
+        }
+    }
+    fn ethertype(self) -> EtherType {
+        match self {
+            Self::Ip4 => EtherType::IP4,
+            Self::Ip6 => EtherType::IP6,
+        }
+    }
+    /// The family of an address.
+    pub fn of(addr: IpAddr) -> Self {
+        if addr.is_ipv4() { Self::Ip4 } else { Self::Ip6 }
+    }
+    /// `0.0.0.0` or `::`.
+    pub fn unspecified(self) -> IpAddr {
+        match self {
+            Self::Ip4 => Ipv4Addr::UNSPECIFIED.into(),
+            Self::Ip6 => Ipv6Addr::UNSPECIFIED.into(),
+        }
+    }
+}
+
+/// What an adjacency leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub enum Role {
+    /// One neighbour.
+    Neighbor,
+    /// A connected subnet: each packet's destination is to be asked for.
+    Glean,
+    /// Multicast groups: the destination address is computed from the packet's.
+    Multicast,
+}
+
+/// One adjacency, as nodes read it.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct Adjacency {
+    /// Bytes of [`Adjacency::header`] that count.
+    pub header_len: u8,
+    /// Whether the header is known; otherwise packets are held and the neighbour is asked for.
+    pub complete: bool,
+    /// Largest IP packet in bytes.
+    pub mtu: u16,
+    /// Edge of the rewrite node to `<interface>-output`.
+    pub output: Slot,
+    /// The layer 2 header to put in front.
+    pub header: [u8; REWRITE],
+    /// The interface packets leave by.
+    pub interface: InterfaceIndex,
+    /// What it leads to.
+    pub role: Role,
+    /// What travels over it.
+    pub link: Link,
+    /// The neighbour, or the connected network's own address for [`Role::Glean`].
+    pub next_hop: IpAddr,
+}
+
+impl Adjacency {
+    /// The layer 2 header to put in front.
+    #[inline(always)]
+    pub fn header(&self) -> &[u8] {
+        self.header.get(..usize::from(self.header_len)).unwrap_or(&[])
+    }
+}
+
+/// All adjacencies.
+pub struct Adjacencies {
+    slab: SharedSlab<Adjacency>,
+    by_key: HashMap<(InterfaceIndex, Link, Role, IpAddr), AdjacencyIndex>,
+    users: HashMap<AdjacencyIndex, u32>,
+}
+
+/// Why an adjacency cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The interface is not there.
+    NoInterface,
+    /// There are as many as there may be.
+    Full,
+    /// The graph refuses the edge.
+    Graph(BuildError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoInterface => write!(f, "no such interface"),
+            Self::Full => write!(f, "no more than {MAX_ADJACENCIES} adjacencies"),
+            Self::Graph(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+impl Adjacencies {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let mut slab = SharedSlab::new(MAX_ADJACENCIES)?;
+        // Number 0 means none.
+        let none = Adjacency {
+            header_len: 0,
+            complete: false,
+            mtu: 0,
+            output: Slot(0),
+            header: [0; REWRITE],
+            interface: InterfaceIndex(0),
+            role: Role::Neighbor,
+            link: Link::Ip4,
+            next_hop: Link::Ip4.unspecified(),
+        };
+        slab.insert(none).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+        Ok(Self { slab, by_key: HashMap::new(), users: HashMap::new() })
+    }
+    /// For nodes.
+    pub fn reader(&self) -> SlabReader<Adjacency> {
+        self.slab.reader()
+    }
+    /// One adjacency.
+    pub fn at(&self, index: AdjacencyIndex) -> Option<&Adjacency> {
+        self.slab.at(index.0).filter(|_| index.0 != 0)
+    }
+    /// All, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (AdjacencyIndex, &Adjacency)> {
+        self.slab.iter().skip(1).map(|(i, a)| (AdjacencyIndex(i), a))
+    }
+    /// The adjacency for these, if somebody uses it.
+    pub fn find(
+        &self,
+        interface: InterfaceIndex,
+        role: Role,
+        next_hop: IpAddr,
+    ) -> Option<AdjacencyIndex> {
+        self.by_key.get(&(interface, Link::of(next_hop), role, next_hop)).copied()
+    }
+    /// Gives up one use of an adjacency; the last one frees it.
+    pub fn release(&mut self, index: AdjacencyIndex) {
+        let Some(users) = self.users.get_mut(&index) else { return };
+        *users -= 1;
+        if *users == 0 {
+            self.users.remove(&index);
+            if let Some(a) = self.slab.at(index.0) {
+                self.by_key.remove(&(a.interface, a.link, a.role, a.next_hop));
+            }
+            self.slab.remove(index.0);
+        }
+    }
+    /// How many use an adjacency.
+    pub fn users(&self, index: AdjacencyIndex) -> u32 {
+        self.users.get(&index).copied().unwrap_or(0)
+    }
+    fn change(&mut self, index: AdjacencyIndex, change: impl FnOnce(&mut Adjacency)) {
+        if let Some(old) = self.at(index) {
+            let mut new = old.clone();
+            change(&mut new);
+            self.slab.replace(index.0, new);
+        }
+    }
+}
+
+impl Router {
+    /// Uses the adjacency for these, making it when it is not there: complete where no address of layer 2
+    /// is needed, otherwise once [`Router::complete_adjacency`] says so. Give it up with
+    /// [`Adjacencies::release`].
+    ///
+    /// # Errors
+    /// An interface that is not there; too many.
+    pub fn use_adjacency(
+        &mut self,
+        interface: InterfaceIndex,
+        role: Role,
+        next_hop: IpAddr,
+    ) -> Result<AdjacencyIndex, Error> {
+        let link = Link::of(next_hop);
+        let key = (interface, link, role, next_hop);
+        if let Some(index) = self.adjacencies.by_key.get(&key) {
+            *self.adjacencies.users.entry(*index).or_default() += 1;
+            return Ok(*index);
+        }
+        let i = self.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        let output_name = format!("{}-output", i.name);
+        let mut new = Adjacency {
+            header_len: 0,
+            complete: i.kind == Kind::Ip && role != Role::Glean,
+            mtu: mtu(i, link),
+            output: Slot(0),
+            header: [0; REWRITE],
+            interface,
+            role,
+            link,
+            next_hop,
+        };
+        if i.kind == Kind::Ethernet && role != Role::Neighbor {
+            // Multicast writes the group's address over this one, packet by packet.
+            new.set_header(&Header::new(MacAddr::BROADCAST, i.mac, link.ethertype()));
+            new.complete = role == Role::Multicast;
+        }
+        new.output =
+            self.engine.connect(link.rewrite_node(), &output_name).map_err(Error::Graph)?;
+        let index = self.adjacencies.slab.insert(new).map_err(|_| Error::Full)?;
+        let index = AdjacencyIndex(index);
+        self.adjacencies.by_key.insert(key, index);
+        self.adjacencies.users.insert(index, 1);
+        Ok(index)
+    }
+    /// Says which layer 2 address the neighbour of an adjacency has.
+    pub fn complete_adjacency(&mut self, index: AdjacencyIndex, mac: MacAddr) {
+        let Some(a) = self.adjacencies.at(index) else { return };
+        let Some(i) = self.interfaces.at(a.interface) else { return };
+        let header = Header::new(mac, i.mac, a.link.ethertype());
+        self.adjacencies.change(index, |a| {
+            a.set_header(&header);
+            a.complete = true;
+        });
+    }
+    /// Says that the neighbour of an adjacency is not known any more.
+    pub fn forget_adjacency(&mut self, index: AdjacencyIndex) {
+        self.adjacencies.change(index, |a| (a.complete, a.header_len) = (false, 0));
+    }
+    /// Follows a change of an interface's own address or MTU.
+    pub(super) fn refresh_adjacencies(&mut self, interface: InterfaceIndex) {
+        let Some(i) = self.interfaces.at(interface) else { return };
+        let (mac, mtus) = (i.mac, [mtu(i, Link::Ip4), mtu(i, Link::Ip6)]);
+        let mine = self.adjacencies.iter().filter(|(_, a)| a.interface == interface);
+        let mine: Vec<_> = mine.map(|(index, _)| index).collect();
+        for index in mine {
+            self.adjacencies.change(index, |a| {
+                a.mtu = mtus[usize::from(a.link == Link::Ip6)];
+                if a.header_len > 0 {
+                    a.header[6..12].copy_from_slice(&mac.0);
+                }
+            });
+        }
+    }
+}
+
+impl Adjacency {
+    fn set_header(&mut self, header: &Header) {
+        self.header[..size_of::<Header>()].copy_from_slice(header.as_bytes());
+        self.header_len = size_of::<Header>() as u8;
+    }
+}
+
+fn mtu(i: &crate::interface::Interface, link: Link) -> u16 {
+    let mtu = match link {
+        Link::Ip4 => i.mtu.for_ip4(),
+        Link::Ip6 => i.mtu.for_ip6(),
+    };
+    mtu.min(u32::from(u16::MAX)) as u16
+}

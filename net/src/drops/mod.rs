@@ -1,0 +1,29 @@
+//! Where packets end: `error-drop` and `drop`, `error-punt` and `punt`.
+
+mod nodes;
+
+use graph::arc::{FeatureArc, Side};
+
+use crate::router::{Feature, Parts, refuse};
+
+pub use nodes::{Drop, ErrorDrop};
+
+/// Features on everything that is dropped.
+pub static ERROR_DROP: FeatureArc = FeatureArc {
+    name: "error-drop",
+    starts: &["error-drop"],
+    order: &["sflow-drop"],
+    end: "drop",
+    side: Side::Receive,
+};
+
+/// The drop nodes.
+pub const FEATURE: Feature =
+    Feature { name: "drops", about: "Where dropped packets end", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    let router = &mut parts.router;
+    router.engine.add(ErrorDrop::new(&router.interfaces)).map_err(refuse)?;
+    router.engine.add(Drop).map_err(refuse)?;
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The nodes that count dropped packets and give their buffers back.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+
+use graph::{Frame, Names, Node, Record, Slot};
+
+use super::ERROR_DROP;
+use crate::interface::{Counters, Interfaces};
+
+/// `error-drop`: counts a dropped packet on the interface it came in on.
+#[derive(Clone)]
+pub struct ErrorDrop {
+    counters: Arc<Counters>,
+}
+
+/// Edges of [`ErrorDrop`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// The end.
+    #[to("drop")]
+    Drop,
+    /// A feature.
+    #[dynamic]
+    Feature(Slot),
+}
+
+impl ErrorDrop {
+    pub(super) fn new(interfaces: &Interfaces) -> Self {
+        Self { counters: interfaces.counters() }
+    }
+}
+
+impl Node for ErrorDrop {
+    const NAME: &'static str = "error-drop";
+    type Next = Next;
+    type Error = Infallible;
+    type Count = Infallible;
+    const DROP: &'static str = "drop";
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let arc = frame.start(&ERROR_DROP);
+        let drops = self.counters.drops.row(frame.thread());
+        frame.each(|p| {
+            let rx = p.rx();
+            p.trace(|_| Received(rx));
+            if let Some(counter) = drops.get(rx as usize) {
+                counter.add(1);
+            }
+            Ok(arc.first(rx, p).map_or(Next::Drop, Next::Feature))
+        });
+    }
+}
+
+struct Received(u32);
+
+impl Record for Received {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  rx:{}", names.name("interface", self.0))
+    }
+}
+
+/// `drop`: the end. A packet without a reason was discarded by a route, on purpose.
+#[derive(Clone)]
+pub struct Drop;
+
+impl Node for Drop {
+    const NAME: &'static str = "drop";
+    type Next = Infallible;
+    type Error = Infallible;
+    type Count = Infallible;
+    const DROP: &'static str = "drop";
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let mut without_reason = 0;
+        frame.consume(|p| {
+            let error = graph::Buffer::error(p);
+            without_reason += u64::from(error == 0);
+            p.trace(|_| Reason(error));
+            Ok(())
+        });
+        frame.count_dropped(frame.len() as u64);
+        frame.count_global(0, without_reason);
+    }
+}
+
+struct Reason(u16);
+
+impl Record for Reason {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}", names.name("error", u32::from(self.0)))
+    }
+}

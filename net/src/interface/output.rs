@@ -1,0 +1,136 @@
+//! `<name>-output`: the last node that is ours before the driver's `<name>-tx`.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+
+use graph::arc::{FeatureArc, Side};
+use graph::{Buffer, Frame, Names, Node, Record, Slot};
+use infra::rcu::SlabReader;
+use wire::print;
+
+use super::{Counters, InterfaceIndex, Interfaces, Offloads, Port};
+
+/// Features on everything an interface sends.
+pub static INTERFACE_OUTPUT: FeatureArc = FeatureArc {
+    name: "interface-output",
+    starts: &[],
+    order: &[
+        "sflow-egress",
+        "nsim-output-feature",
+        "mactime-tx",
+        "flowprobe-output-l2",
+        "ct6-in2out",
+        "stats-collect-tx",
+        "ipsec-if-output",
+        "span-output",
+    ],
+    end: "interface-output-arc-end",
+    side: Side::Transmit,
+};
+
+/// Counts what an interface sends and hands it to the driver.
+#[derive(Clone)]
+pub struct InterfaceOutput {
+    index: InterfaceIndex,
+    offloads: Offloads,
+    ports: SlabReader<Port>,
+    counters: Arc<Counters>,
+}
+
+/// Edges of [`InterfaceOutput`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// The driver's node, or a feature.
+    #[dynamic]
+    To(Slot),
+}
+
+/// Drops of [`InterfaceOutput`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// Interface is down.
+    #[name("interface is down")]
+    Down,
+}
+
+impl InterfaceOutput {
+    /// The edge to `<name>-tx`: behind the drop, the first that is connected.
+    pub(super) const TX: Slot = Slot(1);
+
+    pub(super) fn new(index: InterfaceIndex, offloads: Offloads, all: &Interfaces) -> Self {
+        Self { index, offloads, ports: all.ports(), counters: all.counters() }
+    }
+}
+
+impl Node for InterfaceOutput {
+    const NAME: &'static str = "interface-output";
+    type Next = Next;
+    type Error = Error;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let arc = frame.start(&INTERFACE_OUTPUT);
+        let index = self.index.0;
+        let up = self.ports.read(index, frame.epoch()).is_some_and(|p| p.up);
+        let (mut packets, mut bytes) = (0, 0);
+        frame.each(|p| {
+            p.trace(|p| Sending::of(index, p));
+            if !up {
+                return Err(Error::Down);
+            }
+            packets += 1;
+            bytes += p.total_len() as u64;
+            if arc.is_used() {
+                p.set_tx(index);
+                return Ok(Next::To(arc.first(index, p).unwrap_or(Self::TX)));
+            }
+            Ok(Next::To(Self::TX))
+        });
+        self.counters.tx.row(frame.thread())[index as usize].add(packets, bytes);
+        let _ = self.offloads;
+    }
+}
+
+struct Sending {
+    index: u32,
+    flags: u32,
+    bytes: Vec<u8>,
+}
+
+impl Sending {
+    fn of(index: u32, p: &Buffer<'_>) -> Self {
+        Self { index, flags: p.flags().0, bytes: p.bytes()[..p.len().min(128)].to_vec() }
+    }
+}
+
+impl Record for Sending {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  {} flags {:#010x}", names.name("interface", self.index), self.flags)?;
+        write!(f, "{}", print::ethernet(&self.bytes, 2))
+    }
+}
+
+/// `local0-tx`: nothing can be sent there.
+#[derive(Clone)]
+pub(super) struct LocalTx;
+
+/// Drops of [`LocalTx`].
+#[derive(Clone, Copy, graph::Reason)]
+pub(super) enum LocalError {
+    /// Packets sent to the local interface.
+    Sent,
+}
+
+impl Node for LocalTx {
+    const NAME: &'static str = "local0-tx";
+    type Next = Infallible;
+    type Error = LocalError;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        frame.each(|_| Err(LocalError::Sent));
+    }
+}

@@ -1,0 +1,14 @@
+//! The forwarding core, always built in: interfaces, Ethernet, FIB, IP, neighbours, drops.
+#![forbid(unsafe_code)]
+
+pub mod adjacency;
+pub mod drops;
+pub mod ethernet;
+pub mod interface;
+mod router;
+
+pub use interface::{Interface, InterfaceIndex, Interfaces};
+pub use router::{Feature, Parts, Router, refuse};
+
+/// What this crate brings, in the order it registers.
+pub const FEATURES: &[Feature] = &[drops::FEATURE, interface::FEATURE, ethernet::FEATURE];

@@ -1,0 +1,100 @@
+//! Everything the control plane owns.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::io;
+
+use control::cli::Cli;
+use control::feature::Refused;
+use control::log::Log;
+use control::process::Processes;
+use graph::{Engine, Names, Settings};
+
+use crate::adjacency::Adjacencies;
+use crate::interface::Interfaces;
+
+/// A router: the graph and all that control knows. One thread owns it; commands, messages and processes
+/// get it as `&mut Router` and change it at once.
+pub struct Router {
+    /// The graph, its threads and counters.
+    pub engine: Engine,
+    /// The interfaces.
+    pub interfaces: Interfaces,
+    /// How neighbours are reached.
+    pub adjacencies: Adjacencies,
+    /// What runs on time and events.
+    pub processes: Processes<Self>,
+    /// The log.
+    pub log: Log,
+    states: HashMap<TypeId, Box<dyn Any>>,
+}
+
+/// What a feature registers its parts with.
+pub struct Parts {
+    /// The router, with the graph not yet built.
+    pub router: Router,
+    /// The command line.
+    pub cli: Cli<Router>,
+}
+
+/// One part of the router: a folder, and one line in a list.
+pub type Feature = control::feature::Feature<Parts>;
+
+/// An error of any kind as the reason a feature could not be registered.
+pub fn refuse(why: impl Display) -> Refused {
+    Refused(why.to_string())
+}
+
+impl Router {
+    /// A router without nodes; features bring them.
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses memory.
+    pub fn new(settings: Settings, log: Log) -> io::Result<Self> {
+        let engine = Engine::new(settings)?;
+        let clocks = || infra::cpu::time_stamp().unwrap_or_default();
+        Ok(Self {
+            interfaces: Interfaces::new(engine.thread_rows())?,
+            adjacencies: Adjacencies::new()?,
+            processes: Processes::new(log.class("process", "default"), clocks),
+            engine,
+            log,
+            states: HashMap::new(),
+        })
+    }
+    /// Seconds on the router's clock.
+    pub fn now(&self) -> f64 {
+        self.engine.clock().now()
+    }
+    /// Puts in the state of a feature, found again by its type.
+    pub fn insert<T: Any>(&mut self, state: T) {
+        self.states.insert(TypeId::of::<T>(), Box::new(state));
+    }
+    /// The state of a feature, if it is there.
+    pub fn state<T: Any>(&self) -> Option<&T> {
+        self.states.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+    /// The state of a feature, for changing, if it is there.
+    pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
+        self.states.get_mut(&TypeId::of::<T>())?.downcast_mut()
+    }
+    /// Lets `work` at the state of a feature and the rest of the router together. `None` when the feature
+    /// is not there (or is at work already).
+    pub fn with<T: Any, R>(&mut self, work: impl FnOnce(&mut T, &mut Self) -> R) -> Option<R> {
+        let mut state = self.states.remove(&TypeId::of::<T>())?.downcast::<T>().ok()?;
+        let done = work(&mut state, self);
+        self.states.insert(TypeId::of::<T>(), state);
+        Some(done)
+    }
+}
+
+impl Names for Router {
+    fn name(&self, kind: &str, index: u32) -> String {
+        match kind {
+            "interface" => self.interfaces.name(index).to_owned(),
+            "error" => self.engine.describe_error(index as u16),
+            _ => index.to_string(),
+        }
+    }
+}
