@@ -1,6 +1,7 @@
 //! The derive behind `control::cli::Command`.
 //!
 //! It adds a trait impl only and never creates a name that is not in the source.
+#![forbid(unsafe_code)]
 
 mod field;
 

@@ -66,14 +66,14 @@ pub(super) enum Effect<C> {
 }
 
 /// Parses the arguments and carries the command out.
-type Handler<C> = Box<dyn Fn(&mut C, &mut Args<'_>) -> Result<Effect<C>, Error>>;
+type Action<C> = Box<dyn Fn(&mut C, &mut Args<'_>) -> Result<Effect<C>, Error>>;
 
 /// A registered command.
 pub(super) struct Entry<C> {
     pub about: &'static str,
     pub args: &'static [ArgInfo],
     usage: &'static str,
-    pub run: Handler<C>,
+    pub run: Action<C>,
 }
 
 impl<C> Entry<C> {

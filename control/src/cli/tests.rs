@@ -1,5 +1,4 @@
 use std::cell::Cell;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -291,28 +290,42 @@ fn completion_offers_words_keywords_and_names() {
     assert_eq!(words("nope "), Vec::<String>::new());
 }
 
-fn file(name: &str, text: &str) -> PathBuf {
+/// A file that goes away when dropped.
+struct File(PathBuf);
+
+impl Drop for File {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.0).unwrap();
+    }
+}
+
+impl std::fmt::Display for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+fn file(name: &str, text: &str) -> File {
     let path = std::env::temp_dir().join(format!("control-{}-{name}", std::process::id()));
-    std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
-    path
+    std::fs::write(&path, text).unwrap();
+    File(path)
 }
 
 #[test]
 fn exec_says_where_it_failed() {
     let inner = file("inner", "# one\ncomment {\n\n}\nsh err\nshow bogus\nsh err\n");
-    let outer = file("outer", &format!("echo start\nexec {}\necho end\n", inner.display()));
-    let (inner, outer) = (inner.display(), outer.display());
+    let outer = file("outer", &format!("echo start\nexec {inner}\necho end\n"));
     assert_eq!(
         run(&format!("exec {outer}")),
         format!("start\n3 errors\nexec: {outer}:2: exec: {inner}:6: show: unknown input `bogus'\n")
     );
     let own = file("own", "");
-    std::fs::write(&own, format!("exec {}", own.display())).unwrap();
-    let text = run(&format!("exec {}", own.display()));
+    std::fs::write(&own.0, format!("exec {own}")).unwrap();
+    let text = run(&format!("exec {own}"));
     assert!(text.ends_with("exec: files call each other too deeply\n"), "{text}");
-    assert_eq!(run(&format!("exec {}\nsh err", file("empty", "\n").display())), "3 errors\n");
+    assert_eq!(run(&format!("exec {}\nsh err", file("empty", "\n"))), "3 errors\n");
     let quits = file("quits", "quit\nsh err");
-    assert_eq!(run(&format!("exec {}\nsh err", quits.display())), "");
+    assert_eq!(run(&format!("exec {quits}\nsh err")), "");
 }
 
 #[test]
@@ -320,12 +333,11 @@ fn exec_takes_files_longer_than_one_read() {
     let line = "ip route add 10.1.2.0/24 via 1.2.3.4\n";
     let path = file("long", &line.repeat(100_000));
     let (cli, mut cx) = (toy(), Toy::default());
-    let mut run = Run::new(&format!("exec {}", path.display()));
+    let mut run = Run::new(&format!("exec {path}"));
     let mut slices = 0;
     while run.step(&cli, &mut cx, &mut Output::none()) == Step::Again {
         slices += 1;
     }
-    std::fs::remove_file(path).unwrap();
     assert_eq!(cx.routes, 100_000);
     assert!(slices > 1, "one slice took it all");
 }

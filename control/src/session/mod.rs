@@ -31,7 +31,8 @@ use tokio::sync::Notify;
 
 pub use listener::Listener;
 
-use crate::cli::{Cli, Reply, Step};
+use crate::cli::{Cli, Output, Reply, Step};
+use crate::config::Unix;
 use connection::Connection;
 use job::Job;
 
@@ -51,6 +52,20 @@ pub struct Settings {
     pub line_mode: bool,
     /// Lines of history.
     pub history: usize,
+}
+
+impl Settings {
+    /// As `unix { … }` says, with this banner unless it says none.
+    pub fn new(unix: &Unix, banner: &str) -> Self {
+        let default = Self::default();
+        Self {
+            prompt: unix.prompt(),
+            banner: if unix.nobanner { String::new() } else { banner.to_owned() },
+            pager: !unix.cli_no_pager,
+            line_mode: unix.cli_line_mode,
+            history: unix.cli_history_limit.unwrap_or(default.history),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -100,7 +115,7 @@ impl<C: 'static> Server<C> {
     /// Carries out `text` while others run. Dropping the future cancels what is in progress.
     pub async fn run(&self, text: &str) -> Reply {
         let mut job = Job::new(self, text);
-        let mut output = crate::cli::Output::none();
+        let mut output = Output::none();
         loop {
             job.ready().await;
             if let Step::Done(result) = job.step(&mut output) {

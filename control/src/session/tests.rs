@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::frame::{Answer, Request};
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC, WILL};
 use super::*;
-use crate::cli::{Args, Command, Error, Output, Task};
+use crate::cli::{Args, Command, Error, Task};
 use crate::config::Listen;
 
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl Command for Block {
     }
 }
 
-/// Serves a toy on its own thread; the socket goes away at the end of the process.
+/// Serves a toy on its own thread until the process ends.
 fn serve(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("control-session-{}", std::process::id()));
     let path = folder.join(name);
@@ -292,4 +292,50 @@ async fn the_socket_comes_and_goes_under_its_name() {
     drop(listener);
     assert!(!path.exists());
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn settings_follow_the_configuration() {
+    let text = "unix { nobanner cli-no-pager cli-line-mode cli-prompt r1 cli-history-limit 7 }";
+    let config = crate::config::Config::parse(text, &[]).unwrap();
+    let expected = Settings {
+        prompt: "r1 ".into(),
+        banner: String::new(),
+        pager: false,
+        line_mode: true,
+        history: 7,
+    };
+    assert_eq!(Settings::new(&config.unix, "Welcome"), expected);
+    assert_eq!(Settings::new(&Unix::default(), ""), Settings::default());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn texts_run_beside_sessions_over_tcp() {
+    let mut cli: Cli<Toy> = Cli::new();
+    cli.command(|_, _: Hello| Ok("hello"));
+    cli.task(|_, _: Forever| Ok(Box::new(Endless) as Box<dyn Task<Toy>>));
+    let cx = Rc::new(RefCell::new(Toy::default()));
+    let server = Server::new(Rc::new(cli), cx.clone(), Settings::default());
+    let local = tokio::task::LocalSet::new();
+    let work = local.run_until(async move {
+        let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.tcp_address().unwrap();
+        let sessions = server.clone();
+        tokio::task::spawn_local(async move { sessions.serve(listener).await });
+        let client = tokio::task::spawn_blocking(move || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            stream.write_all(b"\xff\xfa\x18\x00vppctl\xff\xf0show hello\nquit\n").unwrap();
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        let reply = server.run("show hello\nnope\nshow hello").await;
+        assert_eq!(reply.text(), "hello\nunknown input `nope'\n");
+        assert_eq!(reply.retval(), -1);
+        let endless = server.run("test forever");
+        assert!(tokio::time::timeout(Duration::from_millis(50), endless).await.is_err());
+        assert_eq!(client.await.unwrap()[36..], *b"hello\r\n\0\0");
+    });
+    work.await;
+    assert_eq!(cx.borrow().cancelled, 1, "a dropped run tells its task");
 }
