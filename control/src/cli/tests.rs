@@ -323,7 +323,8 @@ fn exec_says_where_it_failed() {
     std::fs::write(&own.0, format!("exec {own}")).unwrap();
     let text = run(&format!("exec {own}"));
     assert!(text.ends_with("exec: files call each other too deeply\n"), "{text}");
-    assert_eq!(run(&format!("exec {}\nsh err", file("empty", "\n"))), "3 errors\n");
+    let empty = file("empty", "\n");
+    assert_eq!(run(&format!("exec {empty}\nsh err")), "3 errors\n");
     let quits = file("quits", "quit\nsh err");
     assert_eq!(run(&format!("exec {quits}\nsh err")), "");
 }
