@@ -1,0 +1,87 @@
+//! Chores of the workspace.
+//!
+//! `cargo xtask tidy` checks what STYLE.md asks and no compiler does. `cargo xtask bless` accepts
+//! the present unsafe counts. It has no dependencies, so that it builds in a second.
+#![forbid(unsafe_code)]
+
+mod fence;
+mod inline;
+mod layers;
+mod length;
+mod names;
+mod source;
+mod tree;
+mod words;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tree::Tree;
+
+/// One thing that is not as STYLE.md wants it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl Finding {
+    /// `line` counts from one.
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+fn main() -> ExitCode {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    match std::env::args().nth(1).as_deref() {
+        Some("tidy") => tidy(&Tree::read(&root)),
+        Some("bless") => bless(&root),
+        _ => {
+            eprintln!("usage: cargo xtask tidy | bless");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn tidy(tree: &Tree) -> ExitCode {
+    let findings = check(tree);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!("tidy: {} files, {} findings", tree.files.len(), findings.len());
+    if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = layers::check(tree);
+    findings.extend(fence::check(tree));
+    findings.extend(names::check_folders(tree));
+    findings.extend(tree.files.iter().flat_map(words::check));
+    for source in &tree.sources {
+        findings.extend(length::check(source));
+        findings.extend(names::check(source));
+        findings.extend(inline::check(source));
+    }
+    findings.sort();
+    findings
+}
+
+fn bless(root: &std::path::Path) -> ExitCode {
+    let counts = fence::counts(&Tree::read(root));
+    match std::fs::write(root.join(fence::COUNTS), counts) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {error}", fence::COUNTS);
+            ExitCode::FAILURE
+        }
+    }
+}
