@@ -1,0 +1,9 @@
+//! Packets in and out: the packet generator, loopbacks, and devices of the host.
+
+pub mod loopback;
+pub mod pg;
+
+use net::Feature;
+
+/// What this crate brings, in the order it registers.
+pub const FEATURES: &[Feature] = &[loopback::FEATURE, pg::FEATURE];

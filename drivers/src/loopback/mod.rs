@@ -1,0 +1,16 @@
+//! Loopback interfaces: what is sent on one is received on it.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod tx;
+
+use net::{Feature, Parts};
+
+/// Loopback interfaces.
+pub const FEATURE: Feature =
+    Feature { name: "loopback", about: "Loopback interfaces", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    commands::register(&mut parts.cli);
+    Ok(())
+}
