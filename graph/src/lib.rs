@@ -20,7 +20,7 @@ mod worker;
 
 pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse};
 pub use control::{BuildError, Engine, NodeIndex, Settings};
-pub use engine::{Arrival, Frame, Intake, NewPacket, NodeStats, Packet};
+pub use engine::{Arrival, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Taken};
 pub use node::{
     Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,
 };

@@ -222,3 +222,59 @@ fn a_removed_node_drops_what_still_reaches_it_and_its_number_serves_again() {
     let two = g.engine.add_named("if2-tx", Letter::<'z'>).unwrap();
     assert_eq!((two, g.engine.connect("split", "if2-tx").unwrap()), (one, slot));
 }
+
+/// Sends two long new packets behind each packet of one byte.
+#[derive(Clone)]
+struct Multiply;
+
+impl Node for Multiply {
+    const NAME: &'static str = "multiply";
+    type Next = SplitNext;
+    type Error = SplitError;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        frame.each(|p| {
+            let byte = p.bytes()[0];
+            for _ in 0..2 {
+                let mut new = p.fresh().ok_or(SplitError::Empty)?;
+                new.extend(&[byte; 5000]).ok_or(SplitError::Empty)?;
+                new.follow().ok_or(SplitError::Empty)?;
+            }
+            match byte {
+                0 => Err(SplitError::Zero),
+                0xee => panic!("magic packet"),
+                b if b % 2 == 1 => Ok(SplitNext::Odd),
+                _ => Ok(SplitNext::Even),
+            }
+        });
+    }
+}
+
+#[test]
+fn followers_stay_behind_their_leader() {
+    let (mut g, _) = TestGraph::new(|e| {
+        e.add(Multiply)?;
+        e.add_input(TestInput { packets: Vec::new(), next: SplitNext::Odd, rx: 0 })
+    });
+    for n in [1, 3, 4, 255, 256] {
+        let packets: Vec<_> = (1..=n).map(|i| vec![(i % 100 + 1) as u8]).collect();
+        let caught = g.send("multiply", &packets, |_| ());
+        for at in ["odd", "even"] {
+            let mine: Vec<_> = caught.iter().filter(|c| c.at == at).collect();
+            let bytes: Vec<_> = packets.iter().map(|p| p[0]).collect();
+            let bytes: Vec<_> =
+                bytes.into_iter().filter(|b| (b % 2 == 1) == (at == "odd")).collect();
+            assert_eq!(mine.len(), bytes.len() * 3, "{n} packets, {at}");
+            for (group, byte) in mine.chunks(3).zip(bytes) {
+                assert_eq!(group[0].bytes, [byte]);
+                assert_eq!(group[1].bytes, vec![byte; 5000]);
+                assert_eq!(group[2].bytes, vec![byte; 5000]);
+            }
+        }
+    }
+    g.expect_counters(&[]);
+    assert_eq!(g.send("multiply", &[vec![0], vec![2]], |_| ()).len(), 6, "dropped ones too");
+    assert!(g.send("multiply", &[vec![1], vec![0xee], vec![3]], |_| ()).is_empty());
+    assert_eq!(g.buffers_used(), 0);
+}

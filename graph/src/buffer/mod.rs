@@ -1,7 +1,7 @@
 //! Packet buffers: one 32-bit index names one, two cache lines of metadata come before the bytes.
 //!
-//! Safety contract: an index that is not free belongs to exactly one frame, queue or node at a time, and
-//! so to one thread. [`Buffer`] is only made by the engine from an index the calling thread owns, borrowed
+//! Safety contract: an index that is not free belongs to exactly one frame, queue or
+//! [`Held`](crate::Held) at a time, and so to one thread. [`Buffer`] is only made by the engine from an index the calling thread owns, borrowed
 //! for as long as it stays there; that makes the accesses below exclusive. Offsets and lengths change only
 //! through methods that keep `offset + len` inside the buffer.
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use infra::memory::{HUGE_PAGE, Mapping};
 use serde::Serialize;
 
+use super::Buffer;
 use super::layout::STRIDE;
 
 /// Buffers that a growing pool adds at a time: the fewest that fill whole 2 MB pages.
@@ -115,6 +116,20 @@ impl Pool {
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.0.base
     }
+    /// Takes a packet back, its whole chain, from who is not on a data-plane thread (or is ending).
+    ///
+    /// # Safety
+    /// The packet belongs to the caller, who gives it up.
+    #[cold]
+    pub(crate) unsafe fn give_back(&self, index: u32) {
+        let mut depot = self.0.depot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = Some(index);
+        while let Some(index) = at {
+            // SAFETY: a packet's buffers belong to who owns the packet.
+            at = unsafe { Buffer::new(self.base(), index) }.take_next();
+            depot.free.push(index);
+        }
+    }
     /// What there is, given how many indices the threads keep.
     pub fn usage(&self, cached: usize) -> PoolUse {
         let depot = self.0.depot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,6 +220,9 @@ impl Cache {
     }
     pub fn len(&self) -> usize {
         self.free.len()
+    }
+    pub fn pool(&self) -> &Pool {
+        &self.pool
     }
     #[cold]
     fn refill(&mut self) {

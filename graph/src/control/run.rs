@@ -14,8 +14,8 @@ use super::errors::{Errors, MOST};
 use super::spec::{Engine, NodeIndex};
 use crate::arc::ArcTable;
 use crate::buffer::{Buffer, Pool, PoolUse};
-use crate::engine::Core;
-use crate::node::{CounterText, InputState};
+use crate::engine::{Core, Frame};
+use crate::node::{CounterText, InputState, Node};
 use crate::show::{EdgeCount, NodeRow, ThreadRow};
 use crate::trace::TracedPacket;
 use crate::worker::{Handle, Job, NoAnswer, ThreadInfo};
@@ -246,6 +246,16 @@ impl Engine {
             core.with_node(node.0, |n: &mut N, _| change(n));
         });
         self.post(thread, job);
+    }
+    /// Lets `work` at a node on a thread, without waiting, as if it had been given a frame without packets:
+    /// so control has it send on what it holds.
+    pub fn visit<N: Node>(
+        &mut self,
+        thread: usize,
+        node: NodeIndex,
+        work: impl FnOnce(&mut N, &mut Frame<'_, N>) + Send + 'static,
+    ) {
+        self.post(thread, Box::new(move |core| core.visit(node.0, work)));
     }
     /// Sets when an input node is called on a thread.
     pub fn set_input_state(&mut self, thread: usize, node: NodeIndex, state: InputState) {

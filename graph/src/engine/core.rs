@@ -15,6 +15,9 @@ use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
 use crate::node::InputState;
 use crate::trace::Recorder;
 
+/// New packets at most that wait to follow others out of one frame.
+pub(super) const MOST_FOLLOWERS: usize = 16384;
+
 /// Indices of packets on their way to one node.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -79,6 +82,8 @@ pub struct Core {
     /// Nodes with frames waiting, one entry for each frame.
     pub(crate) pending: VecDeque<u16>,
     spare: Vec<Box<Batch>>,
+    /// New packets that go right behind the one they were made from: its index, theirs.
+    pub(super) followers: Vec<(u32, u32)>,
     pub(crate) inputs: Vec<u16>,
     pub(crate) errors: Arc<Rows<Counter>>,
     pub(crate) arcs: Reader<ArcTable>,
@@ -115,6 +120,7 @@ impl Core {
             nodes: Vec::new(),
             pending: VecDeque::with_capacity(1024),
             spare: Vec::with_capacity(256),
+            followers: Vec::with_capacity(MOST_FOLLOWERS),
             inputs: Vec::new(),
             errors,
             arcs,
@@ -229,10 +235,15 @@ impl Core {
     /// Appends packets to the frames of the node at the end of an edge.
     #[inline(always)]
     pub(crate) fn send(&mut self, from: u16, slot: u16, indices: &[u32]) {
-        let edge = &mut self.nodes[usize::from(from)].edges[usize::from(slot)];
-        edge.1 += indices.len() as u64;
-        let to = edge.0;
-        self.enqueue(to, indices);
+        match self.nodes[usize::from(from)].edges.get_mut(usize::from(slot)) {
+            Some(edge) => {
+                edge.1 += indices.len() as u64;
+                let to = edge.0;
+                self.enqueue(to, indices);
+            }
+            // Control published something that leads over a new edge, which comes with the next loop.
+            None => super::dispatch::lost(self, from, indices),
+        }
     }
     /// Appends packets to the frames of a node.
     #[inline(always)]
@@ -289,6 +300,55 @@ impl Core {
             at = p.take_next();
             self.cache.put(index);
         }
+    }
+    #[inline(always)]
+    pub(crate) fn has_followers(&self) -> bool {
+        !self.followers.is_empty()
+    }
+    /// Gives back followers whose leader did not go on.
+    #[cold]
+    pub(crate) fn free_followers(&mut self) {
+        while let Some((_, index)) = self.followers.pop() {
+            self.free_chain(index);
+        }
+    }
+    /// Hangs `bytes` behind the chain that starts at `first` and ends in `last`, in as many further
+    /// segments as it takes. `None` when buffers ran out; what was added stays in the chain.
+    ///
+    /// # Safety
+    /// The chain belongs to this thread, and no [`Buffer`] of it is in use.
+    pub(super) unsafe fn extend_chain(
+        &mut self,
+        first: u32,
+        last: &mut Option<u32>,
+        mut bytes: &[u8],
+    ) -> Option<()> {
+        while !bytes.is_empty() {
+            // SAFETY: the caller's: the chain is ours and nobody looks at it.
+            let (mut head, end) = unsafe {
+                (Buffer::new(self.base, first), Buffer::new(self.base, last.unwrap_or(first)))
+            };
+            let mut at = if end.tailroom() > 0 {
+                end
+            } else {
+                let new = self.fresh()?;
+                let mut end = end;
+                if last.is_none() {
+                    head.set_next(new.index(), 0)
+                } else {
+                    end.set_next(new.index(), 0)
+                }
+                *last = Some(new.index());
+                new
+            };
+            let k = bytes.len().min(at.tailroom());
+            at.append(&bytes[..k])?;
+            if last.is_some() {
+                head.add_rest(k as u32);
+            }
+            bytes = &bytes[k..];
+        }
+        Some(())
     }
     /// The counters of this thread.
     #[inline(always)]

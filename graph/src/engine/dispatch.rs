@@ -45,6 +45,9 @@ impl<N: Node> Dispatch for NodeAdapter<N> {
             let done = frame.done;
             lost(core, node, if done { &[] } else { indices });
         }
+        if core.has_followers() {
+            core.free_followers();
+        }
         indices.len() as u64
     }
     fn node(&mut self) -> &mut dyn Any {
@@ -54,7 +57,7 @@ impl<N: Node> Dispatch for NodeAdapter<N> {
 
 /// A node panicked (or forgot its frame): packets that did not go on are dropped and counted.
 #[cold]
-fn lost(core: &mut Core, node: u16, indices: &[u32]) {
+pub(super) fn lost(core: &mut Core, node: u16, indices: &[u32]) {
     let n = &core.nodes[usize::from(node)];
     let counter = usize::from(n.error_base + n.error_count) - 1;
     core.counter(counter).add(indices.len().max(1) as u64);

@@ -68,7 +68,7 @@ impl<'f, N: Node> Frame<'f, N> {
         }
     }
     /// The arc this feature node is on (of a node that is on none: one without features).
-    fn along(&self) -> Along<'f> {
+    pub(super) fn along(&self) -> Along<'f> {
         match self.core.nodes[usize::from(self.node)].arcs.first() {
             Some(a) => {
                 Along { chains: self.chains(a.number), base: a.base, side: a.arc.side, end: a.end }
@@ -206,12 +206,30 @@ impl<'f, N: Node> Frame<'f, N> {
 #[inline(always)]
 pub(super) fn scatter(core: &mut Core, node: u16, indices: &[u32], slots: &[u16; FRAME]) {
     let n = indices.len().min(FRAME);
+    if !core.followers.is_empty() {
+        return scatter_led(core, node, &indices[..n], slots);
+    }
     let Some(&first) = slots[..n].first() else { return };
     if slots[..n].iter().fold(0, |d, s| d | (s ^ first)) == 0 {
         core.send(node, first, &indices[..n]);
         return;
     }
     scatter_mixed(core, node, &indices[..n], slots);
+}
+
+/// Packet by packet, each with its followers, which lie in the order of their leaders.
+#[cold]
+fn scatter_led(core: &mut Core, node: u16, indices: &[u32], slots: &[u16; FRAME]) {
+    let followers = std::mem::take(&mut core.followers);
+    let mut waiting = followers.iter().peekable();
+    for (index, slot) in indices.iter().zip(slots) {
+        core.send(node, *slot, &[*index]);
+        while let Some((_, follower)) = waiting.next_if(|f| f.0 == *index) {
+            core.send(node, *slot, &[*follower]);
+        }
+    }
+    core.followers = followers;
+    core.followers.clear();
 }
 
 /// For each edge in use: which packets take it (a vector compare), then pick them out.

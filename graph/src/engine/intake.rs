@@ -1,5 +1,6 @@
 //! What an input node works with: fresh buffers, and the edges its packets leave by.
 
+use std::io::IoSliceMut;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
@@ -9,9 +10,12 @@ use infra::rcu::Epoch;
 use super::core::Core;
 use super::frame::scatter;
 use crate::arc::{Along, FeatureArc, Side, Start};
-use crate::buffer::{Buffer, DATA_SIZE, FRAME, Flags};
+use crate::buffer::{Buffer, FRAME, Flags};
 use crate::node::{Count, Input, Next, Reason};
 use crate::trace::Record;
+
+/// Segments at most that [`Arrival::extend_with`] fills at a time.
+pub const MOST_SLICES: usize = 40;
 
 /// One call of input node `N`.
 pub struct Intake<'i, N: Input> {
@@ -185,37 +189,47 @@ impl Arrival<'_> {
         }
         self.extend_chain(bytes)
     }
-    fn extend_chain(&mut self, mut bytes: &[u8]) -> Option<()> {
-        if self.last.is_none() {
-            let (now, rest) = bytes.split_at(bytes.len().min(self.buffer.tailroom()));
-            self.buffer.append(now)?;
-            bytes = rest;
+    fn extend_chain(&mut self, bytes: &[u8]) -> Option<()> {
+        let (core, first) = (&mut *self.core, self.buffer.index());
+        // SAFETY: the chain is being filled here; `self.buffer` is not touched meanwhile.
+        unsafe { core.extend_chain(first, &mut self.last, bytes) }
+    }
+    /// Adds `n` bytes, in as many further segments as it takes, and has `fill` write them: slices in the
+    /// order of the packet. Contents are unspecified before. `None` when buffers ran out, when it is more
+    /// than [`MOST_SLICES`] segments, or when `fill` says so.
+    pub fn extend_with(
+        &mut self,
+        n: usize,
+        fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> Option<()>,
+    ) -> Option<()> {
+        let mut slices = [const { None }; MOST_SLICES];
+        let (mut count, mut left) = (0, n);
+        while left > 0 {
+            // SAFETY: the chain belongs to this packet; each segment's new bytes are lent out once, and
+            // metadata lies outside of them.
+            let end = self.last.map(|i| unsafe { Buffer::new(self.core.base, i) });
+            // SAFETY: as above, for the first segment.
+            let end = end.unwrap_or_else(|| unsafe { Buffer::new(self.core.base, self.index()) });
+            let mut at = if end.tailroom() > 0 { end } else { self.add_segment()? };
+            let k = left.min(at.tailroom());
+            let room = std::ptr::from_mut(at.append_with(k)?);
+            // SAFETY: the bytes stay the packet's, which `self` borrows for longer than `fill` runs.
+            *slices.get_mut(count)? = Some(IoSliceMut::new(unsafe { &mut *room }));
+            if self.last.is_some() {
+                self.buffer.add_rest(k as u32);
+            }
+            (count, left) = (count + 1, left - k);
         }
-        while !bytes.is_empty() {
-            // SAFETY: the last segment belongs to this packet.
-            let last = self.last.map(|i| unsafe { Buffer::new(self.core.base, i) });
-            let mut at = match last {
-                Some(last) if last.tailroom() > 0 => last,
-                _ => self.add_segment()?,
-            };
-            let k = bytes.len().min(at.tailroom()).min(DATA_SIZE);
-            at.append(&bytes[..k])?;
-            self.buffer.add_rest(k as u32);
-            bytes = &bytes[k..];
-        }
-        Some(())
+        let mut slices = slices.map(|s| s.unwrap_or_else(|| IoSliceMut::new(&mut [])));
+        fill(&mut slices[..count])
     }
     fn add_segment<'b>(&mut self) -> Option<Buffer<'b>> {
-        let index = self.core.cache.take()?;
-        // SAFETY: the index just came from the free list.
-        let mut new = unsafe { Buffer::new(self.core.base, index) };
-        new.reset(self.buffer.rx());
-        match self.last {
-            None => self.buffer.set_next(index, 0),
+        let new = self.core.fresh()?;
+        match self.last.replace(new.index()) {
+            None => self.buffer.set_next(new.index(), 0),
             // SAFETY: the last segment belongs to this packet.
-            Some(i) => unsafe { Buffer::new(self.core.base, i) }.set_next(index, 0),
+            Some(i) => unsafe { Buffer::new(self.core.base, i) }.set_next(new.index(), 0),
         }
-        self.last = Some(index);
         Some(new)
     }
 }

@@ -1,12 +1,13 @@
 //! What runs on a data-plane thread: frames, dispatch and scatter.
 //!
-//! Safety contract: an index lies in at most one frame or scratch array of one thread (`buffer`'s
+//! Safety contract: an index lies in at most one frame, scratch array or [`Held`] of one thread (`buffer`'s
 //! contract); the engine moves indices, and turns them into [`Buffer`](crate::Buffer)s only while a node
 //! or input holds the frame they lie in.
 
 mod core;
 mod dispatch;
 mod frame;
+mod held;
 mod intake;
 mod packet;
 
@@ -15,5 +16,6 @@ pub use core::NodeStats;
 pub(crate) use core::{ArcEdges, NodeRuntime, stamp};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
 pub use frame::Frame;
-pub use intake::{Arrival, Intake};
+pub use held::{Held, Taken};
+pub use intake::{Arrival, Intake, MOST_SLICES};
 pub use packet::{NewPacket, Packet};

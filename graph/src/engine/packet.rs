@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use super::core::Core;
+use super::core::{Core, MOST_FOLLOWERS};
 use crate::buffer::{Buffer, Flags};
 use crate::node::{Next, Node, Reason, Slot};
 use crate::trace::Record;
@@ -49,7 +49,8 @@ impl<'p, N> Packet<'p, N> {
         let mut buffer = unsafe { Buffer::new(self.core.base, index) };
         buffer.reset(self.buffer.rx());
         buffer.inherit(&self.buffer);
-        Some(NewPacket { buffer, core: self.core, node: self.node, of: PhantomData })
+        let (leader, node) = (self.buffer.index(), self.node);
+        Some(NewPacket { buffer, core: self.core, node, leader, last: None, of: PhantomData })
     }
     /// Cuts the packet to `n` bytes, giving back segments it no longer needs.
     pub fn truncate_chain(&mut self, n: usize) {
@@ -77,6 +78,10 @@ pub struct NewPacket<'p, N> {
     pub(super) buffer: Buffer<'p>,
     pub(super) core: &'p mut Core,
     pub(super) node: u16,
+    /// The packet it was made from.
+    leader: u32,
+    /// Index of the last segment, when there are several.
+    last: Option<u32>,
     pub(super) of: PhantomData<N>,
 }
 
@@ -108,6 +113,32 @@ impl<N: Node> NewPacket<'_, N> {
         let mut this = std::mem::ManuallyDrop::new(self);
         let (node, index) = (this.node, this.buffer.index());
         this.core.send(node, slot.0, &[index]);
+    }
+}
+
+impl<'p, N> NewPacket<'p, N> {
+    /// One that no other packet led to.
+    pub(super) fn alone(buffer: Buffer<'p>, core: &'p mut Core, node: u16) -> Self {
+        Self { buffer, core, node, leader: crate::NONE, last: None, of: PhantomData }
+    }
+    /// Puts bytes behind what is there, in as many further segments as it takes; `None` when buffers ran
+    /// out.
+    pub fn extend(&mut self, bytes: &[u8]) -> Option<()> {
+        let (core, first) = (&mut *self.core, self.buffer.index());
+        // SAFETY: the chain is being made here; `self.buffer` is not touched meanwhile.
+        unsafe { core.extend_chain(first, &mut self.last, bytes) }
+    }
+    /// Sends it right behind the packet it was made from, along the edge that one takes (or to its
+    /// drop). In closures of [`Frame::each`](super::Frame::each) and `lookup`. `None` when too many
+    /// follow already.
+    pub fn follow(self) -> Option<()> {
+        if self.core.followers.len() == MOST_FOLLOWERS {
+            return None;
+        }
+        let mut this = std::mem::ManuallyDrop::new(self);
+        let pair = (this.leader, this.buffer.index());
+        this.core.followers.push(pair);
+        Some(())
     }
 }
 
