@@ -58,6 +58,7 @@ pub struct Processes<C> {
     list: Vec<Process<C>>,
     clocks: fn() -> u64,
     log: Logger,
+    waker: Box<dyn Fn()>,
 }
 
 struct Process<C> {
@@ -85,7 +86,18 @@ enum State {
 impl<C> Processes<C> {
     /// No processes. `clocks` reads the CPU's clock counter.
     pub fn new(log: Logger, clocks: fn() -> u64) -> Self {
-        Self { list: Vec::new(), clocks, log }
+        Self { list: Vec::new(), clocks, log, waker: Box::new(|| ()) }
+    }
+
+    /// Has `waker` called when a process may have become due earlier than
+    /// [`run_due`](Self::run_due) said.
+    pub fn on_change(&mut self, waker: impl Fn() + 'static) {
+        self.waker = Box::new(waker);
+    }
+
+    /// Says that the router's clock was moved.
+    pub fn clock_moved(&self) {
+        (self.waker)();
     }
 
     /// Adds a process that starts at the next [`run_due`](Self::run_due).
@@ -100,6 +112,7 @@ impl<C> Processes<C> {
             suspends: 0,
             clocks: 0,
         });
+        (self.waker)();
     }
 
     /// Sends `signal` to the process called `name`. False when there is none or when too many
@@ -110,6 +123,7 @@ impl<C> Processes<C> {
             return false;
         }
         process.events.push(signal);
+        (self.waker)();
         true
     }
 
@@ -282,6 +296,18 @@ mod tests {
         assert_eq!(run(&mut r, 1.0), Some(10.0));
         assert_eq!(r.seen, [("event", Event::Signal(7))]);
         assert_eq!(state(&r, 0), "event wait");
+    }
+
+    #[test]
+    fn changes_wake_the_main_loop() {
+        let mut r = router();
+        let woken = std::rc::Rc::new(std::cell::Cell::new(0));
+        let count = woken.clone();
+        r.processes.on_change(move || count.set(count.get() + 1));
+        spawn(&mut r, "event", Wake::OnEvent);
+        assert!(r.processes.signal("event", 7) && !r.processes.signal("nobody", 7));
+        r.processes.clock_moved();
+        assert_eq!(woken.get(), 3);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod adjacency;
 pub mod drops;
+pub mod engine;
 pub mod ethernet;
 pub mod interface;
 mod router;
@@ -11,4 +12,5 @@ pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{Feature, Parts, Router, refuse};
 
 /// What this crate brings, in the order it registers.
-pub const FEATURES: &[Feature] = &[drops::FEATURE, interface::FEATURE, ethernet::FEATURE];
+pub const FEATURES: &[Feature] =
+    &[engine::FEATURE, drops::FEATURE, interface::FEATURE, ethernet::FEATURE];

@@ -107,6 +107,9 @@ impl Engine {
                 }
             }
         }
+        for (index, arc) in std::mem::take(&mut self.starts) {
+            self.add_arc_edges(index, arc)?;
+        }
         Ok(())
     }
     /// Names that edges or arcs lead to and no node has: what a test ends in sinks.
@@ -115,7 +118,8 @@ impl Engine {
             Target::Name(name) => Some(*name),
             Target::Node(_) => None,
         });
-        let ends = self.arcs.iter().map(|(arc, _)| arc.end);
+        let starts = self.starts.iter().map(|(_, arc)| *arc);
+        let ends = self.arcs.iter().map(|(arc, _)| *arc).chain(starts).map(|arc| arc.end);
         let mut names: Vec<_> = edges.chain(ends).filter(|n| self.index_of(n).is_none()).collect();
         names.sort_unstable();
         names.dedup();

@@ -87,6 +87,7 @@ impl Engine {
             by_name: HashMap::new(),
             deleted: Vec::new(),
             arcs: Vec::new(),
+            starts: Vec::new(),
             table: Shared::new(ArcTable::default()),
             errors: Errors::new(),
             counters: Arc::new(Rows::new(threads, MOST)?),

@@ -54,6 +54,8 @@ pub struct Engine {
     pub(super) deleted: Vec<NodeIndex>,
     /// Arcs in use, each with its built features in order.
     pub(super) arcs: Vec<(&'static FeatureArc, Vec<&'static str>)>,
+    /// Starts of arcs among nodes made for one interface, until the graph is built.
+    pub(super) starts: Vec<(NodeIndex, &'static FeatureArc)>,
     pub(super) table: Shared<ArcTable>,
     pub(super) errors: Errors,
     pub(super) counters: Arc<Rows<Counter>>,
@@ -222,10 +224,12 @@ impl Engine {
     /// # Errors
     /// A node that is not there.
     pub fn starts(&mut self, node: NodeIndex, arc: &'static FeatureArc) -> Result<(), BuildError> {
-        self.add_arc_edges(node, arc)?;
-        if self.threads.are_running() {
-            self.hand_out_edges(node);
+        if !self.threads.are_running() {
+            self.starts.push((node, arc)); // the arc's features are not known yet
+            return Ok(());
         }
+        self.add_arc_edges(node, arc)?;
+        self.hand_out_edges(node);
         Ok(())
     }
     /// The number of a node, by name.

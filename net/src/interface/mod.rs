@@ -11,8 +11,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use graph::{BuildError, Node, NodeIndex};
-use infra::rcu::{SharedSlab, SlabReader};
+use graph::{BuildError, Node, NodeIndex, Slot};
+use infra::rcu::{Shared, SharedSlab, SlabReader};
 use serde::Serialize;
 use wire::MacAddr;
 
@@ -194,6 +194,8 @@ pub struct Interfaces {
     list: Vec<Option<Interface>>,
     by_name: HashMap<String, InterfaceIndex>,
     ports: SharedSlab<Port>,
+    /// Edge from the end of the output arc to `<name>-tx`, by interface.
+    edges: Shared<Vec<Option<Slot>>>,
     counters: Arc<Counters>,
     observers: Vec<Observer>,
 }
@@ -204,6 +206,7 @@ impl Interfaces {
             list: Vec::new(),
             by_name: HashMap::new(),
             ports: SharedSlab::new(MAX_INTERFACES)?,
+            edges: Shared::new(Vec::new()),
             counters: Arc::new(Counters::new(threads)?),
             observers: Vec::new(),
         })
@@ -246,6 +249,13 @@ impl Interfaces {
     /// Has `observer` called whenever an interface changes.
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer);
+    }
+    fn set_edge(&mut self, index: InterfaceIndex, edge: Option<Slot>) {
+        let mut edges = self.edges.current().clone();
+        let at = index.0 as usize;
+        edges.resize(edges.len().max(at + 1), None);
+        edges[at] = edge;
+        self.edges.publish(edges);
     }
     fn at_mut(&mut self, index: InterfaceIndex) -> Option<&mut Interface> {
         self.list.get_mut(index.0 as usize)?.as_mut()
@@ -320,6 +330,8 @@ impl Router {
         let slot = self.engine.connect(&output_name, &tx_name)?;
         assert_eq!(slot, InterfaceOutput::TX, "the first edge that is connected");
         self.engine.starts(output, &INTERFACE_OUTPUT)?;
+        let edge = self.engine.connect(INTERFACE_OUTPUT.end, &tx_name)?;
+        self.interfaces.set_edge(index, Some(edge));
         Ok((output, tx))
     }
     /// Deletes an interface: what refers to it goes first, then its nodes. Packets on their way to it are
@@ -331,6 +343,7 @@ impl Router {
         self.tell(index, Change::Deleting);
         let Some(gone) = self.interfaces.list[index.0 as usize].take() else { return };
         self.interfaces.by_name.remove(&gone.name);
+        self.interfaces.set_edge(index, None);
         self.engine.remove(gone.output);
         self.engine.remove(gone.tx);
         self.interfaces.ports.remove(index.0);
@@ -388,6 +401,8 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    let end = output::ArcEnd { edges: parts.router.interfaces.edges.reader() };
+    parts.router.engine.add(end).map_err(refuse)?;
     let local = NewInterface {
         name: "local0".to_owned(),
         kind: Kind::Local,

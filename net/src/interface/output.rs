@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graph::arc::{FeatureArc, Side};
 use graph::{Buffer, Frame, Names, Node, Record, Slot};
-use infra::rcu::SlabReader;
+use infra::rcu::{Reader, SlabReader};
 use wire::print;
 
 use super::{Counters, InterfaceIndex, Interfaces, Offloads, Port};
@@ -90,6 +90,44 @@ impl Node for InterfaceOutput {
         });
         self.counters.tx.row(frame.thread())[index as usize].add(packets, bytes);
         let _ = self.offloads;
+    }
+}
+
+/// `interface-output-arc-end`: where packets leave the features on what an interface sends.
+#[derive(Clone)]
+pub(super) struct ArcEnd {
+    /// The edge to `<name>-tx`, by interface.
+    pub edges: Reader<Vec<Option<Slot>>>,
+}
+
+/// Edges of [`ArcEnd`].
+#[derive(Clone, Copy, graph::Next)]
+pub(super) enum EndNext {
+    /// The driver's node.
+    #[dynamic]
+    Tx(Slot),
+}
+
+/// Drops of [`ArcEnd`].
+#[derive(Clone, Copy, graph::Reason)]
+pub(super) enum EndError {
+    /// Interface is gone.
+    Gone,
+}
+
+impl Node for ArcEnd {
+    const NAME: &'static str = INTERFACE_OUTPUT.end;
+    type Next = EndNext;
+    type Error = EndError;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let edges = self.edges.read(frame.epoch());
+        frame.each(|p| {
+            let edge = edges.get(p.tx() as usize).copied().flatten();
+            edge.map(EndNext::Tx).ok_or(EndError::Gone)
+        });
     }
 }
 

@@ -1,0 +1,83 @@
+//! Putting the router together: settings, features, graph, threads.
+
+use std::collections::HashMap;
+
+use control::cli::{Cli, io_text};
+use control::config::Config;
+use control::log::Log;
+use graph::Settings;
+use infra::cpu::{self, Variant};
+use net::{Parts, Router};
+
+use crate::layout::Layout;
+use crate::{features, version};
+
+/// How much more the scheduler should like control than the data plane when both have one CPU.
+const FAVOUR: i32 = -10;
+
+/// A router with its graph built and its threads running, and the commands for it.
+pub fn router(config: &Config) -> Result<Parts, String> {
+    let log = Log::new();
+    log.configure(&config.logging);
+    if let Some(path) = &config.unix.log {
+        let failed = |e| format!("cannot write log {}: {}", path.display(), io_text(&e));
+        log.write_to(path).map_err(failed)?;
+    }
+    let failed = |what: &'static str| move |e| format!("{what}: {}", io_text(&e));
+    let allowed = cpu::allowed().map_err(failed("cannot tell the CPUs of this process"))?;
+    let layout = Layout::new(&config.cpu, &allowed).map_err(|e| e.to_string())?;
+    let settings = settings(config, &layout)?;
+    let router = Router::new(settings, log.clone()).map_err(failed("cannot reserve memory"))?;
+    let mut parts = Parts { router, cli: Cli::new() };
+    log.register(&mut parts.cli);
+    register(config, &mut parts)?;
+    parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
+    cpu::restrict_to(&layout.control).map_err(failed("cannot choose CPUs"))?;
+    parts.router.engine.start().map_err(failed("cannot start threads"))?;
+    if layout.shared {
+        // Without the right to it control waits a little longer for its turn.
+        let _ = rustix::process::nice(FAVOUR);
+    }
+    notice_ignored(config, &log);
+    Ok(parts)
+}
+
+fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
+    let mut loaded = Vec::new();
+    for feature in features::enabled(&config.plugins) {
+        (feature.register)(parts).map_err(|e| format!("feature {}: {e}", feature.name))?;
+        loaded.push((feature.name, feature.about));
+    }
+    parts.router.insert(net::engine::Program { version: version::long(), features: loaded });
+    parts.cli.check().map_err(|e| e.to_string())
+}
+
+fn settings(config: &Config, layout: &Layout) -> Result<Settings, String> {
+    let default = Settings::default();
+    let variant = |name: &str| {
+        Variant::from_name(name).ok_or_else(|| format!("node: unknown variant '{name}'"))
+    };
+    let named = config.node.named.iter().map(|(node, v)| Ok((node.clone(), variant(&v.name)?)));
+    Ok(Settings {
+        buffers: config.buffers.per_numa.map_or(default.buffers, |n| n as usize),
+        workers: layout.workers.iter().map(|cpu| Some(*cpu)).collect(),
+        main_cpu: Some(layout.main),
+        shares_cpu: layout.shared,
+        variant: config.node.default.as_ref().map(|v| variant(&v.name)).transpose()?,
+        node_variants: named.collect::<Result<HashMap<_, _>, String>>()?,
+    })
+}
+
+/// Says what the configuration asks for in vain.
+fn notice_ignored(config: &Config, log: &Log) {
+    let log = log.class("config", "ignored");
+    if config.cpu.scheduler_policy.is_some() || config.cpu.scheduler_priority.is_some() {
+        log.notice("cpu: scheduler-policy and scheduler-priority have no effect");
+    }
+    if config.buffers.data_size.is_some_and(|size| size != graph::DATA_SIZE as u32) {
+        log.notice(format_args!("buffers: data-size is always {}", graph::DATA_SIZE));
+    }
+    if config.unix.poll_sleep_usec.is_some() {
+        log.notice("unix: poll-sleep-usec has no effect: an idle router sleeps");
+    }
+}

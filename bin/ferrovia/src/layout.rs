@@ -1,0 +1,168 @@
+//! Which thread runs on which CPU.
+//!
+//! Without workers one data-plane thread does everything; it has the main core for itself and control
+//! floats over the other CPUs. With workers each has a CPU of its own and control the main core.
+
+use std::fmt;
+
+use control::config::Cpu;
+
+/// CPUs by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Of the only data-plane thread, when there are no workers.
+    pub main: usize,
+    /// Of the workers, one each.
+    pub workers: Vec<usize>,
+    /// That control may use.
+    pub control: Vec<usize>,
+    /// Whether control has no CPU that the data plane leaves alone.
+    pub shared: bool,
+}
+
+/// Why the configuration's CPUs cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Not a CPU of this process: word, CPU, CPUs there are.
+    NotAllowed(&'static str, u32, Vec<usize>),
+    /// A CPU for two things.
+    Twice(usize),
+    /// More workers than CPUs are left for them: workers, CPUs.
+    TooFew(usize, usize),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAllowed(word, cpu, allowed) => {
+                write!(f, "cpu: {word}: CPU {cpu} is not one this process may use ({allowed:?})")
+            }
+            Self::Twice(cpu) => write!(f, "cpu: CPU {cpu} cannot be main-core and a worker's"),
+            Self::TooFew(workers, cpus) => {
+                write!(f, "cpu: {workers} workers need a CPU each, {cpus} are left for them")
+            }
+        }
+    }
+}
+
+impl Layout {
+    /// Places the threads that `cpu { … }` asks for on the CPUs this process may use (not empty).
+    ///
+    /// # Errors
+    /// CPUs that are not there or not enough.
+    pub fn new(cpu: &Cpu, allowed: &[usize]) -> Result<Self, Error> {
+        let place = |word, number: u32| {
+            let at = number as usize;
+            let place = if cpu.relative { allowed.get(at).copied() } else { Some(at) };
+            let place = place.filter(|p| allowed.contains(p));
+            place.ok_or_else(|| Error::NotAllowed(word, number, allowed.to_vec()))
+        };
+        let main = cpu.main_core.map(|n| place("main-core", n)).transpose()?;
+        let workers = match &cpu.corelist_workers {
+            Some(list) => list
+                .0
+                .iter()
+                .map(|n| place("corelist-workers", *n))
+                .collect::<Result<Vec<_>, _>>()?,
+            None => next_free(cpu, main, allowed)?,
+        };
+        if let Some(main) = main.filter(|m| workers.contains(m)) {
+            return Err(Error::Twice(main));
+        }
+        Ok(Self::with(main, workers, allowed))
+    }
+
+    fn with(main: Option<usize>, workers: Vec<usize>, allowed: &[usize]) -> Self {
+        // CPU 0 has most of the system's interrupts: control may have it.
+        let free = |c: &&usize| !workers.contains(c);
+        let first = allowed.iter().filter(free).find(|c| **c != 0 && workers.is_empty());
+        let main = main.or(first.copied()).or_else(|| allowed.iter().find(free).copied());
+        let main = main.or(allowed.first().copied()).unwrap_or_default();
+        let control: Vec<_> = if workers.is_empty() {
+            allowed.iter().copied().filter(|c| *c != main).collect()
+        } else if workers.contains(&main) {
+            Vec::new()
+        } else {
+            vec![main]
+        };
+        let shared = control.is_empty();
+        let control = if shared { allowed.to_vec() } else { control };
+        Self { main, workers, control, shared }
+    }
+}
+
+/// CPUs for `workers N`: the first after those that are skipped, the main core left out.
+fn next_free(cpu: &Cpu, main: Option<usize>, allowed: &[usize]) -> Result<Vec<usize>, Error> {
+    let count = cpu.workers.unwrap_or(0) as usize;
+    let rest = allowed.iter().copied().skip(cpu.skip_cores as usize);
+    let rest: Vec<_> = match main {
+        Some(main) => rest.filter(|c| *c != main).collect(),
+        None => rest.skip(1).collect(),
+    };
+    let workers: Vec<_> = rest.iter().copied().take(count).collect();
+    if workers.len() < count { Err(Error::TooFew(count, rest.len())) } else { Ok(workers) }
+}
+
+#[cfg(test)]
+mod tests {
+    use control::config::Config;
+
+    use super::*;
+
+    fn layout(text: &str, allowed: &[usize]) -> Result<Layout, Error> {
+        let config = Config::parse(&format!("cpu {{ {text} }}"), &[]).unwrap();
+        Layout::new(&config.cpu, allowed)
+    }
+
+    fn parts(text: &str, allowed: &[usize]) -> (usize, Vec<usize>, Vec<usize>, bool) {
+        let l = layout(text, allowed).unwrap();
+        (l.main, l.workers, l.control, l.shared)
+    }
+
+    #[test]
+    fn one_data_thread_has_a_cpu_for_itself() {
+        assert_eq!(parts("", &[0, 1]), (1, vec![], vec![0], false));
+        assert_eq!(parts("", &[2, 3, 4]), (2, vec![], vec![3, 4], false));
+        assert_eq!(parts("main-core 0", &[0, 1]), (0, vec![], vec![1], false));
+        assert_eq!(parts("main-core 1 relative", &[4, 6]), (6, vec![], vec![4], false));
+    }
+
+    #[test]
+    fn with_one_cpu_both_share_it() {
+        assert_eq!(parts("main-core 1", &[1]), (1, vec![], vec![1], true));
+        assert_eq!(parts("", &[0]), (0, vec![], vec![0], true));
+    }
+
+    #[test]
+    fn workers_have_a_cpu_each_and_control_the_main_core() {
+        assert_eq!(parts("workers 2", &[0, 1, 2]), (0, vec![1, 2], vec![0], false));
+        assert_eq!(parts("main-core 2 workers 2", &[0, 1, 2]), (2, vec![0, 1], vec![2], false));
+        assert_eq!(
+            parts("corelist-workers 1,3 main-core 0", &[0, 1, 2, 3]),
+            (0, vec![1, 3], vec![0], false)
+        );
+        assert_eq!(
+            parts("skip-cores 1 workers 1", &[0, 1, 2, 3]),
+            (0, vec![2], vec![0], false),
+            "the skipped one is left free, the main core keeps its place"
+        );
+        assert_eq!(parts("corelist-workers 0,1", &[0, 1]).3, true);
+    }
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        let text = |t, a: &[usize]| layout(t, a).unwrap_err().to_string();
+        assert_eq!(
+            text("main-core 7", &[0, 1]),
+            "cpu: main-core: CPU 7 is not one this process may use ([0, 1])"
+        );
+        assert_eq!(
+            text("corelist-workers 0,1 main-core 1", &[0, 1]),
+            "cpu: CPU 1 cannot be main-core and a worker's"
+        );
+        assert_eq!(
+            text("workers 4", &[0, 1]),
+            "cpu: 4 workers need a CPU each, 1 are left for them"
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! The daemon: reads its configuration, puts the router together and serves it until it is told to end.
+//!
+//! `main` → [`config`](control::config) → [`layout`] (CPUs) → [`assemble`] (features, graph, threads) →
+//! [`serve`] (CLI, processes, signals).
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod background;
+mod features;
+mod layout;
+mod process;
+mod serve;
+mod version;
+
+use std::process::ExitCode;
+
+use control::config::{Invocation, Options};
+
+fn main() -> ExitCode {
+    match Invocation::parse(std::env::args().skip(1)) {
+        Ok(Invocation::Help) => print!("{}", Invocation::HELP),
+        Ok(Invocation::Version) => println!("{}", version::short()),
+        Ok(Invocation::Run(options)) => {
+            if let Err(why) = run(&options) {
+                eprintln!("ferrovia: {why}");
+                return ExitCode::FAILURE;
+            }
+        }
+        Err(why) => {
+            eprintln!("ferrovia: {why}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let config = options.load(&[]).map_err(|e| e.to_string())?;
+    let unix = &config.unix;
+    let wants_background = options.config.is_some() && !unix.nodaemon && !unix.interactive;
+    let background = match wants_background {
+        true => match background::enter()? {
+            background::Side::Parent => return Ok(()),
+            background::Side::Daemon(ready) => Some(ready),
+        },
+        false => None,
+    };
+    process::prepare();
+    let surroundings = process::Surroundings::make(unix)?;
+    let parts = assemble::router(&config)?;
+    serve::run(parts, &config, background)?;
+    drop(surroundings);
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! What the process needs of the system around it: limits, folders, files, and what happens on a panic.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use control::cli::io_text;
+use control::config::Unix;
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+/// Panics that are not in the log yet.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Most of them that are kept.
+const MOST_PANICS: usize = 64;
+
+/// Never leaves a core file behind, and says of a panic one line only: panics are caught where they
+/// happen, and the router goes on.
+pub fn prepare() {
+    // A limit may always be lowered.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("unnamed");
+        let text = panic.payload_as_str().unwrap_or("panic");
+        let place = panic.location().map(|l| format!(" at {l}")).unwrap_or_default();
+        let line = format!("thread {name} panicked{place}: {text}").replace('\n', " ");
+        eprintln!("ferrovia: {line}");
+        let mut panics = PANICS.lock().unwrap_or_else(PoisonError::into_inner);
+        if panics.len() < MOST_PANICS {
+            panics.push(line);
+        }
+    }));
+}
+
+/// The panics since the last call, for the log.
+pub fn panics() -> Vec<String> {
+    std::mem::take(&mut PANICS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Files that are there as long as the daemon runs.
+pub struct Surroundings {
+    pidfile: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// Makes the runtime folder and writes the process number.
+    pub fn make(unix: &Unix) -> Result<Self, String> {
+        let folder = unix.runtime_dir();
+        let failed = |what: &str, path: &Path, e: std::io::Error| {
+            format!("{what} {}: {}", path.display(), io_text(&e))
+        };
+        fs::create_dir_all(&folder).map_err(|e| failed("cannot make runtime-dir", &folder, e))?;
+        give_to_group(unix, &folder)?;
+        if let Some(path) = &unix.pidfile {
+            let number = format!("{}\n", std::process::id());
+            fs::write(path, number).map_err(|e| failed("cannot write pidfile", path, e))?;
+        }
+        Ok(Self { pidfile: unix.pidfile.clone() })
+    }
+}
+
+impl Drop for Surroundings {
+    fn drop(&mut self) {
+        if let Some(path) = &self.pidfile {
+            // Somebody may have cleaned up already.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Gives a file to the group of `unix { gid G }`, so that its members may use the sockets.
+pub fn give_to_group(unix: &Unix, path: &Path) -> Result<(), String> {
+    let Some(group) = &unix.gid else { return Ok(()) };
+    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+    let number = group.parse().ok().or_else(|| group_number(&groups, group));
+    let number = number.ok_or_else(|| format!("unix: gid: no group is called {group}"))?;
+    chown(path, None, Some(number))
+        .map_err(|e| format!("cannot give {} to group {group}: {}", path.display(), io_text(&e)))
+}
+
+/// Looks a group up by name in the text of `/etc/group`.
+fn group_number(groups: &str, name: &str) -> Option<u32> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_found_by_name() {
+        let text = "root:x:0:\nrouters:x:998:alice,bob\n";
+        assert_eq!(group_number(text, "routers"), Some(998));
+        assert_eq!(group_number(text, "route"), None);
+    }
+}

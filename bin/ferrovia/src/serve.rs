@@ -1,0 +1,175 @@
+//! The main loop: CLI sessions, processes and signals on one thread.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use control::cli::io_text;
+use control::config::{Config, Listen, Unix};
+use control::log::Log;
+use control::process::Processes;
+use control::session::{Listener, Server, Settings};
+use net::{Parts, Router};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::{sleep, timeout};
+
+use crate::background::Ready;
+use crate::process;
+
+/// What interactive sessions start with.
+const BANNER: &str = "Ferrovia: `help' lists commands, `?' what comes next, TAB completes\n";
+/// How long sessions wait for the files of commands that are carried out at start.
+const START: Duration = Duration::from_secs(2);
+/// Longest time between two looks at what needs tending.
+const TEND: Duration = Duration::from_secs(1);
+/// How long an orderly end may take before a disorderly one.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Serves the router until a signal or the end of standard input (when interactive) ends it.
+pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(), String> {
+    let runtime = runtime()?;
+    let stop = Arc::new(Notify::new());
+    watch_signals(Arc::clone(&stop), &config.unix)?;
+    let Parts { mut router, cli } = parts;
+    let wake = Arc::new(Notify::new());
+    let waker = Arc::clone(&wake);
+    router.processes.on_change(move || waker.notify_one());
+    let log = router.log.clone();
+    let router = Rc::new(RefCell::new(router));
+    let tasks = LocalSet::new();
+    let ended = tasks.block_on(&runtime, async {
+        let settings = Settings::new(&config.unix, BANNER);
+        let server = Server::new(Rc::new(cli), Rc::clone(&router), settings);
+        let listener = listen(&config.unix).await?;
+        spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
+        start(&server, &config.unix, &log).await;
+        if let Some(ready) = background {
+            ready.tell();
+        }
+        tokio::select! {
+            () = stop.notified() => Ok(()),
+            ended = server.serve(listener) => ended.map_err(|e| format!("CLI socket: {}", io_text(&e))),
+            ended = interactive(&server, config.unix.interactive) => ended,
+        }
+    });
+    drop(tasks); // ends the sessions, which hold the router
+    ended
+}
+
+fn runtime() -> Result<Runtime, String> {
+    let built = Builder::new_current_thread().enable_all().build();
+    built.map_err(|e| format!("cannot start the event loop: {}", io_text(&e)))
+}
+
+/// Ends the router on a signal; on a thread of its own, so that it ends even when control or a data-plane
+/// thread is stuck.
+fn watch_signals(stop: Arc<Notify>, unix: &Unix) -> Result<(), String> {
+    let socket = socket_path(&unix.cli_listen());
+    let runtime = runtime()?;
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+        SignalKind::quit(),
+    ];
+    let streams = runtime.block_on(async { kinds.map(signal) });
+    let watch = move || {
+        runtime.block_on(async {
+            let mut streams: Vec<_> = streams.into_iter().flatten().collect();
+            std::future::poll_fn(|cx| {
+                let came = streams.iter_mut().any(|s| s.poll_recv(cx).is_ready());
+                if came { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            })
+            .await;
+            stop.notify_one();
+            sleep(PATIENCE).await;
+            if let Some(path) = socket {
+                let _ = std::fs::remove_file(path);
+            }
+            std::process::exit(0);
+        })
+    };
+    let started = thread::Builder::new().name("signals".into()).spawn(watch);
+    started.map(drop).map_err(|e| format!("cannot start a thread: {}", io_text(&e)))
+}
+
+async fn listen(unix: &Unix) -> Result<Listener, String> {
+    let address = unix.cli_listen();
+    let name = match &address {
+        Listen::Unix(path) => path.display().to_string(),
+        Listen::Tcp(address) => address.clone(),
+    };
+    let failed = |e| format!("cannot listen on {name}: {}", io_text(&e));
+    let listener = Listener::bind(&address).await.map_err(failed)?;
+    if let Some(path) = socket_path(&address) {
+        process::give_to_group(unix, &path)?;
+    }
+    Ok(listener)
+}
+
+fn socket_path(address: &Listen) -> Option<PathBuf> {
+    match address {
+        Listen::Unix(path) => Some(path.clone()),
+        Listen::Tcp(_) => None,
+    }
+}
+
+/// Carries out the files of commands; a long one goes on while sessions are served.
+async fn start(server: &Server<Router>, unix: &Unix, log: &Log) {
+    let (server, log) = (server.clone(), log.class("cli", "startup"));
+    let files = unix.exec.clone();
+    let work = spawn_local(async move {
+        for file in files {
+            let reply = server.run(&exec(&file)).await;
+            let text = reply.output.to_text();
+            if !text.is_empty() {
+                print!("{text}");
+            }
+            if let Err(error) = reply.result {
+                log.error(error);
+            }
+        }
+    });
+    let _ = timeout(START, work).await;
+}
+
+fn exec(file: &Path) -> String {
+    format!("exec {}", file.display())
+}
+
+async fn interactive(server: &Server<Router>, wanted: bool) -> Result<(), String> {
+    if !wanted {
+        return std::future::pending().await;
+    }
+    server.serve_stdio().await.map_err(|e| format!("standard input: {}", io_text(&e)))
+}
+
+/// Runs processes when they are due and tends what nobody else looks after.
+async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
+    let (pool, panics) = (log.class("buffers", "pool"), log.class("process", "panic"));
+    loop {
+        let mut pause = TEND;
+        {
+            let router = &mut *router.borrow_mut();
+            let now = router.now();
+            if let Some(due) = Processes::run_due(router, |r| &mut r.processes, now) {
+                let wait = (due - router.now()).clamp(0.0, TEND.as_secs_f64());
+                pause = Duration::from_secs_f64(wait);
+            }
+            if let Err(e) = router.engine.tend_pool() {
+                pool.error(format_args!("cannot add buffers: {}", io_text(&e)));
+            }
+        }
+        infra::rcu::reclaim();
+        // Already on standard error: at this level it goes only to the log.
+        process::panics().iter().for_each(|line| panics.notice(line));
+        let _ = timeout(pause, wake.notified()).await;
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,22 @@
+//! What this program calls itself.
+
+use std::time::Duration;
+
+use control::wall::Civil;
+
+/// `ferrovia 0.1.0`.
+pub fn short() -> String {
+    format!("ferrovia {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The line of `show version`.
+pub fn long() -> String {
+    let seconds = env!("BUILT_AT").parse().unwrap_or_default();
+    format!(
+        "ferrovia v{} built by {} on {} at {}",
+        env!("CARGO_PKG_VERSION"),
+        env!("BUILT_BY"),
+        env!("BUILT_ON"),
+        Civil::from_unix(Duration::from_secs(seconds))
+    )
+}

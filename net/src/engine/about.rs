@@ -1,0 +1,140 @@
+//! `show version`, `show plugins`, `show cpu`: what runs, and on what.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Error, Output};
+use infra::cpu::Description;
+use serde::Serialize;
+
+use crate::router::Router;
+
+/// What the program says of itself; the daemon puts it into the router.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Program {
+    /// Name, version, who built it, where and when, on one line.
+    pub version: String,
+    /// Features that are loaded: name and one line about each.
+    pub features: Vec<(&'static str, &'static str)>,
+}
+
+/// Show the program's version.
+#[derive(Command)]
+#[command("show version")]
+struct ShowVersion {
+    /// more about how it runs
+    verbose: bool,
+    /// the command line it was started with
+    cmdline: bool,
+}
+
+/// Show the features that are loaded.
+#[derive(Command)]
+#[command("show plugins")]
+struct ShowPlugins;
+
+/// Show the processor.
+#[derive(Command)]
+#[command("show cpu")]
+struct ShowCpu;
+
+/// Show failed system calls.
+#[derive(Command)]
+#[command("show unix errors")]
+struct ShowUnixErrors;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router, show: ShowVersion| Ok(Output::of(version(router, &show))));
+    cli.command(|router, _: ShowPlugins| Ok(Output::of(Plugins(program(router)))));
+    cli.command(|router, _: ShowCpu| -> Result<_, Error> {
+        Ok(Output::of(Cpu::from(Description::of_this_cpu(router.engine.clock().hz()))))
+    });
+    // Devices count what the system refuses them; the rest is in the log.
+    cli.command(|_, _: ShowUnixErrors| Ok("no Unix errors so far"));
+}
+
+fn program(router: &Router) -> Program {
+    router.state::<Program>().cloned().unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Version {
+    version: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more: Vec<(&'static str, String)>,
+}
+
+fn version(router: &Router, show: &ShowVersion) -> Version {
+    let mut more = Vec::new();
+    if show.verbose {
+        let path = |link| {
+            std::fs::read_link(link).map_or_else(
+                |_| "unknown".to_owned(),
+                |path: std::path::PathBuf| path.display().to_string(),
+            )
+        };
+        more.push(("Program", path("/proc/self/exe")));
+        more.push(("Current PID", std::process::id().to_string()));
+        more.push(("Uptime", format!("{:.1} seconds", router.now())));
+    }
+    if show.cmdline {
+        let words: Vec<_> = std::env::args().collect();
+        more.push(("Command line", words.join(" ")));
+    }
+    Version { version: program(router).version, more }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.more.is_empty() {
+            return writeln!(f, "{}", self.version);
+        }
+        writeln!(f, "{:<26}{}", "Version:", self.version)?;
+        self.more
+            .iter()
+            .try_for_each(|(what, text)| writeln!(f, "{:<26}{text}", format!("{what}:")))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Plugins(Program);
+
+impl fmt::Display for Plugins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, " Plugin path is: built in plugins shown in load order\n")?;
+        writeln!(f, "     {:<40} {:<32} Description", "Plugin", "Version")?;
+        for (number, (name, about)) in self.0.features.iter().enumerate() {
+            let version = env!("CARGO_PKG_VERSION");
+            writeln!(f, "{:>3}. {name:<40} {version:<32} {about}", number + 1)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Cpu {
+    #[serde(skip)]
+    text: String,
+    model_name: String,
+    microarchitecture: String,
+    flags: Vec<String>,
+    base_frequency_hz: f64,
+}
+
+impl From<Description> for Cpu {
+    fn from(cpu: Description) -> Self {
+        Self {
+            text: cpu.to_string(),
+            model_name: cpu.model_name,
+            microarchitecture: cpu.microarchitecture,
+            flags: cpu.flags,
+            base_frequency_hz: cpu.base_frequency_hz,
+        }
+    }
+}
+
+impl fmt::Display for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
