@@ -1,0 +1,25 @@
+# Everything a fresh Debian machine lacks is installed on the way (see tools/setup.sh).
+
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+.PHONY: build demo test fmt setup clean
+
+build: setup
+	cargo build --release
+
+# Two hosts talk through the router; without root a capture file is routed.
+demo: setup
+	tools/demo.sh
+
+# All that has to be green before a change goes in.
+test: setup
+	tools/test.sh
+
+fmt:
+	cargo fmt --all
+
+setup:
+	@tools/setup.sh
+
+clean:
+	cargo clean

@@ -1,0 +1,30 @@
+//! The daemon from outside.
+#![forbid(unsafe_code)]
+
+mod idle;
+mod layouts;
+mod names;
+mod restart;
+mod streams;
+mod two_hosts;
+mod wrong_input;
+
+/// A router between two packet-generator interfaces, with a neighbour on both sides.
+const GENERATORS: &[&str] = &[
+    "create packet-generator interface pg0",
+    "create packet-generator interface pg1",
+    "set interface mac address pg0 02:00:00:00:00:aa",
+    "set interface mac address pg1 02:00:00:00:00:ab",
+    "set interface state pg0 up",
+    "set interface state pg1 up",
+    "set interface ip address pg0 10.0.0.1/24",
+    "set interface ip address pg1 10.0.1.1/24",
+    "set interface ip address pg0 2001:db8::1/64",
+    "set interface ip address pg1 2001:db8:1::1/64",
+    "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01 static",
+    "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb static",
+    "set ip neighbor pg0 2001:db8::2 02:00:00:00:00:01 static",
+    "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb static",
+    "ip route add 16.0.0.0/8 via 10.0.1.2 pg1",
+    "ip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1",
+];

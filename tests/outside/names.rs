@@ -1,0 +1,62 @@
+//! Names of nodes and counters are those that clients of the original know.
+//!
+//! `FERROVIA_REFERENCE` names a folder with `spec/node-names.txt` (a name a line) and
+//! `spec/error-counters.txt` (`/err/NODE/COUNTER` a line). What we have beyond those lists is in
+//! `names-allowed.txt`, reviewed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use control::cli::Cli;
+use control::log::Log;
+use graph::Settings;
+use net::{Parts, Router};
+use tests::skip;
+
+/// Nodes as they are called, counters as `/err/NODE/COUNTER`.
+fn ours() -> BTreeSet<String> {
+    let settings = Settings { buffers: 1024, ..Settings::default() };
+    let router = Router::new(settings, Log::new()).unwrap();
+    let mut parts = Parts { router, cli: Cli::new() };
+    for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
+        (feature.register)(&mut parts).unwrap();
+    }
+    parts.router.engine.build().unwrap();
+    let mut names: BTreeSet<_> =
+        parts.router.engine.node_names().map(|(_, name)| name.to_owned()).collect();
+    for (_, node, text, _) in parts.router.engine.errors() {
+        // Every node has this one of ours.
+        if text.name != "node_failed" {
+            names.insert(format!("/err/{node}/{}", text.name));
+        }
+    }
+    names
+}
+
+/// The lines of a file that are neither empty nor comments.
+fn lines(path: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn names_are_the_originals_or_reviewed() {
+    let Some(reference) = std::env::var_os("FERROVIA_REFERENCE") else {
+        skip("FERROVIA_REFERENCE names no lists to compare with");
+        return;
+    };
+    let reference = Path::new(&reference).join("spec");
+    let mut known = lines(&reference.join("node-names.txt"));
+    known.extend(lines(&reference.join("error-counters.txt")));
+    let allowed =
+        lines(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/outside/names-allowed.txt")));
+    let ours = ours();
+    let beyond: Vec<_> = ours.difference(&known).collect();
+    eprintln!("{} names, {} beyond the original's: {beyond:#?}", ours.len(), beyond.len());
+    let unreviewed: Vec<_> = beyond.into_iter().filter(|name| !allowed.contains(*name)).collect();
+    assert!(unreviewed.is_empty(), "neither the original's nor reviewed: {unreviewed:#?}");
+    let idle: Vec<_> = allowed.iter().filter(|name| !ours.contains(*name)).collect();
+    assert!(idle.is_empty(), "allowed but not there: {idle:#?}");
+}

@@ -1,0 +1,76 @@
+//! Two hosts of the kernel talk through the router, offloads on.
+
+use std::time::Duration;
+
+use tests::{TwoHosts, eventually, has, is_root};
+
+/// Pings from left to right; the loss must be nothing from the first echo on.
+fn ping(hosts: &TwoHosts, address: &str) {
+    let text = hosts.left.run(&format!("ping -n -c 5 -i 0.2 -W 2 {address}"));
+    assert!(text.contains("5 received, 0% packet loss"), "{text}");
+}
+
+#[test]
+fn pings_are_answered_from_the_first_on() {
+    if !is_root() || !has("ping") {
+        return;
+    }
+    let hosts = TwoHosts::new();
+    ping(&hosts, "10.1.2.2");
+    ping(&hosts, "2001:db8:2::2");
+    // The router itself.
+    ping(&hosts, "10.1.1.1");
+    ping(&hosts, "10.1.2.1");
+    ping(&hosts, "2001:db8:1::1");
+}
+
+#[test]
+fn counters_are_those_of_the_hosts() {
+    if !is_root() || !has("ping") {
+        return;
+    }
+    let hosts = TwoHosts::new();
+    let counted = |interface: &str, counter: &str| {
+        let text = hosts.router.tell(&format!("show interface {interface}"));
+        let line = text.lines().find(|line| line.contains(counter));
+        let value = line.and_then(|line| line.split_whitespace().last()?.parse().ok());
+        value.unwrap_or(0_u64)
+    };
+    // What was sent before the router listened.
+    let missed = hosts.left.packets().1 - counted("host-left", "rx packets");
+    ping(&hosts, "10.1.2.2");
+    ping(&hosts, "2001:db8:2::2");
+    let agree = || {
+        let (received, sent) = hosts.left.packets();
+        sent == missed + counted("host-left", "rx packets")
+            && received == counted("host-left", "tx packets")
+            && hosts.right.packets().0 == counted("host-right", "tx packets")
+    };
+    assert!(eventually(Duration::from_secs(3), agree), "{}", hosts.router.tell("show interface"));
+}
+
+#[test]
+fn streams_flow_with_offloads_on() {
+    if !is_root() || !has("iperf3") {
+        return;
+    }
+    let hosts = TwoHosts::new();
+    let _server = hosts.right.start("iperf3 -s");
+    let is_listening = || hosts.right.run("cat /proc/net/tcp6").contains(":1451 ");
+    assert!(eventually(Duration::from_secs(5), is_listening), "iperf3 does not listen");
+    for options in ["-c 10.1.2.2", "-c 10.1.2.2 -R", "-c 2001:db8:2::2", "-c 2001:db8:2::2 -R"] {
+        let text = hosts.left.run(&format!("iperf3 {options} -t 1 -f m"));
+        assert!(received(&text) > 0.0, "{text}");
+    }
+    for address in ["10.1.2.2", "2001:db8:2::2"] {
+        let text = hosts.left.run(&format!("iperf3 -c {address} -u -b 20M -t 1 -f m"));
+        assert!(received(&text) > 10.0, "{text}");
+    }
+}
+
+/// Mbit/s that the receiver of an iperf3 run got.
+fn received(text: &str) -> f64 {
+    let line = text.lines().rfind(|line| line.ends_with("receiver")).unwrap_or_default();
+    let rate = line.split_whitespace().rev().skip_while(|word| *word != "Mbits/sec").nth(1);
+    rate.and_then(|rate| rate.parse().ok()).unwrap_or(0.0)
+}

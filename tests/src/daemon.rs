@@ -1,0 +1,159 @@
+//! A daemon of the test's own.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{eventually, unique};
+
+/// A running daemon with its own folder and sockets. Dropping it ends it.
+pub struct Daemon {
+    child: Child,
+    folder: PathBuf,
+}
+
+/// What `fvctl` said to one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether the exit status was 0.
+    pub is_ok: bool,
+    /// Standard output.
+    pub text: String,
+    /// Standard error.
+    pub error: String,
+}
+
+impl Daemon {
+    /// Starts one that has carried out `setup`.
+    ///
+    /// # Panics
+    /// When it does not start or a line of `setup` fails.
+    pub fn start(setup: &[&str]) -> Self {
+        Self::start_by(Command::new(program("ferrovia")), setup)
+    }
+
+    /// Starts one in a network namespace.
+    pub fn start_in(namespace: &str, setup: &[&str]) -> Self {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace]).arg(program("ferrovia"));
+        Self::start_by(command, setup)
+    }
+
+    fn start_by(mut command: Command, setup: &[&str]) -> Self {
+        let folder = std::env::temp_dir().join(unique());
+        fs::create_dir_all(&folder).expect("a folder for the daemon");
+        let dir = folder.display();
+        let config = format!(
+            "unix {{ nodaemon runtime-dir {dir} cli-listen {dir}/cli.sock log {dir}/log }}\n\
+             statseg {{ socket-name {dir}/stats.sock }}\n\
+             socksvr {{ socket-name {dir}/api.sock }}\n"
+        );
+        fs::write(folder.join("startup.conf"), config).expect("a configuration file");
+        let output = File::create(folder.join("output")).expect("a file for its output");
+        command
+            .arg("-c")
+            .arg(folder.join("startup.conf"))
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().expect("a second handle"))
+            .stderr(output);
+        let child = command.spawn().expect("the daemon is built: cargo build -p ferrovia -p fvctl");
+        let daemon = Self { child, folder };
+        let is_up = eventually(Duration::from_secs(20), || daemon.ask("show version").is_ok);
+        assert!(is_up, "the daemon answers nothing; it said:\n{}", daemon.output());
+        for line in setup {
+            daemon.tell(line);
+        }
+        daemon
+    }
+
+    /// Its folder: for files of the test.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The answer to one command.
+    pub fn ask(&self, line: &str) -> Answer {
+        self.fvctl(&[line])
+    }
+
+    /// The text of a command that succeeds.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn tell(&self, line: &str) -> String {
+        let answer = self.ask(line);
+        assert!(answer.is_ok, "`{line}` failed: {}{}", answer.text, answer.error);
+        answer.text
+    }
+
+    /// The answer to `fvctl` with these arguments.
+    pub fn fvctl(&self, arguments: &[&str]) -> Answer {
+        let output = Command::new(program("fvctl"))
+            .arg("-s")
+            .arg(self.folder.join("cli.sock"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .expect("fvctl is built: cargo build -p ferrovia -p fvctl");
+        Answer {
+            is_ok: output.status.success(),
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
+            error: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Starts all packet-generator streams and waits until their packets are through.
+    pub fn generate(&self) {
+        self.tell("packet-generator enable");
+        let is_done = || !self.tell("show packet-generator").contains("Yes");
+        assert!(eventually(Duration::from_secs(20), is_done), "the generator does not end");
+    }
+
+    /// Ends it with SIGTERM. `None` when it has not ended after five seconds.
+    pub fn stop(&mut self) -> Option<ExitStatus> {
+        let id = Pid::from_child(&self.child);
+        kill_process(id, Signal::TERM).expect("the daemon runs");
+        let mut status = None;
+        eventually(Duration::from_secs(5), || {
+            status = self.child.try_wait().expect("it is our child");
+            status.is_some()
+        });
+        status
+    }
+
+    fn output(&self) -> String {
+        fs::read_to_string(self.folder.join("output")).unwrap_or_default()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the daemon said:\n{}", self.output());
+            let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            eprintln!("its log:\n{log}");
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A program of this workspace, built for the same profile as the test (or found in the folder that
+/// `FERROVIA_PROGRAMS` names).
+fn program(name: &str) -> PathBuf {
+    if let Some(folder) = std::env::var_os("FERROVIA_PROGRAMS") {
+        return Path::new(&folder).join(name);
+    }
+    let test = std::env::current_exe().expect("the test is a file");
+    let profile = test.parent().and_then(Path::parent).expect("tests are in PROFILE/deps");
+    profile.join(name)
+}

@@ -1,0 +1,134 @@
+//! Two hosts in network namespaces, and the router between them in a third.
+
+use std::process::{Child, Command, Stdio};
+
+use crate::{Daemon, text_of, unique};
+
+/// Two hosts and their router. Both have address `.2`/`::2` in their networks, the router `.1`/`::1`.
+pub struct TwoHosts {
+    /// The router: interfaces `host-left` and `host-right`.
+    pub router: Daemon,
+    /// 10.1.1.2 and 2001:db8:1::2.
+    pub left: Host,
+    /// 10.1.2.2 and 2001:db8:2::2.
+    pub right: Host,
+    /// Holds the router's namespace.
+    _between: Host,
+}
+
+/// A network namespace. Dropping it removes it with its devices.
+pub struct Host {
+    name: String,
+}
+
+/// A program that runs in a namespace. Dropping it ends it.
+pub struct Running(Child);
+
+impl TwoHosts {
+    /// Makes them, with the router up and routing.
+    ///
+    /// # Panics
+    /// When the kernel or the router refuses something.
+    pub fn new() -> Self {
+        let name = unique();
+        let between = Host::new(format!("{name}-router"));
+        let left = Host::between(&between, format!("{name}-left"), "left", 1);
+        let right = Host::between(&between, format!("{name}-right"), "right", 2);
+        let router = Daemon::start_in(
+            &between.name,
+            &[
+                "create host-interface name left",
+                "create host-interface name right",
+                "set interface state host-left up",
+                "set interface state host-right up",
+                "set interface ip address host-left 10.1.1.1/24",
+                "set interface ip address host-right 10.1.2.1/24",
+                "set interface ip address host-left 2001:db8:1::1/64",
+                "set interface ip address host-right 2001:db8:2::1/64",
+            ],
+        );
+        Self { router, left, right, _between: between }
+    }
+}
+
+impl Default for TwoHosts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Host {
+    fn new(name: String) -> Self {
+        ip(&format!("netns add {name}"));
+        let host = Self { name };
+        ip(&format!("-n {} link set lo up", host.name));
+        host
+    }
+
+    /// A host in network `number`, connected to device `device` of the router's namespace.
+    fn between(router: &Self, name: String, device: &str, number: u8) -> Self {
+        let host = Self::new(name);
+        let (router, name) = (&router.name, &host.name);
+        ip(&format!("-n {router} link add {device} type veth peer name eth0 netns {name}"));
+        // The kernel's own IPv6 keeps out of the router's devices.
+        ip(&format!("-n {router} link set {device} addrgenmode none"));
+        ip(&format!("-n {router} link set {device} up"));
+        ip(&format!("-n {name} link set eth0 up"));
+        ip(&format!("-n {name} addr add 10.1.{number}.2/24 dev eth0"));
+        ip(&format!("-n {name} addr add 2001:db8:{number}::2/64 dev eth0 nodad"));
+        ip(&format!("-n {name} route add default via 10.1.{number}.1"));
+        ip(&format!("-n {name} -6 route add default via 2001:db8:{number}::1"));
+        host
+    }
+
+    /// What a program run in it printed.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn run(&self, words: &str) -> String {
+        let output = self.command(words).output().expect("ip can be run");
+        let text = text_of(&output);
+        assert!(output.status.success(), "`{words}` failed:\n{text}");
+        text
+    }
+
+    /// Starts a program in it.
+    pub fn start(&self, words: &str) -> Running {
+        let mut command = self.command(words);
+        Running(command.stdout(Stdio::null()).spawn().expect("ip can be run"))
+    }
+
+    /// Packets that its device eth0 has received and sent.
+    pub fn packets(&self) -> (u64, u64) {
+        let text = self.run("cat /proc/net/dev");
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("eth0:"));
+        let fields: Vec<_> = line.expect("it has eth0").split_whitespace().collect();
+        (fields[1].parse().expect("a number"), fields[9].parse().expect("a number"))
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name]).args(words.split_whitespace());
+        command.stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn ip(words: &str) {
+    let output = Command::new("ip").args(words.split_whitespace()).output();
+    let output = output.expect("ip can be run: apt-get install iproute2");
+    assert!(output.status.success(), "`ip {words}` failed:\n{}", text_of(&output));
+}

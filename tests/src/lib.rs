@@ -1,0 +1,82 @@
+//! What tests of the whole daemon stand on: a daemon of their own, hosts in network namespaces, and
+//! capture files.
+//!
+//! Every daemon and namespace has a name of its own and is gone when its guard is dropped, also when
+//! the test fails.
+#![forbid(unsafe_code)]
+
+pub mod capture;
+mod daemon;
+mod hosts;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+pub use daemon::{Answer, Daemon};
+pub use hosts::{Host, TwoHosts};
+
+/// A name that nobody else on this machine has.
+pub fn unique() -> String {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    format!("fvt{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The folder of this crate's capture files.
+pub fn captures() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/pcap"))
+}
+
+/// Says why a test does nothing.
+pub fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+/// Whether the test may make network namespaces; says so if not.
+pub fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        skip("needs root for network namespaces");
+    }
+    is_root
+}
+
+/// Whether tests that depend on time are wanted (`FERROVIA_TIMING=1`); says so if not.
+pub fn is_timing_wanted() -> bool {
+    let is_wanted = std::env::var_os("FERROVIA_TIMING").is_some();
+    if !is_wanted {
+        skip("depends on time; FERROVIA_TIMING=1 runs it");
+    }
+    is_wanted
+}
+
+/// Whether a program is installed; says so if not.
+pub fn has(program: &str) -> bool {
+    let has = Command::new(program).arg("--version").output().is_ok();
+    if !has {
+        skip(&format!("{program} is not installed"));
+    }
+    has
+}
+
+/// Waits until `is_so`, at most `limit`; whether it became so.
+pub fn eventually(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        if is_so() {
+            return true;
+        }
+        if Instant::now() > end {
+            return false;
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a program printed, both streams.
+fn text_of(output: &Output) -> String {
+    let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    String::from_utf8_lossy(&text).into_owned()
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# All checks: layout, tidy, lints, tests of every crate and of the whole daemon. Ends with a count.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "layout of the sources"
+cargo fmt --all --check
+
+step "tidy: what STYLE.md asks"
+cargo xtask tidy
+
+step "lints"
+cargo clippy -q --workspace --all-targets -- -D warnings
+
+step "tests"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+status=0
+cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || status=$?
+
+awk '/^test result:/ { passed += $4; failed += $6; ignored += $8 }
+    END { printf "\n%d passed, %d failed, %d ignored\n", passed, failed, ignored }' "$log"
+exit "$status"
