@@ -1,6 +1,7 @@
 //! A frame: the loop over its packets, and where they go.
 
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 use infra::cpu::prefetch_ptr;
 use infra::rcu::Epoch;
@@ -91,12 +92,13 @@ impl<'f, N: Node> Frame<'f, N> {
         let along = self.along();
         let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
         let mut slots = [0u16; FRAME];
-        let n = self.indices.len().min(FRAME);
-        for i in 0..n {
-            self.fetch(i + AHEAD);
-            // SAFETY: packet `i` lies in this frame and nothing else refers to it.
-            let mut p = unsafe { self.packet(i) };
-            slots[i] = match verdict(&mut p) {
+        // In locals, so that stores into packets do not make the compiler read them again.
+        let (base, indices) = (self.core.base, self.indices);
+        for (i, (&index, slot)) in indices.iter().zip(&mut slots).enumerate() {
+            fetch(base, indices, i + AHEAD);
+            // SAFETY: the packet lies in this frame and nothing else refers to it.
+            let mut p = unsafe { self.packet(base, index) };
+            *slot = match verdict(&mut p) {
                 Ok(next) => next.slot(&along, &mut p),
                 Err(reason) => {
                     p.error(reason);
@@ -118,19 +120,19 @@ impl<'f, N: Node> Frame<'f, N> {
         let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
         let mut slots = [0u16; FRAME];
         let mut keys = [K::default(); WINDOW];
-        let n = self.indices.len().min(FRAME);
-        for i in 0..n + WINDOW {
+        let (base, indices) = (self.core.base, self.indices);
+        for i in 0..indices.len().min(FRAME) + WINDOW {
             let waiting = keys[i % WINDOW];
-            if i < n {
-                self.fetch(i + AHEAD);
-                // SAFETY: packet `i` lies in this frame and nothing else refers to it.
-                let mut p = unsafe { self.packet(i) };
+            if let Some(&index) = indices.get(i) {
+                fetch(base, indices, i + AHEAD);
+                // SAFETY: the packet lies in this frame and nothing else refers to it.
+                let mut p = unsafe { self.packet(base, index) };
                 keys[i % WINDOW] = key(&mut p);
             }
             if i >= WINDOW {
                 let j = i - WINDOW;
-                // SAFETY: as above, for packet `j`.
-                let mut p = unsafe { self.packet(j) };
+                // SAFETY: as above.
+                let mut p = unsafe { self.packet(base, indices[j]) };
                 slots[j % FRAME] = match verdict(&mut p, waiting) {
                     Ok(next) => next.slot(&along, &mut p),
                     Err(reason) => {
@@ -151,10 +153,11 @@ impl<'f, N: Node> Frame<'f, N> {
     /// node does. `Err` counts the reason, and the packet as dropped.
     #[inline(always)]
     pub fn consume(&mut self, mut take: impl FnMut(&mut Packet<'_, N>) -> Result<(), N::Error>) {
-        for i in 0..self.indices.len() {
-            self.fetch(i + AHEAD);
-            // SAFETY: packet `i` lies in this frame and nothing else refers to it.
-            let mut p = unsafe { self.packet(i) };
+        let (base, indices) = (self.core.base, self.indices);
+        for (i, &index) in indices.iter().enumerate() {
+            fetch(base, indices, i + AHEAD);
+            // SAFETY: the packet lies in this frame and nothing else refers to it.
+            let mut p = unsafe { self.packet(base, index) };
             if let Err(reason) = take(&mut p) {
                 p.error(reason);
                 self.core.vectors_drop += 1;
@@ -180,25 +183,27 @@ impl<'f, N: Node> Frame<'f, N> {
         self.core.counter(usize::from(index)).add(n);
     }
     /// # Safety
-    /// `i` is below the frame's length, and no other packet made for `i` is alive.
+    /// `index` lies in this frame, `base` is its pool's, and no other packet made for it is alive.
     #[inline(always)]
-    unsafe fn packet(&mut self, i: usize) -> Packet<'_, N> {
+    unsafe fn packet(&mut self, base: NonNull<u8>, index: u32) -> Packet<'_, N> {
         // SAFETY: the frame owns its packets; see the function's contract.
-        let buffer = unsafe { Buffer::new(self.core.base, self.indices[i]) };
+        let buffer = unsafe { Buffer::new(base, index) };
         Packet { buffer, core: self.core, node: self.node, of: PhantomData }
-    }
-    #[inline(always)]
-    fn fetch(&self, i: usize) {
-        if let Some(&index) = self.indices.get(i) {
-            let at = self.core.base.as_ptr().wrapping_add(index as usize * 64);
-            prefetch_ptr(at);
-            prefetch_ptr(at.wrapping_add(256));
-        }
     }
     #[inline(always)]
     fn scatter(&mut self, slots: &[u16; FRAME]) {
         self.done = true;
         scatter(self.core, self.node, self.indices, slots);
+    }
+}
+
+/// Asks for the first lines of packet `i`, if there is one.
+#[inline(always)]
+fn fetch(base: NonNull<u8>, indices: &[u32], i: usize) {
+    if let Some(&index) = indices.get(i) {
+        let at = base.as_ptr().wrapping_add(index as usize * 64);
+        prefetch_ptr(at);
+        prefetch_ptr(at.wrapping_add(256));
     }
 }
 
