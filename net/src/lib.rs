@@ -5,6 +5,7 @@ pub mod adjacency;
 pub mod drops;
 pub mod engine;
 pub mod ethernet;
+pub mod gso;
 pub mod interface;
 mod router;
 

@@ -288,7 +288,7 @@ impl Core {
         }
     }
     #[cold]
-    fn free_chain(&mut self, index: u32) {
+    pub(super) fn free_chain(&mut self, index: u32) {
         let mut at = Some(index);
         while let Some(index) = at {
             // SAFETY: a packet's buffers belong to who owns the packet, and it is given up here.
@@ -310,6 +310,27 @@ impl Core {
     pub(crate) fn free_followers(&mut self) {
         while let Some((_, index)) = self.followers.pop() {
             self.free_chain(index);
+        }
+    }
+    /// Cuts the chain that starts at `at` to `n` bytes.
+    ///
+    /// # Safety
+    /// The chain belongs to this thread, and no [`Buffer`] of it is in use.
+    pub(super) unsafe fn truncate_rest(&mut self, mut at: u32, mut n: usize) {
+        loop {
+            // SAFETY: the caller's.
+            let mut p = unsafe { Buffer::new(self.base, at) };
+            if n > p.len()
+                && let Some(next) = p.next_segment()
+            {
+                (at, n) = (next, n - p.len());
+                continue;
+            }
+            p.truncate(n);
+            if let Some(next) = p.take_next() {
+                self.free_chain(next);
+            }
+            return;
         }
     }
     /// Hangs `bytes` behind the chain that starts at `first` and ends in `last`, in as many further

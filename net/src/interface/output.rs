@@ -10,6 +10,7 @@ use infra::rcu::{Reader, SlabReader};
 use wire::print;
 
 use super::{Counters, InterfaceIndex, Interfaces, Offloads, Port};
+use crate::gso::{Completion, Failure};
 
 /// Features on everything an interface sends.
 pub static INTERFACE_OUTPUT: FeatureArc = FeatureArc {
@@ -33,7 +34,7 @@ pub static INTERFACE_OUTPUT: FeatureArc = FeatureArc {
 #[derive(Clone)]
 pub struct InterfaceOutput {
     index: InterfaceIndex,
-    offloads: Offloads,
+    completion: Completion,
     ports: SlabReader<Port>,
     counters: Arc<Counters>,
 }
@@ -52,6 +53,21 @@ pub enum Error {
     /// Interface is down.
     #[name("interface is down")]
     Down,
+    /// no buffers to segment GSO.
+    #[name("no buffers to segment GSO")]
+    NoBuffers,
+    /// packet does not fit its offload flags.
+    #[name("unfit for offload")]
+    Unfit,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NoBuffers => Self::NoBuffers,
+            Failure::Unfit => Self::Unfit,
+        }
+    }
 }
 
 impl InterfaceOutput {
@@ -59,7 +75,8 @@ impl InterfaceOutput {
     pub(super) const TX: Slot = Slot(1);
 
     pub(super) fn new(index: InterfaceIndex, offloads: Offloads, all: &Interfaces) -> Self {
-        Self { index, offloads, ports: all.ports(), counters: all.counters() }
+        let completion = Completion::for_interface(offloads);
+        Self { index, completion, ports: all.ports(), counters: all.counters() }
     }
 }
 
@@ -74,14 +91,21 @@ impl Node for InterfaceOutput {
         let arc = frame.start(&INTERFACE_OUTPUT);
         let index = self.index.0;
         let up = self.ports.read(index, frame.epoch()).is_some_and(|p| p.up);
+        let todo = self.completion.todo;
         let (mut packets, mut bytes) = (0, 0);
         frame.each(|p| {
             p.trace(|p| Sending::of(index, p));
             if !up {
                 return Err(Error::Down);
             }
-            packets += 1;
-            bytes += p.total_len() as u64;
+            if p.flags().has(todo) {
+                let (more, longer) = self.completion.apply(p)?;
+                packets += more;
+                bytes += longer;
+            } else {
+                packets += 1;
+                bytes += p.total_len() as u64;
+            }
             if arc.is_used() {
                 p.set_tx(index);
                 return Ok(Next::To(arc.first(index, p).unwrap_or(Self::TX)));
@@ -89,7 +113,6 @@ impl Node for InterfaceOutput {
             Ok(Next::To(Self::TX))
         });
         self.counters.tx.row(frame.thread())[index as usize].add(packets, bytes);
-        let _ = self.offloads;
     }
 }
 

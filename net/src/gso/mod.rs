@@ -1,0 +1,118 @@
+//! What packet metadata asks for and the transmitting side cannot do, done in software: layer 4
+//! checksums ([`Flags::CHECKSUM_TODO`]) and segmentation ([`Flags::GSO`]).
+//!
+//! Both are found by [`Flags::L3`] and [`Flags::L4`]: whoever sets one of the two flags above sets
+//! these and their offsets too, and GSO only together with CHECKSUM_TODO. The checksum field then holds
+//! the sum of the pseudo header, not complemented. The headers lie in the first segment of the packet.
+
+mod checksum;
+mod segment;
+
+use graph::{Buffer, Flags, Node, Packet};
+
+use crate::interface::Offloads;
+
+pub use checksum::{Unfit, complete, field_offset};
+pub use segment::{Layout, Segment, Segments};
+
+/// Bytes of a GSO packet at most, headers included.
+pub const MAX_PACKET: usize = 65_536 + 256;
+
+/// Why a packet cannot be completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It is not what its metadata says.
+    Unfit,
+    /// There are no buffers for its segments.
+    NoBuffers,
+}
+
+impl From<Unfit> for Failure {
+    fn from(_: Unfit) -> Self {
+        Self::Unfit
+    }
+}
+
+/// Does what an interface cannot.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// Packets with any of these need it.
+    pub todo: Flags,
+    /// Room for one GSO packet in one piece; empty when the interface cuts packets by itself.
+    whole: Box<[u8]>,
+}
+
+impl Completion {
+    /// What is left to do for an interface that does `offloads` by itself.
+    pub fn for_interface(offloads: Offloads) -> Self {
+        let mut todo = Flags::default();
+        let mut room = 0;
+        if !offloads.checksum {
+            todo = todo.with(Flags::CHECKSUM_TODO);
+        }
+        if !offloads.gso {
+            todo = todo.with(Flags::GSO);
+            room = MAX_PACKET;
+        }
+        Self { todo, whole: vec![0; room].into_boxed_slice() }
+    }
+    /// Completes a packet; further segments follow it. Returns packets and bytes that are to be sent.
+    ///
+    /// # Errors
+    /// The packet is to be dropped; segments made so far go with it.
+    #[cold]
+    pub fn apply<N: Node>(&mut self, p: &mut Packet<'_, N>) -> Result<(u64, u64), Failure> {
+        if p.flags().has(Flags::GSO) && self.todo.has(Flags::GSO) {
+            return self.segment(p);
+        }
+        if p.flags().has(Flags::CHECKSUM_TODO) && self.todo.has(Flags::CHECKSUM_TODO) {
+            complete(p)?;
+        }
+        Ok((1, p.total_len() as u64))
+    }
+    /// The packet becomes its first segment.
+    fn segment<N: Node>(&mut self, p: &mut Packet<'_, N>) -> Result<(u64, u64), Failure> {
+        let packet = linear(&mut self.whole, p).ok_or(Unfit)?;
+        let layout = Layout::of(p)?;
+        let mut segments = Segments::new(packet, layout, usize::from(p.gso_size()))?;
+        let first = segments.next().ok_or(Unfit)?;
+        let headers = first.headers();
+        p.bytes_mut().get_mut(..headers.len()).ok_or(Unfit)?.copy_from_slice(headers);
+        p.truncate_chain(first.len());
+        p.set_gso_size(0);
+        p.clear_flags(Flags::GSO.with(Flags::CHECKSUM_TODO));
+        let place = (p.l2_offset(), p.l3_offset(), p.l4_offset(), p.flags(), p.offset());
+        let (mut packets, mut bytes) = (1, first.len() as u64);
+        for segment in segments {
+            let mut new = p.fresh().ok_or(Failure::NoBuffers)?;
+            new.extend(segment.headers()).ok_or(Failure::NoBuffers)?;
+            new.extend(segment.payload).ok_or(Failure::NoBuffers)?;
+            describe(&mut new, place);
+            new.follow().ok_or(Failure::NoBuffers)?;
+            packets += 1;
+            bytes += segment.len() as u64;
+        }
+        Ok((packets, bytes))
+    }
+}
+
+/// Says of a new segment, which starts at the data area, where its headers are.
+fn describe(new: &mut Buffer<'_>, (l2, l3, l4, flags, start): (i16, i16, i16, Flags, i16)) {
+    new.set_l2_offset(l2 - start);
+    new.set_l3_offset(l3 - start);
+    new.set_l4_offset(l4 - start);
+    new.add_flags(flags.without(Flags::CHAINED.with(Flags::TRACED)));
+}
+
+/// The bytes of all segments in one piece; `None` when there are too many.
+fn linear<'a>(room: &'a mut [u8], p: &Buffer<'_>) -> Option<&'a [u8]> {
+    let mut len = 0;
+    for segment in p.segments() {
+        room.get_mut(len..len + segment.len())?.copy_from_slice(segment);
+        len += segment.len();
+    }
+    room.get(..len)
+}
+
+#[cfg(test)]
+mod tests;

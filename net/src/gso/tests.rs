@@ -1,0 +1,307 @@
+use std::convert::Infallible;
+
+use graph::testing::TestGraph;
+use graph::{Buffer, Flags, Frame, Node};
+use proptest::prelude::*;
+use wire::checksum::{Sum, ip4_pseudo, ip6_pseudo};
+use wire::zerocopy::byteorder::network_endian::U16;
+use wire::zerocopy::{FromBytes, IntoBytes};
+use wire::{Protocol, ip4, ip6, tcp, udp};
+
+use super::*;
+
+const ETHERNET: usize = 14;
+
+#[derive(Clone, Copy, Debug)]
+enum Ip {
+    V4,
+    V6,
+}
+
+/// A frame whose checksum field holds the pseudo header's sum, and where its headers are.
+fn frame(ip: Ip, protocol: Protocol, options: usize, payload: &[u8]) -> (Vec<u8>, Layout) {
+    let mut upper = match protocol {
+        Protocol::TCP => {
+            let flags = tcp::Flags::ACK | tcp::Flags::PSH | tcp::Flags::FIN | tcp::Flags::CWR;
+            let mut header = tcp::Header::new(1000, 2000, 0xffff_ff00, 77, flags);
+            header.data_offset = ((5 + options) as u8) << 4;
+            [header.as_bytes(), &vec![1; options * 4]].concat()
+        }
+        _ => udp::Header::new(1000, 2000, (8 + payload.len()) as u16).as_bytes().to_vec(),
+    };
+    let len = upper.len() + payload.len();
+    let (header, pseudo) = match ip {
+        Ip::V4 => {
+            let (src, dst) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+            let total = (20 + len) as u16;
+            let mut header = ip4::Header::new(src.into(), dst.into(), protocol, total);
+            header.id = 0xfffe.into();
+            header.update_checksum();
+            (header.as_bytes().to_vec(), ip4_pseudo(src, dst, protocol, len as u16))
+        }
+        Ip::V6 => {
+            let (src, dst) = ([1; 16], [2; 16]);
+            let header = ip6::Header::new(src.into(), dst.into(), protocol, len as u16);
+            (header.as_bytes().to_vec(), ip6_pseudo(src, dst, protocol, len as u32))
+        }
+    };
+    let field = field_offset(protocol).unwrap();
+    upper[field..field + 2].copy_from_slice(U16::new(pseudo.fold()).as_bytes());
+    let layout = Layout { l3: ETHERNET, l4: ETHERNET + header.len(), protocol };
+    let mut bytes = vec![0xee; ETHERNET];
+    bytes.extend(header);
+    bytes.extend(upper);
+    bytes.extend(payload);
+    (bytes, layout)
+}
+
+/// Checks lengths and checksums of a finished frame.
+fn check(bytes: &[u8], layout: Layout) {
+    let ip = &bytes[layout.l3..];
+    let upper = &bytes[layout.l4..];
+    let pseudo = if ip[0] >> 4 == 4 {
+        let header = ip4::Header::read_from_prefix(ip).unwrap().0;
+        assert!(header.is_checksum_valid());
+        assert_eq!(usize::from(header.total_len.get()), ip.len());
+        ip4_pseudo(header.src, header.dst, header.protocol, upper.len() as u16)
+    } else {
+        let header = ip6::Header::read_from_prefix(ip).unwrap().0;
+        assert_eq!(usize::from(header.payload_len.get()), ip.len() - 40);
+        ip6_pseudo(header.src, header.dst, layout.protocol, upper.len() as u32)
+    };
+    assert!(pseudo.add_bytes(upper).is_valid(), "layer 4 checksum");
+}
+
+fn check_tcp(n: usize, count: usize, bytes: &[u8], layout: Layout, gso_size: usize) {
+    let header = tcp::Header::read_from_prefix(&bytes[layout.l4..]).unwrap().0;
+    let is_last = n + 1 == count;
+    assert_eq!(header.seq.get(), 0xffff_ff00_u32.wrapping_add((n * gso_size) as u32));
+    assert_eq!(header.flags.contains(tcp::Flags::CWR), n == 0);
+    assert_eq!(header.flags.contains(tcp::Flags::FIN | tcp::Flags::PSH), is_last);
+    assert!(header.flags.contains(tcp::Flags::ACK));
+    if bytes[layout.l3] >> 4 == 4 {
+        let ip = ip4::Header::read_from_prefix(&bytes[layout.l3..]).unwrap().0;
+        assert_eq!(ip.id.get(), 0xfffe_u16.wrapping_add(n as u16));
+    }
+}
+
+fn ips() -> impl Strategy<Value = Ip> {
+    prop_oneof![Just(Ip::V4), Just(Ip::V6)]
+}
+
+fn protocols() -> impl Strategy<Value = Protocol> {
+    prop_oneof![Just(Protocol::TCP), Just(Protocol::UDP)]
+}
+
+proptest! {
+    #[test]
+    fn segments_are_the_packet_again(
+        ip in ips(),
+        protocol in protocols(),
+        options in 0..10usize,
+        payload in prop::collection::vec(any::<u8>(), 0..9000),
+        gso_size in 1..3000usize,
+        padding in 0..6usize,
+    ) {
+        let (mut bytes, layout) = frame(ip, protocol, options, &payload);
+        bytes.extend(vec![0xaa; padding]);
+        let segments: Vec<_> = Segments::new(&bytes, layout, gso_size).unwrap().collect();
+        let joined: Vec<u8> = segments.iter().flat_map(|s| s.payload).copied().collect();
+        prop_assert_eq!(joined, payload);
+        for (n, segment) in segments.iter().enumerate() {
+            let is_last = n + 1 == segments.len();
+            prop_assert!(is_last || segment.payload.len() == gso_size);
+            let bytes = [segment.headers(), segment.payload].concat();
+            prop_assert_eq!(&bytes[..ETHERNET], &[0xee; ETHERNET]);
+            check(&bytes, layout);
+            if protocol == Protocol::TCP {
+                check_tcp(n, segments.len(), &bytes, layout, gso_size);
+            } else {
+                let header = udp::Header::read_from_prefix(&bytes[layout.l4..]).unwrap().0;
+                prop_assert_eq!(usize::from(header.len.get()), bytes.len() - layout.l4);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_makes_it_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        l3 in 0..80usize,
+        l4 in 0..120usize,
+        protocol in protocols(),
+        version in prop_oneof![Just(0x45u8), Just(0x60), any::<u8>()],
+        gso_size in 0..70000usize,
+    ) {
+        let mut bytes = bytes;
+        if let Some(b) = bytes.get_mut(l3) {
+            *b = version;
+        }
+        if let Ok(segments) = Segments::new(&bytes, Layout { l3, l4, protocol }, gso_size) {
+            segments.for_each(|s| assert!(s.len() <= bytes.len()));
+        }
+    }
+}
+
+/// Completes packets as an interface without offloads does.
+#[derive(Clone)]
+struct Output(Completion);
+
+#[derive(Clone, Copy, graph::Next)]
+enum Next {
+    #[to("tx")]
+    Tx,
+}
+
+#[derive(Clone, Copy, graph::Reason)]
+enum Error {
+    /// Failed.
+    Failed,
+}
+
+impl Node for Output {
+    const NAME: &'static str = "output";
+    type Next = Next;
+    type Error = Error;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let todo = self.0.todo;
+        frame.each(|p| {
+            if p.flags().has(todo) {
+                self.0.apply(p).map_err(|_| Error::Failed)?;
+            }
+            Ok(Next::Tx)
+        });
+    }
+}
+
+fn graph(offloads: Offloads) -> TestGraph {
+    TestGraph::new(|e| e.add(Output(Completion::for_interface(offloads)))).0
+}
+
+/// What a driver says of a received packet.
+fn prepare(layout: Layout, flags: Flags) -> impl Fn(&mut Buffer<'_>) + Clone + Send {
+    move |p| {
+        p.set_l3_offset(layout.l3 as i16);
+        p.set_l4_offset(layout.l4 as i16);
+        p.set_gso_size(100);
+        p.add_flags(flags.with(Flags::L3).with(Flags::L4));
+    }
+}
+
+#[test]
+fn big_packets_leave_in_order_between_others() {
+    let payload: Vec<u8> = (0..1750).map(|i| (i % 251) as u8).collect();
+    let (bytes, layout) = frame(Ip::V4, Protocol::TCP, 3, &payload);
+    let flags = Flags::GSO.with(Flags::CHECKSUM_TODO);
+    for n in [1, 3, 4, 100, 200] {
+        let mut g = graph(Offloads::default());
+        let out = g.send("output", &vec![bytes.clone(); n], prepare(layout, flags));
+        assert_eq!(out.len(), n * 18);
+        for packets in out.chunks(18) {
+            let header_len = layout.l4 + 32;
+            let joined: Vec<u8> =
+                packets.iter().flat_map(|p| &p.bytes[header_len..]).copied().collect();
+            assert_eq!(joined, payload);
+            for (i, p) in packets.iter().enumerate() {
+                check(&p.bytes, layout);
+                check_tcp(i, 18, &p.bytes, layout, 100);
+                assert!(!p.flags.has(flags));
+            }
+        }
+        g.expect_counters(&[]);
+        assert_eq!(g.buffers_used(), 0);
+    }
+}
+
+/// Makes a packet of many buffers for each it gets.
+#[derive(Clone)]
+struct Make(Vec<u8>, Layout);
+
+#[derive(Clone, Copy, graph::Next)]
+enum Made {
+    #[to("output")]
+    Output,
+}
+
+impl Node for Make {
+    const NAME: &'static str = "make";
+    type Next = Made;
+    type Error = Error;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let flags = Flags::GSO.with(Flags::CHECKSUM_TODO);
+        frame.each(|p| {
+            let mut new = p.fresh().ok_or(Error::Failed)?;
+            new.extend(&self.0).ok_or(Error::Failed)?;
+            prepare(self.1, flags)(&mut new);
+            new.set_gso_size(5000);
+            new.follow().ok_or(Error::Failed)?;
+            Ok(Made::Output)
+        });
+    }
+}
+
+#[test]
+fn segments_of_many_buffers() {
+    let payload: Vec<u8> = (0..42_000).map(|i| (i % 253) as u8).collect();
+    let (bytes, layout) = frame(Ip::V6, Protocol::TCP, 0, &payload);
+    let (mut g, _) = TestGraph::new(|e| {
+        e.add(Make(bytes, layout))?;
+        e.add(Output(Completion::for_interface(Offloads::default())))
+    });
+    let out = g.send("make", &[vec![1], vec![2]], |_| ());
+    assert_eq!(out.len(), 2 * (1 + 9));
+    for packets in out.chunks(10) {
+        let header_len = layout.l4 + 20;
+        let joined: Vec<u8> =
+            packets[1..].iter().flat_map(|p| &p.bytes[header_len..]).copied().collect();
+        assert_eq!(joined, payload);
+        for (i, p) in packets[1..].iter().enumerate() {
+            check(&p.bytes, layout);
+            check_tcp(i, 9, &p.bytes, layout, 5000);
+        }
+    }
+    assert_eq!(g.buffers_used(), 0);
+}
+
+#[test]
+fn only_what_the_interface_cannot() {
+    let (bytes, layout) = frame(Ip::V6, Protocol::UDP, 0, b"hello");
+    let mut g = graph(Offloads { checksum: true, gso: true });
+    let out = g.send("output", std::slice::from_ref(&bytes), prepare(layout, Flags::CHECKSUM_TODO));
+    assert_eq!(out[0].bytes, bytes);
+    assert!(out[0].flags.has(Flags::CHECKSUM_TODO));
+
+    let mut g = graph(Offloads::default());
+    let out = g.send("output", &[bytes], prepare(layout, Flags::CHECKSUM_TODO));
+    check(&out[0].bytes, layout);
+    assert!(!out[0].flags.has(Flags::CHECKSUM_TODO));
+}
+
+#[test]
+fn lies_are_counted() {
+    let (bytes, mut layout) = frame(Ip::V4, Protocol::TCP, 0, b"hello");
+    layout.l4 += 4;
+    let mut g = graph(Offloads::default());
+    let packets = [bytes.clone(), bytes[..20].to_vec()];
+    let out = g.send("output", &packets, prepare(layout, Flags::CHECKSUM_TODO));
+    assert!(out.iter().all(|p| p.at == "error-drop"));
+    g.expect_counters(&[("output", "failed", 2)]);
+    g.send("output", &packets, prepare(layout, Flags::GSO));
+    g.expect_counters(&[("output", "failed", 2)]);
+    assert_eq!(g.buffers_used(), 0);
+}
+
+#[test]
+fn an_udp_checksum_of_zero_is_sent_as_ones() {
+    // A payload that makes the sum all ones.
+    let (mut bytes, layout) = frame(Ip::V4, Protocol::UDP, 0, &[0, 0]);
+    let sum = Sum::ZERO.add_bytes(&bytes[layout.l4..]);
+    let at = bytes.len() - 2;
+    bytes[at..].copy_from_slice(&sum.checksum().to_bytes());
+    let mut g = graph(Offloads::default());
+    let out = g.send("output", &[bytes], prepare(layout, Flags::CHECKSUM_TODO));
+    assert_eq!(out[0].bytes[layout.l4 + 6..layout.l4 + 8], [0xff, 0xff]);
+}
