@@ -85,9 +85,29 @@ pub struct Runtime {
     pub threads: Vec<ThreadRow>,
     /// Control's processes.
     pub processes: Vec<ProcessRow>,
-    /// Also show nodes that did nothing.
+    /// How much of it the text form shows.
     #[serde(skip)]
-    pub verbose: bool,
+    pub detail: Detail,
+}
+
+/// How much `show runtime` shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Nodes that did something.
+    #[default]
+    Busy,
+    /// All nodes.
+    All,
+    /// Largest frames of nodes that did something.
+    Largest,
+    /// No nodes.
+    Summary,
+}
+
+/// `text` in the middle of `width` columns, as scripts know it: what cannot be shared evenly is on the left.
+pub fn centered(text: &str, width: usize) -> String {
+    let left = (width.saturating_sub(text.chars().count())).div_ceil(2);
+    format!("{:left$}{text:<1$}", "", width.saturating_sub(left))
 }
 
 impl fmt::Display for Runtime {
@@ -99,7 +119,7 @@ impl fmt::Display for Runtime {
                 writeln!(f, "Thread {} {} (lcore {cpu})", t.thread, t.name)?;
             }
             let processes = if i == 0 { self.processes.as_slice() } else { &[] };
-            t.write(processes, self.verbose, f)?;
+            t.write(processes, self.detail, f)?;
             if many && i + 1 < self.threads.len() {
                 writeln!(f, "---------------")?;
             }
@@ -112,68 +132,88 @@ impl ThreadRow {
     fn write(
         &self,
         processes: &[ProcessRow],
-        verbose: bool,
+        detail: Detail,
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
         let seconds = self.seconds.max(1e-9);
         let busy = self.nodes.iter().filter(|n| n.state.is_none() && n.stats.calls > 0);
         let (calls, vectors) =
             busy.fold((0, 0), |(c, v), n| (c + n.stats.calls, v + n.stats.vectors));
-        let per_call = if calls == 0 { 0.0 } else { vectors as f64 / calls as f64 };
         writeln!(
             f,
-            "Time {:.1}, {seconds:.6} sec internal node vector rate {per_call:.2} loops/sec {:.2}",
+            "Time {:.1}, {seconds:.6} sec internal node vector rate {:.2} loops/sec {:.2}",
             self.now,
+            ratio(vectors, calls),
             self.loops as f64 / seconds,
         )?;
         let rate = |n: u64| exponent(n as f64 / seconds, 4);
-        writeln!(
-            f,
-            "  vector rates in {}, out {}, drop {}, punt {}",
-            rate(self.input),
-            rate(self.output),
-            rate(self.drop),
-            rate(self.punt)
-        )?;
-        writeln!(
-            f,
-            "{:^30}{:^17}{:^16}{:^16}{:^16}{:^16}{:^16}",
-            "Name", "State", "Calls", "Vectors", "Suspends", "Packet-Clocks", "Vectors/Call"
-        )?;
-        self.lines(processes, verbose).iter().try_for_each(|line| writeln!(f, "{line}"))
+        let [input, output] = [self.input, self.output].map(rate);
+        let [drop, punt] = [self.drop, self.punt].map(rate);
+        writeln!(f, "  vector rates in {input}, out {output}, drop {drop}, punt {punt}")?;
+        match detail {
+            Detail::Summary => Ok(()),
+            Detail::Largest => self.write_largest(f),
+            Detail::Busy => self.write_nodes(processes, false, f),
+            Detail::All => self.write_nodes(processes, true, f),
+        }
     }
-    fn lines(&self, processes: &[ProcessRow], verbose: bool) -> Vec<String> {
+    fn write_nodes(
+        &self,
+        processes: &[ProcessRow],
+        all: bool,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let titles = ["Calls", "Vectors", "Suspends", "Packet-Clocks", "Vectors/Call"];
+        write!(f, "{}{}", centered("Name", 30), centered("State", 12))?;
+        titles.iter().try_for_each(|title| write!(f, "{}", centered(title, 16)))?;
+        writeln!(f)?;
         let mut rows: Vec<(&str, String)> = Vec::new();
-        for n in self.nodes.iter().filter(|n| verbose || n.stats.vectors > 0) {
+        for n in self.nodes.iter().filter(|n| all || n.stats.vectors > 0) {
             let s = &n.stats;
-            let per = |n: u64| s.clocks as f64 / n.max(1) as f64;
-            let clocks = if s.vectors > 0 { per(s.vectors) } else { per(s.calls) };
+            let clocks = ratio(s.clocks, if s.vectors > 0 { s.vectors } else { s.calls });
             let state = state_text(n.state);
             rows.push((&n.name, line(&n.name, state, [s.calls, s.vectors, 0], clocks)));
         }
         for p in processes {
-            let clocks = p.clocks as f64 / p.suspends.max(p.calls).max(1) as f64;
+            let clocks = ratio(p.clocks, p.suspends.max(p.calls));
             let state = format!("\"{}\"", p.state);
             rows.push((&p.name, line(&p.name, &state, [p.calls, 0, p.suspends], clocks)));
         }
         rows.sort_by_key(|r| r.0);
-        rows.into_iter().map(|r| r.1).collect()
+        rows.iter().try_for_each(|(_, line)| writeln!(f, "{line}"))
+    }
+    fn write_largest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", centered("Name", 30))?;
+        for title in ["Calls", "Vectors", "Vectors/Call", "Max Vectors"] {
+            write!(f, "{}", centered(title, 16))?;
+        }
+        writeln!(f)?;
+        let mut busy: Vec<_> = self.nodes.iter().filter(|n| n.stats.vectors > 0).collect();
+        busy.sort_by_key(|n| &n.name);
+        busy.iter().try_for_each(|n| {
+            let (s, name) = (&n.stats, shortened(&n.name, 30));
+            let per_call = ratio(s.vectors, s.calls);
+            writeln!(f, "{name:<30}{:>16}{:>16}{per_call:>16.2}{:>16}", s.calls, s.vectors, s.most)
+        })
     }
 }
 
 fn line(name: &str, state: &str, [calls, vectors, suspends]: [u64; 3], clocks: f64) -> String {
-    let name: String = name.chars().take(30).collect();
-    let per_call = if calls == 0 { 0.0 } else { vectors as f64 / calls as f64 };
-    // Process states begin one column to the left, as scripts know them.
-    let state =
-        if state.starts_with('"') { format!("{state:<12}") } else { format!("  {state:^10}") };
-    let clocks = exponent(clocks, 2);
-    format!(
-        "{name:<30}{state:<13}{calls:>16}{vectors:>16}{suspends:>16}{clocks:>16}{per_call:>16.2}"
-    )
+    let (name, state) = (shortened(name, 30), shortened(&centered(state, 12), 12));
+    let (clocks, per_call) = (exponent(clocks, 2), ratio(vectors, calls));
+    format!("{name:<30}{state}{calls:>16}{vectors:>16}{suspends:>16}{clocks:>16}{per_call:>16.2}")
 }
 
-fn state_text(state: Option<InputState>) -> &'static str {
+fn ratio(of: u64, to: u64) -> f64 {
+    of as f64 / to.max(1) as f64
+}
+
+fn shortened(text: &str, width: usize) -> String {
+    text.chars().take(width).collect()
+}
+
+/// State of a node in text; nodes that are not inputs are `active`.
+pub fn state_text(state: Option<InputState>) -> &'static str {
     match state {
         None => "active",
         Some(InputState::Polling) => "polling",
@@ -194,6 +234,8 @@ pub struct NodeDetail {
     pub name: String,
     /// `input` or `internal`.
     pub kind: &'static str,
+    /// `active`, or how an input node is called.
+    pub state: &'static str,
     /// Number.
     pub index: u16,
     /// CPU variants: name, priority, whether it is the one in use, description.
@@ -206,24 +248,33 @@ pub struct NodeDetail {
 
 impl fmt::Display for NodeDetail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "node {}, type {}, state active, index {}", self.name, self.kind, self.index)?;
+        writeln!(
+            f,
+            "node {}, type {}, state {}, index {}",
+            self.name, self.kind, self.state, self.index
+        )?;
         writeln!(f, "  node function variants:")?;
-        writeln!(f, "    {:<16}{:<10}{:<8}Description", "Name", "Priority", "Active")?;
+        writeln!(f, "    {:<16} {:>8}  {:<6}  Description", "Name", "Priority", "Active")?;
         for (name, priority, active, about) in &self.variants {
-            let active = if *active { "yes" } else { "" };
-            writeln!(f, "    {name:<16}{priority:>8}  {active:>5}   {about}")?;
+            let active = centered(if *active { "yes" } else { "" }, 6);
+            writeln!(f, "    {name:<16} {priority:>8}  {active}  {about}")?;
         }
         writeln!(f, "\n  next nodes:")?;
-        writeln!(f, "    {:>10}{:>12}{:^26}{:>15}", "next-index", "node-index", "Node", "Vectors")?;
+        let columns = |[slot, node, name, vectors]: [&str; 4]| {
+            let (slot, node) = (centered(slot, 10), centered(node, 14));
+            format!("    {slot}{node}{} {}", centered(name, 30), centered(vectors, 8))
+        };
+        writeln!(f, "{}", columns(["next-index", "node-index", "Node", "Vectors"]))?;
         for e in &self.next {
-            writeln!(f, "    {:>10}{:>13}{:^30}{:>10}   ", e.slot, e.node, e.name, e.vectors)?;
+            let [slot, node] = [e.slot, e.node].map(|n| n.to_string());
+            writeln!(f, "{}", columns([&slot, &node, &e.name, &e.vectors.to_string()]))?;
         }
         write!(f, "\n  known previous nodes:")?;
         for (i, (name, index)) in self.previous.iter().enumerate() {
             if i % 3 == 0 {
                 write!(f, "\n    ")?;
             }
-            write!(f, "{:<35}", format!("{name} ({index})"))?;
+            write!(f, "{:<35}", shortened(&format!("{name} ({index})"), 35))?;
         }
         writeln!(f)
     }
@@ -235,17 +286,23 @@ pub struct GraphRows(pub Vec<NodeDetail>);
 
 impl fmt::Display for GraphRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:^26}{:^26}{:^26}", "Name", "Next", "Previous")?;
+        let columns = |name: &str, next: &str, previous: &str| {
+            let [next, previous] = [next, previous].map(|t| centered(&shortened(t, 26), 26));
+            format!("{name:<26}{next}{previous}")
+        };
+        writeln!(f, "{}", columns(&centered("Name", 26), "Next", "Previous"))?;
         for n in &self.0 {
             let rows = n.next.len().max(n.previous.len()).max(1);
             for i in 0..rows {
                 let name = if i == 0 { n.name.as_str() } else { "" };
                 let next = n.next.get(i).map(|e| format!("{} [{}]", e.name, e.slot));
                 let previous = n.previous.get(i).map_or("", |p| p.0.as_str());
-                let previous: String = previous.chars().take(26).collect();
-                writeln!(f, "{name:<26}{:^26}{previous:^26}", next.unwrap_or_default())?;
+                writeln!(f, "{}", columns(name, next.as_deref().unwrap_or_default(), previous))?;
             }
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

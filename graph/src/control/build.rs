@@ -207,6 +207,10 @@ impl Engine {
         self.table.publish(table);
         Ok(())
     }
+    /// Arcs in use: name, features that are there in order, and the node at the end.
+    pub fn arcs(&self) -> impl Iterator<Item = (&'static str, &[&'static str], &'static str)> {
+        self.arcs.iter().map(|(arc, features)| (arc.name, features.as_slice(), arc.end))
+    }
     /// Features that are on for an interface, arc by arc: name of the arc, its features.
     pub fn features_of(&self, interface: u32) -> Vec<(&'static str, Vec<&'static str>)> {
         let on = |(number, (arc, features)): (usize, &(&'static FeatureArc, Vec<&'static str>))| {

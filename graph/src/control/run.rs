@@ -262,6 +262,19 @@ impl Engine {
     pub fn set_input_state(&mut self, thread: usize, node: NodeIndex, state: InputState) {
         self.post(thread, Box::new(move |core| core.set_state(node.0, state)));
     }
+    /// When an input node is called on a thread; `None` for other nodes.
+    ///
+    /// # Errors
+    /// When the thread does not answer.
+    pub fn input_state(
+        &mut self,
+        thread: usize,
+        node: NodeIndex,
+    ) -> Result<Option<InputState>, NoAnswer> {
+        self.ask(thread, move |core| {
+            core.inputs.contains(&node.0).then(|| core.nodes[usize::from(node.0)].state)
+        })
+    }
     /// Wakes a thread, and calls the node there, when `fd` is readable. End it with [`Engine::unwatch`]
     /// before the descriptor is closed.
     ///

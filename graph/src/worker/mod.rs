@@ -62,6 +62,8 @@ pub struct ThreadInfo {
     pub fd_wakeups: u64,
     /// Times control asked it to wake.
     pub wake_requests: u64,
+    /// Times it woke because of that.
+    pub wakeups: u64,
 }
 
 /// Control's end of a thread.
@@ -87,6 +89,7 @@ struct Shared {
     sleeps: AtomicU64,
     fd_wakeups: AtomicU64,
     wake_requests: AtomicU64,
+    wakeups: AtomicU64,
 }
 
 #[derive(Default)]
@@ -118,6 +121,7 @@ impl Handle {
             sleeps: AtomicU64::new(0),
             fd_wakeups: AtomicU64::new(0),
             wake_requests: AtomicU64::new(0),
+            wakeups: AtomicU64::new(0),
         });
         let mut thread = Thread { core, shared: Arc::clone(&shared), shares };
         let join = std::thread::Builder::new().name(name.clone()).spawn(move || {
@@ -175,6 +179,7 @@ impl Handle {
             sleeps: load(&s.sleeps),
             fd_wakeups: load(&s.fd_wakeups),
             wake_requests: load(&s.wake_requests),
+            wakeups: load(&s.wakeups),
         }
     }
 }
@@ -280,6 +285,7 @@ fn look(
     for event in events.iter() {
         match event.data.u64() {
             MAILBOX => {
+                shared.wakeups.fetch_add(1, Ordering::Relaxed);
                 // Empties it; what it says is in the mailbox.
                 let _ = read(shared.event.as_fd(), &mut [0u8; 8]);
             }

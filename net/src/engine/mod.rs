@@ -1,6 +1,17 @@
 //! Commands about the router as a whole: its program, its threads, its graph and what passes through it.
 
 mod about;
+mod clock;
+mod errors;
+mod features;
+mod memory;
+mod nodes;
+mod runtime;
+mod threads;
+mod trace;
+
+use control::cli::Error;
+use graph::NoAnswer;
 
 use crate::router::{Feature, Parts};
 
@@ -15,6 +26,23 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    about::register(&mut parts.cli);
+    let cli = &mut parts.cli;
+    about::register(cli);
+    clock::register(cli);
+    errors::register(cli);
+    features::register(cli);
+    memory::register(cli);
+    nodes::register(cli);
+    runtime::register(cli);
+    threads::register(cli);
+    trace::register(cli);
     Ok(())
 }
+
+/// What a command says when a thread does not answer.
+fn no_answer(why: NoAnswer) -> Error {
+    Error::new(why.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,10 @@
 //! An interface is made of a row here, a [`Port`] that nodes read, and two nodes of its own:
 //! `<name>-output`, where packets with a finished layer 2 header arrive, and the driver's `<name>-tx`.
 
+mod cli;
 mod counters;
 mod output;
+mod show;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -413,5 +415,9 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
         link_follows_admin: false,
     };
     parts.router.add_interface(local, output::LocalTx).map_err(refuse)?;
+    cli::register(&mut parts.cli);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

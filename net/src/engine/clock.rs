@@ -1,0 +1,62 @@
+//! `show clock` and `set clock adjust`: the router's time, which every timer follows.
+
+use std::fmt;
+use std::time::Duration;
+
+use control::cli::{Cli, Command, Error, Output};
+use control::wall::{self, Civil};
+use serde::Serialize;
+
+use crate::router::Router;
+
+/// Show the router's time.
+#[derive(Command)]
+#[command("show clock")]
+struct ShowClock {
+    /// the same
+    verbose: bool,
+}
+
+/// Move the router's time, and with it every timer.
+#[derive(Command)]
+#[command("set clock adjust")]
+struct SetClockAdjust {
+    /// seconds to move it forward by
+    #[positional]
+    seconds: f64,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router, show: ShowClock| {
+        let _ = show.verbose;
+        let threads = router.engine.data_threads().map(|thread| (thread, router.now())).collect();
+        Ok(Output::of(Clock { now: router.now(), wall: wall::now(), threads }))
+    });
+    cli.command(|router, set: SetClockAdjust| {
+        if !set.seconds.is_finite() {
+            return Err(Error::new("seconds must be a finite number"));
+        }
+        router.engine.clock().adjust(set.seconds);
+        router.processes.clock_moved();
+        Ok(())
+    });
+}
+
+#[derive(Serialize)]
+struct Clock {
+    now: f64,
+    wall: Duration,
+    /// One clock for all, read in turn.
+    threads: Vec<(usize, f64)>,
+}
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Time now {:.6}, {}", self.now, Civil::from_unix(self.wall))?;
+        for (thread, now) in &self.threads {
+            writeln!(f, "{thread}: Time now {now:.6}")?;
+            writeln!(f, "Thread {thread} offset 0.000000000 error 0.000000000")?;
+        }
+        Ok(())
+    }
+}

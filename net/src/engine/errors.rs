@@ -1,0 +1,65 @@
+//! `show errors`: why packets were dropped, and what else nodes counted.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Output};
+use graph::show::centered;
+use serde::Serialize;
+
+use crate::router::Router;
+
+/// Show the counters of nodes that are not zero.
+#[derive(Command)]
+#[command("show errors", "show node counters")]
+struct ShowErrors {
+    /// the same
+    verbose: bool,
+}
+
+/// Start counting anew.
+#[derive(Command)]
+#[command("clear errors", "clear node counters")]
+struct ClearErrors;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router, show: ShowErrors| {
+        let _ = show.verbose;
+        let moved = router.engine.errors().into_iter();
+        let rows = moved.map(|(_, node, text, count)| Row {
+            count,
+            node,
+            reason: text.text,
+            severity: text.severity,
+        });
+        Ok(Output::of(Rows(rows.collect())))
+    });
+    cli.command(|router, _: ClearErrors| {
+        router.engine.clear_errors();
+        Ok(())
+    });
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+#[derive(Serialize)]
+struct Row {
+    count: u64,
+    node: String,
+    reason: &'static str,
+    severity: &'static str,
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = |node, reason, severity| {
+            let [node, reason] = [node, reason].map(|text| centered(text, 35));
+            format!("{node}{reason}{}", centered(severity, 10))
+        };
+        writeln!(f, "{}{}", centered("Count", 10), columns("Node", "Reason", "Severity"))?;
+        self.0.iter().try_for_each(|row| {
+            writeln!(f, "{:>10}{}", row.count, columns(&row.node, row.reason, row.severity))
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! `show node` and `show vlib graph`: the nodes and what leads where.
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use graph::NodeIndex;
+use graph::show::{GraphRows, NodeDetail, state_text};
+use infra::cpu::Variant;
+
+use super::no_answer;
+use crate::router::Router;
+
+/// `show node [index] NAME|NUMBER`.
+struct ShowNode(String);
+
+impl Command for ShowNode {
+    const PATHS: &'static [&'static str] = &["show node"];
+    const ABOUT: &'static str = "Show a node, its edges and what leads to it";
+    const USAGE: &'static str = "[index] <name | number>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        args.keyword("index");
+        Ok(Self(args.value("node")?))
+    }
+}
+
+/// Show the nodes with what comes after and before them.
+#[derive(Command)]
+#[command("show vlib graph")]
+struct ShowVlibGraph {
+    /// only this node
+    #[positional]
+    #[values("node")]
+    node: Option<String>,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.values("node", |router: &Router| {
+        router.engine.node_names().map(|(_, name)| name.to_owned()).collect()
+    });
+    cli.command(|router, ShowNode(name): ShowNode| {
+        let index = find(router, &name)?;
+        Ok(Output::of(detail(router, index)?))
+    });
+    cli.command(|router, show: ShowVlibGraph| {
+        let nodes = match show.node {
+            Some(name) => vec![find(router, &name)?],
+            None => sorted(router),
+        };
+        let details = nodes.into_iter().map(|index| detail(router, index));
+        Ok(Output::of(GraphRows(details.collect::<Result<_, _>>()?)))
+    });
+}
+
+fn find(router: &Router, name: &str) -> Result<NodeIndex, Error> {
+    let by_number = || {
+        let index = NodeIndex(name.parse().ok()?);
+        (!router.engine.name_of(index).is_empty()).then_some(index)
+    };
+    let found = router.engine.index_of(name).or_else(by_number);
+    found.ok_or_else(|| Error::new(format!("unknown node name: '{name}'")))
+}
+
+fn sorted(router: &Router) -> Vec<NodeIndex> {
+    let mut nodes: Vec<_> = router.engine.node_names().collect();
+    nodes.sort_by_key(|node| node.1);
+    nodes.into_iter().map(|node| node.0).collect()
+}
+
+fn detail(router: &mut Router, index: NodeIndex) -> Result<NodeDetail, Error> {
+    let engine = &mut router.engine;
+    let next = engine.edge_counts(index).map_err(no_answer)?;
+    let is_input = engine.is_input(index);
+    let state = match is_input {
+        true => engine.input_state(0, index).map_err(no_answer)?,
+        false => None,
+    };
+    let active = engine.variant_of(index);
+    let supported = Variant::ALL.into_iter().filter(|variant| variant.is_supported());
+    let row = |v: Variant| (v.name(), v.priority(), v == active, v.description());
+    let sources = engine.sources_of(index).into_iter();
+    Ok(NodeDetail {
+        name: engine.name_of(index).to_owned(),
+        kind: if is_input { "input" } else { "internal" },
+        state: state_text(state),
+        index: index.0,
+        variants: supported.map(row).collect(),
+        next,
+        previous: sources.map(|i| (engine.name_of(i).to_owned(), i.0)).collect(),
+    })
+}

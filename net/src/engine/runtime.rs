@@ -1,0 +1,68 @@
+//! `show runtime`: what each thread, node and process did since the counters were cleared.
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use graph::show::{Detail, ProcessRow, Runtime, ThreadRow};
+
+use super::no_answer;
+use crate::router::Router;
+
+/// `show runtime [verbose|max|summary]`.
+struct ShowRuntime(Detail);
+
+impl Command for ShowRuntime {
+    const PATHS: &'static [&'static str] = &["show runtime"];
+    const ABOUT: &'static str = "Show what threads, nodes and processes did";
+    const USAGE: &'static str = "[verbose | max | summary]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Ok(Self(if args.keyword("verbose") {
+            Detail::All
+        } else if args.keyword("max") {
+            Detail::Largest
+        } else if args.keyword("summary") {
+            Detail::Summary
+        } else {
+            Detail::Busy
+        }))
+    }
+}
+
+/// Start counting anew.
+#[derive(Command)]
+#[command("clear runtime")]
+struct ClearRuntime;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router, ShowRuntime(detail): ShowRuntime| {
+        let mut threads = router.engine.runtime_rows().map_err(no_answer)?;
+        if let Some(worker) = threads.first().filter(|t| t.thread > 0) {
+            // Beside workers the main thread runs processes only.
+            let main = ThreadRow {
+                thread: 0,
+                name: "vpp_main".to_owned(),
+                cpu: None,
+                nodes: Vec::new(),
+                loops: 0,
+                input: 0,
+                output: 0,
+                drop: 0,
+                punt: 0,
+                ..worker.clone()
+            };
+            threads.insert(0, main);
+        }
+        let processes = router.processes.status().map(|p| ProcessRow {
+            name: p.name.to_owned(),
+            state: p.state.to_owned(),
+            calls: p.calls,
+            suspends: p.suspends,
+            clocks: p.clocks,
+        });
+        Ok(Output::of(Runtime { threads, processes: processes.collect(), detail }))
+    });
+    cli.command(|router, _: ClearRuntime| {
+        router.engine.clear_runtime();
+        router.processes.clear_counters();
+        Ok(())
+    });
+}

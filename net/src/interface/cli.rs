@@ -1,0 +1,233 @@
+//! Commands about interfaces: state, addresses of layer 2, MTUs, counters.
+
+use control::cli::{Args, Cli, Command, Error, Output, Word};
+use wire::MacAddr;
+
+use super::show::{Counted, Hardware, HardwareRow, Row};
+use super::{Interface, InterfaceIndex, Mtu};
+use crate::router::Router;
+
+/// Show interfaces and their counters.
+#[derive(Command)]
+#[command("show interface")]
+struct ShowInterface {
+    /// interfaces; all when none is given
+    #[positional]
+    #[values("interface")]
+    interfaces: Vec<Word>,
+}
+
+/// `show hardware-interfaces [brief|verbose|detail] [INTERFACE...]`.
+struct ShowHardware {
+    brief: bool,
+    interfaces: Vec<Word>,
+}
+
+impl Command for ShowHardware {
+    const PATHS: &'static [&'static str] = &["show hardware-interfaces"];
+    const ABOUT: &'static str = "Show the devices behind interfaces";
+    const USAGE: &'static str = "[brief | verbose | detail] [<interface>]...";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let brief = args.keyword("brief");
+        if !brief && !args.keyword("verbose") {
+            args.keyword("detail");
+        }
+        let mut interfaces = Vec::new();
+        while !args.is_empty() {
+            interfaces.push(args.value("interface")?);
+        }
+        Ok(Self { brief, interfaces })
+    }
+}
+
+/// Start the counters of all interfaces anew.
+#[derive(Command)]
+#[command("clear interfaces")]
+struct ClearInterfaces;
+
+/// Switch an interface on or off.
+#[derive(Command)]
+#[command("set interface state")]
+struct SetState {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// switch it on
+    #[alias("enable")]
+    up: bool,
+    /// switch it off
+    #[alias("disable")]
+    down: bool,
+}
+
+/// Set the MAC address of an interface.
+#[derive(Command)]
+#[command("set interface mac address")]
+struct SetMac {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// its new address
+    #[positional]
+    mac: MacAddr,
+}
+
+/// `set interface mtu [packet|ip4|ip6|mpls] BYTES INTERFACE`.
+struct SetMtu {
+    protocol: Protocol,
+    bytes: u32,
+    interface: Word,
+}
+
+enum Protocol {
+    All,
+    Packet,
+    Ip4,
+    Ip6,
+    Mpls,
+}
+
+impl Command for SetMtu {
+    const PATHS: &'static [&'static str] = &["set interface mtu"];
+    const ABOUT: &'static str = "Set an MTU of an interface";
+    const USAGE: &'static str = "[packet | ip4 | ip6 | mpls] <bytes> <interface>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let protocol = match args.peek() {
+            Some("packet") => Protocol::Packet,
+            Some("ip4") => Protocol::Ip4,
+            Some("ip6") => Protocol::Ip6,
+            Some("mpls") => Protocol::Mpls,
+            _ => Protocol::All,
+        };
+        if !matches!(protocol, Protocol::All) {
+            args.word();
+        }
+        Ok(Self { protocol, bytes: args.value("mtu")?, interface: args.value("interface")? })
+    }
+}
+
+/// Have an interface take frames for any address, or only for its own.
+#[derive(Command)]
+#[command("set interface promiscuous")]
+struct SetPromiscuous {
+    /// any address
+    on: bool,
+    /// its own only
+    off: bool,
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+}
+
+/// Pretend that the link of an interface came up or went down.
+#[derive(Command)]
+#[command("test interface link-state")]
+struct TestLinkState {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// it came up
+    up: bool,
+    /// it went down
+    down: bool,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.values("interface", |router: &Router| {
+        router.interfaces.iter().map(|i| i.name.clone()).collect()
+    });
+    cli.command(|router, show: ShowInterface| Ok(Output::of(counted(router, &show.interfaces)?)));
+    cli.command(|router, show: ShowHardware| {
+        let rows = chosen(router, &show.interfaces)?.into_iter().map(HardwareRow::of).collect();
+        Ok(Output::of(Hardware { brief: show.brief, rows }))
+    });
+    cli.command(|router, _: ClearInterfaces| {
+        router.interfaces.clear_counters(None);
+        Ok(())
+    });
+    cli.command(|router, set: SetState| {
+        let index = find(router, &set.interface)?;
+        router.set_admin(index, one_of(set.up, set.down)?);
+        Ok(())
+    });
+    cli.command(|router, set: SetMac| {
+        let index = find(router, &set.interface)?;
+        if set.mac.is_multicast() {
+            return Err(Error::new("a multicast address cannot be an interface's own"));
+        }
+        router.set_mac(index, set.mac);
+        Ok(())
+    });
+    cli.command(set_mtu);
+    cli.command(|router, set: SetPromiscuous| {
+        let index = find(router, &set.interface)?;
+        let on = one_of(set.on, set.off)?;
+        router.interfaces.change_port(index, |port| port.promiscuous = on);
+        Ok(())
+    });
+    cli.command(|router, test: TestLinkState| {
+        let index = find(router, &test.interface)?;
+        router.set_link(index, one_of(test.up, test.down)?);
+        Ok(())
+    });
+}
+
+fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
+    let found = router.interfaces.named(name).map(|i| i.index);
+    found.ok_or_else(|| name.unknown("interface"))
+}
+
+/// True for the first of two words that exclude each other.
+fn one_of(yes: bool, no: bool) -> Result<bool, Error> {
+    match (yes, no) {
+        (true, false) | (false, true) => Ok(yes),
+        (true, true) => Err(Error::new("one or the other, not both")),
+        (false, false) => Err(Error::new("missing the new state")),
+    }
+}
+
+fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
+    const MOST: u32 = 65_535;
+    let index = find(router, &set.interface)?;
+    let SetMtu { protocol, bytes, .. } = set;
+    if bytes > MOST {
+        return Err(Error::new(format!("an MTU is {MOST} bytes at most")));
+    }
+    let Some(old) = router.interfaces.at(index).map(|i| i.mtu) else { return Ok(()) };
+    let mtu = match protocol {
+        Protocol::All => Mtu { l3: bytes, ip4: 0, ip6: 0, mpls: 0 },
+        Protocol::Packet => Mtu { l3: bytes, ..old },
+        Protocol::Ip4 => Mtu { ip4: bytes, ..old },
+        Protocol::Ip6 => Mtu { ip6: bytes, ..old },
+        Protocol::Mpls => Mtu { mpls: bytes, ..old },
+    };
+    if mtu.l3 == 0 {
+        return Err(Error::new("the layer 3 MTU cannot be 0"));
+    }
+    router.set_mtu(index, mtu);
+    Ok(())
+}
+
+/// The interfaces named, or all by name.
+fn chosen<'r>(router: &'r Router, names: &[Word]) -> Result<Vec<&'r Interface>, Error> {
+    if names.is_empty() {
+        let mut all: Vec<_> = router.interfaces.iter().collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        return Ok(all);
+    }
+    let found =
+        |name: &Word| router.interfaces.named(name).ok_or_else(|| name.unknown("interface"));
+    names.iter().map(found).collect()
+}
+
+fn counted(router: &Router, names: &[Word]) -> Result<Counted, Error> {
+    let row =
+        |i: &Interface| Row { interface: i.clone(), counters: router.interfaces.values(i.index) };
+    Ok(Counted(chosen(router, names)?.into_iter().map(row).collect()))
+}

@@ -1,0 +1,93 @@
+//! Tables of interfaces.
+
+use std::fmt;
+
+use graph::show::centered;
+use serde::Serialize;
+
+use super::{Interface, Kind, Values};
+
+/// `show interface`.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct Counted(pub Vec<Row>);
+
+/// An interface with its counters.
+#[derive(Serialize)]
+pub(super) struct Row {
+    #[serde(flatten)]
+    pub interface: Interface,
+    pub counters: Values,
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = |name: &str, [index, state, mtu]: [&str; 3]| {
+            let (index, state) = (centered(index, 5), centered(state, 10));
+            format!("{name:<32}{index}{state}{}", centered(mtu, 21))
+        };
+        write!(f, "{}", columns(&centered("Name", 32), ["Idx", "State", "MTU (L3/IP4/IP6/MPLS)"]))?;
+        writeln!(f, "{}{}", centered("Counter", 16), centered("Count", 16))?;
+        for Row { interface: i, counters } in &self.0 {
+            let state = if i.admin_up { "up" } else { "down" };
+            let mtu = format!("{}/{}/{}/{}", i.mtu.l3, i.mtu.ip4, i.mtu.ip6, i.mtu.mpls);
+            write!(f, "{}", columns(&i.name, [&i.index.0.to_string(), state, &mtu]))?;
+            let moved = counters.moved();
+            if moved.is_empty() {
+                writeln!(f)?;
+            }
+            for (line, (counter, value)) in moved.iter().enumerate() {
+                let indent = if line == 0 { 0 } else { 68 };
+                writeln!(f, "{:indent$}{counter:<16}{value:>16}", "")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `show hardware-interfaces`.
+#[derive(Serialize)]
+pub(super) struct Hardware {
+    #[serde(skip)]
+    pub brief: bool,
+    pub rows: Vec<HardwareRow>,
+}
+
+/// A device.
+#[derive(Serialize)]
+pub(super) struct HardwareRow {
+    name: String,
+    index: u32,
+    link_up: bool,
+    class: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mac: Option<String>,
+}
+
+impl HardwareRow {
+    pub fn of(i: &Interface) -> Self {
+        let mac = (i.kind == Kind::Ethernet).then(|| i.mac.to_string());
+        let (name, index, class) = (i.name.clone(), i.index.0, i.hardware);
+        Self { name, index, link_up: i.link_up, class, mac }
+    }
+}
+
+impl fmt::Display for Hardware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = |name: &str, index: &str, link: &str, hardware: &str| {
+            format!("{name:<32}{}{}{hardware}", centered(index, 6), centered(link, 8))
+        };
+        writeln!(f, "{}", columns(&centered("Name", 32), "Idx", "Link", "Hardware"))?;
+        for row in &self.rows {
+            let link = if row.link_up { "up" } else { "down" };
+            writeln!(f, "{}", columns(&row.name, &row.index.to_string(), link, &row.name))?;
+            writeln!(f, "  Link speed: unknown")?;
+            match &row.mac {
+                _ if self.brief => {}
+                Some(mac) => writeln!(f, "  Ethernet address {mac}")?,
+                None => writeln!(f, "  {}", row.class)?,
+            }
+        }
+        Ok(())
+    }
+}
