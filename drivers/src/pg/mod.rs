@@ -1,12 +1,50 @@
-//! The packet generator.
+//! The packet generator: interfaces whose packets are made or replayed, and captured.
+//!
+//! A stream is described on the control side ([`stream`]) and runs in `pg-input` ([`input`]) on one thread.
+//! What it sends comes from a template ([`data`]) or from a file ([`replay`]).
 #![forbid(unsafe_code)]
 
-use net::{Feature, Parts};
+mod capture;
+mod commands;
+pub mod data;
+mod input;
+mod interface;
+mod offload;
+mod pcap;
+mod replay;
+mod source;
+mod spec;
+mod stream;
+mod trace;
+mod tx;
+
+use net::interface::Change;
+use net::{Feature, InterfaceIndex, Parts, Router};
+
+use input::PgInput;
+use stream::Generator;
 
 /// The packet generator.
 pub const FEATURE: Feature =
     Feature { name: "pg", about: "Packet generator", default_enabled: true, register };
 
-fn register(_: &mut Parts) -> Result<(), control::feature::Refused> {
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    let router = &mut parts.router;
+    let input = PgInput::new(router.interfaces.counters());
+    let input = router.engine.add_input(input).map_err(net::refuse)?;
+    router.insert(Generator::new(input));
+    router.interfaces.observe(changed);
+    commands::register(&mut parts.cli);
+    interface::register(&mut parts.cli);
     Ok(())
 }
+
+/// Streams and captures end with their interface.
+fn changed(router: &mut Router, index: InterfaceIndex, change: Change) {
+    if change == Change::Deleting {
+        router.with::<Generator, _>(|generator, router| generator.forget(router, index));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Writing what an interface sends into a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use graph::Buffer;
+use infra::time::Clock;
+
+use super::pcap;
+
+/// A capture, shared by the threads that send. The file appears with the first packet.
+#[derive(Debug)]
+pub struct Capture {
+    inner: Mutex<Writer>,
+}
+
+/// The file under the lock.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    link: u32,
+    /// Seconds from 1970 to the start of the router's clock.
+    epoch: f64,
+    /// Packets still to be written.
+    left: u64,
+    state: State,
+    /// What is written next, whole records only.
+    burst: Vec<u8>,
+    /// How many packets that is.
+    waiting: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Armed,
+    Open { file: File, len: u64 },
+    Failed,
+}
+
+impl Capture {
+    /// Prepares a capture of at most `count` packets with headers of type `link` into `path`.
+    ///
+    /// # Errors
+    /// There is a file with this name, or none can be made.
+    pub fn arm(path: PathBuf, link: u32, count: Option<u64>, clock: &Clock) -> io::Result<Self> {
+        use rustix::fs::{Access, access};
+        if std::fs::symlink_metadata(&path).is_ok() {
+            return Err(io::Error::from_raw_os_error(rustix::io::Errno::EXIST.raw_os_error()));
+        }
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        access(folder.unwrap_or(".".as_ref()), Access::WRITE_OK | Access::EXEC_OK)?;
+        let since = clock.started_at().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let writer = Writer {
+            path,
+            link,
+            epoch: since.as_secs_f64(),
+            left: count.unwrap_or(u64::MAX),
+            state: State::Armed,
+            burst: Vec::new(),
+            waiting: 0,
+        };
+        Ok(Self { inner: Mutex::new(writer) })
+    }
+    /// The file, for one frame.
+    pub fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    /// Adds a packet sent at router time `now`.
+    pub fn add(&mut self, p: &Buffer<'_>, now: f64) {
+        if self.left == 0 || matches!(self.state, State::Failed) {
+            return;
+        }
+        self.left -= 1;
+        self.waiting += 1;
+        pcap::append(&mut self.burst, self.epoch + now, p.total_len(), p.segments());
+    }
+    /// Writes what was added, all of it or nothing. Returns how many packets could not be written.
+    pub fn write_out(&mut self) -> u64 {
+        let count = std::mem::take(&mut self.waiting);
+        if count == 0 {
+            return 0;
+        }
+        let done = self.open().and_then(|()| self.write_burst());
+        self.burst.clear();
+        if done.is_ok() {
+            return 0;
+        }
+        self.state = State::Failed;
+        count
+    }
+    fn open(&mut self) -> io::Result<()> {
+        if matches!(self.state, State::Armed) {
+            let file = OpenOptions::new().write(true).create_new(true).open(&self.path)?;
+            self.state = State::Open { file, len: 0 };
+            self.burst.splice(0..0, pcap::header(self.link));
+        }
+        Ok(())
+    }
+    fn write_burst(&mut self) -> io::Result<()> {
+        let State::Open { file, len } = &mut self.state else { return Ok(()) };
+        if let Err(e) = file.write_all(&self.burst) {
+            // Half a record would spoil what is there.
+            let _ = file.set_len(*len);
+            return Err(e);
+        }
+        *len += self.burst.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! `pg-input`: brings in the packets of the streams that run on its thread.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use graph::{Arrival, Flags, Input, Intake, Slot};
+use infra::counter::Counter;
+use net::interface::Counters;
+
+use super::offload::Offload;
+use super::source::{Packets, Source, fits, room};
+use super::trace::Origin;
+
+/// Longest sleep between packets in seconds: the router's clock may be moved meanwhile.
+const PATIENCE: f64 = 0.1;
+
+/// What a stream has done, as control sees it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Packets sent so far.
+    pub sent: Counter,
+    /// Whether the limit is reached.
+    pub done: AtomicBool,
+}
+
+/// A stream at work on a thread.
+#[derive(Clone)]
+pub struct Running {
+    /// Number of the stream.
+    pub id: u32,
+    /// What its packets are.
+    pub source: Source,
+    /// Interface they come in on.
+    pub rx: u32,
+    /// Where they go.
+    pub next: Slot,
+    /// What is said of each.
+    pub flags: Flags,
+    /// What the interface leaves to the other side.
+    pub offload: Option<Offload>,
+    /// Most packets in one call.
+    pub max_frame: usize,
+    /// Packets still to come.
+    pub left: u64,
+    /// When packets are due; at once if `None`.
+    pub pace: Option<Pace>,
+    /// For control.
+    pub progress: Arc<Progress>,
+    /// For the trace.
+    pub origin: Arc<Origin>,
+    /// A packet too big for one buffer, on its way there.
+    pub big: Big,
+}
+
+/// So many packets a second.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    rate: f64,
+    /// Router time of the first packet.
+    start: Option<f64>,
+    sent: u64,
+}
+
+impl Pace {
+    /// `rate` packets a second, a positive number.
+    pub fn new(rate: f64) -> Self {
+        Self { rate, start: None, sent: 0 }
+    }
+    /// How many packets are due at router time `now`.
+    fn due(&mut self, now: f64) -> u64 {
+        let start = *self.start.get_or_insert(now);
+        // A float becomes the nearest integer there is, so a negative time is none due.
+        (((now - start) * self.rate) as u64 + 1).saturating_sub(self.sent)
+    }
+    /// Seconds until the next is due.
+    fn wait(&self, now: f64) -> f64 {
+        self.start.map_or(0.0, |s| s + self.sent as f64 / self.rate - now)
+    }
+}
+
+/// Room for one packet of several buffers.
+#[derive(Clone, Debug, Default)]
+pub struct Big {
+    /// The longest packet fits in.
+    bytes: Vec<u8>,
+    /// Length of a packet that found no buffers and waits here; 0 for none.
+    waiting: usize,
+}
+
+impl Big {
+    /// For packets of up to `longest` bytes.
+    pub fn new(longest: usize) -> Self {
+        Self { bytes: vec![0; if fits(longest) { 0 } else { room(longest) }], waiting: 0 }
+    }
+    /// Sends the packet that waits, else the next one.
+    #[cold]
+    fn send(&mut self, source: &mut impl Packets, p: &mut Arrival<'_>) -> Option<usize> {
+        if self.waiting == 0 {
+            self.waiting = source.next_size();
+            source.write(&mut self.bytes, self.waiting);
+        }
+        p.extend(self.bytes.get(..self.waiting)?)?;
+        Some(std::mem::take(&mut self.waiting))
+    }
+}
+
+/// The streams of one thread.
+#[derive(Clone)]
+pub struct PgInput {
+    /// Those that still have packets come first.
+    streams: Vec<Running>,
+    live: usize,
+    counters: Arc<Counters>,
+}
+
+/// Edges of [`PgInput`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// Any node.
+    #[dynamic]
+    To(Slot),
+}
+
+impl PgInput {
+    /// Without streams.
+    pub fn new(counters: Arc<Counters>) -> Self {
+        Self { streams: Vec::new(), live: 0, counters }
+    }
+    /// Starts a stream; one with the same number is replaced.
+    pub fn start(&mut self, stream: Running) -> Option<Running> {
+        let old = self.stop(stream.id);
+        self.streams.insert(self.live, stream);
+        self.live += 1;
+        old
+    }
+    /// Ends a stream and gives it back.
+    pub fn stop(&mut self, id: u32) -> Option<Running> {
+        let at = self.streams.iter().position(|s| s.id == id)?;
+        self.live -= usize::from(at < self.live);
+        Some(self.streams.remove(at))
+    }
+}
+
+impl Input for PgInput {
+    const NAME: &'static str = "pg-input";
+    type Next = Next;
+    type Error = Infallible;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+        let mut at = 0;
+        while at < self.live {
+            self.streams[at].poll(intake, &self.counters);
+            if self.streams[at].left > 0 {
+                at += 1;
+                continue;
+            }
+            // What it holds is freed by control, when it asks.
+            self.streams[at].progress.done.store(true, Ordering::Release);
+            self.streams[at..self.live].rotate_left(1);
+            self.live -= 1;
+        }
+        if self.live == 0 {
+            intake.disable();
+        }
+    }
+}
+
+impl Running {
+    #[inline(always)]
+    fn poll(&mut self, intake: &mut Intake<'_, PgInput>, counters: &Counters) {
+        let mut most = self.left.min(self.max_frame as u64);
+        if let Some(pace) = &mut self.pace {
+            let now = intake.now();
+            most = most.min(pace.due(now));
+            if most == 0 {
+                let wait = pace.wait(now).min(PATIENCE);
+                return intake.wake_in(wait);
+            }
+        }
+        if intake.is_tracing() {
+            let origin = Arc::clone(&self.origin);
+            intake.record(move |p| origin.generated(p));
+        }
+        let (packets, bytes) = self.send(intake, most as usize);
+        if let Some(row) = counters.rx.row(intake.thread()).get(self.rx as usize) {
+            row.add(packets, bytes);
+        }
+        self.left -= packets;
+        self.progress.sent.add(packets);
+        if let Some(pace) = &mut self.pace {
+            pace.sent += packets;
+            // More may be due already, or there were no buffers: then at once, or soon.
+            intake.wake_in(if packets < most { 1e-3 } else { 0.0 });
+        }
+    }
+    #[inline(always)]
+    fn send(&mut self, intake: &mut Intake<'_, PgInput>, most: usize) -> (u64, u64) {
+        let how = How {
+            most,
+            rx: self.rx,
+            next: Next::To(self.next),
+            flags: self.flags,
+            offload: self.offload,
+        };
+        match &mut self.source {
+            Source::Template(t) => how.send(intake, t, &mut self.big),
+            Source::Replay(r) => how.send(intake, r, &mut self.big),
+        }
+    }
+}
+
+/// What is the same for all packets of a call.
+struct How {
+    most: usize,
+    rx: u32,
+    next: Next,
+    flags: Flags,
+    offload: Option<Offload>,
+}
+
+impl How {
+    /// Returns packets and bytes.
+    #[inline(always)]
+    fn send(
+        &self,
+        intake: &mut Intake<'_, PgInput>,
+        source: &mut impl Packets,
+        big: &mut Big,
+    ) -> (u64, u64) {
+        let mut bytes = 0;
+        let sent = intake.each(self.most, self.rx, |p| {
+            let size = source.next_size();
+            if big.waiting == 0 && fits(size) {
+                source.write(p.append_with(room(size))?, size);
+                p.truncate(size);
+                bytes += size as u64;
+            } else {
+                bytes += big.send(source, p)? as u64;
+            }
+            if self.flags != Flags::default() {
+                p.add_flags(self.flags);
+            }
+            if let Some(offload) = &self.offload {
+                offload.mark(p);
+            }
+            Some(self.next)
+        });
+        (sent as u64, bytes)
+    }
+}

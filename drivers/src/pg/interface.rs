@@ -1,0 +1,201 @@
+//! Making and deleting interfaces of the generator.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::str::FromStr;
+
+use control::cli::{Cli, Command, Error, Word};
+use net::interface::{Interface, Kind, NewInterface, Offloads};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+use wire::MacAddr;
+
+use super::offload::Offload;
+use super::stream::Generator;
+use super::tx::PgTx;
+
+/// Hardware class of generator interfaces.
+const HARDWARE: &str = "Pg";
+const MTU: u32 = 9000;
+/// Numbers in names are below this.
+const NUMBERS: u32 = 1 << 20;
+/// Largest payload of a segment: less than an IP packet holds.
+const MOST_GSO: u16 = 65_535 - 60 - 60;
+
+/// What the packets of an interface start with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Mode {
+    /// An Ethernet header.
+    #[default]
+    Ethernet,
+    /// An IPv4 header.
+    Ip4,
+    /// An IPv6 header.
+    Ip6,
+}
+
+impl FromStr for Mode {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        match word {
+            "ethernet" => Ok(Self::Ethernet),
+            "ip4" => Ok(Self::Ip4),
+            "ip6" => Ok(Self::Ip6),
+            _ => Err(()),
+        }
+    }
+}
+
+impl Mode {
+    /// Where packets of the interface enter the graph.
+    pub fn input(self) -> &'static str {
+        match self {
+            Self::Ethernet => "ethernet-input",
+            Self::Ip4 => "ip4-input",
+            Self::Ip6 => "ip6-input",
+        }
+    }
+}
+
+/// What the generator knows of an interface of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// What its packets start with.
+    pub mode: Mode,
+    /// What its other side leaves to us.
+    pub offload: Option<Offload>,
+}
+
+/// `pg3` or `3`.
+struct Name(u32);
+
+impl FromStr for Name {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        let digits = word.strip_prefix("pg").unwrap_or(word);
+        let number: u32 = digits.parse().ok().filter(|n| *n < NUMBERS).ok_or(())?;
+        // One interface, one name: `pg07` would be another.
+        (digits == number.to_string()).then_some(Self(number)).ok_or(())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pg{}", self.0)
+    }
+}
+
+/// Create a packet generator interface.
+#[derive(Command)]
+#[command("create packet-generator interface")]
+struct Create {
+    /// its name, pg<number>, or the number
+    #[positional]
+    name: Name,
+    /// its address; random if not given
+    #[alias("mac")]
+    hw_addr: Option<MacAddr>,
+    /// TCP packets that it receives may be cut into segments, and are sent uncut
+    gso_enabled: bool,
+    /// payload of a segment in bytes
+    gso_size: Option<u16>,
+    /// TCP and UDP checksums are left to the other side, in both directions
+    csum_offload_enabled: bool,
+    /// what its packets start with: ethernet, ip4 or ip6
+    mode: Option<Mode>,
+}
+
+/// Delete a packet generator interface.
+#[derive(Command)]
+#[command("delete packet-generator interface")]
+struct Delete {
+    /// its number
+    #[keyword("sw_if_index")]
+    sw_if_index: Option<u32>,
+    /// its name
+    #[positional]
+    #[values("interface")]
+    name: Option<Word>,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(create).command(delete);
+}
+
+fn create(router: &mut Router, c: Create) -> Result<(), Error> {
+    let mode = c.mode.unwrap_or_default();
+    let is_ethernet = mode == Mode::Ethernet;
+    let offload = offload(&c, is_ethernet)?;
+    let mac = match c.hw_addr {
+        Some(_) if !is_ethernet => return Err(Error::new("an IP interface has no address")),
+        Some(mac) if mac.is_multicast() || mac == MacAddr::ZERO => {
+            return Err(Error::new(format!("{mac} is no address of one interface")));
+        }
+        Some(mac) => mac,
+        None if is_ethernet => random_mac(),
+        None => MacAddr::ZERO,
+    };
+    let new = NewInterface {
+        name: c.name.to_string(),
+        kind: if is_ethernet { Kind::Ethernet } else { Kind::Ip },
+        hardware: HARDWARE,
+        mac,
+        mtu: MTU,
+        offloads: Offloads { checksum: offload.is_some(), gso: c.gso_enabled },
+        link_follows_admin: true,
+    };
+    let made = router.add_interface(new, PgTx::new(is_ethernet));
+    let index = made.map_err(|e| Error::new(e.to_string()))?;
+    if let Some(generator) = router.state_mut::<Generator>() {
+        generator.add_interface(index, Own { mode, offload });
+    }
+    Ok(())
+}
+
+fn offload(c: &Create, is_ethernet: bool) -> Result<Option<Offload>, Error> {
+    let gso_size = match (c.gso_enabled, c.gso_size) {
+        (true, None) => return Err(Error::new("gso-enabled needs a gso-size")),
+        (false, Some(_)) => return Err(Error::new("gso-size without gso-enabled")),
+        (true, Some(n)) if !(1..=MOST_GSO).contains(&n) => {
+            return Err(Error::new(format!("gso-size is 1 to {MOST_GSO}, not {n}")));
+        }
+        (_, size) => size.unwrap_or(0),
+    };
+    let checksum = c.csum_offload_enabled;
+    let is_any = checksum || gso_size > 0;
+    Ok(is_any.then_some(Offload { checksum, gso_size, is_ethernet }))
+}
+
+fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
+    let index = match (&c.name, c.sw_if_index) {
+        (Some(name), None) => find(router, name)?.index,
+        (None, Some(n)) => {
+            let found = router.interfaces.at(InterfaceIndex(n));
+            let found = found.ok_or_else(|| Error::new(format!("unknown sw_if_index {n}")))?;
+            own(found)?.index
+        }
+        _ => return Err(Error::new("expected the name or the sw_if_index of an interface")),
+    };
+    router.remove_interface(index);
+    Ok(())
+}
+
+/// The generator's interface with this name.
+pub(super) fn find<'r>(router: &'r Router, name: &Word) -> Result<&'r Interface, Error> {
+    own(router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?)
+}
+
+fn own(interface: &Interface) -> Result<&Interface, Error> {
+    if interface.hardware == HARDWARE {
+        return Ok(interface);
+    }
+    Err(Error::new(format!("{} is not a packet-generator interface", interface.name)))
+}
+
+/// `02:fe:…`
+fn random_mac() -> MacAddr {
+    let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
+    MacAddr([0x02, 0xfe, a, b, c, d])
+}

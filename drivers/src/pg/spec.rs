@@ -1,0 +1,125 @@
+//! What `packet-generator new` and `configure` say.
+
+use std::path::PathBuf;
+
+use control::cli::{Args, Error, Word};
+
+use super::data::range::{self, Range};
+use super::data::{LONGEST, Layout, Sizes};
+
+/// Bytes of a buffer, the only `buffer-size` there is.
+pub const BUFFER_SIZE: usize = graph::DATA_SIZE;
+
+/// The words that the commands take, for their usage lines.
+pub const USAGE: &str = "[name <name>] [limit <packets>] [rate <packets/s>] [size <a>-<b>|<a>+<b>] \
+    [interface|source <interface>] [node <node>] [worker <n>] [maxframe <n>] \
+    {pcap <file> | data { <headers> [incrementing <n>] [hex <bytes>] }}";
+
+/// What was said of a stream; `None` for what was not.
+#[derive(Debug, Default)]
+pub struct Spec {
+    /// Its name.
+    pub name: Option<String>,
+    /// Most packets; 0 for no end.
+    pub limit: Option<u64>,
+    /// Packets a second; 0 for as many as go.
+    pub rate: Option<f64>,
+    /// Lengths of packets.
+    pub size: Option<Sizes>,
+    /// Interface that they come in on.
+    pub interface: Option<Word>,
+    /// Node that they go to.
+    pub node: Option<String>,
+    /// Number of the data-plane thread that sends them.
+    pub worker: Option<usize>,
+    /// Most packets in a frame.
+    pub max_frame: Option<usize>,
+    /// File to replay.
+    pub pcap: Option<PathBuf>,
+    /// Packets to make.
+    pub data: Option<Layout>,
+}
+
+impl Spec {
+    /// Reads all that is left, or what stands between braces.
+    ///
+    /// # Errors
+    /// The first word that does not belong.
+    pub fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut spec = Self::default();
+        match args.block()? {
+            Some(mut inside) => spec.read(&mut inside)?,
+            None => spec.read(args)?,
+        }
+        Ok(spec)
+    }
+    fn read(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
+        while !args.is_empty() {
+            let place = *args;
+            match args.word().unwrap_or_default() {
+                "name" => self.name = Some(args.value("name")?),
+                "limit" => self.limit = Some(limit(args)?),
+                "rate" => self.rate = Some(rate(args)?),
+                "size" => self.size = Some(sizes(args)?),
+                "interface" | "source" => self.interface = Some(args.value("interface")?),
+                "node" => self.node = Some(args.value("node")?),
+                "worker" => self.worker = Some(args.value("worker")?),
+                "maxframe" => self.max_frame = Some(max_frame(args)?),
+                "pcap" => self.pcap = Some(args.value("file name")?),
+                "buffer-size" => buffer_size(args)?,
+                // Buffers always go back to the pool; scripts say either.
+                "recycle" | "no-recycle" => (),
+                "data" => {
+                    let block = args.block()?;
+                    let mut inside = block.ok_or_else(|| args.error("expected `{' before"))?;
+                    self.data = Some(Layout::parse(&mut inside)?);
+                }
+                _ => return Err(place.unknown()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn limit(args: &mut Args<'_>) -> Result<u64, Error> {
+    let place = *args;
+    if let Some(n) = args.optional() {
+        return Ok(n);
+    }
+    let n: f64 = args.value("limit")?;
+    let is_count = n >= 0.0 && n.fract() == 0.0 && n < 2_f64.powi(63);
+    if is_count { Ok(n as u64) } else { Err(place.error("invalid limit")) }
+}
+
+fn rate(args: &mut Args<'_>) -> Result<f64, Error> {
+    let place = *args;
+    let rate: f64 = args.value("rate")?;
+    if rate.is_finite() && rate >= 0.0 { Ok(rate) } else { Err(place.error("invalid rate")) }
+}
+
+fn sizes(args: &mut Args<'_>) -> Result<Sizes, Error> {
+    let place = *args;
+    let word = args.word().ok_or("missing size")?;
+    let range = Range::parse(word, |n: u32| n.into()).map_err(|e| match e {
+        range::Error::Backwards => place.error("size range ends before it starts in"),
+        _ => place.error("invalid size"),
+    })?;
+    let none = || place.error(format_args!("no packet has a size (1 to {LONGEST}) of"));
+    Sizes::of(range).ok_or_else(none)
+}
+
+fn max_frame(args: &mut Args<'_>) -> Result<usize, Error> {
+    let place = *args;
+    let most = args.value("maxframe")?;
+    let is_good = (1..=graph::FRAME).contains(&most);
+    let bad = || place.error(format_args!("maxframe is 1 to {}, not", graph::FRAME));
+    is_good.then_some(most).ok_or_else(bad)
+}
+
+fn buffer_size(args: &mut Args<'_>) -> Result<(), Error> {
+    let place = *args;
+    let size: usize = args.value("buffer-size")?;
+    let is_good = size == BUFFER_SIZE;
+    let bad = || place.error(format_args!("buffers are of {BUFFER_SIZE} bytes, not"));
+    is_good.then_some(()).ok_or_else(bad)
+}

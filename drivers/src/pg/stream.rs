@@ -1,0 +1,425 @@
+//! Streams as control knows them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use control::cli::Error;
+use graph::{Flags, InputState, NodeIndex};
+use net::interface::Interface;
+use net::{InterfaceIndex, Router};
+
+use super::capture::Capture;
+use super::data::{Layout, Sizes, Template};
+use super::input::{Big, Pace, PgInput, Progress, Running};
+use super::interface::{Mode, Own};
+use super::replay::{Frames, Replay};
+use super::source::Source;
+use super::spec::Spec;
+use super::trace::Origin;
+use super::{pcap, tx};
+
+/// Streams there may be at most.
+const MOST_STREAMS: usize = 10_000;
+
+/// The state of the packet generator.
+pub struct Generator {
+    /// `pg-input`.
+    input: NodeIndex,
+    streams: Vec<Stream>,
+    own: HashMap<InterfaceIndex, Own>,
+    captures: HashMap<InterfaceIndex, Arc<Capture>>,
+    /// Number of the next stream.
+    next_id: u32,
+}
+
+/// One stream.
+#[derive(Clone)]
+pub struct Stream {
+    id: u32,
+    /// Its name.
+    pub name: String,
+    /// Most packets; 0 for no end.
+    pub limit: u64,
+    /// Packets a second; 0 for as many as go.
+    pub rate: f64,
+    /// Interface that they come in on.
+    pub interface: InterfaceIndex,
+    /// Node that they go to.
+    pub node: String,
+    /// Number of the thread that sends them.
+    pub worker: usize,
+    /// Most packets in a frame.
+    pub max_frame: usize,
+    /// What they are.
+    recipe: Recipe,
+    /// Lengths that were asked for.
+    asked: Option<Sizes>,
+    source: Source,
+    is_enabled: bool,
+    progress: Arc<Progress>,
+}
+
+/// What packets are made from.
+#[derive(Clone)]
+enum Recipe {
+    Data(Arc<Layout>),
+    File(Arc<Frames>),
+}
+
+impl Recipe {
+    fn read(spec: &mut Spec) -> Result<Self, Error> {
+        match (spec.pcap.take(), spec.data.take()) {
+            (Some(path), None) => {
+                let frames = Frames::read(&path).map_err(|e| {
+                    let verb = if matches!(e, pcap::Error::Io(_)) { "open" } else { "read" };
+                    Error::new(format!("{verb} `{}': {e}", path.display()))
+                })?;
+                Ok(Self::File(Arc::new(frames)))
+            }
+            (None, Some(layout)) => Ok(Self::Data(Arc::new(layout))),
+            (None, None) => Err(Error::new("expected `pcap <file>' or `data { … }'")),
+            (Some(_), Some(_)) => Err(Error::new("either `pcap' or `data', not both")),
+        }
+    }
+    fn source(&self, sizes: Option<Sizes>, id: u32) -> Result<Source, Error> {
+        match self {
+            Self::File(_) if sizes.is_some() => {
+                Err(Error::new("the packets of a file have their sizes"))
+            }
+            Self::File(frames) => Ok(Source::Replay(Replay::new(Arc::clone(frames)))),
+            Self::Data(layout) => {
+                let sizes = sizes.unwrap_or(Sizes::fixed(layout.len()));
+                let template = Template::new(layout, sizes, id).map_err(|headers| {
+                    let low = sizes.low;
+                    Error::new(format!("size {low} is less than the headers' {headers} bytes"))
+                })?;
+                Ok(Source::Template(template))
+            }
+        }
+    }
+    fn starts_with_ip(&self) -> Option<u8> {
+        match self {
+            Self::Data(layout) => layout.starts_with_ip(),
+            Self::File(_) => None,
+        }
+    }
+}
+
+impl Stream {
+    /// Whether it is switched on and has packets left.
+    pub fn is_running(&self) -> bool {
+        self.is_enabled && !self.progress.done.load(Ordering::Acquire)
+    }
+    /// Packets sent since it was switched on.
+    pub fn sent(&self) -> u64 {
+        self.progress.sent.value()
+    }
+    /// Shortest and longest packet in bytes.
+    pub fn sizes(&self) -> (usize, usize) {
+        match (&self.source, &self.recipe) {
+            (Source::Template(t), _) => (t.sizes().low, t.sizes().high),
+            (_, Recipe::File(f)) => (f.shortest, f.longest),
+            (_, Recipe::Data(l)) => (l.len(), l.len()),
+        }
+    }
+    /// What `show packet-generator verbose` says of its packets.
+    pub fn describe(&self) -> String {
+        match (&self.source, &self.recipe) {
+            (Source::Template(t), _) => wire::print::hex(t.bytes(), 4).to_string(),
+            (_, Recipe::File(f)) => format!("    {} packets of a file", f.count()),
+            _ => String::new(),
+        }
+    }
+    /// Takes over what `spec` says; all or nothing.
+    fn apply(&mut self, spec: &Spec, generator: &Generator, r: &mut Router) -> Result<(), Error> {
+        let mut new = self.clone();
+        if let Some(word) = &spec.interface {
+            let found = r.interfaces.named(word).ok_or_else(|| word.unknown("interface"))?;
+            new.interface = found.index;
+        }
+        if let Some(worker) = spec.worker {
+            let threads = r.engine.data_threads().len();
+            if worker >= threads {
+                let last = threads.saturating_sub(1);
+                return Err(Error::new(format!("worker is 0 to {last}, not {worker}")));
+            }
+            new.worker = worker;
+        }
+        new.limit = spec.limit.unwrap_or(new.limit);
+        new.rate = spec.rate.unwrap_or(new.rate);
+        new.max_frame = spec.max_frame.unwrap_or(new.max_frame);
+        new.asked = spec.size.or(new.asked);
+        new.source = new.recipe.source(new.asked, new.id)?;
+        match &spec.node {
+            Some(node) => new.node.clone_from(node),
+            None if new.node.is_empty() || spec.interface.is_some() => {
+                new.node = generator.entrance(new.interface, new.recipe.starts_with_ip(), r)?;
+            }
+            None => (),
+        }
+        connect(r, &new.node)?;
+        *self = new;
+        Ok(())
+    }
+}
+
+fn connect(router: &mut Router, node: &str) -> Result<graph::Slot, Error> {
+    if router.engine.index_of(node).is_some_and(|n| router.engine.is_input(n)) {
+        return Err(Error::new(format!("node {node} takes no packets")));
+    }
+    let slot = router.engine.connect("pg-input", node);
+    slot.map_err(|_| Error::new(format!("unknown node `{node}'")))
+}
+
+impl Generator {
+    /// Without streams; `input` is `pg-input`.
+    pub fn new(input: NodeIndex) -> Self {
+        Self {
+            input,
+            streams: Vec::new(),
+            own: HashMap::new(),
+            captures: HashMap::new(),
+            next_id: 0,
+        }
+    }
+    /// All streams, in the order they were made.
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+    /// Notes an interface of the generator.
+    pub fn add_interface(&mut self, index: InterfaceIndex, own: Own) {
+        self.own.insert(index, own);
+    }
+    /// Where packets of an interface go when nothing else is said.
+    fn entrance(
+        &self,
+        index: InterfaceIndex,
+        ip_version: Option<u8>,
+        router: &Router,
+    ) -> Result<String, Error> {
+        let mode = match (self.own.get(&index).map(|o| o.mode), ip_version) {
+            (Some(mode @ (Mode::Ip4 | Mode::Ip6)), _) => mode,
+            (_, Some(4)) => Mode::Ip4,
+            (_, Some(_)) => Mode::Ip6,
+            (own, None) => own.unwrap_or_default(),
+        };
+        if router.interfaces.at(index).is_none() {
+            return Err(Error::new("the interface is gone"));
+        }
+        Ok(mode.input().to_owned())
+    }
+    /// Makes a stream, switched off.
+    ///
+    /// # Errors
+    /// What does not fit; no stream is made then.
+    pub fn add(&mut self, router: &mut Router, mut spec: Spec) -> Result<(), Error> {
+        let id = self.next_id;
+        let name = spec.name.take().unwrap_or_else(|| format!("stream{id}"));
+        if self.streams.iter().any(|s| s.name == name) {
+            return Err(Error::new(format!("stream `{name}' exists")));
+        }
+        if self.streams.len() >= MOST_STREAMS {
+            return Err(Error::new(format!("no more than {MOST_STREAMS} streams")));
+        }
+        let recipe = Recipe::read(&mut spec)?;
+        let limit = match &recipe {
+            Recipe::File(frames) => frames.count() as u64,
+            Recipe::Data(_) => 0,
+        };
+        let mut stream = Stream {
+            id,
+            name,
+            limit,
+            rate: 0.0,
+            interface: InterfaceIndex(0),
+            node: String::new(),
+            worker: 0,
+            max_frame: graph::FRAME,
+            source: recipe.source(spec.size, id)?,
+            asked: None,
+            recipe,
+            is_enabled: false,
+            progress: Arc::default(),
+        };
+        stream.apply(&spec, self, router)?;
+        self.next_id += 1;
+        self.streams.push(stream);
+        Ok(())
+    }
+    fn position(&self, name: &str) -> Result<usize, Error> {
+        let found = self.streams.iter().position(|s| s.name == name);
+        found.ok_or_else(|| Error::new(format!("unknown stream `{name}'")))
+    }
+    /// Changes a stream; one that runs goes on with what is left of its limit.
+    ///
+    /// # Errors
+    /// What does not fit; nothing is changed then.
+    pub fn configure(&mut self, router: &mut Router, name: &str, spec: &Spec) -> Result<(), Error> {
+        if spec.name.is_some() || spec.pcap.is_some() || spec.data.is_some() {
+            return Err(Error::new("name, pcap and data of a stream stay as they are"));
+        }
+        let at = self.position(name)?;
+        let mut stream = self.streams[at].clone();
+        stream.apply(spec, self, router)?;
+        let was_running = self.streams[at].is_running();
+        self.stop(router, at)?;
+        self.streams[at] = Stream { is_enabled: false, ..stream };
+        if was_running { self.start(router, at, false) } else { Ok(()) }
+    }
+    /// Deletes a stream.
+    ///
+    /// # Errors
+    /// No stream has this name.
+    pub fn delete(&mut self, router: &mut Router, name: &str) -> Result<(), Error> {
+        let at = self.position(name)?;
+        self.stop(router, at)?;
+        self.streams.remove(at);
+        Ok(())
+    }
+    /// Switches one stream or all on or off.
+    ///
+    /// # Errors
+    /// No stream has this name, or a thread does not answer.
+    pub fn switch(
+        &mut self,
+        router: &mut Router,
+        name: Option<&str>,
+        on: bool,
+    ) -> Result<(), Error> {
+        let which = match name {
+            Some(name) => {
+                let at = self.position(name)?;
+                at..at + 1
+            }
+            None => 0..self.streams.len(),
+        };
+        for at in which {
+            match (on, self.streams[at].is_running()) {
+                (true, false) => self.start(router, at, true)?,
+                (false, true) => self.stop(router, at)?,
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+    /// Starts a stream, from the beginning or with what is left.
+    fn start(&mut self, router: &mut Router, at: usize, afresh: bool) -> Result<(), Error> {
+        let next = connect(router, &self.streams[at].node)?;
+        let own = self.own.get(&self.streams[at].interface).copied();
+        let s = &mut self.streams[at];
+        let sent = if afresh { 0 } else { s.sent() };
+        s.progress = Arc::default();
+        s.progress.sent.add(sent);
+        let is_ip =
+            s.recipe.starts_with_ip().is_some() || s.node == "ip4-input" || s.node == "ip6-input";
+        let origin = Origin { stream: s.name.clone(), next: s.node.clone(), is_ethernet: !is_ip };
+        let running = Running {
+            id: s.id,
+            source: s.source.clone(),
+            rx: s.interface.0,
+            next,
+            flags: if is_ip { Flags::L3 } else { Flags::default() },
+            offload: own.and_then(|o| o.offload),
+            max_frame: s.max_frame,
+            left: if s.limit == 0 { u64::MAX } else { s.limit.saturating_sub(sent) },
+            pace: (s.rate > 0.0).then(|| Pace::new(s.rate)),
+            progress: Arc::clone(&s.progress),
+            origin: Arc::new(origin),
+            big: Big::new(s.sizes().1),
+        };
+        s.is_enabled = true;
+        let thread = s.worker;
+        let old = router.engine.with_node(thread, self.input, |n: &mut PgInput| n.start(running));
+        old.map_err(|e| Error::new(e.to_string()))?;
+        self.set_state(router, thread);
+        Ok(())
+    }
+    fn stop(&mut self, router: &mut Router, at: usize) -> Result<(), Error> {
+        let s = &mut self.streams[at];
+        if !s.is_enabled {
+            return Ok(());
+        }
+        s.is_enabled = false;
+        let (id, thread) = (s.id, s.worker);
+        // What it held is freed here, not on the thread.
+        let old = router.engine.with_node(thread, self.input, move |n: &mut PgInput| n.stop(id));
+        old.map_err(|e| Error::new(e.to_string()))?;
+        self.set_state(router, thread);
+        Ok(())
+    }
+    /// A thread polls as long as a stream sends as many as go, and sleeps between packets of others.
+    fn set_state(&self, router: &mut Router, thread: usize) {
+        let mine = || self.streams.iter().filter(|s| s.worker == thread && s.is_running());
+        let state = match (mine().any(|s| s.rate == 0.0), mine().next()) {
+            (true, _) => InputState::Polling,
+            (false, Some(_)) => InputState::Adaptive,
+            (false, None) => InputState::Disabled,
+        };
+        router.engine.set_input_state(thread, self.input, state);
+    }
+    /// Captures what an interface sends, at most `count` packets; the file must not exist.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn capture(
+        &mut self,
+        router: &mut Router,
+        interface: &Interface,
+        path: std::path::PathBuf,
+        count: Option<u64>,
+    ) -> Result<(), Error> {
+        let mode = self.own.get(&interface.index).map(|o| o.mode).unwrap_or_default();
+        let link = if mode == Mode::Ethernet { pcap::ETHERNET } else { pcap::RAW };
+        let shown = path.display().to_string();
+        let capture = Capture::arm(path, link, count, router.engine.clock())
+            .map_err(|e| Error::new(format!("create `{shown}': {}", control::cli::io_text(&e))))?;
+        let capture = Arc::new(capture);
+        self.captures.insert(interface.index, Arc::clone(&capture));
+        self.hand_out(router, interface, Some(capture))
+    }
+    /// Ends a capture, if there is one.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn end_capture(&mut self, r: &mut Router, interface: &Interface) -> Result<(), Error> {
+        if self.captures.remove(&interface.index).is_some() {
+            self.hand_out(r, interface, None)?;
+        }
+        Ok(())
+    }
+    fn hand_out(
+        &self,
+        router: &mut Router,
+        interface: &Interface,
+        capture: Option<Arc<Capture>>,
+    ) -> Result<(), Error> {
+        for thread in router.engine.data_threads() {
+            let capture = capture.clone();
+            let change = |n: &mut tx::PgTx| std::mem::replace(&mut n.capture, capture);
+            let old = router.engine.with_node(thread, interface.tx, change);
+            old.map_err(|e| Error::new(e.to_string()))?;
+        }
+        Ok(())
+    }
+    /// An interface is about to be deleted: streams on it and into it, and its capture, end.
+    pub fn forget(&mut self, router: &mut Router, index: InterfaceIndex) {
+        let Some(interface) = router.interfaces.at(index).cloned() else { return };
+        let gone = [interface.output, interface.tx].map(|n| router.engine.name_of(n).to_owned());
+        let refers = |s: &Stream| s.interface == index || gone.contains(&s.node);
+        while let Some(at) = self.streams.iter().position(refers) {
+            // A thread that does not answer has no use for the stream either.
+            let _ = self.stop(router, at);
+            self.streams.remove(at);
+        }
+        let _ = self.end_capture(router, &interface);
+        self.own.remove(&index);
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stream {}", self.name)
+    }
+}

@@ -1,0 +1,509 @@
+//! The generator as a whole: commands in, packets and files out.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use control::cli::Cli;
+use control::log::Log;
+use graph::{Flags, Frame, Node, Settings};
+
+use super::*;
+
+type Catches = Arc<Mutex<Vec<(u32, Flags, Vec<u8>)>>>;
+
+/// Keeps what arrives.
+#[derive(Clone, Default)]
+struct Catch(Catches);
+
+impl Node for Catch {
+    const NAME: &'static str = "catch";
+    type Next = Infallible;
+    type Error = Infallible;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let mut all = self.0.lock().unwrap();
+        frame.consume(|p| {
+            all.push((p.rx(), p.flags(), p.segments().flatten().copied().collect()));
+            Ok(())
+        });
+    }
+}
+
+struct Bench {
+    router: Router,
+    cli: Cli<Router>,
+    caught: Catches,
+    folder: PathBuf,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Bench {
+    /// pg0 and pg1, up, and a node `catch`.
+    fn new(test: &str) -> Self {
+        let mut bench = Self::unstarted(test);
+        bench.router.engine.start_inline();
+        bench.with_interfaces()
+    }
+    /// The same with a thread that runs.
+    fn running(test: &str) -> Self {
+        let mut bench = Self::unstarted(test);
+        bench.router.engine.start().unwrap();
+        bench.with_interfaces()
+    }
+    fn unstarted(test: &str) -> Self {
+        let settings = Settings { buffers: 4096, ..Settings::default() };
+        let router = Router::new(settings, Log::new()).unwrap();
+        let mut parts = Parts { router, cli: Cli::new() };
+        let net = [net::drops::FEATURE, net::interface::FEATURE, net::ethernet::FEATURE];
+        for feature in net.iter().chain([&FEATURE, &crate::loopback::FEATURE]) {
+            (feature.register)(&mut parts).unwrap();
+        }
+        let Parts { mut router, cli } = parts;
+        let caught = Catches::default();
+        for name in ["catch", "ip4-input", "ip6-input", "arp-input"] {
+            router.engine.add_named(name, Catch(Arc::clone(&caught))).unwrap();
+        }
+        router.engine.build().unwrap();
+        cli.check().unwrap();
+        let folder = std::env::temp_dir().join(format!("pg-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self { router, cli, caught, folder }
+    }
+    fn with_interfaces(mut self) -> Self {
+        for name in ["pg0", "pg1"] {
+            self.ok(&format!("create packet-generator interface {name}"));
+            self.up(name);
+        }
+        self
+    }
+    fn up(&mut self, name: &str) {
+        let index = self.router.interfaces.named(name).unwrap().index;
+        self.router.set_admin(index, true);
+    }
+    #[track_caller]
+    fn ok(&mut self, line: &str) -> String {
+        let reply = self.cli.run(&mut self.router, line);
+        assert!(reply.result.is_ok(), "{line}: {}", reply.text());
+        reply.text()
+    }
+    /// The error of a line, which changes nothing.
+    #[track_caller]
+    fn err(&mut self, line: &str) -> String {
+        let before = self.state();
+        let reply = self.cli.run(&mut self.router, line);
+        let error = reply.result.expect_err(line).to_string();
+        assert_eq!(self.state(), before, "{line}");
+        error
+    }
+    fn state(&mut self) -> (String, usize) {
+        let interfaces = self.router.interfaces.iter().count();
+        (self.ok("show packet-generator verbose"), interfaces)
+    }
+    fn run(&mut self) -> Vec<Vec<u8>> {
+        self.router.engine.run_inline(1000);
+        std::mem::take(&mut *self.caught.lock().unwrap()).into_iter().map(|c| c.2).collect()
+    }
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+    fn write(&self, name: &str, packets: &[Vec<u8>]) -> String {
+        let mut bytes = pcap::header(pcap::ETHERNET).to_vec();
+        for p in packets {
+            pcap::append(&mut bytes, 1.0, p.len(), std::iter::once(p.as_slice()));
+        }
+        std::fs::write(self.folder.join(name), bytes).unwrap();
+        self.path(name)
+    }
+    fn read(&self, name: &str) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        pcap::read(&self.folder.join(name), |p| packets.push(p.to_vec())).unwrap();
+        packets
+    }
+    fn rx(&self, name: &str) -> (u64, u64) {
+        let index = self.router.interfaces.named(name).unwrap().index;
+        let rx = self.router.interfaces.values(index).rx;
+        (rx.packets, rx.bytes)
+    }
+    fn used(&mut self) -> usize {
+        self.router.engine.pool_usage().unwrap().used
+    }
+    /// Waits until no stream runs.
+    fn finish(&mut self) {
+        let start = Instant::now();
+        while self.ok("show packet-generator").contains("Yes") {
+            assert!(start.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn frames(lens: &[usize]) -> Vec<Vec<u8>> {
+    lens.iter().enumerate().map(|(i, n)| vec![i as u8 + 1; *n]).collect()
+}
+
+#[test]
+fn streams_are_listed_as_operators_know_them() {
+    let mut b = Bench::new("list");
+    assert_eq!(b.ok("show packet-generator"), "no streams currently defined\n");
+    b.ok("packet-generator new { name a limit 3 size 64-64 interface pg0 node catch \
+          data { hex 0x01 } }");
+    b.ok("packet-generator new name long-name-of-a-stream rate 1.5e6 size 60+1500 source pg1 \
+          node catch data { incrementing 60 }");
+    b.ok("packet-generator enable a");
+    assert_eq!(b.run().len(), 3);
+    assert_eq!(
+        b.ok("show packet-generator"),
+        "Name               Enabled        Count     Parameters\n\
+         a                    No             3       limit 3, rate 0.00e0 pps, size 64-64, \
+         buffer-size 2048, worker 0, \n\
+         long-name-of-a-stream     No             0       limit 0, rate 1.50e6 pps, \
+         size 60-1500, buffer-size 2048, worker 0, \n"
+    );
+    assert!(b.ok("show packet-generator verbose").contains("    interface pg1, node catch\n"));
+}
+
+#[test]
+fn a_limit_is_kept_exactly_and_counted_again_each_time() {
+    for limit in [1, 255, 256, 257, 1000] {
+        let mut b = Bench::new(&format!("limit-{limit}"));
+        b.ok(&format!(
+            "packet-generator new {{ name a limit {limit} size 100-100 interface pg0 node catch \
+             data {{ hex 0x01 }} }}"
+        ));
+        b.ok("packet-generator enable");
+        assert_eq!(b.run().len(), limit);
+        assert_eq!(b.rx("pg0"), (limit as u64, limit as u64 * 100));
+        assert!(b.run().is_empty());
+        b.ok("pa en");
+        assert_eq!(b.run().len(), limit);
+        assert_eq!(b.used(), 0);
+    }
+}
+
+#[test]
+fn a_stream_without_limit_ends_when_told() {
+    let mut b = Bench::new("unlimited");
+    b.ok("packet-generator new { name a limit 0 node catch maxframe 10 data { hex 0x01 } }");
+    b.ok("packet-generator enable-stream");
+    assert_eq!(b.run().len(), 10_000);
+    assert!(b.ok("show packet-generator").contains("Yes"));
+    b.ok("packet-generator disable-stream a");
+    assert!(!b.ok("show packet-generator").contains("Yes"));
+    assert!(b.run().is_empty());
+}
+
+#[test]
+fn a_file_is_sent_in_order_again_and_again() {
+    let mut b = Bench::new("replay");
+    let packets = frames(&[60, 64, 65, 1, 2048, 2049, 9000, 128]);
+    let file = b.write("in.pcap", &packets);
+    b.ok(&format!("packet-generator new pcap {file} source pg0 name a node catch"));
+    assert!(b.ok("show packet-generator").contains("limit 8, rate 0.00e0 pps, size 1-9000,"));
+    b.ok("packet-generator enable");
+    assert_eq!(b.run(), packets);
+    b.ok("packet-generator configure a limit 20");
+    b.ok("packet-generator enable");
+    let again: Vec<_> = packets.iter().cycle().take(20).cloned().collect();
+    assert_eq!(b.run(), again);
+    assert_eq!(b.used(), 0);
+}
+
+#[test]
+fn packets_enter_where_their_interface_says() {
+    let mut b = Bench::new("modes");
+    b.ok("create packet-generator interface pg4 mode ip4");
+    b.ok("create packet-generator interface 6 mode ip6");
+    let file = b.write("in.pcap", &frames(&[40]));
+    for (source, input) in [("pg0", "ethernet-input"), ("pg4", "ip4-input"), ("pg6", "ip6-input")] {
+        b.ok(&format!("packet-generator new pcap {file} source {source} name {source}"));
+        let shown = b.ok("show packet-generator verbose");
+        assert!(shown.contains(&format!("interface {source}, node {input}\n")), "{shown}");
+    }
+    b.ok("packet-generator enable");
+    assert_eq!(b.run().len(), 2, "the one at ethernet-input is dropped");
+    b.ok("packet-generator new { name x data { UDP: ::1 -> ::2 UDP: 1 -> 2 } }");
+    assert!(b.ok("show packet-generator verbose").contains("interface local0, node ip6-input"));
+}
+
+#[test]
+fn what_an_interface_sends_is_captured_at_once() {
+    let mut b = Bench::new("capture");
+    let packets = frames(&[60, 3000, 64]);
+    let (input, out) = (b.write("in.pcap", &packets), b.path("out.pcap"));
+    b.ok(&format!("packet-generator capture pg1 pcap {out}"));
+    assert!(!b.folder.join("out.pcap").exists());
+    b.ok(&format!("packet-generator new pcap {input} source pg0 name a node pg1-output"));
+    b.ok("packet-generator enable");
+    b.run();
+    assert_eq!(b.read("out.pcap"), packets);
+    b.ok("packet-generator enable");
+    b.run();
+    assert_eq!(b.read("out.pcap"), [packets.clone(), packets.clone()].concat());
+    let again = format!("packet-generator capture pg1 pcap {out}");
+    assert_eq!(b.err(&again), format!("packet-generator capture: create `{out}': File exists"));
+    b.ok(&format!("packet-generator capture pg1 pcap {out} disable"));
+    b.ok(&format!("packet-generator capture pg1 pcap {out} disable"));
+    b.ok("packet-generator enable");
+    b.run();
+    assert_eq!(b.read("out.pcap").len(), 6);
+    let (tx, bytes) = (std::fs::read(&out).unwrap(), 24 + 6 * 16 + 2 * (60 + 3000 + 64));
+    assert_eq!((tx.len(), &tx[20..24]), (bytes, &[1, 0, 0, 0][..]));
+}
+
+#[test]
+fn a_capture_ends_after_its_count_and_raw_ip_is_said_to_be() {
+    let mut b = Bench::new("count");
+    b.ok("create packet-generator interface pg4 mode ip4");
+    b.up("pg4");
+    let out = b.path("out.pcap");
+    b.ok(&format!("packet-generator capture pg4 pcap {out} count 5"));
+    b.ok("packet-generator new { name a limit 300 node pg4-output data { hex 0x45 } }");
+    b.ok("packet-generator enable");
+    b.run();
+    assert_eq!(b.read("out.pcap").len(), 5);
+    assert_eq!(std::fs::read(&out).unwrap()[20], 12);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_counted() {
+    let mut b = Bench::new("unwritable");
+    let out = b.path("out.pcap");
+    b.ok(&format!("packet-generator capture pg1 pcap {out}"));
+    std::fs::write(&out, "mine").unwrap();
+    b.ok("packet-generator new { name a limit 3 node pg1-output data { hex 0x45 } }");
+    b.ok("packet-generator enable");
+    b.run();
+    assert_eq!(std::fs::read(&out).unwrap(), b"mine");
+    let lost = b.router.engine.errors().into_iter().find(|e| e.2.name == "not_captured").unwrap();
+    assert_eq!((lost.1.as_str(), lost.3), ("pg1-tx", 3));
+}
+
+#[test]
+fn a_rate_is_kept_on_the_routers_clock() {
+    let mut b = Bench::new("rate");
+    b.ok("packet-generator new { name a limit 5000 rate 1 node catch data { hex 0x01 } }");
+    b.ok("packet-generator enable");
+    assert_eq!(b.run().len(), 1);
+    b.router.engine.clock().adjust(1000.0);
+    assert_eq!(b.run().len(), 1000);
+    assert_eq!(b.run().len(), 0);
+    b.router.engine.clock().adjust(10_000.0);
+    assert_eq!(b.run().len(), 3999, "up to the limit");
+    assert!(!b.ok("show packet-generator").contains("Yes"));
+}
+
+#[test]
+fn interfaces_may_leave_checksums_and_segments_to_us() {
+    let mut b = Bench::new("gso");
+    b.ok("create packet-generator interface pg7 csum-offload-enabled gso-enabled gso-size 100");
+    let tcp = "packet-generator new { name NAME limit 1 interface pg7 node catch \
+               data { IP4: 2:0:0:0:0:1 -> 2:0:0:0:0:2 TCP: 1.1.1.1 -> 2.2.2.2 TCP: 1 -> 2";
+    b.ok(&format!("{} incrementing 100 }} }}", tcp.replace("NAME", "small")));
+    b.ok(&format!("{} incrementing 3000 }} }}", tcp.replace("NAME", "big")));
+    b.ok("packet-generator enable");
+    b.router.engine.run_inline(10);
+    let caught = std::mem::take(&mut *b.caught.lock().unwrap());
+    let todo = Flags::CHECKSUM_TODO;
+    let is = |i: usize, flag| caught[i].1.has(flag);
+    assert!(is(0, todo) && !is(0, Flags::GSO) && is(1, todo) && is(1, Flags::GSO));
+    let protocol = wire::Protocol::TCP;
+    let pseudo = wire::checksum::ip4_pseudo([1; 4], [2; 4], protocol, 120).fold();
+    assert_eq!(caught[0].2[50..52], pseudo.to_be_bytes());
+}
+
+#[test]
+fn traces_show_what_was_made() {
+    let mut b = Bench::new("trace");
+    b.ok("packet-generator new { name a limit 1 size 64-64 interface pg0 node pg1-output data { \
+          IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> 16.0.0.1 \
+          UDP: 1234 -> 2345 incrementing 22 } }");
+    let input = b.router.engine.index_of("pg-input").unwrap();
+    b.router.engine.trace(input, 10);
+    b.ok("packet-generator enable");
+    b.run();
+    let traced = b.router.engine.traced(0).unwrap();
+    let text = traced[0].text(&b.router.engine, &b.router);
+    let packet = "  IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa\n  UDP: 10.0.0.2 -> 16.0.0.1\n    \
+                  tos 0x00, ttl 64, length 50, checksum 0x60b9 dscp CS0 ecn NON_ECN\n    \
+                  fragment id 0x0000\n  UDP: 1234 -> 2345\n    length 30, checksum 0x693b\n";
+    let (_, made) = text.split_once(": pg-input\n").unwrap();
+    assert!(
+        made.starts_with(&format!(
+            "  stream a, 64 bytes, sw_if_index 1, next_node pg1-output\n  current data 0, \
+             length 64, buffer-pool 0, ref-count 1, trace handle 0x0\n{packet}"
+        )),
+        "{text}"
+    );
+    let (_, sent) = text.split_once(": pg1-tx\n    buffer 0x").unwrap();
+    let (_, sent) = sent.split_once(": ").unwrap();
+    let line = "current data 0, length 64, buffer-pool 0, ref-count 1, trace handle 0x0\n";
+    assert_eq!(sent, format!("{line}{packet}"));
+}
+
+#[test]
+fn wrong_input_changes_nothing() {
+    let mut b = Bench::new("errors");
+    let (bad, empty) = (b.path("bad"), b.path("empty"));
+    std::fs::write(&bad, "#!/bin/sh").unwrap();
+    std::fs::write(&empty, "").unwrap();
+    b.ok("packet-generator new { name a limit 3 node catch data { hex 0x01 } }");
+    for (line, error) in [
+        (
+            "new pcap /nonexistent source pg0 name x",
+            "open `/nonexistent': No such file or directory",
+        ),
+        (&format!("new pcap {bad} source pg0"), &format!("read `{bad}': not a pcap file")),
+        (&format!("new pcap {empty} source pg0"), &format!("read `{empty}': the file is empty")),
+        ("new pcap /dev/zero", "read `/dev/zero': not a pcap file"),
+        ("new { name a data { hex 01 } }", "stream `a' exists"),
+        ("new { name b }", "expected `pcap <file>' or `data { … }'"),
+        ("new { name b data { hex 01 }", "missing `}' in `{ name b data { hex 01 }'"),
+        ("new { name b data hex 01 }", "expected `{' before `hex 01'"),
+        ("new { name b node nosuch data { hex 01 } }", "unknown node `nosuch'"),
+        ("new { name b node pg-input data { hex 01 } }", "node pg-input takes no packets"),
+        ("new { name b interface pg9 data { hex 01 } }", "unknown interface `pg9 data { hex 01 }'"),
+        ("new { name b worker 7 data { hex 01 } }", "worker is 0 to 0, not 7"),
+        ("new { name b limit -1 data { hex 01 } }", "invalid limit `-1 data { hex 01 }'"),
+        ("new { name b limit 1.5 data { hex 01 } }", "invalid limit `1.5 data { hex 01 }'"),
+        ("new { name b rate -1 data { hex 01 } }", "invalid rate `-1 data { hex 01 }'"),
+        ("new { name b rate inf data { hex 01 } }", "invalid rate `inf data { hex 01 }'"),
+        ("new { name b size 9-8 data { } }", "size range ends before it starts in `9-8 data { }'"),
+        ("new { name b size 0-8 data { } }", "no packet has a size (1 to 65549) of `0-8 data { }'"),
+        ("new { name b maxframe 0 data { } }", "maxframe is 1 to 256, not `0 data { }'"),
+        ("new { name b buffer-size 9 data { } }", "buffers are of 2048 bytes, not `9 data { }'"),
+        (
+            "new { name b size 20-20 data { UDP: ::1 -> ::2 UDP: 1 -> 2 } }",
+            "size 20 is less than the headers' 48 bytes",
+        ),
+        ("new { name b bogus 1 }", "unknown input `bogus 1'"),
+        ("delete b", "unknown stream `b'"),
+        ("delete", "missing stream"),
+        ("enable-stream b", "unknown stream `b'"),
+        ("disable-stream b", "unknown stream `b'"),
+        ("configure b limit 1", "unknown stream `b'"),
+        ("configure a limit x", "invalid limit `x'"),
+        ("configure a data { hex 02 }", "name, pcap and data of a stream stay as they are"),
+        ("configure a limit 7 node nosuch", "unknown node `nosuch'"),
+        ("capture pg9 pcap /tmp/x", "unknown interface `pg9 pcap /tmp/x'"),
+        ("capture local0 pcap /tmp/x", "local0 is not a packet-generator interface"),
+        ("capture pg0", "missing `pcap <file>'"),
+        ("capture pg0 pcap /nonexistent/x", "create `/nonexistent/x': No such file or directory"),
+    ] {
+        let got = b.err(&format!("packet-generator {line}"));
+        let path = got.split(": ").next().unwrap_or_default().to_owned();
+        assert_eq!(got, format!("{path}: {error}"), "{line}");
+    }
+    for (line, error) in [
+        ("create packet-generator interface pg0", "interface name `pg0' is in use"),
+        ("create packet-generator interface x", "invalid name `x'"),
+        ("create packet-generator interface pg07", "invalid name `pg07'"),
+        ("create packet-generator interface", "missing name"),
+        ("create packet-generator interface pg7 hw-addr 1:0:0:0:0:0", "is no address of one"),
+        ("create packet-generator interface pg7 gso-enabled", "gso-enabled needs a gso-size"),
+        ("create packet-generator interface pg7 mode x", "invalid mode `x'"),
+        ("delete packet-generator interface pg9", "unknown interface `pg9'"),
+        ("delete packet-generator interface local0", "local0 is not a packet-generator interface"),
+        ("delete packet-generator interface sw_if_index 99", "unknown sw_if_index 99"),
+        ("delete packet-generator interface", "expected the name or the sw_if_index"),
+        ("create loopback interface instance 99999", "instance 99999 is not below 16384"),
+        ("delete loopback interface intfc pg0", "pg0 is not a loopback interface"),
+    ] {
+        let got = b.err(line);
+        assert!(got.contains(error), "{line}: {got}");
+    }
+}
+
+#[test]
+fn what_refers_to_a_deleted_interface_goes_with_it() {
+    let mut b = Bench::new("delete");
+    for (name, stream) in [("a", "interface pg0 node catch"), ("b", "interface pg1 node pg0-tx")] {
+        b.ok(&format!("packet-generator new {{ name {name} {stream} data {{ hex 01 }} }}"));
+    }
+    b.ok("packet-generator new { name c interface pg1 node catch data { hex 01 } }");
+    b.ok(&format!("packet-generator capture pg0 pcap {}", b.path("out")));
+    b.ok("packet-generator enable");
+    b.ok("delete packet-generator interface pg0");
+    let left = b.ok("show packet-generator");
+    assert!(left.lines().count() == 2 && left.contains("\nc "), "{left}");
+    b.ok("create packet-generator interface pg0");
+    b.ok("delete packet-generator interface sw_if_index 2");
+    assert_eq!(b.ok("show packet-generator"), "no streams currently defined\n");
+    b.run();
+    assert_eq!(b.used(), 0);
+}
+
+#[test]
+fn threads_send_while_control_changes_everything() {
+    let mut b = Bench::running("threads");
+    let file = b.write("in.pcap", &frames(&[64, 3000, 100]));
+    b.ok(&format!("packet-generator new pcap {file} source pg0 name f limit 0 node pg1-output"));
+    b.ok("packet-generator new { name d limit 0 interface pg0 node pg1-output data { \
+          UDP: 1.1.1.1 -> 2.0.0.0+2.255.255.255 UDP: 1 -> 2 } }");
+    b.ok("packet-generator new { name r rate 1e5 limit 2000 interface pg0 node pg1-output \
+          size 28+5000 data { UDP: 1.1.1.1 -> 2.0.0.0 UDP: 1 -> 2 } }");
+    b.ok("packet-generator enable");
+    for round in 0..50 {
+        b.ok("packet-generator configure d size 28+9000");
+        b.ok("packet-generator disable-stream f");
+        b.ok("packet-generator enable-stream f");
+        b.ok(&format!("packet-generator capture pg1 pcap {} count 9", b.path(&round.to_string())));
+        if round % 10 == 9 {
+            b.ok("delete packet-generator interface pg1");
+            assert_eq!(b.ok("show packet-generator"), "no streams currently defined\n");
+            b.ok("create packet-generator interface pg1");
+            b.up("pg1");
+            let new = "limit 0 source pg0 node pg1-output";
+            b.ok(&format!("packet-generator new pcap {file} name f {new}"));
+            b.ok(&format!("packet-generator new name d {new} data {{ incrementing 40 }}"));
+            b.ok("packet-generator enable");
+        }
+    }
+    b.ok("packet-generator disable-stream");
+    b.finish();
+    assert_eq!(b.used(), 0);
+}
+
+#[test]
+fn no_means_that_every_packet_is_through() {
+    let mut b = Bench::running("fence");
+    b.ok("packet-generator new { name a limit 5000 interface pg0 node catch data { hex 01 } }");
+    b.ok("packet-generator new { name s limit 20 rate 1e4 interface pg0 node catch \
+          data { hex 01 } }");
+    for _ in 0..20 {
+        b.ok("packet-generator enable");
+        b.finish();
+        assert_eq!(std::mem::take(&mut *b.caught.lock().unwrap()).len(), 5020);
+    }
+}
+
+#[test]
+fn loopbacks_give_back_what_they_are_sent() {
+    let mut b = Bench::new("loop");
+    assert_eq!(b.ok("create loopback interface"), "loop0\n");
+    assert_eq!(b.ok("create loopback interface instance 300"), "loop300\n");
+    assert_eq!(b.ok("loopback create-interface mac 2:0:0:0:0:9"), "loop1\n");
+    let mac = |name: &str| b.router.interfaces.named(name).unwrap().mac.to_string();
+    let macs = [mac("loop0"), mac("loop300"), mac("loop1")];
+    assert_eq!(macs, ["de:ad:00:00:00:00", "de:ad:00:00:01:2c", "02:00:00:00:00:09"]);
+    b.up("loop0");
+    b.ok("packet-generator new { name a limit 3 interface pg0 node loop0-output data { \
+          IP4: 2:0:0:0:0:1 -> de:ad:0:0:0:0 UDP: 10.0.0.2 -> 16.0.0.1 UDP: 1 -> 2 } }");
+    b.ok("packet-generator enable");
+    b.router.engine.run_inline(10);
+    let caught = std::mem::take(&mut *b.caught.lock().unwrap());
+    let loop0 = b.router.interfaces.named("loop0").unwrap().index.0;
+    assert!(caught.len() == 3 && caught.iter().all(|c| c.0 == loop0 && c.2[0] == 0x45));
+    assert_eq!(b.rx("loop0"), (3, 126));
+    b.ok("delete loopback interface intfc loop0");
+    b.ok("loopback delete-interface intfc loop300");
+    assert_eq!((b.run().len(), b.used()), (0, 0));
+}
