@@ -53,9 +53,12 @@ pub(crate) struct Recorder {
 /// One traced packet: the nodes it visited in order, with the time in seconds and their records.
 #[derive(Clone, Default)]
 pub struct TracedPacket {
-    /// Node number, time, records.
-    pub visits: Vec<(u16, f64, Vec<Arc<dyn Record>>)>,
+    /// In the order of the visits.
+    pub visits: Vec<Visit>,
 }
+
+/// One node that a traced packet visited: its number, when in seconds, and what it said.
+pub type Visit = (u16, f64, Vec<Arc<dyn Record>>);
 
 impl TracedPacket {
     /// Its text: a line with time and name for each node, and its records.

@@ -81,6 +81,8 @@ pub struct Core {
     pub(crate) nodes: Vec<NodeRuntime>,
     /// Nodes with frames waiting, one entry for each frame.
     pub(crate) pending: VecDeque<u16>,
+    /// Boxed, so that frames move between nodes without being copied.
+    #[allow(clippy::vec_box)]
     spare: Vec<Box<Batch>>,
     /// New packets that go right behind the one they were made from: its index, theirs.
     pub(super) followers: Vec<(u32, u32)>,
