@@ -60,9 +60,14 @@ impl Daemon {
             .stdout(output.try_clone().expect("a second handle"))
             .stderr(output);
         let child = command.spawn().expect("the daemon is built: cargo build -p ferrovia -p fvctl");
-        let daemon = Self { child, folder };
-        let is_up = eventually(Duration::from_secs(20), || daemon.ask("show version").is_ok);
-        assert!(is_up, "the daemon answers nothing; it said:\n{}", daemon.output());
+        let mut daemon = Self { child, folder };
+        let mut has_ended = false;
+        eventually(Duration::from_secs(20), || {
+            has_ended = daemon.child.try_wait().expect("it is our child").is_some();
+            has_ended || daemon.ask("show version").is_ok
+        });
+        let is_up = !has_ended && daemon.ask("show version").is_ok;
+        assert!(is_up, "the daemon does not start");
         for line in setup {
             daemon.tell(line);
         }

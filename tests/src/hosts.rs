@@ -4,7 +4,8 @@ use std::process::{Child, Command, Stdio};
 
 use crate::{Daemon, text_of, unique};
 
-/// Two hosts and their router. Both have address `.2`/`::2` in their networks, the router `.1`/`::1`.
+/// Two hosts and their router. Both have address `.2`/`::2` in their networks, the router
+/// `.1`/`::1`.
 pub struct TwoHosts {
     /// The router: interfaces `host-left` and `host-right`.
     pub router: Daemon,

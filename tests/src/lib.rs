@@ -1,8 +1,8 @@
 //! What tests of the whole daemon stand on: a daemon of their own, hosts in network namespaces, and
 //! capture files.
 //!
-//! Every daemon and namespace has a name of its own and is gone when its guard is dropped, also when
-//! the test fails.
+//! Every daemon and namespace has a name of its own and is gone when its guard is dropped, also
+//! when the test fails.
 #![forbid(unsafe_code)]
 
 pub mod capture;
