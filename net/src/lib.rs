@@ -6,12 +6,23 @@ pub mod drops;
 pub mod engine;
 pub mod ethernet;
 pub mod gso;
+pub mod icmp;
 pub mod interface;
+pub mod ip;
+pub mod ip4;
+pub mod ip6;
 mod router;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{Feature, Parts, Router, refuse};
 
 /// What this crate brings, in the order it registers.
-pub const FEATURES: &[Feature] =
-    &[engine::FEATURE, drops::FEATURE, interface::FEATURE, ethernet::FEATURE];
+pub const FEATURES: &[Feature] = &[
+    engine::FEATURE,
+    drops::FEATURE,
+    interface::FEATURE,
+    ethernet::FEATURE,
+    ip4::FEATURE,
+    ip6::FEATURE,
+    icmp::FEATURE,
+];

@@ -1,12 +1,14 @@
 //! Where packets end: `error-drop` and `drop`, `error-punt` and `punt`.
 
 mod nodes;
+mod punt;
 
 use graph::arc::{FeatureArc, Side};
 
 use crate::router::{Feature, Parts, refuse};
 
 pub use nodes::{Drop, ErrorDrop};
+pub use punt::{ErrorPunt, Punt};
 
 /// Features on everything that is dropped.
 pub static ERROR_DROP: FeatureArc = FeatureArc {
@@ -18,12 +20,18 @@ pub static ERROR_DROP: FeatureArc = FeatureArc {
 };
 
 /// The drop nodes.
-pub const FEATURE: Feature =
-    Feature { name: "drops", about: "Where dropped packets end", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "drops",
+    about: "Where dropped and punted packets end",
+    default_enabled: true,
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;
     router.engine.add(ErrorDrop::new(&router.interfaces)).map_err(refuse)?;
     router.engine.add(Drop).map_err(refuse)?;
+    router.engine.add(ErrorPunt::new(&router.interfaces)).map_err(refuse)?;
+    router.engine.add(Punt).map_err(refuse)?;
     Ok(())
 }

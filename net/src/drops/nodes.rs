@@ -54,7 +54,7 @@ impl Node for ErrorDrop {
     }
 }
 
-struct Received(u32);
+pub(super) struct Received(pub(super) u32);
 
 impl Record for Received {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +87,7 @@ impl Node for Drop {
     }
 }
 
-struct Reason(u16);
+pub(super) struct Reason(pub(super) u16);
 
 impl Record for Reason {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,75 @@
+//! `ip4-icmp-echo-request`: answers pings (RFC 1812 section 4.3.3.6) in the buffer they came in. The reply
+//! comes from the address that was asked and carries no options.
+
+use std::convert::Infallible;
+
+use graph::{Buffer, Frame, Node};
+use wire::ip4::{DEFAULT_TTL, Header, VERSION_IHL};
+use wire::{checksum, icmp4};
+use zerocopy::byteorder::network_endian::U16;
+
+use super::become_ours;
+use crate::ip::{Headers, V4};
+
+/// Makes echo requests echo replies.
+#[derive(Clone, Default)]
+pub struct EchoRequest4 {
+    id: u16,
+}
+
+/// Edges of [`EchoRequest4`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// To find the way back.
+    #[to("ip4-lookup")]
+    Lookup,
+}
+
+/// Drops of [`EchoRequest4`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// echo request too short.
+    LengthTooSmallForType,
+}
+
+impl Node for EchoRequest4 {
+    const NAME: &'static str = "ip4-icmp-echo-request";
+    type Next = Next;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        frame.each(|p| {
+            p.trace(Headers::<V4>::of);
+            self.id = self.id.wrapping_add(1);
+            reply(p, self.id).ok_or(Error::LengthTooSmallForType)?;
+            p.set_rx(0); // from here on it is local0's
+            Ok(Next::Lookup)
+        });
+    }
+}
+
+fn reply(p: &mut Buffer<'_>, id: u16) -> Option<()> {
+    let request = *p.header::<Header>()?;
+    let len = usize::from(request.total_len.get()).checked_sub(request.header_len())?;
+    p.advance(request.header_len())?;
+    let icmp = p.header_mut::<icmp4::Header>()?;
+    let asked = U16::from_bytes([icmp.kind.0, icmp.code]);
+    icmp.kind = icmp4::Type::ECHO_REPLY;
+    icmp.checksum =
+        checksum::update(icmp.checksum, asked, U16::from_bytes([icmp.kind.0, icmp.code]));
+    let header = Header {
+        version_ihl: VERSION_IHL,
+        total_len: U16::new((size_of::<Header>() + len) as u16),
+        id: id.into(),
+        ttl: DEFAULT_TTL,
+        src: request.dst,
+        dst: request.src,
+        ..request
+    };
+    p.prepend_header(&header.with_checksum())?;
+    become_ours(p);
+    Some(())
+}

@@ -1,0 +1,54 @@
+//! ICMP (RFC 792, RFC 1812 section 4.3) and ICMPv6 (RFC 4443): what comes in, echo, and errors.
+//!
+//! A node that finds something wrong with a packet puts a [`Problem`] on it and sends it to
+//! `ip4-icmp-error` or `ip6-icmp-error`. Messages for this router go to who registered for their type with
+//! [`crate::Router::icmp4_type`] and [`crate::Router::icmp6_type`].
+
+mod echo4;
+mod input;
+mod limit;
+mod problem;
+
+use control::feature::Refused;
+use graph::{Buffer, Flags};
+use wire::{Protocol, icmp4};
+
+use crate::ip::{V4, V6, Version};
+use crate::router::{Feature, Parts, refuse};
+
+pub use echo4::EchoRequest4;
+pub use input::{IcmpInput, Messages};
+pub use limit::Limit;
+pub use problem::Problem;
+
+/// Types there may be.
+const TYPES: usize = 1 << 8;
+/// ICMP.
+pub const FEATURE: Feature =
+    Feature { name: "icmp", about: "ICMP and ICMPv6", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let types = router.dispatch_table(V4::NODES.icmp_input, TYPES);
+    router.engine.add(IcmpInput { version: V4, types }).map_err(refuse)?;
+    let types = router.dispatch_table(V6::NODES.icmp_input, TYPES);
+    router.engine.add(IcmpInput { version: V6, types }).map_err(refuse)?;
+
+    router.engine.add(EchoRequest4::default()).map_err(refuse)?;
+
+    router.ip4_protocol(Protocol::ICMP, V4::NODES.icmp_input).map_err(refuse)?;
+    router.ip6_protocol(Protocol::ICMP6, V6::NODES.icmp_input).map_err(refuse)?;
+    router.icmp4_type(icmp4::Type::ECHO_REQUEST, "ip4-icmp-echo-request").map_err(refuse)
+}
+
+/// Makes the buffer of a packet that came in one that this router sends: current bytes start at the new IP
+/// header, and nothing that was known of the old packet holds.
+fn become_ours(p: &mut Buffer<'_>) {
+    let gone = Flags::GSO.with(Flags::CHECKSUM_TODO).with(Flags::CHECKSUM_OK);
+    p.clear_flags(gone.with(Flags::HASH).with(Flags::L2).with(Flags::L4));
+    p.add_flags(Flags::LOCAL.with(Flags::L3));
+    p.set_gso_size(0);
+    p.set_error(0);
+    let l3 = p.offset();
+    p.set_l3_offset(l3);
+}

@@ -1,0 +1,131 @@
+//! Packets for this router: checked, and given to who takes their protocol (RFC 1122 section 3.3.1.4).
+//!
+//! `ip4-receive` and `ip6-receive` deliver what is right. Whatever is not goes to `ip4-local` and
+//! `ip6-local`, which look again, count, drop, and have the sender told.
+
+use std::convert::Infallible;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Node, Payload, Slot};
+use infra::rcu::Reader;
+
+use super::dispatch::Edges;
+use super::{Forwarding, Upper, Version};
+use crate::icmp::Problem;
+
+/// `ip4-receive`, `ip6-receive`, and the nodes at the end of their feature arcs.
+#[derive(Clone)]
+pub struct Receive<V> {
+    /// The version.
+    pub version: V,
+    /// Nodes by protocol.
+    pub protocols: Reader<Edges>,
+}
+
+/// Edges of [`Receive`].
+#[derive(Clone, Copy)]
+pub enum Received<V> {
+    /// Something is wrong.
+    Local(V),
+    /// A feature, or who takes the protocol.
+    To(Slot),
+}
+
+impl<V: Version> graph::Next for Received<V> {
+    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.local, payload: "" }];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::Local(_) => 0,
+            Self::To(slot) => slot.0,
+        }
+    }
+}
+
+impl<V: Version> Node for Receive<V> {
+    const NAME: &'static str = V::NODES.receive;
+    type Next = Received<V>;
+    type Error = Infallible;
+    type Count = Infallible;
+    const DROP: &'static str = V::NODES.drop;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let arc = frame.start(V::LOCAL_ARC);
+        let protocols = self.protocols.read(frame.epoch());
+        frame.each(|p| {
+            p.trace(Forwarding::<V>::of);
+            let rx = p.rx();
+            if let Some(feature) = arc.first(rx, p) {
+                return Ok(Received::To(feature));
+            }
+            let taker = inspect::<V>(p).ok().and_then(|u| protocols.find(u.protocol.0.into()));
+            Ok(taker.map_or(Received::Local(self.version), Received::To))
+        });
+    }
+}
+
+/// `ip4-local`, `ip6-local`.
+#[derive(Clone)]
+pub struct Local<V> {
+    /// The version.
+    pub version: V,
+    /// Nodes by protocol.
+    pub protocols: Reader<Edges>,
+}
+
+/// To who takes a packet, or to where its sender is told that nobody does.
+#[derive(Clone, Copy)]
+pub enum Delivery<V> {
+    /// Tell the sender.
+    IcmpError(V),
+    /// The taker.
+    To(Slot),
+}
+
+impl<V: Version> graph::Next for Delivery<V> {
+    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.icmp_error, payload: Problem::NAME }];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::IcmpError(_) => 0,
+            Self::To(slot) => slot.0,
+        }
+    }
+}
+
+impl<V: Version> Node for Local<V> {
+    const NAME: &'static str = V::NODES.local;
+    type Next = Delivery<V>;
+    type Error = V::Error;
+    type Count = Infallible;
+    const DROP: &'static str = V::NODES.drop;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let protocols = self.protocols.read(frame.epoch());
+        frame.each(|p| {
+            p.trace(Forwarding::<V>::of);
+            let upper = inspect::<V>(p)?;
+            if let Some(taker) = protocols.find(upper.protocol.0.into()) {
+                return Ok(Delivery::To(taker));
+            }
+            let problem = V::protocol_problem(p, &upper).ok_or(V::UNKNOWN_PROTOCOL)?;
+            p.error(V::UNKNOWN_PROTOCOL);
+            p.set_payload(problem);
+            Ok(Delivery::IcmpError(self.version))
+        });
+    }
+}
+
+/// Checks what a packet carries and notes where it begins.
+#[inline(always)]
+fn inspect<V: Version>(p: &mut Buffer<'_>) -> Result<Upper, V::Error> {
+    let upper = V::upper(p)?;
+    V::verify(p, &upper)?;
+    let l3 = p.offset();
+    p.set_l3_offset(l3);
+    p.set_l4_offset(l3 + upper.offset as i16);
+    p.add_flags(Flags::L3.with(Flags::L4));
+    Ok(upper)
+}

@@ -1,0 +1,67 @@
+//! What IPv4 and IPv6 share: the way of packets that are for this router, sent on, dropped or punted.
+//!
+//! `ip4-input` checks a packet, a lookup (in `fib`) chooses its way: `ip4-rewrite` sends it on,
+//! `ip4-receive` gives it to who takes its protocol, `ip4-drop` and `ip4-punt` end it. Each node here is
+//! written once and is there twice, for each [`Version`].
+
+mod dispatch;
+mod ends;
+mod group;
+mod local;
+mod rewrite;
+mod trace;
+mod udp;
+mod version;
+
+use control::feature::Refused;
+use infra::counter::Counter;
+use wire::Protocol;
+
+use crate::router::{Router, refuse};
+
+pub use crate::ip4::V4;
+pub use crate::ip6::V6;
+pub use dispatch::{Edges, Error};
+pub use ends::{DropPacket, NotEnabled, Punt};
+pub use group::RewriteGroup;
+pub use local::{Delivery, Local, Receive};
+pub use rewrite::Rewrite;
+pub use trace::{Forwarding, Headers};
+pub use udp::UdpLookup;
+pub use version::{Nodes, Upper, Version};
+
+/// Protocols there may be.
+const PROTOCOLS: usize = 1 << 8;
+/// Ports there may be.
+const PORTS: usize = 1 << 16;
+
+/// Adds the nodes of one version that both have.
+pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> {
+    let version = V::SELF;
+    let engine = &mut router.engine;
+    engine.add(DropPacket(version)).map_err(refuse)?;
+    engine.add(Punt(version)).map_err(refuse)?;
+    engine.add(NotEnabled(version)).map_err(refuse)?;
+    let adjacencies = router.adjacencies.reader();
+    engine.add(Rewrite { version, adjacencies }).map_err(refuse)?;
+    group::add::<V>(router).map_err(refuse)?;
+
+    let protocols = router.dispatch_table(V::NODES.receive, PROTOCOLS);
+    router.engine.add(Receive { version, protocols }).map_err(refuse)?;
+    let protocols = router.dispatch_table(V::NODES.local_end, PROTOCOLS);
+    let end = Receive { version, protocols };
+    router.engine.add_named(V::NODES.local_end, end).map_err(refuse)?;
+    let protocols = router.dispatch_table(V::NODES.local, PROTOCOLS);
+    router.engine.add(Local { version, protocols }).map_err(refuse)?;
+    let ports = router.dispatch_table(V::NODES.udp_lookup, PORTS);
+    router.engine.add(UdpLookup { version, ports }).map_err(refuse)?;
+    router.local_protocol::<V>(Protocol::UDP, V::NODES.udp_lookup).map_err(refuse)
+}
+
+/// Counts a run of packets of one interface.
+#[inline(always)]
+pub(crate) fn count(row: &[Counter], interface: u32, packets: u64) {
+    if let Some(counter) = row.get(interface as usize) {
+        counter.add(packets);
+    }
+}

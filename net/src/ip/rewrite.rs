@@ -1,0 +1,189 @@
+//! `ip4-rewrite`, `ip6-rewrite`: one hop less (RFC 1812 section 5.3.1, RFC 8200 section 3), not too big for
+//! the link, and the neighbour's layer 2 header in front.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
+use infra::rcu::SlabReader;
+use wire::{Protocol, print, tcp, udp};
+
+use super::{Upper, Version};
+use crate::adjacency::{Adjacency, Link, Role};
+use crate::icmp::Problem;
+
+/// Length of an Ethernet header, the usual one to put in front.
+const ETHERNET: usize = 14;
+/// Bytes of a packet that its trace shows.
+const SHOWN: usize = 60;
+
+/// Sends packets over their adjacency.
+#[derive(Clone)]
+pub struct Rewrite<V> {
+    /// The version.
+    pub version: V,
+    /// How neighbours are reached.
+    pub adjacencies: SlabReader<Adjacency>,
+}
+
+/// Edges of [`Rewrite`] and [`super::RewriteGroup`].
+#[derive(Clone, Copy)]
+pub enum Next<V> {
+    /// The neighbour's address is to be asked for.
+    Resolve(V),
+    /// The sender is to be told.
+    IcmpError(V),
+    /// The adjacency is one of groups.
+    Group(V),
+    /// The interface's output, or a feature before it.
+    Output(Slot),
+}
+
+impl<V: Version> graph::Next for Next<V> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: V::NODES.resolve, payload: "" },
+        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
+        Edge { to: V::NODES.rewrite_mcast, payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::Resolve(_) => 0,
+            Self::IcmpError(_) => 1,
+            Self::Group(_) => 2,
+            Self::Output(slot) => slot.0,
+        }
+    }
+}
+
+impl<V: Version> Node for Rewrite<V> {
+    const NAME: &'static str = V::NODES.rewrite;
+    type Next = Next<V>;
+    type Error = V::Error;
+    type Count = Infallible;
+    const DROP: &'static str = V::NODES.drop;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let (epoch, version) = (frame.epoch(), self.version);
+        let arc = frame.start(V::OUTPUT_ARC);
+        // Neighbouring packets often go one way.
+        let (mut known, mut adjacency) = (u32::MAX, None);
+        frame.each(|p| {
+            let index = p.adjacency();
+            if index != known {
+                (known, adjacency) = (index, self.adjacencies.read(index, epoch));
+            }
+            let a = adjacency.ok_or(V::DROPPED)?;
+            if !a.complete || a.role == Role::Multicast {
+                let is_group = a.role == Role::Multicast;
+                return Ok(if is_group { Next::Group(version) } else { Next::Resolve(version) });
+            }
+            if !spend_hop::<V, _>(p, a.mtu)? {
+                return Ok(Next::IcmpError(version));
+            }
+            put_in_front(p, a).ok_or(V::DROPPED)?;
+            p.trace(|p| Rewritten::of(p, a));
+            if arc.is_used() {
+                return Ok(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)));
+            }
+            Ok(Next::Output(a.output))
+        });
+    }
+}
+
+/// Takes one hop away, unless the packet was made here, and makes sure that it fits. `false`: it does not
+/// go on, and has the problem to tell its sender as payload.
+#[inline(always)]
+pub(super) fn spend_hop<V: Version, N: Node<Error = V::Error>>(
+    p: &mut Packet<'_, N>,
+    mtu: u16,
+) -> Result<bool, V::Error> {
+    let hops = V::hops(p).ok_or(V::DROPPED)?;
+    let is_local = p.flags().has(Flags::LOCAL);
+    if hops <= 1 && !is_local {
+        p.error(V::EXPIRED);
+        p.set_payload(V::EXPIRED_PROBLEM);
+        return Ok(false);
+    }
+    if p.total_len() > usize::from(mtu) && !fits_cut::<V>(p, mtu) {
+        let problem = V::too_big_problem(p, mtu).ok_or(V::TOO_BIG)?;
+        p.error(V::TOO_BIG);
+        p.set_payload(problem);
+        return Ok(false);
+    }
+    if !is_local {
+        V::spend_hop(p);
+    }
+    Ok(true)
+}
+
+/// Whether a packet that will be cut into segments fits then.
+#[cold]
+fn fits_cut<V: Version>(p: &Buffer<'_>, mtu: u16) -> bool {
+    if !p.flags().has(Flags::GSO) {
+        return false;
+    }
+    let headers = V::upper(p).ok().and_then(|upper| Some(upper.offset + l4_len(p, &upper)?));
+    headers.is_some_and(|len| len + usize::from(p.gso_size()) <= usize::from(mtu))
+}
+
+/// Length of the layer 4 header of protocols that packets are cut for.
+fn l4_len(p: &Buffer<'_>, upper: &Upper) -> Option<usize> {
+    match upper.protocol {
+        Protocol::TCP => upper.header::<tcp::Header>(p).map(tcp::Header::header_len),
+        Protocol::UDP => Some(size_of::<udp::Header>()),
+        _ => None,
+    }
+}
+
+/// Puts the layer 2 header in front; `None` without headroom.
+#[inline(always)]
+pub(super) fn put_in_front(p: &mut Buffer<'_>, a: &Adjacency) -> Option<()> {
+    if usize::from(a.header_len) == ETHERNET {
+        p.prepend(ETHERNET)?.copy_from_slice(&a.header[..ETHERNET]); // of known length: two moves
+    } else {
+        p.prepend(usize::from(a.header_len))?.copy_from_slice(a.header());
+    }
+    let l2 = p.offset();
+    p.set_l2_offset(l2);
+    p.set_tx(a.interface.0);
+    Some(())
+}
+
+/// What a rewrite node says of a packet.
+pub(super) struct Rewritten {
+    index: u32,
+    adjacency: Adjacency,
+    flow: u32,
+    bytes: Vec<u8>,
+}
+
+impl Rewritten {
+    pub(super) fn of(p: &Buffer<'_>, a: &Adjacency) -> Self {
+        let flow = if p.flags().has(Flags::HASH) { p.flow_hash() } else { 0 };
+        let bytes = p.bytes()[..p.len().min(SHOWN)].to_vec();
+        Self { index: p.adjacency(), adjacency: a.clone(), flow, bytes }
+    }
+}
+
+impl Record for Rewritten {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let a = &self.adjacency;
+        let interface = names.name("interface", a.interface.0);
+        let link = match a.link {
+            Link::Ip4 => "ipv4",
+            Link::Ip6 => "ipv6",
+        };
+        write!(f, "  tx_sw_if_index {} dpo-idx {} : {link}", a.interface.0, self.index)?;
+        match a.role {
+            Role::Multicast => write!(f, "-mcast: {interface}: ")?,
+            _ => write!(f, " via {} {interface}: ", a.next_hop)?,
+        }
+        write!(f, "mtu:{} next:{} flags:[] ", a.mtu, a.output.0)?;
+        a.header().iter().try_for_each(|b| write!(f, "{b:02x}"))?;
+        writeln!(f, " flow hash: {:#010x}", self.flow)?;
+        write!(f, "{}", print::hex(&self.bytes, 2))
+    }
+}

@@ -1,0 +1,125 @@
+//! IPv4 or IPv6 as a type parameter of the nodes that are the same for both.
+
+use std::fmt::{Debug, Display};
+
+use graph::arc::FeatureArc;
+use graph::{Buffer, Reason};
+use wire::checksum::Sum;
+use wire::{MacAddr, Protocol};
+
+use crate::icmp::Problem;
+
+/// An IP version. Functions on packets take those whose current bytes start at the IP header.
+pub trait Version: Copy + Debug + Send + Sync + 'static {
+    /// What packets are dropped for, in all nodes that check headers.
+    type Error: Reason;
+
+    /// The version itself: it has no state.
+    const SELF: Self;
+    /// Names of its nodes.
+    const NODES: Nodes;
+    /// Features on what is dropped.
+    const DROP_ARC: &'static FeatureArc;
+    /// Features on what is given to control.
+    const PUNT_ARC: &'static FeatureArc;
+    /// Features on what is for this router.
+    const LOCAL_ARC: &'static FeatureArc;
+    /// Features on what is sent.
+    const OUTPUT_ARC: &'static FeatureArc;
+
+    /// Dropped for no reason that has a name of its own.
+    const DROPPED: Self::Error;
+    /// The last hop is used up.
+    const EXPIRED: Self::Error;
+    /// Too big for the link.
+    const TOO_BIG: Self::Error;
+    /// Nobody here takes the protocol.
+    const UNKNOWN_PROTOCOL: Self::Error;
+    /// What its sender is told when the last hop is used up.
+    const EXPIRED_PROBLEM: Problem;
+    /// What its sender is told when nobody listens on a UDP port.
+    const PORT_PROBLEM: Problem;
+
+    /// The headers as text.
+    fn print(bytes: &[u8], indent: usize) -> impl Display + '_;
+    /// Hops left; `None` for a packet shorter than a header.
+    fn hops(p: &Buffer<'_>) -> Option<u8>;
+    /// Takes one hop away; there is one.
+    fn spend_hop(p: &mut Buffer<'_>);
+    /// What the sender of a packet is told that is too big for `mtu` bytes; `None` when nothing.
+    fn too_big_problem(p: &Buffer<'_>, mtu: u16) -> Option<Problem>;
+    /// The layer 2 address of the group a packet is for.
+    fn group_mac(p: &Buffer<'_>) -> MacAddr;
+    /// What a packet for this router carries.
+    ///
+    /// # Errors
+    /// Why it cannot be delivered.
+    fn upper(p: &Buffer<'_>) -> Result<Upper, Self::Error>;
+    /// Checks length and checksum of what it carries, as far as the protocol is known.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn verify(p: &Buffer<'_>, upper: &Upper) -> Result<(), Self::Error>;
+    /// What its sender is told when nobody here takes the protocol; `None` when nothing.
+    fn protocol_problem(p: &Buffer<'_>, upper: &Upper) -> Option<Problem>;
+}
+
+/// What an IP packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upper {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Where it starts, in bytes from the IP header.
+    pub offset: usize,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+impl Upper {
+    /// The header of the upper layer, when the first segment has all of it.
+    #[inline(always)]
+    pub fn header<'b, H: wire::Format>(&self, p: &'b Buffer<'_>) -> Option<&'b H> {
+        H::ref_from_prefix(p.bytes().get(self.offset..)?).ok().map(|(h, _)| h)
+    }
+    /// Whether the checksum over the first `len` bytes is right, `pseudo` being the pseudo header's sum.
+    pub fn is_sum_valid(&self, p: &Buffer<'_>, len: usize, pseudo: Sum) -> bool {
+        let (mut skip, mut left, mut sum) = (self.offset, len, pseudo);
+        for segment in p.segments() {
+            let bytes = segment.get(skip..).unwrap_or(&[]);
+            let bytes = &bytes[..bytes.len().min(left)];
+            skip = skip.saturating_sub(segment.len());
+            left -= bytes.len();
+            sum = sum.add_bytes(bytes);
+        }
+        left == 0 && sum.is_valid()
+    }
+}
+
+/// Names of the nodes of one version.
+#[derive(Clone, Copy, Debug)]
+pub struct Nodes {
+    /// Ends dropped packets.
+    pub drop: &'static str,
+    /// Gives packets to control.
+    pub punt: &'static str,
+    /// Drops what comes in where the version is not enabled.
+    pub not_enabled: &'static str,
+    /// Packets for this router.
+    pub receive: &'static str,
+    /// Packets for this router that something is wrong with.
+    pub local: &'static str,
+    /// Packets for this router behind the features of their arc.
+    pub local_end: &'static str,
+    /// Finds who listens on a UDP port.
+    pub udp_lookup: &'static str,
+    /// Finds who takes an ICMP type.
+    pub icmp_input: &'static str,
+    /// Tells senders what is wrong.
+    pub icmp_error: &'static str,
+    /// Puts the layer 2 header in front.
+    pub rewrite: &'static str,
+    /// Puts the layer 2 header of a group in front.
+    pub rewrite_mcast: &'static str,
+    /// Asks for the layer 2 address of a neighbour.
+    pub resolve: &'static str,
+}

@@ -1,0 +1,200 @@
+//! `ip4-input`: the checks that every IPv4 packet must pass (RFC 1812 sections 5.2.2, 4.2.2 and 5.3.7).
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use graph::{Buffer, Frame, Node, Packet, Slot};
+use infra::rcu::SlabReader;
+use wire::ip4::{Header, OFFSET_MASK, VERSION_IHL};
+
+use super::options::has_router_alert;
+use super::{Error, IP4_MULTICAST, IP4_UNICAST, V4};
+use crate::icmp::Problem;
+use crate::interface::{Counters, Interfaces, Port};
+use crate::ip::{Headers, Version, count};
+
+/// Whether the header checksum is looked at.
+pub trait Checksum: Clone + Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// Whether the checksum of a header with these options is right.
+    fn is_right(header: &Header, options: &[u8]) -> bool;
+}
+
+/// `ip4-input`: it is.
+#[derive(Clone)]
+pub struct Checked;
+
+/// `ip4-input-no-checksum`: somebody did.
+#[derive(Clone)]
+pub struct Trusted;
+
+impl Checksum for Checked {
+    const NAME: &'static str = "ip4-input";
+    #[inline(always)]
+    fn is_right(header: &Header, options: &[u8]) -> bool {
+        header.is_checksum_valid_with(options)
+    }
+}
+
+impl Checksum for Trusted {
+    const NAME: &'static str = "ip4-input-no-checksum";
+    #[inline(always)]
+    fn is_right(_: &Header, _: &[u8]) -> bool {
+        true
+    }
+}
+
+/// Checks IPv4 headers, cuts what follows the packet, and starts the features of the interface.
+#[derive(Clone)]
+pub struct Input<C> {
+    ports: SlabReader<Port>,
+    counters: Arc<Counters>,
+    checksum: PhantomData<C>,
+}
+
+/// Edges of [`Input`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// To find its way.
+    #[to("ip4-lookup")]
+    Lookup,
+    /// It has options that this router must look at.
+    #[to("ip4-options")]
+    Options,
+    /// It came in where IPv4 is not enabled.
+    #[to("ip4-not-enabled")]
+    NotEnabled,
+    /// The sender is to be told what is wrong.
+    #[to("ip4-icmp-error", payload = Problem)]
+    IcmpError,
+    /// A feature.
+    #[dynamic]
+    Feature(Slot),
+}
+
+/// What [`Input`] counts besides drops.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// ip4 options present.
+    Options,
+}
+
+impl<C: Checksum> Input<C> {
+    pub(super) fn new(interfaces: &Interfaces) -> Self {
+        let (ports, counters) = (interfaces.ports(), interfaces.counters());
+        Self { ports, counters, checksum: PhantomData }
+    }
+}
+
+impl<C: Checksum> Node for Input<C> {
+    const NAME: &'static str = C::NAME;
+    type Next = Next;
+    type Error = Error;
+    type Count = Count;
+    const DROP: &'static str = V4::NODES.drop;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let epoch = frame.epoch();
+        let (unicast, multicast) = (frame.start(&IP4_UNICAST), frame.start(&IP4_MULTICAST));
+        let has_features = unicast.is_used() | multicast.is_used();
+        let received = self.counters.ip4.row(frame.thread());
+        // Neighbouring packets nearly always come from one interface.
+        let (mut known, mut table, mut run) = (u32::MAX, None, 0);
+        let mut with_options = 0;
+        frame.each(|p| {
+            let rx = p.rx();
+            if rx != known {
+                count(received, known, run);
+                (known, run) = (rx, 0);
+                table = self.ports.read(rx, epoch).and_then(|port| port.ip4);
+            }
+            run += 1;
+            p.trace(Headers::<V4>::of);
+            let Some(fib) = table else { return Ok(Next::NotEnabled) };
+            p.set_fib(fib);
+
+            let header = *p.header::<Header>().ok_or(Error::TooShort)?;
+            let mut is_for_us = false;
+            if header.version_ihl != VERSION_IHL {
+                is_for_us = check_long_header::<C>(p)?;
+                with_options += 1;
+            } else if !C::is_right(&header, &[]) {
+                return Err(Error::BadChecksum);
+            }
+            check(p, &header)?;
+            if header.ttl == 0 {
+                p.error(Error::TimeExpired);
+                p.set_payload(V4::EXPIRED_PROBLEM);
+                return Ok(Next::IcmpError);
+            }
+            if is_for_us {
+                return Ok(Next::Options);
+            }
+            if has_features {
+                let arc = if is_multicast(&header) { multicast } else { unicast };
+                return Ok(arc.first(rx, p).map_or(Next::Lookup, Next::Feature));
+            }
+            Ok(Next::Lookup)
+        });
+        count(received, known, run);
+        frame.count(Count::Options, with_options);
+    }
+}
+
+/// The checks of every header, and the end of what is no part of the packet.
+#[inline(always)]
+fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>, header: &Header) -> Result<(), Error> {
+    // An offset of 8 bytes lets a second fragment write over TCP's flags (RFC 1858, RFC 3128).
+    if header.fragment.get() & OFFSET_MASK == 1 {
+        return Err(Error::FragmentOffsetOne);
+    }
+    if is_impossible_source(header.src) {
+        return Err(Error::SrcLookupMiss);
+    }
+    let (len, there) = (usize::from(header.total_len.get()), p.total_len());
+    if len < size_of::<Header>() {
+        return Err(Error::TooShort);
+    }
+    if len > there {
+        return Err(Error::BadLength);
+    }
+    if len < there {
+        p.truncate_chain(len); // Ethernet pads short frames
+    }
+    Ok(())
+}
+
+/// Loopback, multicast and broadcast addresses send nothing.
+#[inline(always)]
+fn is_impossible_source(src: [u8; 4]) -> bool {
+    (src[0] == 127) | (src[0] & 0xf0 == 0xe0) | (src == [0xff; 4])
+}
+
+#[inline(always)]
+fn is_multicast(header: &Header) -> bool {
+    header.dst[0] & 0xf0 == 0xe0
+}
+
+/// The header is not the usual one: whether this router must look at its options.
+#[cold]
+fn check_long_header<C: Checksum>(p: &Buffer<'_>) -> Result<bool, Error> {
+    let header = p.header::<Header>().ok_or(Error::TooShort)?;
+    if header.version() != 4 {
+        return Err(Error::Version);
+    }
+    let len = header.header_len();
+    let options = p.bytes().get(size_of::<Header>()..len);
+    if len < size_of::<Header>() {
+        return Err(Error::HdrTooShort);
+    }
+    let options = options.ok_or(Error::BadLength)?;
+    if usize::from(header.total_len.get()) < len {
+        return Err(Error::TooShort);
+    }
+    if !C::is_right(header, options) {
+        return Err(Error::BadChecksum);
+    }
+    Ok(has_router_alert(options))
+}

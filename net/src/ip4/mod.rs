@@ -1,0 +1,29 @@
+//! IPv4 (RFC 791, RFC 1812): what comes in, and what is special to it in the nodes of [`crate::ip`].
+
+mod arcs;
+mod error;
+mod input;
+mod options;
+mod version;
+
+use control::feature::Refused;
+
+use crate::router::{Feature, Parts, refuse};
+
+pub use arcs::{IP4_DROP, IP4_LOCAL, IP4_MULTICAST, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
+pub use error::Error;
+pub use input::{Checked, Checksum, Input, Trusted};
+pub use options::Options;
+pub use version::V4;
+
+/// IPv4.
+pub const FEATURE: Feature =
+    Feature { name: "ip4", about: "IPv4 forwarding", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    router.engine.add(Input::<Checked>::new(&router.interfaces)).map_err(refuse)?;
+    router.engine.add(Input::<Trusted>::new(&router.interfaces)).map_err(refuse)?;
+    router.engine.add(Options).map_err(refuse)?;
+    crate::ip::add_nodes::<V4>(router)
+}

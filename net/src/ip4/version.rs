@@ -1,0 +1,123 @@
+//! IPv4 as the nodes that both versions share need it.
+
+use std::fmt::Display;
+
+use graph::arc::FeatureArc;
+use graph::{Buffer, Flags};
+use wire::checksum::{self, Sum};
+use wire::ip4::Header;
+use wire::{MacAddr, Protocol, icmp4, print, udp};
+
+use super::{Error, IP4_DROP, IP4_LOCAL, IP4_OUTPUT, IP4_PUNT};
+use crate::icmp::Problem;
+use crate::ip::{Nodes, Upper, Version};
+
+/// IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct V4;
+
+impl Version for V4 {
+    type Error = Error;
+
+    const SELF: Self = Self;
+    const NODES: Nodes = Nodes {
+        drop: "ip4-drop",
+        punt: "ip4-punt",
+        not_enabled: "ip4-not-enabled",
+        receive: "ip4-receive",
+        local: "ip4-local",
+        local_end: "ip4-local-end-of-arc",
+        udp_lookup: "ip4-udp-lookup",
+        icmp_input: "ip4-icmp-input",
+        icmp_error: "ip4-icmp-error",
+        rewrite: "ip4-rewrite",
+        rewrite_mcast: "ip4-rewrite-mcast",
+        resolve: "ip4-arp",
+    };
+    const DROP_ARC: &'static FeatureArc = &IP4_DROP;
+    const PUNT_ARC: &'static FeatureArc = &IP4_PUNT;
+    const LOCAL_ARC: &'static FeatureArc = &IP4_LOCAL;
+    const OUTPUT_ARC: &'static FeatureArc = &IP4_OUTPUT;
+    const DROPPED: Error = Error::Drop;
+    const EXPIRED: Error = Error::TimeExpired;
+    const TOO_BIG: Error = Error::MtuExceeded;
+    const UNKNOWN_PROTOCOL: Error = Error::UnknownProtocol;
+    const EXPIRED_PROBLEM: Problem =
+        Problem::ip4(icmp4::Type::TIME_EXCEEDED, icmp4::code::TTL_EXCEEDED, 0);
+    const PORT_PROBLEM: Problem =
+        Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, icmp4::code::PORT_UNREACHABLE, 0);
+
+    fn print(bytes: &[u8], indent: usize) -> impl Display + '_ {
+        print::ip4(bytes, indent)
+    }
+    #[inline(always)]
+    fn hops(p: &Buffer<'_>) -> Option<u8> {
+        p.header::<Header>().map(|h| h.ttl)
+    }
+    #[inline(always)]
+    fn spend_hop(p: &mut Buffer<'_>) {
+        if let Some(header) = p.header_mut::<Header>() {
+            header.decrement_ttl();
+        }
+    }
+    fn too_big_problem(p: &Buffer<'_>, mtu: u16) -> Option<Problem> {
+        // Without DF it would have to be fragmented, which is not done yet: it is dropped.
+        let kind = icmp4::Type::DESTINATION_UNREACHABLE;
+        let needed = Problem::ip4(kind, icmp4::code::FRAGMENTATION_NEEDED, mtu.into());
+        p.header::<Header>().filter(|h| h.dont_fragment()).map(|_| needed)
+    }
+    fn group_mac(p: &Buffer<'_>) -> MacAddr {
+        let header = p.header::<Header>();
+        header.map_or(MacAddr::BROADCAST, |h| MacAddr::for_ip4_group(h.dst_addr()))
+    }
+    #[inline(always)]
+    fn upper(p: &Buffer<'_>) -> Result<Upper, Error> {
+        let header = p.header::<Header>().ok_or(Error::TooShort)?;
+        if header.is_fragment() {
+            return Err(Error::Drop);
+        }
+        let (offset, total) = (header.header_len(), usize::from(header.total_len.get()));
+        let len = total.checked_sub(offset).ok_or(Error::TooShort)?;
+        Ok(Upper { protocol: header.protocol, offset, len })
+    }
+    #[inline(always)]
+    fn verify(p: &Buffer<'_>, upper: &Upper) -> Result<(), Error> {
+        match upper.protocol {
+            Protocol::UDP => verify_udp(p, upper),
+            Protocol::TCP if !is_sum_known(p) => {
+                let len = upper.len;
+                let right = upper.is_sum_valid(p, len, pseudo(p, Protocol::TCP, len));
+                if right { Ok(()) } else { Err(Error::TcpChecksum) }
+            }
+            _ => Ok(()),
+        }
+    }
+    fn protocol_problem(_: &Buffer<'_>, _: &Upper) -> Option<Problem> {
+        let kind = icmp4::Type::DESTINATION_UNREACHABLE;
+        Some(Problem::ip4(kind, icmp4::code::PROTOCOL_UNREACHABLE, 0))
+    }
+}
+
+fn verify_udp(p: &Buffer<'_>, upper: &Upper) -> Result<(), Error> {
+    let header = upper.header::<udp::Header>(p).ok_or(Error::UdpLength)?;
+    let len = usize::from(header.len.get());
+    if len < size_of::<udp::Header>() || len > upper.len {
+        return Err(Error::UdpLength);
+    }
+    let unsent = header.checksum.get() == 0;
+    if unsent || is_sum_known(p) || upper.is_sum_valid(p, len, pseudo(p, Protocol::UDP, len)) {
+        return Ok(());
+    }
+    Err(Error::UdpChecksum)
+}
+
+/// Whether the layer 4 checksum was found good already, or is to be computed by who sends the packet.
+#[inline(always)]
+fn is_sum_known(p: &Buffer<'_>) -> bool {
+    p.flags().has(Flags::CHECKSUM_OK.with(Flags::CHECKSUM_TODO))
+}
+
+fn pseudo(p: &Buffer<'_>, protocol: Protocol, len: usize) -> Sum {
+    let header = p.header::<Header>();
+    header.map_or(Sum::ZERO, |h| checksum::ip4_pseudo(h.src, h.dst, protocol, len as u16))
+}

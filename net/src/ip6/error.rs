@@ -1,0 +1,30 @@
+//! Why IPv6 packets are dropped, or answered with an ICMPv6 error.
+
+/// Reasons of the nodes that check IPv6 headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
+pub enum Error {
+    /// ip6 length < 40 bytes.
+    TooShort,
+    /// ip6 length > l2 length.
+    BadLength,
+    /// ip6 version != 6.
+    Version,
+    /// ip6 ttl <= 1.
+    TimeExpired,
+    /// ip6 MTU exceeded.
+    MtuExceeded,
+    /// ip6 source lookup miss.
+    SrcLookupMiss,
+    /// ip6 destination lookup miss.
+    DstLookupMiss,
+    /// ip6 drop.
+    Drop,
+    /// unknown ip protocol.
+    UnknownProtocol,
+    /// bad udp checksum.
+    UdpChecksum,
+    /// bad icmp checksum.
+    IcmpChecksum,
+    /// inconsistent udp/ip lengths.
+    UdpLength,
+}

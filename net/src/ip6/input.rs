@@ -1,0 +1,116 @@
+//! `ip6-input`: the checks that every IPv6 packet must pass (RFC 8200 section 3, RFC 4291 sections 2.5.3
+//! and 2.7). Hop-by-hop options are for those who are configured to look at them (RFC 8200 section 4);
+//! packets with them are forwarded as all others.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use graph::{Frame, Node, Packet, Slot};
+use infra::rcu::SlabReader;
+use wire::ip6::Header;
+
+use super::{Error, IP6_MULTICAST, IP6_UNICAST, V6};
+use crate::icmp::Problem;
+use crate::interface::{Counters, Interfaces, Port};
+use crate::ip::{Headers, Version, count};
+
+const LOOPBACK: [u8; 16] = std::net::Ipv6Addr::LOCALHOST.octets();
+const MULTICAST: u8 = 0xff;
+
+/// Checks IPv6 headers, cuts what follows the packet, and starts the features of the interface.
+#[derive(Clone)]
+pub struct Input {
+    ports: SlabReader<Port>,
+    counters: Arc<Counters>,
+}
+
+/// Edges of [`Input`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// To find its way.
+    #[to("ip6-lookup")]
+    Lookup,
+    /// It came in where IPv6 is not enabled.
+    #[to("ip6-not-enabled")]
+    NotEnabled,
+    /// The sender is to be told what is wrong.
+    #[to("ip6-icmp-error", payload = Problem)]
+    IcmpError,
+    /// A feature.
+    #[dynamic]
+    Feature(Slot),
+}
+
+impl Input {
+    pub(super) fn new(interfaces: &Interfaces) -> Self {
+        Self { ports: interfaces.ports(), counters: interfaces.counters() }
+    }
+}
+
+impl Node for Input {
+    const NAME: &'static str = "ip6-input";
+    type Next = Next;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = V6::NODES.drop;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let epoch = frame.epoch();
+        let (unicast, multicast) = (frame.start(&IP6_UNICAST), frame.start(&IP6_MULTICAST));
+        let has_features = unicast.is_used() | multicast.is_used();
+        let received = self.counters.ip6.row(frame.thread());
+        // Neighbouring packets nearly always come from one interface.
+        let (mut known, mut table, mut run) = (u32::MAX, None, 0);
+        frame.each(|p| {
+            let rx = p.rx();
+            if rx != known {
+                count(received, known, run);
+                (known, run) = (rx, 0);
+                table = self.ports.read(rx, epoch).and_then(|port| port.ip6);
+            }
+            run += 1;
+            p.trace(Headers::<V6>::of);
+            let Some(fib) = table else { return Ok(Next::NotEnabled) };
+            p.set_fib(fib);
+
+            let header = *p.header::<Header>().ok_or(Error::TooShort)?;
+            check(p, &header)?;
+            if header.hop_limit == 0 {
+                p.error(Error::TimeExpired);
+                p.set_payload(V6::EXPIRED_PROBLEM);
+                return Ok(Next::IcmpError);
+            }
+            if has_features {
+                let is_multicast = header.dst[0] == MULTICAST;
+                let arc = if is_multicast { multicast } else { unicast };
+                return Ok(arc.first(rx, p).map_or(Next::Lookup, Next::Feature));
+            }
+            Ok(Next::Lookup)
+        });
+        count(received, known, run);
+    }
+}
+
+/// The checks of every header, and the end of what is no part of the packet.
+#[inline(always)]
+fn check(p: &mut Packet<'_, Input>, header: &Header) -> Result<(), Error> {
+    if header.version() != 6 {
+        return Err(Error::Version);
+    }
+    if (header.src[0] == MULTICAST) | (header.src == LOOPBACK) {
+        return Err(Error::SrcLookupMiss);
+    }
+    if header.dst == LOOPBACK {
+        return Err(Error::DstLookupMiss);
+    }
+    let len = size_of::<Header>() + usize::from(header.payload_len.get());
+    let there = p.total_len();
+    if len > there {
+        return Err(Error::BadLength);
+    }
+    if len < there {
+        p.truncate_chain(len); // Ethernet pads short frames
+    }
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! IPv6 (RFC 8200): what comes in, and what is special to it in the nodes of [`crate::ip`].
+
+mod arcs;
+mod error;
+mod input;
+mod version;
+
+use control::feature::Refused;
+
+use crate::router::{Feature, Parts, refuse};
+
+pub use arcs::{IP6_DROP, IP6_LOCAL, IP6_MULTICAST, IP6_OUTPUT, IP6_PUNT, IP6_UNICAST};
+pub use error::Error;
+pub use input::Input;
+pub use version::V6;
+
+/// IPv6.
+pub const FEATURE: Feature =
+    Feature { name: "ip6", about: "IPv6 forwarding", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    router.engine.add(Input::new(&router.interfaces)).map_err(refuse)?;
+    crate::ip::add_nodes::<V6>(router)
+}

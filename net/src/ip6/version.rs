@@ -1,0 +1,139 @@
+//! IPv6 as the nodes that both versions share need it.
+
+use std::fmt::Display;
+
+use graph::arc::FeatureArc;
+use graph::{Buffer, Flags};
+use wire::checksum::{self, Sum};
+use wire::ip6::{self, Header};
+use wire::{MacAddr, Protocol, icmp6, print, udp};
+
+use super::{Error, IP6_DROP, IP6_LOCAL, IP6_OUTPUT, IP6_PUNT};
+use crate::icmp::Problem;
+use crate::ip::{Nodes, Upper, Version};
+
+/// Where the IPv6 header says what follows it, in bytes.
+const NEXT_HEADER: usize = 6;
+
+/// IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct V6;
+
+impl Version for V6 {
+    type Error = Error;
+
+    const SELF: Self = Self;
+    const NODES: Nodes = Nodes {
+        drop: "ip6-drop",
+        punt: "ip6-punt",
+        not_enabled: "ip6-not-enabled",
+        receive: "ip6-receive",
+        local: "ip6-local",
+        local_end: "ip6-local-end-of-arc",
+        udp_lookup: "ip6-udp-lookup",
+        icmp_input: "ip6-icmp-input",
+        icmp_error: "ip6-icmp-error",
+        rewrite: "ip6-rewrite",
+        rewrite_mcast: "ip6-rewrite-mcast",
+        resolve: "ip6-discover-neighbor",
+    };
+    const DROP_ARC: &'static FeatureArc = &IP6_DROP;
+    const PUNT_ARC: &'static FeatureArc = &IP6_PUNT;
+    const LOCAL_ARC: &'static FeatureArc = &IP6_LOCAL;
+    const OUTPUT_ARC: &'static FeatureArc = &IP6_OUTPUT;
+    const DROPPED: Error = Error::Drop;
+    const EXPIRED: Error = Error::TimeExpired;
+    const TOO_BIG: Error = Error::MtuExceeded;
+    const UNKNOWN_PROTOCOL: Error = Error::UnknownProtocol;
+    const EXPIRED_PROBLEM: Problem =
+        Problem::ip6(icmp6::Type::TIME_EXCEEDED, icmp6::code::HOP_LIMIT_EXCEEDED, 0);
+    const PORT_PROBLEM: Problem =
+        Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, icmp6::code::PORT_UNREACHABLE, 0);
+
+    fn print(bytes: &[u8], indent: usize) -> impl Display + '_ {
+        print::ip6(bytes, indent)
+    }
+    #[inline(always)]
+    fn hops(p: &Buffer<'_>) -> Option<u8> {
+        p.header::<Header>().map(|h| h.hop_limit)
+    }
+    #[inline(always)]
+    fn spend_hop(p: &mut Buffer<'_>) {
+        if let Some(header) = p.header_mut::<Header>() {
+            header.hop_limit = header.hop_limit.saturating_sub(1);
+        }
+    }
+    fn too_big_problem(_: &Buffer<'_>, mtu: u16) -> Option<Problem> {
+        Some(Problem::ip6(icmp6::Type::PACKET_TOO_BIG, 0, mtu.into()))
+    }
+    fn group_mac(p: &Buffer<'_>) -> MacAddr {
+        let header = p.header::<Header>();
+        header.map_or(MacAddr::BROADCAST, |h| MacAddr::for_ip6_group(h.dst_addr()))
+    }
+    #[inline(always)]
+    fn upper(p: &Buffer<'_>) -> Result<Upper, Error> {
+        let header = p.header::<Header>().ok_or(Error::TooShort)?;
+        let found = ip6::upper_layer(p.bytes()).ok_or(Error::BadLength)?;
+        if found.fragment.is_some() {
+            return Err(Error::Drop);
+        }
+        let total = size_of::<Header>() + usize::from(header.payload_len.get());
+        let len = total.checked_sub(found.offset).ok_or(Error::BadLength)?;
+        Ok(Upper { protocol: found.protocol, offset: found.offset, len })
+    }
+    #[inline(always)]
+    fn verify(p: &Buffer<'_>, upper: &Upper) -> Result<(), Error> {
+        match upper.protocol {
+            Protocol::UDP => verify_udp(p, upper),
+            Protocol::ICMP6 => {
+                let pseudo = pseudo(p, Protocol::ICMP6, upper.len);
+                let right = upper.is_sum_valid(p, upper.len, pseudo);
+                if right { Ok(()) } else { Err(Error::IcmpChecksum) }
+            }
+            _ => Ok(()),
+        }
+    }
+    fn protocol_problem(p: &Buffer<'_>, upper: &Upper) -> Option<Problem> {
+        if upper.protocol == Protocol::NO_NEXT_HEADER {
+            return None; // nothing is wrong: nothing follows
+        }
+        let (kind, code) = (icmp6::Type::PARAMETER_PROBLEM, icmp6::code::UNKNOWN_NEXT_HEADER);
+        Some(Problem::ip6(kind, code, announced_at(p.bytes(), upper.offset) as u32))
+    }
+}
+
+/// Where the header stands that says what is found at `offset`: bytes from the start of the packet.
+fn announced_at(packet: &[u8], offset: usize) -> usize {
+    let (mut at, mut next) = (NEXT_HEADER, size_of::<Header>());
+    while next < offset {
+        let kind = packet.get(at).copied().map_or(Protocol::NO_NEXT_HEADER, Protocol);
+        let words = packet.get(next + 1).copied().map_or(0, usize::from);
+        at = next;
+        next += match kind {
+            Protocol::AH => (words + 2) * 4,
+            Protocol::FRAGMENT => 8,
+            _ => (words + 1) * 8,
+        };
+    }
+    at
+}
+
+fn verify_udp(p: &Buffer<'_>, upper: &Upper) -> Result<(), Error> {
+    let header = upper.header::<udp::Header>(p).ok_or(Error::UdpLength)?;
+    let len = usize::from(header.len.get());
+    if len < size_of::<udp::Header>() || len > upper.len {
+        return Err(Error::UdpLength);
+    }
+    // Over IPv6 the checksum may not be left out (RFC 8200 section 8.1).
+    let known = p.flags().has(Flags::CHECKSUM_OK.with(Flags::CHECKSUM_TODO));
+    let is_there = header.checksum.get() != 0;
+    if known || is_there && upper.is_sum_valid(p, len, pseudo(p, Protocol::UDP, len)) {
+        return Ok(());
+    }
+    Err(Error::UdpChecksum)
+}
+
+fn pseudo(p: &Buffer<'_>, protocol: Protocol, len: usize) -> Sum {
+    let header = p.header::<Header>();
+    header.map_or(Sum::ZERO, |h| checksum::ip6_pseudo(h.src, h.dst, protocol, len as u32))
+}
