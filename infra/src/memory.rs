@@ -25,7 +25,8 @@ pub enum HugePages {
 /// Size of a huge page in bytes.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// An array of `len` zeroed elements whose memory is used only where it is touched, and never moves.
+/// An array of `len` zeroed elements whose memory is used only where it is touched, and never
+/// moves.
 #[derive(Debug)]
 pub struct Reserved<T> {
     start: NonNull<T>,
@@ -55,12 +56,14 @@ impl<T: FromZeros> Reserved<T> {
         // SAFETY: the mapping is `bytes + HUGE_PAGE` long and `lead < HUGE_PAGE`.
         let start = unsafe { map.start.byte_add(lead) };
         if pages == HugePages::Advise {
-            // SAFETY: the range lies within the mapping. A kernel without huge pages may refuse: no harm.
+            // SAFETY: the range lies within the mapping. A kernel without huge pages may refuse: no
+            // harm.
             let _ = unsafe { madvise(start.as_ptr(), bytes, Advice::LinuxHugepage) };
         }
         Ok(Self { start: start.cast(), len, map })
     }
-    /// Gives the pages of elements `from..to` back to the system; those elements read as zero again.
+    /// Gives the pages of elements `from..to` back to the system; those elements read as zero
+    /// again.
     ///
     /// Whole pages inside the range only. Takes `&mut self`: nobody may be reading.
     pub fn release(&mut self, from: usize, to: usize) {
@@ -140,8 +143,8 @@ impl Mapping {
         // SAFETY: every mapping is at least 2 MB longer than asked for.
         unsafe { self.start.byte_add(lead) }.cast()
     }
-    /// Replaces `bytes` at `offset` from [`Mapping::aligned_start`] by zeroed memory: shared with `file`
-    /// where given (from the file's start), else anonymous with huge pages advised.
+    /// Replaces `bytes` at `offset` from [`Mapping::aligned_start`] by zeroed memory: shared with
+    /// `file` where given (from the file's start), else anonymous with huge pages advised.
     ///
     /// # Errors
     /// `InvalidInput` outside the range, else the kernel's.
@@ -151,8 +154,8 @@ impl Mapping {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the range lies within this reservation, which `&mut self` owns, and nobody was handed a
-        // reference into a part that is not placed yet.
+        // SAFETY: the range lies within this reservation, which `&mut self` owns, and nobody was
+        // handed a reference into a part that is not placed yet.
         unsafe {
             let at = self.aligned_start().as_ptr().add(offset).cast();
             match file {

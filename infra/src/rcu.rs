@@ -1,12 +1,13 @@
 //! Read-copy-update for state that control writes and data-plane threads read without waiting.
 //!
-//! Quiescent-state based reclamation: a data-plane thread is a [`Participant`] and says at the top of each
-//! loop that it holds no reference any more. What a writer replaced is freed once every participant has
-//! said so after the replacement; a sleeping participant is offline and holds nothing.
+//! Quiescent-state based reclamation: a data-plane thread is a [`Participant`] and says at the top
+//! of each loop that it holds no reference any more. What a writer replaced is freed once every
+//! participant has said so after the replacement; a sleeping participant is offline and holds
+//! nothing.
 //!
 //! Safety contract: the set of participants is process-wide, so that an [`Epoch`] (borrowed from a
-//! participant, which only moves on through `&mut self`) proves that whatever was reachable while it
-//! exists is not freed. Writers unlink first and retire afterwards.
+//! participant, which only moves on through `&mut self`) proves that whatever was reachable while
+//! it exists is not freed. Writers unlink first and retire afterwards.
 
 use std::collections::VecDeque;
 use std::io;
@@ -56,7 +57,8 @@ impl Participant {
     /// Says that no reference obtained before is held any more.
     #[inline(always)]
     pub fn quiescent(&mut self) {
-        // Acquire: what a writer did before it raised the epoch is seen after. Release: our reads are over.
+        // Acquire: what a writer did before it raised the epoch is seen after. Release: our reads
+        // are over.
         self.slot.store(EPOCH.load(Ordering::Acquire), Ordering::Release);
     }
     /// Stops taking part until [`Participant::online`]: nothing may be read meanwhile.
@@ -136,8 +138,8 @@ struct Slot<T>(AtomicPtr<T>);
 
 impl<T> Drop for Slot<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from `Box::into_raw` and the last handle is gone: every reference
-        // handed out borrowed a handle.
+        // SAFETY: the pointer came from `Box::into_raw` and the last handle is gone: every
+        // reference handed out borrowed a handle.
         drop(unsafe { Box::from_raw(*self.0.get_mut()) });
     }
 }
@@ -165,8 +167,8 @@ impl<T: Send + Sync + 'static> Shared<T> {
     /// Replaces the value; readers see it from their next read on.
     pub fn publish(&mut self, value: T) {
         let old = self.0.0.swap(Box::into_raw(Box::new(value)), Ordering::SeqCst);
-        // SAFETY: the pointer came from `Box::into_raw`, and it is no longer reachable; `retire` keeps it
-        // until the readers that may still hold it have moved on.
+        // SAFETY: the pointer came from `Box::into_raw`, and it is no longer reachable; `retire`
+        // keeps it until the readers that may still hold it have moved on.
         retire(unsafe { Box::from_raw(old) });
     }
     /// Publishes a changed copy, or nothing at all when `change` fails.
@@ -188,8 +190,8 @@ impl<T: Send + Sync + 'static> Reader<T> {
     /// The value now, valid while the epoch lasts.
     #[inline(always)]
     pub fn read<'e>(&'e self, _: Epoch<'e>) -> &'e T {
-        // SAFETY: the pointer is valid when loaded, and whoever replaces it keeps the old value until
-        // this thread's epoch ends.
+        // SAFETY: the pointer is valid when loaded, and whoever replaces it keeps the old value
+        // until this thread's epoch ends.
         unsafe { &*self.0.0.load(Ordering::Acquire) }
     }
 }
@@ -290,7 +292,8 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     /// The object at `index`, for the owner.
     pub fn at(&self, index: u32) -> Option<&T> {
         let p = self.slots.0.get(index as usize)?.load(Ordering::Relaxed);
-        // SAFETY: a non-zero slot points to a live object; only the owner replaces it, through `&mut self`.
+        // SAFETY: a non-zero slot points to a live object; only the owner replaces it, through
+        // `&mut self`.
         (p != 0).then(|| unsafe { &*std::ptr::with_exposed_provenance(p) })
     }
     /// Indices and objects in use.
