@@ -32,4 +32,4 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 else
     say "not root, so please install yourself: apt-get install$missing"
 fi
-command -v cc >/dev/null
+command -v cc >/dev/null || exit 1

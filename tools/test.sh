@@ -3,6 +3,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+for part in fmt clippy; do
+    if ! cargo "$part" --version >/dev/null 2>&1; then
+        echo "ferrovia: cargo $part is missing: add rustfmt and clippy to your Rust" >&2
+        exit 1
+    fi
+done
+
 step() { printf '\n== %s\n' "$*"; }
 
 step "layout of the sources"

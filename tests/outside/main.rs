@@ -1,6 +1,7 @@
 //! The daemon from outside.
 #![forbid(unsafe_code)]
 
+mod goldens;
 mod idle;
 mod layouts;
 mod names;
@@ -8,6 +9,11 @@ mod restart;
 mod streams;
 mod two_hosts;
 mod wrong_input;
+
+use control::cli::Cli;
+use control::log::Log;
+use graph::Settings;
+use net::{Parts, Router};
 
 /// A router between two packet-generator interfaces, with a neighbour on both sides.
 const GENERATORS: &[&str] = &[
@@ -28,3 +34,15 @@ const GENERATORS: &[&str] = &[
     "ip route add 16.0.0.0/8 via 10.0.1.2 pg1",
     "ip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1",
 ];
+
+/// All that the daemon is made of, with the graph built, inside the test.
+fn parts() -> Parts {
+    let settings = Settings { buffers: 1024, ..Settings::default() };
+    let router = Router::new(settings, Log::new()).unwrap();
+    let mut parts = Parts { router, cli: Cli::new() };
+    for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
+        (feature.register)(&mut parts).unwrap();
+    }
+    parts.router.engine.build().unwrap();
+    parts
+}

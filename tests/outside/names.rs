@@ -8,24 +8,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use control::cli::Cli;
-use control::log::Log;
-use graph::Settings;
-use net::{Parts, Router};
+use net::Parts;
 use tests::skip;
 
 /// Nodes as they are called, counters as `/err/NODE/COUNTER`.
 fn ours() -> BTreeSet<String> {
-    let settings = Settings { buffers: 1024, ..Settings::default() };
-    let router = Router::new(settings, Log::new()).unwrap();
-    let mut parts = Parts { router, cli: Cli::new() };
-    for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
-        (feature.register)(&mut parts).unwrap();
-    }
-    parts.router.engine.build().unwrap();
+    let Parts { router, .. } = crate::parts();
     let mut names: BTreeSet<_> =
-        parts.router.engine.node_names().map(|(_, name)| name.to_owned()).collect();
-    for (_, node, text, _) in parts.router.engine.errors() {
+        router.engine.node_names().map(|(_, name)| name.to_owned()).collect();
+    for (_, node, text, _) in router.engine.errors() {
         // Every node has this one of ours.
         if text.name != "node_failed" {
             names.insert(format!("/err/{node}/{}", text.name));
