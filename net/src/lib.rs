@@ -1,10 +1,12 @@
 //! The forwarding core, always built in: interfaces, Ethernet, FIB, IP, neighbours, drops.
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod adjacency;
 pub mod drops;
 pub mod engine;
 pub mod ethernet;
+pub mod fib;
 pub mod gso;
 pub mod icmp;
 pub mod interface;
@@ -22,6 +24,8 @@ pub const FEATURES: &[Feature] = &[
     drops::FEATURE,
     interface::FEATURE,
     ethernet::FEATURE,
+    fib::FEATURE,
+    address::FEATURE,
     ip4::FEATURE,
     ip6::FEATURE,
     icmp::FEATURE,

@@ -11,7 +11,9 @@ use control::log::Log;
 use control::process::Processes;
 use graph::{Engine, Names, Settings};
 
+use crate::address::Addresses;
 use crate::adjacency::Adjacencies;
+use crate::fib::Fib;
 use crate::interface::Interfaces;
 
 /// A router: the graph and all that control knows. One thread owns it; commands, messages and processes
@@ -23,6 +25,10 @@ pub struct Router {
     pub interfaces: Interfaces,
     /// How neighbours are reached.
     pub adjacencies: Adjacencies,
+    /// Routing tables and routes.
+    pub fib: Fib,
+    /// Addresses of interfaces.
+    pub addresses: Addresses,
     /// What runs on time and events.
     pub processes: Processes<Self>,
     /// The log.
@@ -57,6 +63,8 @@ impl Router {
         Ok(Self {
             interfaces: Interfaces::new(engine.thread_rows())?,
             adjacencies: Adjacencies::new()?,
+            fib: Fib::new(engine.thread_rows())?,
+            addresses: Addresses::new(),
             processes: Processes::new(log.class("process", "default"), clocks),
             engine,
             log,

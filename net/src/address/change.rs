@@ -1,0 +1,309 @@
+//! Adding and removing addresses, with the routes they bring.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use wire::Prefix;
+use wire::prefix::IpPrefix;
+
+use super::{Error, OnInterface};
+use crate::fib::{Ip4, Ip6, Path, Source, TableIndex, Target};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// Groups every IPv4 router receives: all systems, all routers (RFC 1112 section 4).
+const GROUPS4: [Ipv4Addr; 2] = [Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 2)];
+
+impl Router {
+    /// Gives an interface an address, with routes to its network and to itself.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn add_address(&mut self, interface: InterfaceIndex, new: Prefix) -> Result<(), Error> {
+        self.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        let addr = new.addr();
+        let is_broadcast = addr == IpAddr::V4(Ipv4Addr::BROADCAST);
+        if new.prefix_len() == 0 || addr.is_multicast() || addr.is_unspecified() || is_broadcast {
+            return Err(Error::Invalid(new));
+        }
+        self.check_conflict(interface, new)?;
+        let before = self.addresses.of(interface).clone();
+        let mut after = before.clone();
+        match new {
+            Prefix::Ip4(p) => after.ip4.push(p),
+            Prefix::Ip6(p) => after.ip6.push(p),
+        }
+        self.become_(interface, after)
+    }
+    /// Takes an address away from an interface, with its routes.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn remove_address(&mut self, interface: InterfaceIndex, gone: Prefix) -> Result<(), Error> {
+        let mut after = self.addresses.of(interface).clone();
+        let (count4, count6) = (after.ip4.len(), after.ip6.len());
+        match gone {
+            Prefix::Ip4(gone) => after.ip4.retain(|p| *p != gone),
+            Prefix::Ip6(gone) => after.ip6.retain(|p| *p != gone),
+        }
+        if (after.ip4.len(), after.ip6.len()) == (count4, count6) {
+            return Err(Error::NotFound(gone));
+        }
+        self.become_(interface, after)
+    }
+    /// Takes all addresses away from an interface but its link-local one.
+    pub fn remove_all_addresses(&mut self, interface: InterfaceIndex) {
+        let mut after = self.addresses.of(interface).clone();
+        after.ip4.clear();
+        after.ip6.clear();
+        // Only less than before: there is nothing that could be refused.
+        let _ = self.become_(interface, after);
+    }
+    /// Enables IPv4 on an interface without an address, or no longer does.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`], [`Error::Route`].
+    pub fn enable_ip4(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), Error> {
+        self.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        let after = OnInterface { wants_ip4: on, ..self.addresses.of(interface).clone() };
+        self.become_(interface, after)
+    }
+    /// Enables IPv6 on an interface: it gets a link-local address. Or no longer does, unless it has other
+    /// addresses.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`], [`Error::Route`].
+    pub fn enable_ip6(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), Error> {
+        self.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        let after = OnInterface { wants_ip6: on, ..self.addresses.of(interface).clone() };
+        self.become_(interface, after)
+    }
+    /// Has an interface look up in another table.
+    ///
+    /// # Errors
+    /// [`Error::HasAddresses`] of that family, [`Error::Route`].
+    pub fn set_interface_table4(
+        &mut self,
+        interface: InterfaceIndex,
+        table: TableIndex,
+    ) -> Result<(), Error> {
+        let on = self.addresses.of(interface).clone();
+        if !on.ip4.is_empty() {
+            return Err(Error::HasAddresses);
+        }
+        self.use_table::<Ip4>(table, true);
+        self.use_table::<Ip4>(on.table4, false);
+        self.move_table(interface, on.clone(), OnInterface { table4: table, ..on })
+    }
+    /// The same for IPv6.
+    ///
+    /// # Errors
+    /// [`Error::HasAddresses`] of that family, [`Error::Route`].
+    pub fn set_interface_table6(
+        &mut self,
+        interface: InterfaceIndex,
+        table: TableIndex,
+    ) -> Result<(), Error> {
+        let on = self.addresses.of(interface).clone();
+        if !on.ip6.is_empty() {
+            return Err(Error::HasAddresses);
+        }
+        self.use_table::<Ip6>(table, true);
+        self.use_table::<Ip6>(on.table6, false);
+        self.move_table(interface, on.clone(), OnInterface { table6: table, ..on })
+    }
+    /// Takes what is in the old tables out before it comes into the new ones.
+    fn move_table(
+        &mut self,
+        interface: InterfaceIndex,
+        old: OnInterface,
+        new: OnInterface,
+    ) -> Result<(), Error> {
+        let off =
+            |on: &OnInterface| OnInterface { wants_ip4: false, wants_ip6: false, ..on.clone() };
+        let keeps = |on: OnInterface| if on.iter().next().is_some() { on } else { off(&on) };
+        self.become_(interface, keeps(old))?;
+        self.become_(interface, new)
+    }
+    /// Follows a change of the interface's own MAC address.
+    pub(super) fn renew_link_local(&mut self, interface: InterfaceIndex) {
+        let on = self.addresses.of(interface).clone();
+        if on.link_local.is_some() {
+            let off = OnInterface { ip6: Vec::new(), wants_ip6: false, ..on.clone() };
+            // The same routes but for one address, in the room that the old ones leave.
+            let _ = self.become_(interface, off).and_then(|()| self.become_(interface, on));
+        }
+    }
+    /// Takes everything away from an interface that is being deleted.
+    pub(super) fn forget_addresses(&mut self, interface: InterfaceIndex) {
+        let on = self.addresses.of(interface);
+        let (table4, table6) = (on.table4, on.table6);
+        let nothing = OnInterface { table4, table6, ..OnInterface::default() };
+        // Only less than before: there is nothing that could be refused.
+        let _ = self.become_(interface, nothing);
+        self.use_table::<Ip4>(table4, false);
+        self.use_table::<Ip6>(table6, false);
+        self.addresses.put(interface, OnInterface::default());
+    }
+    /// The table and prefix of a neighbour's host route.
+    pub(crate) fn neighbor_route(
+        &self,
+        interface: InterfaceIndex,
+        addr: IpAddr,
+    ) -> Option<(TableIndex, Prefix)> {
+        let on = self.addresses.of(interface);
+        let table = match addr {
+            IpAddr::V4(_) => on.table4,
+            IpAddr::V6(a) if a.is_unicast_link_local() => self.fib.link_local_of(interface)?,
+            IpAddr::V6(_) => on.table6,
+        };
+        Some((table, host(addr)))
+    }
+
+    fn check_conflict(&self, interface: InterfaceIndex, new: Prefix) -> Result<(), Error> {
+        let table_of = |on: &OnInterface| match new {
+            Prefix::Ip4(_) => on.table4,
+            Prefix::Ip6(_) => on.table6,
+        };
+        let table = table_of(self.addresses.of(interface));
+        for (other, on) in self.addresses.iter().filter(|(_, on)| table_of(on) == table) {
+            for with in on.iter() {
+                // Several addresses of one network may be on one interface.
+                let is_sibling = other == interface
+                    && with.network() == new.network()
+                    && with.addr() != new.addr();
+                let overlaps = with.contains(new.addr()) || new.contains(with.addr());
+                if overlaps && !is_sibling {
+                    return Err(Error::Conflict { with, interface: other });
+                }
+            }
+        }
+        Ok(())
+    }
+    /// Makes an interface have what `after` says: routes first, then what nodes see. The link-local
+    /// address comes and goes with IPv6.
+    fn become_(&mut self, interface: InterfaceIndex, mut after: OnInterface) -> Result<(), Error> {
+        let before = self.addresses.of(interface).clone();
+        after.link_local = None;
+        if after.has_ip6() {
+            let mac = self.interfaces.at(interface).map(|i| i.mac).unwrap_or_default();
+            after.link_local = Some(before.link_local.unwrap_or_else(|| mac.link_local()));
+        }
+        if let (Some(own), None) = (after.link_local, before.link_local) {
+            self.add_link_local(interface, own)?;
+        }
+        let (old, new) = (routes(interface, &before), routes(interface, &after));
+        let own = |on: &OnInterface| Some((self.fib.link_local_of(interface)?, on.link_local?));
+        let own_route = own(&after).map(|(table, addr)| {
+            let receive = Target::Receive { interface: Some(interface), addr: Some(addr.into()) };
+            (table, host(addr.into()), receive)
+        });
+        let mut done = Vec::new();
+        for route in new.iter().chain(&own_route).filter(|r| !old.contains(r)) {
+            let (table, prefix, target) = *route;
+            if let Err(e) = self.set_route(table, prefix, Source::Interface, &[Path::to(target)]) {
+                self.undo(interface, &done, &old, &before);
+                return Err(e.into());
+            }
+            done.push(*route);
+        }
+        for (table, prefix, _) in old.iter().filter(|r| !has(&new, r)) {
+            if !self.is_group_of_another(interface, *table, *prefix) {
+                // It was put there by the same rule.
+                let _ = self.remove_route(*table, *prefix, Source::Interface, &[]);
+            }
+        }
+        if after.link_local.is_none() && before.link_local.is_some() {
+            self.remove_link_local(interface);
+        }
+        let port4 = after.has_ip4().then_some(after.table4.0);
+        let port6 = after.has_ip6().then_some(after.table6.0);
+        self.addresses.put(interface, after);
+        self.interfaces.change_port(interface, |p| (p.ip4, p.ip6) = (port4, port6));
+        Ok(())
+    }
+    /// Takes back routes that were made before one was refused.
+    fn undo(
+        &mut self,
+        interface: InterfaceIndex,
+        done: &[(TableIndex, Prefix, Target)],
+        old: &[(TableIndex, Prefix, Target)],
+        before: &OnInterface,
+    ) {
+        for (table, prefix, _) in done {
+            let was = old.iter().find(|o| (o.0, o.1) == (*table, *prefix));
+            // Back to what was there a moment ago: there is room for it.
+            let _ = match was {
+                Some((_, _, target)) => {
+                    let path = Path::to(*target);
+                    self.set_route(*table, *prefix, Source::Interface, &[path]).map(drop)
+                }
+                None if self.is_group_of_another(interface, *table, *prefix) => Ok(()),
+                None => self.remove_route(*table, *prefix, Source::Interface, &[]),
+            };
+        }
+        if before.link_local.is_none() {
+            self.remove_link_local(interface);
+        }
+    }
+    /// Whether a route is to a group that another interface looking up there is a member of, too.
+    fn is_group_of_another(
+        &self,
+        interface: InterfaceIndex,
+        table: TableIndex,
+        prefix: Prefix,
+    ) -> bool {
+        let mut others = self.addresses.iter().filter(|(i, _)| *i != interface);
+        prefix.addr().is_multicast()
+            && others.any(|(i, on)| routes(i, on).iter().any(|r| (r.0, r.1) == (table, prefix)))
+    }
+}
+
+fn host(addr: IpAddr) -> Prefix {
+    match addr {
+        IpAddr::V4(a) => IpPrefix::host(a).into(),
+        IpAddr::V6(a) => IpPrefix::host(a).into(),
+    }
+}
+
+fn has(routes: &[(TableIndex, Prefix, Target)], route: &(TableIndex, Prefix, Target)) -> bool {
+    routes.iter().any(|r| (r.0, r.1) == (route.0, route.1))
+}
+
+/// The routes that an interface's addresses bring.
+fn routes(interface: InterfaceIndex, on: &OnInterface) -> Vec<(TableIndex, Prefix, Target)> {
+    let mut all = Vec::new();
+    let receive = |addr: IpAddr| Target::Receive { interface: Some(interface), addr: Some(addr) };
+    for prefix in on.iter() {
+        let addr = prefix.addr();
+        let table = if addr.is_ipv4() { on.table4 } else { on.table6 };
+        all.push((table, host(addr), receive(addr)));
+    }
+    for prefix in on.iter() {
+        let own = prefix.addr();
+        let table = if own.is_ipv4() { on.table4 } else { on.table6 };
+        let mut add = |prefix: Prefix, target| {
+            // The first address of a network speaks for it.
+            if !has(&all, &(table, prefix, target)) {
+                all.push((table, prefix, target));
+            }
+        };
+        add(prefix.network(), Target::Attached { interface, own });
+        if let Prefix::Ip4(p) = prefix
+            && p.prefix_len() <= 30
+        {
+            let network = p.network().addr();
+            add(host(network.into()), Target::Drop);
+            add(
+                host(Ipv4Addr::from_bits(network.to_bits() | !p.mask().to_bits()).into()),
+                Target::Drop,
+            );
+        }
+    }
+    // One route serves the members on all interfaces.
+    let group = Target::Receive { interface: None, addr: None };
+    if on.has_ip4() {
+        all.extend(GROUPS4.map(|g| (on.table4, host(g.into()), group)));
+    }
+    all.extend(on.groups6().into_iter().map(|g| (on.table6, host(g.into()), group)));
+    all
+}

@@ -1,0 +1,160 @@
+//! Addresses of interfaces, and what follows from them: connected networks, packets for this router,
+//! and IPv6's link-local addresses and multicast groups (RFC 4291, RFC 4862 section 5.3).
+
+mod change;
+mod reader;
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use infra::rcu::Shared;
+use wire::{Ip4Prefix, Ip6Prefix, Prefix};
+
+use crate::fib::{self, TableIndex};
+use crate::interface::{Change, InterfaceIndex};
+use crate::router::{Feature, Parts, Router};
+
+pub use reader::AddressReader;
+
+/// What one interface has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnInterface {
+    /// IPv4 addresses in the order they came, with their networks.
+    pub ip4: Vec<Ip4Prefix>,
+    /// IPv6 addresses but the link-local one.
+    pub ip6: Vec<Ip6Prefix>,
+    /// The link-local address; there is one while IPv6 is enabled.
+    pub link_local: Option<Ipv6Addr>,
+    /// Whether IPv4 was enabled without an address.
+    pub wants_ip4: bool,
+    /// Whether IPv6 was enabled without an address.
+    pub wants_ip6: bool,
+    /// The table for IPv4.
+    pub table4: TableIndex,
+    /// The table for IPv6.
+    pub table6: TableIndex,
+}
+
+impl OnInterface {
+    /// All addresses but the link-local one.
+    pub fn iter(&self) -> impl Iterator<Item = Prefix> {
+        let ip4 = self.ip4.iter().map(|p| Prefix::Ip4(*p));
+        ip4.chain(self.ip6.iter().map(|p| Prefix::Ip6(*p)))
+    }
+    /// Whether IPv4 packets may come in.
+    pub fn has_ip4(&self) -> bool {
+        self.wants_ip4 || !self.ip4.is_empty()
+    }
+    /// Whether IPv6 packets may come in.
+    pub fn has_ip6(&self) -> bool {
+        self.wants_ip6 || !self.ip6.is_empty()
+    }
+    /// IPv6 groups it is a member of: all nodes, all routers, MLDv2 reports, and one for each address.
+    pub fn groups6(&self) -> Vec<Ipv6Addr> {
+        let Some(link_local) = self.link_local else { return Vec::new() };
+        let all = [0x1, 0x2, 0x16].map(|group| Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, group));
+        let mut groups = all.to_vec();
+        for addr in std::iter::once(link_local).chain(self.ip6.iter().map(|p| p.addr())) {
+            let group = wire::ip6::solicited_node(addr);
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        groups
+    }
+}
+
+/// The addresses of all interfaces.
+#[derive(Debug)]
+pub struct Addresses {
+    all: Shared<Vec<Option<Arc<OnInterface>>>>,
+    nothing: OnInterface,
+}
+
+impl Addresses {
+    pub(crate) fn new() -> Self {
+        Self { all: Shared::new(Vec::new()), nothing: OnInterface::default() }
+    }
+    /// What an interface has.
+    pub fn of(&self, interface: InterfaceIndex) -> &OnInterface {
+        let found = self.all.current().get(interface.0 as usize);
+        found.and_then(|a| a.as_deref()).unwrap_or(&self.nothing)
+    }
+    /// Every interface that has something.
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceIndex, &OnInterface)> {
+        let numbered = self.all.current().iter().enumerate();
+        numbered.filter_map(|(i, a)| Some((InterfaceIndex(i as u32), a.as_deref()?)))
+    }
+    /// For nodes.
+    pub fn reader(&self) -> AddressReader {
+        AddressReader::new(self.all.reader())
+    }
+    fn put(&mut self, interface: InterfaceIndex, new: OnInterface) {
+        let mut all = self.all.current().clone();
+        let at = interface.0 as usize;
+        all.resize(all.len().max(at + 1), None);
+        all[at] = (new != self.nothing).then(|| Arc::new(new));
+        self.all.publish(all);
+    }
+}
+
+/// Why an address is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The interface is not there.
+    NoInterface,
+    /// No interface can have this address.
+    Invalid(Prefix),
+    /// It overlaps with another address in the same table.
+    Conflict {
+        /// The address that is there.
+        with: Prefix,
+        /// The interface that has it.
+        interface: InterfaceIndex,
+    },
+    /// The interface does not have it.
+    NotFound(Prefix),
+    /// The interface has addresses, so its table stays.
+    HasAddresses,
+    /// Its routes cannot be made.
+    Route(fib::Error),
+}
+
+impl From<fib::Error> for Error {
+    fn from(e: fib::Error) -> Self {
+        Self::Route(e)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoInterface => f.write_str("no such interface"),
+            Self::Invalid(p) => write!(f, "{p} cannot be an interface's address"),
+            Self::Conflict { with, .. } => write!(f, "conflicts with {with}"),
+            Self::NotFound(p) => write!(f, "no address {p}"),
+            Self::HasAddresses => f.write_str("interface has addresses"),
+            Self::Route(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+/// Addresses and their commands.
+pub const FEATURE: Feature =
+    Feature { name: "address", about: "Addresses of interfaces", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    parts.router.interfaces.observe(follow);
+    Ok(())
+}
+
+/// Follows changes of interfaces.
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    match change {
+        Change::Deleting => router.forget_addresses(interface),
+        Change::Mac => router.renew_link_local(interface),
+        Change::Added | Change::State | Change::Mtu => (),
+    }
+}

@@ -1,0 +1,50 @@
+//! What data-plane threads see of routing.
+
+use infra::counter::VolumeCounter;
+use infra::rcu::{Epoch, Reader, SlabReader};
+
+use super::balance::{Balances, LoadBalance};
+use super::family::{Family, Ip4, Ip6};
+
+/// Tables and load balances of one family, for a node; each thread has a clone.
+#[derive(Clone, Debug)]
+pub struct Forwarding<F: Family> {
+    pub(super) tables: SlabReader<F::Finder>,
+    pub(super) balances: Balances,
+    /// Link-local table of each interface.
+    pub(super) link_local: Reader<Vec<u16>>,
+}
+
+/// Of IPv4.
+pub type Forwarding4 = Forwarding<Ip4>;
+/// Of IPv6.
+pub type Forwarding6 = Forwarding<Ip6>;
+
+impl<F: Family> Forwarding<F> {
+    /// The table with this index; `None` once it is deleted.
+    #[inline(always)]
+    pub fn table<'e>(&'e self, fib: u16, epoch: Epoch<'e>) -> Option<&'e F::Finder> {
+        self.tables.read(u32::from(fib), epoch)
+    }
+    /// The load balance with this number; one that leads nowhere if there is none.
+    #[inline(always)]
+    pub fn load_balance<'e>(&'e self, index: u32, epoch: Epoch<'e>) -> LoadBalance<'e> {
+        self.balances.at(index, epoch)
+    }
+    /// Counters by load balance of packets that a lookup sent there, to be raised by thread `thread`.
+    #[inline(always)]
+    pub fn count_to(&self, thread: usize) -> &[VolumeCounter] {
+        self.balances.counters.to.row(thread)
+    }
+    /// The same of packets that came there another way.
+    #[inline(always)]
+    pub fn count_via(&self, thread: usize) -> &[VolumeCounter] {
+        self.balances.counters.via.row(thread)
+    }
+    /// The table with the link-local addresses of an interface.
+    #[inline(always)]
+    pub fn link_local(&self, interface: u32, epoch: Epoch<'_>) -> Option<u16> {
+        let tables = self.link_local.read(epoch);
+        tables.get(interface as usize).copied().filter(|table| *table != 0)
+    }
+}

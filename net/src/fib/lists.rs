@@ -1,0 +1,132 @@
+//! Path lists: every distinct set of paths once, shared by all prefixes that have it.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use super::balance::Word;
+use super::path::{Path, TableIndex, Target};
+use super::spread::spread;
+use crate::adjacency::AdjacencyIndex;
+
+/// A set of paths, in the order they were given.
+pub(super) struct PathList {
+    pub paths: Box<[Path]>,
+    /// The adjacency of each path, 0 where it has none.
+    pub adjacencies: Box<[AdjacencyIndex]>,
+    /// Which paths can be used now.
+    pub usable: Box<[bool]>,
+    /// Whether some path leads on to a neighbour, so that routes may resolve through it.
+    pub leads_on: bool,
+    /// Who has which bucket while all paths are usable.
+    pub layout: Box<[u16]>,
+    pub word: Word,
+    pub group: Option<u32>,
+    /// The load balance of prefixes that have none of their own.
+    pub shared: Option<u32>,
+    /// Whether load balances may follow it.
+    pub is_followed: bool,
+    /// Sources of entries, and routes that resolve through one of those.
+    pub users: u32,
+    /// Number of its first path, as `show ip fib` prints it.
+    pub first_path: u32,
+    /// Addresses whose route it is and that other lists lead to.
+    pub hosts: Vec<(TableIndex, IpAddr)>,
+}
+
+impl PathList {
+    /// Where its recursive paths lead.
+    pub fn recursions(&self) -> impl Iterator<Item = (TableIndex, IpAddr)> {
+        self.paths.iter().filter_map(|p| match p.target {
+            Target::Recursive { table, addr } => Some((table, addr)),
+            _ => None,
+        })
+    }
+    /// Weights of the paths that share the load now: usable, of the best preference.
+    pub fn weights(&self) -> Vec<u32> {
+        let usable = || self.paths.iter().zip(&self.usable).filter(|(_, usable)| **usable);
+        let best = usable().map(|(p, _)| p.preference).min();
+        let weight = |(p, usable): (&Path, &bool)| {
+            if *usable && Some(p.preference) == best { u32::from(p.weight) } else { 0 }
+        };
+        self.paths.iter().zip(&self.usable).map(weight).collect()
+    }
+}
+
+/// All path lists.
+#[derive(Default)]
+pub(super) struct PathLists {
+    all: Vec<Option<PathList>>,
+    by_paths: HashMap<Box<[Path]>, u32>,
+    free: Vec<u32>,
+    next_path: u32,
+}
+
+impl PathLists {
+    /// The list with these paths, used once more.
+    pub fn share(&mut self, paths: &[Path]) -> Option<u32> {
+        let index = *self.by_paths.get(paths)?;
+        self.at_mut(index).users += 1;
+        Some(index)
+    }
+    /// A new list, used once and not resolved. Flows keep to the paths they had in the list `like`.
+    pub fn add(
+        &mut self,
+        paths: &[Path],
+        adjacencies: Vec<AdjacencyIndex>,
+        like: Option<u32>,
+    ) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.all.len() as u32 - 1
+        });
+        let mut list = PathList {
+            paths: paths.into(),
+            adjacencies: adjacencies.into(),
+            usable: vec![true; paths.len()].into(),
+            leads_on: false,
+            layout: Box::default(),
+            word: Word::DROP,
+            group: None,
+            shared: None,
+            is_followed: false,
+            users: 1,
+            first_path: self.next_path,
+            hosts: Vec::new(),
+        };
+        let previous = like.map_or_else(Vec::new, |like| self.places(like, paths));
+        list.layout = spread(&list.weights(), &previous).into();
+        list.usable.fill(false);
+        self.next_path = self.next_path.wrapping_add(paths.len() as u32);
+        self.by_paths.insert(paths.into(), index);
+        self.all[index as usize] = Some(list);
+        index
+    }
+    /// Who of `paths` has the buckets of another list; a number out of range where nobody does.
+    fn places(&self, like: u32, paths: &[Path]) -> Vec<u16> {
+        let old = self.at(like);
+        let place = |i: &u16| {
+            let target = old.paths.get(usize::from(*i)).map(|p| p.target);
+            paths.iter().position(|p| Some(p.target) == target).map_or(u16::MAX, |i| i as u16)
+        };
+        old.layout.iter().map(place).collect()
+    }
+    /// Forgets a list that nobody uses.
+    pub fn remove(&mut self, index: u32) -> Option<PathList> {
+        let gone = self.all[index as usize].take()?;
+        self.by_paths.remove(&gone.paths);
+        self.free.push(index);
+        Some(gone)
+    }
+    /// A list in use.
+    pub fn at(&self, index: u32) -> &PathList {
+        self.all[index as usize].as_ref().expect("entries hold the lists they name")
+    }
+    /// A list in use.
+    pub fn at_mut(&mut self, index: u32) -> &mut PathList {
+        self.all[index as usize].as_mut().expect("entries hold the lists they name")
+    }
+    /// All lists.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &PathList)> {
+        self.all.iter().enumerate().filter_map(|(i, list)| Some((i as u32, list.as_ref()?)))
+    }
+}

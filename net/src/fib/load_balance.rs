@@ -1,0 +1,60 @@
+//! `ip4-load-balance` and `ip6-load-balance`: on from one load balance to what it leads to, for routes
+//! that resolve through others.
+
+use std::convert::Infallible;
+
+use graph::{Flags, Frame, Node};
+
+use super::forwarding::Forwarding;
+use super::hash;
+use super::lookup::{Headers, Looked, way};
+
+/// Chooses a way out of the load balance that a packet names as its adjacency.
+#[derive(Clone, Debug)]
+pub struct LoadBalanceNode<F: Headers> {
+    forwarding: Forwarding<F>,
+}
+
+impl<F: Headers> LoadBalanceNode<F> {
+    pub(super) fn new(forwarding: Forwarding<F>) -> Self {
+        Self { forwarding }
+    }
+}
+
+impl<F: Headers> Node for LoadBalanceNode<F> {
+    const NAME: &'static str = F::LOAD_BALANCE;
+    type Next = F::BalanceNext;
+    type Error = Infallible;
+    type Count = Infallible;
+    const DROP: &'static str = F::DROP_NODE;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let epoch = frame.epoch();
+        let forwarding = &self.forwarding;
+        let counters = forwarding.count_via(frame.thread());
+        frame.each(|p| {
+            let index = p.adjacency();
+            if let Some(counter) = counters.get(index as usize) {
+                counter.add(1, p.total_len() as u64);
+            }
+            let balance = forwarding.load_balance(index, epoch);
+            let via = match balance.single() {
+                Some(via) => via,
+                None => {
+                    // Another choice than the one before made of the same hash, or it were no choice.
+                    let had = p.flags().has(Flags::HASH);
+                    let hash =
+                        if had { hash::next(p.flow_hash()) } else { F::flow_hash(p.bytes()) };
+                    p.set_flow_hash(hash);
+                    p.add_flags(Flags::HASH);
+                    balance.choose(hash)
+                }
+            };
+            let dst = F::destination(p);
+            let way = way::<F, _>(forwarding, p, via, dst, epoch);
+            p.trace(|p| Looked::<F>::of(p));
+            Ok(F::BalanceNext::from(way))
+        });
+    }
+}

@@ -1,0 +1,321 @@
+//! `ip4-lookup` and `ip6-lookup`: where a packet goes, by its destination.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use graph::{Buffer, BuildError, Flags, Frame, Names, Next, Node, Packet, Record};
+use wire::{icmp4, icmp6, ip4, ip6, print};
+
+use super::balance::Via;
+use super::family::{Family, Ip4, Ip6};
+use super::finder::Finder;
+use super::forwarding::Forwarding;
+use super::hash;
+use super::load_balance::LoadBalanceNode;
+use crate::icmp::Problem;
+use crate::router::Router;
+
+/// What the lookup nodes of a family need to know of it.
+pub trait Headers: Family {
+    /// Edges of the lookup node.
+    type LookupNext: Next + From<Way> + Send;
+    /// Edges of the load-balance node.
+    type BalanceNext: Next + From<Way> + Send;
+    /// Name of the lookup node.
+    const LOOKUP: &'static str;
+    /// Name of the load-balance node.
+    const LOAD_BALANCE: &'static str;
+    /// The family's drop node.
+    const DROP_NODE: &'static str;
+    /// What a sender is told whose packet is not let through.
+    const PROHIBITED: Problem;
+    /// What a sender is told whose destination cannot be reached.
+    const UNREACHABLE: Problem;
+    /// The destination in the header at the start of `packet`; 0 when that is not complete.
+    fn destination(packet: &Buffer<'_>) -> Self::Bits;
+    /// Hash of the flow that `packet` is of.
+    fn flow_hash(packet: &[u8]) -> u32;
+    /// Writes the headers of `packet` for a trace.
+    fn write(packet: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// Where the packet goes, in either family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Dropped on purpose.
+    Drop,
+    /// To control.
+    Punt,
+    /// To this router.
+    Receive,
+    /// To a neighbour.
+    Rewrite,
+    /// To a connected network.
+    Glean,
+    /// Through another load balance.
+    LoadBalance,
+    /// Its sender is told.
+    IcmpError,
+}
+
+macro_rules! edges {
+    ($(#[$doc:meta])* $name:ident, $($variant:ident => $to:literal),*; $error:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, graph::Next)]
+        #[allow(missing_docs)]
+        pub enum $name {
+            $(#[to($to)] $variant,)*
+            #[to($error, payload = Problem)]
+            IcmpError,
+        }
+        impl From<Way> for $name {
+            #[inline(always)]
+            fn from(way: Way) -> Self {
+                match way {
+                    $(Way::$variant => Self::$variant,)*
+                    Way::IcmpError => Self::IcmpError,
+                }
+            }
+        }
+    };
+}
+
+edges! {
+    /// Edges of `ip4-lookup` and `ip4-load-balance`.
+    Next4, Drop => "ip4-drop", Punt => "ip4-punt", Receive => "ip4-receive", Rewrite => "ip4-rewrite",
+    Glean => "ip4-glean", LoadBalance => "ip4-load-balance"; "ip4-icmp-error"
+}
+edges! {
+    /// Edges of `ip6-lookup` and `ip6-load-balance`.
+    Next6, Drop => "ip6-drop", Punt => "ip6-punt", Receive => "ip6-receive", Rewrite => "ip6-rewrite",
+    Glean => "ip6-glean", LoadBalance => "ip6-load-balance"; "ip6-icmp-error"
+}
+
+impl Headers for Ip4 {
+    type LookupNext = Next4;
+    type BalanceNext = Next4;
+    const LOOKUP: &'static str = "ip4-lookup";
+    const LOAD_BALANCE: &'static str = "ip4-load-balance";
+    const DROP_NODE: &'static str = "ip4-drop";
+    const PROHIBITED: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, 13, 0);
+    const UNREACHABLE: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, 1, 0);
+    #[inline(always)]
+    fn destination(packet: &Buffer<'_>) -> u32 {
+        packet.header::<ip4::Header>().map_or(0, |h| u32::from_be_bytes(h.dst))
+    }
+    #[inline(always)]
+    fn flow_hash(packet: &[u8]) -> u32 {
+        hash::flow4(packet)
+    }
+    fn write(packet: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", print::ip4(packet, 2))
+    }
+}
+
+impl Headers for Ip6 {
+    type LookupNext = Next6;
+    type BalanceNext = Next6;
+    const LOOKUP: &'static str = "ip6-lookup";
+    const LOAD_BALANCE: &'static str = "ip6-load-balance";
+    const DROP_NODE: &'static str = "ip6-drop";
+    const PROHIBITED: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 1, 0);
+    const UNREACHABLE: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 0, 0);
+    #[inline(always)]
+    fn destination(packet: &Buffer<'_>) -> u128 {
+        packet.header::<ip6::Header>().map_or(0, |h| u128::from_be_bytes(h.dst))
+    }
+    #[inline(always)]
+    fn flow_hash(packet: &[u8]) -> u32 {
+        hash::flow6(packet)
+    }
+    fn write(packet: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", print::ip6(packet, 2))
+    }
+}
+
+/// Looks the destination up and sends the packet where its route leads.
+#[derive(Clone, Debug)]
+pub struct Lookup<F: Family> {
+    forwarding: Forwarding<F>,
+}
+
+impl<F: Headers> Node for Lookup<F> {
+    const NAME: &'static str = F::LOOKUP;
+    type Next = F::LookupNext;
+    type Error = Infallible;
+    type Count = Infallible;
+    const DROP: &'static str = F::DROP_NODE;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let epoch = frame.epoch();
+        let forwarding = &self.forwarding;
+        let counters = forwarding.count_to(frame.thread());
+        // Neighbouring packets nearly always look up in one table.
+        let (mut fetched_fib, mut fetched_table) = (0, forwarding.table(0, epoch));
+        let (mut fib, mut table) = (0, fetched_table);
+        frame.lookup(
+            |p| {
+                if p.fib() != fetched_fib {
+                    fetched_fib = p.fib();
+                    fetched_table = forwarding.table(fetched_fib, epoch);
+                }
+                let dst = F::destination(p);
+                if let Some(table) = fetched_table {
+                    table.prefetch(dst);
+                }
+                dst
+            },
+            |p, dst| {
+                if p.fib() != fib {
+                    fib = p.fib();
+                    table = forwarding.table(fib, epoch);
+                }
+                let index = table.map_or(0, |table| table.lookup(dst, epoch));
+                if let Some(counter) = counters.get(index as usize) {
+                    counter.add(1, p.total_len() as u64);
+                }
+                let balance = forwarding.load_balance(index, epoch);
+                let way = match balance.single() {
+                    Some(via) => way::<F, _>(forwarding, p, via, dst, epoch),
+                    None => {
+                        let hash = F::flow_hash(p.bytes());
+                        p.set_flow_hash(hash);
+                        p.add_flags(Flags::HASH);
+                        way::<F, _>(forwarding, p, balance.choose(hash), dst, epoch)
+                    }
+                };
+                p.trace(|p| Looked::<F>::of(p));
+                Ok(F::LookupNext::from(way))
+            },
+        );
+    }
+}
+
+/// Notes on the packet what the next node needs, and says which that is.
+#[inline(always)]
+pub(super) fn way<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    via: Via,
+    dst: F::Bits,
+    epoch: infra::rcu::Epoch<'_>,
+) -> Way {
+    match via {
+        Via::Adjacency(adjacency) => {
+            p.set_adjacency(adjacency.0);
+            Way::Rewrite
+        }
+        Via::Glean(adjacency) => {
+            p.set_adjacency(adjacency.0);
+            Way::Glean
+        }
+        Via::LoadBalance(index) => {
+            p.set_adjacency(index);
+            Way::LoadBalance
+        }
+        Via::Receive => ends(p, Way::Receive),
+        Via::Drop => ends(p, Way::Drop),
+        other => rare(forwarding, p, other, dst, epoch),
+    }
+}
+
+#[inline(always)]
+fn ends<N>(p: &mut Packet<'_, N>, way: Way) -> Way {
+    p.set_adjacency(0);
+    way
+}
+
+#[cold]
+fn rare<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    via: Via,
+    dst: F::Bits,
+    epoch: infra::rcu::Epoch<'_>,
+) -> Way {
+    p.set_adjacency(0);
+    match via {
+        Via::Punt => Way::Punt,
+        Via::Unreachable => {
+            p.set_payload(F::UNREACHABLE);
+            Way::IcmpError
+        }
+        Via::Prohibit => {
+            p.set_payload(F::PROHIBITED);
+            Way::IcmpError
+        }
+        Via::Lookup(table) => {
+            p.set_fib(table);
+            again(forwarding, p, table, dst, epoch)
+        }
+        Via::LinkLocal => {
+            let table = forwarding.link_local(p.rx(), epoch);
+            let way = table.map_or(Way::Drop, |table| again(forwarding, p, table, dst, epoch));
+            // Nobody's packets but our own go on to a link-local address (RFC 4291 section 2.5.6).
+            let stays = way == Way::Receive || p.flags().has(Flags::LOCAL);
+            if stays { way } else { ends(p, Way::Drop) }
+        }
+        _ => Way::Drop,
+    }
+}
+
+/// Sends the packet on to the load balance that another table finds.
+fn again<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    table: u16,
+    dst: F::Bits,
+    epoch: infra::rcu::Epoch<'_>,
+) -> Way {
+    let index = forwarding.table(table, epoch).map_or(0, |table| table.lookup(dst, epoch));
+    let balance = forwarding.load_balance(index, epoch);
+    let via = balance.choose(p.flow_hash());
+    match via {
+        Via::Receive => Way::Receive,
+        // One more table and no further: tables may lead to each other.
+        Via::Lookup(_) | Via::LinkLocal | Via::Drop => Way::Drop,
+        _ => {
+            p.set_adjacency(index);
+            Way::LoadBalance
+        }
+    }
+}
+
+/// What a lookup says of a packet.
+pub(super) struct Looked<F> {
+    fib: u16,
+    adjacency: u32,
+    hash: u32,
+    bytes: Vec<u8>,
+    of: std::marker::PhantomData<F>,
+}
+
+impl<F: Headers> Looked<F> {
+    pub fn of(p: &Buffer<'_>) -> Self {
+        let hash = if p.flags().has(Flags::HASH) { p.flow_hash() } else { 0 };
+        let bytes = p.bytes()[..p.len().min(128)].to_vec();
+        let of = std::marker::PhantomData;
+        Self { fib: p.fib(), adjacency: p.adjacency(), hash, bytes, of }
+    }
+}
+
+impl<F: Headers> Record for Looked<F> {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (fib, adjacency, hash) = (self.fib, self.adjacency, self.hash);
+        writeln!(f, "  fib {fib} dpo-idx {adjacency} flow hash: {hash:#010x}")?;
+        F::write(&self.bytes, f)
+    }
+}
+
+pub(super) fn register(router: &mut Router) -> Result<(), BuildError> {
+    add::<Ip4>(router)?;
+    add::<Ip6>(router)
+}
+
+fn add<F: Headers>(router: &mut Router) -> Result<(), BuildError> {
+    let forwarding = router.fib.forwarding::<F>();
+    router.engine.add(Lookup { forwarding: forwarding.clone() })?;
+    router.engine.add(LoadBalanceNode::new(forwarding))?;
+    Ok(())
+}

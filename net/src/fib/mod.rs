@@ -1,0 +1,157 @@
+//! Routing: tables, routes and what they lead to.
+//!
+//! Control keeps tables of entries; an entry has a path list from each source that wants the route, and
+//! the best source counts. Equal path lists are one object. Data-plane threads see three flat things: a
+//! table that turns an address into the number of a load balance ([`Finder`]), the load balances (one
+//! word each) and the adjacencies. A change of a route is one store in a table or one in a load balance;
+//! a change of a neighbour is none at all.
+
+mod balance;
+mod family;
+mod finder;
+mod forwarding;
+mod hash;
+mod lists;
+mod load_balance;
+mod lookup;
+mod path;
+mod ranges;
+mod resolve;
+mod routes;
+mod spread;
+mod table;
+mod trie4;
+mod vrf;
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+
+use crate::adjacency;
+use crate::interface::{Change, InterfaceIndex};
+use crate::router::{Feature, Parts, Router, refuse};
+
+pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
+pub use family::{Family, Ip4, Ip6};
+pub use finder::Finder;
+pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
+pub use path::{Path, Source, TableIndex, Target};
+pub use table::Tables;
+
+use balance::LoadBalances;
+use infra::rcu::Shared;
+use lists::PathLists;
+
+/// Everything about routing that control owns.
+pub struct Fib {
+    ip4: Tables<Ip4>,
+    ip6: Tables<Ip6>,
+    lists: PathLists,
+    balances: LoadBalances,
+    /// Link-local table of each interface; 0 for none.
+    link_local: Shared<Vec<u16>>,
+}
+
+/// Why routing refuses a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The table is not there.
+    NoTable,
+    /// There is no such route from this source.
+    NoRoute,
+    /// The table has used up its budget, or there are too many load balances.
+    Full,
+    /// The table is there already.
+    TableExists,
+    /// Interfaces or routes of other tables need it.
+    TableInUse,
+    /// A neighbour on an interface cannot be used.
+    Adjacency(adjacency::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTable => f.write_str("no such table"),
+            Self::NoRoute => f.write_str("no such route"),
+            Self::Full => f.write_str("table is full"),
+            Self::TableExists => f.write_str("table exists already"),
+            Self::TableInUse => f.write_str("table is in use"),
+            Self::Adjacency(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+impl Fib {
+    pub(crate) fn new(threads: usize) -> io::Result<Self> {
+        Ok(Self {
+            ip4: Tables::new()?,
+            ip6: Tables::new()?,
+            lists: PathLists::default(),
+            balances: LoadBalances::new(threads)?,
+            link_local: Shared::new(Vec::new()),
+        })
+    }
+    /// For nodes: the tables of a family.
+    pub fn forwarding<F: Family>(&self) -> Forwarding<F> {
+        Forwarding {
+            tables: F::tables(self).finders.reader(),
+            balances: self.balances.reader(),
+            link_local: self.link_local.reader(),
+        }
+    }
+    /// The table that the operator calls `id`.
+    pub fn table<F: Family>(&self, id: u32) -> Option<TableIndex> {
+        F::tables(self).named(id)
+    }
+    /// What the operator calls a table.
+    pub fn table_id<F: Family>(&self, table: TableIndex) -> Option<u32> {
+        F::tables(self).at(table).map(|t| t.id)
+    }
+    /// How many prefixes a table has.
+    pub fn len<F: Family>(&self, table: TableIndex) -> usize {
+        F::tables(self).at(table).map_or(0, |t| t.entries.len())
+    }
+    /// Load balance and path list of the entry of an address that paths lead to.
+    fn host(&self, table: TableIndex, addr: IpAddr) -> Option<(u32, u32)> {
+        fn of<F: Family>(fib: &Fib, table: TableIndex, bits: F::Bits) -> Option<(u32, u32)> {
+            let entry = F::tables(fib).at(table)?.entries.get(&(bits, F::BITS))?;
+            Some((entry.balance, entry.list))
+        }
+        match addr {
+            IpAddr::V4(a) => of::<Ip4>(self, table, a.to_bits()),
+            IpAddr::V6(a) => of::<Ip6>(self, table, a.to_bits()),
+        }
+    }
+    /// Path lists with paths that lead to an address.
+    fn lists_behind(&self, table: TableIndex, addr: IpAddr) -> Vec<u32> {
+        let lists = match addr {
+            IpAddr::V4(a) => self.ip4.at(table).and_then(|t| t.vias.get(&a.to_bits())),
+            IpAddr::V6(a) => self.ip6.at(table).and_then(|t| t.vias.get(&a.to_bits())),
+        };
+        lists.cloned().unwrap_or_default()
+    }
+}
+
+/// Routing: lookup nodes, route and table commands.
+pub const FEATURE: Feature =
+    Feature { name: "fib", about: "IPv4 and IPv6 routing tables", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    let router = &mut parts.router;
+    router.add_table::<Ip4>(0).map_err(refuse)?;
+    router.add_table::<Ip6>(0).map_err(refuse)?;
+    router.interfaces.observe(follow);
+    lookup::register(router).map_err(refuse)?;
+    Ok(())
+}
+
+/// Follows changes of interfaces.
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    match change {
+        Change::State => router.resolve_interface(interface),
+        Change::Deleting => router.forget_interface(interface),
+        Change::Added | Change::Mac | Change::Mtu => (),
+    }
+}

@@ -1,0 +1,303 @@
+//! What routes lead to now: recursive paths follow the routes they resolve through.
+//!
+//! A recursive path leads to an address. Its host prefix gets an entry in the table with the source
+//! `recursive-resolution`, whose path list is that of the covering prefix, and the path goes on through
+//! that entry's load balance. So when the way to a next hop changes, one load balance does, not those of
+//! the million prefixes behind it. Only when a way appears or vanishes do path lists that lead there
+//! choose their buckets anew.
+//!
+//! A path that leads back to its own list is not used, whatever else it leads to: dropping every path on
+//! a cycle leaves no cycle for packets to run in.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use super::Error;
+use super::balance::{Via, Word};
+use super::family::{Family, Ip4, Ip6};
+use super::path::{Path, Source, TableIndex, Target};
+use super::spread::spread;
+use super::table::Key;
+use crate::adjacency::Role;
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+impl Router {
+    /// Notes that a path of `list` leads to `addr`.
+    pub(super) fn track(
+        &mut self,
+        table: TableIndex,
+        addr: IpAddr,
+        list: u32,
+    ) -> Result<(), Error> {
+        match addr {
+            IpAddr::V4(a) => self.track_in::<Ip4>(table, a.to_bits(), list),
+            IpAddr::V6(a) => self.track_in::<Ip6>(table, a.to_bits(), list),
+        }
+    }
+    fn track_in<F: Family>(
+        &mut self,
+        table: TableIndex,
+        bits: F::Bits,
+        list: u32,
+    ) -> Result<(), Error> {
+        let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
+        let lists = t.vias.entry(bits).or_default();
+        lists.push(list);
+        if lists.len() > 1 {
+            return Ok(());
+        }
+        let host = (bits, F::BITS);
+        let done = self.cover_list::<F>(table, bits);
+        let done =
+            done.and_then(|cover| self.put_source::<F>(table, host, Source::Recursive, cover));
+        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return done };
+        if done.is_err() {
+            t.vias.remove(&bits);
+        } else if let Some(list) = t.entries.get(&host).map(|entry| entry.list) {
+            let place = (table, F::addr(bits));
+            let hosts = &mut self.fib.lists.at_mut(list).hosts;
+            if !hosts.contains(&place) {
+                hosts.push(place);
+            }
+        }
+        done
+    }
+    /// Notes that no path of `list` leads to `addr` any more.
+    pub(super) fn untrack(&mut self, table: TableIndex, addr: IpAddr, list: u32) {
+        match addr {
+            IpAddr::V4(a) => self.untrack_in::<Ip4>(table, a.to_bits(), list),
+            IpAddr::V6(a) => self.untrack_in::<Ip6>(table, a.to_bits(), list),
+        }
+    }
+    fn untrack_in<F: Family>(&mut self, table: TableIndex, bits: F::Bits, list: u32) {
+        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return };
+        let Some(lists) = t.vias.get_mut(&bits) else { return };
+        if let Some(at) = lists.iter().position(|l| *l == list) {
+            lists.swap_remove(at);
+        }
+        if !lists.is_empty() {
+            return;
+        }
+        t.vias.remove(&bits);
+        let host = (bits, F::BITS);
+        if let Some(list) = t.entries.get(&host).map(|entry| entry.list) {
+            let place = (table, F::addr(bits));
+            self.fib.lists.at_mut(list).hosts.retain(|h| *h != place);
+        }
+        self.take_source::<F>(table, host, Source::Recursive);
+    }
+    /// The path list of the prefix around an address, held once more. Where that is a connected network,
+    /// the address is a neighbour there.
+    fn cover_list<F: Family>(&mut self, table: TableIndex, bits: F::Bits) -> Result<u32, Error> {
+        let t = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
+        let Some((_, cover)) = t.cover((bits, F::BITS)) else {
+            return self.hold_list(&[Path::to(Target::Drop)], None);
+        };
+        let list = cover.list;
+        let attached = self.fib.lists.at(list).paths.iter().find_map(|p| match p.target {
+            Target::Attached { interface, .. } => Some(interface),
+            _ => None,
+        });
+        if let Some(interface) = attached {
+            let addr = F::addr(bits);
+            return self.hold_list(&[Path::to(Target::Neighbor { interface, addr })], None);
+        }
+        self.fib.lists.at_mut(list).users += 1;
+        Ok(list)
+    }
+    /// Follows a change of what an entry leads to; `None` is no entry.
+    pub(super) fn after_change<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        before: Option<u32>,
+        after: Option<u32>,
+    ) {
+        let Some(t) = F::tables(&self.fib).at(table).filter(|t| !t.vias.is_empty()) else { return };
+        let is_host = key.1 == F::BITS;
+        let behind = t.vias.get(&key.0).filter(|_| is_host).cloned();
+        let inside = t.vias.range(key.0..=F::last(key.0, key.1)).map(|(bits, _)| *bits);
+        let inside: Vec<_> = inside.filter(|_| !is_host).collect();
+        if let Some(lists) = behind {
+            let place = (table, F::addr(key.0));
+            if let Some(before) = before {
+                self.fib.lists.at_mut(before).hosts.retain(|h| *h != place);
+            }
+            if let Some(after) = after {
+                self.fib.lists.at_mut(after).hosts.push(place);
+            }
+            self.resolve(lists);
+        }
+        for bits in inside {
+            self.follow_cover::<F>(table, bits);
+        }
+    }
+    /// Gives the entry of an address that paths lead to the path list of what now is around it.
+    fn follow_cover<F: Family>(&mut self, table: TableIndex, bits: F::Bits) {
+        let host = (bits, F::BITS);
+        let cover = self.cover_list::<F>(table, bits);
+        // Without room for another adjacency it leads nowhere.
+        let cover = cover.or_else(|_| self.hold_list(&[Path::to(Target::Drop)], None));
+        let Ok(cover) = cover else { return };
+        let entry = F::tables(&self.fib).at(table).and_then(|t| t.entries.get(&host));
+        if entry.and_then(|e| e.list_of(Source::Recursive)) == Some(cover) {
+            self.release_list(cover);
+        } else if self.put_source::<F>(table, host, Source::Recursive, cover).is_err() {
+            debug_assert!(false, "an address that paths lead to has an entry");
+        }
+    }
+    /// Finds out anew what path lists lead to, and all lists that lead to these.
+    pub(super) fn resolve(&mut self, lists: Vec<u32>) {
+        let lists = self.upstream(lists);
+        // Without cycles this is over after as many rounds as lists lead through each other.
+        while lists.iter().fold(false, |changed, list| self.evaluate(*list) || changed) {}
+        for list in lists {
+            self.publish_list(list);
+        }
+    }
+    fn upstream(&self, mut waiting: Vec<u32>) -> Vec<u32> {
+        let mut seen = HashSet::new();
+        let mut all = Vec::new();
+        while let Some(list) = waiting.pop() {
+            if seen.insert(list) {
+                all.push(list);
+                for (table, addr) in &self.fib.lists.at(list).hosts {
+                    waiting.extend(self.fib.lists_behind(*table, *addr));
+                }
+            }
+        }
+        all
+    }
+    /// Whether paths of a list can be used. Returns whether that changed.
+    fn evaluate(&mut self, list: u32) -> bool {
+        let l = self.fib.lists.at(list);
+        let is_up =
+            |i: &InterfaceIndex| self.interfaces.at(*i).is_some_and(|i| i.admin_up && i.link_up);
+        let is_usable = |p: &Path| match p.target {
+            Target::Neighbor { interface, .. } | Target::Attached { interface, .. } => {
+                is_up(&interface)
+            }
+            Target::Recursive { table, addr } => {
+                let next = self.fib.host(table, addr).map(|(_, list)| list);
+                let leads_on = next.filter(|next| self.fib.lists.at(*next).leads_on);
+                leads_on.is_some_and(|next| !self.reaches(next, list))
+            }
+            _ => true,
+        };
+        let usable: Box<[bool]> = l.paths.iter().map(is_usable).collect();
+        let leads = |p: &Path| match p.target {
+            Target::Neighbor { .. } | Target::Attached { .. } => true,
+            Target::Recursive { .. } | Target::Lookup { .. } => true,
+            _ => false,
+        };
+        let leads_on = l.paths.iter().zip(&usable).any(|(p, usable)| *usable && leads(p));
+        let l = self.fib.lists.at_mut(list);
+        let changed = l.usable != usable || l.leads_on != leads_on;
+        (l.usable, l.leads_on) = (usable, leads_on);
+        changed
+    }
+    /// Whether recursive paths lead from one list to another.
+    fn reaches(&self, from: u32, goal: u32) -> bool {
+        let (mut waiting, mut seen) = (vec![from], HashSet::new());
+        while let Some(list) = waiting.pop() {
+            if list == goal {
+                return true;
+            }
+            if seen.insert(list) {
+                let next = self.fib.lists.at(list).recursions();
+                waiting.extend(next.filter_map(|(t, addr)| Some(self.fib.host(t, addr)?.1)));
+            }
+        }
+        false
+    }
+    /// Writes what a list leads to where packets find it.
+    fn publish_list(&mut self, list: u32) {
+        let l = self.fib.lists.at(list);
+        let via = |i: &u16| self.via_of(list, usize::from(*i));
+        let buckets: Box<[Via]> = spread(&l.weights(), &l.layout).iter().map(via).collect();
+        let (old, old_group, is_followed) = (l.word, l.group, l.is_followed);
+        let balances = &mut self.fib.balances;
+        let group = match (&*buckets, old_group) {
+            ([] | [_], _) => None,
+            (_, Some(group)) => {
+                if *balances.group(group) != *buckets {
+                    balances.replace_group(group, buckets.clone());
+                }
+                Some(group)
+            }
+            (_, None) => balances.make_group(buckets.clone()),
+        };
+        let first = buckets.first().map_or(Word::DROP, |via| Word::one(*via));
+        let word = group.map_or(first, Word::group);
+        if word != old && is_followed {
+            balances.rewrite(list, word);
+        }
+        if let Some(unused) = old_group.filter(|_| group.is_none()) {
+            balances.free_group(unused);
+        }
+        let l = self.fib.lists.at_mut(list);
+        (l.word, l.group) = (word, group);
+    }
+    /// Where one path leads.
+    fn via_of(&self, list: u32, path: usize) -> Via {
+        let l = self.fib.lists.at(list);
+        let adjacency = l.adjacencies[path];
+        match l.paths[path].target {
+            Target::Neighbor { .. } | Target::Attached { .. } => {
+                let is_glean =
+                    self.adjacencies.at(adjacency).is_some_and(|a| a.role == Role::Glean);
+                if is_glean { Via::Glean(adjacency) } else { Via::Adjacency(adjacency) }
+            }
+            Target::Recursive { table, addr } => self
+                .fib
+                .host(table, addr)
+                .map_or(Via::Drop, |(balance, _)| Via::LoadBalance(balance)),
+            Target::Receive { .. } => Via::Receive,
+            Target::Lookup { table, .. } => Via::Lookup(table.0),
+            Target::LinkLocal => Via::LinkLocal,
+            Target::Drop => Via::Drop,
+            Target::Unreachable => Via::Unreachable,
+            Target::Prohibit => Via::Prohibit,
+            Target::Punt => Via::Punt,
+        }
+    }
+
+    /// Follows a change of an interface's state.
+    pub(super) fn resolve_interface(&mut self, interface: InterfaceIndex) {
+        let uses = |p: &Path| p.target.interface() == Some(interface);
+        let lists = self.fib.lists.iter().filter(|(_, l)| l.paths.iter().any(uses));
+        let lists = lists.map(|(i, _)| i).collect();
+        self.resolve(lists);
+    }
+    /// Takes all paths over an interface away, and the routes that have no other.
+    pub(super) fn forget_interface(&mut self, interface: InterfaceIndex) {
+        self.forget_in::<Ip4>(interface);
+        self.forget_in::<Ip6>(interface);
+    }
+    fn forget_in<F: Family>(&mut self, interface: InterfaceIndex) {
+        let uses = |p: &Path| match p.target {
+            Target::Receive { interface: of, .. } => of == Some(interface),
+            target => target.interface() == Some(interface),
+        };
+        let lists = self.fib.lists.iter().filter(|(_, l)| l.paths.iter().any(uses));
+        let lists: HashSet<u32> = lists.map(|(i, _)| i).collect();
+        let mut routes = Vec::new();
+        for (table, t) in F::tables(&self.fib).every() {
+            for (key, entry) in &t.entries {
+                // What recursion brought here goes when the covering prefix does.
+                let mine = |s: &(Source, u32)| s.0 != Source::Recursive && lists.contains(&s.1);
+                routes.extend(
+                    entry.sources().filter(mine).map(|(source, list)| (table, *key, source, list)),
+                );
+            }
+        }
+        for (table, key, source, list) in routes {
+            let gone: Vec<Path> =
+                self.fib.lists.at(list).paths.iter().filter(|p| uses(p)).copied().collect();
+            if self.remove_paths::<F>(table, key, source, &gone).is_err() {
+                self.take_source::<F>(table, key, source);
+            }
+        }
+    }
+}

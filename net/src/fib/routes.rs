@@ -1,0 +1,353 @@
+//! Changing routes: which source of a prefix counts, and what follows from a change.
+
+use std::net::IpAddr;
+
+use wire::Prefix;
+
+use super::Error;
+use super::balance::NOWHERE;
+use super::family::{Family, Ip4, Ip6};
+use super::path::{Path, Source, TableIndex, Target};
+use super::table::Key;
+use crate::adjacency::{AdjacencyIndex, Role};
+use crate::interface::Kind;
+use crate::router::Router;
+
+/// Prefixes of a table that have a load balance each, with its counters; later ones share that of their
+/// path list.
+pub const OWN_BALANCES: usize = 65_536;
+
+impl Router {
+    /// Adds paths to those a source has for a prefix; one that is there already takes the new weight and
+    /// preference. Returns whether anything changed.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn add_route(
+        &mut self,
+        table: TableIndex,
+        prefix: Prefix,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<bool, Error> {
+        match prefix {
+            Prefix::Ip4(_) => self.add_paths::<Ip4>(table, key(prefix), source, paths),
+            Prefix::Ip6(_) => self.add_paths::<Ip6>(table, key(prefix), source, paths),
+        }
+    }
+    /// Replaces the paths a source has for a prefix.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn set_route(
+        &mut self,
+        table: TableIndex,
+        prefix: Prefix,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<bool, Error> {
+        match prefix {
+            Prefix::Ip4(_) => self.set_paths::<Ip4>(table, key(prefix), source, paths),
+            Prefix::Ip6(_) => self.set_paths::<Ip6>(table, key(prefix), source, paths),
+        }
+    }
+    /// Takes paths away from those a source has for a prefix, or all of them when `paths` is empty.
+    /// Weights and preferences are not compared.
+    ///
+    /// # Errors
+    /// [`Error::NoRoute`] if the source has no such path.
+    pub fn remove_route(
+        &mut self,
+        table: TableIndex,
+        prefix: Prefix,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<(), Error> {
+        match prefix {
+            Prefix::Ip4(_) => self.remove_paths::<Ip4>(table, key(prefix), source, paths),
+            Prefix::Ip6(_) => self.remove_paths::<Ip6>(table, key(prefix), source, paths),
+        }
+    }
+    /// Routes the address of a known neighbour to it.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn fib_add_neighbor(
+        &mut self,
+        interface: crate::InterfaceIndex,
+        addr: IpAddr,
+    ) -> Result<(), Error> {
+        let Some((table, prefix)) = self.neighbor_route(interface, addr) else { return Ok(()) };
+        let path = Path::to(Target::Neighbor { interface, addr });
+        self.set_route(table, prefix, Source::Adjacency, &[path]).map(drop)
+    }
+    /// No longer does.
+    pub fn fib_remove_neighbor(&mut self, interface: crate::InterfaceIndex, addr: IpAddr) {
+        let Some((table, prefix)) = self.neighbor_route(interface, addr) else { return };
+        let path = Path::to(Target::Neighbor { interface, addr });
+        // Another interface's neighbour with this address, or none: then there is nothing to remove.
+        let _ = self.remove_route(table, prefix, Source::Adjacency, &[path]);
+    }
+
+    pub(super) fn add_paths<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<bool, Error> {
+        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
+        let Some(old) = entry.and_then(|e| e.list_of(source)) else {
+            return self.set_paths::<F>(table, key, source, paths);
+        };
+        let mut all = self.fib.lists.at(old).paths.to_vec();
+        for new in paths {
+            match all.iter_mut().find(|p| p.target == new.target) {
+                Some(same) => *same = *new,
+                None => all.push(*new),
+            }
+        }
+        self.set_paths::<F>(table, key, source, &all)
+    }
+    pub(super) fn set_paths<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<bool, Error> {
+        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
+        let old = entry.and_then(|e| e.list_of(source));
+        if old.is_some_and(|old| *self.fib.lists.at(old).paths == *paths) {
+            return Ok(false);
+        }
+        let list = self.hold_list(paths, old)?;
+        self.put_source::<F>(table, key, source, list).map(|()| true)
+    }
+    pub(super) fn remove_paths<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<(), Error> {
+        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
+        let old = entry.and_then(|e| e.list_of(source)).ok_or(Error::NoRoute)?;
+        let had = &self.fib.lists.at(old).paths;
+        if paths.iter().any(|gone| had.iter().all(|p| p.target != gone.target)) {
+            return Err(Error::NoRoute);
+        }
+        let is_left = |p: &&Path| paths.iter().all(|gone| gone.target != p.target);
+        let left: Vec<Path> = had.iter().filter(is_left).copied().collect();
+        if paths.is_empty() || left.is_empty() {
+            self.take_source::<F>(table, key, source);
+            return Ok(());
+        }
+        let list = self.hold_list(&left, Some(old))?;
+        self.put_source::<F>(table, key, source, list)
+    }
+
+    /// Uses the path list with these paths; a new one spreads flows as `like` does.
+    pub(super) fn hold_list(&mut self, paths: &[Path], like: Option<u32>) -> Result<u32, Error> {
+        if let Some(list) = self.fib.lists.share(paths) {
+            return Ok(list);
+        }
+        let mut adjacencies = Vec::with_capacity(paths.len());
+        for path in paths {
+            match self.adjacency_of(&path.target) {
+                Ok(adjacency) => adjacencies.push(adjacency),
+                Err(e) => {
+                    adjacencies.into_iter().for_each(|a| self.adjacencies.release(a));
+                    return Err(e);
+                }
+            }
+        }
+        let list = self.fib.lists.add(paths, adjacencies, like);
+        let recursions: Vec<_> = self.fib.lists.at(list).recursions().collect();
+        for (n, &(table, addr)) in recursions.iter().enumerate() {
+            if let Err(e) = self.track(table, addr, list) {
+                recursions[..n].iter().for_each(|(table, addr)| self.untrack(*table, *addr, list));
+                self.forget_list(list);
+                return Err(e);
+            }
+        }
+        self.resolve(vec![list]);
+        Ok(list)
+    }
+    fn adjacency_of(&mut self, target: &Target) -> Result<AdjacencyIndex, Error> {
+        let (interface, role, next_hop) = match *target {
+            Target::Neighbor { interface, addr } => (interface, Role::Neighbor, addr),
+            Target::Attached { interface, own } => {
+                let i = self.interfaces.at(interface);
+                let is_ip = i.is_some_and(|i| i.kind == Kind::Ip);
+                (interface, if is_ip { Role::Neighbor } else { Role::Glean }, own)
+            }
+            _ => return Ok(AdjacencyIndex(0)),
+        };
+        self.use_adjacency(interface, role, next_hop).map_err(Error::Adjacency)
+    }
+    /// Gives a path list up.
+    pub(super) fn release_list(&mut self, list: u32) {
+        let users = &mut self.fib.lists.at_mut(list).users;
+        *users -= 1;
+        if *users > 0 {
+            return;
+        }
+        let recursions: Vec<_> = self.fib.lists.at(list).recursions().collect();
+        for (table, addr) in recursions {
+            self.untrack(table, addr, list);
+        }
+        self.forget_list(list);
+    }
+    fn forget_list(&mut self, list: u32) {
+        let Some(gone) = self.fib.lists.remove(list) else { return };
+        gone.adjacencies.iter().for_each(|a| self.adjacencies.release(*a));
+        gone.group.into_iter().for_each(|group| self.fib.balances.free_group(group));
+        gone.shared.into_iter().for_each(|balance| self.fib.balances.free(balance));
+    }
+
+    /// Sets the path list of a source, which is held already.
+    pub(super) fn put_source<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        source: Source,
+        list: u32,
+    ) -> Result<(), Error> {
+        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else {
+            self.release_list(list);
+            return Err(Error::NoTable);
+        };
+        let Some(entry) = t.entries.get_mut(&key) else {
+            return self.add_entry::<F>(table, key, source, list);
+        };
+        let before = entry.list;
+        let old = entry.put(source, list);
+        let follow = (entry.list != before).then_some((entry.own, entry.balance, entry.list));
+        if let Some((own, balance, best)) = follow {
+            self.lead::<F>(table, key, own, balance, best);
+            self.after_change::<F>(table, key, Some(before), Some(best));
+        }
+        old.into_iter().for_each(|old| self.release_list(old));
+        Ok(())
+    }
+    fn add_entry<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        source: Source,
+        list: u32,
+    ) -> Result<(), Error> {
+        let t = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
+        let own = t.entries.len() < OWN_BALANCES || source == Source::Recursive;
+        let balance = if t.has_room() { self.balance_for(own, list) } else { None };
+        let Some(balance) = balance else {
+            self.release_list(list);
+            return Err(Error::Full);
+        };
+        let tables = F::tables_mut(&mut self.fib);
+        if let Some(t) = tables.at_mut(table) {
+            t.add(key, source, list, balance, own);
+        }
+        if tables.set_leaf(table, key, balance).is_err() {
+            if let Some(t) = tables.at_mut(table) {
+                t.remove(key);
+            }
+            if own {
+                self.fib.balances.free(balance);
+            }
+            self.release_list(list);
+            return Err(Error::Full);
+        }
+        self.after_change::<F>(table, key, None, Some(list));
+        Ok(())
+    }
+    /// A load balance that follows a path list: a new one, or the list's own.
+    fn balance_for(&mut self, own: bool, list: u32) -> Option<u32> {
+        let l = self.fib.lists.at_mut(list);
+        l.is_followed = true;
+        if own {
+            return self.fib.balances.make(list, l.word);
+        }
+        if l.shared.is_none() {
+            l.shared = self.fib.balances.make(list, l.word);
+        }
+        l.shared
+    }
+    /// Has an entry's packets follow another path list.
+    fn lead<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        own: bool,
+        balance: u32,
+        list: u32,
+    ) {
+        if own {
+            let l = self.fib.lists.at_mut(list);
+            l.is_followed = true;
+            self.fib.balances.follow(balance, list, l.word);
+            return;
+        }
+        let balance = self.balance_for(false, list).unwrap_or(NOWHERE);
+        let tables = F::tables_mut(&mut self.fib);
+        let done = tables.set_leaf(table, key, balance);
+        done.expect("another leaf for a prefix that is there needs no room");
+        if let Some(e) = tables.at_mut(table).and_then(|t| t.entries.get_mut(&key)) {
+            e.balance = balance;
+        }
+    }
+    /// Takes a source away; the next best one counts, and without one the prefix goes.
+    pub(super) fn take_source<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        source: Source,
+    ) {
+        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return };
+        let Some(entry) = t.entries.get_mut(&key) else { return };
+        if entry.is_only(source) {
+            let Some(gone) = t.remove(key) else { return };
+            if gone.own {
+                self.fib.balances.free(gone.balance);
+            }
+            self.after_change::<F>(table, key, Some(gone.list), None);
+            self.release_list(gone.list);
+            return;
+        }
+        let before = entry.list;
+        let Some(gone) = entry.take(source) else { return };
+        let (own, balance, best) = (entry.own, entry.balance, entry.list);
+        if best != before {
+            self.lead::<F>(table, key, own, balance, best);
+            self.after_change::<F>(table, key, Some(before), Some(best));
+        }
+        self.release_list(gone);
+    }
+}
+
+fn key<B: Default>(prefix: Prefix) -> (B, u8)
+where
+    (B, u8): FromPrefix,
+{
+    FromPrefix::from_prefix(prefix)
+}
+
+/// A prefix as the key of a table, host bits cut off.
+pub(super) trait FromPrefix {
+    fn from_prefix(prefix: Prefix) -> Self;
+}
+
+impl FromPrefix for (u32, u8) {
+    fn from_prefix(prefix: Prefix) -> Self {
+        let len = prefix.prefix_len();
+        (Ip4::bits(prefix.addr()).map_or(0, |bits| Ip4::masked(bits, len)), len)
+    }
+}
+
+impl FromPrefix for (u128, u8) {
+    fn from_prefix(prefix: Prefix) -> Self {
+        let len = prefix.prefix_len();
+        (Ip6::bits(prefix.addr()).map_or(0, |bits| Ip6::masked(bits, len)), len)
+    }
+}

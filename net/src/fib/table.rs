@@ -1,0 +1,238 @@
+//! Routing tables as control keeps them: prefixes with who wants them, in order of their addresses.
+//!
+//! An ordered map, not a hash: what lists or dumps a million routes does so in slices and picks up where
+//! it stopped, a covering prefix is found in a few steps, and routes that come in order cost less.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use infra::rcu::SharedSlab;
+
+use super::family::Family;
+use super::finder::{Full, Keeper};
+use super::path::{Source, TableIndex};
+use crate::interface::InterfaceIndex;
+
+/// Most tables of a family.
+pub const MAX_TABLES: usize = 1 << 16;
+
+/// A prefix in a table: address and length.
+pub(super) type Key<F> = (<F as Family>::Bits, u8);
+
+/// Where a prefix leads, and who says so.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// The best source.
+    pub source: Source,
+    /// Whether `balance` is this entry's alone, or its path list's.
+    pub own: bool,
+    /// Number of its load balance: the leaf.
+    pub balance: u32,
+    /// The path list of the best source.
+    pub list: u32,
+    /// Number as `show ip fib` prints it.
+    pub number: u32,
+    /// Other sources and their path lists, best first. Boxed, because nearly no entry has any.
+    #[allow(clippy::box_collection)]
+    pub others: Option<Box<Vec<(Source, u32)>>>,
+}
+
+impl Entry {
+    /// Sources and their path lists, best first.
+    pub fn sources(&self) -> impl Iterator<Item = (Source, u32)> {
+        let others = self.others.as_ref().map_or(&[][..], |o| o.as_slice());
+        std::iter::once((self.source, self.list)).chain(others.iter().copied())
+    }
+    /// The path list of one source.
+    pub fn list_of(&self, source: Source) -> Option<u32> {
+        self.sources().find(|s| s.0 == source).map(|s| s.1)
+    }
+    /// Sets the path list of a source; returns the one it had.
+    pub fn put(&mut self, source: Source, list: u32) -> Option<u32> {
+        if source == self.source {
+            return Some(std::mem::replace(&mut self.list, list));
+        }
+        let mut new = (source, list);
+        if source < self.source {
+            std::mem::swap(&mut new.0, &mut self.source);
+            std::mem::swap(&mut new.1, &mut self.list);
+        }
+        let others = self.others.get_or_insert_default();
+        match others.binary_search_by_key(&new.0, |o| o.0) {
+            Ok(at) => Some(std::mem::replace(&mut others[at].1, new.1)),
+            Err(at) => {
+                others.insert(at, new);
+                None
+            }
+        }
+    }
+    /// Takes a source away; returns its list. The last one stays: then the entry is to be removed.
+    pub fn take(&mut self, source: Source) -> Option<u32> {
+        let others = self.others.as_mut()?;
+        let gone = if source == self.source {
+            let next = others.remove(0);
+            self.source = next.0;
+            std::mem::replace(&mut self.list, next.1)
+        } else {
+            let at = others.iter().position(|o| o.0 == source)?;
+            others.remove(at).1
+        };
+        if others.is_empty() {
+            self.others = None;
+        }
+        Some(gone)
+    }
+    /// Whether no other source is left.
+    pub fn is_only(&self, source: Source) -> bool {
+        self.source == source && self.others.is_none()
+    }
+}
+
+/// One routing table.
+pub(super) struct Table<F: Family> {
+    /// What the operator calls it.
+    pub id: u32,
+    /// The interface whose link-local addresses it holds, if it is such a table.
+    pub link_local: Option<InterfaceIndex>,
+    pub entries: BTreeMap<Key<F>, Entry>,
+    /// Addresses that recursive paths lead to, with the path lists of those.
+    pub vias: BTreeMap<F::Bits, Vec<u32>>,
+    /// Prefixes by length.
+    pub lens: Vec<u32>,
+    /// Interfaces that look up here.
+    pub interfaces: u32,
+    keeper: F::Keeper,
+    next_number: u32,
+}
+
+impl<F: Family> Table<F> {
+    /// The longest prefix that covers `bits` and has at most `len` bits.
+    pub fn longest(&self, bits: F::Bits, mut len: u8) -> Option<(Key<F>, &Entry)> {
+        loop {
+            // The closest entry before: if it does not cover the address, none with more bits than the
+            // two have in common does.
+            let (key, entry) = self.entries.range(..=(F::masked(bits, len), len)).next_back()?;
+            let common = F::common(key.0, bits);
+            if common >= key.1 {
+                return Some((*key, entry));
+            }
+            len = common;
+        }
+    }
+    /// The longest other prefix around `key`.
+    pub fn cover(&self, key: Key<F>) -> Option<(Key<F>, &Entry)> {
+        self.longest(key.0, key.1.checked_sub(1)?)
+    }
+    /// Adds an entry that is not there.
+    pub fn add(&mut self, key: Key<F>, source: Source, list: u32, balance: u32, own: bool) {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        self.lens[usize::from(key.1)] += 1;
+        let entry = Entry { source, own, balance, list, number, others: None };
+        self.entries.insert(key, entry);
+    }
+    /// Removes an entry and its leaf.
+    pub fn remove(&mut self, key: Key<F>) -> Option<Entry> {
+        let gone = self.entries.remove(&key)?;
+        self.lens[usize::from(key.1)] -= 1;
+        let cover = self.cover(key).map(|(k, e)| (k.1, e.balance));
+        self.keeper.remove(key.0, key.1, cover);
+        Some(gone)
+    }
+    /// Whether a new prefix may come in.
+    pub fn has_room(&self) -> bool {
+        self.keeper.has_room()
+    }
+    /// Bytes that the forwarding side uses.
+    pub fn memory(&self) -> usize {
+        self.keeper.memory()
+    }
+}
+
+/// The tables of a family.
+pub struct Tables<F: Family> {
+    all: Vec<Option<Table<F>>>,
+    by_id: HashMap<u32, TableIndex>,
+    pub(super) finders: SharedSlab<F::Finder>,
+}
+
+impl<F: Family> Tables<F> {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { all: Vec::new(), by_id: HashMap::new(), finders: SharedSlab::new(MAX_TABLES)? })
+    }
+    /// Adds an empty table, of which `id` is the name unless it is an interface's.
+    pub(super) fn add(
+        &mut self,
+        id: u32,
+        link_local: Option<InterfaceIndex>,
+    ) -> io::Result<TableIndex> {
+        let keeper = F::Keeper::new()?;
+        let index = self.finders.insert(keeper.finder());
+        let index = TableIndex(index.map_err(|_| io::ErrorKind::OutOfMemory)? as u16);
+        let table = Table {
+            id,
+            link_local,
+            entries: BTreeMap::new(),
+            vias: BTreeMap::new(),
+            lens: vec![0; usize::from(F::BITS) + 1],
+            interfaces: 0,
+            keeper,
+            next_number: 1,
+        };
+        let at = usize::from(index.0);
+        self.all.resize_with(self.all.len().max(at + 1), || None);
+        self.all[at] = Some(table);
+        if link_local.is_none() {
+            self.by_id.insert(id, index);
+        }
+        Ok(index)
+    }
+    /// Takes an empty table away.
+    pub(super) fn remove(&mut self, index: TableIndex) {
+        if let Some(gone) = self.all[usize::from(index.0)].take() {
+            if gone.link_local.is_none() {
+                self.by_id.remove(&gone.id);
+            }
+            self.finders.remove(index.0.into());
+        }
+    }
+    /// Sets the leaf of a prefix that has an entry, in a larger shape of the table if need be.
+    pub(super) fn set_leaf(
+        &mut self,
+        index: TableIndex,
+        key: Key<F>,
+        leaf: u32,
+    ) -> Result<(), Full> {
+        let Some(Some(table)) = self.all.get_mut(usize::from(index.0)) else { return Err(Full) };
+        let Table { keeper, entries, .. } = table;
+        let done = keeper.insert(key.0, key.1, leaf);
+        if done.is_ok() && !keeper.is_outgrown() {
+            return Ok(());
+        }
+        let all = entries.iter().map(|(k, e)| (k.0, k.1, if *k == key { leaf } else { e.balance }));
+        if keeper.grow(all).is_err() {
+            return done;
+        }
+        let finder = keeper.finder();
+        self.finders.replace(index.0.into(), finder);
+        Ok(())
+    }
+    /// The table that the operator calls `id`.
+    pub fn named(&self, id: u32) -> Option<TableIndex> {
+        self.by_id.get(&id).copied()
+    }
+    pub(super) fn at(&self, index: TableIndex) -> Option<&Table<F>> {
+        self.all.get(usize::from(index.0))?.as_ref()
+    }
+    pub(super) fn at_mut(&mut self, index: TableIndex) -> Option<&mut Table<F>> {
+        self.all.get_mut(usize::from(index.0))?.as_mut()
+    }
+    /// All tables but those of interfaces, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TableIndex, &Table<F>)> {
+        self.every().filter(|(_, t)| t.link_local.is_none())
+    }
+    pub(super) fn every(&self) -> impl Iterator<Item = (TableIndex, &Table<F>)> {
+        let numbered = self.all.iter().enumerate();
+        numbered.filter_map(|(i, t)| Some((TableIndex(i as u16), t.as_ref()?)))
+    }
+}

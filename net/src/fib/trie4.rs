@@ -1,0 +1,142 @@
+//! IPv4 tables: a multibit trie with a root of 16 bits, and of 24 once there are many long prefixes.
+//!
+//! A small table touches a few kilobytes. Past [`SMALL_PLIES`] one more level of a small trie costs more
+//! than the 64 MB root of a large one, which then also is asked for in huge pages.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use infra::memory::HugePages;
+use infra::rcu::{self, Epoch};
+use infra::table::mtrie::{Mtrie, PlyIndex, Writer};
+
+use super::finder::{Finder, Full, Keeper};
+
+/// Plies of a small table at which it becomes a large one.
+pub const SMALL_PLIES: usize = 10_000;
+/// Plies that a large table may have: 2.7 GB.
+pub const LARGE_PLIES: usize = 1 << 21;
+/// How long an insertion waits for plies that readers may still be in.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// What readers see of a table.
+#[derive(Clone, Debug)]
+pub enum Trie4 {
+    /// A root of 16 bits.
+    Small(Arc<Mtrie<16, u32>>),
+    /// A root of 24 bits.
+    Large(Arc<Mtrie<24, u32>>),
+}
+
+impl Finder for Trie4 {
+    type Bits = u32;
+    #[inline(always)]
+    fn lookup(&self, key: u32, _: Epoch<'_>) -> u32 {
+        match self {
+            Self::Small(trie) => trie.lookup(key),
+            Self::Large(trie) => trie.lookup(key),
+        }
+    }
+    #[inline(always)]
+    fn prefetch(&self, key: u32) {
+        match self {
+            Self::Small(trie) => trie.prefetch(key),
+            Self::Large(trie) => trie.prefetch(key),
+        }
+    }
+}
+
+/// The one that changes a table.
+#[derive(Debug)]
+pub struct Keeper4 {
+    shape: Shape,
+    /// Plies that readers may still be in, with the epoch whose end frees them.
+    leaving: VecDeque<(u64, Vec<PlyIndex>)>,
+}
+
+#[derive(Debug)]
+enum Shape {
+    Small(Writer<16, u32>),
+    Large(Writer<24, u32>),
+}
+
+/// Runs the same code on either shape.
+macro_rules! with {
+    ($shape:expr, $writer:ident => $work:expr) => {
+        match $shape {
+            Shape::Small($writer) => $work,
+            Shape::Large($writer) => $work,
+        }
+    };
+}
+
+impl Keeper4 {
+    /// Makes plies usable again that no reader can be in any more.
+    fn reclaim(&mut self) {
+        while self.leaving.front().is_some_and(|(epoch, _)| rcu::passed(*epoch)) {
+            let (_, plies) = self.leaving.pop_front().unwrap_or_default();
+            with!(&mut self.shape, w => plies.into_iter().for_each(|ply| w.reclaim(ply)));
+        }
+    }
+}
+
+impl Keeper for Keeper4 {
+    type Bits = u32;
+    type Finder = Trie4;
+    fn new() -> io::Result<Self> {
+        // Somewhat more than the limit, for plies that wait for readers.
+        let writer = Mtrie::writer(SMALL_PLIES * 5 / 4, HugePages::No)?;
+        Ok(Self { shape: Shape::Small(writer), leaving: VecDeque::new() })
+    }
+    fn finder(&self) -> Trie4 {
+        match &self.shape {
+            Shape::Small(writer) => Trie4::Small(Arc::clone(writer.table())),
+            Shape::Large(writer) => Trie4::Large(Arc::clone(writer.table())),
+        }
+    }
+    fn insert(&mut self, key: u32, len: u8, leaf: u32) -> Result<(), Full> {
+        self.reclaim();
+        let mut waited = Duration::ZERO;
+        while with!(&mut self.shape, w => w.insert(key, len, leaf)).is_err() {
+            if self.leaving.is_empty() || waited > PATIENCE {
+                return Err(Full);
+            }
+            std::thread::sleep(Duration::from_micros(100));
+            waited += Duration::from_micros(100);
+            self.reclaim();
+        }
+        Ok(())
+    }
+    fn remove(&mut self, key: u32, len: u8, cover: Option<(u8, u32)>) {
+        let garbage = with!(&mut self.shape, w => {
+            w.remove(key, len, cover);
+            w.take_garbage()
+        });
+        if !garbage.is_empty() {
+            self.leaving.push_back((rcu::end_epoch(), garbage));
+            self.reclaim();
+        }
+    }
+    fn is_outgrown(&self) -> bool {
+        matches!(&self.shape, Shape::Small(writer) if writer.ply_count() > SMALL_PLIES)
+    }
+    fn grow(&mut self, all: impl Iterator<Item = (u32, u8, u32)>) -> Result<(), Full> {
+        if matches!(self.shape, Shape::Large(_)) {
+            return Err(Full);
+        }
+        let mut large =
+            Mtrie::<24, u32>::writer(LARGE_PLIES, HugePages::Advise).map_err(|_| Full)?;
+        for (key, len, leaf) in all {
+            large.insert(key, len, leaf).map_err(|_| Full)?;
+        }
+        // The small one's plies are freed with it, when the last reader has let go of it.
+        self.leaving.clear();
+        self.shape = Shape::Large(large);
+        Ok(())
+    }
+    fn memory(&self) -> usize {
+        with!(&self.shape, w => w.memory())
+    }
+}
