@@ -38,8 +38,12 @@ pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(
     watch_signals(Arc::clone(&stop), &config.unix)?;
     let Parts { mut router, cli } = parts;
     let wake = Arc::new(Notify::new());
-    let waker = Arc::clone(&wake);
-    router.processes.on_change(move || waker.notify_one());
+    let waker = || {
+        let wake = Arc::clone(&wake);
+        move || wake.notify_one()
+    };
+    router.processes.on_change(waker());
+    router.engine.on_short_pool(waker());
     let log = router.log.clone();
     let router = Rc::new(RefCell::new(router));
     let tasks = LocalSet::new();

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use infra::memory::{HUGE_PAGE, Mapping};
 use serde::Serialize;
@@ -32,7 +32,17 @@ struct Inner {
     limit: usize,
     placed: AtomicUsize,
     short: AtomicBool,
+    waker: OnceLock<Waker>,
     depot: Mutex<Depot>,
+}
+
+/// Tells control that the pool is short.
+struct Waker(Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Waker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Waker")
+    }
 }
 
 #[derive(Debug)]
@@ -83,6 +93,7 @@ impl Pool {
             limit,
             placed: AtomicUsize::new(0),
             short: AtomicBool::new(false),
+            waker: OnceLock::new(),
             depot: Mutex::new(Depot { map, free: Vec::new(), pages: Vec::new() }),
         }));
         pool.grow()?;
@@ -107,6 +118,11 @@ impl Pool {
         depot.free.extend((first.max(1)..last).rev().map(|i| (i * STRIDE) as u32));
         self.0.placed.store(last, Ordering::Relaxed);
         Ok(())
+    }
+    /// Has `waker` called, on the thread that ran short, when the pool should grow: once until it has. The
+    /// first one stays.
+    pub fn on_short(&self, waker: impl Fn() + Send + Sync + 'static) {
+        let _ = self.0.waker.set(Waker(Box::new(waker)));
     }
     /// Whether a thread found the pool empty while it may still grow.
     pub fn is_short(&self) -> bool {
@@ -230,8 +246,14 @@ impl Cache {
         let mut depot = inner.depot.lock().unwrap_or_else(PoisonError::into_inner);
         let keep = depot.free.len().saturating_sub(BATCH);
         self.free.extend(depot.free.drain(keep..));
-        if self.free.len() < BATCH {
-            inner.short.store(true, Ordering::Relaxed);
+        drop(depot);
+        let may_grow = inner.placed.load(Ordering::Relaxed) < inner.limit;
+        if self.free.len() < BATCH
+            && !inner.short.swap(true, Ordering::Relaxed)
+            && may_grow
+            && let Some(Waker(wake)) = inner.waker.get()
+        {
+            wake();
         }
     }
     #[cold]
@@ -247,5 +269,29 @@ impl Drop for Cache {
     fn drop(&mut self) {
         let mut depot = self.pool.0.depot.lock().unwrap_or_else(PoisonError::into_inner);
         depot.free.append(&mut self.free);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_pool_says_so_once_until_it_has_grown() {
+        let pool = Pool::new(SEGMENT + 2048).unwrap();
+        let told = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&told);
+        pool.on_short(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        let mut cache = Cache::new(&pool);
+        let mut take = |n: usize| (0..n).filter_map(|_| cache.take()).count();
+        assert_eq!(take(SEGMENT / 2), SEGMENT / 2);
+        assert_eq!((told.load(Ordering::Relaxed), pool.is_short()), (0, false));
+        assert_eq!(take(SEGMENT), SEGMENT / 2 - 1);
+        assert_eq!((told.load(Ordering::Relaxed), pool.is_short()), (1, true));
+        pool.grow().unwrap();
+        assert_eq!(take(SEGMENT), 2048);
+        assert_eq!((told.load(Ordering::Relaxed), pool.is_short()), (1, false), "at its limit");
     }
 }

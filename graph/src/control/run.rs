@@ -413,12 +413,16 @@ impl Engine {
         }
         Ok(self.pool.usage(cached))
     }
-    /// Adds buffers if a thread ran short; control calls it now and then.
+    /// Adds buffers if a thread ran short.
     ///
     /// # Errors
     /// The kernel's, when it refuses memory.
     pub fn tend_pool(&mut self) -> io::Result<()> {
         if self.pool.is_short() { self.pool.grow() } else { Ok(()) }
+    }
+    /// Has `waker` called, on any thread, when [`Engine::tend_pool`] has something to do.
+    pub fn on_short_pool(&self, waker: impl Fn() + Send + Sync + 'static) {
+        self.pool.on_short(waker);
     }
     /// The router's clock.
     pub fn clock(&self) -> &Clock {

@@ -13,7 +13,7 @@ use crate::router::Router;
 #[derive(Command)]
 #[command("show clock")]
 struct ShowClock {
-    /// the same
+    /// accepted, prints the same
     verbose: bool,
 }
 

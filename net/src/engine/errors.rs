@@ -12,7 +12,7 @@ use crate::router::Router;
 #[derive(Command)]
 #[command("show errors", "show node counters")]
 struct ShowErrors {
-    /// the same
+    /// accepted, prints the same
     verbose: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::router::Router;
 #[derive(Command)]
 #[command("show features")]
 struct ShowFeatures {
-    /// the same
+    /// accepted, prints the same
     verbose: bool,
 }
 

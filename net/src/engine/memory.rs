@@ -18,7 +18,7 @@ const HUGE: usize = 2 << 20;
 #[derive(Command)]
 #[command("show buffers")]
 struct ShowBuffers {
-    /// the same
+    /// accepted, prints the same
     detail: bool,
 }
 
@@ -26,9 +26,9 @@ struct ShowBuffers {
 #[derive(Command)]
 #[command("show physmem")]
 struct ShowPhysmem {
-    /// the same
+    /// accepted, prints the same
     verbose: bool,
-    /// the same
+    /// accepted, prints the same
     detail: bool,
 }
 
@@ -38,7 +38,7 @@ struct ShowPhysmem {
 struct ShowMemory {
     /// only the heap
     main_heap: bool,
-    /// the same
+    /// accepted, prints the same
     verbose: bool,
 }
 
