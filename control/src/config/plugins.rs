@@ -55,8 +55,10 @@ impl Section for Plugins {
             }
             "plugin" => {
                 let name: String = args.value(word)?;
-                if let Some(switch) = switch(&mut block(args, &name)?)? {
-                    self.named.push((name, switch));
+                match switch(&mut block(args, &name)?)? {
+                    Some(switch) if name == "default" => self.default = Some(switch),
+                    Some(switch) => self.named.push((name, switch)),
+                    None => {}
                 }
             }
             _ => return Err(Error::unknown(word)),

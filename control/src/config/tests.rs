@@ -42,6 +42,8 @@ fn a_supervisors_line_is_accepted() {
     assert_eq!(config.plugins.switch("dpdk"), Some(Switch::Disable));
     assert_eq!(config.plugins.switch("acl"), Some(Switch::Enable));
     assert_eq!(config.plugins.switch("nat"), None);
+    let none = Config::parse("plugins { plugin default { disable } }", &[]).unwrap();
+    assert_eq!(none.plugins.switch("nat"), Some(Switch::Disable));
     assert!(config.stanzas("session").next().unwrap().has("enable").unwrap());
 }
 
