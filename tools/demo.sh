@@ -4,12 +4,14 @@
 # As root: two network namespaces are hosts, a third holds the router with one AF_PACKET interface to
 # each; they ping, run iperf3, and the router shows what it saw. Otherwise: the same router between
 # two packet-generator interfaces, with a capture file in and one out.
-# Everything is gone afterwards, also after Ctrl-C.
+# Everything is gone afterwards, also after Ctrl-C. FERROVIA_PROGRAMS names a folder with programs that
+# are built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 name=fv$$
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ferrovia-demo.XXXXXX")
+programs=$(realpath -m "${FERROVIA_PROGRAMS:-${CARGO_TARGET_DIR:-target}/release}")
 router=
 server=
 failed=0
@@ -50,7 +52,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-fvctl() { target/release/fvctl -s "$dir/cli.sock" "$@"; }
+fvctl() { "$programs/fvctl" -s "$dir/cli.sock" "$@"; }
 
 # Prints a command as typed, and what the router answers.
 ask() {
@@ -76,7 +78,7 @@ CONF
     printf '\n%s:\n\n' "$dir/setup"
     sed 's/^/    /' "$dir/setup"
     # Its own session: Ctrl-C at the prompt is not meant for it.
-    setsid "$@" "$PWD/target/release/ferrovia" -c "$dir/startup.conf" >"$dir/output" 2>&1 &
+    setsid "$@" "$programs/ferrovia" -c "$dir/startup.conf" >"$dir/output" 2>&1 &
     router=$!
     if ! await 10 fvctl show version; then
         echo "the router did not start:" >&2
@@ -84,7 +86,7 @@ CONF
         exit 1
     fi
     # The socket answers before the last line of the set-up has been carried out.
-    await 5 bash -c "'$PWD/target/release/fvctl' -s '$dir/cli.sock' show interface | grep -q '$last'"
+    await 5 bash -c "'$programs/fvctl' -s '$dir/cli.sock' show interface | grep -q '$last'"
 }
 
 prompt() {
@@ -191,7 +193,7 @@ SETUP
     heading "tests/pcap/routed.pcap in at pg0, out at pg1"
     fvctl trace add pg-input 1
     fvctl packet-generator enable
-    await 5 bash -c "! '$PWD/target/release/fvctl' -s '$dir/cli.sock' show packet-generator | grep -q Yes" ||
+    await 5 bash -c "! '$programs/fvctl' -s '$dir/cli.sock' show packet-generator | grep -q Yes" ||
         failed=1
     fvctl packet-generator capture pg1 pcap "$dir/out.pcap" disable
     if command -v tshark >/dev/null; then
@@ -209,8 +211,10 @@ SETUP
     ask show trace max 1
 }
 
-heading "Building"
-cargo build --release -p ferrovia -p fvctl
+if [[ -z ${FERROVIA_PROGRAMS:-} ]]; then
+    heading "Building"
+    cargo build --release -p ferrovia -p fvctl
+fi
 
 if [[ $(id -u) == 0 ]]; then
     two_hosts
