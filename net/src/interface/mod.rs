@@ -6,6 +6,7 @@
 mod cli;
 mod counters;
 mod output;
+mod queues;
 mod show;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use crate::router::{Feature, Parts, Router, refuse};
 
 pub use counters::{Counters, MAX_INTERFACES, Traffic, Values};
 pub use output::{INTERFACE_OUTPUT, InterfaceOutput};
+pub use queues::RxQueue;
 
 /// Number of an interface (`sw_if_index`). `local0` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -120,6 +122,9 @@ pub struct Interface {
     /// `<name>-tx`.
     #[serde(skip)]
     pub tx: NodeIndex,
+    /// Its receive queues, by number.
+    #[serde(skip)]
+    pub queues: Vec<RxQueue>,
     #[serde(skip)]
     before: Values,
     #[serde(skip)]
@@ -252,6 +257,12 @@ impl Interfaces {
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer);
     }
+    /// Says which threads and nodes serve the receive queues of an interface.
+    pub fn set_queues(&mut self, index: InterfaceIndex, queues: Vec<RxQueue>) {
+        if let Some(i) = self.at_mut(index) {
+            i.queues = queues;
+        }
+    }
     fn set_edge(&mut self, index: InterfaceIndex, edge: Option<Slot>) {
         let mut edges = self.edges.current().clone();
         let at = index.0 as usize;
@@ -307,6 +318,7 @@ impl Router {
             link_follows_admin: new.link_follows_admin,
             output,
             tx,
+            queues: Vec::new(),
             before: self.interfaces.counters.of(index.0 as usize),
             port,
         };
@@ -416,6 +428,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     };
     parts.router.add_interface(local, output::LocalTx).map_err(refuse)?;
     cli::register(&mut parts.cli);
+    queues::register(&mut parts.cli);
     Ok(())
 }
 

@@ -143,6 +143,44 @@ fn wrong_input_changes_nothing() {
     assert_eq!(b.run("show interface") + &b.run("show hardware-interfaces"), before);
 }
 
+#[derive(Clone)]
+struct Nothing;
+
+#[derive(Clone, Copy, graph::Next)]
+enum ToDrop {
+    #[to("error-drop")]
+    #[allow(dead_code)]
+    Drop,
+}
+
+impl graph::Input for Nothing {
+    const NAME: &'static str = "nothing-input";
+    type Next = ToDrop;
+    type Error = std::convert::Infallible;
+    type Count = std::convert::Infallible;
+    const STATE: graph::InputState = graph::InputState::Adaptive;
+
+    fn poll(&mut self, _: &mut graph::Intake<'_, Self>) {}
+}
+
+#[test]
+fn receive_queues_are_shown_and_set() {
+    let mut b = bench();
+    let pg0 = b.add("pg0");
+    assert_eq!(b.run("show interface rx-placement"), "");
+    let node = b.router.engine.add_input(Nothing).unwrap();
+    b.router.interfaces.set_queues(pg0, vec![RxQueue { thread: 0, node }; 2]);
+    let expected = "Thread 0 (vpp_main):\n  node nothing-input:\n    \
+                    pg0 queue 0 (adaptive)\n    pg0 queue 1 (adaptive)\n";
+    assert_eq!(b.run("show interface rx-placement"), expected);
+    assert_eq!(b.run("set interface rx-mode pg0 queue 1 polling"), "");
+    assert!(b.run("show interface rx-placement").contains("pg0 queue 1 (polling)"));
+    let wrong = "set interface rx-mode: the interface has no such receive queue\n";
+    assert_eq!(b.run("set interface rx-mode pg0 queue 2 polling"), wrong);
+    assert_eq!(b.run("set interface rx-mode local0 interrupt"), wrong);
+    assert!(b.run("set interface rx-mode pg0 sometimes").contains("invalid mode"));
+}
+
 #[test]
 fn names_complete_commands() {
     let mut b = bench();
