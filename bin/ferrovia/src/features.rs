@@ -4,7 +4,7 @@ use control::config::{Plugins, Switch};
 use net::Feature;
 
 /// All features, in the order they register.
-pub const FEATURES: &[&[Feature]] = &[net::FEATURES];
+pub const FEATURES: &[&[Feature]] = &[net::FEATURES, drivers::FEATURES];
 
 /// The features that the configuration leaves on. `default { disable }` speaks of plugins in files of
 /// their own; what is built in goes only when it is named.
