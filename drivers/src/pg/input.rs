@@ -8,8 +8,9 @@ use graph::{Arrival, Flags, Input, Intake, Slot};
 use infra::counter::Counter;
 use net::interface::Counters;
 
+use super::data::template::copy_lines;
 use super::offload::Offload;
-use super::source::{Packets, Source, fits, room};
+use super::source::{Source, fits, room};
 use super::trace::Origin;
 
 /// Longest sleep between packets in seconds: the router's clock may be moved meanwhile.
@@ -49,7 +50,7 @@ pub struct Running {
     pub progress: Arc<Progress>,
     /// For the trace.
     pub origin: Arc<Origin>,
-    /// A packet too big for one buffer, on its way there.
+    /// For packets that do not fit one buffer, and those of interfaces with offloads.
     pub big: Big,
 }
 
@@ -79,7 +80,7 @@ impl Pace {
     }
 }
 
-/// Room for one packet of several buffers.
+/// Room for one packet that may need several buffers.
 #[derive(Clone, Debug, Default)]
 pub struct Big {
     /// The longest packet fits in.
@@ -89,13 +90,13 @@ pub struct Big {
 }
 
 impl Big {
-    /// For packets of up to `longest` bytes.
-    pub fn new(longest: usize) -> Self {
-        Self { bytes: vec![0; if fits(longest) { 0 } else { room(longest) }], waiting: 0 }
+    /// For packets of up to `longest` bytes; without room when they need none.
+    pub fn new(longest: usize, is_needed: bool) -> Self {
+        let len = if is_needed || !fits(longest) { room(longest.max(1)) } else { 0 };
+        Self { bytes: vec![0; len], waiting: 0 }
     }
     /// Sends the packet that waits, else the next one.
-    #[cold]
-    fn send(&mut self, source: &mut impl Packets, p: &mut Arrival<'_>) -> Option<usize> {
+    fn send(&mut self, source: &mut Source, p: &mut Arrival<'_>) -> Option<usize> {
         if self.waiting == 0 {
             self.waiting = source.next_size();
             source.write(&mut self.bytes, self.waiting);
@@ -196,57 +197,59 @@ impl Running {
             intake.wake_in(if packets < most { 1e-3 } else { 0.0 });
         }
     }
+    /// Sends at most `most`; returns packets and bytes. Loops are as small as can be: the usual streams
+    /// have packets of one buffer, without offloads.
     #[inline(always)]
     fn send(&mut self, intake: &mut Intake<'_, PgInput>, most: usize) -> (u64, u64) {
-        let how = How {
-            most,
-            rx: self.rx,
-            next: Next::To(self.next),
-            flags: self.flags,
-            offload: self.offload,
-        };
-        match &mut self.source {
-            Source::Template(t) => how.send(intake, t, &mut self.big),
-            Source::Replay(r) => how.send(intake, r, &mut self.big),
+        let (next, flags, rx) = (Next::To(self.next), self.flags, self.rx);
+        if !self.big.bytes.is_empty() || self.offload.is_some() {
+            return self.send_any(intake, most);
         }
-    }
-}
-
-/// What is the same for all packets of a call.
-struct How {
-    most: usize,
-    rx: u32,
-    next: Next,
-    flags: Flags,
-    offload: Option<Offload>,
-}
-
-impl How {
-    /// Returns packets and bytes.
-    #[inline(always)]
-    fn send(
-        &self,
-        intake: &mut Intake<'_, PgInput>,
-        source: &mut impl Packets,
-        big: &mut Big,
-    ) -> (u64, u64) {
         let mut bytes = 0;
-        let sent = intake.each(self.most, self.rx, |p| {
-            let size = source.next_size();
-            if big.waiting == 0 && fits(size) {
-                source.write(p.append_with(room(size))?, size);
+        let sent = match &mut self.source {
+            Source::Template(t) => {
+                let size = t.sizes().low;
+                if let Some(only) = t.only() {
+                    let sent = intake.each(most, rx, |p| {
+                        copy_lines(p.append_with(only.len())?, only, size);
+                        p.truncate(size);
+                        p.set_flags(flags);
+                        Some(next)
+                    });
+                    return (sent as u64, (sent * size) as u64);
+                }
+                intake.each(most, rx, |p| {
+                    let size = t.next_size();
+                    t.write(p.append_with(room(size))?, size);
+                    p.truncate(size);
+                    p.set_flags(flags);
+                    bytes += size as u64;
+                    Some(next)
+                })
+            }
+            Source::Replay(r) => intake.each(most, rx, |p| {
+                let size = r.next_size();
+                r.write(p.append_with(room(size))?, size);
                 p.truncate(size);
+                p.set_flags(flags);
                 bytes += size as u64;
-            } else {
-                bytes += big.send(source, p)? as u64;
-            }
-            if self.flags != Flags::default() {
-                p.add_flags(self.flags);
-            }
-            if let Some(offload) = &self.offload {
+                Some(next)
+            }),
+        };
+        (sent as u64, bytes)
+    }
+    #[inline(never)]
+    fn send_any(&mut self, intake: &mut Intake<'_, PgInput>, most: usize) -> (u64, u64) {
+        let (next, flags, offload) = (Next::To(self.next), self.flags, self.offload);
+        let (source, big) = (&mut self.source, &mut self.big);
+        let mut bytes = 0;
+        let sent = intake.each(most, self.rx, |p| {
+            bytes += big.send(source, p)? as u64;
+            p.add_flags(flags);
+            if let Some(offload) = &offload {
                 offload.mark(p);
             }
-            Some(self.next)
+            Some(next)
         });
         (sent as u64, bytes)
     }

@@ -82,12 +82,8 @@ impl Replay {
         for (to, from) in to.iter_mut().zip(from).take(count) {
             *to = from.0;
         }
-        self.step(count);
-    }
-    #[inline(always)]
-    fn step(&mut self, lines: usize) {
         self.next += 1;
-        self.line += lines;
+        self.line += count;
         if self.next == self.frames.lens.len() {
             (self.next, self.line) = (0, 0);
         }

@@ -15,33 +15,20 @@ pub enum Source {
     Replay(Replay),
 }
 
-/// One kind of [`Source`] at work.
-pub trait Packets {
+impl Source {
     /// Length in bytes of the next packet.
-    fn next_size(&mut self) -> usize;
+    pub fn next_size(&mut self) -> usize {
+        match self {
+            Self::Template(t) => t.next_size(),
+            Self::Replay(r) => r.next_size(),
+        }
+    }
     /// Writes the next packet, of `size` bytes, into `room`: at least as many, rounded up to lines.
-    fn write(&mut self, room: &mut [u8], size: usize);
-}
-
-impl Packets for Template {
-    #[inline(always)]
-    fn next_size(&mut self) -> usize {
-        Template::next_size(self)
-    }
-    #[inline(always)]
-    fn write(&mut self, room: &mut [u8], size: usize) {
-        Template::write(self, room, size);
-    }
-}
-
-impl Packets for Replay {
-    #[inline(always)]
-    fn next_size(&mut self) -> usize {
-        Replay::next_size(self)
-    }
-    #[inline(always)]
-    fn write(&mut self, room: &mut [u8], size: usize) {
-        Replay::write(self, room, size);
+    pub fn write(&mut self, room: &mut [u8], size: usize) {
+        match self {
+            Self::Template(t) => t.write(room, size),
+            Self::Replay(r) => r.write(room, size),
+        }
     }
 }
 

@@ -307,7 +307,8 @@ impl Generator {
     /// Starts a stream, from the beginning or with what is left.
     fn start(&mut self, router: &mut Router, at: usize, afresh: bool) -> Result<(), Error> {
         let next = connect(router, &self.streams[at].node)?;
-        let own = self.own.get(&self.streams[at].interface).copied();
+        let own = self.own.get(&self.streams[at].interface);
+        let offload = own.and_then(|o| o.offload);
         let s = &mut self.streams[at];
         let sent = if afresh { 0 } else { s.sent() };
         s.progress = Arc::default();
@@ -321,13 +322,13 @@ impl Generator {
             rx: s.interface.0,
             next,
             flags: if is_ip { Flags::L3 } else { Flags::default() },
-            offload: own.and_then(|o| o.offload),
+            offload,
             max_frame: s.max_frame,
             left: if s.limit == 0 { u64::MAX } else { s.limit.saturating_sub(sent) },
             pace: (s.rate > 0.0).then(|| Pace::new(s.rate)),
             progress: Arc::clone(&s.progress),
             origin: Arc::new(origin),
-            big: Big::new(s.sizes().1),
+            big: Big::new(s.sizes().1, offload.is_some()),
         };
         s.is_enabled = true;
         let thread = s.worker;

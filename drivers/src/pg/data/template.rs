@@ -115,7 +115,9 @@ impl Template {
             Self::write_lengths(&mut new.bytes, &new.lengths, sizes.low);
             new.lengths.clear();
             if new.edits.is_empty() {
-                new.finish();
+                let mut bytes = std::mem::take(&mut new.bytes);
+                new.patch(&mut bytes, sizes.low);
+                new.bytes = bytes;
             }
         }
         Ok(new)
@@ -136,50 +138,43 @@ impl Template {
         }
         self.size.draw(&mut self.random) as usize
     }
+    /// The one packet there is, in whole lines, when all are the same.
+    #[inline(always)]
+    pub fn only(&self) -> Option<&[u8]> {
+        (self.edits.is_empty() && self.lengths.is_empty()).then_some(&self.bytes)
+    }
     /// Writes the next packet, of `size` bytes, into `room`: at least as many, rounded up to lines.
     #[inline(always)]
     pub fn write(&mut self, room: &mut [u8], size: usize) {
-        let (to, _) = room.as_chunks_mut::<LINE>();
-        let (from, _) = self.bytes.as_chunks::<LINE>();
-        for (to, from) in to.iter_mut().zip(from).take(size.div_ceil(LINE)) {
-            *to = *from;
-        }
-        if !(self.edits.is_empty() && self.lengths.is_empty()) {
-            self.patch(room, size);
-        }
+        copy_lines(room, &self.bytes, size);
+        self.patch(room, size);
     }
-    #[inline(always)]
+    /// Writes what is not the same in all packets. Nothing is read from the packet: what was just written
+    /// there is still on its way to the cache.
+    #[inline(never)]
     fn patch(&mut self, packet: &mut [u8], size: usize) {
         Self::write_lengths(packet, &self.lengths, size);
         let sums = self.sums.get(size - self.sizes.low).copied().unwrap_or_default();
         let (mut ip, mut upper) = (u64::from(sums.ip), u64::from(sums.upper));
         for edit in &mut self.edits {
-            let value = edit.values.draw(&mut self.random);
-            store(packet, edit.at, edit.width, value);
-            let sum = edit.sum(value);
+            let sum = edit.write(packet, &mut self.random);
             ip += sum & edit.in_ip;
             upper += sum & edit.in_upper;
         }
         if let Some(at) = self.ip_checksum {
-            store(packet, at, Width::Two, u128::from(!fold(ip)));
+            store_two(packet, at, !fold(ip));
         }
         if let Some(at) = self.upper_checksum {
             let sum = !fold(upper);
             let sum = if self.never_zero && sum == 0 { u16::MAX } else { sum };
-            store(packet, at, Width::Two, u128::from(sum));
+            store_two(packet, at, sum);
         }
     }
     #[inline(always)]
     fn write_lengths(packet: &mut [u8], lengths: &[(usize, usize)], size: usize) {
         for &(at, from) in lengths {
-            store(packet, at, Width::Two, (size - from) as u128);
+            store_two(packet, at, (size - from) as u16);
         }
-    }
-    /// Completes the checksums of a packet that is the same each time.
-    fn finish(&mut self) {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        self.patch(&mut bytes, self.sizes.low);
-        self.bytes = bytes;
     }
     /// Sums the constant bytes under each checksum for all sizes.
     fn sum_up(&mut self, layout: &Layout) {
@@ -241,22 +236,45 @@ impl Edit {
             in_upper: mask(is_address || in_upper),
         }
     }
-    /// The field's part of a checksum.
+    /// Writes the next value and returns its part of a checksum.
     #[inline(always)]
-    fn sum(&self, value: u128) -> u64 {
+    fn write(&mut self, packet: &mut [u8], random: &mut Random) -> u64 {
+        let value = self.values.draw(random);
+        store(packet, self.at, self.width, value);
         match self.width {
             // All headers start at even places of what is summed, so the first byte of a word is even.
-            Width::Byte => (value as u64 & 0xff) << if self.is_first() { 8 } else { 0 },
-            Width::Sixteen => {
-                let (high, low) = ((value >> 64) as u64, value as u64);
-                let half = |n: u64| (n >> 32) + (n & 0xffff_ffff);
-                half(high) + half(low)
-            }
+            Width::Byte if self.at.is_multiple_of(2) => (value as u64 & 0xff) << 8,
+            Width::Sixteen => half((value >> 64) as u64) + half(value as u64),
             _ => value as u64,
         }
     }
-    fn is_first(&self) -> bool {
-        self.at.is_multiple_of(2)
+}
+
+/// Both halves of a number added, with room for the carry.
+#[inline(always)]
+fn half(n: u64) -> u64 {
+    (n >> 32) + (n & 0xffff_ffff)
+}
+
+#[inline(always)]
+fn store_two(packet: &mut [u8], at: usize, value: u16) {
+    if let Some(room) = packet.get_mut(at..at + 2) {
+        room.copy_from_slice(&value.to_be_bytes());
+    }
+}
+
+/// Copies a packet of `size` bytes, rounded up to lines.
+#[inline(always)]
+pub fn copy_lines(to: &mut [u8], from: &[u8], size: usize) {
+    let ((to, _), (from, _)) = (to.as_chunks_mut::<LINE>(), from.as_chunks::<LINE>());
+    if size <= LINE
+        && let (Some(to), Some(from)) = (to.first_mut(), from.first())
+    {
+        *to = *from;
+        return;
+    }
+    for (to, from) in to.iter_mut().zip(from).take(size.div_ceil(LINE)) {
+        *to = *from;
     }
 }
 
