@@ -8,6 +8,7 @@ use wire::prefix::IpPrefix;
 use super::{Error, OnInterface};
 use crate::fib::{Ip4, Ip6, Path, Source, TableIndex, Target};
 use crate::interface::InterfaceIndex;
+use crate::neighbor;
 use crate::router::Router;
 
 /// Groups every IPv4 router receives: all systems, all routers (RFC 1112 section 4).
@@ -219,6 +220,7 @@ impl Router {
         let port6 = after.has_ip6().then_some(after.table6.0);
         self.addresses.put(interface, after);
         self.interfaces.change_port(interface, |p| (p.ip4, p.ip6) = (port4, port6));
+        neighbor::follow_addresses(self, interface, &before);
         Ok(())
     }
     /// Takes back routes that were made before one was refused.

@@ -2,7 +2,9 @@
 //! and IPv6's link-local addresses and multicast groups (RFC 4291, RFC 4862 section 5.3).
 
 mod change;
+mod cli;
 mod reader;
+mod show;
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -147,6 +149,7 @@ pub const FEATURE: Feature =
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.interfaces.observe(follow);
+    cli::register(&mut parts.cli);
     Ok(())
 }
 

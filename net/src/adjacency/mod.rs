@@ -4,6 +4,8 @@
 //! change when its neighbour does. Each packet over it reads one object: the header to put in front, the
 //! interface, the MTU. One that is not complete sends its packets to be held until ARP or ND answers.
 
+mod cli;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,6 +19,9 @@ use zerocopy::IntoBytes;
 
 use crate::interface::{InterfaceIndex, Kind};
 use crate::router::Router;
+
+pub use cli::describe;
+pub(crate) use cli::register;
 
 /// Most adjacencies there may be.
 pub const MAX_ADJACENCIES: usize = 1 << 20;
@@ -242,6 +247,9 @@ impl Router {
         let index = AdjacencyIndex(index);
         self.adjacencies.by_key.insert(key, index);
         self.adjacencies.users.insert(index, 1);
+        for made in self.on_adjacency.clone() {
+            made(self, index);
+        }
         Ok(index)
     }
     /// Says which layer 2 address the neighbour of an adjacency has.

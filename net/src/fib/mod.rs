@@ -7,6 +7,7 @@
 //! a change of a neighbour is none at all.
 
 mod balance;
+mod cli;
 mod family;
 mod finder;
 mod forwarding;
@@ -144,6 +145,8 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     router.add_table::<Ip6>(0).map_err(refuse)?;
     router.interfaces.observe(follow);
     lookup::register(router).map_err(refuse)?;
+    cli::register(&mut parts.cli);
+    adjacency::register(&mut parts.cli);
     Ok(())
 }
 

@@ -113,6 +113,8 @@ pub enum Source {
 }
 
 impl Source {
+    /// How many there are.
+    pub const COUNT: usize = 6;
     /// As `show ip fib` prints it.
     pub fn name(self) -> &'static str {
         match self {

@@ -31,8 +31,8 @@ impl Router {
         paths: &[Path],
     ) -> Result<bool, Error> {
         match prefix {
-            Prefix::Ip4(_) => self.add_paths::<Ip4>(table, key(prefix), source, paths),
-            Prefix::Ip6(_) => self.add_paths::<Ip6>(table, key(prefix), source, paths),
+            Prefix::Ip4(_) => self.add_paths::<Ip4>(table, key::<Ip4>(prefix), source, paths),
+            Prefix::Ip6(_) => self.add_paths::<Ip6>(table, key::<Ip6>(prefix), source, paths),
         }
     }
     /// Replaces the paths a source has for a prefix.
@@ -47,8 +47,8 @@ impl Router {
         paths: &[Path],
     ) -> Result<bool, Error> {
         match prefix {
-            Prefix::Ip4(_) => self.set_paths::<Ip4>(table, key(prefix), source, paths),
-            Prefix::Ip6(_) => self.set_paths::<Ip6>(table, key(prefix), source, paths),
+            Prefix::Ip4(_) => self.set_paths::<Ip4>(table, key::<Ip4>(prefix), source, paths),
+            Prefix::Ip6(_) => self.set_paths::<Ip6>(table, key::<Ip6>(prefix), source, paths),
         }
     }
     /// Takes paths away from those a source has for a prefix, or all of them when `paths` is empty.
@@ -64,8 +64,8 @@ impl Router {
         paths: &[Path],
     ) -> Result<(), Error> {
         match prefix {
-            Prefix::Ip4(_) => self.remove_paths::<Ip4>(table, key(prefix), source, paths),
-            Prefix::Ip6(_) => self.remove_paths::<Ip6>(table, key(prefix), source, paths),
+            Prefix::Ip4(_) => self.remove_paths::<Ip4>(table, key::<Ip4>(prefix), source, paths),
+            Prefix::Ip6(_) => self.remove_paths::<Ip6>(table, key::<Ip6>(prefix), source, paths),
         }
     }
     /// Routes the address of a known neighbour to it.
@@ -218,13 +218,13 @@ impl Router {
             self.release_list(list);
             return Err(Error::NoTable);
         };
-        let Some(entry) = t.entries.get_mut(&key) else {
+        let Some(before) = t.entries.get(&key).map(|e| e.list) else {
             return self.add_entry::<F>(table, key, source, list);
         };
-        let before = entry.list;
-        let old = entry.put(source, list);
-        let follow = (entry.list != before).then_some((entry.own, entry.balance, entry.list));
-        if let Some((own, balance, best)) = follow {
+        let old = t.put(key, source, list);
+        let entry = &t.entries[&key];
+        if entry.list != before {
+            let (own, balance, best) = (entry.own, entry.balance, entry.list);
             self.lead::<F>(table, key, own, balance, best);
             self.after_change::<F>(table, key, Some(before), Some(best));
         }
@@ -305,7 +305,7 @@ impl Router {
         source: Source,
     ) {
         let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return };
-        let Some(entry) = t.entries.get_mut(&key) else { return };
+        let Some(entry) = t.entries.get(&key) else { return };
         if entry.is_only(source) {
             let Some(gone) = t.remove(key) else { return };
             if gone.own {
@@ -316,7 +316,8 @@ impl Router {
             return;
         }
         let before = entry.list;
-        let Some(gone) = entry.take(source) else { return };
+        let Some(gone) = t.take(key, source) else { return };
+        let entry = &t.entries[&key];
         let (own, balance, best) = (entry.own, entry.balance, entry.list);
         if best != before {
             self.lead::<F>(table, key, own, balance, best);
@@ -326,9 +327,10 @@ impl Router {
     }
 }
 
-fn key<B: Default>(prefix: Prefix) -> (B, u8)
+/// A prefix as the key of a table.
+pub(super) fn key<F: Family>(prefix: Prefix) -> Key<F>
 where
-    (B, u8): FromPrefix,
+    Key<F>: FromPrefix,
 {
     FromPrefix::from_prefix(prefix)
 }

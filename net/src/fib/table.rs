@@ -48,7 +48,7 @@ impl Entry {
         self.sources().find(|s| s.0 == source).map(|s| s.1)
     }
     /// Sets the path list of a source; returns the one it had.
-    pub fn put(&mut self, source: Source, list: u32) -> Option<u32> {
+    fn put(&mut self, source: Source, list: u32) -> Option<u32> {
         if source == self.source {
             return Some(std::mem::replace(&mut self.list, list));
         }
@@ -67,7 +67,7 @@ impl Entry {
         }
     }
     /// Takes a source away; returns its list. The last one stays: then the entry is to be removed.
-    pub fn take(&mut self, source: Source) -> Option<u32> {
+    fn take(&mut self, source: Source) -> Option<u32> {
         let others = self.others.as_mut()?;
         let gone = if source == self.source {
             let next = others.remove(0);
@@ -98,7 +98,9 @@ pub(super) struct Table<F: Family> {
     /// Addresses that recursive paths lead to, with the path lists of those.
     pub vias: BTreeMap<F::Bits, Vec<u32>>,
     /// Prefixes by length.
-    pub lens: Vec<u32>,
+    lens: Vec<u32>,
+    /// Prefixes by source.
+    sources: [u32; Source::COUNT],
     /// Interfaces that look up here.
     pub interfaces: u32,
     keeper: F::Keeper,
@@ -128,13 +130,40 @@ impl<F: Family> Table<F> {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         self.lens[usize::from(key.1)] += 1;
+        self.sources[source as usize] += 1;
         let entry = Entry { source, own, balance, list, number, others: None };
         self.entries.insert(key, entry);
+    }
+    /// Sets the path list of a source of an entry that is there; returns the one it had.
+    pub fn put(&mut self, key: Key<F>, source: Source, list: u32) -> Option<u32> {
+        let old = self.entries.get_mut(&key)?.put(source, list);
+        self.sources[source as usize] += u32::from(old.is_none());
+        old
+    }
+    /// Takes a source away from an entry, not its last; returns its list.
+    pub fn take(&mut self, key: Key<F>, source: Source) -> Option<u32> {
+        let gone = self.entries.get_mut(&key)?.take(source);
+        self.sources[source as usize] -= u32::from(gone.is_some());
+        gone
+    }
+    /// How many prefixes a source has.
+    pub fn count(&self, source: Source) -> u32 {
+        self.sources[source as usize]
+    }
+    /// Prefixes by length, without multicast groups.
+    pub fn shown_lens(&self) -> Vec<u32> {
+        let mut lens = self.lens.clone();
+        let groups = F::GROUPS..=(F::last(F::GROUPS.0, F::GROUPS.1), F::BITS);
+        for key in self.entries.range(groups).map(|(key, _)| *key).filter(|key| F::is_group(*key)) {
+            lens[usize::from(key.1)] -= 1;
+        }
+        lens
     }
     /// Removes an entry and its leaf.
     pub fn remove(&mut self, key: Key<F>) -> Option<Entry> {
         let gone = self.entries.remove(&key)?;
         self.lens[usize::from(key.1)] -= 1;
+        gone.sources().for_each(|(source, _)| self.sources[source as usize] -= 1);
         let cover = self.cover(key).map(|(k, e)| (k.1, e.balance));
         self.keeper.remove(key.0, key.1, cover);
         Some(gone)
@@ -175,6 +204,7 @@ impl<F: Family> Tables<F> {
             entries: BTreeMap::new(),
             vias: BTreeMap::new(),
             lens: vec![0; usize::from(F::BITS) + 1],
+            sources: [0; Source::COUNT],
             interfaces: 0,
             keeper,
             next_number: 1,

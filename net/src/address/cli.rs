@@ -1,0 +1,226 @@
+//! Commands about addresses of interfaces.
+
+use std::str::FromStr;
+
+use control::cli::{Args, Cli, Command, Error, Output, Word};
+use wire::Prefix;
+use wire::prefix::InvalidPrefix;
+
+use super::Error as Refusal;
+use super::show::{Ip6Interface, OnInterfaces};
+use crate::fib::{Ip4, Ip6};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// `set interface ip address [del] INTERFACE PREFIX|all`.
+struct SetAddress {
+    is_del: bool,
+    interface: Word,
+    /// `None` for all.
+    prefix: Option<Prefix>,
+}
+
+impl Command for SetAddress {
+    const PATHS: &'static [&'static str] = &["set interface ip address"];
+    const ABOUT: &'static str = "Add or delete addresses of an interface";
+    const USAGE: &'static str = "[del] <interface> <address>/<length> | all";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut is_del = args.keyword("del");
+        let interface = args.value("interface")?;
+        is_del |= args.keyword("del");
+        if args.keyword("all") {
+            return Ok(Self { is_del, interface, prefix: None });
+        }
+        let at = *args;
+        let word = args.word().ok_or_else(|| Error::new("missing address"))?;
+        let prefix = Prefix::from_str(word).map_err(|e| match e {
+            InvalidPrefix::Length(_) => Error::bare(e.to_string()),
+            InvalidPrefix::Text => at.error("parse error"),
+        })?;
+        Ok(Self { is_del: is_del | args.keyword("del"), interface, prefix: Some(prefix) })
+    }
+}
+
+/// Show addresses of interfaces.
+#[derive(Command)]
+#[command("show interface address")]
+struct ShowAddress {
+    /// interfaces; all when none is given
+    #[positional]
+    #[values("interface")]
+    interfaces: Vec<Word>,
+}
+
+/// Enable IPv4 on an interface without an address.
+#[derive(Command)]
+#[command("enable ip4 interface")]
+struct EnableIp4 {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+}
+
+/// No longer enable IPv4 on an interface without an address.
+#[derive(Command)]
+#[command("disable ip4 interface")]
+struct DisableIp4 {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+}
+
+/// Enable IPv6 on an interface: it gets a link-local address.
+#[derive(Command)]
+#[command("enable ip6 interface")]
+struct EnableIp6 {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+}
+
+/// No longer enable IPv6 on an interface without an address.
+#[derive(Command)]
+#[command("disable ip6 interface")]
+struct DisableIp6 {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+}
+
+/// Show what an interface does in IPv6.
+#[derive(Command)]
+#[command("show ip6 interface")]
+struct ShowIp6Interface {
+    /// interface; all with IPv6 when none is given
+    #[positional]
+    #[values("interface")]
+    interface: Option<Word>,
+}
+
+/// Choose the IPv4 table of an interface.
+#[derive(Command)]
+#[command("set interface ip table")]
+struct SetTable4 {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// number of the table
+    #[positional]
+    table: u32,
+}
+
+/// Choose the IPv6 table of an interface.
+#[derive(Command)]
+#[command("set interface ip6 table")]
+struct SetTable6 {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// number of the table
+    #[positional]
+    table: u32,
+}
+
+fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
+    router.interfaces.named(name).map(|i| i.index).ok_or_else(|| name.unknown("interface"))
+}
+
+fn plain(e: impl std::fmt::Display) -> Error {
+    Error::new(e.to_string())
+}
+
+impl SetAddress {
+    fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
+        let interface = find(router, &self.interface)?;
+        let name = self.interface.as_str();
+        match (self.prefix, self.is_del) {
+            (None, true) => {
+                router.remove_all_addresses(interface);
+                Ok(())
+            }
+            (None, false) => Err(Error::new("`all' goes with `del'")),
+            (Some(prefix), true) => router
+                .remove_address(interface, prefix)
+                .map_err(|e| Error::new(format!("failed to delete {prefix} on {name}: {e}"))),
+            (Some(prefix), false) => router.add_address(interface, prefix).map_err(|e| {
+                Error::new(match e {
+                    Refusal::Conflict { with, interface } => {
+                        let other = router.interfaces.name(interface.0);
+                        format!(
+                            "failed to add {prefix} on {name} which conflicts with {with} \
+                             for interface {other}"
+                        )
+                    }
+                    e => format!("failed to add {prefix} on {name}: {e}"),
+                })
+            }),
+        }
+    }
+}
+
+impl ShowAddress {
+    fn carry_out(&self, router: &Router) -> Result<Output, Error> {
+        let mut chosen = Vec::new();
+        for name in &self.interfaces {
+            chosen.push(find(router, name)?);
+        }
+        if chosen.is_empty() {
+            let mut all: Vec<_> = router.interfaces.iter().map(|i| (&i.name, i.index)).collect();
+            all.sort();
+            chosen = all.into_iter().map(|(_, index)| index).collect();
+        }
+        Ok(Output::of(OnInterfaces::of(router, &chosen)))
+    }
+}
+
+impl ShowIp6Interface {
+    fn carry_out(&self, router: &Router) -> Result<Output, Error> {
+        if let Some(name) = &self.interface {
+            let shown = Ip6Interface::of(router, find(router, name)?);
+            let none = || Error::new(format!("IPv6 is not enabled on {}", name.as_str()));
+            return Ok(Output::of(shown.ok_or_else(none)?));
+        }
+        let mut out = Output::none();
+        for (index, _) in router.addresses.iter() {
+            Ip6Interface::of(router, index).into_iter().for_each(|i| out.append(Output::of(i)));
+        }
+        Ok(out)
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetAddress| c.carry_out(router));
+    cli.command(|router: &mut Router, c: ShowAddress| c.carry_out(router));
+    cli.command(|router: &mut Router, c: EnableIp4| {
+        router.enable_ip4(find(router, &c.interface)?, true).map_err(plain)
+    });
+    cli.command(|router: &mut Router, c: DisableIp4| {
+        router.enable_ip4(find(router, &c.interface)?, false).map_err(plain)
+    });
+    cli.command(|router: &mut Router, c: EnableIp6| {
+        router.enable_ip6(find(router, &c.interface)?, true).map_err(plain)
+    });
+    cli.command(|router: &mut Router, c: DisableIp6| {
+        router.enable_ip6(find(router, &c.interface)?, false).map_err(plain)
+    });
+    cli.command(|router: &mut Router, c: ShowIp6Interface| c.carry_out(router));
+    cli.command(|router: &mut Router, c: SetTable4| {
+        let interface = find(router, &c.interface)?;
+        let table = router.fib.table::<Ip4>(c.table);
+        let table = table.ok_or_else(|| Error::new(format!("Nonexistent table id {}", c.table)))?;
+        router.set_interface_table4(interface, table).map_err(plain)
+    });
+    cli.command(|router: &mut Router, c: SetTable6| {
+        let interface = find(router, &c.interface)?;
+        let table = router.fib.table::<Ip6>(c.table);
+        let table = table.ok_or_else(|| Error::new(format!("Nonexistent table id {}", c.table)))?;
+        router.set_interface_table6(interface, table).map_err(plain)
+    });
+}

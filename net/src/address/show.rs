@@ -1,0 +1,115 @@
+//! Addresses as `show interface address` and `show ip6 interface` print them.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use serde::Serialize;
+
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// Interfaces and their addresses.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct OnInterfaces(Vec<Row>);
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    up: bool,
+    addresses: Vec<String>,
+    ip4_table: u32,
+    ip6_table: u32,
+}
+
+impl OnInterfaces {
+    pub fn of(router: &Router, chosen: &[InterfaceIndex]) -> Self {
+        let row = |index: &InterfaceIndex| {
+            let i = router.interfaces.at(*index)?;
+            let on = router.addresses.of(*index);
+            Some(Row {
+                interface: i.name.clone(),
+                up: i.admin_up,
+                addresses: on.iter().map(|p| p.to_string()).collect(),
+                ip4_table: router.fib.table_id::<crate::fib::Ip4>(on.table4).unwrap_or_default(),
+                ip6_table: router.fib.table_id::<crate::fib::Ip6>(on.table6).unwrap_or_default(),
+            })
+        };
+        Self(chosen.iter().filter_map(row).collect())
+    }
+}
+
+impl fmt::Display for OnInterfaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for r in &self.0 {
+            writeln!(f, "{} ({}):", r.interface, if r.up { "up" } else { "dn" })?;
+            for a in &r.addresses {
+                let table = if a.contains(':') { r.ip6_table } else { r.ip4_table };
+                match table {
+                    0 => writeln!(f, "  L3 {a}")?,
+                    table if a.contains(':') => writeln!(f, "  L3 {a} ip6 table-id {table}")?,
+                    table => writeln!(f, "  L3 {a} ip4 table-id {table}")?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What one interface does in IPv6.
+#[derive(Serialize)]
+pub(super) struct Ip6Interface {
+    interface: String,
+    up: bool,
+    addresses: Vec<String>,
+    link_local: Ipv6Addr,
+    groups: Vec<Ipv6Addr>,
+    mtu: u32,
+}
+
+impl Ip6Interface {
+    pub fn of(router: &Router, index: InterfaceIndex) -> Option<Self> {
+        let i = router.interfaces.at(index)?;
+        let on = router.addresses.of(index);
+        Some(Self {
+            interface: i.name.clone(),
+            up: i.admin_up,
+            addresses: on.ip6.iter().map(|p| p.to_string()).collect(),
+            link_local: on.link_local?,
+            groups: on.groups6(),
+            mtu: i.mtu.for_ip6(),
+        })
+    }
+}
+
+/// What is not configurable yet, with the values that RFC 4861 section 6.2.1 has routers start with.
+const ND: &str = "    ICMP error messages are unlimited
+    ICMP redirects are disabled
+    ICMP unreachables are not sent
+    ND DAD is disabled
+    ND advertised reachable time is 0
+    ND advertised retransmit interval is 0 (msec)
+    ND router advertisements are sent every 200.0 seconds (min interval is 150.0)
+    ND router advertisements live for 600 seconds
+    Hosts  don't use stateless autoconfig for addresses
+    ND router advertisements sent 0
+    ND router solicitations received 0
+    ND router solicitations dropped 0
+";
+
+impl fmt::Display for Ip6Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} is admin {}", self.interface, if self.up { "up" } else { "down" })?;
+        if !self.addresses.is_empty() {
+            writeln!(f, "  Global unicast address(es):")?;
+            self.addresses.iter().try_for_each(|a| writeln!(f, "    {a}"))?;
+        }
+        writeln!(f, "  Link-local address(es):\n    {}", self.link_local)?;
+        writeln!(f, "  Joined group address(es):")?;
+        self.groups.iter().try_for_each(|g| writeln!(f, "    {g}"))?;
+        writeln!(f, "  Neighbor Discovery: enabled")?;
+        writeln!(f, "    ICMP redirects are disabled\n    ICMP unreachables are not sent")?;
+        writeln!(f, "    ND DAD is disabled\n  Advertised Prefixes:\n    MTU is {}", self.mtu)?;
+        write!(f, "{ND}  VRRP VRs monitoring this link:\n")
+    }
+}

@@ -1,0 +1,159 @@
+//! `show adjacency`.
+
+use std::fmt::{self, Write};
+
+use control::cli::{Args, Cli, Command, Error, Output, Word};
+use serde::Serialize;
+use wire::ethernet::EtherType;
+use zerocopy::IntoBytes;
+
+use super::{Adjacency, AdjacencyIndex, Link, Role};
+use crate::router::Router;
+
+/// What an adjacency does, in one line as routes and traces show it.
+pub fn describe(router: &Router, index: AdjacencyIndex) -> String {
+    let Some(a) = router.adjacencies.at(index) else { return "deleted".to_owned() };
+    let family = match a.link {
+        Link::Ip4 => "ipv4",
+        Link::Ip6 => "ipv6",
+    };
+    let interface = router.interfaces.name(a.interface.0);
+    let mut text = match a.role {
+        Role::Neighbor if !a.complete => {
+            return format!("arp-{family}: via {} {interface}", a.next_hop);
+        }
+        Role::Neighbor => format!("{family} via {} {interface}: ", a.next_hop),
+        Role::Glean => format!("{family}-glean: [src:{}] {interface}: ", network(router, a)),
+        Role::Multicast => format!("{family}-mcast: {interface}: "),
+    };
+    // Writing to a string does not fail.
+    let _ = write!(text, "mtu:{} next:{} flags:[] ", a.mtu, a.output.0);
+    let mut header = a.header().to_vec();
+    if a.role == Role::Glean
+        && a.link == Link::Ip4
+        && let Some(ethertype) = header.last_chunk_mut::<2>()
+    {
+        ethertype.copy_from_slice(EtherType::ARP.as_bytes());
+    }
+    header.iter().for_each(|byte| {
+        let _ = write!(text, "{byte:02x}");
+    });
+    text
+}
+
+/// The network behind a glean, or the address it asks from.
+fn network(router: &Router, a: &Adjacency) -> String {
+    let mut own = router.addresses.of(a.interface).iter();
+    let found = own.find(|p| p.addr() == a.next_hop);
+    found.map_or_else(|| a.next_hop.to_string(), |p| p.network().to_string())
+}
+
+/// `show adj [INDEX] [INTERFACE] [summary]`.
+struct Show {
+    index: Option<u32>,
+    interface: Option<Word>,
+    summary: bool,
+}
+
+impl Show {
+    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut show = Self { index: None, interface: None, summary: false };
+        while !args.is_empty() {
+            if args.keyword("summary") {
+                show.summary = true;
+            } else if let Some(index) = args.optional() {
+                show.index = Some(index);
+            } else {
+                show.interface = Some(args.value("interface")?);
+            }
+        }
+        Ok(show)
+    }
+    fn carry_out(&self, router: &Router, only: Option<Role>) -> Result<Output, Error> {
+        let interface = match &self.interface {
+            Some(name) => {
+                let found = router.interfaces.named(name);
+                Some(found.ok_or_else(|| name.unknown("interface"))?.index)
+            }
+            None => None,
+        };
+        let mut all = router.adjacencies.iter();
+        if self.summary {
+            return Ok(Output::text(format!("Number of adjacencies: {}", all.count())));
+        }
+        let chosen = |(index, a): &(AdjacencyIndex, &Adjacency)| {
+            self.index.is_none_or(|i| i == index.0)
+                && interface.is_none_or(|i| i == a.interface)
+                && only.is_none_or(|role| role == a.role)
+        };
+        let rows: Vec<_> = all
+            .by_ref()
+            .filter(chosen)
+            .map(|(index, a)| Row {
+                index: index.0,
+                interface: router.interfaces.name(a.interface.0).to_owned(),
+                next_hop: a.next_hop.to_string(),
+                complete: a.complete,
+                mtu: a.mtu,
+                users: router.adjacencies.users(index),
+                text: describe(router, index),
+            })
+            .collect();
+        match self.index {
+            Some(index) if rows.is_empty() => Err(Error::new(format!("no adjacency {index}"))),
+            _ => Ok(Output::of(Rows(rows))),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    index: u32,
+    interface: String,
+    next_hop: String,
+    complete: bool,
+    mtu: u16,
+    users: u32,
+    #[serde(skip)]
+    text: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|r| writeln!(f, "[@{}] {}", r.index, r.text))
+    }
+}
+
+struct ShowAll(Show);
+struct ShowNeighbors(Show);
+
+const USAGE: &str = "[<index>] [<interface>] [summary]";
+
+impl Command for ShowAll {
+    const PATHS: &'static [&'static str] = &["show adj", "show adjacency"];
+    const ABOUT: &'static str = "Show adjacencies";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Show::take(args).map(Self)
+    }
+}
+
+impl Command for ShowNeighbors {
+    const PATHS: &'static [&'static str] = &["show adj nbr", "show adjacency nbr"];
+    const ABOUT: &'static str = "Show adjacencies of neighbors";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Show::take(args).map(Self)
+    }
+}
+
+pub(crate) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: ShowAll| c.0.carry_out(router, None));
+    cli.command(|router: &mut Router, c: ShowNeighbors| {
+        c.0.carry_out(router, Some(Role::Neighbor))
+    });
+}

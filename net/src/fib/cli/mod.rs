@@ -1,0 +1,18 @@
+//! Commands about routes and tables.
+
+mod paths;
+mod render;
+mod route;
+mod show;
+mod summary;
+mod tables;
+
+use control::cli::Cli;
+
+use crate::router::Router;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    route::register(cli);
+    tables::register(cli);
+    show::register(cli);
+}

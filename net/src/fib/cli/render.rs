@@ -1,0 +1,288 @@
+//! A route as `show ip fib` prints it.
+
+use std::fmt::{self, Write};
+use std::ops::Bound;
+
+use control::cli::Output;
+use infra::counter::Volume;
+use serde::Serialize;
+
+use crate::adjacency;
+use crate::fib::balance::Via;
+use crate::fib::family::Family;
+use crate::fib::path::{Path, Source, TableIndex, Target};
+use crate::fib::table::{Entry, Key};
+use crate::router::Router;
+
+/// How deep load balances that lead to each other are followed.
+const DEPTH: usize = 8;
+
+/// How much to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Where packets go.
+    Short,
+    /// And why.
+    Long,
+}
+
+/// One route, as text and as values.
+#[derive(Serialize)]
+struct Route {
+    #[serde(skip)]
+    text: String,
+    table_id: u32,
+    prefix: String,
+    sources: Vec<Source>,
+    load_balance: u32,
+    packets: u64,
+    bytes: u64,
+    buckets: Vec<String>,
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// The next `count` prefixes of a table, without multicast groups.
+pub(super) fn after<F: Family>(
+    router: &Router,
+    table: TableIndex,
+    last: Option<Key<F>>,
+    count: usize,
+) -> Vec<Key<F>> {
+    let Some(t) = F::tables(&router.fib).at(table) else { return Vec::new() };
+    let start = last.map_or(Bound::Unbounded, Bound::Excluded);
+    let keys = t.entries.range((start, Bound::Unbounded)).map(|(key, _)| *key);
+    keys.filter(|key| !F::is_group(*key)).take(count).collect()
+}
+
+/// One route of a table.
+pub(super) fn route<F: Family>(
+    router: &Router,
+    table: TableIndex,
+    key: Key<F>,
+    detail: Detail,
+) -> Output {
+    let Some(t) = F::tables(&router.fib).at(table) else { return Output::none() };
+    let Some(entry) = t.entries.get(&key) else { return Output::none() };
+    let prefix = F::prefix(key).to_string();
+    let mut page = Page::<F> { router, text: String::new(), of: std::marker::PhantomData };
+    // Writing to a string does not fail.
+    let _ = match detail {
+        Detail::Short => page.short(&prefix, entry),
+        Detail::Long => page.long(&prefix, table, key, entry),
+    };
+    let balance = router.fib.balances.at(entry.balance);
+    let (to, _) = router.fib.balances.counted(entry.balance);
+    let buckets = balance.buckets().iter().map(|via| page.via(entry.balance, *via)).collect();
+    Output::of(Route {
+        text: page.text,
+        table_id: t.id,
+        prefix,
+        sources: entry.sources().map(|s| s.0).collect(),
+        load_balance: entry.balance,
+        packets: to.packets,
+        bytes: to.bytes,
+        buckets,
+    })
+}
+
+struct Page<'r, F> {
+    router: &'r Router,
+    text: String,
+    of: std::marker::PhantomData<F>,
+}
+
+impl<F: Family> Page<'_, F> {
+    fn short(&mut self, prefix: &str, entry: &Entry) -> fmt::Result {
+        writeln!(self.text, "{prefix}")?;
+        writeln!(self.text, "  unicast-{}-chain", F::NAME)?;
+        self.forwarding(entry)
+    }
+    fn long(&mut self, prefix: &str, table: TableIndex, key: Key<F>, e: &Entry) -> fmt::Result {
+        let behind = self.router.fib.lists_behind(table, F::addr(key.0));
+        let is_via = key.1 == F::BITS && !behind.is_empty();
+        let locks = 1 + e.sources().count() + usize::from(is_via);
+        writeln!(self.text, "{prefix} fib:{} index:{} locks:{locks}", table.0, e.number)?;
+        for (i, (source, list)) in e.sources().enumerate() {
+            self.source(source, list, i == 0)?;
+            if source == Source::Recursive
+                && let Some(t) = F::tables(&self.router.fib).at(table)
+                && let Some((_, cover)) = t.cover(key)
+            {
+                write!(self.text, " cover:{}", cover.number)?;
+            }
+            writeln!(self.text)?;
+            self.list(list)?;
+        }
+        writeln!(self.text, "\n forwarding:   unicast-{}-chain", F::NAME)?;
+        self.forwarding(e)
+    }
+    fn source(&mut self, source: Source, list: u32, is_best: bool) -> fmt::Result {
+        write!(self.text, "  {} refs:1 ", source.name())?;
+        let paths = &self.router.fib.lists.at(list).paths;
+        let flags = match paths.first().map(|p| p.target) {
+            Some(Target::Drop) => "entry-flags:drop, ",
+            Some(Target::Receive { .. }) => "entry-flags:connected,local, ",
+            Some(Target::Attached { .. }) => "entry-flags:connected,attached, ",
+            Some(Target::Neighbor { .. }) if source == Source::Adjacency => {
+                "entry-flags:attached, "
+            }
+            _ => "",
+        };
+        let state = if is_best { "added,contributing,active," } else { "added," };
+        write!(self.text, "{flags}src-flags:{state}")
+    }
+    fn list(&mut self, list: u32) -> fmt::Result {
+        let l = self.router.fib.lists.at(list);
+        let is_drop = l.paths.iter().all(|p| p.target == Target::Drop);
+        let flags = if is_drop { "drop" } else { "shared" };
+        let mut interfaces: Vec<u32> =
+            l.paths.iter().filter_map(|p| p.target.interface()).map(|i| i.0).collect();
+        interfaces.dedup();
+        write!(self.text, "    path-list:[{list}] locks:{} flags:{flags}, ", l.users + 1)?;
+        write!(self.text, "uPRF-list:{list} len:{} itfs:[", interfaces.len())?;
+        interfaces.iter().try_for_each(|i| write!(self.text, "{i}, "))?;
+        writeln!(self.text, "]")?;
+        for (i, path) in l.paths.iter().enumerate() {
+            let number = l.first_path.wrapping_add(i as u32);
+            write!(self.text, "      path:[{number}] pl-index:{list} {} ", F::NAME)?;
+            write!(self.text, "weight={} pref={} ", path.weight, path.preference)?;
+            let oper = if l.usable[i] { "oper-flags:resolved," } else { "oper-flags:" };
+            self.path(path, oper, l.adjacencies[i])?;
+        }
+        Ok(())
+    }
+    fn path(
+        &mut self,
+        path: &Path,
+        oper: &str,
+        adjacency: adjacency::AdjacencyIndex,
+    ) -> fmt::Result {
+        let router = self.router;
+        let name = |i: crate::InterfaceIndex| router.interfaces.name(i.0);
+        match path.target {
+            Target::Neighbor { interface, addr } => {
+                writeln!(self.text, "attached-nexthop:  {oper}")?;
+                writeln!(self.text, "        {addr} {}", name(interface))?;
+                writeln!(self.text, "      [@0]: {}", adjacency::describe(router, adjacency))
+            }
+            Target::Attached { interface, .. } => {
+                writeln!(self.text, "attached:  {oper}")?;
+                writeln!(self.text, "        {}", name(interface))?;
+                writeln!(self.text, "      [@0]: {}", adjacency::describe(router, adjacency))
+            }
+            Target::Recursive { table, addr } => {
+                writeln!(self.text, "recursive:  {oper}")?;
+                let (balance, _) = router.fib.host(table, addr).unwrap_or_default();
+                let number = |bits| {
+                    let t = F::tables(&router.fib).at(table)?;
+                    t.entries.get(&(bits, F::BITS)).map(|e| e.number)
+                };
+                let number = F::bits(addr).and_then(number).unwrap_or_default();
+                write!(self.text, "        via {addr} in fib:{} via-fib:{number} ", table.0)?;
+                writeln!(self.text, "via-dpo:[dpo-load-balance:{balance}]")
+            }
+            Target::Receive { .. } => {
+                writeln!(self.text, "receive:  {oper} cfg-flags:local,")?;
+                writeln!(self.text, "        [@0]: {}", self.target(&path.target))
+            }
+            Target::Lookup { .. } => {
+                writeln!(self.text, "deag:  {oper}")?;
+                writeln!(self.text, "        [@0]: {}", self.target(&path.target))
+            }
+            Target::Drop => {
+                writeln!(self.text, "special:  cfg-flags:drop,")?;
+                writeln!(self.text, "        [@0]: {}", self.target(&path.target))
+            }
+            _ => {
+                writeln!(self.text, "special:  {oper}")?;
+                writeln!(self.text, "        [@0]: {}", self.target(&path.target))
+            }
+        }
+    }
+    fn forwarding(&mut self, entry: &Entry) -> fmt::Result {
+        write!(self.text, "  [@0]: ")?;
+        self.balance(entry.balance, 4, DEPTH)
+    }
+    /// A load balance from its name on, its buckets on lines of their own.
+    fn balance(&mut self, index: u32, indent: usize, depth: usize) -> fmt::Result {
+        let balances = &self.router.fib.balances;
+        let balance = balances.at(index);
+        let buckets = balance.buckets();
+        let (to, via) = balances.counted(index);
+        write!(self.text, "dpo-load-balance: [proto:{} index:{index} ", F::NAME)?;
+        let list = balances.list_of(index).unwrap_or_default();
+        write!(self.text, "buckets:{} uRPF:{list} ", buckets.len())?;
+        write!(self.text, "to:[{}:{}]", to.packets, to.bytes)?;
+        if via != Volume::default() {
+            write!(self.text, " via:[{}:{}]", via.packets, via.bytes)?;
+        }
+        writeln!(self.text, "]")?;
+        let mut first = 0;
+        for run in buckets.chunk_by(|a, b| a == b) {
+            let last = first + run.len() - 1;
+            let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
+            first = last + 1;
+            write!(self.text, "{:indent$}[{range}] ", "")?;
+            match run[0] {
+                Via::LoadBalance(next) if depth > 0 => {
+                    write!(self.text, "[@13]: ")?;
+                    self.balance(next, indent + 6, depth - 1)?;
+                }
+                via => writeln!(self.text, "{}", self.via(index, via))?,
+            }
+        }
+        Ok(())
+    }
+    /// Where one bucket of a load balance leads.
+    fn via(&self, balance: u32, via: Via) -> String {
+        let (number, text) = match via {
+            Via::Adjacency(a) => {
+                let is_complete = self.router.adjacencies.at(a).is_some_and(|a| a.complete);
+                (if is_complete { 5 } else { 3 }, adjacency::describe(self.router, a))
+            }
+            Via::Glean(a) => (4, adjacency::describe(self.router, a)),
+            Via::LoadBalance(index) => (13, format!("dpo-load-balance: [index:{index}]")),
+            Via::Receive => {
+                let list = self.router.fib.balances.list_of(balance);
+                let paths = list.map_or(&[][..], |list| &self.router.fib.lists.at(list).paths);
+                let receive = paths.iter().find(|p| matches!(p.target, Target::Receive { .. }));
+                (12, receive.map_or_else(|| "dpo-receive".to_owned(), |p| self.target(&p.target)))
+            }
+            Via::Lookup(table) => {
+                let target = Target::Lookup { link: F::LINK, table: TableIndex(table) };
+                (14, self.target(&target))
+            }
+            Via::Drop => (0, self.target(&Target::Drop)),
+            Via::Punt => (1, self.target(&Target::Punt)),
+            Via::Unreachable => (2, self.target(&Target::Unreachable)),
+            Via::Prohibit => (2, self.target(&Target::Prohibit)),
+            Via::LinkLocal => (9, self.target(&Target::LinkLocal)),
+        };
+        format!("[@{number}]: {text}")
+    }
+    /// A target that is no adjacency.
+    fn target(&self, target: &Target) -> String {
+        let name = F::NAME;
+        match target {
+            Target::Receive { interface, addr } => {
+                let addr = addr.unwrap_or_else(|| F::LINK.unspecified());
+                let interface = interface.map_or("local0", |i| self.router.interfaces.name(i.0));
+                format!("dpo-receive: {addr} on {interface}")
+            }
+            Target::Lookup { table, .. } => {
+                let id = self.router.fib.table_id::<F>(*table).unwrap_or_default();
+                format!("dst-address,unicast lookup in {}-VRF:{id}", F::LONG_NAME)
+            }
+            Target::Punt => format!("dpo-punt {name}"),
+            Target::Unreachable => format!("{name}-null: unreachable"),
+            Target::Prohibit => format!("{name}-null: prohibit"),
+            Target::LinkLocal => format!("{name}-link-local"),
+            _ => format!("dpo-drop {name}"),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `ip route`: adding and deleting routes, one or many.
+//!
+//! Parsed by hand: a file of a million such lines should take a second or two.
+
+use std::fmt;
+use std::str::FromStr;
+
+use control::cli::{Args, Cli, Command, Error, Output, Step, Task};
+use wire::Prefix;
+use wire::prefix::InvalidPrefix;
+
+use super::paths;
+use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::path::{Path, Source, TableIndex};
+use crate::fib::routes::{FromPrefix, key};
+use crate::fib::table::Key;
+use crate::router::Router;
+
+/// Routes changed between two looks at the rest of the control plane.
+const SLICE: u32 = 1000;
+
+/// `ip route [add|del] [count N] PREFIX [table ID] PATHS`.
+struct Route {
+    is_del: bool,
+    count: u32,
+    prefix: Prefix,
+    table: u32,
+    paths: String,
+}
+
+impl Command for Route {
+    const PATHS: &'static [&'static str] = &["ip route", "ip6 route"];
+    const ABOUT: &'static str = "Add or delete routes";
+    const USAGE: &'static str = "[add|del] [count <n>] <prefix> [table <id>] \
+        via [<next-hop>] [<interface>] [next-hop-table <id>] [weight <n>] [preference <n>] [via ...] \
+        | [via] drop | local | punt | unreachable | prohibit | lookup in table <id>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut is_del, mut count, mut table, mut prefix) = (false, 1, 0, None);
+        while let Some(word) = args.peek() {
+            match word {
+                "add" => is_del = false,
+                "del" => is_del = true,
+                "count" | "table" => {
+                    args.word();
+                    let value = args.peek().and_then(|n| n.parse::<u32>().ok());
+                    let value = value.ok_or_else(|| args.error("parse error"))?;
+                    *(if word == "count" { &mut count } else { &mut table }) = value;
+                }
+                _ if prefix.is_some() => break,
+                _ => match Prefix::from_str(word) {
+                    Ok(p) => prefix = Some(p),
+                    Err(e @ InvalidPrefix::Length(_)) => return Err(Error::bare(e.to_string())),
+                    Err(InvalidPrefix::Text) => return Err(args.error("parse error")),
+                },
+            }
+            args.word();
+        }
+        let prefix = prefix.ok_or_else(|| Error::new("missing prefix"))?;
+        let paths = args.rest().to_owned();
+        if paths.is_empty() && !is_del {
+            return Err(Error::new("missing path"));
+        }
+        // `table` may stand behind the paths, too.
+        let (paths, table) = match trailing_table(&paths) {
+            Some((paths, table)) => (paths.to_owned(), table),
+            None => (paths, table),
+        };
+        Ok(Self { is_del, count, prefix, table, paths })
+    }
+}
+
+/// `PATHS table ID`, unless the table is a path's own.
+fn trailing_table(paths: &str) -> Option<(&str, u32)> {
+    let (before, id) = paths.rsplit_once(" table ")?;
+    let is_lookup = before.trim_end().ends_with("in");
+    Some((before, id.trim().parse().ok()?)).filter(|_| !is_lookup)
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.task(|router: &mut Router, route: Route| match route.prefix {
+        Prefix::Ip4(_) => begin::<Ip4>(router, &route),
+        Prefix::Ip6(_) => begin::<Ip6>(router, &route),
+    });
+}
+
+fn begin<F: Family>(router: &mut Router, route: &Route) -> Result<Box<dyn Task<Router>>, Error>
+where
+    Key<F>: FromPrefix,
+{
+    let table = paths::named::<F>(router, route.table)?;
+    let paths = paths::parse::<F>(router, table, &route.paths)?;
+    let first = key::<F>(route.prefix);
+    let mut many = Many::<F> {
+        table,
+        first,
+        count: route.count,
+        paths,
+        is_del: route.is_del,
+        done: 0,
+        kept: Vec::new(),
+    };
+    if route.count == 0 || F::later(first.0, first.1, route.count - 1).is_none() {
+        return Err(Error::new(format!("count {} leads out of the address space", route.count)));
+    }
+    if route.count == 1 {
+        many.one(router, 0)?;
+        return Ok(Box::new(Done));
+    }
+    Ok(Box::new(many))
+}
+
+/// The task of a command that is over.
+struct Done;
+
+impl Task<Router> for Done {
+    fn step(&mut self, _: &mut Router, _: &mut Output) -> Step {
+        Step::Done(Ok(()))
+    }
+}
+
+/// Many routes, one after the other.
+struct Many<F: Family> {
+    table: TableIndex,
+    first: Key<F>,
+    count: u32,
+    paths: Vec<Path>,
+    is_del: bool,
+    done: u32,
+    /// Those that were as they should be before: they stay when the rest is undone.
+    kept: Vec<u32>,
+}
+
+impl<F: Family> Many<F> {
+    fn key(&self, i: u32) -> Key<F> {
+        let bits = F::later(self.first.0, self.first.1, i).unwrap_or(self.first.0);
+        (bits, self.first.1)
+    }
+    fn one(&mut self, router: &mut Router, i: u32) -> Result<(), Error> {
+        let key = self.key(i);
+        let failed = |e| Error::new(RouteError(F::prefix(key), e).to_string());
+        if self.is_del {
+            let done = router.remove_paths::<F>(self.table, key, Source::Cli, &self.paths);
+            return done.map_err(failed);
+        }
+        let done = router.add_paths::<F>(self.table, key, Source::Cli, &self.paths);
+        if !done.map_err(failed)? && self.count > 1 {
+            self.kept.push(i);
+        }
+        Ok(())
+    }
+    fn undo(&mut self, router: &mut Router) {
+        if self.is_del {
+            return;
+        }
+        for i in (0..self.done).filter(|i| self.kept.binary_search(i).is_err()) {
+            // It was added a moment ago.
+            let _ = router.remove_paths::<F>(self.table, self.key(i), Source::Cli, &self.paths);
+        }
+    }
+}
+
+impl<F: Family> Task<Router> for Many<F> {
+    fn step(&mut self, router: &mut Router, _: &mut Output) -> Step {
+        for _ in 0..SLICE {
+            if self.done == self.count {
+                return Step::Done(Ok(()));
+            }
+            if let Err(e) = self.one(router, self.done) {
+                self.undo(router);
+                return Step::Done(Err(e));
+            }
+            self.done += 1;
+        }
+        Step::Again
+    }
+    fn cancel(&mut self, router: &mut Router) {
+        self.undo(router);
+    }
+}
+
+/// Which route could not be changed, and why.
+struct RouteError(Prefix, crate::fib::Error);
+
+impl fmt::Display for RouteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0, self.1)
+    }
+}

@@ -1,0 +1,194 @@
+//! `show ip fib` and `show ip6 fib`, a slice of prefixes at a time.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use control::cli::{Args, Cli, Command, Error, Output, Step, Task};
+use serde::Serialize;
+use wire::Prefix;
+
+use super::paths::named;
+use super::render::{self, Detail};
+use super::summary::Summary;
+use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::path::{Source, TableIndex};
+use crate::fib::routes::{FromPrefix, key};
+use crate::fib::table::Key;
+use crate::router::Router;
+
+/// Prefixes shown between two looks at the rest of the control plane.
+const SLICE: usize = 100;
+
+/// `show ip fib [table ID | index N] [summary] [detail] [memory] [PREFIX | ADDRESS]`.
+#[derive(Default)]
+struct Show {
+    table: Option<u32>,
+    index: Option<u16>,
+    summary: bool,
+    memory: bool,
+    detail: bool,
+    prefix: Option<Prefix>,
+}
+
+impl Show {
+    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut show = Self::default();
+        while let Some(word) = args.peek() {
+            let at = *args;
+            args.word();
+            match word {
+                "table" => show.table = Some(args.value("table id")?),
+                "index" => show.index = Some(args.value("index")?),
+                "summary" => show.summary = true,
+                "memory" => show.memory = true,
+                "detail" | "verbose" => show.detail = true,
+                _ if word.contains('/') => {
+                    let prefix = Prefix::from_str(word);
+                    show.prefix = Some(prefix.map_err(|e| Error::bare(e.to_string()))?);
+                }
+                _ => {
+                    let addr = IpAddr::from_str(word).map_err(|_| at.unknown())?;
+                    let len = if addr.is_ipv4() { 32 } else { 128 };
+                    show.prefix = Prefix::new(addr, len).ok();
+                }
+            }
+        }
+        Ok(show)
+    }
+    fn begin<F: Family>(self, router: &mut Router) -> Result<Box<dyn Task<Router>>, Error>
+    where
+        Key<F>: FromPrefix,
+    {
+        let mut tables: Vec<TableIndex> = match (self.table, self.index) {
+            (Some(id), _) => vec![named::<F>(router, id)?],
+            (None, Some(index)) => vec![TableIndex(index)],
+            (None, None) => F::tables(&router.fib).iter().map(|(index, _)| index).collect(),
+        };
+        tables.reverse();
+        let wrong = |p: &Prefix| matches!(p, Prefix::Ip4(_)) != (F::BITS == 32);
+        if let Some(p) = self.prefix.filter(wrong) {
+            return Err(Error::new(format!("{p} is not of {}", F::NAME)));
+        }
+        let prefix = self.prefix.map(key::<F>);
+        Ok(Box::new(Listing::<F> { show: self, prefix, tables, at: None }))
+    }
+}
+
+struct ShowIp4(Show);
+struct ShowIp6(Show);
+
+const USAGE: &str =
+    "[table <table-id>] [index <n>] [summary] [detail] [memory] [<prefix>|<address>]";
+
+impl Command for ShowIp4 {
+    const PATHS: &'static [&'static str] = &["show ip fib"];
+    const ABOUT: &'static str = "Show IPv4 routes";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Show::take(args).map(Self)
+    }
+}
+
+impl Command for ShowIp6 {
+    const PATHS: &'static [&'static str] = &["show ip6 fib"];
+    const ABOUT: &'static str = "Show IPv6 routes";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Show::take(args).map(Self)
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.task(|router: &mut Router, c: ShowIp4| c.0.begin::<Ip4>(router));
+    cli.task(|router: &mut Router, c: ShowIp6| c.0.begin::<Ip6>(router));
+}
+
+/// A table and, when its head is out, where in it the list stands.
+struct Listing<F: Family> {
+    show: Show,
+    prefix: Option<Key<F>>,
+    /// Tables still to come, the next one last.
+    tables: Vec<TableIndex>,
+    /// The table being listed, and the last prefix that was.
+    at: Option<(TableIndex, Option<Key<F>>)>,
+}
+
+impl<F: Family> Task<Router> for Listing<F> {
+    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
+        let Some((table, last)) = self.at.take() else {
+            let Some(table) = self.tables.pop() else { return Step::Done(Ok(())) };
+            self.start(router, table, out);
+            return Step::Again;
+        };
+        let routes = render::after::<F>(router, table, last, SLICE);
+        for key in &routes {
+            let detail = if self.show.detail { Detail::Long } else { Detail::Short };
+            out.append(render::route::<F>(router, table, *key, detail));
+        }
+        // A table that is deleted meanwhile just ends.
+        self.at = routes.last().map(|last| (table, Some(*last)));
+        Step::Again
+    }
+}
+
+impl<F: Family> Listing<F> {
+    fn start(&mut self, router: &Router, table: TableIndex, out: &mut Output) {
+        let Some(head) = Head::of::<F>(router, table) else { return };
+        let Some(t) = F::tables(&router.fib).at(table) else { return };
+        if self.show.memory {
+            let line = format!("{} prefixes:{} bytes:{}", head.name, t.entries.len(), t.memory());
+            out.append(Output::text(line));
+        } else if self.show.summary {
+            out.append(Output::of(Summary::of(head, t)));
+        } else if let Some((bits, len)) = self.prefix {
+            out.append(Output::of(head));
+            if let Some((key, _)) = t.longest(bits, len) {
+                out.append(render::route::<F>(router, table, key, Detail::Long));
+            }
+        } else {
+            out.append(Output::of(head));
+            self.at = Some((table, None));
+        }
+    }
+}
+
+/// The line above a table.
+#[derive(Clone, Serialize)]
+pub(super) struct Head {
+    name: String,
+    fib_index: u16,
+    table_id: u32,
+    locks: Vec<(&'static str, u32)>,
+}
+
+impl Head {
+    fn of<F: Family>(router: &Router, index: TableIndex) -> Option<Self> {
+        let t = F::tables(&router.fib).at(index)?;
+        let name = match t.link_local {
+            Some(interface) => {
+                format!("{}-link-local:{}", F::LONG_NAME, router.interfaces.name(interface.0))
+            }
+            None => format!("{}-VRF:{}", F::LONG_NAME, t.id),
+        };
+        let is_default = index == TableIndex::DEFAULT;
+        let mut locks = vec![
+            ("CLI", u32::from(!is_default)),
+            ("interface", t.interfaces),
+            ("adjacency", t.count(Source::Adjacency)),
+            ("recursive-resolution", t.count(Source::Recursive)),
+            ("default-route", u32::from(is_default)),
+        ];
+        locks.retain(|l| l.1 > 0);
+        Some(Self { name, fib_index: index.0, table_id: t.id, locks })
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, fib_index:{}, ", self.name, self.fib_index)?;
+        write!(f, "flow hash:[src dst sport dport proto flowlabel ] epoch:0 flags:none locks:[")?;
+        self.locks.iter().try_for_each(|(name, count)| write!(f, "{name}:{count}, "))?;
+        writeln!(f, "]")
+    }
+}

@@ -1,0 +1,52 @@
+//! `show ip fib summary`: prefixes by length.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::show::Head;
+use crate::adjacency::Link;
+use crate::fib::family::Family;
+use crate::fib::table::Table;
+
+/// How many prefixes of each length a table has.
+#[derive(Serialize)]
+pub(super) struct Summary {
+    #[serde(flatten)]
+    head: Head,
+    prefixes: Vec<(usize, u32)>,
+    #[serde(skip)]
+    link: Link,
+}
+
+impl Summary {
+    pub fn of<F: Family>(head: Head, t: &Table<F>) -> Self {
+        let lens = t.shown_lens().into_iter().enumerate();
+        let mut prefixes: Vec<_> = lens.filter(|(_, count)| *count > 0).collect();
+        if F::LINK == Link::Ip6 {
+            prefixes.reverse();
+        }
+        Self { head, prefixes, link: F::LINK }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.head.fmt(f)?;
+        writeln!(f, "{:>17}{:>14}     ", "Prefix length", "Count")?;
+        for (len, count) in &self.prefixes {
+            match self.link {
+                Link::Ip4 => writeln!(f, "{len:>20}{count:>16}")?,
+                Link::Ip6 => writeln!(f, "{}{}", centred(len, 20), centred(count, 16))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// In the middle of `width` columns; an odd blank comes first.
+fn centred(value: impl fmt::Display, width: usize) -> String {
+    let text = value.to_string();
+    let behind = width.saturating_sub(text.len()) / 2;
+    format!("{text:>before$}{:behind$}", "", before = width.saturating_sub(behind))
+}

@@ -1,0 +1,126 @@
+//! `ip table` and `ip6 table`.
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use serde::Serialize;
+
+use super::paths::named;
+use crate::fib::Error as FibError;
+use crate::fib::family::{Family, Ip4, Ip6};
+use crate::router::Router;
+
+/// `ip table [add|del] ID`.
+struct Table {
+    is_del: bool,
+    id: u32,
+}
+
+impl Table {
+    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_del = args.keyword("del");
+        if !is_del {
+            args.keyword("add");
+        }
+        Ok(Self { is_del, id: args.value("table id")? })
+    }
+    fn carry_out<F: Family>(&self, router: &mut Router) -> Result<(), Error> {
+        if self.is_del {
+            named::<F>(router, self.id)?;
+            return router
+                .remove_table::<F>(self.id)
+                .map_err(|e| Error::new(format!("{}: {e}", self.id)));
+        }
+        match router.add_table::<F>(self.id) {
+            // Asked for twice it is there once.
+            Ok(_) | Err(FibError::TableExists) => Ok(()),
+            Err(e) => Err(Error::new(e.to_string())),
+        }
+    }
+}
+
+struct Ip4Table(Table);
+struct Ip6Table(Table);
+
+impl Command for Ip4Table {
+    const PATHS: &'static [&'static str] = &["ip table"];
+    const ABOUT: &'static str = "Add or delete an IPv4 table";
+    const USAGE: &'static str = "[add|del] <table-id>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Table::take(args).map(Self)
+    }
+}
+
+impl Command for Ip6Table {
+    const PATHS: &'static [&'static str] = &["ip6 table"];
+    const ABOUT: &'static str = "Add or delete an IPv6 table";
+    const USAGE: &'static str = "[add|del] <table-id>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Table::take(args).map(Self)
+    }
+}
+
+/// List IPv4 tables.
+#[derive(Command)]
+#[command("show ip table")]
+struct ShowIp4Table {
+    /// only this table
+    #[positional]
+    id: Option<u32>,
+}
+
+/// List IPv6 tables.
+#[derive(Command)]
+#[command("show ip6 table")]
+struct ShowIp6Table {
+    /// only this table
+    #[positional]
+    id: Option<u32>,
+}
+
+/// A row of `show ip table`.
+#[derive(Serialize)]
+struct Row {
+    index: u16,
+    table_id: u32,
+    name: String,
+    prefixes: usize,
+}
+
+/// What `show ip table` prints.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl Rows {
+    fn of<F: Family>(router: &Router, only: Option<u32>) -> Self {
+        let tables = F::tables(&router.fib).iter();
+        let tables = tables.filter(|(_, t)| only.is_none_or(|id| id == t.id));
+        let row = |(index, t): (crate::fib::TableIndex, &crate::fib::table::Table<F>)| Row {
+            index: index.0,
+            table_id: t.id,
+            name: format!("{}-VRF:{}", F::LONG_NAME, t.id),
+            prefixes: t.entries.len(),
+        };
+        Self(tables.map(row).collect())
+    }
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|r| writeln!(f, "[{}] table_id:{} {}", r.index, r.table_id, r.name))
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Ip4Table| c.0.carry_out::<Ip4>(router));
+    cli.command(|router: &mut Router, c: Ip6Table| c.0.carry_out::<Ip6>(router));
+    cli.command(|router: &mut Router, c: ShowIp4Table| {
+        Ok(Output::of(Rows::of::<Ip4>(router, c.id)))
+    });
+    cli.command(|router: &mut Router, c: ShowIp6Table| {
+        Ok(Output::of(Rows::of::<Ip6>(router, c.id)))
+    });
+}
