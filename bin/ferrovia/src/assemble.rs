@@ -14,6 +14,21 @@ use crate::{features, version};
 
 /// How much more the scheduler should like control than the data plane when both have one CPU.
 const FAVOUR: i32 = -10;
+/// Variants that the original has and we do not: processors we have no code of its own for.
+const FOREIGN: &[&str] = &[
+    "trm",
+    "adl",
+    "spr",
+    "znver3",
+    "znver4",
+    "qdf24xx",
+    "octeontx2",
+    "thunderx2t99",
+    "cortexa72",
+    "neoversen1",
+    "neoversen2",
+    "neoversev2",
+];
 
 /// A router with its graph built and its threads running, and the commands for it.
 pub fn router(config: &Config) -> Result<Parts, String> {
@@ -26,7 +41,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     let failed = |what: &'static str| move |e| format!("{what}: {}", io_text(&e));
     let allowed = cpu::allowed().map_err(failed("cannot tell the CPUs of this process"))?;
     let layout = Layout::new(&config.cpu, &allowed).map_err(|e| e.to_string())?;
-    let settings = settings(config, &layout)?;
+    let settings = settings(config, &layout, &log)?;
     let router = Router::new(settings, log.clone()).map_err(failed("cannot reserve memory"))?;
     let mut parts = Parts { router, cli: Cli::new() };
     log.register(&mut parts.cli);
@@ -39,6 +54,10 @@ pub fn router(config: &Config) -> Result<Parts, String> {
         let _ = rustix::process::nice(FAVOUR);
     }
     notice_ignored(config, &log);
+    let Layout { main, workers, control, .. } = layout;
+    let data = if workers.is_empty() { vec![main] } else { workers };
+    let started = format_args!("data plane on CPUs {data:?}, control on {control:?}");
+    log.class("main", "start").notice(started);
     Ok(parts)
 }
 
@@ -52,10 +71,15 @@ fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
     parts.cli.check().map_err(|e| e.to_string())
 }
 
-fn settings(config: &Config, layout: &Layout) -> Result<Settings, String> {
+fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, String> {
     let default = Settings::default();
-    let variant = |name: &str| {
-        Variant::from_name(name).ok_or_else(|| format!("node: unknown variant '{name}'"))
+    let log = log.class("config", "variant");
+    let variant = |name: &str| match Variant::from_name(name) {
+        None if FOREIGN.contains(&name) => {
+            log.notice(format_args!("node: variant {name} is not built, the best one is used"));
+            Ok(Variant::best())
+        }
+        found => found.ok_or_else(|| format!("node: unknown variant '{name}'")),
     };
     let named = config.node.named.iter().map(|(node, v)| Ok((node.clone(), variant(&v.name)?)));
     Ok(Settings {

@@ -146,7 +146,7 @@ mod tests {
             (0, vec![2], vec![0], false),
             "the skipped one is left free, the main core keeps its place"
         );
-        assert_eq!(parts("corelist-workers 0,1", &[0, 1]).3, true);
+        assert!(parts("corelist-workers 0,1", &[0, 1]).3, "no CPU is left for control");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the process needs of the system around it: limits, folders, files, and what happens on a panic.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +26,8 @@ pub fn prepare() {
         let text = panic.payload_as_str().unwrap_or("panic");
         let place = panic.location().map(|l| format!(" at {l}")).unwrap_or_default();
         let line = format!("thread {name} panicked{place}: {text}").replace('\n', " ");
-        eprintln!("ferrovia: {line}");
+        // Nobody could be told that standard error is gone.
+        let _ = writeln!(std::io::stderr(), "ferrovia: {line}");
         let mut panics = PANICS.lock().unwrap_or_else(PoisonError::into_inner);
         if panics.len() < MOST_PANICS {
             panics.push(line);

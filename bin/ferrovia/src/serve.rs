@@ -1,6 +1,8 @@
 //! The main loop: CLI sessions, processes and signals on one thread.
 
 use std::cell::RefCell;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 use control::cli::io_text;
 use control::config::{Config, Listen, Unix};
-use control::log::Log;
+use control::log::{Log, Logger};
 use control::process::Processes;
 use control::session::{Listener, Server, Settings};
 use net::{Parts, Router};
@@ -131,10 +133,8 @@ async fn start(server: &Server<Router>, unix: &Unix, log: &Log) {
     let work = spawn_local(async move {
         for file in files {
             let reply = server.run(&exec(&file)).await;
-            let text = reply.output.to_text();
-            if !text.is_empty() {
-                print!("{text}");
-            }
+            // Nobody reads it? Then nobody wants it.
+            let _ = std::io::stdout().write_all(reply.output.to_text().as_bytes());
             if let Err(error) = reply.result {
                 log.error(error);
             }
@@ -158,22 +158,24 @@ async fn interactive(server: &Server<Router>, wanted: bool) -> Result<(), String
 async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
     let (pool, panics) = (log.class("buffers", "pool"), log.class("process", "panic"));
     loop {
-        let mut pause = TEND;
-        {
-            let router = &mut *router.borrow_mut();
-            let now = router.now();
-            if let Some(due) = Processes::run_due(router, |r| &mut r.processes, now) {
-                let wait = (due - router.now()).clamp(0.0, TEND.as_secs_f64());
-                pause = Duration::from_secs_f64(wait);
-            }
-            if let Err(e) = router.engine.tend_pool() {
-                pool.error(format_args!("cannot add buffers: {}", io_text(&e)));
-            }
-        }
+        // A panic is in the log then, and the next turn comes.
+        let turn = || run_due(&mut router.borrow_mut(), &pool);
+        let pause = catch_unwind(AssertUnwindSafe(turn)).unwrap_or(TEND);
         infra::rcu::reclaim();
         // Already on standard error: at this level it goes only to the log.
         process::panics().iter().for_each(|line| panics.notice(line));
         let _ = timeout(pause, wake.notified()).await;
         tokio::task::yield_now().await;
     }
+}
+
+/// One turn; returns how long until the next.
+fn run_due(router: &mut Router, pool: &Logger) -> Duration {
+    if let Err(e) = router.engine.tend_pool() {
+        pool.error(format_args!("cannot add buffers: {}", io_text(&e)));
+    }
+    let now = router.now();
+    let due = Processes::run_due(router, |r| &mut r.processes, now);
+    let pause = due.map_or(TEND.as_secs_f64(), |due| due - router.now());
+    Duration::from_secs_f64(pause.clamp(0.0, TEND.as_secs_f64()))
 }
