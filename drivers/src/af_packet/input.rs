@@ -1,19 +1,23 @@
 //! `af-packet-input`: takes packets out of the rings of the queues on its thread.
+#![forbid(unsafe_code)]
 
 use std::convert::Infallible;
 use std::fmt;
+use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use graph::{Arrival, FRAME, Flags, Input, Intake, Names, Record};
+use graph::{Arrival, Buffer, FRAME, Flags, Input, Intake, MOST_SLICES, Names, Record};
 use infra::rcu::SlabReader;
 use net::Interfaces;
 use net::interface::{Counters, Port};
-use rustix::net::{RecvFlags, recv};
-use wire::virtio_net::Header;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, recv, recvmsg};
+use wire::virtio_net::{DATA_VALID, Header, NEEDS_CSUM};
+use wire::zerocopy::IntoBytes;
+use wire::zerocopy::byteorder::network_endian::U16;
 
 use super::offload;
-use super::ring::{Ring, Slot};
+use super::ring::Ring;
 
 /// Receives on Linux devices.
 pub struct AfPacketInput {
@@ -66,6 +70,20 @@ pub enum Error {
     /// no buffers for a big packet.
     #[name("no buffers")]
     NoBuffers,
+}
+
+/// Why filling packets ended early.
+enum Ended {
+    /// One was not for the router, or is gone.
+    Quietly,
+    /// One was lost.
+    Losing(Error),
+}
+
+impl From<Error> for Ended {
+    fn from(why: Error) -> Self {
+        Self::Losing(why)
+    }
 }
 
 impl AfPacketInput {
@@ -128,34 +146,40 @@ impl Queue {
     ) {
         if intake.is_tracing() {
             let number = self.number;
-            intake.record(move |p| Received { rx: p.rx(), number, len: p.total_len(), header: offload::send(p).unwrap_or_default() });
+            intake.record(move |p| Received::of(number, p));
         }
-        let (mut bytes, mut lost) = (0, None);
+        let (mut bytes, mut ended) = (0, None);
         let filled = intake.each(waiting, self.interface, |p| {
-            let next = self.fill(p);
+            let next = self.fill(p).map_err(|why| ended = Some(why)).ok()?;
             bytes += p.total_len() as u64;
-            next.map_err(|why| lost = Some(why)).ok()
+            Some(next)
         });
         let thread = intake.thread();
         let column = self.interface as usize;
         counters.rx.row(thread)[column].add(filled as u64, bytes);
-        if let Some(why) = lost {
-            intake.count_lost(why, 1);
-        } else if filled < waiting {
-            counters.rx_no_buf.row(thread)[column].add(1);
+        match ended {
+            Some(Ended::Losing(why)) => intake.count_lost(why, 1),
+            None if filled < waiting => counters.rx_no_buf.row(thread)[column].add(1),
+            _ => (),
         }
     }
     /// Brings in the next packet. What is refused is gone.
     #[inline(always)]
-    fn fill(&mut self, p: &mut Arrival<'_>) -> Result<Next, Error> {
-        let slot = self.ring.next().ok_or(Error::Partial)?;
+    fn fill(&mut self, p: &mut Arrival<'_>) -> Result<Next, Ended> {
+        let slot = self.ring.next().ok_or(Ended::Quietly)?;
+        if slot.is_outgoing() {
+            if slot.is_queued() {
+                discard(&self.socket);
+            }
+            return Err(Ended::Quietly);
+        }
         let (header, len, tag) = (slot.offload(), slot.packet_len(), slot.tag());
         if slot.is_queued() {
             big(&self.socket, len, p)?;
         } else if slot.bytes().len() == len {
             p.extend(slot.bytes()).ok_or(Error::NoBuffers)?;
         } else {
-            return Err(Error::Partial);
+            return Err(Error::Partial.into());
         }
         drop(slot);
         let mut next = Next::Ethernet;
@@ -181,13 +205,25 @@ impl Queue {
 /// Reads a packet that did not fit its slot from the queue of the socket, straight into buffers.
 fn big(socket: &OwnedFd, len: usize, p: &mut Arrival<'_>) -> Result<(), Error> {
     let mut header = [0; size_of::<Header>()];
-    let mut result = None;
+    let whole = header.len() + len;
+    let mut asked = false;
     let filled = p.extend_with(len, |slices| {
-        let received = super::ring::receive(socket, &mut header, slices);
-        result = Some(received);
-        received.ok().filter(|n| *n == header.len() + len).map(|_| ())
+        asked = true;
+        let count = slices.len() + 1;
+        let mut room = [const { None }; MOST_SLICES + 1];
+        room[0] = Some(IoSliceMut::new(&mut header));
+        for (to, from) in room[1..].iter_mut().zip(slices.iter_mut()) {
+            *to = Some(IoSliceMut::new(from));
+        }
+        let mut room = room.map(|r| r.unwrap_or_else(|| IoSliceMut::new(&mut [])));
+        let room = &mut room[..count];
+        let received = taken(|| {
+            let control = &mut RecvAncillaryBuffer::default();
+            recvmsg(socket, room, control, RecvFlags::DONTWAIT)
+        })?;
+        (received.bytes == whole).then_some(())
     });
-    if result.is_none() {
+    if !asked {
         discard(socket);
         return Err(Error::NoBuffers);
     }
@@ -196,5 +232,65 @@ fn big(socket: &OwnedFd, len: usize, p: &mut Arrival<'_>) -> Result<(), Error> {
 
 fn discard(socket: &OwnedFd) {
     // It is gone whether or not this little room holds it.
-    let _ = recv(socket, &mut [0; 64], RecvFlags::DONTWAIT);
+    taken(|| recv(socket, &mut [0; 64][..], RecvFlags::DONTWAIT));
+}
+
+/// Takes the next packet out of a queue, which holds one: slots and queue must keep in step. An error that
+/// the socket had to report first (the device went down) takes nothing.
+fn taken<T>(mut receive: impl FnMut() -> rustix::io::Result<T>) -> Option<T> {
+    const MOST_REPORTS: usize = 4;
+    (0..MOST_REPORTS).find_map(|_| receive().ok())
+}
+
+/// Puts back the tag that the kernel took off, and notes what its header says.
+#[cold]
+fn finish(header: &Header, tag: Option<(u16, u16)>, p: &mut Buffer<'_>) -> Result<(), Error> {
+    let mut tag_len = 0;
+    if let Some((kind, control)) = tag {
+        const ADDRESSES: usize = 12;
+        tag_len = 4;
+        p.prepend(tag_len).ok_or(Error::Unfit)?;
+        let bytes = p.bytes_mut();
+        let front = bytes.get_mut(..ADDRESSES + tag_len).ok_or(Error::Unfit)?;
+        front.copy_within(tag_len.., 0);
+        front[ADDRESSES..].copy_from_slice([U16::new(kind), U16::new(control)].as_bytes());
+    }
+    offload::receive(header, p, tag_len).map_err(|_| Error::Unfit)
+}
+
+struct Received {
+    rx: u32,
+    number: usize,
+    len: usize,
+    flags: u8,
+    gso_size: u16,
+    csum_start: i16,
+}
+
+impl Received {
+    fn of(number: usize, p: &Buffer<'_>) -> Self {
+        let flag = |f, bit| if p.flags().has(f) { bit } else { 0 };
+        let todo = flag(Flags::CHECKSUM_TODO, NEEDS_CSUM);
+        Self {
+            rx: p.rx(),
+            number,
+            len: p.total_len(),
+            flags: todo | flag(Flags::CHECKSUM_OK, DATA_VALID),
+            gso_size: p.gso_size(),
+            csum_start: if todo == 0 { 0 } else { p.l4_offset() - p.offset() },
+        }
+    }
+}
+
+impl Record for Received {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  af_packet: hw_if_index {} rx-queue {} len {}",
+            self.rx, self.number, self.len
+        )?;
+        let (flags, size, start) = (self.flags, self.gso_size, self.csum_start);
+        writeln!(f, "    vnet-hdr:")?;
+        write!(f, "      flags {flags:#04x} gso_size {size} csum_start {start}")
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! What comes out of [`receive`] is what `net::gso` expects: [`Flags::CHECKSUM_TODO`] only for TCP and
 //! UDP, and always with [`Flags::GSO`]. Other checksums are completed here.
+#![forbid(unsafe_code)]
 
 use graph::{Buffer, Flags};
 use net::gso::{Layout, field_offset};
@@ -16,8 +17,8 @@ use wire::{Protocol, ethernet, ip4, ip6, tcp, vlan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit;
 
-/// Puts on a received packet what its header says. The packet has its VLAN tag back already; `l3` is
-/// where the kernel's offsets count from and what `start` says: bytes of the tag.
+/// Notes on a received packet what its header says, whose offsets do not count the `tag_len` bytes of a
+/// VLAN tag that was put back since.
 ///
 /// # Errors
 /// The packet cannot go on.
@@ -71,7 +72,8 @@ fn rest<'p>(p: &'p Buffer<'_>, mut skip: usize) -> impl Iterator<Item = &'p [u8]
 /// CRC32c of SCTP (RFC 9260 appendix A), bit by bit: hardly ever needed.
 fn crc32c(crc: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(crc, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |c, _| (c >> 1) ^ (0x82f6_3b78 & (c & 1).wrapping_neg()))
+        (0..8)
+            .fold(crc ^ u32::from(*byte), |c, _| (c >> 1) ^ (0x82f6_3b78 & (c & 1).wrapping_neg()))
     })
 }
 
@@ -147,7 +149,11 @@ fn pseudo_sum(p: &Buffer<'_>, protocol: Protocol, l4: usize) -> Option<Sum> {
 /// Metadata that does not fit the packet.
 #[inline(always)]
 pub fn send(p: &Buffer<'_>) -> Result<Header, Unfit> {
-    if p.flags().has(Flags::CHECKSUM_TODO.with(Flags::GSO)) { describe(p) } else { Ok(Header::default()) }
+    if p.flags().has(Flags::CHECKSUM_TODO.with(Flags::GSO)) {
+        describe(p)
+    } else {
+        Ok(Header::default())
+    }
 }
 
 fn describe(p: &Buffer<'_>) -> Result<Header, Unfit> {

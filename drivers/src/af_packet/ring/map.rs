@@ -1,7 +1,7 @@
 //! The receive ring, TPACKET_V2 (Linux packet_mmap).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -64,7 +64,8 @@ impl Ring {
     #[inline]
     pub fn filled(&self, most: usize) -> usize {
         let most = most.min(self.slots);
-        let is_filled = |i: &usize| self.status((self.head + i) % self.slots).load(Ordering::Relaxed) != 0;
+        let is_filled =
+            |i: &usize| self.status((self.head + i) % self.slots).load(Ordering::Relaxed) != 0;
         (0..most).take_while(is_filled).count()
     }
     /// The oldest filled slot.
@@ -117,10 +118,17 @@ impl Slot<'_> {
     pub fn is_queued(&self) -> bool {
         self.status & libc::TP_STATUS_COPY != 0
     }
+    /// It was sent on the device, not received.
+    pub fn is_outgoing(&self) -> bool {
+        // `sll_pkttype` of the address behind the header.
+        const PACKET_TYPE: usize = HEADER + std::mem::offset_of!(libc::sockaddr_ll, sll_pkttype);
+        self.range(PACKET_TYPE, PACKET_TYPE + 1) == [libc::PACKET_OUTGOING]
+    }
     /// The VLAN tag that the kernel took off: EtherType and control word, in host order.
     pub fn tag(&self) -> Option<(u16, u16)> {
         let has = |bit| self.status & bit != 0;
-        let kind = if has(libc::TP_STATUS_VLAN_TPID_VALID) { self.header.tp_vlan_tpid } else { 0x8100 };
+        let kind =
+            if has(libc::TP_STATUS_VLAN_TPID_VALID) { self.header.tp_vlan_tpid } else { 0x8100 };
         has(libc::TP_STATUS_VLAN_VALID).then_some((kind, self.header.tp_vlan_tci))
     }
     fn range(&self, from: usize, to: usize) -> &[u8] {

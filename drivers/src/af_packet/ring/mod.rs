@@ -14,6 +14,6 @@ mod map;
 mod options;
 mod send;
 
-pub use map::{Ring, Slot};
-pub use options::{Device, Fanout, Options, PacketStats, open};
-pub use send::{Outbox, Sent};
+pub use map::Ring;
+pub use options::{Device, Fanout, Options, open, take_lost};
+pub use send::Outbox;

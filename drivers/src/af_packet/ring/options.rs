@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// How a socket is set up.
@@ -21,15 +22,6 @@ pub struct Options {
 /// A group of sockets that share what is received, by flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Fanout(pub u16);
-
-/// What a socket received and lost since it was asked last.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PacketStats {
-    /// Packets, the lost ones included.
-    pub packets: u64,
-    /// Packets for which the ring had no room.
-    pub lost: u64,
-}
 
 /// Room for packets too long for a ring slot, and for sent ones on their way, in bytes.
 const QUEUE: libc::c_int = 32 << 20;
@@ -67,12 +59,22 @@ pub fn open<T>(
             mr_address: [0; 8],
         };
         set(&socket, libc::PACKET_ADD_MEMBERSHIP, &everything)?;
-        if let Some(Fanout(group)) = options.fanout {
-            let kind = (libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_DEFRAG) << 16;
-            set(&socket, libc::PACKET_FANOUT, &(u32::from(group) | kind))?;
+        if let Some(group) = options.fanout {
+            join(&socket, group)?;
         }
     }
+    // That the device is down is no news worth waking up for.
+    let _ = socket_error(&socket);
     Ok((socket, made))
+}
+
+/// Shares what is received with the sockets of a group. Without the flag, which old kernels do not know,
+/// they also get what they have sent: the receiver looks for it.
+fn join(socket: &OwnedFd, Fanout(group): Fanout) -> io::Result<()> {
+    let value = |kind: u32| u32::from(group) | kind << 16;
+    let ignoring = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+    set(socket, libc::PACKET_FANOUT, &value(ignoring))
+        .or_else(|_| set(socket, libc::PACKET_FANOUT, &value(libc::PACKET_FANOUT_HASH)))
 }
 
 fn bind(socket: &OwnedFd, options: Options) -> io::Result<()> {
@@ -107,24 +109,17 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-impl PacketStats {
-    /// Of a receiving socket, since the last call.
-    pub fn take(socket: impl AsFd) -> Self {
-        // SAFETY: all zeroes is a valid value of this plain struct.
-        let mut stats: libc::tpacket_stats = unsafe { std::mem::zeroed() };
-        let mut len = size_of::<libc::tpacket_stats>() as u32;
-        let fd = socket.as_fd().as_raw_fd();
-        let to = (&raw mut stats).cast();
-        // SAFETY: the kernel writes at most `len` bytes to `stats`.
-        let result = unsafe {
-            libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, to, &raw mut len)
-        };
-        // It does not fail on a packet socket; if it did, nothing would have been counted.
-        if result < 0 {
-            return Self::default();
-        }
-        Self { packets: stats.tp_packets.into(), lost: stats.tp_drops.into() }
-    }
+/// How many packets a receiving socket lost since the last call, for want of room in its ring.
+pub fn take_lost(socket: impl AsFd) -> u64 {
+    // SAFETY: all zeroes is a valid value of this plain struct.
+    let mut stats: libc::tpacket_stats = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::tpacket_stats>() as u32;
+    let fd = socket.as_fd().as_raw_fd();
+    let to = (&raw mut stats).cast();
+    // SAFETY: the kernel writes at most `len` bytes to `stats`. It does not fail on a packet socket; if it
+    // did, `stats` would say zero.
+    unsafe { libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, to, &raw mut len) };
+    stats.tp_drops.into()
 }
 
 /// A network device of the host.

@@ -90,7 +90,8 @@ impl Outbox {
         let header = self.headers.last().map_or(std::ptr::null(), std::ptr::from_ref);
         let len = size_of::<Header>();
         self.slices.push(libc::iovec { iov_base: header.cast_mut().cast(), iov_len: len });
-        let slice = |s: &[u8]| libc::iovec { iov_base: s.as_ptr().cast_mut().cast(), iov_len: s.len() };
+        let slice =
+            |s: &[u8]| libc::iovec { iov_base: s.as_ptr().cast_mut().cast(), iov_len: s.len() };
         self.slices.extend(p.segments().map(slice));
         // SAFETY: all zeroes is a valid value of this plain struct: no address, no control data.
         let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };

@@ -1,0 +1,49 @@
+//! Interfaces on Linux devices, by packet sockets: `create host-interface name X` makes `host-X`.
+//!
+//! A packet comes in through a ring of small slots that the kernel fills (TPACKET_V2: each packet is there
+//! at once, and an idle ring costs a look at one word). A packet longer than a slot waits in the queue of
+//! the socket and is read from there straight into a chain of buffers, so that big packets are copied
+//! once. Sending is `sendmmsg` straight out of the buffers. Both ways a virtio header tells what is left
+//! to do about checksum and segmentation ([`offload`]); nothing of that is done here.
+//!
+//! Measured against it, forwarding between two veths on two cores (TCP with big packets, idle ping):
+//!
+//! | receive, send | TCP | round trip |
+//! |---|---|---|
+//! | ring and queue, `sendmmsg` | 14.6 to 15.0 Gbit/s | 0.16 ms |
+//! | ring and queue, `sendmsg` | 14.1 to 14.4 | 0.15 |
+//! | `recvmmsg` into buffers, `sendmmsg` | 11.1 to 13.5 | 0.17 |
+//! | ring of 64 KB slots, `sendmmsg` | 11.9 | 0.22 |
+//! | ring and queue, transmit ring | 11.6 | 0.16 |
+//! | TPACKET_V3 (blocks), `sendmmsg` | 9.1 to 9.8 | 1.0 |
+
+mod commands;
+mod input;
+mod interface;
+mod link;
+mod offload;
+mod ring;
+mod tx;
+
+use net::{Feature, Parts, refuse};
+
+pub use input::AfPacketInput;
+
+/// Interfaces on Linux devices.
+pub const FEATURE: Feature = Feature {
+    name: "af_packet",
+    about: "Interfaces on devices of the host (packet sockets)",
+    default_enabled: true,
+    register,
+};
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    let router = &mut parts.router;
+    let input = AfPacketInput::new(&router.interfaces);
+    let node = router.engine.add_input(input).map_err(refuse)?;
+    router.insert(interface::HostInterfaces::new(node));
+    router.interfaces.observe(interface::follow);
+    link::register(router);
+    commands::register(&mut parts.cli);
+    Ok(())
+}

@@ -1,0 +1,361 @@
+//! `host-X` interfaces between two network namespaces, with the router as a wire between them.
+//!
+//! Needs root; says so and passes otherwise. What it makes is named after its process and removed at the
+//! end, also when a test fails.
+
+use std::convert::Infallible;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use control::cli::Cli;
+use control::log::Log;
+use control::process::Processes;
+use graph::{Flags, Frame, Node, Settings, Slot};
+use net::{Parts, Router};
+
+/// In place of `ethernet-input`: what comes in on one interface leaves by the other.
+#[derive(Clone, Default)]
+struct Wire {
+    /// By receive interface.
+    to: Vec<Option<Slot>>,
+}
+
+#[derive(Clone, Copy, graph::Next)]
+enum Next {
+    #[dynamic]
+    To(Slot),
+}
+
+#[derive(Clone, Copy, graph::Reason)]
+enum Error {
+    /// No other interface.
+    Alone,
+}
+
+impl Node for Wire {
+    const NAME: &'static str = "ethernet-input";
+    type Next = Next;
+    type Error = Error;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        frame.each(|p| {
+            let to = self.to.get(p.rx() as usize).copied().flatten().ok_or(Error::Alone)?;
+            let is_tagged = p.bytes().get(12..14) == Some(&[0x81, 0]);
+            let l3 = p.offset() + if is_tagged { 18 } else { 14 };
+            p.set_l3_offset(l3);
+            p.add_flags(Flags::L3);
+            Ok(Next::To(to))
+        });
+    }
+}
+
+/// What this router has no use for.
+#[derive(Clone)]
+struct End;
+
+impl Node for End {
+    const NAME: &'static str = "end";
+    type Next = Infallible;
+    type Error = Infallible;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        frame.consume(|_| Ok(()));
+    }
+}
+
+fn router() -> Parts {
+    let router = Router::new(Settings { buffers: 65536, ..Settings::default() }, Log::new());
+    let mut parts = Parts { router: router.unwrap(), cli: Cli::new() };
+    for feature in net::FEATURES.iter().filter(|f| ["drops", "interface"].contains(&f.name)) {
+        (feature.register)(&mut parts).unwrap();
+    }
+    (drivers::af_packet::FEATURE.register)(&mut parts).unwrap();
+    let engine = &mut parts.router.engine;
+    engine.add(Wire::default()).unwrap();
+    for name in ["ip4-input", "ip6-input"] {
+        engine.add_named(name, End).unwrap();
+    }
+    engine.build().unwrap();
+    engine.start().unwrap();
+    parts
+}
+
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Two namespaces `left` and `right`, each with a device whose other end is here.
+struct Hosts {
+    id: String,
+    children: Vec<Child>,
+}
+
+impl Hosts {
+    fn new() -> Self {
+        let id = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let hosts = Self { id, children: Vec::new() };
+        for (side, n) in [("l", 1), ("r", 2)] {
+            let (ns, here) = (hosts.ns(side), hosts.device(side));
+            ip(&format!("netns add {ns}"));
+            ip(&format!("link add {here} type veth peer name eth0 netns {ns}"));
+            let there = |line: &str| ip(&format!("-n {ns} {line}"));
+            there("link set lo up");
+            there("link set eth0 up");
+            there(&format!("address add 10.77.0.{n}/24 dev eth0"));
+            there(&format!("address add fd77::{n}/64 dev eth0 nodad"));
+        }
+        hosts
+    }
+    fn ns(&self, side: &str) -> String {
+        format!("fva{side}{}", self.id)
+    }
+    fn device(&self, side: &str) -> String {
+        format!("fv{side}{}", self.id)
+    }
+    /// Runs a command in a namespace.
+    fn run(&self, side: &str, line: &str) -> Output {
+        let words = line.split_whitespace();
+        Command::new("ip").args(["netns", "exec", &self.ns(side)]).args(words).output().unwrap()
+    }
+    #[track_caller]
+    fn must(&self, side: &str, line: &str) -> String {
+        let out = self.run(side, line);
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success(), "{line}: {text}{}", String::from_utf8_lossy(&out.stderr));
+        text
+    }
+    fn start(&mut self, side: &str, line: &str) {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.ns(side)]).args(line.split_whitespace());
+        self.children.push(command.stdout(Stdio::null()).spawn().unwrap());
+    }
+    /// Makes both interfaces and the wire between them.
+    fn connect(&self, parts: &mut Parts, options: &str) {
+        for side in ["l", "r"] {
+            let device = self.device(side);
+            let made = cli(parts, &format!("create host-interface name {device} {options}"));
+            assert_eq!(made, format!("host-{device}\n"));
+            let index = parts.router.interfaces.named(made.trim()).unwrap().index;
+            parts.router.set_admin(index, true);
+        }
+        let engine = &mut parts.router.engine;
+        let mut to = vec![None; 256];
+        for (from, other) in [("l", "r"), ("r", "l")] {
+            let from = format!("host-{}", self.device(from));
+            let output = format!("host-{}-output", self.device(other));
+            let slot = engine.connect("ethernet-input", &output).unwrap();
+            to[parts.router.interfaces.named(&from).unwrap().index.0 as usize] = Some(slot);
+        }
+        let wire = engine.index_of("ethernet-input").unwrap();
+        for thread in engine.data_threads() {
+            let to = to.clone();
+            engine.with_node(thread, wire, |w: &mut Wire| w.to = to).unwrap();
+        }
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        for side in ["l", "r"] {
+            // Both ends of the pair go with one.
+            let _ = Command::new("ip").args(["link", "del", &self.device(side)]).status();
+            let _ = Command::new("ip").args(["netns", "del", &self.ns(side)]).status();
+        }
+    }
+}
+
+#[track_caller]
+fn ip(line: &str) {
+    let out = Command::new("ip").args(line.split_whitespace()).output().unwrap();
+    assert!(out.status.success(), "ip {line}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+fn cli(parts: &mut Parts, line: &str) -> String {
+    parts.cli.run(&mut parts.router, line).text().to_owned()
+}
+
+fn may_run() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    let has = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    let may = is_root && has("ip") && has("iperf3") && has("ping");
+    if !may {
+        eprintln!("skipped: needs root, ip, iperf3 and ping");
+    }
+    may
+}
+
+/// Gigabits a second that iperf3 reports as received.
+fn throughput(json: &str) -> f64 {
+    let value: serde_json::Value = serde_json::from_str(json).unwrap();
+    let end = &value["end"];
+    let received = [&end["sum_received"], &end["sum"]];
+    received.iter().find_map(|s| s["bits_per_second"].as_f64()).unwrap() / 1e9
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn two_hosts_talk_through_it() {
+    if !may_run() {
+        return;
+    }
+    for options in ["", "cksum-gso-disable", "num-rx-queues 2 num-tx-queues 2 qdisc-bypass-disable"]
+    {
+        let mut hosts = Hosts::new();
+        let mut parts = router();
+        hosts.connect(&mut parts, options);
+        for address in ["10.77.0.2", "fd77::2"] {
+            let text = hosts.must("l", &format!("ping -c 5 -i 0.05 -W 1 {address}"));
+            assert!(text.contains(" 0% packet loss"), "{text}");
+            println!("{options:?}: {}", text.lines().last().unwrap_or_default());
+        }
+        hosts.must("l", "ping -c 2 -i 0.05 -W 1 -s 1472 -M do 10.77.0.2");
+        hosts.start("r", "iperf3 -s");
+        std::thread::sleep(Duration::from_millis(300));
+        for flags in ["", "-R", "-6", "-6 -R", "-u -b 200M", "-u -b 200M -R -l 1400"] {
+            let to = if flags.contains("-6") { "fd77::2" } else { "10.77.0.2" };
+            let json = hosts.must("l", &format!("iperf3 -J -t 2 -c {to} {flags}"));
+            let gigabits = throughput(&json);
+            println!("{options:?}: iperf3 {flags}: {gigabits:.2} Gbit/s");
+            for (_, node, text, n) in parts.router.engine.errors() {
+                println!("{n} {node} {}", text.text);
+            }
+            assert!(gigabits > 0.01, "iperf3 {flags}: {gigabits} Gbit/s");
+        }
+        println!("{}", cli(&mut parts, "show af-packet"));
+        for (_, node, text, n) in parts.router.engine.errors() {
+            println!("{n} {node} {}", text.text);
+        }
+        for side in ["l", "r"] {
+            cli(&mut parts, &format!("delete host-interface name {}", hosts.device(side)));
+        }
+        assert_eq!(parts.router.interfaces.iter().count(), 1, "local0 is left");
+        assert_eq!(parts.router.engine.pool_usage().unwrap().used, 0);
+    }
+}
+
+#[test]
+fn tags_survive() {
+    if !may_run() {
+        return;
+    }
+    let mut hosts = Hosts::new();
+    let mut parts = router();
+    hosts.connect(&mut parts, "");
+    for (side, n) in [("l", 1), ("r", 2)] {
+        let ns = hosts.ns(side);
+        ip(&format!("-n {ns} link add link eth0 name eth0.7 type vlan id 7"));
+        ip(&format!("-n {ns} link set eth0.7 up"));
+        ip(&format!("-n {ns} address add 10.78.0.{n}/24 dev eth0.7"));
+    }
+    hosts.must("l", "ping -c 3 -i 0.05 -W 1 10.78.0.2");
+    hosts.start("r", "iperf3 -s");
+    std::thread::sleep(Duration::from_millis(300));
+    let json = hosts.must("l", "iperf3 -J -t 1 -c 10.78.0.2");
+    println!("tagged: {:.2} Gbit/s", throughput(&json));
+}
+
+#[test]
+fn link_and_device_are_followed() {
+    if !may_run() {
+        return;
+    }
+    let hosts = Hosts::new();
+    let mut parts = router();
+    hosts.connect(&mut parts, "");
+    let name = format!("host-{}", hosts.device("l"));
+    let is_up = |parts: &Parts| parts.router.interfaces.named(&name).unwrap().link_up;
+    let look = |parts: &mut Parts, now: f64| {
+        Processes::run_due(&mut parts.router, |r| &mut r.processes, now)
+    };
+    assert!(look(&mut parts, 0.0).is_some(), "it looks again by itself");
+    assert!(is_up(&parts), "switched on with its interface");
+    ip(&format!("-n {} link set eth0 down", hosts.ns("l")));
+    look(&mut parts, 2.0);
+    assert!(!is_up(&parts));
+    ip(&format!("-n {} link set eth0 up", hosts.ns("l")));
+    std::thread::sleep(Duration::from_millis(50));
+    look(&mut parts, 4.0);
+    assert!(is_up(&parts));
+    ip(&format!("link del {}", hosts.device("l")));
+    look(&mut parts, 6.0);
+    assert!(!is_up(&parts));
+    assert_eq!(cli(&mut parts, &format!("delete host-interface name {}", hosts.device("l"))), "");
+}
+
+#[test]
+fn wrong_input_changes_nothing() {
+    if !may_run() {
+        return;
+    }
+    let hosts = Hosts::new();
+    let mut parts = router();
+    let device = hosts.device("l");
+    let files = open_files();
+    for (line, answer) in [
+        ("create host-interface name nosuchif", "create host-interface: Invalid interface name"),
+        ("delete host-interface name nosuchif", "delete host-interface: Invalid interface name"),
+        (
+            "create host-interface name way-too-long-for-linux",
+            "create host-interface: Invalid interface name",
+        ),
+        (
+            &format!("create host-interface name {device} mode ip"),
+            "create host-interface: an Ethernet device cannot do `mode ip'",
+        ),
+        (
+            &format!("create host-interface name {device} num-rx-queues 0"),
+            "create host-interface: 0 queues are not 1 to 64",
+        ),
+        (
+            &format!("create host-interface name {device} hw-addr ff:ff:ff:ff:ff:ff"),
+            "create host-interface: hw-addr is no address of one interface",
+        ),
+    ] {
+        assert_eq!(cli(&mut parts, line).trim(), answer, "{line}");
+        assert_eq!(parts.router.interfaces.iter().count(), 1);
+    }
+    assert_eq!(open_files(), files);
+    let create = format!("create host-interface v2 name {device} hw-addr 02:01:02:03:04:05");
+    assert_eq!(cli(&mut parts, &create), format!("host-{device}\n"));
+    assert_eq!(cli(&mut parts, &create).trim(), "create host-interface: Interface already exists");
+    let made = parts.router.interfaces.named(&format!("host-{device}")).unwrap();
+    assert_eq!(made.mac.to_string(), "02:01:02:03:04:05");
+    assert_eq!(made.mtu.l3, 1500);
+}
+
+#[test]
+fn coming_and_going_under_traffic_leaks_nothing() {
+    if !may_run() {
+        return;
+    }
+    let hosts = Hosts::new();
+    let mut parts = router();
+    let rounds =
+        std::env::var("FERROVIA_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(30_u32);
+    let mut ping = Command::new("ip");
+    ping.args(["netns", "exec", &hosts.ns("l"), "ping", "-f", "-W", "1", "10.77.0.2"]);
+    let mut ping = ping.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let files = open_files();
+    let start = parts.router.now();
+    for _ in 0..rounds {
+        hosts.connect(&mut parts, "");
+        for side in ["r", "l"] {
+            let line = format!("delete host-interface name {}", hosts.device(side));
+            assert_eq!(cli(&mut parts, &line), "");
+        }
+    }
+    let each = (parts.router.now() - start) / f64::from(rounds);
+    println!("{rounds} rounds: {:.1} ms each", each * 1e3);
+    let _ = ping.kill();
+    let _ = ping.wait();
+    assert_eq!(open_files(), files);
+    assert_eq!(parts.router.engine.pool_usage().unwrap().used, 0);
+}
