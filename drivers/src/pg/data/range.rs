@@ -71,9 +71,9 @@ impl Range {
 #[derive(Clone, Debug)]
 pub struct Values {
     low: u128,
-    /// How many there are; 0 for 2^64.
-    count: u64,
-    /// How many were counted through since the lowest.
+    /// Distance of the highest.
+    span: u64,
+    /// Distance of the next one that is counted.
     next: u64,
     order: Order,
 }
@@ -81,25 +81,28 @@ pub struct Values {
 impl Values {
     /// From the first.
     pub fn new(range: Range) -> Self {
-        let count = ((range.high - range.low) as u64).wrapping_add(1);
-        Self { low: range.low, count, next: 0, order: range.order }
+        let span = (range.high - range.low) as u64;
+        Self { low: range.low, span, next: 0, order: range.order }
     }
     /// The next one; `random` is used for those drawn.
     #[inline(always)]
     pub fn draw(&mut self, random: &mut Random) -> u128 {
-        let step = match self.order {
-            Order::Increment => {
-                let step = self.next;
-                self.next = step.wrapping_add(1);
-                if self.next == self.count {
-                    self.next = 0;
-                }
-                step
-            }
-            Order::Random if self.count == 0 => random.number(),
-            Order::Random => ((u128::from(random.number()) * u128::from(self.count)) >> 64) as u64,
-        };
-        self.low + u128::from(step)
+        self.low + u128::from(self.step(random))
+    }
+    /// The next one of a field of at most 8 bytes.
+    #[inline(always)]
+    pub fn draw_short(&mut self, random: &mut Random) -> u64 {
+        (self.low as u64).wrapping_add(self.step(random))
+    }
+    #[inline(always)]
+    fn step(&mut self, random: &mut Random) -> u64 {
+        if self.order == Order::Random {
+            let (number, span) = (u128::from(random.number()), u128::from(self.span));
+            return ((number * (span + 1)) >> 64) as u64;
+        }
+        let step = self.next;
+        self.next = if step == self.span { 0 } else { step + 1 };
+        step
     }
 }
 

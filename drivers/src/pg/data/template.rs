@@ -9,7 +9,7 @@ use wire::zerocopy::FromBytes;
 use wire::{Protocol, ip4, ip6};
 
 use super::range::{Order, Random, Range, Values};
-use super::{LONGEST, Layout, Width, store};
+use super::{LONGEST, Layout, Width};
 
 /// Length of the pieces that are copied at a time.
 pub const LINE: usize = 64;
@@ -239,14 +239,35 @@ impl Edit {
     /// Writes the next value and returns its part of a checksum.
     #[inline(always)]
     fn write(&mut self, packet: &mut [u8], random: &mut Random) -> u64 {
-        let value = self.values.draw(random);
-        store(packet, self.at, self.width, value);
-        match self.width {
-            // All headers start at even places of what is summed, so the first byte of a word is even.
-            Width::Byte if self.at.is_multiple_of(2) => (value as u64 & 0xff) << 8,
-            Width::Sixteen => half((value >> 64) as u64) + half(value as u64),
-            _ => value as u64,
+        let Some(room) = packet.get_mut(self.at..) else { return 0 };
+        if self.width == Width::Sixteen {
+            let value = self.values.draw(random);
+            put(room, value.to_be_bytes());
+            return half((value >> 64) as u64) + half(value as u64);
         }
+        let value = self.values.draw_short(random);
+        match self.width {
+            Width::Four => put(room, (value as u32).to_be_bytes()),
+            Width::Two => put(room, (value as u16).to_be_bytes()),
+            Width::Six => {
+                let [_, _, bytes @ ..] = value.to_be_bytes();
+                put(room, bytes);
+            }
+            _ => {
+                put(room, [value as u8]);
+                // Headers start at even places of what is summed.
+                return if self.at.is_multiple_of(2) { value << 8 } else { value };
+            }
+        }
+        value
+    }
+}
+
+/// Overwrites the start of `room`.
+#[inline(always)]
+fn put<const N: usize>(room: &mut [u8], bytes: [u8; N]) {
+    if let Some(start) = room.first_chunk_mut() {
+        *start = bytes;
     }
 }
 
@@ -258,8 +279,8 @@ fn half(n: u64) -> u64 {
 
 #[inline(always)]
 fn store_two(packet: &mut [u8], at: usize, value: u16) {
-    if let Some(room) = packet.get_mut(at..at + 2) {
-        room.copy_from_slice(&value.to_be_bytes());
+    if let Some(room) = packet.get_mut(at..) {
+        put(room, value.to_be_bytes());
     }
 }
 
@@ -284,11 +305,10 @@ impl super::Ip {
     }
 }
 
-/// Folds a sum of words to 16 bits.
+/// Folds a sum of words to 16 bits: half of a number and its rotation by half add up to the sum of both
+/// halves with the carry brought around.
 #[inline(always)]
 fn fold(sum: u64) -> u16 {
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    ((sum >> 16) + (sum & 0xffff)) as u16
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
