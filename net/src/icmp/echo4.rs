@@ -1,5 +1,5 @@
-//! `ip4-icmp-echo-request`: answers pings (RFC 1812 section 4.3.3.6) in the buffer they came in. The reply
-//! comes from the address that was asked and carries no options.
+//! `ip4-icmp-echo-request`: answers pings (RFC 1812 section 4.3.3.6) in the buffer they came in.
+//! The reply comes from the address that was asked and carries no options.
 
 use std::convert::Infallible;
 

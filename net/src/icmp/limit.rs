@@ -46,8 +46,8 @@ mod tests {
         let mut limit = Limit::new();
         limit.fill(10.0);
         assert_eq!((0..5000).filter(|_| limit.take()).count(), 1000);
-        limit.fill(10.01);
-        assert_eq!((0..50).filter(|_| limit.take()).count(), 10);
+        limit.fill(10.5);
+        assert_eq!((0..5000).filter(|_| limit.take()).count(), 500);
         limit.fill(9.0);
         assert!(!limit.take(), "a clock set back gives nothing");
         limit.fill(1e9);

@@ -1,28 +1,39 @@
 //! ICMP (RFC 792, RFC 1812 section 4.3) and ICMPv6 (RFC 4443): what comes in, echo, and errors.
 //!
 //! A node that finds something wrong with a packet puts a [`Problem`] on it and sends it to
-//! `ip4-icmp-error` or `ip6-icmp-error`. Messages for this router go to who registered for their type with
-//! [`crate::Router::icmp4_type`] and [`crate::Router::icmp6_type`].
+//! `ip4-icmp-error` or `ip6-icmp-error`. Messages for this router go to who registered for their
+//! type with [`crate::Router::icmp4_type`] and [`crate::Router::icmp6_type`].
 
 mod echo4;
+mod echo6;
+mod error4;
+mod error6;
 mod input;
 mod limit;
 mod problem;
+#[cfg(test)]
+mod tests;
 
 use control::feature::Refused;
 use graph::{Buffer, Flags};
-use wire::{Protocol, icmp4};
+use wire::{Protocol, icmp4, icmp6};
 
 use crate::ip::{V4, V6, Version};
 use crate::router::{Feature, Parts, refuse};
 
 pub use echo4::EchoRequest4;
+pub use echo6::EchoRequest6;
+pub use error4::IcmpError4;
+pub use error6::IcmpError6;
 pub use input::{IcmpInput, Messages};
 pub use limit::Limit;
 pub use problem::Problem;
 
 /// Types there may be.
 const TYPES: usize = 1 << 8;
+/// Traffic class of ICMP errors: network control, CS6 (RFC 1812 section 4.3.2.5).
+const ERROR_CLASS: u8 = 48 << 2;
+
 /// ICMP.
 pub const FEATURE: Feature =
     Feature { name: "icmp", about: "ICMP and ICMPv6", default_enabled: true, register };
@@ -35,14 +46,20 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(IcmpInput { version: V6, types }).map_err(refuse)?;
 
     router.engine.add(EchoRequest4::default()).map_err(refuse)?;
+    let addresses = router.addresses.reader();
+    router.engine.add(EchoRequest6 { addresses }).map_err(refuse)?;
+    router.engine.add(IcmpError4::new(router.addresses.reader())).map_err(refuse)?;
+    router.engine.add(IcmpError6::new(router.addresses.reader())).map_err(refuse)?;
 
     router.ip4_protocol(Protocol::ICMP, V4::NODES.icmp_input).map_err(refuse)?;
     router.ip6_protocol(Protocol::ICMP6, V6::NODES.icmp_input).map_err(refuse)?;
-    router.icmp4_type(icmp4::Type::ECHO_REQUEST, "ip4-icmp-echo-request").map_err(refuse)
+    let (echo4, echo6) = (icmp4::Type::ECHO_REQUEST, icmp6::Type::ECHO_REQUEST);
+    router.icmp4_type(echo4, "ip4-icmp-echo-request").map_err(refuse)?;
+    router.icmp6_type(echo6, "ip6-icmp-echo-request").map_err(refuse)
 }
 
-/// Makes the buffer of a packet that came in one that this router sends: current bytes start at the new IP
-/// header, and nothing that was known of the old packet holds.
+/// Makes the buffer of a packet that came in one that this router sends: current bytes start at the
+/// new IP header, and nothing that was known of the old packet holds.
 fn become_ours(p: &mut Buffer<'_>) {
     let gone = Flags::GSO.with(Flags::CHECKSUM_TODO).with(Flags::CHECKSUM_OK);
     p.clear_flags(gone.with(Flags::HASH).with(Flags::L2).with(Flags::L4));
@@ -51,4 +68,9 @@ fn become_ours(p: &mut Buffer<'_>) {
     p.set_error(0);
     let l3 = p.offset();
     p.set_l3_offset(l3);
+}
+
+/// Whether the frame a packet came in was for more than this router.
+fn came_to_group(p: &Buffer<'_>) -> bool {
+    p.flags().has(Flags::L2) && p.bytes_from(p.l2_offset()).first().is_some_and(|b| b & 1 == 1)
 }

@@ -4,8 +4,8 @@ use graph::Payload;
 use wire::{icmp4, icmp6};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The ICMP error to send about the packet it travels with, whose current bytes start at the IP header,
-/// unchanged since it came.
+/// The ICMP error to send about the packet it travels with, whose current bytes start at the IP
+/// header, unchanged since it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Problem {
@@ -15,7 +15,8 @@ pub struct Problem {
     pub code: u8,
     /// Zero.
     pub pad: u16,
-    /// MTU in bytes, or how many bytes behind the start of the IP header it is wrong; host byte order.
+    /// MTU in bytes, or how many bytes behind the start of the IP header it is wrong; host byte
+    /// order.
     pub data: u32,
 }
 

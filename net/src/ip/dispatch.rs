@@ -1,7 +1,7 @@
 //! Who takes what: tables from a number (protocol, ICMP type, UDP port) to an edge.
 //!
-//! A protocol adds itself while the graph is put together or later, and needs no place in the nodes that
-//! lead to it.
+//! A protocol adds itself while the graph is put together or later, and needs no place in the nodes
+//! that lead to it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -56,7 +56,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Router {
-    /// The table of a node that dispatches, made with room for `count` numbers when it is not there.
+    /// The table of a node that dispatches, made with room for `count` numbers when it is not
+    /// there.
     pub(crate) fn dispatch_table(&mut self, node: &'static str, count: usize) -> Reader<Edges> {
         if self.state::<Dispatch>().is_none() {
             self.insert(Dispatch::default());
@@ -65,8 +66,9 @@ impl Router {
         let new = || Shared::new(Edges(vec![NOBODY; count].into()));
         tables.0.entry(node).or_insert_with(new).reader()
     }
-    /// Has `node` take packets for this router of an IPv4 protocol: their current bytes start at the IP
-    /// header, `l4_offset` says where the protocol's own begin, lengths and known checksums are right.
+    /// Has `node` take packets for this router of an IPv4 protocol: their current bytes start at
+    /// the IP header, `l4_offset` says where the protocol's own begin, lengths and known checksums
+    /// are right.
     ///
     /// # Errors
     /// A node that is not there, a protocol that is taken.
@@ -88,7 +90,8 @@ impl Router {
         let nodes = [V::NODES.receive, V::NODES.local_end, V::NODES.local];
         nodes.into_iter().try_for_each(|at| self.dispatch(at, protocol.0.into(), to))
     }
-    /// Has `node` take ICMP messages of a type that are for this router, as [`Router::ip4_protocol`] says.
+    /// Has `node` take ICMP messages of a type that are for this router, as
+    /// [`Router::ip4_protocol`] says.
     ///
     /// # Errors
     /// A node that is not there, a type that is taken.
@@ -102,8 +105,8 @@ impl Router {
     pub fn icmp6_type(&mut self, kind: icmp6::Type, node: &str) -> Result<(), Error> {
         self.dispatch(V6::NODES.icmp_input, kind.0.into(), node)
     }
-    /// Has `node` take UDP over IPv4 to a port: current bytes start behind the UDP header, `l3_offset` and
-    /// `l4_offset` say where the headers are.
+    /// Has `node` take UDP over IPv4 to a port: current bytes start behind the UDP header,
+    /// `l3_offset` and `l4_offset` say where the headers are.
     ///
     /// # Errors
     /// A node that is not there, a port that is taken.

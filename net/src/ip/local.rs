@@ -1,4 +1,5 @@
-//! Packets for this router: checked, and given to who takes their protocol (RFC 1122 section 3.3.1.4).
+//! Packets for this router: checked, and given to who takes their protocol (RFC 1122 section
+//! 3.3.1.4).
 //!
 //! `ip4-receive` and `ip6-receive` deliver what is right. Whatever is not goes to `ip4-local` and
 //! `ip6-local`, which look again, count, drop, and have the sender told.

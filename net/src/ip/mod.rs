@@ -1,19 +1,26 @@
-//! What IPv4 and IPv6 share: the way of packets that are for this router, sent on, dropped or punted.
+//! What IPv4 and IPv6 share: the way of packets that are for this router, sent on, dropped or
+//! punted.
 //!
 //! `ip4-input` checks a packet, a lookup (in `fib`) chooses its way: `ip4-rewrite` sends it on,
-//! `ip4-receive` gives it to who takes its protocol, `ip4-drop` and `ip4-punt` end it. Each node here is
-//! written once and is there twice, for each [`Version`].
+//! `ip4-receive` gives it to who takes its protocol, `ip4-drop` and `ip4-punt` end it. Each node
+//! here is written once and is there twice, for each [`Version`].
 
 mod dispatch;
 mod ends;
 mod group;
 mod local;
+mod outputs;
 mod rewrite;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod trace;
 mod udp;
 mod version;
 
 use control::feature::Refused;
+use graph::Node;
 use infra::counter::Counter;
 use wire::Protocol;
 
@@ -25,6 +32,7 @@ pub use dispatch::{Edges, Error};
 pub use ends::{DropPacket, NotEnabled, Punt};
 pub use group::RewriteGroup;
 pub use local::{Delivery, Local, Receive};
+pub use outputs::OutputArcEnd;
 pub use rewrite::Rewrite;
 pub use trace::{Forwarding, Headers};
 pub use udp::UdpLookup;
@@ -44,7 +52,12 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     engine.add(NotEnabled(version)).map_err(refuse)?;
     let adjacencies = router.adjacencies.reader();
     engine.add(Rewrite { version, adjacencies }).map_err(refuse)?;
-    group::add::<V>(router).map_err(refuse)?;
+    let adjacencies = router.adjacencies.reader();
+    let group = |outputs| RewriteGroup { version, adjacencies, outputs };
+    outputs::add(router, group).map_err(refuse)?;
+    if router.engine.index_of(OutputArcEnd::NAME).is_none() {
+        outputs::add(router, OutputArcEnd::new).map_err(refuse)?;
+    }
 
     let protocols = router.dispatch_table(V::NODES.receive, PROTOCOLS);
     router.engine.add(Receive { version, protocols }).map_err(refuse)?;

@@ -1,5 +1,5 @@
-//! `ip4-rewrite`, `ip6-rewrite`: one hop less (RFC 1812 section 5.3.1, RFC 8200 section 3), not too big for
-//! the link, and the neighbour's layer 2 header in front.
+//! `ip4-rewrite`, `ip6-rewrite`: one hop less (RFC 1812 section 5.3.1, RFC 8200 section 3), not too
+//! big for the link, and the neighbour's layer 2 header in front.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -93,8 +93,8 @@ impl<V: Version> Node for Rewrite<V> {
     }
 }
 
-/// Takes one hop away, unless the packet was made here, and makes sure that it fits. `false`: it does not
-/// go on, and has the problem to tell its sender as payload.
+/// Takes one hop away, unless the packet was made here, and makes sure that it fits. `false`: it
+/// does not go on, and has the problem to tell its sender as payload.
 #[inline(always)]
 pub(super) fn spend_hop<V: Version, N: Node<Error = V::Error>>(
     p: &mut Packet<'_, N>,

@@ -81,7 +81,8 @@ impl Upper {
     pub fn header<'b, H: wire::Format>(&self, p: &'b Buffer<'_>) -> Option<&'b H> {
         H::ref_from_prefix(p.bytes().get(self.offset..)?).ok().map(|(h, _)| h)
     }
-    /// Whether the checksum over the first `len` bytes is right, `pseudo` being the pseudo header's sum.
+    /// Whether the checksum over the first `len` bytes is right, `pseudo` being the pseudo header's
+    /// sum.
     pub fn is_sum_valid(&self, p: &Buffer<'_>, len: usize, pseudo: Sum) -> bool {
         let (mut skip, mut left, mut sum) = (self.offset, len, pseudo);
         for segment in p.segments() {

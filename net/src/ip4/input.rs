@@ -1,4 +1,5 @@
-//! `ip4-input`: the checks that every IPv4 packet must pass (RFC 1812 sections 5.2.2, 4.2.2 and 5.3.7).
+//! `ip4-input`: the checks that every IPv4 packet must pass (RFC 1812 sections 5.2.2, 4.2.2 and
+//! 5.3.7).
 
 use std::marker::PhantomData;
 use std::sync::Arc;

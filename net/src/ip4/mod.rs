@@ -1,9 +1,12 @@
-//! IPv4 (RFC 791, RFC 1812): what comes in, and what is special to it in the nodes of [`crate::ip`].
+//! IPv4 (RFC 791, RFC 1812): what comes in, and what is special to it in the nodes of
+//! [`crate::ip`].
 
 mod arcs;
 mod error;
 mod input;
 mod options;
+#[cfg(test)]
+mod tests;
 mod version;
 
 use control::feature::Refused;

@@ -39,8 +39,8 @@ impl Node for Options {
     }
 }
 
-/// Whether the options of a header (RFC 791 section 3.1) hold a router alert. Options that cannot be read
-/// end the search: routers forward what they do not understand.
+/// Whether the options of a header (RFC 791 section 3.1) hold a router alert. Options that cannot
+/// be read end the search: routers forward what they do not understand.
 pub(super) fn has_router_alert(mut options: &[u8]) -> bool {
     loop {
         let len = match options {

@@ -1,6 +1,6 @@
-//! `ip6-input`: the checks that every IPv6 packet must pass (RFC 8200 section 3, RFC 4291 sections 2.5.3
-//! and 2.7). Hop-by-hop options are for those who are configured to look at them (RFC 8200 section 4);
-//! packets with them are forwarded as all others.
+//! `ip6-input`: the checks that every IPv6 packet must pass (RFC 8200 section 3, RFC 4291 sections
+//! 2.5.3 and 2.7). Hop-by-hop options are for those who are configured to look at them (RFC 8200
+//! section 4); packets with them are forwarded as all others.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 mod arcs;
 mod error;
 mod input;
+#[cfg(test)]
+mod tests;
 mod version;
 
 use control::feature::Refused;

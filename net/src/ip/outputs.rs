@@ -1,0 +1,99 @@
+//! Edges to the output of each interface, for nodes that send to any of them.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use graph::{BuildError, Frame, Node, Slot};
+use infra::rcu::{Reader, Shared};
+
+use crate::interface::{Change, InterfaceIndex};
+use crate::router::Router;
+
+/// Edges of one node, by interface.
+pub type Table = Vec<Option<Slot>>;
+
+/// The tables of all such nodes.
+#[derive(Default)]
+struct Outputs(HashMap<&'static str, Shared<Table>>);
+
+/// Adds a node made from the table of its edges to the output of every interface there is and will
+/// be.
+pub(super) fn add<N: Node>(
+    router: &mut Router,
+    make: impl FnOnce(Reader<Table>) -> N,
+) -> Result<(), BuildError> {
+    let table = Shared::new(Table::new());
+    router.engine.add(make(table.reader()))?;
+    if router.state::<Outputs>().is_none() {
+        router.insert(Outputs::default());
+        router.interfaces.observe(follow);
+    }
+    if let Some(Outputs(tables)) = router.state_mut() {
+        tables.insert(N::NAME, table);
+    }
+    let there: Vec<_> = router.interfaces.iter().map(|i| i.index).collect();
+    there.into_iter().for_each(|i| follow(router, i, Change::Added));
+    Ok(())
+}
+
+/// Gives the nodes an edge to the output of a new interface.
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change != Change::Added {
+        return;
+    }
+    let output = format!("{}-output", router.interfaces.name(interface.0));
+    router.with(|outputs: &mut Outputs, router| {
+        for (node, table) in &mut outputs.0 {
+            let Ok(slot) = router.engine.connect(node, &output) else { continue };
+            let mut edges = table.current().clone();
+            let at = interface.0 as usize;
+            edges.resize(edges.len().max(at + 1), None);
+            edges[at] = Some(slot);
+            table.publish(edges);
+        }
+    });
+}
+
+/// `interface-output`: where packets leave the features on what IP sends.
+#[derive(Clone)]
+pub struct OutputArcEnd {
+    edges: Reader<Table>,
+}
+
+/// Edges of [`OutputArcEnd`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// `<interface>-output`.
+    #[dynamic]
+    Output(Slot),
+}
+
+/// Drops of [`OutputArcEnd`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// interface is deleted.
+    #[name("interface is deleted")]
+    Deleted,
+}
+
+impl OutputArcEnd {
+    pub(super) fn new(edges: Reader<Table>) -> Self {
+        Self { edges }
+    }
+}
+
+impl Node for OutputArcEnd {
+    const NAME: &'static str = "interface-output";
+    type Next = Next;
+    type Error = Error;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        let edges = self.edges.read(frame.epoch());
+        frame.each(|p| {
+            let edge = edges.get(p.tx() as usize).copied().flatten();
+            edge.map(Next::Output).ok_or(Error::Deleted)
+        });
+    }
+}

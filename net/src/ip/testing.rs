@@ -1,0 +1,230 @@
+//! A bench for the nodes of IP: two interfaces, `pg0` (10.0.0.1/24, 2001:db8::1/64) and `pg1`
+//! (10.0.1.1/24, 2001:db8:1::1/64), everything around them in sinks. What `pg1` sends is caught at
+//! `sent`.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+
+use control::cli::Cli;
+use control::log::Log;
+use graph::testing::{Caught, TestGraph};
+use graph::{Buffer, Frame, Node, Settings};
+use wire::{MacAddr, Prefix};
+
+use crate::adjacency::{AdjacencyIndex, Role};
+use crate::fib::{Ip4, Ip6};
+use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
+use crate::router::{Parts, Router};
+use crate::{drops, icmp, interface, ip4, ip6};
+
+/// What the neighbour of `pg1` has as its address.
+pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
+
+/// Transmit node of the bench's interfaces.
+#[derive(Clone)]
+struct Transmit;
+
+#[derive(Clone, Copy, graph::Next)]
+enum Next {
+    #[to("sent")]
+    Sent,
+}
+
+impl Node for Transmit {
+    const NAME: &'static str = "test-tx";
+    type Next = Next;
+    type Error = Infallible;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        frame.forward_all(Next::Sent);
+    }
+}
+
+/// The graph and the router it belongs to.
+pub(crate) struct Bench {
+    pub graph: TestGraph,
+    pub router: Router,
+    pub pg0: InterfaceIndex,
+    pub pg1: InterfaceIndex,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::with(|_| ())
+    }
+    /// With what `more` adds before the graph is built.
+    pub fn with(more: impl FnOnce(&mut Router)) -> Self {
+        let new = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
+        let mut router = new.unwrap();
+        let (graph, (router, pg0, pg1)) = TestGraph::new(|engine| {
+            // The router works on the engine under test while it is built.
+            std::mem::swap(engine, &mut router.engine);
+            let mut parts = Parts { router, cli: Cli::new() };
+            for feature in
+                [drops::FEATURE, interface::FEATURE, ip4::FEATURE, ip6::FEATURE, icmp::FEATURE]
+            {
+                (feature.register)(&mut parts).unwrap();
+            }
+            let mut router = parts.router;
+            router.add_table::<Ip4>(0).unwrap();
+            router.add_table::<Ip6>(0).unwrap();
+            let pg0 = add_interface(&mut router, "pg0", ["10.0.0.1/24", "2001:db8::1/64"]);
+            let pg1 = add_interface(&mut router, "pg1", ["10.0.1.1/24", "2001:db8:1::1/64"]);
+            more(&mut router);
+            std::mem::swap(engine, &mut router.engine);
+            Ok((router, pg0, pg1))
+        });
+        Self { graph, router, pg0, pg1 }
+    }
+    /// Does something with the router and the engine under test.
+    pub fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let done = work(&mut self.router);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        done
+    }
+    /// The adjacency of a neighbour on `pg1`, known or not.
+    pub fn neighbor(&mut self, addr: &str, is_known: bool) -> AdjacencyIndex {
+        let (addr, pg1): (IpAddr, _) = (addr.parse().unwrap(), self.pg1);
+        self.control(|router| {
+            let index = router.use_adjacency(pg1, Role::Neighbor, addr).unwrap();
+            if is_known {
+                router.complete_adjacency(index, NEIGHBOR);
+            }
+            index
+        })
+    }
+    /// Sends packets that came in on `pg0` into a node.
+    pub fn send(&mut self, at: &str, packets: &[Vec<u8>]) -> Vec<Caught> {
+        self.send_as(at, packets, |_| ())
+    }
+    /// As [`Bench::send`], each prepared.
+    pub fn send_as(
+        &mut self,
+        at: &str,
+        packets: &[Vec<u8>],
+        prepare: impl Fn(&mut Buffer<'_>) + Clone + Send + 'static,
+    ) -> Vec<Caught> {
+        let rx = self.pg0.0;
+        self.graph.send(at, packets, move |p| {
+            p.set_rx(rx);
+            prepare(p);
+        })
+    }
+    /// Checks that these counters moved and no others, and that no buffer is lost.
+    #[track_caller]
+    pub fn expect(&mut self, counters: &[(&str, &str, u64)]) {
+        self.graph.expect_counters(counters);
+        assert_eq!(self.graph.buffers_used(), 0, "buffers in use");
+    }
+}
+
+fn add_interface(router: &mut Router, name: &str, addresses: [&str; 2]) -> InterfaceIndex {
+    let new = NewInterface {
+        name: name.to_owned(),
+        kind: Kind::Ethernet,
+        hardware: "test",
+        mac: MacAddr([2, 0, 0, 0, 0, 0xaa]),
+        mtu: 9000,
+        offloads: Offloads { checksum: true, gso: true },
+        link_follows_admin: true,
+    };
+    let index = router.add_interface(new, Transmit).unwrap();
+    router.set_admin(index, true);
+    for address in addresses {
+        router.add_address(index, address.parse::<Prefix>().unwrap()).unwrap();
+    }
+    index
+}
+
+/// Packets as bytes, from their IP header on; right in every respect until a test changes them.
+pub(crate) mod packets {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6, udp};
+    use zerocopy::{FromBytes, IntoBytes};
+
+    /// A host behind `pg0`.
+    pub const HOST4: &str = "10.0.0.2";
+    /// A host behind `pg0`.
+    pub const HOST6: &str = "2001:db8::2";
+
+    pub fn ip4(src: &str, dst: &str, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
+        let (src, dst): (Ipv4Addr, Ipv4Addr) = (src.parse().unwrap(), dst.parse().unwrap());
+        let header = ip4::Header::new(src, dst, protocol, 20 + payload.len() as u16);
+        [header.as_bytes(), payload].concat()
+    }
+    pub fn ip6(src: &str, dst: &str, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
+        let (src, dst): (Ipv6Addr, Ipv6Addr) = (src.parse().unwrap(), dst.parse().unwrap());
+        let header = ip6::Header::new(src, dst, protocol, payload.len() as u16);
+        [header.as_bytes(), payload].concat()
+    }
+    fn udp(port: u16, data: &[u8]) -> Vec<u8> {
+        let header = udp::Header::new(1234, port, 8 + data.len() as u16);
+        [header.as_bytes(), data].concat()
+    }
+    pub fn udp4(src: &str, dst: &str, port: u16, data: &[u8]) -> Vec<u8> {
+        let mut packet = ip4(src, dst, Protocol::UDP, &udp(port, data));
+        let sum = sum4(&packet).udp_checksum();
+        packet[26..28].copy_from_slice(sum.as_bytes());
+        packet
+    }
+    pub fn udp6(src: &str, dst: &str, port: u16, data: &[u8]) -> Vec<u8> {
+        let mut packet = ip6(src, dst, Protocol::UDP, &udp(port, data));
+        let sum = sum6(&packet).udp_checksum();
+        packet[46..48].copy_from_slice(sum.as_bytes());
+        packet
+    }
+    pub fn ping4(src: &str, dst: &str, data: &[u8]) -> Vec<u8> {
+        let icmp = icmp4::Header::new(icmp4::Type::ECHO_REQUEST, 0);
+        let echo = icmp4::Echo { icmp, id: 7.into(), seq: 1.into() };
+        let mut packet = ip4(src, dst, Protocol::ICMP, &[echo.as_bytes(), data].concat());
+        let sum = checksum::Sum::ZERO.add_bytes(&packet[20..]).checksum();
+        packet[22..24].copy_from_slice(sum.as_bytes());
+        packet
+    }
+    pub fn icmp6(src: &str, dst: &str, kind: icmp6::Type, rest: &[u8]) -> Vec<u8> {
+        let icmp = icmp6::Header::new(kind, 0);
+        let mut packet = ip6(src, dst, Protocol::ICMP6, &[icmp.as_bytes(), rest].concat());
+        let sum = sum6(&packet).checksum();
+        packet[42..44].copy_from_slice(sum.as_bytes());
+        packet
+    }
+    /// The sum of what an IPv4 packet carries and its pseudo header.
+    pub fn sum4(packet: &[u8]) -> checksum::Sum {
+        let h = ip4::Header::ref_from_prefix(packet).unwrap().0;
+        let body = &packet[h.header_len()..];
+        checksum::ip4_pseudo(h.src, h.dst, h.protocol, body.len() as u16).add_bytes(body)
+    }
+    /// The sum of what an IPv6 packet carries and its pseudo header.
+    pub fn sum6(packet: &[u8]) -> checksum::Sum {
+        let h = ip6::Header::ref_from_prefix(packet).unwrap().0;
+        let found = ip6::upper_layer(packet).unwrap();
+        let body = &packet[found.offset..];
+        checksum::ip6_pseudo(h.src, h.dst, found.protocol, body.len() as u32).add_bytes(body)
+    }
+    /// The packet with its IPv4 header changed and the header's checksum right again.
+    pub fn changed4(mut packet: Vec<u8>, change: impl FnOnce(&mut ip4::Header)) -> Vec<u8> {
+        let header = ip4::Header::mut_from_prefix(&mut packet).unwrap().0;
+        change(header);
+        let len = header.header_len().clamp(20, 60);
+        let (header, rest) = ip4::Header::mut_from_prefix(&mut packet).unwrap();
+        let options = rest.get(..len - 20).unwrap_or(&[]).to_vec();
+        header.update_checksum_with(&options);
+        packet
+    }
+    /// The packet with its IPv6 header changed.
+    pub fn changed6(mut packet: Vec<u8>, change: impl FnOnce(&mut ip6::Header)) -> Vec<u8> {
+        change(ip6::Header::mut_from_prefix(&mut packet).unwrap().0);
+        packet
+    }
+    /// The packet with options behind its IPv4 header.
+    pub fn with_options(packet: &[u8], options: &[u8]) -> Vec<u8> {
+        let longer = [&packet[..20], options, &packet[20..]].concat();
+        changed4(longer, |h| {
+            h.version_ihl += options.len() as u8 / 4;
+            h.total_len = (h.total_len.get() + options.len() as u16).into();
+        })
+    }
+}

@@ -1,0 +1,299 @@
+use std::net::IpAddr;
+
+use graph::{Continue, Flags, Frame, Node};
+use wire::{MacAddr, Protocol};
+use zerocopy::IntoBytes;
+
+use super::testing::packets::*;
+use super::testing::{Bench, NEIGHBOR};
+use super::{DropPacket, Error, V4};
+use crate::adjacency::Role;
+use crate::interface::Mtu;
+use crate::ip4;
+
+fn frame(dst: MacAddr, ethertype: u16, packet: &[u8]) -> Vec<u8> {
+    let mac = [2, 0, 0, 0, 0, 0xaa];
+    [dst.as_bytes(), &mac, &ethertype.to_be_bytes(), packet].concat()
+}
+
+#[test]
+fn packets_are_sent_with_one_hop_less() {
+    for n in [1, 3, 4, 255, 256] {
+        let mut bench = Bench::new();
+        let over4 = bench.neighbor("10.0.1.2", true).0;
+        let over6 = bench.neighbor("2001:db8:1::2", true).0;
+        let packet4 = udp4(HOST4, "16.0.0.1", 1, &[]);
+        let packet6 = udp6(HOST6, "2001:db8:ff::1", 1, &[]);
+        let sent4 = bench.send_as("ip4-rewrite", &vec![packet4.clone(); n], move |p| {
+            p.set_adjacency(over4);
+        });
+        let sent6 = bench.send_as("ip6-rewrite", &vec![packet6.clone(); n], move |p| {
+            p.set_adjacency(over6);
+        });
+        let lower4 = changed4(packet4, |h| h.ttl = 63);
+        let lower6 = changed6(packet6, |h| h.hop_limit = 63);
+        assert_eq!((sent4.len(), sent6.len()), (n, n));
+        assert!(sent4.iter().all(|c| c.bytes == frame(NEIGHBOR, 0x0800, &lower4)));
+        assert!(sent6.iter().all(|c| c.bytes == frame(NEIGHBOR, 0x86dd, &lower6)));
+        assert!(sent4.iter().all(|c| c.at == "sent" && c.tx == bench.pg1.0));
+        bench.expect(&[]);
+    }
+}
+
+#[test]
+fn the_last_hop_is_told_but_ours_go_out() {
+    let mut bench = Bench::new();
+    let over4 = bench.neighbor("10.0.1.2", true).0;
+    let over6 = bench.neighbor("2001:db8:1::2", true).0;
+    for hops in [0, 1] {
+        let packet4 = changed4(udp4(HOST4, "16.0.0.1", 1, &[]), |h| h.ttl = hops);
+        let packet6 = changed6(udp6(HOST6, "2001:db8:ff::1", 1, &[]), |h| h.hop_limit = hops);
+        let out = bench.send_as("ip4-rewrite", std::slice::from_ref(&packet4), move |p| {
+            p.set_adjacency(over4);
+        });
+        assert_eq!((&out[0].bytes[20..22], &out[0].bytes[28..]), (&[11, 0][..], &packet4[..]));
+        bench.send_as("ip6-rewrite", std::slice::from_ref(&packet6), move |p| {
+            p.set_adjacency(over6);
+        });
+        bench.expect(&[
+            ("ip4-rewrite", "time_expired", 1),
+            ("ip6-rewrite", "time_expired", 1),
+            ("ip4-icmp-error", "ttl_expire_sent", 1),
+            ("ip6-icmp-error", "ttl_expire_sent", 1),
+        ]);
+        let ours = bench.send_as("ip4-rewrite", std::slice::from_ref(&packet4), move |p| {
+            p.set_adjacency(over4);
+            p.add_flags(Flags::LOCAL);
+        });
+        assert_eq!(ours[0].bytes, frame(NEIGHBOR, 0x0800, &packet4));
+        bench.expect(&[]);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_told_or_dropped() {
+    let mut bench = Bench::new();
+    let over4 = bench.neighbor("10.0.1.2", true).0;
+    let over6 = bench.neighbor("2001:db8:1::2", true).0;
+    let pg1 = bench.pg1;
+    bench.control(|r| r.set_mtu(pg1, Mtu { l3: 1300, ip4: 0, ip6: 0, mpls: 0 }));
+    let fits = changed4(udp4(HOST4, "16.0.0.1", 1, &[0; 1272]), |h| h.fragment = 0x4000.into());
+    let big = changed4(udp4(HOST4, "16.0.0.1", 1, &[0; 1273]), |h| h.fragment = 0x4000.into());
+    let may_be_cut = udp4(HOST4, "16.0.0.1", 1, &[0; 1273]);
+    let out = bench.send_as("ip4-rewrite", &[fits, big, may_be_cut], move |p| {
+        p.set_adjacency(over4);
+    });
+    let [error, sent] = &out[..] else { panic!("{out:?}") };
+    assert_eq!((sent.at.as_str(), sent.bytes.len()), ("sent", 1314));
+    assert_eq!((&error.bytes[20..22], &error.bytes[26..28]), (&[3, 4][..], &[5, 20][..]));
+    assert_eq!(error.bytes.len(), 576);
+    bench.expect(&[("ip4-rewrite", "mtu_exceeded", 2), ("ip4-icmp-error", "dest_unreach_sent", 1)]);
+    let big = udp6(HOST6, "2001:db8:ff::1", 1, &[0; 1253]);
+    let out = bench.send_as("ip6-rewrite", &[big], move |p| p.set_adjacency(over6));
+    assert_eq!((&out[0].bytes[40..42], &out[0].bytes[44..48]), (&[2, 0][..], &[0, 0, 5, 20][..]));
+    assert_eq!(out[0].bytes.len(), 1280);
+    bench.expect(&[
+        ("ip6-rewrite", "mtu_exceeded", 1),
+        ("ip6-icmp-error", "packet_too_big_sent", 1),
+    ]);
+}
+
+#[test]
+fn segments_of_a_big_packet_are_what_must_fit() {
+    let mut bench = Bench::new();
+    let over = bench.neighbor("10.0.1.2", true).0;
+    let pg1 = bench.pg1;
+    bench.control(|r| r.set_mtu(pg1, Mtu { l3: 1000, ip4: 0, ip6: 0, mpls: 0 }));
+    let mut tcp = [0; 20];
+    tcp[12] = 5 << 4;
+    let packet = ip4(HOST4, "16.0.0.1", Protocol::TCP, &[&tcp[..], &[0; 1900]].concat());
+    let out = bench.send_as("ip4-rewrite", &[packet.clone(), packet], move |p| {
+        p.set_adjacency(over);
+        p.add_flags(Flags::GSO);
+        p.set_gso_size(960);
+    });
+    assert_eq!(out.len(), 2);
+    bench.expect(&[]);
+    let packet = ip4(HOST4, "16.0.0.1", Protocol::TCP, &[&tcp[..], &[0; 1900]].concat());
+    let out = bench.send_as("ip4-rewrite", &[packet], move |p| {
+        p.set_adjacency(over);
+        p.add_flags(Flags::GSO);
+        p.set_gso_size(961);
+    });
+    assert!(out.is_empty());
+    bench.expect(&[("ip4-rewrite", "mtu_exceeded", 1)]);
+}
+
+#[test]
+fn unknown_neighbors_are_asked_for_and_lost_adjacencies_drop() {
+    let mut bench = Bench::new();
+    let (over4, over6) = (bench.neighbor("10.0.1.3", false).0, bench.neighbor("fe80::3", false).0);
+    let packet = changed4(udp4(HOST4, "16.0.0.1", 1, &[]), |h| h.ttl = 1);
+    let out = bench.send_as("ip4-rewrite", std::slice::from_ref(&packet), move |p| {
+        p.set_adjacency(over4);
+    });
+    assert_eq!((out[0].at.as_str(), &out[0].bytes), ("ip4-arp", &packet), "untouched");
+    let packet = udp6(HOST6, "2001:db8:ff::1", 1, &[]);
+    let out = bench.send_as("ip6-rewrite", &[packet], move |p| p.set_adjacency(over6));
+    assert_eq!(out[0].at, "ip6-discover-neighbor");
+    bench.expect(&[]);
+    let packet = udp4(HOST4, "16.0.0.1", 1, &[]);
+    assert!(bench.send_as("ip4-rewrite", &[packet], |p| p.set_adjacency(999)).is_empty());
+    bench.expect(&[("ip4-rewrite", "drop", 1)]);
+}
+
+#[test]
+fn groups_have_an_address_of_their_own() {
+    let mut bench = Bench::new();
+    let pg1 = bench.pg1;
+    let over = |bench: &mut Bench, any: &str| {
+        let any: IpAddr = any.parse().unwrap();
+        bench.control(|r| r.use_adjacency(pg1, Role::Multicast, any).unwrap().0)
+    };
+    let (over4, over6) = (over(&mut bench, "0.0.0.0"), over(&mut bench, "::"));
+    let packet4 = udp4(HOST4, "239.129.2.3", 1, &[]);
+    let packet6 = udp6(HOST6, "ff0e::1:2", 1, &[]);
+    let out4 = bench
+        .send_as("ip4-rewrite", std::slice::from_ref(&packet4), move |p| p.set_adjacency(over4));
+    let out6 = bench
+        .send_as("ip6-rewrite", std::slice::from_ref(&packet6), move |p| p.set_adjacency(over6));
+    let mac4 = MacAddr([1, 0, 0x5e, 1, 2, 3]);
+    let mac6 = MacAddr([0x33, 0x33, 0, 1, 0, 2]);
+    let lower4 = changed4(packet4, |h| h.ttl = 63);
+    let lower6 = changed6(packet6, |h| h.hop_limit = 63);
+    assert_eq!(out4[0].bytes, frame(mac4, 0x0800, &lower4));
+    assert_eq!(out6[0].bytes, frame(mac6, 0x86dd, &lower6));
+    assert_eq!((out4[0].at.as_str(), out4[0].tx), ("sent", pg1.0));
+    bench.expect(&[]);
+}
+
+#[test]
+fn udp_goes_to_who_listens() {
+    let mut bench = Bench::new();
+    bench.control(|r| {
+        r.engine.add_named("listener", DropPacket(V4)).unwrap();
+        r.udp4_port(4789, "listener").unwrap();
+        let again = r.udp4_port(4789, "ip4-drop");
+        assert_eq!(again, Err(Error::Taken { at: "ip4-udp-lookup", number: 4789 }));
+        assert!(matches!(r.udp6_port(1, "nobody"), Err(Error::Graph(_))));
+    });
+    let heard = udp4(HOST4, "10.0.0.1", 4789, b"data");
+    let other = udp4(HOST4, "10.0.0.1", 4788, b"data");
+    let out = bench.send("ip4-receive", &[heard, other.clone()]);
+    assert_eq!(out.len(), 1);
+    assert_eq!((&out[0].bytes[20..22], &out[0].bytes[28..]), (&[3, 3][..], &other[..]));
+    bench.expect(&[
+        ("null-node", "blackholed_packets", 1), // the listener's end
+        ("ip4-udp-lookup", "no_listener", 1),
+        ("ip4-icmp-error", "dest_unreach_sent", 1),
+    ]);
+    assert_eq!(bench.router.interfaces.values(bench.pg0).drops, 1);
+    let out = bench.send("ip6-receive", &[udp6(HOST6, "2001:db8::1", 1, &[])]);
+    assert_eq!(out[0].bytes[40..42], [1, 4]);
+}
+
+#[test]
+fn what_is_for_us_is_checked() {
+    let mut bad_udp = udp4(HOST4, "10.0.0.1", 53, &[1; 9]);
+    bad_udp[27] ^= 1;
+    let mut long = udp4(HOST4, "10.0.0.1", 53, &[]);
+    long[25] = 9;
+    let mut short = udp4(HOST4, "10.0.0.1", 53, &[]);
+    short[25] = 7;
+    let fragment = changed4(udp4(HOST4, "10.0.0.1", 53, &[]), |h| h.fragment = 0x2000.into());
+    let cases = [
+        ("udp_checksum", bad_udp),
+        ("udp_length", long),
+        ("udp_length", short),
+        ("udp_length", ip4(HOST4, "10.0.0.1", Protocol::UDP, &[0; 7])),
+        ("tcp_checksum", ip4(HOST4, "10.0.0.1", Protocol::TCP, &[0; 20])),
+        ("drop", fragment),
+    ];
+    for (counter, packet) in cases {
+        let mut bench = Bench::new();
+        assert!(bench.send("ip4-receive", &[packet]).is_empty());
+        bench.expect(&[("ip4-local", counter, 1)]);
+    }
+}
+
+#[test]
+fn sums_that_nobody_made_or_somebody_checked_are_good() {
+    let mut bench = Bench::new();
+    let mut unsummed = udp4(HOST4, "10.0.0.1", 53, &[1; 9]);
+    unsummed[26..28].fill(0);
+    bench.send("ip4-receive", &[unsummed]);
+    let mut partial = udp4(HOST4, "10.0.0.1", 53, &[1; 9]);
+    partial[26..28].copy_from_slice(&[1, 2]);
+    for flag in [Flags::CHECKSUM_TODO, Flags::CHECKSUM_OK] {
+        bench.send_as("ip4-receive", std::slice::from_ref(&partial), move |p| p.add_flags(flag));
+    }
+    bench.expect(&[
+        ("ip4-udp-lookup", "no_listener", 3),
+        ("ip4-icmp-error", "dest_unreach_sent", 3),
+    ]);
+}
+
+#[test]
+fn a_protocol_that_nobody_takes_is_told() {
+    let mut bench = Bench::new();
+    let packet = ip4(HOST4, "10.0.0.1", Protocol(253), &[0; 8]);
+    let out = bench.send("ip4-receive", std::slice::from_ref(&packet));
+    assert_eq!((&out[0].bytes[20..22], &out[0].bytes[28..]), (&[3, 2][..], &packet[..]));
+    bench.expect(&[
+        ("ip4-local", "unknown_protocol", 1),
+        ("ip4-icmp-error", "dest_unreach_sent", 1),
+    ]);
+}
+
+/// A feature on each arc of IPv4 that packets leave by.
+macro_rules! feature {
+    ($name:ident $node:literal) => {
+        #[derive(Clone)]
+        struct $name;
+        impl Node for $name {
+            const NAME: &'static str = $node;
+            type Next = Continue;
+            type Error = std::convert::Infallible;
+            type Count = std::convert::Infallible;
+            #[inline(always)]
+            fn process(&mut self, frame: &mut Frame<'_, Self>) {
+                frame.each(|p| {
+                    p.append(b"!").expect("there is room");
+                    Ok(Continue)
+                });
+            }
+        }
+    };
+}
+feature!(OutputFeature "ip4-outacl");
+feature!(LocalFeature "syn-filter-4");
+feature!(PuntFeature "ip4-punt-acl");
+
+#[test]
+fn features_on_the_way_out_lead_to_the_end_of_their_arc() {
+    let mut bench = Bench::with(|r| {
+        r.engine.add_feature(&ip4::IP4_OUTPUT, OutputFeature).unwrap();
+        r.engine.add_feature(&ip4::IP4_LOCAL, LocalFeature).unwrap();
+        r.engine.add_feature(&ip4::IP4_PUNT, PuntFeature).unwrap();
+    });
+    let over = bench.neighbor("10.0.1.2", true).0;
+    let (pg0, pg1) = (bench.pg0.0, bench.pg1.0);
+    let engine = &mut bench.graph.engine;
+    engine.set_feature(&ip4::IP4_OUTPUT, "ip4-outacl", pg1, true).unwrap();
+    engine.set_feature(&ip4::IP4_LOCAL, "syn-filter-4", pg0, true).unwrap();
+    engine.set_feature(&ip4::IP4_PUNT, "ip4-punt-acl", pg0, true).unwrap();
+    let packet = udp4(HOST4, "16.0.0.1", 1, &[]);
+    let out = bench.send_as("ip4-rewrite", std::slice::from_ref(&packet), move |p| {
+        p.set_adjacency(over);
+    });
+    let sent = frame(NEIGHBOR, 0x0800, &changed4(packet.clone(), |h| h.ttl = 63));
+    assert_eq!((out[0].at.as_str(), &out[0].bytes), ("sent", &[&sent[..], b"!"].concat()));
+    let out = bench.send("ip4-receive", &[udp4(HOST4, "10.0.0.1", 1, &[])]);
+    assert_eq!(out[0].bytes[20..22], [3, 3]);
+    assert!(bench.send("ip4-punt", &[packet]).is_empty());
+    bench.expect(&[
+        ("ip4-udp-lookup", "no_listener", 1),
+        ("ip4-icmp-error", "dest_unreach_sent", 1),
+    ]);
+    assert_eq!(bench.router.interfaces.values(bench.pg0).punt, 1);
+}
