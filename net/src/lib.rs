@@ -13,6 +13,9 @@ pub mod interface;
 pub mod ip;
 pub mod ip4;
 pub mod ip6;
+pub mod neighbor;
+pub mod ping;
+pub mod punt;
 mod router;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
@@ -29,4 +32,6 @@ pub const FEATURES: &[Feature] = &[
     ip4::FEATURE,
     ip6::FEATURE,
     icmp::FEATURE,
+    neighbor::FEATURE,
+    ping::FEATURE,
 ];

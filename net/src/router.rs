@@ -12,9 +12,10 @@ use control::process::Processes;
 use graph::{Engine, Names, Settings};
 
 use crate::address::Addresses;
-use crate::adjacency::Adjacencies;
+use crate::adjacency::{Adjacencies, AdjacencyIndex};
 use crate::fib::Fib;
 use crate::interface::Interfaces;
+use crate::punt::EventQueue;
 
 /// A router: the graph and all that control knows. One thread owns it; commands, messages and processes
 /// get it as `&mut Router` and change it at once.
@@ -29,6 +30,10 @@ pub struct Router {
     pub fib: Fib,
     /// Addresses of interfaces.
     pub addresses: Addresses,
+    /// Called with each new adjacency.
+    pub on_adjacency: Vec<fn(&mut Self, AdjacencyIndex)>,
+    /// What the data plane has to tell; [`Router::handle_events`] listens.
+    pub events: EventQueue,
     /// What runs on time and events.
     pub processes: Processes<Self>,
     /// The log.
@@ -65,6 +70,8 @@ impl Router {
             adjacencies: Adjacencies::new()?,
             fib: Fib::new(engine.thread_rows())?,
             addresses: Addresses::new(),
+            on_adjacency: Vec::new(),
+            events: EventQueue::default(),
             processes: Processes::new(log.class("process", "default"), clocks),
             engine,
             log,

@@ -1,0 +1,63 @@
+//! What control itself sends to neighbours: announcements (RFC 5227 section 3, RFC 4861 section 7.2.6) and
+//! questions to those not heard of for long.
+#![forbid(unsafe_code)]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use graph::Flags;
+use wire::{MacAddr, nd};
+use zerocopy::IntoBytes;
+
+use super::family::{Family, NdFrame};
+use super::solicitation::ALL_NODES;
+use super::table::Key;
+use crate::interface::InterfaceIndex;
+use crate::ip::{V4, V6};
+use crate::router::Router;
+
+/// Tells everybody on an interface which addresses are at its address of layer 2.
+pub(super) fn all(router: &mut Router, interface: InterfaceIndex) {
+    let Some(mac) = router.interfaces.at(interface).map(|i| i.mac) else { return };
+    let on = router.addresses.of(interface);
+    let ip4 = on.ip4.iter().map(|p| announcement4(mac, p.addr()));
+    let ip6 = on.link_local.into_iter().chain(on.ip6.iter().map(|p| p.addr()));
+    let frames: Vec<_> = ip4.chain(ip6.map(|addr| announcement6(mac, addr))).collect();
+    frames.into_iter().for_each(|frame| send(router, interface, frame));
+}
+
+/// Asks a neighbour whether it is still there.
+pub(super) fn probe(router: &mut Router, (interface, addr): Key) {
+    let Some(mac) = router.interfaces.at(interface).map(|i| i.mac) else { return };
+    let on = router.addresses.of(interface);
+    let frame = match addr {
+        IpAddr::V4(target) => {
+            let ours = on.ip4.iter().find(|p| p.contains(target));
+            ours.map(|p| V4::question(mac, p.addr(), target).as_bytes().to_vec())
+        }
+        IpAddr::V6(target) => {
+            on.link_local.map(|ours| V6::question(mac, ours, target).as_bytes().to_vec())
+        }
+    };
+    if let Some(frame) = frame {
+        send(router, interface, frame);
+    }
+}
+
+fn announcement4(mac: MacAddr, addr: Ipv4Addr) -> Vec<u8> {
+    V4::question(mac, addr, addr).as_bytes().to_vec()
+}
+
+fn announcement6(mac: MacAddr, addr: Ipv6Addr) -> Vec<u8> {
+    let to = MacAddr::for_ip6_group(ALL_NODES);
+    let flags = nd::ROUTER | nd::OVERRIDE;
+    NdFrame::advertisement(mac, to, addr, ALL_NODES, flags).as_bytes().to_vec()
+}
+
+fn send(router: &mut Router, interface: InterfaceIndex, frame: Vec<u8>) {
+    let Some(output) = router.interfaces.at(interface).map(|i| i.output) else { return };
+    let thread = router.engine.data_threads().start;
+    router.engine.inject(thread, output, frame, move |p| {
+        p.set_tx(interface.0);
+        p.add_flags(Flags::LOCAL);
+    });
+}

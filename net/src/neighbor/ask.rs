@@ -1,0 +1,248 @@
+//! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: packets whose neighbour is not known.
+//!
+//! A packet is held and its neighbour asked for, at once for the first packet and again each second.
+//! Control is told that packets wait. Once it knows the neighbour, it has the node send them back to the
+//! lookup; when nobody answers, their senders are told that the host is unreachable.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::IpAddr;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Held, Names, Node, Payload, Record, Slot};
+use infra::rcu::SlabReader;
+use zerocopy::IntoBytes;
+
+use super::family::Family;
+use super::output::Output;
+use super::waiting::{Due, Key, Waiting};
+use crate::address::AddressReader;
+use crate::adjacency::Adjacency;
+use crate::icmp::Problem;
+use crate::interface::{InterfaceIndex, Port};
+use crate::ip::Headers;
+use crate::punt::{Event, EventSender};
+
+/// Questions that one node sends in a second on one thread, whatever is thrown at it.
+const QUESTIONS_PER_SECOND: f64 = 1000.0;
+
+/// Who is asked for.
+pub trait Whom: Copy + Send + 'static {
+    /// Position of the node in [`Family::ASKERS`].
+    const AT: usize;
+    /// The neighbour that a packet over this adjacency needs; `None` when none is missing.
+    fn of<F: Family>(adjacency: &Adjacency, p: &Buffer<'_>) -> Option<F::Addr>;
+}
+
+/// The next hop of an adjacency that is not complete.
+#[derive(Clone, Copy, Debug)]
+pub struct NextHop;
+
+/// The destination of a packet to a connected subnet.
+#[derive(Clone, Copy, Debug)]
+pub struct Destination;
+
+impl Whom for NextHop {
+    const AT: usize = 0;
+    fn of<F: Family>(adjacency: &Adjacency, _: &Buffer<'_>) -> Option<F::Addr> {
+        F::addr(adjacency.next_hop).filter(|_| !adjacency.complete)
+    }
+}
+
+impl Whom for Destination {
+    const AT: usize = 1;
+    fn of<F: Family>(_: &Adjacency, p: &Buffer<'_>) -> Option<F::Addr> {
+        F::destination(p)
+    }
+}
+
+/// What the nodes read.
+#[derive(Clone)]
+pub(super) struct Readers {
+    pub adjacencies: SlabReader<Adjacency>,
+    pub ports: SlabReader<Port>,
+    pub addresses: AddressReader,
+    pub output: Output,
+    pub events: EventSender,
+}
+
+/// One of the nodes.
+#[derive(Clone)]
+pub struct Ask<F: Family, W> {
+    readers: Readers,
+    waiting: Waiting<F::Addr>,
+    /// Questions that may be sent now, and when that was reckoned.
+    allowance: (f64, f64),
+    /// Whether control knows that packets wait.
+    is_reported: bool,
+    of: PhantomData<W>,
+}
+
+/// Edges of [`Ask`].
+#[derive(Clone, Copy)]
+pub enum Next<F> {
+    /// Try again.
+    Lookup(F),
+    /// Tell the sender.
+    Unreachable(F),
+    /// A question, to an interface's output.
+    Output(Slot),
+}
+
+impl<F: Family> graph::Next for Next<F> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: F::LOOKUP, payload: "" },
+        Edge { to: F::NODES.icmp_error, payload: Problem::NAME },
+    ];
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::Lookup(_) => 0,
+            Self::Unreachable(_) => 1,
+            Self::Output(slot) => slot.0,
+        }
+    }
+}
+
+impl<F: Family, W: Whom> Node for Ask<F, W> {
+    const NAME: &'static str = F::ASKERS[W::AT];
+    type Next = Next<F>;
+    type Error = F::Reason;
+    type Count = F::Count;
+    const DROP: &'static str = F::NODES.drop;
+
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        for held in frame.take() {
+            self.hold(frame, held);
+        }
+        self.report();
+    }
+}
+
+impl<F: Family, W: Whom> Ask<F, W> {
+    pub(super) fn new(readers: Readers) -> Self {
+        let (waiting, allowance) = (Waiting::new(), (QUESTIONS_PER_SECOND, 0.0));
+        Self { readers, waiting, allowance, is_reported: false, of: PhantomData }
+    }
+    fn hold(&mut self, frame: &mut Frame<'_, Self>, mut held: Held) {
+        let epoch = frame.epoch();
+        let p = held.buffer();
+        let adjacency = self.readers.adjacencies.read(p.adjacency(), epoch);
+        let Some(interface) = adjacency.map(|a| a.interface) else {
+            return frame.discard(held, F::NOT_ASKABLE);
+        };
+        let Some(addr) = adjacency.and_then(|a| W::of::<F>(a, &p)) else {
+            frame.count(F::RESOLVED, 1);
+            return frame.send(held, Next::Lookup(F::SELF));
+        };
+        frame.packet_of(&mut held).trace(|p| Waits::<F> {
+            interface: interface.0,
+            addr: F::any(addr),
+            headers: Headers::of(p),
+        });
+        let key = (interface.0, addr);
+        if !self.waiting.has(key) {
+            if let Err(why) = self.ask(frame, key) {
+                return frame.discard(held, why);
+            }
+        } else {
+            frame.count(F::THROTTLED, 1);
+        }
+        while let Some(older) = self.waiting.make_room(key) {
+            frame.discard(older, F::CROWDED);
+        }
+        let now = frame.now();
+        self.waiting.push(key, held, now);
+    }
+    /// Sends a question, unless there have been too many, or no buffer is left for it.
+    fn ask(&mut self, frame: &mut Frame<'_, Self>, key: Key<F::Addr>) -> Result<(), F::Reason> {
+        let epoch = frame.epoch();
+        let slot = self.readers.output.to(key.0, epoch).ok_or(F::NOT_ASKABLE)?;
+        let port = self.readers.ports.read(key.0, epoch);
+        let mac = port.map(|p| p.mac).ok_or(F::NOT_ASKABLE)?;
+        let ours = &self.readers.addresses;
+        let source = F::source(ours, key.0, key.1, epoch).ok_or(F::NO_SOURCE)?;
+        if !self.may_ask(frame.now()) {
+            frame.count(F::THROTTLED, 1);
+            return Ok(());
+        }
+        let question = F::question(mac, source, key.1);
+        let sent = frame.fresh().is_some_and(|mut new| {
+            let fits = new.append(question.as_bytes()).is_some();
+            new.set_tx(key.0);
+            new.add_flags(Flags::LOCAL);
+            if fits {
+                new.send(Next::Output(slot));
+            }
+            fits
+        });
+        frame.count(if sent { F::ASKED } else { F::NO_BUFFER }, 1);
+        Ok(())
+    }
+    fn may_ask(&mut self, now: f64) -> bool {
+        let (left, at) = self.allowance;
+        let left = (left + (now - at).max(0.0) * QUESTIONS_PER_SECOND).min(QUESTIONS_PER_SECOND);
+        let may = left >= 1.0;
+        self.allowance = (if may { left - 1.0 } else { left }, now);
+        may
+    }
+    /// Tells control that packets wait, until it has heard.
+    fn report(&mut self) {
+        if !self.is_reported && !self.waiting.is_empty() {
+            self.is_reported = self.readers.events.send(Event::Held);
+        }
+    }
+    /// Sends on what waits for these neighbours, which are known now. For control.
+    pub(super) fn release(&mut self, frame: &mut Frame<'_, Self>, known: &[(InterfaceIndex, IpAddr)]) {
+        for (interface, addr) in known {
+            let Some(addr) = F::addr(*addr) else { continue };
+            while let Some(held) = self.waiting.pop((interface.0, addr)) {
+                frame.send(held, Next::Lookup(F::SELF));
+            }
+        }
+    }
+    /// Asks again, or gives up, where nobody answered in time. For control, several times a second.
+    pub(super) fn tick(&mut self, frame: &mut Frame<'_, Self>) {
+        for (key, due) in self.waiting.due(frame.now()) {
+            let asked = if due == Due::Question { self.ask(frame, key) } else { Ok(()) };
+            if due == Due::Question && asked.is_ok() {
+                continue;
+            }
+            while let Some(mut held) = self.waiting.pop(key) {
+                if let Err(why) = asked {
+                    frame.discard(held, why);
+                    continue;
+                }
+                let mut p = frame.packet_of(&mut held);
+                p.error(F::UNANSWERED);
+                p.set_payload(F::UNREACHABLE);
+                frame.send(held, Next::Unreachable(F::SELF));
+            }
+        }
+        self.is_reported = false;
+        self.report();
+    }
+    /// Drops what waits for neighbours on an interface that goes.
+    pub(super) fn forget(&mut self, frame: &mut Frame<'_, Self>, interface: InterfaceIndex) {
+        self.waiting.forget(interface.0, |held| frame.discard(held, F::NOT_ASKABLE));
+    }
+    /// Packets that wait.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+struct Waits<V> {
+    interface: u32,
+    addr: IpAddr,
+    headers: Headers<V>,
+}
+
+impl<F: Family> Record for Waits<F> {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  waits for {} on {}", self.addr, names.name("interface", self.interface))?;
+        self.headers.write(names, f)
+    }
+}

@@ -1,0 +1,289 @@
+//! Commands about neighbours.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use control::cli::{Cli, Command, Error, Output, Step, Task, Value, Word};
+use serde::Serialize;
+use wire::MacAddr;
+
+use super::{Config, Key, process, release, table};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// Rows of `show ip neighbors` that are made in one slice.
+const ROWS: usize = 1000;
+
+/// Set or remove neighbors.
+#[derive(Clone, Debug, Command)]
+#[command("set ip neighbor", "ip neighbor")]
+struct SetNeighbor {
+    /// interface it is on
+    #[positional]
+    #[values("interface")]
+    intfc: Word,
+    /// its IP address
+    #[positional]
+    ip_address: IpAddr,
+    /// its MAC address; not needed to remove it
+    #[positional]
+    mac_address: Option<MacAddr>,
+    /// neither overwritten by what it says nor aged
+    #[keyword("static")]
+    is_static: bool,
+    /// without a host route
+    no_fib_entry: bool,
+    /// as many, IP and MAC addresses counting up
+    count: Option<u32>,
+    /// remove it
+    del: bool,
+}
+
+struct SetMany {
+    command: SetNeighbor,
+    interface: InterfaceIndex,
+    done: u32,
+}
+
+impl Task<Router> for SetMany {
+    fn step(&mut self, router: &mut Router, _: &mut Output) -> Step {
+        let c = &self.command;
+        let ended = self.done == c.count.unwrap_or(1);
+        let result = if ended { Ok(()) } else { self.one(router) };
+        self.done += 1;
+        if ended || result.is_err() || self.done.is_multiple_of(256) {
+            release(router);
+        }
+        if ended || result.is_err() { Step::Done(result) } else { Step::Again }
+    }
+}
+
+impl SetMany {
+    fn one(&self, router: &mut Router) -> Result<(), Error> {
+        let c = &self.command;
+        let addr = offset(c.ip_address, self.done);
+        let addr = addr.ok_or_else(|| Error::new("no address is left to count to"))?;
+        let key = (self.interface, addr);
+        let done = if c.del {
+            router.remove_neighbor(key)
+        } else {
+            let mac = c.mac_address.ok_or_else(|| Error::new("missing mac-address"))?;
+            let [a, b, rest @ ..] = mac.0;
+            let rest = u32::from_be_bytes(rest).wrapping_add(self.done).to_be_bytes();
+            let mac = MacAddr([a, b, rest[0], rest[1], rest[2], rest[3]]);
+            router.set_neighbor(key, mac, c.is_static, !c.no_fib_entry)
+        };
+        done.map_err(|e| Error::new(format!("{addr}: {e}")))
+    }
+}
+
+fn offset(addr: IpAddr, by: u32) -> Option<IpAddr> {
+    match addr {
+        IpAddr::V4(a) => a.to_bits().checked_add(by).map(|b| Ipv4Addr::from_bits(b).into()),
+        IpAddr::V6(a) => a.to_bits().checked_add(by.into()).map(|b| Ipv6Addr::from_bits(b).into()),
+    }
+}
+
+/// One of the two families, by `ip4` or `ip6`.
+#[derive(Clone, Copy, Debug)]
+struct Family(usize);
+
+impl Value for Family {
+    fn take(args: &mut control::cli::Args<'_>, _: &str) -> Result<Self, Error> {
+        let start = *args;
+        match args.word() {
+            Some("ip4") => Ok(Self(0)),
+            Some("ip6") => Ok(Self(1)),
+            _ => Err(start.error("expected ip4 or ip6, got")),
+        }
+    }
+}
+
+/// Set the bounds of the neighbor table.
+#[derive(Clone, Debug, Command)]
+#[command("set ip neighbor-config")]
+struct SetConfig {
+    /// `ip4` or `ip6`
+    #[positional]
+    family: Family,
+    /// most neighbors
+    limit: Option<usize>,
+    /// seconds after which a silent neighbor is asked and then forgotten; 0: never
+    age: Option<u32>,
+    /// refuse new neighbors when the table is full, which is how it is
+    norecycle: bool,
+}
+
+fn set_config(router: &mut Router, c: SetConfig) -> Result<(), Error> {
+    let Family(of) = c.family;
+    let config = &mut router.neighbors_mut().table.configs[of];
+    config.limit = c.limit.unwrap_or(config.limit);
+    config.age = c.age.map_or(config.age, f64::from);
+    process::configured(router, of);
+    Ok(())
+}
+
+/// Show the bounds of the neighbor table.
+#[derive(Clone, Debug, Command)]
+#[command("show ip neighbor-config")]
+struct ShowConfig;
+
+#[derive(Serialize)]
+struct Configs(Vec<ConfigRow>);
+
+#[derive(Serialize)]
+struct ConfigRow {
+    family: &'static str,
+    limit: usize,
+    age: f64,
+    count: usize,
+    refused: u64,
+}
+
+impl fmt::Display for Configs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|c| {
+            writeln!(f, "{}:", c.family)?;
+            write!(f, "  limit:{}, age:{}, recycle:0, ", c.limit, c.age)?;
+            writeln!(f, "count:{}, refused:{}", c.count, c.refused)
+        })
+    }
+}
+
+fn show_config(router: &mut Router, _: ShowConfig) -> Result<Output, Error> {
+    let table = &router.neighbors().table;
+    let row = |(of, family)| {
+        let Config { limit, age } = table.configs[of];
+        ConfigRow { family, limit, age, count: table.count(of), refused: table.refused[of] }
+    };
+    Ok(Output::of(Configs(["ip4", "ip6"].into_iter().enumerate().map(row).collect())))
+}
+
+/// Show the neighbors that are known.
+#[derive(Clone, Debug, Command)]
+#[command("show ip neighbors", "show ip neighbor")]
+struct Show {
+    /// only those on this one
+    #[positional]
+    #[values("interface")]
+    interface: Option<Word>,
+}
+
+/// Show the IPv4 neighbors that are known.
+#[derive(Clone, Debug, Command)]
+#[command("show ip4 neighbors", "show ip4 neighbor")]
+struct Show4 {
+    /// only those on this one
+    #[positional]
+    #[values("interface")]
+    interface: Option<Word>,
+}
+
+/// Show the IPv6 neighbors that are known.
+#[derive(Clone, Debug, Command)]
+#[command("show ip6 neighbors", "show ip6 neighbor")]
+struct Show6 {
+    /// only those on this one
+    #[positional]
+    #[values("interface")]
+    interface: Option<Word>,
+}
+
+/// The neighbours of one slice of the table.
+#[derive(Serialize)]
+struct Rows {
+    #[serde(skip)]
+    is_first: bool,
+    neighbors: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    /// Seconds since it was heard of.
+    age: f64,
+    ip: IpAddr,
+    flags: String,
+    mac: String,
+    interface: String,
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_first {
+            let (age, ip) = (centred("Age", 12), centred("IP", 40));
+            let (flags, mac) = (centred("Flags", 6), centred("Ethernet", 20));
+            writeln!(f, "{age}{ip}{flags}{mac}{}", centred("Interface", 24))?;
+        }
+        self.neighbors.iter().try_for_each(|n| {
+            let (ip, flags) = (centred(&n.ip.to_string(), 40), centred(&n.flags, 6));
+            writeln!(f, "{:>12.4}{ip}{flags}{}{}", n.age, centred(&n.mac, 20), n.interface)
+        })
+    }
+}
+
+/// `text` in the middle of `width` columns, rather to the right.
+fn centred(text: &str, width: usize) -> String {
+    let left = width.saturating_sub(text.len()).div_ceil(2);
+    format!("{:<width$}", format!("{:left$}{text}", ""))
+}
+
+struct ShowTask {
+    interface: Option<InterfaceIndex>,
+    /// Only this one.
+    family: Option<usize>,
+    after: Option<Key>,
+    is_first: bool,
+}
+
+impl Task<Router> for ShowTask {
+    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
+        let (now, table) = (router.now(), &router.neighbors().table);
+        let mut slice: Vec<_> = table.iter(self.after).take(ROWS).collect();
+        let is_last = slice.len() < ROWS;
+        self.after = slice.last().map(|(key, _)| *key);
+        slice.retain(|((on, addr), _)| {
+            self.interface.is_none_or(|i| i == *on)
+                && self.family.is_none_or(|of| of == table::family(*addr))
+        });
+        let row = |((on, ip), n): (Key, &table::Neighbor)| Row {
+            age: now - n.updated,
+            ip,
+            flags: [if n.is_static { "S" } else { "D" }, if n.has_route { "" } else { "N" }].concat(),
+            mac: n.mac.to_string(),
+            interface: router.interfaces.name(on.0).to_owned(),
+        };
+        let neighbors: Vec<_> = slice.into_iter().map(row).collect();
+        if !neighbors.is_empty() {
+            let is_first = std::mem::replace(&mut self.is_first, false);
+            out.append(Output::of(Rows { is_first, neighbors }));
+        }
+        if is_last { Step::Done(Ok(())) } else { Step::Again }
+    }
+}
+
+fn show(
+    router: &Router,
+    interface: Option<Word>,
+    family: Option<usize>,
+) -> Result<Box<dyn Task<Router>>, Error> {
+    let interface = interface.map(|name| find(router, &name)).transpose()?;
+    Ok(Box::new(ShowTask { interface, family, after: None, is_first: true }))
+}
+
+fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
+    let found = router.interfaces.named(name).map(|i| i.index);
+    found.ok_or_else(|| name.unknown("interface"))
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.task(|router: &mut Router, command: SetNeighbor| {
+        let interface = find(router, &command.intfc)?;
+        Ok(Box::new(SetMany { command, interface, done: 0 }) as _)
+    });
+    cli.command(set_config);
+    cli.command(show_config);
+    cli.task(|router: &mut Router, c: Show| show(router, c.interface, None));
+    cli.task(|router: &mut Router, c: Show4| show(router, c.interface, Some(0)));
+    cli.task(|router: &mut Router, c: Show6| show(router, c.interface, Some(1)));
+}

@@ -1,0 +1,404 @@
+//! Neighbours: which address of layer 2 belongs to which IP address (ARP: RFC 826, ND: RFC 4861).
+//!
+//! A packet whose neighbour is not known reaches one of the nodes of [`Ask`], which holds it and asks.
+//! Answers reach [`ArpReply`], [`NeighborSolicitation`] or [`NeighborAdvertisement`]; they tell control
+//! ([`learned`]), which keeps the [`Table`], completes adjacencies, adds the neighbour's host route, and
+//! at last has the held packets looked up again ([`release`]). Control ticks the nodes as long as packets
+//! wait; a node asks again each second and gives up after three questions.
+
+mod advertisement;
+mod announce;
+mod arp_input;
+mod arp_reply;
+mod ask;
+mod cli;
+mod family;
+mod output;
+mod process;
+mod solicitation;
+mod table;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use std::fmt;
+use std::net::IpAddr;
+
+use control::feature::Refused;
+use graph::{Frame, Node, NodeIndex};
+use wire::{MacAddr, icmp6};
+
+use crate::address::OnInterface;
+use crate::adjacency::{AdjacencyIndex, Role};
+use crate::fib;
+use crate::interface::{Change, InterfaceIndex, Kind};
+use crate::ip::{V4, V6};
+use crate::router::{Feature, Parts, Router, refuse};
+
+pub use advertisement::NeighborAdvertisement;
+pub use arp_input::{ARP, ArpInput};
+pub use arp_reply::ArpReply;
+pub use ask::{Ask, Destination, NextHop};
+pub use family::Family;
+pub use solicitation::NeighborSolicitation;
+pub use table::{Config, Evidence, Key, LIMIT, Neighbor, Outcome, Table};
+
+use ask::Readers;
+use output::Outputs;
+
+/// ARP, neighbour discovery and the neighbour table.
+pub const FEATURE: Feature = Feature {
+    name: "neighbor",
+    about: "ARP, IPv6 neighbour discovery and the neighbour table",
+    default_enabled: true,
+    register,
+};
+
+/// What control keeps of neighbours.
+pub struct Neighbors {
+    /// Those that are known.
+    pub table: Table,
+    outputs: Outputs,
+    askers: Askers,
+    /// Became known; held packets are not yet sent on.
+    known: Vec<Key>,
+    /// Whether packets wait and the nodes are being ticked.
+    is_ticking: bool,
+    /// Events of the data plane lost so far.
+    lost: u64,
+}
+
+/// The nodes that hold packets.
+#[derive(Clone, Copy)]
+struct Askers {
+    next_hop4: NodeIndex,
+    destination4: NodeIndex,
+    next_hop6: NodeIndex,
+    destination6: NodeIndex,
+}
+
+/// Why a neighbour cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The interface is not there or has no neighbours.
+    NoNeighbors,
+    /// Neither can a neighbour have this address, nor this one of layer 2.
+    Invalid,
+    /// There are as many as there may be.
+    Full(usize),
+    /// There is no such neighbour.
+    Unknown,
+    /// Its route cannot be added.
+    Route(fib::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNeighbors => f.write_str("the interface has no neighbors"),
+            Self::Invalid => f.write_str("not an address of a neighbor"),
+            Self::Full(limit) => write!(f, "no more than {limit} neighbors"),
+            Self::Unknown => f.write_str("no such neighbor"),
+            Self::Route(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+impl Router {
+    /// What is known of neighbours.
+    pub fn neighbors(&self) -> &Neighbors {
+        self.state().expect("the feature puts it in")
+    }
+    pub(self) fn neighbors_mut(&mut self) -> &mut Neighbors {
+        self.state_mut().expect("the feature puts it in")
+    }
+    /// Sets a neighbour for the operator. Packets that wait for it go on with [`release`].
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn set_neighbor(
+        &mut self,
+        (interface, addr): Key,
+        mac: MacAddr,
+        is_static: bool,
+        has_route: bool,
+    ) -> Result<(), Error> {
+        if !has_neighbors(self, interface) {
+            return Err(Error::NoNeighbors);
+        }
+        if addr.is_multicast() || addr.is_unspecified() || mac.is_multicast() {
+            return Err(Error::Invalid);
+        }
+        let (key, updated) = ((interface, addr), self.now());
+        let new = Neighbor { mac, is_static, has_route, updated, probes: 0 };
+        let table = &mut self.neighbors_mut().table;
+        let old = table.at(key).copied();
+        let limit = table.configs[table::family(addr)].limit;
+        let outcome = table.set(key, new).map_err(|table::Full| Error::Full(limit))?;
+        if old.is_some_and(|old| old.has_route) && !has_route {
+            self.fib_remove_neighbor(interface, addr);
+        }
+        self.settle(key, new, outcome)
+    }
+    /// Forgets a neighbour.
+    ///
+    /// # Errors
+    /// When it is not known.
+    pub fn remove_neighbor(&mut self, key: Key) -> Result<(), Error> {
+        let gone = self.neighbors_mut().table.remove(key).ok_or(Error::Unknown)?;
+        if gone.has_route {
+            self.fib_remove_neighbor(key.0, key.1);
+        }
+        if let Some(index) = self.adjacencies.find(key.0, Role::Neighbor, key.1) {
+            self.forget_adjacency(index);
+        }
+        Ok(())
+    }
+    /// Makes route and adjacency follow the table, which has changed at `key`.
+    fn settle(&mut self, key: Key, now: Neighbor, outcome: Outcome) -> Result<(), Error> {
+        if now.has_route
+            && let Err(e) = self.fib_add_neighbor(key.0, key.1)
+        {
+            // Without its route, packets to it would be held again and again.
+            let _ = self.remove_neighbor(key);
+            return Err(Error::Route(e));
+        }
+        if matches!(outcome, Outcome::New | Outcome::Changed)
+            && let Some(index) = self.adjacencies.find(key.0, Role::Neighbor, key.1)
+        {
+            self.complete_adjacency(index, now.mac);
+        }
+        self.neighbors_mut().known.push(key);
+        Ok(())
+    }
+}
+
+/// Takes note of what the data plane heard. Packets that wait for it go on with [`release`].
+pub fn learned(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    addr: IpAddr,
+    mac: MacAddr,
+    how: Evidence,
+) {
+    let (key, now) = ((interface, addr), router.now());
+    let is_up = router.interfaces.at(interface).is_some_and(|i| i.admin_up && i.link_up);
+    if !is_up || !has_neighbors(router, interface) {
+        return;
+    }
+    let neighbors = router.neighbors_mut();
+    let outcome = neighbors.table.learn(key, mac, how, now).unwrap_or(Outcome::Ignored);
+    let Some(neighbor) = neighbors.table.at(key).copied() else { return };
+    // Packets can wait for a neighbour that is known: the answer overtook a change of routes.
+    let goes_on = outcome != Outcome::Ignored && neighbor.has_route;
+    if goes_on && let Err(why) = router.settle(key, neighbor, outcome) {
+        router.log.class("ip-neighbor", "fib").error(format_args!("{addr}: {why}"));
+    }
+}
+
+/// Completes a new adjacency whose neighbour is known already.
+pub fn adjacency_made(router: &mut Router, index: AdjacencyIndex) {
+    let Some(a) = router.adjacencies.at(index) else { return };
+    let key = (a.interface, a.next_hop);
+    if a.role != Role::Neighbor || a.complete {
+        return;
+    }
+    let Some(neighbors) = router.state_mut::<Neighbors>() else { return };
+    if let Some(mac) = neighbors.table.at(key).map(|n| n.mac) {
+        neighbors.known.push(key);
+        router.complete_adjacency(index, mac);
+    }
+}
+
+/// Has held packets looked up again whose neighbours became known.
+pub fn release(router: &mut Router) {
+    let lost = router.events.lost();
+    let Some(neighbors) = router.state_mut::<Neighbors>() else { return };
+    // What was lost may have been the news that packets wait.
+    if std::mem::replace(&mut neighbors.lost, lost) != lost {
+        packets_wait(router);
+    }
+    let known = std::mem::take(&mut router.neighbors_mut().known);
+    if !known.is_empty() {
+        let known: std::sync::Arc<[Key]> = known.into();
+        visit(router, &Released(known));
+    }
+}
+
+/// Packets wait for neighbours: the nodes that hold them are to be ticked.
+pub fn packets_wait(router: &mut Router) {
+    let Some(neighbors) = router.state_mut::<Neighbors>() else { return };
+    if !std::mem::replace(&mut neighbors.is_ticking, true) {
+        process::start_ticking(router);
+    }
+}
+
+/// Something to be done at each node that holds packets, on each thread.
+trait Work: Clone + Send + 'static {
+    fn work<F: Family, W: ask::Whom>(
+        self,
+        node: &mut Ask<F, W>,
+        frame: &mut Frame<'_, Ask<F, W>>,
+    );
+}
+
+fn visit(router: &mut Router, work: &impl Work) {
+    fn one<F: Family, W: ask::Whom>(router: &mut Router, node: NodeIndex, work: &impl Work)
+    where
+        Ask<F, W>: Node,
+    {
+        for thread in router.engine.data_threads() {
+            let work = work.clone();
+            router.engine.visit::<Ask<F, W>>(thread, node, |node, frame| work.work(node, frame));
+        }
+    }
+    let askers = router.neighbors().askers;
+    one::<V4, NextHop>(router, askers.next_hop4, work);
+    one::<V4, Destination>(router, askers.destination4, work);
+    one::<V6, NextHop>(router, askers.next_hop6, work);
+    one::<V6, Destination>(router, askers.destination6, work);
+}
+
+#[derive(Clone)]
+struct Released(std::sync::Arc<[Key]>);
+
+impl Work for Released {
+    fn work<F: Family, W: ask::Whom>(
+        self,
+        node: &mut Ask<F, W>,
+        frame: &mut Frame<'_, Ask<F, W>>,
+    ) {
+        node.release(frame, &self.0);
+    }
+}
+
+#[derive(Clone)]
+struct Forgotten(InterfaceIndex);
+
+impl Work for Forgotten {
+    fn work<F: Family, W: ask::Whom>(
+        self,
+        node: &mut Ask<F, W>,
+        frame: &mut Frame<'_, Ask<F, W>>,
+    ) {
+        node.forget(frame, self.0);
+    }
+}
+
+fn has_neighbors(router: &Router, interface: InterfaceIndex) -> bool {
+    router.interfaces.at(interface).is_some_and(|i| i.kind == Kind::Ethernet)
+}
+
+/// Forgets the neighbours of an interface that `which` names.
+fn flush(router: &mut Router, on: InterfaceIndex, which: impl Fn(&Router, Key, &Neighbor) -> bool) {
+    let table = &router.neighbors().table;
+    let gone = table.on(on).filter(|(key, n)| which(router, *key, n));
+    let gone: Vec<_> = gone.map(|(key, _)| key).collect();
+    for key in gone {
+        // It was there just now.
+        let _ = router.remove_neighbor(key);
+    }
+}
+
+/// Follows the addresses of an interface, which had those of `before`: neighbours in networks that are
+/// no longer ours are forgotten.
+pub fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
+    if router.state::<Neighbors>().is_some() {
+        flush(router, interface, |router, (on, addr), _| {
+            covers(before, addr) && !covers(router.addresses.of(on), addr)
+        });
+    }
+}
+
+fn covers(on: &OnInterface, addr: IpAddr) -> bool {
+    match addr {
+        IpAddr::V6(a) if a.is_unicast_link_local() => on.link_local.is_some(),
+        _ => on.iter().any(|p| p.contains(addr)),
+    }
+}
+
+fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    let Some(i) = router.interfaces.at(interface) else { return };
+    let is_up = i.admin_up && i.link_up;
+    if i.kind != Kind::Ethernet {
+        return;
+    }
+    match change {
+        Change::Added => {
+            router.with(|n: &mut Neighbors, router| n.outputs.add(router, interface));
+            set_arp(router, interface, true);
+        }
+        Change::Deleting => {
+            flush(router, interface, |_, _, _| true);
+            visit(router, &Forgotten(interface));
+            set_arp(router, interface, false);
+            router.neighbors_mut().outputs.remove(interface);
+        }
+        Change::State if !is_up => {
+            flush(router, interface, |_, _, n| !n.is_static);
+            visit(router, &Forgotten(interface));
+        }
+        Change::State | Change::Mac if is_up => announce::all(router, interface),
+        _ => (),
+    }
+}
+
+fn set_arp(router: &mut Router, interface: InterfaceIndex, on: bool) {
+    let done = router.engine.set_feature(&ARP, ArpReply::NAME, interface.0, on);
+    done.expect("the node is on the arc since the feature registered");
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let outputs = Outputs::new();
+    let addresses = router.addresses.reader();
+    let readers = |router: &Router, node: &str| Readers {
+        adjacencies: router.adjacencies.reader(),
+        ports: router.interfaces.ports(),
+        addresses: addresses.clone(),
+        output: outputs.of(node),
+        events: router.events.sender(),
+    };
+    let mut make = |name: &str| readers(router, name);
+    let [next_hop4, destination4] = V4::ASKERS.map(&mut make);
+    let [next_hop6, destination6] = V6::ASKERS.map(&mut make);
+    let [arp, nd] = [ArpReply::NAME, NeighborSolicitation::NAME].map(&mut make);
+    let told = router.events.sender();
+    let engine = &mut router.engine;
+    let askers = Askers {
+        next_hop4: engine.add(Ask::<V4, NextHop>::new(next_hop4)).map_err(refuse)?,
+        destination4: engine.add(Ask::<V4, Destination>::new(destination4)).map_err(refuse)?,
+        next_hop6: engine.add(Ask::<V6, NextHop>::new(next_hop6)).map_err(refuse)?,
+        destination6: engine.add(Ask::<V6, Destination>::new(destination6)).map_err(refuse)?,
+    };
+    engine.add(ArpInput { ports: arp.ports.clone() }).map_err(refuse)?;
+    let Readers { ports, addresses: ours, output, events, .. } = arp;
+    let reply = ArpReply { ports, addresses: ours, output, events };
+    engine.add_feature(&ARP, reply).map_err(refuse)?;
+    let Readers { ports, addresses: ours, output, events, .. } = nd;
+    let solicitation = NeighborSolicitation { ports, addresses: ours, output, events };
+    engine.add(solicitation).map_err(refuse)?;
+    engine.add(NeighborAdvertisement { addresses, events: told }).map_err(refuse)?;
+    router
+        .icmp6_type(icmp6::Type::NEIGHBOR_SOLICITATION, NeighborSolicitation::NAME)
+        .map_err(refuse)?;
+    router
+        .icmp6_type(icmp6::Type::NEIGHBOR_ADVERTISEMENT, NeighborAdvertisement::NAME)
+        .map_err(refuse)?;
+    router.insert(Neighbors {
+        table: Table::default(),
+        outputs,
+        askers,
+        known: Vec::new(),
+        is_ticking: false,
+        lost: 0,
+    });
+    router.on_adjacency.push(adjacency_made);
+    router.interfaces.observe(interface_changed);
+    process::spawn(router);
+    cli::register(&mut parts.cli);
+    Ok(())
+}

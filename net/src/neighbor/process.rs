@@ -1,0 +1,77 @@
+//! The processes of this folder: ticking the nodes that hold packets, and ageing.
+#![forbid(unsafe_code)]
+
+use std::time::Duration;
+
+use control::process::{Event, Wake};
+use graph::Frame;
+
+use super::ask::{Ask, Whom};
+use super::family::Family;
+use super::{Work, announce, table, visit};
+use crate::router::Router;
+
+/// Ticks the nodes while packets wait.
+const TICKER: &str = "ip-neighbor-event";
+/// Forget neighbours that are gone, IPv4 and IPv6.
+const AGERS: [&str; 2] = ["ip4-neighbor-age-process", "ip6-neighbor-age-process"];
+/// How exactly the time between two questions is kept.
+const TICK: Duration = Duration::from_millis(250);
+/// How often the table is looked through for neighbours that are old.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often an old neighbour is asked before it is forgotten.
+const ATTEMPTS: u8 = 3;
+
+/// Starts the processes.
+pub(super) fn spawn(router: &mut Router) {
+    let ticker = |router: &mut Router, event| match event {
+        Event::Start => Wake::OnEvent,
+        Event::Signal(_) => Wake::After(TICK),
+        Event::Timeout => {
+            // A node that goes on holding packets says so again.
+            router.neighbors_mut().is_ticking = false;
+            visit(router, &Tick);
+            Wake::OnEvent
+        }
+    };
+    router.processes.spawn(TICKER, Box::new(ticker));
+    for (family, name) in AGERS.into_iter().enumerate() {
+        let ager = move |router: &mut Router, _| {
+            age(router, family);
+            let age = router.neighbors().table.configs[family].age;
+            if age > 0.0 { Wake::AfterOrEvent(LOOK) } else { Wake::OnEvent }
+        };
+        router.processes.spawn(name, Box::new(ager));
+    }
+}
+
+/// Wakes the process that ticks.
+pub(super) fn start_ticking(router: &mut Router) {
+    router.processes.signal(TICKER, 0);
+}
+
+/// Has a family's ageing follow its configuration.
+pub(super) fn configured(router: &mut Router, family: usize) {
+    router.processes.signal(AGERS[family], 0);
+}
+
+fn age(router: &mut Router, family: usize) {
+    let now = router.now();
+    let table: &mut table::Table = &mut router.neighbors_mut().table;
+    let (ask, forget) = table.aged(family, now, ATTEMPTS);
+    ask.into_iter().for_each(|key| announce::probe(router, key));
+    for key in forget {
+        // It was there just now.
+        let _ = router.remove_neighbor(key);
+    }
+}
+
+#[derive(Clone)]
+struct Tick;
+
+impl Work for Tick {
+    fn work<F: Family, W: Whom>(self, node: &mut Ask<F, W>, frame: &mut Frame<'_, Ask<F, W>>) {
+        node.tick(frame);
+    }
+}
+

@@ -1,0 +1,139 @@
+//! A whole router with two interfaces, `pg0` (10.0.0.1/24, 2001:db8::1/64) and `pg1` (10.0.1.1/24,
+//! 2001:db8:1::1/64), under test. What they send is caught.
+#![forbid(unsafe_code)]
+
+use std::convert::Infallible;
+
+use control::cli::Cli;
+use control::log::Log;
+use control::process::Processes;
+use graph::testing::{Caught, TestGraph};
+use graph::{Frame, Node, Settings};
+use wire::MacAddr;
+
+use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
+use crate::router::{Parts, Router};
+
+/// The address of `pg0`.
+pub(crate) const PG0: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
+/// The address of `pg1`.
+pub(crate) const PG1: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xab]);
+
+#[derive(Clone)]
+struct Transmit;
+
+#[derive(Clone, Copy, graph::Next)]
+enum Next {
+    #[to("sent")]
+    Sent,
+}
+
+impl Node for Transmit {
+    const NAME: &'static str = "test-tx";
+    type Next = Next;
+    type Error = Infallible;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        frame.forward_all(Next::Sent);
+    }
+}
+
+/// The router and its graph.
+pub(crate) struct Bench {
+    pub graph: TestGraph,
+    router: Router,
+    cli: Cli<Router>,
+    pub pg0: InterfaceIndex,
+    pub pg1: InterfaceIndex,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let mut router = Router::new(Settings::default(), Log::new()).unwrap();
+        let (graph, (parts, pg0, pg1)) = TestGraph::new(|engine| {
+            // The router works on the engine under test while it is built.
+            std::mem::swap(engine, &mut router.engine);
+            let mut parts = Parts { router, cli: Cli::new() };
+            for feature in crate::FEATURES {
+                (feature.register)(&mut parts).unwrap();
+            }
+            let pg0 = add_interface(&mut parts.router, "pg0", PG0);
+            let pg1 = add_interface(&mut parts.router, "pg1", PG1);
+            std::mem::swap(engine, &mut parts.router.engine);
+            Ok((parts, pg0, pg1))
+        });
+        let Parts { router, cli } = parts;
+        let mut bench = Self { graph, router, cli, pg0, pg1 };
+        for line in [
+            "set interface state pg0 up",
+            "set interface state pg1 up",
+            "set interface ip address pg0 10.0.0.1/24",
+            "set interface ip address pg0 2001:db8::1/64",
+            "set interface ip address pg1 10.0.1.1/24",
+            "set interface ip address pg1 2001:db8:1::1/64",
+        ] {
+            assert_eq!(bench.cli(line), "", "{line}");
+        }
+        bench.wait(0.0);
+        bench
+    }
+    /// Does something with the router on the engine under test.
+    pub fn control<R>(&mut self, work: impl FnOnce(&mut Router, &Cli<Router>) -> R) -> R {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let done = work(&mut self.router, &self.cli);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        done
+    }
+    /// Carries out a command; its text.
+    pub fn cli(&mut self, line: &str) -> String {
+        self.control(|router, cli| cli.run(router, line).text())
+    }
+    /// Sends frames into an interface; what is caught until all is quiet.
+    pub fn receive(&mut self, on: InterfaceIndex, frames: &[Vec<u8>]) -> Vec<Caught> {
+        let mut caught = self.graph.send("ethernet-input", frames, move |p| p.set_rx(on.0));
+        caught.append(&mut self.settle());
+        caught
+    }
+    /// Has control do what the data plane asks for; what is caught until all is quiet.
+    pub fn settle(&mut self) -> Vec<Caught> {
+        self.control(|router, _| router.handle_events());
+        self.graph.run()
+    }
+    /// Lets time pass, in steps of a quarter of a second at most; what is caught meanwhile.
+    pub fn wait(&mut self, seconds: f64) -> Vec<Caught> {
+        let steps = (seconds / 0.25).ceil() as usize;
+        let mut caught = Vec::new();
+        for _ in 0..=steps {
+            self.control(|router, _| {
+                let now = router.now();
+                Processes::run_due(router, |r| &mut r.processes, now);
+            });
+            caught.append(&mut self.graph.run());
+            caught.append(&mut self.settle());
+            if steps > 0 {
+                self.graph.engine.clock().adjust(0.2501);
+            }
+        }
+        caught
+    }
+    /// Checks that these counters moved and no others, and that no buffer is lost.
+    #[track_caller]
+    pub fn expect(&mut self, counters: &[(&str, &str, u64)]) {
+        self.graph.expect_counters(counters);
+        assert_eq!(self.graph.buffers_used(), 0, "buffers in use");
+    }
+}
+
+fn add_interface(router: &mut Router, name: &str, mac: MacAddr) -> InterfaceIndex {
+    let new = NewInterface {
+        name: name.to_owned(),
+        kind: Kind::Ethernet,
+        hardware: "test",
+        mac,
+        mtu: 9000,
+        offloads: Offloads::default(),
+        link_follows_admin: true,
+    };
+    router.add_interface(new, Transmit).unwrap()
+}

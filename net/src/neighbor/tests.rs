@@ -1,0 +1,549 @@
+//! Neighbours from outside: frames in, frames and all counters out.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use graph::testing::Caught;
+use wire::arp::{Header, Operation, Peer};
+use wire::ethernet::{self, EtherType};
+use wire::{MacAddr, Protocol, checksum, icmp6, ip4, ip6, nd};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::family::{ArpFrame, NdFrame};
+use super::testing::{Bench, PG0, PG1};
+use super::waiting::{MOST, MOST_FOR_ONE};
+
+const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+fn ip(text: &str) -> Ipv4Addr {
+    text.parse().unwrap()
+}
+
+fn ip6(text: &str) -> Ipv6Addr {
+    text.parse().unwrap()
+}
+
+/// Who has `target`? Asked by `sender`.
+fn request(mac: MacAddr, sender: &str, target: &str) -> ArpFrame {
+    ArpFrame {
+        ethernet: ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::ARP),
+        arp: Header::request(Peer::new(mac, ip(sender)), ip(target)),
+    }
+}
+
+fn reply(mac: MacAddr, sender: &str, to: MacAddr, target: &str) -> ArpFrame {
+    let mut frame = request(mac, sender, target);
+    frame.ethernet.dst = to;
+    (frame.arp.operation, frame.arp.target.mac) = (Operation::REPLY, to);
+    frame
+}
+
+fn bytes(frame: impl IntoBytes + zerocopy::Immutable) -> Vec<u8> {
+    frame.as_bytes().to_vec()
+}
+
+/// A UDP packet for `dst` that came to `pg0` from 10.0.0.2.
+fn packet(dst: &str) -> Vec<u8> {
+    let header = ip4::Header::new(ip("10.0.0.2"), ip(dst), Protocol::UDP, 20 + 20);
+    let udp = [&[4, 210, 9, 41, 0, 20, 0, 0], &[7; 12][..]].concat();
+    let ethernet = ethernet::Header::new(PG0, HOST, EtherType::IP4);
+    [ethernet.as_bytes(), header.as_bytes(), &udp].concat()
+}
+
+/// A UDP packet for `dst` that came to `pg0` from 2001:db8::2.
+fn packet6(dst: &str) -> Vec<u8> {
+    let header = ip6::Header::new(ip6("2001:db8::2"), ip6(dst), Protocol(253), 16);
+    let ethernet = ethernet::Header::new(PG0, HOST, EtherType::IP6);
+    [ethernet.as_bytes(), header.as_bytes(), &[7; 16]].concat()
+}
+
+fn arp_of(caught: &Caught) -> ArpFrame {
+    ArpFrame::read_from_bytes(&caught.bytes).unwrap()
+}
+
+fn sent(caught: &[Caught]) -> Vec<&[u8]> {
+    caught.iter().filter(|c| c.at == "sent").map(|c| c.bytes.as_slice()).collect()
+}
+
+#[test]
+fn requests_for_our_address_are_answered_and_the_asker_is_known() {
+    for n in [1usize, 3, 4, 255, 256] {
+        let mut b = Bench::new();
+        let frame = request(HOST, "10.0.0.2", "10.0.0.1");
+        let padded = [frame.as_bytes(), &[0; 18]].concat();
+        let out = b.receive(b.pg0, &vec![padded; n]);
+        assert_eq!(out.len(), n);
+        let answer = arp_of(&out[n - 1]);
+        assert_eq!(answer, reply(PG0, "10.0.0.1", HOST, "10.0.0.2"));
+        assert_eq!(out[0].tx, b.pg0.0);
+        let n = n as u64;
+        b.expect(&[("arp-reply", "replies_sent", n), ("arp-reply", "l3_src_address_learned", n)]);
+        assert!(b.cli("show ip4 neighbors pg0").contains("   D    02:00:00:00:00:01 pg0\n"));
+
+        let out = b.receive(b.pg1, &[packet("10.0.0.2")]);
+        assert_eq!(out[0].bytes[..12], [HOST.0, PG0.0].concat());
+    }
+}
+
+#[test]
+fn arp_that_is_wrong_is_counted_and_not_answered() {
+    let base = request(HOST, "10.0.0.2", "10.0.0.1");
+    let with = |change: &dyn Fn(&mut ArpFrame)| {
+        let mut frame = base;
+        change(&mut frame);
+        bytes(frame)
+    };
+    let cases: Vec<(&str, &str, Vec<u8>)> = vec![
+        ("arp-input", "l2_type_not_ethernet", with(&|f| f.arp.hardware = 6.into())),
+        ("arp-input", "l2_type_not_ethernet", with(&|f| f.arp.hardware_len = 8)),
+        ("arp-input", "l3_type_not_ip4", with(&|f| f.arp.protocol = EtherType::IP6)),
+        ("arp-input", "l3_type_not_ip4", with(&|f| f.arp.protocol_len = 16)),
+        ("arp-input", "l3_dst_address_unset", with(&|f| f.arp.target.ip = [0; 4])),
+        ("arp-input", "too_short", bytes(base)[..41].to_vec()),
+        ("arp-reply", "l2_address_mismatch", with(&|f| f.ethernet.src = OTHER)),
+        ("arp-reply", "l2_address_mismatch", with(&|f| f.arp.sender.mac = OTHER)),
+        ("arp-reply", "l3_src_address_is_local", with(&|f| f.arp.sender.ip = [10, 0, 0, 1])),
+        ("arp-reply", "l3_src_address_not_local", with(&|f| f.arp.sender.ip = [10, 0, 1, 2])),
+        ("arp-reply", "l3_dst_address_not_local", with(&|f| f.arp.target.ip = [10, 0, 0, 9])),
+        ("arp-reply", "l3_dst_address_not_local", with(&|f| f.arp.target.ip = [10, 0, 1, 1])),
+        ("arp-reply", "opcode_not_request", with(&|f| f.arp.operation = op(3))),
+        ("arp-reply", "gratuitous_arp", with(&|f| f.arp.target.ip = [10, 0, 0, 2])),
+        ("arp-reply", "replies_received", bytes(reply(HOST, "10.0.0.2", PG0, "10.0.0.9"))),
+    ];
+    let mut b = Bench::new();
+    for (node, counter, frame) in cases {
+        for n in [1usize, 4, 256] {
+            assert!(b.receive(b.pg0, &vec![frame.clone(); n]).is_empty(), "{counter}");
+            b.expect(&[(node, counter, n as u64)]);
+        }
+    }
+    assert_eq!(b.cli("show ip neighbors"), "");
+    b.cli("set interface ip address del pg0 10.0.0.1/24");
+    assert!(b.receive(b.pg0, &[bytes(base)]).is_empty());
+    b.expect(&[("arp-input", "interface_not_ip_enabled", 1)]);
+}
+
+fn op(number: u8) -> Operation {
+    Operation::read_from_bytes(&[0, number]).unwrap()
+}
+
+#[test]
+fn a_probe_is_answered_and_nothing_learned() {
+    let mut b = Bench::new();
+    let out = b.receive(b.pg0, &[bytes(request(HOST, "0.0.0.0", "10.0.0.1"))]);
+    assert_eq!(arp_of(&out[0]).arp.target, Peer::new(HOST, Ipv4Addr::UNSPECIFIED));
+    b.expect(&[("arp-reply", "replies_sent", 1)]);
+    assert_eq!(b.cli("show ip neighbors"), "");
+}
+
+#[test]
+fn what_is_said_to_all_changes_only_what_is_known() {
+    let mut b = Bench::new();
+    let hello = bytes(request(HOST, "10.0.0.2", "10.0.0.2"));
+    b.receive(b.pg0, &[hello]);
+    assert_eq!(b.cli("show ip neighbors"), "");
+    b.cli("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01");
+    b.cli("set ip neighbor pg0 10.0.0.3 02:00:00:00:00:01 static");
+    b.receive(b.pg0, &[bytes(request(OTHER, "10.0.0.2", "10.0.0.2"))]);
+    b.receive(b.pg0, &[bytes(request(OTHER, "10.0.0.3", "10.0.0.9"))]);
+    let shown = b.cli("show ip neighbors");
+    assert!(shown.contains("D    02:00:00:00:00:02 pg0"), "{shown}");
+    assert!(shown.contains("S    02:00:00:00:00:01 pg0"), "{shown}");
+    let out = b.receive(b.pg1, &[packet("10.0.0.2")]);
+    assert_eq!(out[0].bytes[..6], OTHER.0, "the adjacency follows");
+}
+
+#[test]
+fn packets_wait_for_the_answer_and_go_on_in_order() {
+    for n in [1usize, 3, 4, 64] {
+        let mut b = Bench::new();
+        let mut packets: Vec<_> = (0..n).map(|_| packet("10.0.1.9")).collect();
+        packets.iter_mut().enumerate().for_each(|(i, p)| *p.last_mut().unwrap() = i as u8);
+        let out = b.receive(b.pg0, &packets);
+        let asked = request(PG1, "10.0.1.1", "10.0.1.9");
+        assert_eq!(sent(&out), [asked.as_bytes()]);
+        let throttled = ("ip4-glean", "throttled", n as u64 - 1);
+        let counters = [("ip4-glean", "request_sent", 1), throttled];
+        b.graph.expect_counters(&counters[..1 + usize::from(n > 1)]);
+        assert_eq!(b.graph.buffers_used(), n);
+
+        let out = b.receive(b.pg1, &[bytes(reply(HOST, "10.0.1.9", PG1, "10.0.1.1"))]);
+        let last: Vec<_> = sent(&out).iter().map(|p| *p.last().unwrap()).collect();
+        assert_eq!(last, (0..n as u8).collect::<Vec<_>>());
+        assert_eq!(out[0].bytes[..12], [HOST.0, PG1.0].concat());
+        b.expect(&[("arp-reply", "replies_received", 1)]);
+        assert_eq!(b.wait(5.0), [], "nobody waits any more");
+    }
+}
+
+#[test]
+fn next_hops_of_routes_are_asked_for_too() {
+    let mut b = Bench::new();
+    assert_eq!(b.cli("ip route add 16.0.0.0/8 via 10.0.1.3 pg1"), "");
+    let out = b.receive(b.pg0, &[packet("16.0.0.1"), packet("16.0.0.2")]);
+    assert_eq!(sent(&out), [request(PG1, "10.0.1.1", "10.0.1.3").as_bytes()]);
+    b.graph.expect_counters(&[("ip4-arp", "request_sent", 1), ("ip4-arp", "throttled", 1)]);
+    assert_eq!(b.cli("set ip neighbor pg1 10.0.1.3 02:00:00:00:00:01 static"), "");
+    let out = b.settle();
+    assert_eq!(sent(&out).len(), 2);
+    b.expect(&[]);
+
+    assert_eq!(b.cli("ip route add 17.0.0.0/8 via 10.0.1.3 pg1"), "");
+    assert_eq!(sent(&b.receive(b.pg0, &[packet("17.0.0.1")])).len(), 1, "known at once");
+}
+
+#[test]
+fn who_does_not_answer_is_asked_three_times_and_the_sender_is_told() {
+    let mut b = Bench::new();
+    b.cli("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01 static");
+    let out = b.receive(b.pg0, &[packet("10.0.1.9"), packet("10.0.1.9")]);
+    assert_eq!(sent(&out).len(), 1);
+    let out = b.wait(2.6);
+    assert_eq!(sent(&out), [request(PG1, "10.0.1.1", "10.0.1.9").as_bytes(); 2]);
+    let out = b.wait(1.5);
+    let errors = sent(&out);
+    assert_eq!(errors.len(), 2);
+    assert_eq!((&errors[0][..6], &errors[0][34..36]), (&HOST.0[..], &[3, 1][..]));
+    b.expect(&[
+        ("ip4-icmp-error", "dest_unreach_sent", 2),
+        ("ip4-glean", "unanswered", 2),
+        ("ip4-glean", "request_sent", 3),
+        ("ip4-glean", "throttled", 1),
+    ]);
+    assert_eq!(b.wait(3.0), []);
+}
+
+#[test]
+fn one_neighbour_has_room_for_so_many_packets() {
+    let mut b = Bench::new();
+    let mut packets = vec![packet("10.0.1.9"); MOST_FOR_ONE + 6];
+    packets.iter_mut().enumerate().for_each(|(i, p)| *p.last_mut().unwrap() = i as u8);
+    b.receive(b.pg0, &packets);
+    assert_eq!(b.graph.buffers_used(), MOST_FOR_ONE);
+    let out = b.receive(b.pg1, &[bytes(reply(HOST, "10.0.1.9", PG1, "10.0.1.1"))]);
+    assert_eq!(sent(&out)[0].last(), Some(&6), "the oldest gave way");
+    b.expect(&[
+        ("ip4-glean", "queue_full", 6),
+        ("ip4-glean", "request_sent", 1),
+        ("ip4-glean", "throttled", MOST_FOR_ONE as u64 + 5),
+        ("arp-reply", "replies_received", 1),
+    ]);
+}
+
+#[test]
+fn a_flood_to_thousands_of_addresses_stays_within_bounds() {
+    let mut b = Bench::new();
+    b.cli("set interface ip address pg1 10.64.0.1/16");
+    let mut asked = 0;
+    for i in 0..5000u32 {
+        let dst = Ipv4Addr::from_bits(0x0a40_0100 + i).to_string();
+        asked += sent(&b.graph.send("ethernet-input", &[packet(&dst)], |p| p.set_rx(1))).len();
+        assert!(b.graph.buffers_used() <= MOST);
+    }
+    assert_eq!(b.graph.buffers_used(), MOST);
+    assert!((1000..2500).contains(&asked), "{asked} questions");
+    b.settle();
+    let more = sent(&b.wait(4.0)).len();
+    assert!(more < 6000, "{more}");
+    assert_eq!(b.graph.buffers_used(), 0, "all were given up");
+    assert!(!b.control(|r, _| r.neighbors().is_ticking));
+
+    b.receive(b.pg0, &[packet("10.64.0.9")]);
+    assert_eq!(b.graph.buffers_used(), 1);
+    b.control(|router, _| router.remove_interface(router.interfaces.named("pg1").unwrap().index));
+    b.graph.run();
+    assert_eq!(b.graph.buffers_used(), 0, "the interface is gone");
+}
+
+#[test]
+fn an_interface_that_goes_down_takes_its_neighbours_and_packets_along() {
+    let mut b = Bench::new();
+    b.cli("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:01");
+    b.cli("set ip neighbor pg1 10.0.1.3 02:00:00:00:00:01 static");
+    b.receive(b.pg0, &[packet("10.0.1.9")]);
+    b.cli("set interface state pg1 down");
+    b.graph.run();
+    b.expect(&[("ip4-glean", "request_sent", 1), ("ip4-glean", "non_arp_adj", 1)]);
+    let shown = b.cli("show ip neighbors");
+    assert!(!shown.contains("10.0.1.2") && shown.contains("10.0.1.3"), "{shown}");
+    b.control(|router, _| router.remove_interface(router.interfaces.named("pg1").unwrap().index));
+    assert_eq!(b.cli("show ip neighbors"), "");
+}
+
+#[test]
+fn without_an_address_of_ours_nobody_is_asked() {
+    let mut b = Bench::new();
+    b.cli("ip route add 16.0.0.0/8 via 10.0.1.3 pg1");
+    b.cli("set interface ip address del pg1 10.0.1.1/24");
+    b.receive(b.pg0, &[packet("16.0.0.1")]);
+    b.expect(&[("ip4-arp", "no_source_address", 1)]);
+}
+
+#[test]
+fn neighbours_go_with_the_network_they_are_in() {
+    let mut b = Bench::new();
+    b.cli("set interface ip address pg1 10.0.1.5/24");
+    b.cli("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:01");
+    b.cli("set ip neighbor pg1 fe80::9 02:00:00:00:00:01");
+    b.cli("set interface ip address del pg1 10.0.1.1/24");
+    assert!(b.cli("show ip neighbors").contains("10.0.1.2"), "10.0.1.5 still covers it");
+    b.cli("set interface ip address del pg1 10.0.1.5/24");
+    let shown = b.cli("show ip neighbors");
+    assert!(!shown.contains("10.0.1.2") && shown.contains("fe80::9"), "{shown}");
+    b.cli("set interface ip address del pg1 2001:db8:1::1/64");
+    assert_eq!(b.cli("show ip neighbors"), "", "IPv6 is off");
+}
+
+#[test]
+fn the_table_is_bounded() {
+    let mut b = Bench::new();
+    b.cli("set ip neighbor-config ip4 limit 2");
+    let ask = |n: u8| bytes(request(HOST, &format!("10.0.0.{n}"), "10.0.0.1"));
+    b.receive(b.pg0, &[ask(2), ask(3), ask(4)]);
+    assert_eq!(
+        b.cli("show ip neighbor-config"),
+        "ip4:\n  limit:2, age:0, recycle:0, count:2, refused:1\n\
+         ip6:\n  limit:50000, age:0, recycle:0, count:0, refused:0\n"
+    );
+    assert_eq!(
+        b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:09"),
+        "set ip neighbor: 10.0.0.9: no more than 2 neighbors\n"
+    );
+}
+
+#[test]
+fn those_not_heard_of_are_asked_and_forgotten() {
+    let mut b = Bench::new();
+    b.receive(b.pg0, &[bytes(request(HOST, "10.0.0.2", "10.0.0.1"))]);
+    b.cli("set ip neighbor-config ip4 age 60");
+    assert_eq!(b.wait(58.0), []);
+    let out = b.wait(4.0);
+    assert_eq!(sent(&out)[0], request(PG0, "10.0.0.1", "10.0.0.2").as_bytes());
+    b.receive(b.pg0, &[bytes(reply(HOST, "10.0.0.2", PG0, "10.0.0.1"))]);
+    b.wait(50.0);
+    assert!(b.cli("show ip neighbors").contains("10.0.0.2"), "it answered");
+    b.wait(20.0);
+    assert_eq!(b.cli("show ip neighbors"), "");
+}
+
+#[test]
+fn an_interface_that_comes_up_announces_its_addresses() {
+    let mut b = Bench::new();
+    b.cli("set interface state pg0 down");
+    b.cli("set interface state pg0 up");
+    let out = b.graph.run();
+    let out = sent(&out);
+    assert_eq!(out.len(), 3, "IPv4, link-local, IPv6");
+    assert_eq!(out[0], request(PG0, "10.0.0.1", "10.0.0.1").as_bytes());
+    let told = NdFrame::read_from_bytes(out[2]).unwrap();
+    let to = MacAddr::for_ip6_group(ip6("ff02::1"));
+    let target = ip6("2001:db8::1");
+    let flags = nd::ROUTER | nd::OVERRIDE;
+    assert_eq!(told, NdFrame::advertisement(PG0, to, target, ip6("ff02::1"), flags));
+    b.expect(&[]);
+}
+
+#[test]
+fn commands_set_show_and_remove() {
+    let mut b = Bench::new();
+    assert_eq!(b.cli("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb static"), "");
+    assert_eq!(b.cli("set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb static"), "");
+    let shown = b.cli("show ip neighbors");
+    let lines: Vec<_> = shown.lines().collect();
+    let header = "     Age                       IP                    Flags      Ethernet              Interface       ";
+    assert_eq!(lines[0], header);
+    let v4 = "                10.0.1.2                   S    02:00:00:00:00:bb pg1";
+    let v6 = "              2001:db8:1::2                S    02:00:00:00:00:bb pg1";
+    assert_eq!((&lines[1][12..], &lines[2][12..], lines.len()), (v4, v6, 3));
+    assert!(lines[1][..12].trim().parse::<f64>().unwrap() < 5.0);
+    assert_eq!(b.cli("show ip6 neighbors").lines().count(), 2);
+    assert_eq!(b.cli("show ip4 neighbors pg0"), "");
+
+    assert_eq!(b.cli("set ip neighbor pg1 10.0.1.10 02:00:00:00:00:fe no-fib-entry count 3"), "");
+    let shown = b.cli("show ip4 neighbors");
+    for row in ["10.0.1.10                  DN   02:00:00:00:00:fe", "02:00:00:00:01:00 pg1"] {
+        assert!(shown.contains(row), "{shown}");
+    }
+    assert_eq!(b.cli("set ip neighbor del pg1 10.0.1.10 count 3"), "");
+    assert_eq!(b.cli("set ip neighbor del pg1 10.0.1.2 02:00:00:00:00:bb"), "");
+    assert_eq!(b.cli("show ip4 neighbors"), "");
+
+    for (line, error) in [
+        ("set ip neighbor pg1 10.0.1.2", "set ip neighbor: missing mac-address"),
+        ("set ip neighbor del pg1 10.0.1.2", "set ip neighbor: 10.0.1.2: no such neighbor"),
+        ("set ip neighbor nosuch 10.0.1.2 2:0:0:0:0:1", "set ip neighbor: unknown interface `nosuch 10.0.1.2 2:0:0:0:0:1'"),
+        ("set ip neighbor local0 10.0.1.2 2:0:0:0:0:1", "set ip neighbor: 10.0.1.2: the interface has no neighbors"),
+        ("set ip neighbor pg1 224.0.0.5 2:0:0:0:0:1", "set ip neighbor: 224.0.0.5: not an address of a neighbor"),
+        ("set ip neighbor pg1 10.0.1.2 1:0:0:0:0:1", "set ip neighbor: 10.0.1.2: not an address of a neighbor"),
+        ("show ip neighbors nosuch", "show ip neighbors: unknown interface `nosuch'"),
+    ] {
+        assert_eq!(b.cli(line), format!("{error}\n"));
+    }
+}
+
+#[test]
+fn many_neighbours_are_shown_in_slices() {
+    let mut b = Bench::new();
+    b.cli("set interface ip address pg1 10.64.0.1/16");
+    assert_eq!(b.cli("set ip neighbor pg1 10.64.1.0 02:00:00:00:00:00 count 2500"), "");
+    assert_eq!(b.cli("show ip neighbors").lines().count(), 2501);
+    assert_eq!(b.cli("set interface ip address del pg1 10.64.0.1/16"), "");
+    assert_eq!(b.cli("show ip neighbors"), "");
+}
+
+/// A solicitation for `target` from `src` at `HOST`, to its group.
+fn solicitation(src: &str, target: &str) -> NdFrame {
+    let group = ip6::solicited_node(ip6(target));
+    let to = MacAddr::for_ip6_group(group);
+    let mut frame = NdFrame::advertisement(HOST, to, ip6(target), group, 0);
+    frame.icmp.kind = icmp6::Type::NEIGHBOR_SOLICITATION;
+    (frame.ip.src, frame.option) = (ip6(src).octets(), nd::LinkLayer::source(HOST));
+    frame
+}
+
+/// The bytes of a message with its checksum, `cut` short.
+fn summed(frame: &NdFrame, cut: usize) -> Vec<u8> {
+    let mut bytes = frame.as_bytes().to_vec();
+    bytes.truncate(bytes.len() - cut);
+    let len = (bytes.len() - 54) as u16;
+    bytes[18..20].copy_from_slice(&len.to_be_bytes());
+    bytes[56..58].fill(0);
+    let pseudo =
+        checksum::ip6_pseudo(frame.ip.src, frame.ip.dst, Protocol::ICMP6, u32::from(len));
+    let sum = pseudo.add_bytes(&bytes[54..]).checksum();
+    bytes[56..58].copy_from_slice(sum.as_bytes());
+    bytes
+}
+
+#[test]
+fn solicitations_are_answered_and_the_asker_is_known() {
+    for n in [1usize, 3, 4, 255, 256] {
+        let mut b = Bench::new();
+        let asked = summed(&solicitation("2001:db8::2", "2001:db8::1"), 0);
+        let out = b.receive(b.pg0, &vec![asked; n]);
+        assert_eq!(out.len(), n);
+        let flags = nd::ROUTER | nd::SOLICITED | nd::OVERRIDE;
+        let (ours, host) = (ip6("2001:db8::1"), ip6("2001:db8::2"));
+        let answer = NdFrame::advertisement(PG0, HOST, ours, host, flags);
+        assert_eq!(out[n - 1].bytes, answer.as_bytes());
+        assert_eq!(summed(&answer, 0), answer.as_bytes(), "its checksum is right");
+        let count = "neighbor_advertisements_tx";
+        b.expect(&[("icmp6-neighbor-solicitation", count, n as u64)]);
+        assert!(b.cli("show ip6 neighbors").contains("D    02:00:00:00:00:01 pg0"));
+    }
+}
+
+#[test]
+fn solicitations_without_an_address_of_layer_2_and_of_duplicate_detection_are_answered() {
+    let mut b = Bench::new();
+    let out = b.receive(b.pg0, &[summed(&solicitation("fe80::2", "2001:db8::1"), 8)]);
+    assert_eq!((&out[0].bytes[..6], out.len()), (&HOST.0[..], 1));
+    assert_eq!(b.cli("show ip neighbors"), "");
+
+    let out = b.receive(b.pg0, &[summed(&solicitation("::", "2001:db8::1"), 8)]);
+    let told = NdFrame::read_from_bytes(&out[0].bytes).unwrap();
+    assert_eq!((told.ip.dst_addr(), told.flags.get()), (ip6("ff02::1"), nd::ROUTER | nd::OVERRIDE));
+    b.expect(&[("icmp6-neighbor-solicitation", "neighbor_advertisements_tx", 2)]);
+}
+
+#[test]
+fn neighbour_discovery_that_is_wrong_is_counted_and_not_answered() {
+    let base = solicitation("2001:db8::2", "2001:db8::1");
+    let with = |change: &dyn Fn(&mut NdFrame)| {
+        let mut frame = base;
+        change(&mut frame);
+        summed(&frame, 0)
+    };
+    let mut zero = summed(&base, 0);
+    zero[79] = 0;
+    let sum: u16 = u16::from_be_bytes([zero[56], zero[57]]) + 1; // one less in the option's length
+    zero[56..58].copy_from_slice(&sum.to_be_bytes());
+    let ns = "icmp6-neighbor-solicitation";
+    let na = "icmp6-neighbor-advertisement";
+    let told = |flags: u32, target: &str, dst: &str| {
+        let to = MacAddr::for_ip6_group(ip6("ff02::1"));
+        let mut frame = NdFrame::advertisement(HOST, to, ip6(target), ip6(dst), flags);
+        frame.ip.src = ip6("2001:db8::2").octets();
+        summed(&frame, 0)
+    };
+    let cases: Vec<(&str, &str, Vec<u8>)> = vec![
+        (ns, "invalid_hop_limit_for_type", with(&|f| f.ip.hop_limit = 254)),
+        (ns, "invalid_code_for_type", with(&|f| f.icmp.code = 1)),
+        (ns, "length_too_small_for_type", summed(&base, 16)),
+        (ns, "option_with_zero_length", zero),
+        (ns, "multicast_target", with(&|f| f.target = ip6("ff02::1").octets())),
+        (ns, "unspecified_source", with(&|f| f.ip.src = [0; 16])),
+        (ns, "source_is_local", with(&|f| f.ip.src = ip6("2001:db8::1").octets())),
+        (
+            ns,
+            "neighbor_solicitation_source_not_on_link",
+            with(&|f| f.ip.src = ip6("2001:db8:1::2").octets()),
+        ),
+        (
+            ns,
+            "neighbor_solicitation_source_unknown",
+            with(&|f| f.target = ip6("2001:db8::9").octets()),
+        ),
+        (na, "solicited_to_group", told(nd::SOLICITED, "2001:db8::2", "ff02::1")),
+        (na, "source_is_local", told(nd::OVERRIDE, "2001:db8::1", "ff02::1")),
+        (na, "target_not_on_link", told(nd::OVERRIDE, "2001:db8:1::2", "ff02::1")),
+        (na, "neighbor_advertisements_rx", told(nd::OVERRIDE, "2001:db8::2", "ff02::1")),
+    ];
+    let mut b = Bench::new();
+    for (node, counter, frame) in cases {
+        for n in [1usize, 4, 256] {
+            let out = b.receive(b.pg0, &vec![frame.clone(); n]);
+            assert!(out.is_empty(), "{counter}");
+            b.expect(&[(node, counter, n as u64)]);
+        }
+    }
+    assert_eq!(b.cli("show ip neighbors"), "");
+}
+
+#[test]
+fn advertisements_count_as_far_as_their_flags_say() {
+    let mut b = Bench::new();
+    let tell = |b: &mut Bench, mac: MacAddr, flags: u32| {
+        let dst = if flags & nd::SOLICITED == 0 { "ff02::1" } else { "2001:db8::1" };
+        let to = if flags & nd::SOLICITED == 0 { MacAddr::for_ip6_group(ip6(dst)) } else { PG0 };
+        let frame = NdFrame::advertisement(mac, to, ip6("2001:db8::2"), ip6(dst), flags);
+        b.receive(b.pg0, &[bytes(frame)]);
+        let shown = b.cli("show ip6 neighbors");
+        shown.lines().nth(1).map(|l| l[73..77].trim().to_owned())
+    };
+    assert_eq!(tell(&mut b, HOST, nd::OVERRIDE), None, "unasked");
+    assert_eq!(tell(&mut b, HOST, nd::SOLICITED).as_deref(), Some("0:01"));
+    assert_eq!(tell(&mut b, OTHER, nd::SOLICITED).as_deref(), Some("0:01"), "no override");
+    assert_eq!(tell(&mut b, OTHER, 0).as_deref(), Some("0:01"));
+    assert_eq!(tell(&mut b, OTHER, nd::OVERRIDE).as_deref(), Some("0:02"));
+}
+
+#[test]
+fn ip6_packets_wait_for_the_answer_too() {
+    let mut b = Bench::new();
+    b.cli("ip route add 2001:db8:ff::/48 via 2001:db8:1::3 pg1");
+    let packets = [packet6("2001:db8:1::9"), packet6("2001:db8:1::9"), packet6("2001:db8:ff::1")];
+    let out = b.receive(b.pg0, &packets);
+    let asked: Vec<_> =
+        out.iter().map(|c| NdFrame::read_from_bytes(&c.bytes).unwrap()).collect();
+    let targets: Vec<_> = asked.iter().map(|f| Ipv6Addr::from(f.target)).collect();
+    assert_eq!(asked.len(), 2);
+    assert!(targets.contains(&ip6("2001:db8:1::9")) && targets.contains(&ip6("2001:db8:1::3")));
+    assert_eq!(asked[0].ip.src_addr(), ip6("2001:db8:1::1"));
+    assert_eq!(asked[0].ip.dst_addr(), ip6::solicited_node(targets[0]));
+    assert_eq!(asked[0].ethernet.dst, MacAddr::for_ip6_group(asked[0].ip.dst_addr()));
+    assert_eq!(summed(&asked[0], 0), out[0].bytes);
+    assert_eq!(asked[0].option, nd::LinkLayer::source(PG1));
+    for target in targets {
+        let flags = nd::SOLICITED | nd::OVERRIDE;
+        let frame = NdFrame::advertisement(HOST, PG1, target, ip6("2001:db8:1::1"), flags);
+        let out = b.receive(b.pg1, &[bytes(frame)]);
+        assert!(!out.is_empty() && out.iter().all(|c| c.bytes[..6] == HOST.0));
+    }
+    b.expect(&[
+        ("ip6-discover-neighbor", "request_sent", 1),
+        ("ip6-glean", "request_sent", 1),
+        ("ip6-glean", "throttled", 1),
+        ("icmp6-neighbor-advertisement", "neighbor_advertisements_rx", 2),
+    ]);
+}

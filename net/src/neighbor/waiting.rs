@@ -1,0 +1,135 @@
+//! Packets that wait for a neighbour's answer, on one thread.
+//!
+//! Bounded twice: so many for one neighbour, so many in all. Room is made by giving up the oldest. The
+//! slots are used in turn, so the slot that comes next holds the packet that has waited longest.
+#![forbid(unsafe_code)]
+
+use std::hash::Hash;
+
+use graph::Held;
+use hashbrown::HashMap;
+
+/// Packets held for one neighbour.
+pub(super) const MOST_FOR_ONE: usize = 64;
+/// Packets held by one node on one thread; four nodes hold packets.
+pub(super) const MOST: usize = 1024;
+/// How often a neighbour is asked before its packets are given up (RFC 4861 section 10).
+const ATTEMPTS: u8 = 3;
+/// Seconds between two questions (RFC 1122 section 2.3.2.1, RFC 4861 section 10).
+const INTERVAL: f64 = 1.0;
+
+/// A neighbour: number of the interface, address.
+pub(super) type Key<A> = (u32, A);
+
+/// The packets, by neighbour, each neighbour's in order.
+pub(super) struct Waiting<A> {
+    slots: Vec<Option<Slot<A>>>,
+    next: usize,
+    neighbors: HashMap<Key<A>, Queue>,
+}
+
+struct Slot<A> {
+    key: Key<A>,
+    packet: Held,
+    /// The slot with the same neighbour's next packet.
+    after: usize,
+}
+
+struct Queue {
+    first: usize,
+    last: usize,
+    len: usize,
+    asked: u8,
+    asked_at: f64,
+}
+
+/// What a neighbour that did not answer in time is due for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Another question.
+    Question,
+    /// Nothing more: its packets are given up.
+    End,
+}
+
+impl<A: Copy + Eq + Hash> Waiting<A> {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: (0..MOST).map(|_| None).collect(),
+            next: 0,
+            neighbors: HashMap::with_capacity(2 * MOST),
+        }
+    }
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.neighbors.is_empty()
+    }
+    /// Whether packets wait for this neighbour, so that it has been asked.
+    pub(super) fn has(&self, key: Key<A>) -> bool {
+        self.neighbors.contains_key(&key)
+    }
+    /// Gives up a packet that a further one for `key` has no room beside; call it until it says `None`.
+    pub(super) fn make_room(&mut self, key: Key<A>) -> Option<Held> {
+        let full = self.neighbors.get(&key).is_some_and(|q| q.len == MOST_FOR_ONE);
+        let oldest = self.slots[self.next].as_ref().map(|s| s.key);
+        self.pop(if full { key } else { oldest? })
+    }
+    /// Keeps a packet, in the room made for it, at `now` in seconds. For a neighbour without packets, it
+    /// has just been asked.
+    pub(super) fn push(&mut self, key: Key<A>, packet: Held, now: f64) {
+        let at = self.next;
+        self.next = (at + 1) % MOST;
+        self.slots[at] = Some(Slot { key, packet, after: at });
+        let queue = self.neighbors.entry(key).or_insert(Queue {
+            first: at,
+            last: at,
+            len: 0,
+            asked: 1,
+            asked_at: now,
+        });
+        if let Some(last) = self.slots[queue.last].as_mut() {
+            last.after = at;
+        }
+        (queue.last, queue.len) = (at, queue.len + 1);
+    }
+    /// Takes out the packet that has waited longest for this neighbour.
+    pub(super) fn pop(&mut self, key: Key<A>) -> Option<Held> {
+        let queue = self.neighbors.get_mut(&key)?;
+        let slot = self.slots[queue.first].take()?;
+        (queue.first, queue.len) = (slot.after, queue.len - 1);
+        if queue.len == 0 {
+            self.neighbors.remove(&key);
+        }
+        Some(slot.packet)
+    }
+    /// The neighbours that were asked an interval ago; those due for a question count as asked.
+    pub(super) fn due(&mut self, now: f64) -> Vec<(Key<A>, Due)> {
+        // A clock that was set back must not make packets wait for it.
+        let is_late = |q: &Queue| now - q.asked_at >= INTERVAL || now < q.asked_at;
+        let late = self.neighbors.iter_mut().filter(|(_, q)| is_late(q));
+        late.map(|(key, q)| {
+            if q.asked == ATTEMPTS {
+                return (*key, Due::End);
+            }
+            (q.asked, q.asked_at) = (q.asked + 1, now);
+            (*key, Due::Question)
+        })
+        .collect()
+    }
+    /// Gives up what waits for neighbours on an interface.
+    pub(super) fn forget(&mut self, interface: u32, mut give_up: impl FnMut(Held)) {
+        for at in 0..MOST {
+            let key = self.slots[at].as_ref().map(|s| s.key).filter(|k| k.0 == interface);
+            while let Some(packet) = key.and_then(|key| self.pop(key)) {
+                give_up(packet);
+            }
+        }
+    }
+}
+
+/// Each thread holds its own.
+impl<A: Copy + Eq + Hash> Clone for Waiting<A> {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}

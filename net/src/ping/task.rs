@@ -1,0 +1,183 @@
+//! One `ping` in progress.
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use control::cli::{Output, Step, Task};
+use graph::{Flags, NodeIndex};
+use serde::Serialize;
+
+use super::packet::{Request, stamp};
+use super::{EchoReply, Pings};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// How often a task looks whether echoes have come.
+const LOOK: Duration = Duration::from_millis(5);
+/// What the length of an echo counts beyond its data, as operators know it.
+const OVERHEAD: usize = 56;
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub src: IpAddr,
+    pub dst: IpAddr,
+    /// Where the packet seems to come from, which says what a link-local destination means.
+    pub interface: Option<InterfaceIndex>,
+    /// Index of the table to look up in.
+    pub fib: u16,
+    /// The lookup.
+    pub node: NodeIndex,
+    /// Bytes of data.
+    pub size: usize,
+    /// Seconds between two bursts.
+    pub interval: f64,
+    /// Bursts.
+    pub repeat: u32,
+    /// Requests in each.
+    pub burst: u32,
+}
+
+/// A plan being carried out.
+pub(super) struct Ping {
+    plan: Plan,
+    id: u16,
+    bursts: u32,
+    sent: u32,
+    received: u32,
+    /// Numbers of requests that were answered, the last 65,536.
+    answered: HashSet<u16>,
+    /// When the next burst is due, or the last one has waited long enough.
+    due: f64,
+    is_over: bool,
+}
+
+impl Ping {
+    pub(super) fn start(plan: Plan, router: &mut Router) -> Option<Self> {
+        let id = router.state_mut::<Pings>()?.begin();
+        let due = router.now();
+        let (bursts, sent, received) = (0, 0, 0);
+        Some(Self { plan, id, bursts, sent, received, answered: HashSet::new(), due, is_over: false })
+    }
+    fn send(&mut self, router: &mut Router) {
+        let Plan { src, dst, interface, fib, node, size, .. } = self.plan;
+        for _ in 0..self.plan.burst {
+            self.sent += 1;
+            let seq = self.sent as u16;
+            self.answered.remove(&seq);
+            let bytes = Request { src, dst, id: self.id, seq, size }.bytes();
+            let clock = router.engine.clock().clone();
+            let thread = router.engine.data_threads().start;
+            router.engine.inject(thread, node, bytes, move |p| {
+                stamp(p.bytes_mut(), clock.now());
+                let l3 = p.offset();
+                p.set_l3_offset(l3);
+                p.set_rx(interface.map_or(0, |i| i.0));
+                p.set_fib(fib);
+                p.add_flags(Flags::LOCAL.with(Flags::L3));
+            });
+        }
+    }
+    /// Prints what came since the last look.
+    fn read(&mut self, router: &mut Router, out: &mut Output) {
+        while let Some(reply) = router.state_mut::<Pings>().and_then(|p| p.next(self.id)) {
+            let is_first = self.answered.insert(reply.seq);
+            self.received += u32::from(is_first);
+            let EchoReply { seq, from, ttl, seconds, .. } = reply;
+            let bytes = self.plan.size + OVERHEAD;
+            let ms = seconds * 1e3;
+            out.append(Output::of(Echo { bytes, from, seq, ttl, ms, is_duplicate: !is_first }));
+        }
+    }
+    fn finish(&mut self, router: &mut Router, out: &mut Output) {
+        self.is_over = true;
+        if let Some(pings) = router.state_mut::<Pings>() {
+            pings.end(self.id);
+        }
+        out.append(Output::of(Statistics { sent: self.sent, received: self.received }));
+    }
+}
+
+impl Task<Router> for Ping {
+    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
+        self.read(router, out);
+        let now = router.now();
+        let is_sent = self.bursts == self.plan.repeat;
+        if is_sent && (self.received == self.sent || now >= self.due) {
+            self.finish(router, out);
+            return Step::Done(Ok(()));
+        }
+        if !is_sent && now >= self.due {
+            self.bursts += 1;
+            self.due = now + self.plan.interval;
+            self.send(router);
+        }
+        let left = Duration::from_secs_f64((self.due - router.now()).clamp(0.0, 1.0));
+        Step::Sleep(left.min(LOOK))
+    }
+
+    fn cancel(&mut self, router: &mut Router) {
+        if !self.is_over {
+            self.finish(router, &mut Output::none());
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Echo {
+    bytes: usize,
+    from: IpAddr,
+    seq: u16,
+    ttl: u8,
+    ms: f64,
+    is_duplicate: bool,
+}
+
+impl fmt::Display for Echo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, from, seq, ttl, ms, is_duplicate } = self;
+        let ms = format!("{ms:.4}");
+        let ms = ms.strip_prefix('0').unwrap_or(&ms);
+        write!(f, "{bytes} bytes from {from}: icmp_seq={seq} ttl={ttl} time={ms} ms")?;
+        if *is_duplicate { f.write_str(" (duplicate)") } else { Ok(()) }
+    }
+}
+
+#[derive(Serialize)]
+struct Statistics {
+    sent: u32,
+    received: u32,
+}
+
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sent, received } = self;
+        let lost = u64::from(sent - received) * 100;
+        let loss = lost.checked_div((*sent).into()).unwrap_or(0);
+        write!(f, "\nStatistics: {sent} sent, {received} received, {loss}% packet loss")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_that_scripts_read() {
+        let from = "10.0.1.2".parse().unwrap();
+        let echo = Echo { bytes: 116, from, seq: 1, ttl: 64, ms: 0.042, is_duplicate: false };
+        assert_eq!(echo.to_string(), "116 bytes from 10.0.1.2: icmp_seq=1 ttl=64 time=.0420 ms");
+        let late = Echo { ms: 12.5, is_duplicate: true, ..echo };
+        let text = "116 bytes from 10.0.1.2: icmp_seq=1 ttl=64 time=12.5000 ms (duplicate)";
+        assert_eq!(late.to_string(), text);
+        let text = Statistics { sent: 5, received: 5 }.to_string();
+        assert_eq!(text, "\nStatistics: 5 sent, 5 received, 0% packet loss");
+        let text = Statistics { sent: 3, received: 2 }.to_string();
+        assert_eq!(text, "\nStatistics: 3 sent, 2 received, 33% packet loss");
+        let text = Statistics { sent: 0, received: 0 }.to_string();
+        assert_eq!(text, "\nStatistics: 0 sent, 0 received, 0% packet loss");
+    }
+}

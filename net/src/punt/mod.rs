@@ -1,0 +1,208 @@
+//! Events from the data plane to control: what a node noticed that only control can act on.
+//!
+//! Each clone of a node has a ring of its own, so a node that reports neither waits nor locks. Control is
+//! woken once until it has looked; a full ring loses the event, counted, and the sender repeats itself.
+#![forbid(unsafe_code)]
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use infra::ring::{self, Receiver, Sender};
+use wire::MacAddr;
+
+use crate::interface::InterfaceIndex;
+use crate::neighbor;
+use crate::ping;
+use crate::router::Router;
+
+/// Events that fit into the ring of one node on one thread.
+const RING: usize = 1024;
+
+/// What a node tells control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// Packets wait for a neighbour's answer: ask again and give up in time.
+    Held,
+    /// Somebody said which address a neighbour has.
+    Learned {
+        /// Where.
+        interface: InterfaceIndex,
+        /// The neighbour.
+        addr: IpAddr,
+        /// Its address of layer 2.
+        mac: MacAddr,
+        /// What it was said in.
+        how: neighbor::Evidence,
+    },
+    /// An echo reply came.
+    PingReply(ping::EchoReply),
+}
+
+/// Called when there is something to take.
+pub type Notifier = Arc<dyn Fn() + Send + Sync>;
+
+/// Control's end.
+#[derive(Clone)]
+pub struct EventQueue(Arc<Shared>);
+
+struct Shared {
+    rings: Mutex<Vec<(Weak<()>, Receiver<Event>)>>,
+    /// Control was told and has not looked since.
+    told: AtomicBool,
+    lost: AtomicU64,
+    notifier: OnceLock<Notifier>,
+}
+
+/// A node's end. A clone, made by control for another thread, gets a ring of its own.
+pub struct EventSender {
+    ring: Sender<Event>,
+    shared: Arc<Shared>,
+    _alive: Arc<()>,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self(Arc::new(Shared {
+            rings: Mutex::default(),
+            told: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
+            notifier: OnceLock::new(),
+        }))
+    }
+}
+
+impl EventQueue {
+    /// For a node.
+    pub fn sender(&self) -> EventSender {
+        let (ring, receiver) = ring::channel(RING);
+        let alive = Arc::new(());
+        let mut rings = self.0.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        rings.retain(|(node, ring)| node.strong_count() > 0 || !ring.is_empty());
+        rings.push((Arc::downgrade(&alive), receiver));
+        EventSender { ring, shared: Arc::clone(&self.0), _alive: alive }
+    }
+    /// Has `notifier` called, on a data-plane thread, when there is something to take and control was not
+    /// told before. The first one stays.
+    pub fn notify(&self, notifier: Notifier) {
+        let _ = self.0.notifier.set(notifier);
+    }
+    /// Takes what there is, at most what fits into the rings.
+    pub fn take(&self) -> Vec<Event> {
+        // Acquire and release: an event whose sender found that control was told is seen below.
+        self.0.told.swap(false, Ordering::AcqRel);
+        let mut rings = self.0.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = Vec::new();
+        for (_, ring) in rings.iter_mut() {
+            let waiting = ring.len();
+            events.extend(std::iter::from_fn(|| ring.try_recv()).take(waiting));
+        }
+        events
+    }
+    /// Events lost because a ring was full.
+    pub fn lost(&self) -> u64 {
+        self.0.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl EventSender {
+    /// Tells control; false when it has too much to do, and the event is lost.
+    pub fn send(&mut self, event: Event) -> bool {
+        let sent = self.ring.try_send(event).is_ok();
+        if !sent {
+            self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        if !self.shared.told.swap(true, Ordering::AcqRel)
+            && let Some(notify) = self.shared.notifier.get()
+        {
+            notify();
+        }
+        sent
+    }
+}
+
+impl Clone for EventSender {
+    fn clone(&self) -> Self {
+        EventQueue(Arc::clone(&self.shared)).sender()
+    }
+}
+
+impl Router {
+    /// Does what the data plane reported. Call it when [`EventQueue::notify`] says so.
+    pub fn handle_events(&mut self) {
+        let events = self.events.take();
+        for event in events {
+            match event {
+                Event::Held => neighbor::packets_wait(self),
+                Event::Learned { interface, addr, mac, how } => {
+                    neighbor::learned(self, interface, addr, mac, how);
+                }
+                Event::PingReply(reply) => ping::answered(self, reply),
+            }
+        }
+        neighbor::release(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[test]
+    fn events_arrive_once_and_control_is_woken_once() {
+        let queue = EventQueue::default();
+        let woken = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&woken);
+        queue.notify(Arc::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        }));
+        let mut one = queue.sender();
+        let mut two = one.clone();
+        assert!(one.send(Event::Held) && two.send(Event::Held));
+        assert_eq!(woken.load(Ordering::Relaxed), 1);
+        assert_eq!(queue.take(), [Event::Held; 2]);
+        assert!(two.send(Event::Held));
+        drop(two);
+        assert_eq!((woken.load(Ordering::Relaxed), queue.take().len()), (2, 1));
+        assert_eq!(queue.take(), []);
+    }
+
+    #[test]
+    fn a_full_ring_loses_counted() {
+        let queue = EventQueue::default();
+        let mut sender = queue.sender();
+        let sent = (0..RING + 5).filter(|_| sender.send(Event::Held)).count();
+        assert_eq!((sent, queue.lost(), queue.take().len()), (RING, 5, RING));
+    }
+
+    #[test]
+    fn no_event_stays_behind_when_threads_meet() {
+        let queue = EventQueue::default();
+        let woken = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&woken);
+        queue.notify(Arc::new(move || {
+            count.fetch_add(1, Ordering::Release);
+        }));
+        let mut sender = queue.sender();
+        let thread = std::thread::spawn(move || {
+            for _ in 0..20_000 {
+                while !sender.send(Event::Held) {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let (mut seen, mut got) = (0, 0);
+        while got < 20_000 {
+            // Only a call of the notifier makes control look.
+            let calls = woken.load(Ordering::Acquire);
+            if calls != seen {
+                seen = calls;
+                got += queue.take().len();
+            }
+        }
+        thread.join().unwrap();
+        assert_eq!(got, 20_000);
+    }
+}
