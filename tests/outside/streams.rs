@@ -47,7 +47,7 @@ fn packets_of_one_flow_keep_their_order() {
     daemon.tell(&format!("packet-generator capture pg1 pcap {}", path.display()));
     daemon.tell(
         "packet-generator new { name s limit 1000 size 64-64 interface pg0 node ethernet-input \
-         data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> 16.0.0.0 - 16.0.3.231 \
+         data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> 16.0.0.0-16.0.3.231 \
          UDP: 1234 -> 2345 incrementing 22 } }",
     );
     daemon.generate();
