@@ -10,6 +10,7 @@ use graph::{InputState, NodeIndex};
 use net::interface::{Change, Kind, NewInterface, Offloads};
 use net::{InterfaceIndex, Router};
 use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType, socket};
 use wire::MacAddr;
 
 use super::AfPacketInput;
@@ -214,9 +215,9 @@ struct Sockets {
 
 impl Sockets {
     fn open(wanted: &Wanted, fanout: Option<Fanout>) -> Result<Self, Error> {
-        let options =
-            Options { device: 0, receives: false, bypasses_qdisc: wanted.bypasses_qdisc, fanout };
-        let (probe, ()) = open(options, |_| Ok(()))?;
+        // Any socket can ask; one of packets would take long to close.
+        let probe =
+            socket(AddressFamily::UNIX, SocketType::DGRAM, None).map_err(io::Error::from)?;
         let device = Device::named(&probe, &wanted.device)?;
         let number = name_to_index(&probe, &wanted.device).map_err(io::Error::from)?;
         match (device.is_ethernet, wanted.is_ip) {
@@ -224,7 +225,12 @@ impl Sockets {
             (true, true) => return Err(Error::WrongKind("an Ethernet device cannot do `mode ip'")),
             _ => (),
         }
-        let options = Options { device: number, ..options };
+        let options = Options {
+            device: number,
+            receives: false,
+            bypasses_qdisc: wanted.bypasses_qdisc,
+            fanout,
+        };
         let sender = |_| Ok(open(options, |_| Ok(()))?.0);
         let senders = (0..wanted.tx_queues).map(sender).collect::<Result<_, Error>>()?;
         let options = Options { receives: true, ..options };
