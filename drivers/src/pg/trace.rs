@@ -88,6 +88,8 @@ impl Origin {
 
 impl Sent {
     /// The record of a packet that is being sent.
+    #[cold]
+    #[inline(never)]
     pub fn of(p: &Buffer<'_>, is_ethernet: bool) -> Self {
         Self { index: p.index(), is_ethernet, snapshot: Snapshot::of(p) }
     }
