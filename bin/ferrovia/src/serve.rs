@@ -46,6 +46,7 @@ pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(
     };
     router.processes.on_change(waker());
     router.engine.on_short_pool(waker());
+    router.events.notify(Arc::new(waker()));
     let log = router.log.clone();
     let router = Rc::new(RefCell::new(router));
     let tasks = LocalSet::new();
@@ -154,7 +155,7 @@ async fn interactive(server: &Server<Router>, wanted: bool) -> Result<(), String
     server.serve_stdio().await.map_err(|e| format!("standard input: {}", io_text(&e)))
 }
 
-/// Runs processes when they are due and tends what nobody else looks after.
+/// Runs processes when they are due, does what the data plane reports, tends what nobody else looks after.
 async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
     let (pool, panics) = (log.class("buffers", "pool"), log.class("process", "panic"));
     loop {
@@ -171,6 +172,7 @@ async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
 
 /// One turn; returns how long until the next.
 fn run_due(router: &mut Router, pool: &Logger) -> Duration {
+    router.handle_events();
     if let Err(e) = router.engine.tend_pool() {
         pool.error(format_args!("cannot add buffers: {}", io_text(&e)));
     }
