@@ -1,8 +1,7 @@
-//! Names of nodes and counters are those that clients of the original know.
+//! Nodes are called what clients of the original know.
 //!
-//! `FERROVIA_REFERENCE` names a folder with `spec/node-names.txt` (a name a line) and
-//! `spec/error-counters.txt` (`/err/NODE/COUNTER` a line; names of nodes are cut to 26 characters). What we have beyond those lists is in
-//! `names-allowed.txt`, reviewed.
+//! `FERROVIA_REFERENCE` names a folder with `spec/node-names.txt`: a name a line, some of them cut
+//! to 26 characters. What we have beyond that list is in `names-allowed.txt`, reviewed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,18 +10,10 @@ use std::path::Path;
 use net::Parts;
 use tests::skip;
 
-/// Nodes as they are called, counters as `/err/NODE/COUNTER`.
+/// The nodes that are there before any interface is made.
 fn ours() -> BTreeSet<String> {
     let Parts { router, .. } = crate::parts();
-    let mut names: BTreeSet<_> =
-        router.engine.node_names().map(|(_, name)| name.to_owned()).collect();
-    for (_, node, text, _) in router.engine.errors() {
-        // Every node has this one of ours.
-        if text.name != "node_failed" {
-            names.insert(format!("/err/{node}/{}", text.name));
-        }
-    }
-    names
+    router.engine.node_names().map(|(_, name)| name.to_owned()).collect()
 }
 
 /// The lines of a file that are neither empty nor comments.
@@ -32,12 +23,9 @@ fn lines(path: &Path) -> BTreeSet<String> {
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// A node's name as the list has it.
+/// A name as the list may have it.
 fn cut(name: &str) -> &str {
-    match name.starts_with('/') {
-        true => name,
-        false => &name[..name.len().min(26)],
-    }
+    &name[..name.len().min(26)]
 }
 
 #[test]
@@ -46,9 +34,7 @@ fn names_are_the_originals_or_reviewed() {
         skip("FERROVIA_REFERENCE names no lists to compare with");
         return;
     };
-    let reference = Path::new(&reference).join("spec");
-    let mut known = lines(&reference.join("node-names.txt"));
-    known.extend(lines(&reference.join("error-counters.txt")));
+    let known = lines(&Path::new(&reference).join("spec/node-names.txt"));
     let allowed =
         lines(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/outside/names-allowed.txt")));
     let ours = ours();
