@@ -197,8 +197,8 @@ impl Running {
             intake.wake_in(if packets < most { 1e-3 } else { 0.0 });
         }
     }
-    /// Sends at most `most`; returns packets and bytes. Loops are as small as can be: the usual streams
-    /// have packets of one buffer, without offloads.
+    /// Sends at most `most`; returns packets and bytes. Loops are as small as can be: the usual
+    /// streams have packets of one buffer, without offloads.
     #[inline(always)]
     fn send(&mut self, intake: &mut Intake<'_, PgInput>, most: usize) -> (u64, u64) {
         let (next, flags, rx) = (Next::To(self.next), self.flags, self.rx);

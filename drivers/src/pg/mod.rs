@@ -1,7 +1,7 @@
 //! The packet generator: interfaces whose packets are made or replayed, and captured.
 //!
-//! A stream is described on the control side ([`stream`]) and runs in `pg-input` ([`input`]) on one thread.
-//! What it sends comes from a template ([`data`]) or from a file ([`replay`]).
+//! A stream is described on the control side ([`stream`]) and runs in `pg-input` ([`input`]) on
+//! one thread. What it sends comes from a template ([`data`]) or from a file ([`replay`]).
 #![forbid(unsafe_code)]
 
 mod capture;

@@ -1,4 +1,5 @@
-//! Packets as a device with offloads receives them: TCP and UDP checksums not yet computed, TCP not yet cut.
+//! Packets as a device with offloads receives them: TCP and UDP checksums not yet computed, TCP
+//! not yet cut.
 
 use graph::{Buffer, Flags};
 use wire::ethernet::{self, EtherType};

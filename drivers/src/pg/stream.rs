@@ -90,7 +90,7 @@ impl Recipe {
             }
             Self::File(frames) => Ok(Source::Replay(Replay::new(Arc::clone(frames)))),
             Self::Data(layout) => {
-                let sizes = sizes.unwrap_or(Sizes::fixed(layout.len()));
+                let sizes = sizes.unwrap_or(Sizes::fixed(layout.size()));
                 let template = Template::new(layout, sizes, id).map_err(|headers| {
                     let low = sizes.low;
                     Error::new(format!("size {low} is less than the headers' {headers} bytes"))
@@ -121,7 +121,7 @@ impl Stream {
         match (&self.source, &self.recipe) {
             (Source::Template(t), _) => (t.sizes().low, t.sizes().high),
             (_, Recipe::File(f)) => (f.shortest, f.longest),
-            (_, Recipe::Data(l)) => (l.len(), l.len()),
+            (_, Recipe::Data(l)) => (l.size(), l.size()),
         }
     }
     /// What `show packet-generator verbose` says of its packets.
@@ -350,7 +350,8 @@ impl Generator {
         self.set_state(router, thread);
         Ok(())
     }
-    /// A thread polls as long as a stream sends as many as go, and sleeps between packets of others.
+    /// A thread polls as long as a stream sends as many as go, and sleeps between packets of
+    /// others.
     fn set_state(&self, router: &mut Router, thread: usize) {
         let mine = || self.streams.iter().filter(|s| s.worker == thread && s.is_running());
         let state = match (mine().any(|s| s.rate == 0.0), mine().next()) {

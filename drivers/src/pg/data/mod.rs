@@ -1,7 +1,7 @@
-//! What the packets of a stream consist of: `data { IP4: … -> … UDP: … -> … UDP: … -> … incrementing 22 }`.
+//! What the packets of a stream consist of: `data { UDP: … -> … UDP: … -> … incrementing 22 }`.
 //!
-//! Headers come in order: Ethernet (addresses, tags), IP, then UDP, TCP or ICMP, then payload. Each part
-//! may be missing. Numbers and addresses may be ranges, see [`range`].
+//! Headers come in order: Ethernet (addresses, tags), IP, then UDP, TCP or ICMP, then payload.
+//! Each part may be missing. Numbers and addresses may be ranges, see [`range`].
 
 mod headers;
 pub mod range;
@@ -89,7 +89,7 @@ impl Layout {
         Ok(layout)
     }
     /// Length in bytes of the packet as described.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.bytes.len()
     }
     /// Whether the packet starts with an IP header: the version, if so.

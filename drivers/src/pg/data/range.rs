@@ -1,4 +1,5 @@
-//! A value in the text of a stream: fixed `x`, counting through `a-b`, or drawn at random from `a+b`.
+//! A value in the text of a stream: fixed `x`, counting through `a-b`, or drawn at random from
+//! `a+b`.
 
 use std::str::FromStr;
 

@@ -1,8 +1,8 @@
 //! Packets made from a [`Layout`]: a copy of constant bytes, and what changes patched in.
 //!
 //! Checksums are not summed per packet: what the constant bytes of each size add up to is known
-//! beforehand, and the values patched in are added to it (a value and the sum of its 16-bit words are the
-//! same in ones' complement arithmetic).
+//! beforehand, and the values patched in are added to it (a value and the sum of its 16-bit words
+//! are the same in ones' complement arithmetic).
 
 use wire::checksum::{Sum, ip4_pseudo, ip6_pseudo};
 use wire::zerocopy::FromBytes;
@@ -76,8 +76,8 @@ struct Edit {
 }
 
 impl Template {
-    /// Makes packets of `sizes` bytes as `layout` describes. Shorter ones lose payload, longer ones are
-    /// filled with zeros. `which` selects the random numbers.
+    /// Makes packets of `sizes` bytes as `layout` describes. Shorter ones lose payload, longer
+    /// ones are filled with zeros. `which` selects the random numbers.
     ///
     /// # Errors
     /// A size that the headers do not fit in, with their length.
@@ -149,8 +149,8 @@ impl Template {
         copy_lines(room, &self.bytes, size);
         self.patch(room, size);
     }
-    /// Writes what is not the same in all packets. Nothing is read from the packet: what was just written
-    /// there is still on its way to the cache.
+    /// Writes what is not the same in all packets. Nothing is read from the packet: what was just
+    /// written there is still on its way to the cache.
     #[inline(never)]
     fn patch(&mut self, packet: &mut [u8], size: usize) {
         Self::write_lengths(packet, &self.lengths, size);
@@ -305,8 +305,8 @@ impl super::Ip {
     }
 }
 
-/// Folds a sum of words to 16 bits: half of a number and its rotation by half add up to the sum of both
-/// halves with the carry brought around.
+/// Folds a sum of words to 16 bits: half of a number and its rotation by half add up to the sum of
+/// both halves with the carry brought around.
 #[inline(always)]
 fn fold(sum: u64) -> u16 {
     let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;

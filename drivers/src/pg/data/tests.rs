@@ -196,12 +196,17 @@ proptest! {
     #[test]
     fn any_text_is_answered(text in "[A-Z46: 0-9a-f.>+x-]{0,80}") {
         if let Ok(l) = layout(&text) {
-            let _ = Template::new(&l, Sizes::fixed(l.len()), 0);
+            let _ = Template::new(&l, Sizes::fixed(l.size()), 0);
         }
     }
 
     #[test]
-    fn random_udp_packets_are_valid(low: u32, span in 0u32..1 << 20, port: u16, size in 28usize..300) {
+    fn random_udp_packets_are_valid(
+        low: u32,
+        span in 0u32..1 << 20,
+        port: u16,
+        size in 28usize..300,
+    ) {
         let low = low & 0x7fff_ffff;
         let addr = |n: u32| std::net::Ipv4Addr::from(n);
         let text = format!(
