@@ -1,4 +1,5 @@
-//! Packets that a node keeps: they go on, or they go back to the pool, whatever happens to the node.
+//! Packets that a node keeps: they go on, or they go back to the pool, whatever happens to the
+//! node.
 
 use std::convert::Infallible;
 

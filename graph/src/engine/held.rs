@@ -1,10 +1,10 @@
 //! Packets that outlive a loop: a node takes them out of its frame and keeps them.
 //!
-//! Safety contract: a [`Held`] owns its packet as a frame would. It comes from a frame that gave its
-//! packets up ([`Frame::take`] marks it as done, so neither scatter nor the net for panics touches them),
-//! and its index goes to exactly one place: back into a frame, or to the pool. What is kept with the
-//! packet is its metadata: interface, table, adjacency. What these numbers name may have changed when the
-//! packet goes on, so it goes to a node that looks them up again.
+//! Safety contract: a [`Held`] owns its packet as a frame would. It comes from a frame that gave
+//! its packets up ([`Frame::take`] marks it as done, so neither scatter nor the net for panics
+//! touches them), and its index goes to exactly one place: back into a frame, or to the pool. What
+//! is kept with the packet is its metadata: interface, table, adjacency. What these numbers name
+//! may have changed when the packet goes on, so it goes to a node that looks them up again.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -106,7 +106,8 @@ impl<'f, N: Node> Frame<'f, N> {
 }
 
 impl Core {
-    /// Lets `work` at a node as if it had been given a frame without packets. For control, between loops.
+    /// Lets `work` at a node as if it had been given a frame without packets. For control, between
+    /// loops.
     pub(crate) fn visit<N: Node>(
         &mut self,
         node: u16,

@@ -1,4 +1,5 @@
-//! `icmp6-neighbor-advertisement`: learns what neighbours say of themselves (RFC 4861 section 7.2.5).
+//! `icmp6-neighbor-advertisement`: learns what neighbours say of themselves (RFC 4861 section
+//! 7.2.5).
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;

@@ -1,5 +1,5 @@
-//! What control itself sends to neighbours: announcements (RFC 5227 section 3, RFC 4861 section 7.2.6) and
-//! questions to those not heard of for long.
+//! What control itself sends to neighbours: announcements (RFC 5227 section 3, RFC 4861 section
+//! 7.2.6) and questions to those not heard of for long.
 #![forbid(unsafe_code)]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

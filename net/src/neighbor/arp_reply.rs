@@ -2,17 +2,16 @@
 //! probes and announcements: RFC 5227).
 #![forbid(unsafe_code)]
 
-use graph::{Buffer, Flags, Frame, Node, Slot};
+use graph::{Buffer, Flags, Frame, Node};
 use infra::rcu::SlabReader;
+use wire::MacAddr;
 use wire::arp::{self, Operation};
 use wire::ethernet::{self, EtherType};
-use wire::MacAddr;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Evidence;
 use super::arp_input::Packet;
 use super::family::ArpFrame;
-use super::output::Output;
 use crate::address::AddressReader;
 use crate::interface::{InterfaceIndex, Port};
 use crate::punt::{Event, EventSender};
@@ -22,7 +21,6 @@ use crate::punt::{Event, EventSender};
 pub struct ArpReply {
     pub(super) ports: SlabReader<Port>,
     pub(super) addresses: AddressReader,
-    pub(super) output: Output,
     pub(super) events: EventSender,
 }
 
@@ -33,8 +31,8 @@ pub enum Next {
     #[along]
     Along,
     /// An answer, to the output of the interface.
-    #[dynamic]
-    Output(Slot),
+    #[to("interface-output")]
+    Output,
 }
 
 /// Drops of [`ArpReply`].
@@ -78,12 +76,15 @@ impl Node for ArpReply {
     fn process(&mut self, frame: &mut Frame<'_, Self>) {
         let epoch = frame.epoch();
         let (mut sent, mut learned) = (0, 0);
-        let Self { ports, addresses: ours, output, events } = self;
+        let Self { ports, addresses: ours, events } = self;
         frame.each(|p| {
             p.trace(Packet::of);
             let on = p.rx();
             let arp = *p.header::<arp::Header>().ok_or(Error::OpcodeNotRequest)?;
             let (sender, target) = (arp.sender.addr(), arp.target.addr());
+            if arp.operation != Operation::REQUEST && arp.operation != Operation::REPLY {
+                return Err(Error::OpcodeNotRequest);
+            }
             if source_of(p) != Some(arp.sender.mac) || arp.sender.mac.is_multicast() {
                 return Err(Error::L2AddressMismatch);
             }
@@ -104,20 +105,17 @@ impl Node for ArpReply {
                 _ if arp.is_gratuitous() => Err(Error::GratuitousArp),
                 Operation::REPLY => Err(Error::RepliesReceived),
                 Operation::REQUEST if is_for_us => {
-                    let mac = ports.read(on, epoch).map(|p| p.mac);
-                    let way = mac.zip(output.to(on, epoch));
-                    let (mac, slot) = way.ok_or(Error::InterfaceNotIpEnabled)?;
-                    answer(p, &arp, mac).ok_or(Error::InterfaceNotIpEnabled)?;
+                    let port = ports.read(on, epoch).ok_or(Error::InterfaceNotIpEnabled)?;
+                    answer(p, &arp, port.mac).ok_or(Error::InterfaceNotIpEnabled)?;
                     p.truncate_chain(size_of::<ArpFrame>());
                     sent += 1;
                     learned += u64::from(!is_probe);
-                    Ok(Next::Output(slot))
+                    Ok(Next::Output)
                 }
-                Operation::REQUEST => {
+                _ => {
                     p.error(Error::L3DstAddressNotLocal);
                     Ok(Next::Along)
                 }
-                _ => Err(Error::OpcodeNotRequest),
             }
         });
         frame.count(Count::RepliesSent, sent);

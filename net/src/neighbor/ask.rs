@@ -1,8 +1,10 @@
-//! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: packets whose neighbour is not known.
+//! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: packets whose neighbour is not
+//! known.
 //!
-//! A packet is held and its neighbour asked for, at once for the first packet and again each second.
-//! Control is told that packets wait. Once it knows the neighbour, it has the node send them back to the
-//! lookup; when nobody answers, their senders are told that the host is unreachable.
+//! A packet is held and its neighbour asked for, at once for the first packet and again each
+//! second. Control is told that packets wait. Once it knows the neighbour, it has the node send
+//! them back to the lookup; when nobody answers, their senders are told that the host is
+//! unreachable.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -10,12 +12,11 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 
 use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Held, Names, Node, Payload, Record, Slot};
+use graph::{Buffer, Edge, Flags, Frame, Held, Names, Node, Payload, Record};
 use infra::rcu::SlabReader;
 use zerocopy::IntoBytes;
 
 use super::family::Family;
-use super::output::Output;
 use super::waiting::{Due, Key, Waiting};
 use crate::address::AddressReader;
 use crate::adjacency::Adjacency;
@@ -63,7 +64,6 @@ pub(super) struct Readers {
     pub adjacencies: SlabReader<Adjacency>,
     pub ports: SlabReader<Port>,
     pub addresses: AddressReader,
-    pub output: Output,
     pub events: EventSender,
 }
 
@@ -86,20 +86,21 @@ pub enum Next<F> {
     Lookup(F),
     /// Tell the sender.
     Unreachable(F),
-    /// A question, to an interface's output.
-    Output(Slot),
+    /// A question, to the output of the interface.
+    Output(F),
 }
 
 impl<F: Family> graph::Next for Next<F> {
     const EDGES: &'static [Edge] = &[
         Edge { to: F::LOOKUP, payload: "" },
         Edge { to: F::NODES.icmp_error, payload: Problem::NAME },
+        Edge { to: "interface-output", payload: "" },
     ];
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
         match self {
             Self::Lookup(_) => 0,
             Self::Unreachable(_) => 1,
-            Self::Output(slot) => slot.0,
+            Self::Output(_) => 2,
         }
     }
 }
@@ -158,7 +159,6 @@ impl<F: Family, W: Whom> Ask<F, W> {
     /// Sends a question, unless there have been too many, or no buffer is left for it.
     fn ask(&mut self, frame: &mut Frame<'_, Self>, key: Key<F::Addr>) -> Result<(), F::Reason> {
         let epoch = frame.epoch();
-        let slot = self.readers.output.to(key.0, epoch).ok_or(F::NOT_ASKABLE)?;
         let port = self.readers.ports.read(key.0, epoch);
         let mac = port.map(|p| p.mac).ok_or(F::NOT_ASKABLE)?;
         let ours = &self.readers.addresses;
@@ -173,7 +173,7 @@ impl<F: Family, W: Whom> Ask<F, W> {
             new.set_tx(key.0);
             new.add_flags(Flags::LOCAL);
             if fits {
-                new.send(Next::Output(slot));
+                new.send(Next::Output(F::SELF));
             }
             fits
         });
@@ -194,7 +194,11 @@ impl<F: Family, W: Whom> Ask<F, W> {
         }
     }
     /// Sends on what waits for these neighbours, which are known now. For control.
-    pub(super) fn release(&mut self, frame: &mut Frame<'_, Self>, known: &[(InterfaceIndex, IpAddr)]) {
+    pub(super) fn release(
+        &mut self,
+        frame: &mut Frame<'_, Self>,
+        known: &[(InterfaceIndex, IpAddr)],
+    ) {
         for (interface, addr) in known {
             let Some(addr) = F::addr(*addr) else { continue };
             while let Some(held) = self.waiting.pop((interface.0, addr)) {
@@ -226,11 +230,6 @@ impl<F: Family, W: Whom> Ask<F, W> {
     /// Drops what waits for neighbours on an interface that goes.
     pub(super) fn forget(&mut self, frame: &mut Frame<'_, Self>, interface: InterfaceIndex) {
         self.waiting.forget(interface.0, |held| frame.discard(held, F::NOT_ASKABLE));
-    }
-    /// Packets that wait.
-    #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
     }
 }
 

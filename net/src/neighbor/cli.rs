@@ -112,7 +112,8 @@ struct SetConfig {
     /// seconds after which a silent neighbor is asked and then forgotten; 0: never
     age: Option<u32>,
     /// refuse new neighbors when the table is full, which is how it is
-    norecycle: bool,
+    #[keyword("norecycle")]
+    _norecycle: bool,
 }
 
 fn set_config(router: &mut Router, c: SetConfig) -> Result<(), Error> {
@@ -249,7 +250,8 @@ impl Task<Router> for ShowTask {
         let row = |((on, ip), n): (Key, &table::Neighbor)| Row {
             age: now - n.updated,
             ip,
-            flags: [if n.is_static { "S" } else { "D" }, if n.has_route { "" } else { "N" }].concat(),
+            flags: [if n.is_static { "S" } else { "D" }, if n.has_route { "" } else { "N" }]
+                .concat(),
             mac: n.mac.to_string(),
             interface: router.interfaces.name(on.0).to_owned(),
         };

@@ -16,7 +16,7 @@ use crate::icmp::Problem;
 use crate::ip::{V4, V6, Version};
 
 /// Hop limit of everything that may not have passed a router (RFC 4861 section 11.2).
-pub(super) const ON_LINK: u8 = 255;
+const ON_LINK: u8 = 255;
 
 /// A version whose neighbours can be asked for.
 pub trait Family: Version {
@@ -81,7 +81,8 @@ pub struct ArpFrame {
     pub arp: arp::Header,
 }
 
-/// A solicitation or advertisement, which differ in type and flags only, with one option, in its frame.
+/// A solicitation or advertisement, which differ in type and flags only, with one option, in its
+/// frame.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]

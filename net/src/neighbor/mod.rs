@@ -1,10 +1,11 @@
 //! Neighbours: which address of layer 2 belongs to which IP address (ARP: RFC 826, ND: RFC 4861).
 //!
-//! A packet whose neighbour is not known reaches one of the nodes of [`Ask`], which holds it and asks.
-//! Answers reach [`ArpReply`], [`NeighborSolicitation`] or [`NeighborAdvertisement`]; they tell control
-//! ([`learned`]), which keeps the [`Table`], completes adjacencies, adds the neighbour's host route, and
-//! at last has the held packets looked up again ([`release`]). Control ticks the nodes as long as packets
-//! wait; a node asks again each second and gives up after three questions.
+//! A packet whose neighbour is not known reaches one of the nodes of [`Ask`], which holds it and
+//! asks. Answers reach [`ArpReply`], [`NeighborSolicitation`] or [`NeighborAdvertisement`]; they
+//! tell control ([`learned`]), which keeps the [`Table`], completes adjacencies, adds the
+//! neighbour's host route, and at last has the held packets looked up again ([`release`]). Control
+//! ticks the nodes as long as packets wait; a node asks again each second and gives up after three
+//! questions.
 
 mod advertisement;
 mod announce;
@@ -13,7 +14,6 @@ mod arp_reply;
 mod ask;
 mod cli;
 mod family;
-mod output;
 mod process;
 mod solicitation;
 mod table;
@@ -46,7 +46,6 @@ pub use solicitation::NeighborSolicitation;
 pub use table::{Config, Evidence, Key, LIMIT, Neighbor, Outcome, Table};
 
 use ask::Readers;
-use output::Outputs;
 
 /// ARP, neighbour discovery and the neighbour table.
 pub const FEATURE: Feature = Feature {
@@ -60,7 +59,6 @@ pub const FEATURE: Feature = Feature {
 pub struct Neighbors {
     /// Those that are known.
     pub table: Table,
-    outputs: Outputs,
     askers: Askers,
     /// Became known; held packets are not yet sent on.
     known: Vec<Key>,
@@ -238,11 +236,7 @@ pub fn packets_wait(router: &mut Router) {
 
 /// Something to be done at each node that holds packets, on each thread.
 trait Work: Clone + Send + 'static {
-    fn work<F: Family, W: ask::Whom>(
-        self,
-        node: &mut Ask<F, W>,
-        frame: &mut Frame<'_, Ask<F, W>>,
-    );
+    fn work<F: Family, W: ask::Whom>(self, node: &mut Ask<F, W>, frame: &mut Frame<'_, Ask<F, W>>);
 }
 
 fn visit(router: &mut Router, work: &impl Work) {
@@ -266,11 +260,7 @@ fn visit(router: &mut Router, work: &impl Work) {
 struct Released(std::sync::Arc<[Key]>);
 
 impl Work for Released {
-    fn work<F: Family, W: ask::Whom>(
-        self,
-        node: &mut Ask<F, W>,
-        frame: &mut Frame<'_, Ask<F, W>>,
-    ) {
+    fn work<F: Family, W: ask::Whom>(self, node: &mut Ask<F, W>, frame: &mut Frame<'_, Ask<F, W>>) {
         node.release(frame, &self.0);
     }
 }
@@ -279,11 +269,7 @@ impl Work for Released {
 struct Forgotten(InterfaceIndex);
 
 impl Work for Forgotten {
-    fn work<F: Family, W: ask::Whom>(
-        self,
-        node: &mut Ask<F, W>,
-        frame: &mut Frame<'_, Ask<F, W>>,
-    ) {
+    fn work<F: Family, W: ask::Whom>(self, node: &mut Ask<F, W>, frame: &mut Frame<'_, Ask<F, W>>) {
         node.forget(frame, self.0);
     }
 }
@@ -303,8 +289,8 @@ fn flush(router: &mut Router, on: InterfaceIndex, which: impl Fn(&Router, Key, &
     }
 }
 
-/// Follows the addresses of an interface, which had those of `before`: neighbours in networks that are
-/// no longer ours are forgotten.
+/// Follows the addresses of an interface, which had those of `before`: neighbours in networks that
+/// are no longer ours are forgotten.
 pub fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
     if router.state::<Neighbors>().is_some() {
         flush(router, interface, |router, (on, addr), _| {
@@ -327,15 +313,11 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
         return;
     }
     match change {
-        Change::Added => {
-            router.with(|n: &mut Neighbors, router| n.outputs.add(router, interface));
-            set_arp(router, interface, true);
-        }
+        Change::Added => set_arp(router, interface, true),
         Change::Deleting => {
             flush(router, interface, |_, _, _| true);
             visit(router, &Forgotten(interface));
             set_arp(router, interface, false);
-            router.neighbors_mut().outputs.remove(interface);
         }
         Change::State if !is_up => {
             flush(router, interface, |_, _, n| !n.is_static);
@@ -353,35 +335,27 @@ fn set_arp(router: &mut Router, interface: InterfaceIndex, on: bool) {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    let outputs = Outputs::new();
-    let addresses = router.addresses.reader();
-    let readers = |router: &Router, node: &str| Readers {
+    let readers = Readers {
         adjacencies: router.adjacencies.reader(),
         ports: router.interfaces.ports(),
-        addresses: addresses.clone(),
-        output: outputs.of(node),
+        addresses: router.addresses.reader(),
         events: router.events.sender(),
     };
-    let mut make = |name: &str| readers(router, name);
-    let [next_hop4, destination4] = V4::ASKERS.map(&mut make);
-    let [next_hop6, destination6] = V6::ASKERS.map(&mut make);
-    let [arp, nd] = [ArpReply::NAME, NeighborSolicitation::NAME].map(&mut make);
-    let told = router.events.sender();
     let engine = &mut router.engine;
     let askers = Askers {
-        next_hop4: engine.add(Ask::<V4, NextHop>::new(next_hop4)).map_err(refuse)?,
-        destination4: engine.add(Ask::<V4, Destination>::new(destination4)).map_err(refuse)?,
-        next_hop6: engine.add(Ask::<V6, NextHop>::new(next_hop6)).map_err(refuse)?,
-        destination6: engine.add(Ask::<V6, Destination>::new(destination6)).map_err(refuse)?,
+        next_hop4: engine.add(Ask::<V4, NextHop>::new(readers.clone())).map_err(refuse)?,
+        destination4: engine.add(Ask::<V4, Destination>::new(readers.clone())).map_err(refuse)?,
+        next_hop6: engine.add(Ask::<V6, NextHop>::new(readers.clone())).map_err(refuse)?,
+        destination6: engine.add(Ask::<V6, Destination>::new(readers.clone())).map_err(refuse)?,
     };
-    engine.add(ArpInput { ports: arp.ports.clone() }).map_err(refuse)?;
-    let Readers { ports, addresses: ours, output, events, .. } = arp;
-    let reply = ArpReply { ports, addresses: ours, output, events };
+    let Readers { ports, addresses, events, .. } = readers;
+    engine.add(ArpInput { ports: ports.clone() }).map_err(refuse)?;
+    let (ours, told) = (addresses.clone(), events.clone());
+    let reply = ArpReply { ports: ports.clone(), addresses: ours, events: told };
     engine.add_feature(&ARP, reply).map_err(refuse)?;
-    let Readers { ports, addresses: ours, output, events, .. } = nd;
-    let solicitation = NeighborSolicitation { ports, addresses: ours, output, events };
-    engine.add(solicitation).map_err(refuse)?;
-    engine.add(NeighborAdvertisement { addresses, events: told }).map_err(refuse)?;
+    let (ours, told) = (addresses.clone(), events.clone());
+    engine.add(NeighborSolicitation { ports, addresses: ours, events: told }).map_err(refuse)?;
+    engine.add(NeighborAdvertisement { addresses, events }).map_err(refuse)?;
     router
         .icmp6_type(icmp6::Type::NEIGHBOR_SOLICITATION, NeighborSolicitation::NAME)
         .map_err(refuse)?;
@@ -390,7 +364,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         .map_err(refuse)?;
     router.insert(Neighbors {
         table: Table::default(),
-        outputs,
         askers,
         known: Vec::new(),
         is_ticking: false,

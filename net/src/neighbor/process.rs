@@ -74,4 +74,3 @@ impl Work for Tick {
         node.tick(frame);
     }
 }
-

@@ -1,12 +1,13 @@
 //! `icmp6-neighbor-solicitation`: answers who asks for an address of ours, and learns who asked
 //! (RFC 4861 section 7.2.3 and 7.2.4, duplicate address detection: RFC 4862 section 5.4).
 //!
-//! Packets come with current bytes at the IPv6 header, `l4_offset` at the message, the checksum checked.
+//! Packets come with current bytes at the IPv6 header, `l4_offset` at the message; hop limit,
+//! code, length and checksum are checked.
 #![forbid(unsafe_code)]
 
 use std::net::Ipv6Addr;
 
-use graph::{Buffer, Frame, Node, Slot};
+use graph::{Buffer, Frame, Node};
 use infra::rcu::SlabReader;
 use wire::nd::{self, NdOption};
 use wire::{MacAddr, ethernet, icmp6, ip6};
@@ -14,8 +15,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::Evidence;
 use super::arp_reply::{as_made_here, source_of};
-use super::family::{NdFrame, ON_LINK};
-use super::output::Output;
+use super::family::NdFrame;
 use crate::address::AddressReader;
 use crate::interface::{InterfaceIndex, Port};
 use crate::ip::{Headers, V6};
@@ -29,7 +29,6 @@ pub(super) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1
 pub struct NeighborSolicitation {
     pub(super) ports: SlabReader<Port>,
     pub(super) addresses: AddressReader,
-    pub(super) output: Output,
     pub(super) events: EventSender,
 }
 
@@ -37,17 +36,13 @@ pub struct NeighborSolicitation {
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
     /// An advertisement, to the output of the interface.
-    #[dynamic]
-    Output(Slot),
+    #[to("interface-output")]
+    Output,
 }
 
 /// Drops of the neighbour discovery nodes.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
-    /// invalid hop_limit for type.
-    InvalidHopLimitForType,
-    /// invalid code for type.
-    InvalidCodeForType,
     /// payload length too small for type.
     LengthTooSmallForType,
     /// option has zero length.
@@ -108,9 +103,7 @@ impl Node for NeighborSolicitation {
             if !self.addresses.owns6(on, target, epoch) {
                 return Err(Error::NeighborSolicitationSourceUnknown);
             }
-            let ours = self.ports.read(on, epoch).map(|p| p.mac);
-            let way = ours.zip(self.output.to(on, epoch));
-            let (ours, slot) = way.ok_or(Error::Drop)?;
+            let ours = self.ports.read(on, epoch).ok_or(Error::Drop)?.mac;
             let answer = if src.is_unspecified() {
                 let to = MacAddr::for_ip6_group(ALL_NODES);
                 NdFrame::advertisement(ours, to, target, ALL_NODES, nd::ROUTER | nd::OVERRIDE)
@@ -118,7 +111,12 @@ impl Node for NeighborSolicitation {
                 let to = asked.mac.or_else(|| source_of(p)).ok_or(Error::Drop)?;
                 if let Some(mac) = asked.mac {
                     let how = Evidence { creates: true, replaces: true };
-                    self.events.send(Event::Learned { interface: InterfaceIndex(on), addr: src.into(), mac, how });
+                    self.events.send(Event::Learned {
+                        interface: InterfaceIndex(on),
+                        addr: src.into(),
+                        mac,
+                        how,
+                    });
                 }
                 let flags = nd::ROUTER | nd::SOLICITED | nd::OVERRIDE;
                 NdFrame::advertisement(ours, to, target, src, flags)
@@ -128,7 +126,7 @@ impl Node for NeighborSolicitation {
             p.append(answer.as_bytes()).ok_or(Error::Drop)?;
             as_made_here(p);
             sent += 1;
-            Ok(Next::Output(slot))
+            Ok(Next::Output)
         });
         frame.count(Count::NeighborAdvertisementsTx, sent);
     }
@@ -162,15 +160,9 @@ impl Message {
         told: fn(&NdOption<'_>) -> Option<MacAddr>,
     ) -> Result<Self, Error> {
         let ip = p.header::<ip6::Header>().ok_or(Error::LengthTooSmallForType)?;
-        if ip.hop_limit != ON_LINK {
-            return Err(Error::InvalidHopLimitForType);
-        }
         // An advertisement, or a solicitation, which is the same with flags of zero.
         let message = nd::NeighborAdvertisement::ref_from_prefix(p.bytes_from(p.l4_offset()));
         let (message, rest) = message.map_err(|_| Error::LengthTooSmallForType)?;
-        if message.icmp.code != 0 {
-            return Err(Error::InvalidCodeForType);
-        }
         let (target, mut mac) = (message.target_addr(), None);
         if target.is_multicast() {
             return Err(Error::MulticastTarget);

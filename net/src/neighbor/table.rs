@@ -60,7 +60,8 @@ pub struct Full;
 pub struct Config {
     /// Most neighbours.
     pub limit: usize,
-    /// Seconds after which a neighbour that was not heard of is asked, and then forgotten; 0: never.
+    /// Seconds after which a neighbour that was not heard of is asked, and then forgotten; 0:
+    /// never.
     pub age: f64,
 }
 
@@ -146,8 +147,9 @@ impl Table {
         self.counts[family(key.1)] -= 1;
         Some(gone)
     }
-    /// The neighbours of a family that were not heard of for too long: those to be asked again, which
-    /// count as asked, and those to be forgotten because they did not answer `attempts` times.
+    /// The neighbours of a family that were not heard of for too long: those to be asked again,
+    /// which count as asked, and those to be forgotten because they did not answer `attempts`
+    /// times.
     pub fn aged(&mut self, of: usize, now: f64, attempts: u8) -> (Vec<Key>, Vec<Key>) {
         let age = self.configs[of].age;
         let (mut ask, mut forget) = (Vec::new(), Vec::new());
@@ -259,7 +261,8 @@ mod tests {
             expected.sort();
             let rows: Vec<_> = table.iter(None).map(|(k, n)| (k, n.mac, n.is_static)).collect();
             prop_assert_eq!(&rows, &expected);
-            let on: Vec<_> = table.on(InterfaceIndex(1)).map(|(k, n)| (k, n.mac, n.is_static)).collect();
+            let on = table.on(InterfaceIndex(1)).map(|(k, n)| (k, n.mac, n.is_static));
+            let on: Vec<_> = on.collect();
             expected.retain(|e| e.0.0 == InterfaceIndex(1));
             prop_assert_eq!(on, expected);
             prop_assert_eq!(table.refused, refused);

@@ -44,9 +44,13 @@ fn bytes(frame: impl IntoBytes + zerocopy::Immutable) -> Vec<u8> {
 
 /// A UDP packet for `dst` that came to `pg0` from 10.0.0.2.
 fn packet(dst: &str) -> Vec<u8> {
+    packet_to(PG0, dst)
+}
+
+fn packet_to(port: MacAddr, dst: &str) -> Vec<u8> {
     let header = ip4::Header::new(ip("10.0.0.2"), ip(dst), Protocol::UDP, 20 + 20);
     let udp = [&[4, 210, 9, 41, 0, 20, 0, 0], &[7; 12][..]].concat();
-    let ethernet = ethernet::Header::new(PG0, HOST, EtherType::IP4);
+    let ethernet = ethernet::Header::new(port, HOST, EtherType::IP4);
     [ethernet.as_bytes(), header.as_bytes(), &udp].concat()
 }
 
@@ -80,7 +84,7 @@ fn requests_for_our_address_are_answered_and_the_asker_is_known() {
         b.expect(&[("arp-reply", "replies_sent", n), ("arp-reply", "l3_src_address_learned", n)]);
         assert!(b.cli("show ip4 neighbors pg0").contains("   D    02:00:00:00:00:01 pg0\n"));
 
-        let out = b.receive(b.pg1, &[packet("10.0.0.2")]);
+        let out = b.receive(b.pg1, &[packet_to(PG1, "10.0.0.2")]);
         assert_eq!(out[0].bytes[..12], [HOST.0, PG0.0].concat());
     }
 }
@@ -149,7 +153,7 @@ fn what_is_said_to_all_changes_only_what_is_known() {
     let shown = b.cli("show ip neighbors");
     assert!(shown.contains("D    02:00:00:00:00:02 pg0"), "{shown}");
     assert!(shown.contains("S    02:00:00:00:00:01 pg0"), "{shown}");
-    let out = b.receive(b.pg1, &[packet("10.0.0.2")]);
+    let out = b.receive(b.pg1, &[packet_to(PG1, "10.0.0.2")]);
     assert_eq!(out[0].bytes[..6], OTHER.0, "the adjacency follows");
 }
 
@@ -234,6 +238,7 @@ fn one_neighbour_has_room_for_so_many_packets() {
 fn a_flood_to_thousands_of_addresses_stays_within_bounds() {
     let mut b = Bench::new();
     b.cli("set interface ip address pg1 10.64.0.1/16");
+    b.cli("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01 static");
     let mut asked = 0;
     for i in 0..5000u32 {
         let dst = Ipv4Addr::from_bits(0x0a40_0100 + i).to_string();
@@ -263,7 +268,7 @@ fn an_interface_that_goes_down_takes_its_neighbours_and_packets_along() {
     b.receive(b.pg0, &[packet("10.0.1.9")]);
     b.cli("set interface state pg1 down");
     b.graph.run();
-    b.expect(&[("ip4-glean", "request_sent", 1), ("ip4-glean", "non_arp_adj", 1)]);
+    b.expect(&[("ip4-glean", "non_arp_adj", 1), ("ip4-glean", "request_sent", 1)]);
     let shown = b.cli("show ip neighbors");
     assert!(!shown.contains("10.0.1.2") && shown.contains("10.0.1.3"), "{shown}");
     b.control(|router, _| router.remove_interface(router.interfaces.named("pg1").unwrap().index));
@@ -350,7 +355,8 @@ fn commands_set_show_and_remove() {
     assert_eq!(b.cli("set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb static"), "");
     let shown = b.cli("show ip neighbors");
     let lines: Vec<_> = shown.lines().collect();
-    let header = "     Age                       IP                    Flags      Ethernet              Interface       ";
+    let header = "     Age                       IP                    \
+                  Flags      Ethernet              Interface       ";
     assert_eq!(lines[0], header);
     let v4 = "                10.0.1.2                   S    02:00:00:00:00:bb pg1";
     let v6 = "              2001:db8:1::2                S    02:00:00:00:00:bb pg1";
@@ -361,7 +367,7 @@ fn commands_set_show_and_remove() {
 
     assert_eq!(b.cli("set ip neighbor pg1 10.0.1.10 02:00:00:00:00:fe no-fib-entry count 3"), "");
     let shown = b.cli("show ip4 neighbors");
-    for row in ["10.0.1.10                  DN   02:00:00:00:00:fe", "02:00:00:00:01:00 pg1"] {
+    for row in ["10.0.1.10                 DN    02:00:00:00:00:fe", "02:00:00:00:01:00 pg1"] {
         assert!(shown.contains(row), "{shown}");
     }
     assert_eq!(b.cli("set ip neighbor del pg1 10.0.1.10 count 3"), "");
@@ -371,10 +377,22 @@ fn commands_set_show_and_remove() {
     for (line, error) in [
         ("set ip neighbor pg1 10.0.1.2", "set ip neighbor: missing mac-address"),
         ("set ip neighbor del pg1 10.0.1.2", "set ip neighbor: 10.0.1.2: no such neighbor"),
-        ("set ip neighbor nosuch 10.0.1.2 2:0:0:0:0:1", "set ip neighbor: unknown interface `nosuch 10.0.1.2 2:0:0:0:0:1'"),
-        ("set ip neighbor local0 10.0.1.2 2:0:0:0:0:1", "set ip neighbor: 10.0.1.2: the interface has no neighbors"),
-        ("set ip neighbor pg1 224.0.0.5 2:0:0:0:0:1", "set ip neighbor: 224.0.0.5: not an address of a neighbor"),
-        ("set ip neighbor pg1 10.0.1.2 1:0:0:0:0:1", "set ip neighbor: 10.0.1.2: not an address of a neighbor"),
+        (
+            "set ip neighbor nosuch 10.0.1.2 2:0:0:0:0:1",
+            "set ip neighbor: unknown interface `nosuch 10.0.1.2 2:0:0:0:0:1'",
+        ),
+        (
+            "set ip neighbor local0 10.0.1.2 2:0:0:0:0:1",
+            "set ip neighbor: 10.0.1.2: the interface has no neighbors",
+        ),
+        (
+            "set ip neighbor pg1 224.0.0.5 2:0:0:0:0:1",
+            "set ip neighbor: 224.0.0.5: not an address of a neighbor",
+        ),
+        (
+            "set ip neighbor pg1 10.0.1.2 1:0:0:0:0:1",
+            "set ip neighbor: 10.0.1.2: not an address of a neighbor",
+        ),
         ("show ip neighbors nosuch", "show ip neighbors: unknown interface `nosuch'"),
     ] {
         assert_eq!(b.cli(line), format!("{error}\n"));
@@ -408,8 +426,7 @@ fn summed(frame: &NdFrame, cut: usize) -> Vec<u8> {
     let len = (bytes.len() - 54) as u16;
     bytes[18..20].copy_from_slice(&len.to_be_bytes());
     bytes[56..58].fill(0);
-    let pseudo =
-        checksum::ip6_pseudo(frame.ip.src, frame.ip.dst, Protocol::ICMP6, u32::from(len));
+    let pseudo = checksum::ip6_pseudo(frame.ip.src, frame.ip.dst, Protocol::ICMP6, u32::from(len));
     let sum = pseudo.add_bytes(&bytes[54..]).checksum();
     bytes[56..58].copy_from_slice(sum.as_bytes());
     bytes
@@ -467,9 +484,9 @@ fn neighbour_discovery_that_is_wrong_is_counted_and_not_answered() {
         summed(&frame, 0)
     };
     let cases: Vec<(&str, &str, Vec<u8>)> = vec![
-        (ns, "invalid_hop_limit_for_type", with(&|f| f.ip.hop_limit = 254)),
-        (ns, "invalid_code_for_type", with(&|f| f.icmp.code = 1)),
-        (ns, "length_too_small_for_type", summed(&base, 16)),
+        ("ip6-icmp-input", "invalid_hop_limit_for_type", with(&|f| f.ip.hop_limit = 254)),
+        ("ip6-icmp-input", "invalid_code_for_type", with(&|f| f.icmp.code = 1)),
+        ("ip6-icmp-input", "length_too_small_for_type", summed(&base, 16)),
         (ns, "option_with_zero_length", zero),
         (ns, "multicast_target", with(&|f| f.target = ip6("ff02::1").octets())),
         (ns, "unspecified_source", with(&|f| f.ip.src = [0; 16])),
@@ -524,8 +541,7 @@ fn ip6_packets_wait_for_the_answer_too() {
     b.cli("ip route add 2001:db8:ff::/48 via 2001:db8:1::3 pg1");
     let packets = [packet6("2001:db8:1::9"), packet6("2001:db8:1::9"), packet6("2001:db8:ff::1")];
     let out = b.receive(b.pg0, &packets);
-    let asked: Vec<_> =
-        out.iter().map(|c| NdFrame::read_from_bytes(&c.bytes).unwrap()).collect();
+    let asked: Vec<_> = out.iter().map(|c| NdFrame::read_from_bytes(&c.bytes).unwrap()).collect();
     let targets: Vec<_> = asked.iter().map(|f| Ipv6Addr::from(f.target)).collect();
     assert_eq!(asked.len(), 2);
     assert!(targets.contains(&ip6("2001:db8:1::9")) && targets.contains(&ip6("2001:db8:1::3")));

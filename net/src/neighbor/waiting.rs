@@ -1,7 +1,8 @@
 //! Packets that wait for a neighbour's answer, on one thread.
 //!
-//! Bounded twice: so many for one neighbour, so many in all. Room is made by giving up the oldest. The
-//! slots are used in turn, so the slot that comes next holds the packet that has waited longest.
+//! Bounded twice: so many for one neighbour, so many in all. Room is made by giving up the oldest.
+//! The slots are used in turn, so the slot that comes next holds the packet that has waited
+//! longest.
 #![forbid(unsafe_code)]
 
 use std::hash::Hash;
@@ -68,14 +69,15 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
     pub(super) fn has(&self, key: Key<A>) -> bool {
         self.neighbors.contains_key(&key)
     }
-    /// Gives up a packet that a further one for `key` has no room beside; call it until it says `None`.
+    /// Gives up a packet that a further one for `key` has no room beside; call it until it says
+    /// `None`.
     pub(super) fn make_room(&mut self, key: Key<A>) -> Option<Held> {
         let full = self.neighbors.get(&key).is_some_and(|q| q.len == MOST_FOR_ONE);
         let oldest = self.slots[self.next].as_ref().map(|s| s.key);
         self.pop(if full { key } else { oldest? })
     }
-    /// Keeps a packet, in the room made for it, at `now` in seconds. For a neighbour without packets, it
-    /// has just been asked.
+    /// Keeps a packet, in the room made for it, at `now` in seconds. For a neighbour without
+    /// packets, it has just been asked.
     pub(super) fn push(&mut self, key: Key<A>, packet: Held, now: f64) {
         let at = self.next;
         self.next = (at + 1) % MOST;

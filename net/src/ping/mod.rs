@@ -1,8 +1,8 @@
 //! `ping`: asks a host for an echo and waits for it (RFC 792, RFC 4443 section 4).
 //!
-//! The command's task has control inject echo requests at the lookup; each carries the time at which it
-//! was put into the graph. Echoes reach [`Replies`], which reads the clock and tells control, and control
-//! hands them to the task by the request's identifier.
+//! The command's task has control inject echo requests at the lookup; each carries the time at
+//! which it was put into the graph. Echoes reach [`Replies`], which reads the clock and tells
+//! control, and control hands them to the task by the request's identifier.
 
 mod cli;
 mod node;

@@ -13,8 +13,8 @@ use crate::router::Router;
 /// Load balances that lead to one another, at most.
 const DEEPEST: usize = 8;
 
-/// The address of `interface` to ask `dst` from; without one, that of the interface on the way there.
-/// An address of our own is asked from itself.
+/// The address of `interface` to ask `dst` from; without one, that of the interface on the way
+/// there. An address of our own is asked from itself.
 pub(super) fn choose(
     router: &Router,
     dst: IpAddr,
@@ -55,7 +55,10 @@ fn follow<F: Family>(router: &Router, dst: F::Bits, table: TableIndex) -> Via {
     let me = Participant::join();
     let forwarding = router.fib.forwarding::<F>();
     let look_up = |table: u16| {
-        forwarding.table(table, me.epoch()).map(|t| t.lookup(dst, me.epoch())).map_or(Via::Drop, Via::LoadBalance)
+        forwarding
+            .table(table, me.epoch())
+            .map(|t| t.lookup(dst, me.epoch()))
+            .map_or(Via::Drop, Via::LoadBalance)
     };
     let mut way = look_up(table.0);
     for _ in 0..DEEPEST {

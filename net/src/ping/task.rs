@@ -60,7 +60,16 @@ impl Ping {
         let id = router.state_mut::<Pings>()?.begin();
         let due = router.now();
         let (bursts, sent, received) = (0, 0, 0);
-        Some(Self { plan, id, bursts, sent, received, answered: HashSet::new(), due, is_over: false })
+        Some(Self {
+            plan,
+            id,
+            bursts,
+            sent,
+            received,
+            answered: HashSet::new(),
+            due,
+            is_over: false,
+        })
     }
     fn send(&mut self, router: &mut Router) {
         let Plan { src, dst, interface, fib, node, size, .. } = self.plan;

@@ -1,0 +1,170 @@
+//! `ping` against hosts that answer, hosts that do not, and ourselves.
+
+use control::cli::{Output, Run, Step};
+use graph::testing::Caught;
+use wire::checksum::{self, Sum};
+use wire::{Protocol, ip4, ip6};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::neighbor::testing::{Bench, PG1};
+
+/// Carries out `line`; `answer` says what comes back for each frame sent.
+fn run(b: &mut Bench, line: &str, answer: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> String {
+    let (mut run, mut out) = (Run::new(line), Output::none());
+    loop {
+        match b.control(|router, cli| run.step(cli, router, &mut out)) {
+            Step::Done(Ok(())) => return out.to_text(),
+            Step::Done(Err(e)) => return format!("{}{e}\n", out.to_text()),
+            Step::Sleep(time) => b.graph.engine.clock().adjust(time.as_secs_f64()),
+            Step::Again | Step::Wait => (),
+        }
+        let sent = b.graph.run();
+        let back: Vec<_> = sent.iter().flat_map(|c: &Caught| answer(&c.bytes)).collect();
+        b.receive(b.pg1, &back);
+        b.settle();
+    }
+}
+
+/// What a host answers to an echo request in a frame.
+fn echo(frame: &[u8]) -> Vec<Vec<u8>> {
+    let mut back = frame.to_vec();
+    back[..6].copy_from_slice(&frame[6..12]);
+    back[6..12].copy_from_slice(&frame[..6]);
+    if frame[12..14] == [8, 0] {
+        back[26..30].copy_from_slice(&frame[30..34]);
+        back[30..34].copy_from_slice(&frame[26..30]);
+        (back[34], back[22]) = (0, 64);
+        ip4::Header::mut_from_prefix(&mut back[14..]).unwrap().0.update_checksum();
+        back[36..38].fill(0);
+        let sum = Sum::ZERO.add_bytes(&back[34..]).checksum();
+        back[36..38].copy_from_slice(sum.as_bytes());
+    } else {
+        back[22..38].copy_from_slice(&frame[38..54]);
+        back[38..54].copy_from_slice(&frame[22..38]);
+        (back[54], back[21]) = (129, 63);
+        back[56..58].fill(0);
+        let ip = *ip6::Header::ref_from_prefix(&back[14..]).unwrap().0;
+        let pseudo =
+            checksum::ip6_pseudo(ip.src, ip.dst, Protocol::ICMP6, ip.payload_len.get().into());
+        let sum = pseudo.add_bytes(&back[54..]).checksum();
+        back[56..58].copy_from_slice(sum.as_bytes());
+    }
+    vec![back]
+}
+
+fn bench() -> Bench {
+    let mut b = Bench::new();
+    for addr in ["10.0.1.2", "2001:db8:1::2", "fe80::2"] {
+        let line = format!("set ip neighbor pg1 {addr} 02:00:00:00:00:bb static");
+        assert_eq!(b.cli(&line), "");
+    }
+    b
+}
+
+/// The text with all times replaced, which differ from run to run.
+fn timeless(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once("time=") {
+        Some((start, time)) => {
+            let ms = time.split(' ').next().unwrap();
+            assert!(ms.parse::<f64>().unwrap() < 1000.0 && !ms.starts_with('0'), "{ms}");
+            format!("{start}time=T ms\n")
+        }
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_host_that_answers() {
+    let mut b = bench();
+    for (host, ttl) in [("10.0.1.2", 64), ("2001:db8:1::2", 63), ("ipv4 10.0.1.2", 64)] {
+        let text = run(&mut b, &format!("ping {host} repeat 3 interval 0.1"), echo);
+        let host = host.trim_start_matches("ipv4 ");
+        let line = |n| format!("116 bytes from {host}: icmp_seq={n} ttl={ttl} time=T ms\n");
+        let lines: String = (1..=3).map(line).collect();
+        let end = "\nStatistics: 3 sent, 3 received, 0% packet loss\n";
+        assert_eq!(timeless(&text), lines + end);
+        b.expect(&[]);
+    }
+    let text = run(&mut b, "ping fe80::2 source pg1 repeat 1 size 100", echo);
+    assert!(text.starts_with("156 bytes from fe80::2: icmp_seq=1 ttl=63 time="), "{text}");
+    let text = run(&mut b, "ping 10.0.1.2 repeat 2 burst 5 interval 0.1 size 1900", echo);
+    assert!(text.ends_with("\nStatistics: 10 sent, 10 received, 0% packet loss\n"), "{text}");
+    b.expect(&[]);
+}
+
+#[test]
+fn a_host_that_does_not_answer() {
+    let mut b = bench();
+    let text = run(&mut b, "ping 10.0.1.2 repeat 2 interval 0.1", |_| Vec::new());
+    assert_eq!(text, "\nStatistics: 2 sent, 0 received, 100% packet loss\n");
+    let text = run(&mut b, "ping 10.0.1.9 repeat 1 interval 0.1", |_| Vec::new());
+    assert_eq!(text, "\nStatistics: 1 sent, 0 received, 100% packet loss\n");
+    b.wait(5.0);
+    assert_eq!(b.graph.buffers_used(), 0);
+}
+
+#[test]
+fn our_own_addresses() {
+    let mut b = bench();
+    for host in ["10.0.0.1", "10.0.1.1 source pg1", "2001:db8::1"] {
+        let text = run(&mut b, &format!("ping {host} repeat 1"), |_| Vec::new());
+        assert!(text.ends_with("1 sent, 1 received, 0% packet loss\n"), "{host}: {text}");
+    }
+    assert_eq!(b.graph.buffers_used(), 0);
+}
+
+#[test]
+fn echoes_that_come_twice_or_to_nobody() {
+    let mut b = bench();
+    let twice = |frame: &[u8]| [echo(frame), echo(frame)].concat();
+    let text = run(&mut b, "ping 10.0.1.2 repeat 1", twice);
+    assert!(text.contains(" ms (duplicate)\n"), "{text}");
+    assert!(text.ends_with("1 sent, 1 received, 0% packet loss\n"), "{text}");
+    b.expect(&[]);
+
+    let frame = std::cell::RefCell::new(Vec::new());
+    run(&mut b, "ping 10.0.1.2 repeat 1", |f| {
+        *frame.borrow_mut() = echo(f).remove(0);
+        vec![frame.borrow().clone()]
+    });
+    for n in [1usize, 4, 256] {
+        b.receive(b.pg1, &vec![frame.borrow().clone(); n]);
+        b.expect(&[("ip4-icmp-echo-reply", "unexpected", n as u64)]);
+    }
+    assert_eq!(frame.borrow()[..6], PG1.0);
+}
+
+#[test]
+fn a_cancelled_ping_leaves_nothing_behind() {
+    let mut b = bench();
+    let (mut run, mut out) = (Run::new("ping 10.0.1.2"), Output::none());
+    let step = b.control(|router, cli| run.step(cli, router, &mut out));
+    assert!(matches!(step, Step::Sleep(_)));
+    b.control(|router, _| {
+        assert_eq!(router.state::<super::Pings>().unwrap().waiting.len(), 1);
+        run.cancel(router);
+        assert!(router.state::<super::Pings>().unwrap().waiting.is_empty());
+    });
+    b.graph.run();
+    assert_eq!(b.graph.buffers_used(), 0);
+}
+
+#[test]
+fn what_cannot_be_asked() {
+    let mut b = bench();
+    for (line, error) in [
+        ("ping", "ping: expected an IPv4 or IPv6 address"),
+        ("ping nonsense", "ping: unknown input `nonsense'"),
+        ("ping 10.0.1.2 10.0.1.3", "ping: unknown input `10.0.1.3'"),
+        ("ping 10.0.1.2 source nosuch", "ping: unknown interface `nosuch'"),
+        ("ping 10.0.1.2 table-id 77", "ping: Nonexistent table id 77"),
+        ("ping 10.0.1.2 size 9000", "ping: at most 1992 bytes `size 9000'"),
+        ("ping 10.0.1.2 interval -1", "ping: not an interval `interval -1'"),
+        ("ping 10.0.1.2 burst 0", "ping: not from 1 to 256 `burst 0'"),
+        ("ping fe80::2", "ping: a link-local address needs a source interface"),
+        ("ping 99.0.0.1", "ping: no source address or no route to the host"),
+    ] {
+        assert_eq!(b.cli(line), format!("{error}\n"));
+    }
+}

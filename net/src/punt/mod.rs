@@ -1,7 +1,8 @@
 //! Events from the data plane to control: what a node noticed that only control can act on.
 //!
-//! Each clone of a node has a ring of its own, so a node that reports neither waits nor locks. Control is
-//! woken once until it has looked; a full ring loses the event, counted, and the sender repeats itself.
+//! Each clone of a node has a ring of its own, so a node that reports neither waits nor locks.
+//! Control is woken once until it has looked; a full ring loses the event, counted, and the sender
+//! repeats itself.
 #![forbid(unsafe_code)]
 
 use std::net::IpAddr;
@@ -82,8 +83,8 @@ impl EventQueue {
         rings.push((Arc::downgrade(&alive), receiver));
         EventSender { ring, shared: Arc::clone(&self.0), _alive: alive }
     }
-    /// Has `notifier` called, on a data-plane thread, when there is something to take and control was not
-    /// told before. The first one stays.
+    /// Has `notifier` called, on a data-plane thread, when there is something to take and control
+    /// was not told before. The first one stays.
     pub fn notify(&self, notifier: Notifier) {
         let _ = self.0.notifier.set(notifier);
     }
