@@ -183,6 +183,32 @@ fn a_panic_costs_its_frame_and_nothing_else() {
     assert_eq!(g.buffers_used(), 0);
 }
 
+/// Judges its packets twice.
+#[derive(Clone)]
+struct Twice;
+
+impl Node for Twice {
+    const NAME: &'static str = "twice";
+    type Next = SplitNext;
+    type Error = Infallible;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+        frame.each(|_| Ok(SplitNext::Odd));
+        frame.each(|_| Ok(SplitNext::Even));
+        frame.lookup(|_| (), |_, ()| Ok(SplitNext::Even));
+        frame.consume(|_| Ok(()));
+    }
+}
+
+#[test]
+fn a_packet_goes_on_only_once() {
+    let mut g = TestGraph::new(|e| e.add(Twice)).0;
+    let out = g.send("twice", &[vec![1], vec![2]], rx3);
+    assert_eq!(out.iter().map(|c| c.at.as_str()).collect::<Vec<_>>(), ["odd", "odd"]);
+    assert_eq!(g.buffers_used(), 0);
+}
+
 #[test]
 fn frames_for_the_same_node_merge_and_a_trace_tells_the_way() {
     let mut g = graph();

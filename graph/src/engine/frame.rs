@@ -93,7 +93,7 @@ impl<'f, N: Node> Frame<'f, N> {
         let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
         let mut slots = [0u16; FRAME];
         // In locals, so that stores into packets do not make the compiler read them again.
-        let (base, indices) = (self.core.base, self.indices);
+        let (base, indices) = (self.core.base, self.waiting());
         for (i, (&index, slot)) in indices.iter().zip(&mut slots).enumerate() {
             fetch(base, indices, i + AHEAD);
             // SAFETY: the packet lies in this frame and nothing else refers to it.
@@ -120,7 +120,7 @@ impl<'f, N: Node> Frame<'f, N> {
         let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
         let mut slots = [0u16; FRAME];
         let mut keys = [K::default(); WINDOW];
-        let (base, indices) = (self.core.base, self.indices);
+        let (base, indices) = (self.core.base, self.waiting());
         for i in 0..indices.len().min(FRAME) + WINDOW {
             let waiting = keys[i % WINDOW];
             if let Some(&index) = indices.get(i) {
@@ -153,7 +153,7 @@ impl<'f, N: Node> Frame<'f, N> {
     /// node does. `Err` counts the reason, and the packet as dropped.
     #[inline(always)]
     pub fn consume(&mut self, mut take: impl FnMut(&mut Packet<'_, N>) -> Result<(), N::Error>) {
-        let (base, indices) = (self.core.base, self.indices);
+        let (base, indices) = (self.core.base, self.waiting());
         for (i, &index) in indices.iter().enumerate() {
             fetch(base, indices, i + AHEAD);
             // SAFETY: the packet lies in this frame and nothing else refers to it.
@@ -164,7 +164,7 @@ impl<'f, N: Node> Frame<'f, N> {
             }
         }
         self.done = true;
-        self.core.free(self.indices);
+        self.core.free(indices);
     }
     /// Counts packets as sent (`show runtime`'s `out`).
     pub fn count_out(&mut self, n: u64) {
@@ -182,6 +182,11 @@ impl<'f, N: Node> Frame<'f, N> {
     pub fn count_global(&mut self, index: u16, n: u64) {
         self.core.counter(usize::from(index)).add(n);
     }
+    /// The packets, unless they have gone on already: nothing may send one twice.
+    #[inline(always)]
+    fn waiting(&self) -> &'f [u32] {
+        if self.done { &[] } else { self.indices }
+    }
     /// # Safety
     /// `index` lies in this frame, `base` is its pool's, and no other packet made for it is alive.
     #[inline(always)]
@@ -192,8 +197,9 @@ impl<'f, N: Node> Frame<'f, N> {
     }
     #[inline(always)]
     fn scatter(&mut self, slots: &[u16; FRAME]) {
+        let indices = self.waiting();
         self.done = true;
-        scatter(self.core, self.node, self.indices, slots);
+        scatter(self.core, self.node, indices, slots);
     }
 }
 

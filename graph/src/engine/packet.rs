@@ -36,10 +36,16 @@ impl<'p, N> Packet<'p, N> {
     #[inline(always)]
     pub fn trace<R: Record>(&mut self, what: impl FnOnce(&Buffer<'p>) -> R) {
         if self.buffer.flags().has(Flags::TRACED) {
-            let record = what(&self.buffer);
-            let now = self.core.clock.now();
-            self.core.trace.record(self.buffer.trace_handle(), self.node, now, record);
+            self.trace_now(what);
         }
+    }
+    /// Out of line, so that a node's loop stays small enough to be compiled as one.
+    #[cold]
+    #[inline(never)]
+    fn trace_now<R: Record>(&mut self, what: impl FnOnce(&Buffer<'p>) -> R) {
+        let record = what(&self.buffer);
+        let now = self.core.clock.now();
+        self.core.trace.record(self.buffer.trace_handle(), self.node, now, record);
     }
     /// A new packet of this router that inherits interfaces and tables of this one, empty. `None` when
     /// there are no buffers. Send it on with [`NewPacket::send`], or it is given back.
