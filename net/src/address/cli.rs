@@ -30,7 +30,7 @@ impl Command for SetAddress {
         let interface = args.value("interface")?;
         is_del |= args.keyword("del");
         if args.keyword("all") {
-            return Ok(Self { is_del, interface, prefix: None });
+            return Ok(Self { is_del: is_del | args.keyword("del"), interface, prefix: None });
         }
         let at = *args;
         let word = args.word().ok_or_else(|| Error::new("missing address"))?;

@@ -5,6 +5,8 @@ mod change;
 mod cli;
 mod reader;
 mod show;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::net::Ipv6Addr;

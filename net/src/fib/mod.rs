@@ -21,6 +21,8 @@ mod resolve;
 mod routes;
 mod spread;
 mod table;
+#[cfg(test)]
+mod tests;
 mod trie4;
 mod vrf;
 

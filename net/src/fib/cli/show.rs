@@ -137,8 +137,10 @@ impl<F: Family> Listing<F> {
         let Some(head) = Head::of::<F>(router, table) else { return };
         let Some(t) = F::tables(&router.fib).at(table) else { return };
         if self.show.memory {
-            let line = format!("{} prefixes:{} bytes:{}", head.name, t.entries.len(), t.memory());
-            out.append(Output::text(line));
+            let (prefixes, bytes) = (t.entries.len(), t.memory());
+            let balances = router.fib.balances.len();
+            let line = format!("{} prefixes:{prefixes} bytes:{bytes} ", head.name);
+            out.append(Output::text(line + &format!("load-balances of all tables:{balances}")));
         } else if self.show.summary {
             out.append(Output::of(Summary::of(head, t)));
         } else if let Some((bits, len)) = self.prefix {

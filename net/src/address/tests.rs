@@ -1,0 +1,275 @@
+//! Addresses: conflicts, the routes they bring, and that all goes with them.
+
+use std::net::Ipv6Addr;
+
+use control::cli::Cli;
+use control::log::Log;
+use graph::Settings;
+use infra::rcu::Participant;
+use wire::MacAddr;
+
+use super::*;
+use crate::fib::Ip4;
+use crate::interface::{Kind, NewInterface, Offloads};
+use crate::router::Parts;
+use crate::{drops, interface};
+
+/// Stands in for nodes that addresses need and the tests do not.
+#[derive(Clone)]
+struct Sink;
+
+impl graph::Node for Sink {
+    const NAME: &'static str = "sink";
+    type Next = std::convert::Infallible;
+    type Error = std::convert::Infallible;
+    type Count = std::convert::Infallible;
+    #[inline(always)]
+    fn process(&mut self, frame: &mut graph::Frame<'_, Self>) {
+        frame.consume(|_| Ok(()));
+    }
+}
+
+struct Bench {
+    router: Router,
+    cli: Cli<Router>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let router = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
+        let mut parts = Parts { router: router.unwrap(), cli: Cli::new() };
+        for node in ["ip4-rewrite", "ip6-rewrite"] {
+            parts.router.engine.add_named(node, Sink).unwrap();
+        }
+        for feature in [drops::FEATURE, interface::FEATURE, fib::FEATURE, FEATURE] {
+            (feature.register)(&mut parts).unwrap();
+        }
+        let Parts { mut router, cli } = parts;
+        for (name, mac) in [("pg0", 0xaa), ("pg1", 0xab)] {
+            let new = NewInterface {
+                name: name.to_owned(),
+                kind: Kind::Ethernet,
+                hardware: "test",
+                mac: MacAddr([2, 0, 0, 0, 0, mac]),
+                mtu: 9000,
+                offloads: Offloads::default(),
+                link_follows_admin: true,
+            };
+            let index = router.add_interface(new, Sink).unwrap();
+            router.set_admin(index, true);
+        }
+        Self { router, cli }
+    }
+    fn run(&mut self, line: &str) -> String {
+        self.cli.run(&mut self.router, line).text()
+    }
+    #[track_caller]
+    fn set(&mut self, lines: &str) {
+        assert_eq!(self.run(lines), "", "{lines}");
+    }
+    fn interface(&self, name: &str) -> InterfaceIndex {
+        self.router.interfaces.named(name).unwrap().index
+    }
+    /// All routes, and what packets meet on both interfaces.
+    fn state(&mut self) -> String {
+        let ports: Vec<_> = ["pg0", "pg1"]
+            .map(|n| {
+                let port = self.router.interfaces.port(self.interface(n)).unwrap();
+                format!("{:?} {:?}", port.ip4, port.ip6)
+            })
+            .into();
+        let routes = self.run("show ip fib") + &self.run("show ip6 fib");
+        let count = self.router.fib.len::<crate::fib::Ip6>(TableIndex::DEFAULT);
+        let lines = routes.lines().filter(|l| !l.contains("load-balance"));
+        lines.collect::<Vec<_>>().join("\n") + &ports.join(",") + &count.to_string()
+    }
+}
+
+#[test]
+fn addresses_are_listed() {
+    let mut b = Bench::new();
+    b.set(
+        "set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 2001:db8:0::1/64",
+    );
+    let pg1 = b.interface("pg1");
+    b.router.set_admin(pg1, false);
+    let want = "local0 (dn):\npg0 (up):\n  L3 10.0.0.1/24\n  L3 2001:db8::1/64\npg1 (dn):\n";
+    assert_eq!(b.run("show interface address"), want);
+    assert_eq!(b.run("show int addr pg1"), "pg1 (dn):\n");
+}
+
+#[test]
+fn conflicts_are_refused_in_known_words() {
+    let mut b = Bench::new();
+    b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 2001:db8::1/64");
+    // Another address of the same network, on the same interface.
+    b.set("set interface ip address pg0 10.0.0.2/24\nset interface ip address pg0 2001:db8::2/64");
+    let before = b.state();
+    let failed = "set interface ip address: failed to add";
+    for (line, error) in [
+        (
+            "pg0 10.0.0.1/24",
+            "10.0.0.1/24 on pg0 which conflicts with 10.0.0.1/24 for interface pg0",
+        ),
+        (
+            "pg1 10.0.0.3/24",
+            "10.0.0.3/24 on pg1 which conflicts with 10.0.0.1/24 for interface pg0",
+        ),
+        ("pg1 10.0.0.3/8", "10.0.0.3/8 on pg1 which conflicts with 10.0.0.1/24 for interface pg0"),
+        (
+            "pg0 10.0.0.9/28",
+            "10.0.0.9/28 on pg0 which conflicts with 10.0.0.1/24 for interface pg0",
+        ),
+        (
+            "pg1 2001:db8::9/64",
+            "2001:db8::9/64 on pg1 which conflicts with 2001:db8::1/64 for interface pg0",
+        ),
+        ("pg1 224.0.0.1/24", "224.0.0.1/24 on pg1: 224.0.0.1/24 cannot be an interface's address"),
+        ("pg1 0.0.0.0/0", "0.0.0.0/0 on pg1: 0.0.0.0/0 cannot be an interface's address"),
+    ] {
+        let line = format!("set interface ip address {line}");
+        assert_eq!(b.run(&line), format!("{failed} {error}\n"));
+    }
+    let set = "set interface ip address";
+    assert_eq!(
+        b.run("set interface ip address nosuch 1.1.1.1/8"),
+        format!("{set}: unknown interface `nosuch 1.1.1.1/8'\n")
+    );
+    assert_eq!(b.run("set interface ip address pg0 1.1.1.1/33"), "Invalid prefix len: 33\n");
+    assert_eq!(
+        b.run("set interface ip address pg0 1.1.1.1"),
+        format!("{set}: parse error `1.1.1.1'\n")
+    );
+    assert_eq!(
+        b.run("set interface ip address del pg1 10.0.0.1/24"),
+        format!("{set}: failed to delete 10.0.0.1/24 on pg1: no address 10.0.0.1/24\n")
+    );
+    assert_eq!(b.state(), before);
+}
+
+#[test]
+fn removal_restores_everything() {
+    let mut b = Bench::new();
+    let before = b.state();
+    b.set("set interface ip address pg0 10.0.0.1/24");
+    let one = b.state();
+    assert!(
+        one.contains("10.0.0.255/32") && one.contains("ipv4-glean: [src:10.0.0.0/24] pg0"),
+        "{one}"
+    );
+    b.set("set interface ip address pg0 10.0.0.2/24\nset interface ip address pg0 10.5.0.1/31");
+    b.set("set interface ip address pg1 2001:db8:1::1/64\nset interface ip address pg1 9.9.9.9/32");
+    b.set("set interface ip address del pg0 10.0.0.1/24\nset interface ip address pg0 10.0.0.1/24");
+    b.set("set interface ip address del pg0 10.0.0.2/24\nset interface ip address del pg0 10.5.0.1/31");
+    b.set("set interface ip address pg1 all del\nset interface ip address del pg1 all");
+    assert_eq!(b.state(), one);
+    b.set("set interface ip address del pg0 10.0.0.1/24");
+    assert_eq!(b.state(), before);
+}
+
+#[test]
+fn deleting_an_interface_takes_its_addresses_along() {
+    let mut b = Bench::new();
+    b.set(
+        "set interface ip address pg1 10.0.1.1/24\nset interface ip address pg1 2001:db8:1::1/64",
+    );
+    let with_one = b.state();
+    b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 2001:db8::1/64");
+    b.set("set interface ip address del pg0 2001:db8::1/64\nenable ip6 interface pg0");
+    let pg0 = b.interface("pg0");
+    b.router.remove_interface(pg0);
+    assert_eq!(b.router.addresses.of(pg0), &OnInterface::default());
+    let routes = b.run("show ip fib") + &b.run("show ip6 fib");
+    assert!(
+        !routes.contains("10.0.0.") && !routes.contains("pg0") && !routes.contains("DELETED"),
+        "{routes}"
+    );
+    assert!(with_one.contains("10.0.1.1/32 ") || routes.contains("10.0.1.1/32"));
+    assert_eq!(b.run("show adj").lines().count(), 3, "two networks and link-local");
+}
+
+#[test]
+fn ip6_brings_a_link_local_address_and_groups() {
+    let mut b = Bench::new();
+    let before = b.state();
+    b.set("set interface ip address pg0 2001:db8::1/64");
+    let text = b.run("show ip6 interface pg0");
+    let head = "pg0 is admin up
+  Global unicast address(es):
+    2001:db8::1/64
+  Link-local address(es):
+    fe80::ff:fe00:aa
+  Joined group address(es):
+    ff02::1
+    ff02::2
+    ff02::16
+    ff02::1:ff00:aa
+    ff02::1:ff00:1
+  Neighbor Discovery: enabled
+    ICMP redirects are disabled
+    ICMP unreachables are not sent
+    ND DAD is disabled
+  Advertised Prefixes:
+    MTU is 9000
+    ICMP error messages are unlimited
+";
+    assert!(text.starts_with(head), "{text}");
+    assert!(text.ends_with("dropped 0\n  VRRP VRs monitoring this link:\n"), "{text}");
+    assert_eq!(b.run("show ip6 interface pg1"), "show ip6 interface: IPv6 is not enabled on pg1\n");
+    // The address follows the interface's own.
+    let pg0 = b.interface("pg0");
+    b.router.set_mac(pg0, MacAddr([2, 0, 0, 0, 0, 0xcc]));
+    assert_eq!(b.router.addresses.of(pg0).link_local, Some("fe80::ff:fe00:cc".parse().unwrap()));
+    b.set("set interface ip address del pg0 2001:db8::1/64");
+    assert_eq!(b.state(), before);
+    b.set("enable ip6 interface pg0\nenable ip6 interface pg1\ndisable ip6 interface pg0");
+    assert!(b.router.addresses.of(pg0).link_local.is_none());
+    b.set("disable ip6 interface pg1");
+    assert_eq!(b.state(), before);
+}
+
+#[test]
+fn nodes_find_the_address_to_send_from() {
+    let mut b = Bench::new();
+    b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 10.1.0.1/16");
+    b.set("set interface ip address pg0 2001:db8::1/64\nset interface ip address pg0 2a00::1/64");
+    let (me, r) = (Participant::join(), b.router.addresses.reader());
+    let (e, pg0) = (me.epoch(), b.interface("pg0").0);
+    let six = |t: &str| t.parse::<Ipv6Addr>().unwrap();
+    let own = six("fe80::ff:fe00:aa");
+    assert_eq!(r.source4(pg0, e), Some([10, 0, 0, 1].into()));
+    assert_eq!(r.covering4(pg0, [10, 1, 7, 7].into(), e), Some([10, 1, 0, 1].into()));
+    assert_eq!(r.covering4(pg0, [10, 2, 7, 7].into(), e), None);
+    assert!(r.owns4(pg0, [10, 1, 0, 1].into(), e) && !r.owns4(pg0, [10, 1, 0, 2].into(), e));
+    assert_eq!(r.source6(pg0, six("2a00::9"), e), Some(six("2a00::1")));
+    assert_eq!(r.source6(pg0, six("2001:db8::9"), e), Some(six("2001:db8::1")));
+    assert_eq!(r.source6(pg0, six("fe80::9"), e), Some(own));
+    assert_eq!(r.source6(pg0, six("ff02::1"), e), Some(own));
+    assert_eq!(r.covering6(pg0, six("2a00::77"), e), Some(six("2a00::1")));
+    assert_eq!(r.covering6(pg0, six("fe80::77"), e), Some(own));
+    assert!(r.owns6(pg0, own, e) && !r.owns6(pg0, six("2a00::2"), e));
+    assert_eq!((r.source4(pg0 + 1, e), r.link_local(99, e)), (None, None));
+}
+
+#[test]
+fn an_interface_looks_up_in_the_table_it_is_given() {
+    let mut b = Bench::new();
+    b.set("ip table add 10\nip6 table add 20\nset interface ip table pg0 10");
+    b.set("set interface ip6 table pg0 20\nset interface ip address pg0 10.0.0.1/24");
+    b.set("set interface ip address pg0 2001:db8::1/64\nset interface ip address pg1 10.0.0.1/24");
+    let four = b.router.fib.table::<Ip4>(10).unwrap();
+    let pg0 = b.interface("pg0");
+    assert_eq!(b.router.interfaces.port(pg0).unwrap().ip4, Some(four.0));
+    assert!(b.run("show ip fib table 10").contains("dpo-receive: 10.0.0.1 on pg0"));
+    assert!(b.run("show ip fib table 0").contains("dpo-receive: 10.0.0.1 on pg1"));
+    assert!(b.run("show ip6 fib table 20").contains("2001:db8::1/128"));
+    let text = "pg0 (up):\n  L3 10.0.0.1/24 ip4 table-id 10\n  L3 2001:db8::1/64 ip6 table-id 20\n";
+    assert_eq!(b.run("show interface address pg0"), text);
+    let set = "set interface ip table";
+    assert_eq!(b.run("set interface ip table pg0 0"), format!("{set}: interface has addresses\n"));
+    assert_eq!(b.run("set interface ip table pg0 77"), format!("{set}: Nonexistent table id 77\n"));
+    assert_eq!(b.run("ip table del 10"), "ip table: 10: table is in use\n");
+    b.router.remove_interface(pg0);
+    b.set("ip table del 10\nip6 table del 20");
+    assert_eq!(b.run("show ip table"), "[0] table_id:0 ipv4-VRF:0\n");
+}

@@ -1,0 +1,161 @@
+//! Random changes against a list that is searched from end to end.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fib::finder::Keeper;
+use crate::fib::ranges;
+use crate::fib::routes::{FromPrefix, key};
+use crate::fib::table::Key;
+
+/// One change: a prefix, who wants it, and where it leads (a made-up table), or nowhere any more.
+#[derive(Clone, Debug)]
+struct Change {
+    addr: u128,
+    len: u8,
+    source: Source,
+    to: Option<u16>,
+}
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    // Few different bits, so that prefixes nest, meet and repeat.
+    let addr = (0..4u128, 0..8u128, 0..4u128).prop_map(|(a, b, c)| a << 126 | b << 117 | c << 96);
+    let len = prop_oneof![0..=32u8, 40..=48u8, Just(128u8)];
+    let source = prop_oneof![Just(Source::Interface), Just(Source::Cli), Just(Source::Adjacency)];
+    let to = prop_oneof![4 => (1..5u16).prop_map(Some), 3 => Just(None)];
+    let change = (addr, len, source, to);
+    let change = change.prop_map(|(addr, len, source, to)| Change { addr, len, source, to });
+    prop::collection::vec(change, 1..80)
+}
+
+fn check<F: Family>(
+    changes: &[Change],
+    mut router: Router,
+    shift: u32,
+    of: impl Fn(u128) -> F::Bits,
+) where
+    Key<F>: FromPrefix,
+{
+    let table = router.add_table::<F>(0).unwrap();
+    let mut oracle: Vec<(Key<F>, Source, Via)> = Vec::new();
+    for &(bits, len, target) in F::DEFAULTS {
+        let via = if target == Target::LinkLocal { Via::LinkLocal } else { Via::Drop };
+        oracle.push(((bits, len), Source::Default, via));
+    }
+    let me = Participant::join();
+    let mut probes = Vec::new();
+    for change in changes {
+        let len = change.len.min(F::BITS);
+        let key = (F::masked(of(change.addr >> shift), len), len);
+        oracle.retain(|o| (o.0, o.1) != (key, change.source));
+        match change.to {
+            Some(to) => {
+                let path = Path::to(Target::Lookup { link: F::LINK, table: TableIndex(to) });
+                router.set_paths::<F>(table, key, change.source, &[path]).unwrap();
+                oracle.push((key, change.source, Via::Lookup(to)));
+            }
+            None => drop(router.remove_paths::<F>(table, key, change.source, &[])),
+        }
+        probes.extend([key.0, F::last(key.0, key.1)]);
+        let forwarding = router.fib.forwarding::<F>();
+        let found = |bits| {
+            let leaf = forwarding.table(table.0, me.epoch()).unwrap().lookup(bits, me.epoch());
+            forwarding.load_balance(leaf, me.epoch()).choose(0)
+        };
+        for probe in &probes {
+            let covers = |o: &&(Key<F>, Source, Via)| F::masked(*probe, o.0.1) == o.0.0;
+            let best = oracle.iter().filter(covers).max_by_key(|o| (o.0.1, std::cmp::Reverse(o.1)));
+            assert_eq!(found(*probe), best.unwrap().2, "{probe:?} after {change:?}");
+        }
+    }
+    let t = F::tables(&router.fib).at(table).unwrap();
+    let mut keys: Vec<_> = oracle.iter().map(|o| o.0).collect();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(t.entries.keys().copied().collect::<Vec<_>>(), keys);
+}
+
+fn router() -> Router {
+    Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_changes_lead_where_a_plain_search_says(changes in changes()) {
+        check::<Ip4>(&changes, router(), 96, |bits| bits as u32);
+        check::<Ip6>(&changes, router(), 0, |bits| bits);
+    }
+
+    #[test]
+    fn ranges_split_and_merge_without_losing_any(
+        prefixes in prop::collection::vec((0..3000u128, 0..4u8), 300..2500),
+    ) {
+        let me = Participant::join();
+        let mut table = ranges::Writer::new().unwrap();
+        let finder = table.finder();
+        let key = |n: u128, nest: u8| (0x2001_0db8 << 96 | n << 80, 48 - nest * 2);
+        let mut all = std::collections::BTreeMap::new();
+        for (i, (n, nest)) in prefixes.iter().enumerate() {
+            let (bits, len) = key(*n, *nest);
+            let bits = Ip6::masked(bits, len);
+            table.insert(bits, len, i as u32 + 1).unwrap();
+            all.insert((bits, len), i as u32 + 1);
+        }
+        let cover = |all: &std::collections::BTreeMap<(u128, u8), u32>, bits, below: u8| {
+            let covers = (0..below).rev();
+            covers.filter_map(|len| Some((len, *all.get(&(Ip6::masked(bits, len), len))?))).next()
+        };
+        let check = |all: &_| {
+            for (n, nest) in &prefixes {
+                let bits = key(*n, *nest).0;
+                let want = cover(all, bits, 129).map_or(0, |c| c.1);
+                assert_eq!(finder.lookup(bits, me.epoch()), want);
+            }
+        };
+        check(&all);
+        let gone: Vec<_> = all.keys().copied().step_by(2).collect();
+        for (bits, len) in gone {
+            all.remove(&(bits, len));
+            table.remove(bits, len, cover(&all, bits, len));
+        }
+        check(&all);
+        while let Some(((bits, len), _)) = all.pop_first() {
+            table.remove(bits, len, cover(&all, bits, len));
+        }
+        check(&all);
+        prop_assert!(table.memory() < 100_000, "{} bytes for nothing", table.memory());
+    }
+}
+
+#[test]
+fn a_table_that_takes_its_larger_shape_keeps_all_routes() {
+    let mut router = router();
+    let table = router.add_table::<Ip4>(0).unwrap();
+    let path = |to: u32| {
+        let table = TableIndex((to % 60_000) as u16);
+        [Path::to(Target::Lookup { link: crate::adjacency::Link::Ip4, table })]
+    };
+    let hosts = 11_000u32;
+    let host = |i: u32| (0x1000_0000 + (i << 8) + 7, 32u8);
+    for i in 0..hosts {
+        router.set_paths::<Ip4>(table, host(i), Source::Cli, &path(i)).unwrap();
+    }
+    router.set_paths::<Ip4>(table, (0x1000_0000, 12), Source::Cli, &path(59_999)).unwrap();
+    let me = Participant::join();
+    let forwarding = router.fib.forwarding::<Ip4>();
+    let finder = forwarding.table(table.0, me.epoch()).unwrap();
+    assert!(matches!(finder, crate::fib::trie4::Trie4::Large(_)), "{hosts} plies are many");
+    let found =
+        |bits| forwarding.load_balance(finder.lookup(bits, me.epoch()), me.epoch()).choose(0);
+    for i in 0..hosts {
+        let (bits, _) = host(i);
+        assert_eq!(found(bits), Via::Lookup(i as u16));
+        let around = if i < 1 << 12 { Via::Lookup(59_999) } else { Via::Drop };
+        assert_eq!(found(bits + 1), around);
+    }
+    let key = key::<Ip4>(prefix("16.0.0.7/32"));
+    router.remove_paths::<Ip4>(table, key, Source::Cli, &[]).unwrap();
+    assert_eq!(found(key.0), Via::Lookup(59_999));
+}
