@@ -1,7 +1,7 @@
 //! `host-X` interfaces between two network namespaces, with the router as a wire between them.
 //!
-//! Needs root; says so and passes otherwise. What it makes is named after its process and removed at the
-//! end, also when a test fails.
+//! Needs root; says so and passes otherwise. What it makes is named after its process and removed
+//! at the end, also when a test fails.
 
 use std::convert::Infallible;
 use std::process::{Child, Command, Output, Stdio};

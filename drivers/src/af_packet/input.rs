@@ -235,8 +235,8 @@ fn discard(socket: &OwnedFd) {
     taken(|| recv(socket, &mut [0; 64][..], RecvFlags::DONTWAIT));
 }
 
-/// Takes the next packet out of a queue, which holds one: slots and queue must keep in step. An error that
-/// the socket had to report first (the device went down) takes nothing.
+/// Takes the next packet out of a queue, which holds one: slots and queue must keep in step. An
+/// error that the socket had to report first (the device went down) takes nothing.
 fn taken<T>(mut receive: impl FnMut() -> rustix::io::Result<T>) -> Option<T> {
     const MOST_REPORTS: usize = 4;
     (0..MOST_REPORTS).find_map(|_| receive().ok())

@@ -30,7 +30,8 @@ fn look(router: &mut Router, _: Event) -> Wake {
             let is_running = |s| Device::named(s, &i.device).is_ok_and(|d| d.is_running);
             let running = probe.is_some_and(is_running);
             for (_, socket) in &i.receivers {
-                // Takes note of an error, as when the device went down: it would keep the thread awake.
+                // Takes note of an error, as when the device went down: it would keep the thread
+                // awake.
                 let _ = socket_error(socket);
             }
             let lost: u64 = i.receivers.iter().map(|(_, s)| take_lost(s)).sum();

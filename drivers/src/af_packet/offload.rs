@@ -1,8 +1,8 @@
-//! Between the virtio header that the kernel puts in front of packets (VIRTIO 1.2 section 5.1.6) and
-//! packet metadata.
+//! Between the virtio header that the kernel puts in front of packets (VIRTIO 1.2 section 5.1.6)
+//! and packet metadata.
 //!
-//! What comes out of [`receive`] is what `net::gso` expects: [`Flags::CHECKSUM_TODO`] only for TCP and
-//! UDP, and always with [`Flags::GSO`]. Other checksums are completed here.
+//! What comes out of [`receive`] is what `net::gso` expects: [`Flags::CHECKSUM_TODO`] only for TCP
+//! and UDP, and always with [`Flags::GSO`]. Other checksums are completed here.
 #![forbid(unsafe_code)]
 
 use graph::{Buffer, Flags};
@@ -17,8 +17,8 @@ use wire::{Protocol, ethernet, ip4, ip6, tcp, vlan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit;
 
-/// Notes on a received packet what its header says, whose offsets do not count the `tag_len` bytes of a
-/// VLAN tag that was put back since.
+/// Notes on a received packet what its header says, whose offsets do not count the `tag_len` bytes
+/// of a VLAN tag that was put back since.
 ///
 /// # Errors
 /// The packet cannot go on.

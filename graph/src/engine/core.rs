@@ -103,8 +103,8 @@ pub struct Core {
     loops_at_clear: u64,
 }
 
-// SAFETY: the pointer is the start of the pool, which `cache` keeps alive; a core moves to its thread
-// whole, with every index it owns.
+// SAFETY: the pointer is the start of the pool, which `cache` keeps alive; a core moves to its
+// thread whole, with every index it owns.
 unsafe impl Send for Core {}
 
 impl Core {
@@ -172,7 +172,8 @@ impl Core {
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
-    /// Calls the input nodes once and then every node until nothing waits; returns packets brought in.
+    /// Calls the input nodes once and then every node until nothing waits; returns packets brought
+    /// in.
     pub(crate) fn run_once(&mut self, epoch: Epoch<'_>) -> u64 {
         self.last_stamp = stamp();
         self.loops += 1;
@@ -243,7 +244,8 @@ impl Core {
                 let to = edge.0;
                 self.enqueue(to, indices);
             }
-            // Control published something that leads over a new edge, which comes with the next loop.
+            // Control published something that leads over a new edge, which comes with the next
+            // loop.
             None => super::dispatch::lost(self, from, indices),
         }
     }

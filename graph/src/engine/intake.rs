@@ -67,14 +67,16 @@ impl<'i, N: Input> Intake<'i, N> {
     /// The features on an arc that starts at this node.
     pub fn start(&self, arc: &'static FeatureArc) -> Start<'i> {
         let arcs = &self.core.nodes[usize::from(self.node)].arcs;
-        // SAFETY: the table is valid for the epoch 'i; the reader lives in the core, which 'i borrows.
+        // SAFETY: the table is valid for the epoch 'i; the reader lives in the core, which 'i
+        // borrows.
         let table = unsafe { &*std::ptr::from_ref(self.core.arcs.read(self.epoch)) };
         match arcs.iter().find(|a| std::ptr::eq(a.arc, arc)) {
             Some(a) => Start { chains: table.chains(Some(a.number)), base: a.base },
             None => Start { chains: &[], base: 0 },
         }
     }
-    /// Fills up to `n` fresh packets of interface `rx`, at most a frame, as far as there are buffers.
+    /// Fills up to `n` fresh packets of interface `rx`, at most a frame, as far as there are
+    /// buffers.
     ///
     /// `fill` says where each goes, or `None` to end before this one. Returns how many were filled;
     /// fewer than `n` without a `None` means that buffers ran out.
@@ -180,8 +182,8 @@ impl DerefMut for Arrival<'_> {
 }
 
 impl Arrival<'_> {
-    /// Puts bytes behind what is there, in as many further segments as it takes; `None` when buffers ran
-    /// out (end the call with `None`: the packet is given back).
+    /// Puts bytes behind what is there, in as many further segments as it takes; `None` when
+    /// buffers ran out (end the call with `None`: the packet is given back).
     #[inline(always)]
     pub fn extend(&mut self, bytes: &[u8]) -> Option<()> {
         if self.last.is_none() && bytes.len() <= self.buffer.tailroom() {
@@ -194,9 +196,9 @@ impl Arrival<'_> {
         // SAFETY: the chain is being filled here; `self.buffer` is not touched meanwhile.
         unsafe { core.extend_chain(first, &mut self.last, bytes) }
     }
-    /// Adds `n` bytes, in as many further segments as it takes, and has `fill` write them: slices in the
-    /// order of the packet. Contents are unspecified before. `None` when buffers ran out, when it is more
-    /// than [`MOST_SLICES`] segments, or when `fill` says so.
+    /// Adds `n` bytes, in as many further segments as it takes, and has `fill` write them: slices
+    /// in the order of the packet. Contents are unspecified before. `None` when buffers ran out,
+    /// when it is more than [`MOST_SLICES`] segments, or when `fill` says so.
     pub fn extend_with(
         &mut self,
         n: usize,
@@ -205,15 +207,16 @@ impl Arrival<'_> {
         let mut slices = [const { None }; MOST_SLICES];
         let (mut count, mut left) = (0, n);
         while left > 0 {
-            // SAFETY: the chain belongs to this packet; each segment's new bytes are lent out once, and
-            // metadata lies outside of them.
+            // SAFETY: the chain belongs to this packet; each segment's new bytes are lent out once,
+            // and metadata lies outside of them.
             let end = self.last.map(|i| unsafe { Buffer::new(self.core.base, i) });
             // SAFETY: as above, for the first segment.
             let end = end.unwrap_or_else(|| unsafe { Buffer::new(self.core.base, self.index()) });
             let mut at = if end.tailroom() > 0 { end } else { self.add_segment()? };
             let k = left.min(at.tailroom());
             let room = std::ptr::from_mut(at.append_with(k)?);
-            // SAFETY: the bytes stay the packet's, which `self` borrows for longer than `fill` runs.
+            // SAFETY: the bytes stay the packet's, which `self` borrows for longer than `fill`
+            // runs.
             *slices.get_mut(count)? = Some(IoSliceMut::new(unsafe { &mut *room }));
             if self.last.is_some() {
                 self.buffer.add_rest(k as u32);

@@ -47,8 +47,8 @@ impl<'p, N> Packet<'p, N> {
         let now = self.core.clock.now();
         self.core.trace.record(self.buffer.trace_handle(), self.node, now, record);
     }
-    /// A new packet of this router that inherits interfaces and tables of this one, empty. `None` when
-    /// there are no buffers. Send it on with [`NewPacket::send`], or it is given back.
+    /// A new packet of this router that inherits interfaces and tables of this one, empty. `None`
+    /// when there are no buffers. Send it on with [`NewPacket::send`], or it is given back.
     pub fn fresh(&mut self) -> Option<NewPacket<'_, N>> {
         let index = self.core.cache.take()?;
         // SAFETY: the index just came from the free list: it is ours alone.
@@ -77,7 +77,8 @@ impl<'p, N> Packet<'p, N> {
 }
 
 impl<N: Node> Packet<'_, N> {
-    /// Counts a reason and notes it on the packet, without dropping it (an ICMP error answers it, say).
+    /// Counts a reason and notes it on the packet, without dropping it (an ICMP error answers it,
+    /// say).
     #[inline(always)]
     pub fn error(&mut self, reason: N::Error) {
         let error = self.core.nodes[usize::from(self.node)].error_base + reason.index() as u16;
@@ -134,8 +135,8 @@ impl<'p, N> NewPacket<'p, N> {
     pub(super) fn alone(buffer: Buffer<'p>, core: &'p mut Core, node: u16) -> Self {
         Self { buffer, core, node, leader: crate::NONE, last: None, of: PhantomData }
     }
-    /// Puts bytes behind what is there, in as many further segments as it takes; `None` when buffers ran
-    /// out.
+    /// Puts bytes behind what is there, in as many further segments as it takes; `None` when
+    /// buffers ran out.
     pub fn extend(&mut self, bytes: &[u8]) -> Option<()> {
         let (core, first) = (&mut *self.core, self.buffer.index());
         // SAFETY: the chain is being made here; `self.buffer` is not touched meanwhile.

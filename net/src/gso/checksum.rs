@@ -19,8 +19,8 @@ pub fn field_offset(protocol: Protocol) -> Option<usize> {
     }
 }
 
-/// Completes the checksum of a packet with [`Flags::CHECKSUM_TODO`], whose field holds the sum of the
-/// pseudo header, and clears the flag.
+/// Completes the checksum of a packet with [`Flags::CHECKSUM_TODO`], whose field holds the sum of
+/// the pseudo header, and clears the flag.
 ///
 /// # Errors
 /// No TCP or UDP header where the metadata says; the packet is unchanged.

@@ -2,8 +2,9 @@
 //! checksums ([`Flags::CHECKSUM_TODO`]) and segmentation ([`Flags::GSO`]).
 //!
 //! Both are found by [`Flags::L3`] and [`Flags::L4`]: whoever sets one of the two flags above sets
-//! these and their offsets too, and GSO only together with CHECKSUM_TODO. The checksum field then holds
-//! the sum of the pseudo header, not complemented. The headers lie in the first segment of the packet.
+//! these and their offsets too, and GSO only together with CHECKSUM_TODO. The checksum field then
+//! holds the sum of the pseudo header, not complemented. The headers lie in the first segment of
+//! the packet.
 
 mod checksum;
 mod segment;
@@ -56,7 +57,8 @@ impl Completion {
         }
         Self { todo, whole: vec![0; room].into_boxed_slice() }
     }
-    /// Completes a packet; further segments follow it. Returns packets and bytes that are to be sent.
+    /// Completes a packet; further segments follow it. Returns packets and bytes that are to be
+    /// sent.
     ///
     /// # Errors
     /// The packet is to be dropped; segments made so far go with it.

@@ -1,7 +1,7 @@
 //! Cutting one big TCP packet, or several UDP datagrams in one, into packets that fit.
 //!
-//! Each segment gets the headers of the whole with what differs: IP lengths and identification
-//! (RFC 791, RFC 8200), the TCP sequence number; FIN and PSH only on the last (RFC 9293 section 3.10.4),
+//! Each segment gets the headers of the whole with what differs: IP lengths and identification (RFC
+//! 791, RFC 8200), the TCP sequence number; FIN and PSH only on the last (RFC 9293 section 3.10.4),
 //! CWR only on the first (RFC 3168 section 6.1.2); the length of UDP. Checksums are computed anew.
 
 use graph::Buffer;
@@ -72,8 +72,8 @@ impl Segment<'_> {
 }
 
 impl<'a> Segments<'a> {
-    /// Cuts `packet` into segments with `gso_size` bytes of payload; the last may have less. Bytes behind
-    /// the IP packet (padding of the frame) are left out.
+    /// Cuts `packet` into segments with `gso_size` bytes of payload; the last may have less. Bytes
+    /// behind the IP packet (padding of the frame) are left out.
     ///
     /// # Errors
     /// The packet is no complete TCP or UDP packet.
@@ -150,8 +150,8 @@ impl<'a> Iterator for Segments<'a> {
     }
 }
 
-/// Sets what differs in an IP header (with its options or extensions) of segment `index`; returns the
-/// sum of the pseudo header. `len` and `upper_len` in bytes, with and without the IP header.
+/// Sets what differs in an IP header (with its options or extensions) of segment `index`; returns
+/// the sum of the pseudo header. `len` and `upper_len` in bytes, with and without the IP header.
 fn finish_ip(
     ip: &mut [u8],
     len: usize,

@@ -53,7 +53,8 @@ impl Ring {
         };
         set(&socket, libc::PACKET_RX_RING, &request)?;
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place of the kernel's choice, of the size it was just asked for.
+        // SAFETY: a new mapping at a place of the kernel's choice, of the size it was just asked
+        // for.
         let base = unsafe {
             mmap(std::ptr::null_mut(), slots * SLOT, prot, MapFlags::SHARED, socket.as_fd(), 0)?
         };
@@ -92,8 +93,8 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`; no slot borrows it any more. It cannot fail for a range that is
-        // mapped, and there would be nothing to do.
+        // SAFETY: the mapping of `new`; no slot borrows it any more. It cannot fail for a range
+        // that is mapped, and there would be nothing to do.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.slots * SLOT) };
     }
 }

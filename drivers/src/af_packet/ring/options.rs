@@ -26,8 +26,8 @@ pub struct Fanout(pub u16);
 /// Room for packets too long for a ring slot, and for sent ones on their way, in bytes.
 const QUEUE: libc::c_int = 32 << 20;
 
-/// Opens a socket on a device. It receives from here on, if it is to: give it its ring with `prepare`,
-/// which is called before.
+/// Opens a socket on a device. It receives from here on, if it is to: give it its ring with
+/// `prepare`, which is called before.
 ///
 /// # Errors
 /// The kernel's: no permission, no such device.
@@ -68,8 +68,8 @@ pub fn open<T>(
     Ok((socket, made))
 }
 
-/// Shares what is received with the sockets of a group. Without the flag, which old kernels do not know,
-/// they also get what they have sent: the receiver looks for it.
+/// Shares what is received with the sockets of a group. Without the flag, which old kernels do not
+/// know, they also get what they have sent: the receiver looks for it.
 fn join(socket: &OwnedFd, Fanout(group): Fanout) -> io::Result<()> {
     let value = |kind: u32| u32::from(group) | kind << 16;
     let ignoring = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
@@ -116,8 +116,8 @@ pub fn take_lost(socket: impl AsFd) -> u64 {
     let mut len = size_of::<libc::tpacket_stats>() as u32;
     let fd = socket.as_fd().as_raw_fd();
     let to = (&raw mut stats).cast();
-    // SAFETY: the kernel writes at most `len` bytes to `stats`. It does not fail on a packet socket; if it
-    // did, `stats` would say zero.
+    // SAFETY: the kernel writes at most `len` bytes to `stats`. It does not fail on a packet
+    // socket; if it did, `stats` would say zero.
     unsafe { libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, to, &raw mut len) };
     stats.tp_drops.into()
 }

@@ -49,8 +49,8 @@ impl Outbox {
             messages: Vec::with_capacity(BATCH),
         }
     }
-    /// Sends every packet of the frame, each behind what `header` makes of it; an error drops it. The
-    /// packets are given back.
+    /// Sends every packet of the frame, each behind what `header` makes of it; an error drops it.
+    /// The packets are given back.
     #[inline(always)]
     pub fn send<N: Node>(
         &mut self,
@@ -105,8 +105,8 @@ impl Outbox {
         while at < self.messages.len() {
             let rest = &mut self.messages[at..];
             let (fd, len) = (socket.as_raw_fd(), rest.len() as u32);
-            // SAFETY: the messages point into `slices`, those to `headers` and to bytes of packets that
-            // are not given back before the frame ends (see the module's contract).
+            // SAFETY: the messages point into `slices`, those to `headers` and to bytes of packets
+            // that are not given back before the frame ends (see the module's contract).
             let n = unsafe { libc::sendmmsg(fd, rest.as_mut_ptr(), len, libc::MSG_DONTWAIT) };
             if n > 0 {
                 at += n.unsigned_abs() as usize;
