@@ -29,7 +29,8 @@ struct SetClockAdjust {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, show: ShowClock| {
         let _ = show.verbose;
-        let threads = router.engine.data_threads().map(|thread| (thread, router.now())).collect();
+        let infos = router.engine.thread_infos();
+        let threads = infos.iter().map(|thread| (thread.id, router.now())).collect();
         Ok(Output::of(Clock { now: router.now(), wall: wall::now(), threads }))
     });
     cli.command(|router, set: SetClockAdjust| {

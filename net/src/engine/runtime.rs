@@ -40,7 +40,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             let main = ThreadRow {
                 thread: 0,
                 name: "vpp_main".to_owned(),
-                cpu: None,
+                cpu: super::threads::only_cpu(),
                 nodes: Vec::new(),
                 loops: 0,
                 input: 0,

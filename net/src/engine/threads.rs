@@ -45,13 +45,21 @@ fn main_thread() -> ThreadInfo {
         id: 0,
         name: "vpp_main".to_owned(),
         lwp: std::process::id(),
-        cpu: infra::cpu::allowed().ok().filter(|cpus| cpus.len() == 1).map(|cpus| cpus[0]),
+        cpu: only_cpu(),
         loops: 0,
         epolls: 0,
         sleeps: 0,
         fd_wakeups: 0,
         wake_requests: 0,
         wakeups: 0,
+    }
+}
+
+/// The CPU that control is bound to, if it is one.
+pub(super) fn only_cpu() -> Option<usize> {
+    match infra::cpu::allowed().as_deref() {
+        Ok([cpu]) => Some(*cpu),
+        _ => None,
     }
 }
 
