@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 use graph::{InputState, NodeIndex};
-use net::interface::{Change, Kind, NewInterface, Offloads};
+use net::interface::{Change, Kind, NewInterface, Offloads, RxQueue};
 use net::{InterfaceIndex, Router};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
@@ -161,6 +161,8 @@ impl HostInterfaces {
                 return Err(e);
             }
         }
+        let queues = interface.receivers.iter().map(|r| RxQueue { thread: r.0, node: self.node });
+        router.interfaces.set_queues(made, queues.collect());
         self.list.push(interface);
         Ok(name)
     }
