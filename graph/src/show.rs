@@ -104,7 +104,8 @@ pub enum Detail {
     Summary,
 }
 
-/// `text` in the middle of `width` columns, as scripts know it: what cannot be shared evenly is on the left.
+/// `text` in the middle of `width` columns, as scripts know it: what cannot be shared evenly is on
+/// the left.
 pub fn centered(text: &str, width: usize) -> String {
     let left = (width.saturating_sub(text.chars().count())).div_ceil(2);
     format!("{:left$}{text:<1$}", "", width.saturating_sub(left))

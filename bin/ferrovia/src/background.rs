@@ -1,5 +1,6 @@
-//! Going into the background without `fork`: the program starts itself once more, in a session of its own,
-//! and the first one ends when the second is ready, so that who started it may connect at once.
+//! Going into the background without `fork`: the program starts itself once more, in a session of
+//! its own, and the first one ends when the second is ready, so that who started it may connect at
+//! once.
 
 use std::env;
 use std::io::{Read, Write};

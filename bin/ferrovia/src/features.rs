@@ -6,8 +6,8 @@ use net::Feature;
 /// All features, in the order they register.
 pub const FEATURES: &[&[Feature]] = &[net::FEATURES, drivers::FEATURES];
 
-/// The features that the configuration leaves on. `default { disable }` speaks of plugins in files of
-/// their own; what is built in goes only when it is named.
+/// The features that the configuration leaves on. `default { disable }` speaks of plugins in files
+/// of their own; what is built in goes only when it is named.
 pub fn enabled(plugins: &Plugins) -> impl Iterator<Item = &'static Feature> {
     let named = Plugins { default: None, ..plugins.clone() };
     FEATURES.iter().flat_map(|list| list.iter()).filter(move |f| match named.switch(f.name) {

@@ -1,7 +1,8 @@
 //! Which thread runs on which CPU.
 //!
-//! Without workers one data-plane thread does everything; it has the main core for itself and control
-//! floats over the other CPUs. With workers each has a CPU of its own and control the main core.
+//! Without workers one data-plane thread does everything; it has the main core for itself and
+//! control floats over the other CPUs. With workers each has a CPU of its own and control the main
+//! core.
 
 use std::fmt;
 

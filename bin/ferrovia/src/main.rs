@@ -1,7 +1,8 @@
-//! The daemon: reads its configuration, puts the router together and serves it until it is told to end.
+//! The daemon: reads its configuration, puts the router together and serves it until it is told to
+//! end.
 //!
-//! `main` → [`config`](control::config) → [`layout`] (CPUs) → [`assemble`] (features, graph, threads) →
-//! [`serve`] (CLI, processes, signals).
+//! `main` → [`config`](control::config) → [`layout`] (CPUs) → [`assemble`] (features, graph,
+//! threads) → [`serve`] (CLI, processes, signals).
 #![forbid(unsafe_code)]
 
 mod assemble;

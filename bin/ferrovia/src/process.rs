@@ -1,4 +1,5 @@
-//! What the process needs of the system around it: limits, folders, files, and what happens on a panic.
+//! What the process needs of the system around it: limits, folders, files, and what happens on a
+//! panic.
 
 use std::fs;
 use std::io::Write;

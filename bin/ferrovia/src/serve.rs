@@ -61,7 +61,9 @@ pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(
         }
         tokio::select! {
             () = stop.notified() => Ok(()),
-            ended = server.serve(listener) => ended.map_err(|e| format!("CLI socket: {}", io_text(&e))),
+            ended = server.serve(listener) => {
+                ended.map_err(|e| format!("CLI socket: {}", io_text(&e)))
+            }
             ended = interactive(&server, config.unix.interactive) => ended,
         }
     });
@@ -74,8 +76,8 @@ fn runtime() -> Result<Runtime, String> {
     built.map_err(|e| format!("cannot start the event loop: {}", io_text(&e)))
 }
 
-/// Ends the router on a signal; on a thread of its own, so that it ends even when control or a data-plane
-/// thread is stuck.
+/// Ends the router on a signal; on a thread of its own, so that it ends even when control or a
+/// data-plane thread is stuck.
 fn watch_signals(stop: Arc<Notify>, unix: &Unix) -> Result<(), String> {
     let socket = socket_path(&unix.cli_listen());
     let runtime = runtime()?;
@@ -155,7 +157,8 @@ async fn interactive(server: &Server<Router>, wanted: bool) -> Result<(), String
     server.serve_stdio().await.map_err(|e| format!("standard input: {}", io_text(&e)))
 }
 
-/// Runs processes when they are due, does what the data plane reports, tends what nobody else looks after.
+/// Runs processes when they are due, does what the data plane reports, tends what nobody else looks
+/// after.
 async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
     let (pool, panics) = (log.class("buffers", "pool"), log.class("process", "panic"));
     loop {

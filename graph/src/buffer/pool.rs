@@ -1,7 +1,7 @@
 //! Where buffers come from and go back to.
 //!
-//! A pool reserves its whole address range at start and fills it segment by segment, up to a limit, so an
-//! index never changes its meaning and growing moves nothing.
+//! A pool reserves its whole address range at start and fills it segment by segment, up to a limit,
+//! so an index never changes its meaning and growing moves nothing.
 
 use std::fs::File;
 use std::io;
@@ -119,8 +119,8 @@ impl Pool {
         self.0.placed.store(last, Ordering::Relaxed);
         Ok(())
     }
-    /// Has `waker` called, on the thread that ran short, when the pool should grow: once until it has. The
-    /// first one stays.
+    /// Has `waker` called, on the thread that ran short, when the pool should grow: once until it
+    /// has. The first one stays.
     pub fn on_short(&self, waker: impl Fn() + Send + Sync + 'static) {
         let _ = self.0.waker.set(Waker(Box::new(waker)));
     }
@@ -164,7 +164,8 @@ impl Pool {
     }
 }
 
-/// Fills a range of the reservation: 2 MB hugepages of a memfd where the system has some, else anonymous memory with huge pages advised (a pool nobody shares needs no file).
+/// Fills a range of the reservation: 2 MB hugepages of a memfd where the system has some, else
+/// anonymous memory with huge pages advised (a pool nobody shares needs no file).
 fn place(map: &mut Mapping, from: usize, bytes: usize) -> io::Result<&'static str> {
     if let Ok(file) = hugepages(bytes)
         && map.place(from, bytes, Some(&file)).is_ok()
@@ -202,7 +203,8 @@ impl Cache {
     pub fn new(pool: &Pool) -> Self {
         Self { pool: pool.clone(), free: Vec::with_capacity(CACHE + BATCH) }
     }
-    /// Makes sure of `n` free indices (at most a frame), as far as the pool has them; returns how many.
+    /// Makes sure of `n` free indices (at most a frame), as far as the pool has them; returns how
+    /// many.
     #[inline(always)]
     pub fn ensure(&mut self, n: usize) -> usize {
         if self.free.len() < n {

@@ -1,4 +1,5 @@
-//! Commands about the router as a whole: its program, its threads, its graph and what passes through it.
+//! Commands about the router as a whole: its program, its threads, its graph and what passes
+//! through it.
 
 mod about;
 mod clock;

@@ -8,8 +8,8 @@ use serde::Serialize;
 /// Most interfaces there may be.
 pub const MAX_INTERFACES: usize = 1 << 16;
 
-/// Rows by thread, columns by interface. Received is counted by the input node, sent by the output node,
-/// and nobody else counts.
+/// Rows by thread, columns by interface. Received is counted by the input node, sent by the output
+/// node, and nobody else counts.
 #[derive(Debug)]
 pub struct Counters {
     /// Received.

@@ -1,7 +1,8 @@
 //! Interfaces: what packets come in on and go out of.
 //!
 //! An interface is made of a row here, a [`Port`] that nodes read, and two nodes of its own:
-//! `<name>-output`, where packets with a finished layer 2 header arrive, and the driver's `<name>-tx`.
+//! `<name>-output`, where packets with a finished layer 2 header arrive, and the driver's
+//! `<name>-tx`.
 
 mod cli;
 mod counters;
@@ -348,8 +349,8 @@ impl Router {
         self.interfaces.set_edge(index, Some(edge));
         Ok((output, tx))
     }
-    /// Deletes an interface: what refers to it goes first, then its nodes. Packets on their way to it are
-    /// dropped and counted.
+    /// Deletes an interface: what refers to it goes first, then its nodes. Packets on their way to
+    /// it are dropped and counted.
     pub fn remove_interface(&mut self, index: InterfaceIndex) {
         if self.interfaces.at(index).is_none() {
             return;

@@ -24,7 +24,8 @@ pub struct RxQueue {
 #[command("show interface rx-placement")]
 struct ShowPlacement;
 
-/// Set when the receive queues of an interface are looked at (with all others of their node and thread).
+/// Set when the receive queues of an interface are looked at (with all others of their node and
+/// thread).
 #[derive(Command)]
 #[command("set interface rx-mode")]
 struct SetMode {
