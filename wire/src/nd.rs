@@ -217,23 +217,6 @@ pub enum NdOption<'a> {
     },
 }
 
-impl NdOption<'_> {
-    /// The sender's link-layer address, if this option tells it.
-    pub fn source_link_layer(&self) -> Option<MacAddr> {
-        match self {
-            Self::SourceLinkLayer(mac) => Some(*mac),
-            _ => None,
-        }
-    }
-    /// The target's link-layer address, if this option tells it.
-    pub fn target_link_layer(&self) -> Option<MacAddr> {
-        match self {
-            Self::TargetLinkLayer(mac) => Some(*mac),
-            _ => None,
-        }
-    }
-}
-
 /// An option has length zero or is longer than the message, which then must be dropped (RFC 4861
 /// section 4.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

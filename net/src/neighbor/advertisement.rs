@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 
 use graph::{Frame, Node};
-use wire::nd;
+use wire::nd::{self, NdOption};
 
 use super::Evidence;
 use super::solicitation::{Error, Message, is_on_link};
@@ -34,7 +34,10 @@ impl Node for NeighborAdvertisement {
         frame.each(|p| {
             p.trace(Headers::<V6>::of);
             let on = p.rx();
-            let told = Message::of(p, |option| option.target_link_layer())?;
+            let told = Message::of(p, |option| match option {
+                NdOption::TargetLinkLayer(mac) => Some(*mac),
+                _ => None,
+            })?;
             let is_solicited = told.flags & nd::SOLICITED != 0;
             if is_solicited && told.dst.is_multicast() {
                 return Err(Error::SolicitedToGroup);

@@ -89,7 +89,10 @@ impl Node for NeighborSolicitation {
         frame.each(|p| {
             p.trace(Headers::<V6>::of);
             let on = p.rx();
-            let asked = Message::of(p, |option| option.source_link_layer())?;
+            let asked = Message::of(p, |option| match option {
+                NdOption::SourceLinkLayer(mac) => Some(*mac),
+                _ => None,
+            })?;
             let (src, target) = (asked.src, asked.target);
             if src.is_unspecified() {
                 if asked.mac.is_some() || asked.dst != ip6::solicited_node(target) {
