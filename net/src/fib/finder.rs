@@ -6,13 +6,23 @@ use std::io;
 use infra::rcu::Epoch;
 
 /// The reading half. A clone reads the same table.
+///
+/// A lookup is two steps, between which other packets' lookups run: the first starts to fetch what the
+/// second reads.
 pub trait Finder: Clone + fmt::Debug + Send + Sync + 'static {
     /// An address as a number.
-    type Bits;
+    type Bits: Copy;
+    /// What the first step found.
+    type Hint: Copy + Default;
+    /// The first step.
+    fn start(&self, key: Self::Bits, epoch: Epoch<'_>) -> Self::Hint;
     /// The leaf of the longest prefix that covers `key`.
-    fn lookup(&self, key: Self::Bits, epoch: Epoch<'_>) -> u32;
-    /// Starts to fetch what a lookup of `key` reads first.
-    fn prefetch(&self, key: Self::Bits);
+    fn finish(&self, key: Self::Bits, hint: Self::Hint, epoch: Epoch<'_>) -> u32;
+    /// Both steps.
+    #[inline(always)]
+    fn lookup(&self, key: Self::Bits, epoch: Epoch<'_>) -> u32 {
+        self.finish(key, self.start(key, epoch), epoch)
+    }
 }
 
 /// The writing half.
@@ -21,6 +31,8 @@ pub trait Keeper: Sized {
     type Bits: Copy;
     /// What readers get.
     type Finder;
+    /// Most prefixes that there may be.
+    const MAX_PREFIXES: usize;
     /// An empty table, all of whose keys have leaf 0.
     ///
     /// # Errors
@@ -28,10 +40,6 @@ pub trait Keeper: Sized {
     fn new() -> io::Result<Self>;
     /// The half for readers; to be handed out anew after [`Keeper::grow`].
     fn finder(&self) -> Self::Finder;
-    /// Whether a new prefix may come in.
-    fn has_room(&self) -> bool {
-        true
-    }
     /// Sets the leaf of a prefix, not 0. A prefix that is there already needs no room.
     ///
     /// # Errors

@@ -161,17 +161,14 @@ impl<F: Headers> Node for Lookup<F> {
                     fetched_table = forwarding.table(fetched_fib, epoch);
                 }
                 let dst = F::destination(p);
-                if let Some(table) = fetched_table {
-                    table.prefetch(dst);
-                }
-                dst
+                (dst, fetched_table.map_or_else(Default::default, |t| t.start(dst, epoch)))
             },
-            |p, dst| {
+            |p, (dst, hint)| {
                 if p.fib() != fib {
                     fib = p.fib();
                     table = forwarding.table(fib, epoch);
                 }
-                let index = table.map_or(0, |table| table.lookup(dst, epoch));
+                let index = table.map_or(0, |table| table.finish(dst, hint, epoch));
                 if let Some(counter) = counters.get(index as usize) {
                     counter.add(1, p.total_len() as u64);
                 }

@@ -170,7 +170,7 @@ impl<F: Family> Table<F> {
     }
     /// Whether a new prefix may come in.
     pub fn has_room(&self) -> bool {
-        self.keeper.has_room()
+        self.entries.len() < F::Keeper::MAX_PREFIXES
     }
     /// Bytes that the forwarding side uses.
     pub fn memory(&self) -> usize {

@@ -32,18 +32,19 @@ pub enum Trie4 {
 
 impl Finder for Trie4 {
     type Bits = u32;
+    type Hint = ();
     #[inline(always)]
-    fn lookup(&self, key: u32, _: Epoch<'_>) -> u32 {
-        match self {
-            Self::Small(trie) => trie.lookup(key),
-            Self::Large(trie) => trie.lookup(key),
-        }
-    }
-    #[inline(always)]
-    fn prefetch(&self, key: u32) {
+    fn start(&self, key: u32, _: Epoch<'_>) {
         match self {
             Self::Small(trie) => trie.prefetch(key),
             Self::Large(trie) => trie.prefetch(key),
+        }
+    }
+    #[inline(always)]
+    fn finish(&self, key: u32, (): (), _: Epoch<'_>) -> u32 {
+        match self {
+            Self::Small(trie) => trie.lookup(key),
+            Self::Large(trie) => trie.lookup(key),
         }
     }
 }
@@ -85,6 +86,7 @@ impl Keeper4 {
 impl Keeper for Keeper4 {
     type Bits = u32;
     type Finder = Trie4;
+    const MAX_PREFIXES: usize = 1 << 24;
     fn new() -> io::Result<Self> {
         // Somewhat more than the limit, for plies that wait for readers.
         let writer = Mtrie::writer(SMALL_PLIES * 5 / 4, HugePages::No)?;
