@@ -43,7 +43,7 @@ impl Input for Source {
     type Count = Infallible;
     const STATE: InputState = InputState::Polling;
     #[inline(always)]
-    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         intake.each(256, self.rx, |p| {
             p.append(&self.packet)?;
             Some(self.next)
@@ -61,7 +61,7 @@ impl Node for End {
     type Error = Infallible;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.consume(|_| Ok(()));
     }
 }

@@ -40,7 +40,7 @@ impl Node for EchoRequest4 {
     const DROP: &'static str = "ip4-drop";
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             p.trace(Headers::<V4>::of);
             self.id = self.id.wrapping_add(1);

@@ -69,7 +69,7 @@ impl Node for IcmpError6 {
     const DROP: &'static str = "ip6-drop";
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         self.limit.fill(frame.now());
         let (mut unreachable, mut big, mut expired, mut other) = (0, 0, 0, 0);

@@ -66,7 +66,7 @@ impl<V: Messages> Node for IcmpInput<V> {
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let types = self.types.read(frame.epoch());
         let mut echoes = 0;
         frame.each(|p| {

@@ -54,7 +54,7 @@ impl<V: Version> Node for DropPacket<V> {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(V::DROP_ARC);
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
@@ -71,7 +71,7 @@ impl<V: Version> Node for Punt<V> {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(V::PUNT_ARC);
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
@@ -89,7 +89,7 @@ impl<V: Version> Node for NotEnabled<V> {
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
             Err(Error::NotEnabled)

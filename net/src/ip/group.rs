@@ -9,7 +9,7 @@ use wire::ethernet;
 
 use super::Version;
 use super::outputs::Table;
-use super::rewrite::{Next, Rewritten, put_in_front, spend_hop};
+use super::rewrite::{Next, Rewritten, Seen, look_closer, may_go, put_in_front, spend_hop};
 use crate::adjacency::Adjacency;
 
 /// Sends packets to groups.
@@ -31,7 +31,7 @@ impl<V: Version> Node for RewriteGroup<V> {
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, version) = (frame.epoch(), self.version);
         let arc = frame.start(V::OUTPUT_ARC);
         let outputs = self.outputs.read(epoch);
@@ -40,9 +40,14 @@ impl<V: Version> Node for RewriteGroup<V> {
             let a = a.ok_or(V::DROPPED)?;
             let tx = a.interface.0;
             let output = outputs.get(tx as usize).copied().flatten().ok_or(V::DROPPED)?;
-            if !spend_hop::<V, _>(p, a.mtu)? {
-                return Ok(Next::IcmpError(version));
+            if !may_go::<V>(p, a.mtu) {
+                match look_closer::<V, _>(p, a.mtu) {
+                    Seen::Good => (),
+                    Seen::Bad(why) => return Err(why),
+                    Seen::Told => return Ok(Next::IcmpError(version)),
+                }
             }
+            spend_hop::<V>(p);
             let group = V::group_mac(p);
             put_in_front(p, a).ok_or(V::DROPPED)?;
             if let Some(header) = p.header_mut::<ethernet::Header>().filter(|_| a.header_len > 0) {

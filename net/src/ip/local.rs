@@ -51,7 +51,7 @@ impl<V: Version> Node for Receive<V> {
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(V::LOCAL_ARC);
         let protocols = self.protocols.read(frame.epoch());
         frame.each(|p| {
@@ -103,7 +103,7 @@ impl<V: Version> Node for Local<V> {
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let protocols = self.protocols.read(frame.epoch());
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);

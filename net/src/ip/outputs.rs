@@ -89,7 +89,7 @@ impl Node for OutputArcEnd {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let edges = self.edges.read(frame.epoch());
         frame.each(|p| {
             let edge = edges.get(p.tx() as usize).copied().flatten();

@@ -65,7 +65,7 @@ impl<V: Version> Node for Rewrite<V> {
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, version) = (frame.epoch(), self.version);
         let arc = frame.start(V::OUTPUT_ARC);
         // Neighbouring packets often go one way.
@@ -76,13 +76,20 @@ impl<V: Version> Node for Rewrite<V> {
                 (known, adjacency) = (index, self.adjacencies.read(index, epoch));
             }
             let a = adjacency.ok_or(V::DROPPED)?;
-            if !a.complete || a.role == Role::Multicast {
-                let is_group = a.role == Role::Multicast;
-                return Ok(if is_group { Next::Group(version) } else { Next::Resolve(version) });
+            if !a.complete {
+                return Ok(Next::Resolve(version));
             }
-            if !spend_hop::<V, _>(p, a.mtu)? {
-                return Ok(Next::IcmpError(version));
+            if a.role == Role::Multicast {
+                return Ok(Next::Group(version));
             }
+            if !may_go::<V>(p, a.mtu) {
+                match look_closer::<V, _>(p, a.mtu) {
+                    Seen::Good => (),
+                    Seen::Bad(why) => return Err(why),
+                    Seen::Told => return Ok(Next::IcmpError(version)),
+                }
+            }
+            spend_hop::<V>(p);
             put_in_front(p, a).ok_or(V::DROPPED)?;
             p.trace(|p| Rewritten::of(p, a));
             if arc.is_used() {
@@ -93,34 +100,61 @@ impl<V: Version> Node for Rewrite<V> {
     }
 }
 
-/// Takes one hop away, unless the packet was made here, and makes sure that it fits. `false`: it
-/// does not go on, and has the problem to tell its sender as payload.
+/// Whether a packet has a hop left and fits, as nearly all do.
 #[inline(always)]
-pub(super) fn spend_hop<V: Version, N: Node<Error = V::Error>>(
+pub(super) fn may_go<V: Version>(p: &Buffer<'_>, mtu: u16) -> bool {
+    V::hops(p).is_some_and(|hops| hops > 1) & (p.total_len() <= usize::from(mtu))
+}
+
+/// What a closer look at a packet found. One byte: a pair as in a `Result` is returned by different
+/// rules on different processors, which keeps the loop's closure from being compiled for each.
+pub(super) enum Seen<E> {
+    /// It may go.
+    Good,
+    /// A reason to drop it.
+    Bad(E),
+    /// It does not go on, and has the problem to tell its sender as payload.
+    Told,
+}
+
+/// What is wrong with a packet, if anything is.
+#[cold]
+#[inline(never)]
+pub(super) fn look_closer<V: Version, N: Node<Error = V::Error>>(
     p: &mut Packet<'_, N>,
     mtu: u16,
-) -> Result<bool, V::Error> {
+) -> Seen<V::Error> {
+    check::<V, N>(p, mtu).unwrap_or_else(Seen::Bad)
+}
+
+fn check<V: Version, N: Node<Error = V::Error>>(
+    p: &mut Packet<'_, N>,
+    mtu: u16,
+) -> Result<Seen<V::Error>, V::Error> {
     let hops = V::hops(p).ok_or(V::DROPPED)?;
-    let is_local = p.flags().has(Flags::LOCAL);
-    if hops <= 1 && !is_local {
+    if hops <= 1 && !p.flags().has(Flags::LOCAL) {
         p.error(V::EXPIRED);
         p.set_payload(V::EXPIRED_PROBLEM);
-        return Ok(false);
+        return Ok(Seen::Told);
     }
     if p.total_len() > usize::from(mtu) && !fits_cut::<V>(p, mtu) {
         let problem = V::too_big_problem(p, mtu).ok_or(V::TOO_BIG)?;
         p.error(V::TOO_BIG);
         p.set_payload(problem);
-        return Ok(false);
+        return Ok(Seen::Told);
     }
-    if !is_local {
+    Ok(Seen::Good)
+}
+
+/// Takes one hop away, unless the packet was made here.
+#[inline(always)]
+pub(super) fn spend_hop<V: Version>(p: &mut Buffer<'_>) {
+    if !p.flags().has(Flags::LOCAL) {
         V::spend_hop(p);
     }
-    Ok(true)
 }
 
 /// Whether a packet that will be cut into segments fits then.
-#[cold]
 fn fits_cut<V: Version>(p: &Buffer<'_>, mtu: u16) -> bool {
     if !p.flags().has(Flags::GSO) {
         return false;
@@ -144,11 +178,17 @@ pub(super) fn put_in_front(p: &mut Buffer<'_>, a: &Adjacency) -> Option<()> {
     if usize::from(a.header_len) == ETHERNET {
         p.prepend(ETHERNET)?.copy_from_slice(&a.header[..ETHERNET]); // of known length: two moves
     } else {
-        p.prepend(usize::from(a.header_len))?.copy_from_slice(a.header());
+        put_other_in_front(p, a)?;
     }
     let l2 = p.offset();
     p.set_l2_offset(l2);
     p.set_tx(a.interface.0);
+    Some(())
+}
+
+#[inline(never)]
+fn put_other_in_front(p: &mut Buffer<'_>, a: &Adjacency) -> Option<()> {
+    p.prepend(usize::from(a.header_len))?.copy_from_slice(a.header());
     Some(())
 }
 
@@ -161,6 +201,8 @@ pub(super) struct Rewritten {
 }
 
 impl Rewritten {
+    #[cold]
+    #[inline(never)]
     pub(super) fn of(p: &Buffer<'_>, a: &Adjacency) -> Self {
         let flow = if p.flags().has(Flags::HASH) { p.flow_hash() } else { 0 };
         let bytes = p.bytes()[..p.len().min(SHOWN)].to_vec();

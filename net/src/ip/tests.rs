@@ -256,7 +256,7 @@ macro_rules! feature {
             type Error = std::convert::Infallible;
             type Count = std::convert::Infallible;
             #[inline(always)]
-            fn process(&mut self, frame: &mut Frame<'_, Self>) {
+            fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
                 frame.each(|p| {
                     p.append(b"!").expect("there is room");
                     Ok(Continue)

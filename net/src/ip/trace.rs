@@ -18,6 +18,8 @@ pub struct Headers<V> {
 
 impl<V> Headers<V> {
     /// Those at the current position.
+    #[cold]
+    #[inline(never)]
     pub fn of(p: &Buffer<'_>) -> Self {
         Self { bytes: p.bytes()[..p.len().min(SHOWN)].to_vec(), version: PhantomData }
     }
@@ -39,6 +41,8 @@ pub struct Forwarding<V> {
 
 impl<V> Forwarding<V> {
     /// As the packet has them.
+    #[cold]
+    #[inline(never)]
     pub fn of(p: &Buffer<'_>) -> Self {
         let flow = if p.flags().has(Flags::HASH) { p.flow_hash() } else { 0 };
         Self { fib: p.fib(), adjacency: p.adjacency(), flow, headers: Headers::of(p) }

@@ -37,7 +37,7 @@ impl<V: Version> Node for UdpLookup<V> {
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let ports = self.ports.read(frame.epoch());
         frame.each(|p| {
             p.trace(Headers::<V>::of);

@@ -18,8 +18,10 @@ use crate::ip::{Headers, Version, count};
 pub trait Checksum: Clone + Send + 'static {
     /// The node's name.
     const NAME: &'static str;
+    /// Whether the checksum of a header without options is right.
+    fn is_right(header: &Header) -> bool;
     /// Whether the checksum of a header with these options is right.
-    fn is_right(header: &Header, options: &[u8]) -> bool;
+    fn is_right_with(header: &Header, options: &[u8]) -> bool;
 }
 
 /// `ip4-input`: it is.
@@ -33,7 +35,10 @@ pub struct Trusted;
 impl Checksum for Checked {
     const NAME: &'static str = "ip4-input";
     #[inline(always)]
-    fn is_right(header: &Header, options: &[u8]) -> bool {
+    fn is_right(header: &Header) -> bool {
+        header.is_checksum_valid()
+    }
+    fn is_right_with(header: &Header, options: &[u8]) -> bool {
         header.is_checksum_valid_with(options)
     }
 }
@@ -41,7 +46,10 @@ impl Checksum for Checked {
 impl Checksum for Trusted {
     const NAME: &'static str = "ip4-input-no-checksum";
     #[inline(always)]
-    fn is_right(_: &Header, _: &[u8]) -> bool {
+    fn is_right(_: &Header) -> bool {
+        true
+    }
+    fn is_right_with(_: &Header, _: &[u8]) -> bool {
         true
     }
 }
@@ -96,7 +104,7 @@ impl<C: Checksum> Node for Input<C> {
     const DROP: &'static str = V4::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let (unicast, multicast) = (frame.start(&IP4_UNICAST), frame.start(&IP4_MULTICAST));
         let has_features = unicast.is_used() | multicast.is_used();
@@ -116,25 +124,20 @@ impl<C: Checksum> Node for Input<C> {
             let Some(fib) = table else { return Ok(Next::NotEnabled) };
             p.set_fib(fib);
 
-            let header = *p.header::<Header>().ok_or(Error::TooShort)?;
-            let mut is_for_us = false;
-            if header.version_ihl != VERSION_IHL {
-                is_for_us = check_long_header::<C>(p)?;
-                with_options += 1;
-            } else if !C::is_right(&header, &[]) {
-                return Err(Error::BadChecksum);
-            }
-            check(p, &header)?;
-            if header.ttl == 0 {
-                p.error(Error::TimeExpired);
-                p.set_payload(V4::EXPIRED_PROBLEM);
-                return Ok(Next::IcmpError);
-            }
-            if is_for_us {
-                return Ok(Next::Options);
+            if !is_plain::<C>(p) {
+                match look_closer(p) {
+                    Seen::Good => (),
+                    Seen::Bad(why) => return Err(why),
+                    Seen::Options => with_options += 1,
+                    Seen::Alert => {
+                        with_options += 1;
+                        return Ok(Next::Options);
+                    }
+                    Seen::Expired => return Ok(Next::IcmpError),
+                }
             }
             if has_features {
-                let arc = if is_multicast(&header) { multicast } else { unicast };
+                let arc = if is_multicast(p) { multicast } else { unicast };
                 return Ok(arc.first(rx, p).map_or(Next::Lookup, Next::Feature));
             }
             Ok(Next::Lookup)
@@ -144,9 +147,57 @@ impl<C: Checksum> Node for Input<C> {
     }
 }
 
-/// The checks of every header, and the end of what is no part of the packet.
+/// What a closer look at a packet found. One byte: a pair as in a `Result` is returned by different
+/// rules on different processors, which keeps the loop's closure from being compiled for each.
+enum Seen {
+    /// Nothing.
+    Good,
+    /// A reason to drop it.
+    Bad(Error),
+    /// Options that are none of this router's business.
+    Options,
+    /// Options that ask this router to look at them.
+    Alert,
+    /// No hop left; the packet has the problem to tell its sender as payload.
+    Expired,
+}
+
+/// Whether a packet passes all checks, has no options and ends with its buffer: what nearly all do,
+/// found out without a branch for each check.
 #[inline(always)]
-fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>, header: &Header) -> Result<(), Error> {
+fn is_plain<C: Checksum>(p: &Buffer<'_>) -> bool {
+    let Some(header) = p.header::<Header>() else { return false };
+    let len = usize::from(header.total_len.get());
+    (header.version_ihl == VERSION_IHL)
+        & C::is_right(header)
+        & (header.fragment.get() & OFFSET_MASK != 1)
+        & !is_impossible_source(header.src)
+        & (len == p.total_len())
+        & (len >= size_of::<Header>())
+        & (header.ttl != 0)
+}
+
+/// The checks one by one; cuts what follows the packet.
+#[cold]
+#[inline(never)]
+fn look_closer<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Seen {
+    check(p).unwrap_or_else(Seen::Bad)
+}
+
+fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<Seen, Error> {
+    let header = *p.header::<Header>().ok_or(Error::TooShort)?;
+    if header.version() != 4 {
+        return Err(Error::Version);
+    }
+    let header_len = header.header_len();
+    if header_len < size_of::<Header>() {
+        return Err(Error::HdrTooShort);
+    }
+    let options = p.bytes().get(size_of::<Header>()..header_len).ok_or(Error::BadLength)?;
+    if !C::is_right_with(&header, options) {
+        return Err(Error::BadChecksum);
+    }
+    let asks_us = has_router_alert(options);
     // An offset of 8 bytes lets a second fragment write over TCP's flags (RFC 1858, RFC 3128).
     if header.fragment.get() & OFFSET_MASK == 1 {
         return Err(Error::FragmentOffsetOne);
@@ -154,17 +205,24 @@ fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>, header: &Header) -> Result<(
     if is_impossible_source(header.src) {
         return Err(Error::SrcLookupMiss);
     }
-    let (len, there) = (usize::from(header.total_len.get()), p.total_len());
-    if len < size_of::<Header>() {
+    let len = usize::from(header.total_len.get());
+    if len < header_len {
         return Err(Error::TooShort);
     }
-    if len > there {
+    if len > p.total_len() {
         return Err(Error::BadLength);
     }
-    if len < there {
-        p.truncate_chain(len); // Ethernet pads short frames
+    p.truncate_chain(len); // Ethernet pads short frames
+    if header.ttl == 0 {
+        p.error(Error::TimeExpired);
+        p.set_payload(V4::EXPIRED_PROBLEM);
+        return Ok(Seen::Expired);
     }
-    Ok(())
+    Ok(match header_len {
+        _ if asks_us => Seen::Alert,
+        20 => Seen::Good,
+        _ => Seen::Options,
+    })
 }
 
 /// Loopback, multicast and broadcast addresses send nothing.
@@ -174,28 +232,6 @@ fn is_impossible_source(src: [u8; 4]) -> bool {
 }
 
 #[inline(always)]
-fn is_multicast(header: &Header) -> bool {
-    header.dst[0] & 0xf0 == 0xe0
-}
-
-/// The header is not the usual one: whether this router must look at its options.
-#[cold]
-fn check_long_header<C: Checksum>(p: &Buffer<'_>) -> Result<bool, Error> {
-    let header = p.header::<Header>().ok_or(Error::TooShort)?;
-    if header.version() != 4 {
-        return Err(Error::Version);
-    }
-    let len = header.header_len();
-    let options = p.bytes().get(size_of::<Header>()..len);
-    if len < size_of::<Header>() {
-        return Err(Error::HdrTooShort);
-    }
-    let options = options.ok_or(Error::BadLength)?;
-    if usize::from(header.total_len.get()) < len {
-        return Err(Error::TooShort);
-    }
-    if !C::is_right(header, options) {
-        return Err(Error::BadChecksum);
-    }
-    Ok(has_router_alert(options))
+fn is_multicast(p: &Buffer<'_>) -> bool {
+    p.header::<Header>().is_some_and(|h| h.dst[0] & 0xf0 == 0xe0)
 }

@@ -31,7 +31,7 @@ impl Node for Options {
     const DROP: &'static str = "ip4-drop";
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             p.trace(Headers::<V4>::of);
             Ok(Next::Punt)

@@ -176,7 +176,7 @@ impl<const MULTICAST: bool> Node for Seen<MULTICAST> {
     type Error = Infallible;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             p.set_adjacency(if MULTICAST { 2 } else { 1 });
             Ok(Continue)
