@@ -41,7 +41,7 @@ impl Node for Wire {
     type Error = Error;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             let to = self.to.get(p.rx() as usize).copied().flatten().ok_or(Error::Alone)?;
             let is_tagged = p.bytes().get(12..14) == Some(&[0x81, 0]);
@@ -66,7 +66,7 @@ impl Node for End {
     type Error = Infallible;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.consume(|_| Ok(()));
     }
 }

@@ -20,7 +20,7 @@ impl Input for Gen {
     const STATE: InputState = InputState::Polling;
     const DROP: &'static str = "end";
     #[inline(always)]
-    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         let t: &[u8; 64] = self.0.as_slice().try_into().unwrap();
         intake.each(256, 1, |p| {
             p.append_with(64)?.copy_from_slice(t);
@@ -53,7 +53,7 @@ macro_rules! step {
             type Count = Infallible;
             const DROP: &'static str = "end";
             #[inline(always)]
-            fn process(&mut self, frame: &mut Frame<'_, Self>) {
+            fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
                 frame.each(|p| {
                     let h = p.header::<[u8; 34]>().ok_or(Bad::Short)?;
                     if h[0] != 2 {
@@ -82,7 +82,7 @@ impl Node for End {
     type Count = Infallible;
     const DROP: &'static str = "end";
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let n = frame.len();
         frame.consume(|_| Ok(()));
         frame.count_out(n as u64);

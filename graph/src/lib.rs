@@ -22,7 +22,8 @@ pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse}
 pub use control::{BuildError, Engine, NodeIndex, Settings};
 pub use engine::{Arrival, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Taken};
 pub use node::{
-    Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,
+    Baseline, Continue, Count, CounterText, Cpu, Edge, Input, InputState, Next, Node, Payload,
+    Reason, Slot,
 };
 pub use trace::{Names, Record, TracedPacket};
 pub use worker::{NoAnswer, ThreadInfo};

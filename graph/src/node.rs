@@ -28,7 +28,7 @@ pub trait Node: Clone + Send + 'static {
     const DROP: &'static str = "error-drop";
 
     /// Processes one frame: 1 to 256 packets, all for this node.
-    fn process(&mut self, frame: &mut Frame<'_, Self>);
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>);
 }
 
 /// A node that brings packets in.
@@ -47,8 +47,26 @@ pub trait Input: Clone + Send + 'static {
     const DROP: &'static str = "error-drop";
 
     /// Brings in what there is, at most about a frame for each queue.
-    fn poll(&mut self, intake: &mut Intake<'_, Self>);
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>);
 }
+
+/// A kind of processor that nodes are compiled for. A node's body is generic over it, so that each kind
+/// gets a copy of the whole loop; the body itself does not look at it.
+pub trait Cpu: 'static {}
+
+/// Any processor of the architecture.
+#[derive(Clone, Copy, Debug)]
+pub struct Baseline;
+/// With AVX2.
+#[derive(Clone, Copy, Debug)]
+pub struct Hsw;
+/// With AVX-512.
+#[derive(Clone, Copy, Debug)]
+pub struct Icl;
+
+impl Cpu for Baseline {}
+impl Cpu for Hsw {}
+impl Cpu for Icl {}
 
 /// When an input node is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,7 +48,7 @@ impl Node for Sink {
     type Count = Infallible;
     const DROP: &'static str = "error-drop";
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let mut catches = self.catches.lock().unwrap_or_else(PoisonError::into_inner);
         frame.consume(|p| {
             let caught = Caught {
@@ -159,7 +159,7 @@ impl<X: Next + Send> Input for TestInput<X> {
     type Count = Infallible;
     const STATE: InputState = InputState::Adaptive;
     #[inline(always)]
-    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         let (next, packets) = (self.next, &mut self.packets);
         let n = packets.len();
         intake.each(n, self.rx, |p| {

@@ -60,7 +60,7 @@ impl Node for Split {
     type Error = SplitError;
     type Count = SplitCount;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(&ARC);
         let n = frame.len() as u64;
         frame.each(|p| {
@@ -95,7 +95,7 @@ impl<const L: char> Node for Letter<L> {
     type Error = Infallible;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             p.append(&[L as u8]).expect("there is room");
             Ok(Continue)
@@ -193,7 +193,7 @@ impl Node for Twice {
     type Error = Infallible;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|_| Ok(SplitNext::Odd));
         frame.each(|_| Ok(SplitNext::Even));
         frame.lookup(|_| (), |_, ()| Ok(SplitNext::Even));
@@ -259,7 +259,7 @@ impl Node for Multiply {
     type Error = SplitError;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             let byte = p.bytes()[0];
             for _ in 0..2 {

@@ -40,7 +40,7 @@ impl Node for Keeper {
     type Error = Error;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         for mut held in frame.take() {
             match held.buffer().bytes()[0] {
                 0 => frame.discard(held, Error::Zero),
@@ -55,7 +55,7 @@ impl Node for Keeper {
 }
 
 impl Keeper {
-    fn release(&mut self, frame: &mut Frame<'_, Self>) {
+    fn release<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         for mut held in self.kept.drain(..) {
             let mut p = frame.packet_of(&mut held);
             let rx = p.rx();

@@ -30,7 +30,7 @@ impl<const PROBLEM: bool> Node for End<PROBLEM> {
     type Error = Infallible;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.consume(|_| Ok(()));
     }
 }
@@ -58,7 +58,7 @@ impl Input for Headers {
     type Count = Infallible;
     const STATE: InputState = InputState::Polling;
     #[inline(always)]
-    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         let n = self.left.min(256);
         self.left -= n;
         let (packets, at) = (Arc::clone(&self.packets), &mut self.at);

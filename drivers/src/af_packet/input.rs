@@ -117,7 +117,7 @@ impl Input for AfPacketInput {
     type Count = Infallible;
 
     #[inline(always)]
-    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         for queue in &mut self.queues {
             let waiting = queue.ring.filled(FRAME);
             if waiting == 0 {
@@ -138,10 +138,10 @@ impl Input for AfPacketInput {
 
 impl Queue {
     #[inline(always)]
-    fn receive(
+    fn receive<On>(
         &mut self,
         waiting: usize,
-        intake: &mut Intake<'_, AfPacketInput>,
+        intake: &mut Intake<'_, AfPacketInput, On>,
         counters: &Counters,
     ) {
         if intake.is_tracing() {

@@ -61,7 +61,7 @@ impl Node for HostTx {
     type Count = Count;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let thread = frame.thread();
         let socket = self.sockets[thread % self.sockets.len()].as_fd();
         let done = self.outbox.send(socket, frame, |p| offload::send(p).map_err(|_| Error::Unfit));

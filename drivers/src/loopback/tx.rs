@@ -44,7 +44,7 @@ impl Node for LoopbackTx {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let index = self.index.get().map_or(0, |i| i.0);
         let (packets, mut bytes) = (frame.len() as u64, 0);
         frame.each(|p| {

@@ -150,7 +150,7 @@ impl Input for PgInput {
     type Count = Infallible;
 
     #[inline(always)]
-    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         let mut at = 0;
         while at < self.live {
             self.streams[at].poll(intake, &self.counters);
@@ -171,7 +171,7 @@ impl Input for PgInput {
 
 impl Running {
     #[inline(always)]
-    fn poll(&mut self, intake: &mut Intake<'_, PgInput>, counters: &Counters) {
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, PgInput, On>, counters: &Counters) {
         let mut most = self.left.min(self.max_frame as u64);
         if let Some(pace) = &mut self.pace {
             let now = intake.now();
@@ -200,7 +200,11 @@ impl Running {
     /// Sends at most `most`; returns packets and bytes. Loops are as small as can be: the usual
     /// streams have packets of one buffer, without offloads.
     #[inline(always)]
-    fn send(&mut self, intake: &mut Intake<'_, PgInput>, most: usize) -> (u64, u64) {
+    fn send<On: graph::Cpu>(
+        &mut self,
+        intake: &mut Intake<'_, PgInput, On>,
+        most: usize,
+    ) -> (u64, u64) {
         let (next, flags, rx) = (Next::To(self.next), self.flags, self.rx);
         if !self.big.bytes.is_empty() || self.offload.is_some() {
             return self.send_any(intake, most);
@@ -239,7 +243,11 @@ impl Running {
         (sent as u64, bytes)
     }
     #[inline(never)]
-    fn send_any(&mut self, intake: &mut Intake<'_, PgInput>, most: usize) -> (u64, u64) {
+    fn send_any<On: graph::Cpu>(
+        &mut self,
+        intake: &mut Intake<'_, PgInput, On>,
+        most: usize,
+    ) -> (u64, u64) {
         let (next, flags, offload) = (Next::To(self.next), self.flags, self.offload);
         let (source, big) = (&mut self.source, &mut self.big);
         let mut bytes = 0;

@@ -24,7 +24,7 @@ impl Node for Catch {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let mut all = self.0.lock().unwrap();
         frame.consume(|p| {
             all.push((p.rx(), p.flags(), p.segments().flatten().copied().collect()));

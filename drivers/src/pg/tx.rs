@@ -37,7 +37,7 @@ impl Node for PgTx {
     type Count = Count;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.count_out(frame.len() as u64);
         let is_ethernet = self.is_ethernet;
         let Some(capture) = &self.capture else {

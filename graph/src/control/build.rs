@@ -78,7 +78,7 @@ impl Node for Deleted {
     type Error = Gone;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|_| Err(Gone::Deleted));
     }
 }

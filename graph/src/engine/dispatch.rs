@@ -9,7 +9,7 @@ use infra::rcu::Epoch;
 
 use super::core::{Batch, Core};
 use super::{Frame, Intake};
-use crate::node::{Input, Node};
+use crate::node::{Baseline, Input, Node};
 
 /// A node of any type on one thread.
 pub(crate) trait Dispatch: Send {
@@ -96,12 +96,12 @@ impl<N: Input> Dispatch for InputAdapter<N> {
 
 #[inline(never)]
 fn body_default<N: Node>(node: &mut N, frame: &mut Frame<'_, N>) {
-    node.process(frame);
+    node.process::<Baseline>(frame);
 }
 
 #[inline(never)]
 fn poll_default<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
-    node.poll(intake);
+    node.poll::<Baseline>(intake);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -111,12 +111,12 @@ macro_rules! variants {
             #[target_feature(enable = $features)]
             #[inline(never)]
             fn $body<N: Node>(node: &mut N, frame: &mut Frame<'_, N>) {
-                node.process(frame);
+                node.process::<crate::node::$variant>(frame.on());
             }
             #[target_feature(enable = $features)]
             #[inline(never)]
             fn $poll<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
-                node.poll(intake);
+                node.poll::<crate::node::$variant>(intake.on());
             }
         )*
         fn body<N: Node>(variant: Variant) -> Body<N> {

@@ -10,7 +10,7 @@ use super::Packet;
 use super::core::Core;
 use crate::arc::{Along, FeatureArc, Side, Start};
 use crate::buffer::{Buffer, FRAME};
-use crate::node::{Count, Next, Node};
+use crate::node::{Baseline, Count, Next, Node};
 
 /// How many packets ahead their first lines are fetched.
 const AHEAD: usize = 8;
@@ -18,17 +18,24 @@ const AHEAD: usize = 8;
 const WINDOW: usize = 16;
 
 /// Up to 256 packets on their way through node `N`.
-pub struct Frame<'f, N: Node> {
+#[repr(C)]
+pub struct Frame<'f, N: Node, On = Baseline> {
     pub(super) core: &'f mut Core,
     pub(super) node: u16,
     pub(super) indices: &'f [u32],
     pub(super) epoch: Epoch<'f>,
-    pub(super) of: PhantomData<N>,
+    pub(super) of: PhantomData<(N, On)>,
     /// Whether the packets have gone on already.
     pub(super) done: bool,
 }
 
-impl<'f, N: Node> Frame<'f, N> {
+impl<'f, N: Node, On> Frame<'f, N, On> {
+    /// The same frame in the hands of a body compiled for another processor.
+    #[inline(always)]
+    pub(super) fn on<Other>(&mut self) -> &mut Frame<'f, N, Other> {
+        // SAFETY: the layout is C's and `On` only marks a type of no size, so the two are laid out alike.
+        unsafe { &mut *std::ptr::from_mut(self).cast() }
+    }
     /// The right to read shared state while the frame is processed.
     #[inline(always)]
     pub fn epoch(&self) -> Epoch<'f> {

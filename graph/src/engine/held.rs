@@ -68,7 +68,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-impl<'f, N: Node> Frame<'f, N> {
+impl<'f, N: Node, On> Frame<'f, N, On> {
     /// Takes all packets out of the frame, each to be kept, or passed to [`Frame::send`] or
     /// [`Frame::discard`]. A second call finds none.
     pub fn take(&mut self) -> Taken<'f> {

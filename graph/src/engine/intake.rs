@@ -11,22 +11,29 @@ use super::core::Core;
 use super::frame::scatter;
 use crate::arc::{Along, FeatureArc, Side, Start};
 use crate::buffer::{Buffer, FRAME, Flags};
-use crate::node::{Count, Input, Next, Reason};
+use crate::node::{Baseline, Count, Input, Next, Reason};
 use crate::trace::Record;
 
 /// Segments at most that [`Arrival::extend_with`] fills at a time.
 pub const MOST_SLICES: usize = 40;
 
 /// One call of input node `N`.
-pub struct Intake<'i, N: Input> {
+#[repr(C)]
+pub struct Intake<'i, N: Input, On = Baseline> {
     pub(super) core: &'i mut Core,
     pub(super) node: u16,
     pub(super) epoch: Epoch<'i>,
     pub(super) received: u64,
-    pub(super) of: PhantomData<N>,
+    pub(super) of: PhantomData<(N, On)>,
 }
 
-impl<'i, N: Input> Intake<'i, N> {
+impl<'i, N: Input, On> Intake<'i, N, On> {
+    /// The same call in the hands of a body compiled for another processor.
+    #[inline(always)]
+    pub(super) fn on<Other>(&mut self) -> &mut Intake<'i, N, Other> {
+        // SAFETY: the layout is C's and `On` only marks a type of no size, so the two are laid out alike.
+        unsafe { &mut *std::ptr::from_mut(self).cast() }
+    }
     /// The right to read shared state during this call.
     #[inline(always)]
     pub fn epoch(&self) -> Epoch<'i> {

@@ -40,7 +40,7 @@ impl Node for ErrorDrop {
     const DROP: &'static str = "drop";
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(&ERROR_DROP);
         let drops = self.counters.drops.row(frame.thread());
         frame.each(|p| {
@@ -74,7 +74,7 @@ impl Node for Drop {
     const DROP: &'static str = "drop";
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let mut without_reason = 0;
         frame.consume(|p| {
             let error = graph::Buffer::error(p);

@@ -35,7 +35,7 @@ impl Node for ErrorPunt {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let punts = self.counters.punt.row(frame.thread());
         frame.each(|p| {
             let rx = p.rx();
@@ -60,7 +60,7 @@ impl Node for Punt {
     const DROP: &'static str = "drop";
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.consume(|p| {
             let error = graph::Buffer::error(p);
             if error != 0 {

@@ -35,7 +35,7 @@ impl Input for Source {
     const STATE: InputState = InputState::Adaptive;
 
     #[inline(always)]
-    fn poll(&mut self, intake: &mut Intake<'_, Self>) {
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         let left = std::mem::take(&mut self.0);
         intake.each(left, 0, |p| {
             p.extend(&[0; 64])?;
@@ -61,7 +61,7 @@ impl Node for Filter {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             p.trace(|_| Said("seen on"));
             Err(Refused::Unwanted)

@@ -63,7 +63,7 @@ impl Node for EthernetInput {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         // Neighbouring packets nearly always come from one interface.
         let (mut known, mut port) = (u32::MAX, None);

@@ -3,11 +3,12 @@
 
 use std::convert::Infallible;
 
-use graph::{Flags, Frame, Node};
+use graph::{Flags, Frame, Node, Packet};
 
+use super::balance::{LoadBalance, Via};
 use super::forwarding::Forwarding;
 use super::hash;
-use super::lookup::{Headers, Looked, way};
+use super::lookup::{Headers, trace, way};
 
 /// Chooses a way out of the load balance that a packet names as its adjacency.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl<F: Headers> Node for LoadBalanceNode<F> {
     const DROP: &'static str = F::DROP_NODE;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let forwarding = &self.forwarding;
         let counters = forwarding.count_via(frame.thread());
@@ -39,22 +40,24 @@ impl<F: Headers> Node for LoadBalanceNode<F> {
                 counter.add(1, p.total_len() as u64);
             }
             let balance = forwarding.load_balance(index, epoch);
-            let via = match balance.single() {
-                Some(via) => via,
-                None => {
-                    // Another choice than the one before made of the same hash, or it were no choice.
-                    let had = p.flags().has(Flags::HASH);
-                    let hash =
-                        if had { hash::next(p.flow_hash()) } else { F::flow_hash(p.bytes()) };
-                    p.set_flow_hash(hash);
-                    p.add_flags(Flags::HASH);
-                    balance.choose(hash)
-                }
-            };
+            let via = balance.single().unwrap_or_else(|| choose::<F, _>(p, balance));
             let dst = F::destination(p);
             let way = way::<F, _>(forwarding, p, via, dst, epoch);
-            p.trace(|p| Looked::<F>::of(p));
+            if p.flags().has(Flags::TRACED) {
+                trace::<F, _>(p);
+            }
             Ok(F::BalanceNext::from(way))
         });
     }
+}
+
+/// One of several ways, by the flow: another choice than the one before made of the same hash, or it were
+/// no choice.
+#[inline(never)]
+fn choose<F: Headers, N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>) -> Via {
+    let had = p.flags().has(Flags::HASH);
+    let hash = if had { hash::next(p.flow_hash()) } else { F::flow_hash(p.bytes()) };
+    p.set_flow_hash(hash);
+    p.add_flags(Flags::HASH);
+    balance.choose(hash)
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use graph::{Buffer, BuildError, Flags, Frame, Names, Next, Node, Packet, Record};
 use wire::{icmp4, icmp6, ip4, ip6, print};
 
-use super::balance::Via;
+use super::balance::{LoadBalance, Via};
 use super::family::{Family, Ip4, Ip6};
 use super::finder::Finder;
 use super::forwarding::Forwarding;
@@ -147,7 +147,7 @@ impl<F: Headers> Node for Lookup<F> {
     const DROP: &'static str = F::DROP_NODE;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let forwarding = &self.forwarding;
         let counters = forwarding.count_to(frame.thread());
@@ -173,20 +173,31 @@ impl<F: Headers> Node for Lookup<F> {
                     counter.add(1, p.total_len() as u64);
                 }
                 let balance = forwarding.load_balance(index, epoch);
-                let way = match balance.single() {
-                    Some(via) => way::<F, _>(forwarding, p, via, dst, epoch),
-                    None => {
-                        let hash = F::flow_hash(p.bytes());
-                        p.set_flow_hash(hash);
-                        p.add_flags(Flags::HASH);
-                        way::<F, _>(forwarding, p, balance.choose(hash), dst, epoch)
-                    }
-                };
-                p.trace(|p| Looked::<F>::of(p));
+                let via = balance.single().unwrap_or_else(|| choose::<F, _>(p, balance));
+                let way = way::<F, _>(forwarding, p, via, dst, epoch);
+                if p.flags().has(Flags::TRACED) {
+                    trace::<F, _>(p);
+                }
                 Ok(F::LookupNext::from(way))
             },
         );
     }
+}
+
+/// One of several ways, by the flow. Not in line, so that the loop over packets with one way is small.
+#[inline(never)]
+fn choose<F: Headers, N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>) -> Via {
+    let hash = F::flow_hash(p.bytes());
+    p.set_flow_hash(hash);
+    p.add_flags(Flags::HASH);
+    balance.choose(hash)
+}
+
+/// Says in the packet's trace what was found.
+#[cold]
+#[inline(never)]
+pub(super) fn trace<F: Headers, N>(p: &mut Packet<'_, N>) {
+    p.trace(|p| Looked::<F>::of(p));
 }
 
 /// Notes on the packet what the next node needs, and says which that is.
@@ -224,6 +235,7 @@ fn ends<N>(p: &mut Packet<'_, N>, way: Way) -> Way {
 }
 
 #[cold]
+#[inline(never)]
 fn rare<F: Headers, N>(
     forwarding: &Forwarding<F>,
     p: &mut Packet<'_, N>,
@@ -280,7 +292,7 @@ fn again<F: Headers, N>(
 }
 
 /// What a lookup says of a packet.
-pub(super) struct Looked<F> {
+struct Looked<F> {
     fib: u16,
     adjacency: u32,
     hash: u32,
@@ -289,7 +301,7 @@ pub(super) struct Looked<F> {
 }
 
 impl<F: Headers> Looked<F> {
-    pub fn of(p: &Buffer<'_>) -> Self {
+    fn of(p: &Buffer<'_>) -> Self {
         let hash = if p.flags().has(Flags::HASH) { p.flow_hash() } else { 0 };
         let bytes = p.bytes()[..p.len().min(128)].to_vec();
         let of = std::marker::PhantomData;

@@ -164,7 +164,7 @@ impl Node for Output {
     type Error = Error;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let todo = self.0.todo;
         frame.each(|p| {
             if p.flags().has(todo) {
@@ -230,7 +230,7 @@ impl Node for Make {
     type Error = Error;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let flags = Flags::GSO.with(Flags::CHECKSUM_TODO);
         frame.each(|p| {
             let mut new = p.fresh().ok_or(Error::Failed)?;

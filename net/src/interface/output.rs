@@ -87,7 +87,7 @@ impl Node for InterfaceOutput {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(&INTERFACE_OUTPUT);
         let index = self.index.0;
         let up = self.ports.read(index, frame.epoch()).is_some_and(|p| p.up);
@@ -145,7 +145,7 @@ impl Node for ArcEnd {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let edges = self.edges.read(frame.epoch());
         frame.each(|p| {
             let edge = edges.get(p.tx() as usize).copied().flatten();
@@ -191,7 +191,7 @@ impl Node for LocalTx {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|_| Err(LocalError::Sent));
     }
 }

@@ -160,7 +160,7 @@ impl graph::Input for Nothing {
     type Count = std::convert::Infallible;
     const STATE: graph::InputState = graph::InputState::Adaptive;
 
-    fn poll(&mut self, _: &mut graph::Intake<'_, Self>) {}
+    fn poll<On: graph::Cpu>(&mut self, _: &mut graph::Intake<'_, Self, On>) {}
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Node for NeighborAdvertisement {
     const DROP: &'static str = "ip6-drop";
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         frame.each(|p| {
             p.trace(Headers::<V6>::of);

@@ -59,7 +59,7 @@ impl Node for ArpInput {
     type Count = Infallible;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, arc) = (frame.epoch(), frame.start(&ARP));
         frame.each(|p| {
             p.trace(Packet::of);

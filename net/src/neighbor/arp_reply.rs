@@ -73,7 +73,7 @@ impl Node for ArpReply {
     type Count = Count;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let (mut sent, mut learned) = (0, 0);
         let Self { ports, addresses: ours, events } = self;

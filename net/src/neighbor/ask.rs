@@ -113,7 +113,7 @@ impl<F: Family, W: Whom> Node for Ask<F, W> {
     const DROP: &'static str = F::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         for held in frame.take() {
             self.hold(frame, held);
         }
@@ -126,7 +126,7 @@ impl<F: Family, W: Whom> Ask<F, W> {
         let (waiting, allowance) = (Waiting::new(), (QUESTIONS_PER_SECOND, 0.0));
         Self { readers, waiting, allowance, is_reported: false, of: PhantomData }
     }
-    fn hold(&mut self, frame: &mut Frame<'_, Self>, mut held: Held) {
+    fn hold<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>, mut held: Held) {
         let epoch = frame.epoch();
         let p = held.buffer();
         let adjacency = self.readers.adjacencies.read(p.adjacency(), epoch);
@@ -157,7 +157,11 @@ impl<F: Family, W: Whom> Ask<F, W> {
         self.waiting.push(key, held, now);
     }
     /// Sends a question, unless there have been too many, or no buffer is left for it.
-    fn ask(&mut self, frame: &mut Frame<'_, Self>, key: Key<F::Addr>) -> Result<(), F::Reason> {
+    fn ask<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        key: Key<F::Addr>,
+    ) -> Result<(), F::Reason> {
         let epoch = frame.epoch();
         let port = self.readers.ports.read(key.0, epoch);
         let mac = port.map(|p| p.mac).ok_or(F::NOT_ASKABLE)?;
@@ -194,9 +198,9 @@ impl<F: Family, W: Whom> Ask<F, W> {
         }
     }
     /// Sends on what waits for these neighbours, which are known now. For control.
-    pub(super) fn release(
+    pub(super) fn release<On: graph::Cpu>(
         &mut self,
-        frame: &mut Frame<'_, Self>,
+        frame: &mut Frame<'_, Self, On>,
         known: &[(InterfaceIndex, IpAddr)],
     ) {
         for (interface, addr) in known {
@@ -207,7 +211,7 @@ impl<F: Family, W: Whom> Ask<F, W> {
         }
     }
     /// Asks again, or gives up, where nobody answered in time. For control, several times a second.
-    pub(super) fn tick(&mut self, frame: &mut Frame<'_, Self>) {
+    pub(super) fn tick<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         for (key, due) in self.waiting.due(frame.now()) {
             let asked = if due == Due::Question { self.ask(frame, key) } else { Ok(()) };
             if due == Due::Question && asked.is_ok() {
@@ -228,7 +232,11 @@ impl<F: Family, W: Whom> Ask<F, W> {
         self.report();
     }
     /// Drops what waits for neighbours on an interface that goes.
-    pub(super) fn forget(&mut self, frame: &mut Frame<'_, Self>, interface: InterfaceIndex) {
+    pub(super) fn forget<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        interface: InterfaceIndex,
+    ) {
         self.waiting.forget(interface.0, |held| frame.discard(held, F::NOT_ASKABLE));
     }
 }

@@ -83,7 +83,7 @@ impl Node for NeighborSolicitation {
     const DROP: &'static str = "ip6-drop";
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let mut sent = 0;
         frame.each(|p| {

@@ -72,7 +72,7 @@ impl<V: Echoes> Node for Replies<V> {
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (ids, now) = (self.ids.read(frame.epoch()), frame.now());
         let events = &mut self.events;
         frame.consume(|p| {

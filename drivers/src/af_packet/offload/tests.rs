@@ -30,7 +30,7 @@ impl Node for Around {
     type Error = Error;
     type Count = Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             receive(&self.0, p, self.1).map_err(|_| Error::Unfit)?;
             let l3 = p.offset() + 14 + self.1 as i16;

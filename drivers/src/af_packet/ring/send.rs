@@ -52,10 +52,10 @@ impl Outbox {
     /// Sends every packet of the frame, each behind what `header` makes of it; an error drops it.
     /// The packets are given back.
     #[inline(always)]
-    pub fn send<N: Node>(
+    pub fn send<N: Node, On>(
         &mut self,
         socket: BorrowedFd<'_>,
-        frame: &mut Frame<'_, N>,
+        frame: &mut Frame<'_, N, On>,
         mut header: impl FnMut(&mut Packet<'_, N>) -> Result<Header, N::Error>,
     ) -> Sent {
         let mut sent = Sent::default();

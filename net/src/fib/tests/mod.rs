@@ -31,7 +31,7 @@ impl graph::Node for NoTx {
     type Error = std::convert::Infallible;
     type Count = std::convert::Infallible;
     #[inline(always)]
-    fn process(&mut self, frame: &mut graph::Frame<'_, Self>) {
+    fn process<On: graph::Cpu>(&mut self, frame: &mut graph::Frame<'_, Self, On>) {
         frame.consume(|_| Ok(()));
     }
 }
