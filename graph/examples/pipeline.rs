@@ -1,6 +1,8 @@
-//! Clocks of a pipeline that does next to nothing: what the engine itself costs for each packet and node.
+//! Clocks of a pipeline that does next to nothing: what the engine itself costs for each packet and
+//! node.
 //!
-//! `cargo run --release -p graph --example pipeline [default|hsw|icl]`, pinned to a quiet CPU with taskset.
+//! `cargo run --release -p graph --example pipeline [default|hsw|icl]`, pinned to a quiet CPU with
+//! taskset.
 
 use graph::{Engine, Frame, Input, InputState, Intake, Node, Settings};
 use std::convert::Infallible;

@@ -29,8 +29,9 @@ pub enum Side {
     Transmit,
 }
 
-/// Features enabled on one interface, as positions in the arc's list of built features; the last entry is
-/// the end. Immutable: a change makes a new list, so a packet's cursor stays valid for its loop.
+/// Features enabled on one interface, as positions in the arc's list of built features; the last
+/// entry is the end. Immutable: a change makes a new list, so a packet's cursor stays valid for its
+/// loop.
 pub type Chain = Arc<[u8]>;
 
 /// The chains of every arc, by interface.

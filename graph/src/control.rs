@@ -1,4 +1,5 @@
-//! The control side of the engine: the graph as it is described, checked, and handed to the threads.
+//! The control side of the engine: the graph as it is described, checked, and handed to the
+//! threads.
 #![forbid(unsafe_code)]
 
 mod build;

@@ -1,8 +1,9 @@
 //! The vector engine: buffers, frames, nodes, threads, trace and counters.
 //!
-//! Life of a packet: an [`Input`] node fills buffers and sends them to a next node; packets for the same
-//! node gather in a frame of at most 256; each frame is dispatched once, [`Frame::each`] calls the node's
-//! closure for every packet, and the verdicts scatter the packets to the frames of the next nodes.
+//! Life of a packet: an [`Input`] node fills buffers and sends them to a next node; packets for the
+//! same node gather in a frame of at most 256; each frame is dispatched once, [`Frame::each`] calls
+//! the node's closure for every packet, and the verdicts scatter the packets to the frames of the
+//! next nodes.
 
 extern crate self as graph;
 

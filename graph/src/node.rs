@@ -50,8 +50,8 @@ pub trait Input: Clone + Send + 'static {
     fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>);
 }
 
-/// A kind of processor that nodes are compiled for. A node's body is generic over it, so that each kind
-/// gets a copy of the whole loop; the body itself does not look at it.
+/// A kind of processor that nodes are compiled for. A node's body is generic over it, so that each
+/// kind gets a copy of the whole loop; the body itself does not look at it.
 pub trait Cpu: 'static {}
 
 /// Any processor of the architecture.

@@ -141,7 +141,8 @@ impl TestGraph {
     }
 }
 
-/// An input node for tests: brings in the packets it was given, up to 256 at a time, all to one node.
+/// An input node for tests: brings in the packets it was given, up to 256 at a time, all to one
+/// node.
 #[derive(Clone)]
 pub struct TestInput<X> {
     /// Packets still to come.

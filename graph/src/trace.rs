@@ -1,7 +1,7 @@
 //! Packet trace: for chosen packets, each node they visited and what it said.
 //!
-//! Traced packets are few and chosen by a person, so their records are ordinary heap values: the path of
-//! all other packets costs one test of a flag.
+//! Traced packets are few and chosen by a person, so their records are ordinary heap values: the
+//! path of all other packets costs one test of a flag.
 #![forbid(unsafe_code)]
 
 use std::fmt::{self, Write as _};

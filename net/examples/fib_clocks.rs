@@ -1,6 +1,6 @@
 //! Prints what lookup nodes and route changes cost on this machine.
 //!
-//! `taskset -c 1 cargo run --release -p net --example fib_clocks`
+//! `taskset -c 1 cargo run --release -p net --example fib_clocks [ip4|ip6 [FIRST WORD OF TABLE]]`
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -139,11 +139,20 @@ impl Bench {
 
 fn main() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let only: Vec<String> = std::env::args().skip(1).collect();
+    let is_chosen = |family, name: &str| {
+        only.first().is_none_or(|f| f == family)
+            && only.get(1).is_none_or(|n| name.starts_with(n.as_str()))
+    };
     for name in ["1 route", "1M count", "1M random /32", "1M BGP-like"] {
-        ip4(name, &mut random);
+        if is_chosen("ip4", name) {
+            ip4(name, &mut random);
+        }
     }
     for name in ["1 route", "220k BGP-like"] {
-        ip6(name, &mut random);
+        if is_chosen("ip6", name) {
+            ip6(name, &mut random);
+        }
     }
 }
 

@@ -17,8 +17,8 @@ use crate::fib::Fib;
 use crate::interface::Interfaces;
 use crate::punt::EventQueue;
 
-/// A router: the graph and all that control knows. One thread owns it; commands, messages and processes
-/// get it as `&mut Router` and change it at once.
+/// A router: the graph and all that control knows. One thread owns it; commands, messages and
+/// processes get it as `&mut Router` and change it at once.
 pub struct Router {
     /// The graph, its threads and counters.
     pub engine: Engine,
@@ -94,8 +94,8 @@ impl Router {
     pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
         self.states.get_mut(&TypeId::of::<T>())?.downcast_mut()
     }
-    /// Lets `work` at the state of a feature and the rest of the router together. `None` when the feature
-    /// is not there (or is at work already).
+    /// Lets `work` at the state of a feature and the rest of the router together. `None` when the
+    /// feature is not there (or is at work already).
     pub fn with<T: Any, R>(&mut self, work: impl FnOnce(&mut T, &mut Self) -> R) -> Option<R> {
         let mut state = self.states.remove(&TypeId::of::<T>())?.downcast::<T>().ok()?;
         let done = work(&mut state, self);

@@ -1,4 +1,5 @@
-//! The command line: a command is a struct, its grammar, help and completion follow from its fields.
+//! The command line: a command is a struct, its grammar, help and completion follow from its
+//! fields.
 //!
 //! A [`Cli`] holds the commands in a tree of words. A [`Run`] carries out one text (a line, several
 //! lines, or through `exec` a file) in slices; [`Cli::run`] does it in one go.

@@ -6,14 +6,15 @@ use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Error, Expr, Fields, Lit, LitStr, Meta, Path, Variant};
 
-/// Edges out of a node: `#[to("node")]`, `#[to("node", payload = Type)]`, one `#[dynamic]` variant that
-/// carries a `graph::Slot`, one `#[along]` variant that goes on along the feature arc.
+/// Edges out of a node: `#[to("node")]`, `#[to("node", payload = Type)]`, one `#[dynamic]` variant
+/// that carries a `graph::Slot`, one `#[along]` variant that goes on along the feature arc.
 #[proc_macro_derive(Next, attributes(to, dynamic, along))]
 pub fn next(input: TokenStream) -> TokenStream {
     expand(input, next_impl)
 }
 
-/// Why a node drops packets: the doc comment is the text, `#[name("…")]` overrides the counter's name.
+/// Why a node drops packets: the doc comment is the text, `#[name("…")]` overrides the counter's
+/// name.
 #[proc_macro_derive(Reason, attributes(name, severity))]
 pub fn reason(input: TokenStream) -> TokenStream {
     expand(input, |d| counters_impl(d, &quote!(::graph::Reason), "error"))

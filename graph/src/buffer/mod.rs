@@ -1,9 +1,10 @@
 //! Packet buffers: one 32-bit index names one, two cache lines of metadata come before the bytes.
 //!
 //! Safety contract: an index that is not free belongs to exactly one frame, queue or
-//! [`Held`](crate::Held) at a time, and so to one thread. [`Buffer`] is only made by the engine from an index the calling thread owns, borrowed
-//! for as long as it stays there; that makes the accesses below exclusive. Offsets and lengths change only
-//! through methods that keep `offset + len` inside the buffer.
+//! [`Held`](crate::Held) at a time, and so to one thread. [`Buffer`] is only made by the engine
+//! from an index the calling thread owns, borrowed for as long as it stays there; that makes the
+//! accesses below exclusive. Offsets and lengths change only through methods that keep `offset +
+//! len` inside the buffer.
 
 mod layout;
 mod pool;
@@ -47,7 +48,8 @@ impl<'p> Buffer<'p> {
     /// The buffer behind an index.
     ///
     /// # Safety
-    /// `base` is the start of the pool that `index` belongs to, and the caller owns the index for `'p`.
+    /// `base` is the start of the pool that `index` belongs to, and the caller owns the index for
+    /// `'p`.
     #[inline(always)]
     pub(crate) unsafe fn new(base: NonNull<u8>, index: u32) -> Self {
         // SAFETY: an index is the offset of a buffer from the base in cache lines.
@@ -143,7 +145,8 @@ impl<'p> Buffer<'p> {
         // SAFETY: as in `bytes`, and borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start(), self.len()) }
     }
-    /// Bytes from an offset as [`Buffer::l3_offset`] gives it, to the end of the segment; empty outside it.
+    /// Bytes from an offset as [`Buffer::l3_offset`] gives it, to the end of the segment; empty
+    /// outside it.
     pub fn bytes_from(&self, offset: i16) -> &[u8] {
         let hot = self.hot();
         let end = i32::from(hot.offset) + i32::from(hot.len);
@@ -168,7 +171,8 @@ impl<'p> Buffer<'p> {
     ) -> Option<&mut H> {
         H::mut_from_prefix(self.bytes_mut()).ok().map(|(h, _)| h)
     }
-    /// Moves the start forward over `n` bytes (a header that was read), or says `None` and does nothing.
+    /// Moves the start forward over `n` bytes (a header that was read), or says `None` and does
+    /// nothing.
     #[inline(always)]
     pub fn advance(&mut self, n: usize) -> Option<()> {
         let hot = self.hot_mut();
@@ -295,8 +299,8 @@ impl<'p> Iterator for Segments<'p> {
     type Item = &'p [u8];
     fn next(&mut self) -> Option<&'p [u8]> {
         let index = self.at?;
-        // SAFETY: `index` is the packet's first buffer or hangs behind it, so it belongs to the packet
-        // borrowed for 'p; the base was computed from the first buffer's own index.
+        // SAFETY: `index` is the packet's first buffer or hangs behind it, so it belongs to the
+        // packet borrowed for 'p; the base was computed from the first buffer's own index.
         unsafe {
             let hot = self.base.add(index as usize * 64).cast::<Hot>();
             self.at = (*hot).flags.has(Flags::CHAINED).then_some((*hot).next);

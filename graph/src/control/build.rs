@@ -1,4 +1,5 @@
-//! Checking the graph as a whole: every edge must lead somewhere, with the payload the other end takes.
+//! Checking the graph as a whole: every edge must lead somewhere, with the payload the other end
+//! takes.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -171,7 +172,8 @@ impl Engine {
         spec.arcs.push(ArcEdges { arc, number, base, end });
         Ok(())
     }
-    /// Switches a feature of an arc on or off for one interface; other interfaces' packets notice nothing.
+    /// Switches a feature of an arc on or off for one interface; other interfaces' packets notice
+    /// nothing.
     ///
     /// # Errors
     /// A feature that is not on the arc.

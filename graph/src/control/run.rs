@@ -131,7 +131,8 @@ impl Engine {
     pub fn start_inline(&mut self) {
         self.threads = Threads::Inline(Box::new(self.core(0)));
     }
-    /// Runs the graph of [`Engine::start_inline`] until no input brings anything; at most `loops` loops.
+    /// Runs the graph of [`Engine::start_inline`] until no input brings anything; at most `loops`
+    /// loops.
     pub fn run_inline(&mut self, loops: usize) {
         if let Threads::Inline(core) = &mut self.threads {
             let mut me = Participant::join();
@@ -248,8 +249,8 @@ impl Engine {
         });
         self.post(thread, job);
     }
-    /// Lets `work` at a node on a thread, without waiting, as if it had been given a frame without packets:
-    /// so control has it send on what it holds.
+    /// Lets `work` at a node on a thread, without waiting, as if it had been given a frame without
+    /// packets: so control has it send on what it holds.
     pub fn visit<N: Node>(
         &mut self,
         thread: usize,
@@ -275,8 +276,8 @@ impl Engine {
             core.inputs.contains(&node.0).then(|| core.nodes[usize::from(node.0)].state)
         })
     }
-    /// Wakes a thread, and calls the node there, when `fd` is readable. End it with [`Engine::unwatch`]
-    /// before the descriptor is closed.
+    /// Wakes a thread, and calls the node there, when `fd` is readable. End it with
+    /// [`Engine::unwatch`] before the descriptor is closed.
     ///
     /// # Errors
     /// The kernel's.
@@ -296,8 +297,8 @@ impl Engine {
             _ => Ok(()),
         }
     }
-    /// Puts a packet made by control at the entrance of a node; `prepare` sets its metadata. A packet that
-    /// does not fit into one buffer, or finds none, is not sent.
+    /// Puts a packet made by control at the entrance of a node; `prepare` sets its metadata. A
+    /// packet that does not fit into one buffer, or finds none, is not sent.
     pub fn inject(
         &mut self,
         thread: usize,

@@ -180,8 +180,8 @@ impl Engine {
         }
         Ok(index)
     }
-    /// Removes a node that was made for something that is gone. Packets that still reach it are dropped
-    /// and counted; its number is used again for the next node that is added.
+    /// Removes a node that was made for something that is gone. Packets that still reach it are
+    /// dropped and counted; its number is used again for the next node that is added.
     pub fn remove(&mut self, index: NodeIndex) {
         self.forget(index);
         if self.threads.are_running() {
@@ -219,7 +219,8 @@ impl Engine {
         }
         Ok(Slot(slot as u16))
     }
-    /// Says that node `node`, made for one interface, is a start of `arc`. Call before it is in use.
+    /// Says that node `node`, made for one interface, is a start of `arc`. Call before it is in
+    /// use.
     ///
     /// # Errors
     /// A node that is not there.

@@ -106,14 +106,14 @@ fn poll_default<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! variants {
-    ($($variant:ident $body:ident $poll:ident $features:literal;)*) => {
+    ($($variant:ident $body:ident $poll:ident $($features:literal)+;)*) => {
         $(
-            #[target_feature(enable = $features)]
+            #[target_feature($(enable = $features),+)]
             #[inline(never)]
             fn $body<N: Node>(node: &mut N, frame: &mut Frame<'_, N>) {
                 node.process::<crate::node::$variant>(frame.on());
             }
-            #[target_feature(enable = $features)]
+            #[target_feature($(enable = $features),+)]
             #[inline(never)]
             fn $poll<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
                 node.poll::<crate::node::$variant>(intake.on());
@@ -140,7 +140,9 @@ macro_rules! variants {
 #[cfg(target_arch = "x86_64")]
 variants! {
     Hsw body_hsw poll_hsw "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt";
-    Icl body_icl poll_icl "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq";
+    Icl body_icl poll_icl "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
+        "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+        "avx512bitalg,avx512vpopcntdq";
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -33,7 +33,8 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     /// The same frame in the hands of a body compiled for another processor.
     #[inline(always)]
     pub(super) fn on<Other>(&mut self) -> &mut Frame<'f, N, Other> {
-        // SAFETY: the layout is C's and `On` only marks a type of no size, so the two are laid out alike.
+        // SAFETY: the layout is C's and `On` only marks a type of no size, so the two are laid out
+        // alike.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
     }
     /// The right to read shared state while the frame is processed.
@@ -85,12 +86,13 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         }
     }
     fn chains(&self, arc: usize) -> &'f [Option<crate::arc::Chain>] {
-        // SAFETY: the table is valid for the epoch 'f; the reader it is found through lives in the core,
-        // which 'f borrows, and is replaced only between loops.
+        // SAFETY: the table is valid for the epoch 'f; the reader it is found through lives in the
+        // core, which 'f borrows, and is replaced only between loops.
         let table = unsafe { &*std::ptr::from_ref(self.core.arcs.read(self.epoch)) };
         table.chains(Some(arc))
     }
-    /// Runs `verdict` on every packet in order: `Ok` sends it along an edge, `Err` drops and counts it.
+    /// Runs `verdict` on every packet in order: `Ok` sends it along an edge, `Err` drops and counts
+    /// it.
     #[inline(always)]
     pub fn each(
         &mut self,
@@ -115,8 +117,8 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         }
         self.scatter(&slots);
     }
-    /// As [`Frame::each`], for nodes bound by a lookup: `key` starts the fetch of what `verdict` reads
-    /// some packets later.
+    /// As [`Frame::each`], for nodes bound by a lookup: `key` starts the fetch of what `verdict`
+    /// reads some packets later.
     #[inline(always)]
     pub fn lookup<K: Copy + Default>(
         &mut self,
@@ -156,8 +158,8 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     pub fn forward_all(&mut self, next: N::Next) {
         self.each(|_| Ok(next));
     }
-    /// Runs `take` on every packet and then gives all of them back to the pool: what a transmit or a drop
-    /// node does. `Err` counts the reason, and the packet as dropped.
+    /// Runs `take` on every packet and then gives all of them back to the pool: what a transmit or
+    /// a drop node does. `Err` counts the reason, and the packet as dropped.
     #[inline(always)]
     pub fn consume(&mut self, mut take: impl FnMut(&mut Packet<'_, N>) -> Result<(), N::Error>) {
         let (base, indices) = (self.core.base, self.waiting());

@@ -31,7 +31,8 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
     /// The same call in the hands of a body compiled for another processor.
     #[inline(always)]
     pub(super) fn on<Other>(&mut self) -> &mut Intake<'i, N, Other> {
-        // SAFETY: the layout is C's and `On` only marks a type of no size, so the two are laid out alike.
+        // SAFETY: the layout is C's and `On` only marks a type of no size, so the two are laid out
+        // alike.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
     }
     /// The right to read shared state during this call.

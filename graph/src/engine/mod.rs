@@ -1,8 +1,8 @@
 //! What runs on a data-plane thread: frames, dispatch and scatter.
 //!
-//! Safety contract: an index lies in at most one frame, scratch array or [`Held`] of one thread (`buffer`'s
-//! contract); the engine moves indices, and turns them into [`Buffer`](crate::Buffer)s only while a node
-//! or input holds the frame they lie in.
+//! Safety contract: an index lies in at most one frame, scratch array or [`Held`] of one thread
+//! (`buffer`'s contract); the engine moves indices, and turns them into [`Buffer`](crate::Buffer)s
+//! only while a node or input holds the frame they lie in.
 
 mod core;
 mod dispatch;

@@ -1,7 +1,7 @@
 //! A data-plane thread: its loop, its sleep, and the mailbox through which control reaches it.
 //!
-//! Safety contract: a thread takes part in read-copy-update from its start; it holds no reference into
-//! shared state at the top of its loop, where jobs of control run, nor while it sleeps.
+//! Safety contract: a thread takes part in read-copy-update from its start; it holds no reference
+//! into shared state at the top of its loop, where jobs of control run, nor while it sleeps.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -102,8 +102,8 @@ impl std::fmt::Debug for Jobs {
 }
 
 impl Handle {
-    /// Starts a thread that runs `core`, pinned to `cpu` if given. `shares` says that control has no
-    /// other CPU to run on.
+    /// Starts a thread that runs `core`, pinned to `cpu` if given. `shares` says that control has
+    /// no other CPU to run on.
     pub fn start(name: String, cpu: Option<usize>, shares: bool, core: Core) -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;

@@ -68,8 +68,8 @@ impl Router {
         let after = OnInterface { wants_ip4: on, ..self.addresses.of(interface).clone() };
         self.become_(interface, after)
     }
-    /// Enables IPv6 on an interface: it gets a link-local address. Or no longer does, unless it has other
-    /// addresses.
+    /// Enables IPv6 on an interface: it gets a link-local address. Or no longer does, unless it has
+    /// other addresses.
     ///
     /// # Errors
     /// [`Error::NoInterface`], [`Error::Route`].

@@ -1,5 +1,5 @@
-//! Addresses of interfaces, and what follows from them: connected networks, packets for this router,
-//! and IPv6's link-local addresses and multicast groups (RFC 4291, RFC 4862 section 5.3).
+//! Addresses of interfaces, and what follows from them: connected networks, packets for this
+//! router, and IPv6's link-local addresses and multicast groups (RFC 4291, RFC 4862 section 5.3).
 
 mod change;
 mod cli;
@@ -54,7 +54,8 @@ impl OnInterface {
     pub fn has_ip6(&self) -> bool {
         self.wants_ip6 || !self.ip6.is_empty()
     }
-    /// IPv6 groups it is a member of: all nodes, all routers, MLDv2 reports, and one for each address.
+    /// IPv6 groups it is a member of: all nodes, all routers, MLDv2 reports, and one for each
+    /// address.
     pub fn groups6(&self) -> Vec<Ipv6Addr> {
         let Some(link_local) = self.link_local else { return Vec::new() };
         let all = [0x1, 0x2, 0x16].map(|group| Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, group));

@@ -23,7 +23,8 @@ impl AddressReader {
         self.of(interface, epoch)?.ip4.first().map(|p| p.addr())
     }
     /// The address to send from to `dst`: link-local to what is link-local, otherwise the one whose
-    /// network `dst` is in, or the one with most leading bits in common (RFC 6724 section 5, rules 2, 8).
+    /// network `dst` is in, or the one with most leading bits in common (RFC 6724 section 5, rules
+    /// 2, 8).
     pub fn source6(&self, interface: u32, dst: Ipv6Addr, epoch: Epoch<'_>) -> Option<Ipv6Addr> {
         let all = self.of(interface, epoch)?;
         let stays = dst.is_unicast_link_local() || wire::ip6::multicast_scope(dst) == Some(2);

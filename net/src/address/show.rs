@@ -82,7 +82,8 @@ impl Ip6Interface {
     }
 }
 
-/// What is not configurable yet, with the values that RFC 4861 section 6.2.1 has routers start with.
+/// What is not configurable yet, with the values that RFC 4861 section 6.2.1 has routers start
+/// with.
 const ND: &str = "    ICMP error messages are unlimited
     ICMP redirects are disabled
     ICMP unreachables are not sent

@@ -1,8 +1,9 @@
 //! Adjacencies: what it takes to send a packet to one neighbour, made ready beforehand.
 //!
-//! An adjacency keeps its number while it is completed, changed or lost again, so routes over it need no
-//! change when its neighbour does. Each packet over it reads one object: the header to put in front, the
-//! interface, the MTU. One that is not complete sends its packets to be held until ARP or ND answers.
+//! An adjacency keeps its number while it is completed, changed or lost again, so routes over it
+//! need no change when its neighbour does. Each packet over it reads one object: the header to put
+//! in front, the interface, the MTU. One that is not complete sends its packets to be held until
+//! ARP or ND answers.
 
 mod cli;
 
@@ -205,8 +206,8 @@ impl Adjacencies {
 }
 
 impl Router {
-    /// Uses the adjacency for these, making it when it is not there: complete where no address of layer 2
-    /// is needed, otherwise once [`Router::complete_adjacency`] says so. Give it up with
+    /// Uses the adjacency for these, making it when it is not there: complete where no address of
+    /// layer 2 is needed, otherwise once [`Router::complete_adjacency`] says so. Give it up with
     /// [`Adjacencies::release`].
     ///
     /// # Errors

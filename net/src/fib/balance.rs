@@ -1,9 +1,9 @@
 //! Load balances: what a lookup finds, one number for each route or path list.
 //!
-//! A load balance is one 64-bit word: where its only path leads, or which *group* of buckets to choose
-//! from. It is replaced by one store under its number, so a table need not change when paths do, and a
-//! packet reads one word of an array that stays in cache. Groups belong to path lists: all load balances
-//! of a list hold the same word.
+//! A load balance is one 64-bit word: where its only path leads, or which *group* of buckets to
+//! choose from. It is replaced by one store under its number, so a table need not change when paths
+//! do, and a packet reads one word of an array that stays in cache. Groups belong to path lists:
+//! all load balances of a list hold the same word.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -158,12 +158,14 @@ impl Balances {
     /// The load balance with this number; one that leads nowhere if there is none.
     #[inline(always)]
     pub fn at<'e>(&'e self, index: u32, epoch: Epoch<'e>) -> LoadBalance<'e> {
-        let word = Word(self.words.get(index as usize).map_or(0, |word| word.load(Acquire)));
-        if word.kind() == GROUP {
-            let group = self.groups.read(word.0 as u32, epoch);
-            group.map_or(LoadBalance::One(Via::Drop), |group| LoadBalance::Many(group))
-        } else {
-            LoadBalance::One(word.via())
+        let Some(word) = self.words.get(index as usize) else { return LoadBalance::One(Via::Drop) };
+        let word = Word(word.load(Acquire));
+        if word.kind() != GROUP {
+            return LoadBalance::One(word.via());
+        }
+        match self.groups.read(word.0 as u32, epoch) {
+            Some(group) => LoadBalance::Many(group),
+            None => LoadBalance::One(Via::Drop),
         }
     }
 }

@@ -48,7 +48,8 @@ pub trait Family: Copy + Debug + Send + Sync + 'static {
     fn last(bits: Self::Bits, len: u8) -> Self::Bits;
     /// How many first bits two addresses have in common.
     fn common(a: Self::Bits, b: Self::Bits) -> u8;
-    /// The first address of the prefix that comes `steps` prefixes of the same length later, if it exists.
+    /// The first address of the prefix that comes `steps` prefixes of the same length later, if it
+    /// exists.
     fn later(bits: Self::Bits, len: u8, steps: u32) -> Option<Self::Bits>;
     /// A key as a prefix.
     fn prefix(key: (Self::Bits, u8)) -> Prefix;

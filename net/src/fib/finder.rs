@@ -1,4 +1,5 @@
-//! The two halves of a longest-prefix match: what data-plane threads look up in, and what changes it.
+//! The two halves of a longest-prefix match: what data-plane threads look up in, and what changes
+//! it.
 
 use std::fmt;
 use std::io;
@@ -7,8 +8,8 @@ use infra::rcu::Epoch;
 
 /// The reading half. A clone reads the same table.
 ///
-/// A lookup is two steps, between which other packets' lookups run: the first starts to fetch what the
-/// second reads.
+/// A lookup is two steps, between which other packets' lookups run: the first starts to fetch what
+/// the second reads.
 pub trait Finder: Clone + fmt::Debug + Send + Sync + 'static {
     /// An address as a number.
     type Bits: Copy;

@@ -31,7 +31,8 @@ impl<F: Family> Forwarding<F> {
     pub fn load_balance<'e>(&'e self, index: u32, epoch: Epoch<'e>) -> LoadBalance<'e> {
         self.balances.at(index, epoch)
     }
-    /// Counters by load balance of packets that a lookup sent there, to be raised by thread `thread`.
+    /// Counters by load balance of packets that a lookup sent there, to be raised by thread
+    /// `thread`.
     #[inline(always)]
     pub fn count_to(&self, thread: usize) -> &[VolumeCounter] {
         self.balances.counters.to.row(thread)

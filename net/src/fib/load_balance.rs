@@ -1,5 +1,5 @@
-//! `ip4-load-balance` and `ip6-load-balance`: on from one load balance to what it leads to, for routes
-//! that resolve through others.
+//! `ip4-load-balance` and `ip6-load-balance`: on from one load balance to what it leads to, for
+//! routes that resolve through others.
 
 use std::convert::Infallible;
 
@@ -40,7 +40,10 @@ impl<F: Headers> Node for LoadBalanceNode<F> {
                 counter.add(1, p.total_len() as u64);
             }
             let balance = forwarding.load_balance(index, epoch);
-            let via = balance.single().unwrap_or_else(|| choose::<F, _>(p, balance));
+            let via = match balance.single() {
+                Some(via) => via,
+                None => choose::<F, _>(p, balance),
+            };
             let dst = F::destination(p);
             let way = way::<F, _>(forwarding, p, via, dst, epoch);
             if p.flags().has(Flags::TRACED) {
@@ -51,8 +54,8 @@ impl<F: Headers> Node for LoadBalanceNode<F> {
     }
 }
 
-/// One of several ways, by the flow: another choice than the one before made of the same hash, or it were
-/// no choice.
+/// One of several ways, by the flow: another choice than the one before made of the same hash, or
+/// it were no choice.
 #[inline(never)]
 fn choose<F: Headers, N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>) -> Via {
     let had = p.flags().has(Flags::HASH);

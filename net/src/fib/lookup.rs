@@ -82,13 +82,15 @@ macro_rules! edges {
 
 edges! {
     /// Edges of `ip4-lookup` and `ip4-load-balance`.
-    Next4, Drop => "ip4-drop", Punt => "ip4-punt", Receive => "ip4-receive", Rewrite => "ip4-rewrite",
-    Glean => "ip4-glean", LoadBalance => "ip4-load-balance"; "ip4-icmp-error"
+    Next4, Drop => "ip4-drop", Punt => "ip4-punt", Receive => "ip4-receive",
+    Rewrite => "ip4-rewrite", Glean => "ip4-glean", LoadBalance => "ip4-load-balance";
+    "ip4-icmp-error"
 }
 edges! {
     /// Edges of `ip6-lookup` and `ip6-load-balance`.
-    Next6, Drop => "ip6-drop", Punt => "ip6-punt", Receive => "ip6-receive", Rewrite => "ip6-rewrite",
-    Glean => "ip6-glean", LoadBalance => "ip6-load-balance"; "ip6-icmp-error"
+    Next6, Drop => "ip6-drop", Punt => "ip6-punt", Receive => "ip6-receive",
+    Rewrite => "ip6-rewrite", Glean => "ip6-glean", LoadBalance => "ip6-load-balance";
+    "ip6-icmp-error"
 }
 
 impl Headers for Ip4 {
@@ -161,19 +163,28 @@ impl<F: Headers> Node for Lookup<F> {
                     fetched_table = forwarding.table(fetched_fib, epoch);
                 }
                 let dst = F::destination(p);
-                (dst, fetched_table.map_or_else(Default::default, |t| t.start(dst, epoch)))
+                match fetched_table {
+                    Some(table) => (dst, table.start(dst, epoch)),
+                    None => (dst, Default::default()),
+                }
             },
             |p, (dst, hint)| {
                 if p.fib() != fib {
                     fib = p.fib();
                     table = forwarding.table(fib, epoch);
                 }
-                let index = table.map_or(0, |table| table.finish(dst, hint, epoch));
+                let index = match table {
+                    Some(table) => table.finish(dst, hint, epoch),
+                    None => 0,
+                };
                 if let Some(counter) = counters.get(index as usize) {
                     counter.add(1, p.total_len() as u64);
                 }
                 let balance = forwarding.load_balance(index, epoch);
-                let via = balance.single().unwrap_or_else(|| choose::<F, _>(p, balance));
+                let via = match balance.single() {
+                    Some(via) => via,
+                    None => choose::<F, _>(p, balance),
+                };
                 let way = way::<F, _>(forwarding, p, via, dst, epoch);
                 if p.flags().has(Flags::TRACED) {
                     trace::<F, _>(p);
@@ -184,7 +195,8 @@ impl<F: Headers> Node for Lookup<F> {
     }
 }
 
-/// One of several ways, by the flow. Not in line, so that the loop over packets with one way is small.
+/// One of several ways, by the flow. Not in line, so that the loop over packets with one way is
+/// small.
 #[inline(never)]
 fn choose<F: Headers, N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>) -> Via {
     let hash = F::flow_hash(p.bytes());

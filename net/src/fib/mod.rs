@@ -1,10 +1,10 @@
 //! Routing: tables, routes and what they lead to.
 //!
-//! Control keeps tables of entries; an entry has a path list from each source that wants the route, and
-//! the best source counts. Equal path lists are one object. Data-plane threads see three flat things: a
-//! table that turns an address into the number of a load balance ([`Finder`]), the load balances (one
-//! word each) and the adjacencies. A change of a route is one store in a table or one in a load balance;
-//! a change of a neighbour is none at all.
+//! Control keeps tables of entries; an entry has a path list from each source that wants the route,
+//! and the best source counts. Equal path lists are one object. Data-plane threads see three flat
+//! things: a table that turns an address into the number of a load balance ([`Finder`]), the load
+//! balances (one word each) and the adjacencies. A change of a route is one store in a table or one
+//! in a load balance; a change of a neighbour is none at all.
 
 mod balance;
 mod cli;

@@ -1,14 +1,16 @@
-//! IPv6 tables: the address space cut into ranges that share a leaf, in two levels.
+//! IPv6 tables: the address space cut into ranges that share a leaf, in three levels.
 //!
-//! A multibit trie spends several plies of 1.3 KB on each of the scattered /48s that make up the global
-//! table (480 MB for 220,000 prefixes); a list of ranges takes some eighty bytes for each, and its search
-//! as many steps whatever the length of the prefixes. Ranges lie in *chunks* of at most 128, which a
-//! *directory* names by their first address. A change copies one chunk and publishes the copy in its
-//! place; a split or merge makes new chunks and publishes a new directory, while the old chunks stay until
-//! no reader can have the old directory.
+//! A multibit trie spends several plies of 1.3 KB on each of the scattered /48s that make up the
+//! global table (480 MB for 220,000 prefixes); a list of ranges takes about a hundred bytes for
+//! each, and its search as many steps whatever the length of the prefixes. Ranges lie in *blocks*
+//! of one cache line, blocks in *chunks*, which a *directory* names by their first address.
+//! Directory and heads of chunks stay in the second-level cache, so that a lookup waits once, for
+//! the block, and that fetch is started while other packets' lookups run.
 //!
-//! Addresses are compared by their first 64 bits, eight to a cache line, and by the rest only where those
-//! are equal. Beside each range stands the length of the prefix that wrote it, so that a shorter prefix
+//! A change copies one chunk and publishes the copy in its place; a split or merge makes new chunks
+//! and publishes a new directory, while the old chunks stay until no reader can have the old
+//! directory. Addresses are compared by their first 64 bits, and by the rest only where those are
+//! equal. Beside each range stands the length of the prefix that wrote it, so that a shorter prefix
 //! leaves it alone. Leaf 0 means the default leaf, so a change of the default route is one store.
 
 use std::collections::VecDeque;
@@ -23,30 +25,52 @@ use infra::rcu::{self, Epoch, Reader, Shared, SharedSlab, SlabReader};
 use super::family::{Family, Ip6};
 use super::finder::{Finder, Full, Keeper};
 
-/// First halves of addresses in a cache line.
-const LINE: usize = 8;
+/// Ranges of a block.
+const LINE: usize = 5;
+/// Blocks of a chunk.
+const BLOCKS: usize = 24;
 /// Most ranges of a chunk.
-const ROOM: usize = 128;
+const ROOM: usize = LINE * BLOCKS;
 /// Neighbouring chunks that have no more ranges together become one.
 const SPARSE: usize = 48;
-/// Chunks that there may be. Prefixes make two ranges each at most, and neighbouring chunks have more than
-/// [`SPARSE`] together, so a third is never used, but by chunks that wait for readers.
+/// Chunks that there may be. Prefixes make two ranges each at most, and neighbouring chunks have
+/// more than [`SPARSE`] together, so a third is never used, but by chunks that wait for readers.
 const MAX_CHUNKS: usize = 1 << 18;
 
 /// A range: where it starts, its leaf, and the length of the prefix it is from.
 type Range = (u128, u32, u8);
 
+/// Ranges next to each other: the first halves of their first addresses, ascending, and their
+/// leaves.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Block {
+    highs: [u64; LINE],
+    leaves: [u32; LINE],
+    /// Bits of those whose first address has a second half, too, and of those that are not used.
+    has_low: u32,
+}
+
+impl Block {
+    const UNUSED: Self = Self { highs: [u64::MAX; LINE], leaves: [0; LINE], has_low: u32::MAX };
+}
+
 /// Ranges next to each other, ascending. What is not used has the greatest address.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Chunk {
-    /// Every eighth of `highs`.
-    pivots: [u64; ROOM / LINE],
-    highs: [u64; ROOM],
+    /// The first of each block.
+    pivots: [u64; BLOCKS],
+    blocks: Box<[Block; BLOCKS]>,
+    rest: Box<Rest>,
+}
+
+/// What lookups seldom need.
+#[derive(Debug)]
+struct Rest {
     lows: [u64; ROOM],
-    leaves: [u32; ROOM],
     lens: [u8; ROOM],
-    count: u8,
+    count: usize,
 }
 
 /// The chunks of a table, by first address; the first starts at 0.
@@ -67,25 +91,35 @@ pub struct Ranges {
 
 impl Finder for Ranges {
     type Bits = u128;
-    /// Slot of the chunk.
-    type Hint = u32;
+    type Hint = Place;
     #[inline(always)]
-    fn start(&self, key: u128, epoch: Epoch<'_>) -> u32 {
+    fn start(&self, key: u128, epoch: Epoch<'_>) -> Place {
         let directory = self.directory.read(epoch);
-        let slot = directory.slots.get(directory.place(key)).copied().unwrap_or(u32::MAX);
-        if let Some(chunk) = self.chunks.read(slot, epoch) {
-            prefetch(&chunk.pivots[0]);
-            prefetch(&chunk.pivots[LINE]);
-        }
-        slot
+        let Some(&slot) = directory.slots.get(directory.place(key)) else {
+            return Place::default();
+        };
+        let Some(chunk) = self.chunks.read(slot, epoch) else { return Place::default() };
+        let block = chunk.block(key);
+        prefetch(&chunk.blocks[block]);
+        Place { slot, block: block as u32 }
     }
     #[inline(always)]
-    fn finish(&self, key: u128, slot: u32, epoch: Epoch<'_>) -> u32 {
-        match self.chunks.read(slot, epoch).map_or(0, |chunk| chunk.leaf(key)) {
-            0 => self.default.load(Relaxed),
-            leaf => leaf,
-        }
+    fn finish(&self, key: u128, place: Place, epoch: Epoch<'_>) -> u32 {
+        let leaf = match self.chunks.read(place.slot, epoch) {
+            Some(chunk) => chunk.leaf(key, place.block as usize),
+            None => 0,
+        };
+        if leaf == 0 { self.default.load(Relaxed) } else { leaf }
     }
+}
+
+/// Where the first step of a lookup found the key to be. A chunk that changes until the second step
+/// only makes the answer the one of a moment before, or of the ranges beside: see
+/// [`Ranges::finish`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place {
+    slot: u32,
+    block: u32,
 }
 
 #[inline(always)]
@@ -118,53 +152,73 @@ impl Directory {
 
 impl Chunk {
     fn of(ranges: &[Range]) -> Self {
-        let mut new = Self {
-            pivots: [u64::MAX; ROOM / LINE],
-            highs: [u64::MAX; ROOM],
-            lows: [u64::MAX; ROOM],
-            leaves: [0; ROOM],
-            lens: [0; ROOM],
-            count: ranges.len() as u8,
-        };
+        let mut pivots = [u64::MAX; BLOCKS];
+        let mut blocks = Box::new([Block::UNUSED; BLOCKS]);
+        let mut rest =
+            Box::new(Rest { lows: [u64::MAX; ROOM], lens: [0; ROOM], count: ranges.len() });
         for (i, &(start, leaf, len)) in ranges.iter().enumerate() {
-            (new.highs[i], new.lows[i]) = halves(start);
-            (new.leaves[i], new.lens[i]) = (leaf, len);
+            let (high, low) = halves(start);
+            let block = &mut blocks[i / LINE];
+            (block.highs[i % LINE], block.leaves[i % LINE]) = (high, leaf);
+            if low == 0 {
+                block.has_low &= !(1 << (i % LINE));
+            }
+            (rest.lows[i], rest.lens[i]) = (low, len);
         }
-        for (pivot, line) in new.pivots.iter_mut().zip(new.highs.chunks(LINE)) {
-            *pivot = line[0];
+        pivots.iter_mut().zip(blocks.iter()).for_each(|(pivot, block)| *pivot = block.highs[0]);
+        Self { pivots, blocks, rest }
+    }
+    /// The last block that starts at `key` or before, by the first 64 bits.
+    #[inline(always)]
+    fn block(&self, key: u128) -> usize {
+        let high = halves(key).0;
+        let mut count = 0;
+        for pivot in &self.pivots {
+            count += usize::from(*pivot <= high);
         }
-        new
+        count.saturating_sub(1)
     }
     /// The leaf of the range that `key` is in, which is not before the chunk.
     #[inline(always)]
-    fn leaf(&self, key: u128) -> u32 {
-        let (high, low) = halves(key);
-        let lines = self.pivots.iter().map(|p| usize::from(*p <= high)).sum::<usize>();
-        let line = lines.saturating_sub(1) % (ROOM / LINE) * LINE;
-        let within: usize =
-            self.highs[line..line + LINE].iter().map(|h| usize::from(*h <= high)).sum();
-        let at = (line + within).saturating_sub(1);
-        if self.highs[at] == high && (self.lows[at] > low || at >= usize::from(self.count)) {
-            return self.leaf_before(at, key);
+    fn leaf(&self, key: u128, block: usize) -> u32 {
+        let high = halves(key).0;
+        let Some(found) = self.blocks.get(block) else { return 0 };
+        let mut count = 0;
+        for start in &found.highs {
+            count += usize::from(*start <= high);
         }
-        self.leaves[at]
+        let at = count.wrapping_sub(1);
+        let (Some(start), Some(leaf)) = (found.highs.get(at), found.leaves.get(at)) else {
+            return self.leaf_slowly(key);
+        };
+        let is_further = self.pivots.get(block + 1).is_some_and(|next| *next <= high);
+        if is_further || *start == high && found.has_low >> at & 1 != 0 {
+            return self.leaf_slowly(key);
+        }
+        *leaf
     }
-    /// Looks through those that start with the same 64 bits.
+    /// Where the first 64 bits do not decide, or the chunk has changed since the block was found.
     #[cold]
-    fn leaf_before(&self, at: usize, key: u128) -> u32 {
-        let ranges = self.highs[..=at].iter().zip(&self.lows[..=at]).zip(&self.leaves[..=at]);
-        let used = ranges.take(self.count.into());
-        let found = used.rev().find(|((high, low), _)| (**high, **low) <= halves(key));
-        found.map_or(0, |(_, leaf)| *leaf)
+    #[inline(never)]
+    fn leaf_slowly(&self, key: u128) -> u32 {
+        let mut leaf = 0;
+        for (start, range_leaf, _) in self.ranges() {
+            if start > key {
+                break;
+            }
+            leaf = range_leaf;
+        }
+        leaf
     }
     fn ranges(&self) -> impl Iterator<Item = Range> {
-        (0..usize::from(self.count)).map(|i| {
-            let start = u128::from(self.highs[i]) << 64 | u128::from(self.lows[i]);
-            (start, self.leaves[i], self.lens[i])
+        (0..self.rest.count).map(|i| {
+            let Block { highs, leaves, .. } = &self.blocks[i / LINE];
+            let start = u128::from(highs[i % LINE]) << 64 | u128::from(self.rest.lows[i]);
+            (start, leaves[i % LINE], self.rest.lens[i])
         })
     }
-    /// Its ranges after `change` has rewritten leaf and length of what lies within `first..=last`; `end` is
-    /// the last address of the chunk.
+    /// Its ranges after `change` has rewritten leaf and length of what lies within `first..=last`;
+    /// `end` is the last address of the chunk.
     fn rewritten(
         &self,
         (first, last): (u128, u128),
@@ -258,7 +312,8 @@ impl Keeper for Writer {
     }
     fn memory(&self) -> usize {
         let entry = 2 * size_of::<u64>() + size_of::<u32>();
-        self.chunks.len() * (size_of::<Chunk>() + size_of::<usize>() + entry)
+        let chunk = size_of::<Chunk>() + size_of::<[Block; BLOCKS]>() + size_of::<Rest>();
+        self.chunks.len() * (chunk + size_of::<usize>() + entry)
     }
 }
 
@@ -294,7 +349,7 @@ impl Writer {
         let slot = directory.slots[at];
         let end = directory.first(at + 1).map_or(u128::MAX, |next| next - 1);
         let old = self.chunks.at(slot).expect("the directory names chunks that are there");
-        let count = usize::from(old.count);
+        let count = old.rest.count;
         let new = old.rewritten(within, end, change);
         if new.len() > ROOM {
             let (left, right) = new.split_at(new.len() / 2);

@@ -1,13 +1,13 @@
 //! What routes lead to now: recursive paths follow the routes they resolve through.
 //!
 //! A recursive path leads to an address. Its host prefix gets an entry in the table with the source
-//! `recursive-resolution`, whose path list is that of the covering prefix, and the path goes on through
-//! that entry's load balance. So when the way to a next hop changes, one load balance does, not those of
-//! the million prefixes behind it. Only when a way appears or vanishes do path lists that lead there
-//! choose their buckets anew.
+//! `recursive-resolution`, whose path list is that of the covering prefix, and the path goes on
+//! through that entry's load balance. So when the way to a next hop changes, one load balance does,
+//! not those of the million prefixes behind it. Only when a way appears or vanishes do path lists
+//! that lead there choose their buckets anew.
 //!
-//! A path that leads back to its own list is not used, whatever else it leads to: dropping every path on
-//! a cycle leaves no cycle for packets to run in.
+//! A path that leads back to its own list is not used, whatever else it leads to: dropping every
+//! path on a cycle leaves no cycle for packets to run in.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -87,8 +87,8 @@ impl Router {
         }
         self.take_source::<F>(table, host, Source::Recursive);
     }
-    /// The path list of the prefix around an address, held once more. Where that is a connected network,
-    /// the address is a neighbour there.
+    /// The path list of the prefix around an address, held once more. Where that is a connected
+    /// network, the address is a neighbour there.
     fn cover_list<F: Family>(&mut self, table: TableIndex, bits: F::Bits) -> Result<u32, Error> {
         let t = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
         let Some((_, cover)) = t.cover((bits, F::BITS)) else {

@@ -13,13 +13,13 @@ use crate::adjacency::{AdjacencyIndex, Role};
 use crate::interface::Kind;
 use crate::router::Router;
 
-/// Prefixes of a table that have a load balance each, with its counters; later ones share that of their
-/// path list.
+/// Prefixes of a table that have a load balance each, with its counters; later ones share that of
+/// their path list.
 pub const OWN_BALANCES: usize = 65_536;
 
 impl Router {
-    /// Adds paths to those a source has for a prefix; one that is there already takes the new weight and
-    /// preference. Returns whether anything changed.
+    /// Adds paths to those a source has for a prefix; one that is there already takes the new
+    /// weight and preference. Returns whether anything changed.
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
@@ -85,7 +85,8 @@ impl Router {
     pub fn fib_remove_neighbor(&mut self, interface: crate::InterfaceIndex, addr: IpAddr) {
         let Some((table, prefix)) = self.neighbor_route(interface, addr) else { return };
         let path = Path::to(Target::Neighbor { interface, addr });
-        // Another interface's neighbour with this address, or none: then there is nothing to remove.
+        // Another interface's neighbour with this address, or none: then there is nothing to
+        // remove.
         let _ = self.remove_route(table, prefix, Source::Adjacency, &[path]);
     }
 

@@ -5,10 +5,10 @@ pub const MAX_BUCKETS: usize = 4096;
 
 /// Shares a power of two of buckets out by weight: the returned entries are positions in `weights`.
 ///
-/// Takes as few buckets as keep the sum of all deviations below a tenth, and no fewer than there were
-/// `previous`ly. A path keeps the buckets it had, as far as it may have so many, so that flows of paths
-/// that did not change stay where they are. Weight 0 is a path that cannot be used; none at all gives
-/// no buckets.
+/// Takes as few buckets as keep the sum of all deviations below a tenth, and no fewer than there
+/// were `previous`ly. A path keeps the buckets it had, as far as it may have so many, so that flows
+/// of paths that did not change stay where they are. Weight 0 is a path that cannot be used; none
+/// at all gives no buckets.
 pub fn spread(weights: &[u32], previous: &[u16]) -> Vec<u16> {
     let usable = weights.iter().filter(|w| **w > 0).count();
     if usable <= 1 {

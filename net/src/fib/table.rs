@@ -1,7 +1,8 @@
 //! Routing tables as control keeps them: prefixes with who wants them, in order of their addresses.
 //!
-//! An ordered map, not a hash: what lists or dumps a million routes does so in slices and picks up where
-//! it stopped, a covering prefix is found in a few steps, and routes that come in order cost less.
+//! An ordered map, not a hash: what lists or dumps a million routes does so in slices and picks up
+//! where it stopped, a covering prefix is found in a few steps, and routes that come in order cost
+//! less.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -111,8 +112,8 @@ impl<F: Family> Table<F> {
     /// The longest prefix that covers `bits` and has at most `len` bits.
     pub fn longest(&self, bits: F::Bits, mut len: u8) -> Option<(Key<F>, &Entry)> {
         loop {
-            // The closest entry before: if it does not cover the address, none with more bits than the
-            // two have in common does.
+            // The closest entry before: if it does not cover the address, none with more bits than
+            // the two have in common does.
             let (key, entry) = self.entries.range(..=(F::masked(bits, len), len)).next_back()?;
             let common = F::common(key.0, bits);
             if common >= key.1 {

@@ -1,7 +1,8 @@
-//! IPv4 tables: a multibit trie with a root of 16 bits, and of 24 once there are many long prefixes.
+//! IPv4 tables: a multibit trie with a root of 16 bits, and of 24 once there are many long
+//! prefixes.
 //!
-//! A small table touches a few kilobytes. Past [`SMALL_PLIES`] one more level of a small trie costs more
-//! than the 64 MB root of a large one, which then also is asked for in huge pages.
+//! A small table touches a few kilobytes. Past [`SMALL_PLIES`] one more level of a small trie costs
+//! more than the 64 MB root of a large one, which then also is asked for in huge pages.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,10 +15,12 @@ use infra::table::mtrie::{Mtrie, PlyIndex, Writer};
 
 use super::finder::{Finder, Full, Keeper};
 
-/// Plies of a small table at which it becomes a large one.
-pub const SMALL_PLIES: usize = 10_000;
+/// Plies of a small table at which it moves to huge pages.
+const SMALL_PLIES: usize = 500;
+/// Plies at which it takes a root of 24 bits.
+const MEDIUM_PLIES: usize = 10_000;
 /// Plies that a large table may have: 2.7 GB.
-pub const LARGE_PLIES: usize = 1 << 21;
+const LARGE_PLIES: usize = 1 << 21;
 /// How long an insertion waits for plies that readers may still be in.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -53,6 +56,8 @@ impl Finder for Trie4 {
 #[derive(Debug)]
 pub struct Keeper4 {
     shape: Shape,
+    /// Plies at which the next shape is better.
+    limit: usize,
     /// Plies that readers may still be in, with the epoch whose end frees them.
     leaving: VecDeque<(u64, Vec<PlyIndex>)>,
 }
@@ -73,6 +78,16 @@ macro_rules! with {
     };
 }
 
+impl Shape {
+    /// Somewhat more than the limit, for plies that wait for readers.
+    fn small(plies: usize, pages: HugePages) -> io::Result<Self> {
+        Mtrie::writer(plies * 5 / 4, pages).map(Self::Small)
+    }
+    fn large() -> io::Result<Self> {
+        Mtrie::writer(LARGE_PLIES, HugePages::Advise).map(Self::Large)
+    }
+}
+
 impl Keeper4 {
     /// Makes plies usable again that no reader can be in any more.
     fn reclaim(&mut self) {
@@ -88,9 +103,8 @@ impl Keeper for Keeper4 {
     type Finder = Trie4;
     const MAX_PREFIXES: usize = 1 << 24;
     fn new() -> io::Result<Self> {
-        // Somewhat more than the limit, for plies that wait for readers.
-        let writer = Mtrie::writer(SMALL_PLIES * 5 / 4, HugePages::No)?;
-        Ok(Self { shape: Shape::Small(writer), leaving: VecDeque::new() })
+        let shape = Shape::small(SMALL_PLIES, HugePages::No)?;
+        Ok(Self { shape, limit: SMALL_PLIES, leaving: VecDeque::new() })
     }
     fn finder(&self) -> Trie4 {
         match &self.shape {
@@ -122,20 +136,21 @@ impl Keeper for Keeper4 {
         }
     }
     fn is_outgrown(&self) -> bool {
-        matches!(&self.shape, Shape::Small(writer) if writer.ply_count() > SMALL_PLIES)
+        with!(&self.shape, w => w.ply_count() > self.limit)
     }
     fn grow(&mut self, all: impl Iterator<Item = (u32, u8, u32)>) -> Result<(), Full> {
-        if matches!(self.shape, Shape::Large(_)) {
-            return Err(Full);
-        }
-        let mut large =
-            Mtrie::<24, u32>::writer(LARGE_PLIES, HugePages::Advise).map_err(|_| Full)?;
+        let (next, limit) = match self.limit {
+            SMALL_PLIES => (Shape::small(MEDIUM_PLIES, HugePages::Advise), MEDIUM_PLIES),
+            MEDIUM_PLIES => (Shape::large(), LARGE_PLIES),
+            _ => return Err(Full),
+        };
+        let mut next = next.map_err(|_| Full)?;
         for (key, len, leaf) in all {
-            large.insert(key, len, leaf).map_err(|_| Full)?;
+            with!(&mut next, w => w.insert(key, len, leaf)).map_err(|_| Full)?;
         }
-        // The small one's plies are freed with it, when the last reader has let go of it.
+        // The old one's plies are freed with it, when the last reader has let go of it.
         self.leaving.clear();
-        self.shape = Shape::Large(large);
+        (self.shape, self.limit) = (next, limit);
         Ok(())
     }
     fn memory(&self) -> usize {

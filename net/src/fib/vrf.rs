@@ -33,8 +33,8 @@ impl Router {
     /// Deletes a table and the routes in it.
     ///
     /// # Errors
-    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0 and while interfaces or routes of other
-    /// tables look up there.
+    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0 and while interfaces or routes of
+    /// other tables look up there.
     pub fn remove_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
         let table = F::tables(&self.fib).named(id).ok_or(Error::NoTable)?;
         if table == TableIndex::DEFAULT || self.is_needed::<F>(table) {
@@ -77,8 +77,8 @@ impl Router {
         }
     }
 
-    /// Adds the table for the link-local addresses of an interface, where packets to unknown ones are
-    /// resolved on that interface.
+    /// Adds the table for the link-local addresses of an interface, where packets to unknown ones
+    /// are resolved on that interface.
     ///
     /// # Errors
     /// [`Error::Full`], [`Error::Adjacency`].

@@ -88,10 +88,13 @@ fn unexplained(source: &Source, line: usize) -> Option<Finding> {
 fn is_forbidden(tree: &Tree, source: &Source) -> bool {
     let Some((folder, module)) = source.path.split_once("/src/") else { return true };
     let root = |name: &str| name == "lib.rs" || name == "main.rs" || name.starts_with("bin/");
-    let has_fence = FENCED
-        .iter()
-        .any(|fenced| fenced.strip_prefix(folder).is_some_and(|rest| rest.starts_with("/src/")));
-    if source.is_test_file() || (root(module) && has_fence) {
+    // A module above a fenced one cannot forbid what that may do.
+    let below = if root(module) { Some("") } else { module.strip_suffix("mod.rs") };
+    let has_fence = |below| {
+        let above = format!("{folder}/src/{below}");
+        FENCED.iter().any(|fenced| fenced.starts_with(&above))
+    };
+    if source.is_test_file() || below.is_some_and(has_fence) {
         return true;
     }
     ancestors(module).iter().any(|name| {

@@ -14,6 +14,9 @@ pub fn check(source: &Source) -> Vec<Finding> {
         let message = format!("{lines} lines without tests; at most {FILE}, split it by concept");
         findings.push(Finding::new(&source.path, 1, message));
     }
+    if source.is_test_file() {
+        return findings; // what a router is expected to print is as long as it is
+    }
     for (number, line) in source.text.lines().enumerate() {
         let columns = line.chars().count();
         if columns > LINE {

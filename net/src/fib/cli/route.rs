@@ -32,8 +32,8 @@ impl Command for Route {
     const PATHS: &'static [&'static str] = &["ip route", "ip6 route"];
     const ABOUT: &'static str = "Add or delete routes";
     const USAGE: &'static str = "[add|del] [count <n>] <prefix> [table <id>] \
-        via [<next-hop>] [<interface>] [next-hop-table <id>] [weight <n>] [preference <n>] [via ...] \
-        | [via] drop | local | punt | unreachable | prohibit | lookup in table <id>";
+        via [<next-hop>] [<interface>] [next-hop-table <id>] [weight <n>] [preference <n>] \
+        [via ...] | [via] drop | local | punt | unreachable | prohibit | lookup in table <id>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut count, mut table, mut prefix) = (false, 1, 0, None);

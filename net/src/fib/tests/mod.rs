@@ -1,4 +1,5 @@
-//! Routing as a whole: a router with three interfaces, its lookup nodes with everything behind in sinks.
+//! Routing as a whole: a router with three interfaces, its lookup nodes with everything behind in
+//! sinks.
 
 mod commands;
 mod nodes;
@@ -141,7 +142,8 @@ impl Bench {
         };
         balance.buckets().iter().flat_map(next).collect()
     }
-    /// What must be the same again when all is removed: lists, load balances, adjacencies, prefixes.
+    /// What must be the same again when all is removed: lists, load balances, adjacencies,
+    /// prefixes.
     fn in_use(&self) -> [usize; 5] {
         let fib = &self.router.fib;
         [
