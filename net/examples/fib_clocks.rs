@@ -1,6 +1,7 @@
 //! Prints what lookup nodes and route changes cost on this machine.
 //!
 //! `taskset -c 1 cargo run --release -p net --example fib_clocks [ip4|ip6 [FIRST WORD OF TABLE]]`
+#![allow(clippy::disallowed_methods)] // it measures how long things take
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -255,7 +256,7 @@ fn exec(b: &mut Bench, lines: impl Iterator<Item = String>) {
 fn resident_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = status.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok());
-    pages.unwrap_or(0) * 4096 >> 20
+    (pages.unwrap_or(0) * 4096) >> 20
 }
 
 /// xorshift64*, so that every run sees the same tables.

@@ -33,7 +33,7 @@ impl Router {
             Prefix::Ip4(p) => after.ip4.push(p),
             Prefix::Ip6(p) => after.ip6.push(p),
         }
-        self.become_(interface, after)
+        self.have(interface, after)
     }
     /// Takes an address away from an interface, with its routes.
     ///
@@ -49,7 +49,7 @@ impl Router {
         if (after.ip4.len(), after.ip6.len()) == (count4, count6) {
             return Err(Error::NotFound(gone));
         }
-        self.become_(interface, after)
+        self.have(interface, after)
     }
     /// Takes all addresses away from an interface but its link-local one.
     pub fn remove_all_addresses(&mut self, interface: InterfaceIndex) {
@@ -57,7 +57,7 @@ impl Router {
         after.ip4.clear();
         after.ip6.clear();
         // Only less than before: there is nothing that could be refused.
-        let _ = self.become_(interface, after);
+        let _ = self.have(interface, after);
     }
     /// Enables IPv4 on an interface without an address, or no longer does.
     ///
@@ -66,7 +66,7 @@ impl Router {
     pub fn enable_ip4(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), Error> {
         self.interfaces.at(interface).ok_or(Error::NoInterface)?;
         let after = OnInterface { wants_ip4: on, ..self.addresses.of(interface).clone() };
-        self.become_(interface, after)
+        self.have(interface, after)
     }
     /// Enables IPv6 on an interface: it gets a link-local address. Or no longer does, unless it has
     /// other addresses.
@@ -76,7 +76,7 @@ impl Router {
     pub fn enable_ip6(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), Error> {
         self.interfaces.at(interface).ok_or(Error::NoInterface)?;
         let after = OnInterface { wants_ip6: on, ..self.addresses.of(interface).clone() };
-        self.become_(interface, after)
+        self.have(interface, after)
     }
     /// Has an interface look up in another table.
     ///
@@ -122,8 +122,8 @@ impl Router {
         let off =
             |on: &OnInterface| OnInterface { wants_ip4: false, wants_ip6: false, ..on.clone() };
         let keeps = |on: OnInterface| if on.iter().next().is_some() { on } else { off(&on) };
-        self.become_(interface, keeps(old))?;
-        self.become_(interface, new)
+        self.have(interface, keeps(old))?;
+        self.have(interface, new)
     }
     /// Follows a change of the interface's own MAC address.
     pub(super) fn renew_link_local(&mut self, interface: InterfaceIndex) {
@@ -131,7 +131,7 @@ impl Router {
         if on.link_local.is_some() {
             let off = OnInterface { ip6: Vec::new(), wants_ip6: false, ..on.clone() };
             // The same routes but for one address, in the room that the old ones leave.
-            let _ = self.become_(interface, off).and_then(|()| self.become_(interface, on));
+            let _ = self.have(interface, off).and_then(|()| self.have(interface, on));
         }
     }
     /// Takes everything away from an interface that is being deleted.
@@ -140,7 +140,7 @@ impl Router {
         let (table4, table6) = (on.table4, on.table6);
         let nothing = OnInterface { table4, table6, ..OnInterface::default() };
         // Only less than before: there is nothing that could be refused.
-        let _ = self.become_(interface, nothing);
+        let _ = self.have(interface, nothing);
         self.use_table::<Ip4>(table4, false);
         self.use_table::<Ip6>(table6, false);
         self.addresses.put(interface, OnInterface::default());
@@ -182,7 +182,7 @@ impl Router {
     }
     /// Makes an interface have what `after` says: routes first, then what nodes see. The link-local
     /// address comes and goes with IPv6.
-    fn become_(&mut self, interface: InterfaceIndex, mut after: OnInterface) -> Result<(), Error> {
+    fn have(&mut self, interface: InterfaceIndex, mut after: OnInterface) -> Result<(), Error> {
         let before = self.addresses.of(interface).clone();
         after.link_local = None;
         if after.has_ip6() {

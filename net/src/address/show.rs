@@ -111,6 +111,6 @@ impl fmt::Display for Ip6Interface {
         writeln!(f, "  Neighbor Discovery: enabled")?;
         writeln!(f, "    ICMP redirects are disabled\n    ICMP unreachables are not sent")?;
         writeln!(f, "    ND DAD is disabled\n  Advertised Prefixes:\n    MTU is {}", self.mtu)?;
-        write!(f, "{ND}  VRRP VRs monitoring this link:\n")
+        writeln!(f, "{ND}  VRRP VRs monitoring this link:")
     }
 }

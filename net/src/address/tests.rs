@@ -160,7 +160,8 @@ fn removal_restores_everything() {
     b.set("set interface ip address pg0 10.0.0.2/24\nset interface ip address pg0 10.5.0.1/31");
     b.set("set interface ip address pg1 2001:db8:1::1/64\nset interface ip address pg1 9.9.9.9/32");
     b.set("set interface ip address del pg0 10.0.0.1/24\nset interface ip address pg0 10.0.0.1/24");
-    b.set("set interface ip address del pg0 10.0.0.2/24\nset interface ip address del pg0 10.5.0.1/31");
+    b.set("set interface ip address del pg0 10.0.0.2/24");
+    b.set("set interface ip address del pg0 10.5.0.1/31");
     b.set("set interface ip address pg1 all del\nset interface ip address del pg1 all");
     assert_eq!(b.state(), one);
     b.set("set interface ip address del pg0 10.0.0.1/24");

@@ -5,6 +5,7 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 
 use super::balance::{Balances, LoadBalance};
 use super::family::{Family, Ip4, Ip6};
+use crate::adjacency::AdjacencyIndex;
 
 /// Tables and load balances of one family, for a node; each thread has a clone.
 #[derive(Clone, Debug)]
@@ -30,6 +31,11 @@ impl<F: Family> Forwarding<F> {
     #[inline(always)]
     pub fn load_balance<'e>(&'e self, index: u32, epoch: Epoch<'e>) -> LoadBalance<'e> {
         self.balances.at(index, epoch)
+    }
+    /// The neighbour that the load balance with this number leads to, if it leads there only.
+    #[inline(always)]
+    pub fn only_neighbor(&self, index: u32) -> Option<AdjacencyIndex> {
+        self.balances.only_neighbor(index)
     }
     /// Counters by load balance of packets that a lookup sent there, to be raised by thread
     /// `thread`.

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 
 use graph::{Buffer, BuildError, Flags, Frame, Names, Next, Node, Packet, Record};
+use infra::counter::{Volume, VolumeCounter};
 use wire::{icmp4, icmp6, ip4, ip6, print};
 
 use super::balance::{LoadBalance, Via};
@@ -156,6 +157,8 @@ impl<F: Headers> Node for Lookup<F> {
         // Neighbouring packets nearly always look up in one table.
         let (mut fetched_fib, mut fetched_table) = (0, forwarding.table(0, epoch));
         let (mut fib, mut table) = (0, fetched_table);
+        // Neighbouring packets often take one route: they are counted together.
+        let (mut counted, mut run) = (0, Volume::default());
         frame.lookup(
             |p| {
                 if p.fib() != fetched_fib {
@@ -177,27 +180,47 @@ impl<F: Headers> Node for Lookup<F> {
                     Some(table) => table.finish(dst, hint, epoch),
                     None => 0,
                 };
-                if let Some(counter) = counters.get(index as usize) {
-                    counter.add(1, p.total_len() as u64);
+                if index != counted {
+                    count(counters, counted, run);
+                    (counted, run) = (index, Volume::default());
                 }
-                let balance = forwarding.load_balance(index, epoch);
-                let via = match balance.single() {
-                    Some(via) => via,
-                    None => choose::<F, _>(p, balance),
-                };
-                let way = way::<F, _>(forwarding, p, via, dst, epoch);
-                if p.flags().has(Flags::TRACED) {
-                    trace::<F, _>(p);
+                run += Volume { packets: 1, bytes: p.total_len() as u64 };
+                if let Some(adjacency) = forwarding.only_neighbor(index)
+                    && !p.flags().has(Flags::TRACED)
+                {
+                    p.set_adjacency(adjacency.0);
+                    return Ok(F::LookupNext::from(Way::Rewrite));
                 }
-                Ok(F::LookupNext::from(way))
+                Ok(elsewhere::<F, _>(forwarding, p, index, dst, epoch))
             },
         );
+        count(counters, counted, run);
     }
 }
 
-/// One of several ways, by the flow. Not in line, so that the loop over packets with one way is
-/// small.
+/// Anywhere but to the only neighbour of a route. Not in line: choosing among many kinds of ways is a
+/// jump through a table, which costs more than all the rest where the processor does not predict it.
 #[inline(never)]
+fn elsewhere<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    index: u32,
+    dst: F::Bits,
+    epoch: infra::rcu::Epoch<'_>,
+) -> F::LookupNext {
+    let balance = forwarding.load_balance(index, epoch);
+    let via = match balance.single() {
+        Some(via) => via,
+        None => choose::<F, _>(p, balance),
+    };
+    let way = way::<F, _>(forwarding, p, via, dst, epoch);
+    if p.flags().has(Flags::TRACED) {
+        trace::<F, _>(p);
+    }
+    F::LookupNext::from(way)
+}
+
+/// One of several ways, by the flow.
 fn choose<F: Headers, N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>) -> Via {
     let hash = F::flow_hash(p.bytes());
     p.set_flow_hash(hash);
@@ -210,6 +233,13 @@ fn choose<F: Headers, N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>) -> Via
 #[inline(never)]
 pub(super) fn trace<F: Headers, N>(p: &mut Packet<'_, N>) {
     p.trace(|p| Looked::<F>::of(p));
+}
+
+#[inline(always)]
+fn count(counters: &[VolumeCounter], index: u32, run: Volume) {
+    if let Some(counter) = counters.get(index as usize) {
+        counter.add(run.packets, run.bytes);
+    }
 }
 
 /// Notes on the packet what the next node needs, and says which that is.

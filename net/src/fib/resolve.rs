@@ -151,7 +151,8 @@ impl Router {
     pub(super) fn resolve(&mut self, lists: Vec<u32>) {
         let lists = self.upstream(lists);
         // Without cycles this is over after as many rounds as lists lead through each other.
-        while lists.iter().fold(false, |changed, list| self.evaluate(*list) || changed) {}
+        while lists.iter().map(|list| self.evaluate(*list)).filter(|changed| *changed).count() > 0 {
+        }
         for list in lists {
             self.publish_list(list);
         }
@@ -186,10 +187,14 @@ impl Router {
             _ => true,
         };
         let usable: Box<[bool]> = l.paths.iter().map(is_usable).collect();
-        let leads = |p: &Path| match p.target {
-            Target::Neighbor { .. } | Target::Attached { .. } => true,
-            Target::Recursive { .. } | Target::Lookup { .. } => true,
-            _ => false,
+        let leads = |p: &Path| {
+            matches!(
+                p.target,
+                Target::Neighbor { .. }
+                    | Target::Attached { .. }
+                    | Target::Recursive { .. }
+                    | Target::Lookup { .. }
+            )
         };
         let leads_on = l.paths.iter().zip(&usable).any(|(p, usable)| *usable && leads(p));
         let l = self.fib.lists.at_mut(list);

@@ -6,7 +6,8 @@ use super::*;
 fn sample() -> Bench {
     let mut b = Bench::new();
     b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg1 10.0.1.1/24");
-    b.set("set interface ip address pg0 2001:db8:0::1/64\nset interface ip address pg1 2001:db8:1::1/64");
+    b.set("set interface ip address pg0 2001:db8:0::1/64");
+    b.set("set interface ip address pg1 2001:db8:1::1/64");
     b.neighbor("pg1", "10.0.1.2");
     b.neighbor("pg1", "2001:db8:1::2");
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1");
@@ -45,7 +46,8 @@ fn without_numbers(text: &str) -> String {
 }
 
 const HEAD: &str = "ipv4-VRF:0, fib_index:0, flow hash:[src dst sport dport proto flowlabel ] \
-                    epoch:0 flags:none locks:[adjacency:1, recursive-resolution:1, default-route:1, ]\n";
+                    epoch:0 flags:none \
+                    locks:[adjacency:1, recursive-resolution:1, default-route:1, ]\n";
 const VRF_10: &str = "ipv4-VRF:10, fib_index:1, flow hash:[src dst sport dport proto flowlabel ] \
                       epoch:0 flags:none locks:[CLI:1, ]\n";
 
@@ -63,7 +65,8 @@ fn a_table_is_listed_with_its_load_balances() {
         "10.0.0.0/24
   unicast-ip4-chain
   [@0]: dpo-load-balance: [proto:ip4 index:# buckets:1 uRPF:# to:[0:0]]
-    [0] [@4]: ipv4-glean: [src:10.0.0.0/24] pg0: mtu:9000 next:# flags:[] ffffffffffff0200000000aa0806
+    [0] [@4]: ipv4-glean: [src:10.0.0.0/24] pg0: mtu:9000 next:# flags:[] ffffffffffff0200000000aa\
+0806
 ",
         "10.0.0.1/32
   unicast-ip4-chain
@@ -264,4 +267,22 @@ fn json_has_the_same_routes() {
         (Some("17.0.0.0/8"), Some("cli"))
     );
     assert_eq!(json[1]["buckets"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_cancelled_command_leaves_nothing() {
+    let mut b = Bench::new();
+    let before = b.in_use();
+    b.set("ip route add 16.0.0.5/32 via 10.0.1.2 pg1");
+    let with_one = b.in_use();
+    std::mem::swap(&mut b.graph.engine, &mut b.router.engine);
+    let mut run = control::cli::Run::new("ip route add count 1000000 16.0.0.0/32 via 10.0.1.2 pg1");
+    let mut out = control::cli::Output::none();
+    assert_eq!(run.step(&b.cli, &mut b.router, &mut out), control::cli::Step::Again);
+    assert!(b.in_use()[3] > with_one[3]);
+    run.cancel(&mut b.router);
+    std::mem::swap(&mut b.graph.engine, &mut b.router.engine);
+    assert_eq!(b.in_use(), with_one, "what was there before stays");
+    b.set("ip route del 16.0.0.5/32");
+    assert_eq!(b.in_use(), before);
 }

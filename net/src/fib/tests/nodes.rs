@@ -41,7 +41,8 @@ fn packets_go_where_their_route_leads_whatever_the_frame_size() {
     );
     let four = b.neighbor("pg1", "10.0.1.2").0;
     let six = b.neighbor("pg1", "2001:db8:1::2").0;
-    b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1");
+    b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1");
+    b.set("ip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1");
     let mut sent = 0;
     for n in [1, 3, 4, 255, 256] {
         // Every third is for us, so that neighbours in the frame go different ways.

@@ -144,7 +144,8 @@ fn deleting_an_interface_takes_its_routes_along() {
     );
     b.neighbor("pg1", "10.0.1.2");
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 18.0.0.0/8 via 16.0.0.1");
-    b.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 via 10.0.2.2 pg2\nip route add 19.0.0.0/8 via pg1");
+    b.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 via 10.0.2.2 pg2");
+    b.set("ip route add 19.0.0.0/8 via pg1");
     let pg1 = b.interface("pg1");
     b.control(|r| r.remove_interface(pg1));
     assert_eq!(b.leads("16.0.0.1"), [Via::Drop]);
