@@ -36,16 +36,10 @@ impl<'p, N> Packet<'p, N> {
     #[inline(always)]
     pub fn trace<R: Record>(&mut self, what: impl FnOnce(&Buffer<'p>) -> R) {
         if self.buffer.flags().has(Flags::TRACED) {
-            self.trace_now(what);
+            // SAFETY: the packet is this node's, and `self` is not used while the other handle lives.
+            let buffer = unsafe { Buffer::new(self.core.base, self.buffer.index()) };
+            trace_now(self.core, self.node, buffer, what);
         }
-    }
-    /// Out of line, so that a node's loop stays small enough to be compiled as one.
-    #[cold]
-    #[inline(never)]
-    fn trace_now<R: Record>(&mut self, what: impl FnOnce(&Buffer<'p>) -> R) {
-        let record = what(&self.buffer);
-        let now = self.core.clock.now();
-        self.core.trace.record(self.buffer.trace_handle(), self.node, now, record);
     }
     /// A new packet of this router that inherits interfaces and tables of this one, empty. `None`
     /// when there are no buffers. Send it on with [`NewPacket::send`], or it is given back.
@@ -74,6 +68,20 @@ impl<'p, N> Packet<'p, N> {
             self.core.free_chain(next);
         }
     }
+}
+
+/// Out of line, so that a node's loop stays small; and by value, so that its packet stays in registers.
+#[cold]
+#[inline(never)]
+fn trace_now<'p, R: Record>(
+    core: &mut Core,
+    node: u16,
+    buffer: Buffer<'p>,
+    what: impl FnOnce(&Buffer<'p>) -> R,
+) {
+    let record = what(&buffer);
+    let now = core.clock.now();
+    core.trace.record(buffer.trace_handle(), node, now, record);
 }
 
 impl<N: Node> Packet<'_, N> {

@@ -56,6 +56,25 @@ impl EthernetInput {
     }
 }
 
+/// The bits of an address in the first eight bytes of a frame, read as a little-endian number.
+const ADDRESS: u64 = (1 << 48) - 1;
+/// No address: an interface that takes nothing without a closer look.
+const NOBODY: u64 = u64::MAX;
+
+/// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame.
+fn own_address(port: &Port) -> u64 {
+    let [a, b, c, d, e, f] = port.mac.0;
+    if port.up { u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) } else { NOBODY }
+}
+
+/// Whether an interface takes a frame that is not for its own address.
+#[inline(always)]
+fn check_other(dst: u64, port: Option<&Port>) -> Result<(), Error> {
+    let port = port.filter(|p| p.up).ok_or(Error::Down)?;
+    let is_group = dst & 1 != 0;
+    if is_group || port.promiscuous { Ok(()) } else { Err(Error::MacMismatch) }
+}
+
 impl Node for EthernetInput {
     const NAME: &'static str = "ethernet-input";
     type Next = Next;
@@ -66,19 +85,21 @@ impl Node for EthernetInput {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         // Neighbouring packets nearly always come from one interface.
-        let (mut known, mut port) = (u32::MAX, None);
+        let (mut known, mut port, mut own) = (u32::MAX, None, NOBODY);
         frame.each(|p| {
             let rx = p.rx();
             if rx != known {
                 (known, port) = (rx, self.ports.read(rx, epoch));
+                own = port.map_or(NOBODY, own_address);
             }
             p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
-            let header = p.header::<Header>().ok_or(Error::TooShort)?;
-            let (dst, ethertype) = (header.dst, header.ethertype);
-            let port = port.filter(|p| p.up).ok_or(Error::Down)?;
-            if dst != port.mac && !dst.is_multicast() && !port.promiscuous {
-                return Err(Error::MacMismatch);
+            let header = p.bytes().first_chunk::<14>().ok_or(Error::TooShort)?;
+            let [d0, d1, d2, d3, d4, d5, s0, s1, .., t0, t1] = *header;
+            let dst = u64::from_le_bytes([d0, d1, d2, d3, d4, d5, s0, s1]) & ADDRESS;
+            if dst != own {
+                check_other(dst, port)?;
             }
+            let ethertype = EtherType::new(u16::from_be_bytes([t0, t1]));
             let next = match ethertype {
                 EtherType::IP4 => Next::Ip4,
                 EtherType::IP6 => Next::Ip6,
