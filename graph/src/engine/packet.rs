@@ -36,7 +36,8 @@ impl<'p, N> Packet<'p, N> {
     #[inline(always)]
     pub fn trace<R: Record>(&mut self, what: impl FnOnce(&Buffer<'p>) -> R) {
         if self.buffer.flags().has(Flags::TRACED) {
-            // SAFETY: the packet is this node's, and `self` is not used while the other handle lives.
+            // SAFETY: the packet is this node's, and `self` is not used while the other handle
+            // lives.
             let buffer = unsafe { Buffer::new(self.core.base, self.buffer.index()) };
             trace_now(self.core, self.node, buffer, what);
         }
@@ -70,7 +71,8 @@ impl<'p, N> Packet<'p, N> {
     }
 }
 
-/// Out of line, so that a node's loop stays small; and by value, so that its packet stays in registers.
+/// Out of line, so that a node's loop stays small; and by value, so that its packet stays in
+/// registers.
 #[cold]
 #[inline(never)]
 fn trace_now<'p, R: Record>(

@@ -198,8 +198,9 @@ impl<F: Headers> Node for Lookup<F> {
     }
 }
 
-/// Anywhere but to the only neighbour of a route. Not in line: choosing among many kinds of ways is a
-/// jump through a table, which costs more than all the rest where the processor does not predict it.
+/// Anywhere but to the only neighbour of a route. Not in line: choosing among many kinds of ways is
+/// a jump through a table, which costs more than all the rest where the processor does not predict
+/// it.
 #[inline(never)]
 fn elsewhere<F: Headers, N>(
     forwarding: &Forwarding<F>,
