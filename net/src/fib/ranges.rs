@@ -1,11 +1,12 @@
 //! IPv6 tables: the address space cut into ranges that share a leaf, in three levels.
 //!
-//! A multibit trie spends several plies of 1.3 KB on each of the scattered /48s that make up the
-//! global table (480 MB for 220,000 prefixes); a list of ranges takes about a hundred bytes for
-//! each, and its search as many steps whatever the length of the prefixes. Ranges lie in *blocks*
-//! of one cache line, blocks in *chunks*, which a *directory* names by their first address.
-//! Directory and heads of chunks stay in the second-level cache, so that a lookup waits once, for
-//! the block, and that fetch is started while other packets' lookups run.
+//! A multibit trie would spend several plies of 1.3 KB on each of the scattered /48s that make up the
+//! global table: some 480 MB for 220,000 prefixes, by calculation. Ranges take 34 MB with everything that
+//! control keeps, and the search as many steps whatever the length of the prefixes. Ranges lie in *blocks*
+//! of one cache line, blocks in *chunks*, which a *directory* names by their first address. The first step
+//! of a lookup searches directory and head of the chunk and starts to fetch the block; the second reads it
+//! after other packets' lookups have run. Heads are fetched by nobody: with 220,000 prefixes most of the
+//! 230 clocks a packet are spent waiting, where one route takes 36.
 //!
 //! A change copies one chunk and publishes the copy in its place; a split or merge makes new chunks
 //! and publishes a new directory, while the old chunks stay until no reader can have the old
