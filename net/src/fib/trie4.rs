@@ -1,8 +1,8 @@
 //! IPv4 tables: a multibit trie with a root of 16 bits, and of 24 once there are many long
 //! prefixes.
 //!
-//! A small table touches a few kilobytes. Past [`SMALL_PLIES`] one more level of a small trie costs
-//! more than the 64 MB root of a large one, which then also is asked for in huge pages.
+//! A small table touches a few kilobytes. Past [`SMALL_PLIES`] it moves to huge pages, past
+//! [`MEDIUM_PLIES`] to a root of 64 MB, which saves most prefixes one level of plies.
 
 use std::collections::VecDeque;
 use std::io;
