@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use control::cli::Cli;
@@ -13,6 +14,9 @@ use control::log::Log;
 use control::process::Processes;
 use graph::{Flags, Frame, Node, Settings, Slot};
 use net::{Parts, Router};
+
+/// A test that counts the files of the whole process runs while no other does.
+static FILES: RwLock<()> = RwLock::new(());
 
 /// In place of `ethernet-input`: what comes in on one interface leaves by the other.
 #[derive(Clone, Default)]
@@ -211,6 +215,7 @@ fn two_hosts_talk_through_it() {
     if !may_run() {
         return;
     }
+    let _turn = FILES.read().unwrap_or_else(PoisonError::into_inner);
     for options in ["", "cksum-gso-disable", "num-rx-queues 2 num-tx-queues 2 qdisc-bypass-disable"]
     {
         let mut hosts = Hosts::new();
@@ -259,6 +264,7 @@ fn tags_are_put_back() {
     if !may_run() {
         return;
     }
+    let _turn = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let hosts = Hosts::new();
     for side in ["l", "r"] {
         ip(&format!("-n {} link set eth0 mtu 9000", hosts.ns(side)));
@@ -292,6 +298,7 @@ fn link_and_device_are_followed() {
     if !may_run() {
         return;
     }
+    let _turn = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let hosts = Hosts::new();
     let mut parts = router();
     hosts.connect(&mut parts, "");
@@ -320,6 +327,7 @@ fn wrong_input_changes_nothing() {
     if !may_run() {
         return;
     }
+    let _turn = FILES.write().unwrap_or_else(PoisonError::into_inner);
     let hosts = Hosts::new();
     let mut parts = router();
     let device = hosts.device("l");
@@ -361,6 +369,7 @@ fn coming_and_going_under_traffic_leaks_nothing() {
     if !may_run() {
         return;
     }
+    let _turn = FILES.write().unwrap_or_else(PoisonError::into_inner);
     let hosts = Hosts::new();
     let mut parts = router();
     let rounds =
