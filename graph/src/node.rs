@@ -26,6 +26,9 @@ pub trait Node: Clone + Send + 'static {
     const INPUT: &'static str = "";
     /// The node that gets what this one drops.
     const DROP: &'static str = "error-drop";
+    /// The node, added before, under whose name reasons are counted; it has the same. Empty: its
+    /// own.
+    const COUNTED_AT: &'static str = "";
 
     /// Processes one frame: 1 to 256 packets, all for this node.
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>);

@@ -1,7 +1,8 @@
-//! Nodes are called what clients of the original know.
+//! Nodes and their counters are called what clients of the original know.
 //!
 //! `FERROVIA_REFERENCE` names a folder with `spec/node-names.txt`: a name a line, some of them cut
-//! to 26 characters. What we have beyond that list is in `names-allowed.txt`, reviewed.
+//! to 26 characters, and `spec/error-counters.txt`: `/err/<node>/<counter>`. What we have beyond
+//! these lists is in `names-allowed.txt`, reviewed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,11 +11,8 @@ use std::path::Path;
 use net::Parts;
 use tests::skip;
 
-/// The nodes that are there before any interface is made.
-fn ours() -> BTreeSet<String> {
-    let Parts { router, .. } = crate::parts();
-    router.engine.node_names().map(|(_, name)| name.to_owned()).collect()
-}
+/// What every node counts that fails: there is no such thing in the original.
+const FAILED: &str = "node_failed";
 
 /// The lines of a file that are neither empty nor comments.
 fn lines(path: &Path) -> BTreeSet<String> {
@@ -23,26 +21,43 @@ fn lines(path: &Path) -> BTreeSet<String> {
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// A name as the list may have it.
-fn cut(name: &str) -> &str {
-    &name[..name.len().min(26)]
-}
-
-#[test]
-fn names_are_the_originals_or_reviewed() {
+/// Compares names with a list of the original; what it lacks must have been reviewed.
+fn compare(
+    ours: &BTreeSet<String>,
+    list: &str,
+    allowed: &str,
+    is_known: fn(&BTreeSet<String>, &str) -> bool,
+) {
     let Some(reference) = std::env::var_os("FERROVIA_REFERENCE") else {
         skip("FERROVIA_REFERENCE names no lists to compare with");
         return;
     };
-    let known = lines(&Path::new(&reference).join("spec/node-names.txt"));
-    let allowed =
-        lines(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/outside/names-allowed.txt")));
-    let ours = ours();
-    let is_known = |name: &str| known.contains(name) || known.contains(cut(name));
-    let beyond: Vec<_> = ours.iter().filter(|name| !is_known(name)).collect();
+    let known = lines(&Path::new(&reference).join(list));
+    let allowed = lines(&Path::new(env!("CARGO_MANIFEST_DIR")).join("outside").join(allowed));
+    let beyond: Vec<_> = ours.iter().filter(|name| !is_known(&known, name)).collect();
     eprintln!("{} names, {} beyond the original's: {beyond:#?}", ours.len(), beyond.len());
     let unreviewed: Vec<_> = beyond.into_iter().filter(|name| !allowed.contains(*name)).collect();
     assert!(unreviewed.is_empty(), "neither the original's nor reviewed: {unreviewed:#?}");
     let idle: Vec<_> = allowed.iter().filter(|name| !ours.contains(*name)).collect();
     assert!(idle.is_empty(), "allowed but not there: {idle:#?}");
+}
+
+#[test]
+fn nodes_are_the_originals_or_reviewed() {
+    let Parts { router, .. } = crate::parts();
+    let ours = router.engine.node_names().map(|(_, name)| name.to_owned()).collect();
+    let is_known = |known: &BTreeSet<String>, name: &str| {
+        known.contains(name) || known.contains(&name[..name.len().min(26)])
+    };
+    compare(&ours, "spec/node-names.txt", "names-allowed.txt", is_known);
+}
+
+#[test]
+fn counters_are_the_originals_or_reviewed() {
+    let Parts { router, .. } = crate::parts();
+    let counters = router.engine.counters().filter(|c| c.2.name != FAILED);
+    let ours = counters.map(|(_, node, text, _)| format!("/err/{node}/{}", text.name)).collect();
+    compare(&ours, "spec/error-counters.txt", "counters-allowed.txt", |known, name| {
+        known.contains(name)
+    });
 }

@@ -11,7 +11,7 @@ use crate::node::CounterText;
 pub(super) const MOST: usize = 65536;
 /// The counter of packets that a route discards on purpose (`error` 0 of a packet).
 const BLACKHOLED: CounterText =
-    CounterText { name: "blackholed_packets", text: "blackholed packets", severity: "error" };
+    CounterText { name: "blackholed packets", text: "blackholed packets", severity: "error" };
 /// The counter of packets that reach a node whose interface is gone.
 pub(super) const DELETED: u16 = 1;
 const GONE: CounterText =

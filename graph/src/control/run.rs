@@ -380,9 +380,13 @@ impl Engine {
         }
         Ok(counts)
     }
+    /// All counters: number, node, text, value since cleared.
+    pub fn counters(&self) -> impl Iterator<Item = (u16, &str, CounterText, u64)> {
+        self.errors.iter(&self.counters)
+    }
     /// The counters that are not zero: number, node, text, value since cleared.
     pub fn errors(&self) -> Vec<(u16, String, CounterText, u64)> {
-        let moved = self.errors.iter(&self.counters).filter(|e| e.3 > 0);
+        let moved = self.counters().filter(|e| e.3 > 0);
         moved.map(|(i, node, text, n)| (i, node.to_owned(), text, n)).collect()
     }
     /// Starts counting anew for `show errors`.

@@ -20,6 +20,13 @@ use crate::node::{Count, CounterText, Edge, Input, InputState, Next, Node, Reaso
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(pub u16);
 
+/// What a node counts, and under which node's name if not its own.
+struct Counted {
+    at: &'static str,
+    reasons: &'static [CounterText],
+    counts: &'static [CounterText],
+}
+
 type Make = Box<dyn Fn(Variant) -> Box<dyn Dispatch>>;
 
 /// Where an edge leads: a name until the graph is built, a number from then on.
@@ -43,6 +50,10 @@ pub(super) struct Spec {
     pub drop_slot: u16,
     pub error_base: u16,
     pub error_count: u16,
+    pub reasons: &'static [CounterText],
+    pub counts: &'static [CounterText],
+    /// Whether its counters are another node's.
+    pub shares: bool,
     pub arcs: Vec<ArcEdges>,
     pub variant: Variant,
 }
@@ -79,8 +90,12 @@ impl Engine {
     /// As [`Engine::add`].
     pub fn add_named<N: Node>(&mut self, name: &str, node: N) -> Result<NodeIndex, BuildError> {
         let make: Make = Box::new(move |v| Box::new(NodeAdapter::new(node.clone(), v)));
-        let texts = (<N::Error as Reason>::TEXTS, <N::Count as Count>::TEXTS);
-        self.insert(name, None, make, N::Next::EDGES, N::DROP, texts, N::INPUT)
+        let counted = Counted {
+            at: N::COUNTED_AT,
+            reasons: <N::Error as Reason>::TEXTS,
+            counts: <N::Count as Count>::TEXTS,
+        };
+        self.insert(name, None, make, N::Next::EDGES, N::DROP, counted, N::INPUT)
     }
     /// Adds an input node.
     ///
@@ -88,8 +103,12 @@ impl Engine {
     /// As [`Engine::add`].
     pub fn add_input<N: Input>(&mut self, node: N) -> Result<NodeIndex, BuildError> {
         let make: Make = Box::new(move |v| Box::new(InputAdapter::new(node.clone(), v)));
-        let texts = (<N::Error as Reason>::TEXTS, <N::Count as Count>::TEXTS);
-        self.insert(N::NAME, Some(N::STATE), make, N::Next::EDGES, N::DROP, texts, "")
+        let counted = Counted {
+            at: "",
+            reasons: <N::Error as Reason>::TEXTS,
+            counts: <N::Count as Count>::TEXTS,
+        };
+        self.insert(N::NAME, Some(N::STATE), make, N::Next::EDGES, N::DROP, counted, "")
     }
     /// Adds a node and puts it on a feature arc, where the arc's catalogue has its name.
     ///
@@ -137,7 +156,7 @@ impl Engine {
         make: Make,
         own: &'static [Edge],
         drop: &'static str,
-        texts: (&'static [CounterText], &'static [CounterText]),
+        counted: Counted,
         takes: &'static str,
     ) -> Result<NodeIndex, BuildError> {
         if self.by_name.contains_key(name) {
@@ -145,7 +164,7 @@ impl Engine {
         }
         let name: Arc<str> = name.into();
         let edges = own.iter().map(|e| e.to).chain([drop]).map(Target::Name).collect();
-        let (error_base, error_count) = self.errors.add(&name, texts, &self.counters)?;
+        let (error_base, error_count) = self.counters_of(&name, &counted)?;
         let spec = Spec {
             is_input: input.is_some(),
             state: input.unwrap_or(InputState::Adaptive),
@@ -159,6 +178,9 @@ impl Engine {
             takes,
             error_base,
             error_count,
+            reasons: counted.reasons,
+            counts: counted.counts,
+            shares: !counted.at.is_empty(),
         };
         let index = match self.deleted.pop() {
             Some(index) => {
@@ -180,6 +202,26 @@ impl Engine {
         }
         Ok(index)
     }
+    /// Numbers for the counters of a new node: its own, or those of the node it is counted at.
+    fn counters_of(
+        &mut self,
+        name: &Arc<str>,
+        counted: &Counted,
+    ) -> Result<(u16, u16), BuildError> {
+        if counted.at.is_empty() {
+            let texts = (counted.reasons, counted.counts);
+            return self.errors.add(name, texts, &self.counters);
+        }
+        let at = self.index_of(counted.at).map(|i| &self.specs[usize::from(i.0)]);
+        let same = |at: &&Spec| {
+            let counts = counted.counts.is_empty() || at.counts == counted.counts;
+            at.reasons == counted.reasons && counts
+        };
+        match at.filter(same) {
+            Some(at) => Ok((at.error_base, at.error_count)),
+            None => Err(BuildError::UnknownNode(counted.at.to_owned())),
+        }
+    }
     /// Removes a node that was made for something that is gone. Packets that still reach it are
     /// dropped and counted; its number is used again for the next node that is added.
     pub fn remove(&mut self, index: NodeIndex) {
@@ -191,7 +233,9 @@ impl Engine {
     fn forget(&mut self, index: NodeIndex) {
         let spec = &mut self.specs[usize::from(index.0)];
         self.by_name.remove(&spec.name);
-        self.errors.remove(spec.error_base, spec.error_count);
+        if !spec.shares {
+            self.errors.remove(spec.error_base, spec.error_count);
+        }
         spec.name = format!("deleted-{}", index.0).into();
         spec.make = Box::new(|v| Box::new(NodeAdapter::new(super::build::Deleted, v)));
         (spec.is_input, spec.error_count) = (false, 0);

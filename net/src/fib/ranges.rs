@@ -1,12 +1,13 @@
 //! IPv6 tables: the address space cut into ranges that share a leaf, in three levels.
 //!
-//! A multibit trie would spend several plies of 1.3 KB on each of the scattered /48s that make up the
-//! global table: some 480 MB for 220,000 prefixes, by calculation. Ranges take 34 MB with everything that
-//! control keeps, and the search as many steps whatever the length of the prefixes. Ranges lie in *blocks*
-//! of one cache line, blocks in *chunks*, which a *directory* names by their first address. The first step
-//! of a lookup searches directory and head of the chunk and starts to fetch the block; the second reads it
-//! after other packets' lookups have run. Heads are fetched by nobody: with 220,000 prefixes most of the
-//! 230 clocks a packet are spent waiting, where one route takes 36.
+//! A multibit trie would spend several plies of 1.3 KB on each of the scattered /48s that make up
+//! the global table: some 480 MB for 220,000 prefixes, by calculation. Ranges take 34 MB with
+//! everything that control keeps, and the search as many steps whatever the length of the prefixes.
+//! Ranges lie in *blocks* of one cache line, blocks in *chunks*, which a *directory* names by their
+//! first address. The first step of a lookup searches directory and head of the chunk and starts to
+//! fetch the block; the second reads it after other packets' lookups have run. Heads are fetched by
+//! nobody: with 220,000 prefixes most of the 230 clocks a packet are spent waiting, where one route
+//! takes 36.
 //!
 //! A change copies one chunk and publishes the copy in its place; a split or merge makes new chunks
 //! and publishes a new directory, while the old chunks stay until no reader can have the old

@@ -116,7 +116,7 @@ fn messages_are_checked_and_unknown_ones_counted() {
     let short = changed6(icmp6(HOST6, US6, ns, &[0; 19]), |h| h.hop_limit = 255);
     bench.send("ip6-receive", &[right, code, far, short]);
     bench.expect(&[
-        ("null-node", "blackholed_packets", 1), // the right one
+        ("null-node", "blackholed packets", 1), // the right one
         ("ip6-icmp-input", "invalid_code_for_type", 1),
         ("ip6-icmp-input", "invalid_hop_limit_for_type", 1),
         ("ip6-icmp-input", "length_too_small_for_type", 1),

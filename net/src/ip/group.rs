@@ -25,6 +25,7 @@ pub struct RewriteGroup<V> {
 
 impl<V: Version> Node for RewriteGroup<V> {
     const NAME: &'static str = V::NODES.rewrite_mcast;
+    const COUNTED_AT: &'static str = V::NODES.input;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = Infallible;

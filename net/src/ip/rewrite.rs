@@ -59,6 +59,7 @@ impl<V: Version> graph::Next for Next<V> {
 
 impl<V: Version> Node for Rewrite<V> {
     const NAME: &'static str = V::NODES.rewrite;
+    const COUNTED_AT: &'static str = V::NODES.input;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = Infallible;

@@ -99,6 +99,8 @@ impl Upper {
 /// Names of the nodes of one version.
 #[derive(Clone, Copy, Debug)]
 pub struct Nodes {
+    /// Checks headers; reasons raised further on are counted there too, as clients know them.
+    pub input: &'static str,
     /// Ends dropped packets.
     pub drop: &'static str,
     /// Gives packets to control.

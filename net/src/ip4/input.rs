@@ -18,6 +18,8 @@ use crate::ip::{Headers, Version, count};
 pub trait Checksum: Clone + Send + 'static {
     /// The node's name.
     const NAME: &'static str;
+    /// The node it is counted at, if not itself.
+    const COUNTED_AT: &'static str;
     /// Whether the checksum of a header without options is right.
     fn is_right(header: &Header) -> bool;
     /// Whether the checksum of a header with these options is right.
@@ -34,6 +36,7 @@ pub struct Trusted;
 
 impl Checksum for Checked {
     const NAME: &'static str = "ip4-input";
+    const COUNTED_AT: &'static str = "";
     #[inline(always)]
     fn is_right(header: &Header) -> bool {
         header.is_checksum_valid()
@@ -45,6 +48,7 @@ impl Checksum for Checked {
 
 impl Checksum for Trusted {
     const NAME: &'static str = "ip4-input-no-checksum";
+    const COUNTED_AT: &'static str = V4::NODES.input;
     #[inline(always)]
     fn is_right(_: &Header) -> bool {
         true
@@ -98,6 +102,7 @@ impl<C: Checksum> Input<C> {
 
 impl<C: Checksum> Node for Input<C> {
     const NAME: &'static str = C::NAME;
+    const COUNTED_AT: &'static str = C::COUNTED_AT;
     type Next = Next;
     type Error = Error;
     type Count = Count;

@@ -21,6 +21,7 @@ impl Version for V4 {
 
     const SELF: Self = Self;
     const NODES: Nodes = Nodes {
+        input: "ip4-input",
         drop: "ip4-drop",
         punt: "ip4-punt",
         not_enabled: "ip4-not-enabled",

@@ -24,6 +24,7 @@ impl Version for V6 {
 
     const SELF: Self = Self;
     const NODES: Nodes = Nodes {
+        input: "ip6-input",
         drop: "ip6-drop",
         punt: "ip6-punt",
         not_enabled: "ip6-not-enabled",
