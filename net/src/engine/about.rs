@@ -37,19 +37,12 @@ struct ShowPlugins;
 #[command("show cpu")]
 struct ShowCpu;
 
-/// Show failed system calls.
-#[derive(Command)]
-#[command("show unix errors")]
-struct ShowUnixErrors;
-
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, show: ShowVersion| Ok(Output::of(version(router, &show))));
     cli.command(|router, _: ShowPlugins| Ok(Output::of(Plugins(program(router)))));
     cli.command(|router, _: ShowCpu| -> Result<_, Error> {
         Ok(Output::of(Cpu::from(Description::of_this_cpu(router.engine.clock().hz()))))
     });
-    // Devices count what the system refuses them; the rest is in the log.
-    cli.command(|_, _: ShowUnixErrors| Ok("no Unix errors so far"));
 }
 
 fn program(router: &Router) -> Program {

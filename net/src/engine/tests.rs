@@ -250,6 +250,5 @@ fn the_program_tells_what_it_is() {
     );
     assert!(text.contains("\n  1. pg                                       "), "{text}");
     assert!(b.run("show cpu").starts_with("Model name:               "));
-    assert_eq!(b.run("show unix errors"), "no Unix errors so far\n");
     assert!(b.run("show threads").starts_with("ID Name LWP CPU Sched Loops Epolls "));
 }
