@@ -63,12 +63,16 @@ pub struct Baseline;
 /// With AVX2.
 #[derive(Clone, Copy, Debug)]
 pub struct Hsw;
-/// With AVX-512.
+/// With the first AVX-512 of servers.
+#[derive(Clone, Copy, Debug)]
+pub struct Skx;
+/// With AVX-512 for bytes and bits too.
 #[derive(Clone, Copy, Debug)]
 pub struct Icl;
 
 impl Cpu for Baseline {}
 impl Cpu for Hsw {}
+impl Cpu for Skx {}
 impl Cpu for Icl {}
 
 /// When an input node is called.

@@ -140,6 +140,8 @@ macro_rules! variants {
 #[cfg(target_arch = "x86_64")]
 variants! {
     Hsw body_hsw poll_hsw "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt";
+    Skx body_skx poll_skx "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
+        "avx512f,avx512bw,avx512cd,avx512dq,avx512vl";
     Icl body_icl poll_icl "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
         "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
         "avx512bitalg,avx512vpopcntdq";

@@ -82,22 +82,6 @@ impl Ip6Interface {
     }
 }
 
-/// What is not configurable yet, with the values that RFC 4861 section 6.2.1 has routers start
-/// with.
-const ND: &str = "    ICMP error messages are unlimited
-    ICMP redirects are disabled
-    ICMP unreachables are not sent
-    ND DAD is disabled
-    ND advertised reachable time is 0
-    ND advertised retransmit interval is 0 (msec)
-    ND router advertisements are sent every 200.0 seconds (min interval is 150.0)
-    ND router advertisements live for 600 seconds
-    Hosts  don't use stateless autoconfig for addresses
-    ND router advertisements sent 0
-    ND router solicitations received 0
-    ND router solicitations dropped 0
-";
-
 impl fmt::Display for Ip6Interface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} is admin {}", self.interface, if self.up { "up" } else { "down" })?;
@@ -109,8 +93,10 @@ impl fmt::Display for Ip6Interface {
         writeln!(f, "  Joined group address(es):")?;
         self.groups.iter().try_for_each(|g| writeln!(f, "    {g}"))?;
         writeln!(f, "  Neighbor Discovery: enabled")?;
-        writeln!(f, "    ICMP redirects are disabled\n    ICMP unreachables are not sent")?;
-        writeln!(f, "    ND DAD is disabled\n  Advertised Prefixes:\n    MTU is {}", self.mtu)?;
-        writeln!(f, "{ND}  VRRP VRs monitoring this link:")
+        writeln!(
+            f,
+            "    ICMP redirects are disabled\n    ND DAD is disabled\n    MTU is {}",
+            self.mtu
+        )
     }
 }

@@ -1,9 +1,12 @@
 //! `show node` and `show vlib graph`: the nodes and what leads where.
 
+use std::fmt;
+
 use control::cli::{Args, Cli, Command, Error, Output};
 use graph::NodeIndex;
 use graph::show::{GraphRows, NodeDetail, state_text};
 use infra::cpu::Variant;
+use serde::Serialize;
 
 use super::no_answer;
 use crate::router::Router;
@@ -19,6 +22,33 @@ impl Command for ShowNode {
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         args.keyword("index");
         Ok(Self(args.value("node")?))
+    }
+}
+
+/// Show the kinds of processors that nodes are compiled for, and how many nodes run which.
+#[derive(Command)]
+#[command("show node variants")]
+struct ShowVariants;
+
+#[derive(Serialize)]
+struct VariantRow {
+    name: &'static str,
+    priority: u32,
+    /// Nodes that run it.
+    nodes: usize,
+    description: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Variants(Vec<VariantRow>);
+
+impl fmt::Display for Variants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<16}{:>9}{:>7}  Description", "Name", "Priority", "Nodes")?;
+        self.0.iter().try_for_each(|v| {
+            writeln!(f, "{:<16}{:>9}{:>7}  {}", v.name, v.priority, v.nodes, v.description)
+        })
     }
 }
 
@@ -39,6 +69,17 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, ShowNode(name): ShowNode| {
         let index = find(router, &name)?;
         Ok(Output::of(detail(router, index)?))
+    });
+    cli.command(|router, _: ShowVariants| -> Result<_, Error> {
+        let nodes: Vec<_> = router.engine.node_names().map(|(index, _)| index).collect();
+        let row = |v: Variant| VariantRow {
+            name: v.name(),
+            priority: v.priority(),
+            nodes: nodes.iter().filter(|n| router.engine.variant_of(**n) == v).count(),
+            description: v.description(),
+        };
+        let supported = Variant::ALL.into_iter().filter(|variant| variant.is_supported());
+        Ok(Output::of(Variants(supported.map(row).collect())))
     });
     cli.command(|router, show: ShowVlibGraph| {
         let nodes = match show.node {
