@@ -31,7 +31,8 @@ pub const HUGE_PAGE: usize = 2 << 20;
 pub struct Reserved<T> {
     start: NonNull<T>,
     len: usize,
-    map: Mapping,
+    /// Keeps the memory mapped.
+    _map: Mapping,
 }
 
 // SAFETY: `Reserved` owns the memory like a boxed slice does, so it moves and shares like one.
@@ -60,7 +61,7 @@ impl<T: FromZeros> Reserved<T> {
             // harm.
             let _ = unsafe { madvise(start.as_ptr(), bytes, Advice::LinuxHugepage) };
         }
-        Ok(Self { start: start.cast(), len, map })
+        Ok(Self { start: start.cast(), len, _map: map })
     }
     /// Gives the pages of elements `from..to` back to the system; those elements read as zero
     /// again.
@@ -178,13 +179,6 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by this value and nobody else unmaps it.
         let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
-    }
-}
-
-impl<T> Reserved<T> {
-    /// Bytes of address space behind the array.
-    pub fn reserved_bytes(&self) -> usize {
-        self.map.bytes
     }
 }
 

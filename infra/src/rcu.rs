@@ -201,7 +201,6 @@ impl<T: Send + Sync + 'static> Reader<T> {
 pub struct SharedSlab<T: Send + Sync + 'static> {
     slots: Arc<Slots<T>>,
     used: usize,
-    next: u32,
     free: VecDeque<(u64, u32)>,
 }
 
@@ -210,12 +209,17 @@ pub struct SharedSlab<T: Send + Sync + 'static> {
 pub struct SlabReader<T: Send + Sync + 'static>(Arc<Slots<T>>);
 
 #[derive(Debug)]
-struct Slots<T>(Reserved<AtomicUsize>, PhantomData<T>);
+struct Slots<T> {
+    slots: Reserved<AtomicUsize>,
+    /// How many were given out at one time or another, from the bottom; the owner's.
+    given: AtomicUsize,
+    of: PhantomData<T>,
+}
 
 impl<T> Slots<T> {
     fn swap(&self, index: u32, new: Option<T>) -> Option<Box<T>> {
         let new = new.map_or(0, |v| Box::into_raw(Box::new(v)).expose_provenance());
-        let old = self.0[index as usize].swap(new, Ordering::SeqCst);
+        let old = self.slots[index as usize].swap(new, Ordering::SeqCst);
         // SAFETY: a non-zero slot holds a pointer from `Box::into_raw` that nobody else turns back.
         (old != 0).then(|| unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(old)) })
     }
@@ -223,14 +227,8 @@ impl<T> Slots<T> {
 
 impl<T> Drop for Slots<T> {
     fn drop(&mut self) {
-        for i in 0..self.0.len() {
-            if self.0[i].load(Ordering::Relaxed) != 0 {
-                drop(self.swap(i as u32, None));
-            } else if i % 512 == 0
-                && self.0[i..].iter().take(512).all(|s| s.load(Ordering::Relaxed) == 0)
-            {
-                break; // indices are handed out from the bottom: an empty page ends the used part
-            }
+        for i in 0..*self.given.get_mut() {
+            drop(self.swap(i as u32, None));
         }
     }
 }
@@ -247,8 +245,9 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     /// # Errors
     /// The kernel's, when it refuses the address space.
     pub fn new(max: usize) -> io::Result<Self> {
-        let slots = Arc::new(Slots(Reserved::new(max, HugePages::No)?, PhantomData));
-        Ok(Self { slots, used: 0, next: 0, free: VecDeque::new() })
+        let slots = Reserved::new(max, HugePages::No)?;
+        let slots = Slots { slots, given: AtomicUsize::new(0), of: PhantomData };
+        Ok(Self { slots: Arc::new(slots), used: 0, free: VecDeque::new() })
     }
     /// A handle for a node.
     pub fn reader(&self) -> SlabReader<T> {
@@ -265,9 +264,8 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
                 self.free.pop_front();
                 index
             }
-            _ if (self.next as usize) < self.slots.0.len() => {
-                self.next += 1;
-                self.next - 1
+            _ if self.given() < self.slots.slots.len() => {
+                self.slots.given.fetch_add(1, Ordering::Relaxed) as u32
             }
             _ => return Err(value),
         };
@@ -291,14 +289,17 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     }
     /// The object at `index`, for the owner.
     pub fn at(&self, index: u32) -> Option<&T> {
-        let p = self.slots.0.get(index as usize)?.load(Ordering::Relaxed);
+        let p = self.slots.slots.get(index as usize)?.load(Ordering::Relaxed);
         // SAFETY: a non-zero slot points to a live object; only the owner replaces it, through
         // `&mut self`.
         (p != 0).then(|| unsafe { &*std::ptr::with_exposed_provenance(p) })
     }
     /// Indices and objects in use.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        (0..self.next).filter_map(|i| Some((i, self.at(i)?)))
+        (0..self.given() as u32).filter_map(|i| Some((i, self.at(i)?)))
+    }
+    fn given(&self) -> usize {
+        self.slots.given.load(Ordering::Relaxed)
     }
     /// How many objects there are.
     pub fn len(&self) -> usize {
@@ -314,7 +315,7 @@ impl<T: Send + Sync + 'static> SlabReader<T> {
     /// The object at `index`, valid while the epoch lasts.
     #[inline(always)]
     pub fn read<'e>(&'e self, index: u32, _: Epoch<'e>) -> Option<&'e T> {
-        let p = self.0.0.get(index as usize)?.load(Ordering::Acquire);
+        let p = self.0.slots.get(index as usize)?.load(Ordering::Acquire);
         // SAFETY: a non-zero slot points to a live object, kept until this thread's epoch ends.
         (p != 0).then(|| unsafe { &*std::ptr::with_exposed_provenance(p) })
     }
@@ -370,6 +371,21 @@ mod tests {
             Ok(2)
         );
         assert_eq!(*shared.current(), 2);
+    }
+
+    #[test]
+    fn a_slab_frees_what_lies_behind_a_hole() {
+        let kept = Arc::new(());
+        let mut slab = SharedSlab::new(2000).unwrap();
+        for _ in 0..1500 {
+            slab.insert(Arc::clone(&kept)).unwrap();
+        }
+        (0..1024).for_each(|i| slab.remove(i));
+        drop(slab);
+        while reclaim() > 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(Arc::strong_count(&kept), 1);
     }
 
     #[test]

@@ -237,18 +237,6 @@ impl Engine {
             self.ask(thread, move |core| core.with_node(node.0, |n: &mut N, _| change(n)))?;
         done.ok_or_else(|| NoAnswer(format!("{thread}: node {} is of another type", node.0)))
     }
-    /// As [`Engine::with_node`], without waiting.
-    pub fn post_to_node<N: 'static>(
-        &mut self,
-        thread: usize,
-        node: NodeIndex,
-        change: impl FnOnce(&mut N) + Send + 'static,
-    ) {
-        let job: Job = Box::new(move |core| {
-            core.with_node(node.0, |n: &mut N, _| change(n));
-        });
-        self.post(thread, job);
-    }
     /// Lets `work` at a node on a thread, without waiting, as if it had been given a frame without
     /// packets: so control has it send on what it holds.
     pub fn visit<N: Node>(
