@@ -1,13 +1,19 @@
-//! Named control processes: work that waits for time or for events, on the router's own clock.
+//! What control does later: named processes that wait for time or for events, and timers by the
+//! thousand, on one wheel of the router's own clock.
 //!
 //! The main loop calls [`Processes::run_due`] with the router's time; moving that clock moves
-//! every process. Times are seconds as `f64`.
+//! every process and timer: what became due runs in the order of its time. Times are seconds as
+//! `f64`, kept to the millisecond, never early.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use infra::timer::{Handle, MILLISECOND, Wheel};
+
 use crate::log::Logger;
 
+/// Most processes and timers that run in one turn; other work of control comes between two.
+const MAX_TURN: usize = 256;
 /// Most events one process may have waiting.
 const MAX_EVENTS: usize = 256;
 
@@ -38,6 +44,12 @@ pub enum Wake {
 /// What a process does each time it runs.
 pub type Body<C> = Box<dyn FnMut(&mut C, Event) -> Wake>;
 
+/// What a timer does with its key when it fires.
+pub type Action<C> = fn(&mut C, u64);
+
+/// Names a timer until it fires or is cancelled; afterwards it names nothing.
+pub type Timer = Handle;
+
 /// How a process stands, as `show runtime` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
@@ -53,12 +65,24 @@ pub struct Status {
     pub clocks: u64,
 }
 
-/// All processes of the router.
+/// All processes and timers of the router.
 pub struct Processes<C> {
     list: Vec<Process<C>>,
+    wheel: Wheel<Due<C>>,
+    /// First tick that is not in the turn under way; 0 between turns.
+    next_turn: u64,
+    /// Tick of the next turn, as far as the main loop knows.
+    expected: u64,
     clocks: fn() -> u64,
     log: Logger,
     waker: Box<dyn Fn()>,
+}
+
+/// What the wheel hands out.
+enum Due<C> {
+    /// The process at this place of the list.
+    Process(usize),
+    Timer(Action<C>, u64),
 }
 
 struct Process<C> {
@@ -66,8 +90,8 @@ struct Process<C> {
     /// Taken out while it runs.
     body: Option<Body<C>>,
     state: State,
-    /// Router time it wants to run at, if at all.
-    due: Option<f64>,
+    /// The time it waits for, if for any.
+    timer: Option<Handle>,
     events: Vec<u64>,
     calls: u64,
     suspends: u64,
@@ -86,7 +110,15 @@ enum State {
 impl<C> Processes<C> {
     /// No processes. `clocks` reads the CPU's clock counter.
     pub fn new(log: Logger, clocks: fn() -> u64) -> Self {
-        Self { list: Vec::new(), clocks, log, waker: Box::new(|| ()) }
+        Self {
+            list: Vec::new(),
+            wheel: Wheel::new(MILLISECOND),
+            next_turn: 0,
+            expected: u64::MAX,
+            clocks,
+            log,
+            waker: Box::new(|| ()),
+        }
     }
 
     /// Has `waker` called when a process may have become due earlier than
@@ -102,17 +134,37 @@ impl<C> Processes<C> {
 
     /// Adds a process that starts at the next [`run_due`](Self::run_due).
     pub fn spawn(&mut self, name: &'static str, body: Body<C>) {
+        let timer = self.start(0.0, Due::Process(self.list.len()));
         self.list.push(Process {
             name,
             body: Some(body),
             state: State::NotStarted,
-            due: Some(f64::NEG_INFINITY),
+            timer: Some(timer),
             events: Vec::new(),
             calls: 0,
             suspends: 0,
             clocks: 0,
         });
-        (self.waker)();
+    }
+
+    /// Has `action` called with `key` when the router's clock reads `time` or later, once.
+    pub fn at(&mut self, time: f64, action: Action<C>, key: u64) -> Timer {
+        self.start(time, Due::Timer(action, key))
+    }
+
+    /// Stops a timer. False when it has fired or was cancelled before.
+    pub fn cancel(&mut self, timer: Timer) -> bool {
+        self.wheel.stop(timer).is_some()
+    }
+
+    fn start(&mut self, time: f64, due: Due<C>) -> Handle {
+        // What is started in a turn waits for the next one, so that turns end.
+        let deadline = self.wheel.deadline_at(time).max(self.next_turn);
+        if deadline < self.expected {
+            self.expected = deadline;
+            (self.waker)();
+        }
+        self.wheel.start(deadline, due)
     }
 
     /// Sends `signal` to the process called `name`. False when there is none or when too many
@@ -151,29 +203,59 @@ impl<C> Processes<C> {
         }
     }
 
-    /// Runs every process that is due at router time `now` once, the longest due first, and
-    /// returns when the next one is: `None` if none waits for time.
+    /// Runs every process and timer that is due at router time `now` once, the longest due first,
+    /// and processes with signals; returns when the next one is: `None` if none waits for time.
     ///
-    /// `of` finds the processes in the context, so that a process may reach them too.
+    /// When very many are due, the rest is left for the next call: the time returned is past then.
+    /// `of` finds the processes in the context, so that all of them may reach them too.
     pub fn run_due(cx: &mut C, of: fn(&mut C) -> &mut Self, now: f64) -> Option<f64> {
-        let list = &of(cx).list;
-        let mut ready: Vec<_> = (0..list.len()).filter(|i| list[*i].is_ready(now)).collect();
-        ready.sort_by(|a, b| list[*a].order().total_cmp(&list[*b].order()));
-        for index in ready {
-            Self::run_one(cx, of, index, now);
+        let this = of(cx);
+        let tick = this.wheel.tick_at(now);
+        this.next_turn = tick + 1;
+        let signalled: Vec<_> = this.signalled().collect();
+        for _ in 0..MAX_TURN {
+            match of(cx).wheel.pop(tick) {
+                Some(Due::Process(index)) => Self::run_one(cx, of, index, now, true),
+                Some(Due::Timer(action, key)) => Self::fire(cx, of, action, key),
+                None => break,
+            }
         }
-        let list = &of(cx).list;
-        let pending = list.iter().any(|p| p.is_ready(now));
-        let times = list.iter().filter_map(|p| p.due);
-        if pending { Some(now) } else { times.min_by(f64::total_cmp) }
+        for index in signalled {
+            if of(cx).list[index].has_signals() {
+                Self::run_one(cx, of, index, now, false);
+            }
+        }
+        let this = of(cx);
+        this.next_turn = 0;
+        let deadline = this.wheel.next_deadline();
+        this.expected = deadline.unwrap_or(u64::MAX);
+        let time = deadline.map(|tick| this.wheel.seconds_at(tick));
+        if this.signalled().next().is_some() { Some(now) } else { time }
     }
 
-    fn run_one(cx: &mut C, of: fn(&mut C) -> &mut Self, index: usize, now: f64) {
+    fn signalled(&self) -> impl Iterator<Item = usize> {
+        let list = self.list.iter().enumerate();
+        list.filter(|(_, p)| p.has_signals()).map(|(index, _)| index)
+    }
+
+    fn fire(cx: &mut C, of: fn(&mut C) -> &mut Self, action: Action<C>, key: u64) {
+        if catch_unwind(AssertUnwindSafe(|| action(cx, key))).is_err() {
+            of(cx).log.error(format_args!("a timer panicked; its key was {key}"));
+        }
+    }
+
+    fn run_one(
+        cx: &mut C,
+        of: fn(&mut C) -> &mut Self,
+        index: usize,
+        now: f64,
+        has_timed_out: bool,
+    ) {
         let processes = of(cx);
         let clocks = processes.clocks;
         let process = &mut processes.list[index];
         let Some(mut body) = process.body.take() else { return };
-        let events = process.take_events(now);
+        let events = process.take_events(has_timed_out);
         let (count, start) = (events.len() as u64, clocks());
         let mut wake = Wake::OnEvent;
         let run = catch_unwind(AssertUnwindSafe(|| {
@@ -195,46 +277,43 @@ impl<C> Processes<C> {
             processes.log.error(format_args!("process {} panicked and was ended", process.name));
             wake = Wake::Done;
         }
-        process.wait(wake, now);
+        let (state, delay) = match wake {
+            Wake::After(time) => (State::Suspended, Some(time)),
+            Wake::AfterOrEvent(time) => (State::AnyWait, Some(time)),
+            Wake::OnEvent => (State::EventWait, None),
+            Wake::Done => (State::Done, None),
+        };
+        process.state = state;
+        if state == State::Done {
+            process.body = None;
+            process.events.clear();
+        }
+        let old = process.timer.take();
+        old.and_then(|timer| processes.wheel.stop(timer));
+        let due = delay.map(|d| processes.start(now + d.as_secs_f64(), Due::Process(index)));
+        processes.list[index].timer = due;
     }
 }
 
 impl<C> Process<C> {
-    fn is_ready(&self, now: f64) -> bool {
-        let takes_events = matches!(self.state, State::AnyWait | State::EventWait);
-        self.due.is_some_and(|due| due <= now) || (takes_events && !self.events.is_empty())
+    /// Whether signals wait that it takes.
+    fn has_signals(&self) -> bool {
+        let takes_them = matches!(self.state, State::AnyWait | State::EventWait);
+        takes_them && !self.events.is_empty()
     }
 
-    /// Sort key: time it has been due since.
-    fn order(&self) -> f64 {
-        self.due.unwrap_or(f64::NEG_INFINITY)
-    }
-
-    fn take_events(&mut self, now: f64) -> Vec<Event> {
+    fn take_events(&mut self, has_timed_out: bool) -> Vec<Event> {
         if self.state == State::NotStarted {
             return vec![Event::Start];
         }
         let mut events = Vec::new();
-        if self.due.is_some_and(|due| due <= now) {
+        if has_timed_out {
             events.push(Event::Timeout);
         }
         if self.state != State::Suspended {
             events.extend(self.events.drain(..).map(Event::Signal));
         }
         events
-    }
-
-    fn wait(&mut self, wake: Wake, now: f64) {
-        (self.state, self.due) = match wake {
-            Wake::After(time) => (State::Suspended, Some(now + time.as_secs_f64())),
-            Wake::AfterOrEvent(time) => (State::AnyWait, Some(now + time.as_secs_f64())),
-            Wake::OnEvent => (State::EventWait, None),
-            Wake::Done => (State::Done, None),
-        };
-        if self.state == State::Done {
-            self.body = None;
-            self.events.clear();
-        }
     }
 }
 
@@ -257,6 +336,12 @@ mod tests {
         Processes::run_due(router, |r| &mut r.processes, now)
     }
 
+    /// Runs at `now`, and says whether the main loop was told a time to come back that is later
+    /// than that and in time for `next`.
+    fn run_for(router: &mut Router, now: f64, next: f64) -> bool {
+        run(router, now).is_some_and(|time| time > now && time <= next)
+    }
+
     fn spawn(router: &mut Router, name: &'static str, wake: Wake) {
         let body = move |r: &mut Router, event| {
             r.seen.push((name, event));
@@ -274,14 +359,72 @@ mod tests {
         let mut r = router();
         spawn(&mut r, "slow", Wake::After(Duration::from_secs(10)));
         spawn(&mut r, "fast", Wake::AfterOrEvent(Duration::from_secs(1)));
-        assert_eq!(run(&mut r, 0.0), Some(1.0));
-        assert_eq!(run(&mut r, 0.5), Some(1.0));
+        assert!(run_for(&mut r, 0.0, 1.0) && run_for(&mut r, 0.9, 1.0));
         r.seen.clear();
-        assert_eq!(run(&mut r, 100.0), Some(101.0));
+        assert!(run_for(&mut r, 0.999, 1.0) && r.seen.is_empty());
+        assert!(run_for(&mut r, 100.0, 101.0));
         assert_eq!(r.seen, [("fast", Event::Timeout), ("slow", Event::Timeout)]);
         assert_eq!((state(&r, 0), state(&r, 1)), ("suspended", "any wait"));
         let status = r.processes.status().next().unwrap();
         assert_eq!((status.calls, status.suspends), (2, 2));
+    }
+
+    /// What timers write down.
+    fn note(r: &mut Router, key: u64) {
+        r.seen.push(("timer", Event::Signal(key)));
+    }
+
+    #[test]
+    fn a_moved_clock_fires_timers_and_processes_in_the_order_of_their_times() {
+        let mut r = router();
+        spawn(&mut r, "minute", Wake::After(Duration::from_secs(60)));
+        assert!(run_for(&mut r, 0.0, 60.0));
+        for time in [50.0, 70.0, 0.0015, 61.0] {
+            r.processes.at(time, note, (time * 10_000.0) as u64);
+        }
+        assert_eq!(run(&mut r, 0.001), Some(0.002));
+        r.seen.clear();
+        run(&mut r, 65.0);
+        let timer = |key| ("timer", Event::Signal(key));
+        let order = [timer(15), timer(500_000), ("minute", Event::Timeout), timer(610_000)];
+        assert_eq!(r.seen, order);
+    }
+
+    #[test]
+    fn a_timer_may_cancel_another_that_is_due_and_start_itself_again() {
+        fn again(r: &mut Router, key: u64) {
+            r.seen.push(("again", Event::Signal(key)));
+            r.processes.at(0.0, again, key + 1);
+        }
+        let mut r = router();
+        let first = r.processes.at(1.0, note, 1);
+        assert!(r.processes.cancel(first) && !r.processes.cancel(first));
+        r.processes.at(1.0, again, 7);
+        let next = run(&mut r, 5.0);
+        assert_eq!(r.seen, [("again", Event::Signal(7))], "once a turn");
+        assert_eq!(next, Some(5.001));
+    }
+
+    #[test]
+    fn many_timers_take_several_turns() {
+        let mut r = router();
+        for key in 0..1000 {
+            r.processes.at(1.0, note, key);
+        }
+        assert!(run(&mut r, 2.0).is_some_and(|next| next <= 2.0));
+        assert_eq!(r.seen.len(), MAX_TURN);
+        while run(&mut r, 2.0).is_some() {}
+        let keys = r.seen.iter().map(|s| s.1);
+        assert!(keys.eq((0..1000).map(Event::Signal)));
+    }
+
+    #[test]
+    fn a_timer_that_panics_ends_alone() {
+        let mut r = router();
+        r.processes.at(1.0, |_, _| panic!("on purpose"), 0);
+        r.processes.at(1.0, note, 1);
+        assert_eq!(run(&mut r, 1.0), None);
+        assert_eq!(r.seen.len(), 1);
     }
 
     #[test]
@@ -289,11 +432,11 @@ mod tests {
         let mut r = router();
         spawn(&mut r, "event", Wake::OnEvent);
         spawn(&mut r, "sleeper", Wake::After(Duration::from_secs(10)));
-        assert_eq!(run(&mut r, 0.0), Some(10.0));
+        assert!(run_for(&mut r, 0.0, 10.0));
         r.seen.clear();
         assert!(r.processes.signal("event", 7) && r.processes.signal("sleeper", 8));
         assert!(!r.processes.signal("nobody", 7));
-        assert_eq!(run(&mut r, 1.0), Some(10.0));
+        assert!(run_for(&mut r, 1.0, 10.0));
         assert_eq!(r.seen, [("event", Event::Signal(7))]);
         assert_eq!(state(&r, 0), "event wait");
     }

@@ -21,6 +21,10 @@ const LISTS: usize = DUE + 1;
 /// "No entry" where an index of one is expected.
 const NONE: u32 = u32::MAX;
 
+/// Part of a tick that counts as an error of rounding: the end of a tick given in seconds is that
+/// tick's.
+const ROUNDING: f64 = 1e-6;
+
 /// Usual length of a tick in seconds.
 pub const MILLISECOND: f64 = 0.001;
 
@@ -73,13 +77,13 @@ impl<T> Wheel<T> {
 
     /// The tick in which the clock reads `seconds`: what [`advance`](Self::advance) wants.
     pub fn tick_at(&self, seconds: f64) -> u64 {
-        (seconds / self.tick_seconds) as u64
+        (seconds / self.tick_seconds + ROUNDING) as u64
     }
 
     /// The first tick that begins when the clock reads `seconds` or later: a deadline that is never
     /// early.
     pub fn deadline_at(&self, seconds: f64) -> u64 {
-        (seconds / self.tick_seconds).ceil() as u64
+        (seconds / self.tick_seconds - ROUNDING).ceil() as u64
     }
 
     /// Seconds on the clock when `tick` begins.
@@ -125,25 +129,31 @@ impl<T> Wheel<T> {
     /// If `now` is before the tick reached last, because the clock was set back, all timers are
     /// placed anew (linear in their number) and keep their deadlines.
     pub fn advance(&mut self, now: u64, mut fire: impl FnMut(T)) {
+        while let Some(value) = self.pop(now) {
+            fire(value);
+        }
+    }
+
+    /// The first of what [`advance`](Self::advance) would hand out. Between two calls timers may be
+    /// stopped, also those that are due.
+    pub fn pop(&mut self, now: u64) -> Option<T> {
         if now < self.now {
             self.go_back(now);
         }
         loop {
-            while self.lists[DUE] != NONE {
-                let index = self.lists[DUE];
+            let index = self.lists[DUE];
+            if index != NONE {
                 self.unlink(index);
-                if let Some(value) = self.release(index) {
-                    fire(value);
-                }
+                return self.release(index);
             }
             let Some((tick, list)) = self.next_event().filter(|&(tick, _)| tick <= now) else {
-                break;
+                self.now = now;
+                return None;
             };
             self.now = tick;
             let chain = self.detach(list);
             self.place_chain(chain);
         }
-        self.now = now;
     }
 
     /// The next tick in which [`advance`](Self::advance) has something to do; `None` without
@@ -337,6 +347,18 @@ mod tests {
     }
 
     #[test]
+    fn timer_that_is_due_may_still_be_stopped() {
+        let mut wheel = Wheel::new(MILLISECOND);
+        wheel.start(10, 1);
+        let second = wheel.start(11, 2);
+        wheel.start(12, 3);
+
+        assert_eq!(wheel.pop(20), Some(1));
+        assert_eq!(wheel.stop(second), Some(2));
+        assert_eq!((wheel.pop(20), wheel.pop(20)), (Some(3), None));
+    }
+
+    #[test]
     fn clock_set_back_does_not_make_new_timers_due() {
         let mut wheel = Wheel::new(MILLISECOND);
         wheel.start(1_000_000, 1);
@@ -364,6 +386,10 @@ mod tests {
         let wheel = Wheel::<()>::new(MILLISECOND);
         assert_eq!((wheel.tick_at(1.0004), wheel.deadline_at(1.0004)), (1000, 1001));
         assert!(wheel.seconds_at(wheel.deadline_at(1.0004)) >= 1.0004);
+        for tick in 0..10_000 {
+            let seconds = wheel.seconds_at(tick);
+            assert_eq!((wheel.tick_at(seconds), wheel.deadline_at(seconds)), (tick, tick));
+        }
     }
 
     #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::io;
 use control::cli::Cli;
 use control::feature::Refused;
 use control::log::Log;
-use control::process::Processes;
+use control::process::{Action, Processes, Timer};
 use graph::{Engine, Names, Settings};
 
 use crate::address::Addresses;
@@ -81,6 +81,15 @@ impl Router {
     /// Seconds on the router's clock.
     pub fn now(&self) -> f64 {
         self.engine.clock().now()
+    }
+    /// Has `action` called with `key` once, in `seconds` on the router's clock.
+    pub fn after(&mut self, seconds: f64, action: Action<Self>, key: u64) -> Timer {
+        let time = self.now() + seconds;
+        self.processes.at(time, action, key)
+    }
+    /// Stops a timer. False when it has fired or was cancelled before.
+    pub fn cancel(&mut self, timer: Timer) -> bool {
+        self.processes.cancel(timer)
     }
     /// Puts in the state of a feature, found again by its type.
     pub fn insert<T: Any>(&mut self, state: T) {
