@@ -201,7 +201,7 @@ impl Router {
         let mut done = Vec::new();
         for route in new.iter().chain(&own_route).filter(|r| !old.contains(r)) {
             let (table, prefix, target) = *route;
-            if let Err(e) = self.set_route(table, prefix, Source::Interface, &[Path::to(target)]) {
+            if let Err(e) = self.set_route(table, prefix, Source::INTERFACE, &[Path::to(target)]) {
                 self.undo(interface, &done, &old, &before);
                 return Err(e.into());
             }
@@ -210,7 +210,7 @@ impl Router {
         for (table, prefix, _) in old.iter().filter(|r| !has(&new, r)) {
             if !self.is_group_of_another(interface, *table, *prefix) {
                 // It was put there by the same rule.
-                let _ = self.remove_route(*table, *prefix, Source::Interface, &[]);
+                let _ = self.remove_route(*table, *prefix, Source::INTERFACE, &[]);
             }
         }
         if after.link_local.is_none() && before.link_local.is_some() {
@@ -237,10 +237,10 @@ impl Router {
             let _ = match was {
                 Some((_, _, target)) => {
                     let path = Path::to(*target);
-                    self.set_route(*table, *prefix, Source::Interface, &[path]).map(drop)
+                    self.set_route(*table, *prefix, Source::INTERFACE, &[path]).map(drop)
                 }
                 None if self.is_group_of_another(interface, *table, *prefix) => Ok(()),
-                None => self.remove_route(*table, *prefix, Source::Interface, &[]),
+                None => self.remove_route(*table, *prefix, Source::INTERFACE, &[]),
             };
         }
         if before.link_local.is_none() {

@@ -46,6 +46,12 @@ pub enum Via {
     Lookup(u16),
     /// Another lookup, in the link-local table of its interface.
     LinkLocal,
+    /// A lookup of its source, in this table.
+    SourceLookup(u16),
+    /// Input of this interface.
+    InterfaceRx(u32),
+    /// Nowhere; but as a source its addresses pass a loose reverse-path check.
+    Exempt,
 }
 
 /// A [`Via`], or a group of them, as one number.
@@ -73,6 +79,9 @@ impl Word {
             Via::LoadBalance(index) => Self::new(7, index),
             Via::Lookup(table) => Self::new(8, table.into()),
             Via::LinkLocal => Self::new(9, 0),
+            Via::SourceLookup(table) => Self::new(10, table.into()),
+            Via::InterfaceRx(interface) => Self::new(11, interface),
+            Via::Exempt => Self::new(12, 0),
         }
     }
     pub fn group(index: u32) -> Self {
@@ -95,6 +104,9 @@ impl Word {
             7 => Via::LoadBalance(value),
             8 => Via::Lookup(value as u16),
             9 => Via::LinkLocal,
+            10 => Via::SourceLookup(value as u16),
+            11 => Via::InterfaceRx(value),
+            12 => Via::Exempt,
             _ => Via::Drop,
         }
     }
@@ -187,6 +199,8 @@ pub(super) struct LoadBalances {
     lists: Vec<u32>,
     /// Numbers that readers may still know, with the epoch whose end frees them.
     free: VecDeque<(u64, u32)>,
+    /// Words written because of what changed elsewhere.
+    written: u64,
     /// What those whose number served before had counted when they were made.
     before: HashMap<u32, (Volume, Volume)>,
 }
@@ -203,6 +217,7 @@ impl LoadBalances {
             // A leaf of 0 means the default, so number 0 is never given out.
             lists: vec![NO_LIST],
             free: VecDeque::new(),
+            written: 0,
             before: HashMap::new(),
         })
     }
@@ -243,10 +258,19 @@ impl LoadBalances {
         self.follow(index, NO_LIST, Word::DROP);
         self.free.push_back((rcu::end_epoch(), index));
     }
-    /// Puts a new word into all load balances that follow a list.
-    pub fn rewrite(&mut self, list: u32, word: Word) {
-        for (index, _) in self.lists.iter().enumerate().filter(|(_, l)| **l == list) {
-            self.words[index].store(word.0, Release);
+    /// Puts new words into all load balances that follow one of these lists, in one go over all.
+    pub fn rewrite(&mut self, new: &HashMap<u32, Word>) {
+        if let [(list, word)] = *new.iter().collect::<Vec<_>>() {
+            return self.rewrite_where(|l| (l == *list).then_some(*word));
+        }
+        self.rewrite_where(|l| new.get(&l).copied());
+    }
+    fn rewrite_where(&mut self, new: impl Fn(u32) -> Option<Word>) {
+        for (list, word) in self.lists.iter().zip(self.words.iter()) {
+            if let Some(new) = new(*list) {
+                word.store(new.0, Release);
+                self.written += 1;
+            }
         }
     }
     /// Packets and bytes that a load balance counted: found by a lookup, reached otherwise.
@@ -285,6 +309,10 @@ impl LoadBalances {
     pub fn free_group(&mut self, index: u32) {
         self.groups.remove(index);
     }
+    /// How many words were written so far because of what changed elsewhere.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
     /// How many load balances there are.
     pub fn len(&self) -> usize {
         self.lists.len() - 1 - self.free.len()
@@ -309,6 +337,9 @@ mod tests {
             Via::LoadBalance(u32::MAX),
             Via::Lookup(65535),
             Via::LinkLocal,
+            Via::SourceLookup(7),
+            Via::InterfaceRx(9),
+            Via::Exempt,
         ] {
             assert_eq!(Word::one(via).via(), via);
         }

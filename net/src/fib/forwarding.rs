@@ -5,6 +5,7 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 
 use super::balance::{Balances, LoadBalance};
 use super::family::{Family, Ip4, Ip6};
+use super::hash::{self, FlowHash, HashReader};
 use crate::adjacency::AdjacencyIndex;
 
 /// Tables and load balances of one family, for a node; each thread has a clone.
@@ -14,6 +15,7 @@ pub struct Forwarding<F: Family> {
     pub(super) balances: Balances,
     /// Link-local table of each interface.
     pub(super) link_local: Reader<Vec<u16>>,
+    pub(super) hashes: HashReader,
 }
 
 /// Of IPv4.
@@ -47,6 +49,10 @@ impl<F: Family> Forwarding<F> {
     #[inline(always)]
     pub fn count_via(&self, thread: usize) -> &[VolumeCounter] {
         self.balances.counters.via.row(thread)
+    }
+    /// How flows of packets in a table are hashed.
+    pub fn hashing(&self, fib: u16, epoch: Epoch<'_>) -> (FlowHash, u64) {
+        hash::config(&self.hashes, fib, epoch)
     }
     /// The table with the link-local addresses of an interface.
     #[inline(always)]

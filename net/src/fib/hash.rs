@@ -1,27 +1,142 @@
-//! Flow hashes: packets of one flow take one way (RFC 2992).
+//! Flow hashes: packets of one flow take one way (RFC 2992). What makes a flow is set by table; a
+//! seed of the router's own keeps routers in a row from all choosing alike.
 
+use infra::rcu::{Epoch, Reader, Shared};
 use wire::flow::{ip4_flow_key, ip6_flow_key};
 
+/// What of a packet counts for its flow hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowHash(pub u32);
+
+impl FlowHash {
+    /// Source address.
+    pub const SRC: Self = Self(1);
+    /// Destination address.
+    pub const DST: Self = Self(1 << 1);
+    /// Source port.
+    pub const SPORT: Self = Self(1 << 2);
+    /// Destination port.
+    pub const DPORT: Self = Self(1 << 3);
+    /// Protocol.
+    pub const PROTO: Self = Self(1 << 4);
+    /// Source and destination change places.
+    pub const REVERSE: Self = Self(1 << 5);
+    /// Both directions of a flow have one hash.
+    pub const SYMMETRIC: Self = Self(1 << 6);
+    /// Flow label, of IPv6.
+    pub const FLOW_LABEL: Self = Self(1 << 7);
+    /// Tunnel endpoint of GTP-U.
+    pub const GTPV1_TEID: Self = Self(1 << 8);
+    /// What counts unless told otherwise.
+    pub const DEFAULT: Self = Self(0b1001_1111);
+
+    /// Each with its word, in the order they are listed.
+    pub const NAMES: [(Self, &'static str); 9] = [
+        (Self::SRC, "src"),
+        (Self::DST, "dst"),
+        (Self::SPORT, "sport"),
+        (Self::DPORT, "dport"),
+        (Self::PROTO, "proto"),
+        (Self::REVERSE, "reverse"),
+        (Self::SYMMETRIC, "symmetric"),
+        (Self::FLOW_LABEL, "flowlabel"),
+        (Self::GTPV1_TEID, "gtpv1teid"),
+    ];
+
+    /// Whether all of `other` counts.
+    #[inline(always)]
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// All ones where `other` counts, otherwise zero.
+    #[inline(always)]
+    fn mask(self, other: Self) -> u64 {
+        if self.has(other) { u64::MAX } else { 0 }
+    }
+    /// The pair in the order that counts, each kept or left out.
+    #[inline(always)]
+    fn pair(self, a: u64, b: u64) -> (u64, u64) {
+        match (self.has(Self::SYMMETRIC), self.has(Self::REVERSE)) {
+            (true, _) => (a.min(b), a.max(b)),
+            (false, true) => (b, a),
+            (false, false) => (a, b),
+        }
+    }
+}
+
+/// How all tables of a family hash flows.
+#[derive(Debug)]
+pub(super) struct Hashes(Shared<Config>);
+
+/// For nodes.
+pub(super) type HashReader = Reader<Config>;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Config {
+    seed: u64,
+    /// By table, where it is not as usual.
+    tables: Vec<FlowHash>,
+}
+
+impl Hashes {
+    pub fn new() -> Self {
+        Self(Shared::new(Config::default()))
+    }
+    pub fn reader(&self) -> HashReader {
+        self.0.reader()
+    }
+    /// What counts in a table.
+    pub fn of(&self, table: u16) -> FlowHash {
+        self.0.current().of(table)
+    }
+    pub fn set(&mut self, table: u16, what: FlowHash) {
+        let mut new = self.0.current().clone();
+        let at = usize::from(table);
+        new.tables.resize(new.tables.len().max(at + 1), FlowHash::DEFAULT);
+        new.tables[at] = what;
+        self.0.publish(new);
+    }
+    pub fn set_seed(&mut self, seed: u32) {
+        let new = Config { seed: seed.into(), ..self.0.current().clone() };
+        self.0.publish(new);
+    }
+}
+
+impl Config {
+    fn of(&self, table: u16) -> FlowHash {
+        self.tables.get(usize::from(table)).copied().unwrap_or(FlowHash::DEFAULT)
+    }
+}
+
+/// How packets of a table are hashed: what counts, and the router's seed.
+pub(super) fn config(reader: &HashReader, table: u16, epoch: Epoch<'_>) -> (FlowHash, u64) {
+    let config = reader.read(epoch);
+    (config.of(table), config.seed)
+}
+
 /// Hash of the flow of an IPv4 packet.
-#[inline]
-pub fn flow4(packet: &[u8]) -> u32 {
+pub fn flow4(packet: &[u8], (what, seed): (FlowHash, u64)) -> u32 {
     let Some(key) = ip4_flow_key(packet) else { return 0 };
-    let addresses =
-        u64::from(u32::from_be_bytes(key.src)) << 32 | u64::from(u32::from_be_bytes(key.dst));
-    mix(mix(SEED, addresses), ports(key.ports.src, key.ports.dst, key.protocol.0)) as u32
+    let src = u64::from(u32::from_be_bytes(key.src)) & what.mask(FlowHash::SRC);
+    let dst = u64::from(u32::from_be_bytes(key.dst)) & what.mask(FlowHash::DST);
+    let (first, second) = what.pair(src, dst);
+    let state = mix(SEED ^ seed, first << 32 | second);
+    mix(state, ports(what, key.ports.src, key.ports.dst, key.protocol.0)) as u32
 }
 
 /// Hash of the flow of an IPv6 packet.
-#[inline]
-pub fn flow6(packet: &[u8]) -> u32 {
+pub fn flow6(packet: &[u8], (what, seed): (FlowHash, u64)) -> u32 {
     let Some(key) = ip6_flow_key(packet) else { return 0 };
     let fold = |addr: [u8; 16]| {
         let bits = u128::from_be_bytes(addr);
         mix((bits >> 64) as u64, bits as u64)
     };
-    let addresses = mix(mix(SEED, fold(key.src)), fold(key.dst));
-    let rest = ports(key.ports.src, key.ports.dst, key.protocol.0) ^ u64::from(key.label) << 44;
-    mix(addresses, rest) as u32
+    let src = fold(key.src) & what.mask(FlowHash::SRC);
+    let dst = fold(key.dst) & what.mask(FlowHash::DST);
+    let (first, second) = what.pair(src, dst);
+    let label = u64::from(key.label) & what.mask(FlowHash::FLOW_LABEL);
+    let rest = ports(what, key.ports.src, key.ports.dst, key.protocol.0) ^ label << 44;
+    mix(mix(mix(SEED ^ seed, first), second), rest) as u32
 }
 
 /// Another hash of the same flow, for the next choice on its way.
@@ -32,9 +147,11 @@ pub fn next(hash: u32) -> u32 {
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-#[inline(always)]
-fn ports(src: u16, dst: u16, protocol: u8) -> u64 {
-    u64::from(src) << 24 | u64::from(dst) << 8 | u64::from(protocol)
+fn ports(what: FlowHash, src: u16, dst: u16, protocol: u8) -> u64 {
+    let src = u64::from(src) & what.mask(FlowHash::SPORT);
+    let dst = u64::from(dst) & what.mask(FlowHash::DPORT);
+    let (first, second) = what.pair(src, dst);
+    first << 24 | second << 8 | u64::from(protocol) & what.mask(FlowHash::PROTO)
 }
 
 /// A multiplication to 128 bits, folded: every bit of the result depends on every bit of both.
@@ -46,6 +163,8 @@ fn mix(state: u64, value: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use zerocopy::IntoBytes;
+
     use super::*;
 
     #[test]
@@ -53,7 +172,9 @@ mod tests {
         for bits in [1, 2, 4] {
             let mut count = vec![0u32; 1 << bits];
             for port in 0..4096u16 {
-                let h = mix(mix(SEED, 0x0a00_0002_1000_0001), ports(port, 53, 17)) as u32;
+                let h =
+                    mix(mix(SEED, 0x0a00_0002_1000_0001), ports(FlowHash::DEFAULT, port, 53, 17))
+                        as u32;
                 count[h as usize & ((1 << bits) - 1)] += 1;
             }
             let mean = 4096 / count.len() as u32;
@@ -69,5 +190,31 @@ mod tests {
             count[(h as usize & 1) << 1 | (next(h) as usize & 1)] += 1;
         }
         assert!(count.iter().all(|n| n.abs_diff(1024) < 200), "{count:?}");
+    }
+    #[test]
+    fn only_what_counts_changes_the_hash() {
+        let packet = |src: u8, dst: u8, sport: u16, dport: u16| {
+            let ip = wire::ip4::Header::new(
+                [10, 0, 0, src].into(),
+                [10, 0, 0, dst].into(),
+                wire::Protocol::UDP,
+                28,
+            );
+            [ip.as_bytes(), wire::udp::Header::new(sport, dport, 8).as_bytes()].concat()
+        };
+        let hash = |what: u32, p: &[u8]| flow4(p, (FlowHash(what), 0));
+        let (plain, back) = (packet(1, 2, 3, 4), packet(2, 1, 4, 3));
+        let others =
+            [packet(9, 2, 3, 4), packet(1, 9, 3, 4), packet(1, 2, 9, 4), packet(1, 2, 3, 9)];
+        for (bit, other) in others.iter().enumerate() {
+            assert_eq!(hash(0xf & !(1 << bit), &plain), hash(0xf & !(1 << bit), other));
+            assert_ne!(hash(0xf, &plain), hash(0xf, other));
+        }
+        let (reverse, symmetric) = (FlowHash::REVERSE.0 | 0x1f, FlowHash::SYMMETRIC.0 | 0x1f);
+        assert_eq!(hash(reverse, &plain), hash(0x1f, &back));
+        assert_eq!(hash(symmetric, &plain), hash(symmetric, &back));
+        assert_ne!(hash(0x1f, &plain), hash(0x1f, &back));
+        let seeded = flow4(&plain, (FlowHash::DEFAULT, 77));
+        assert_ne!(seeded, hash(FlowHash::DEFAULT.0, &plain));
     }
 }

@@ -1,12 +1,13 @@
 //! Path lists: every distinct set of paths once, shared by all prefixes that have it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use super::balance::Word;
 use super::path::{Path, TableIndex, Target};
 use super::spread::spread;
 use crate::adjacency::AdjacencyIndex;
+use crate::interface::InterfaceIndex;
 
 /// A set of paths, in the order they were given.
 pub(super) struct PathList {
@@ -37,8 +38,15 @@ impl PathList {
     /// Where its recursive paths lead.
     pub fn recursions(&self) -> impl Iterator<Item = (TableIndex, IpAddr)> {
         self.paths.iter().filter_map(|p| match p.target {
-            Target::Recursive { table, addr } => Some((table, addr)),
+            Target::Recursive { table, addr, .. } => Some((table, addr)),
             _ => None,
+        })
+    }
+    /// The interfaces that its paths name.
+    fn interfaces(&self) -> impl Iterator<Item = InterfaceIndex> {
+        self.paths.iter().filter_map(|p| match p.target {
+            Target::Receive { interface, .. } => interface,
+            target => target.interface(),
         })
     }
     /// Weights of the paths that share the load now: usable, of the best preference.
@@ -57,6 +65,8 @@ impl PathList {
 pub(super) struct PathLists {
     all: Vec<Option<PathList>>,
     by_paths: HashMap<Box<[Path]>, u32>,
+    /// Lists with paths over an interface.
+    by_interface: HashMap<InterfaceIndex, BTreeSet<u32>>,
     free: Vec<u32>,
     next_path: u32,
 }
@@ -98,6 +108,9 @@ impl PathLists {
         list.usable.fill(false);
         self.next_path = self.next_path.wrapping_add(paths.len() as u32);
         self.by_paths.insert(paths.into(), index);
+        for interface in list.interfaces() {
+            self.by_interface.entry(interface).or_default().insert(index);
+        }
         self.all[index as usize] = Some(list);
         index
     }
@@ -114,6 +127,11 @@ impl PathLists {
     pub fn remove(&mut self, index: u32) -> Option<PathList> {
         let gone = self.all[index as usize].take()?;
         self.by_paths.remove(&gone.paths);
+        for interface in gone.interfaces() {
+            if let Some(lists) = self.by_interface.get_mut(&interface) {
+                lists.remove(&index);
+            }
+        }
         self.free.push(index);
         Some(gone)
     }
@@ -124,6 +142,10 @@ impl PathLists {
     /// A list in use.
     pub fn at_mut(&mut self, index: u32) -> &mut PathList {
         self.all[index as usize].as_mut().expect("entries hold the lists they name")
+    }
+    /// Lists with paths over an interface, or to one of its addresses.
+    pub fn over(&self, interface: InterfaceIndex) -> Vec<u32> {
+        self.by_interface.get(&interface).into_iter().flatten().copied().collect()
     }
     /// All lists.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &PathList)> {

@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 
 use graph::{Flags, Frame, Node, Packet};
+use infra::rcu::Epoch;
 
 use super::balance::{LoadBalance, Via};
 use super::forwarding::Forwarding;
@@ -42,7 +43,7 @@ impl<F: Headers> Node for LoadBalanceNode<F> {
             let balance = forwarding.load_balance(index, epoch);
             let via = match balance.single() {
                 Some(via) => via,
-                None => choose::<F, _>(p, balance),
+                None => choose::<F, _>(forwarding, p, balance, epoch),
             };
             let dst = F::destination(p);
             let way = way::<F, _>(forwarding, p, via, dst, epoch);
@@ -57,9 +58,18 @@ impl<F: Headers> Node for LoadBalanceNode<F> {
 /// One of several ways, by the flow: another choice than the one before made of the same hash, or
 /// it were no choice.
 #[inline(never)]
-fn choose<F: Headers, N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>) -> Via {
+fn choose<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    balance: LoadBalance<'_>,
+    epoch: Epoch<'_>,
+) -> Via {
     let had = p.flags().has(Flags::HASH);
-    let hash = if had { hash::next(p.flow_hash()) } else { F::flow_hash(p.bytes()) };
+    let hash = if had {
+        hash::next(p.flow_hash())
+    } else {
+        F::flow_hash(p.bytes(), forwarding.hashing(p.fib(), epoch))
+    };
     p.set_flow_hash(hash);
     p.add_flags(Flags::HASH);
     balance.choose(hash)

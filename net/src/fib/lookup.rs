@@ -11,8 +11,9 @@ use super::balance::{LoadBalance, Via};
 use super::family::{Family, Ip4, Ip6};
 use super::finder::Finder;
 use super::forwarding::Forwarding;
-use super::hash;
+use super::hash::{self, FlowHash};
 use super::load_balance::LoadBalanceNode;
+use super::look_again::Depth;
 use crate::icmp::Problem;
 use crate::router::Router;
 
@@ -26,6 +27,14 @@ pub trait Headers: Family {
     const LOOKUP: &'static str;
     /// Name of the load-balance node.
     const LOAD_BALANCE: &'static str;
+    /// Name of the node that looks once more at the destination.
+    const LOOKUP_DST: &'static str;
+    /// Name of the node that looks at the source.
+    const LOOKUP_SRC: &'static str;
+    /// Name of the node that has packets come in elsewhere.
+    const INTERFACE_RX: &'static str;
+    /// Name of the node that packets come in at.
+    const INPUT_NODE: &'static str;
     /// The family's drop node.
     const DROP_NODE: &'static str;
     /// What a sender is told whose packet is not let through.
@@ -34,8 +43,10 @@ pub trait Headers: Family {
     const UNREACHABLE: Problem;
     /// The destination in the header at the start of `packet`; 0 when that is not complete.
     fn destination(packet: &Buffer<'_>) -> Self::Bits;
+    /// The source in the header at the start of `packet`; 0 when that is not complete.
+    fn source(packet: &Buffer<'_>) -> Self::Bits;
     /// Hash of the flow that `packet` is of.
-    fn flow_hash(packet: &[u8]) -> u32;
+    fn flow_hash(packet: &[u8], config: (FlowHash, u64)) -> u32;
     /// Writes the headers of `packet` for a trace.
     fn write(packet: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
@@ -55,12 +66,19 @@ pub enum Way {
     Glean,
     /// Through another load balance.
     LoadBalance,
+    /// Another look at its destination.
+    LookupDst,
+    /// A look at its source.
+    LookupSrc,
+    /// As if it had come in elsewhere.
+    InterfaceRx,
     /// Its sender is told.
     IcmpError,
 }
 
 macro_rules! edges {
-    ($(#[$doc:meta])* $name:ident, $($variant:ident => $to:literal),*; $error:literal) => {
+    ($(#[$doc:meta])* $name:ident, $($variant:ident => $to:literal),*;
+        $error:literal, $dst:literal, $src:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, graph::Next)]
         #[allow(missing_docs)]
@@ -68,6 +86,10 @@ macro_rules! edges {
             $(#[to($to)] $variant,)*
             #[to($error, payload = Problem)]
             IcmpError,
+            #[to($dst, payload = Depth)]
+            LookupDst,
+            #[to($src, payload = Depth)]
+            LookupSrc,
         }
         impl From<Way> for $name {
             #[inline(always)]
@@ -75,6 +97,8 @@ macro_rules! edges {
                 match way {
                     $(Way::$variant => Self::$variant,)*
                     Way::IcmpError => Self::IcmpError,
+                    Way::LookupDst => Self::LookupDst,
+                    Way::LookupSrc => Self::LookupSrc,
                 }
             }
         }
@@ -84,14 +108,16 @@ macro_rules! edges {
 edges! {
     /// Edges of `ip4-lookup` and `ip4-load-balance`.
     Next4, Drop => "ip4-drop", Punt => "ip4-punt", Receive => "ip4-receive",
-    Rewrite => "ip4-rewrite", Glean => "ip4-glean", LoadBalance => "ip4-load-balance";
-    "ip4-icmp-error"
+    Rewrite => "ip4-rewrite", Glean => "ip4-glean", LoadBalance => "ip4-load-balance",
+    InterfaceRx => "interface-rx-dpo-ip4";
+    "ip4-icmp-error", "lookup-ip4-dst", "lookup-ip4-src"
 }
 edges! {
     /// Edges of `ip6-lookup` and `ip6-load-balance`.
     Next6, Drop => "ip6-drop", Punt => "ip6-punt", Receive => "ip6-receive",
-    Rewrite => "ip6-rewrite", Glean => "ip6-glean", LoadBalance => "ip6-load-balance";
-    "ip6-icmp-error"
+    Rewrite => "ip6-rewrite", Glean => "ip6-glean", LoadBalance => "ip6-load-balance",
+    InterfaceRx => "interface-rx-dpo-ip6";
+    "ip6-icmp-error", "lookup-ip6-dst", "lookup-ip6-src"
 }
 
 impl Headers for Ip4 {
@@ -99,6 +125,10 @@ impl Headers for Ip4 {
     type BalanceNext = Next4;
     const LOOKUP: &'static str = "ip4-lookup";
     const LOAD_BALANCE: &'static str = "ip4-load-balance";
+    const LOOKUP_DST: &'static str = "lookup-ip4-dst";
+    const LOOKUP_SRC: &'static str = "lookup-ip4-src";
+    const INTERFACE_RX: &'static str = "interface-rx-dpo-ip4";
+    const INPUT_NODE: &'static str = "ip4-input";
     const DROP_NODE: &'static str = "ip4-drop";
     const PROHIBITED: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, 13, 0);
     const UNREACHABLE: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, 1, 0);
@@ -106,9 +136,11 @@ impl Headers for Ip4 {
     fn destination(packet: &Buffer<'_>) -> u32 {
         packet.header::<ip4::Header>().map_or(0, |h| u32::from_be_bytes(h.dst))
     }
-    #[inline(always)]
-    fn flow_hash(packet: &[u8]) -> u32 {
-        hash::flow4(packet)
+    fn source(packet: &Buffer<'_>) -> u32 {
+        packet.header::<ip4::Header>().map_or(0, |h| u32::from_be_bytes(h.src))
+    }
+    fn flow_hash(packet: &[u8], config: (FlowHash, u64)) -> u32 {
+        hash::flow4(packet, config)
     }
     fn write(packet: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", print::ip4(packet, 2))
@@ -120,6 +152,10 @@ impl Headers for Ip6 {
     type BalanceNext = Next6;
     const LOOKUP: &'static str = "ip6-lookup";
     const LOAD_BALANCE: &'static str = "ip6-load-balance";
+    const LOOKUP_DST: &'static str = "lookup-ip6-dst";
+    const LOOKUP_SRC: &'static str = "lookup-ip6-src";
+    const INTERFACE_RX: &'static str = "interface-rx-dpo-ip6";
+    const INPUT_NODE: &'static str = "ip6-input";
     const DROP_NODE: &'static str = "ip6-drop";
     const PROHIBITED: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 1, 0);
     const UNREACHABLE: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 0, 0);
@@ -127,9 +163,11 @@ impl Headers for Ip6 {
     fn destination(packet: &Buffer<'_>) -> u128 {
         packet.header::<ip6::Header>().map_or(0, |h| u128::from_be_bytes(h.dst))
     }
-    #[inline(always)]
-    fn flow_hash(packet: &[u8]) -> u32 {
-        hash::flow6(packet)
+    fn source(packet: &Buffer<'_>) -> u128 {
+        packet.header::<ip6::Header>().map_or(0, |h| u128::from_be_bytes(h.src))
+    }
+    fn flow_hash(packet: &[u8], config: (FlowHash, u64)) -> u32 {
+        hash::flow6(packet, config)
     }
     fn write(packet: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", print::ip6(packet, 2))
@@ -212,7 +250,7 @@ fn elsewhere<F: Headers, N>(
     let balance = forwarding.load_balance(index, epoch);
     let via = match balance.single() {
         Some(via) => via,
-        None => choose::<F, _>(p, balance),
+        None => choose::<F, _>(forwarding, p, balance, epoch),
     };
     let way = way::<F, _>(forwarding, p, via, dst, epoch);
     if p.flags().has(Flags::TRACED) {
@@ -222,8 +260,13 @@ fn elsewhere<F: Headers, N>(
 }
 
 /// One of several ways, by the flow.
-fn choose<F: Headers, N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>) -> Via {
-    let hash = F::flow_hash(p.bytes());
+pub(super) fn choose<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    balance: LoadBalance<'_>,
+    epoch: infra::rcu::Epoch<'_>,
+) -> Via {
+    let hash = F::flow_hash(p.bytes(), forwarding.hashing(p.fib(), epoch));
     p.set_flow_hash(hash);
     p.add_flags(Flags::HASH);
     balance.choose(hash)
@@ -299,7 +342,17 @@ fn rare<F: Headers, N>(
         }
         Via::Lookup(table) => {
             p.set_fib(table);
-            again(forwarding, p, table, dst, epoch)
+            p.set_payload(Depth::default());
+            Way::LookupDst
+        }
+        Via::SourceLookup(table) => {
+            p.set_fib(table);
+            p.set_payload(Depth::default());
+            Way::LookupSrc
+        }
+        Via::InterfaceRx(interface) => {
+            p.set_adjacency(interface);
+            Way::InterfaceRx
         }
         Via::LinkLocal => {
             let table = forwarding.link_local(p.rx(), epoch);
@@ -326,7 +379,7 @@ fn again<F: Headers, N>(
     match via {
         Via::Receive => Way::Receive,
         // One more table and no further: tables may lead to each other.
-        Via::Lookup(_) | Via::LinkLocal | Via::Drop => Way::Drop,
+        Via::Lookup(_) | Via::SourceLookup(_) | Via::LinkLocal | Via::Drop => Way::Drop,
         _ => {
             p.set_adjacency(index);
             Way::LoadBalance

@@ -14,11 +14,13 @@ mod forwarding;
 mod hash;
 mod lists;
 mod load_balance;
+mod look_again;
 mod lookup;
 mod path;
 mod ranges;
 mod resolve;
 mod routes;
+mod source;
 mod spread;
 mod table;
 #[cfg(test)]
@@ -38,10 +40,13 @@ pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
 pub use family::{Family, Ip4, Ip6};
 pub use finder::Finder;
 pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
-pub use path::{Path, Source, TableIndex, Target};
+pub use hash::FlowHash;
+pub use path::{Label, Path, TableIndex, Target, Through};
+pub use source::{Source, Sources};
 pub use table::Tables;
 
 use balance::LoadBalances;
+use hash::Hashes;
 use infra::rcu::Shared;
 use lists::PathLists;
 
@@ -51,6 +56,12 @@ pub struct Fib {
     ip6: Tables<Ip6>,
     lists: PathLists,
     balances: LoadBalances,
+    /// Groups of buckets that no list has any more, while load balances still name them.
+    unused_groups: Vec<u32>,
+    hashes4: Hashes,
+    hashes6: Hashes,
+    /// Who may want routes.
+    pub sources: Sources,
     /// Link-local table of each interface; 0 for none.
     link_local: Shared<Vec<u16>>,
 }
@@ -93,6 +104,10 @@ impl Fib {
             ip6: Tables::new()?,
             lists: PathLists::default(),
             balances: LoadBalances::new(threads)?,
+            unused_groups: Vec::new(),
+            hashes4: Hashes::new(),
+            hashes6: Hashes::new(),
+            sources: Sources::default(),
             link_local: Shared::new(Vec::new()),
         })
     }
@@ -102,7 +117,16 @@ impl Fib {
             tables: F::tables(self).finders.reader(),
             balances: self.balances.reader(),
             link_local: self.link_local.reader(),
+            hashes: if F::BITS == 32 { self.hashes4.reader() } else { self.hashes6.reader() },
         }
+    }
+    fn hashes<F: Family>(&mut self) -> &mut Hashes {
+        if F::BITS == 32 { &mut self.hashes4 } else { &mut self.hashes6 }
+    }
+    /// What of a packet counts for the flow hashes of a table.
+    pub fn flow_hash<F: Family>(&self, table: TableIndex) -> FlowHash {
+        let all = if F::BITS == 32 { &self.hashes4 } else { &self.hashes6 };
+        all.of(table.0)
     }
     /// The table that the operator calls `id`.
     pub fn table<F: Family>(&self, id: u32) -> Option<TableIndex> {
@@ -121,6 +145,17 @@ impl Fib {
         fn of<F: Family>(fib: &Fib, table: TableIndex, bits: F::Bits) -> Option<(u32, u32)> {
             let entry = F::tables(fib).at(table)?.entries.get(&(bits, F::BITS))?;
             Some((entry.balance, entry.list))
+        }
+        match addr {
+            IpAddr::V4(a) => of::<Ip4>(self, table, a.to_bits()),
+            IpAddr::V6(a) => of::<Ip6>(self, table, a.to_bits()),
+        }
+    }
+    /// Whether somebody wants a route to an address itself, not only paths that lead there.
+    fn has_own_route(&self, table: TableIndex, addr: IpAddr) -> bool {
+        fn of<F: Family>(fib: &Fib, table: TableIndex, bits: F::Bits) -> bool {
+            let entry = F::tables(fib).at(table).and_then(|t| t.entries.get(&(bits, F::BITS)));
+            entry.is_some_and(|e| !e.is_only(Source::RECURSIVE))
         }
         match addr {
             IpAddr::V4(a) => of::<Ip4>(self, table, a.to_bits()),
@@ -147,6 +182,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     router.add_table::<Ip6>(0).map_err(refuse)?;
     router.interfaces.observe(follow);
     lookup::register(router).map_err(refuse)?;
+    look_again::register(router).map_err(refuse)?;
     cli::register(&mut parts.cli);
     adjacency::register(&mut parts.cli);
     Ok(())

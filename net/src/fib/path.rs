@@ -1,6 +1,7 @@
 //! Paths: where a route leads, as control knows it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -39,6 +40,8 @@ pub enum Target {
         table: TableIndex,
         /// The address.
         addr: IpAddr,
+        /// What that route must be, or the path is not used.
+        through: Through,
     },
     /// This router.
     Receive {
@@ -54,10 +57,24 @@ pub enum Target {
         /// The table.
         table: TableIndex,
     },
+    /// A look at the source, in another table.
+    SourceLookup {
+        /// Of IPv4 or of IPv6.
+        link: Link,
+        /// The table.
+        table: TableIndex,
+    },
+    /// Input of an interface, as if the packet had come in there.
+    InterfaceRx {
+        /// The interface.
+        interface: InterfaceIndex,
+    },
     /// The link-local addresses of the interface the packet belongs to.
     LinkLocal,
     /// Nowhere.
     Drop,
+    /// Nowhere; but as a source its addresses pass a loose reverse-path check.
+    Exempt,
     /// An ICMP error: host unreachable.
     Unreachable,
     /// An ICMP error: prohibited.
@@ -70,14 +87,41 @@ impl Target {
     /// The interface that packets leave by, if the target names one.
     pub fn interface(&self) -> Option<InterfaceIndex> {
         match self {
-            Self::Neighbor { interface, .. } | Self::Attached { interface, .. } => Some(*interface),
+            Self::Neighbor { interface, .. }
+            | Self::Attached { interface, .. }
+            | Self::InterfaceRx { interface } => Some(*interface),
             _ => None,
         }
     }
 }
 
-/// One of the ways of a route.
+/// What the route that a recursive path leads to must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Through {
+    /// Any.
+    #[default]
+    Any,
+    /// One to the address itself, not to a network around it.
+    Host,
+    /// One over an interface, not through a third route.
+    Attached,
+}
+
+/// One label of a stack that a path puts on its packets (RFC 3032).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Label {
+    /// The label, 20 bits.
+    pub value: u32,
+    /// Time to live; 0 to take the packet's.
+    pub ttl: u8,
+    /// Traffic class, 3 bits.
+    pub exp: u8,
+    /// Whether time to live and traffic class are those of the packet (RFC 3443: uniform model).
+    pub is_uniform: bool,
+}
+
+/// One of the ways of a route.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
     /// Where it leads.
     pub target: Target,
@@ -85,45 +129,14 @@ pub struct Path {
     pub weight: u16,
     /// Only paths with the least value are used.
     pub preference: u8,
+    /// Labels to put on, outermost first. Such a path is kept and shown, but not used: labels are
+    /// put on by nothing yet.
+    pub labels: Option<Arc<[Label]>>,
 }
 
 impl Path {
     /// A path that shares evenly.
     pub fn to(target: Target) -> Self {
-        Self { target, weight: 1, preference: 0 }
-    }
-}
-
-/// Who wants a route. The first one with a route for a prefix decides where it leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Source {
-    /// An address of an interface.
-    Interface,
-    /// A binary-API client.
-    Api,
-    /// The operator.
-    Cli,
-    /// A known neighbour.
-    Adjacency,
-    /// A recursive path that leads here; routes as the covering prefix does.
-    Recursive,
-    /// Every table's own drops.
-    Default,
-}
-
-impl Source {
-    /// How many there are.
-    pub const COUNT: usize = 6;
-    /// As `show ip fib` prints it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Interface => "interface",
-            Self::Api => "API",
-            Self::Cli => "CLI",
-            Self::Adjacency => "adjacency",
-            Self::Recursive => "recursive-resolution",
-            Self::Default => "default-route",
-        }
+        Self { target, weight: 1, preference: 0, labels: None }
     }
 }

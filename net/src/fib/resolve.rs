@@ -9,13 +9,14 @@
 //! A path that leads back to its own list is not used, whatever else it leads to: dropping every
 //! path on a cycle leaves no cycle for packets to run in.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use super::Error;
 use super::balance::{Via, Word};
 use super::family::{Family, Ip4, Ip6};
-use super::path::{Path, Source, TableIndex, Target};
+use super::path::{Path, TableIndex, Target, Through};
+use super::source::Source;
 use super::spread::spread;
 use super::table::Key;
 use crate::adjacency::Role;
@@ -50,7 +51,7 @@ impl Router {
         let host = (bits, F::BITS);
         let done = self.cover_list::<F>(table, bits);
         let done =
-            done.and_then(|cover| self.put_source::<F>(table, host, Source::Recursive, cover));
+            done.and_then(|cover| self.put_source::<F>(table, host, Source::RECURSIVE, cover));
         let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return done };
         if done.is_err() {
             t.vias.remove(&bits);
@@ -85,7 +86,7 @@ impl Router {
             let place = (table, F::addr(bits));
             self.fib.lists.at_mut(list).hosts.retain(|h| *h != place);
         }
-        self.take_source::<F>(table, host, Source::Recursive);
+        self.take_source::<F>(table, host, Source::RECURSIVE);
     }
     /// The path list of the prefix around an address, held once more. Where that is a connected
     /// network, the address is a neighbour there.
@@ -141,9 +142,9 @@ impl Router {
         let cover = cover.or_else(|_| self.hold_list(&[Path::to(Target::Drop)], None));
         let Ok(cover) = cover else { return };
         let entry = F::tables(&self.fib).at(table).and_then(|t| t.entries.get(&host));
-        if entry.and_then(|e| e.list_of(Source::Recursive)) == Some(cover) {
+        if entry.and_then(|e| e.list_of(Source::RECURSIVE)) == Some(cover) {
             self.release_list(cover);
-        } else if self.put_source::<F>(table, host, Source::Recursive, cover).is_err() {
+        } else if self.put_source::<F>(table, host, Source::RECURSIVE, cover).is_err() {
             debug_assert!(false, "an address that paths lead to has an entry");
         }
     }
@@ -153,9 +154,13 @@ impl Router {
         // Without cycles this is over after as many rounds as lists lead through each other.
         while lists.iter().map(|list| self.evaluate(*list)).filter(|changed| *changed).count() > 0 {
         }
-        for list in lists {
-            self.publish_list(list);
+        let words = lists.into_iter().filter_map(|list| Some((list, self.publish_list(list)?)));
+        let words: HashMap<_, _> = words.collect();
+        if !words.is_empty() {
+            self.fib.balances.rewrite(&words);
         }
+        let unused = std::mem::take(&mut self.fib.unused_groups);
+        unused.into_iter().for_each(|group| self.fib.balances.free_group(group));
     }
     fn upstream(&self, mut waiting: Vec<u32>) -> Vec<u32> {
         let mut seen = HashSet::new();
@@ -176,13 +181,16 @@ impl Router {
         let is_up =
             |i: &InterfaceIndex| self.interfaces.at(*i).is_some_and(|i| i.admin_up && i.link_up);
         let is_usable = |p: &Path| match p.target {
-            Target::Neighbor { interface, .. } | Target::Attached { interface, .. } => {
-                is_up(&interface)
-            }
-            Target::Recursive { table, addr } => {
+            _ if p.labels.is_some() => false,
+            Target::Neighbor { interface, .. }
+            | Target::Attached { interface, .. }
+            | Target::InterfaceRx { interface } => is_up(&interface),
+            Target::Recursive { table, addr, through } => {
                 let next = self.fib.host(table, addr).map(|(_, list)| list);
                 let leads_on = next.filter(|next| self.fib.lists.at(*next).leads_on);
-                leads_on.is_some_and(|next| !self.reaches(next, list))
+                leads_on.is_some_and(|next| {
+                    self.is_through(table, addr, next, through) && !self.reaches(next, list)
+                })
             }
             _ => true,
         };
@@ -194,6 +202,8 @@ impl Router {
                     | Target::Attached { .. }
                     | Target::Recursive { .. }
                     | Target::Lookup { .. }
+                    | Target::SourceLookup { .. }
+                    | Target::InterfaceRx { .. }
             )
         };
         let leads_on = l.paths.iter().zip(&usable).any(|(p, usable)| *usable && leads(p));
@@ -201,6 +211,14 @@ impl Router {
         let changed = l.usable != usable || l.leads_on != leads_on;
         (l.usable, l.leads_on) = (usable, leads_on);
         changed
+    }
+    /// Whether the route to `addr`, whose path list is `next`, is what a path wants to go through.
+    fn is_through(&self, table: TableIndex, addr: IpAddr, next: u32, through: Through) -> bool {
+        match through {
+            Through::Any => true,
+            Through::Host => self.fib.has_own_route(table, addr),
+            Through::Attached => self.fib.lists.at(next).recursions().next().is_none(),
+        }
     }
     /// Whether recursive paths lead from one list to another.
     fn reaches(&self, from: u32, goal: u32) -> bool {
@@ -216,8 +234,9 @@ impl Router {
         }
         false
     }
-    /// Writes what a list leads to where packets find it.
-    fn publish_list(&mut self, list: u32) {
+    /// Makes ready what a list leads to. Returns the word for its load balances, if it is another
+    /// one than they have.
+    fn publish_list(&mut self, list: u32) -> Option<Word> {
         let l = self.fib.lists.at(list);
         let via = |i: &u16| self.via_of(list, usize::from(*i));
         let buckets: Box<[Via]> = spread(&l.weights(), &l.layout).iter().map(via).collect();
@@ -235,14 +254,10 @@ impl Router {
         };
         let first = buckets.first().map_or(Word::DROP, |via| Word::one(*via));
         let word = group.map_or(first, Word::group);
-        if word != old && is_followed {
-            balances.rewrite(list, word);
-        }
-        if let Some(unused) = old_group.filter(|_| group.is_none()) {
-            balances.free_group(unused);
-        }
+        self.fib.unused_groups.extend(old_group.filter(|_| group.is_none()));
         let l = self.fib.lists.at_mut(list);
         (l.word, l.group) = (word, group);
+        (word != old && is_followed).then_some(word)
     }
     /// Where one path leads.
     fn via_of(&self, list: u32, path: usize) -> Via {
@@ -254,14 +269,17 @@ impl Router {
                     self.adjacencies.at(adjacency).is_some_and(|a| a.role == Role::Glean);
                 if is_glean { Via::Glean(adjacency) } else { Via::Adjacency(adjacency) }
             }
-            Target::Recursive { table, addr } => self
+            Target::Recursive { table, addr, .. } => self
                 .fib
                 .host(table, addr)
                 .map_or(Via::Drop, |(balance, _)| Via::LoadBalance(balance)),
             Target::Receive { .. } => Via::Receive,
             Target::Lookup { table, .. } => Via::Lookup(table.0),
+            Target::SourceLookup { table, .. } => Via::SourceLookup(table.0),
+            Target::InterfaceRx { interface } => Via::InterfaceRx(interface.0),
             Target::LinkLocal => Via::LinkLocal,
             Target::Drop => Via::Drop,
+            Target::Exempt => Via::Exempt,
             Target::Unreachable => Via::Unreachable,
             Target::Prohibit => Via::Prohibit,
             Target::Punt => Via::Punt,
@@ -270,10 +288,7 @@ impl Router {
 
     /// Follows a change of an interface's state.
     pub(super) fn resolve_interface(&mut self, interface: InterfaceIndex) {
-        let uses = |p: &Path| p.target.interface() == Some(interface);
-        let lists = self.fib.lists.iter().filter(|(_, l)| l.paths.iter().any(uses));
-        let lists = lists.map(|(i, _)| i).collect();
-        self.resolve(lists);
+        self.resolve(self.fib.lists.over(interface));
     }
     /// Takes all paths over an interface away, and the routes that have no other.
     pub(super) fn forget_interface(&mut self, interface: InterfaceIndex) {
@@ -285,13 +300,15 @@ impl Router {
             Target::Receive { interface: of, .. } => of == Some(interface),
             target => target.interface() == Some(interface),
         };
-        let lists = self.fib.lists.iter().filter(|(_, l)| l.paths.iter().any(uses));
-        let lists: HashSet<u32> = lists.map(|(i, _)| i).collect();
+        let lists: HashSet<u32> = self.fib.lists.over(interface).into_iter().collect();
+        if lists.is_empty() {
+            return;
+        }
         let mut routes = Vec::new();
         for (table, t) in F::tables(&self.fib).every() {
             for (key, entry) in &t.entries {
                 // What recursion brought here goes when the covering prefix does.
-                let mine = |s: &(Source, u32)| s.0 != Source::Recursive && lists.contains(&s.1);
+                let mine = |s: &(Source, u32)| s.0 != Source::RECURSIVE && lists.contains(&s.1);
                 routes.extend(
                     entry.sources().filter(mine).map(|(source, list)| (table, *key, source, list)),
                 );
@@ -299,7 +316,7 @@ impl Router {
         }
         for (table, key, source, list) in routes {
             let gone: Vec<Path> =
-                self.fib.lists.at(list).paths.iter().filter(|p| uses(p)).copied().collect();
+                self.fib.lists.at(list).paths.iter().filter(|p| uses(p)).cloned().collect();
             if self.remove_paths::<F>(table, key, source, &gone).is_err() {
                 self.take_source::<F>(table, key, source);
             }

@@ -7,9 +7,10 @@ use wire::Prefix;
 use super::Error;
 use super::balance::NOWHERE;
 use super::family::{Family, Ip4, Ip6};
-use super::path::{Path, Source, TableIndex, Target};
+use super::path::{Path, TableIndex, Target};
+use super::source::Source;
 use super::table::Key;
-use crate::adjacency::{AdjacencyIndex, Role};
+use crate::adjacency::{AdjacencyIndex, Link, Role};
 use crate::interface::Kind;
 use crate::router::Router;
 
@@ -79,7 +80,7 @@ impl Router {
     ) -> Result<(), Error> {
         let Some((table, prefix)) = self.neighbor_route(interface, addr) else { return Ok(()) };
         let path = Path::to(Target::Neighbor { interface, addr });
-        self.set_route(table, prefix, Source::Adjacency, &[path]).map(drop)
+        self.set_route(table, prefix, Source::ADJACENCY, &[path]).map(drop)
     }
     /// No longer does.
     pub fn fib_remove_neighbor(&mut self, interface: crate::InterfaceIndex, addr: IpAddr) {
@@ -87,7 +88,7 @@ impl Router {
         let path = Path::to(Target::Neighbor { interface, addr });
         // Another interface's neighbour with this address, or none: then there is nothing to
         // remove.
-        let _ = self.remove_route(table, prefix, Source::Adjacency, &[path]);
+        let _ = self.remove_route(table, prefix, Source::ADJACENCY, &[path]);
     }
 
     pub(super) fn add_paths<F: Family>(
@@ -104,8 +105,8 @@ impl Router {
         let mut all = self.fib.lists.at(old).paths.to_vec();
         for new in paths {
             match all.iter_mut().find(|p| p.target == new.target) {
-                Some(same) => *same = *new,
-                None => all.push(*new),
+                Some(same) => *same = new.clone(),
+                None => all.push(new.clone()),
             }
         }
         self.set_paths::<F>(table, key, source, &all)
@@ -117,8 +118,11 @@ impl Router {
         source: Source,
         paths: &[Path],
     ) -> Result<bool, Error> {
-        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
-        let old = entry.and_then(|e| e.list_of(source));
+        let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
+        if let Some(stale) = t.stale.as_mut().filter(|_| source == Source::API) {
+            stale.remove(&key);
+        }
+        let old = t.entries.get(&key).and_then(|e| e.list_of(source));
         if old.is_some_and(|old| *self.fib.lists.at(old).paths == *paths) {
             return Ok(false);
         }
@@ -139,7 +143,7 @@ impl Router {
             return Err(Error::NoRoute);
         }
         let is_left = |p: &&Path| paths.iter().all(|gone| gone.target != p.target);
-        let left: Vec<Path> = had.iter().filter(is_left).copied().collect();
+        let left: Vec<Path> = had.iter().filter(is_left).cloned().collect();
         if paths.is_empty() || left.is_empty() {
             self.take_source::<F>(table, key, source);
             return Ok(());
@@ -205,6 +209,20 @@ impl Router {
         gone.adjacencies.iter().for_each(|a| self.adjacencies.release(*a));
         gone.group.into_iter().for_each(|group| self.fib.balances.free_group(group));
         gone.shared.into_iter().for_each(|balance| self.fib.balances.free(balance));
+        for path in gone.paths {
+            match path.target {
+                Target::Lookup { link, table } | Target::SourceLookup { link, table } => match link
+                {
+                    Link::Ip4 => self.reap_table::<Ip4>(table),
+                    Link::Ip6 => self.reap_table::<Ip6>(table),
+                },
+                Target::Recursive { table, addr, .. } if addr.is_ipv4() => {
+                    self.reap_table::<Ip4>(table);
+                }
+                Target::Recursive { table, .. } => self.reap_table::<Ip6>(table),
+                _ => (),
+            }
+        }
     }
 
     /// Sets the path list of a source, which is held already.
@@ -240,7 +258,7 @@ impl Router {
         list: u32,
     ) -> Result<(), Error> {
         let t = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
-        let own = t.entries.len() < OWN_BALANCES || source == Source::Recursive;
+        let own = t.entries.len() < OWN_BALANCES || source == Source::RECURSIVE;
         let balance = if t.has_room() { self.balance_for(own, list) } else { None };
         let Some(balance) = balance else {
             self.release_list(list);

@@ -4,14 +4,15 @@
 //! where it stopped, a covering prefix is found in a few steps, and routes that come in order cost
 //! less.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use infra::rcu::SharedSlab;
 
 use super::family::Family;
 use super::finder::{Full, Keeper};
-use super::path::{Source, TableIndex};
+use super::path::TableIndex;
+use super::source::Source;
 use crate::interface::InterfaceIndex;
 
 /// Most tables of a family.
@@ -91,8 +92,12 @@ impl Entry {
 
 /// One routing table.
 pub(super) struct Table<F: Family> {
-    /// What the operator calls it.
+    /// The number that the operator gave it.
     pub id: u32,
+    /// What the operator calls it.
+    pub name: String,
+    /// Whether it is to be there; otherwise it goes with the last who needs it.
+    pub is_wanted: bool,
     /// The interface whose link-local addresses it holds, if it is such a table.
     pub link_local: Option<InterfaceIndex>,
     pub entries: BTreeMap<Key<F>, Entry>,
@@ -101,9 +106,11 @@ pub(super) struct Table<F: Family> {
     /// Prefixes by length.
     lens: Vec<u32>,
     /// Prefixes by source.
-    sources: [u32; Source::COUNT],
+    sources: Vec<u32>,
     /// Interfaces that look up here.
     pub interfaces: u32,
+    /// While clients replace their routes: those not given anew yet.
+    pub stale: Option<BTreeSet<Key<F>>>,
     keeper: F::Keeper,
     next_number: u32,
 }
@@ -131,25 +138,30 @@ impl<F: Family> Table<F> {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         self.lens[usize::from(key.1)] += 1;
-        self.sources[source as usize] += 1;
+        *self.count_mut(source) += 1;
         let entry = Entry { source, own, balance, list, number, others: None };
         self.entries.insert(key, entry);
     }
     /// Sets the path list of a source of an entry that is there; returns the one it had.
     pub fn put(&mut self, key: Key<F>, source: Source, list: u32) -> Option<u32> {
         let old = self.entries.get_mut(&key)?.put(source, list);
-        self.sources[source as usize] += u32::from(old.is_none());
+        *self.count_mut(source) += u32::from(old.is_none());
         old
     }
     /// Takes a source away from an entry, not its last; returns its list.
     pub fn take(&mut self, key: Key<F>, source: Source) -> Option<u32> {
         let gone = self.entries.get_mut(&key)?.take(source);
-        self.sources[source as usize] -= u32::from(gone.is_some());
+        *self.count_mut(source) -= u32::from(gone.is_some());
         gone
+    }
+    fn count_mut(&mut self, source: Source) -> &mut u32 {
+        let at = usize::from(source.id());
+        self.sources.resize(self.sources.len().max(at + 1), 0);
+        &mut self.sources[at]
     }
     /// How many prefixes a source has.
     pub fn count(&self, source: Source) -> u32 {
-        self.sources[source as usize]
+        self.sources.get(usize::from(source.id())).copied().unwrap_or(0)
     }
     /// Prefixes by length, without multicast groups.
     pub fn shown_lens(&self) -> Vec<u32> {
@@ -164,7 +176,7 @@ impl<F: Family> Table<F> {
     pub fn remove(&mut self, key: Key<F>) -> Option<Entry> {
         let gone = self.entries.remove(&key)?;
         self.lens[usize::from(key.1)] -= 1;
-        gone.sources().for_each(|(source, _)| self.sources[source as usize] -= 1);
+        gone.sources().for_each(|(source, _)| *self.count_mut(source) -= 1);
         let cover = self.cover(key).map(|(k, e)| (k.1, e.balance));
         self.keeper.remove(key.0, key.1, cover);
         Some(gone)
@@ -201,11 +213,14 @@ impl<F: Family> Tables<F> {
         let index = TableIndex(index.map_err(|_| io::ErrorKind::OutOfMemory)? as u16);
         let table = Table {
             id,
+            name: format!("{}-VRF:{id}", F::LONG_NAME),
+            is_wanted: true,
             link_local,
             entries: BTreeMap::new(),
             vias: BTreeMap::new(),
             lens: vec![0; usize::from(F::BITS) + 1],
-            sources: [0; Source::COUNT],
+            sources: Vec::new(),
+            stale: None,
             interfaces: 0,
             keeper,
             next_number: 1,

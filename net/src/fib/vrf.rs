@@ -5,7 +5,10 @@ use std::io;
 
 use super::Error;
 use super::family::{Family, Ip6};
-use super::path::{Path, Source, TableIndex, Target};
+use super::hash::FlowHash;
+use super::path::{Path, TableIndex, Target};
+use super::source::Source;
+use super::table::Key;
 use crate::adjacency::Link;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -16,44 +19,121 @@ impl Router {
     /// # Errors
     /// [`Error::TableExists`], [`Error::Full`].
     pub fn add_table<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
-        if F::tables(&self.fib).named(id).is_some() {
-            return Err(Error::TableExists);
+        if let Some(table) = F::tables(&self.fib).named(id) {
+            let t = F::tables_mut(&mut self.fib).at_mut(table);
+            let was_wanted = t.is_none_or(|t| std::mem::replace(&mut t.is_wanted, true));
+            return if was_wanted { Err(Error::TableExists) } else { Ok(table) };
         }
         let no_memory = |_: io::Error| Error::Full;
         let table = F::tables_mut(&mut self.fib).add(id, None).map_err(no_memory)?;
         for &(bits, len, target) in F::DEFAULTS {
-            let paths = [Path::to(target)];
-            if let Err(e) = self.set_paths::<F>(table, (bits, len), Source::Default, &paths) {
+            let source = if len == 0 { Source::DEFAULT } else { Source::SPECIAL };
+            if let Err(e) = self.set_paths::<F>(table, (bits, len), source, &[Path::to(target)]) {
                 self.drop_table::<F>(table);
                 return Err(e);
             }
         }
         Ok(table)
     }
-    /// Deletes a table and the routes in it.
+    /// Gives a table a name, instead of one made of its number.
     ///
     /// # Errors
-    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0 and while interfaces or routes of
-    /// other tables look up there.
-    pub fn remove_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
-        let table = F::tables(&self.fib).named(id).ok_or(Error::NoTable)?;
-        if table == TableIndex::DEFAULT || self.is_needed::<F>(table) {
-            return Err(Error::TableInUse);
-        }
-        self.drop_table::<F>(table);
+    /// [`Error::NoTable`].
+    pub fn name_table<F: Family>(&mut self, table: TableIndex, name: &str) -> Result<(), Error> {
+        let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
+        t.name = name.to_owned();
         Ok(())
     }
-    fn drop_table<F: Family>(&mut self, table: TableIndex) {
-        // Routes first, so that what recursion brought here is gone with them.
-        for source in
-            [Source::Interface, Source::Api, Source::Cli, Source::Adjacency, Source::Default]
-        {
-            let Some(t) = F::tables(&self.fib).at(table) else { return };
-            let has = t.entries.iter().filter(|(_, e)| e.list_of(source).is_some());
-            let keys: Vec<_> = has.map(|(key, _)| *key).collect();
-            keys.into_iter().for_each(|key| self.take_source::<F>(table, key, source));
+    /// Deletes a table and the routes that clients and the operator put in. While interfaces or
+    /// routes of other tables look up there it stays with what it has from others; it goes with the
+    /// last of those.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
+    pub fn remove_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
+        let table = F::tables(&self.fib).named(id).ok_or(Error::NoTable)?;
+        if table == TableIndex::DEFAULT {
+            return Err(Error::TableInUse);
         }
+        let all = self.keys_of::<F>(table, Source::is_client);
+        all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
+        if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
+            t.is_wanted = false;
+        }
+        self.reap_table::<F>(table);
+        Ok(())
+    }
+    /// Deletes a table that nobody wants and nobody needs.
+    pub(super) fn reap_table<F: Family>(&mut self, table: TableIndex) {
+        let is_unwanted = F::tables(&self.fib).at(table).is_some_and(|t| !t.is_wanted);
+        if is_unwanted && !self.is_needed::<F>(table) {
+            self.drop_table::<F>(table);
+        }
+    }
+    /// Takes out of a table what one source put in.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`].
+    pub fn flush_table<F: Family>(&mut self, table: TableIndex, of: Source) -> Result<(), Error> {
+        F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
+        let all = self.keys_of::<F>(table, |source| source == of);
+        all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
+        Ok(())
+    }
+    /// Begins to replace what [`Source::API`] put into a table: all that is not put in anew until
+    /// [`Router::end_replace`] goes then.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`].
+    pub fn begin_replace<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
+        let stale = self.keys_of::<F>(table, |source| source == Source::API);
+        let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
+        t.stale = Some(stale.into_iter().map(|(key, _)| key).collect());
+        Ok(())
+    }
+    /// Ends it.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`].
+    pub fn end_replace<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
+        let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
+        let stale = t.stale.take().unwrap_or_default();
+        stale.into_iter().for_each(|key| self.take_source::<F>(table, key, Source::API));
+        Ok(())
+    }
+    fn keys_of<F: Family>(
+        &self,
+        table: TableIndex,
+        which: impl Fn(Source) -> bool,
+    ) -> Vec<(Key<F>, Source)> {
+        let Some(t) = F::tables(&self.fib).at(table) else { return Vec::new() };
+        let each = t.entries.iter().flat_map(|(key, e)| e.sources().map(|s| (*key, s.0)));
+        each.filter(|(_, source)| which(*source)).collect()
+    }
+    fn drop_table<F: Family>(&mut self, table: TableIndex) {
+        // Other routes first, so that what recursion brought here is gone with them.
+        let all = self.keys_of::<F>(table, |source| source != Source::RECURSIVE);
+        all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
+        self.fib.hashes::<F>().set(table.0, FlowHash::DEFAULT);
         F::tables_mut(&mut self.fib).remove(table);
+    }
+    /// Says what of a packet counts for the flow hashes of a table.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`].
+    pub fn set_flow_hash<F: Family>(
+        &mut self,
+        table: TableIndex,
+        what: FlowHash,
+    ) -> Result<(), Error> {
+        F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
+        self.fib.hashes::<F>().set(table.0, what);
+        Ok(())
+    }
+    /// Gives all flow hashes another seed.
+    pub fn set_flow_hash_seed(&mut self, seed: u32) {
+        self.fib.hashes4.set_seed(seed);
+        self.fib.hashes6.set_seed(seed);
     }
     /// Whether an interface or a route of another table looks up in a table.
     fn is_needed<F: Family>(&self, table: TableIndex) -> bool {
@@ -63,8 +143,10 @@ impl Router {
             *inside.entry(list).or_default() += 1;
         }
         let leads_here = |p: &Path| match p.target {
-            Target::Recursive { table: to, addr } => to == table && Link::of(addr) == F::LINK,
-            Target::Lookup { table: to, link } => to == table && link == F::LINK,
+            Target::Recursive { table: to, addr, .. } => to == table && Link::of(addr) == F::LINK,
+            Target::Lookup { table: to, link } | Target::SourceLookup { table: to, link } => {
+                to == table && link == F::LINK
+            }
             _ => false,
         };
         let mut users = self.fib.lists.iter().filter(|(_, l)| l.paths.iter().any(leads_here));
@@ -75,6 +157,7 @@ impl Router {
         if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
             t.interfaces = if uses { t.interfaces + 1 } else { t.interfaces.saturating_sub(1) };
         }
+        self.reap_table::<F>(table);
     }
 
     /// Adds the table for the link-local addresses of an interface, where packets to unknown ones
@@ -90,7 +173,7 @@ impl Router {
         let tables = &mut self.fib.ip6;
         let table = tables.add(interface.0, Some(interface)).map_err(|_| Error::Full)?;
         let glean = [Path::to(Target::Attached { interface, own: own.into() })];
-        if let Err(e) = self.set_paths::<Ip6>(table, (0, 0), Source::Default, &glean) {
+        if let Err(e) = self.set_paths::<Ip6>(table, (0, 0), Source::DEFAULT, &glean) {
             self.fib.ip6.remove(table);
             return Err(e);
         }

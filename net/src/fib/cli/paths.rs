@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use control::cli::{Args, Error};
+use control::cli::{Args, Error, Word};
 
 use crate::adjacency::Link;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::{Path, TableIndex, Target};
+use crate::fib::path::{Label, Path, TableIndex, Target, Through};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -33,53 +33,120 @@ fn stands_alone(target: &Target) -> bool {
     !matches!(target, Target::Neighbor { .. } | Target::Attached { .. } | Target::Recursive { .. })
 }
 
+/// What the words of one path say.
+struct Words {
+    target: Option<Target>,
+    addr: Option<IpAddr>,
+    interface: Option<InterfaceIndex>,
+    table: TableIndex,
+    through: Through,
+    weight: u8,
+    preference: u8,
+    labels: Vec<Label>,
+}
+
 /// One path, up to the next `via`; `None` when it is not one.
 fn one<F: Family>(
     router: &Router,
     table: TableIndex,
     args: &mut Args<'_>,
 ) -> Result<Option<Path>, Error> {
-    let (mut target, mut addr, mut interface) = (None, None, None);
-    let (mut weight, mut preference, mut via_table) = (1u8, 0u8, table);
+    let mut words = Words {
+        target: None,
+        addr: None,
+        interface: None,
+        table,
+        through: Through::Any,
+        weight: 1,
+        preference: 0,
+        labels: Vec::new(),
+    };
     while let Some(word) = args.peek().filter(|w| *w != "via") {
         args.word();
+        if !words.take::<F>(router, word, args)? {
+            return Ok(None);
+        }
+    }
+    Ok(words.path::<F>())
+}
+
+impl Words {
+    /// Takes one word, with what belongs to it; whether it may stand there.
+    fn take<F: Family>(
+        &mut self,
+        router: &Router,
+        word: &str,
+        args: &mut Args<'_>,
+    ) -> Result<bool, Error> {
         match word {
-            "weight" => weight = number(args)?,
-            "preference" => preference = number(args)?,
-            "next-hop-table" => via_table = named::<F>(router, number(args)?)?,
-            _ if target.is_some() => return Ok(None),
-            "drop" | "blackhole" => target = Some(Target::Drop),
-            "punt" => target = Some(Target::Punt),
-            "unreachable" | "null-send-unreach" => target = Some(Target::Unreachable),
-            "prohibit" | "null-send-prohibit" => target = Some(Target::Prohibit),
-            "local" => target = Some(local(router, args)),
-            "ip4-lookup-in-table" => target = Some(lookup::<Ip4>(router, number(args)?)?),
-            "ip6-lookup-in-table" => target = Some(lookup::<Ip6>(router, number(args)?)?),
-            "lookup" => {
-                if !args.keyword("in table") {
-                    return Ok(None);
+            "weight" => self.weight = number(args)?,
+            "preference" => self.preference = number(args)?,
+            "next-hop-table" => self.table = named::<F>(router, number(args)?)?,
+            "resolve-via-host" => self.through = Through::Host,
+            "resolve-via-connected" | "resolve-via-attached" => self.through = Through::Attached,
+            "out-labels" => {
+                while let Some(value) = args.peek().and_then(|w| w.parse().ok()) {
+                    args.word();
+                    self.labels.push(Label { value, ttl: 0, exp: 0, is_uniform: false });
                 }
-                target = Some(lookup::<F>(router, number(args)?)?);
             }
+            _ if self.target.is_some() => return Ok(false),
             _ => {
-                let parsed = word.parse::<IpAddr>().ok().filter(|_| addr.is_none());
-                let named = || router.interfaces.named(word).filter(|_| interface.is_none());
-                match (parsed, named()) {
-                    (Some(a), _) => addr = Some(a),
-                    (None, Some(i)) => interface = Some(i.index),
-                    (None, None) => return Ok(None),
+                self.target = target::<F>(router, word, args)?;
+                if self.target.is_some() {
+                    return Ok(true);
+                }
+                let addr = word.parse::<IpAddr>().ok().filter(|_| self.addr.is_none());
+                let named = || router.interfaces.named(word).filter(|_| self.interface.is_none());
+                match (addr, named()) {
+                    (Some(a), _) => self.addr = Some(a),
+                    (None, Some(i)) => self.interface = Some(i.index),
+                    (None, None) => return Ok(false),
                 }
             }
         }
+        Ok(true)
     }
-    let target = match target {
-        Some(_) if addr.is_some() || interface.is_some() => None,
-        Some(Target::Lookup { link, .. }) if link != F::LINK => None,
-        Some(target) => Some(target),
-        None => hop::<F>(addr, interface, via_table),
-    };
-    let weight = u16::from(weight);
-    Ok(target.filter(|_| weight > 0).map(|target| Path { target, weight, preference }))
+    fn path<F: Family>(self) -> Option<Path> {
+        let target = match self.target {
+            Some(_) if self.addr.is_some() || self.interface.is_some() => None,
+            Some(Target::Lookup { link, .. }) if link != F::LINK => None,
+            Some(target) => Some(target),
+            None => hop::<F>(self.addr, self.interface, self.table, self.through),
+        }?;
+        let weight = u16::from(self.weight);
+        let are_labels = self.labels.iter().all(|l| l.value < 1 << 20);
+        let labels = Some(self.labels).filter(|l| !l.is_empty()).map(Into::into);
+        let path = Path { target, weight, preference: self.preference, labels };
+        (weight > 0 && are_labels).then_some(path)
+    }
+}
+
+/// What is no next hop.
+fn target<F: Family>(
+    router: &Router,
+    word: &str,
+    args: &mut Args<'_>,
+) -> Result<Option<Target>, Error> {
+    Ok(Some(match word {
+        "drop" | "blackhole" => Target::Drop,
+        "punt" => Target::Punt,
+        "unreachable" | "null-send-unreach" => Target::Unreachable,
+        "prohibit" | "null-send-prohibit" => Target::Prohibit,
+        "local" => local(router, args),
+        "ip4-lookup-in-table" => lookup::<Ip4>(router, number(args)?)?,
+        "ip6-lookup-in-table" => lookup::<Ip6>(router, number(args)?)?,
+        "rx-ip4" if F::BITS == 32 => rx(router, args)?,
+        "rx-ip6" if F::BITS == 128 => rx(router, args)?,
+        "lookup" if args.keyword("in table") => lookup::<F>(router, number(args)?)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn rx(router: &Router, args: &mut Args<'_>) -> Result<Target, Error> {
+    let name: Word = args.value("interface")?;
+    let found = router.interfaces.named(&name).ok_or_else(|| name.unknown("interface"))?;
+    Ok(Target::InterfaceRx { interface: found.index })
 }
 
 /// A neighbour, an interface, or an address to resolve through.
@@ -87,11 +154,12 @@ fn hop<F: Family>(
     addr: Option<IpAddr>,
     interface: Option<InterfaceIndex>,
     table: TableIndex,
+    through: Through,
 ) -> Option<Target> {
     match (addr, interface) {
         (Some(addr), _) if Link::of(addr) != F::LINK => None,
         (Some(addr), Some(interface)) => Some(Target::Neighbor { interface, addr }),
-        (Some(addr), None) => Some(Target::Recursive { table, addr }),
+        (Some(addr), None) => Some(Target::Recursive { table, addr, through }),
         (None, Some(interface)) => Some(Target::Attached { interface, own: F::LINK.unspecified() }),
         (None, None) => None,
     }

@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::adjacency;
 use crate::fib::balance::Via;
 use crate::fib::family::Family;
-use crate::fib::path::{Path, Source, TableIndex, Target};
+use crate::fib::path::{Path, TableIndex, Target};
+use crate::fib::source::Source;
 use crate::fib::table::{Entry, Key};
 use crate::router::Router;
 
@@ -109,7 +110,7 @@ impl<F: Family> Page<'_, F> {
         writeln!(self.text, "{prefix} fib:{} index:{} locks:{locks}", table.0, e.number)?;
         for (i, (source, list)) in e.sources().enumerate() {
             self.source(source, list, i == 0)?;
-            if source == Source::Recursive
+            if source == Source::RECURSIVE
                 && let Some(t) = F::tables(&self.router.fib).at(table)
                 && let Some((_, cover)) = t.cover(key)
             {
@@ -122,13 +123,13 @@ impl<F: Family> Page<'_, F> {
         self.forwarding(e)
     }
     fn source(&mut self, source: Source, list: u32, is_best: bool) -> fmt::Result {
-        write!(self.text, "  {} refs:1 ", source.name())?;
+        write!(self.text, "  {} refs:1 ", self.router.fib.sources.name(source))?;
         let paths = &self.router.fib.lists.at(list).paths;
         let flags = match paths.first().map(|p| p.target) {
             Some(Target::Drop) => "entry-flags:drop, ",
             Some(Target::Receive { .. }) => "entry-flags:connected,local, ",
             Some(Target::Attached { .. }) => "entry-flags:connected,attached, ",
-            Some(Target::Neighbor { .. }) if source == Source::Adjacency => {
+            Some(Target::Neighbor { .. }) if source == Source::ADJACENCY => {
                 "entry-flags:attached, "
             }
             _ => "",
@@ -153,6 +154,7 @@ impl<F: Family> Page<'_, F> {
             write!(self.text, "weight={} pref={} ", path.weight, path.preference)?;
             let oper = if l.usable[i] { "oper-flags:resolved," } else { "oper-flags:" };
             self.path(path, oper, l.adjacencies[i])?;
+            self.labels(path)?;
         }
         Ok(())
     }
@@ -175,7 +177,7 @@ impl<F: Family> Page<'_, F> {
                 writeln!(self.text, "        {}", name(interface))?;
                 writeln!(self.text, "      [@0]: {}", adjacency::describe(router, adjacency))
             }
-            Target::Recursive { table, addr } => {
+            Target::Recursive { table, addr, .. } => {
                 writeln!(self.text, "recursive:  {oper}")?;
                 let (balance, _) = router.fib.host(table, addr).unwrap_or_default();
                 let number = |bits| {
@@ -190,11 +192,15 @@ impl<F: Family> Page<'_, F> {
                 writeln!(self.text, "receive:  {oper} cfg-flags:local,")?;
                 writeln!(self.text, "        [@0]: {}", self.target(&path.target))
             }
-            Target::Lookup { .. } => {
+            Target::Lookup { .. } | Target::SourceLookup { .. } => {
                 writeln!(self.text, "deag:  {oper}")?;
                 writeln!(self.text, "        [@0]: {}", self.target(&path.target))
             }
-            Target::Drop => {
+            Target::InterfaceRx { .. } => {
+                writeln!(self.text, "intf-rx:  {oper}")?;
+                writeln!(self.text, "        [@0]: {}", self.target(&path.target))
+            }
+            Target::Drop | Target::Exempt => {
                 writeln!(self.text, "special:  cfg-flags:drop,")?;
                 writeln!(self.text, "        [@0]: {}", self.target(&path.target))
             }
@@ -203,6 +209,14 @@ impl<F: Family> Page<'_, F> {
                 writeln!(self.text, "        [@0]: {}", self.target(&path.target))
             }
         }
+    }
+    fn labels(&mut self, path: &Path) -> fmt::Result {
+        let Some(labels) = &path.labels else { return Ok(()) };
+        write!(self.text, "        labels:")?;
+        labels
+            .iter()
+            .try_for_each(|l| write!(self.text, "[{} exp:{} ttl:{}]", l.value, l.exp, l.ttl))?;
+        writeln!(self.text)
     }
     fn forwarding(&mut self, entry: &Entry) -> fmt::Result {
         write!(self.text, "  [@0]: ")?;
@@ -257,13 +271,24 @@ impl<F: Family> Page<'_, F> {
                 let target = Target::Lookup { link: F::LINK, table: TableIndex(table) };
                 (14, self.target(&target))
             }
-            Via::Drop => (0, self.target(&Target::Drop)),
+            Via::SourceLookup(table) => {
+                let table = TableIndex(table);
+                (14, self.target(&Target::SourceLookup { link: F::LINK, table }))
+            }
+            Via::InterfaceRx(interface) => {
+                let interface = crate::InterfaceIndex(interface);
+                (19, self.target(&Target::InterfaceRx { interface }))
+            }
+            Via::Drop | Via::Exempt => (0, self.target(&Target::Drop)),
             Via::Punt => (1, self.target(&Target::Punt)),
             Via::Unreachable => (2, self.target(&Target::Unreachable)),
             Via::Prohibit => (2, self.target(&Target::Prohibit)),
             Via::LinkLocal => (9, self.target(&Target::LinkLocal)),
         };
         format!("[@{number}]: {text}")
+    }
+    fn table_name(&self, table: TableIndex) -> &str {
+        F::tables(&self.router.fib).at(table).map_or("deleted", |t| &t.name)
     }
     /// A target that is no adjacency.
     fn target(&self, target: &Target) -> String {
@@ -275,8 +300,13 @@ impl<F: Family> Page<'_, F> {
                 format!("dpo-receive: {addr} on {interface}")
             }
             Target::Lookup { table, .. } => {
-                let id = self.router.fib.table_id::<F>(*table).unwrap_or_default();
-                format!("dst-address,unicast lookup in {}-VRF:{id}", F::LONG_NAME)
+                format!("dst-address,unicast lookup in {}", self.table_name(*table))
+            }
+            Target::SourceLookup { table, .. } => {
+                format!("src-address,unicast lookup in {}", self.table_name(*table))
+            }
+            Target::InterfaceRx { interface } => {
+                format!("interface-rx-dpo: {}", self.router.interfaces.name(interface.0))
             }
             Target::Punt => format!("dpo-punt {name}"),
             Target::Unreachable => format!("{name}-null: unreachable"),

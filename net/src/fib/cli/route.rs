@@ -11,8 +11,9 @@ use wire::prefix::InvalidPrefix;
 
 use super::paths;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::{Path, Source, TableIndex};
+use crate::fib::path::{Path, TableIndex};
 use crate::fib::routes::{FromPrefix, key};
+use crate::fib::source::Source;
 use crate::fib::table::Key;
 use crate::router::Router;
 
@@ -33,7 +34,9 @@ impl Command for Route {
     const ABOUT: &'static str = "Add or delete routes";
     const USAGE: &'static str = "[add|del] [count <n>] <prefix> [table <id>] \
         via [<next-hop>] [<interface>] [next-hop-table <id>] [weight <n>] [preference <n>] \
-        [via ...] | [via] drop | local | punt | unreachable | prohibit | lookup in table <id>";
+        [resolve-via-host] [resolve-via-connected] [out-labels <label>...] [via ...] | \
+        via rx-ip4|rx-ip6 <interface> | \
+        [via] drop | local | punt | unreachable | prohibit | lookup in table <id>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut count, mut table, mut prefix) = (false, 1, 0, None);
@@ -140,10 +143,10 @@ impl<F: Family> Many<F> {
         let key = self.key(i);
         let failed = |e| Error::new(RouteError(F::prefix(key), e).to_string());
         if self.is_del {
-            let done = router.remove_paths::<F>(self.table, key, Source::Cli, &self.paths);
+            let done = router.remove_paths::<F>(self.table, key, Source::CLI, &self.paths);
             return done.map_err(failed);
         }
-        let done = router.add_paths::<F>(self.table, key, Source::Cli, &self.paths);
+        let done = router.add_paths::<F>(self.table, key, Source::CLI, &self.paths);
         if !done.map_err(failed)? && self.count > 1 {
             self.kept.push(i);
         }
@@ -155,7 +158,7 @@ impl<F: Family> Many<F> {
         }
         for i in (0..self.done).filter(|i| self.kept.binary_search(i).is_err()) {
             // It was added a moment ago.
-            let _ = router.remove_paths::<F>(self.table, self.key(i), Source::Cli, &self.paths);
+            let _ = router.remove_paths::<F>(self.table, self.key(i), Source::CLI, &self.paths);
         }
     }
 }

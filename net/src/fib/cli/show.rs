@@ -12,8 +12,10 @@ use super::paths::named;
 use super::render::{self, Detail};
 use super::summary::Summary;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::{Source, TableIndex};
+use crate::fib::hash::FlowHash;
+use crate::fib::path::TableIndex;
 use crate::fib::routes::{FromPrefix, key};
+use crate::fib::source::Source;
 use crate::fib::table::Key;
 use crate::router::Router;
 
@@ -139,8 +141,10 @@ impl<F: Family> Listing<F> {
         if self.show.memory {
             let (prefixes, bytes) = (t.entries.len(), t.memory());
             let balances = router.fib.balances.len();
+            let written = router.fib.balances.written();
             let line = format!("{} prefixes:{prefixes} bytes:{bytes} ", head.name);
-            out.append(Output::text(line + &format!("load-balances of all tables:{balances}")));
+            let line = line + &format!("load-balances of all tables:{balances} ");
+            out.append(Output::text(line + &format!("redirected so far:{written}")));
         } else if self.show.summary {
             out.append(Output::of(Summary::of(head, t)));
         } else if let Some((bits, len)) = self.prefix {
@@ -161,6 +165,7 @@ pub(super) struct Head {
     name: String,
     fib_index: u16,
     table_id: u32,
+    flow_hash: Vec<&'static str>,
     locks: Vec<(&'static str, u32)>,
 }
 
@@ -171,25 +176,30 @@ impl Head {
             Some(interface) => {
                 format!("{}-link-local:{}", F::LONG_NAME, router.interfaces.name(interface.0))
             }
-            None => format!("{}-VRF:{}", F::LONG_NAME, t.id),
+            None => t.name.clone(),
         };
         let is_default = index == TableIndex::DEFAULT;
         let mut locks = vec![
             ("CLI", u32::from(!is_default)),
             ("interface", t.interfaces),
-            ("adjacency", t.count(Source::Adjacency)),
-            ("recursive-resolution", t.count(Source::Recursive)),
+            ("adjacency", t.count(Source::ADJACENCY)),
+            ("recursive-resolution", t.count(Source::RECURSIVE)),
             ("default-route", u32::from(is_default)),
         ];
         locks.retain(|l| l.1 > 0);
-        Some(Self { name, fib_index: index.0, table_id: t.id, locks })
+        let what = router.fib.flow_hash::<F>(index);
+        let flow_hash = FlowHash::NAMES.iter().filter(|(one, _)| what.has(*one));
+        let flow_hash = flow_hash.map(|(_, name)| *name).collect();
+        Some(Self { name, fib_index: index.0, table_id: t.id, flow_hash, locks })
     }
 }
 
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, fib_index:{}, ", self.name, self.fib_index)?;
-        write!(f, "flow hash:[src dst sport dport proto flowlabel ] epoch:0 flags:none locks:[")?;
+        write!(f, "flow hash:[")?;
+        self.flow_hash.iter().try_for_each(|name| write!(f, "{name} "))?;
+        write!(f, "] epoch:0 flags:none locks:[")?;
         self.locks.iter().try_for_each(|(name, count)| write!(f, "{name}:{count}, "))?;
         writeln!(f, "]")
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::paths::named;
 use crate::fib::Error as FibError;
 use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::hash::FlowHash;
 use crate::router::Router;
 
 /// `ip table [add|del] ID`.
@@ -36,6 +37,61 @@ impl Table {
             Ok(_) | Err(FibError::TableExists) => Ok(()),
             Err(e) => Err(Error::new(e.to_string())),
         }
+    }
+}
+
+/// `set ip flow-hash table ID WORD...`.
+struct SetHash {
+    table: u32,
+    what: FlowHash,
+}
+
+impl SetHash {
+    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut table, mut what) = (0, FlowHash(0));
+        while let Some(word) = args.peek() {
+            let at = *args;
+            args.word();
+            if word == "table" {
+                table = args.value("table id")?;
+                continue;
+            }
+            let known = FlowHash::NAMES.iter().find(|(_, name)| *name == word);
+            let (bit, _) = known.ok_or_else(|| at.unknown())?;
+            what = FlowHash(what.0 | bit.0);
+        }
+        if what == FlowHash(0) {
+            return Err(Error::new("nothing to hash"));
+        }
+        Ok(Self { table, what })
+    }
+    fn carry_out<F: Family>(&self, router: &mut Router) -> Result<(), Error> {
+        let table = named::<F>(router, self.table)?;
+        router.set_flow_hash::<F>(table, self.what).map_err(|e| Error::new(e.to_string()))
+    }
+}
+
+struct SetIp4Hash(SetHash);
+struct SetIp6Hash(SetHash);
+
+const HASH_USAGE: &str =
+    "table <table-id> [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [flowlabel]";
+
+impl Command for SetIp4Hash {
+    const PATHS: &'static [&'static str] = &["set ip flow-hash"];
+    const ABOUT: &'static str = "Set what of IPv4 packets tells flows apart";
+    const USAGE: &'static str = HASH_USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        SetHash::take(args).map(Self)
+    }
+}
+
+impl Command for SetIp6Hash {
+    const PATHS: &'static [&'static str] = &["set ip6 flow-hash"];
+    const ABOUT: &'static str = "Set what of IPv6 packets tells flows apart";
+    const USAGE: &'static str = HASH_USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        SetHash::take(args).map(Self)
     }
 }
 
@@ -99,7 +155,7 @@ impl Rows {
         let row = |(index, t): (crate::fib::TableIndex, &crate::fib::table::Table<F>)| Row {
             index: index.0,
             table_id: t.id,
-            name: format!("{}-VRF:{}", F::LONG_NAME, t.id),
+            name: t.name.clone(),
             prefixes: t.entries.len(),
         };
         Self(tables.map(row).collect())
@@ -123,4 +179,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowIp6Table| {
         Ok(Output::of(Rows::of::<Ip6>(router, c.id)))
     });
+    cli.command(|router: &mut Router, c: SetIp4Hash| c.0.carry_out::<Ip4>(router));
+    cli.command(|router: &mut Router, c: SetIp6Hash| c.0.carry_out::<Ip6>(router));
 }

@@ -264,7 +264,7 @@ fn json_has_the_same_routes() {
     assert_eq!(json[0]["fib_index"], 0);
     assert_eq!(
         (json[1]["prefix"].as_str(), json[1]["sources"][0].as_str()),
-        (Some("17.0.0.0/8"), Some("cli"))
+        (Some("17.0.0.0/8"), Some("CLI"))
     );
     assert_eq!(json[1]["buckets"].as_array().unwrap().len(), 4);
 }

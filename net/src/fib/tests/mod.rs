@@ -6,6 +6,7 @@ mod nodes;
 mod oracle;
 mod recursion;
 mod routes;
+mod tables;
 
 use std::net::IpAddr;
 

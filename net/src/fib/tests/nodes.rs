@@ -177,6 +177,60 @@ fn other_tables_are_looked_up() {
 }
 
 #[test]
+fn sources_are_looked_up_where_a_route_says_so() {
+    let mut b = Bench::new();
+    let one = b.neighbor("pg1", "10.0.1.2").0;
+    b.set("ip table add 10\nip route add 10.0.0.2/32 table 10 via 10.0.1.2 pg1");
+    let table = b.router.fib.table::<Ip4>(10).unwrap();
+    let target = Target::SourceLookup { link: crate::adjacency::Link::Ip4, table };
+    let path = [Path::to(target)];
+    b.control(|r| r.set_route(TableIndex::DEFAULT, prefix("16.0.0.0/8"), Source::API, &path))
+        .unwrap();
+    let out = b.graph.send("ip4-lookup", &[packet4("16.0.0.1", 1)], |_| ());
+    assert_eq!(ways(&out), [("ip4-rewrite", one)]);
+    let text = b.run("show ip fib 16.0.0.1");
+    assert!(text.contains("[@14]: src-address,unicast lookup in ipv4-VRF:10"), "{text}");
+}
+
+#[test]
+fn a_route_may_have_packets_come_in_elsewhere() {
+    let mut b = Bench::new();
+    b.set("ip route add 16.0.0.0/8 via rx-ip4 pg2\nip route add 2::/16 via rx-ip6 pg2");
+    let pg2 = b.interface("pg2");
+    let four = b.graph.send("ip4-lookup", &[packet4("16.0.0.1", 1)], |_| ());
+    assert_eq!((four[0].at.as_str(), four[0].rx), ("ip4-input", pg2.0));
+    let six = b.graph.send("ip6-lookup", &[packet6("2::1", 1)], |_| ());
+    assert_eq!((six[0].at.as_str(), six[0].rx), ("ip6-input", pg2.0));
+    assert_eq!(b.router.interfaces.values(pg2).rx.packets, 2);
+    assert!(b.run("show ip fib 16.0.0.1").contains("interface-rx-dpo: pg2"));
+    b.control(|r| r.set_admin(pg2, false));
+    assert_eq!(b.leads("16.0.0.1"), [Via::Drop]);
+}
+
+#[test]
+fn what_makes_a_flow_is_set_by_table() {
+    let mut b = Bench::new();
+    let one = b.neighbor("pg1", "10.0.1.2").0;
+    b.neighbor("pg1", "10.0.1.3");
+    b.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 via 10.0.1.3 pg1");
+    let packets: Vec<_> = (0..256).map(|port| packet4("17.0.0.1", port)).collect();
+    let share = |b: &mut Bench| {
+        let out = b.graph.send("ip4-lookup", &packets, |_| ());
+        out.iter().filter(|c| c.adjacency == one).count()
+    };
+    assert!((1..256).contains(&share(&mut b)));
+    b.set("set ip flow-hash table 0 src dst dport proto");
+    assert!([0, 256].contains(&share(&mut b)), "the source port does not count");
+    assert!(b.run("show ip fib").contains("flow hash:[src dst dport proto ] epoch:0"));
+    b.set("set ip flow-hash table 0 sport reverse");
+    assert!((1..256).contains(&share(&mut b)));
+    let error = "set ip flow-hash: unknown input `bogus'\n";
+    assert_eq!(b.run("set ip flow-hash table 0 src bogus"), error);
+    let error = "set ip6 flow-hash: Nonexistent table id 9\n";
+    assert_eq!(b.run("set ip6 flow-hash table 9 src"), error);
+}
+
+#[test]
 fn groups_are_received_where_they_were_joined() {
     let mut b = Bench::new();
     let at = |out: Vec<Caught>| out[0].at.clone();

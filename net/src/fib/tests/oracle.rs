@@ -21,7 +21,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     // Few different bits, so that prefixes nest, meet and repeat.
     let addr = (0..4u128, 0..8u128, 0..4u128).prop_map(|(a, b, c)| a << 126 | b << 117 | c << 96);
     let len = prop_oneof![0..=32u8, 40..=48u8, Just(128u8)];
-    let source = prop_oneof![Just(Source::Interface), Just(Source::Cli), Just(Source::Adjacency)];
+    let source = prop_oneof![Just(Source::INTERFACE), Just(Source::CLI), Just(Source::ADJACENCY)];
     let to = prop_oneof![4 => (1..5u16).prop_map(Some), 3 => Just(None)];
     let change = (addr, len, source, to);
     let change = change.prop_map(|(addr, len, source, to)| Change { addr, len, source, to });
@@ -40,7 +40,8 @@ fn check<F: Family>(
     let mut oracle: Vec<(Key<F>, Source, Via)> = Vec::new();
     for &(bits, len, target) in F::DEFAULTS {
         let via = if target == Target::LinkLocal { Via::LinkLocal } else { Via::Drop };
-        oracle.push(((bits, len), Source::Default, via));
+        let source = if len == 0 { Source::DEFAULT } else { Source::SPECIAL };
+        oracle.push(((bits, len), source, via));
     }
     let me = Participant::join();
     let mut probes = Vec::new();
@@ -140,9 +141,9 @@ fn a_table_that_takes_its_larger_shape_keeps_all_routes() {
     let hosts = 11_000u32;
     let host = |i: u32| (0x1000_0000 + (i << 8) + 7, 32u8);
     for i in 0..hosts {
-        router.set_paths::<Ip4>(table, host(i), Source::Cli, &path(i)).unwrap();
+        router.set_paths::<Ip4>(table, host(i), Source::CLI, &path(i)).unwrap();
     }
-    router.set_paths::<Ip4>(table, (0x1000_0000, 12), Source::Cli, &path(59_999)).unwrap();
+    router.set_paths::<Ip4>(table, (0x1000_0000, 12), Source::CLI, &path(59_999)).unwrap();
     let me = Participant::join();
     let forwarding = router.fib.forwarding::<Ip4>();
     let finder = forwarding.table(table.0, me.epoch()).unwrap();
@@ -156,6 +157,6 @@ fn a_table_that_takes_its_larger_shape_keeps_all_routes() {
         assert_eq!(found(bits + 1), around);
     }
     let key = key::<Ip4>(prefix("16.0.0.7/32"));
-    router.remove_paths::<Ip4>(table, key, Source::Cli, &[]).unwrap();
+    router.remove_paths::<Ip4>(table, key, Source::CLI, &[]).unwrap();
     assert_eq!(found(key.0), Via::Lookup(59_999));
 }

@@ -97,10 +97,12 @@ fn next_hops_resolve_in_the_table_they_name() {
     let table = b.router.fib.table::<Ip4>(10).unwrap();
     assert_eq!(b.leads("18.0.0.1"), b.leads_in(table, "16.0.0.1"));
     assert_eq!(b.leads_in(table, "18.0.0.1"), b.leads_in(table, "16.0.0.1"));
-    assert_eq!(b.run("ip table del 10"), "ip table: 10: table is in use\n");
-    b.set("ip route del 18.0.0.0/8\nip table del 10");
-    assert_eq!(b.run("ip table del 10"), "ip table: Nonexistent table id 10\n");
+    // Deleted it loses its routes, and stays for the path that leads there until that is gone.
+    b.set("ip table del 10");
     assert_eq!(b.leads("18.0.0.1"), [Via::Drop]);
+    assert!(b.router.fib.table::<Ip4>(10).is_some());
+    b.set("ip route del 18.0.0.0/8");
+    assert_eq!(b.run("ip table del 10"), "ip table: Nonexistent table id 10\n");
 }
 
 #[test]
@@ -114,4 +116,56 @@ fn ip6_resolves_alike() {
     b.set("ip route del 2001:db8:f000::/36\nip route del 2001:db8:ff::/48");
     b.set("set interface ip address del pg1 all");
     assert_eq!(b.in_use(), before);
+}
+
+#[test]
+fn a_path_may_ask_for_a_route_to_the_host_or_over_an_interface() {
+    let mut b = Bench::new();
+    let before = b.in_use();
+    b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 17.0.0.0/8 via 16.0.0.1");
+    b.set("ip route add 2.0.0.0/8 via 16.0.0.1 resolve-via-host");
+    b.set("ip route add 3.0.0.0/8 via 17.0.0.1 resolve-via-attached");
+    assert_eq!(b.leads("2.0.0.1"), [Via::Drop]);
+    assert_eq!(b.leads("3.0.0.1"), [Via::Drop]);
+    b.set("ip route add 16.0.0.1/32 via 10.0.2.2 pg2\nip route add 17.0.0.1/32 via 10.0.2.2 pg2");
+    assert_eq!(b.leads("2.0.0.1"), b.leads("16.0.0.1"));
+    assert_eq!(b.leads("3.0.0.1"), b.leads("17.0.0.1"));
+    for prefix in ["16.0.0.0/8", "17.0.0.0/8", "2.0.0.0/8", "3.0.0.0/8", "16.0.0.1/32"] {
+        b.set(&format!("ip route del {prefix}"));
+    }
+    b.set("ip route del 17.0.0.1/32");
+    assert_eq!(b.in_use(), before);
+}
+
+#[test]
+fn a_path_with_labels_is_kept_and_not_used() {
+    let mut b = Bench::new();
+    b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1 out-labels 33 44");
+    assert_eq!(b.leads("16.0.0.1"), [Via::Drop]);
+    let text = b.run("show ip fib 16.0.0.0/8");
+    assert!(text.contains("        labels:[33 exp:0 ttl:0][44 exp:0 ttl:0]\n"), "{text}");
+    let too_big = "via 10.0.1.2 pg1 out-labels 1048576";
+    let error = b.run(&format!("ip route add 17.0.0.0/8 {too_big}"));
+    assert_eq!(error, format!("ip route: parse error `{too_big}'\n"));
+}
+
+#[test]
+fn a_lost_next_hop_touches_what_is_shared_only() {
+    let mut b = Bench::new();
+    b.set("ip route add 16.0.0.1/32 via 10.0.1.2 pg1\nip route add 17.0.0.1/32 via 10.0.2.2 pg2");
+    let paths = "via 16.0.0.1 via 17.0.0.1 preference 1";
+    b.set(&format!("ip route add count 3000 20.0.0.0/24 {paths}"));
+    b.set("ip route add count 3000 30.0.0.0/24 via 10.0.1.2 pg1 via 10.0.2.2 pg2");
+    let (first, second) = (b.leads("16.0.0.1"), b.leads("17.0.0.1"));
+    assert_eq!(b.leads("20.0.7.1"), first);
+    let written = b.router.fib.balances.written();
+    let pg1 = b.interface("pg1");
+    b.control(|r| r.set_admin(pg1, false));
+    assert_eq!(b.leads("20.0.7.1"), second, "the backup");
+    assert_eq!(b.leads("30.0.7.1"), second);
+    // One word for each route of its own counters over the lists that changed, never a prefix.
+    let now = b.router.fib.balances.written() - written;
+    assert!(now <= 1 + 6000, "{now} words");
+    b.control(|r| r.set_admin(pg1, true));
+    assert_eq!(b.leads("20.0.7.1"), first);
 }

@@ -12,7 +12,7 @@ fn the_best_source_counts_and_the_next_one_takes_over() {
     let mut b = Bench::new();
     let before = b.in_use();
     let host = prefix("10.9.9.9/32");
-    let order = [Source::Adjacency, Source::Cli, Source::Api, Source::Interface];
+    let order = [Source::ADJACENCY, Source::CLI, Source::API, Source::INTERFACE];
     for (i, source) in order.into_iter().enumerate() {
         let target =
             Target::Lookup { link: crate::adjacency::Link::Ip4, table: TableIndex(i as u16) };
@@ -21,14 +21,14 @@ fn the_best_source_counts_and_the_next_one_takes_over() {
     }
     let remove =
         |b: &mut Bench, source| b.router.remove_route(TableIndex::DEFAULT, host, source, &[]);
-    remove(&mut b, Source::Api).unwrap();
+    remove(&mut b, Source::API).unwrap();
     assert_eq!(b.leads("10.9.9.9"), [Via::Lookup(3)]);
-    remove(&mut b, Source::Interface).unwrap();
+    remove(&mut b, Source::INTERFACE).unwrap();
     assert_eq!(b.leads("10.9.9.9"), [Via::Lookup(1)]);
-    remove(&mut b, Source::Cli).unwrap();
+    remove(&mut b, Source::CLI).unwrap();
     assert_eq!(b.leads("10.9.9.9"), [Via::Lookup(0)]);
-    assert_eq!(remove(&mut b, Source::Cli), Err(Error::NoRoute));
-    remove(&mut b, Source::Adjacency).unwrap();
+    assert_eq!(remove(&mut b, Source::CLI), Err(Error::NoRoute));
+    remove(&mut b, Source::ADJACENCY).unwrap();
     assert_eq!(b.leads("10.9.9.9"), [Via::Drop]);
     assert_eq!(b.in_use(), before);
 }
@@ -165,11 +165,11 @@ fn a_refused_path_changes_nothing() {
     });
     let paths = [neighbor(&b, "pg1", "10.0.1.2"), gone];
     let result =
-        b.control(|r| r.set_route(TableIndex::DEFAULT, prefix("16.0.0.0/8"), Source::Cli, &paths));
+        b.control(|r| r.set_route(TableIndex::DEFAULT, prefix("16.0.0.0/8"), Source::CLI, &paths));
     assert_eq!(result, Err(Error::Adjacency(adjacency::Error::NoInterface)));
     assert_eq!(b.in_use(), before);
     let nowhere = TableIndex(7);
-    let result = b.router.set_route(nowhere, prefix("16.0.0.0/8"), Source::Cli, &[]);
+    let result = b.router.set_route(nowhere, prefix("16.0.0.0/8"), Source::CLI, &[]);
     assert_eq!(result, Err(Error::NoTable));
 }
 
