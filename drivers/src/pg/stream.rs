@@ -409,7 +409,8 @@ impl Generator {
     pub fn forget(&mut self, router: &mut Router, index: InterfaceIndex) {
         let Some(interface) = router.interfaces.at(index).cloned() else { return };
         let gone = [interface.output, interface.tx].map(|n| router.engine.name_of(n).to_owned());
-        let refers = |s: &Stream| s.interface == index || gone.contains(&s.node);
+        let is_own = !interface.is_sub();
+        let refers = |s: &Stream| s.interface == index || is_own && gone.contains(&s.node);
         while let Some(at) = self.streams.iter().position(refers) {
             // A thread that does not answer has no use for the stream either.
             let _ = self.stop(router, at);

@@ -64,6 +64,11 @@ impl Errors {
         self.rows[range].fill(None);
         self.free.push((base, count));
     }
+    /// Says that a node with these counters has another name.
+    pub fn rename(&mut self, base: u16, count: u16, node: &Arc<str>) {
+        let range = usize::from(base)..usize::from(base) + usize::from(count);
+        self.rows[range].iter_mut().flatten().for_each(|row| row.node = Arc::clone(node));
+    }
     pub fn clear(&mut self, counters: &Rows<Counter>) {
         for (i, row) in self.rows.iter_mut().enumerate() {
             if let Some(row) = row {

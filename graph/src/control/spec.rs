@@ -230,6 +230,23 @@ impl Engine {
             self.hand_out(index);
         }
     }
+    /// Gives a node another name.
+    ///
+    /// # Errors
+    /// A name that another node has.
+    pub fn rename(&mut self, index: NodeIndex, name: &str) -> Result<(), BuildError> {
+        if self.by_name.get(name).is_some_and(|i| *i != index) {
+            return Err(BuildError::DuplicateNode(name.to_owned()));
+        }
+        let spec = &mut self.specs[usize::from(index.0)];
+        let old = std::mem::replace(&mut spec.name, name.into());
+        self.by_name.remove(&old);
+        self.by_name.insert(Arc::clone(&spec.name), index);
+        if !spec.shares {
+            self.errors.rename(spec.error_base, spec.error_count, &spec.name);
+        }
+        Ok(())
+    }
     fn forget(&mut self, index: NodeIndex) {
         let spec = &mut self.specs[usize::from(index.0)];
         self.by_name.remove(&spec.name);

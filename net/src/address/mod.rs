@@ -161,6 +161,6 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     match change {
         Change::Deleting => router.forget_addresses(interface),
         Change::Mac => router.renew_link_local(interface),
-        Change::Added | Change::State | Change::Mtu => (),
+        Change::Added | Change::State | Change::Mtu | Change::Name => (),
     }
 }

@@ -18,7 +18,7 @@ use wire::MacAddr;
 use wire::ethernet::{EtherType, Header};
 use zerocopy::IntoBytes;
 
-use crate::interface::{InterfaceIndex, Kind};
+use crate::interface::{InterfaceIndex, Kind, Mtu};
 use crate::router::Router;
 
 pub use cli::describe;
@@ -225,11 +225,11 @@ impl Router {
             return Ok(*index);
         }
         let i = self.interfaces.at(interface).ok_or(Error::NoInterface)?;
-        let output_name = format!("{}-output", i.name);
+        let output_name = self.engine.name_of(i.output).to_owned();
         let mut new = Adjacency {
             header_len: 0,
             complete: i.kind == Kind::Ip && role != Role::Glean,
-            mtu: mtu(i, link),
+            mtu: self.mtu_over(interface, link),
             output: Slot(0),
             header: [0; REWRITE],
             interface,
@@ -267,10 +267,18 @@ impl Router {
     pub fn forget_adjacency(&mut self, index: AdjacencyIndex) {
         self.adjacencies.change(index, |a| (a.complete, a.header_len) = (false, 0));
     }
+    fn mtu_over(&self, interface: InterfaceIndex, link: Link) -> u16 {
+        let of = match link {
+            Link::Ip4 => Mtu::for_ip4,
+            Link::Ip6 => Mtu::for_ip6,
+        };
+        self.interfaces.mtu_of(interface, of).min(u32::from(u16::MAX)) as u16
+    }
     /// Follows a change of an interface's own address or MTU.
     pub(super) fn refresh_adjacencies(&mut self, interface: InterfaceIndex) {
         let Some(i) = self.interfaces.at(interface) else { return };
-        let (mac, mtus) = (i.mac, [mtu(i, Link::Ip4), mtu(i, Link::Ip6)]);
+        let mac = i.mac;
+        let mtus = [Link::Ip4, Link::Ip6].map(|link| self.mtu_over(interface, link));
         let mine = self.adjacencies.iter().filter(|(_, a)| a.interface == interface);
         let mine: Vec<_> = mine.map(|(index, _)| index).collect();
         for index in mine {
@@ -289,12 +297,4 @@ impl Adjacency {
         self.header[..size_of::<Header>()].copy_from_slice(header.as_bytes());
         self.header_len = size_of::<Header>() as u8;
     }
-}
-
-fn mtu(i: &crate::interface::Interface, link: Link) -> u16 {
-    let mtu = match link {
-        Link::Ip4 => i.mtu.for_ip4(),
-        Link::Ip6 => i.mtu.for_ip6(),
-    };
-    mtu.min(u32::from(u16::MAX)) as u16
 }

@@ -1,19 +1,24 @@
-//! `ethernet-input`: destination check and dispatch by type.
+//! `ethernet-input`: destination check, VLAN tags and dispatch by type.
 
 use std::convert::Infallible;
 use std::fmt;
+use std::sync::Arc;
 
-use graph::{Flags, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
+use graph::{Buffer, Flags, Frame, Names, Node, Record, Slot};
+use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::ethernet::{EtherType, Header};
-use wire::print;
+use wire::{MacAddr, print};
 
-use crate::interface::{Interfaces, Port};
+use super::ethertypes::Edges;
+use super::vlan::Tagged;
+use crate::interface::{Counters, Interfaces, Port};
 
 /// Checks the destination of frames and sends them to their protocol, layer 2 header stripped.
 #[derive(Clone)]
 pub struct EthernetInput {
     ports: SlabReader<Port>,
+    types: Reader<Edges>,
+    counters: Arc<Counters>,
 }
 
 /// Edges of [`EthernetInput`].
@@ -28,6 +33,9 @@ pub enum Next {
     /// ARP.
     #[to("arp-input")]
     Arp,
+    /// Another protocol.
+    #[dynamic]
+    Other(Slot),
 }
 
 /// Drops of [`EthernetInput`].
@@ -51,8 +59,8 @@ pub enum Error {
 }
 
 impl EthernetInput {
-    pub(super) fn new(interfaces: &Interfaces) -> Self {
-        Self { ports: interfaces.ports() }
+    pub(super) fn new(interfaces: &Interfaces, types: Reader<Edges>) -> Self {
+        Self { ports: interfaces.ports(), types, counters: interfaces.counters() }
     }
 }
 
@@ -61,18 +69,12 @@ const ADDRESS: u64 = (1 << 48) - 1;
 /// No address: an interface that takes nothing without a closer look.
 const NOBODY: u64 = u64::MAX;
 
-/// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame.
+/// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame. Where frames
+/// without tags are for a sub-interface each needs a closer look.
 fn own_address(port: &Port) -> u64 {
     let [a, b, c, d, e, f] = port.mac.0;
-    if port.up { u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) } else { NOBODY }
-}
-
-/// Whether an interface takes a frame that is not for its own address.
-#[inline(always)]
-fn check_other(dst: u64, port: Option<&Port>) -> Result<(), Error> {
-    let port = port.filter(|p| p.up).ok_or(Error::Down)?;
-    let is_group = dst & 1 != 0;
-    if is_group || port.promiscuous { Ok(()) } else { Err(Error::MacMismatch) }
+    let is_plain = port.subs.as_ref().is_none_or(|subs| !subs.has_untagged());
+    if port.up && is_plain { u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) } else { NOBODY }
 }
 
 impl Node for EthernetInput {
@@ -83,7 +85,7 @@ impl Node for EthernetInput {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
+        let (epoch, thread) = (frame.epoch(), frame.thread());
         // Neighbouring packets nearly always come from one interface.
         let (mut known, mut port, mut own) = (u32::MAX, None, NOBODY);
         frame.each(|p| {
@@ -96,25 +98,109 @@ impl Node for EthernetInput {
             let header = p.bytes().first_chunk::<14>().ok_or(Error::TooShort)?;
             let [d0, d1, d2, d3, d4, d5, s0, s1, .., t0, t1] = *header;
             let dst = u64::from_le_bytes([d0, d1, d2, d3, d4, d5, s0, s1]) & ADDRESS;
-            if dst != own {
-                check_other(dst, port)?;
-            }
-            let ethertype = EtherType::new(u16::from_be_bytes([t0, t1]));
-            let next = match ethertype {
+            let next = match EtherType::new(u16::from_be_bytes([t0, t1])) {
                 EtherType::IP4 => Next::Ip4,
                 EtherType::IP6 => Next::Ip6,
                 EtherType::ARP => Next::Arp,
-                t if t.is_vlan() => return Err(Error::UnknownVlan),
-                _ => return Err(Error::UnknownType),
+                _ => return self.look_closer(p, port, epoch, thread).into(),
             };
-            let offset = p.offset();
-            p.set_l2_offset(offset);
-            p.set_l3_offset(offset + size_of::<Header>() as i16);
-            p.add_flags(Flags::L2.with(Flags::L3));
-            p.advance(size_of::<Header>()).ok_or(Error::TooShort)?;
+            if dst != own {
+                return self.look_closer(p, port, epoch, thread).into();
+            }
+            strip(p, size_of::<Header>()).ok_or(Error::TooShort)?;
             Ok(next)
         });
     }
+}
+
+/// Takes the layer 2 header off.
+#[inline(always)]
+fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
+    let offset = p.offset();
+    p.set_l2_offset(offset);
+    p.set_l3_offset(offset + len as i16);
+    p.add_flags(Flags::L2.with(Flags::L3));
+    p.advance(len)
+}
+
+/// What a closer look found. No `Result`: a pair is returned by different rules on different
+/// processors, which keeps the loop's closure from being compiled for each.
+#[repr(u32)]
+enum Seen {
+    Ip4,
+    Ip6,
+    Arp,
+    Other(u16),
+    Bad(Error),
+}
+
+impl From<Seen> for Result<Next, Error> {
+    #[inline(always)]
+    fn from(seen: Seen) -> Self {
+        match seen {
+            Seen::Ip4 => Ok(Next::Ip4),
+            Seen::Ip6 => Ok(Next::Ip6),
+            Seen::Arp => Ok(Next::Arp),
+            Seen::Other(slot) => Ok(Next::Other(Slot(slot))),
+            Seen::Bad(why) => Err(why),
+        }
+    }
+}
+
+impl EthernetInput {
+    /// A frame that is not simply IP or ARP for the interface's own address.
+    #[inline(never)]
+    fn look_closer(
+        &self,
+        p: &mut Buffer<'_>,
+        port: Option<&Port>,
+        epoch: Epoch<'_>,
+        thread: usize,
+    ) -> Seen {
+        self.classify(p, port, epoch, thread).unwrap_or_else(Seen::Bad)
+    }
+    fn classify(
+        &self,
+        p: &mut Buffer<'_>,
+        port: Option<&Port>,
+        epoch: Epoch<'_>,
+        thread: usize,
+    ) -> Result<Seen, Error> {
+        let main = port.filter(|p| p.up).ok_or(Error::Down)?;
+        let tagged = Tagged::read(p.bytes()).ok_or(Error::TooShort)?;
+        let sub = main.subs.as_ref().and_then(|subs| subs.find(&tagged));
+        if let Some(sub) = sub {
+            let bytes = p.total_len() as u64;
+            self.counters.rx.row(thread)[sub as usize].add(1, bytes);
+            p.set_rx(sub);
+            if !self.ports.read(sub, epoch).is_some_and(|s| s.up) {
+                return Err(Error::Down);
+            }
+        } else if tagged.count > 0 {
+            return Err(Error::UnknownVlan);
+        }
+        let dst = p.header::<Header>().ok_or(Error::TooShort)?.dst;
+        if !takes(main, dst) {
+            return Err(Error::MacMismatch);
+        }
+        let seen = match tagged.ethertype {
+            EtherType::IP4 => Seen::Ip4,
+            EtherType::IP6 => Seen::Ip6,
+            EtherType::ARP => Seen::Arp,
+            other => {
+                let edges = self.types.read(epoch);
+                let at = edges.binary_search_by_key(&other, |e| e.0);
+                Seen::Other(edges[at.map_err(|_| Error::UnknownType)?].1.0)
+            }
+        };
+        strip(p, tagged.header_len()).ok_or(Error::TooShort)?;
+        Ok(seen)
+    }
+}
+
+/// Whether an interface takes frames for an address.
+fn takes(port: &Port, dst: MacAddr) -> bool {
+    dst == port.mac || dst.is_multicast() || port.promiscuous || port.secondary.contains(&dst)
 }
 
 struct Received {

@@ -1,10 +1,13 @@
-//! Ethernet: the node every frame enters by (IEEE 802.3 §3, RFC 894).
+//! Ethernet: the node every frame enters by (IEEE 802.3 §3, RFC 894), and VLAN tags.
 
+mod ethertypes;
 mod input;
+mod vlan;
 
 use crate::router::{Feature, Parts, refuse};
 
 pub use input::EthernetInput;
+pub use vlan::{SubTable, Tagged, Tags};
 
 /// Ethernet input.
 pub const FEATURE: Feature =
@@ -12,6 +15,12 @@ pub const FEATURE: Feature =
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;
-    router.engine.add(EthernetInput::new(&router.interfaces)).map_err(refuse)?;
+    let types = ethertypes::EtherTypes::default();
+    let input = EthernetInput::new(&router.interfaces, types.reader());
+    router.engine.add(input).map_err(refuse)?;
+    router.insert(types);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,6 +193,6 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     match change {
         Change::State => router.resolve_interface(interface),
         Change::Deleting => router.forget_interface(interface),
-        Change::Added | Change::Mac | Change::Mtu => (),
+        Change::Added | Change::Mac | Change::Mtu | Change::Name => (),
     }
 }

@@ -4,7 +4,7 @@ use control::cli::{Args, Cli, Command, Error, Output, Word};
 use wire::MacAddr;
 
 use super::show::{Counted, Hardware, HardwareRow, Row};
-use super::{Interface, InterfaceIndex, Mtu};
+use super::{Interface, InterfaceIndex, Mtu, queues};
 use crate::router::Router;
 
 /// Show interfaces and their counters.
@@ -143,10 +143,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         router.interfaces.iter().map(|i| i.name.clone()).collect()
     });
     cli.command(|router, show: ShowInterface| Ok(Output::of(counted(router, &show.interfaces)?)));
-    cli.command(|router, show: ShowHardware| {
-        let rows = chosen(router, &show.interfaces)?.into_iter().map(HardwareRow::of).collect();
-        Ok(Output::of(Hardware { brief: show.brief, rows }))
-    });
+    cli.command(show_hardware);
     cli.command(|router, _: ClearInterfaces| {
         router.interfaces.clear_counters(None);
         Ok(())
@@ -168,8 +165,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, set: SetPromiscuous| {
         let index = find(router, &set.interface)?;
         let on = one_of(set.on, set.off)?;
-        router.interfaces.change_port(index, |port| port.promiscuous = on);
-        Ok(())
+        Ok(router.set_promiscuous(index, on)?)
     });
     cli.command(|router, test: TestLinkState| {
         let index = find(router, &test.interface)?;
@@ -178,7 +174,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
 }
 
-fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
+/// The number of the interface with this name.
+pub(super) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
     let found = router.interfaces.named(name).map(|i| i.index);
     found.ok_or_else(|| name.unknown("interface"))
 }
@@ -192,6 +189,19 @@ fn one_of(yes: bool, no: bool) -> Result<bool, Error> {
     }
 }
 
+fn show_hardware(router: &mut Router, show: ShowHardware) -> Result<Output, Error> {
+    let chosen = chosen(router, &show.interfaces)?.into_iter();
+    let chosen: Vec<_> = chosen.filter(|i| !i.is_sub()).cloned().collect();
+    let mut rows = Vec::new();
+    for i in chosen {
+        let queues = queues::of(router, i.index)?;
+        let queues =
+            queues.into_iter().map(|q| (format!("{} ({})", q.thread_name, q.thread), q.mode));
+        rows.push(HardwareRow::of(&i, queues.collect()));
+    }
+    Ok(Output::of(Hardware { brief: show.brief, rows }))
+}
+
 fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
     const MOST: u32 = 65_535;
     let index = find(router, &set.interface)?;
@@ -199,7 +209,9 @@ fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
     if bytes > MOST {
         return Err(Error::new(format!("an MTU is {MOST} bytes at most")));
     }
-    let Some(old) = router.interfaces.at(index).map(|i| i.mtu) else { return Ok(()) };
+    let Some((old, is_sub)) = router.interfaces.at(index).map(|i| (i.mtu, i.is_sub())) else {
+        return Ok(());
+    };
     let mtu = match protocol {
         Protocol::All => Mtu { l3: bytes, ip4: 0, ip6: 0, mpls: 0 },
         Protocol::Packet => Mtu { l3: bytes, ..old },
@@ -207,7 +219,7 @@ fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
         Protocol::Ip6 => Mtu { ip6: bytes, ..old },
         Protocol::Mpls => Mtu { mpls: bytes, ..old },
     };
-    if mtu.l3 == 0 {
+    if mtu.l3 == 0 && !is_sub {
         return Err(Error::new("the layer 3 MTU cannot be 0"));
     }
     router.set_mtu(index, mtu);
@@ -215,7 +227,7 @@ fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
 }
 
 /// The interfaces named, or all by name.
-fn chosen<'r>(router: &'r Router, names: &[Word]) -> Result<Vec<&'r Interface>, Error> {
+pub(super) fn chosen<'r>(router: &'r Router, names: &[Word]) -> Result<Vec<&'r Interface>, Error> {
     if names.is_empty() {
         let mut all: Vec<_> = router.interfaces.iter().collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -230,4 +242,10 @@ fn counted(router: &Router, names: &[Word]) -> Result<Counted, Error> {
     let row =
         |i: &Interface| Row { interface: i.clone(), counters: router.interfaces.values(i.index) };
     Ok(Counted(chosen(router, names)?.into_iter().map(row).collect()))
+}
+
+impl From<super::Error> for Error {
+    fn from(e: super::Error) -> Self {
+        Self::new(e.to_string())
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graph::arc::{FeatureArc, Side};
 use graph::{Buffer, Frame, Names, Node, Record, Slot};
-use infra::rcu::{Reader, SlabReader};
+use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::print;
 
 use super::{Counters, InterfaceIndex, Interfaces, Offloads, Port};
@@ -28,6 +28,34 @@ pub static INTERFACE_OUTPUT: FeatureArc = FeatureArc {
     ],
     end: "interface-output-arc-end",
     side: Side::Transmit,
+};
+
+/// Features on everything an interface brings in, before Ethernet input.
+pub static DEVICE_INPUT: FeatureArc = FeatureArc {
+    name: "device-input",
+    starts: &[],
+    order: &[
+        "srv6-as2-rewrite",
+        "srv6-ad2-rewrite",
+        "soft-rss",
+        "sflow",
+        "sfdp-dummy-dot1q-input",
+        "pppoe-input",
+        "nsim",
+        "mactime",
+        "flowprobe-input-l2",
+        "adl-input",
+        "pg-input-mac-filter",
+        "sr-pl-rewrite-encaps-l2",
+        "bond-input",
+        "stats-collect-rx",
+        "p2p-ethernet-input",
+        "span-input",
+        "worker-handoff",
+        "l2-patch",
+    ],
+    end: "ethernet-input",
+    side: Side::Receive,
 };
 
 /// Counts what an interface sends and hands it to the driver.
@@ -80,6 +108,19 @@ impl InterfaceOutput {
     }
 }
 
+impl InterfaceOutput {
+    /// A packet that may be sent by a sub-interface: puts its tags in. Returns the interface that
+    /// sends it and whether that is up.
+    #[inline(never)]
+    fn prepare(&self, p: &mut Buffer<'_>, up: bool, epoch: Epoch<'_>) -> (u32, bool) {
+        let from = p.tx();
+        match self.ports.read(from, epoch) {
+            Some(sub) if sub.sup == self.index => (from, sub.up && sub.tags.insert(p).is_some()),
+            _ => (self.index.0, up),
+        }
+    }
+}
+
 impl Node for InterfaceOutput {
     const NAME: &'static str = "interface-output";
     type Next = Next;
@@ -92,23 +133,31 @@ impl Node for InterfaceOutput {
         let index = self.index.0;
         let up = self.ports.read(index, frame.epoch()).is_some_and(|p| p.up);
         let todo = self.completion.todo;
+        let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut packets, mut bytes) = (0, 0);
         frame.each(|p| {
-            p.trace(|p| Sending::of(index, p));
-            if !up {
+            let (mut from, mut is_up) = (index, up);
+            if p.tx() != index {
+                (from, is_up) = self.prepare(p, up, epoch);
+            }
+            p.trace(|p| Sending::of(from, p));
+            if !is_up {
                 return Err(Error::Down);
             }
+            let mut sent = (1, 0);
             if p.flags().has(todo) {
-                let (more, longer) = self.completion.apply(p)?;
-                packets += more;
-                bytes += longer;
+                sent = self.completion.apply(p)?;
             } else {
-                packets += 1;
-                bytes += p.total_len() as u64;
+                sent.1 = p.total_len() as u64;
+            }
+            packets += sent.0;
+            bytes += sent.1;
+            if from != index {
+                self.counters.tx.row(thread)[from as usize].add(sent.0, sent.1);
             }
             if arc.is_used() {
-                p.set_tx(index);
-                return Ok(Next::To(arc.first(index, p).unwrap_or(Self::TX)));
+                p.set_tx(from);
+                return Ok(Next::To(arc.first(from, p).unwrap_or(Self::TX)));
             }
             Ok(Next::To(Self::TX))
         });

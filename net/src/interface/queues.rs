@@ -77,24 +77,30 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 #[serde(transparent)]
 struct Placement(Vec<Row>);
 
+/// One receive queue.
 #[derive(Serialize)]
-struct Row {
-    thread: usize,
-    thread_name: String,
+pub(super) struct Row {
+    /// Number of its thread.
+    pub thread: usize,
+    /// Name of its thread.
+    pub thread_name: String,
     node: String,
     interface: String,
     queue: usize,
-    mode: &'static str,
+    /// When it is looked at.
+    pub mode: &'static str,
 }
 
-fn placement(router: &mut Router) -> Result<Placement, Error> {
+/// The receive queues of an interface, by number.
+///
+/// # Errors
+/// A thread that does not answer.
+pub(super) fn of(router: &mut Router, index: InterfaceIndex) -> Result<Vec<Row>, Error> {
+    let Some(i) = router.interfaces.at(index) else { return Ok(Vec::new()) };
+    let (name, queues) = (i.name.clone(), i.queues.clone());
     let infos = router.engine.thread_infos();
-    let mut queues: Vec<(InterfaceIndex, usize, RxQueue)> = Vec::new();
-    for i in router.interfaces.iter() {
-        queues.extend(i.queues.iter().enumerate().map(|(number, queue)| (i.index, number, *queue)));
-    }
     let mut rows = Vec::new();
-    for (interface, queue, RxQueue { thread, node }) in queues {
+    for (queue, RxQueue { thread, node }) in queues.into_iter().enumerate() {
         let state = router.engine.input_state(thread, node);
         let mode = match state.map_err(|e| Error::new(e.to_string()))? {
             Some(InputState::Polling) => "polling",
@@ -107,10 +113,19 @@ fn placement(router: &mut Router) -> Result<Placement, Error> {
             thread: info.map_or(thread, |info| info.id),
             thread_name: info.map_or_else(|| "vpp_main".to_owned(), |info| info.name.clone()),
             node: router.engine.name_of(node).to_owned(),
-            interface: router.interfaces.name(interface.0).to_owned(),
+            interface: name.clone(),
             queue,
             mode,
         });
+    }
+    Ok(rows)
+}
+
+fn placement(router: &mut Router) -> Result<Placement, Error> {
+    let all: Vec<_> = router.interfaces.iter().map(|i| i.index).collect();
+    let mut rows = Vec::new();
+    for index in all {
+        rows.extend(of(router, index)?);
     }
     rows.sort_by(|a, b| (a.thread, &a.node).cmp(&(b.thread, &b.node)));
     Ok(Placement(rows))

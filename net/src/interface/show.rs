@@ -59,16 +59,26 @@ pub(super) struct HardwareRow {
     name: String,
     index: u32,
     link_up: bool,
+    /// Kilobits per second; 0 when unknown.
+    link_speed: u32,
     class: &'static str,
+    /// Thread and mode of each receive queue.
+    rx_queues: Vec<(String, &'static str)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mac: Option<String>,
 }
 
 impl HardwareRow {
-    pub fn of(i: &Interface) -> Self {
-        let mac = (i.kind == Kind::Ethernet).then(|| i.mac.to_string());
-        let (name, index, class) = (i.name.clone(), i.index.0, i.hardware);
-        Self { name, index, link_up: i.link_up, class, mac }
+    pub fn of(i: &Interface, rx_queues: Vec<(String, &'static str)>) -> Self {
+        Self {
+            name: i.name.clone(),
+            index: i.index.0,
+            link_up: i.link_up,
+            link_speed: i.link_speed,
+            class: i.hardware,
+            rx_queues,
+            mac: (i.kind == Kind::Ethernet).then(|| i.mac.to_string()),
+        }
     }
 }
 
@@ -81,7 +91,13 @@ impl fmt::Display for Hardware {
         for row in &self.rows {
             let link = if row.link_up { "up" } else { "down" };
             writeln!(f, "{}", columns(&row.name, &row.index.to_string(), link, &row.name))?;
-            writeln!(f, "  Link speed: unknown")?;
+            writeln!(f, "  Link speed: {}", speed(row.link_speed))?;
+            if !row.rx_queues.is_empty() {
+                writeln!(f, "  RX Queues:\n    queue thread         mode      ")?;
+            }
+            for (number, (thread, mode)) in row.rx_queues.iter().enumerate() {
+                writeln!(f, "    {number:<5} {thread:<14} {mode:<10}")?;
+            }
             match &row.mac {
                 _ if self.brief => {}
                 Some(mac) => writeln!(f, "  Ethernet address {mac}")?,
@@ -89,5 +105,15 @@ impl fmt::Display for Hardware {
             }
         }
         Ok(())
+    }
+}
+
+/// Speed of a link, of which `kbps` is known.
+fn speed(kbps: u32) -> String {
+    match kbps {
+        0 => "unknown".to_owned(),
+        n if n >= 1_000_000 => format!("{} Gbps", f64::from(n) / 1e6),
+        n if n >= 1_000 => format!("{} Mbps", f64::from(n) / 1e3),
+        n => format!("{n} Kbps"),
     }
 }

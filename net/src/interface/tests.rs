@@ -201,3 +201,85 @@ fn features_before_the_device_lead_back_to_it() {
     let moved: Vec<_> = errors.iter().map(|e| (e.1.as_str(), e.3)).collect();
     assert_eq!(moved, [("pg0-tx", 1)]);
 }
+
+#[test]
+fn sub_interfaces_are_made_by_command() {
+    let mut b = bench();
+    b.add("pg0");
+    assert_eq!(b.run("create sub-interfaces pg0 100"), "pg0.100\n");
+    assert_eq!(b.run("create sub-interfaces pg0 7-9"), "pg0.7\npg0.8\npg0.9\n");
+    let more = ["1 default", "2 untagged", "3 dot1ad 5 inner-dot1q any exact-match", "4 dot1q any"];
+    for (what, name) in more.iter().zip(["1", "2", "3", "4"]) {
+        assert_eq!(b.run(&format!("create sub-interfaces pg0 {what}")), format!("pg0.{name}\n"));
+    }
+    let row = "pg0.100                           2     down          0/0/0/0       \n";
+    assert!(b.run("show interface pg0.100").ends_with(row));
+    let wrong = [
+        ("create sub-interfaces pg0 100", "sub-interface 100 exists"),
+        ("create sub-interfaces pg0 101 dot1q 100 exact-match", "these tags exists"),
+        ("create sub-interfaces pg0 5000", "a VLAN is 1 to 4095"),
+        ("create sub-interfaces pg0 0", "a VLAN is 1 to 4095"),
+        ("create sub-interfaces pg0.100 5", "not possible on this interface"),
+        ("create sub-interfaces local0 5", "not possible on this interface"),
+        ("create sub-interfaces pg0 9-8", "invalid number"),
+        ("create sub-interfaces pg0 50 sideways", "expected default, untagged, dot1q or dot1ad"),
+        ("create sub-interfaces pg0 50 dot1q", "missing vlan"),
+        ("delete sub-interface pg0", "not possible on this interface"),
+        ("delete sub-interface pg9", "unknown interface `pg9'"),
+    ];
+    for (line, text) in wrong {
+        let got = b.run(line);
+        assert!(got.contains(text), "{line}: {got}");
+    }
+    assert_eq!(b.run("delete sub-interface pg0.100"), "");
+    assert!(b.router.interfaces.named("pg0.100").is_none());
+    assert_eq!(b.run("create sub-interfaces pg0 50 dot1q 100 exact-match"), "pg0.50\n");
+}
+
+#[test]
+fn what_an_interface_is_called() {
+    let mut b = bench();
+    let pg0 = b.add("pg0");
+    b.add("pg2");
+    b.run("create sub-interfaces pg0 5");
+    assert_eq!(b.run("set interface tag pg0 uplink"), "");
+    assert_eq!(b.run("show interface tag pg0"), "pg0: uplink\n");
+    b.run("clear interface tag pg0");
+    assert_eq!(b.run("show interface tag pg0"), "pg0: (none)\n");
+    assert_eq!(b.run("set interface name pg0 wan"), "");
+    assert_eq!(b.router.interfaces.named("wan").unwrap().index, pg0);
+    assert!(b.router.interfaces.named("wan.5").is_some());
+    assert!(b.router.engine.index_of("wan-output").is_some());
+    assert!(b.router.engine.index_of("pg0-tx").is_none());
+    assert!(b.run("set interface name wan pg2").contains("`pg2' is in use"));
+    assert!(b.run("renumber interface wan 7").contains("not possible"));
+    assert_eq!(b.run("renumber interface pg2 7"), "");
+    assert_eq!(b.run("renumber interface pg7 7"), "");
+    assert_eq!(b.run("set interface secondary-mac-address wan 02:00:00:00:00:77"), "");
+    let shown = "Interface: wan\nSecondary MAC addresses:\n  02:00:00:00:00:77\n";
+    assert_eq!(b.run("show interface secondary-mac-address"), shown);
+    assert_eq!(b.run("set interface secondary-mac-address wan 02:00:00:00:00:77 del"), "");
+    assert_eq!(b.run("show interface secondary-mac-address wan"), "");
+    assert_eq!(b.run("set interface link-speed wan 10000000"), "");
+    assert!(b.run("show hardware-interfaces wan").contains("Link speed: 10 Gbps"));
+}
+
+#[test]
+fn sub_interfaces_follow_their_parent() {
+    let mut b = bench();
+    let pg0 = b.add("pg0");
+    b.run("create sub-interfaces pg0 5");
+    b.run("set interface state pg0.5 up");
+    let sub = b.router.interfaces.named("pg0.5").unwrap().index;
+    assert!(!b.router.interfaces.port(sub).unwrap().up);
+    b.run("set interface state pg0 up");
+    assert!(b.router.interfaces.port(sub).unwrap().up);
+    assert!(b.router.interfaces.at(sub).unwrap().link_up);
+    assert_eq!(b.router.interfaces.mtu_of(sub, Mtu::for_ip4), 9000);
+    b.run("set interface mtu ip4 1400 pg0");
+    assert_eq!(b.router.interfaces.mtu_of(sub, Mtu::for_ip4), 1400);
+    b.run("set interface mtu 1300 pg0.5");
+    assert_eq!(b.router.interfaces.mtu_of(sub, Mtu::for_ip4), 1300);
+    b.router.remove_interface(pg0);
+    assert!(b.router.interfaces.at(sub).is_none());
+}

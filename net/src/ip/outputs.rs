@@ -41,7 +41,8 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     if change != Change::Added {
         return;
     }
-    let output = format!("{}-output", router.interfaces.name(interface.0));
+    let Some(output) = router.interfaces.at(interface).map(|i| i.output) else { return };
+    let output = router.engine.name_of(output).to_owned();
     router.with(|outputs: &mut Outputs, router| {
         for (node, table) in &mut outputs.0 {
             let Ok(slot) = router.engine.connect(node, &output) else { continue };

@@ -1,0 +1,151 @@
+use wire::MacAddr;
+
+use super::*;
+use crate::adjacency::Role;
+use crate::interface::{InterfaceIndex, SubInterface};
+use crate::ip::testing::{Bench, packets};
+
+const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0xaa];
+
+fn bench() -> Bench {
+    Bench::with(|router| {
+        let types = ethertypes::EtherTypes::default();
+        router.engine.add(EthernetInput::new(&router.interfaces, types.reader())).unwrap();
+        router.insert(types);
+    })
+}
+
+/// A frame for `dst` with these tags, each as type and control word.
+fn frame(dst: [u8; 6], tags: &[(u16, u16)], ethertype: u16, packet: &[u8]) -> Vec<u8> {
+    let mut bytes = [dst, [2, 0, 0, 0, 0, 1]].concat();
+    for (kind, control) in tags {
+        bytes.extend(kind.to_be_bytes().into_iter().chain(control.to_be_bytes()));
+    }
+    bytes.extend(ethertype.to_be_bytes());
+    [&bytes, packet].concat()
+}
+
+impl Bench {
+    fn sub(&mut self, parent: InterfaceIndex, sub: SubInterface, address: &str) -> InterfaceIndex {
+        self.control(|router| {
+            let index = router.add_sub_interface(parent, sub).unwrap();
+            router.set_admin(index, true);
+            router.add_address(index, address.parse().unwrap()).unwrap();
+            index
+        })
+    }
+    fn counted(&self, index: InterfaceIndex) -> [(u64, u64); 2] {
+        let values = self.router.interfaces.values(index);
+        [(values.rx.packets, values.rx.bytes), (values.tx.packets, values.tx.bytes)]
+    }
+}
+
+#[test]
+fn sub_interfaces_route_with_their_tags() {
+    let mut b = bench();
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let one = b.sub(pg0, SubInterface::dot1q(100, 100), "10.5.0.1/24");
+    let two =
+        SubInterface { tags: 2, is_dot1ad: true, inner: Some(7), ..SubInterface::dot1q(9, 8) };
+    let two = b.sub(pg1, two, "10.6.0.1/24");
+    let packet = packets::udp4("10.5.0.2", "10.6.0.2", 80, &[1; 20]);
+    let at = b.send("ethernet-input", &vec![frame(OWN, &[(0x8100, 100)], 0x800, &packet); 3]);
+    assert_eq!(at.len(), 3);
+    assert_eq!((at[0].at.as_str(), at[0].rx, &at[0].bytes), ("ip4-lookup", one.0, &packet));
+    assert_eq!(b.counted(one), [(3, 3 * (18 + packet.len() as u64)), (0, 0)]);
+
+    let adjacency = b.control(|router| {
+        let adjacency = router.use_adjacency(two, Role::Neighbor, "10.6.0.2".parse().unwrap());
+        let adjacency = adjacency.unwrap();
+        router.complete_adjacency(adjacency, MacAddr([2, 0, 0, 0, 0, 0xbb]));
+        adjacency
+    });
+    let sent =
+        b.send_as("ip4-rewrite", &vec![packet.clone(); 3], move |p| p.set_adjacency(adjacency.0));
+    assert_eq!((sent.len(), sent[0].at.as_str()), (3, "sent"));
+    let header = [2, 0, 0, 0, 0, 0xbb, 2, 0, 0, 0, 0, 0xaa, 0x88, 0xa8, 0, 8, 0x81, 0, 0, 7, 8, 0];
+    assert_eq!(sent[0].bytes[..22], header);
+    assert_eq!(sent[0].bytes.len(), 22 + packet.len());
+    assert_eq!(b.counted(two), [(0, 0), (3, 3 * (22 + packet.len() as u64))]);
+    assert_eq!(b.counted(pg1)[1], (3, 3 * (22 + packet.len() as u64)));
+    b.expect(&[]);
+}
+
+#[test]
+fn frames_that_nobody_takes_are_dropped_and_counted() {
+    let mut b = bench();
+    let pg0 = b.pg0;
+    let sub = b.sub(pg0, SubInterface::dot1q(1, 5), "10.5.0.1/24");
+    let packet = packets::udp4("10.5.0.2", "10.0.0.1", 80, &[]);
+    let other = [2, 0, 0, 0, 0, 0xcc];
+    let bad = [
+        frame(OWN, &[(0x8100, 6)], 0x800, &packet),
+        frame(OWN, &[(0x88a8, 5)], 0x800, &packet),
+        frame(OWN, &[(0x8100, 5), (0x8100, 5)], 0x800, &packet),
+        frame(other, &[(0x8100, 5)], 0x800, &packet),
+        frame(other, &[], 0x800, &packet),
+        frame(OWN, &[(0x8100, 5)], 0x1234, &packet),
+        frame(OWN, &[(0x8100, 5)], 0x800, &packet)[..17].to_vec(),
+    ];
+    assert_eq!(b.send("ethernet-input", &bad), []);
+    b.expect(&[
+        ("ethernet-input", "l3 mac mismatch", 2),
+        ("ethernet-input", "unknown ethernet type", 1),
+        ("ethernet-input", "unknown vlan", 3),
+        ("ethernet-input", "too short", 1),
+    ]);
+    b.control(|router| router.set_admin(sub, false));
+    b.send("ethernet-input", &[frame(OWN, &[(0x8100, 5)], 0x800, &packet)]);
+    b.control(|router| router.set_admin(sub, true));
+    b.control(|router| router.set_admin(pg0, false));
+    b.send("ethernet-input", &[frame(OWN, &[(0x8100, 5)], 0x800, &packet)]);
+    b.expect(&[("ethernet-input", "subinterface down", 2)]);
+}
+
+#[test]
+fn secondary_addresses_promiscuity_and_untagged_sub_interfaces() {
+    let mut b = bench();
+    let pg0 = b.pg0;
+    let other = [2, 0, 0, 0, 0, 0xcc];
+    let arp = [frame(other, &[], 0x806, &[0; 28])];
+    assert_eq!(b.send("ethernet-input", &arp), []);
+    b.control(|r| assert_eq!(r.set_secondary_mac(pg0, MacAddr(other), true), Ok(true)));
+    assert_eq!(b.send("ethernet-input", &arp)[0].at, "arp-input");
+    b.control(|r| assert_eq!(r.set_secondary_mac(pg0, MacAddr(other), false), Ok(true)));
+    b.control(|r| r.set_promiscuous(pg0, true).unwrap());
+    assert_eq!(b.send("ethernet-input", &arp)[0].at, "arp-input");
+    let sub = SubInterface { id: 3, is_exact: true, ..SubInterface::default() };
+    let sub = b.sub(pg0, sub, "10.5.0.1/24");
+    let caught = b.send("ethernet-input", &arp);
+    assert_eq!((caught[0].at.as_str(), caught[0].rx), ("arp-input", sub.0));
+    b.control(|r| r.remove_interface(sub));
+    assert_eq!(b.send("ethernet-input", &arp)[0].rx, pg0.0);
+}
+
+#[test]
+fn other_protocols_go_where_they_are_registered() {
+    let mut b = bench();
+    let lldp = [frame([1, 0x80, 0xc2, 0, 0, 0xe], &[], 0x88cc, &[0; 20])];
+    assert_eq!(b.send("ethernet-input", &lldp), []);
+    b.control(|r| r.register_ethertype(wire::ethernet::EtherType::LLDP, "arp-input").unwrap());
+    assert_eq!(b.send("ethernet-input", &lldp)[0].at, "arp-input");
+    b.control(|r| {
+        assert!(r.register_ethertype(wire::ethernet::EtherType::LLDP, "nosuch").is_err());
+    });
+}
+
+#[test]
+fn deleting_an_interface_deletes_its_sub_interfaces() {
+    let mut b = bench();
+    let pg0 = b.pg0;
+    let sub = b.sub(pg0, SubInterface::dot1q(1, 5), "10.5.0.1/24");
+    b.control(|r| {
+        r.set_mac(pg0, MacAddr([2, 0, 0, 0, 0, 9]));
+        assert_eq!(r.interfaces.at(sub).unwrap().mac, MacAddr([2, 0, 0, 0, 0, 9]));
+        assert!(r.add_sub_interface(pg0, SubInterface::dot1q(1, 6)).is_err());
+        assert!(r.add_sub_interface(pg0, SubInterface::dot1q(2, 5)).is_err());
+        assert!(r.add_sub_interface(sub, SubInterface::dot1q(2, 7)).is_err());
+        r.remove_interface(pg0);
+        assert!(r.interfaces.at(sub).is_none() && r.interfaces.named("pg0.1").is_none());
+    });
+}

@@ -1,0 +1,258 @@
+//! Making, changing and deleting interfaces.
+
+use graph::{BuildError, Node, NodeIndex};
+use wire::MacAddr;
+
+use super::output::INTERFACE_OUTPUT;
+use super::{Change, Error, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface};
+use crate::router::Router;
+
+/// Letters of a tag at most.
+const MAX_TAG: usize = 63;
+/// Bytes of a frame at most.
+const MAX_LINK_MTU: u32 = 65_535;
+
+impl Router {
+    /// Makes an interface, down, with the driver's transmit node `tx` as `<name>-tx`.
+    ///
+    /// # Errors
+    /// A name that is in use; too many. Nothing is made then.
+    pub fn add_interface(
+        &mut self,
+        new: NewInterface,
+        tx: impl Node,
+    ) -> Result<InterfaceIndex, Error> {
+        if self.interfaces.named(&new.name).is_some() {
+            return Err(Error::NameInUse(new.name));
+        }
+        let (index, port) = self.interfaces.reserve(new.mac, None)?;
+        let nodes = self.add_interface_nodes(&new, index, tx);
+        let (output, tx) = nodes.inspect_err(|_| self.interfaces.release(index))?;
+        let before = self.interfaces.counted(index);
+        self.interfaces.put(Interface {
+            index,
+            name: new.name,
+            sup: index,
+            sub: None,
+            subs: Vec::new(),
+            kind: new.kind,
+            hardware: new.hardware,
+            tag: String::new(),
+            link_speed: 0,
+            link_mtu: new.mtu,
+            mac: new.mac,
+            admin_up: false,
+            link_up: false,
+            mtu: Mtu { l3: new.mtu, ip4: 0, ip6: 0, mpls: 0 },
+            offloads: new.offloads,
+            link_follows_admin: new.link_follows_admin,
+            output,
+            tx,
+            queues: Vec::new(),
+            before,
+            port,
+        });
+        self.tell(index, Change::Added);
+        Ok(index)
+    }
+    fn add_interface_nodes(
+        &mut self,
+        new: &NewInterface,
+        index: InterfaceIndex,
+        tx: impl Node,
+    ) -> Result<(NodeIndex, NodeIndex), BuildError> {
+        let tx_name = format!("{}-tx", new.name);
+        let output_name = format!("{}-output", new.name);
+        let tx = self.engine.add_named(&tx_name, tx)?;
+        let output = InterfaceOutput::new(index, new.offloads, &self.interfaces);
+        let output = self.engine.add_named(&output_name, output);
+        let output = output.inspect_err(|_| self.engine.remove(tx))?;
+        let slot = self.engine.connect(&output_name, &tx_name)?;
+        assert_eq!(slot, InterfaceOutput::TX, "the first edge that is connected");
+        self.engine.starts(output, &INTERFACE_OUTPUT)?;
+        let edge = self.engine.connect(INTERFACE_OUTPUT.end, &tx_name)?;
+        self.interfaces.set_edge(index, Some(edge));
+        Ok((output, tx))
+    }
+    /// Deletes an interface: its sub-interfaces and what refers to it go first, then its nodes.
+    /// Packets on their way to it are dropped and counted.
+    pub fn remove_interface(&mut self, index: InterfaceIndex) {
+        let Some(i) = self.interfaces.at(index) else { return };
+        for sub in i.subs.clone() {
+            self.remove_interface(sub);
+        }
+        self.tell(index, Change::Deleting);
+        let Some(gone) = self.interfaces.take(index) else { return };
+        if gone.is_sub() {
+            self.forget_sub(&gone);
+        } else {
+            self.engine.remove(gone.output);
+            self.engine.remove(gone.tx);
+        }
+        self.interfaces.release(index);
+    }
+    /// Switches an interface on or off.
+    pub fn set_admin(&mut self, index: InterfaceIndex, up: bool) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.admin_up = up;
+        if i.link_follows_admin {
+            i.link_up = up;
+        }
+        self.publish_state(index);
+    }
+    /// Says that the link of an interface came up or went down.
+    pub fn set_link(&mut self, index: InterfaceIndex, up: bool) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        if i.link_up != up {
+            i.link_up = up;
+            self.publish_state(index);
+        }
+    }
+    /// A sub-interface is up while its parent is, too, and has its link.
+    fn publish_state(&mut self, index: InterfaceIndex) {
+        let Some(i) = self.interfaces.at(index) else { return };
+        let (mut up, subs) = (i.admin_up, i.subs.clone());
+        if let Some(sup) = self.interfaces.at(i.sup).filter(|s| s.index != index) {
+            let link = sup.link_up;
+            up &= sup.admin_up;
+            if let Some(i) = self.interfaces.at_mut(index) {
+                i.link_up = link;
+            }
+        }
+        self.interfaces.change_port(index, |p| p.up = up);
+        self.tell(index, Change::State);
+        subs.into_iter().for_each(|sub| self.publish_state(sub));
+    }
+    /// Gives an interface another address, and its sub-interfaces with it.
+    pub fn set_mac(&mut self, index: InterfaceIndex, mac: MacAddr) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.mac = mac;
+        let subs = i.subs.clone();
+        self.interfaces.change_port(index, |p| p.mac = mac);
+        self.refresh_adjacencies(index);
+        self.tell(index, Change::Mac);
+        subs.into_iter().for_each(|sub| self.set_mac(sub, mac));
+    }
+    /// Has an interface take frames for a further address, or no longer. True if that is new.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`], [`Error::Unfit`], [`Error::Invalid`] for a group's address.
+    pub fn set_secondary_mac(
+        &mut self,
+        index: InterfaceIndex,
+        mac: MacAddr,
+        on: bool,
+    ) -> Result<bool, Error> {
+        let i = self.interfaces.at(index).ok_or(Error::Unknown)?;
+        if i.kind != Kind::Ethernet || i.is_sub() {
+            return Err(Error::Unfit);
+        }
+        if mac.is_multicast() || mac == MacAddr::ZERO {
+            return Err(Error::Invalid("no address of one interface"));
+        }
+        let had = i.port.secondary.contains(&mac);
+        let rest = i.port.secondary.iter().copied().filter(|m| *m != mac);
+        let after = rest.chain(on.then_some(mac)).collect();
+        self.interfaces.change_port(index, |p| p.secondary = after);
+        Ok(had != on)
+    }
+    /// Changes the MTUs of an interface.
+    pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: Mtu) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.mtu = mtu;
+        self.follow_mtu(index);
+    }
+    fn follow_mtu(&mut self, index: InterfaceIndex) {
+        let subs = self.interfaces.at(index).map(|i| i.subs.clone()).unwrap_or_default();
+        self.refresh_adjacencies(index);
+        self.tell(index, Change::Mtu);
+        subs.into_iter().for_each(|sub| self.follow_mtu(sub));
+    }
+    /// Changes how much the device carries, and with it the MTU of layer 3.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`], [`Error::Unfit`] for a sub-interface, [`Error::Invalid`] size.
+    pub fn set_link_mtu(&mut self, index: InterfaceIndex, bytes: u32) -> Result<(), Error> {
+        let i = self.interfaces.at_mut(index).ok_or(Error::Unknown)?;
+        if i.is_sub() || i.kind == Kind::Local {
+            return Err(Error::Unfit);
+        }
+        if !(64..=MAX_LINK_MTU).contains(&bytes) {
+            return Err(Error::Invalid("an MTU of a device is 64 to 65535 bytes"));
+        }
+        i.link_mtu = bytes;
+        let mtu = Mtu { l3: bytes, ..i.mtu };
+        self.set_mtu(index, mtu);
+        Ok(())
+    }
+    /// Has an interface take frames for any address, or only for its own.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`].
+    pub fn set_promiscuous(&mut self, index: InterfaceIndex, on: bool) -> Result<(), Error> {
+        self.interfaces.at(index).ok_or(Error::Unknown)?;
+        self.interfaces.change_port(index, |port| port.promiscuous = on);
+        Ok(())
+    }
+    /// Notes what the operator calls an interface; empty for nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`], [`Error::Invalid`] length.
+    pub fn set_tag(&mut self, index: InterfaceIndex, tag: &str) -> Result<(), Error> {
+        let i = self.interfaces.at_mut(index).ok_or(Error::Unknown)?;
+        if tag.len() > MAX_TAG {
+            return Err(Error::Invalid("a tag has 63 letters at most"));
+        }
+        tag.clone_into(&mut i.tag);
+        Ok(())
+    }
+    /// Notes what the link of an interface carries, in kilobits per second; 0 for unknown.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`], [`Error::Unfit`] for a sub-interface.
+    pub fn set_link_speed(&mut self, index: InterfaceIndex, kbps: u32) -> Result<(), Error> {
+        let i = self.interfaces.at_mut(index).ok_or(Error::Unknown)?;
+        if i.is_sub() {
+            return Err(Error::Unfit);
+        }
+        i.link_speed = kbps;
+        Ok(())
+    }
+    /// Gives an interface another name, and its nodes and sub-interfaces with it.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`], [`Error::NameInUse`], [`Error::Invalid`] name.
+    pub fn rename_interface(&mut self, index: InterfaceIndex, name: &str) -> Result<(), Error> {
+        let i = self.interfaces.at(index).ok_or(Error::Unknown)?;
+        let is_word = |c: char| !c.is_whitespace() && !c.is_control() && c != '{' && c != '}';
+        if name.is_empty() || name.len() > MAX_TAG || !name.chars().all(is_word) {
+            return Err(Error::Invalid("not a name for an interface"));
+        }
+        let (output, tx, subs, is_sub) = (i.output, i.tx, i.subs.clone(), i.is_sub());
+        let new_subs: Vec<_> = subs.iter().filter_map(|s| self.renamed_sub(*s, name)).collect();
+        let taken = |name: &str| self.interfaces.named(name).is_some();
+        if let Some(taken) =
+            std::iter::once(name).chain(new_subs.iter().map(|s| s.1.as_str())).find(|n| taken(n))
+        {
+            return Err(Error::NameInUse(taken.to_owned()));
+        }
+        if !is_sub {
+            self.engine.rename(tx, &format!("{name}-tx"))?;
+            self.engine.rename(output, &format!("{name}-output"))?;
+        }
+        for (index, name) in [(index, name.to_owned())].into_iter().chain(new_subs) {
+            self.interfaces.rename(index, &name);
+            self.tell(index, Change::Name);
+        }
+        Ok(())
+    }
+    fn renamed_sub(&self, sub: InterfaceIndex, parent: &str) -> Option<(InterfaceIndex, String)> {
+        let id = self.interfaces.at(sub)?.sub?.id;
+        Some((sub, format!("{parent}.{id}")))
+    }
+    pub(super) fn tell(&mut self, index: InterfaceIndex, change: Change) {
+        for observer in self.interfaces.observers.clone() {
+            observer(self, index, change);
+        }
+    }
+}

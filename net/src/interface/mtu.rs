@@ -1,0 +1,46 @@
+//! How long packets may be on an interface.
+
+use serde::Serialize;
+
+use super::{InterfaceIndex, Interfaces};
+
+/// MTUs in bytes; 0 for a protocol means that the layer 3 MTU counts, 0 there on a sub-interface
+/// that its parent's do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Mtu {
+    /// Of layer 3, any protocol.
+    pub l3: u32,
+    /// Of IPv4.
+    pub ip4: u32,
+    /// Of IPv6.
+    pub ip6: u32,
+    /// Of MPLS.
+    pub mpls: u32,
+}
+
+impl Mtu {
+    /// The MTU that counts for IPv4.
+    pub fn for_ip4(&self) -> u32 {
+        if self.ip4 == 0 { self.l3 } else { self.ip4 }
+    }
+    /// The MTU that counts for IPv6.
+    pub fn for_ip6(&self) -> u32 {
+        if self.ip6 == 0 { self.l3 } else { self.ip6 }
+    }
+    /// The MTU that counts for MPLS.
+    pub fn for_mpls(&self) -> u32 {
+        if self.mpls == 0 { self.l3 } else { self.mpls }
+    }
+}
+
+impl Interfaces {
+    /// The MTU that counts for a protocol on an interface, which `of` picks; 0 for an interface
+    /// that is not there.
+    pub fn mtu_of(&self, index: InterfaceIndex, of: fn(&Mtu) -> u32) -> u32 {
+        let Some(i) = self.at(index) else { return 0 };
+        match of(&i.mtu) {
+            0 if i.sup != index => self.mtu_of(i.sup, of),
+            mtu => mtu,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Commands that set what an interface is called, its addresses, its link.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Output, Word};
+use serde::Serialize;
+use wire::MacAddr;
+
+use super::cli::{chosen, find};
+use crate::router::Router;
+
+/// Call an interface something.
+#[derive(Command)]
+#[command("set interface tag")]
+struct SetTag {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// what to call it
+    #[positional]
+    tag: String,
+}
+
+/// Call an interface nothing any more.
+#[derive(Command)]
+#[command("clear interface tag")]
+struct ClearTag {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+}
+
+/// Show what interfaces are called.
+#[derive(Command)]
+#[command("show interface tag")]
+struct ShowTag {
+    /// interfaces; all when none is given
+    #[positional]
+    #[values("interface")]
+    interfaces: Vec<Word>,
+}
+
+/// Have an interface take frames for one address more, or no longer.
+#[derive(Command)]
+#[command("set interface secondary-mac-address")]
+struct SetSecondary {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// the address
+    #[positional]
+    mac: MacAddr,
+    /// take them; the default
+    #[keyword("add")]
+    _add: bool,
+    /// no longer
+    del: bool,
+}
+
+/// Show the further addresses of interfaces.
+#[derive(Command)]
+#[command("show interface secondary-mac-address")]
+struct ShowSecondary {
+    /// interface; all when none is given
+    #[positional]
+    #[values("interface")]
+    interface: Option<Word>,
+}
+
+/// Give an interface another name.
+#[derive(Command)]
+#[command("set interface name")]
+struct SetName {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// its new name
+    #[positional]
+    name: String,
+}
+
+/// Give an interface another number in its name.
+#[derive(Command)]
+#[command("renumber interface")]
+struct Renumber {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// the number
+    #[positional]
+    number: u32,
+}
+
+/// Say what the link of an interface carries.
+#[derive(Command)]
+#[command("set interface link-speed")]
+struct SetSpeed {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// kilobits per second; 0 for unknown
+    #[positional]
+    kbps: u32,
+}
+
+/// Start the counters of interfaces anew.
+#[derive(Command)]
+#[command("clear hardware-interfaces")]
+struct ClearHardware {
+    /// interfaces; all when none is given
+    #[positional]
+    #[values("interface")]
+    interfaces: Vec<Word>,
+}
+
+/// Rows of text, a list in JSON.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secondary: Vec<String>,
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.0 {
+            match &row.tag {
+                Some(tag) => writeln!(f, "{}: {tag}", row.interface)?,
+                None => {
+                    writeln!(f, "Interface: {}", row.interface)?;
+                    writeln!(f, "Secondary MAC addresses:")?;
+                    row.secondary.iter().try_for_each(|mac| writeln!(f, "  {mac}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name that ends in digits, without them.
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+impl Router {
+    /// Gives an interface another number in its name.
+    ///
+    /// # Errors
+    /// As [`Router::rename_interface`].
+    pub fn renumber_interface(
+        &mut self,
+        index: super::InterfaceIndex,
+        number: u32,
+    ) -> Result<(), super::Error> {
+        let i = self.interfaces.at(index).ok_or(super::Error::Unknown)?;
+        if i.is_sub() || stem(&i.name) == i.name {
+            return Err(super::Error::Unfit);
+        }
+        let name = format!("{}{number}", stem(&i.name));
+        if name == i.name { Ok(()) } else { self.rename_interface(index, &name) }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetTag| {
+        let index = find(router, &c.interface)?;
+        Ok(router.set_tag(index, &c.tag)?)
+    });
+    cli.command(|router: &mut Router, c: ClearTag| {
+        let index = find(router, &c.interface)?;
+        Ok(router.set_tag(index, "")?)
+    });
+    cli.command(|router: &mut Router, c: ShowTag| {
+        let tag = |tag: &str| if tag.is_empty() { "(none)".to_owned() } else { tag.to_owned() };
+        let row = |i: &super::Interface| Row {
+            interface: i.name.clone(),
+            tag: Some(tag(&i.tag)),
+            secondary: Vec::new(),
+        };
+        Ok(Output::of(Rows(chosen(router, &c.interfaces)?.into_iter().map(row).collect())))
+    });
+    cli.command(|router: &mut Router, c: SetSecondary| {
+        let index = find(router, &c.interface)?;
+        router.set_secondary_mac(index, c.mac, !c.del)?;
+        Ok(())
+    });
+    cli.command(|router: &mut Router, c: ShowSecondary| {
+        let row = |i: &super::Interface| Row {
+            interface: i.name.clone(),
+            tag: None,
+            secondary: i.port.secondary.iter().map(ToString::to_string).collect(),
+        };
+        let chosen = chosen(router, c.interface.as_slice())?.into_iter();
+        let rows = chosen.filter(|i| !i.port.secondary.is_empty()).map(row).collect();
+        Ok(Output::of(Rows(rows)))
+    });
+    cli.command(|router: &mut Router, c: SetName| {
+        let index = find(router, &c.interface)?;
+        Ok(router.rename_interface(index, &c.name)?)
+    });
+    cli.command(|router: &mut Router, c: Renumber| {
+        let index = find(router, &c.interface)?;
+        Ok(router.renumber_interface(index, c.number)?)
+    });
+    cli.command(|router: &mut Router, c: SetSpeed| {
+        let index = find(router, &c.interface)?;
+        Ok(router.set_link_speed(index, c.kbps)?)
+    });
+    cli.command(|router: &mut Router, c: ClearHardware| {
+        let chosen: Vec<_> = chosen(router, &c.interfaces)?.iter().map(|i| i.index).collect();
+        chosen.into_iter().for_each(|i| router.interfaces.clear_counters(Some(i)));
+        Ok(())
+    });
+}

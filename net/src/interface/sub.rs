@@ -1,0 +1,135 @@
+//! Sub-interfaces: what comes in on an interface with certain VLAN tags (IEEE 802.1Q, 802.1ad).
+
+use serde::Serialize;
+use wire::vlan;
+
+use super::{Change, Error, INTERFACE_OUTPUT, Interface, InterfaceIndex, Kind, Mtu};
+use crate::ethernet::Tags;
+use crate::router::Router;
+
+/// Which frames of its parent a sub-interface takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SubInterface {
+    /// Its number on the parent, the part of its name behind the dot.
+    pub id: u32,
+    /// Tags that a frame has, 0 to 2; more, too, unless the match is exact.
+    pub tags: u8,
+    /// The outer tag is a service tag.
+    pub is_dot1ad: bool,
+    /// A frame has no more tags.
+    pub is_exact: bool,
+    /// Takes what no other sub-interface takes.
+    pub is_default: bool,
+    /// VLAN of the outer tag; any if `None`.
+    pub outer: Option<u16>,
+    /// VLAN of the inner tag; any if `None`.
+    pub inner: Option<u16>,
+}
+
+impl SubInterface {
+    /// Frames with exactly one tag.
+    pub fn dot1q(id: u32, vlan: u16) -> Self {
+        Self { id, tags: 1, is_exact: true, outer: Some(vlan), ..Self::default() }
+    }
+    fn check(&self) -> Result<(), Error> {
+        let is_vlan = |id: Option<u16>| id.is_none_or(|id| (1..=vlan::Id::MAX.get()).contains(&id));
+        if self.tags > 2 {
+            return Err(Error::Invalid("a frame is told by two tags at most"));
+        }
+        if self.is_default && (self.tags > 0 || self.is_exact) {
+            return Err(Error::Invalid("the default takes any tags"));
+        }
+        if !is_vlan(self.outer) || !is_vlan(self.inner) {
+            return Err(Error::InvalidVlan);
+        }
+        Ok(())
+    }
+    /// Tags of the frames it sends; none where a frame's own are not known.
+    fn tags_to_send(&self) -> Tags {
+        match (self.tags, self.outer, self.inner) {
+            (1, Some(outer), _) => Tags::one(self.is_dot1ad, outer),
+            (2, Some(outer), Some(inner)) => Tags::two(self.is_dot1ad, outer, inner),
+            _ => Tags::NONE,
+        }
+    }
+}
+
+impl Router {
+    /// Makes a sub-interface, down.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing is made then.
+    pub fn add_sub_interface(
+        &mut self,
+        parent: InterfaceIndex,
+        sub: SubInterface,
+    ) -> Result<InterfaceIndex, Error> {
+        let p = self.interfaces.at(parent).ok_or(Error::Unknown)?;
+        if p.kind != Kind::Ethernet || p.is_sub() {
+            return Err(Error::Unfit);
+        }
+        sub.check()?;
+        let name = format!("{}.{}", p.name, sub.id);
+        if self.interfaces.named(&name).is_some() {
+            return Err(Error::SubExists(sub.id));
+        }
+        let p = p.clone();
+        let mut table = p.port.subs.as_deref().cloned().unwrap_or_default();
+        let tx = self.engine.name_of(p.tx).to_owned();
+        let edge = self.engine.connect(INTERFACE_OUTPUT.end, &tx)?;
+        let (index, mut port) = self.interfaces.reserve(p.mac, Some(parent))?;
+        if !table.add(&sub, index) {
+            self.interfaces.release(index);
+            return Err(Error::VlanExists);
+        }
+        port.tags = sub.tags_to_send();
+        self.interfaces.set_edge(index, Some(edge));
+        let before = self.interfaces.counted(index);
+        self.interfaces.put(Interface {
+            index,
+            name,
+            sup: parent,
+            sub: Some(sub),
+            subs: Vec::new(),
+            kind: Kind::Ethernet,
+            hardware: p.hardware,
+            tag: String::new(),
+            admin_up: false,
+            mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
+            link_follows_admin: false,
+            queues: Vec::new(),
+            before,
+            port,
+            ..p
+        });
+        self.interfaces.change_port(index, |_| ());
+        if let Some(p) = self.interfaces.at_mut(parent) {
+            p.subs.push(index);
+        }
+        self.interfaces.change_port(parent, |port| port.subs = Some(table.into()));
+        self.tell(index, Change::Added);
+        Ok(index)
+    }
+    /// Deletes a sub-interface.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`]; [`Error::Unfit`] when it is none.
+    pub fn remove_sub_interface(&mut self, index: InterfaceIndex) -> Result<(), Error> {
+        if !self.interfaces.at(index).ok_or(Error::Unknown)?.is_sub() {
+            return Err(Error::Unfit);
+        }
+        self.remove_interface(index);
+        Ok(())
+    }
+    /// Has the parent of a sub-interface that is gone know.
+    pub(super) fn forget_sub(&mut self, gone: &Interface) {
+        if let Some(p) = self.interfaces.at_mut(gone.sup) {
+            p.subs.retain(|s| *s != gone.index);
+        }
+        self.interfaces.change_port(gone.sup, |port| {
+            let mut table = port.subs.as_deref().cloned().unwrap_or_default();
+            table.remove(gone.index);
+            port.subs = (!table.is_empty()).then(|| table.into());
+        });
+    }
+}

@@ -1,0 +1,101 @@
+//! Commands about sub-interfaces.
+
+use control::cli::{Args, Cli, Command, Error, Word};
+
+use super::SubInterface;
+use super::cli::find;
+use crate::router::Router;
+
+/// Sub-interfaces that one command makes at most.
+const MOST: u32 = 4096;
+
+/// `create sub-interfaces`.
+struct Create {
+    parent: Word,
+    first: SubInterface,
+    /// Number of the last one of a range, each for the VLAN of its number.
+    last: u32,
+}
+
+impl Command for Create {
+    const PATHS: &'static [&'static str] = &["create sub-interfaces"];
+    const ABOUT: &'static str = "Create sub-interfaces for VLAN tags";
+    const USAGE: &'static str = "<interface> {<id> [default | untagged]} | {<id>-<id>} | \
+        {<id> dot1q|dot1ad <vlan>|any [inner-dot1q <vlan>|any] [exact-match]}";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let parent = args.value("interface")?;
+        let (id, last) = ids(args)?;
+        let first = if last == id && !args.is_empty() { tagging(args, id)? } else { plain(id)? };
+        Ok(Self { parent, first, last })
+    }
+}
+
+/// Delete a sub-interface.
+#[derive(Command)]
+#[command("delete sub-interface")]
+struct Delete {
+    /// sub-interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+}
+
+/// `5` or `5-7`.
+fn ids(args: &mut Args<'_>) -> Result<(u32, u32), Error> {
+    let place = *args;
+    let word = args.word().ok_or("missing the number of the sub-interface")?;
+    let (first, last) = word.split_once('-').unwrap_or((word, word));
+    match (first.parse(), last.parse()) {
+        (Ok(first), Ok(last)) if first <= last && last - first < MOST => Ok((first, last)),
+        _ => Err(place.error("invalid number of a sub-interface")),
+    }
+}
+
+/// The number is the VLAN, too.
+fn plain(id: u32) -> Result<SubInterface, Error> {
+    let vlan = u16::try_from(id).map_err(|_| Error::new("a VLAN is 1 to 4095"))?;
+    Ok(SubInterface::dot1q(id, vlan))
+}
+
+fn tagging(args: &mut Args<'_>, id: u32) -> Result<SubInterface, Error> {
+    let sub = SubInterface { id, ..SubInterface::default() };
+    if args.keyword("default") {
+        return Ok(SubInterface { is_default: true, ..sub });
+    }
+    if args.keyword("untagged") {
+        return Ok(SubInterface { is_exact: true, ..sub });
+    }
+    let mut sub = match args.word() {
+        Some("dot1q") => SubInterface { tags: 1, ..sub },
+        Some("dot1ad") => SubInterface { tags: 1, is_dot1ad: true, ..sub },
+        _ => return Err(Error::new("expected default, untagged, dot1q or dot1ad")),
+    };
+    sub.outer = vlan(args)?;
+    if args.keyword("inner-dot1q") {
+        (sub.tags, sub.inner) = (2, vlan(args)?);
+    }
+    sub.is_exact = args.keyword("exact-match");
+    Ok(sub)
+}
+
+fn vlan(args: &mut Args<'_>) -> Result<Option<u16>, Error> {
+    if args.keyword("any") { Ok(None) } else { args.value("vlan").map(Some) }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Create| {
+        let parent = find(router, &c.parent)?;
+        let mut names = Vec::new();
+        for id in c.first.id..=c.last {
+            let sub = if id == c.first.id { c.first } else { plain(id)? };
+            let index = router.add_sub_interface(parent, sub)?;
+            names.push(router.interfaces.name(index.0).to_owned());
+        }
+        Ok(names.join("\n"))
+    });
+    cli.command(|router: &mut Router, c: Delete| {
+        let index = find(router, &c.interface)?;
+        Ok(router.remove_sub_interface(index)?)
+    });
+}

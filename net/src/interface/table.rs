@@ -1,0 +1,152 @@
+//! All interfaces, by number and by name.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use graph::Slot;
+use infra::rcu::{Shared, SharedSlab, SlabReader};
+use wire::MacAddr;
+
+use super::output::ArcEnd;
+use super::{
+    Counters, Error, Interface, InterfaceIndex, MAX_INTERFACES, Observer, Port, RxQueue, Values,
+};
+
+/// All interfaces.
+pub struct Interfaces {
+    list: Vec<Option<Interface>>,
+    by_name: HashMap<String, InterfaceIndex>,
+    ports: SharedSlab<Port>,
+    /// Edge from the end of the output arc to `<name>-tx`, by interface.
+    edges: Shared<Vec<Option<Slot>>>,
+    counters: Arc<Counters>,
+    pub(super) observers: Vec<Observer>,
+}
+
+impl Interfaces {
+    pub(crate) fn new(threads: usize) -> io::Result<Self> {
+        Ok(Self {
+            list: Vec::new(),
+            by_name: HashMap::new(),
+            ports: SharedSlab::new(MAX_INTERFACES)?,
+            edges: Shared::new(Vec::new()),
+            counters: Arc::new(Counters::new(threads)?),
+            observers: Vec::new(),
+        })
+    }
+    /// The interface with this number.
+    pub fn at(&self, index: InterfaceIndex) -> Option<&Interface> {
+        self.list.get(index.0 as usize)?.as_ref()
+    }
+    /// The interface with this name.
+    pub fn named(&self, name: &str) -> Option<&Interface> {
+        self.at(*self.by_name.get(name)?)
+    }
+    /// Name of number `index`, or `DELETED`.
+    pub fn name(&self, index: u32) -> &str {
+        self.at(InterfaceIndex(index)).map_or("DELETED", |i| &i.name)
+    }
+    /// All, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &Interface> {
+        self.list.iter().flatten()
+    }
+    /// For nodes: what they read of interfaces.
+    pub fn ports(&self) -> SlabReader<Port> {
+        self.ports.reader()
+    }
+    /// For nodes: the counters they raise.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+    /// What an interface counted since it was made or cleared.
+    pub fn values(&self, index: InterfaceIndex) -> Values {
+        let before = self.at(index).map(|i| i.before).unwrap_or_default();
+        self.counters.of(index.0 as usize).since(&before)
+    }
+    /// Starts counting anew, on one interface or all.
+    pub fn clear_counters(&mut self, only: Option<InterfaceIndex>) {
+        for i in self.list.iter_mut().flatten().filter(|i| only.is_none_or(|o| o == i.index)) {
+            i.before = self.counters.of(i.index.0 as usize);
+        }
+    }
+    /// Has `observer` called whenever an interface changes.
+    pub fn observe(&mut self, observer: Observer) {
+        self.observers.push(observer);
+    }
+    /// Says which threads and nodes serve the receive queues of an interface.
+    pub fn set_queues(&mut self, index: InterfaceIndex, queues: Vec<RxQueue>) {
+        if let Some(i) = self.at_mut(index) {
+            i.queues = queues;
+        }
+    }
+    pub(super) fn set_edge(&mut self, index: InterfaceIndex, edge: Option<Slot>) {
+        let mut edges = self.edges.current().clone();
+        let at = index.0 as usize;
+        edges.resize(edges.len().max(at + 1), None);
+        edges[at] = edge;
+        self.edges.publish(edges);
+    }
+    pub(super) fn at_mut(&mut self, index: InterfaceIndex) -> Option<&mut Interface> {
+        self.list.get_mut(index.0 as usize)?.as_mut()
+    }
+    /// Changes what nodes see of an interface.
+    pub fn change_port(&mut self, index: InterfaceIndex, change: impl FnOnce(&mut Port)) {
+        if let Some(i) = self.at_mut(index) {
+            change(&mut i.port);
+            let port = i.port.clone();
+            self.ports.replace(index.0, port);
+        }
+    }
+    /// What nodes see of an interface.
+    pub fn port(&self, index: InterfaceIndex) -> Option<&Port> {
+        self.at(index).map(|i| &i.port)
+    }
+    /// Puts in a new interface, whose number [`Interfaces::reserve`] gave, once it is complete.
+    pub(super) fn put(&mut self, interface: Interface) {
+        let index = interface.index.0 as usize;
+        self.by_name.insert(interface.name.clone(), interface.index);
+        self.list.resize(self.list.len().max(index + 1), None);
+        self.list[index] = Some(interface);
+    }
+    /// Takes out an interface; its number stays in use until [`Interfaces::release`].
+    pub(super) fn take(&mut self, index: InterfaceIndex) -> Option<Interface> {
+        let gone = self.list.get_mut(index.0 as usize)?.take()?;
+        self.by_name.remove(&gone.name);
+        self.set_edge(index, None);
+        Some(gone)
+    }
+    /// Gives an interface another name, which nobody has.
+    pub(super) fn rename(&mut self, index: InterfaceIndex, name: &str) {
+        let Some(i) = self.at_mut(index) else { return };
+        let old = std::mem::replace(&mut i.name, name.to_owned());
+        self.by_name.remove(&old);
+        self.by_name.insert(name.to_owned(), index);
+    }
+    /// A number for a new interface, and what nodes see of it; `sup` is the interface whose nodes
+    /// it uses, itself if `None`.
+    pub(super) fn reserve(
+        &mut self,
+        mac: MacAddr,
+        sup: Option<InterfaceIndex>,
+    ) -> Result<(InterfaceIndex, Port), Error> {
+        let mut port = Port::new(mac, sup.unwrap_or(InterfaceIndex(0)));
+        let index = self.ports.insert(port.clone()).map_err(|_| Error::Full)?;
+        let index = InterfaceIndex(index);
+        port.sup = sup.unwrap_or(index);
+        self.ports.replace(index.0, port.clone());
+        Ok((index, port))
+    }
+    /// Gives back a number.
+    pub(super) fn release(&mut self, index: InterfaceIndex) {
+        self.ports.remove(index.0);
+    }
+    /// The node that leads to `<name>-tx` from the end of the output arc.
+    pub(super) fn arc_end(&self) -> ArcEnd {
+        ArcEnd { edges: self.edges.reader() }
+    }
+    /// What all counters of an interface say, whether or not they were cleared.
+    pub(super) fn counted(&self, index: InterfaceIndex) -> Values {
+        self.counters.of(index.0 as usize)
+    }
+}
