@@ -7,6 +7,7 @@ pub mod drops;
 pub mod engine;
 pub mod ethernet;
 pub mod fib;
+pub mod fragment;
 pub mod gso;
 pub mod icmp;
 pub mod interface;
@@ -32,6 +33,7 @@ pub const FEATURES: &[Feature] = &[
     ip4::FEATURE,
     ip6::FEATURE,
     icmp::FEATURE,
+    fragment::FEATURE,
     neighbor::FEATURE,
     ping::FEATURE,
 ];

@@ -149,9 +149,65 @@ pub const MAX_EXTENSIONS: usize = 8;
 /// The length of all IPv6 extension headers but authentication and fragment is counted so.
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-struct Extension {
+struct ExtensionStart {
     next_header: Protocol,
     len: u8,
+}
+
+impl ExtensionStart {
+    #[inline]
+    fn len_of(&self, protocol: Protocol) -> usize {
+        match protocol {
+            Protocol::AH => (usize::from(self.len) + 2) * 4,
+            Protocol::FRAGMENT => size_of::<FragmentHeader>(),
+            _ => (usize::from(self.len) + 1) * 8,
+        }
+    }
+}
+
+/// One extension header of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extension {
+    /// Which one.
+    pub protocol: Protocol,
+    /// Where the byte is that says so, in bytes from the start of the IPv6 header.
+    pub announced_at: usize,
+    /// Where it starts.
+    pub offset: usize,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// Where the IPv6 header says what follows it, in bytes.
+pub const NEXT_HEADER: usize = 6;
+
+/// The extension headers of a packet that starts with its IPv6 header, as far as the bytes have
+/// them whole and up to [`MAX_EXTENSIONS`]; nothing behind the header of a later fragment.
+pub fn extensions(packet: &[u8]) -> impl Iterator<Item = Extension> + '_ {
+    let mut next = packet.get(NEXT_HEADER).map(|kind| (Protocol(*kind), NEXT_HEADER, 40));
+    let step = move || {
+        let (protocol, announced_at, offset) = next.take().filter(|n| is_extension(n.0))?;
+        let bytes = packet.get(offset..)?;
+        let (first, _) = ExtensionStart::ref_from_prefix(bytes).ok()?;
+        let len = first.len_of(protocol);
+        let found = bytes.get(..len)?;
+        let is_later = protocol == Protocol::FRAGMENT
+            && FragmentHeader::ref_from_prefix(found).is_ok_and(|(f, _)| f.offset() != 0);
+        if !is_later {
+            next = Some((first.next_header, offset, offset + len));
+        }
+        Some(Extension { protocol, announced_at, offset, len })
+    };
+    std::iter::from_fn(step).take(MAX_EXTENSIONS)
+}
+
+/// Where a fragment header is put in when a packet is cut (RFC 8200 section 4.5): behind the
+/// headers that every router on the way may look at. First the place of the byte that announces
+/// what is there now.
+pub fn fragment_place(packet: &[u8]) -> (usize, usize) {
+    let seen_on_the_way = [Protocol::HOP_BY_HOP, Protocol::ROUTING];
+    let last = extensions(packet).filter(|e| seen_on_the_way.contains(&e.protocol)).last();
+    last.map_or((NEXT_HEADER, size_of::<Header>()), |e| (e.offset, e.offset + e.len))
 }
 
 /// Walks the extension headers of a packet that starts with its IPv6 header.
@@ -169,15 +225,11 @@ pub fn upper_layer(packet: &[u8]) -> Option<UpperLayer> {
 fn walk_extensions(packet: &[u8], mut at: UpperLayer) -> Option<UpperLayer> {
     for _ in 0..MAX_EXTENSIONS {
         let bytes = packet.get(at.offset..)?;
-        let (extension, _) = Extension::ref_from_prefix(bytes).ok()?;
-        let len = match at.protocol {
-            Protocol::AH => (usize::from(extension.len) + 2) * 4,
-            Protocol::FRAGMENT => {
-                at.fragment = Some(FragmentHeader::read_from_prefix(bytes).ok()?.0);
-                size_of::<FragmentHeader>()
-            }
-            _ => (usize::from(extension.len) + 1) * 8,
-        };
+        let (extension, _) = ExtensionStart::ref_from_prefix(bytes).ok()?;
+        if at.protocol == Protocol::FRAGMENT {
+            at.fragment = Some(FragmentHeader::read_from_prefix(bytes).ok()?.0);
+        }
+        let len = extension.len_of(at.protocol);
         at.protocol = extension.next_header;
         at.offset += len;
         let is_later_fragment = at.fragment.is_some_and(|f| f.offset() != 0);

@@ -285,8 +285,8 @@ impl Engine {
             _ => Ok(()),
         }
     }
-    /// Puts a packet made by control at the entrance of a node; `prepare` sets its metadata. A
-    /// packet that does not fit into one buffer, or finds none, is not sent.
+    /// Puts a packet made by control at the entrance of a node; `prepare` sets its metadata. One
+    /// that finds no buffers is not sent.
     pub fn inject(
         &mut self,
         thread: usize,
@@ -456,17 +456,6 @@ impl Core {
             drop: self.vectors_drop,
             punt: self.vectors_punt,
             nodes: self.nodes.iter().enumerate().map(row).collect(),
-        }
-    }
-    fn inject(&mut self, node: u16, bytes: &[u8], prepare: impl FnOnce(&mut Buffer<'_>)) {
-        let Some(mut p) = self.fresh() else { return };
-        if p.append(bytes).is_some() {
-            prepare(&mut p);
-            let index = p.index();
-            self.enqueue(node, &[index]);
-        } else {
-            let index = p.index();
-            self.free(&[index]);
         }
     }
 }

@@ -13,8 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use infra::rcu::Participant;
 
 use super::core::Core;
+use super::frame::scatter;
 use super::{Frame, NewPacket, Packet};
-use crate::buffer::{Buffer, Pool};
+use crate::buffer::{Buffer, FRAME, Pool};
 use crate::node::{Next, Node};
 
 /// A packet that a node keeps. Dropped, it goes back to its pool.
@@ -75,6 +76,43 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         let indices = if std::mem::replace(&mut self.done, true) { &[] } else { self.indices };
         Taken { indices, pool: self.core.cache.pool().clone() }
     }
+    /// As [`Frame::each`], but a packet for which `verdict` says `Ok(None)` stays with the node: it
+    /// is put behind what `kept` has when the others have gone on.
+    #[inline(always)]
+    pub fn each_or_keep(
+        &mut self,
+        kept: &mut Vec<Held>,
+        mut verdict: impl FnMut(&mut Packet<'_, N>) -> Result<Option<N::Next>, N::Error>,
+    ) {
+        let mut stays = [false; FRAME];
+        let indices = if self.done { &[] } else { self.indices };
+        let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
+        let along = self.along();
+        let (mut going, mut slots, mut count) = ([0; FRAME], [0; FRAME], 0);
+        for (&index, stays) in indices.iter().zip(&mut stays) {
+            // SAFETY: the packet lies in this frame and nothing else refers to it.
+            let buffer = unsafe { Buffer::new(self.core.base, index) };
+            let mut p = Packet { buffer, core: self.core, node: self.node, of: PhantomData };
+            let slot = match verdict(&mut p) {
+                Ok(Some(next)) => Some(next.slot(&along, &mut p)),
+                Ok(None) => None,
+                Err(reason) => {
+                    p.error(reason);
+                    Some(drop_slot)
+                }
+            };
+            *stays = slot.is_none();
+            if let Some(slot) = slot {
+                (going[count], slots[count]) = (index, slot);
+                count += 1;
+            }
+        }
+        self.done = true;
+        scatter(self.core, self.node, &going[..count], &slots);
+        let staying = indices.iter().zip(&stays).filter(|(_, stays)| **stays);
+        let pool = self.core.cache.pool();
+        kept.extend(staying.map(|(&index, _)| Held { index, pool: pool.clone() }));
+    }
     /// A held packet as nodes work on packets.
     pub fn packet_of<'a>(&'a mut self, held: &'a mut Held) -> Packet<'a, N> {
         self.check(held);
@@ -82,7 +120,8 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         let buffer = unsafe { Buffer::new(self.core.base, held.index) };
         Packet { buffer, core: self.core, node: self.node, of: PhantomData }
     }
-    /// Sends a held packet along an edge. The edge must not be the arc's next.
+    /// Sends a held packet along an edge. The edge may be the arc's next only when the packet is
+    /// one of this frame, or has the interface and the place on the arc of one.
     pub fn send(&mut self, mut held: Held, next: N::Next) {
         self.check(&held);
         let slot = next.slot(&self.along(), &mut held.buffer());
@@ -93,6 +132,11 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         self.packet_of(&mut held).error(reason);
         let slot = self.core.nodes[usize::from(self.node)].drop_slot;
         self.core.send(self.node, slot, &[held.into_index()]);
+    }
+    /// Gives a held packet back to the pool, uncounted: something else was made of it.
+    pub fn release(&mut self, held: Held) {
+        self.check(&held);
+        self.core.free(&[held.into_index()]);
     }
     /// A new packet of this router, empty; `None` when there are no buffers. Send it on with
     /// [`NewPacket::send`], or it is given back.
@@ -106,6 +150,23 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
 }
 
 impl Core {
+    /// Puts a packet made by control at the entrance of a node. One that finds no buffers is not
+    /// sent.
+    pub(crate) fn inject(
+        &mut self,
+        node: u16,
+        bytes: &[u8],
+        prepare: impl FnOnce(&mut Buffer<'_>),
+    ) {
+        let Some(index) = self.fresh().map(|p| p.index()) else { return };
+        // SAFETY: the packet was made here, and nobody looks at it.
+        if unsafe { self.extend_chain(index, &mut None, bytes) }.is_none() {
+            return self.free_chain(index);
+        }
+        // SAFETY: it is still ours alone.
+        prepare(&mut unsafe { Buffer::new(self.base, index) });
+        self.enqueue(node, &[index]);
+    }
     /// Lets `work` at a node as if it had been given a frame without packets. For control, between
     /// loops.
     pub(crate) fn visit<N: Node>(

@@ -53,6 +53,14 @@ impl<'p, N> Packet<'p, N> {
         let (leader, node) = (self.buffer.index(), self.node);
         Some(NewPacket { buffer, core: self.core, node, leader, last: None, of: PhantomData })
     }
+    /// Puts bytes behind what is there, in as many further segments as it takes; `None` when
+    /// buffers ran out. For a packet of one segment.
+    pub fn extend(&mut self, bytes: &[u8]) -> Option<()> {
+        debug_assert!(self.buffer.next_segment().is_none(), "a packet of one segment");
+        let (core, first) = (&mut *self.core, self.buffer.index());
+        // SAFETY: the packet is this node's; `self.buffer` is not touched meanwhile.
+        unsafe { core.extend_chain(first, &mut None, bytes) }
+    }
     /// Cuts the packet to `n` bytes, giving back segments it no longer needs.
     pub fn truncate_chain(&mut self, n: usize) {
         let first = self.buffer.len();

@@ -3,12 +3,12 @@
 
 use graph::{Buffer, Flags, Frame, Node};
 use infra::rcu::Epoch;
-use wire::ip4::{DEFAULT_TTL, Header, VERSION_IHL};
+use wire::ip4::{Header, VERSION_IHL};
 use wire::{Protocol, checksum, icmp4};
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
-use super::{ERROR_CLASS, Limit, Problem, become_ours, came_to_group};
+use super::{ERROR_HOPS, Limit, Problem, become_ours, came_to_group};
 use crate::address::AddressReader;
 use crate::ip::{Headers, V4};
 
@@ -22,7 +22,6 @@ const QUOTED: usize = LONGEST - size_of::<Header>() - size_of::<icmp4::Error>();
 pub struct IcmpError4 {
     addresses: AddressReader,
     limit: Limit,
-    id: u16,
 }
 
 /// Edges of [`IcmpError4`].
@@ -56,7 +55,7 @@ pub enum Count {
 
 impl IcmpError4 {
     pub(super) fn new(addresses: AddressReader) -> Self {
-        Self { addresses, limit: Limit::new(), id: 0 }
+        Self { addresses, limit: Limit::new() }
     }
 }
 
@@ -96,7 +95,7 @@ impl Node for IcmpError4 {
 }
 
 impl IcmpError4 {
-    fn tell(&mut self, p: &mut Buffer<'_>, problem: Problem, epoch: Epoch<'_>) -> Option<()> {
+    fn tell(&self, p: &mut Buffer<'_>, problem: Problem, epoch: Epoch<'_>) -> Option<()> {
         let dst = p.header::<Header>()?.src;
         let src = self.addresses.source4(p.rx(), epoch)?;
         let icmp = icmp4::Header::new(icmp4::Type(problem.kind), problem.code);
@@ -108,14 +107,13 @@ impl IcmpError4 {
         p.prepend_header(&error)?;
         let sum = checksum::Sum::ZERO.add_bytes(p.bytes()).checksum();
         p.header_mut::<icmp4::Header>()?.checksum = sum;
-        self.id = self.id.wrapping_add(1);
         let header = Header {
             version_ihl: VERSION_IHL,
-            tos: ERROR_CLASS,
+            tos: 0,
             total_len: U16::new((size_of::<Header>() + p.len()) as u16),
-            id: self.id.into(),
+            id: U16::ZERO, // at most 576 bytes: never cut
             fragment: U16::ZERO,
-            ttl: DEFAULT_TTL,
+            ttl: ERROR_HOPS,
             protocol: Protocol::ICMP,
             checksum: U16::ZERO,
             src: src.octets(),

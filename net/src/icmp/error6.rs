@@ -6,7 +6,7 @@ use wire::ip6::{self, Header};
 use wire::{Protocol, checksum, icmp6};
 use zerocopy::FromBytes;
 
-use super::{ERROR_CLASS, Limit, Problem, become_ours, came_to_group};
+use super::{ERROR_HOPS, Limit, Problem, become_ours, came_to_group};
 use crate::address::AddressReader;
 use crate::ip::{Headers, V6};
 
@@ -105,7 +105,7 @@ impl IcmpError6 {
         p.prepend_header(&icmp6::Error { icmp, value: problem.data.into() })?;
         let len = p.len() as u16;
         let mut header = Header::new(src, sender, Protocol::ICMP6, len);
-        header.set_traffic_class(ERROR_CLASS);
+        header.hop_limit = ERROR_HOPS;
         let pseudo = checksum::ip6_pseudo(header.src, header.dst, Protocol::ICMP6, len.into());
         let sum = pseudo.add_bytes(p.bytes()).checksum();
         p.header_mut::<icmp6::Header>()?.checksum = sum;

@@ -31,8 +31,8 @@ pub use problem::Problem;
 
 /// Types there may be.
 const TYPES: usize = 1 << 8;
-/// Traffic class of ICMP errors: network control, CS6 (RFC 1812 section 4.3.2.5).
-const ERROR_CLASS: u8 = 48 << 2;
+/// Hops that an ICMP error leaves with: all there are, the one out of this router taken away.
+const ERROR_HOPS: u8 = 254;
 
 /// ICMP.
 pub const FEATURE: Feature =

@@ -46,6 +46,7 @@ impl<V: Version> Node for RewriteGroup<V> {
                     Seen::Good => (),
                     Seen::Bad(why) => return Err(why),
                     Seen::Told => return Ok(Next::IcmpError(version)),
+                    Seen::Big => return Ok(Next::Fragment(version)),
                 }
             }
             spend_hop::<V>(p);

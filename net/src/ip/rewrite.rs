@@ -11,6 +11,7 @@ use wire::{Protocol, print, tcp, udp};
 
 use super::{Upper, Version};
 use crate::adjacency::{Adjacency, Link, Role};
+use crate::fragment::Limit;
 use crate::icmp::Problem;
 
 /// Length of an Ethernet header, the usual one to put in front.
@@ -34,6 +35,8 @@ pub enum Next<V> {
     Resolve(V),
     /// The sender is to be told.
     IcmpError(V),
+    /// To be cut into fragments, which come back.
+    Fragment(V),
     /// The adjacency is one of groups.
     Group(V),
     /// The interface's output, or a feature before it.
@@ -45,6 +48,7 @@ impl<V: Version> graph::Next for Next<V> {
         Edge { to: V::NODES.resolve, payload: "" },
         Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
         Edge { to: V::NODES.rewrite_mcast, payload: "" },
+        Edge { to: V::NODES.fragment, payload: Limit::NAME },
     ];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
@@ -52,6 +56,7 @@ impl<V: Version> graph::Next for Next<V> {
             Self::Resolve(_) => 0,
             Self::IcmpError(_) => 1,
             Self::Group(_) => 2,
+            Self::Fragment(_) => 3,
             Self::Output(slot) => slot.0,
         }
     }
@@ -88,6 +93,7 @@ impl<V: Version> Node for Rewrite<V> {
                     Seen::Good => (),
                     Seen::Bad(why) => return Err(why),
                     Seen::Told => return Ok(Next::IcmpError(version)),
+                    Seen::Big => return Ok(Next::Fragment(version)),
                 }
             }
             spend_hop::<V>(p);
@@ -116,6 +122,8 @@ pub(super) enum Seen<E> {
     Bad(E),
     /// It does not go on, and has the problem to tell its sender as payload.
     Told,
+    /// It is to be cut, and has the length of the pieces as payload.
+    Big,
 }
 
 /// What is wrong with a packet, if anything is.
@@ -139,7 +147,14 @@ fn check<V: Version, N: Node<Error = V::Error>>(
         return Ok(Seen::Told);
     }
     if p.total_len() > usize::from(mtu) && !fits_cut::<V>(p, mtu) {
-        let problem = V::too_big_problem(p, mtu).ok_or(V::TOO_BIG)?;
+        let Some(problem) = V::too_big_problem(p, mtu) else {
+            if p.flags().has(Flags::GSO) {
+                return Err(V::TOO_BIG); // its segments would each have to be cut
+            }
+            p.set_payload(Limit { mtu });
+            return Ok(Seen::Big);
+        };
+        spend_hop::<V>(p); // what is quoted is what would have been sent
         p.error(V::TOO_BIG);
         p.set_payload(problem);
         return Ok(Seen::Told);

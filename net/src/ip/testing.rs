@@ -15,7 +15,7 @@ use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Parts, Router};
-use crate::{drops, icmp, interface, ip4, ip6};
+use crate::{drops, fragment, icmp, interface, ip4, ip6};
 
 /// What the neighbour of `pg1` has as its address.
 pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
@@ -61,9 +61,14 @@ impl Bench {
             // The router works on the engine under test while it is built.
             std::mem::swap(engine, &mut router.engine);
             let mut parts = Parts { router, cli: Cli::new() };
-            for feature in
-                [drops::FEATURE, interface::FEATURE, ip4::FEATURE, ip6::FEATURE, icmp::FEATURE]
-            {
+            for feature in [
+                drops::FEATURE,
+                interface::FEATURE,
+                ip4::FEATURE,
+                ip6::FEATURE,
+                icmp::FEATURE,
+                fragment::FEATURE,
+            ] {
                 (feature.register)(&mut parts).unwrap();
             }
             let mut router = parts.router;

@@ -46,7 +46,8 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     fn hops(p: &Buffer<'_>) -> Option<u8>;
     /// Takes one hop away; there is one.
     fn spend_hop(p: &mut Buffer<'_>);
-    /// What the sender of a packet is told that is too big for `mtu` bytes; `None` when nothing.
+    /// What the sender of a packet is told that is too big for `mtu` bytes; `None` when it is to be
+    /// cut.
     fn too_big_problem(p: &Buffer<'_>, mtu: u16) -> Option<Problem>;
     /// The layer 2 address of the group a packet is for.
     fn group_mac(p: &Buffer<'_>) -> MacAddr;
@@ -123,6 +124,8 @@ pub struct Nodes {
     pub rewrite: &'static str,
     /// Puts the layer 2 header of a group in front.
     pub rewrite_mcast: &'static str,
+    /// Cuts packets into fragments.
+    pub fragment: &'static str,
     /// Asks for the layer 2 address of a neighbour.
     pub resolve: &'static str,
 }

@@ -33,6 +33,7 @@ impl Version for V4 {
         icmp_error: "ip4-icmp-error",
         rewrite: "ip4-rewrite",
         rewrite_mcast: "ip4-rewrite-mcast",
+        fragment: "ip4-frag",
         resolve: "ip4-arp",
     };
     const DROP_ARC: &'static FeatureArc = &IP4_DROP;
@@ -62,7 +63,6 @@ impl Version for V4 {
         }
     }
     fn too_big_problem(p: &Buffer<'_>, mtu: u16) -> Option<Problem> {
-        // Without DF it would have to be fragmented, which is not done yet: it is dropped.
         let kind = icmp4::Type::DESTINATION_UNREACHABLE;
         let needed = Problem::ip4(kind, icmp4::code::FRAGMENTATION_NEEDED, mtu.into());
         p.header::<Header>().filter(|h| h.dont_fragment()).map(|_| needed)

@@ -12,9 +12,6 @@ use super::{Error, IP6_DROP, IP6_LOCAL, IP6_OUTPUT, IP6_PUNT};
 use crate::icmp::Problem;
 use crate::ip::{Nodes, Upper, Version};
 
-/// Where the IPv6 header says what follows it, in bytes.
-const NEXT_HEADER: usize = 6;
-
 /// IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V6;
@@ -36,6 +33,7 @@ impl Version for V6 {
         icmp_error: "ip6-icmp-error",
         rewrite: "ip6-rewrite",
         rewrite_mcast: "ip6-rewrite-mcast",
+        fragment: "ip6-frag",
         resolve: "ip6-discover-neighbor",
     };
     const DROP_ARC: &'static FeatureArc = &IP6_DROP;
@@ -64,8 +62,10 @@ impl Version for V6 {
             header.hop_limit = header.hop_limit.saturating_sub(1);
         }
     }
-    fn too_big_problem(_: &Buffer<'_>, mtu: u16) -> Option<Problem> {
-        Some(Problem::ip6(icmp6::Type::PACKET_TOO_BIG, 0, mtu.into()))
+    fn too_big_problem(p: &Buffer<'_>, mtu: u16) -> Option<Problem> {
+        // Only its sender cuts a packet (RFC 8200 section 4.5).
+        let is_ours = p.flags().has(Flags::LOCAL);
+        (!is_ours).then(|| Problem::ip6(icmp6::Type::PACKET_TOO_BIG, 0, mtu.into()))
     }
     fn group_mac(p: &Buffer<'_>) -> MacAddr {
         let header = p.header::<Header>();
@@ -105,18 +105,8 @@ impl Version for V6 {
 
 /// Where the header stands that says what is found at `offset`: bytes from the start of the packet.
 fn announced_at(packet: &[u8], offset: usize) -> usize {
-    let (mut at, mut next) = (NEXT_HEADER, size_of::<Header>());
-    while next < offset {
-        let kind = packet.get(at).copied().map_or(Protocol::NO_NEXT_HEADER, Protocol);
-        let words = packet.get(next + 1).copied().map_or(0, usize::from);
-        at = next;
-        next += match kind {
-            Protocol::AH => (words + 2) * 4,
-            Protocol::FRAGMENT => 8,
-            _ => (words + 1) * 8,
-        };
-    }
-    at
+    let before = ip6::extensions(packet).take_while(|e| e.offset < offset).last();
+    before.map_or(ip6::NEXT_HEADER, |e| e.offset)
 }
 
 fn verify_udp(p: &Buffer<'_>, upper: &Upper) -> Result<(), Error> {

@@ -1,0 +1,269 @@
+//! `ip4-frag`, `ip6-frag`: packets that are too big for the link, cut (RFC 791 section 3.2, RFC
+//! 8200 section 4.5).
+//!
+//! A node that finds a packet too big puts a [`Limit`] on it and sends it here; the fragments go on
+//! to the rewrite over the adjacency that the packet has. IPv4 packets are cut unless their sender
+//! forbids it, IPv6 packets only when this router made them.
+
+mod v4;
+mod v6;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use control::feature::Refused;
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::gso;
+use crate::ip::{V4, V6, Version};
+use crate::router::{Feature, Parts, refuse};
+
+/// Bytes of headers that are repeated in each fragment, at most.
+const MOST_HEADER: usize = 256;
+/// Longest packet in bytes.
+const LONGEST: usize = 40 + 65535;
+
+/// Fragmentation.
+pub const FEATURE: Feature =
+    Feature { name: "fragment", about: "Fragmentation", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let engine = &mut parts.router.engine;
+    engine.add(Fragment::<V4>::new()).map_err(refuse)?;
+    engine.add(Fragment::<V6>::new()).map_err(refuse)?;
+    Ok(())
+}
+
+/// How long fragments may be, on the way of a packet to the node that cuts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Limit {
+    /// Bytes, IP header included.
+    pub mtu: u16,
+}
+
+impl Payload for Limit {
+    const NAME: &'static str = "fragment-limit";
+}
+
+/// A version whose packets are cut.
+pub trait Cut: Version {
+    /// Version in traces.
+    const TITLE: &'static str;
+
+    /// Where the part of a packet begins that is spread over fragments, in bytes, and the length of
+    /// the first fragment's header.
+    ///
+    /// # Errors
+    /// Why it cannot be cut.
+    fn split(whole: &[u8]) -> Result<(usize, usize), Error>;
+    /// The finished header of one fragment of `whole`, whose body begins at `body`.
+    ///
+    /// # Errors
+    /// When it is too long.
+    fn header(whole: &[u8], body: usize, piece: Piece) -> Result<Header, Error>;
+}
+
+/// One fragment.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// Where it begins in the body, in bytes.
+    offset: usize,
+    /// Bytes of the body in it.
+    len: usize,
+    /// Whether the body ends with it.
+    is_last: bool,
+    /// Identification, for a packet that has none.
+    id: u32,
+}
+
+/// The header of a fragment.
+pub struct Header {
+    bytes: [u8; MOST_HEADER],
+    len: usize,
+}
+
+impl Header {
+    fn new(bytes: &[u8]) -> Result<Self, Error> {
+        let mut header = Self { bytes: [0; MOST_HEADER], len: 0 };
+        header.push(bytes)?;
+        Ok(header)
+    }
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let room = self.bytes.get_mut(self.len..self.len + bytes.len());
+        room.ok_or(Error::CantFragmentHeader)?.copy_from_slice(bytes);
+        self.len += bytes.len();
+        Ok(())
+    }
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.len]
+    }
+}
+
+/// Cuts packets.
+pub struct Fragment<V> {
+    version: V,
+    /// The packet at hand, in one piece.
+    whole: Vec<u8>,
+    /// State of the sequence that identifications are taken from.
+    sequence: u64,
+}
+
+/// Edges of [`Fragment`].
+#[derive(Clone, Copy)]
+pub enum Next<V> {
+    /// On over the adjacency.
+    Rewrite(V),
+}
+
+/// Drops of [`Fragment`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
+pub enum Error {
+    /// packet smaller than MTU.
+    SmallPacket,
+    /// can't fragment header.
+    CantFragmentHeader,
+    /// can't fragment this packet.
+    DontFragmentSet,
+    /// malformed packet.
+    Malformed,
+    /// could not allocate buffer.
+    Memory,
+}
+
+/// What [`Fragment`] counts besides drops.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// number of sent fragments.
+    FragmentSent,
+}
+
+impl<V: Version> graph::Next for Next<V> {
+    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.rewrite, payload: "" }];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        let Self::Rewrite(_) = self;
+        0
+    }
+}
+
+/// Each thread has a buffer and a sequence of its own.
+impl<V: Cut> Clone for Fragment<V> {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
+
+impl<V: Cut> Node for Fragment<V> {
+    const NAME: &'static str = V::NODES.fragment;
+    type Next = Next<V>;
+    type Error = Error;
+    type Count = Count;
+    const INPUT: &'static str = Limit::NAME;
+    const DROP: &'static str = V::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let mut sent = 0;
+        frame.each(|p| {
+            let mtu = p.payload::<Limit>().mtu;
+            let made = self.cut(p, mtu.into());
+            p.trace(|_| Made::<V>::of(mtu, made));
+            sent += made?;
+            Ok(Next::Rewrite(self.version))
+        });
+        frame.count(Count::FragmentSent, sent);
+    }
+}
+
+impl<V: Cut> Fragment<V> {
+    fn new() -> Self {
+        let sequence = infra::cpu::time_stamp().unwrap_or_default();
+        Self { version: V::SELF, whole: Vec::with_capacity(LONGEST), sequence }
+    }
+    /// Makes a packet its first fragment, followed by the others; says how many there are.
+    fn cut(&mut self, p: &mut Packet<'_, Self>, mtu: usize) -> Result<u64, Error> {
+        if p.flags().has(Flags::CHECKSUM_TODO) {
+            gso::complete(p).map_err(|_| Error::Malformed)?;
+        }
+        if p.total_len() > LONGEST {
+            return Err(Error::Malformed);
+        }
+        if p.total_len() <= mtu {
+            return Err(Error::SmallPacket);
+        }
+        self.whole.clear();
+        p.segments().for_each(|s| self.whole.extend_from_slice(s));
+        let whole = &self.whole[..];
+        let (body, header_len) = V::split(whole)?;
+        let room = mtu.saturating_sub(header_len) & !7;
+        if room == 0 {
+            return Err(Error::CantFragmentHeader);
+        }
+        let id = identification(&mut self.sequence);
+        let pieces = whole.len().saturating_sub(body).div_ceil(room);
+        let piece = |i: usize| {
+            let len = room.min(whole.len() - body - i * room);
+            Piece { offset: i * room, len, is_last: i + 1 == pieces, id }
+        };
+        let (flags, hash) = (p.flags(), p.flow_hash());
+        for piece in (1..pieces).map(piece) {
+            let header = V::header(whole, body, piece)?;
+            let mut new = p.fresh().ok_or(Error::Memory)?;
+            let from = body + piece.offset;
+            new.append(header.bytes()).ok_or(Error::Memory)?;
+            new.extend(&whole[from..from + piece.len]).ok_or(Error::Memory)?;
+            if flags.has(Flags::LOCAL) {
+                new.add_flags(Flags::LOCAL);
+            }
+            if flags.has(Flags::HASH) {
+                new.add_flags(Flags::HASH);
+                new.set_flow_hash(hash);
+            }
+            new.follow().ok_or(Error::Memory)?;
+        }
+        let header = V::header(whole, body, piece(0))?;
+        p.truncate_chain(body + room);
+        p.advance(body).ok_or(Error::CantFragmentHeader)?;
+        let front = p.prepend(header.len).ok_or(Error::CantFragmentHeader)?;
+        front.copy_from_slice(header.bytes());
+        Ok(pieces as u64)
+    }
+}
+
+/// The next of a sequence that others cannot guess easily (RFC 7739 section 5): a counter, its bits
+/// mixed.
+fn identification(sequence: &mut u64) -> u32 {
+    *sequence = sequence.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *sequence;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) as u32
+}
+
+/// What the node says of a traced packet.
+struct Made<V> {
+    mtu: u16,
+    count: u64,
+    version: std::marker::PhantomData<V>,
+}
+
+impl<V> Made<V> {
+    #[cold]
+    fn of(mtu: u16, made: Result<u64, Error>) -> Self {
+        Self { mtu, count: made.unwrap_or(0), version: std::marker::PhantomData }
+    }
+}
+
+impl<V: Cut> Record for Made<V> {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {} mtu: {} fragments: {}", V::TITLE, self.mtu, self.count)
+    }
+}
