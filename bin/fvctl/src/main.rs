@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod link;
+mod pager;
 mod prompt;
 mod wait;
 

@@ -1,18 +1,22 @@
 //! The interactive prompt: history, completion by the router, Ctrl-C, Ctrl-D.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::env;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reedline::{
-    ColumnarMenu, Completer, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt,
-    PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal, Span,
-    Suggestion, default_emacs_keybindings,
+    Color, ColumnarMenu, Completer, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder,
+    Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
+    Span, Suggestion, default_emacs_keybindings,
 };
+use rustix::termios::tcgetwinsize;
 
-use crate::link::Link;
+use crate::link::{Link, Outcome};
+use crate::pager::{Pager, Size};
 use crate::wait::Keys;
 use crate::{Printer, report};
 
@@ -25,30 +29,62 @@ type Shared = Arc<Mutex<Link>>;
 
 /// Reads and carries out commands until the operator leaves.
 pub fn talk(link: Link, json: bool) -> io::Result<()> {
-    let prompt = Text(link.prompt().to_owned());
+    let mut prompt = Text { text: link.prompt().to_owned(), failed: false };
     let link: Shared = Arc::new(Mutex::new(link));
     let mut editor = editor(&link)?;
     loop {
-        let line = match editor.read_line(&prompt)? {
-            Signal::Success(line) => line,
-            Signal::CtrlD => return Ok(()),
-            _ => continue,
-        };
-        if line.trim().is_empty() {
-            continue;
-        }
+        let signal = editor.read_line(&prompt)?;
         let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut printer = Printer { out: io::stdout().lock(), ends_line: true };
-        let outcome = {
-            let keys = Keys::watch()?;
-            link.run_watched(&line, json, &mut |text| printer.print(text), &mut |s| keys.wait(s))?
-        };
-        printer.finish()?;
-        report(&outcome);
+        match signal {
+            Signal::Success(line) if !line.trim().is_empty() => {
+                prompt.failed = !report(&carry_out(&mut link, &line, json)?);
+            }
+            Signal::HostCommand(_) => explain(&mut link, editor.current_buffer_contents())?,
+            Signal::CtrlD => return Ok(()),
+            _ => {}
+        }
         if link.has_ended() {
             return Ok(());
         }
     }
+}
+
+/// Carries out one command; what it prints stops at each page of a terminal.
+fn carry_out(link: &mut Link, line: &str, json: bool) -> io::Result<Outcome> {
+    let keys = Keys::watch()?;
+    let out = io::stdout();
+    let size = if out.is_terminal() { tcgetwinsize(&out).ok() } else { None };
+    let Some(size) = size.filter(|size| size.ws_row > 0) else {
+        let mut printer = Printer { out: out.lock(), ends_line: true };
+        let outcome =
+            link.run_watched(line, json, &mut |text| printer.print(text), &mut |s| keys.wait(s))?;
+        printer.finish()?;
+        return Ok(outcome);
+    };
+    let size = Size { lines: size.ws_row.into(), columns: size.ws_col.into() };
+    let pager = RefCell::new(Pager::new(out.lock(), size, Keys::key));
+    let mut wait = |socket: &dyn AsFd| Ok(pager.borrow().is_enough() || keys.wait(socket)?);
+    let outcome =
+        link.run_watched(line, json, &mut |text| pager.borrow_mut().print(text), &mut wait)?;
+    let seen_enough = pager.borrow().is_enough();
+    pager.into_inner().finish()?;
+    Ok(if seen_enough { Outcome::Done } else { outcome })
+}
+
+/// What `?` shows: usage and arguments of the command so far, or the words that begin so.
+fn explain(link: &mut Link, line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}?")?;
+    if line.is_empty() || line.ends_with(' ') {
+        let outcome =
+            link.run(&format!("{line} ?"), false, &mut |text| out.write_all(text.as_bytes()))?;
+        report(&outcome);
+        return Ok(());
+    }
+    for (word, help) in link.complete(line)? {
+        writeln!(out, "  {word:<30} {help}")?;
+    }
+    Ok(())
 }
 
 fn editor(link: &Shared) -> io::Result<Reedline> {
@@ -61,6 +97,10 @@ fn editor(link: &Shared) -> io::Result<Reedline> {
             ReedlineEvent::MenuNext,
         ]),
     );
+    for modifiers in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
+        let help = ReedlineEvent::ExecuteHostCommand(String::new());
+        keys.add_binding(modifiers, KeyCode::Char('?'), help);
+    }
     let menu = Box::new(ColumnarMenu::default().with_name(MENU));
     let mut editor = Reedline::create()
         .with_completer(Box::new(Words(link.clone())))
@@ -96,22 +136,29 @@ impl Completer for Words {
         // Without the router there is nothing to suggest; the next command will say so.
         let words = link.complete(line).unwrap_or_default();
         let suggestion = |(value, help): (String, String)| Suggestion {
+            append_whitespace: !value.ends_with('/'),
             value,
             description: (!help.is_empty()).then_some(help),
             span: Span::new(start, position),
-            append_whitespace: true,
             ..Suggestion::default()
         };
         words.into_iter().map(suggestion).collect()
     }
 }
 
-/// The router's prompt as it is.
-struct Text(String);
+/// The router's prompt as it is, red after a command that failed.
+struct Text {
+    text: String,
+    failed: bool,
+}
 
 impl Prompt for Text {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.0)
+        Cow::Borrowed(&self.text)
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        if self.failed { Color::Red } else { Color::Reset }
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {

@@ -24,6 +24,13 @@ impl Keys {
         Ok(Self { before })
     }
 
+    /// Waits for the next key.
+    pub fn key() -> io::Result<u8> {
+        let mut key = [0];
+        io::stdin().lock().read_exact(&mut key)?;
+        Ok(key[0])
+    }
+
     /// Waits until `socket` has something to read (false) or Ctrl-C is pressed (true).
     pub fn wait(&self, socket: &dyn AsFd) -> io::Result<bool> {
         let stdin = io::stdin();

@@ -46,7 +46,10 @@ impl Field {
         if shape == Shape::Flag && place == Place::Position {
             return Err(Error::new_spanned(field, "a flag has no position"));
         }
-        let values = strings(&field.attrs, "values")?.into_iter().next().unwrap_or_default();
+        let mut values = strings(&field.attrs, "values")?.into_iter().next().unwrap_or_default();
+        if values.is_empty() && type_name(&value).is_some_and(|name| name == "PathBuf") {
+            values.push_str("file");
+        }
         Ok(Self { ident, value, shape, place, help, values })
     }
 
@@ -66,6 +69,7 @@ impl Field {
     /// The `ArgInfo` of the field.
     pub fn info(&self) -> TokenStream {
         let (name, help, values) = (self.name(), &self.help, &self.values);
+        let range = range(&self.value);
         let keywords = match &self.place {
             Place::Keywords(words) => words.as_slice(),
             Place::Position | Place::Rest => &[],
@@ -84,6 +88,7 @@ impl Field {
                 help: #help,
                 kind: ::control::cli::Kind::#kind,
                 values: #values,
+                range: #range,
             }
         }
     }
@@ -194,6 +199,26 @@ fn place(field: &syn::Field, ident: &Ident) -> syn::Result<Place> {
 fn strings(attrs: &[Attribute], name: &str) -> syn::Result<Vec<String>> {
     let named = attrs.iter().filter(|a| a.path().is_ident(name));
     named.map(|a| a.parse_args::<LitStr>().map(|s| s.value())).collect()
+}
+
+/// Last name of a type's path.
+fn type_name(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
+        _ => None,
+    }
+}
+
+/// What a number of this type may be.
+fn range(ty: &Type) -> String {
+    let highest = match type_name(ty).as_deref() {
+        Some("u8") => u64::from(u8::MAX),
+        Some("u16") => u64::from(u16::MAX),
+        Some("u32") => u64::from(u32::MAX),
+        Some("u64" | "usize") => u64::MAX,
+        _ => return String::new(),
+    };
+    format!("0-{highest}")
 }
 
 fn shape(ty: &Type) -> (Shape, Type) {

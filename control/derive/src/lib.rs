@@ -65,7 +65,7 @@ fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
                 while !args.is_empty() {
                     #(#keywords)*
                     #(#positions)*
-                    return Err(args.unknown());
+                    return Err(args.unknown_of(Self::ARGS));
                 }
                 #body
             }

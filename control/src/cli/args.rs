@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use super::Error;
+use super::command::{ArgInfo, keywords};
 
 /// Words are separated by blanks; `{` and `}` are words of their own even without blanks.
 pub(super) fn is_blank(byte: u8) -> bool {
@@ -129,9 +130,9 @@ impl<'a> Args<'a> {
         self.error("unknown input")
     }
 
-    /// Fails when words are left.
-    pub fn end(&self) -> Result<(), Error> {
-        if self.is_empty() { Ok(()) } else { Err(self.unknown()) }
+    /// The error for a word that is none of the keywords of `args`.
+    pub fn unknown_of(&self, args: &'static [ArgInfo]) -> Error {
+        self.unknown().meaning(self.peek(), keywords(args))
     }
 
     fn skip_blanks(&mut self) {

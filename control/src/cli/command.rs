@@ -32,8 +32,10 @@ pub struct ArgInfo {
     pub help: &'static str,
     /// Whether a value follows and how often.
     pub kind: Kind,
-    /// Which live names complete its value, such as `interface`; empty for none.
+    /// Which live names complete its value, such as `interface`; `file` for paths; empty for none.
     pub values: &'static str,
+    /// Lowest and highest number it may be, such as `0-255`; empty when it is no number.
+    pub range: &'static str,
 }
 
 /// Shape of an argument.
@@ -82,7 +84,9 @@ impl<C> Entry<C> {
     ) -> Self {
         let run = move |cx: &mut C, args: &mut Args<'_>| {
             let command = T::parse(args)?;
-            args.end()?;
+            if !args.is_empty() {
+                return Err(args.unknown_of(T::ARGS));
+            }
             effect(cx, command)
         };
         Self { about: T::ABOUT, args: T::ARGS, usage: T::USAGE, run: Box::new(run) }
@@ -96,6 +100,11 @@ impl<C> Entry<C> {
         let words: Vec<_> = self.args.iter().map(ArgInfo::usage).collect();
         words.join(" ")
     }
+}
+
+/// All words that introduce arguments.
+pub fn keywords(args: &'static [ArgInfo]) -> impl Iterator<Item = &'static str> {
+    args.iter().flat_map(|arg| arg.keywords.iter().copied())
 }
 
 impl ArgInfo {

@@ -124,8 +124,12 @@ impl<C: 'static> Cli<C> {
     }
 
     fn live(&self, cx: &C, arg: &ArgInfo, prefix: &str) -> Vec<Candidate> {
-        let Some(names) = self.names.get(arg.values) else { return Vec::new() };
-        let names = names(cx).into_iter().filter(|name| name.starts_with(prefix));
+        let names = match self.names.get(arg.values) {
+            Some(names) => names(cx),
+            None if arg.values == "file" => paths(prefix),
+            None => return Vec::new(),
+        };
+        let names = names.into_iter().filter(|name| name.starts_with(prefix));
         names.map(|word| Candidate { word, help: String::new() }).collect()
     }
 }
@@ -136,5 +140,26 @@ fn described(arg: &ArgInfo) -> Candidate {
         keywords if arg.kind == Kind::Flag => keywords.join(" | "),
         keywords => format!("{} <{}>", keywords.join(" | "), arg.name),
     };
-    Candidate { word, help: arg.help.to_owned() }
+    let help = match arg.range {
+        "" => arg.help.to_owned(),
+        range => format!("{} ({range})", arg.help),
+    };
+    Candidate { word, help }
+}
+
+/// Files and folders whose path starts with `prefix`; folders end with `/`.
+fn paths(prefix: &str) -> Vec<String> {
+    let folder = prefix.rfind('/').map_or("", |at| &prefix[..=at]);
+    let listed = if folder.is_empty() { "." } else { folder };
+    let mut found: Vec<_> = std::fs::read_dir(listed)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| {
+            let slash = if entry.path().is_dir() { "/" } else { "" };
+            format!("{folder}{}{slash}", entry.file_name().to_string_lossy())
+        })
+        .collect();
+    found.sort();
+    found
 }

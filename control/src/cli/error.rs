@@ -9,17 +9,19 @@ pub struct Error {
     message: String,
     code: i32,
     bare: bool,
+    /// What the operator may have meant.
+    hint: Option<String>,
 }
 
 impl Error {
     /// A message to be printed after the command's path.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: -1, bare: false }
+        Self { message: message.into(), code: -1, bare: false, hint: None }
     }
 
     /// A message to be printed alone, without the command's path.
     pub fn bare(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: -1, bare: true }
+        Self { message: message.into(), code: -1, bare: true, hint: None }
     }
 
     /// Sets the number that binary-API clients get; -1 otherwise.
@@ -31,6 +33,29 @@ impl Error {
     /// The number for binary-API clients, negative.
     pub fn code(&self) -> i32 {
         self.code
+    }
+
+    /// Notes the one of `known` that `word` was probably meant to be, if any is like it. Programs
+    /// compare error texts, so it is no part of the text.
+    pub(super) fn meaning<'a>(
+        mut self,
+        word: Option<&str>,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let Some(word) = word.filter(|word| word.len() > 2) else { return self };
+        let likeness = |known: &&str| strsim::damerau_levenshtein(word, known);
+        let nearest = known.into_iter().min_by_key(likeness);
+        self.hint =
+            nearest.filter(|known| likeness(known) <= 1 + word.len() / 4).map(str::to_owned);
+        self
+    }
+
+    /// The text for a person: the message and what may have been meant.
+    pub(crate) fn for_person(&self) -> String {
+        match &self.hint {
+            Some(word) => format!("{self} (did you mean `{word}'?)"),
+            None => self.to_string(),
+        }
     }
 
     /// Puts `path` before the message, once.

@@ -103,7 +103,8 @@ impl<C: 'static> Cli<C> {
         let at = self.tree.descend(&mut args)?;
         let node = self.tree.node(at);
         let Some(entry) = &node.entry else {
-            return Err(args.unknown().under(&node.path));
+            let known = node.children.iter().map(|(word, _)| *word);
+            return Err(args.unknown().meaning(args.peek(), known).under(&node.path));
         };
         guarded(|| (entry.run)(cx, &mut args))
             .map(|effect| (at, effect))

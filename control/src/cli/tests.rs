@@ -206,6 +206,21 @@ fn errors_read_as_clients_expect() {
 }
 
 #[test]
+fn a_person_is_told_what_was_probably_meant() {
+    let told = |text: &str| {
+        let reply = toy().run(&mut Toy::default(), text);
+        reply.result.unwrap_err().for_person()
+    };
+    assert_eq!(told("show erors"), "show: unknown input `erors' (did you mean `errors'?)");
+    assert_eq!(
+        told("create thing a lable 1"),
+        "create thing: unknown input `lable 1' (did you mean `label'?)"
+    );
+    assert_eq!(told("show qqqqq"), "show: unknown input `qqqqq'");
+    assert_eq!(told("show x"), "show: unknown input `x'");
+}
+
+#[test]
 fn words_may_be_abbreviated() {
     assert_eq!(run("sh err"), "3 errors\n");
     assert_eq!(run("sh eth 4"), "ethernet Some(4)\n");
@@ -269,6 +284,8 @@ fn help_lists_what_may_follow() {
         "{text}"
     );
     assert!(text.contains("  hw-addr | mac <address>        hardware address\n"), "{text}");
+    assert!(text.contains("  size <size>                    its size (0-4294967295)\n"), "{text}");
+    assert!(text.contains("  label <label>                  labels (0-255)\n"), "{text}");
     assert!(run("help ip route").contains("usage: ip route add <prefix> via <address>\n"));
     assert_eq!(run("help show nope"), "show: unknown input `nope'\n");
     assert!(run("?").contains("exec"));
@@ -288,6 +305,18 @@ fn completion_offers_words_keywords_and_names() {
     assert_eq!(words("create thing pg0 size 3 "), ["pg0", "pg1", "hw-addr", "mac", "label", "del"]);
     assert_eq!(words("create thing size "), Vec::<String>::new());
     assert_eq!(words("nope "), Vec::<String>::new());
+}
+
+#[test]
+fn completion_offers_paths() {
+    let file = file("complete", "");
+    let path = file.to_string();
+    let words = |line: &str| -> Vec<String> {
+        toy().complete(&Toy::default(), line).into_iter().map(|c| c.word).collect()
+    };
+    assert_eq!(words(&format!("exec {}", &path[..path.len() - 3])), [path]);
+    assert!(words("exec /us").contains(&"/usr/".to_owned()));
+    assert_eq!(words("exec /nosuch/"), Vec::<String>::new());
 }
 
 /// A file that goes away when dropped.

@@ -330,7 +330,11 @@ impl<C: 'static> Dialog<C> {
         let number = match work.form {
             Form::Typed => {
                 if let Err(error) = result {
-                    self.print(&format!("{error}\n"));
+                    let text = match self.dialect {
+                        Dialect::Plain => error.to_string(),
+                        _ => error.for_person(),
+                    };
+                    self.print(&format!("{text}\n"));
                 }
                 return self.acknowledge();
             }
@@ -344,7 +348,7 @@ impl<C: 'static> Dialog<C> {
             self.answer(number, &Answer::Bye);
         }
         let (code, error) =
-            result.map_or_else(|e| (e.code(), e.to_string()), |()| (0, String::new()));
+            result.map_or_else(|e| (e.code(), e.for_person()), |()| (0, String::new()));
         self.answer(number, &Answer::Done { code, error });
     }
 
@@ -387,7 +391,7 @@ impl<C: 'static> Dialog<C> {
     }
 
     fn complete(&mut self) {
-        let line = self.editor.line();
+        let line = self.editor.before_cursor();
         let found = self.candidates(&line);
         let typed = line.rsplit([' ', '{']).next().unwrap_or_default().len();
         let Some(first) = found.first() else { return };
@@ -397,7 +401,7 @@ impl<C: 'static> Dialog<C> {
         };
         let common: usize = found.iter().map(|c| same(&c.word)).min().unwrap_or_default();
         let mut text = first.word.get(typed..common).unwrap_or_default().to_owned();
-        if found.len() == 1 {
+        if found.len() == 1 && !first.word.ends_with('/') {
             text.push(' ');
         }
         if text.is_empty() {

@@ -25,6 +25,8 @@ pub(super) enum Key {
 /// The line being typed and those before it.
 pub(super) struct Editor {
     line: Vec<u8>,
+    /// Where in the line the next key goes, in bytes, at the start of a character.
+    at: usize,
     history: VecDeque<Vec<u8>>,
     limit: usize,
     /// Place in the history, counted from its end; 0 is the line being typed.
@@ -37,7 +39,7 @@ pub(super) struct Editor {
 impl Editor {
     pub fn new(limit: usize) -> Self {
         let (line, history, escape) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { line, history, limit, back: 0, escape, after_return: false }
+        Self { line, at: 0, history, limit, back: 0, escape, after_return: false }
     }
 
     /// The line so far.
@@ -62,6 +64,7 @@ impl Editor {
             }
             3 => {
                 self.line.clear();
+                self.at = 0;
                 echo.extend(b"^C\r\n");
                 return Key::Interrupt;
             }
@@ -69,12 +72,22 @@ impl Editor {
             8 | 127 => self.erase(echo),
             b'\t' => return Key::Tab,
             b'?' => return Key::Help,
+            1 => self.go(0, echo),
+            2 => self.go(self.left(), echo),
+            5 => self.go(self.line.len(), echo),
+            6 => self.go(self.right(), echo),
+            11 => {
+                self.line.truncate(self.at);
+                echo.extend(b"\x1b[K");
+            }
+            14 => self.walk(self.back.saturating_sub(1), echo),
+            16 => self.walk(self.back + 1, echo),
             21 => self.replace(Vec::new(), echo),
             23 => {
-                while self.line.last().is_some_and(|b| *b == b' ') {
+                while self.before().is_some_and(|b| b == b' ') {
                     self.erase(echo);
                 }
-                while self.line.last().is_some_and(|b| *b != b' ') {
+                while self.before().is_some_and(|b| b != b' ') {
                     self.erase(echo);
                 }
             }
@@ -85,17 +98,57 @@ impl Editor {
         Key::None
     }
 
-    /// Adds text at the end.
+    /// Puts text where the cursor is.
     pub fn insert(&mut self, text: &[u8], echo: &mut Vec<u8>) {
         if self.line.len() + text.len() <= MAX_LINE {
-            self.line.extend(text);
+            self.line.splice(self.at..self.at, text.iter().copied());
+            self.at += text.len();
             echo.extend(text);
+            self.show_rest(echo);
         }
+    }
+
+    /// The line up to the cursor.
+    pub fn before_cursor(&self) -> String {
+        String::from_utf8_lossy(&self.line[..self.at]).into_owned()
+    }
+
+    /// Shows what follows the cursor again and brings the terminal's cursor back.
+    fn show_rest(&self, echo: &mut Vec<u8>) {
+        let rest = &self.line[self.at..];
+        if !rest.is_empty() {
+            echo.extend(rest);
+            echo.extend(b"\x1b[K");
+            back(characters(rest), echo);
+        }
+    }
+
+    /// Moves the cursor.
+    fn go(&mut self, to: usize, echo: &mut Vec<u8>) {
+        if to < self.at {
+            back(characters(&self.line[to..self.at]), echo);
+        } else {
+            echo.extend(&self.line[self.at..to]);
+        }
+        self.at = to;
+    }
+
+    fn before(&self) -> Option<u8> {
+        self.line[..self.at].last().copied()
+    }
+
+    fn left(&self) -> usize {
+        self.line[..self.at].iter().rposition(|b| starts_character(*b)).unwrap_or(0)
+    }
+
+    fn right(&self) -> usize {
+        let after = self.line[self.at..].iter().skip(1).position(|b| starts_character(*b));
+        after.map_or(self.line.len(), |count| self.at + 1 + count)
     }
 
     fn finish(&mut self) -> String {
         let line = std::mem::take(&mut self.line);
-        self.back = 0;
+        (self.back, self.at) = (0, 0);
         if !line.is_empty() && self.history.back() != Some(&line) && self.limit > 0 {
             if self.history.len() == self.limit {
                 self.history.pop_front();
@@ -105,38 +158,28 @@ impl Editor {
         String::from_utf8_lossy(&line).into_owned()
     }
 
-    /// Takes away the last character, of however many bytes.
+    /// Takes away the character before the cursor, of however many bytes.
     fn erase(&mut self, echo: &mut Vec<u8>) {
-        while let Some(byte) = self.line.pop() {
-            if byte & 0xc0 != 0x80 {
-                echo.extend(b"\x08 \x08");
-                return;
-            }
+        if self.at > 0 {
+            let left = self.left();
+            self.line.drain(left..self.at);
+            self.at = left;
+            echo.extend(b"\x08\x1b[K");
+            self.show_rest(echo);
         }
     }
 
     fn replace(&mut self, line: Vec<u8>, echo: &mut Vec<u8>) {
-        while !self.line.is_empty() {
-            self.erase(echo);
-        }
+        self.go(0, echo);
+        echo.extend(b"\x1b[K");
         echo.extend(&line);
+        self.at = line.len();
         self.line = line;
     }
 
-    /// `ESC [ A` and `ESC [ B` go through the history, all others do nothing.
-    fn sequence(&mut self, byte: u8, echo: &mut Vec<u8>) {
-        self.escape.push(byte);
-        let is_open = matches!(*self.escape.as_slice(), [27, b'[' | b'O'])
-            || (self.escape.len() > 2 && self.escape.len() < 16 && !(64..127).contains(&byte));
-        if is_open {
-            return;
-        }
-        let back = match (self.escape.len(), byte) {
-            (3, b'A') => (self.back + 1).min(self.history.len()),
-            (3, b'B') => self.back.saturating_sub(1),
-            _ => self.back,
-        };
-        self.escape.clear();
+    /// Shows the line `back` lines ago.
+    fn walk(&mut self, back: usize, echo: &mut Vec<u8>) {
+        let back = back.min(self.history.len());
         if back != self.back {
             self.back = back;
             let place = self.history.len() - back;
@@ -144,6 +187,42 @@ impl Editor {
             self.replace(line, echo);
         }
     }
+
+    /// Keys that move in the line or the history; all others do nothing.
+    fn sequence(&mut self, byte: u8, echo: &mut Vec<u8>) {
+        self.escape.push(byte);
+        let is_open = matches!(*self.escape.as_slice(), [27, b'[' | b'O'])
+            || (self.escape.len() > 2 && self.escape.len() < 16 && !(64..127).contains(&byte));
+        if is_open {
+            return;
+        }
+        match *std::mem::take(&mut self.escape).as_slice() {
+            [_, _, b'A'] => self.walk(self.back + 1, echo),
+            [_, _, b'B'] => self.walk(self.back.saturating_sub(1), echo),
+            [_, _, b'C'] => self.go(self.right(), echo),
+            [_, _, b'D'] => self.go(self.left(), echo),
+            [_, _, b'H'] | [_, _, b'1' | b'7', b'~'] => self.go(0, echo),
+            [_, _, b'F'] | [_, _, b'4' | b'8', b'~'] => self.go(self.line.len(), echo),
+            [_, _, b'3', b'~'] if self.at < self.line.len() => {
+                self.go(self.right(), echo);
+                self.erase(echo);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn starts_character(byte: u8) -> bool {
+    byte & 0xc0 != 0x80
+}
+
+fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|b| starts_character(**b)).count()
+}
+
+/// Moves the terminal's cursor to the left.
+fn back(count: usize, echo: &mut Vec<u8>) {
+    echo.extend(std::iter::repeat_n(8, count));
 }
 
 #[cfg(test)]
@@ -161,10 +240,23 @@ mod tests {
         let mut editor = Editor::new(10);
         let (keys, echo) = type_in(&mut editor, b"shx\x7fow\r\n");
         assert_eq!(keys, [Key::Line("show".into())]);
-        assert_eq!(echo, b"shx\x08 \x08ow\r\n");
+        assert_eq!(echo, b"shx\x08\x1b[Kow\r\n");
         assert_eq!(type_in(&mut editor, b"a b\x17c\r\0").0, [Key::Line("a c".into())]);
         assert_eq!(type_in(&mut editor, "ä\x08\r".as_bytes()).0, [Key::Line(String::new())]);
         assert_eq!(type_in(&mut editor, b"x\x03\x04").0, [Key::Interrupt, Key::End]);
+    }
+
+    #[test]
+    fn the_cursor_moves_in_the_line() {
+        let typed = |bytes: &[u8]| type_in(&mut Editor::new(2), bytes);
+        let (keys, echo) = typed(b"ac\x1b[Db\r");
+        assert_eq!(keys, [Key::Line("abc".into())]);
+        assert_eq!(echo, b"ac\x08bc\x1b[K\x08\r\n");
+        assert_eq!(typed(b"bd\x01a\x1b[Cc\x05e\r").0, [Key::Line("abcde".into())]);
+        assert_eq!(typed("äöü\x1b[D\x1b[D\x08\r".as_bytes()).0, [Key::Line("öü".into())]);
+        assert_eq!(typed(b"abc\x1b[H\x1b[3~\x06\x0b\r").0, [Key::Line("b".into())]);
+        assert_eq!(typed(b"one\rx\x10\x1b[D\x7f\r").0[1], Key::Line("oe".into()));
+        assert_eq!(typed(b"a b\x02\x17c\x1b[D\x1b[D\x1b[D\x1b[C\r").0, [Key::Line("cb".into())]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ struct PingCommand {
 }
 
 const fn arg(name: &'static str, keywords: &'static [&'static str], help: &'static str) -> ArgInfo {
-    ArgInfo { name, keywords, help, kind: Kind::Optional, values: "" }
+    ArgInfo { name, keywords, help, kind: Kind::Optional, values: "", range: "" }
 }
 
 impl Command for PingCommand {
