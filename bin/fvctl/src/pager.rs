@@ -69,6 +69,9 @@ impl<W: Write, K: FnMut() -> io::Result<u8>> Pager<W, K> {
             let line = std::mem::take(&mut self.partial) + "\n";
             self.line(&line)?;
         }
+        if let Wanted::Match(text) = &self.wanted {
+            writeln!(self.out, "-- no more lines with `{text}' --")?;
+        }
         self.out.flush()
     }
 
@@ -168,6 +171,7 @@ mod tests {
     #[test]
     fn a_text_is_looked_for() {
         let text = "1\n2\n3\n4\n5\n6x\n7\n8\n9\n";
+        assert_eq!(shown(text, "/z\r").0, "1\n2\n3\n?|/|/z|-- no more lines with `z' --\n");
         assert_eq!(shown(text, "/y\x7fx\rq").0, "1\n2\n3\n?|/|/y|/|/x|6x\n7\n8\n?|");
     }
 }

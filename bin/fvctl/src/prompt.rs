@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reedline::{
-    Color, ColumnarMenu, Completer, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder,
-    Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
-    Span, Suggestion, default_emacs_keybindings,
+    ColumnarMenu, Completer, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt,
+    PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal, Span,
+    Suggestion, default_emacs_keybindings,
 };
 use rustix::termios::tcgetwinsize;
 
@@ -154,11 +154,11 @@ struct Text {
 
 impl Prompt for Text {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.text)
-    }
-
-    fn get_prompt_color(&self) -> Color {
-        if self.failed { Color::Red } else { Color::Reset }
+        let plain = !self.failed || env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        if plain {
+            return Cow::Borrowed(&self.text);
+        }
+        Cow::Owned(format!("\x1b[31m{}\x1b[39m", self.text))
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
