@@ -12,4 +12,5 @@ pub mod feature;
 pub mod log;
 pub mod process;
 pub mod session;
+pub mod stats;
 pub mod wall;

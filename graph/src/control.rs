@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod counting;
 mod errors;
 mod run;
 mod spec;
 
 pub use build::BuildError;
+pub use errors::{CounterChange, MOST_COUNTERS};
 pub use run::Settings;
 pub use spec::{Engine, NodeIndex};

@@ -20,7 +20,7 @@ mod trace;
 mod worker;
 
 pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse};
-pub use control::{BuildError, Engine, NodeIndex, Settings};
+pub use control::{BuildError, CounterChange, Engine, MOST_COUNTERS, NodeIndex, Settings};
 pub use engine::{Arrival, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Taken};
 pub use node::{
     Baseline, Continue, Count, CounterText, Cpu, Edge, Input, InputState, Next, Node, Payload,

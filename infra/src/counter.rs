@@ -2,10 +2,13 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use zerocopy::FromZeros;
 
+use crate::memory::shared::View;
 use crate::memory::{HugePages, Reserved};
 
 /// A number that one thread raises and others read: a plain load and store, no locked instruction.
@@ -19,10 +22,37 @@ impl Counter {
     pub fn add(&self, n: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
     }
+    /// Sets it, by its owner as well.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
     /// The value now.
     #[inline]
     pub fn value(&self) -> u64 {
         self.0.load(Relaxed)
+    }
+}
+
+/// What [`Rows`] are made of.
+pub trait Cell: FromZeros + Send + Sync + 'static {
+    /// Starts anew; by its owner only.
+    fn zero(&self);
+}
+
+impl Cell for Counter {
+    fn zero(&self) {
+        // What is zero already stays untouched: its memory may not be there yet.
+        if self.value() != 0 {
+            self.set(0);
+        }
+    }
+}
+
+impl Cell for VolumeCounter {
+    fn zero(&self) {
+        self.packets.zero();
+        self.bytes.zero();
     }
 }
 
@@ -63,17 +93,38 @@ impl VolumeCounter {
     }
 }
 
-/// A row of counters for each thread; a reader sums the column.
+/// A row of counters for each thread; a reader sums the column. Clones are the same counters.
 #[derive(Debug)]
-pub struct Rows<T: FromZeros>(Vec<Reserved<T>>);
+pub struct Rows<T>(Arc<[View<T>]>);
 
-impl<T: FromZeros> Rows<T> {
+impl<T> Clone for Rows<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Cell> Rows<T> {
     /// Rows for `threads` threads with `columns` counters each; memory is used as counters move.
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses the address space.
     pub fn new(threads: usize, columns: usize) -> io::Result<Self> {
         (0..threads)
-            .map(|_| Reserved::new(columns, HugePages::No))
+            .map(|_| Reserved::new(columns, HugePages::No).map(View::from))
             .collect::<io::Result<_>>()
             .map(Self)
+    }
+    /// These rows, one for each thread.
+    pub fn of(rows: Vec<View<T>>) -> Self {
+        Self(rows.into())
+    }
+    /// How many rows there are.
+    pub fn threads(&self) -> usize {
+        self.0.len()
+    }
+    /// Sets some counters of a thread to zero; on that thread, like counting.
+    pub fn zero(&self, thread: usize, columns: Range<usize>) {
+        self.0[thread][columns].iter().for_each(Cell::zero);
     }
     /// The counters of one thread, to be raised by that thread only.
     #[inline(always)]

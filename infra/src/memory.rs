@@ -3,6 +3,8 @@
 //! Safety contract: a [`Reserved`] owns its mapping from creation to drop, so every element lies in
 //! mapped, zero-initialised, suitably aligned memory for as long as a reference to it can exist.
 
+pub mod shared;
+
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;

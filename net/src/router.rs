@@ -9,7 +9,8 @@ use control::cli::Cli;
 use control::feature::Refused;
 use control::log::Log;
 use control::process::{Action, Processes, Timer};
-use graph::{Engine, Names, Settings};
+use control::stats::{Columns, Segment};
+use graph::{Engine, MOST_COUNTERS, Names, Settings};
 
 use crate::address::Addresses;
 use crate::adjacency::{Adjacencies, AdjacencyIndex};
@@ -38,8 +39,16 @@ pub struct Router {
     pub processes: Processes<Self>,
     /// The log.
     pub log: Log,
+    /// Counters that other programs read.
+    pub stats: Segment,
+    /// Called when the statistics are brought up to date; see [`Router::on_statistics`].
+    pub(crate) on_statistics: Vec<fn(&mut Self)>,
     states: HashMap<TypeId, Box<dyn Any>>,
 }
+
+/// The counters of nodes, by number.
+const NODE_ERRORS: &str = "/node/errors";
+const BY_COUNTER: Columns = Columns::growing("counter", MOST_COUNTERS);
 
 /// What a feature registers its parts with.
 pub struct Parts {
@@ -63,20 +72,57 @@ impl Router {
     /// # Errors
     /// The kernel's, when it refuses memory.
     pub fn new(settings: Settings, log: Log) -> io::Result<Self> {
-        let engine = Engine::new(settings)?;
+        let stats = Segment::new(settings.thread_rows(), None)?;
+        Self::counting_in(stats, settings, log)
+    }
+    /// A router that counts in this segment, which has [`Settings::thread_rows`] threads.
+    ///
+    /// # Errors
+    /// The kernel's, and a segment that is too small for what is always there.
+    pub fn counting_in(mut stats: Segment, settings: Settings, log: Log) -> io::Result<Self> {
+        let errors = stats.simple(NODE_ERRORS, BY_COUNTER).map_err(io::Error::other)?;
+        let engine = Engine::counting_in(settings, errors)?;
         let clocks = || infra::cpu::time_stamp().unwrap_or_default();
         Ok(Self {
-            interfaces: Interfaces::new(engine.thread_rows())?,
+            interfaces: Interfaces::new(&mut stats)?,
             adjacencies: Adjacencies::new()?,
-            fib: Fib::new(engine.thread_rows())?,
+            fib: Fib::new(&mut stats)?,
             addresses: Addresses::new(),
             on_adjacency: Vec::new(),
             events: EventQueue::default(),
             processes: Processes::new(log.class("process", "default"), clocks),
             engine,
             log,
+            stats,
+            on_statistics: Vec::new(),
             states: HashMap::new(),
         })
+    }
+    /// Has `update` called whenever the statistics are brought up to date (`statseg {
+    /// update-interval }`), for what is computed and not counted.
+    pub fn on_statistics(&mut self, update: fn(&mut Self)) {
+        self.on_statistics.push(update);
+    }
+    /// Lets clients see the counters of nodes that came, and no longer those of nodes that went.
+    pub fn publish_counters(&mut self) {
+        let changes = self.engine.take_counter_changes();
+        let Some(most) = changes.iter().map(|c| usize::from(c.index) + 1).max() else { return };
+        let failed = self.stats.change(|stats| {
+            let mut failed = stats.grow(BY_COUNTER, most.next_multiple_of(256)).err();
+            for change in changes {
+                let name = format!("/err/{}/{}", change.node, change.name);
+                let done = if change.is_new {
+                    stats.symlink(&name, NODE_ERRORS, change.index.into())
+                } else {
+                    stats.remove(&name)
+                };
+                failed = failed.or(done.err());
+            }
+            failed
+        });
+        if let Some(why) = failed {
+            self.log.class("stats", "counters").warn(why);
+        }
     }
     /// Seconds on the router's clock.
     pub fn now(&self) -> f64 {

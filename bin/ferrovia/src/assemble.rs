@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use control::cli::{Cli, io_text};
 use control::config::Config;
 use control::log::Log;
+use control::stats::Segment;
 use graph::Settings;
 use infra::cpu::{self, Variant};
 use net::{Parts, Router};
@@ -42,11 +43,15 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     let allowed = cpu::allowed().map_err(failed("cannot tell the CPUs of this process"))?;
     let layout = Layout::new(&config.cpu, &allowed).map_err(|e| e.to_string())?;
     let settings = settings(config, &layout, &log)?;
-    let router = Router::new(settings, log.clone()).map_err(failed("cannot reserve memory"))?;
+    let budget = config.statseg.size.map(|size| size.0);
+    let stats = Segment::new(settings.thread_rows(), budget);
+    let router = stats.and_then(|stats| Router::counting_in(stats, settings, log.clone()));
+    let router = router.map_err(failed("cannot reserve memory"))?;
     let mut parts = Parts { router, cli: Cli::new() };
     log.register(&mut parts.cli);
     register(config, &mut parts)?;
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
+    parts.router.publish_counters();
     cpu::restrict_to(&layout.control).map_err(failed("cannot choose CPUs"))?;
     parts.router.engine.start().map_err(failed("cannot start threads"))?;
     if layout.shared {

@@ -3,19 +3,18 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 
-use infra::counter::Rows;
+use infra::counter::{Counter, Rows};
 use infra::cpu::Variant;
 use infra::rcu::{Participant, Shared};
 use infra::time::Clock;
 
-use super::errors::{Errors, MOST};
+use super::errors::{Errors, MOST_COUNTERS};
 use super::spec::{Engine, NodeIndex};
 use crate::arc::ArcTable;
 use crate::buffer::{Buffer, Pool, PoolUse};
 use crate::engine::{Core, Frame};
-use crate::node::{CounterText, InputState, Node};
+use crate::node::{InputState, Node};
 use crate::show::{EdgeCount, NodeRow, ThreadRow};
 use crate::trace::TracedPacket;
 use crate::worker::{Handle, Job, NoAnswer, ThreadInfo};
@@ -35,6 +34,14 @@ pub struct Settings {
     pub variant: Option<Variant>,
     /// CPU variant of single nodes.
     pub node_variants: HashMap<String, Variant>,
+}
+
+impl Settings {
+    /// How many rows counters have: one for each worker, and before these one for control; only one
+    /// when there are no workers.
+    pub fn thread_rows(&self) -> usize {
+        self.workers.len() + 1
+    }
 }
 
 impl Default for Settings {
@@ -77,7 +84,15 @@ impl Engine {
     /// # Errors
     /// The kernel's, when it refuses memory.
     pub fn new(settings: Settings) -> io::Result<Self> {
-        let threads = settings.workers.len() + 1;
+        let counters = Rows::new(settings.thread_rows(), MOST_COUNTERS)?;
+        Self::counting_in(settings, counters)
+    }
+    /// An empty graph whose nodes count in `counters`: [`Settings::thread_rows`] rows of
+    /// [`MOST_COUNTERS`].
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses memory.
+    pub fn counting_in(settings: Settings, counters: Rows<Counter>) -> io::Result<Self> {
         let supported = |v: Variant| if v.is_supported() { v } else { Variant::best() };
         let choice = settings.variant.map_or_else(Variant::best, supported);
         let single =
@@ -90,7 +105,7 @@ impl Engine {
             starts: Vec::new(),
             table: Shared::new(ArcTable::default()),
             errors: Errors::new(),
-            counters: Arc::new(Rows::new(threads, MOST)?),
+            counters,
             pool: Pool::new(settings.buffers)?,
             clock: Clock::start(),
             variants: VariantChoice(choice, single),
@@ -99,7 +114,7 @@ impl Engine {
     }
     fn core(&self, thread: usize) -> Core {
         let arcs = self.table.reader();
-        let counters = Arc::clone(&self.counters);
+        let counters = self.counters.clone();
         let mut core = Core::new(thread, &self.pool, counters, arcs, self.clock.clone());
         for at in 0..self.specs.len() {
             core.nodes.push(self.runtime(NodeIndex(at as u16)));
@@ -152,14 +167,6 @@ impl Engine {
             Threads::None(_) => 0..0,
         }
     }
-    /// How many rows counters have: one for each thread there may be, and one for control.
-    pub fn thread_rows(&self) -> usize {
-        match &self.threads {
-            Threads::None(s) => s.workers.len() + 1,
-            Threads::Running(h) => h.len() + 1,
-            Threads::Inline(_) => 1,
-        }
-    }
     pub(super) fn post(&mut self, thread: usize, job: Job) {
         match &mut self.threads {
             Threads::Running(handles) => {
@@ -171,7 +178,7 @@ impl Engine {
             Threads::None(_) => (),
         }
     }
-    fn post_all(&mut self, mut job: impl FnMut(&Self) -> Job) {
+    pub(super) fn post_all(&mut self, mut job: impl FnMut(&Self) -> Job) {
         for thread in self.data_threads() {
             let job = job(self);
             self.post(thread, job);
@@ -368,28 +375,11 @@ impl Engine {
         }
         Ok(counts)
     }
-    /// All counters: number, node, text, value since cleared.
-    pub fn counters(&self) -> impl Iterator<Item = (u16, &str, CounterText, u64)> {
-        self.errors.iter(&self.counters)
-    }
-    /// The counters that are not zero: number, node, text, value since cleared.
-    pub fn errors(&self) -> Vec<(u16, String, CounterText, u64)> {
-        let moved = self.counters().filter(|e| e.3 > 0);
-        moved.map(|(i, node, text, n)| (i, node.to_owned(), text, n)).collect()
-    }
-    /// Starts counting anew for `show errors`.
-    pub fn clear_errors(&mut self) {
-        self.errors.clear(&self.counters);
-    }
-    /// `node: text` of a counter.
-    pub fn describe_error(&self, index: u16) -> String {
-        self.errors.describe(index)
-    }
     /// Threads, as `show threads` lists them.
     pub fn thread_infos(&self) -> Vec<ThreadInfo> {
         match &self.threads {
             Threads::Running(h) => {
-                let first = usize::from(h.first().is_some_and(|h| h.name != "vpp_main"));
+                let first = self.first_row();
                 h.iter().enumerate().map(|(i, h)| h.info(i + first)).collect()
             }
             _ => Vec::new(),

@@ -69,7 +69,7 @@ pub struct Engine {
     pub(super) starts: Vec<(NodeIndex, &'static FeatureArc)>,
     pub(super) table: Shared<ArcTable>,
     pub(super) errors: Errors,
-    pub(super) counters: Arc<Rows<Counter>>,
+    pub(super) counters: Rows<Counter>,
     pub(super) pool: Pool,
     pub(super) clock: Clock,
     pub(super) threads: Threads,
@@ -210,7 +210,13 @@ impl Engine {
     ) -> Result<(u16, u16), BuildError> {
         if counted.at.is_empty() {
             let texts = (counted.reasons, counted.counts);
-            return self.errors.add(name, texts, &self.counters);
+            let (base, count) = self.errors.add(name, texts)?;
+            let range = usize::from(base)..usize::from(base) + usize::from(count);
+            if range.clone().any(|i| self.counters.sum(i) != 0) {
+                // They were another node's. A thread that does not answer keeps their values.
+                let _ = self.zero_counters(range);
+            }
+            return Ok((base, count));
         }
         let at = self.index_of(counted.at).map(|i| &self.specs[usize::from(i.0)]);
         let same = |at: &&Spec| {

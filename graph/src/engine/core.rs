@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
@@ -87,7 +86,7 @@ pub struct Core {
     /// New packets that go right behind the one they were made from: its index, theirs.
     pub(super) followers: Vec<(u32, u32)>,
     pub(crate) inputs: Vec<u16>,
-    pub(crate) errors: Arc<Rows<Counter>>,
+    pub(crate) errors: Rows<Counter>,
     pub(crate) arcs: Reader<ArcTable>,
     pub(crate) trace: Recorder,
     pub(crate) clock: Clock,
@@ -111,7 +110,7 @@ impl Core {
     pub(crate) fn new(
         thread: usize,
         pool: &Pool,
-        errors: Arc<Rows<Counter>>,
+        errors: Rows<Counter>,
         arcs: Reader<ArcTable>,
         clock: Clock,
     ) -> Self {

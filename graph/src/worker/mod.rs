@@ -20,7 +20,7 @@ use crate::node::InputState;
 pub(crate) type Job = Box<dyn FnOnce(&mut Core) + Send>;
 
 /// How long control waits for a thread's answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Idle for so long, a thread goes to sleep on its file descriptors. Seconds.
 const IDLE: f64 = 50e-6;
 /// How often a thread that shares its CPU with control offers it. Seconds.

@@ -6,6 +6,7 @@ use control::cli::{Cli, Command, Output};
 use graph::show::centered;
 use serde::Serialize;
 
+use super::no_answer;
 use crate::router::Router;
 
 /// Show the counters of nodes that are not zero.
@@ -33,10 +34,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         });
         Ok(Output::of(Rows(rows.collect())))
     });
-    cli.command(|router, _: ClearErrors| {
-        router.engine.clear_errors();
-        Ok(())
-    });
+    cli.command(|router, _: ClearErrors| router.engine.clear_errors().map_err(no_answer));
 }
 
 #[derive(Serialize)]

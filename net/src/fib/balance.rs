@@ -10,6 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
+use control::stats::{Columns, Segment};
 use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::memory::{HugePages, Reserved};
 use infra::rcu::{self, Epoch, SharedSlab, SlabReader};
@@ -18,6 +19,8 @@ use crate::adjacency::AdjacencyIndex;
 
 /// Most load balances there may be.
 pub const MAX_BALANCES: usize = 1 << 20;
+/// Columns of vectors in the statistics segment that have one for each load balance.
+pub const COLUMNS: Columns = Columns::growing("route", MAX_BALANCES);
 /// A load balance that leads nowhere, always.
 pub(super) const NOWHERE: u32 = MAX_BALANCES as u32 - 1;
 /// Most groups of buckets.
@@ -201,24 +204,22 @@ pub(super) struct LoadBalances {
     free: VecDeque<(u64, u32)>,
     /// Words written because of what changed elsewhere.
     written: u64,
-    /// What those whose number served before had counted when they were made.
-    before: HashMap<u32, (Volume, Volume)>,
 }
 
 const NO_LIST: u32 = u32::MAX;
 
 impl LoadBalances {
-    pub fn new(threads: usize) -> io::Result<Self> {
-        let rows = || Rows::new(threads, MAX_BALANCES);
+    pub fn new(stats: &mut Segment) -> io::Result<Self> {
+        let mut rows = |name| stats.combined(name, COLUMNS).map_err(io::Error::other);
+        let counters = RouteCounters { to: rows("/net/route/to")?, via: rows("/net/route/via")? };
         Ok(Self {
             words: Arc::new(Reserved::new(MAX_BALANCES, HugePages::No)?),
             groups: SharedSlab::new(MAX_GROUPS)?,
-            counters: Arc::new(RouteCounters { to: rows()?, via: rows()? }),
+            counters: Arc::new(counters),
             // A leaf of 0 means the default, so number 0 is never given out.
             lists: vec![NO_LIST],
             free: VecDeque::new(),
             written: 0,
-            before: HashMap::new(),
         })
     }
     pub fn reader(&self) -> Balances {
@@ -233,10 +234,7 @@ impl LoadBalances {
         let index = match self.free.front() {
             Some(&(epoch, index)) if rcu::passed(epoch) => {
                 self.free.pop_front();
-                self.before.insert(
-                    index,
-                    (self.counters.to.sum(index as usize), self.counters.via.sum(index as usize)),
-                );
+                self.zero(index as usize);
                 index
             }
             _ if self.lists.len() < NOWHERE as usize => {
@@ -275,13 +273,13 @@ impl LoadBalances {
     }
     /// Packets and bytes that a load balance counted: found by a lookup, reached otherwise.
     pub fn counted(&self, index: u32) -> (Volume, Volume) {
-        let since = |now: Volume, then: Volume| Volume {
-            packets: now.packets.wrapping_sub(then.packets),
-            bytes: now.bytes.wrapping_sub(then.bytes),
-        };
-        let at = index as usize;
-        let (to, via) = self.before.get(&index).copied().unwrap_or_default();
-        (since(self.counters.to.sum(at), to), since(self.counters.via.sum(at), via))
+        (self.counters.to.sum(index as usize), self.counters.via.sum(index as usize))
+    }
+    /// Starts counting anew for a number that no thread knows any more, so that nobody else writes.
+    fn zero(&self, index: usize) {
+        for counters in [&self.counters.to, &self.counters.via] {
+            (0..counters.threads()).for_each(|thread| counters.zero(thread, index..index + 1));
+        }
     }
     /// Makes a group of buckets, or `None` when there are too many.
     pub fn make_group(&mut self, buckets: Box<[Via]>) -> Option<u32> {
@@ -347,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_number_that_serves_again_counts_from_zero() {
-        let mut all = LoadBalances::new(1).unwrap();
+        let mut all = LoadBalances::new(&mut Segment::new(1, None).unwrap()).unwrap();
         let index = all.make(1, Word::one(Via::Receive)).unwrap();
         all.counters.to.row(0)[index as usize].add(3, 150);
         assert_eq!(all.counted(index).0, Volume { packets: 3, bytes: 150 });

@@ -46,6 +46,7 @@ pub use source::{Source, Sources};
 pub use table::Tables;
 
 use balance::LoadBalances;
+use control::stats::Segment;
 use hash::Hashes;
 use infra::rcu::Shared;
 use lists::PathLists;
@@ -98,12 +99,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Fib {
-    pub(crate) fn new(threads: usize) -> io::Result<Self> {
+    pub(crate) fn new(stats: &mut Segment) -> io::Result<Self> {
         Ok(Self {
             ip4: Tables::new()?,
             ip6: Tables::new()?,
             lists: PathLists::default(),
-            balances: LoadBalances::new(threads)?,
+            balances: LoadBalances::new(stats)?,
             unused_groups: Vec::new(),
             hashes4: Hashes::new(),
             hashes6: Hashes::new(),

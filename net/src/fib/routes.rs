@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use wire::Prefix;
 
 use super::Error;
-use super::balance::NOWHERE;
+use super::balance::{COLUMNS, NOWHERE};
 use super::family::{Family, Ip4, Ip6};
 use super::path::{Path, TableIndex, Target};
 use super::source::Source;
@@ -285,13 +285,23 @@ impl Router {
     fn balance_for(&mut self, own: bool, list: u32) -> Option<u32> {
         let l = self.fib.lists.at_mut(list);
         l.is_followed = true;
-        if own {
-            return self.fib.balances.make(list, l.word);
+        let balance = match l.shared {
+            Some(shared) if !own => return Some(shared),
+            _ => self.fib.balances.make(list, l.word)?,
+        };
+        if !own {
+            l.shared = Some(balance);
         }
-        if l.shared.is_none() {
-            l.shared = self.fib.balances.make(list, l.word);
+        self.show_counters(balance);
+        Some(balance)
+    }
+    /// Lets clients see what a load balance counts, while the statistics have room.
+    fn show_counters(&mut self, balance: u32) {
+        let len = (balance as usize + 1).next_power_of_two().max(1024);
+        if self.stats.grow(COLUMNS, len).is_err() {
+            // Routes are worth more than their counters, which count on unseen.
+            self.log.class("stats", "routes").warn("not all routes have their counters");
         }
-        l.shared
     }
     /// Has an entry's packets follow another path list.
     fn lead<F: Family>(

@@ -1,10 +1,13 @@
 //! Making, changing and deleting interfaces.
 
-use graph::{BuildError, Node, NodeIndex};
+use graph::{BuildError, NoAnswer, Node, NodeIndex};
 use wire::MacAddr;
 
 use super::output::INTERFACE_OUTPUT;
-use super::{Change, Error, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface};
+use super::{
+    Change, Error, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface, Values,
+    counters,
+};
 use crate::router::Router;
 
 /// Letters of a tag at most.
@@ -26,9 +29,12 @@ impl Router {
             return Err(Error::NameInUse(new.name));
         }
         let (index, port) = self.interfaces.reserve(new.mac, None)?;
-        let nodes = self.add_interface_nodes(&new, index, tx);
+        let nodes = self.begin_counting(index, &new.name).and_then(|()| {
+            let nodes = self.add_interface_nodes(&new, index, tx).map_err(Error::Graph);
+            nodes.inspect_err(|_| counters::hide(&mut self.stats, index.0 as usize, &new.name))
+        });
         let (output, tx) = nodes.inspect_err(|_| self.interfaces.release(index))?;
-        let before = self.interfaces.counted(index);
+        self.publish_counters();
         self.interfaces.put(Interface {
             index,
             name: new.name,
@@ -49,7 +55,6 @@ impl Router {
             output,
             tx,
             queues: Vec::new(),
-            before,
             port,
         });
         self.tell(index, Change::Added);
@@ -90,6 +95,34 @@ impl Router {
             self.engine.remove(gone.tx);
         }
         self.interfaces.release(index);
+        counters::hide(&mut self.stats, index.0 as usize, &gone.name);
+        self.publish_counters();
+    }
+    /// Lets clients see the counters of a new interface, which start at zero.
+    pub(super) fn begin_counting(
+        &mut self,
+        index: InterfaceIndex,
+        name: &str,
+    ) -> Result<(), Error> {
+        counters::publish(&mut self.stats, index.0 as usize, name).map_err(Error::Statistics)?;
+        if self.interfaces.values(index) != Values::default() {
+            // They were another's. A thread that does not answer keeps their values.
+            let _ = self.clear_interface_counters(Some(index));
+        }
+        Ok(())
+    }
+    /// Sets the counters of one interface or all to zero.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn clear_interface_counters(
+        &mut self,
+        only: Option<InterfaceIndex>,
+    ) -> Result<(), NoAnswer> {
+        let all = 0..self.interfaces.end();
+        let range = only.map_or(all, |i| i.0 as usize..i.0 as usize + 1);
+        let counters = self.interfaces.counters();
+        self.engine.on_threads(move |thread| counters.zero(thread, range.clone()))
     }
     /// Switches an interface on or off.
     pub fn set_admin(&mut self, index: InterfaceIndex, up: bool) {
@@ -241,9 +274,16 @@ impl Router {
             self.engine.rename(output, &format!("{name}-output"))?;
         }
         for (index, name) in [(index, name.to_owned())].into_iter().chain(new_subs) {
+            counters::rename(
+                &mut self.stats,
+                index.0 as usize,
+                self.interfaces.name(index.0),
+                &name,
+            );
             self.interfaces.rename(index, &name);
             self.tell(index, Change::Name);
         }
+        self.publish_counters();
         Ok(())
     }
     fn renamed_sub(&self, sub: InterfaceIndex, parent: &str) -> Option<(InterfaceIndex, String)> {

@@ -5,6 +5,7 @@ use wire::MacAddr;
 
 use super::show::{Counted, Hardware, HardwareRow, Row};
 use super::{Interface, InterfaceIndex, Mtu, queues};
+use crate::engine::no_answer;
 use crate::router::Router;
 
 /// Show interfaces and their counters.
@@ -145,8 +146,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, show: ShowInterface| Ok(Output::of(counted(router, &show.interfaces)?)));
     cli.command(show_hardware);
     cli.command(|router, _: ClearInterfaces| {
-        router.interfaces.clear_counters(None);
-        Ok(())
+        router.clear_interface_counters(None).map_err(no_answer)
     });
     cli.command(|router, set: SetState| {
         let index = find(router, &set.interface)?;

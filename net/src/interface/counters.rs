@@ -1,70 +1,119 @@
-//! Counters of interfaces, under the names clients know them by.
+//! Counters of interfaces, in the statistics segment under the names clients know them by.
 
-use std::io;
+use std::ops::Range;
 
+use control::stats::{Columns, Error, Segment};
 use infra::counter::{Counter, Rows, Volume, VolumeCounter};
 use serde::Serialize;
 
 /// Most interfaces there may be.
 pub const MAX_INTERFACES: usize = 1 << 16;
+/// Columns of vectors in the statistics segment that have one for each interface.
+pub const COLUMNS: Columns = Columns::growing("interface", MAX_INTERFACES);
 
-/// Rows by thread, columns by interface. Received is counted by the input node, sent by the output
-/// node, and nobody else counts.
-#[derive(Debug)]
-pub struct Counters {
-    /// Received.
-    pub rx: Rows<VolumeCounter>,
-    /// Sent.
-    pub tx: Rows<VolumeCounter>,
-    /// Dropped, by receive interface.
-    pub drops: Rows<Counter>,
-    /// Given to control.
-    pub punt: Rows<Counter>,
-    /// IPv4 packets received.
-    pub ip4: Rows<Counter>,
-    /// IPv6 packets received.
-    pub ip6: Rows<Counter>,
-    /// Lost for want of a buffer.
-    pub rx_no_buf: Rows<Counter>,
-    /// Lost by the device.
-    pub rx_miss: Rows<Counter>,
-    /// Received damaged.
-    pub rx_error: Rows<Counter>,
-    /// Not sent because the device refused.
-    pub tx_error: Rows<Counter>,
+/// Vector of the interfaces' names.
+const NAMES: &str = "/if/names";
+/// What is said there of one that was deleted.
+const DELETED: &str = "deleted";
+
+/// Declares the counters: field, name in the segment.
+macro_rules! counters {
+    (
+        combined { $($(#[$vdoc:meta])+ $volume:ident $vname:literal;)+ }
+        simple { $($(#[$ndoc:meta])+ $number:ident $nname:literal;)+ }
+    ) => {
+        /// Rows by thread, columns by interface. Received is counted by the input node, sent by
+        /// the output node, and nobody else counts.
+        #[derive(Debug)]
+        pub struct Counters {
+            $($(#[$vdoc])+ pub $volume: Rows<VolumeCounter>,)+
+            $($(#[$ndoc])+ pub $number: Rows<Counter>,)+
+        }
+
+        /// Names of all of them.
+        const ALL: &[&str] = &[$($vname,)+ $($nname,)+];
+
+        impl Counters {
+            pub(super) fn new(stats: &mut Segment) -> Result<Self, Error> {
+                stats.names(NAMES, MAX_INTERFACES)?;
+                Ok(Self {
+                    $($volume: stats.combined(concat!("/if/", $vname), COLUMNS)?,)+
+                    $($number: stats.simple(concat!("/if/", $nname), COLUMNS)?,)+
+                })
+            }
+            /// Sets the counters of some interfaces to zero, on the thread that counts them.
+            pub(super) fn zero(&self, thread: usize, interfaces: Range<usize>) {
+                $(self.$volume.zero(thread, interfaces.clone());)+
+                $(self.$number.zero(thread, interfaces.clone());)+
+            }
+            /// The values of one interface now, all threads together.
+            pub(super) fn of(&self, index: usize) -> Values {
+                Values {
+                    $($volume: self.$volume.sum(index).into(),)+
+                    $($number: self.$number.sum(index),)+
+                }
+            }
+        }
+
+        /// What the counters of one interface say.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        pub struct Values {
+            $($(#[$vdoc])+ pub $volume: Traffic,)+
+            $($(#[$ndoc])+ pub $number: u64,)+
+        }
+
+        impl Values {
+            /// Names and values of those that moved, as `show interface` lists them.
+            pub fn moved(&self) -> Vec<(&'static str, u64)> {
+                let all = [
+                    $((concat!($vname, " packets"), self.$volume.packets),
+                      (concat!($vname, " bytes"), self.$volume.bytes),)+
+                    $(($nname, self.$number),)+
+                ];
+                all.into_iter().filter(|c| c.1 > 0).collect()
+            }
+        }
+    };
 }
 
-impl Counters {
-    pub(super) fn new(threads: usize) -> io::Result<Self> {
-        let volumes = || Rows::<VolumeCounter>::new(threads, MAX_INTERFACES);
-        let numbers = || Rows::<Counter>::new(threads, MAX_INTERFACES);
-        Ok(Self {
-            rx: volumes()?,
-            tx: volumes()?,
-            drops: numbers()?,
-            punt: numbers()?,
-            ip4: numbers()?,
-            ip6: numbers()?,
-            rx_no_buf: numbers()?,
-            rx_miss: numbers()?,
-            rx_error: numbers()?,
-            tx_error: numbers()?,
-        })
+counters! {
+    combined {
+        /// Received.
+        rx "rx";
+        /// Received for one station; counted where `interface collect detailed-stats` is on.
+        rx_unicast "rx-unicast";
+        /// Received for a group; counted like the above.
+        rx_multicast "rx-multicast";
+        /// Received for everybody; counted like the above.
+        rx_broadcast "rx-broadcast";
+        /// Sent.
+        tx "tx";
+        /// Sent to one station; counted like the above.
+        tx_unicast "tx-unicast";
+        /// Sent to a group; counted like the above.
+        tx_multicast "tx-multicast";
+        /// Sent to everybody; counted like the above.
+        tx_broadcast "tx-broadcast";
     }
-    /// The values of one interface now, all threads together.
-    pub(super) fn of(&self, index: usize) -> Values {
-        Values {
-            rx: self.rx.sum(index).into(),
-            tx: self.tx.sum(index).into(),
-            drops: self.drops.sum(index),
-            punt: self.punt.sum(index),
-            ip4: self.ip4.sum(index),
-            ip6: self.ip6.sum(index),
-            rx_no_buf: self.rx_no_buf.sum(index),
-            rx_miss: self.rx_miss.sum(index),
-            rx_error: self.rx_error.sum(index),
-            tx_error: self.tx_error.sum(index),
-        }
+    simple {
+        /// Dropped, by receive interface.
+        drops "drops";
+        /// Given to control.
+        punt "punt";
+        /// IPv4 packets received.
+        ip4 "ip4";
+        /// IPv6 packets received.
+        ip6 "ip6";
+        /// Lost for want of a buffer.
+        rx_no_buf "rx-no-buf";
+        /// Lost by the device.
+        rx_miss "rx-miss";
+        /// Received damaged.
+        rx_error "rx-error";
+        /// Not sent because the device refused.
+        tx_error "tx-error";
+        /// MPLS packets received.
+        mpls "mpls";
     }
 }
 
@@ -83,67 +132,48 @@ impl From<Volume> for Traffic {
     }
 }
 
-/// What the counters of one interface say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Values {
-    /// Received.
-    pub rx: Traffic,
-    /// Sent.
-    pub tx: Traffic,
-    /// Dropped.
-    pub drops: u64,
-    /// Given to control.
-    pub punt: u64,
-    /// IPv4 packets received.
-    pub ip4: u64,
-    /// IPv6 packets received.
-    pub ip6: u64,
-    /// Lost for want of a buffer.
-    pub rx_no_buf: u64,
-    /// Lost by the device.
-    pub rx_miss: u64,
-    /// Received damaged.
-    pub rx_error: u64,
-    /// Not sent because the device refused.
-    pub tx_error: u64,
+/// Lets clients see an interface: its columns, its name, and each counter under its own path.
+pub(super) fn publish(stats: &mut Segment, index: usize, name: &str) -> Result<(), Error> {
+    stats.change(|stats| {
+        stats.grow(COLUMNS, index + 1)?;
+        stats.set_name(NAMES, index, name)?;
+        let added = ALL.iter().try_for_each(|counter| {
+            let link = stats.symlink(&path(name, counter), &format!("/if/{counter}"), index as u32);
+            // `a/b` and `a_b` have one path: the first one's.
+            if matches!(link, Err(Error::NameInUse(_))) { Ok(()) } else { link }
+        });
+        if added.is_err() {
+            hide(stats, index, name);
+        }
+        added
+    })
 }
 
-impl Values {
-    /// What was counted since `before`.
-    pub(super) fn since(self, before: &Self) -> Self {
-        let traffic = |now: Traffic, then: Traffic| Traffic {
-            packets: now.packets.wrapping_sub(then.packets),
-            bytes: now.bytes.wrapping_sub(then.bytes),
-        };
-        Self {
-            rx: traffic(self.rx, before.rx),
-            tx: traffic(self.tx, before.tx),
-            drops: self.drops.wrapping_sub(before.drops),
-            punt: self.punt.wrapping_sub(before.punt),
-            ip4: self.ip4.wrapping_sub(before.ip4),
-            ip6: self.ip6.wrapping_sub(before.ip6),
-            rx_no_buf: self.rx_no_buf.wrapping_sub(before.rx_no_buf),
-            rx_miss: self.rx_miss.wrapping_sub(before.rx_miss),
-            rx_error: self.rx_error.wrapping_sub(before.rx_error),
-            tx_error: self.tx_error.wrapping_sub(before.tx_error),
+/// Takes back what [`publish`] did.
+pub(super) fn hide(stats: &mut Segment, index: usize, name: &str) {
+    stats.change(|stats| {
+        for counter in ALL {
+            // One that was never there is gone too.
+            let _ = stats.remove(&path(name, counter));
         }
-    }
-    /// Names and values of those that moved, as `show interface` lists them.
-    pub fn moved(&self) -> Vec<(&'static str, u64)> {
-        let all = [
-            ("rx packets", self.rx.packets),
-            ("rx bytes", self.rx.bytes),
-            ("tx packets", self.tx.packets),
-            ("tx bytes", self.tx.bytes),
-            ("drops", self.drops),
-            ("punt", self.punt),
-            ("ip4", self.ip4),
-            ("ip6", self.ip6),
-            ("rx-no-buf", self.rx_no_buf),
-            ("rx-miss", self.rx_miss),
-            ("rx-error", self.rx_error),
-            ("tx-error", self.tx_error),
-        ];
-        all.into_iter().filter(|c| c.1 > 0).collect()
-    }
+        // A full segment keeps the old name of what is gone.
+        let _ = stats.set_name(NAMES, index, DELETED);
+    });
+}
+
+/// Has clients see an interface under another name.
+pub(super) fn rename(stats: &mut Segment, index: usize, old: &str, new: &str) {
+    stats.change(|stats| {
+        for counter in ALL {
+            // See above.
+            let _ = stats.rename(&path(old, counter), &path(new, counter));
+        }
+        // A full segment keeps the old name.
+        let _ = stats.set_name(NAMES, index, new);
+    });
+}
+
+/// `/interfaces/<name>/<counter>`, where the name has no `/`.
+fn path(name: &str, counter: &str) -> String {
+    format!("/interfaces/{}/{counter}", name.replace('/', "_"))
 }

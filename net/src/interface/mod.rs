@@ -20,6 +20,7 @@ mod table;
 use std::fmt;
 use std::sync::Arc;
 
+use control::stats;
 use graph::{BuildError, NodeIndex};
 use serde::Serialize;
 use wire::MacAddr;
@@ -27,7 +28,7 @@ use wire::MacAddr;
 use crate::ethernet::{SubTable, Tags};
 use crate::router::{Feature, Parts, Router, refuse};
 
-pub use counters::{Counters, MAX_INTERFACES, Traffic, Values};
+pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
 pub use mtu::Mtu;
 pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};
 pub use queues::RxQueue;
@@ -125,8 +126,6 @@ pub struct Interface {
     #[serde(skip)]
     pub queues: Vec<RxQueue>,
     #[serde(skip)]
-    before: Values,
-    #[serde(skip)]
     port: Port,
 }
 
@@ -221,6 +220,8 @@ pub enum Error {
     Invalid(&'static str),
     /// The graph refuses its nodes.
     Graph(BuildError),
+    /// Clients could not see its counters.
+    Statistics(stats::Error),
 }
 
 impl fmt::Display for Error {
@@ -235,6 +236,7 @@ impl fmt::Display for Error {
             Self::InvalidVlan => f.write_str("a VLAN is 1 to 4095"),
             Self::Invalid(why) => f.write_str(why),
             Self::Graph(e) => e.fmt(f),
+            Self::Statistics(e) => e.fmt(f),
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use wire::MacAddr;
 
 use super::cli::{chosen, find};
+use crate::engine::no_answer;
 use crate::router::Router;
 
 /// Call an interface something.
@@ -220,7 +221,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: ClearHardware| {
         let chosen: Vec<_> = chosen(router, &c.interfaces)?.iter().map(|i| i.index).collect();
-        chosen.into_iter().for_each(|i| router.interfaces.clear_counters(Some(i)));
-        Ok(())
+        let mut clear = |i| router.clear_interface_counters(Some(i));
+        chosen.into_iter().try_for_each(&mut clear).map_err(no_answer)
     });
 }

@@ -82,9 +82,9 @@ impl Router {
             self.interfaces.release(index);
             return Err(Error::VlanExists);
         }
+        self.begin_counting(index, &name).inspect_err(|_| self.interfaces.release(index))?;
         port.tags = sub.tags_to_send();
         self.interfaces.set_edge(index, Some(edge));
-        let before = self.interfaces.counted(index);
         self.interfaces.put(Interface {
             index,
             name,
@@ -98,7 +98,6 @@ impl Router {
             mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
             link_follows_admin: false,
             queues: Vec::new(),
-            before,
             port,
             ..p
         });

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use control::stats::Segment;
 use graph::Slot;
 use infra::rcu::{Shared, SharedSlab, SlabReader};
 use wire::MacAddr;
@@ -25,13 +26,13 @@ pub struct Interfaces {
 }
 
 impl Interfaces {
-    pub(crate) fn new(threads: usize) -> io::Result<Self> {
+    pub(crate) fn new(stats: &mut Segment) -> io::Result<Self> {
         Ok(Self {
             list: Vec::new(),
             by_name: HashMap::new(),
             ports: SharedSlab::new(MAX_INTERFACES)?,
             edges: Shared::new(Vec::new()),
-            counters: Arc::new(Counters::new(threads)?),
+            counters: Arc::new(Counters::new(stats).map_err(io::Error::other)?),
             observers: Vec::new(),
         })
     }
@@ -61,14 +62,11 @@ impl Interfaces {
     }
     /// What an interface counted since it was made or cleared.
     pub fn values(&self, index: InterfaceIndex) -> Values {
-        let before = self.at(index).map(|i| i.before).unwrap_or_default();
-        self.counters.of(index.0 as usize).since(&before)
+        self.counters.of(index.0 as usize)
     }
-    /// Starts counting anew, on one interface or all.
-    pub fn clear_counters(&mut self, only: Option<InterfaceIndex>) {
-        for i in self.list.iter_mut().flatten().filter(|i| only.is_none_or(|o| o == i.index)) {
-            i.before = self.counters.of(i.index.0 as usize);
-        }
+    /// More than the largest number there ever was.
+    pub(super) fn end(&self) -> usize {
+        self.list.len()
     }
     /// Has `observer` called whenever an interface changes.
     pub fn observe(&mut self, observer: Observer) {
@@ -144,9 +142,5 @@ impl Interfaces {
     /// The node that leads to `<name>-tx` from the end of the output arc.
     pub(super) fn arc_end(&self) -> ArcEnd {
         ArcEnd { edges: self.edges.reader() }
-    }
-    /// What all counters of an interface say, whether or not they were cleared.
-    pub(super) fn counted(&self, index: InterfaceIndex) -> Values {
-        self.counters.of(index.0 as usize)
     }
 }

@@ -71,6 +71,52 @@ fn interfaces_have_the_columns_that_scripts_know() {
 }
 
 #[test]
+fn clients_see_counters_by_interface_and_by_node() {
+    use control::stats::reader::{Reader, Sample};
+
+    let mut b = bench();
+    let reader = Reader::new(b.router.stats.readable().unwrap()).unwrap();
+    let pg0 = b.add("pg0/1");
+    let names = reader.names().unwrap();
+    let of_pg0 = |n: &String| n.starts_with("/interfaces/pg0_1/");
+    assert_eq!(names.keys().filter(|n| of_pg0(n)).count(), 17);
+    for missing in ["rx-unicast", "tx-broadcast", "mpls", "rx-no-buf"] {
+        assert!(names.contains_key(&format!("/if/{missing}")), "{missing}");
+    }
+    assert!(names.contains_key("/err/pg0/1-output/interface is down"));
+    b.router.interfaces.counters().rx.row(0)[pg0.0 as usize].add(9, 638);
+    let read = |name: &str| reader.read(name).unwrap();
+    assert_eq!(read("/if/rx").unwrap().sum(1), 9);
+    assert_eq!(read("/interfaces/pg0_1/rx").unwrap().sum(0), 9);
+    let named = |names: [&str; 2]| Some(Sample::Names(names.map(|n| Some(n.to_owned())).into()));
+    assert_eq!(read("/if/names"), named(["local0", "pg0/1"]));
+    b.run("clear interfaces");
+    assert_eq!(read("/interfaces/pg0_1/rx").unwrap().sum(0), 0);
+
+    b.router.interfaces.counters().rx.row(0)[pg0.0 as usize].add(1, 1);
+    b.router.remove_interface(pg0);
+    assert_eq!(read("/if/names"), named(["local0", "deleted"]));
+    let names = reader.names().unwrap();
+    assert!(!names.keys().any(|n| n.contains("pg0")), "{names:?}");
+}
+
+#[test]
+fn interfaces_that_come_and_go_leave_nothing() {
+    let mut b = bench();
+    let round = |b: &mut Bench| {
+        let index = b.add("pg0");
+        b.router.interfaces.counters().rx.row(0)[index.0 as usize].add(1, 1);
+        b.router.remove_interface(index);
+        b.router.stats.iter().count()
+    };
+    let before = (0..10).map(|_| round(&mut b)).last();
+    let after = (0..1000).map(|_| round(&mut b)).last();
+    assert_eq!(before, after);
+    let index = b.add("pg0");
+    assert_eq!(b.router.interfaces.values(index), Values::default());
+}
+
+#[test]
 fn devices_have_the_columns_that_scripts_know() {
     let mut b = bench();
     b.add("pg0");

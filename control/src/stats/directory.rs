@@ -1,0 +1,127 @@
+//! The directory: a vector of named entries whose places never move.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use infra::memory::shared::{Block, Region};
+
+use super::layout::{ENTRY, ENTRY_NAME, ENTRY_VALUE, Kind, LEAD, NAME_LEN};
+use super::{Error, value::Content};
+
+/// Most entries there may be.
+const CAPACITY: usize = 3 << 19;
+
+/// One entry as control knows it.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub name: Arc<str>,
+    pub content: Content,
+}
+
+#[derive(Debug)]
+pub(super) struct Directory {
+    block: Block,
+    entries: Vec<Option<Entry>>,
+    by_name: HashMap<Arc<str>, u32>,
+    /// Places of removed entries; each names the one before it in the segment.
+    free: Vec<u32>,
+}
+
+impl Directory {
+    /// An empty one; `None` when the region is too small.
+    pub fn new(region: &Arc<Region>) -> Option<Self> {
+        let block = region.block(8 * (LEAD + CAPACITY * ENTRY))?;
+        Some(Self { block, entries: Vec::new(), by_name: HashMap::new(), free: Vec::new() })
+    }
+    /// Pointer to the vector.
+    pub fn pointer(&self) -> u64 {
+        self.block.address(LEAD)
+    }
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+    pub fn at(&self, index: u32) -> Option<&Entry> {
+        self.entries.get(index as usize)?.as_ref()
+    }
+    pub fn at_mut(&mut self, index: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(index as usize)?.as_mut()
+    }
+    /// All, with their places.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
+        self.entries.iter().enumerate().filter_map(|(i, e)| Some((i as u32, e.as_ref()?)))
+    }
+    /// Whether `name` may be given to a new entry.
+    pub fn check(&self, name: &str) -> Result<(), Error> {
+        if name.is_empty() || name.len() > NAME_LEN || !name.bytes().all(|b| (32..127).contains(&b))
+        {
+            return Err(Error::BadName(name.to_owned()));
+        }
+        if self.by_name.contains_key(name) {
+            return Err(Error::NameInUse(name.to_owned()));
+        }
+        if self.free.is_empty() && self.entries.len() == CAPACITY {
+            return Err(Error::Full(8 * ENTRY as u64, 0));
+        }
+        Ok(())
+    }
+    /// Puts an entry in; its name was checked.
+    pub fn insert(&mut self, name: &str, kind: Kind, value: u64, content: Content) -> u32 {
+        let index = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let name: Arc<str> = name.into();
+        self.write_name(index, &name);
+        self.set(index, value);
+        self.block.store(Self::word(index), kind as u64);
+        self.by_name.insert(Arc::clone(&name), index);
+        let entry = Some(Entry { name, content });
+        match self.entries.get_mut(index as usize) {
+            Some(place) => *place = entry,
+            None => {
+                self.entries.push(entry);
+                self.block.store(LEAD - 1, self.entries.len() as u64);
+            }
+        }
+        index
+    }
+    pub fn remove(&mut self, index: u32) -> Option<Entry> {
+        let entry = self.entries.get_mut(index as usize)?.take()?;
+        self.by_name.remove(&entry.name);
+        self.write_name(index, "");
+        self.set(index, self.free.last().map_or(u64::MAX, |last| u64::from(*last)));
+        self.block.store(Self::word(index), Kind::Empty as u64);
+        self.free.push(index);
+        Some(entry)
+    }
+    /// Gives an entry another name, which was checked.
+    pub fn rename(&mut self, index: u32, name: &str) {
+        let name: Arc<str> = name.into();
+        self.write_name(index, &name);
+        if let Some(entry) = self.at_mut(index) {
+            let old = std::mem::replace(&mut entry.name, Arc::clone(&name));
+            self.by_name.remove(&old);
+            self.by_name.insert(name, index);
+        }
+    }
+    pub fn set(&self, index: u32, value: u64) {
+        self.block.store(Self::word(index) + ENTRY_VALUE, value);
+    }
+    pub fn value(&self, index: u32) -> u64 {
+        self.block.load(Self::word(index) + ENTRY_VALUE)
+    }
+    fn word(index: u32) -> usize {
+        LEAD + index as usize * ENTRY
+    }
+    fn write_name(&self, index: u32, name: &str) {
+        let mut bytes = [0; NAME_LEN + 1];
+        bytes[..name.len()].copy_from_slice(name.as_bytes());
+        store_bytes(&self.block, Self::word(index) + ENTRY_NAME, &bytes);
+    }
+}
+
+/// Writes bytes from a word on; what is missing to a whole word is zero.
+pub(super) fn store_bytes(block: &Block, word: usize, bytes: &[u8]) {
+    for (i, chunk) in bytes.chunks(8).enumerate() {
+        let mut whole = [0; 8];
+        whole[..chunk.len()].copy_from_slice(chunk);
+        block.store(word + i, u64::from_ne_bytes(whole));
+    }
+}

@@ -1,0 +1,251 @@
+//! The segment read back through its file, as clients do.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use infra::counter::Volume;
+
+use super::reader::{Reader, Sample};
+use super::*;
+
+const BY_PORT: Columns = Columns::growing("port", 1 << 16);
+
+fn segment() -> (Segment, Reader) {
+    let segment = Segment::new(2, None).unwrap();
+    let reader = Reader::new(segment.readable().unwrap()).unwrap();
+    (segment, reader)
+}
+
+fn read(reader: &Reader, name: &str) -> Sample {
+    reader.read(name).unwrap().unwrap_or_else(|| panic!("{name} is not there"))
+}
+
+#[test]
+fn every_byte_is_where_clients_look_for_it() {
+    let (mut s, _) = segment();
+    let beat = s.scalar("/sys/heartbeat").unwrap();
+    s.set(beat, 7);
+    let rows = s.simple("/port/lost", BY_PORT).unwrap();
+    s.grow(BY_PORT, 3).unwrap();
+    rows.row(1)[2].add(5);
+    s.symlink("/ports/x/lost", "/port/lost", 2).unwrap();
+    let file = File::from(s.readable().unwrap());
+    let bytes = |at: u64, len: usize| {
+        let mut bytes = vec![0; len];
+        file.read_exact_at(&mut bytes, at).unwrap();
+        bytes
+    };
+    let u32_at = |at| u32::from_le_bytes(bytes(at, 4).try_into().unwrap());
+    let u64_at = |at| u64::from_le_bytes(bytes(at, 8).try_into().unwrap());
+    let base = u64_at(8);
+    assert_eq!((u64_at(0), u64_at(16), u64_at(24)), (2, s.epoch(), 0));
+    assert_eq!(bytes(40, 4056), [0; 4056], "the rest of the first page stays zero");
+    let directory = u64_at(32) - base;
+    assert_eq!(u32_at(directory - 8), 3);
+    let name = |index: u64| {
+        let name = bytes(directory + 144 * index + 16, 128);
+        String::from_utf8(name.split(|b| *b == 0).next().unwrap().to_vec()).unwrap()
+    };
+    assert_eq!([0, 1, 2].map(name), ["/sys/heartbeat", "/port/lost", "/ports/x/lost"]);
+    assert_eq!([0, 1, 2].map(|i| u32_at(directory + 144 * i)), [1, 2, 6]);
+    assert_eq!(u64_at(directory + 8), 7);
+    let threads = u64_at(directory + 144 + 8) - base;
+    assert_eq!(u32_at(threads - 8), 2);
+    let row = u64_at(threads + 8) - base;
+    assert_eq!((u32_at(row - 8), u64_at(row + 16)), (3, 5));
+    assert_eq!((u32_at(directory + 288 + 8), u32_at(directory + 288 + 12)), (1, 2));
+    assert!(row + 24 < file.metadata().unwrap().len());
+}
+
+#[test]
+fn clients_read_what_was_counted() {
+    let (mut s, reader) = segment();
+    let rx = s.combined("/port/rx", BY_PORT).unwrap();
+    let gauge = s.gauge("/pool/free").unwrap();
+    rx.row(0)[1].add(2, 120);
+    assert_eq!(read(&reader, "/port/rx"), Sample::Combined(vec![vec![], vec![]]));
+    s.grow(BY_PORT, 2).unwrap();
+    let (none, some) = (Volume::default(), Volume { packets: 2, bytes: 120 });
+    assert_eq!(
+        read(&reader, "/port/rx"),
+        Sample::Combined(vec![vec![none, some], vec![none, none]]),
+        "what was counted before clients saw it counts"
+    );
+    s.set(gauge, 99);
+    assert_eq!(read(&reader, "/pool/free"), Sample::Number(99));
+    s.simple("/port/late", BY_PORT).unwrap().row(1)[1].add(1);
+    assert_eq!(read(&reader, "/port/late").sum(1), 1, "later vectors are as long as others");
+    s.symlink("/ports/a/rx", "/port/rx", 1).unwrap();
+    assert_eq!(read(&reader, "/ports/a/rx").sum(0), 2);
+    rx.zero(0, 0..2);
+    assert_eq!(read(&reader, "/ports/a/rx").sum(0), 0);
+    s.rename("/ports/a/rx", "/ports/b/rx").unwrap();
+    assert_eq!(reader.read("/ports/a/rx").unwrap(), None);
+    assert_eq!(read(&reader, "/ports/b/rx").sum(0), 0);
+    let names = reader.names().unwrap();
+    assert_eq!(names.get("/ports/b/rx"), Some(&6));
+}
+
+#[test]
+fn removed_entries_leave_a_place_that_serves_again() {
+    let (mut s, reader) = segment();
+    let epoch = s.epoch();
+    s.scalar("/a").unwrap();
+    s.simple("/b", BY_PORT).unwrap();
+    s.grow(BY_PORT, 1).unwrap();
+    s.symlink("/c", "/b", 0).unwrap();
+    s.scalar("/d").unwrap();
+    let used = s.usage().used;
+    assert_eq!(s.epoch(), epoch + 5);
+    s.remove("/b").unwrap();
+    assert_eq!(s.epoch(), epoch + 6, "one change, though the symlink goes too");
+    assert_eq!(reader.names().unwrap().into_keys().collect::<Vec<_>>(), ["/a", "/d"]);
+    s.gauge("/e").unwrap();
+    s.gauge("/f").unwrap();
+    assert_eq!(reader.names().unwrap().len(), 4);
+    (s.remove("/e").unwrap(), s.remove("/f").unwrap());
+    s.simple("/b", BY_PORT).unwrap();
+    s.symlink("/c", "/b", 0).unwrap();
+    assert_eq!(s.usage().used, used);
+}
+
+#[test]
+fn names_are_replaced_in_place() {
+    let (mut s, reader) = segment();
+    s.names("/port/names", 100).unwrap();
+    let before = s.usage().used;
+    for i in 0..5000 {
+        s.set_name("/port/names", 2, &format!("port-number-{i}")).unwrap();
+    }
+    s.set_name("/port/names", 0, "local0").unwrap();
+    let third = Some("port-number-4999".to_owned());
+    assert_eq!(
+        read(&reader, "/port/names"),
+        Sample::Names(vec![Some("local0".to_owned()), None, third])
+    );
+    assert!(s.usage().used - before < 200);
+    assert!(s.set_name("/port/names", 100, "x").is_err(), "beyond its capacity");
+}
+
+#[test]
+fn histograms_count_by_power_of_two() {
+    let (mut s, reader) = segment();
+    let h = s.histogram("/lag", 3, 4).unwrap();
+    for value in [0, 1, 15, 16, 31, 32, 64, 1 << 40] {
+        h.count(1, value);
+    }
+    assert_eq!(
+        read(&reader, "/lag"),
+        Sample::Histogram(vec![vec![3, 0, 0, 0, 0], vec![3, 3, 2, 1, 2]])
+    );
+}
+
+#[test]
+fn rings_keep_the_latest_entries() {
+    let (mut s, reader) = segment();
+    let ring = s.ring("/events", (16, 4), (1, "seq: u64, text: 8 bytes")).unwrap();
+    for i in 0..6_u64 {
+        ring.push(1, &[&i.to_le_bytes()[..], b"abc"].concat());
+    }
+    let entry = |i: u64| [&i.to_le_bytes()[..], b"abc\0\0\0\0\0"].concat();
+    let latest = (2..6).map(entry).collect();
+    assert_eq!(read(&reader, "/events"), Sample::Ring(vec![vec![], latest]));
+    let file = File::from(s.readable().unwrap());
+    let start = s.word("/events").unwrap() - s.region.address();
+    let mut head = [0; 28];
+    file.read_exact_at(&mut head, start).unwrap();
+    let field = |i: usize| u32::from_le_bytes(head[4 * i..4 * i + 4].try_into().unwrap());
+    assert_eq!([0, 1, 2, 3, 4].map(field), [16, 4, 2, 23, 1]);
+    assert_eq!((field(5), field(6) % 64), (64, 0));
+    let mut meta = [0; 24];
+    file.read_exact_at(&mut meta, start + 64 + 64).unwrap();
+    assert_eq!(meta[..16], [2, 0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]);
+    let schema = u64::from(u32::from_le_bytes(meta[16..20].try_into().unwrap()));
+    let mut text = [0; 23];
+    file.read_exact_at(&mut text, start + schema).unwrap();
+    assert_eq!(&text, b"seq: u64, text: 8 bytes");
+    let used = s.usage().used;
+    s.remove("/events").unwrap();
+    assert!(s.usage().used < used);
+}
+
+#[test]
+fn the_budget_is_kept_and_refusals_change_nothing() {
+    let mut s = Segment::new(1, Some(1 << 20)).unwrap();
+    s.simple("/port/a", BY_PORT).unwrap();
+    s.combined("/port/b", BY_PORT).unwrap();
+    s.grow(BY_PORT, 1000).unwrap();
+    let (used, epoch) = (s.usage().used, s.epoch());
+    let full = s.grow(BY_PORT, 1 << 16).unwrap_err();
+    assert!(matches!(full, Error::Full(wanted, _) if wanted == 24 * (65536 - 1000)), "{full}");
+    assert!(full.to_string().contains("statistics segment is full"));
+    assert!(s.simple("/port/c", Columns::fixed(1 << 20)).is_err());
+    assert_eq!((s.usage().used, s.epoch()), (used, epoch));
+    assert!(matches!(s.value("/port/a"), Some(Value::Simple(_, 1000))));
+    assert!(s.value("/port/c").is_none());
+}
+
+#[test]
+fn names_are_checked() {
+    let (mut s, _) = segment();
+    let epoch = s.epoch();
+    let bad = |name: &str| Err(Error::BadName(name.to_owned()));
+    for name in ["", "/tab\there", "/grün", &"x".repeat(128)] {
+        assert_eq!(s.scalar(name).map(drop), bad(name));
+    }
+    s.scalar(&"x".repeat(127)).unwrap();
+    assert_eq!(s.epoch(), epoch + 1);
+    assert_eq!(s.remove("/no"), Err(Error::Unknown("/no".to_owned())));
+    assert_eq!(s.symlink("/l", "/no", 0), Err(Error::Unknown("/no".to_owned())));
+    s.scalar("/y").unwrap();
+    assert_eq!(s.symlink("/l", "/y", 0), Err(Error::Unknown("/y".to_owned())));
+    assert_eq!(s.rename("/y", &"x".repeat(127)), Err(Error::NameInUse("x".repeat(127))));
+}
+
+#[test]
+fn readers_never_see_half_a_change() {
+    let (mut s, reader) = segment();
+    s.names("/port/names", 1 << 16).unwrap();
+    let rx = s.combined("/port/rx", BY_PORT).unwrap();
+    let reader = Arc::new(reader);
+    let (stop, stopped) = mpsc::channel::<()>();
+    let other = Arc::clone(&reader);
+    let looking = std::thread::spawn(move || {
+        let mut looks = 0;
+        while stopped.try_recv() == Err(mpsc::TryRecvError::Empty) {
+            // A port is there with its name, counter and symlink, or not at all.
+            let names = other.names().unwrap();
+            let links = names.keys().filter(|n| n.starts_with("/ports/"));
+            assert!(links.count() % 2 == 0);
+            if let Some(counted) = other.read("/ports/p/rx").unwrap() {
+                assert_eq!(counted.sum(0), 9);
+            }
+            looks += 1;
+        }
+        looks
+    });
+    let used = (0..10_000).map(|round| {
+        let column = 1 + round % 7;
+        s.grow(BY_PORT, column + 1).unwrap();
+        rx.row(0)[column].add(9, 9);
+        s.change(|s| {
+            s.set_name("/port/names", column, "p").unwrap();
+            s.symlink("/ports/p/rx", "/port/rx", column as u32).unwrap();
+            s.symlink("/ports/p/rx2", "/port/rx", column as u32).unwrap();
+        });
+        s.change(|s| {
+            s.set_name("/port/names", column, "deleted").unwrap();
+            s.remove("/ports/p/rx").unwrap();
+            s.remove("/ports/p/rx2").unwrap();
+        });
+        rx.zero(0, column..column + 1);
+        let blocks = File::from(s.readable().unwrap()).metadata().unwrap().blocks();
+        (s.usage().used, blocks)
+    });
+    let used: Vec<_> = used.collect();
+    stop.send(()).unwrap();
+    assert!(looking.join().unwrap() > 0);
+    assert_eq!(used[100], used[9_999], "10,000 ports leak nothing");
+}

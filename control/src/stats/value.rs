@@ -1,0 +1,60 @@
+//! What an entry holds, for control and for those it tells.
+
+use infra::counter::{Counter, Rows, VolumeCounter};
+
+use super::names::NameVector;
+use super::ring::RingMemory;
+use super::vector::Vector;
+
+/// What keeps the memory of an entry.
+#[derive(Debug)]
+pub(super) enum Content {
+    Scalar,
+    Gauge,
+    Simple(Vector, Rows<Counter>),
+    Combined(Vector, Rows<VolumeCounter>),
+    Names(NameVector),
+    Symlink { target: u32, column: u32 },
+    Histogram(Vector, Rows<Counter>),
+    Ring(RingMemory),
+}
+
+impl Content {
+    pub fn vector(&self) -> Option<&Vector> {
+        match self {
+            Self::Simple(vector, _) | Self::Histogram(vector, _) | Self::Combined(vector, _) => {
+                Some(vector)
+            }
+            _ => None,
+        }
+    }
+    pub fn vector_mut(&mut self) -> Option<&mut Vector> {
+        match self {
+            Self::Simple(vector, _) | Self::Histogram(vector, _) | Self::Combined(vector, _) => {
+                Some(vector)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an entry says.
+#[derive(Clone, Debug)]
+pub enum Value<'a> {
+    /// A number.
+    Scalar(u64),
+    /// A number that goes up and down.
+    Gauge(u64),
+    /// Counters, and how many columns of them clients see.
+    Simple(&'a Rows<Counter>, usize),
+    /// Counters of packets and bytes, and how many columns of them clients see.
+    Combined(&'a Rows<VolumeCounter>, usize),
+    /// Names, by column of what they name.
+    Names(Vec<Option<&'a str>>),
+    /// A column of another entry, by name.
+    Symlink(&'a str, u32),
+    /// Counts by power of two: the smallest exponent, then a column for each.
+    Histogram(&'a Rows<Counter>, usize),
+    /// Entries in a ring: bytes of each, how many for each thread.
+    Ring(u32, u32),
+}

@@ -1,0 +1,80 @@
+//! The counters of nodes as control sees them: listed, and set to zero by the threads that count.
+
+use std::ops::Range;
+use std::sync::mpsc;
+
+use super::errors::CounterChange;
+use super::run::Threads;
+use super::spec::Engine;
+use crate::node::CounterText;
+use crate::worker::{NoAnswer, PATIENCE};
+
+impl Engine {
+    /// Rows of counters, by thread.
+    pub fn thread_rows(&self) -> usize {
+        self.counters.threads()
+    }
+    /// Does `job` with the number of each row of counters, on the thread that counts there and
+    /// between two of its loops, and waits until all have. This is how counters are set to zero.
+    ///
+    /// # Errors
+    /// When a thread does not answer; others have done it.
+    pub fn on_threads(
+        &mut self,
+        job: impl Fn(usize) + Clone + Send + 'static,
+    ) -> Result<(), NoAnswer> {
+        let first = self.data_threads().start + self.first_row();
+        let threads = first..first + self.data_threads().len();
+        // Rows that no thread counts in are control's.
+        (0..self.thread_rows()).filter(|row| !threads.contains(row)).for_each(&job);
+        let (answer, wait) = mpsc::channel();
+        self.post_all(|_| {
+            let (job, answer) = (job.clone(), answer.clone());
+            Box::new(move |core| {
+                job(core.thread());
+                // Nobody waits any more? Then nobody needs it.
+                let _ = answer.send(());
+            })
+        });
+        drop(answer);
+        for _ in threads {
+            wait.recv_timeout(PATIENCE).map_err(|_| NoAnswer("of a worker".to_owned()))?;
+        }
+        Ok(())
+    }
+    /// Row of the first data-plane thread.
+    pub(super) fn first_row(&self) -> usize {
+        match &self.threads {
+            Threads::Running(h) => usize::from(h.first().is_some_and(|h| h.name != "vpp_main")),
+            _ => 0,
+        }
+    }
+    pub(super) fn zero_counters(&mut self, range: Range<usize>) -> Result<(), NoAnswer> {
+        let counters = self.counters.clone();
+        self.on_threads(move |thread| counters.zero(thread, range.clone()))
+    }
+    /// Counters that came or went since it was asked last, in order.
+    pub fn take_counter_changes(&mut self) -> Vec<CounterChange> {
+        self.errors.take_changes()
+    }
+    /// All counters: number, node, text, value.
+    pub fn counters(&self) -> impl Iterator<Item = (u16, &str, CounterText, u64)> {
+        self.errors.iter(&self.counters)
+    }
+    /// The counters that are not zero: number, node, text, value.
+    pub fn errors(&self) -> Vec<(u16, String, CounterText, u64)> {
+        let moved = self.counters().filter(|e| e.3 > 0);
+        moved.map(|(i, node, text, n)| (i, node.to_owned(), text, n)).collect()
+    }
+    /// Sets all counters of nodes to zero.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn clear_errors(&mut self) -> Result<(), NoAnswer> {
+        self.zero_counters(0..self.errors.len())
+    }
+    /// `node: text` of a counter.
+    pub fn describe_error(&self, index: u16) -> String {
+        self.errors.describe(index)
+    }
+}
