@@ -23,7 +23,8 @@ impl fmt::Display for Error {
             Self::Unknown(name) => write!(f, "no statistics are called `{name}'"),
             Self::Full(wanted, left) => write!(
                 f,
-                "statistics segment is full: {wanted} bytes wanted, {left} left (statseg {{ size }})"
+                "statistics segment is full: {wanted} bytes wanted, {left} left \
+                 (statseg {{ size }})"
             ),
         }
     }

@@ -105,7 +105,8 @@ fn removed_entries_leave_a_place_that_serves_again() {
     s.gauge("/e").unwrap();
     s.gauge("/f").unwrap();
     assert_eq!(reader.names().unwrap().len(), 4);
-    (s.remove("/e").unwrap(), s.remove("/f").unwrap());
+    s.remove("/e").unwrap();
+    s.remove("/f").unwrap();
     s.simple("/b", BY_PORT).unwrap();
     s.symlink("/c", "/b", 0).unwrap();
     assert_eq!(s.usage().used, used);

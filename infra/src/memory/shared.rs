@@ -213,8 +213,8 @@ impl<T> Deref for View<T> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `start` and `len` were taken from memory that `_owner` keeps mapped, in which `T`s
-        // lie (a block's words are `T`s by the contract of `Words`).
+        // SAFETY: `start` and `len` are of memory that `_owner` keeps mapped, in which `T`s lie (a
+        // block's words are `T`s by the contract of `Words`).
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
