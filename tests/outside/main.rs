@@ -8,6 +8,7 @@ mod messages;
 mod names;
 mod restart;
 mod streams;
+mod taps;
 mod two_hosts;
 mod wrong_input;
 
