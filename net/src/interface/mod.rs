@@ -16,7 +16,6 @@ mod show;
 mod sub;
 mod sub_cli;
 mod table;
-pub mod types;
 
 use std::fmt;
 use std::sync::Arc;

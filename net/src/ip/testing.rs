@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 
+use control::cli::Cli;
 use control::log::Log;
 use graph::testing::{Caught, TestGraph};
 use graph::{Buffer, Frame, Node, Settings};
@@ -59,7 +60,7 @@ impl Bench {
         let (graph, (router, pg0, pg1)) = TestGraph::new(|engine| {
             // The router works on the engine under test while it is built.
             std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts::new(router);
+            let mut parts = Parts { router, cli: Cli::new() };
             for feature in [
                 drops::FEATURE,
                 interface::FEATURE,

@@ -4,9 +4,9 @@ use crate::Finding;
 use crate::tree::{File, Tree};
 
 /// The house, from the ground up.
-const LAYERS: [&str; 11] = [
+const LAYERS: [&str; 12] = [
     "infra", "wire", "graph", "control", "net", "drivers", "host", "plugins", "bin", "tools",
-    "tests",
+    "tests", "fuzz",
 ];
 
 /// Folders whose crates may not use each other.

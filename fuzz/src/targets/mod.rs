@@ -1,0 +1,54 @@
+//! What is attacked.
+
+mod commands;
+mod configuration;
+mod graphs;
+mod headers;
+mod packets;
+
+use control::cli::Cli;
+use control::log::Log;
+use graph::Settings;
+use net::{Parts, Router};
+
+pub use commands::Commands;
+pub use configuration::Configuration;
+pub use graphs::Graphs;
+pub use headers::Headers;
+
+/// A router with all features, whose graph runs when it is told to.
+fn router() -> Parts {
+    let settings = Settings { buffers: 8192, ..Settings::default() };
+    let router = Router::new(settings, Log::new()).expect("memory for a small router");
+    let mut parts = Parts { router, cli: Cli::new() };
+    for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
+        (feature.register)(&mut parts).expect("features fit together");
+    }
+    parts.router.engine.build().expect("the graph is whole");
+    parts.router.engine.start_inline();
+    parts
+}
+
+/// Two interfaces with addresses, neighbours and routes.
+const SETUP: &str = "create packet-generator interface pg0
+create packet-generator interface pg1
+set interface mac address pg0 02:00:00:00:00:aa
+set interface state pg0 up
+set interface state pg1 up
+set interface ip address pg0 10.0.0.1/24
+set interface ip address pg1 10.0.1.1/24
+set interface ip address pg0 2001:db8::1/64
+set interface ip address pg1 2001:db8:1::1/64
+set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb static
+set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb static
+ip route add 16.0.0.0/8 via 10.0.1.2 pg1
+ip route add 17.0.0.0/8 via 10.0.1.2 pg1 via 10.0.1.3 pg1
+ip route add 18.0.0.0/8 via drop
+ip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1
+";
+
+/// Carries out `SETUP`.
+fn set_up(parts: &mut Parts) {
+    let reply = parts.cli.run(&mut parts.router, SETUP);
+    assert!(reply.result.is_ok(), "{}", reply.text());
+}

@@ -1,0 +1,31 @@
+//! Each target with its corpus and then with new input for a while.
+#![forbid(unsafe_code)]
+
+use fuzz::targets::{Commands, Configuration, Graphs, Headers};
+use fuzz::{Target, run};
+
+fn tried<T: Target>(make: impl Fn() -> T) {
+    let count = run(make);
+    println!("{}: {count} inputs", T::NAME);
+    assert!(count > 0);
+}
+
+#[test]
+fn any_bytes_are_headers_or_not() {
+    tried(|| Headers);
+}
+
+#[test]
+fn any_text_is_a_configuration_or_refused() {
+    tried(|| Configuration);
+}
+
+#[test]
+fn any_frame_is_forwarded_or_dropped_once() {
+    tried(Graphs::new);
+}
+
+#[test]
+fn any_line_is_carried_out_or_refused() {
+    tried(Commands::new);
+}
