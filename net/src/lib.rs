@@ -17,6 +17,7 @@ pub mod ip6;
 pub mod neighbor;
 pub mod ping;
 pub mod punt;
+pub mod reassembly;
 mod router;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
@@ -34,6 +35,7 @@ pub const FEATURES: &[Feature] = &[
     ip6::FEATURE,
     icmp::FEATURE,
     fragment::FEATURE,
+    reassembly::FEATURE,
     neighbor::FEATURE,
     ping::FEATURE,
 ];

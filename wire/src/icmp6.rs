@@ -153,6 +153,10 @@ pub mod code {
     pub const HOP_LIMIT_EXCEEDED: u8 = 0;
     /// Time exceeded: fragments missing.
     pub const REASSEMBLY_TIME_EXCEEDED: u8 = 1;
+    /// Parameter problem: a field is wrong.
+    pub const ERRONEOUS_HEADER: u8 = 0;
+    /// Parameter problem: the first fragment has not all headers (RFC 7112).
+    pub const INCOMPLETE_HEADER_CHAIN: u8 = 3;
     /// Parameter problem: next header not understood.
     pub const UNKNOWN_NEXT_HEADER: u8 = 1;
 
@@ -168,6 +172,8 @@ pub mod code {
             (Type::DESTINATION_UNREACHABLE, PORT_UNREACHABLE) => "port_unreachable",
             (Type::TIME_EXCEEDED, HOP_LIMIT_EXCEEDED) => "ttl_exceeded_in_transit",
             (Type::TIME_EXCEEDED, REASSEMBLY_TIME_EXCEEDED) => "fragment_reassembly_time_exceeded",
+            (Type::PARAMETER_PROBLEM, ERRONEOUS_HEADER) => "erroneous_header_field",
+            (Type::PARAMETER_PROBLEM, INCOMPLETE_HEADER_CHAIN) => "incomplete_header_chain",
             (Type::PARAMETER_PROBLEM, UNKNOWN_NEXT_HEADER) => "unrecognized_next_header",
             _ => return None,
         })

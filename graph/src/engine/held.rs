@@ -133,6 +133,13 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         let slot = self.core.nodes[usize::from(self.node)].drop_slot;
         self.core.send(self.node, slot, &[held.into_index()]);
     }
+    /// Counts a reason and notes it on a held packet, as [`Packet::error`]; returns its number, for
+    /// packets that are dropped for the same reason without being counted ([`Buffer::set_error`]).
+    pub fn count_reason(&mut self, held: &mut Held, reason: N::Error) -> u16 {
+        let mut p = self.packet_of(held);
+        p.error(reason);
+        Buffer::error(&p)
+    }
     /// Gives a held packet back to the pool, uncounted: something else was made of it.
     pub fn release(&mut self, held: Held) {
         self.check(&held);

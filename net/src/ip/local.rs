@@ -95,9 +95,35 @@ impl<V: Version> graph::Next for Delivery<V> {
     }
 }
 
+/// Edges of [`Local`].
+#[derive(Clone, Copy)]
+pub enum Sorted<V> {
+    /// Tell the sender.
+    IcmpError(V),
+    /// A fragment.
+    Reassemble(V),
+    /// The taker.
+    To(Slot),
+}
+
+impl<V: Version> graph::Next for Sorted<V> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
+        Edge { to: V::NODES.reassemble, payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::IcmpError(_) => 0,
+            Self::Reassemble(_) => 1,
+            Self::To(slot) => slot.0,
+        }
+    }
+}
+
 impl<V: Version> Node for Local<V> {
     const NAME: &'static str = V::NODES.local;
-    type Next = Delivery<V>;
+    type Next = Sorted<V>;
     type Error = V::Error;
     type Count = Infallible;
     const DROP: &'static str = V::NODES.drop;
@@ -107,14 +133,17 @@ impl<V: Version> Node for Local<V> {
         let protocols = self.protocols.read(frame.epoch());
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
+            if V::is_fragment(p) {
+                return Ok(Sorted::Reassemble(self.version));
+            }
             let upper = inspect::<V>(p)?;
             if let Some(taker) = protocols.find(upper.protocol.0.into()) {
-                return Ok(Delivery::To(taker));
+                return Ok(Sorted::To(taker));
             }
             let problem = V::protocol_problem(p, &upper).ok_or(V::UNKNOWN_PROTOCOL)?;
             p.error(V::UNKNOWN_PROTOCOL);
             p.set_payload(problem);
-            Ok(Delivery::IcmpError(self.version))
+            Ok(Sorted::IcmpError(self.version))
         });
     }
 }

@@ -15,7 +15,7 @@ use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Parts, Router};
-use crate::{drops, fragment, icmp, interface, ip4, ip6};
+use crate::{drops, fragment, icmp, interface, ip4, ip6, reassembly};
 
 /// What the neighbour of `pg1` has as its address.
 pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
@@ -68,6 +68,7 @@ impl Bench {
                 ip6::FEATURE,
                 icmp::FEATURE,
                 fragment::FEATURE,
+                reassembly::FEATURE,
             ] {
                 (feature.register)(&mut parts).unwrap();
             }

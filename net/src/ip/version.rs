@@ -51,6 +51,8 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     fn too_big_problem(p: &Buffer<'_>, mtu: u16) -> Option<Problem>;
     /// The layer 2 address of the group a packet is for.
     fn group_mac(p: &Buffer<'_>) -> MacAddr;
+    /// Whether a packet is a part of one.
+    fn is_fragment(p: &Buffer<'_>) -> bool;
     /// What a packet for this router carries.
     ///
     /// # Errors
@@ -114,6 +116,8 @@ pub struct Nodes {
     pub local: &'static str,
     /// Packets for this router behind the features of their arc.
     pub local_end: &'static str,
+    /// Puts fragments for this router together.
+    pub reassemble: &'static str,
     /// Finds who listens on a UDP port.
     pub udp_lookup: &'static str,
     /// Finds who takes an ICMP type.

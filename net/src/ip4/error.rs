@@ -31,4 +31,16 @@ pub enum Error {
     UdpChecksum,
     /// inconsistent udp/ip lengths.
     UdpLength,
+    /// duplicate/overlapping fragments.
+    ReassDuplicateFragment,
+    /// fragment chain too long (drop).
+    ReassFragmentChainTooLong,
+    /// drops due to concurrent reassemblies limit.
+    ReassLimitReached,
+    /// malformed packets.
+    ReassMalformedPacket,
+    /// fragments dropped due to reassembly timeout.
+    ReassTimeout,
+    /// drops due to lack of buffers.
+    ReassNoBuf,
 }

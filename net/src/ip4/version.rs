@@ -28,6 +28,7 @@ impl Version for V4 {
         receive: "ip4-receive",
         local: "ip4-local",
         local_end: "ip4-local-end-of-arc",
+        reassemble: "ip4-local-full-reassembly",
         udp_lookup: "ip4-udp-lookup",
         icmp_input: "ip4-icmp-input",
         icmp_error: "ip4-icmp-error",
@@ -70,6 +71,10 @@ impl Version for V4 {
     fn group_mac(p: &Buffer<'_>) -> MacAddr {
         let header = p.header::<Header>();
         header.map_or(MacAddr::BROADCAST, |h| MacAddr::for_ip4_group(h.dst_addr()))
+    }
+    #[inline(always)]
+    fn is_fragment(p: &Buffer<'_>) -> bool {
+        p.header::<Header>().is_some_and(Header::is_fragment)
     }
     #[inline(always)]
     fn upper(p: &Buffer<'_>) -> Result<Upper, Error> {

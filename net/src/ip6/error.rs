@@ -27,4 +27,24 @@ pub enum Error {
     IcmpChecksum,
     /// inconsistent udp/ip lengths.
     UdpLength,
+    /// fragments without an upper layer header.
+    ReassMissingUpper,
+    /// duplicate fragments.
+    ReassDuplicateFragment,
+    /// overlapping fragments.
+    ReassOverlappingFragment,
+    /// drops due to concurrent reassemblies limit.
+    ReassLimitReached,
+    /// fragment chain too long (drop).
+    ReassFragmentChainTooLong,
+    /// drops due to lack of buffers.
+    ReassNoBuf,
+    /// fragments dropped due to reassembly timeout.
+    ReassTimeout,
+    /// invalid fragment size.
+    ReassInvalidFragSize,
+    /// invalid fragment length.
+    ReassInvalidFragLen,
+    /// fragments without a fragment header.
+    ReassNoFragHdr,
 }

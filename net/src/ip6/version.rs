@@ -28,6 +28,7 @@ impl Version for V6 {
         receive: "ip6-receive",
         local: "ip6-local",
         local_end: "ip6-local-end-of-arc",
+        reassemble: "ip6-local-full-reassembly",
         udp_lookup: "ip6-udp-lookup",
         icmp_input: "ip6-icmp-input",
         icmp_error: "ip6-icmp-error",
@@ -70,6 +71,10 @@ impl Version for V6 {
     fn group_mac(p: &Buffer<'_>) -> MacAddr {
         let header = p.header::<Header>();
         header.map_or(MacAddr::BROADCAST, |h| MacAddr::for_ip6_group(h.dst_addr()))
+    }
+    #[inline(always)]
+    fn is_fragment(p: &Buffer<'_>) -> bool {
+        ip6::upper_layer(p.bytes()).is_some_and(|upper| upper.fragment.is_some())
     }
     #[inline(always)]
     fn upper(p: &Buffer<'_>) -> Result<Upper, Error> {

@@ -15,6 +15,7 @@ use wire::MacAddr;
 use crate::interface::InterfaceIndex;
 use crate::neighbor;
 use crate::ping;
+use crate::reassembly;
 use crate::router::Router;
 
 /// Events that fit into the ring of one node on one thread.
@@ -35,6 +36,13 @@ pub enum Event {
         mac: MacAddr,
         /// What it was said in.
         how: neighbor::Evidence,
+    },
+    /// Fragments wait for others: give up in time.
+    Fragments {
+        /// 0 for IPv4, 1 for IPv6.
+        family: u8,
+        /// A `reassembly::Kind`.
+        kind: u8,
     },
     /// An echo reply came.
     PingReply(ping::EchoReply),
@@ -137,6 +145,9 @@ impl Router {
                 Event::Held => neighbor::packets_wait(self),
                 Event::Learned { interface, addr, mac, how } => {
                     neighbor::learned(self, interface, addr, mac, how);
+                }
+                Event::Fragments { family, kind } => {
+                    reassembly::fragments_wait(self, family, kind);
                 }
                 Event::PingReply(reply) => ping::answered(self, reply),
             }

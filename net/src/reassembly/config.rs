@@ -1,0 +1,41 @@
+//! What reassembly is told.
+#![forbid(unsafe_code)]
+
+use serde::Serialize;
+
+/// Limits of one kind of reassembly of one family.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Config {
+    /// Seconds until an incomplete packet is given up.
+    pub timeout: f64,
+    /// Packets at the same time, in one node on one thread.
+    pub most: u32,
+    /// Fragments of one packet.
+    pub longest: u32,
+    /// Seconds between two looks for packets to be given up.
+    pub walk: f64,
+}
+
+impl Config {
+    /// Full reassembly, to begin with: enough for the longest packet over Ethernet.
+    pub const FULL: Self = Self { timeout: 0.2, most: 1024, longest: 64, walk: 0.05 };
+    /// Shallow virtual reassembly, to begin with.
+    pub const SHALLOW: Self = Self { timeout: 0.1, most: 1024, longest: 64, walk: 0.05 };
+}
+
+/// All that nodes are told; pairs are for IPv4 and IPv6.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Full reassembly.
+    pub full: [Config; 2],
+    /// Shallow virtual reassembly.
+    pub shallow: [Config; 2],
+    /// Whether fragments for this router are put together.
+    pub local: [bool; 2],
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { full: [Config::FULL; 2], shallow: [Config::SHALLOW; 2], local: [true; 2] }
+    }
+}

@@ -1,0 +1,101 @@
+//! A packet some of whose fragments have come.
+#![forbid(unsafe_code)]
+
+use graph::Held;
+
+use super::pieces::{List, Piece, Pieces};
+
+/// What of a packet is there: fragments in order, none over another.
+pub(super) struct Partial {
+    /// When the first fragment came, in seconds.
+    pub since: f64,
+    /// Fragments that are held.
+    pub count: u32,
+    /// The fragments.
+    pub list: List,
+    /// Bytes that are there.
+    have: u32,
+    /// Bytes of the whole, when the last fragment has come.
+    total: Option<u32>,
+}
+
+/// What became of a fragment.
+pub(super) enum Added {
+    /// It is held.
+    Kept,
+    /// All of it is there already.
+    Duplicate(Held),
+    /// It says otherwise than one that is there.
+    Overlapping(Held),
+    /// It cannot belong to the same packet as the others.
+    Inconsistent(Held),
+}
+
+impl Partial {
+    pub(super) fn new(now: f64) -> Self {
+        Self { since: now, count: 0, list: List::EMPTY, have: 0, total: None }
+    }
+    /// The length of the whole, when all is there.
+    pub(super) fn complete(&self) -> Option<u32> {
+        self.total.filter(|total| *total == self.have)
+    }
+    /// Adds a fragment; `is_last` when nothing follows it. Where it overlaps others, either it is
+    /// refused or what came first stays, as `may_overlap` says. Fragments that it makes
+    /// superfluous go to `replaced`. The store is not full.
+    pub(super) fn add(
+        &mut self,
+        pieces: &mut Pieces,
+        mut new: Piece,
+        is_last: bool,
+        may_overlap: bool,
+        replaced: &mut Vec<Held>,
+    ) -> Added {
+        let end = pieces.last(&self.list).map_or(0, |p| p.to);
+        let is_right = match self.total {
+            Some(total) => new.to <= total && (!is_last || new.to == total),
+            None => !is_last || end <= new.to,
+        };
+        if !is_right {
+            return Added::Inconsistent(new.packet);
+        }
+        let total = if is_last { Some(new.to) } else { self.total };
+        let mut before = List::FRONT;
+        while let Some((place, piece)) = pieces.after(&self.list, before)
+            && piece.to <= new.from
+        {
+            before = place;
+        }
+        if let Some((place, piece)) = pieces.after(&self.list, before)
+            && piece.from < new.to
+        {
+            let is_there = piece.from <= new.from && new.to <= piece.to;
+            let is_same = (piece.from, piece.to) == (new.from, new.to);
+            if is_same || is_there && may_overlap {
+                return Added::Duplicate(new.packet);
+            }
+            if !may_overlap {
+                return Added::Overlapping(new.packet);
+            }
+            if piece.from <= new.from {
+                new.start += piece.to - new.from;
+                new.from = piece.to;
+                before = place;
+            }
+            while let Some((_, piece)) = pieces.after(&self.list, before)
+                && piece.to <= new.to
+            {
+                self.have -= piece.to - piece.from;
+                self.count -= 1;
+                replaced.extend(pieces.remove(&mut self.list, before).map(|p| p.packet));
+            }
+            if let Some((_, piece)) = pieces.after(&self.list, before) {
+                new.to = new.to.min(piece.from);
+            }
+        }
+        self.total = total;
+        self.have += new.to - new.from;
+        self.count += 1;
+        pieces.insert(&mut self.list, before, new);
+        Added::Kept
+    }
+}

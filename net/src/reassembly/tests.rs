@@ -1,0 +1,304 @@
+use control::process::Processes;
+use graph::testing::Caught;
+use proptest::prelude::*;
+use wire::{Protocol, ip4, ip6};
+use zerocopy::IntoBytes;
+
+use super::*;
+use crate::ip::testing::Bench;
+use crate::ip::testing::packets::*;
+
+const FULL4: &str = "ip4-full-reassembly-feature";
+const FULL6: &str = "ip6-full-reassembly-feature";
+const SHALLOW4: &str = "ip4-sv-reassembly-feature";
+
+fn bench(kind: Kind, config: Config) -> Bench {
+    let mut bench = Bench::new();
+    let pg0 = bench.pg0;
+    bench.control(|r| {
+        r.enable_reassembly(pg0, kind, [true; 2]).unwrap();
+        r.set_reassembly(0, kind, config).unwrap();
+        r.set_reassembly(1, kind, config).unwrap();
+    });
+    bench
+}
+
+const PATIENT: Config = Config { timeout: 1000.0, most: 1000, longest: 1000, walk: 10.0 };
+
+/// Cuts a packet at multiples of 8 bytes of its data.
+fn cut(packet: &[u8], id: u16, len: usize) -> Vec<Vec<u8>> {
+    let is_4 = packet[0] >> 4 == 4;
+    let (front, data) = packet.split_at(if is_4 { 20 } else { 40 });
+    let count = data.len().div_ceil(len);
+    let piece = |(i, data): (usize, &[u8])| piece(front, i * len, data, i + 1 < count, id);
+    data.chunks(len).enumerate().map(piece).collect()
+}
+
+/// One fragment of the packet that starts with the IP header `front`.
+fn piece(front: &[u8], offset: usize, data: &[u8], more: bool, id: u16) -> Vec<u8> {
+    if front[0] >> 4 == 4 {
+        let packet = [front, data].concat();
+        return changed4(packet, |h| {
+            h.id = id.into();
+            h.total_len = (20 + data.len() as u16).into();
+            h.fragment = ((offset / 8) as u16 | (u16::from(more) * ip4::MORE_FRAGMENTS)).into();
+        });
+    }
+    let fragment = ip6::FragmentHeader {
+        next_header: Protocol(front[6]),
+        reserved: 0,
+        offset_more: (offset as u16 | u16::from(more)).into(),
+        id: u32::from(id).into(),
+    };
+    let packet = [front, fragment.as_bytes(), data].concat();
+    changed6(packet, |h| {
+        h.next_header = Protocol::FRAGMENT;
+        h.payload_len = (8 + data.len() as u16).into();
+    })
+}
+
+fn packet(is_4: bool, data: &[u8]) -> Vec<u8> {
+    if is_4 { udp4(HOST4, "16.0.0.1", 1, data) } else { udp6(HOST6, "2001:db8:ff::1", 1, data) }
+}
+
+fn send(bench: &mut Bench, packets: &[Vec<u8>]) -> Vec<Caught> {
+    let is_4 = packets[0][0] >> 4 == 4;
+    bench.send(if is_4 { "ip4-input" } else { "ip6-input" }, packets)
+}
+
+/// What came out for the lookup, with the identification gone, which the whole keeps.
+fn forwarded(out: &[Caught]) -> Vec<Vec<u8>> {
+    let on = out.iter().filter(|c| c.at.ends_with("-lookup"));
+    on.map(|c| match c.bytes[0] >> 4 {
+        4 => changed4(c.bytes.clone(), |h| h.id = 0.into()),
+        _ => c.bytes.clone(),
+    })
+    .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn fragments_in_any_order_are_the_packet(
+        is_4: bool,
+        len in 17..6000_usize,
+        room in 1..190_usize,
+        seed: u64,
+    ) {
+        let data: Vec<u8> = (0..len).map(|i| (i * 13 + i / 256) as u8).collect();
+        let packet = packet(is_4, &data);
+        let mut fragments = cut(&packet, 5, room * 8);
+        let copies = fragments.clone();
+        fragments.extend(copies.into_iter().skip(1).step_by(3)); // some twice
+        let mut state = seed | 1;
+        for i in (1..fragments.len()).rev() {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            fragments.swap(i, (state >> 33) as usize % (i + 1));
+        }
+        fragments.retain(|f| f[6] & 0x1f != 0 || f[7] != 1 || !is_4); // offset 8 is refused
+        let mut bench = bench(Kind::Full, PATIENT);
+        let mut out = Vec::new();
+        for fragment in fragments {
+            out.extend(send(&mut bench, &[fragment]));
+        }
+        let is_refused = is_4 && room == 1;
+        let is_single = packet.len() - if is_4 { 20 } else { 40 } <= room * 8;
+        if is_refused {
+            prop_assert_eq!(forwarded(&out).len(), 0);
+        } else {
+            prop_assert_eq!(&forwarded(&out)[0], &packet);
+            prop_assert!(is_single || forwarded(&out).len() == 1);
+        }
+    }
+}
+
+#[test]
+fn whole_packets_pass_and_fragments_are_counted() {
+    for n in [1, 3, 4, 255, 256] {
+        let mut bench = bench(Kind::Full, PATIENT);
+        let whole = packet(true, b"whole");
+        assert_eq!(send(&mut bench, &vec![whole; n]).len(), n);
+        bench.expect(&[]);
+    }
+    let mut bench = bench(Kind::Full, PATIENT);
+    let out = send(&mut bench, &cut(&packet(true, &[7; 1000]), 1, 400));
+    assert_eq!(forwarded(&out), [packet(true, &[7; 1000])]);
+    bench.expect(&[
+        (FULL4, "reass_success", 1),
+        (FULL4, "reass_fragments_reassembled", 3),
+        (FULL4, "reass_fragments_rcvd", 3),
+    ]);
+}
+
+#[test]
+fn fragments_of_ip4_may_overlap_and_those_of_ip6_not() {
+    let data: Vec<u8> = (0..1192u32).map(|i| i as u8).collect();
+    for is_4 in [true, false] {
+        let mut bench = bench(Kind::Full, PATIENT);
+        let packet = packet(is_4, &data);
+        let (fine, coarse) = (cut(&packet, 1, 200), cut(&packet, 1, 304));
+        let mixed: Vec<_> = fine.into_iter().zip(coarse).flat_map(|(a, b)| [a, b]).collect();
+        let out = send(&mut bench, &mixed[..8]);
+        assert_eq!(forwarded(&out).len(), usize::from(is_4));
+        if is_4 {
+            assert_eq!(forwarded(&out), [packet]);
+            assert_eq!(bench.graph.buffers_used(), 0);
+        }
+    }
+    let mut bench = bench(Kind::Full, PATIENT);
+    let pieces = cut(&packet(false, &[0; 800]), 1, 400);
+    let front = &packet(false, &[0; 800])[..40];
+    let over = piece(front, 392, &[1; 400], true, 1);
+    assert!(send(&mut bench, &[pieces[0].clone(), over]).is_empty());
+    bench.expect(&[(FULL6, "reass_overlapping_fragment", 1), (FULL6, "reass_fragments_rcvd", 2)]);
+}
+
+#[test]
+fn malformed_fragments_are_dropped_or_told() {
+    let mut bench = bench(Kind::Full, PATIENT);
+    let front = &packet(true, &[])[..20];
+    let odd = piece(front, 0, &[0; 9], true, 1);
+    let far = piece(front, 65528, &[0; 100], false, 2);
+    let empty = piece(front, 800, &[], false, 3);
+    assert!(send(&mut bench, &[odd, far, empty]).is_empty());
+    bench.expect(&[(FULL4, "reass_malformed_packet", 3), (FULL4, "reass_fragments_rcvd", 3)]);
+    // Beyond what the last fragment said.
+    let last = piece(front, 80, &[0; 16], false, 4);
+    let beyond = piece(front, 96, &[0; 16], true, 4);
+    assert!(send(&mut bench, &[last, beyond]).is_empty());
+    bench.expect(&[(FULL4, "reass_malformed_packet", 1), (FULL4, "reass_fragments_rcvd", 2)]);
+
+    let front = &packet(false, &[])[..40];
+    let odd = piece(front, 0, &[0; 21], true, 1);
+    let far = piece(front, 65528, &[0; 100], false, 2);
+    let options = [&[17, 0, 1, 4, 0, 0, 0, 0][..]].concat();
+    let mut missing = piece(front, 0, &options, true, 3);
+    missing[40] = Protocol::DESTINATION_OPTIONS.0;
+    let told = send(&mut bench, &[odd, far, missing]);
+    let said: Vec<_> = told.iter().map(|c| (c.bytes[40], c.bytes[41], c.bytes[47])).collect();
+    assert_eq!(said, [(4, 0, 4), (4, 3, 0)], "and no error about a later fragment");
+    bench.expect(&[
+        ("ip6-icmp-error", "drop", 1),
+        ("ip6-icmp-error", "param_problem_sent", 2),
+        (FULL6, "reass_missing_upper", 1),
+        (FULL6, "reass_invalid_frag_size", 1),
+        (FULL6, "reass_invalid_frag_len", 1),
+        (FULL6, "reass_fragments_rcvd", 3),
+    ]);
+}
+
+#[test]
+fn the_only_fragment_is_the_packet_beside_others() {
+    let mut bench = bench(Kind::Full, PATIENT);
+    let long = packet(false, &[3; 1000]);
+    let pieces = cut(&long, 1, 400);
+    let short = packet(false, b"only");
+    assert!(send(&mut bench, &pieces[..1]).is_empty());
+    let only = piece(&short[..40], 0, &short[40..], false, 1);
+    assert_eq!(forwarded(&send(&mut bench, &[only])), [short]);
+    assert_eq!(forwarded(&send(&mut bench, &pieces[1..])), [long]);
+}
+
+#[test]
+fn limits_hold() {
+    let few = Config { longest: 3, ..PATIENT };
+    for (is_4, node) in [(true, FULL4), (false, FULL6)] {
+        let mut bench = bench(Kind::Full, few);
+        let long = cut(&packet(is_4, &[0; 1000]), 1000, 176);
+        let short = cut(&packet(is_4, &[0; 1000]), 1001, 480);
+        let out = send(&mut bench, &[long, short].concat());
+        assert_eq!(forwarded(&out).len(), 1);
+        let counters = bench.graph.engine.errors();
+        let of =
+            |name| counters.iter().find(|c| c.1 == node && c.2.name == name).map_or(0, |c| c.3);
+        assert_eq!((of("reass_fragment_chain_too_long"), of("reass_success")), (1, 1));
+    }
+    let mut bench = bench(Kind::Full, Config { most: 0, ..PATIENT });
+    assert!(send(&mut bench, &cut(&packet(true, &[0; 1000]), 1, 400)).is_empty());
+    bench.expect(&[(FULL4, "reass_limit_reached", 3), (FULL4, "reass_fragments_rcvd", 3)]);
+}
+
+/// Has control do what the data plane asked for, and what is due.
+fn walk(bench: &mut Bench, seconds: f64) -> Vec<Caught> {
+    bench.control(|r| {
+        r.handle_events();
+        let now = r.now();
+        for _ in 0..3 {
+            Processes::run_due(r, |r| &mut r.processes, now);
+        }
+        r.engine.clock().adjust(seconds);
+        Processes::run_due(r, |r| &mut r.processes, now + seconds);
+    });
+    bench.graph.run()
+}
+
+#[test]
+fn what_stays_incomplete_is_given_up() {
+    for (is_4, node) in [(true, FULL4), (false, FULL6)] {
+        let mut bench = bench(Kind::Full, Config { timeout: 0.1, walk: 0.05, ..PATIENT });
+        let pieces = cut(&packet(is_4, &[0; 1000]), 1, 400);
+        assert!(send(&mut bench, &pieces[..2]).is_empty());
+        assert_eq!(bench.graph.buffers_used(), 2);
+        let told = walk(&mut bench, 0.25);
+        assert_eq!(told.len(), usize::from(!is_4));
+        if let [told] = &told[..] {
+            assert_eq!(
+                (told.bytes[40..42].to_vec(), &told.bytes[48..]),
+                (vec![3, 1], &pieces[0][..])
+            );
+        }
+        assert_eq!(bench.graph.buffers_used(), 0);
+        assert!(send(&mut bench, &pieces[2..]).is_empty());
+        let counters = bench.graph.engine.errors();
+        let late = counters.iter().find(|c| c.1 == node && c.2.name == "reass_timeout").unwrap();
+        assert_eq!(late.3, 1);
+    }
+    let mut bench = bench(Kind::Full, Config { timeout: 0.0, ..PATIENT });
+    assert!(send(&mut bench, &cut(&packet(true, &[0; 1000]), 1, 400)).is_empty());
+}
+
+#[test]
+fn packets_for_us_are_put_together_unless_that_is_off() {
+    let ping = ping4(HOST4, "10.0.0.1", &[1; 1000]);
+    let pieces = cut(&ping, 9, 400);
+    let mut bench = Bench::new();
+    let out = bench.send("ip4-receive", &pieces);
+    assert_eq!((out.len(), out[0].bytes.len()), (1, ping.len()));
+    bench.expect(&[
+        ("ip4-icmp-input", "echo_replies_sent", 1),
+        ("ip4-local-full-reassembly", "reass_success", 1),
+        ("ip4-local-full-reassembly", "reass_fragments_reassembled", 3),
+        ("ip4-local-full-reassembly", "reass_fragments_rcvd", 3),
+    ]);
+    bench.control(|r| r.set_local_reassembly([false, true]));
+    assert!(bench.send("ip4-receive", &pieces).is_empty());
+    bench.expect(&[("ip4-local-full-reassembly", "drop", 3)]);
+}
+
+#[test]
+fn fragments_follow_the_first() {
+    let mut bench = bench(Kind::Shallow, PATIENT);
+    let pieces = cut(&packet(true, &[0; 1000]), 1, 248);
+    assert!(send(&mut bench, &pieces[1..2]).is_empty());
+    let out = send(&mut bench, &pieces[..1]);
+    let bytes: Vec<_> = out.iter().map(|c| c.bytes.clone()).collect();
+    assert_eq!(bytes, [pieces[1].clone(), pieces[0].clone()]);
+    assert!(out.iter().all(|c| c.at == "ip4-lookup"));
+    assert_eq!(send(&mut bench, &pieces[2..]).len(), pieces.len() - 2);
+    bench.expect(&[(SHALLOW4, "reass_success", 1), (SHALLOW4, "reass_fragments_rcvd", 5)]);
+}
+
+#[test]
+fn of_too_many_the_one_silent_longest_is_given_up() {
+    let mut bench = bench(Kind::Shallow, Config { most: 1, ..PATIENT });
+    let (one, two) =
+        (cut(&packet(true, &[0; 1000]), 1, 400), cut(&packet(true, &[0; 1000]), 2, 400));
+    assert!(send(&mut bench, &[one[1].clone(), two[1].clone()]).is_empty());
+    assert_eq!(send(&mut bench, &two[..1]).len(), 2);
+    assert_eq!(send(&mut bench, &one[..1]).len(), 1);
+    bench.expect(&[
+        (SHALLOW4, "reass_limit_reached", 1),
+        (SHALLOW4, "reass_success", 2),
+        (SHALLOW4, "reass_fragments_rcvd", 4),
+    ]);
+}

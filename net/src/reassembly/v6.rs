@@ -1,0 +1,131 @@
+//! Fragments of IPv6 (RFC 8200 section 4.5, RFC 5722, RFC 6946, RFC 7112).
+#![forbid(unsafe_code)]
+
+use graph::Buffer;
+use wire::ip6::{self, Extension, FragmentHeader, Header};
+use wire::{Protocol, icmp6};
+use zerocopy::FromBytes;
+
+use super::version::{Fragment, Names, Reassemble};
+use crate::icmp::Problem;
+use crate::ip::V6;
+use crate::ip6::Error;
+
+/// Most bytes behind the IPv6 header.
+const LONGEST: usize = 65535;
+/// Where the IPv6 header has its payload length.
+const PAYLOAD_LEN: u32 = 4;
+/// Where a fragment header has its offset.
+const OFFSET: u32 = 2;
+
+/// What the fragments of one packet have in common, and its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key6 {
+    /// Index of the table it is looked up in.
+    pub fib: u16,
+    /// Identification.
+    pub id: u32,
+    /// Source address.
+    pub src: [u8; 16],
+    /// Destination address.
+    pub dst: [u8; 16],
+}
+
+impl Reassemble for V6 {
+    type Key = Key6;
+    const FAMILY: usize = 1;
+    const REASSEMBLY: Names = Names {
+        full: "ip6-full-reassembly-feature",
+        local: "ip6-local-full-reassembly",
+        shallow: "ip6-sv-reassembly-feature",
+        walks: ["ip6-full-reassembly-expire-walk", "ip6-sv-reassembly-expire-walk"],
+    };
+    const MAY_OVERLAP: bool = false;
+    const TIMEOUT_PROBLEM: Option<Problem> =
+        Some(Problem::ip6(icmp6::Type::TIME_EXCEEDED, icmp6::code::REASSEMBLY_TIME_EXCEEDED, 0));
+    const DUPLICATE: Error = Error::ReassDuplicateFragment;
+    const OVERLAPPING: Error = Error::ReassOverlappingFragment;
+    const INCONSISTENT: Error = Error::ReassInvalidFragLen;
+    const TOO_MANY: Error = Error::ReassFragmentChainTooLong;
+    const LIMIT: Error = Error::ReassLimitReached;
+    const TIMEOUT: Error = Error::ReassTimeout;
+    const NO_BUFFERS: Error = Error::ReassNoBuf;
+
+    #[inline(always)]
+    fn concerns(p: &Buffer<'_>) -> bool {
+        // Extension headers that do not end in the first segment are refused as fragments are.
+        ip6::upper_layer(p.bytes()).is_none_or(|upper| upper.fragment.is_some())
+    }
+    fn fragment(p: &Buffer<'_>) -> Fragment<V6> {
+        let packet = p.bytes();
+        let parts = p.header::<Header>().zip(place(packet));
+        let Some((header, (at, fragment))) = parts else {
+            return Fragment::Bad(Error::ReassNoFragHdr);
+        };
+        let start = at.offset + at.len;
+        let total = size_of::<Header>() + usize::from(header.payload_len.get());
+        let Some(len) = total.checked_sub(start) else {
+            return Fragment::Bad(Error::ReassInvalidFragLen);
+        };
+        let (from, is_last) = (fragment.offset(), !fragment.more_fragments());
+        let wrong = |pointer| {
+            let code = icmp6::code::ERRONEOUS_HEADER;
+            Problem::ip6(icmp6::Type::PARAMETER_PROBLEM, code, pointer)
+        };
+        if from == 0 && !has_upper_layer(packet) {
+            let code = icmp6::code::INCOMPLETE_HEADER_CHAIN;
+            let problem = Problem::ip6(icmp6::Type::PARAMETER_PROBLEM, code, 0);
+            return Fragment::Told(Error::ReassMissingUpper, problem);
+        }
+        if from == 0 && is_last {
+            return Fragment::Only;
+        }
+        if !is_last && len % 8 != 0 {
+            return Fragment::Told(Error::ReassInvalidFragLen, wrong(PAYLOAD_LEN));
+        }
+        let before = at.offset - size_of::<Header>();
+        if before + from + len > LONGEST {
+            let pointer = at.offset as u32 + OFFSET;
+            return Fragment::Told(Error::ReassInvalidFragSize, wrong(pointer));
+        }
+        if len == 0 {
+            return Fragment::Bad(Error::ReassInvalidFragLen);
+        }
+        let key = Key6 { fib: p.fib(), id: fragment.id.get(), src: header.src, dst: header.dst };
+        let to = (from + len) as u32;
+        Fragment::Piece { key, from: from as u32, to, start: start as u32, is_last }
+    }
+    fn unwrap(p: &mut Buffer<'_>) {
+        let Some((at, fragment)) = place(p.bytes()) else { return };
+        let bytes = p.bytes_mut();
+        bytes[at.announced_at] = fragment.next_header.0;
+        bytes.copy_within(..at.offset, at.len);
+        p.advance(at.len).expect("the fragment header is in the first segment");
+        if let Some(header) = p.header_mut::<Header>() {
+            header.payload_len = (header.payload_len.get() - at.len as u16).into();
+        }
+    }
+    fn header(first: &[u8], len: usize, whole: &mut Vec<u8>) -> Option<()> {
+        let (at, fragment) = place(first)?;
+        let payload_len = at.offset - size_of::<Header>() + len;
+        whole.extend_from_slice(&first[..at.offset]);
+        *whole.get_mut(at.announced_at)? = fragment.next_header.0;
+        let (header, _) = Header::mut_from_prefix(whole).ok()?;
+        header.payload_len = u16::try_from(payload_len).ok()?.into();
+        Some(())
+    }
+}
+
+/// The fragment header of a packet, and where it is.
+fn place(packet: &[u8]) -> Option<(Extension, FragmentHeader)> {
+    let at = ip6::extensions(packet).find(|e| e.protocol == Protocol::FRAGMENT)?;
+    let (fragment, _) = FragmentHeader::read_from_prefix(packet.get(at.offset..)?).ok()?;
+    Some((at, fragment))
+}
+
+/// Whether the upper layer's header begins within a packet (RFC 7112 section 5).
+fn has_upper_layer(packet: &[u8]) -> bool {
+    ip6::upper_layer(packet).is_some_and(|upper| {
+        upper.offset < packet.len() || upper.protocol == Protocol::NO_NEXT_HEADER
+    })
+}
