@@ -6,6 +6,7 @@
 
 extern crate self as control;
 
+pub mod api;
 pub mod cli;
 pub mod config;
 pub mod feature;

@@ -1,10 +1,14 @@
 //! Packets in and out: the packet generator, loopbacks, and devices of the host.
 
 pub mod af_packet;
+pub mod host;
 pub mod loopback;
 pub mod pg;
+pub mod tap;
+pub mod virtio_header;
 
 use net::Feature;
 
 /// What this crate brings, in the order it registers.
-pub const FEATURES: &[Feature] = &[loopback::FEATURE, pg::FEATURE, af_packet::FEATURE];
+pub const FEATURES: &[Feature] =
+    &[loopback::FEATURE, pg::FEATURE, af_packet::FEATURE, tap::FEATURE];

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use control::cli::Cli;
 use control::log::Log;
 use control::process::Processes;
 use graph::{Flags, Frame, Node, Settings, Slot};
@@ -77,7 +76,7 @@ impl Node for End {
 
 fn router() -> Parts {
     let router = Router::new(Settings { buffers: 65536, ..Settings::default() }, Log::new());
-    let mut parts = Parts { router: router.unwrap(), cli: Cli::new() };
+    let mut parts = Parts::new(router.unwrap());
     for feature in net::FEATURES.iter().filter(|f| ["drops", "interface"].contains(&f.name)) {
         (feature.register)(&mut parts).unwrap();
     }

@@ -80,7 +80,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
-        let mut parts = Parts { router: router.expect("memory"), cli: Cli::new() };
+        let mut parts = Parts::new(router.expect("memory"));
         let engine = &mut parts.router.engine;
         for family in ["ip4", "ip6"] {
             for end in ["drop", "punt", "receive", "rewrite", "glean"] {
@@ -96,7 +96,7 @@ impl Bench {
         }
         let headers = Headers { packets: Arc::default(), at: 0, left: 0 };
         parts.router.engine.add_input(headers).expect("no other input");
-        let Parts { mut router, cli } = parts;
+        let Parts { mut router, cli, .. } = parts;
         let pg1 = NewInterface {
             name: "pg1".to_owned(),
             kind: Kind::Ethernet,

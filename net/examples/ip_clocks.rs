@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::IpAddr;
 
-use control::cli::Cli;
 use control::log::Log;
 use graph::{Frame, Input, InputState, Intake, Node, Settings};
 use net::adjacency::Role;
@@ -68,7 +67,7 @@ impl Node for End {
 
 fn main() {
     let router = Router::new(Settings::default(), Log::new()).expect("memory");
-    let mut parts = Parts { router, cli: Cli::new() };
+    let mut parts = Parts::new(router);
     for feature in net::FEATURES {
         (feature.register)(&mut parts).expect("features register");
     }

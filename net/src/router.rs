@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::io;
 
+use control::api::{Api, Clients};
 use control::cli::Cli;
 use control::feature::Refused;
 use control::log::Log;
@@ -37,6 +38,8 @@ pub struct Router {
     pub events: EventQueue,
     /// What runs on time and events.
     pub processes: Processes<Self>,
+    /// Who is connected to the binary API, and which events they want.
+    pub clients: Clients,
     /// The log.
     pub log: Log,
     /// Counters that other programs read.
@@ -56,6 +59,15 @@ pub struct Parts {
     pub router: Router,
     /// The command line.
     pub cli: Cli<Router>,
+    /// The messages of the binary API.
+    pub api: Api<Router>,
+}
+
+impl Parts {
+    /// A router, the built-in commands and the messages that connections are made of.
+    pub fn new(router: Router) -> Self {
+        Self { router, cli: Cli::new(), api: Api::new() }
+    }
 }
 
 /// One part of the router: a folder, and one line in a list.
@@ -92,6 +104,7 @@ impl Router {
             events: EventQueue::default(),
             processes: Processes::new(log.class("process", "default"), clocks),
             engine,
+            clients: Clients::default(),
             log,
             stats,
             on_statistics: Vec::new(),

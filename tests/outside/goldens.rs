@@ -21,6 +21,6 @@ fn compare(name: &str, now: &str) {
 
 #[test]
 fn the_order_of_features_is_as_reviewed() {
-    let Parts { mut router, cli } = crate::parts();
+    let Parts { mut router, cli, .. } = crate::parts();
     compare("arcs.txt", &cli.run(&mut router, "show features").text());
 }

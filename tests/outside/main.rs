@@ -4,13 +4,14 @@
 mod goldens;
 mod idle;
 mod layouts;
+mod messages;
 mod names;
 mod restart;
 mod streams;
+mod taps;
 mod two_hosts;
 mod wrong_input;
 
-use control::cli::Cli;
 use control::log::Log;
 use graph::Settings;
 use net::{Parts, Router};
@@ -39,7 +40,7 @@ const GENERATORS: &[&str] = &[
 fn parts() -> Parts {
     let settings = Settings { buffers: 1024, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
-    let mut parts = Parts { router, cli: Cli::new() };
+    let mut parts = Parts::new(router);
     for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
         (feature.register)(&mut parts).unwrap();
     }

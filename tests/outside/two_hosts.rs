@@ -69,7 +69,7 @@ fn streams_flow_with_offloads_on() {
 }
 
 /// Mbit/s that the receiver of an iperf3 run got.
-fn received(text: &str) -> f64 {
+pub fn received(text: &str) -> f64 {
     let line = text.lines().rfind(|line| line.ends_with("receiver")).unwrap_or_default();
     let rate = line.split_whitespace().rev().skip_while(|word| *word != "Mbits/sec").nth(1);
     rate.and_then(|rate| rate.parse().ok()).unwrap_or(0.0)

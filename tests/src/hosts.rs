@@ -59,6 +59,16 @@ impl Default for TwoHosts {
 }
 
 impl Host {
+    /// A host without devices but its own `lo`.
+    pub fn alone() -> Self {
+        Self::new(unique())
+    }
+
+    /// Name of its namespace.
+    pub fn namespace(&self) -> &str {
+        &self.name
+    }
+
     fn new(name: String) -> Self {
         ip(&format!("netns add {name}"));
         let host = Self { name };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use control::cli::{Cli, io_text};
+use control::cli::io_text;
 use control::config::Config;
 use control::log::Log;
 use control::stats::Segment;
@@ -47,7 +47,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     let stats = Segment::new(settings.thread_rows(), budget);
     let router = stats.and_then(|stats| Router::counting_in(stats, settings, log.clone()));
     let router = router.map_err(failed("cannot reserve memory"))?;
-    let mut parts = Parts { router, cli: Cli::new() };
+    let mut parts = Parts::new(router);
     log.register(&mut parts.cli);
     register(config, &mut parts)?;
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
@@ -72,8 +72,11 @@ fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
         (feature.register)(parts).map_err(|e| format!("feature {}: {e}", feature.name))?;
         loaded.push((feature.name, feature.about));
     }
-    parts.router.insert(net::engine::Program { version: version::long(), features: loaded });
-    parts.cli.check().map_err(|e| e.to_string())
+    let (version, build_date) = (version::long(), version::build_date());
+    parts.router.insert(net::engine::Program { version, build_date, features: loaded });
+    let Parts { router, cli, api } = parts;
+    api.finish(&router.clients).map_err(|e| e.to_string())?;
+    cli.check().map_err(|e| e.to_string())
 }
 
 fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, String> {

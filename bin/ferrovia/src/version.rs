@@ -11,12 +11,17 @@ pub fn short() -> String {
 
 /// The line of `show version`.
 pub fn long() -> String {
-    let seconds = env!("BUILT_AT").parse().unwrap_or_default();
     format!(
         "ferrovia v{} built by {} on {} at {}",
         env!("CARGO_PKG_VERSION"),
         env!("BUILT_BY"),
         env!("BUILT_ON"),
-        Civil::from_unix(Duration::from_secs(seconds))
+        build_date()
     )
+}
+
+/// When it was built.
+pub fn build_date() -> String {
+    let seconds = env!("BUILT_AT").parse().unwrap_or_default();
+    Civil::from_unix(Duration::from_secs(seconds)).to_string()
 }

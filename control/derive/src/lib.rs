@@ -1,9 +1,10 @@
-//! The derive behind `control::cli::Command`.
+//! The derives behind `control::cli::Command` and the messages of `control::api`.
 //!
-//! It adds a trait impl only and never creates a name that is not in the source.
+//! They add trait impls only and never create a name that is not in the source.
 #![forbid(unsafe_code)]
 
 mod field;
+mod message;
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -32,6 +33,42 @@ use field::Field;
 pub fn command(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes a struct a message of the binary API; `control::api` says how.
+#[proc_macro_derive(
+    Message,
+    attributes(
+        name,
+        head,
+        reply,
+        details,
+        stream,
+        silent,
+        events,
+        option,
+        counted,
+        preset,
+        discriminator
+    )
+)]
+pub fn message(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    message::message(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes a struct a type that fields of messages may have.
+#[proc_macro_derive(Record, attributes(name, file, counted, preset, discriminator))]
+pub fn record(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    message::record(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes an enum the arms of a union, for fields of type `Overlay`.
+#[proc_macro_derive(Union, attributes(name, file, case))]
+pub fn union(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    message::union(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
 fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {

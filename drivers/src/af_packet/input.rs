@@ -16,8 +16,8 @@ use wire::virtio_net::{DATA_VALID, Header, NEEDS_CSUM};
 use wire::zerocopy::IntoBytes;
 use wire::zerocopy::byteorder::network_endian::U16;
 
-use super::offload;
 use super::ring::Ring;
+use crate::virtio_header;
 
 /// Receives on Linux devices.
 pub struct AfPacketInput {
@@ -255,7 +255,7 @@ fn finish(header: &Header, tag: Option<(u16, u16)>, p: &mut Buffer<'_>) -> Resul
         front.copy_within(tag_len.., 0);
         front[ADDRESSES..].copy_from_slice([U16::new(kind), U16::new(control)].as_bytes());
     }
-    offload::receive(header, p, tag_len).map_err(|_| Error::Unfit)
+    virtio_header::receive(header, p, tag_len).map_err(|_| Error::Unfit)
 }
 
 struct Received {

@@ -17,6 +17,7 @@ use super::AfPacketInput;
 use super::input::Queue;
 use super::ring::{Device, Fanout, Options, Ring, open};
 use super::tx::HostTx;
+use crate::host::{close_elsewhere, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af-packet";
@@ -123,7 +124,7 @@ impl HostInterfaces {
         if router.interfaces.named(&name).is_some() {
             return Err(Error::Exists);
         }
-        let mac = wanted.mac.map_or_else(random_mac, Ok)?;
+        let mac = wanted.mac.unwrap_or_else(random_mac);
         let threads = router.engine.data_threads();
         if threads.is_empty() {
             return Err(Error::Refused("the router does not run yet".to_owned()));
@@ -189,13 +190,14 @@ impl HostInterfaces {
         let no_answer = |e: graph::NoAnswer| Error::Refused(e.to_string());
         let (engine, node) = (&mut router.engine, self.node);
         let interface = self.list[at].index.0;
+        let mut queues = Vec::new();
         for thread in engine.data_threads() {
             let take = move |n: &mut AfPacketInput| n.take(interface);
-            // The rings go here, where unmapping them holds nobody up.
-            let (_rings, left) = engine.with_node(thread, node, take).map_err(no_answer)?;
+            let (rings, left) = engine.with_node(thread, node, take).map_err(no_answer)?;
             if left == 0 {
                 engine.set_input_state(thread, node, InputState::Disabled);
             }
+            queues.extend(rings);
         }
         let gone = self.list.remove(at);
         for (thread, socket) in &gone.receivers {
@@ -204,7 +206,9 @@ impl HostInterfaces {
         }
         router.remove_interface(gone.index);
         // Until here a thread may hold the sockets that send.
-        router.engine.fence().map_err(no_answer)
+        router.engine.fence().map_err(no_answer)?;
+        close_elsewhere((queues, gone));
+        Ok(())
     }
 }
 
@@ -240,14 +244,6 @@ impl Sockets {
         let receivers = (0..wanted.rx_queues).map(receiver).collect::<Result<_, Error>>()?;
         Ok(Self { device, receivers, senders })
     }
-}
-
-/// A random address of the kind that software interfaces have.
-fn random_mac() -> Result<MacAddr, Error> {
-    let mut mac = [0; 6];
-    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut mac)?;
-    (mac[0], mac[1]) = (0x02, 0xfe);
-    Ok(MacAddr(mac))
 }
 
 /// Switches the device on with its interface.

@@ -9,8 +9,8 @@ use graph::{Frame, Node};
 use net::interface::Counters;
 use net::{InterfaceIndex, Interfaces};
 
-use super::offload;
 use super::ring::Outbox;
+use crate::virtio_header;
 
 /// Sends frames on one of the sockets of an interface, by thread.
 #[derive(Clone)]
@@ -64,7 +64,8 @@ impl Node for HostTx {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let thread = frame.thread();
         let socket = self.sockets[thread % self.sockets.len()].as_fd();
-        let done = self.outbox.send(socket, frame, |p| offload::send(p).map_err(|_| Error::Unfit));
+        let done =
+            self.outbox.send(socket, frame, |p| virtio_header::send(p).map_err(|_| Error::Unfit));
         frame.count_out(done.sent);
         let lost = done.refused + done.failed;
         if lost > 0 {

@@ -1,7 +1,6 @@
 //! Making and deleting interfaces of the generator.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::str::FromStr;
 
 use control::cli::{Cli, Command, Error, Word};
@@ -13,6 +12,7 @@ use wire::MacAddr;
 use super::offload::Offload;
 use super::stream::Generator;
 use super::tx::PgTx;
+use crate::host::random_mac;
 
 /// Hardware class of generator interfaces.
 const HARDWARE: &str = "Pg";
@@ -192,10 +192,4 @@ fn own(interface: &Interface) -> Result<&Interface, Error> {
         return Ok(interface);
     }
     Err(Error::new(format!("{} is not a packet-generator interface", interface.name)))
-}
-
-/// `02:fe:…`
-fn random_mac() -> MacAddr {
-    let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
-    MacAddr([0x02, 0xfe, a, b, c, d])
 }

@@ -62,12 +62,12 @@ impl Bench {
     fn unstarted(test: &str) -> Self {
         let settings = Settings { buffers: 4096, ..Settings::default() };
         let router = Router::new(settings, Log::new()).unwrap();
-        let mut parts = Parts { router, cli: Cli::new() };
+        let mut parts = Parts::new(router);
         let net = [net::drops::FEATURE, net::interface::FEATURE, net::ethernet::FEATURE];
         for feature in net.iter().chain([&FEATURE, &crate::loopback::FEATURE]) {
             (feature.register)(&mut parts).unwrap();
         }
-        let Parts { mut router, cli } = parts;
+        let Parts { mut router, cli, .. } = parts;
         let caught = Catches::default();
         for name in ["catch", "ip4-input", "ip6-input", "arp-input"] {
             router.engine.add_named(name, Catch(Arc::clone(&caught))).unwrap();

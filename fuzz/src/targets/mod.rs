@@ -6,6 +6,7 @@ mod graphs;
 mod headers;
 mod packets;
 
+use control::api::Api;
 use control::cli::Cli;
 use control::log::Log;
 use graph::Settings;
@@ -20,7 +21,7 @@ pub use headers::Headers;
 fn router() -> Parts {
     let settings = Settings { buffers: 8192, ..Settings::default() };
     let router = Router::new(settings, Log::new()).expect("memory for a small router");
-    let mut parts = Parts { router, cli: Cli::new() };
+    let mut parts = Parts { router, cli: Cli::new(), api: Api::new() };
     for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
         (feature.register)(&mut parts).expect("features fit together");
     }

@@ -37,14 +37,14 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let router = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
-        let mut parts = Parts { router: router.unwrap(), cli: Cli::new() };
+        let mut parts = Parts::new(router.unwrap());
         for node in ["ip4-rewrite", "ip6-rewrite"] {
             parts.router.engine.add_named(node, Sink).unwrap();
         }
         for feature in [drops::FEATURE, interface::FEATURE, fib::FEATURE, FEATURE] {
             (feature.register)(&mut parts).unwrap();
         }
-        let Parts { mut router, cli } = parts;
+        let Parts { mut router, cli, .. } = parts;
         for (name, mac) in [("pg0", 0xaa), ("pg1", 0xab)] {
             let new = NewInterface {
                 name: name.to_owned(),

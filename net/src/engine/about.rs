@@ -13,6 +13,8 @@ use crate::router::Router;
 pub struct Program {
     /// Name, version, who built it, where and when, on one line.
     pub version: String,
+    /// When it was built.
+    pub build_date: String,
     /// Features that are loaded: name and one line about each.
     pub features: Vec<(&'static str, &'static str)>,
 }
@@ -45,7 +47,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
 }
 
-fn program(router: &Router) -> Program {
+pub(super) fn program(router: &Router) -> Program {
     router.state::<Program>().cloned().unwrap_or_default()
 }
 

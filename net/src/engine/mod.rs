@@ -10,6 +10,8 @@ mod nodes;
 mod runtime;
 mod threads;
 mod trace;
+mod vlib;
+mod vpe;
 
 use control::cli::Error;
 use graph::NoAnswer;
@@ -37,6 +39,8 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     runtime::register(cli);
     threads::register(cli);
     trace::register(cli);
+    vlib::register(&mut parts.api);
+    vpe::register(&mut parts.api);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use control::api::{Api, Local};
 use control::cli::Cli;
 use control::log::Log;
 use graph::{Frame, Input, InputState, Intake, Names, Node, Record, Settings};
@@ -69,30 +70,37 @@ impl Node for Filter {
     }
 }
 
-struct Bench {
-    router: Router,
+pub(super) struct Bench {
+    pub router: Router,
     cli: Cli<Router>,
+    api: Api<Router>,
 }
 
-fn bench() -> Bench {
+pub(super) fn bench() -> Bench {
     let settings = Settings { buffers: 4096, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
-    let mut parts = Parts { router, cli: Cli::new() };
+    let mut parts = Parts::new(router);
     for feature in [FEATURE, drops::FEATURE, interface::FEATURE] {
         (feature.register)(&mut parts).unwrap();
     }
-    let Parts { mut router, cli } = parts;
+    let Parts { mut router, cli, mut api } = parts;
     cli.check().unwrap();
+    api.finish(&router.clients).unwrap();
     router.engine.add_input(Source(3)).unwrap();
     router.engine.add(Filter).unwrap();
     router.engine.build().unwrap();
     router.engine.start_inline();
-    Bench { router, cli }
+    Bench { router, cli, api }
 }
 
 impl Bench {
     fn run(&mut self, line: &str) -> String {
         self.cli.run(&mut self.router, line).text()
+    }
+    /// Lets `work` talk to the router as a client of the binary API does.
+    pub fn talk(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
+        let local = Local::new(&self.api, &self.cli, &self.router.clients);
+        work(&local, &mut self.router);
     }
     fn json(&mut self, line: &str) -> serde_json::Value {
         self.cli.run(&mut self.router, line).output.to_json()
@@ -246,7 +254,8 @@ fn arcs_are_listed_with_their_ends() {
 fn the_program_tells_what_it_is() {
     let mut b = bench();
     let features = vec![("pg", "Packet generator")];
-    b.router.insert(Program { version: "ferrovia v1 built by X".to_owned(), features });
+    let version = "ferrovia v1 built by X".to_owned();
+    b.router.insert(Program { version, features, ..Program::default() });
     assert_eq!(b.run("show version"), "ferrovia v1 built by X\n");
     assert!(b.run("show version verbose").contains("Current PID:              "));
     let text = b.run("show plugins");

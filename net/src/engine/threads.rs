@@ -30,13 +30,18 @@ const TITLES: [&str; 11] = [
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, _: ShowThreads| {
-        let mut infos = router.engine.thread_infos();
-        if infos.first().is_some_and(|t| t.id > 0) {
-            infos.insert(0, main_thread());
-        }
         let row = |info: ThreadInfo| Row { scheduler: scheduler(info.lwp), info };
-        Ok(Output::of(Rows(infos.into_iter().map(row).collect())))
+        Ok(Output::of(Rows(all(router).into_iter().map(row).collect())))
     });
+}
+
+/// All threads; the main one comes first.
+pub(super) fn all(router: &mut Router) -> Vec<ThreadInfo> {
+    let mut infos = router.engine.thread_infos();
+    if infos.first().is_some_and(|t| t.id > 0) {
+        infos.insert(0, main_thread());
+    }
+    infos
 }
 
 /// Beside workers the main thread runs control only; it has no loop to count.

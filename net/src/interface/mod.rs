@@ -16,6 +16,7 @@ mod show;
 mod sub;
 mod sub_cli;
 mod table;
+pub mod types;
 
 use std::fmt;
 use std::sync::Arc;

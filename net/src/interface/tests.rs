@@ -12,11 +12,11 @@ struct Bench {
 
 fn bench() -> Bench {
     let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
-    let mut parts = Parts { router: router.unwrap(), cli: Cli::new() };
+    let mut parts = Parts::new(router.unwrap());
     for feature in [crate::drops::FEATURE, FEATURE] {
         (feature.register)(&mut parts).unwrap();
     }
-    let Parts { mut router, cli } = parts;
+    let Parts { mut router, cli, .. } = parts;
     cli.check().unwrap();
     router.engine.build().unwrap();
     router.engine.start_inline();

@@ -5,7 +5,6 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 
-use control::cli::Cli;
 use control::log::Log;
 use graph::testing::{Caught, TestGraph};
 use graph::{Buffer, Frame, Node, Settings};
@@ -60,7 +59,7 @@ impl Bench {
         let (graph, (router, pg0, pg1)) = TestGraph::new(|engine| {
             // The router works on the engine under test while it is built.
             std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts { router, cli: Cli::new() };
+            let mut parts = Parts::new(router);
             for feature in [
                 drops::FEATURE,
                 interface::FEATURE,

@@ -54,7 +54,7 @@ impl Bench {
         let (graph, (parts, pg0, pg1)) = TestGraph::new(|engine| {
             // The router works on the engine under test while it is built.
             std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts { router, cli: Cli::new() };
+            let mut parts = Parts::new(router);
             for feature in crate::FEATURES {
                 (feature.register)(&mut parts).unwrap();
             }
@@ -63,7 +63,7 @@ impl Bench {
             std::mem::swap(engine, &mut parts.router.engine);
             Ok((parts, pg0, pg1))
         });
-        let Parts { router, cli } = parts;
+        let Parts { router, cli, .. } = parts;
         let mut bench = Self { graph, router, cli, pg0, pg1 };
         for line in [
             "set interface state pg0 up",

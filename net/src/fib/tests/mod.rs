@@ -51,14 +51,14 @@ impl Bench {
         let mut router = new.unwrap();
         let (graph, parts) = TestGraph::new(|engine| {
             std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts { router, cli: Cli::new() };
+            let mut parts = Parts::new(router);
             for feature in [drops::FEATURE, interface::FEATURE, FEATURE, address::FEATURE] {
                 (feature.register)(&mut parts).unwrap();
             }
             std::mem::swap(engine, &mut parts.router.engine);
             Ok(parts)
         });
-        let Parts { router, cli } = parts;
+        let Parts { router, cli, .. } = parts;
         cli.check().unwrap();
         let mut bench = Self { graph, router, cli };
         for (name, mac) in [("pg0", 0xaa), ("pg1", 0xab), ("pg2", 0xac)] {

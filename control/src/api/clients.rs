@@ -1,0 +1,198 @@
+//! The connected clients: what is to be sent to them and which events they want.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tokio::sync::Notify;
+
+use super::message::Message;
+use super::outgoing::{HeadValues, Outgoing};
+use super::retval::Retval;
+
+/// Set in all numbers of clients, so that none is zero.
+const INDEX_BIT: u32 = 0x8000_0000;
+/// Most bytes of events that wait for a client; more are dropped and counted.
+const MAX_WAITING: usize = 8 << 20;
+
+/// All clients. Clones are the same. Messages go out when the client reads.
+#[derive(Clone, Default)]
+pub struct Clients(Rc<RefCell<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    /// Slot 0 is nobody's.
+    slots: Vec<Option<Client>>,
+    /// Per event: who wants it, and the number that is to be told back.
+    wanted: HashMap<&'static str, Vec<Wish>>,
+    /// Numbers of events.
+    ids: HashMap<&'static str, u16>,
+}
+
+#[derive(Clone, Copy)]
+struct Wish {
+    client: u32,
+    pid: u32,
+}
+
+struct Client {
+    name: String,
+    out: Outgoing,
+    ready: Rc<Notify>,
+    dropped: u64,
+}
+
+/// A client as `show api clients` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Its number.
+    pub index: u32,
+    /// What it calls itself.
+    pub name: String,
+    /// Events it was not sent because it does not read.
+    pub dropped: u64,
+}
+
+impl Clients {
+    /// Whether a client of this number is connected.
+    pub fn is_connected(&self, client: u32) -> bool {
+        self.0.borrow().client(client).is_some()
+    }
+
+    /// Registers `client` for events `E` or takes it off; `pid` is told back in each.
+    ///
+    /// # Errors
+    /// -7 when it is to be taken off and was not registered.
+    pub fn want<E: Message>(&self, client: u32, pid: u32, enable: bool) -> Result<(), Retval> {
+        let mut inner = self.0.borrow_mut();
+        let wishes = inner.wanted.entry(E::INFO.name).or_default();
+        let before = wishes.len();
+        let known = wishes.iter_mut().find(|wish| wish.client == client);
+        match (known, enable) {
+            (Some(wish), true) => wish.pid = pid,
+            (None, true) => wishes.push(Wish { client, pid }),
+            (_, false) => wishes.retain(|wish| wish.client != client),
+        }
+        if !enable && wishes.len() == before { Err(Retval::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    /// Whether anybody wants events `E`.
+    pub fn is_wanted<E: Message>(&self) -> bool {
+        self.0.borrow().wanted.get(E::INFO.name).is_some_and(|wishes| !wishes.is_empty())
+    }
+
+    /// Sends an event to all who want it.
+    pub fn send<E: Message>(&self, event: &E) {
+        let mut inner = self.0.borrow_mut();
+        let Some(wishes) = inner.wanted.get(E::INFO.name).cloned() else { return };
+        for Wish { client, pid } in wishes {
+            inner.send(client, pid, event);
+        }
+    }
+
+    /// Sends an event to one client; for those who keep registrations themselves. False when the
+    /// client is gone.
+    pub fn send_to<E: Message>(&self, client: u32, pid: u32, event: &E) -> bool {
+        let mut inner = self.0.borrow_mut();
+        inner.send(client, pid, event);
+        inner.client(client).is_some()
+    }
+
+    /// All clients in the order of their numbers.
+    pub fn status(&self) -> Vec<Status> {
+        let inner = self.0.borrow();
+        let clients = inner.slots.iter().enumerate();
+        let status = clients.filter_map(|(slot, client)| {
+            let Client { name, dropped, .. } = client.as_ref()?;
+            Some(Status { index: index(slot), name: name.clone(), dropped: *dropped })
+        });
+        status.collect()
+    }
+
+    /// A new client; `ready` is notified when something waits for it.
+    pub fn connect(&self, name: String, ready: Rc<Notify>) -> u32 {
+        let mut inner = self.0.borrow_mut();
+        let client = Some(Client { name, out: Outgoing::default(), ready, dropped: 0 });
+        let free = inner.slots.iter().skip(1).position(Option::is_none);
+        let slot = free.map_or(inner.slots.len().max(1), |slot| slot + 1);
+        if inner.slots.len() <= slot {
+            inner.slots.resize_with(slot + 1, || None);
+        }
+        inner.slots[slot] = client;
+        index(slot)
+    }
+
+    /// Says what a client calls itself.
+    pub fn set_name(&self, client: u32, name: String) {
+        if let Some(client) = self.0.borrow_mut().client_mut(client) {
+            client.name = name;
+        }
+    }
+
+    /// Forgets a client and what it registered for.
+    pub fn release(&self, client: u32) {
+        let mut inner = self.0.borrow_mut();
+        if let Some(slot) = slot(client).and_then(|slot| inner.slots.get_mut(slot)) {
+            *slot = None;
+        }
+        inner.wanted.values_mut().for_each(|wishes| wishes.retain(|w| w.client != client));
+    }
+
+    /// Takes what waits for a client.
+    pub fn take(&self, client: u32) -> Outgoing {
+        let mut inner = self.0.borrow_mut();
+        inner.client_mut(client).map(|c| std::mem::take(&mut c.out)).unwrap_or_default()
+    }
+
+    /// Puts `out` before what waits for a client.
+    pub fn put(&self, client: u32, mut out: Outgoing) {
+        let mut inner = self.0.borrow_mut();
+        let Some(client) = inner.client_mut(client) else { return };
+        out.bytes.append(&mut client.out.bytes);
+        client.out = out;
+        if !client.out.bytes.is_empty() {
+            client.ready.notify_one();
+        }
+    }
+
+    /// Bytes that wait for a client.
+    pub fn waiting(&self, client: u32) -> usize {
+        self.0.borrow().client(client).map_or(0, |c| c.out.bytes.len())
+    }
+
+    /// Says which numbers events have.
+    pub(super) fn set_ids(&self, ids: HashMap<&'static str, u16>) {
+        self.0.borrow_mut().ids = ids;
+    }
+}
+
+fn index(slot: usize) -> u32 {
+    INDEX_BIT | slot as u32
+}
+
+fn slot(index: u32) -> Option<usize> {
+    let slot = index & !INDEX_BIT;
+    (index & INDEX_BIT != 0 && slot != 0).then_some(slot as usize)
+}
+
+impl Inner {
+    fn client(&self, index: u32) -> Option<&Client> {
+        self.slots.get(slot(index)?)?.as_ref()
+    }
+
+    fn client_mut(&mut self, index: u32) -> Option<&mut Client> {
+        self.slots.get_mut(slot(index)?)?.as_mut()
+    }
+
+    fn send<E: Message>(&mut self, to: u32, pid: u32, event: &E) {
+        let Some(id) = self.ids.get(E::INFO.name).copied() else { return };
+        let Some(client) = self.client_mut(to) else { return };
+        if client.out.bytes.len() > MAX_WAITING {
+            client.dropped += 1;
+            return;
+        }
+        let head = HeadValues { client_index: to, pid, ..HeadValues::default() };
+        client.out.message(id, E::INFO, head, |out| event.encode(out));
+        client.ready.notify_one();
+    }
+}

@@ -1,0 +1,134 @@
+//! From the bytes of a message to who answers it.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::clients::Clients;
+use super::outgoing::{HeadValues, Outgoing};
+use super::registry::Api;
+use super::retval::Retval;
+use super::schema::Head;
+use super::work::{Around, Caller, Progress, Work};
+
+/// Why a message has no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// It has no number.
+    Empty,
+    /// No message has this number.
+    Unknown(u16),
+    /// It is shorter than its declaration says.
+    Short(&'static str),
+    /// No client has the number it names.
+    NoClient,
+    /// It is not a request.
+    NoRequest(&'static str),
+    /// Answering it failed in a way that is our mistake.
+    Panic(&'static str),
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a message without a number"),
+            Self::Unknown(id) => write!(f, "no message has the number {id}"),
+            Self::Short(name) => write!(f, "{name} is too short"),
+            Self::NoClient => f.write_str("no client has the number in the message"),
+            Self::NoRequest(name) => write!(f, "{name} is not a request"),
+            Self::Panic(name) => write!(f, "{name}: panicked"),
+        }
+    }
+}
+
+/// Work of a request that is not done yet.
+pub struct Job<C> {
+    client: u32,
+    work: Box<dyn Work<C>>,
+}
+
+/// Answers one message that came from client number `own`, or starts to. The answer waits for the
+/// client that the message names.
+pub fn dispatch<C: 'static>(
+    around: Around<'_, C>,
+    cx: &mut C,
+    clients: &Clients,
+    own: u32,
+    message: &[u8],
+) -> Result<Option<Job<C>>, Ignored> {
+    let (id, rest) = message.split_first_chunk().ok_or(Ignored::Empty)?;
+    let id = u16::from_be_bytes(*id);
+    let entry = around.api.entry(id).ok_or(Ignored::Unknown(id))?;
+    let info = entry.info;
+    if entry.service.is_none() {
+        return Err(Ignored::NoRequest(info.name));
+    }
+    let (caller, fields) = match info.head {
+        Head::Request => {
+            let (head, fields) = rest.split_first_chunk::<8>().ok_or(Ignored::Short(info.name))?;
+            let [a, b, c, d, context @ ..] = *head;
+            let client = u32::from_be_bytes([a, b, c, d]);
+            (Caller { client, context: u32::from_be_bytes(context) }, fields)
+        }
+        _ => (Caller { client: own, context: 0 }, rest),
+    };
+    let client = caller.client;
+    if client != own && !clients.is_connected(client) {
+        return Err(Ignored::NoClient);
+    }
+    let mut out = clients.take(client);
+    let before = out.bytes.len();
+    let answer = || around.api.answer(cx, around, entry, caller, fields, &mut out);
+    let answered = catch_unwind(AssertUnwindSafe(answer));
+    let result = match answered {
+        Ok(Ok(work)) => Ok(work.map(|work| Job { client, work })),
+        Ok(Err(_)) => Err(Ignored::Short(info.name)),
+        Err(_) => {
+            out.bytes.truncate(before);
+            refuse(around.api, id, caller, &mut out);
+            Err(Ignored::Panic(info.name))
+        }
+    };
+    clients.put(client, out);
+    result
+}
+
+/// Answers a request with the number for errors without one.
+fn refuse<C: 'static>(api: &Api<C>, id: u16, caller: Caller, out: &mut Outgoing) {
+    let service = api.entry(id).and_then(|e| e.service);
+    let reply = service.filter(|s| s.rows.is_some() || !s.is_stream).and_then(|s| s.reply);
+    let Some(reply) = reply.and_then(|name| api.id(name)) else { return };
+    let Some(info) = api.info(reply) else { return };
+    let head = HeadValues {
+        client_index: caller.client,
+        context: caller.context,
+        retval: Retval::UNSPECIFIED.0,
+        pid: 0,
+    };
+    out.failed(reply, info, head);
+}
+
+impl<C: 'static> Job<C> {
+    /// The client that is to get the answer.
+    pub fn client(&self) -> u32 {
+        self.client
+    }
+
+    /// Does a little. A panic ends it.
+    pub fn step(&mut self, around: Around<'_, C>, cx: &mut C, clients: &Clients) -> Progress {
+        let mut out = clients.take(self.client);
+        let before = out.bytes.len();
+        let step = || self.work.step(cx, around, &mut out);
+        let progress = catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| {
+            out.bytes.truncate(before);
+            Progress::Done
+        });
+        clients.put(self.client, out);
+        progress
+    }
+
+    /// Ends it because nobody waits for it any more.
+    pub fn cancel(mut self, cx: &mut C) {
+        // A panic in here has nothing more to stop.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.work.cancel(cx)));
+    }
+}

@@ -1,0 +1,140 @@
+//! `create tap`, `delete tap`.
+#![forbid(unsafe_code)]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use control::cli::{Cli, Command, Error, Word};
+use net::{InterfaceIndex, Router};
+use wire::{Ip4Prefix, Ip6Prefix, MacAddr, Prefix};
+
+use super::device::Leaves;
+use super::interface::{Host, Taps, Wanted};
+
+/// Create an interface that is a device of the host.
+#[derive(Command)]
+#[command("create tap")]
+struct Create {
+    /// number in its name; the lowest free one if not given
+    id: Option<u32>,
+    /// address of the interface; random if not given
+    hw_addr: Option<MacAddr>,
+    /// another name than tap<id> or tun<id>
+    if_name: Option<String>,
+    /// queues that receive
+    num_rx_queues: Option<usize>,
+    /// queues that send
+    num_tx_queues: Option<usize>,
+    /// packets that may wait on the way to the router
+    rx_ring_size: Option<u32>,
+    /// packets that may wait on the way to the host
+    tx_ring_size: Option<u32>,
+    /// network namespace of the device: a name, a path or pid:<number>
+    host_ns: Option<String>,
+    /// bridge that the device is to be a port of
+    host_bridge: Option<String>,
+    /// address of the device
+    host_ip4_addr: Option<Ip4Prefix>,
+    /// address of the device
+    host_ip6_addr: Option<Ip6Prefix>,
+    /// gateway of a default route over the device
+    host_ip4_gw: Option<Ipv4Addr>,
+    /// gateway of a default route over the device
+    host_ip6_gw: Option<Ipv6Addr>,
+    /// layer 2 address of the device
+    host_mac_addr: Option<MacAddr>,
+    /// name of the device; that of the interface if not given
+    host_if_name: Option<String>,
+    /// MTU of the device in bytes
+    host_mtu_size: Option<u32>,
+    /// complete checksums and cut big packets before the host gets them, and have it do so, too
+    no_gso: bool,
+    /// take big packets uncut, without checksums
+    gso: bool,
+    /// accepted with gso: packets stay as big as they come
+    #[keyword("gro-coalesce")]
+    _gro_coalesce: bool,
+    /// take packets without checksums
+    csum_offload: bool,
+    /// the device stays when the interface is deleted
+    persist: bool,
+    /// the device is there already
+    attach: bool,
+    /// carry IP packets without a layer 2 header
+    tun: bool,
+    /// accepted, has no meaning for a tap of the kernel
+    #[keyword("packed")]
+    _packed: bool,
+    /// accepted, has no meaning for a tap of the kernel
+    #[keyword("in-order")]
+    _in_order: bool,
+    /// accepted: queues are used in pairs
+    #[keyword("consistent-qp")]
+    _consistent_qp: bool,
+}
+
+/// Delete an interface that is a device of the host.
+#[derive(Command)]
+#[command("delete tap")]
+struct Delete {
+    /// its number among interfaces
+    #[keyword("sw_if_index")]
+    sw_if_index: Option<u32>,
+    /// its name
+    #[positional]
+    #[values("interface")]
+    interface: Option<Word>,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(create).command(delete);
+}
+
+impl From<super::interface::Error> for Error {
+    fn from(e: super::interface::Error) -> Self {
+        Self::new(e.to_string())
+    }
+}
+
+fn create(router: &mut Router, c: Create) -> Result<String, Error> {
+    if c.no_gso && (c.gso || c.csum_offload) {
+        return Err("gso or no-gso, not both".into());
+    }
+    let gateways = c.host_ip4_gw.map(IpAddr::from).into_iter();
+    let wanted = Wanted {
+        id: c.id,
+        name: c.if_name,
+        mac: c.hw_addr,
+        queues: (c.num_rx_queues.unwrap_or(1), c.num_tx_queues.unwrap_or(1)),
+        rings: (c.rx_ring_size.unwrap_or(0), c.tx_ring_size.unwrap_or(0)),
+        is_tun: c.tun,
+        leaves: Leaves { checksum: c.gso || c.csum_offload, gso: c.gso },
+        completes: c.no_gso,
+        persists: c.persist,
+        attaches: c.attach,
+        host: Host {
+            name: c.host_if_name,
+            namespace: c.host_ns,
+            bridge: c.host_bridge,
+            mac: c.host_mac_addr,
+            mtu: c.host_mtu_size,
+            ip4: c.host_ip4_addr.map(Prefix::Ip4),
+            ip6: c.host_ip6_addr.map(Prefix::Ip6),
+            gateways: gateways.chain(c.host_ip6_gw.map(IpAddr::from)).collect(),
+        },
+    };
+    let made = router.with(|taps: &mut Taps, router| taps.create(router, wanted));
+    let index = made.ok_or("not available")??;
+    Ok(router.interfaces.name(index.0).to_owned())
+}
+
+fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
+    let index = match (&c.interface, c.sw_if_index) {
+        (Some(name), None) => {
+            router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?.index
+        }
+        (None, Some(n)) => InterfaceIndex(n),
+        _ => return Err("expected the name or the sw_if_index of an interface".into()),
+    };
+    let gone = router.with(|taps: &mut Taps, router| taps.delete(router, index));
+    Ok(gone.ok_or("not available")??)
+}

@@ -1,0 +1,35 @@
+//! Interfaces that are devices of the host: `create tap` makes `tap0` here and a network device
+//! there. What the host sends on its device is received here and the other way round.
+//!
+//! A packet is read straight into a buffer, what does not fit behind it; a virtio header in front
+//! ([`crate::virtio_header`]) tells what is left to do about checksum and segmentation, so that 64
+//! KB of TCP pass in one piece both ways.
+
+mod commands;
+mod device;
+mod input;
+mod interface;
+mod show;
+mod tx;
+
+use net::{Feature, Parts, refuse};
+
+pub use input::TapInput;
+
+/// TAP and TUN interfaces.
+pub const FEATURE: Feature = Feature {
+    name: "tap",
+    about: "Interfaces that are devices of the host (tap, tun)",
+    default_enabled: true,
+    register,
+};
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    let router = &mut parts.router;
+    let node = router.engine.add_input(TapInput::new(&router.interfaces)).map_err(refuse)?;
+    router.insert(interface::Taps::new(node));
+    router.interfaces.observe(interface::follow);
+    commands::register(&mut parts.cli);
+    show::register(&mut parts.cli);
+    Ok(())
+}

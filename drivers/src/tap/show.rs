@@ -1,0 +1,129 @@
+//! `show tap`.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Error, Output, Word};
+use net::Router;
+use rustix::fd::AsRawFd;
+use serde::Serialize;
+
+use super::interface::{Tap, Taps};
+
+/// Show the interfaces that are devices of the host.
+#[derive(Command)]
+#[command("show tap")]
+struct Show {
+    /// interfaces; all when none is given
+    #[positional]
+    #[values("interface")]
+    interfaces: Vec<Word>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Table(Vec<Row>);
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    id: u32,
+    index: u32,
+    mac: String,
+    admin_up: bool,
+    is_tun: bool,
+    host_name: String,
+    host_namespace: Option<String>,
+    host_bridge: Option<String>,
+    host_mtu: Option<u32>,
+    host_mac: Option<String>,
+    host_device: u32,
+    fds: Vec<i32>,
+    rx_threads: Vec<usize>,
+    tx_queues: usize,
+    gso: bool,
+    checksum: bool,
+    persists: bool,
+}
+
+impl Row {
+    fn of(router: &Router, tap: &Tap) -> Option<Self> {
+        let i = router.interfaces.at(tap.index)?;
+        let (wanted, host) = (&tap.wanted, &tap.wanted.host);
+        Some(Self {
+            interface: i.name.clone(),
+            id: tap.id,
+            index: i.index.0,
+            mac: i.mac.to_string(),
+            admin_up: i.admin_up,
+            is_tun: wanted.is_tun,
+            host_name: host.name.clone().unwrap_or_default(),
+            host_namespace: host.namespace.clone(),
+            host_bridge: host.bridge.clone(),
+            host_mtu: host.mtu,
+            host_mac: host.mac.map(|mac| mac.to_string()),
+            host_device: tap.device,
+            fds: tap.queues.iter().map(|fd| fd.as_raw_fd()).collect(),
+            rx_threads: tap.threads.clone(),
+            tx_queues: tap.queues.len(),
+            gso: wanted.leaves.gso,
+            checksum: wanted.leaves.checksum,
+            persists: wanted.persists,
+        })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(show);
+}
+
+fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
+    let mut chosen = Vec::new();
+    for name in &c.interfaces {
+        chosen.push(router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?.index);
+    }
+    let all = router.state::<Taps>().map_or(&[][..], |taps| &taps.list);
+    let is_chosen = |t: &&Tap| chosen.is_empty() || chosen.contains(&t.index);
+    Ok(Output::of(Table(all.iter().filter(is_chosen).filter_map(|t| Row::of(router, t)).collect())))
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| row.fmt(f))
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "(nil)".to_owned());
+        writeln!(f, "Interface: {} (ifindex {})", self.interface, self.index)?;
+        writeln!(f, "  name \"{}\"", self.host_name)?;
+        writeln!(f, "  host-ns \"{}\"", or_none(&self.host_namespace))?;
+        if let Some(bridge) = &self.host_bridge {
+            writeln!(f, "  host-bridge \"{bridge}\"")?;
+        }
+        if let Some(mtu) = self.host_mtu {
+            writeln!(f, "  host-mtu-size \"{mtu}\"")?;
+        }
+        if let Some(mac) = &self.host_mac {
+            writeln!(f, "  host-mac-addr: {mac}")?;
+        }
+        writeln!(f, "  host-ifindex {}", self.host_device)?;
+        writeln!(f, "  host-carrier-up: {}", u8::from(self.admin_up))?;
+        let fds: Vec<_> = self.fds.iter().map(ToString::to_string).collect();
+        writeln!(f, "  tap-fds {}", fds.join(" "))?;
+        writeln!(f, "  gso-enabled {}", u8::from(self.gso))?;
+        writeln!(f, "  csum-enabled {}", u8::from(self.checksum))?;
+        if self.is_tun {
+            writeln!(f, "  tun")?;
+        } else {
+            writeln!(f, "  Mac Address: {}", self.mac)?;
+        }
+        writeln!(f, "  Device instance: {}", self.id)?;
+        writeln!(f, "  Number of RX Virtqueue  {}", self.rx_threads.len())?;
+        for (number, thread) in self.rx_threads.iter().enumerate() {
+            writeln!(f, "    rx-queue {number} thread {thread}")?;
+        }
+        writeln!(f, "  Number of TX Virtqueue  {}", self.tx_queues)
+    }
+}
