@@ -21,10 +21,12 @@ mod worker;
 
 pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse};
 pub use control::{BuildError, CounterChange, Engine, MOST_COUNTERS, NodeIndex, Settings};
-pub use engine::{Arrival, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Taken};
+pub use engine::{
+    Arrival, BLOCK, Block, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Taken,
+};
+pub use infra::cpu::Cpu;
 pub use node::{
-    Baseline, Continue, Count, CounterText, Cpu, Edge, Input, InputState, Next, Node, Payload,
-    Reason, Slot,
+    Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,
 };
 pub use trace::{Names, Record, TracedPacket};
 pub use worker::{NoAnswer, ThreadInfo};

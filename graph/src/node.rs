@@ -53,28 +53,6 @@ pub trait Input: Clone + Send + 'static {
     fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>);
 }
 
-/// A kind of processor that nodes are compiled for. A node's body is generic over it, so that each
-/// kind gets a copy of the whole loop; the body itself does not look at it.
-pub trait Cpu: 'static {}
-
-/// Any processor of the architecture.
-#[derive(Clone, Copy, Debug)]
-pub struct Baseline;
-/// With AVX2.
-#[derive(Clone, Copy, Debug)]
-pub struct Hsw;
-/// With the first AVX-512 of servers.
-#[derive(Clone, Copy, Debug)]
-pub struct Skx;
-/// With AVX-512 for bytes and bits too.
-#[derive(Clone, Copy, Debug)]
-pub struct Icl;
-
-impl Cpu for Baseline {}
-impl Cpu for Hsw {}
-impl Cpu for Skx {}
-impl Cpu for Icl {}
-
 /// When an input node is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputState {

@@ -196,7 +196,7 @@ impl Node for Twice {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|_| Ok(SplitNext::Odd));
         frame.each(|_| Ok(SplitNext::Even));
-        frame.lookup(|_| (), |_, ()| Ok(SplitNext::Even));
+        frame.blocks(|block| block.judge(|_, _| Ok(SplitNext::Even)));
         frame.consume(|_| Ok(()));
     }
 }

@@ -1,9 +1,11 @@
 //! The processor: which CPUs this process may use, where its threads run, and what it can do.
 //!
 //! Safety contract of this module: the only unsafe code is single instructions without memory
-//! operands that matter (time-stamp read, prefetch), which every x86-64 has.
+//! operands that matter (time-stamp read, prefetch), which every x86-64 has, and the making of
+//! marks of a processor's kind ([`Cpu`]).
 
 mod description;
+mod kind;
 mod variant;
 
 use std::fs;
@@ -12,6 +14,7 @@ use std::io;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 pub use description::Description;
+pub use kind::{Baseline, Cpu, Hsw, Icl, Skx};
 pub use variant::Variant;
 
 /// CPUs that this thread may run on, in ascending order.

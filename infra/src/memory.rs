@@ -20,6 +20,9 @@ use zerocopy::FromZeros;
 pub enum HugePages {
     /// Ask: right for big tables that are read at random.
     Advise,
+    /// Ask for all but the first 2 MB: right for what may stay small and is read at random when it
+    /// does not.
+    Beyond,
     /// Do not: right for what stays mostly untouched.
     No,
 }
@@ -53,15 +56,18 @@ impl<T: FromZeros> Reserved<T> {
         let map = Mapping::anonymous(bytes)?;
         // The big pages of one table lie within its own mapping, so start where one can start.
         let lead = match pages {
-            HugePages::Advise => map.start.addr().get().wrapping_neg() % HUGE_PAGE,
             HugePages::No => 0,
+            _ => map.start.addr().get().wrapping_neg() % HUGE_PAGE,
         };
+        let small = if pages == HugePages::Beyond { bytes.min(HUGE_PAGE) } else { 0 };
         // SAFETY: the mapping is `bytes + HUGE_PAGE` long and `lead < HUGE_PAGE`.
         let start = unsafe { map.start.byte_add(lead) };
-        if pages == HugePages::Advise {
+        if pages != HugePages::No && bytes > small {
             // SAFETY: the range lies within the mapping. A kernel without huge pages may refuse: no
             // harm.
-            let _ = unsafe { madvise(start.as_ptr(), bytes, Advice::LinuxHugepage) };
+            let _ = unsafe {
+                madvise(start.byte_add(small).as_ptr(), bytes - small, Advice::LinuxHugepage)
+            };
         }
         Ok(Self { start: start.cast(), len, _map: map })
     }

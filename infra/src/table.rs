@@ -1,3 +1,4 @@
 //! Tables that many threads read while one writes.
 
 pub mod mtrie;
+pub mod spans;

@@ -4,12 +4,12 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use infra::cpu::Variant;
+use infra::cpu::{Baseline, Variant};
 use infra::rcu::Epoch;
 
 use super::core::{Batch, Core};
 use super::{Frame, Intake};
-use crate::node::{Baseline, Input, Node};
+use crate::node::{Input, Node};
 
 /// A node of any type on one thread.
 pub(crate) trait Dispatch: Send {
@@ -111,12 +111,12 @@ macro_rules! variants {
             #[target_feature($(enable = $features),+)]
             #[inline(never)]
             fn $body<N: Node>(node: &mut N, frame: &mut Frame<'_, N>) {
-                node.process::<crate::node::$variant>(frame.on());
+                node.process::<infra::cpu::$variant>(frame.on());
             }
             #[target_feature($(enable = $features),+)]
             #[inline(never)]
             fn $poll<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
-                node.poll::<crate::node::$variant>(intake.on());
+                node.poll::<infra::cpu::$variant>(intake.on());
             }
         )*
         fn body<N: Node>(variant: Variant) -> Body<N> {

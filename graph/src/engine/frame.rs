@@ -3,19 +3,20 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use infra::cpu::prefetch_ptr;
+use infra::cpu::{Baseline, Cpu, prefetch_ptr};
 use infra::rcu::Epoch;
 
 use super::Packet;
 use super::core::Core;
 use crate::arc::{Along, FeatureArc, Side, Start};
 use crate::buffer::{Buffer, FRAME};
-use crate::node::{Baseline, Count, Next, Node};
+use crate::node::{Count, Next, Node};
 
 /// How many packets ahead their first lines are fetched.
 const AHEAD: usize = 8;
-/// How many packets are between the two steps of [`Frame::lookup`].
-const WINDOW: usize = 16;
+/// Packets at most in a block of [`Frame::blocks`]: enough to have as many memory accesses under
+/// way as the processor can, few enough to stay in the nearest cache.
+pub const BLOCK: usize = 64;
 
 /// Up to 256 packets on their way through node `N`.
 #[repr(C)]
@@ -36,6 +37,16 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         // SAFETY: the layout is C's and `On` only marks a type of no size, so the two are laid out
         // alike.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
+    }
+    /// The kind of processor this body is compiled for, for what is compiled along with it.
+    #[inline(always)]
+    pub fn cpu(&self) -> On
+    where
+        On: Cpu,
+    {
+        // SAFETY: the engine runs a body only where `Variant::is_supported` says that this
+        // processor is of its kind.
+        unsafe { On::assume() }
     }
     /// The right to read shared state while the frame is processed.
     #[inline(always)]
@@ -117,39 +128,30 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         }
         self.scatter(&slots);
     }
-    /// As [`Frame::each`], for nodes bound by a lookup: `key` starts the fetch of what `verdict`
-    /// reads some packets later.
+    /// As [`Frame::each`], for nodes bound by lookups: `work` is given blocks of at most [`BLOCK`]
+    /// packets and goes over each several times, so that a step of all lookups is done before the
+    /// next step of any needs what it fetched. It ends with [`Block::judge`].
     #[inline(always)]
-    pub fn lookup<K: Copy + Default>(
-        &mut self,
-        mut key: impl FnMut(&mut Packet<'_, N>) -> K,
-        mut verdict: impl FnMut(&mut Packet<'_, N>, K) -> Result<N::Next, N::Error>,
-    ) {
+    pub fn blocks(&mut self, mut work: impl FnMut(&mut Block<'_, N>)) {
         let along = self.along();
-        let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
-        let mut slots = [0u16; FRAME];
-        let mut keys = [K::default(); WINDOW];
-        let (base, indices) = (self.core.base, self.waiting());
-        for i in 0..indices.len().min(FRAME) + WINDOW {
-            let waiting = keys[i % WINDOW];
-            if let Some(&index) = indices.get(i) {
-                fetch(base, indices, i + AHEAD);
-                // SAFETY: the packet lies in this frame and nothing else refers to it.
-                let mut p = unsafe { self.packet(base, index) };
-                keys[i % WINDOW] = key(&mut p);
-            }
-            if i >= WINDOW {
-                let j = i - WINDOW;
-                // SAFETY: as above.
-                let mut p = unsafe { self.packet(base, indices[j]) };
-                slots[j % FRAME] = match verdict(&mut p, waiting) {
-                    Ok(next) => next.slot(&along, &mut p),
-                    Err(reason) => {
-                        p.error(reason);
-                        drop_slot
-                    }
-                };
-            }
+        let (base, node) = (self.core.base, self.node);
+        let drop_slot = self.core.nodes[usize::from(node)].drop_slot;
+        let mut slots = [drop_slot; FRAME];
+        let indices = self.waiting();
+        for (i, slots) in slots[..indices.len().min(FRAME)].chunks_mut(BLOCK).enumerate() {
+            let core = &mut *self.core;
+            let first = i * BLOCK;
+            work(&mut Block {
+                core,
+                base,
+                node,
+                drop_slot,
+                along,
+                indices,
+                first,
+                slots,
+                of: PhantomData,
+            });
         }
         self.scatter(&slots);
     }
@@ -209,6 +211,65 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         let indices = self.waiting();
         self.done = true;
         scatter(self.core, self.node, indices, slots);
+    }
+}
+
+/// Some of the packets of a frame: see [`Frame::blocks`].
+pub struct Block<'b, N: Node> {
+    core: &'b mut Core,
+    base: NonNull<u8>,
+    node: u16,
+    drop_slot: u16,
+    along: Along<'b>,
+    /// Of the whole frame.
+    indices: &'b [u32],
+    /// The first of the block among them.
+    first: usize,
+    slots: &'b mut [u16],
+    of: PhantomData<N>,
+}
+
+impl<N: Node> Block<'_, N> {
+    /// How many packets there are.
+    #[inline(always)]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+    /// Shows `look` every packet with its place in the block, in order.
+    #[inline(always)]
+    pub fn look(&mut self, mut look: impl FnMut(usize, &mut Packet<'_, N>)) {
+        for i in 0..self.slots.len() {
+            fetch(self.base, self.indices, self.first + i + AHEAD);
+            look(i, &mut self.packet(i));
+        }
+    }
+    /// Runs `verdict` on every packet and its place in the block, as [`Frame::each`] does. A packet
+    /// that is never judged is dropped.
+    #[inline(always)]
+    pub fn judge(
+        &mut self,
+        mut verdict: impl FnMut(usize, &mut Packet<'_, N>) -> Result<N::Next, N::Error>,
+    ) {
+        for i in 0..self.slots.len() {
+            let (along, drop_slot) = (self.along, self.drop_slot);
+            let mut p = self.packet(i);
+            let slot = match verdict(i, &mut p) {
+                Ok(next) => next.slot(&along, &mut p),
+                Err(reason) => {
+                    p.error(reason);
+                    drop_slot
+                }
+            };
+            self.slots[i] = slot;
+        }
+    }
+    #[inline(always)]
+    fn packet(&mut self, i: usize) -> Packet<'_, N> {
+        // SAFETY: the packet lies in this block, which `&mut self` borrows for as long as the
+        // handle lives; `base` is its pool's.
+        let buffer = unsafe { Buffer::new(self.base, self.indices[self.first + i]) };
+        Packet { buffer, core: self.core, node: self.node, of: PhantomData }
     }
 }
 

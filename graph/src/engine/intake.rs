@@ -4,14 +4,14 @@ use std::io::IoSliceMut;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use infra::cpu::prefetch_ptr;
+use infra::cpu::{Baseline, prefetch_ptr};
 use infra::rcu::Epoch;
 
 use super::core::Core;
 use super::frame::scatter;
 use crate::arc::{Along, FeatureArc, Side, Start};
 use crate::buffer::{Buffer, FRAME, Flags};
-use crate::node::{Baseline, Count, Input, Next, Reason};
+use crate::node::{Count, Input, Next, Reason};
 use crate::trace::Record;
 
 /// Segments at most that [`Arrival::extend_with`] fills at a time.

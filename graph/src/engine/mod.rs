@@ -15,7 +15,7 @@ pub(crate) use core::Core;
 pub use core::NodeStats;
 pub(crate) use core::{ArcEdges, NodeRuntime, stamp};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
-pub use frame::Frame;
+pub use frame::{BLOCK, Block, Frame};
 pub use held::{Held, Taken};
 pub use intake::{Arrival, Intake, MOST_SLICES};
 pub use packet::{NewPacket, Packet};

@@ -96,6 +96,14 @@ impl<const ROOT_BITS: u8, K: Key> Mtrie<ROOT_BITS, K> {
         if slot == 0 { self.default.load(Relaxed) } else { slot }
     }
 
+    /// Puts the leaf of each key into `leaves`.
+    #[inline(always)]
+    pub fn find(&self, keys: &[K], leaves: &mut [u32]) {
+        for (key, leaf) in keys.iter().zip(leaves) {
+            *leaf = self.lookup(*key);
+        }
+    }
+
     /// Brings the part of the root near that a lookup of `key` will read first.
     #[inline(always)]
     pub fn prefetch(&self, key: K) {

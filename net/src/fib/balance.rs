@@ -178,6 +178,11 @@ impl Balances {
         let word = Word(self.words.get(index as usize)?.load(Acquire));
         (word.kind() == ADJACENCY).then_some(AdjacencyIndex(word.0 as u32))
     }
+    /// Asks for the word of the load balance with this number.
+    #[inline(always)]
+    pub fn fetch(&self, index: u32) {
+        self.words.get(index as usize).into_iter().for_each(infra::cpu::prefetch);
+    }
     /// The load balance with this number; one that leads nowhere if there is none.
     #[inline(always)]
     pub fn at<'e>(&'e self, index: u32, epoch: Epoch<'e>) -> LoadBalance<'e> {

@@ -4,25 +4,21 @@
 use std::fmt;
 use std::io;
 
+use infra::cpu::{Baseline, Cpu};
 use infra::rcu::Epoch;
 
 /// The reading half. A clone reads the same table.
-///
-/// A lookup is two steps, between which other packets' lookups run: the first starts to fetch what
-/// the second reads.
 pub trait Finder: Clone + fmt::Debug + Send + Sync + 'static {
     /// An address as a number.
     type Bits: Copy;
-    /// What the first step found.
-    type Hint: Copy + Default;
-    /// The first step.
-    fn start(&self, key: Self::Bits, epoch: Epoch<'_>) -> Self::Hint;
+    /// Puts the leaf of the longest prefix that covers each key into `leaves`, which are as many:
+    /// all at once, so that memory is waited for only once for all of them.
+    fn find<On: Cpu>(&self, cpu: On, keys: &[Self::Bits], leaves: &mut [u32], epoch: Epoch<'_>);
     /// The leaf of the longest prefix that covers `key`.
-    fn finish(&self, key: Self::Bits, hint: Self::Hint, epoch: Epoch<'_>) -> u32;
-    /// Both steps.
-    #[inline(always)]
     fn lookup(&self, key: Self::Bits, epoch: Epoch<'_>) -> u32 {
-        self.finish(key, self.start(key, epoch), epoch)
+        let mut leaf = [0];
+        self.find(Baseline::everywhere(), &[key], &mut leaf, epoch);
+        leaf[0]
     }
 }
 
@@ -67,6 +63,12 @@ pub trait Keeper: Sized {
 /// The table has used up its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
+
+impl From<infra::table::spans::Full> for Full {
+    fn from(_: infra::table::spans::Full) -> Self {
+        Self
+    }
+}
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::{Buffer, BuildError, Flags, Frame, Names, Next, Node, Packet, Record};
+use graph::{BLOCK, Buffer, BuildError, Flags, Frame, Names, Next, Node, Packet, Record};
 use infra::counter::{Volume, VolumeCounter};
 use wire::{icmp4, icmp6, ip4, ip6, print};
 
@@ -192,32 +192,34 @@ impl<F: Headers> Node for Lookup<F> {
         let epoch = frame.epoch();
         let forwarding = &self.forwarding;
         let counters = forwarding.count_to(frame.thread());
-        // Neighbouring packets nearly always look up in one table.
-        let (mut fetched_fib, mut fetched_table) = (0, forwarding.table(0, epoch));
-        let (mut fib, mut table) = (0, fetched_table);
+        let cpu = frame.cpu();
         // Neighbouring packets often take one route: they are counted together.
         let (mut counted, mut run) = (0, Volume::default());
-        frame.lookup(
-            |p| {
-                if p.fib() != fetched_fib {
-                    fetched_fib = p.fib();
-                    fetched_table = forwarding.table(fetched_fib, epoch);
+        frame.blocks(|block| {
+            let (mut keys, mut leaves) = ([F::Bits::default(); BLOCK], [0; BLOCK]);
+            let (mut fibs, mut first, mut differ) = ([0; BLOCK], None, 0);
+            block.look(|i, p| {
+                keys[i] = F::destination(p);
+                fibs[i] = p.fib();
+                differ |= fibs[i] ^ *first.get_or_insert(fibs[i]);
+            });
+            let (keys, fibs) = (&keys[..block.len()], &fibs[..block.len()]);
+            // Neighbouring packets nearly always look up in one table.
+            if differ == 0 {
+                if let Some(table) = forwarding.table(fibs[0], epoch) {
+                    table.find(cpu, keys, &mut leaves[..keys.len()], epoch);
                 }
-                let dst = F::destination(p);
-                match fetched_table {
-                    Some(table) => (dst, table.start(dst, epoch)),
-                    None => (dst, Default::default()),
+            } else {
+                find_each(forwarding, keys, fibs, &mut leaves, epoch);
+            }
+            if leaves[..keys.len()].iter().any(|leaf| *leaf != leaves[0]) {
+                for leaf in &leaves[..keys.len()] {
+                    forwarding.balances.fetch(*leaf);
+                    counters.get(*leaf as usize).into_iter().for_each(infra::cpu::prefetch);
                 }
-            },
-            |p, (dst, hint)| {
-                if p.fib() != fib {
-                    fib = p.fib();
-                    table = forwarding.table(fib, epoch);
-                }
-                let index = match table {
-                    Some(table) => table.finish(dst, hint, epoch),
-                    None => 0,
-                };
+            }
+            block.judge(|i, p| {
+                let index = leaves[i];
                 if index != counted {
                     count(counters, counted, run);
                     (counted, run) = (index, Volume::default());
@@ -229,10 +231,25 @@ impl<F: Headers> Node for Lookup<F> {
                     p.set_adjacency(adjacency.0);
                     return Ok(F::LookupNext::from(Way::Rewrite));
                 }
-                Ok(elsewhere::<F, _>(forwarding, p, index, dst, epoch))
-            },
-        );
+                Ok(elsewhere::<F, _>(forwarding, p, index, keys[i], epoch))
+            });
+        });
         count(counters, counted, run);
+    }
+}
+
+/// Looks up one by one, each key in its own table.
+#[cold]
+#[inline(never)]
+fn find_each<F: Headers>(
+    forwarding: &Forwarding<F>,
+    keys: &[F::Bits],
+    fibs: &[u16],
+    leaves: &mut [u32],
+    epoch: infra::rcu::Epoch<'_>,
+) {
+    for ((key, fib), leaf) in keys.iter().zip(fibs).zip(leaves) {
+        *leaf = forwarding.table(*fib, epoch).map_or(0, |table| table.lookup(*key, epoch));
     }
 }
 

@@ -1,267 +1,112 @@
-//! IPv6 tables: the address space cut into ranges that share a leaf, in three levels.
+//! IPv6 tables: the address space cut into ranges that share a leaf.
 //!
-//! A multibit trie would spend several plies of 1.3 KB on each of the scattered /48s that make up
-//! the global table: some 480 MB for 220,000 prefixes, by calculation. Ranges take 34 MB with
-//! everything that control keeps, and the search as many steps whatever the length of the prefixes.
-//! Ranges lie in *blocks* of one cache line, blocks in *chunks*, which a *directory* names by their
-//! first address. The first step of a lookup searches directory and head of the chunk and starts to
-//! fetch the block; the second reads it after other packets' lookups have run. Heads are fetched by
-//! nobody: with 220,000 prefixes most of the 230 clocks a packet are spent waiting, where one route
-//! takes 36.
+//! A tree of [spans](infra::table::spans) over the first 64 bits of an address decides nearly all
+//! lookups: what the Internet routes is no longer than a /64 ends. Where longer prefixes begin with
+//! the same 64 bits (hosts, that is, such as every known neighbour), the leaf of this one /64 is a
+//! *fork*: spans over the other 64 bits, one line for up to eight of them, a tree of their own for
+//! more.
 //!
-//! A change copies one chunk and publishes the copy in its place; a split or merge makes new chunks
-//! and publishes a new directory, while the old chunks stay until no reader can have the old
-//! directory. Addresses are compared by their first 64 bits, and by the rest only where those are
-//! equal. Beside each range stands the length of the prefix that wrote it, so that a shorter prefix
-//! leaves it alone. Leaf 0 means the default leaf, so a change of the default route is one store.
+//! Beside each span stands the length of the prefix that wrote it, so that a shorter prefix leaves
+//! it alone. Leaf 0 means the default leaf, so a change of the default route is one store.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::Release};
-use std::time::Duration;
 
-use infra::cpu::prefetch;
-use infra::rcu::{self, Epoch, Reader, Shared, SharedSlab, SlabReader};
+use infra::cpu::Cpu;
+use infra::rcu::{Epoch, SharedSlab, SlabReader};
+use infra::table::spans::{self, Few, Span, Spans, Store};
 
 use super::family::{Family, Ip6};
 use super::finder::{Finder, Full, Keeper};
 
-/// Ranges of a block.
-const LINE: usize = 5;
-/// Blocks of a chunk: as many as five comparisons tell apart.
-const BLOCKS: usize = 32;
-/// Most ranges of a chunk.
-const ROOM: usize = LINE * BLOCKS;
-/// Neighbouring chunks that have no more ranges together become one.
-const SPARSE: usize = 48;
-/// Chunks that there may be. Prefixes make two ranges each at most, and neighbouring chunks have
-/// more than [`SPARSE`] together, so a third is never used, but by chunks that wait for readers.
-const MAX_CHUNKS: usize = 1 << 18;
-
-/// A range: where it starts, its leaf, and the length of the prefix it is from.
-type Range = (u128, u32, u8);
-
-/// Ranges next to each other: the first halves of their first addresses, ascending, and their
-/// leaves.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Block {
-    highs: [u64; LINE],
-    leaves: [u32; LINE],
-    /// Bits of those whose first address has a second half, too, and of those that are not used.
-    has_low: u32,
-}
-
-impl Block {
-    const UNUSED: Self = Self { highs: [u64::MAX; LINE], leaves: [0; LINE], has_low: u32::MAX };
-}
-
-/// Ranges next to each other, ascending. What is not used has the greatest address.
-#[derive(Debug)]
-#[repr(align(64))]
-struct Chunk {
-    /// The first of each block.
-    pivots: [u64; BLOCKS],
-    blocks: Box<[Block; BLOCKS]>,
-    rest: Box<Rest>,
-}
-
-/// What lookups seldom need.
-#[derive(Debug)]
-struct Rest {
-    lows: [u64; ROOM],
-    lens: [u8; ROOM],
-    count: usize,
-}
-
-/// The chunks of a table, by first address; the first starts at 0.
-#[derive(Clone, Debug)]
-struct Directory {
-    highs: Vec<u64>,
-    lows: Vec<u64>,
-    slots: Vec<u32>,
-}
+/// Mark of a leaf that is the number of a fork.
+const FORK: u32 = 1 << 31;
+/// Most forks of a table.
+const MAX_FORKS: usize = 1 << 20;
+/// Most segments of a table. Prefixes make two spans each at most, and a segment has room for 648.
+const MAX_SEGMENTS: usize = 1 << 15;
 
 /// What readers see of a table.
 #[derive(Clone, Debug)]
 pub struct Ranges {
-    directory: Reader<Directory>,
-    chunks: SlabReader<Chunk>,
+    spans: Spans,
+    forks: SlabReader<Fork>,
     default: Arc<AtomicU32>,
+}
+
+/// What the second halves of addresses lead to behind one first half.
+#[derive(Debug)]
+enum Fork {
+    /// A few spans.
+    Few(Few),
+    /// More.
+    Many(Spans),
 }
 
 impl Finder for Ranges {
     type Bits = u128;
-    type Hint = Place;
     #[inline(always)]
-    fn start(&self, key: u128, epoch: Epoch<'_>) -> Place {
-        let directory = self.directory.read(epoch);
-        let Some(&slot) = directory.slots.get(directory.place(key)) else {
-            return Place::default();
-        };
-        let Some(chunk) = self.chunks.read(slot, epoch) else { return Place::default() };
-        let block = chunk.block(key);
-        prefetch(&chunk.blocks[block]);
-        Place { slot, block: block as u32 }
-    }
-    #[inline(always)]
-    fn finish(&self, key: u128, place: Place, epoch: Epoch<'_>) -> u32 {
-        let leaf = match self.chunks.read(place.slot, epoch) {
-            Some(chunk) => chunk.leaf(key, place.block as usize),
-            None => 0,
-        };
-        if leaf == 0 { self.default.load(Relaxed) } else { leaf }
+    fn find<On: Cpu>(&self, cpu: On, keys: &[u128], leaves: &mut [u32], epoch: Epoch<'_>) {
+        let mut highs = [0; graph::BLOCK];
+        for (keys, leaves) in keys.chunks(graph::BLOCK).zip(leaves.chunks_mut(graph::BLOCK)) {
+            let highs = &mut highs[..keys.len()];
+            highs.iter_mut().zip(keys).for_each(|(high, key)| *high = (key >> 64) as u64);
+            self.spans.find(cpu, highs, leaves, epoch);
+            if leaves.iter().fold(0, |all, leaf| all | leaf) & FORK != 0 {
+                self.follow_forks(cpu, keys, leaves, epoch);
+            }
+            let default = self.default.load(Relaxed);
+            leaves.iter_mut().filter(|leaf| **leaf == 0).for_each(|leaf| *leaf = default);
+        }
     }
 }
 
-/// Where the first step of a lookup found the key to be. A chunk that changes until the second step
-/// only makes the answer the one of a moment before, or of the ranges beside: see
-/// [`Ranges::finish`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
-    slot: u32,
-    block: u32,
-}
-
-#[inline(always)]
-fn halves(key: u128) -> (u64, u64) {
-    ((key >> 64) as u64, key as u64)
-}
-
-impl Directory {
-    /// The last chunk that starts at `key` or before.
+impl Ranges {
+    /// Goes on where the first halves of addresses do not decide; all keys of a fork at once.
     #[inline(always)]
-    fn place(&self, key: u128) -> usize {
-        let (high, low) = halves(key);
-        let mut at = self.highs.partition_point(|h| *h <= high).saturating_sub(1);
-        while at > 0 && self.highs[at] == high && self.lows[at] > low {
-            at = self.earlier(at, key);
-        }
-        at
-    }
-    /// Several chunks start with the same 64 bits: those of a network full of hosts.
-    #[cold]
-    fn earlier(&self, at: usize, key: u128) -> usize {
-        let (high, low) = halves(key);
-        let start = self.highs[..at].partition_point(|h| *h < high);
-        (start + self.lows[start..at].partition_point(|l| *l <= low)).saturating_sub(1)
-    }
-    fn first(&self, at: usize) -> Option<u128> {
-        Some(u128::from(*self.highs.get(at)?) << 64 | u128::from(*self.lows.get(at)?))
-    }
-}
-
-impl Chunk {
-    fn of(ranges: &[Range]) -> Self {
-        let mut pivots = [u64::MAX; BLOCKS];
-        let mut blocks = Box::new([Block::UNUSED; BLOCKS]);
-        let mut rest =
-            Box::new(Rest { lows: [u64::MAX; ROOM], lens: [0; ROOM], count: ranges.len() });
-        for (i, &(start, leaf, len)) in ranges.iter().enumerate() {
-            let (high, low) = halves(start);
-            let block = &mut blocks[i / LINE];
-            (block.highs[i % LINE], block.leaves[i % LINE]) = (high, leaf);
-            if low == 0 {
-                block.has_low &= !(1 << (i % LINE));
+    fn follow_forks<On: Cpu>(&self, cpu: On, keys: &[u128], leaves: &mut [u32], epoch: Epoch<'_>) {
+        let (mut lows, mut found) = ([0; graph::BLOCK], [0; graph::BLOCK]);
+        while let Some(fork) = leaves.iter().copied().find(|leaf| leaf & FORK != 0) {
+            let mut count = 0;
+            for (key, _) in keys.iter().zip(leaves.iter()).filter(|(_, leaf)| **leaf == fork) {
+                lows[count] = *key as u64;
+                count += 1;
             }
-            (rest.lows[i], rest.lens[i]) = (low, len);
-        }
-        pivots.iter_mut().zip(blocks.iter()).for_each(|(pivot, block)| *pivot = block.highs[0]);
-        Self { pivots, blocks, rest }
-    }
-    /// The last block that starts at `key` or before, by the first 64 bits.
-    #[inline(always)]
-    fn block(&self, key: u128) -> usize {
-        let high = halves(key).0;
-        let mut at = 0;
-        for step in [16, 8, 4, 2, 1] {
-            if self.pivots[at + step] <= high {
-                at += step;
+            match self.forks.read(fork & !FORK, epoch) {
+                Some(Fork::Few(few)) => few.find(cpu, &lows[..count], &mut found[..count]),
+                Some(Fork::Many(spans)) => {
+                    spans.find(cpu, &lows[..count], &mut found[..count], epoch);
+                }
+                None => found.fill(0),
             }
+            // Spans of a fork are never forks, so this ends.
+            let mine = leaves.iter_mut().filter(|leaf| **leaf == fork);
+            mine.zip(&found).for_each(|(leaf, found)| *leaf = found & !FORK);
         }
-        at
-    }
-    /// The leaf of the range that `key` is in, which is not before the chunk.
-    #[inline(always)]
-    fn leaf(&self, key: u128, block: usize) -> u32 {
-        let high = halves(key).0;
-        let Some(found) = self.blocks.get(block) else { return 0 };
-        let count: usize = found.highs.iter().map(|start| usize::from(*start <= high)).sum();
-        let at = count.wrapping_sub(1);
-        let (Some(start), Some(leaf)) = (found.highs.get(at), found.leaves.get(at)) else {
-            return self.leaf_slowly(key);
-        };
-        let is_further = self.pivots.get(block + 1).is_some_and(|next| *next <= high);
-        if is_further || *start == high && found.has_low >> at & 1 != 0 {
-            return self.leaf_slowly(key);
-        }
-        *leaf
-    }
-    /// Where the first 64 bits do not decide, or the chunk has changed since the block was found.
-    #[cold]
-    #[inline(never)]
-    fn leaf_slowly(&self, key: u128) -> u32 {
-        let mut leaf = 0;
-        for (start, range_leaf, _) in self.ranges() {
-            if start > key {
-                break;
-            }
-            leaf = range_leaf;
-        }
-        leaf
-    }
-    fn ranges(&self) -> impl Iterator<Item = Range> {
-        (0..self.rest.count).map(|i| {
-            let Block { highs, leaves, .. } = &self.blocks[i / LINE];
-            let start = u128::from(highs[i % LINE]) << 64 | u128::from(self.rest.lows[i]);
-            (start, leaves[i % LINE], self.rest.lens[i])
-        })
-    }
-    /// Its ranges after `change` has rewritten leaf and length of what lies within `first..=last`;
-    /// `end` is the last address of the chunk.
-    fn rewritten(
-        &self,
-        (first, last): (u128, u128),
-        end: u128,
-        change: &impl Fn(u32, u8) -> (u32, u8),
-    ) -> Vec<Range> {
-        let mut new = Vec::with_capacity(ROOM + 2);
-        let mut ranges = self.ranges().peekable();
-        while let Some((start, leaf, len)) = ranges.next() {
-            let stop = ranges.peek().map_or(end, |next| next.0 - 1);
-            if stop < first || last < start {
-                push(&mut new, (start, leaf, len));
-                continue;
-            }
-            if start < first {
-                push(&mut new, (start, leaf, len));
-            }
-            let (new_leaf, new_len) = change(leaf, len);
-            push(&mut new, (start.max(first), new_leaf, new_len));
-            if last < stop {
-                push(&mut new, (last + 1, leaf, len));
-            }
-        }
-        new
-    }
-}
-
-/// Adds a range, unless it says the same as the one before: then that one goes on.
-fn push(ranges: &mut Vec<Range>, new: Range) {
-    if ranges.last().is_none_or(|last| (last.1, last.2) != (new.1, new.2)) {
-        ranges.push(new);
     }
 }
 
 /// The one that changes a table.
 #[derive(Debug)]
 pub struct Writer {
-    directory: Shared<Directory>,
-    chunks: SharedSlab<Chunk>,
+    spans: spans::Writer,
+    store: Store,
+    forks: SharedSlab<Fork>,
+    /// The same forks by their numbers, as they are changed.
+    forking: Vec<Option<Forking>>,
     default: Arc<AtomicU32>,
-    /// Chunks that readers of an older directory may still look for.
-    leaving: VecDeque<(u64, u32)>,
+}
+
+#[derive(Debug)]
+enum Forking {
+    Few(Vec<Span>),
+    Many(spans::Writer),
+}
+
+/// The halves of an address.
+fn halves(key: u128) -> (u64, u64) {
+    ((key >> 64) as u64, key as u64)
 }
 
 impl Keeper for Writer {
@@ -269,17 +114,20 @@ impl Keeper for Writer {
     type Finder = Ranges;
     const MAX_PREFIXES: usize = 1 << 21;
     fn new() -> io::Result<Self> {
-        let mut chunks = SharedSlab::new(MAX_CHUNKS)?;
-        let slot = chunks.insert(Chunk::of(&[(0, 0, 0)]));
-        let slot = slot.map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let directory = Directory { highs: vec![0], lows: vec![0], slots: vec![slot] };
-        let directory = Shared::new(directory);
-        Ok(Self { directory, chunks, default: Arc::default(), leaving: VecDeque::new() })
+        let mut store = Store::new(MAX_SEGMENTS)?;
+        let spans = spans::Writer::new(&mut store, &[Span { start: 0, leaf: 0, len: 0 }]);
+        Ok(Self {
+            spans: spans.map_err(|_| io::ErrorKind::OutOfMemory)?,
+            store,
+            forks: SharedSlab::new(MAX_FORKS)?,
+            forking: Vec::new(),
+            default: Arc::default(),
+        })
     }
     fn finder(&self) -> Ranges {
         Ranges {
-            directory: self.directory.reader(),
-            chunks: self.chunks.reader(),
+            spans: self.spans.reader(),
+            forks: self.forks.reader(),
             default: Arc::clone(&self.default),
         }
     }
@@ -288,117 +136,157 @@ impl Keeper for Writer {
             self.default.store(leaf, Release);
             return Ok(());
         }
-        self.rewrite(
-            key,
-            len,
-            |old, old_len| {
-                if old_len <= len { (leaf, len) } else { (old, old_len) }
-            },
-        );
-        Ok(())
+        let set = |old, old_len| if old_len <= len { (leaf, len) } else { (old, old_len) };
+        if len <= 64 {
+            return self.rewrite(key, len, set);
+        }
+        let (high, _) = halves(key);
+        let span = self.spans.span(high);
+        if span.leaf & FORK != 0 {
+            return self.rewrite_fork(span.leaf & !FORK, within(key, len), set);
+        }
+        self.fork(key, len, span, set)
     }
     fn remove(&mut self, key: u128, len: u8, cover: Option<(u8, u32)>) {
         if len == 0 {
             self.default.store(0, Release);
             return;
         }
-        let (up_len, up_leaf) = cover.filter(|c| c.0 > 0).unwrap_or((0, 0));
-        self.rewrite(
-            key,
-            len,
-            |old, old_len| {
-                if old_len == len { (up_leaf, up_len) } else { (old, old_len) }
-            },
-        );
+        let (up_len, up) = cover.filter(|c| c.0 > 0).unwrap_or((0, 0));
+        let set = |old, old_len| if old_len == len { (up, up_len) } else { (old, old_len) };
+        while self.try_remove(key, len, set).is_err() {
+            // Taking out needs a little room for a moment; readers give it back soon.
+            std::thread::yield_now();
+        }
     }
     fn memory(&self) -> usize {
-        let entry = 2 * size_of::<u64>() + size_of::<u32>();
-        let chunk = size_of::<Chunk>() + size_of::<[Block; BLOCKS]>() + size_of::<Rest>();
-        self.chunks.len() * (chunk + size_of::<usize>() + entry)
+        let fork = size_of::<Fork>() + size_of::<Option<Forking>>() + size_of::<usize>();
+        self.store.memory() + self.forks.len() * fork
     }
 }
 
+/// First and last second half of the addresses in a prefix longer than 64 bits.
+fn within(key: u128, len: u8) -> (u64, u64) {
+    (halves(Ip6::masked(key, len)).1, halves(Ip6::last(key, len)).1)
+}
+
 impl Writer {
-    /// Chunks in the directory.
+    /// Segments in use.
     #[cfg(test)]
-    pub fn chunk_count(&self) -> usize {
-        self.directory.current().slots.len()
+    pub fn segment_count(&self) -> usize {
+        self.spans.segment_count()
     }
-    /// Has `change` rewrite leaf and length of every range within a prefix, chunk by chunk.
-    fn rewrite(&mut self, key: u128, len: u8, change: impl Fn(u32, u8) -> (u32, u8)) {
-        self.reclaim();
-        let within = (Ip6::masked(key, len), Ip6::last(key, len));
-        let mut at = self.directory.current().place(within.0);
-        while self.directory.current().first(at).is_some_and(|first| first <= within.1) {
-            at += self.rewrite_chunk(at, within, &change);
-        }
-    }
-    fn reclaim(&mut self) {
-        while self.leaving.front().is_some_and(|(epoch, _)| rcu::passed(*epoch)) {
-            let gone = self.leaving.pop_front();
-            gone.into_iter().for_each(|(_, slot)| self.chunks.remove(slot));
-        }
-    }
-    /// Does so in one chunk; returns how many chunks stand there now.
-    fn rewrite_chunk(
+    fn try_remove(
         &mut self,
-        at: usize,
-        within: (u128, u128),
-        change: &impl Fn(u32, u8) -> (u32, u8),
-    ) -> usize {
-        let directory = self.directory.current();
-        let slot = directory.slots[at];
-        let end = directory.first(at + 1).map_or(u128::MAX, |next| next - 1);
-        let old = self.chunks.at(slot).expect("the directory names chunks that are there");
-        let count = old.rest.count;
-        let new = old.rewritten(within, end, change);
-        if new.len() > ROOM {
-            let (left, right) = new.split_at(new.len() / 2);
-            self.replace(at, 1, &[left, right]);
-            return 2;
+        key: u128,
+        len: u8,
+        set: impl Fn(u32, u8) -> (u32, u8),
+    ) -> Result<(), Full> {
+        if len <= 64 {
+            return self.rewrite(key, len, set);
         }
-        let shrank = new.len() < count;
-        self.chunks.replace(slot, Chunk::of(&new));
-        if shrank && at > 0 && self.merge(at - 1) {
-            return 0;
+        let (high, _) = halves(key);
+        let span = self.spans.span(high);
+        if span.leaf & FORK == 0 {
+            return Ok(());
         }
-        1
+        let fork = span.leaf & !FORK;
+        self.rewrite_fork(fork, within(key, len), &set)?;
+        self.join(high, fork)
     }
-    /// Joins a chunk with the next one if both are sparse.
-    fn merge(&mut self, at: usize) -> bool {
-        let slots = &self.directory.current().slots[at..at + 2];
-        let mut both = Vec::with_capacity(2 * ROOM);
-        for range in slots.iter().filter_map(|slot| self.chunks.at(*slot)).flat_map(Chunk::ranges) {
-            push(&mut both, range);
-        }
-        let is_sparse = both.len() <= SPARSE;
-        if is_sparse {
-            self.replace(at, 2, &[&both]);
-        }
-        is_sparse
-    }
-    /// Puts new chunks in the place of `count` old ones.
-    fn replace(&mut self, at: usize, count: usize, new: &[&[Range]]) {
-        let mut directory = self.directory.current().clone();
-        let slots: Vec<_> = new.iter().map(|ranges| self.add(ranges)).collect();
-        let firsts = || new.iter().map(|ranges| halves(ranges[0].0));
-        directory.highs.splice(at..at + count, firsts().map(|f| f.0));
-        directory.lows.splice(at..at + count, firsts().map(|f| f.1));
-        let gone: Vec<_> = directory.slots.splice(at..at + count, slots).collect();
-        self.directory.publish(directory);
-        let epoch = rcu::end_epoch();
-        self.leaving.extend(gone.into_iter().map(|slot| (epoch, slot)));
-    }
-    /// A new chunk. Waits for readers when the ones they may be in are all that is left.
-    fn add(&mut self, ranges: &[Range]) -> u32 {
-        let mut chunk = Chunk::of(ranges);
-        loop {
-            match self.chunks.insert(chunk) {
-                Ok(slot) => return slot,
-                Err(back) => chunk = back,
+    /// Has `set` rewrite leaf and length of all within a prefix of at most 64 bits.
+    fn rewrite(
+        &mut self,
+        key: u128,
+        len: u8,
+        set: impl Fn(u32, u8) -> (u32, u8),
+    ) -> Result<(), Full> {
+        let within = (halves(Ip6::masked(key, len)).0, halves(Ip6::last(key, len)).0);
+        let mut forks = Vec::new();
+        let work = |leaf, leaf_len| {
+            if leaf & FORK == 0 {
+                return set(leaf, leaf_len);
             }
-            std::thread::sleep(Duration::from_micros(50));
-            self.reclaim();
+            forks.push(leaf & !FORK);
+            (leaf, leaf_len)
+        };
+        self.spans.rewrite(&mut self.store, within, work)?;
+        for fork in forks {
+            self.relabel_fork(fork, &set);
+        }
+        Ok(())
+    }
+    /// Makes the first fork behind what begins with the first half of `key`, all of which was one
+    /// span.
+    fn fork(
+        &mut self,
+        key: u128,
+        len: u8,
+        span: Span,
+        set: impl Fn(u32, u8) -> (u32, u8),
+    ) -> Result<(), Full> {
+        let whole = [Span { start: 0, ..span }];
+        let new = spans::rewritten(&whole, u64::MAX, within(key, len), set);
+        let few = Few::of(&new).expect("one prefix makes three spans at most");
+        let fork = self.forks.insert(Fork::Few(few)).map_err(|_| Full)?;
+        let at = fork as usize;
+        self.forking.resize_with(self.forking.len().max(at + 1), || None);
+        self.forking[at] = Some(Forking::Few(new));
+        let high = halves(key).0;
+        let done = self.spans.rewrite(&mut self.store, (high, high), |_, _| (fork | FORK, 64));
+        if done.is_err() {
+            self.drop_fork(fork);
+        }
+        Ok(done?)
+    }
+    /// Has `set` rewrite leaf and length of what lies within these second halves.
+    fn rewrite_fork(
+        &mut self,
+        fork: u32,
+        within: (u64, u64),
+        set: impl Fn(u32, u8) -> (u32, u8),
+    ) -> Result<(), Full> {
+        let Some(Some(forking)) = self.forking.get_mut(fork as usize) else { return Ok(()) };
+        let few = match forking {
+            Forking::Many(writer) => return Ok(writer.rewrite(&mut self.store, within, set)?),
+            Forking::Few(few) => few,
+        };
+        let new = spans::rewritten(few, u64::MAX, within, set);
+        if let Some(published) = Few::of(&new) {
+            self.forks.replace(fork, Fork::Few(published));
+            *few = new;
+        } else {
+            let writer = spans::Writer::new(&mut self.store, &new)?;
+            self.forks.replace(fork, Fork::Many(writer.reader()));
+            *forking = Forking::Many(writer);
+        }
+        Ok(())
+    }
+    /// Has `set` rewrite all that is in a fork by right of a prefix around it.
+    fn relabel_fork(&mut self, fork: u32, set: impl Fn(u32, u8) -> (u32, u8)) {
+        if let Some(Some(Forking::Many(writer))) = self.forking.get_mut(fork as usize) {
+            writer.relabel(set);
+        } else {
+            let done = self.rewrite_fork(fork, (0, u64::MAX), set);
+            done.expect("other leaves for spans that are there make no more of them");
+        }
+    }
+    /// Does without a fork all of which has become one span.
+    fn join(&mut self, high: u64, fork: u32) -> Result<(), Full> {
+        let only = match self.forking.get(fork as usize) {
+            Some(Some(Forking::Few(spans))) => Some(spans[0]).filter(|_| spans.len() == 1),
+            Some(Some(Forking::Many(writer))) => writer.only(),
+            _ => None,
+        };
+        let Some(Span { leaf, len, .. }) = only else { return Ok(()) };
+        self.spans.rewrite(&mut self.store, (high, high), |_, _| (leaf, len))?;
+        self.drop_fork(fork);
+        Ok(())
+    }
+    fn drop_fork(&mut self, fork: u32) {
+        self.forks.remove(fork);
+        if let Some(Forking::Many(writer)) = self.forking[fork as usize].take() {
+            writer.free(&mut self.store);
         }
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use infra::cpu::Cpu;
 use infra::memory::HugePages;
 use infra::rcu::{self, Epoch};
 use infra::table::mtrie::{Mtrie, PlyIndex, Writer};
@@ -35,19 +36,11 @@ pub enum Trie4 {
 
 impl Finder for Trie4 {
     type Bits = u32;
-    type Hint = ();
     #[inline(always)]
-    fn start(&self, key: u32, _: Epoch<'_>) {
+    fn find<On: Cpu>(&self, _: On, keys: &[u32], leaves: &mut [u32], _: Epoch<'_>) {
         match self {
-            Self::Small(trie) => trie.prefetch(key),
-            Self::Large(trie) => trie.prefetch(key),
-        }
-    }
-    #[inline(always)]
-    fn finish(&self, key: u32, (): (), _: Epoch<'_>) -> u32 {
-        match self {
-            Self::Small(trie) => trie.lookup(key),
-            Self::Large(trie) => trie.lookup(key),
+            Self::Small(trie) => trie.find(keys, leaves),
+            Self::Large(trie) => trie.find(keys, leaves),
         }
     }
 }

@@ -126,7 +126,7 @@ proptest! {
             table.remove(bits, len, cover(&all, bits, len));
         }
         check(&all);
-prop_assert!(table.chunk_count() <= 3, "{} chunks for nothing", table.chunk_count());
+        prop_assert!(table.segment_count() <= 3, "{} segments for nothing", table.segment_count());
     }
 }
 
