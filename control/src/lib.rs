@@ -13,5 +13,6 @@ pub mod feature;
 pub mod log;
 pub mod process;
 pub mod session;
+pub mod socket;
 pub mod stats;
 pub mod wall;

@@ -6,9 +6,11 @@ mod build;
 mod counting;
 mod errors;
 mod run;
+mod sample;
 mod spec;
 
 pub use build::BuildError;
 pub use errors::{CounterChange, MOST_COUNTERS};
 pub use run::Settings;
+pub use sample::{MOST_NODES, NodeSamples, Samples};
 pub use spec::{Engine, NodeIndex};

@@ -19,6 +19,7 @@ pub mod ping;
 pub mod punt;
 pub mod reassembly;
 mod router;
+pub mod statistics;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{Feature, Parts, Router, refuse};
@@ -38,4 +39,5 @@ pub const FEATURES: &[Feature] = &[
     reassembly::FEATURE,
     neighbor::FEATURE,
     ping::FEATURE,
+    statistics::FEATURE,
 ];

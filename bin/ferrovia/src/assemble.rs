@@ -1,9 +1,10 @@
 //! Putting the router together: settings, features, graph, threads.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use control::cli::io_text;
-use control::config::Config;
+use control::config::{Config, Statistics};
 use control::log::Log;
 use control::stats::Segment;
 use graph::Settings;
@@ -15,6 +16,8 @@ use crate::{features, version};
 
 /// How much more the scheduler should like control than the data plane when both have one CPU.
 const FAVOUR: i32 = -10;
+/// Shortest time between two updates of the statistics.
+const SHORTEST_UPDATE: Duration = Duration::from_millis(10);
 /// Variants that the original has and we do not: processors we have no code of its own for.
 const FOREIGN: &[&str] = &[
     "trm",
@@ -49,6 +52,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     let router = router.map_err(failed("cannot reserve memory"))?;
     let mut parts = Parts::new(router);
     log.register(&mut parts.cli);
+    parts.router.insert(statistics(&config.statseg)?);
     register(config, &mut parts)?;
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
     parts.router.publish_counters();
@@ -77,6 +81,18 @@ fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
     let Parts { router, cli, api } = parts;
     api.finish(&router.clients).map_err(|e| e.to_string())?;
     cli.check().map_err(|e| e.to_string())
+}
+
+/// How statistics are kept up to date.
+fn statistics(config: &Statistics) -> Result<net::statistics::Settings, String> {
+    let default = net::statistics::Settings::default();
+    let interval = config.update_interval.map(|seconds| {
+        let interval = Duration::try_from_secs_f64(seconds).ok().filter(|i| *i >= SHORTEST_UPDATE);
+        interval
+            .ok_or_else(|| format!("statseg: update-interval {seconds} is too short or no time"))
+    });
+    let interval = interval.transpose()?.unwrap_or(default.interval);
+    Ok(net::statistics::Settings { per_node: config.per_node_counters, interval })
 }
 
 fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, String> {

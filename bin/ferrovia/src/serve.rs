@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use control::cli::io_text;
-use control::config::{Config, Listen, Unix};
+use control::config::{Config, Listen, Statistics, Unix};
 use control::log::{Log, Logger};
 use control::process::Processes;
 use control::session::{Listener, Server, Settings};
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(), String> {
     let runtime = runtime()?;
     let stop = Arc::new(Notify::new());
-    watch_signals(Arc::clone(&stop), &config.unix)?;
+    watch_signals(Arc::clone(&stop), &config.unix, &config.statseg)?;
     let Parts { mut router, cli, .. } = parts;
     let wake = Arc::new(Notify::new());
     let waker = || {
@@ -54,6 +54,7 @@ pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(
         let settings = Settings::new(&config.unix, BANNER);
         let server = Server::new(Rc::new(cli), Rc::clone(&router), settings);
         let listener = listen(&config.unix).await?;
+        let statistics = statistics(&router.borrow(), config)?;
         spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
         start(&server, &config.unix, &log).await;
         if let Some(ready) = background {
@@ -63,6 +64,9 @@ pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(
             () = stop.notified() => Ok(()),
             ended = server.serve(listener) => {
                 ended.map_err(|e| format!("CLI socket: {}", io_text(&e)))
+            }
+            ended = statistics => {
+                ended.map_err(|e| format!("statistics socket: {}", io_text(&e)))
             }
             ended = interactive(&server, config.unix.interactive) => ended,
         }
@@ -78,8 +82,8 @@ fn runtime() -> Result<Runtime, String> {
 
 /// Ends the router on a signal; on a thread of its own, so that it ends even when control or a
 /// data-plane thread is stuck.
-fn watch_signals(stop: Arc<Notify>, unix: &Unix) -> Result<(), String> {
-    let socket = socket_path(&unix.cli_listen());
+fn watch_signals(stop: Arc<Notify>, unix: &Unix, statseg: &Statistics) -> Result<(), String> {
+    let sockets = [socket_path(&unix.cli_listen()), Some(statseg.socket(unix))];
     let runtime = runtime()?;
     let kinds = [
         SignalKind::terminate(),
@@ -98,7 +102,7 @@ fn watch_signals(stop: Arc<Notify>, unix: &Unix) -> Result<(), String> {
             .await;
             stop.notify_one();
             sleep(PATIENCE).await;
-            if let Some(path) = socket {
+            for path in sockets.into_iter().flatten() {
                 let _ = std::fs::remove_file(path);
             }
             std::process::exit(0);
@@ -120,6 +124,19 @@ async fn listen(unix: &Unix) -> Result<Listener, String> {
         process::give_to_group(unix, &path)?;
     }
     Ok(listener)
+}
+
+/// What serves the statistics to who connects.
+fn statistics(
+    router: &Router,
+    config: &Config,
+) -> Result<impl Future<Output = std::io::Result<()>> + use<>, String> {
+    let path = config.statseg.socket(&config.unix);
+    let failed = |e| format!("cannot listen on {}: {}", path.display(), io_text(&e));
+    let segment = router.stats.readable().map_err(failed)?;
+    let server = control::stats::server::Server::bind(&path).map_err(failed)?;
+    process::give_to_group(&config.unix, &path)?;
+    Ok(server.serve(segment))
 }
 
 fn socket_path(address: &Listen) -> Option<PathBuf> {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::PageSize;
 use super::stanza::{Error, Section};
 use super::values::Size;
+use super::{PageSize, Unix};
 use crate::cli::Args;
 
 /// The statistics segment.
@@ -20,6 +20,13 @@ pub struct Statistics {
     pub per_node_counters: bool,
     /// Seconds between updates of what control computes; 10 when not given.
     pub update_interval: Option<f64>,
+}
+
+impl Statistics {
+    /// Where clients get the segment.
+    pub fn socket(&self, unix: &Unix) -> PathBuf {
+        self.socket_name.clone().unwrap_or_else(|| unix.runtime_dir().join("stats.sock"))
+    }
 }
 
 impl Section for Statistics {

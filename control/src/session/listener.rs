@@ -1,14 +1,13 @@
 //! The socket sessions come from.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use crate::config::Listen;
+use crate::socket::SocketFile;
 
 /// A bound socket. A socket in the file system appears under its name only when it accepts, and
 /// goes away when this is dropped.
@@ -17,7 +16,7 @@ pub struct Listener {
 }
 
 enum Socket {
-    Unix { listener: UnixListener, path: PathBuf, inode: (u64, u64) },
+    Unix { listener: UnixListener, _file: SocketFile },
     Tcp(TcpListener),
 }
 
@@ -71,34 +70,8 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 fn bind_unix(path: &Path) -> io::Result<Socket> {
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(io::ErrorKind::AddrInUse.into());
-    }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let _ = fs::remove_file(&temporary);
-    let listener = UnixListener::bind(&temporary)?;
-    fs::set_permissions(&temporary, fs::Permissions::from_mode(0o770))?;
-    fs::rename(&temporary, path)?;
-    Ok(Socket::Unix { listener, path: path.to_owned(), inode: inode(path)? })
-}
-
-fn inode(path: &Path) -> io::Result<(u64, u64)> {
-    let meta = fs::symlink_metadata(path)?;
-    Ok((meta.dev(), meta.ino()))
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        // Somebody else's socket of the same name stays.
-        if let Socket::Unix { path, inode: ours, .. } = &self.socket
-            && inode(path).is_ok_and(|now| now == *ours)
-        {
-            let _ = fs::remove_file(path);
-        }
-    }
+    let is_served = |path: &Path| std::os::unix::net::UnixStream::connect(path).is_ok();
+    let bind = |path: &Path| UnixListener::bind(path);
+    let (listener, file) = SocketFile::appear(path, is_served, bind)?;
+    Ok(Socket::Unix { listener, _file: file })
 }

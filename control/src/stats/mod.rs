@@ -43,13 +43,14 @@ mod names;
 pub mod reader;
 mod ring;
 mod segment;
+pub mod server;
 mod value;
 mod vector;
 
 pub use error::Error;
 pub use histogram::Histogram;
 pub use ring::Ring;
-pub use segment::{Number, Segment, Usage};
+pub use segment::{BOOT_TIME, HEARTBEAT, LAST_CLEAR, Number, Segment, Usage};
 pub use value::Value;
 
 /// What the columns of vectors stand for. Vectors by the same thing grow together.

@@ -15,11 +15,25 @@ use super::names::NameVector;
 use super::value::{Content, Value};
 use super::vector::Vector;
 use super::{Columns, Error};
+use crate::wall;
 
 /// Address space for the directory, names and what does not depend on the number of threads.
 const SHARED: usize = 512 << 20;
 /// Address space for the counters of one thread.
 const EACH: usize = 256 << 20;
+
+/// The number that shows that the router lives; it counts updates.
+pub const HEARTBEAT: Number = Number(0);
+/// When counters were last set to zero, in seconds since 1970; 0 for never.
+pub const LAST_CLEAR: Number = Number(1);
+/// When the router started, in seconds since 1970.
+pub const BOOT_TIME: Number = Number(2);
+/// These at their places, where clients look without asking for their names.
+const ALWAYS: [(Number, &str); 3] = [
+    (HEARTBEAT, "/sys/heartbeat"),
+    (LAST_CLEAR, "/sys/last_stats_clear"),
+    (BOOT_TIME, "/sys/boottime"),
+];
 
 /// A scalar or gauge that [`Segment::set`] sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +69,8 @@ struct Group {
 }
 
 impl Segment {
-    /// An empty segment for counters of `threads` threads, which may use `budget` bytes of memory
-    /// (any amount if `None`).
+    /// A segment with three numbers that are always there, for counters of `threads` threads,
+    /// which may use `budget` bytes of memory (any amount if `None`).
     ///
     /// # Errors
     /// The kernel's.
@@ -72,7 +86,7 @@ impl Segment {
         header.store(header::BASE, region.address());
         header.store(header::EPOCH, 1);
         header.store(header::DIRECTORY, directory.pointer());
-        Ok(Self {
+        let mut this = Self {
             usage: Usage { total: budget.unwrap_or(bytes as u64), used: 8192 },
             region,
             header,
@@ -80,7 +94,17 @@ impl Segment {
             threads,
             groups: HashMap::new(),
             depth: 0,
-        })
+        };
+        for (number, name) in ALWAYS {
+            let at = this.scalar(name).map_err(io::Error::other)?;
+            assert_eq!(at, number, "the first entries");
+        }
+        this.set(BOOT_TIME, wall::now().as_secs());
+        Ok(this)
+    }
+    /// Notes that counters were set to zero now.
+    pub fn note_clear(&self) {
+        self.set(LAST_CLEAR, wall::now().as_secs());
     }
     /// A descriptor that clients map.
     ///
@@ -318,9 +342,15 @@ impl Segment {
     pub fn iter(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.directory.iter().filter_map(|(i, e)| Some((&*e.name, self.value_at(i)?)))
     }
-    /// The word of an entry in the directory: its value or where that is.
-    pub fn word(&self, name: &str) -> Option<u64> {
-        Some(self.directory.value(self.directory.find(name)?))
+    /// A scalar or gauge itself, the directory's word of a symlink, and where in the segment
+    /// others are.
+    pub fn place(&self, name: &str) -> Option<u64> {
+        let index = self.directory.find(name)?;
+        let (word, base) = (self.directory.value(index), self.region.address());
+        Some(match self.directory.at(index)?.content {
+            Content::Scalar | Content::Gauge | Content::Symlink { .. } => word,
+            _ => word - base,
+        })
     }
     fn value_at(&self, index: u32) -> Option<Value<'_>> {
         Some(match &self.directory.at(index)?.content {

@@ -42,6 +42,10 @@ impl Engine {
         }
         Ok(())
     }
+    /// How many data-plane threads there are beside the main thread.
+    pub fn workers(&self) -> usize {
+        if self.first_row() == 0 { 0 } else { self.data_threads().len() }
+    }
     /// Row of the first data-plane thread.
     pub(super) fn first_row(&self) -> usize {
         match &self.threads {

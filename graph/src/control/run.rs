@@ -396,6 +396,10 @@ impl Engine {
         }
         Ok(self.pool.usage(cached))
     }
+    /// Buffers in use, when threads keep `cached` of them.
+    pub fn pool_usage_with(&self, cached: usize) -> PoolUse {
+        self.pool.usage(cached)
+    }
     /// Adds buffers if a thread ran short.
     ///
     /// # Errors

@@ -72,6 +72,18 @@ pub struct NodeStats {
     pub most: u64,
 }
 
+/// What a thread had done when it was asked last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sampled {
+    pub stamp: u64,
+    pub loops: u64,
+    /// Packets that input nodes brought in.
+    pub input: u64,
+    /// Calls of other nodes, and packets they were given.
+    pub calls: u64,
+    pub vectors: u64,
+}
+
 /// What one data-plane thread owns.
 pub struct Core {
     pub(crate) thread: usize,
@@ -97,6 +109,7 @@ pub struct Core {
     pub(crate) vectors_out: u64,
     pub(crate) vectors_drop: u64,
     pub(crate) vectors_punt: u64,
+    pub(crate) sampled: Sampled,
     last_stamp: u64,
     cleared_at: f64,
     loops_at_clear: u64,
@@ -133,6 +146,7 @@ impl Core {
             vectors_out: 0,
             vectors_drop: 0,
             vectors_punt: 0,
+            sampled: Sampled::default(),
             last_stamp: 0,
             cleared_at: 0.0,
             loops_at_clear: 0,

@@ -13,7 +13,7 @@ mod packet;
 
 pub(crate) use core::Core;
 pub use core::NodeStats;
-pub(crate) use core::{ArcEdges, NodeRuntime, stamp};
+pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
 pub use frame::{BLOCK, Block, Frame};
 pub use held::{Held, Taken};

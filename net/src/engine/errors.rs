@@ -34,7 +34,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         });
         Ok(Output::of(Rows(rows.collect())))
     });
-    cli.command(|router, _: ClearErrors| router.engine.clear_errors().map_err(no_answer));
+    cli.command(|router, _: ClearErrors| {
+        router.stats.note_clear();
+        router.engine.clear_errors().map_err(no_answer)
+    });
 }
 
 #[derive(Serialize)]

@@ -61,6 +61,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Runtime { threads, processes: processes.collect(), detail }))
     });
     cli.command(|router, _: ClearRuntime| {
+        router.stats.note_clear();
         router.engine.clear_runtime();
         router.processes.clear_counters();
         Ok(())

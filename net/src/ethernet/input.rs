@@ -70,11 +70,15 @@ const ADDRESS: u64 = (1 << 48) - 1;
 const NOBODY: u64 = u64::MAX;
 
 /// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame. Where frames
-/// without tags are for a sub-interface each needs a closer look.
+/// without tags are for a sub-interface, or counted by kind, each needs a closer look.
 fn own_address(port: &Port) -> u64 {
     let [a, b, c, d, e, f] = port.mac.0;
     let is_plain = port.subs.as_ref().is_none_or(|subs| !subs.has_untagged());
-    if port.up && is_plain { u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) } else { NOBODY }
+    if port.up && is_plain && !port.detailed {
+        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+    } else {
+        NOBODY
+    }
 }
 
 impl Node for EthernetInput {
@@ -167,13 +171,20 @@ impl EthernetInput {
         thread: usize,
     ) -> Result<Seen, Error> {
         let main = port.filter(|p| p.up).ok_or(Error::Down)?;
+        if main.detailed {
+            self.counters.count_rx_kind(thread, p.rx(), p.bytes(), p.total_len());
+        }
         let tagged = Tagged::read(p.bytes()).ok_or(Error::TooShort)?;
         let sub = main.subs.as_ref().and_then(|subs| subs.find(&tagged));
         if let Some(sub) = sub {
             let bytes = p.total_len() as u64;
             self.counters.rx.row(thread)[sub as usize].add(1, bytes);
             p.set_rx(sub);
-            if !self.ports.read(sub, epoch).is_some_and(|s| s.up) {
+            let port = self.ports.read(sub, epoch);
+            if port.is_some_and(|s| s.detailed) {
+                self.counters.count_rx_kind(thread, sub, p.bytes(), p.total_len());
+            }
+            if !port.is_some_and(|s| s.up) {
                 return Err(Error::Down);
             }
         } else if tagged.count > 0 {

@@ -1,5 +1,7 @@
 //! Making, changing and deleting interfaces.
 
+use std::ops::Range;
+
 use graph::{BuildError, NoAnswer, Node, NodeIndex};
 use wire::MacAddr;
 
@@ -107,7 +109,8 @@ impl Router {
         counters::publish(&mut self.stats, index.0 as usize, name).map_err(Error::Statistics)?;
         if self.interfaces.values(index) != Values::default() {
             // They were another's. A thread that does not answer keeps their values.
-            let _ = self.clear_interface_counters(Some(index));
+            let at = index.0 as usize;
+            let _ = self.zero_interface_counters(at..at + 1);
         }
         Ok(())
     }
@@ -120,7 +123,11 @@ impl Router {
         only: Option<InterfaceIndex>,
     ) -> Result<(), NoAnswer> {
         let all = 0..self.interfaces.end();
-        let range = only.map_or(all, |i| i.0 as usize..i.0 as usize + 1);
+        self.stats.note_clear();
+        let only = only.map(|i| i.0 as usize);
+        self.zero_interface_counters(only.map_or(all, |at| at..at + 1))
+    }
+    fn zero_interface_counters(&mut self, range: Range<usize>) -> Result<(), NoAnswer> {
         let counters = self.interfaces.counters();
         self.engine.on_threads(move |thread| counters.zero(thread, range.clone()))
     }

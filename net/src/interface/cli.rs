@@ -175,7 +175,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 }
 
 /// The number of the interface with this name.
-pub(super) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
+pub(crate) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
     let found = router.interfaces.named(name).map(|i| i.index);
     found.ok_or_else(|| name.unknown("interface"))
 }

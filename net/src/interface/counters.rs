@@ -117,6 +117,36 @@ counters! {
     }
 }
 
+impl Counters {
+    /// Counts a received frame of `len` bytes that starts with `header`, by kind of destination.
+    pub fn count_rx_kind(&self, thread: usize, index: u32, header: &[u8], len: usize) {
+        let kinds = [&self.rx_unicast, &self.rx_multicast, &self.rx_broadcast];
+        count_kind(kinds, thread, index, header, len);
+    }
+    /// Counts a frame that is sent, likewise.
+    pub fn count_tx_kind(&self, thread: usize, index: u32, header: &[u8], len: usize) {
+        let kinds = [&self.tx_unicast, &self.tx_multicast, &self.tx_broadcast];
+        count_kind(kinds, thread, index, header, len);
+    }
+}
+
+fn count_kind(
+    [unicast, multicast, broadcast]: [&Rows<VolumeCounter>; 3],
+    thread: usize,
+    index: u32,
+    header: &[u8],
+    len: usize,
+) {
+    let kind = match header {
+        [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, ..] => broadcast,
+        [first, ..] if first & 1 == 1 => multicast,
+        _ => unicast,
+    };
+    if let Some(counter) = kind.row(thread).get(index as usize) {
+        counter.add(1, len as u64);
+    }
+}
+
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {

@@ -36,6 +36,8 @@ pub use queues::RxQueue;
 pub use sub::SubInterface;
 pub use table::Interfaces;
 
+pub(crate) use cli::find;
+
 /// Number of an interface (`sw_if_index`). `local0` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct InterfaceIndex(pub u32);
@@ -162,6 +164,8 @@ pub struct Port {
     pub secondary: Arc<[MacAddr]>,
     /// Its sub-interfaces, by tags.
     pub subs: Option<Arc<SubTable>>,
+    /// What it carries is counted by kind of destination too.
+    pub detailed: bool,
 }
 
 impl Port {
@@ -176,6 +180,7 @@ impl Port {
             tags: Tags::NONE,
             secondary: Arc::new([]),
             subs: None,
+            detailed: false,
         }
     }
 }

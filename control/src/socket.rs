@@ -1,0 +1,55 @@
+//! Files of sockets that others connect to.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// A socket in the file system, which goes away when this is dropped.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    inode: (u64, u64),
+}
+
+impl SocketFile {
+    /// Has `bind` make a listening socket that appears as `path` only when it accepts. Folders are
+    /// made; a socket that nobody serves is replaced.
+    ///
+    /// # Errors
+    /// The kernel's; `AddrInUse` when somebody serves it, which `is_served` tells.
+    pub fn appear<S>(
+        path: &Path,
+        is_served: impl FnOnce(&Path) -> bool,
+        bind: impl FnOnce(&Path) -> io::Result<S>,
+    ) -> io::Result<(S, Self)> {
+        if is_served(path) {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(format!(".{}", std::process::id()));
+        let temporary = PathBuf::from(temporary);
+        let _ = fs::remove_file(&temporary);
+        let socket = bind(&temporary)?;
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o770))?;
+        fs::rename(&temporary, path)?;
+        Ok((socket, Self { path: path.to_owned(), inode: inode(path)? }))
+    }
+}
+
+fn inode(path: &Path) -> io::Result<(u64, u64)> {
+    let meta = fs::symlink_metadata(path)?;
+    Ok((meta.dev(), meta.ino()))
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Somebody else's socket of the same name stays.
+        if inode(&self.path).is_ok_and(|now| now == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

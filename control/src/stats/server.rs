@@ -1,0 +1,122 @@
+//! The socket at which clients get the segment: who connects is sent its descriptor in a packet
+//! without data, and that is all.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
+    listen, recvmsg, sendmsg, socket_with,
+};
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::socket::SocketFile;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// The listening socket.
+#[derive(Debug)]
+pub struct Server {
+    /// Of packets, though its type speaks of streams: accepting is the same.
+    socket: UnixListener,
+    _file: SocketFile,
+}
+
+impl Server {
+    /// Listens at `path`; needs a tokio runtime.
+    ///
+    /// # Errors
+    /// The kernel's; `AddrInUse` when somebody serves it.
+    pub fn bind(path: &Path) -> io::Result<Self> {
+        let is_served = |path: &Path| seqpacket_to(path).is_ok();
+        let (socket, file) = SocketFile::appear(path, is_served, |path| {
+            let socket = seqpacket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+            bind(&socket, &SocketAddrUnix::new(path)?)?;
+            listen(&socket, BACKLOG)?;
+            Ok(socket)
+        })?;
+        let socket = UnixListener::from_std(socket.into())?;
+        Ok(Self { socket, _file: file })
+    }
+    /// Gives `segment` to whoever connects.
+    ///
+    /// # Errors
+    /// The kernel's, when the socket fails.
+    pub async fn serve(self, segment: OwnedFd) -> io::Result<()> {
+        loop {
+            match self.socket.accept().await {
+                // Who is gone already needs nothing.
+                Ok((client, _)) => drop(hand_over(&client, &segment)),
+                // A client that went away, or no descriptors for the moment.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+}
+
+fn hand_over(client: &UnixStream, segment: &OwnedFd) -> rustix::io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [segment.as_fd()];
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(client, &[], &mut control, SendFlags::NOSIGNAL)
+}
+
+/// Gets the descriptor of the segment from the router that serves `path`.
+///
+/// # Errors
+/// The kernel's, and `UnexpectedEof` when it sends none.
+pub fn fetch(path: &Path) -> io::Result<OwnedFd> {
+    let socket = seqpacket_to(path)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(&socket, &mut [], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    descriptor.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+fn seqpacket(flags: SocketFlags) -> rustix::io::Result<OwnedFd> {
+    socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+}
+
+fn seqpacket_to(path: &Path) -> io::Result<OwnedFd> {
+    let socket = seqpacket(SocketFlags::CLOEXEC)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reader::Reader;
+    use crate::stats::{Columns, Segment};
+
+    #[tokio::test]
+    async fn clients_get_the_segment_and_the_socket_goes_with_its_owner() {
+        let path = std::env::temp_dir().join(format!("stats-{}.sock", std::process::id()));
+        let mut segment = Segment::new(1, None).unwrap();
+        let rows = segment.simple("/a", Columns::fixed(2)).unwrap();
+        let server = Server::bind(&path).unwrap();
+        assert!(Server::bind(&path).is_err(), "it is served");
+        let serving = tokio::spawn(server.serve(segment.readable().unwrap()));
+        let fetched = |path| tokio::task::spawn_blocking(move || fetch(path).unwrap());
+        for _ in 0..50 {
+            let kept: &'static Path = Box::leak(path.clone().into_boxed_path());
+            let reader = Reader::new(fetched(kept).await.unwrap()).unwrap();
+            rows.row(0)[1].add(1);
+            let counted = rows.row(0)[1].value();
+            assert_eq!(reader.read("/a").unwrap().unwrap().sum(1), counted);
+        }
+        serving.abort();
+        let _ = serving.await;
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,99 @@
+//! What an interface carries by kind of destination, for those interfaces where it is wanted.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use control::cli::{Args, Command, Error, Word};
+use graph::{BuildError, Continue, Cpu, Frame, Node};
+
+use crate::interface::{self, Change, Counters, INTERFACE_OUTPUT, InterfaceIndex, Kind};
+use crate::router::{Parts, Router};
+
+/// `interface collect detailed-stats [INTERFACE] enable|disable`.
+struct Collect {
+    interface: Option<Word>,
+    on: bool,
+}
+
+impl Command for Collect {
+    const PATHS: &'static [&'static str] = &["interface collect detailed-stats"];
+    const ABOUT: &'static str = "Count what an interface carries by kind of destination";
+    const USAGE: &'static str = "[<interface>] <enable | disable>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_verb = |word: Option<&str>| matches!(word, Some("enable" | "disable"));
+        let before = (!is_verb(args.peek())).then(|| args.value("interface")).transpose()?;
+        let on = match args.word() {
+            Some("enable") => true,
+            Some("disable") => false,
+            _ => return Err(args.error("expected enable or disable, got")),
+        };
+        let after = (!args.is_empty()).then(|| args.value("interface")).transpose()?;
+        Ok(Self { interface: before.or(after), on })
+    }
+}
+
+/// `stats-collect-tx`: counts what an interface sends by kind of destination.
+#[derive(Clone)]
+struct CollectTx {
+    counters: Arc<Counters>,
+}
+
+impl Node for CollectTx {
+    const NAME: &'static str = "stats-collect-tx";
+    type Next = Continue;
+    type Error = Infallible;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process<On: Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (counters, thread) = (&self.counters, frame.thread());
+        frame.each(|p| {
+            counters.count_tx_kind(thread, p.tx(), p.bytes(), p.total_len());
+            Ok(Continue)
+        });
+    }
+}
+
+pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
+    let router = &mut parts.router;
+    let counters = router.interfaces.counters();
+    router.engine.add_feature(&INTERFACE_OUTPUT, CollectTx { counters })?;
+    router.interfaces.observe(|router, index, change| {
+        if change == Change::Deleting && router.interfaces.port(index).is_some_and(|p| p.detailed) {
+            // It is there until all observers know.
+            let _ = router.collect_detailed(index, false);
+        }
+    });
+    parts.cli.command(|router, c: Collect| {
+        let Some(interface) = c.interface else {
+            let ethernet = router.interfaces.iter().filter(|i| i.kind == Kind::Ethernet);
+            let all: Vec<_> = ethernet.map(|i| i.index).collect();
+            return Ok(all.into_iter().try_for_each(|i| router.collect_detailed(i, c.on))?);
+        };
+        let index = crate::interface::find(router, &interface)?;
+        Ok(router.collect_detailed(index, c.on)?)
+    });
+    Ok(())
+}
+
+impl Router {
+    /// Has packets of an interface counted by kind of destination (`/if/rx-unicast` and others), or
+    /// no longer. What is received is counted by `ethernet-input`, which looks closer at it then.
+    ///
+    /// # Errors
+    /// [`interface::Error::Unknown`]; [`interface::Error::Unfit`] when it is no Ethernet.
+    pub fn collect_detailed(
+        &mut self,
+        index: InterfaceIndex,
+        on: bool,
+    ) -> Result<(), interface::Error> {
+        let i = self.interfaces.at(index).ok_or(interface::Error::Unknown)?;
+        if i.kind != Kind::Ethernet {
+            return Err(interface::Error::Unfit);
+        }
+        self.engine.set_feature(&INTERFACE_OUTPUT, CollectTx::NAME, index.0, on)?;
+        self.interfaces.change_port(index, |port| port.detailed = on);
+        Ok(())
+    }
+}

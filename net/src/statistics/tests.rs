@@ -1,0 +1,224 @@
+use control::cli::Cli;
+use control::log::Log;
+use control::process::Processes;
+use control::stats::reader::{Reader, Sample};
+use graph::{Frame, Node};
+use wire::MacAddr;
+
+use super::*;
+use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
+use crate::router::Router;
+use crate::{drops, interface};
+
+#[derive(Clone)]
+struct Transmit;
+
+impl Node for Transmit {
+    const NAME: &'static str = "test-tx";
+    type Next = std::convert::Infallible;
+    type Error = std::convert::Infallible;
+    type Count = std::convert::Infallible;
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        frame.consume(|_| Ok(()));
+    }
+}
+
+struct Bench {
+    router: Router,
+    cli: Cli<Router>,
+    reader: Reader,
+}
+
+impl Bench {
+    fn new(settings: Settings) -> Self {
+        let graph = graph::Settings { buffers: 4096, ..Default::default() };
+        let router = Router::new(graph, Log::new()).unwrap();
+        let mut parts = Parts::new(router);
+        parts.router.insert(settings);
+        for feature in [drops::FEATURE, interface::FEATURE, FEATURE] {
+            (feature.register)(&mut parts).unwrap();
+        }
+        let Parts { mut router, cli, .. } = parts;
+        router.engine.build().unwrap();
+        router.engine.start_inline();
+        let reader = Reader::new(router.stats.readable().unwrap()).unwrap();
+        Self { router, cli, reader }
+    }
+    fn add(&mut self, name: &str) -> InterfaceIndex {
+        let new = NewInterface {
+            name: name.to_owned(),
+            kind: Kind::Ethernet,
+            hardware: "pg",
+            mac: MacAddr([2, 0, 0, 0, 0, 0xaa]),
+            mtu: 9000,
+            offloads: Offloads::default(),
+            link_follows_admin: true,
+        };
+        let index = self.router.add_interface(new, Transmit).unwrap();
+        self.router.set_admin(index, true);
+        index
+    }
+    fn run(&mut self, line: &str) -> String {
+        self.cli.run(&mut self.router, line).text()
+    }
+    /// Lets processes run at a time in seconds.
+    fn at(&mut self, now: f64) {
+        Processes::run_due(&mut self.router, |r| &mut r.processes, now);
+    }
+    fn send(&mut self, node: &str, frames: &[Vec<u8>], rx: u32) {
+        let node = self.router.engine.index_of(node).unwrap();
+        for frame in frames {
+            self.router.engine.inject(0, node, frame.clone(), move |p| p.set_rx(rx));
+        }
+        self.router.engine.run_inline(100);
+    }
+    fn read(&self, name: &str) -> Sample {
+        self.reader.read(name).unwrap().unwrap_or_else(|| panic!("{name} is not there"))
+    }
+}
+
+fn frame(first: u8, len: usize) -> Vec<u8> {
+    let dst = if first == 0xff { [0xff; 6] } else { [first, 0, 0, 0, 0, 0xaa] };
+    let mut frame = [&dst[..], &[2, 0, 0, 0, 0, 0xbb, 0x90, 0x01]].concat();
+    frame.resize(len, 0);
+    frame
+}
+
+#[test]
+fn the_router_tells_about_itself() {
+    let mut b = Bench::new(Settings::default());
+    b.at(0.0);
+    assert_eq!(b.read("/sys/heartbeat"), Sample::Number(1));
+    b.at(9.0);
+    assert_eq!(b.read("/sys/heartbeat"), Sample::Number(1), "every ten seconds");
+    b.at(10.0);
+    assert_eq!(b.read("/sys/heartbeat"), Sample::Number(2));
+    b.at(100_000.0);
+    assert_eq!(b.read("/sys/heartbeat"), Sample::Number(3), "a clock that jumps beats once");
+    assert_eq!(b.read("/sys/num_worker_threads"), Sample::Number(0));
+    let Sample::Simple(rows) = b.read("/mem/stat segment") else { panic!("it is a row") };
+    let [total, used, free] = [rows[0][0], rows[0][1], rows[0][2]];
+    assert!(used > 8192 && used + free == total && rows.len() == 1, "{rows:?}");
+    assert_eq!(b.read("/mem/stat segment/used"), Sample::Simple(vec![vec![used]]));
+    assert!(b.read("/mem/main heap/used").sum(0) > 1 << 20);
+    let pool = |what: &str| b.read(&format!("/buffer-pools/default-numa-0/{what}")).sum(0);
+    assert_eq!(pool("used"), 0);
+    assert!(pool("available") > 0 && pool("cached") < 4096);
+    let names = b.reader.names().unwrap();
+    assert!(names.contains_key("/sys/loops_per_worker") && !names.contains_key("/sys/node/calls"));
+    assert_eq!(b.read("/sys/vector_rate_per_worker"), Sample::Simple(vec![vec![0]]));
+}
+
+#[test]
+fn nodes_are_there_when_they_are_wanted() {
+    let mut b = Bench::new(Settings { per_node: true, ..Settings::default() });
+    let pg0 = b.add("pg/0");
+    b.at(0.0);
+    b.send("pg/0-output", &[frame(2, 60), frame(2, 60), frame(2, 60)], 0);
+    b.at(10.0);
+    let index = usize::from(b.router.engine.index_of("pg/0-output").unwrap().0);
+    assert_eq!(b.read("/sys/node/vectors").sum(index), 3);
+    assert_eq!(b.read("/nodes/pg_0-output/vectors").sum(0), 3);
+    assert_eq!(b.read("/nodes/pg_0-output/calls").sum(0), 1);
+    assert!(b.read("/nodes/pg_0-output/clocks").sum(0) > 0);
+    assert_eq!(b.read("/nodes/pg_0-output/suspends").sum(0), 0);
+    let Sample::Names(names) = b.read("/sys/node/names") else { panic!("they are names") };
+    assert_eq!(names[index].as_deref(), Some("pg/0-output"));
+    assert_eq!(b.read("/sys/vector_rate_per_worker").sum(0), 3);
+
+    b.router.remove_interface(pg0);
+    b.add("pg1");
+    b.at(20.0);
+    let links = b.reader.names().unwrap();
+    assert!(!links.keys().any(|n| n.starts_with("/nodes/pg_0")));
+    assert!(links.contains_key("/nodes/pg1-tx/calls"));
+    let Sample::Names(names) = b.read("/sys/node/names") else { panic!("they are names") };
+    let of = |name: &str| names.iter().filter(|n| n.as_deref() == Some(name)).count();
+    assert_eq!((of("pg/0-output"), of("pg1-output")), (0, 1));
+}
+
+#[test]
+fn what_is_carried_is_counted_by_kind_where_it_is_wanted() {
+    let mut b = Bench::new(Settings::default());
+    let pg0 = b.add("pg0");
+    let frames = [frame(2, 60), frame(1, 70), frame(0xff, 80), frame(2, 100)];
+    b.send("pg0-output", &frames, 0);
+    let index = pg0.0 as usize;
+    let values = b.router.interfaces.values(pg0);
+    assert_eq!((values.tx.packets, values.tx_unicast.packets), (4, 0));
+    assert_eq!(b.run("interface collect detailed-stats pg0 enable"), "");
+    b.send("pg0-output", &frames, 0);
+    let values = b.router.interfaces.values(pg0);
+    let of = |t: interface::Traffic| (t.packets, t.bytes);
+    assert_eq!(
+        (of(values.tx_unicast), of(values.tx_multicast), of(values.tx_broadcast)),
+        ((2, 160), (1, 70), (1, 80))
+    );
+    assert_eq!(b.read("/if/tx-unicast").sum(index), 2);
+    assert_eq!(b.read("/interfaces/pg0/tx-broadcast").sum(0), 1);
+    assert!(b.run("show interface pg0").contains("tx-unicast packets"));
+    assert_eq!(b.run("interface collect detailed-stats disable"), "");
+    b.send("pg0-output", &frames, 0);
+    assert_eq!(b.read("/if/tx-unicast").sum(index), 2);
+    let refused = b.run("interface collect detailed-stats local0 enable");
+    assert!(refused.contains("not possible on this interface"), "{refused}");
+    assert!(
+        b.run("interface collect detailed-stats pg0 on").contains("expected enable or disable")
+    );
+
+    b.run("interface collect detailed-stats pg0 enable");
+    b.router.remove_interface(pg0);
+    let again = b.add("pg1");
+    assert!(!b.router.interfaces.port(again).unwrap().detailed);
+}
+
+#[test]
+fn received_frames_are_counted_by_kind_too() {
+    let graph = graph::Settings { buffers: 4096, ..Default::default() };
+    let mut b = {
+        let router = Router::new(graph, Log::new()).unwrap();
+        let mut parts = Parts::new(router);
+        for feature in crate::FEATURES {
+            (feature.register)(&mut parts).unwrap();
+        }
+        let Parts { mut router, cli, .. } = parts;
+        router.engine.build().unwrap();
+        router.engine.start_inline();
+        let reader = Reader::new(router.stats.readable().unwrap()).unwrap();
+        Bench { router, cli, reader }
+    };
+    let pg0 = b.add("pg0");
+    let frames = [frame(2, 60), frame(1, 70), frame(0xff, 80), frame(2, 100)];
+    b.send("ethernet-input", &frames, pg0.0);
+    b.run("interface collect detailed-stats enable pg0");
+    b.send("ethernet-input", &frames, pg0.0);
+    let values = b.router.interfaces.values(pg0);
+    let of = |t: interface::Traffic| (t.packets, t.bytes);
+    assert_eq!(
+        (of(values.rx_unicast), of(values.rx_multicast), of(values.rx_broadcast)),
+        ((2, 160), (1, 70), (1, 80))
+    );
+}
+
+#[test]
+fn the_segment_is_listed_in_the_columns_that_scripts_know() {
+    let mut b = Bench::new(Settings::default());
+    b.add("pg0");
+    let text = b.run("show statistics segment num_worker");
+    let expected = concat!(
+        "Name                                                                             Type",
+        "      Value\n",
+        "/sys/num_worker_threads                                                    Gauge     ",
+        "          0    \n"
+    );
+    assert_eq!(text, expected);
+    b.router.interfaces.counters().rx.row(0)[1].add(9, 638);
+    let text = b.run("show statistics segment /interfaces/pg0/rx verbose");
+    assert!(text.contains("/interfaces/pg0/rx-miss"), "{text}");
+    assert!(text.contains("         1: 9 packets, 638 bytes\n"), "{text}");
+    let all = b.run("show statistics segment");
+    let names: Vec<_> = all.lines().skip(1).map(|l| l[..74].trim_end()).collect();
+    assert!(names.is_sorted() && names.len() > 60);
+    assert!(all.contains("/err/pg0-output/interface is down"));
+}
