@@ -14,6 +14,7 @@ pub mod interface;
 pub mod ip;
 pub mod ip4;
 pub mod ip6;
+pub mod mfib;
 pub mod neighbor;
 pub mod ping;
 pub mod punt;
@@ -31,6 +32,7 @@ pub const FEATURES: &[Feature] = &[
     interface::FEATURE,
     ethernet::FEATURE,
     fib::FEATURE,
+    mfib::FEATURE,
     address::FEATURE,
     ip4::FEATURE,
     ip6::FEATURE,

@@ -17,6 +17,7 @@ use crate::address::Addresses;
 use crate::adjacency::{Adjacencies, AdjacencyIndex};
 use crate::fib::Fib;
 use crate::interface::Interfaces;
+use crate::mfib::Mfib;
 use crate::punt::EventQueue;
 
 /// A router: the graph and all that control knows. One thread owns it; commands, messages and
@@ -30,6 +31,8 @@ pub struct Router {
     pub adjacencies: Adjacencies,
     /// Routing tables and routes.
     pub fib: Fib,
+    /// Multicast routes.
+    pub mfib: Mfib,
     /// Addresses of interfaces.
     pub addresses: Addresses,
     /// Called with each new adjacency.
@@ -99,6 +102,7 @@ impl Router {
             interfaces: Interfaces::new(&mut stats)?,
             adjacencies: Adjacencies::new()?,
             fib: Fib::new(&mut stats)?,
+            mfib: Mfib::new(&mut stats)?,
             addresses: Addresses::new(),
             on_adjacency: Vec::new(),
             events: EventQueue::default(),

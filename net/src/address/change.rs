@@ -6,13 +6,11 @@ use wire::Prefix;
 use wire::prefix::IpPrefix;
 
 use super::{Error, OnInterface};
+use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, Path, Source, TableIndex, Target};
 use crate::interface::InterfaceIndex;
 use crate::neighbor;
 use crate::router::Router;
-
-/// Groups every IPv4 router receives: all systems, all routers (RFC 1112 section 4).
-const GROUPS4: [Ipv4Addr; 2] = [Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 2)];
 
 impl Router {
     /// Gives an interface an address, with routes to its network and to itself.
@@ -208,16 +206,15 @@ impl Router {
             done.push(*route);
         }
         for (table, prefix, _) in old.iter().filter(|r| !has(&new, r)) {
-            if !self.is_group_of_another(interface, *table, *prefix) {
-                // It was put there by the same rule.
-                let _ = self.remove_route(*table, *prefix, Source::INTERFACE, &[]);
-            }
+            // It was put there by the same rule.
+            let _ = self.remove_route(*table, *prefix, Source::INTERFACE, &[]);
         }
         if after.link_local.is_none() && before.link_local.is_some() {
             self.remove_link_local(interface);
         }
         let port4 = after.has_ip4().then_some(after.table4.0);
         let port6 = after.has_ip6().then_some(after.table6.0);
+        self.follow_groups(interface, &before, &after);
         self.addresses.put(interface, after);
         self.interfaces.change_port(interface, |p| (p.ip4, p.ip6) = (port4, port6));
         neighbor::follow_addresses(self, interface, &before);
@@ -239,7 +236,6 @@ impl Router {
                     let path = Path::to(*target);
                     self.set_route(*table, *prefix, Source::INTERFACE, &[path]).map(drop)
                 }
-                None if self.is_group_of_another(interface, *table, *prefix) => Ok(()),
                 None => self.remove_route(*table, *prefix, Source::INTERFACE, &[]),
             };
         }
@@ -247,16 +243,20 @@ impl Router {
             self.remove_link_local(interface);
         }
     }
-    /// Whether a route is to a group that another interface looking up there is a member of, too.
-    fn is_group_of_another(
-        &self,
-        interface: InterfaceIndex,
-        table: TableIndex,
-        prefix: Prefix,
-    ) -> bool {
-        let mut others = self.addresses.iter().filter(|(i, _)| *i != interface);
-        prefix.addr().is_multicast()
-            && others.any(|(i, on)| routes(i, on).iter().any(|r| (r.0, r.1) == (table, prefix)))
+    /// Has an interface listen to the groups of the versions that are enabled, in its tables.
+    fn follow_groups(&mut self, interface: InterfaceIndex, old: &OnInterface, new: &OnInterface) {
+        let ip4 = |on: &OnInterface| on.has_ip4().then_some(on.table4);
+        let ip6 = |on: &OnInterface| on.has_ip6().then_some(on.table6);
+        let all = [(Link::Ip4, ip4(old), ip4(new)), (Link::Ip6, ip6(old), ip6(new))];
+        for (link, old, new) in all.into_iter().filter(|(_, old, new)| old != new) {
+            let both = [(old, false), (new, true)];
+            for (table, is_on) in both.into_iter().filter_map(|(t, is_on)| Some((t?, is_on))) {
+                match link {
+                    Link::Ip4 => self.listen_to_groups::<Ip4>(table, interface, is_on),
+                    Link::Ip6 => self.listen_to_groups::<Ip6>(table, interface, is_on),
+                }
+            }
+        }
     }
 }
 
@@ -301,11 +301,5 @@ fn routes(interface: InterfaceIndex, on: &OnInterface) -> Vec<(TableIndex, Prefi
             );
         }
     }
-    // One route serves the members on all interfaces.
-    let group = Target::Receive { interface: None, addr: None };
-    if on.has_ip4() {
-        all.extend(GROUPS4.map(|g| (on.table4, host(g.into()), group)));
-    }
-    all.extend(on.groups6().into_iter().map(|g| (on.table6, host(g.into()), group)));
     all
 }

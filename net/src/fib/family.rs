@@ -33,11 +33,6 @@ pub trait Family: Copy + Debug + Send + Sync + 'static {
     /// Prefixes that every table has, and where they lead until there is a better route.
     const DEFAULTS: &'static [(Self::Bits, u8, Target)];
 
-    /// All multicast groups.
-    const GROUPS: (Self::Bits, u8);
-
-    /// Whether a prefix is of multicast groups, which lists of unicast routes leave out.
-    fn is_group(key: (Self::Bits, u8)) -> bool;
     /// An address of this family as a number.
     fn bits(addr: IpAddr) -> Option<Self::Bits>;
     /// A number as an address.
@@ -116,11 +111,6 @@ impl Family for Ip4 {
         (0xe000_0000, 4, Target::Drop),
         (u32::MAX, 32, Target::Drop),
     ];
-    const GROUPS: (u32, u8) = (0xe000_0000, 4);
-    fn is_group((bits, len): (u32, u8)) -> bool {
-        // The drop of all of them is listed.
-        len > 4 && Self::masked(bits, 4) == Self::GROUPS.0
-    }
     arithmetic!(Ipv4Addr, u32, V4, Ip4Prefix);
     fn tables(fib: &Fib) -> &Tables<Self> {
         &fib.ip4
@@ -138,15 +128,8 @@ impl Family for Ip6 {
     const LINK: Link = Link::Ip6;
     const NAME: &'static str = "ip6";
     const LONG_NAME: &'static str = "ipv6";
-    const DEFAULTS: &'static [(u128, u8, Target)] = &[
-        (0, 0, Target::Drop),
-        (0xfe80 << 112, 10, Target::LinkLocal),
-        (0xff00 << 112, 8, Target::Drop),
-    ];
-    const GROUPS: (u128, u8) = (0xff00 << 112, 8);
-    fn is_group((bits, len): (u128, u8)) -> bool {
-        len >= 8 && Self::masked(bits, 8) == Self::GROUPS.0
-    }
+    const DEFAULTS: &'static [(u128, u8, Target)] =
+        &[(0, 0, Target::Drop), (0xfe80 << 112, 10, Target::LinkLocal)];
     arithmetic!(Ipv6Addr, u128, V6, Ip6Prefix);
     fn tables(fib: &Fib) -> &Tables<Self> {
         &fib.ip6

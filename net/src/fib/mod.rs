@@ -39,11 +39,14 @@ use crate::router::{Feature, Parts, Router, refuse};
 pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
 pub use family::{Family, Ip4, Ip6};
 pub use finder::Finder;
+pub(crate) use finder::Keeper;
 pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
 pub use hash::FlowHash;
+pub use lookup::Headers;
 pub use path::{Label, Path, TableIndex, Target, Through};
 pub use source::{Source, Sources};
 pub use table::Tables;
+pub(crate) use table::longest;
 
 use balance::LoadBalances;
 use control::stats::Segment;

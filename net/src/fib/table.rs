@@ -90,6 +90,24 @@ impl Entry {
     }
 }
 
+/// The longest prefix in a map that covers `bits` and has at most `len` bits.
+pub(crate) fn longest<F: Family, T>(
+    map: &BTreeMap<Key<F>, T>,
+    bits: F::Bits,
+    mut len: u8,
+) -> Option<(Key<F>, &T)> {
+    loop {
+        // The closest entry before: if it does not cover the address, none with more bits than the
+        // two have in common does.
+        let (key, entry) = map.range(..=(F::masked(bits, len), len)).next_back()?;
+        let common = F::common(key.0, bits);
+        if common >= key.1 {
+            return Some((*key, entry));
+        }
+        len = common;
+    }
+}
+
 /// One routing table.
 pub(super) struct Table<F: Family> {
     /// The number that the operator gave it.
@@ -117,17 +135,8 @@ pub(super) struct Table<F: Family> {
 
 impl<F: Family> Table<F> {
     /// The longest prefix that covers `bits` and has at most `len` bits.
-    pub fn longest(&self, bits: F::Bits, mut len: u8) -> Option<(Key<F>, &Entry)> {
-        loop {
-            // The closest entry before: if it does not cover the address, none with more bits than
-            // the two have in common does.
-            let (key, entry) = self.entries.range(..=(F::masked(bits, len), len)).next_back()?;
-            let common = F::common(key.0, bits);
-            if common >= key.1 {
-                return Some((*key, entry));
-            }
-            len = common;
-        }
+    pub fn longest(&self, bits: F::Bits, len: u8) -> Option<(Key<F>, &Entry)> {
+        longest::<F, _>(&self.entries, bits, len)
     }
     /// The longest other prefix around `key`.
     pub fn cover(&self, key: Key<F>) -> Option<(Key<F>, &Entry)> {
@@ -163,14 +172,9 @@ impl<F: Family> Table<F> {
     pub fn count(&self, source: Source) -> u32 {
         self.sources.get(usize::from(source.id())).copied().unwrap_or(0)
     }
-    /// Prefixes by length, without multicast groups.
-    pub fn shown_lens(&self) -> Vec<u32> {
-        let mut lens = self.lens.clone();
-        let groups = F::GROUPS..=(F::last(F::GROUPS.0, F::GROUPS.1), F::BITS);
-        for key in self.entries.range(groups).map(|(key, _)| *key).filter(|key| F::is_group(*key)) {
-            lens[usize::from(key.1)] -= 1;
-        }
-        lens
+    /// Prefixes by length.
+    pub fn lens(&self) -> &[u32] {
+        &self.lens
     }
     /// Removes an entry and its leaf.
     pub fn remove(&mut self, key: Key<F>) -> Option<Entry> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use super::Error;
-use super::family::{Family, Ip6};
+use super::family::{Family, Ip4, Ip6};
 use super::hash::FlowHash;
 use super::path::{Path, TableIndex, Target};
 use super::source::Source;
@@ -32,6 +32,15 @@ impl Router {
                 self.drop_table::<F>(table);
                 return Err(e);
             }
+        }
+        let filled = if F::BITS == 32 {
+            self.fill_mtable::<Ip4>(table)
+        } else {
+            self.fill_mtable::<Ip6>(table)
+        };
+        if filled.is_err() {
+            self.drop_table::<F>(table);
+            return Err(Error::Full);
         }
         Ok(table)
     }
@@ -114,6 +123,11 @@ impl Router {
         // Other routes first, so that what recursion brought here is gone with them.
         let all = self.keys_of::<F>(table, |source| source != Source::RECURSIVE);
         all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
+        if F::BITS == 32 {
+            self.drop_mtable::<Ip4>(table);
+        } else {
+            self.drop_mtable::<Ip6>(table);
+        }
         self.fib.hashes::<F>().set(table.0, FlowHash::DEFAULT);
         F::tables_mut(&mut self.fib).remove(table);
     }

@@ -90,7 +90,7 @@ pub static IP4_MULTICAST: FeatureArc = FeatureArc {
         "ip4-not-enabled",
         "vpath-input-ip4",
     ],
-    end: "ip4-lookup",
+    end: "ip4-mfib-forward-lookup",
     side: Side::Receive,
 };
 

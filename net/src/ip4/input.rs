@@ -72,6 +72,9 @@ pub enum Next {
     /// To find its way.
     #[to("ip4-lookup")]
     Lookup,
+    /// To a group.
+    #[to("ip4-mfib-forward-lookup")]
+    Group,
     /// It has options that this router must look at.
     #[to("ip4-options")]
     Options,
@@ -142,10 +145,14 @@ impl<C: Checksum> Node for Input<C> {
                 }
             }
             if has_features {
-                let arc = if is_multicast(p) { multicast } else { unicast };
-                return Ok(arc.first(rx, p).map_or(Next::Lookup, Next::Feature));
+                let (arc, end) = if is_multicast(p) {
+                    (multicast, Next::Group)
+                } else {
+                    (unicast, Next::Lookup)
+                };
+                return Ok(arc.first(rx, p).map_or(end, Next::Feature));
             }
-            Ok(Next::Lookup)
+            Ok(if is_multicast(p) { Next::Group } else { Next::Lookup })
         });
         count(received, known, run);
         frame.count(Count::Options, with_options);

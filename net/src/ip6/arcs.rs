@@ -80,7 +80,7 @@ pub static IP6_MULTICAST: FeatureArc = FeatureArc {
         "ip6-not-enabled",
         "vpath-input-ip6",
     ],
-    end: "ip6-lookup",
+    end: "ip6-mfib-forward-lookup",
     side: Side::Receive,
 };
 

@@ -30,6 +30,9 @@ pub enum Next {
     /// To find its way.
     #[to("ip6-lookup")]
     Lookup,
+    /// To a group.
+    #[to("ip6-mfib-forward-lookup")]
+    Group,
     /// It came in where IPv6 is not enabled.
     #[to("ip6-not-enabled")]
     NotEnabled,
@@ -82,10 +85,14 @@ impl Node for Input {
                 }
             }
             if has_features {
-                let arc = if is_multicast(p) { multicast } else { unicast };
-                return Ok(arc.first(rx, p).map_or(Next::Lookup, Next::Feature));
+                let (arc, end) = if is_multicast(p) {
+                    (multicast, Next::Group)
+                } else {
+                    (unicast, Next::Lookup)
+                };
+                return Ok(arc.first(rx, p).map_or(end, Next::Feature));
             }
-            Ok(Next::Lookup)
+            Ok(if is_multicast(p) { Next::Group } else { Next::Lookup })
         });
         count(received, known, run);
     }

@@ -47,7 +47,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// The next `count` prefixes of a table, without multicast groups.
+/// The next `count` prefixes of a table.
 pub(super) fn after<F: Family>(
     router: &Router,
     table: TableIndex,
@@ -56,8 +56,7 @@ pub(super) fn after<F: Family>(
 ) -> Vec<Key<F>> {
     let Some(t) = F::tables(&router.fib).at(table) else { return Vec::new() };
     let start = last.map_or(Bound::Unbounded, Bound::Excluded);
-    let keys = t.entries.range((start, Bound::Unbounded)).map(|(key, _)| *key);
-    keys.filter(|key| !F::is_group(*key)).take(count).collect()
+    t.entries.range((start, Bound::Unbounded)).map(|(key, _)| *key).take(count).collect()
 }
 
 /// One route of a table.

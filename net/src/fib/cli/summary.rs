@@ -21,7 +21,7 @@ pub(super) struct Summary {
 
 impl Summary {
     pub fn of<F: Family>(head: Head, t: &Table<F>) -> Self {
-        let lens = t.shown_lens().into_iter().enumerate();
+        let lens = t.lens().iter().copied().enumerate();
         let mut prefixes: Vec<_> = lens.filter(|(_, count)| *count > 0).collect();
         if F::LINK == Link::Ip6 {
             prefixes.reverse();

@@ -231,28 +231,6 @@ fn what_makes_a_flow_is_set_by_table() {
 }
 
 #[test]
-fn groups_are_received_where_they_were_joined() {
-    let mut b = Bench::new();
-    let at = |out: Vec<Caught>| out[0].at.clone();
-    let all = || packet4("224.0.0.1", 1);
-    assert_eq!(at(b.graph.send("ip4-lookup", &[all()], |_| ())), "ip4-drop");
-    b.set(
-        "set interface ip address pg1 10.0.1.1/24\nset interface ip address pg1 2001:db8:1::1/64",
-    );
-    assert_eq!(at(b.graph.send("ip4-lookup", &[all()], |_| ())), "ip4-receive");
-    assert_eq!(at(b.graph.send("ip4-lookup", &[packet4("239.1.1.1", 1)], |_| ())), "ip4-drop");
-    for (dst, end) in [
-        ("ff02::1", "ip6-receive"),
-        ("ff02::1:ff00:1", "ip6-receive"),
-        ("ff02::1:ff00:ab", "ip6-receive"),
-        ("ff02::99", "ip6-drop"),
-        ("ff05::2", "ip6-drop"),
-    ] {
-        assert_eq!(at(b.graph.send("ip6-lookup", &[packet6(dst, 1)], |_| ())), end, "{dst}");
-    }
-}
-
-#[test]
 fn link_local_addresses_are_those_of_the_interface() {
     let mut b = Bench::new();
     b.set("enable ip6 interface pg1\nenable ip6 interface pg2");

@@ -1,0 +1,190 @@
+//! `ip4-mfib-forward-lookup` and `ip4-mfib-forward-rpf`, and their twins of IPv6: which route a
+//! packet to a group takes, and whether it came in where it may (reverse-path forwarding, RFC 7761
+//! section 4.2).
+
+use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use graph::arc::Along;
+use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Record};
+use infra::counter::{Rows, VolumeCounter};
+use infra::rcu::{Epoch, SlabReader};
+
+use super::kind::Multicast;
+use super::signal::Signals;
+use super::table::{MFinder, MRoute};
+use super::{EntryFlags, ItfFlags};
+use crate::adjacency::Adjacency;
+use crate::fib::{Finder, Forwarding, Ip4, Ip6, Via};
+use crate::router::Router;
+
+/// Finds the route of packets to groups.
+#[derive(Clone, Debug)]
+pub struct Lookup<F: Multicast> {
+    finder: MFinder<F>,
+}
+
+/// The edge of [`Lookup`].
+#[derive(Clone, Copy)]
+pub struct ToRpf<F>(PhantomData<F>);
+
+impl<F: Multicast> graph::Next for ToRpf<F> {
+    const EDGES: &'static [Edge] = &[Edge { to: F::NODES.rpf, payload: "" }];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        0
+    }
+}
+
+impl<F: Multicast> Node for Lookup<F> {
+    const NAME: &'static str = F::NODES.lookup;
+    type Next = ToRpf<F>;
+    type Error = Infallible;
+    type Count = Infallible;
+    const DROP: &'static str = F::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        frame.each(|p| {
+            let (source, group) = F::flow(p);
+            let route = self.finder.find(p.fib(), source, group, epoch);
+            p.set_adjacency(route);
+            p.trace(|p| Found { fib: p.fib(), route });
+            Ok(ToRpf(PhantomData))
+        });
+    }
+}
+
+struct Found {
+    fib: u16,
+    route: u32,
+}
+
+impl Record for Found {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  fib {} entry {}", self.fib, self.route)
+    }
+}
+
+/// Looks at where packets to groups came in.
+#[derive(Clone)]
+pub struct Rpf<F: Multicast> {
+    routes: SlabReader<MRoute>,
+    counters: Arc<Rows<VolumeCounter>>,
+    unicast: Forwarding<F>,
+    adjacencies: SlabReader<Adjacency>,
+    /// What control is to hear of.
+    pub(super) signals: Signals,
+}
+
+/// Edges of [`Rpf`].
+#[derive(Clone, Copy)]
+pub enum Way<F> {
+    /// The route drops.
+    Drop(PhantomData<F>),
+    /// Copies are made.
+    Replicate,
+}
+
+impl<F: Multicast> graph::Next for Way<F> {
+    const EDGES: &'static [Edge] =
+        &[Edge { to: F::NODES.drop, payload: "" }, Edge { to: F::NODES.replicate, payload: "" }];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::Drop(_) => 0,
+            Self::Replicate => 1,
+        }
+    }
+}
+
+/// Drops of [`Rpf`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// Multicast RPF check failed.
+    #[name("rpf_failure")]
+    Rpf,
+}
+
+impl<F: Multicast> Node for Rpf<F> {
+    const NAME: &'static str = F::NODES.rpf;
+    type Next = Way<F>;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = F::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let thread = frame.thread();
+        frame.each(|p| {
+            let index = p.adjacency();
+            let Some(route) = self.routes.read(index, epoch) else {
+                return Ok(Way::Drop(PhantomData));
+            };
+            if let Some(counter) = self.counters.row(thread).get(index as usize) {
+                counter.add(1, p.total_len() as u64);
+            }
+            let rx = p.rx();
+            let flags = route.flags_of(rx).unwrap_or_default();
+            p.trace(|_| Checked { route: index, rx, flags });
+            let wants_signal = flags.signals(route.flags)
+                || (route.flags.has(EntryFlags::CONNECTED) && self.is_connected(p, epoch));
+            if wants_signal {
+                self.signals.note(index, rx, p.bytes());
+            }
+            if !flags.has(ItfFlags::ACCEPT) && !route.flags.has(EntryFlags::ACCEPT_ALL) {
+                return Err(Error::Rpf);
+            }
+            Ok(if route.copies.is_empty() { Way::Drop(PhantomData) } else { Way::Replicate })
+        });
+    }
+}
+
+impl<F: Multicast> Rpf<F> {
+    /// Whether the source of a packet is on a network of the interface it came in on.
+    fn is_connected(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> bool {
+        let Some(table) = self.unicast.table(p.fib(), epoch) else { return false };
+        let leaf = table.lookup(F::source(p), epoch);
+        let via = self.unicast.load_balance(leaf, epoch).single();
+        let (Some(Via::Glean(adjacency)) | Some(Via::Adjacency(adjacency))) = via else {
+            return false;
+        };
+        let adjacency = self.adjacencies.read(adjacency.0, epoch);
+        adjacency.is_some_and(|a| a.interface.0 == p.rx())
+    }
+}
+
+struct Checked {
+    route: u32,
+    rx: u32,
+    flags: ItfFlags,
+}
+
+impl Record for Checked {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let interface = names.name("interface", self.rx);
+        write!(f, "  entry {} itf {interface} flags {}", self.route, self.flags)
+    }
+}
+
+pub(super) fn register(router: &mut Router) -> Result<(), BuildError> {
+    add::<Ip4>(router)?;
+    add::<Ip6>(router)
+}
+
+fn add<F: Multicast>(router: &mut Router) -> Result<(), BuildError> {
+    router.engine.add(Lookup { finder: F::mtables(&router.mfib).finder() })?;
+    let rpf = Rpf {
+        routes: router.mfib.routes.reader(),
+        counters: Arc::clone(&router.mfib.counters),
+        unicast: router.fib.forwarding::<F>(),
+        adjacencies: router.adjacencies.reader(),
+        signals: Signals::default(),
+    };
+    router.engine.add(rpf)?;
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Multicast routing (RFC 1112, RFC 7761 section 4.1): which packets to groups are accepted, by the
+//! interface they came in on, and where copies of them go.
+//!
+//! A route is for a group and one source, `(S,G)`, or for a range of groups and any source,
+//! `(*,G/len)`; the former is preferred, then the longer range. Its paths carry flags: packets are
+//! *accepted* from some, *forwarded* to others. As with unicast routes several sources of control
+//! may want one, and the best counts. Every unicast table has its multicast twin, which costs
+//! nothing until it has routes of its own.
+
+mod cli;
+mod forward;
+mod kind;
+mod replicate;
+mod routes;
+mod show;
+mod signal;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use control::stats::{Columns, Segment};
+use infra::counter::{Rows, VolumeCounter};
+use infra::rcu::SharedSlab;
+
+use crate::fib::{self, Ip4, Ip6, Path, TableIndex};
+use crate::interface::{Change, InterfaceIndex};
+use crate::router::{Feature, Parts, Router, refuse};
+
+pub use forward::{Lookup, Rpf};
+pub use kind::Multicast;
+pub use replicate::Replicate;
+pub use signal::Signal;
+pub use table::{MRoute, Wish};
+
+use table::MTables;
+
+/// Most multicast routes there may be.
+pub const MAX_ROUTES: usize = 1 << 20;
+/// Counters by number of the route.
+pub const COLUMNS: Columns = Columns::growing("multicast route", MAX_ROUTES);
+
+macro_rules! flags {
+    ($(#[$doc:meta])* $name:ident; $($(#[$each:meta])* $flag:ident = $bit:literal, $text:literal;)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            $($(#[$each])* pub const $flag: Self = Self($bit);)*
+            /// Each with its word.
+            pub const NAMES: &[(Self, &str)] = &[$((Self::$flag, $text),)*];
+
+            /// Whether it has all of `other`.
+            #[inline(always)]
+            pub fn has(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+            /// Both together.
+            #[must_use]
+            pub fn with(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+            /// The flag with this word, in any case.
+            pub fn named(word: &str) -> Option<Self> {
+                let found = Self::NAMES.iter().find(|(_, name)| name.eq_ignore_ascii_case(word));
+                found.map(|(flag, _)| *flag)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let set = Self::NAMES.iter().filter(|(flag, _)| self.has(*flag));
+                set.map(|(_, name)| name).try_for_each(|name| write!(f, "{name},"))
+            }
+        }
+    };
+}
+
+flags! {
+    /// What holds for all packets of a route.
+    EntryFlags;
+    /// Control wants to hear of packets.
+    SIGNAL = 1, "Signal";
+    /// Packets are dropped.
+    DROP = 2, "Drop";
+    /// Control wants to hear of packets whose source is on a connected network.
+    CONNECTED = 4, "Connected";
+    /// Packets are accepted from every interface.
+    ACCEPT_ALL = 8, "Accept-all-itf";
+}
+
+flags! {
+    /// What a path of a route is for.
+    ItfFlags;
+    /// The other way round than the route's `Signal` says.
+    NEGATE_SIGNAL = 1, "Negate-Signal";
+    /// Packets that come from there are accepted.
+    ACCEPT = 2, "Accept";
+    /// Copies go there.
+    FORWARD = 4, "Forward";
+    /// A signal waits to be read.
+    SIGNAL_PRESENT = 8, "Signal-Present";
+    /// Of no meaning here; kept.
+    DONT_PRESERVE = 16, "Dont-Preserve";
+}
+
+/// One way of a multicast route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MPath {
+    /// Where it leads: an interface, a neighbour there, or this router.
+    pub path: Path,
+    /// What it is for.
+    pub flags: ItfFlags,
+}
+
+/// A group or a range of groups, and the source, or any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MPrefix {
+    /// First address of the range.
+    pub group: IpAddr,
+    /// Length of the range's prefix in bits.
+    pub len: u8,
+    /// The source; only for single groups.
+    pub source: Option<IpAddr>,
+}
+
+impl fmt::Display for MPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source {
+            Some(source) => write!(f, "({source}, {}/{})", self.group, self.len),
+            None => write!(f, "(*, {}/{})", self.group, self.len),
+        }
+    }
+}
+
+/// Everything about multicast routing that control owns.
+pub struct Mfib {
+    ip4: MTables<Ip4>,
+    ip6: MTables<Ip6>,
+    routes: SharedSlab<MRoute>,
+    counters: Arc<Rows<VolumeCounter>>,
+}
+
+impl Mfib {
+    pub(crate) fn new(stats: &mut Segment) -> io::Result<Self> {
+        let mut routes = SharedSlab::new(MAX_ROUTES)?;
+        // Number 0 is no route.
+        let none = MRoute::nowhere(TableIndex::DEFAULT);
+        routes.insert(none).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let counters = stats.combined("/net/mroute", COLUMNS).map_err(io::Error::other)?;
+        Ok(Self { ip4: MTables::new()?, ip6: MTables::new()?, routes, counters })
+    }
+}
+
+/// Why a multicast route is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// There is no such table.
+    NoTable,
+    /// There is no such route from this source.
+    NoRoute,
+    /// There are too many.
+    Full,
+    /// A source is given for a range of groups, or is of another family.
+    Prefix,
+    /// A neighbour or interface cannot be used.
+    Path(fib::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTable => f.write_str("no such table"),
+            Self::NoRoute => f.write_str("no such route"),
+            Self::Full => f.write_str("table is full"),
+            Self::Prefix => f.write_str("a source needs a single group of its own family"),
+            Self::Path(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+/// Multicast routing: nodes and commands.
+pub const FEATURE: Feature =
+    Feature { name: "mfib", about: "Multicast routing", default_enabled: true, register };
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    let router = &mut parts.router;
+    router.interfaces.observe(follow);
+    forward::register(router).map_err(refuse)?;
+    replicate::register(router).map_err(refuse)?;
+    cli::register(&mut parts.cli);
+    Ok(())
+}
+
+/// Follows changes of interfaces.
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change == Change::Deleting {
+        router.mfib_forget_interface(interface);
+    }
+}

@@ -1,0 +1,156 @@
+//! `ip4-replicate` and `ip6-replicate`: a copy of the packet for each way of its multicast route.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use graph::arc::Along;
+use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Packet, Record};
+use infra::rcu::SlabReader;
+
+use super::kind::Multicast;
+use super::table::{Copy, MRoute};
+use crate::fib::{Ip4, Ip6};
+use crate::router::Router;
+
+/// Longest packet that is copied, in bytes.
+const LONGEST: usize = 1 << 16;
+
+/// Makes copies of packets.
+#[derive(Clone)]
+pub struct Replicate<F> {
+    routes: SlabReader<MRoute>,
+    /// The packet being copied.
+    bytes: Box<[u8]>,
+    of: PhantomData<F>,
+}
+
+/// Edges of [`Replicate`].
+#[derive(Clone, Copy)]
+pub enum To<F> {
+    /// To this router.
+    Receive(PhantomData<F>),
+    /// To the group on an interface.
+    Group,
+    /// To one neighbour.
+    Neighbor,
+}
+
+impl<F: Multicast> graph::Next for To<F> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: F::NODES.receive, payload: "" },
+        Edge { to: F::NODES.rewrite_mcast, payload: "" },
+        Edge { to: F::NODES.rewrite, payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::Receive(_) => 0,
+            Self::Group => 1,
+            Self::Neighbor => 2,
+        }
+    }
+}
+
+/// Drops of [`Replicate`], and copies that could not be made.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// Buffer Allocation Failure.
+    #[name("Buffer Allocation Failure")]
+    NoBuffer,
+}
+
+impl<F: Multicast> Node for Replicate<F> {
+    const NAME: &'static str = F::NODES.replicate;
+    type Next = To<F>;
+    type Error = Error;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = F::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let bytes = &mut self.bytes;
+        frame.each(|p| {
+            let index = p.adjacency();
+            let copies = self.routes.read(index, epoch).map_or(&[][..], |r| &r.copies);
+            let (last, others) = copies.split_last().ok_or(Error::NoBuffer)?;
+            if !others.is_empty() {
+                let len = gather(p, bytes);
+                for to in others {
+                    if copy(p, bytes.get(..len).unwrap_or(&[]), *to).is_none() {
+                        p.error(Error::NoBuffer);
+                    }
+                }
+            }
+            let next = lead(p, *last);
+            p.trace(|p| Copied { route: index, count: copies.len(), adjacency: p.adjacency() });
+            Ok(next)
+        });
+    }
+}
+
+/// Writes all bytes of a packet in one piece; returns how many.
+fn gather(p: &Buffer<'_>, bytes: &mut [u8]) -> usize {
+    let mut len = 0;
+    for segment in p.segments() {
+        let Some(place) = bytes.get_mut(len..len + segment.len()) else { return 0 };
+        place.copy_from_slice(segment);
+        len += segment.len();
+    }
+    len
+}
+
+/// Sends a copy of a packet one way; `None` without buffers, or when the packet is too long.
+fn copy<F: Multicast>(p: &mut Packet<'_, Replicate<F>>, bytes: &[u8], to: Copy) -> Option<()> {
+    let (flags, gso_size, hash) = (p.flags(), p.gso_size(), p.flow_hash());
+    let mut new = p.fresh().filter(|_| !bytes.is_empty())?;
+    new.extend(bytes)?;
+    new.add_flags(flags.without(graph::Flags::TRACED).without(graph::Flags::CHAINED));
+    new.set_gso_size(gso_size);
+    new.set_flow_hash(hash);
+    let next = lead(&mut new, to);
+    new.send(next);
+    Some(())
+}
+
+/// Notes on a packet where it goes.
+#[inline(always)]
+fn lead<F>(p: &mut Buffer<'_>, to: Copy) -> To<F> {
+    match to {
+        Copy::Receive => {
+            p.set_adjacency(0);
+            To::Receive(PhantomData)
+        }
+        Copy::Group(adjacency) => {
+            p.set_adjacency(adjacency.0);
+            To::Group
+        }
+        Copy::Neighbor(adjacency) => {
+            p.set_adjacency(adjacency.0);
+            To::Neighbor
+        }
+    }
+}
+
+struct Copied {
+    route: u32,
+    count: usize,
+    adjacency: u32,
+}
+
+impl Record for Copied {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  replicate: {} buckets:{} via {}", self.route, self.count, self.adjacency)
+    }
+}
+
+pub(super) fn register(router: &mut Router) -> Result<(), BuildError> {
+    add::<Ip4>(router)?;
+    add::<Ip6>(router)
+}
+
+fn add<F: Multicast>(router: &mut Router) -> Result<(), BuildError> {
+    let (routes, bytes) = (router.mfib.routes.reader(), vec![0; LONGEST].into());
+    router.engine.add(Replicate::<F> { routes, bytes, of: PhantomData })?;
+    Ok(())
+}

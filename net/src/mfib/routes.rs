@@ -1,0 +1,347 @@
+//! Changing multicast routes.
+
+use std::net::IpAddr;
+
+use super::kind::Multicast;
+use super::table::{Copy, Entry, MKey, MRoute, Wish};
+use super::{EntryFlags, Error, ItfFlags, MPath, MPrefix};
+use crate::adjacency::{AdjacencyIndex, Role};
+use crate::fib::{self, Family, Ip4, Ip6, Path, Source, TableIndex, Target};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+impl Router {
+    /// Sets what holds for all packets of a route, which is made if it is not there. Returns its
+    /// number.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn set_mroute(
+        &mut self,
+        table: TableIndex,
+        prefix: MPrefix,
+        source: Source,
+        flags: EntryFlags,
+        rpf_id: u32,
+    ) -> Result<u32, Error> {
+        self.change_any(table, prefix, source, |wish| {
+            (wish.flags, wish.rpf_id) = (flags, rpf_id);
+            Ok(())
+        })
+    }
+    /// Adds paths to a route, which is made if it is not there; one that is there takes the new
+    /// flags. Returns its number.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn add_mroute_paths(
+        &mut self,
+        table: TableIndex,
+        prefix: MPrefix,
+        source: Source,
+        paths: &[MPath],
+    ) -> Result<u32, Error> {
+        self.change_any(table, prefix, source, |wish| {
+            for new in paths {
+                match wish.paths.iter_mut().find(|p| p.path.target == new.path.target) {
+                    Some(same) => *same = new.clone(),
+                    None => wish.paths.push(new.clone()),
+                }
+            }
+            Ok(())
+        })
+    }
+    /// Takes paths away from a route, which goes with its last one; or the whole route when `paths`
+    /// is empty.
+    ///
+    /// # Errors
+    /// [`Error::NoRoute`] when the source has no such route.
+    pub fn remove_mroute(
+        &mut self,
+        table: TableIndex,
+        prefix: MPrefix,
+        source: Source,
+        paths: &[MPath],
+    ) -> Result<(), Error> {
+        match prefix.group {
+            IpAddr::V4(_) => self.remove_of::<Ip4>(table, key::<Ip4>(prefix)?, source, paths),
+            IpAddr::V6(_) => self.remove_of::<Ip6>(table, key::<Ip6>(prefix)?, source, paths),
+        }
+    }
+    /// Has an interface listen to the groups that every router listens to, or no longer.
+    pub(crate) fn listen_to_groups<F: Multicast>(
+        &mut self,
+        table: TableIndex,
+        interface: InterfaceIndex,
+        is_on: bool,
+    ) {
+        let own = F::LINK.unspecified();
+        let target = Target::Attached { interface, own };
+        let path = MPath { path: Path::to(target), flags: ItfFlags::ACCEPT };
+        for (group, len) in F::OURS {
+            let key = (*group, *len, None);
+            if is_on {
+                let paths = |wish: &mut Wish| {
+                    wish.paths.retain(|p| p.path.target != target);
+                    wish.paths.push(path.clone());
+                    Ok(())
+                };
+                // Without room the interface hears nothing; there is nobody to tell.
+                let _ = self.change::<F>(table, key, Source::SPECIAL, paths);
+            } else {
+                // It was put there when the interface began to listen.
+                let _ =
+                    self.remove_of::<F>(table, key, Source::SPECIAL, std::slice::from_ref(&path));
+            }
+        }
+    }
+    /// Makes the entries that every table has.
+    pub(crate) fn fill_mtable<F: Multicast>(&mut self, table: TableIndex) -> Result<(), Error> {
+        let (bits, len) = F::ALL;
+        self.change::<F>(table, (bits, len, None), Source::DEFAULT, |wish| {
+            wish.flags = EntryFlags::DROP;
+            Ok(())
+        })?;
+        let target = Target::Receive { interface: None, addr: None };
+        let local = MPath { path: Path::to(target), flags: ItfFlags::FORWARD };
+        for (group, len) in F::OURS {
+            self.change::<F>(table, (*group, *len, None), Source::SPECIAL, |wish| {
+                wish.paths.push(local.clone());
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+    /// Takes all entries out of a table, and the table away.
+    pub(crate) fn drop_mtable<F: Multicast>(&mut self, table: TableIndex) {
+        let Some(t) = F::mtables(&self.mfib).at(table) else { return };
+        let each = t.entries.iter().flat_map(|(k, e)| e.wishes.iter().map(|w| (*k, w.0)));
+        let all: Vec<_> = each.collect();
+        for (key, source) in all {
+            // It was there just now.
+            let _ = self.remove_of::<F>(table, key, source, &[]);
+        }
+        F::mtables_mut(&mut self.mfib).forget(table);
+    }
+    /// Takes out of a table what one source put in.
+    pub(crate) fn flush_mtable<F: Multicast>(&mut self, table: TableIndex, of: Source) {
+        self.flush_where::<F>(table, of, |_| true);
+    }
+    fn flush_where<F: Multicast>(
+        &mut self,
+        table: TableIndex,
+        of: Source,
+        which: impl Fn(&Entry) -> bool,
+    ) {
+        let Some(t) = F::mtables(&self.mfib).at(table) else { return };
+        let has = |e: &Entry| e.wishes.iter().any(|w| w.0 == of) && which(e);
+        let all: Vec<_> = t.entries.iter().filter(|(_, e)| has(e)).map(|(k, _)| *k).collect();
+        for key in all {
+            // It was there just now.
+            let _ = self.remove_of::<F>(table, key, of, &[]);
+        }
+    }
+    /// Marks what [`Source::API`] put into a table: what is not put in anew until
+    /// [`Router::sweep_mtable`] goes then.
+    pub(crate) fn mark_mtable<F: Multicast>(&mut self, table: TableIndex) {
+        let Some(t) = F::mtables_mut(&mut self.mfib).at_mut(table) else { return };
+        for entry in t.entries.values_mut() {
+            entry.is_stale = entry.wishes.iter().any(|w| w.0 == Source::API);
+        }
+    }
+    /// Takes what is still marked out of a table.
+    pub(crate) fn sweep_mtable<F: Multicast>(&mut self, table: TableIndex) {
+        self.flush_where::<F>(table, Source::API, |entry| entry.is_stale);
+    }
+    /// Takes all paths over an interface away.
+    pub(super) fn mfib_forget_interface(&mut self, interface: InterfaceIndex) {
+        self.forget_mroutes::<Ip4>(interface);
+        self.forget_mroutes::<Ip6>(interface);
+    }
+    fn forget_mroutes<F: Multicast>(&mut self, interface: InterfaceIndex) {
+        let uses = |p: &&MPath| p.path.target.interface() == Some(interface);
+        let mut gone = Vec::new();
+        for (table, t) in F::mtables(&self.mfib).iter() {
+            for (key, entry) in &t.entries {
+                for (source, wish) in &entry.wishes {
+                    let paths: Vec<MPath> = wish.paths.iter().filter(uses).cloned().collect();
+                    if !paths.is_empty() {
+                        gone.push((table, *key, *source, paths));
+                    }
+                }
+            }
+        }
+        for (table, key, source, paths) in gone {
+            // They were there just now.
+            let _ = self.remove_of::<F>(table, key, source, &paths);
+        }
+    }
+
+    fn change_any(
+        &mut self,
+        table: TableIndex,
+        prefix: MPrefix,
+        source: Source,
+        change: impl FnOnce(&mut Wish) -> Result<(), Error>,
+    ) -> Result<u32, Error> {
+        match prefix.group {
+            IpAddr::V4(_) => self.change::<Ip4>(table, key::<Ip4>(prefix)?, source, change),
+            IpAddr::V6(_) => self.change::<Ip6>(table, key::<Ip6>(prefix)?, source, change),
+        }
+    }
+    /// Changes what a source wants of a route.
+    fn change<F: Multicast>(
+        &mut self,
+        table: TableIndex,
+        key: MKey<F>,
+        source: Source,
+        change: impl FnOnce(&mut Wish) -> Result<(), Error>,
+    ) -> Result<u32, Error> {
+        if self.fib.table_id::<F>(table).is_none() {
+            return Err(Error::NoTable);
+        }
+        let no_room = |_| Error::Full;
+        let t = F::mtables_mut(&mut self.mfib).made(table).map_err(no_room)?;
+        let old = t.entries.get(&key);
+        let wish = old.and_then(|e| e.wishes.iter().find(|w| w.0 == source));
+        let mut wish = wish.map(|w| w.1.clone()).unwrap_or_default();
+        change(&mut wish)?;
+        let mut wishes = old.map(|e| e.wishes.clone()).unwrap_or_default();
+        match wishes.binary_search_by_key(&source, |w| w.0) {
+            Ok(at) => wishes[at].1 = wish,
+            Err(at) => wishes.insert(at, (source, wish)),
+        }
+        self.put::<F>(table, key, wishes)
+    }
+    fn remove_of<F: Multicast>(
+        &mut self,
+        table: TableIndex,
+        key: MKey<F>,
+        source: Source,
+        paths: &[MPath],
+    ) -> Result<(), Error> {
+        let t = F::mtables(&self.mfib).at(table).ok_or(Error::NoRoute)?;
+        let entry = t.entries.get(&key).ok_or(Error::NoRoute)?;
+        let mut wishes = entry.wishes.clone();
+        let at = wishes.iter().position(|w| w.0 == source).ok_or(Error::NoRoute)?;
+        let wish = &mut wishes[at].1;
+        let had = |gone: &MPath| wish.paths.iter().any(|p| p.path.target == gone.path.target);
+        if !paths.iter().all(had) {
+            return Err(Error::NoRoute);
+        }
+        let is_gone = |p: &MPath| paths.iter().any(|gone| gone.path.target == p.path.target);
+        wish.paths.retain(|p| !is_gone(p));
+        if paths.is_empty() || wish.paths.is_empty() {
+            wishes.remove(at);
+        }
+        if !wishes.is_empty() {
+            return self.put::<F>(table, key, wishes).map(drop);
+        }
+        let tables = F::mtables_mut(&mut self.mfib);
+        let gone = tables.at_mut(table).and_then(|t| t.entries.remove(&key));
+        tables.refresh(table, key.0, key.1);
+        if let Some(gone) = gone {
+            self.mfib.routes.remove(gone.route);
+            gone.adjacencies.into_iter().for_each(|a| self.adjacencies.release(a));
+        }
+        Ok(())
+    }
+    /// Makes a route what its sources want.
+    fn put<F: Multicast>(
+        &mut self,
+        table: TableIndex,
+        key: MKey<F>,
+        wishes: Vec<(Source, Wish)>,
+    ) -> Result<u32, Error> {
+        let (route, adjacencies) = self.mroute_of::<F>(table, &wishes[0].1)?;
+        let t = F::mtables_mut(&mut self.mfib).made(table).map_err(|_| Error::Full)?;
+        if let Some(entry) = t.entries.get_mut(&key) {
+            entry.wishes = wishes;
+            entry.is_stale = false;
+            let old = std::mem::replace(&mut entry.adjacencies, adjacencies);
+            let index = entry.route;
+            self.mfib.routes.replace(index, route);
+            old.into_iter().for_each(|a| self.adjacencies.release(a));
+            return Ok(index);
+        }
+        let Ok(index) = self.mfib.routes.insert(route) else {
+            adjacencies.into_iter().for_each(|a| self.adjacencies.release(a));
+            return Err(Error::Full);
+        };
+        let entry = Entry { wishes, route: index, adjacencies, is_stale: false };
+        let tables = F::mtables_mut(&mut self.mfib);
+        if let Some(t) = tables.at_mut(table) {
+            t.entries.insert(key, entry);
+        }
+        if !tables.refresh(table, key.0, key.1) {
+            let gone = tables.at_mut(table).and_then(|t| t.entries.remove(&key));
+            self.mfib.routes.remove(index);
+            let adjacencies = gone.into_iter().flat_map(|e| e.adjacencies);
+            adjacencies.for_each(|a| self.adjacencies.release(a));
+            return Err(Error::Full);
+        }
+        Ok(index)
+    }
+    /// The route that a wish makes, with the adjacencies it uses.
+    fn mroute_of<F: Multicast>(
+        &mut self,
+        table: TableIndex,
+        wish: &Wish,
+    ) -> Result<(MRoute, Vec<AdjacencyIndex>), Error> {
+        let mut interfaces: Vec<(u32, ItfFlags)> = Vec::new();
+        let (mut copies, mut adjacencies) = (Vec::new(), Vec::new());
+        for MPath { path, flags } in &wish.paths {
+            if let Some(interface) = path.target.interface() {
+                match interfaces.binary_search_by_key(&interface.0, |i| i.0) {
+                    Ok(at) => interfaces[at].1 = interfaces[at].1.with(*flags),
+                    Err(at) => interfaces.insert(at, (interface.0, *flags)),
+                }
+            }
+            if !flags.has(ItfFlags::FORWARD) {
+                continue;
+            }
+            let (interface, role, next_hop) = match path.target {
+                Target::Receive { .. } => {
+                    copies.push(Copy::Receive);
+                    continue;
+                }
+                Target::Neighbor { interface, addr } => (interface, Role::Neighbor, addr),
+                Target::Attached { interface, .. } => {
+                    (interface, Role::Multicast, F::LINK.unspecified())
+                }
+                _ => continue,
+            };
+            match self.use_adjacency(interface, role, next_hop) {
+                Ok(adjacency) => adjacencies.push(adjacency),
+                Err(e) => {
+                    adjacencies.into_iter().for_each(|a| self.adjacencies.release(a));
+                    return Err(Error::Path(fib::Error::Adjacency(e)));
+                }
+            }
+            let adjacency = adjacencies[adjacencies.len() - 1];
+            let is_group = role == Role::Multicast;
+            copies.push(if is_group { Copy::Group(adjacency) } else { Copy::Neighbor(adjacency) });
+        }
+        if wish.flags.has(EntryFlags::DROP) {
+            copies.clear();
+        }
+        let (interfaces, copies) = (interfaces.into(), copies.into());
+        let (flags, rpf_id) = (wish.flags, wish.rpf_id);
+        Ok((MRoute { flags, rpf_id, interfaces, copies, table }, adjacencies))
+    }
+}
+
+/// A prefix as the key of a table.
+fn key<F: Family>(prefix: MPrefix) -> Result<MKey<F>, Error> {
+    let group = F::bits(prefix.group).ok_or(Error::Prefix)?;
+    let source = prefix.source.map(|s| F::bits(s).ok_or(Error::Prefix)).transpose()?;
+    if prefix.len > F::BITS || (source.is_some() && prefix.len != F::BITS) {
+        return Err(Error::Prefix);
+    }
+    Ok((F::masked(group, prefix.len), prefix.len, source))
+}
+
+/// A key as a prefix.
+pub(super) fn prefix<F: Family>(key: MKey<F>) -> MPrefix {
+    MPrefix { group: F::addr(key.0), len: key.1, source: key.2.map(F::addr) }
+}

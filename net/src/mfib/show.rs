@@ -1,0 +1,236 @@
+//! `show ip mfib` and `show ip6 mfib`.
+
+use std::fmt::{self, Write};
+use std::net::IpAddr;
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use serde::Serialize;
+
+use super::kind::Multicast;
+use super::routes::prefix;
+use super::table::{Copy, Entry, MKey};
+use super::{EntryFlags, MPath};
+use crate::adjacency;
+use crate::fib::{Ip4, Ip6, TableIndex, Target};
+use crate::router::Router;
+
+/// `show ip mfib [table ID | index N] [summary] [GROUP[/LEN] | SOURCE GROUP]`.
+#[derive(Default)]
+struct Show {
+    table: Option<u32>,
+    index: Option<u16>,
+    is_summary: bool,
+    addrs: Vec<IpAddr>,
+    len: Option<u8>,
+}
+
+impl Show {
+    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut show = Self::default();
+        while let Some(word) = args.peek() {
+            let at = *args;
+            args.word();
+            let (addr, len) = word.split_once('/').map_or((word, None), |(a, l)| (a, Some(l)));
+            match word {
+                "table" => show.table = Some(args.value("table id")?),
+                "index" => show.index = Some(args.value("index")?),
+                "summary" => show.is_summary = true,
+                "verbose" | "detail" => (),
+                _ if show.addrs.len() < 2 => {
+                    show.addrs.push(addr.parse().map_err(|_| at.unknown())?);
+                    show.len = len.map(|l| l.parse().map_err(|_| at.unknown())).transpose()?;
+                }
+                _ => return Err(at.unknown()),
+            }
+        }
+        Ok(show)
+    }
+    fn carry_out<F: Multicast>(&self, router: &Router) -> Result<Output, Error> {
+        let named = |id| {
+            let found = router.fib.table::<F>(id);
+            found.ok_or_else(|| Error::new(format!("Nonexistent table id {id}")))
+        };
+        let only = match (self.table, self.index) {
+            (Some(id), _) => Some(named(id)?),
+            (None, index) => index.map(TableIndex),
+        };
+        let tables = F::mtables(&router.mfib).iter().filter(|(i, _)| only.is_none_or(|o| o == *i));
+        let mut all = Vec::new();
+        for (index, t) in tables {
+            let chosen = t.entries.iter().filter(|(key, _)| self.is_chosen::<F>(**key));
+            let routes: Vec<_> = chosen.map(|(key, e)| route::<F>(router, *key, e)).collect();
+            let id = router.fib.table_id::<F>(index).unwrap_or_default();
+            let name = format!("{}-VRF:{id}", F::LONG_NAME);
+            let is_summary = self.is_summary;
+            all.push(Table { name, fib_index: index.0, table_id: id, is_summary, routes });
+        }
+        Ok(Output::of(Tables(all)))
+    }
+    fn is_chosen<F: Multicast>(&self, key: MKey<F>) -> bool {
+        match self.addrs[..] {
+            [] => true,
+            [group] => {
+                let is_in = |bits| F::masked(bits, key.1) == key.0;
+                let is_len = self.len.is_none_or(|len| len == key.1);
+                F::bits(group).is_some_and(is_in) && is_len
+            }
+            [source, group, ..] => {
+                F::bits(group) == Some(key.0) && key.2.is_some() && F::bits(source) == key.2
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Route {
+    #[serde(skip)]
+    family: &'static str,
+    prefix: String,
+    flags: String,
+    rpf_id: u32,
+    stats_index: u32,
+    interfaces: Vec<(String, String)>,
+    copies: Vec<String>,
+    packets: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Table {
+    name: String,
+    fib_index: u16,
+    table_id: u32,
+    #[serde(skip)]
+    is_summary: bool,
+    routes: Vec<Route>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Tables(Vec<Table>);
+
+fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
+    let wish = entry.best();
+    let name = |p: &MPath| match p.path.target {
+        Target::Receive { .. } => "local".to_owned(),
+        target => target
+            .interface()
+            .map_or_else(|| format!("{target:?}"), |i| router.interfaces.name(i.0).to_owned()),
+    };
+    let interfaces = wish.paths.iter().map(|p| (name(p), p.flags.to_string())).collect();
+    let copies = router.mfib.routes.at(entry.route).map_or(&[][..], |r| &r.copies);
+    let copy = |copy: &Copy| match copy {
+        Copy::Receive => "[@12]: dpo-receive".to_owned(),
+        Copy::Group(a) | Copy::Neighbor(a) => {
+            format!("[@1]: {}", adjacency::describe(router, *a))
+        }
+    };
+    let counted = router.mfib.counters.sum(entry.route as usize);
+    Route {
+        family: F::NAME,
+        prefix: prefix::<F>(key).to_string(),
+        flags: wish.flags.to_string(),
+        rpf_id: wish.rpf_id,
+        stats_index: entry.route,
+        interfaces,
+        copies: copies.iter().map(copy).collect(),
+        packets: counted.packets,
+        bytes: counted.bytes,
+    }
+}
+
+impl fmt::Display for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|t| t.fmt(f))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}, fib_index:{} flags:none", self.name, self.fib_index)?;
+        if self.is_summary {
+            return writeln!(f, "  routes:{}", self.routes.len());
+        }
+        self.routes.iter().try_for_each(|r| r.fmt(f))
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.prefix)?;
+        if !self.flags.is_empty() {
+            write!(f, " flags:{}", self.flags)?;
+        }
+        if self.rpf_id != 0 {
+            write!(f, " rpf-id:{}", self.rpf_id)?;
+        }
+        writeln!(f, "\n Interfaces:")?;
+        for (name, flags) in &self.interfaces {
+            writeln!(f, "  {name}: {flags}")?;
+        }
+        writeln!(f, "  multicast-{}-chain", self.family)?;
+        if self.copies.is_empty() {
+            return writeln!(f, "  [@0]: dpo-drop to:[{}:{}]", self.packets, self.bytes);
+        }
+        let mut text = String::new();
+        for (i, copy) in self.copies.iter().enumerate() {
+            writeln!(text, "    [{i}] {copy}")?;
+        }
+        write!(f, "  [@1]: dpo-replicate: [index:{} ", self.stats_index)?;
+        let count = self.copies.len();
+        write!(f, "buckets:{count} to:[{}:{}]]\n{text}", self.packets, self.bytes)
+    }
+}
+
+struct ShowIp4(Show);
+struct ShowIp6(Show);
+
+const USAGE: &str = "[summary] [table <table-id>] [index <fib-id>] [<group>[/<len>]] | \
+    [<source> <group>]";
+
+impl Command for ShowIp4 {
+    const PATHS: &'static [&'static str] = &["show ip mfib"];
+    const ABOUT: &'static str = "Show IPv4 multicast routes";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Show::take(args).map(Self)
+    }
+}
+
+impl Command for ShowIp6 {
+    const PATHS: &'static [&'static str] = &["show ip6 mfib"];
+    const ABOUT: &'static str = "Show IPv6 multicast routes";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Show::take(args).map(Self)
+    }
+}
+
+/// Flags of multicast routes.
+#[derive(Command)]
+#[command("show mfib route flags")]
+struct ShowRouteFlags {}
+
+/// Flags of interfaces in multicast routes.
+#[derive(Command)]
+#[command("show mfib itf flags")]
+struct ShowItfFlags {}
+
+fn list(flags: &[(u32, &str)]) -> Output {
+    let lines: String = flags.iter().map(|(bit, name)| format!("{name} = {bit}\n")).collect();
+    Output::text(lines)
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: ShowIp4| c.0.carry_out::<Ip4>(router));
+    cli.command(|router: &mut Router, c: ShowIp6| c.0.carry_out::<Ip6>(router));
+    cli.command(|_: &mut Router, _: ShowRouteFlags| {
+        let all: Vec<_> = EntryFlags::NAMES.iter().map(|(flag, name)| (flag.0, *name)).collect();
+        Ok(list(&all))
+    });
+    cli.command(|_: &mut Router, _: ShowItfFlags| {
+        let names = super::ItfFlags::NAMES;
+        let all: Vec<_> = names.iter().map(|(flag, name)| (flag.0, *name)).collect();
+        Ok(list(&all))
+    });
+}

@@ -1,0 +1,112 @@
+//! Packets that control wants to hear of: one for each route and interface until it is read.
+
+use super::forward::Rpf;
+use super::kind::Multicast;
+use super::routes::prefix;
+use super::table::MKey;
+use super::{ItfFlags, MPrefix};
+use crate::fib::{Ip4, Ip6, TableIndex};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// Bytes of a packet that are kept.
+pub const KEPT: usize = 256;
+/// Most that wait on a thread.
+const MOST: usize = 256;
+
+/// A packet that control wants to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// The route it took.
+    pub prefix: MPrefix,
+    /// The table of the route.
+    pub table: TableIndex,
+    /// Where it came in.
+    pub interface: InterfaceIndex,
+    /// Its first bytes, from the IP header on; at most [`KEPT`].
+    pub bytes: Vec<u8>,
+}
+
+/// What waits on one thread to be read.
+pub(super) struct Signals(Vec<Noted>);
+
+struct Noted {
+    route: u32,
+    rx: u32,
+    len: usize,
+    bytes: [u8; KEPT],
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Self(Vec::with_capacity(MOST))
+    }
+}
+
+impl Clone for Signals {
+    /// Empty, and with room of its own: every thread notes for itself.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Signals {
+    /// Keeps a packet, unless one of its kind waits or there is no room.
+    #[cold]
+    pub fn note(&mut self, route: u32, rx: u32, packet: &[u8]) {
+        if self.0.len() == MOST || self.0.iter().any(|n| (n.route, n.rx) == (route, rx)) {
+            return;
+        }
+        let len = packet.len().min(KEPT);
+        let mut bytes = [0; KEPT];
+        bytes[..len].copy_from_slice(&packet[..len]);
+        self.0.push(Noted { route, rx, len, bytes });
+    }
+    fn take(&mut self) -> Vec<(u32, u32, Vec<u8>)> {
+        self.0.drain(..).map(|n| (n.route, n.rx, n.bytes[..n.len].to_vec())).collect()
+    }
+}
+
+impl Router {
+    /// Takes the packets that control wants to hear of. Those of routes that are gone are forgotten.
+    pub fn take_signals(&mut self) -> Vec<Signal> {
+        let mut all = self.signals_of::<Ip4>();
+        all.extend(self.signals_of::<Ip6>());
+        all
+    }
+    fn signals_of<F: Multicast>(&mut self) -> Vec<Signal> {
+        let Some(node) = self.engine.index_of(F::NODES.rpf) else { return Vec::new() };
+        let mut noted = Vec::new();
+        for thread in self.engine.data_threads() {
+            let take = |rpf: &mut Rpf<F>| rpf.signals.take();
+            // A thread that does not answer has none.
+            noted.extend(self.engine.with_node(thread, node, take).unwrap_or_default());
+        }
+        let of = |(route, rx, bytes): (u32, u32, Vec<u8>)| {
+            let (table, key) = self.route_key::<F>(route)?;
+            let (prefix, interface) = (prefix::<F>(key), InterfaceIndex(rx));
+            Some(Signal { prefix, table, interface, bytes })
+        };
+        let mut all: Vec<Signal> = Vec::new();
+        for signal in noted.into_iter().filter_map(of) {
+            let is_same = |s: &Signal| (s.prefix, s.interface) == (signal.prefix, signal.interface);
+            if !all.iter().any(|s| s.table == signal.table && is_same(s)) {
+                all.push(signal);
+            }
+        }
+        all
+    }
+    fn route_key<F: Multicast>(&self, route: u32) -> Option<(TableIndex, MKey<F>)> {
+        let table = self.mfib.routes.at(route)?.table;
+        let t = F::mtables(&self.mfib).at(table)?;
+        t.entries.iter().find(|(_, e)| e.route == route).map(|(key, _)| (table, *key))
+    }
+}
+
+impl ItfFlags {
+    /// Whether packets from there are signalled, on a route with or without `Signal`.
+    #[inline(always)]
+    pub fn signals(self, route: super::EntryFlags) -> bool {
+        self.has(Self::NEGATE_SIGNAL) != route.has(super::EntryFlags::SIGNAL)
+    }
+}

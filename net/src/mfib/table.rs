@@ -1,0 +1,234 @@
+//! Multicast tables: entries as control keeps them, and what nodes look up in.
+//!
+//! Nodes find a *group* by longest match in the same structure that unicast routes use, and in the
+//! group the source, or else the route for any source.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
+
+use super::{EntryFlags, ItfFlags, MPath};
+use crate::adjacency::AdjacencyIndex;
+use crate::fib::{Family, Finder, Keeper, Source, TableIndex, longest};
+
+/// Most groups of a family.
+const MAX_GROUPS: usize = 1 << 20;
+
+/// Group, length of its prefix, source.
+pub(super) type MKey<F> = (<F as Family>::Bits, u8, Option<<F as Family>::Bits>);
+
+/// Where copies of a packet go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copy {
+    /// To this router.
+    Receive,
+    /// To the group, on the interface of this adjacency.
+    Group(AdjacencyIndex),
+    /// To one neighbour.
+    Neighbor(AdjacencyIndex),
+}
+
+/// A multicast route, as nodes read it.
+#[derive(Clone, Debug)]
+pub struct MRoute {
+    /// What holds for all its packets.
+    pub flags: EntryFlags,
+    /// Packets that carry this number are accepted wherever they come in; 0 is none.
+    pub rpf_id: u32,
+    /// What its paths over each interface are for, by interface.
+    pub interfaces: Box<[(u32, ItfFlags)]>,
+    /// Where copies go.
+    pub copies: Box<[Copy]>,
+    /// The table it is of.
+    pub table: TableIndex,
+}
+
+impl MRoute {
+    pub(super) fn nowhere(table: TableIndex) -> Self {
+        let (interfaces, copies) = (Box::default(), Box::default());
+        Self { flags: EntryFlags::DROP, rpf_id: 0, interfaces, copies, table }
+    }
+    /// What its paths over an interface are for.
+    #[inline(always)]
+    pub fn flags_of(&self, interface: u32) -> Option<ItfFlags> {
+        let at = self.interfaces.binary_search_by_key(&interface, |i| i.0).ok()?;
+        self.interfaces.get(at).map(|i| i.1)
+    }
+}
+
+/// What one source of control wants of a route.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// What holds for all packets.
+    pub flags: EntryFlags,
+    /// See [`MRoute::rpf_id`].
+    pub rpf_id: u32,
+    /// Its paths.
+    pub paths: Vec<MPath>,
+}
+
+/// A route as control keeps it.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Who wants what, best first.
+    pub wishes: Vec<(Source, Wish)>,
+    /// Its number.
+    pub route: u32,
+    /// What its copies go over.
+    pub adjacencies: Vec<AdjacencyIndex>,
+    /// Whether it is to go unless it is given anew ([`super::routes`]).
+    pub is_stale: bool,
+}
+
+impl Entry {
+    /// What counts.
+    pub fn best(&self) -> &Wish {
+        &self.wishes[0].1
+    }
+}
+
+/// What nodes know of a group.
+#[derive(Clone, Debug)]
+pub(super) struct Group<F: Family> {
+    /// The route for any source.
+    any: u32,
+    /// Routes by source.
+    sources: Box<[(F::Bits, u32)]>,
+}
+
+/// One table.
+pub(super) struct MTable<F: Family> {
+    pub entries: BTreeMap<MKey<F>, Entry>,
+    /// Groups that have a leaf, with the number of it.
+    leaves: BTreeMap<(F::Bits, u8), u32>,
+    keeper: F::Keeper,
+}
+
+/// The tables of a family; one comes to be with its first route.
+pub struct MTables<F: Family> {
+    all: Vec<Option<MTable<F>>>,
+    finders: Shared<Vec<Option<F::Finder>>>,
+    groups: SharedSlab<Group<F>>,
+}
+
+/// What nodes look up in.
+#[derive(Clone, Debug)]
+pub(super) struct MFinder<F: Family> {
+    finders: Reader<Vec<Option<F::Finder>>>,
+    groups: SlabReader<Group<F>>,
+}
+
+impl<F: Family> MFinder<F> {
+    /// Number of the route for packets of a source to a group; 0 for none.
+    #[inline(always)]
+    pub fn find(&self, table: u16, source: F::Bits, group: F::Bits, epoch: Epoch<'_>) -> u32 {
+        let Some(Some(finder)) = self.finders.read(epoch).get(usize::from(table)) else { return 0 };
+        let leaf = finder.lookup(group, epoch);
+        let Some(group) = self.groups.read(leaf, epoch) else { return 0 };
+        match group.sources.binary_search_by_key(&source, |s| s.0) {
+            Ok(at) => group.sources.get(at).map_or(0, |s| s.1),
+            Err(_) => group.any,
+        }
+    }
+}
+
+impl<F: Family> MTables<F> {
+    pub fn new() -> io::Result<Self> {
+        let mut groups = SharedSlab::new(MAX_GROUPS)?;
+        // A leaf of 0 is none.
+        let none = Group { any: 0, sources: Box::default() };
+        groups.insert(none).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        Ok(Self { all: Vec::new(), finders: Shared::new(Vec::new()), groups })
+    }
+    pub(super) fn finder(&self) -> MFinder<F> {
+        MFinder { finders: self.finders.reader(), groups: self.groups.reader() }
+    }
+    pub(super) fn at(&self, table: TableIndex) -> Option<&MTable<F>> {
+        self.all.get(usize::from(table.0))?.as_ref()
+    }
+    pub(super) fn at_mut(&mut self, table: TableIndex) -> Option<&mut MTable<F>> {
+        self.all.get_mut(usize::from(table.0))?.as_mut()
+    }
+    /// A table, made if it is not there.
+    pub(super) fn made(&mut self, table: TableIndex) -> io::Result<&mut MTable<F>> {
+        let at = usize::from(table.0);
+        self.all.resize_with(self.all.len().max(at + 1), || None);
+        if self.all[at].is_none() {
+            let keeper = F::Keeper::new()?;
+            self.publish(at, Some(keeper.finder()));
+            let (entries, leaves) = (BTreeMap::new(), BTreeMap::new());
+            self.all[at] = Some(MTable { entries, leaves, keeper });
+        }
+        Ok(self.all[at].as_mut().expect("just made"))
+    }
+    /// Forgets a table without entries.
+    pub(super) fn forget(&mut self, table: TableIndex) {
+        let at = usize::from(table.0);
+        if self.all.get_mut(at).and_then(Option::take).is_some() {
+            self.publish(at, None);
+        }
+    }
+    fn publish(&mut self, at: usize, finder: Option<F::Finder>) {
+        let mut all = self.finders.current().clone();
+        all.resize(all.len().max(at + 1), None);
+        all[at] = finder;
+        self.finders.publish(all);
+    }
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TableIndex, &MTable<F>)> {
+        let numbered = self.all.iter().enumerate();
+        numbered.filter_map(|(i, t)| Some((TableIndex(i as u16), t.as_ref()?)))
+    }
+    /// Has nodes see what the entries of a group, or of groups in a range, say now. Returns whether
+    /// there was room.
+    pub(super) fn refresh(&mut self, table: TableIndex, group: F::Bits, len: u8) -> bool {
+        let done = self.refresh_one(table, (group, len));
+        let Some(t) = self.at(table).filter(|_| len < F::BITS) else { return done };
+        // Groups inside that only have sources fall back to what is around them.
+        let inside = t.leaves.range((group, len)..=(F::last(group, len), F::BITS));
+        let hosts = inside.map(|(key, _)| *key).filter(|key| key.1 == F::BITS);
+        let hosts: Vec<_> = hosts.collect();
+        hosts.into_iter().fold(done, |done, key| self.refresh_one(table, key) && done)
+    }
+    fn refresh_one(&mut self, table: TableIndex, key: (F::Bits, u8)) -> bool {
+        let Self { all, groups, finders } = self;
+        let Some(Some(t)) = all.get_mut(usize::from(table.0)) else { return true };
+        let of = t.entries.range((key.0, key.1, None)..);
+        let of = of.take_while(|(k, _)| (k.0, k.1) == key);
+        let sources: Box<[_]> = of.filter_map(|(k, e)| Some((k.2?, e.route))).collect();
+        let own = t.entries.get(&(key.0, key.1, None)).map(|e| e.route);
+        if own.is_none() && sources.is_empty() {
+            if let Some(gone) = t.leaves.remove(&key) {
+                let cover = longest::<F, _>(&t.leaves, key.0, key.1);
+                t.keeper.remove(key.0, key.1, cover.map(|(k, leaf)| (k.1, *leaf)));
+                groups.remove(gone);
+            }
+            return true;
+        }
+        let around = || {
+            let all = (0..key.1).rev().map(|len| (F::masked(key.0, len), len, None));
+            all.filter_map(|k| t.entries.get(&k)).map(|e| e.route).next()
+        };
+        let new = Group { any: own.or_else(around).unwrap_or(0), sources };
+        if let Some(leaf) = t.leaves.get(&key) {
+            groups.replace(*leaf, new);
+            return true;
+        }
+        let Ok(leaf) = groups.insert(new) else { return false };
+        t.leaves.insert(key, leaf);
+        let done = t.keeper.insert(key.0, key.1, leaf);
+        if done.is_ok() && !t.keeper.is_outgrown() {
+            return true;
+        }
+        if t.keeper.grow(t.leaves.iter().map(|(k, leaf)| (k.0, k.1, *leaf))).is_ok() {
+            let mut new = finders.current().clone();
+            new[usize::from(table.0)] = Some(t.keeper.finder());
+            finders.publish(new);
+        } else if done.is_err() {
+            t.leaves.remove(&key);
+            groups.remove(leaf);
+            return false;
+        }
+        true
+    }
+}

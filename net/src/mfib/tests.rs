@@ -1,0 +1,272 @@
+//! Multicast routes: which packets are accepted, where copies go, and what tables hold.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use control::cli::Cli;
+use control::log::Log;
+use graph::Settings;
+use graph::testing::{Caught, TestGraph};
+use wire::{MacAddr, Protocol, ip4, ip6, udp};
+use zerocopy::IntoBytes;
+
+use super::*;
+use crate::fib::{Path, Source, Target};
+use crate::interface::{Kind, NewInterface, Offloads};
+use crate::{address, drops, interface};
+
+#[derive(Clone)]
+struct NoTx;
+
+impl graph::Node for NoTx {
+    const NAME: &'static str = "test-tx";
+    type Next = std::convert::Infallible;
+    type Error = std::convert::Infallible;
+    type Count = std::convert::Infallible;
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut graph::Frame<'_, Self, On>) {
+        frame.consume(|_| Ok(()));
+    }
+}
+
+struct Bench {
+    graph: TestGraph,
+    router: Router,
+    cli: Cli<Router>,
+}
+
+impl Bench {
+    /// With `pg0` to `pg3` up, `10.0.N.1/24` and `2001:db8:N::1/64` on them.
+    fn new() -> Self {
+        let new = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
+        let mut router = new.unwrap();
+        let (graph, parts) = TestGraph::new(|engine| {
+            std::mem::swap(engine, &mut router.engine);
+            let mut parts = Parts { router, cli: Cli::new() };
+            let all = [drops::FEATURE, interface::FEATURE, fib::FEATURE, address::FEATURE, FEATURE];
+            for feature in all {
+                (feature.register)(&mut parts).unwrap();
+            }
+            std::mem::swap(engine, &mut parts.router.engine);
+            Ok(parts)
+        });
+        let Parts { router, cli, .. } = parts;
+        let mut bench = Self { graph, router, cli };
+        for n in 0..4u8 {
+            let new = NewInterface {
+                name: format!("pg{n}"),
+                kind: Kind::Ethernet,
+                hardware: "test",
+                mac: MacAddr([2, 0, 0, 0, 0, n]),
+                mtu: 9000,
+                offloads: Offloads::default(),
+                link_follows_admin: true,
+            };
+            bench.control(|router| {
+                let index = router.add_interface(new, NoTx).unwrap();
+                router.set_admin(index, true);
+            });
+            bench.set(&format!("set interface ip address pg{n} 10.0.{n}.1/24"));
+            bench.set(&format!("set interface ip address pg{n} 2001:db8:{n}::1/64"));
+        }
+        bench
+    }
+    fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let done = work(&mut self.router);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        done
+    }
+    fn run(&mut self, line: &str) -> String {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let reply = self.cli.run(&mut self.router, line);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        reply.text()
+    }
+    #[track_caller]
+    fn set(&mut self, lines: &str) {
+        assert_eq!(self.run(lines), "", "{lines}");
+    }
+    fn interface(&self, n: u8) -> InterfaceIndex {
+        self.router.interfaces.named(&format!("pg{n}")).unwrap().index
+    }
+    /// Where packets from `src` to a group end that come in on an interface, and by which one they
+    /// leave.
+    fn send(&mut self, rx: u8, packets: &[Vec<u8>]) -> Vec<(String, String)> {
+        let rx = self.interface(rx).0;
+        let is_four = packets[0][0] >> 4 == 4;
+        let at = if is_four { "ip4-mfib-forward-lookup" } else { "ip6-mfib-forward-lookup" };
+        let out = self.graph.send(at, packets, move |p| p.set_rx(rx));
+        let mut ends: Vec<_> = out.iter().map(|c| self.end(c)).collect();
+        ends.sort();
+        ends
+    }
+    fn end(&self, c: &Caught) -> (String, String) {
+        let adjacency = self.router.adjacencies.at(crate::adjacency::AdjacencyIndex(c.adjacency));
+        let tx = adjacency.filter(|_| c.at.contains("rewrite")).map(|a| a.interface.0);
+        let tx = tx.map_or("", |i| self.router.interfaces.name(i)).to_owned();
+        (c.at.clone(), tx)
+    }
+}
+
+fn four(src: &str, group: &str, len: usize) -> Vec<u8> {
+    let (src, dst) = (src.parse::<Ipv4Addr>().unwrap(), group.parse::<Ipv4Addr>().unwrap());
+    let ip = ip4::Header::new(src, dst, Protocol::UDP, 28 + len as u16);
+    let udp = udp::Header::new(1, 2, 8 + len as u16);
+    [ip.as_bytes(), udp.as_bytes(), &vec![7; len]].concat()
+}
+
+fn six(src: &str, group: &str) -> Vec<u8> {
+    let (src, dst) = (src.parse::<Ipv6Addr>().unwrap(), group.parse::<Ipv6Addr>().unwrap());
+    let ip = ip6::Header::new(src, dst, Protocol::UDP, 8);
+    [ip.as_bytes(), udp::Header::new(1, 2, 8).as_bytes()].concat()
+}
+
+fn group(text: &str, len: u8) -> MPrefix {
+    MPrefix { group: text.parse::<IpAddr>().unwrap(), len, source: None }
+}
+
+fn to(list: &[&str]) -> Vec<(String, String)> {
+    list.iter().map(|tx| ("ip4-rewrite-mcast".to_owned(), (*tx).to_owned())).collect()
+}
+
+const DROP: (&str, &str) = ("ip4-drop", "");
+
+fn dropped() -> Vec<(String, String)> {
+    vec![(DROP.0.to_owned(), String::new())]
+}
+
+#[test]
+fn copies_go_where_the_route_says() {
+    let mut b = Bench::new();
+    b.set("ip mroute add 232.1.1.1 via pg0 Accept via pg1 Forward via pg2 Forward");
+    b.set("ip mroute add 232.1.1.1 via pg3 Forward");
+    for len in [0, 1400, 5000] {
+        for n in [1, 3, 4] {
+            let packets = vec![four("10.0.0.2", "232.1.1.1", len); n];
+            let rx = b.interface(0).0;
+            let out = b.graph.send("ip4-mfib-forward-lookup", &packets, move |p| p.set_rx(rx));
+            assert_eq!(out.len(), packets.len() * 3);
+            assert!(out.iter().all(|c| c.bytes == packets[0]), "copies are equal");
+        }
+    }
+    assert_eq!(b.send(0, &[four("1.1.1.1", "232.1.1.1", 9)]), to(&["pg1", "pg2", "pg3"]));
+    assert_eq!(b.send(1, &[four("1.1.1.1", "232.1.1.1", 9)]), dropped(), "wrong interface");
+    assert_eq!(b.send(0, &[four("1.1.1.1", "232.1.1.2", 9)]), dropped(), "no route");
+    assert_eq!(b.graph.buffers_used(), 0);
+    b.set("ip mroute del 232.1.1.1 via pg2");
+    assert_eq!(b.send(0, &[four("1.1.1.1", "232.1.1.1", 9)]), to(&["pg1", "pg3"]));
+    b.set("ip mroute del 232.1.1.1");
+    assert_eq!(b.send(0, &[four("1.1.1.1", "232.1.1.1", 9)]), dropped());
+    assert_eq!(b.run("ip mroute del 232.1.1.1"), "ip mroute: (*, 232.1.1.1/32): no such route\n");
+}
+
+#[test]
+fn a_source_is_preferred_to_any_and_a_group_to_its_range() {
+    let mut b = Bench::new();
+    b.set("ip mroute add 232.0.0.0/8 via pg0 Accept via pg1 Forward");
+    b.set("ip mroute add 9.9.9.9 232.1.1.1 via pg0 Accept via pg2 Forward");
+    let range = to(&["pg1"]);
+    assert_eq!(b.send(0, &[four("9.9.9.9", "232.1.1.1", 9)]), to(&["pg2"]));
+    assert_eq!(b.send(0, &[four("9.9.9.8", "232.1.1.1", 9)]), range, "any other source");
+    assert_eq!(b.send(0, &[four("9.9.9.9", "232.1.1.2", 9)]), range, "another group");
+    b.set("ip mroute add 232.1.1.0/24 via pg0 Accept via pg3 Forward");
+    assert_eq!(b.send(0, &[four("9.9.9.8", "232.1.1.1", 9)]), to(&["pg3"]), "a longer range");
+    b.set("ip mroute del 232.1.1.0/24");
+    assert_eq!(b.send(0, &[four("9.9.9.8", "232.1.1.1", 9)]), range);
+    b.set("ip mroute add 232.1.1.1 via pg0 Accept via pg3 Forward");
+    assert_eq!(b.send(0, &[four("9.9.9.8", "232.1.1.1", 9)]), to(&["pg3"]), "the group itself");
+    b.set("ip mroute del 9.9.9.9 232.1.1.1");
+    assert_eq!(b.send(0, &[four("9.9.9.9", "232.1.1.1", 9)]), to(&["pg3"]));
+    let error = b.run("ip mroute add 9.9.9.9 232.1.0.0/16 via pg0 Accept");
+    assert!(error.ends_with("a source needs a single group of its own family\n"), "{error}");
+}
+
+#[test]
+fn every_interface_with_an_address_listens_to_its_groups() {
+    let mut b = Bench::new();
+    let receive = vec![("ip4-receive".to_owned(), String::new())];
+    assert_eq!(b.send(2, &[four("10.0.2.9", "224.0.0.1", 9)]), receive);
+    assert_eq!(b.send(2, &[four("10.0.2.9", "224.0.0.9", 9)]), dropped());
+    let receive = vec![("ip6-receive".to_owned(), String::new())];
+    for all in ["ff02::1", "ff02::2", "ff02::16", "ff02::1:ff12:3456"] {
+        assert_eq!(b.send(1, &[six("fe80::9", all)]), receive, "{all}");
+    }
+    assert_eq!(b.send(1, &[six("fe80::9", "ff02::9")])[0].0, "ip6-drop");
+    b.set("set interface ip address del pg2 10.0.2.1/24");
+    assert_eq!(b.send(2, &[four("10.0.2.9", "224.0.0.1", 9)]), dropped());
+    assert_eq!(b.run("show ip mfib summary"), "ipv4-VRF:0, fib_index:0 flags:none\n  routes:3\n");
+    let text = "ipv6-VRF:0, fib_index:0 flags:none\n  routes:5\n";
+    assert_eq!(b.run("show ip6 mfib summary"), text);
+}
+
+#[test]
+fn control_hears_of_one_packet_until_it_asks() {
+    let mut b = Bench::new();
+    let table = TableIndex::DEFAULT;
+    b.set("ip mroute add 232.1.1.1 Signal via pg0 Accept via pg1 Accept Negate-Signal");
+    let packet = four("9.9.9.9", "232.1.1.1", 9);
+    b.send(0, &[packet.clone(), packet.clone()]);
+    b.send(1, &[packet.clone()]);
+    let signals = b.control(Router::take_signals);
+    let (prefix, interface) = (group("232.1.1.1", 32), b.interface(0));
+    assert_eq!(signals, [Signal { prefix, table, interface, bytes: packet.clone() }]);
+    assert_eq!(b.control(Router::take_signals), []);
+    b.send(0, &[packet]);
+    assert_eq!(b.control(Router::take_signals).len(), 1);
+    // Only of sources on the interface's own networks.
+    b.set("ip mroute add 232.2.2.2 Connected via pg0 Accept");
+    b.send(0, &[four("9.9.9.9", "232.2.2.2", 9)]);
+    assert_eq!(b.control(Router::take_signals), []);
+    b.send(0, &[four("10.0.0.9", "232.2.2.2", 9)]);
+    assert_eq!(b.control(Router::take_signals).len(), 1);
+}
+
+#[test]
+fn a_table_of_routes_is_replaced_and_flushed() {
+    let mut b = Bench::new();
+    b.set("ip table add 7");
+    let table = b.router.fib.table::<Ip4>(7).unwrap();
+    let pg1 = b.interface(1);
+    let put = |r: &mut Router, text: &str| {
+        let own = "0.0.0.0".parse().unwrap();
+        let path = Path::to(Target::Attached { interface: pg1, own });
+        let path = MPath { path, flags: ItfFlags::FORWARD };
+        r.add_mroute_paths(table, group(text, 32), Source::API, &[path]).unwrap();
+    };
+    let count = |b: &Bench| b.router.mfib.ip4.at(table).unwrap().entries.len();
+    b.control(|r| ["232.1.1.1", "232.1.1.2"].iter().for_each(|g| put(r, g)));
+    assert_eq!(count(&b), 3 + 2);
+    b.control(|r| {
+        r.mark_mtable::<Ip4>(table);
+        put(r, "232.1.1.2");
+        put(r, "232.1.1.3");
+        r.sweep_mtable::<Ip4>(table);
+    });
+    assert!(!b.run("show ip mfib table 7").contains("232.1.1.1"));
+    assert_eq!(count(&b), 3 + 2);
+    b.control(|r| r.flush_mtable::<Ip4>(table, Source::API));
+    assert_eq!(count(&b), 3);
+    b.set("ip mroute add 232.1.1.1 table 7 via pg1 Forward\nip table del 7");
+    assert!(b.router.mfib.ip4.at(table).is_none(), "the table takes its routes along");
+    let all = b.router.mfib.routes.len();
+    b.set("ip mroute add 232.1.1.1 via pg1 Forward via local Forward");
+    b.control(|r| r.remove_interface(pg1));
+    assert!(b.run("show ip mfib 232.1.1.1").contains("Interfaces:\n  local: Forward,\n"));
+    b.set("ip mroute del 232.1.1.1");
+    assert_eq!(b.router.mfib.routes.len(), all);
+}
+
+#[test]
+fn wrong_routes_are_refused() {
+    let mut b = Bench::new();
+    for (line, error) in [
+        ("ip mroute add", "ip mroute: missing group"),
+        ("ip mroute add 232.1.1.1 table 9", "ip mroute: Nonexistent table id 9"),
+        ("ip mroute add 232.1.1.1 bogus", "ip mroute: unknown input `bogus'"),
+        ("ip mroute add 232.1.1.1 via pg0 bogus", "ip mroute: parse error `via pg0 bogus'"),
+        ("ip mroute add 232.1.1.1 via Accept", "ip mroute: parse error `via Accept'"),
+    ] {
+        assert_eq!(b.run(line), error.to_owned() + "\n", "{line}");
+    }
+    assert_eq!(b.run("show ip mfib 232.1.1.1").matches("(*, ").count(), 1, "the drop of all");
+}
