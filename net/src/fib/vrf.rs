@@ -13,6 +13,16 @@ use crate::adjacency::Link;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
+/// Does to the multicast table of the same number and family what is done to a unicast table.
+macro_rules! twin {
+    ($family:ident, $router:ident.$method:ident($($arg:expr),*)) => {
+        match $family::LINK {
+            Link::Ip4 => $router.$method::<Ip4>($($arg),*),
+            Link::Ip6 => $router.$method::<Ip6>($($arg),*),
+        }
+    };
+}
+
 impl Router {
     /// Adds a table that the operator calls `id`.
     ///
@@ -33,12 +43,7 @@ impl Router {
                 return Err(e);
             }
         }
-        let filled = if F::BITS == 32 {
-            self.fill_mtable::<Ip4>(table)
-        } else {
-            self.fill_mtable::<Ip6>(table)
-        };
-        if filled.is_err() {
+        if twin!(F, self.fill_mtable(table)).is_err() {
             self.drop_table::<F>(table);
             return Err(Error::Full);
         }
@@ -85,6 +90,7 @@ impl Router {
     /// [`Error::NoTable`].
     pub fn flush_table<F: Family>(&mut self, table: TableIndex, of: Source) -> Result<(), Error> {
         F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
+        twin!(F, self.flush_mtable(table, of));
         let all = self.keys_of::<F>(table, |source| source == of);
         all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
         Ok(())
@@ -96,6 +102,8 @@ impl Router {
     /// [`Error::NoTable`].
     pub fn begin_replace<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
         let stale = self.keys_of::<F>(table, |source| source == Source::API);
+        F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
+        twin!(F, self.mark_mtable(table));
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
         t.stale = Some(stale.into_iter().map(|(key, _)| key).collect());
         Ok(())
@@ -107,6 +115,7 @@ impl Router {
     pub fn end_replace<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
         let stale = t.stale.take().unwrap_or_default();
+        twin!(F, self.sweep_mtable(table));
         stale.into_iter().for_each(|key| self.take_source::<F>(table, key, Source::API));
         Ok(())
     }
@@ -123,11 +132,7 @@ impl Router {
         // Other routes first, so that what recursion brought here is gone with them.
         let all = self.keys_of::<F>(table, |source| source != Source::RECURSIVE);
         all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
-        if F::BITS == 32 {
-            self.drop_mtable::<Ip4>(table);
-        } else {
-            self.drop_mtable::<Ip6>(table);
-        }
+        twin!(F, self.drop_mtable(table));
         self.fib.hashes::<F>().set(table.0, FlowHash::DEFAULT);
         F::tables_mut(&mut self.fib).remove(table);
     }

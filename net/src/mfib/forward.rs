@@ -5,7 +5,6 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use graph::arc::Along;
 use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Record};
@@ -73,7 +72,7 @@ impl Record for Found {
 #[derive(Clone)]
 pub struct Rpf<F: Multicast> {
     routes: SlabReader<MRoute>,
-    counters: Arc<Rows<VolumeCounter>>,
+    counters: Rows<VolumeCounter>,
     unicast: Forwarding<F>,
     adjacencies: SlabReader<Adjacency>,
     /// What control is to hear of.
@@ -180,7 +179,7 @@ fn add<F: Multicast>(router: &mut Router) -> Result<(), BuildError> {
     router.engine.add(Lookup { finder: F::mtables(&router.mfib).finder() })?;
     let rpf = Rpf {
         routes: router.mfib.routes.reader(),
-        counters: Arc::clone(&router.mfib.counters),
+        counters: router.mfib.counters.clone(),
         unicast: router.fib.forwarding::<F>(),
         adjacencies: router.adjacencies.reader(),
         signals: Signals::default(),

@@ -21,7 +21,6 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use control::stats::{Columns, Segment};
 use infra::counter::{Rows, VolumeCounter};
@@ -45,7 +44,8 @@ pub const MAX_ROUTES: usize = 1 << 20;
 pub const COLUMNS: Columns = Columns::growing("multicast route", MAX_ROUTES);
 
 macro_rules! flags {
-    ($(#[$doc:meta])* $name:ident; $($(#[$each:meta])* $flag:ident = $bit:literal, $text:literal;)*) => {
+    ($(#[$doc:meta])* $name:ident;
+        $($(#[$each:meta])* $flag:ident = $bit:literal, $text:literal;)*) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name(pub u32);
@@ -143,7 +143,7 @@ pub struct Mfib {
     ip4: MTables<Ip4>,
     ip6: MTables<Ip6>,
     routes: SharedSlab<MRoute>,
-    counters: Arc<Rows<VolumeCounter>>,
+    counters: Rows<VolumeCounter>,
 }
 
 impl Mfib {

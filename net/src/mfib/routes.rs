@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::kind::Multicast;
 use super::table::{Copy, Entry, MKey, MRoute, Wish};
-use super::{EntryFlags, Error, ItfFlags, MPath, MPrefix};
+use super::{COLUMNS, EntryFlags, Error, ItfFlags, MPath, MPrefix};
 use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{self, Family, Ip4, Ip6, Path, Source, TableIndex, Target};
 use crate::interface::InterfaceIndex;
@@ -64,8 +64,12 @@ impl Router {
         paths: &[MPath],
     ) -> Result<(), Error> {
         match prefix.group {
-            IpAddr::V4(_) => self.remove_of::<Ip4>(table, key::<Ip4>(prefix)?, source, paths),
-            IpAddr::V6(_) => self.remove_of::<Ip6>(table, key::<Ip6>(prefix)?, source, paths),
+            IpAddr::V4(_) => {
+                self.remove_mroute_of::<Ip4>(table, key::<Ip4>(prefix)?, source, paths)
+            }
+            IpAddr::V6(_) => {
+                self.remove_mroute_of::<Ip6>(table, key::<Ip6>(prefix)?, source, paths)
+            }
         }
     }
     /// Has an interface listen to the groups that every router listens to, or no longer.
@@ -87,25 +91,29 @@ impl Router {
                     Ok(())
                 };
                 // Without room the interface hears nothing; there is nobody to tell.
-                let _ = self.change::<F>(table, key, Source::SPECIAL, paths);
+                let _ = self.change_mroute::<F>(table, key, Source::SPECIAL, paths);
             } else {
                 // It was put there when the interface began to listen.
-                let _ =
-                    self.remove_of::<F>(table, key, Source::SPECIAL, std::slice::from_ref(&path));
+                let _ = self.remove_mroute_of::<F>(
+                    table,
+                    key,
+                    Source::SPECIAL,
+                    std::slice::from_ref(&path),
+                );
             }
         }
     }
     /// Makes the entries that every table has.
     pub(crate) fn fill_mtable<F: Multicast>(&mut self, table: TableIndex) -> Result<(), Error> {
         let (bits, len) = F::ALL;
-        self.change::<F>(table, (bits, len, None), Source::DEFAULT, |wish| {
+        self.change_mroute::<F>(table, (bits, len, None), Source::DEFAULT, |wish| {
             wish.flags = EntryFlags::DROP;
             Ok(())
         })?;
         let target = Target::Receive { interface: None, addr: None };
         let local = MPath { path: Path::to(target), flags: ItfFlags::FORWARD };
         for (group, len) in F::OURS {
-            self.change::<F>(table, (*group, *len, None), Source::SPECIAL, |wish| {
+            self.change_mroute::<F>(table, (*group, *len, None), Source::SPECIAL, |wish| {
                 wish.paths.push(local.clone());
                 Ok(())
             })?;
@@ -119,15 +127,15 @@ impl Router {
         let all: Vec<_> = each.collect();
         for (key, source) in all {
             // It was there just now.
-            let _ = self.remove_of::<F>(table, key, source, &[]);
+            let _ = self.remove_mroute_of::<F>(table, key, source, &[]);
         }
         F::mtables_mut(&mut self.mfib).forget(table);
     }
     /// Takes out of a table what one source put in.
     pub(crate) fn flush_mtable<F: Multicast>(&mut self, table: TableIndex, of: Source) {
-        self.flush_where::<F>(table, of, |_| true);
+        self.flush_mroutes::<F>(table, of, |_| true);
     }
-    fn flush_where<F: Multicast>(
+    fn flush_mroutes<F: Multicast>(
         &mut self,
         table: TableIndex,
         of: Source,
@@ -138,7 +146,7 @@ impl Router {
         let all: Vec<_> = t.entries.iter().filter(|(_, e)| has(e)).map(|(k, _)| *k).collect();
         for key in all {
             // It was there just now.
-            let _ = self.remove_of::<F>(table, key, of, &[]);
+            let _ = self.remove_mroute_of::<F>(table, key, of, &[]);
         }
     }
     /// Marks what [`Source::API`] put into a table: what is not put in anew until
@@ -151,7 +159,7 @@ impl Router {
     }
     /// Takes what is still marked out of a table.
     pub(crate) fn sweep_mtable<F: Multicast>(&mut self, table: TableIndex) {
-        self.flush_where::<F>(table, Source::API, |entry| entry.is_stale);
+        self.flush_mroutes::<F>(table, Source::API, |entry| entry.is_stale);
     }
     /// Takes all paths over an interface away.
     pub(super) fn mfib_forget_interface(&mut self, interface: InterfaceIndex) {
@@ -173,7 +181,7 @@ impl Router {
         }
         for (table, key, source, paths) in gone {
             // They were there just now.
-            let _ = self.remove_of::<F>(table, key, source, &paths);
+            let _ = self.remove_mroute_of::<F>(table, key, source, &paths);
         }
     }
 
@@ -185,12 +193,12 @@ impl Router {
         change: impl FnOnce(&mut Wish) -> Result<(), Error>,
     ) -> Result<u32, Error> {
         match prefix.group {
-            IpAddr::V4(_) => self.change::<Ip4>(table, key::<Ip4>(prefix)?, source, change),
-            IpAddr::V6(_) => self.change::<Ip6>(table, key::<Ip6>(prefix)?, source, change),
+            IpAddr::V4(_) => self.change_mroute::<Ip4>(table, key::<Ip4>(prefix)?, source, change),
+            IpAddr::V6(_) => self.change_mroute::<Ip6>(table, key::<Ip6>(prefix)?, source, change),
         }
     }
     /// Changes what a source wants of a route.
-    fn change<F: Multicast>(
+    fn change_mroute<F: Multicast>(
         &mut self,
         table: TableIndex,
         key: MKey<F>,
@@ -211,9 +219,9 @@ impl Router {
             Ok(at) => wishes[at].1 = wish,
             Err(at) => wishes.insert(at, (source, wish)),
         }
-        self.put::<F>(table, key, wishes)
+        self.put_mroute::<F>(table, key, wishes)
     }
-    fn remove_of<F: Multicast>(
+    fn remove_mroute_of<F: Multicast>(
         &mut self,
         table: TableIndex,
         key: MKey<F>,
@@ -235,7 +243,7 @@ impl Router {
             wishes.remove(at);
         }
         if !wishes.is_empty() {
-            return self.put::<F>(table, key, wishes).map(drop);
+            return self.put_mroute::<F>(table, key, wishes).map(drop);
         }
         let tables = F::mtables_mut(&mut self.mfib);
         let gone = tables.at_mut(table).and_then(|t| t.entries.remove(&key));
@@ -247,7 +255,7 @@ impl Router {
         Ok(())
     }
     /// Makes a route what its sources want.
-    fn put<F: Multicast>(
+    fn put_mroute<F: Multicast>(
         &mut self,
         table: TableIndex,
         key: MKey<F>,
@@ -280,7 +288,20 @@ impl Router {
             adjacencies.for_each(|a| self.adjacencies.release(a));
             return Err(Error::Full);
         }
+        self.count_mroute(index);
         Ok(index)
+    }
+    /// Has a new route count from zero, where clients see it.
+    fn count_mroute(&mut self, index: u32) {
+        let (counters, at) = (self.mfib.counters.clone(), index as usize);
+        let has_counted = counters.sum(at).packets > 0;
+        let zero = move |thread| counters.zero(thread, at..at + 1);
+        let is_lost = has_counted && self.engine.on_threads(zero).is_err();
+        let len = (at + 1).next_power_of_two().max(64);
+        if is_lost || self.stats.grow(COLUMNS, len).is_err() {
+            let log = self.log.class("stats", "multicast routes");
+            log.warn("not all multicast routes have their counters");
+        }
     }
     /// The route that a wish makes, with the adjacencies it uses.
     fn mroute_of<F: Multicast>(

@@ -68,7 +68,7 @@ impl Signals {
 }
 
 impl Router {
-    /// Takes the packets that control wants to hear of. Those of routes that are gone are forgotten.
+    /// Takes the packets that control wants to hear of, but of routes that are gone.
     pub fn take_signals(&mut self) -> Vec<Signal> {
         let mut all = self.signals_of::<Ip4>();
         all.extend(self.signals_of::<Ip6>());

@@ -41,7 +41,7 @@ impl Bench {
         let mut router = new.unwrap();
         let (graph, parts) = TestGraph::new(|engine| {
             std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts { router, cli: Cli::new() };
+            let mut parts = Parts::new(router);
             let all = [drops::FEATURE, interface::FEATURE, fib::FEATURE, address::FEATURE, FEATURE];
             for feature in all {
                 (feature.register)(&mut parts).unwrap();
@@ -206,7 +206,7 @@ fn control_hears_of_one_packet_until_it_asks() {
     b.set("ip mroute add 232.1.1.1 Signal via pg0 Accept via pg1 Accept Negate-Signal");
     let packet = four("9.9.9.9", "232.1.1.1", 9);
     b.send(0, &[packet.clone(), packet.clone()]);
-    b.send(1, &[packet.clone()]);
+    b.send(1, std::slice::from_ref(&packet));
     let signals = b.control(Router::take_signals);
     let (prefix, interface) = (group("232.1.1.1", 32), b.interface(0));
     assert_eq!(signals, [Signal { prefix, table, interface, bytes: packet.clone() }]);
