@@ -8,9 +8,12 @@ mod errors;
 mod run;
 mod sample;
 mod spec;
+mod threads;
 
 pub use build::BuildError;
+pub(crate) use errors::DELETED;
 pub use errors::{CounterChange, MOST_COUNTERS};
 pub use run::Settings;
 pub use sample::{MOST_NODES, NodeSamples, Samples};
 pub use spec::{Engine, NodeIndex};
+pub use threads::Plan;

@@ -21,8 +21,8 @@ mod worker;
 
 pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse};
 pub use control::{
-    BuildError, CounterChange, Engine, MOST_COUNTERS, MOST_NODES, NodeIndex, NodeSamples, Samples,
-    Settings,
+    BuildError, CounterChange, Engine, MOST_COUNTERS, MOST_NODES, NodeIndex, NodeSamples, Plan,
+    Samples, Settings,
 };
 pub use engine::{
     Arrival, BLOCK, Block, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Taken,

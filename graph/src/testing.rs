@@ -81,6 +81,17 @@ impl TestGraph {
     /// When the graph cannot be built: that is a failed test.
     pub fn new<T>(register: impl FnOnce(&mut Engine) -> Result<T, BuildError>) -> (Self, T) {
         let settings = Settings { buffers: 4096, ..Settings::default() };
+        Self::with(settings, Engine::start_inline, register)
+    }
+    /// As [`TestGraph::new`] with other settings and threads: those that `start` starts.
+    ///
+    /// # Panics
+    /// When the graph cannot be built: that is a failed test.
+    pub fn with<T>(
+        settings: Settings,
+        start: impl FnOnce(&mut Engine),
+        register: impl FnOnce(&mut Engine) -> Result<T, BuildError>,
+    ) -> (Self, T) {
         let mut engine = Engine::new(settings).unwrap_or_else(|e| panic!("no memory: {e}"));
         let made = register(&mut engine).unwrap_or_else(|e| panic!("{e}"));
         let catches = Catches::default();
@@ -89,7 +100,7 @@ impl TestGraph {
             engine.add_sink(name, sink).unwrap_or_else(|e| panic!("{e}"));
         }
         engine.build().unwrap_or_else(|e| panic!("{e}"));
-        engine.start_inline();
+        start(&mut engine);
         (Self { engine, seen: BTreeMap::new(), catches }, made)
     }
     /// Sends packets into node `at` in one frame, each prepared, and runs until the graph is idle.
@@ -109,6 +120,10 @@ impl TestGraph {
     /// Runs until the graph is idle; returns what reached sinks since the last call.
     pub fn run(&mut self) -> Vec<Caught> {
         self.engine.run_inline(1000);
+        self.caught()
+    }
+    /// What reached sinks since the last call.
+    pub fn caught(&mut self) -> Vec<Caught> {
         let caught =
             std::mem::take(&mut *self.catches.lock().unwrap_or_else(PoisonError::into_inner));
         let text = |n: u16| if n == 0 { String::new() } else { self.engine.describe_error(n) };

@@ -50,6 +50,18 @@ pub(crate) struct Recorder {
     pub(crate) arrival: Option<Arrived>,
 }
 
+/// A packet that another thread handed over: its number there, and the trace's.
+pub(crate) struct HandedOver {
+    pub thread: usize,
+    pub packet: u16,
+}
+
+impl Record for HandedOver {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HANDED-OFF: from thread {} trace index {}", self.thread, self.packet)
+    }
+}
+
 /// One traced packet: the nodes it visited in order, with the time in seconds and their records.
 #[derive(Clone, Default)]
 pub struct TracedPacket {

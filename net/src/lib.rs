@@ -23,7 +23,7 @@ mod router;
 pub mod statistics;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
-pub use router::{Feature, Parts, Router, refuse};
+pub use router::{Feature, OnThreads, Parts, Router, refuse};
 
 /// What this crate brings, in the order it registers.
 pub const FEATURES: &[Feature] = &[

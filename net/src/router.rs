@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::io;
+use std::ops::Range;
 
 use control::api::{Api, Clients};
 use control::cli::Cli;
@@ -37,6 +38,9 @@ pub struct Router {
     pub addresses: Addresses,
     /// Called with each new adjacency.
     pub on_adjacency: Vec<fn(&mut Self, AdjacencyIndex)>,
+    /// Called when the data-plane threads change, while old and new ones are there, with the
+    /// numbers of those that stay.
+    pub on_threads: Vec<OnThreads>,
     /// What the data plane has to tell; [`Router::handle_events`] listens.
     pub events: EventQueue,
     /// What runs on time and events.
@@ -55,6 +59,9 @@ pub struct Router {
 /// The counters of nodes, by number.
 const NODE_ERRORS: &str = "/node/errors";
 const BY_COUNTER: Columns = Columns::growing("counter", MOST_COUNTERS);
+
+/// Moves what a feature has on threads that are about to end. The text of an error is its own.
+pub type OnThreads = fn(&mut Router, &Range<usize>) -> Result<(), String>;
 
 /// What a feature registers its parts with.
 pub struct Parts {
@@ -105,6 +112,7 @@ impl Router {
             mfib: Mfib::new(&mut stats)?,
             addresses: Addresses::new(),
             on_adjacency: Vec::new(),
+            on_threads: Vec::new(),
             events: EventQueue::default(),
             processes: Processes::new(log.class("process", "default"), clocks),
             engine,

@@ -10,6 +10,7 @@ mod restart;
 mod streams;
 mod taps;
 mod two_hosts;
+mod workers;
 mod wrong_input;
 
 use control::log::Log;

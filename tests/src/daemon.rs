@@ -32,24 +32,29 @@ impl Daemon {
     /// # Panics
     /// When it does not start or a line of `setup` fails.
     pub fn start(setup: &[&str]) -> Self {
-        Self::start_by(Command::new(program("ferrovia")), setup)
+        Self::start_by(Command::new(program("ferrovia")), "", setup)
     }
 
-    /// Starts one in a network namespace.
-    pub fn start_in(namespace: &str, setup: &[&str]) -> Self {
+    /// Starts one with these lines more in its configuration.
+    pub fn start_with(config: &str, setup: &[&str]) -> Self {
+        Self::start_by(Command::new(program("ferrovia")), config, setup)
+    }
+
+    /// Starts one in a network namespace, with these lines more in its configuration.
+    pub fn start_in(namespace: &str, config: &str, setup: &[&str]) -> Self {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", namespace]).arg(program("ferrovia"));
-        Self::start_by(command, setup)
+        Self::start_by(command, config, setup)
     }
 
-    fn start_by(mut command: Command, setup: &[&str]) -> Self {
+    fn start_by(mut command: Command, more: &str, setup: &[&str]) -> Self {
         let folder = std::env::temp_dir().join(unique());
         fs::create_dir_all(&folder).expect("a folder for the daemon");
         let dir = folder.display();
         let config = format!(
             "unix {{ nodaemon runtime-dir {dir} cli-listen {dir}/cli.sock log {dir}/log }}\n\
              statseg {{ socket-name {dir}/stats.sock }}\n\
-             socksvr {{ socket-name {dir}/api.sock }}\n"
+             socksvr {{ socket-name {dir}/api.sock }}\n{more}\n"
         );
         fs::write(folder.join("startup.conf"), config).expect("a configuration file");
         let output = File::create(folder.join("output")).expect("a file for its output");

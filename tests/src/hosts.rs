@@ -31,12 +31,21 @@ impl TwoHosts {
     /// # Panics
     /// When the kernel or the router refuses something.
     pub fn new() -> Self {
+        Self::with("")
+    }
+
+    /// As [`TwoHosts::new`], with these lines more in the router's configuration.
+    ///
+    /// # Panics
+    /// When the kernel or the router refuses something.
+    pub fn with(config: &str) -> Self {
         let name = unique();
         let between = Host::new(format!("{name}-router"));
         let left = Host::between(&between, format!("{name}-left"), "left", 1);
         let right = Host::between(&between, format!("{name}-right"), "right", 2);
         let router = Daemon::start_in(
             &between.name,
+            config,
             &[
                 "create host-interface name left",
                 "create host-interface name right",

@@ -12,12 +12,15 @@ use infra::cpu::{self, Variant};
 use net::{Parts, Router};
 
 use crate::layout::Layout;
+use crate::workers::{self, Placement};
 use crate::{features, version};
 
 /// How much more the scheduler should like control than the data plane when both have one CPU.
 const FAVOUR: i32 = -10;
 /// Shortest time between two updates of the statistics.
 const SHORTEST_UPDATE: Duration = Duration::from_millis(10);
+/// Workers for which counters have rows although the configuration asks for fewer.
+const MOST_WORKERS: usize = 16;
 /// Variants that the original has and we do not: processors we have no code of its own for.
 const FOREIGN: &[&str] = &[
     "trm",
@@ -45,7 +48,8 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     let failed = |what: &'static str| move |e| format!("{what}: {}", io_text(&e));
     let allowed = cpu::allowed().map_err(failed("cannot tell the CPUs of this process"))?;
     let layout = Layout::new(&config.cpu, &allowed).map_err(|e| e.to_string())?;
-    let settings = settings(config, &layout, &log)?;
+    let most = allowed.len().min(MOST_WORKERS).max(layout.workers.len());
+    let settings = Settings { most_workers: most, ..settings(config, &layout, &log)? };
     let budget = config.statseg.size.map(|size| size.0);
     let stats = Segment::new(settings.thread_rows(), budget);
     let router = stats.and_then(|stats| Router::counting_in(stats, settings, log.clone()));
@@ -53,6 +57,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     let mut parts = Parts::new(router);
     log.register(&mut parts.cli);
     parts.router.insert(statistics(&config.statseg)?);
+    workers::register(&mut parts.cli);
     register(config, &mut parts)?;
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
     parts.router.publish_counters();
@@ -62,6 +67,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
         // Without the right to it control waits a little longer for its turn.
         let _ = rustix::process::nice(FAVOUR);
     }
+    parts.router.insert(Placement { config: config.cpu.clone(), allowed });
     notice_ignored(config, &log);
     let Layout { main, workers, control, .. } = layout;
     let data = if workers.is_empty() { vec![main] } else { workers };
@@ -109,6 +115,7 @@ fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, Str
     Ok(Settings {
         buffers: config.buffers.per_numa.map_or(default.buffers, |n| n as usize),
         workers: layout.workers.iter().map(|cpu| Some(*cpu)).collect(),
+        most_workers: layout.workers.len(),
         main_cpu: Some(layout.main),
         shares_cpu: layout.shared,
         variant: config.node.default.as_ref().map(|v| variant(&v.name)).transpose()?,

@@ -12,6 +12,7 @@ mod layout;
 mod process;
 mod serve;
 mod version;
+mod workers;
 
 use std::process::ExitCode;
 

@@ -125,8 +125,7 @@ impl HostInterfaces {
             return Err(Error::Exists);
         }
         let mac = wanted.mac.unwrap_or_else(random_mac);
-        let threads = router.engine.data_threads();
-        if threads.is_empty() {
+        if router.engine.data_threads().is_empty() {
             return Err(Error::Refused("the router does not run yet".to_owned()));
         }
         let sockets = Sockets::open(wanted, self.group(wanted))?;
@@ -151,8 +150,9 @@ impl HostInterfaces {
             senders: sockets.senders,
             lost: 0,
         };
-        for (number, (socket, ring)) in sockets.receivers.into_iter().enumerate() {
-            let thread = threads.start + number % threads.len();
+        let threads = router.threads_for_queues(sockets.receivers.len());
+        let receivers = sockets.receivers.into_iter().zip(threads).enumerate();
+        for (number, ((socket, ring), thread)) in receivers {
             let socket = Arc::new(socket);
             interface.receivers.push((thread, Arc::clone(&socket)));
             let queue = Queue { interface: made.0, number, is_ip: wanted.is_ip, ring, socket };
@@ -162,8 +162,8 @@ impl HostInterfaces {
                 return Err(e);
             }
         }
-        let queues = interface.receivers.iter().map(|r| RxQueue { thread: r.0, node: self.node });
-        router.interfaces.set_queues(made, queues.collect());
+        let queues = interface.receivers.iter().map(|r| RxQueue::new(r.0, self.node, place));
+        router.set_rx_queues(made, queues.collect());
         self.list.push(interface);
         Ok(name)
     }
@@ -174,6 +174,27 @@ impl HostInterfaces {
             .with_node(thread, node, |n: &mut AfPacketInput| n.add(queue))
             .map_err(|e| Error::Refused(e.to_string()))?;
         engine.set_input_state(thread, node, InputState::Adaptive);
+        Ok(())
+    }
+    /// Moves a receive queue to another thread.
+    fn place(
+        &mut self,
+        router: &mut Router,
+        index: InterfaceIndex,
+        number: usize,
+        thread: usize,
+    ) -> Result<(), Error> {
+        let interface = self.list.iter().position(|i| i.index == index).ok_or(Error::NoDevice)?;
+        let receiver = self.list[interface].receivers.get(number).ok_or(Error::NoDevice)?;
+        let (from, socket) = (receiver.0, Arc::clone(&receiver.1));
+        let take = move |n: &mut AfPacketInput| n.take(index.0, Some(number));
+        let taken = router.engine.with_node(from, self.node, take);
+        let (queues, _) = taken.map_err(|e| Error::Refused(e.to_string()))?;
+        router.engine.unwatch(from, socket.as_fd())?;
+        for queue in queues {
+            self.hand_over(router, thread, queue)?;
+        }
+        self.list[interface].receivers[number].0 = thread;
         Ok(())
     }
     /// A number for a group of receive sockets, when there are several.
@@ -192,7 +213,7 @@ impl HostInterfaces {
         let interface = self.list[at].index.0;
         let mut queues = Vec::new();
         for thread in engine.data_threads() {
-            let take = move |n: &mut AfPacketInput| n.take(interface);
+            let take = move |n: &mut AfPacketInput| n.take(interface, None);
             let (rings, left) = engine.with_node(thread, node, take).map_err(no_answer)?;
             if left == 0 {
                 engine.set_input_state(thread, node, InputState::Disabled);
@@ -244,6 +265,21 @@ impl Sockets {
         let receivers = (0..wanted.rx_queues).map(receiver).collect::<Result<_, Error>>()?;
         Ok(Self { device, receivers, senders })
     }
+}
+
+/// Moves a receive queue of an interface to another thread.
+fn place(
+    router: &mut Router,
+    index: InterfaceIndex,
+    number: usize,
+    thread: usize,
+) -> Result<(), String> {
+    let done = router
+        .with(|all: &mut HostInterfaces, router: &mut Router| {
+            all.place(router, index, number, thread)
+        })
+        .unwrap_or(Err(Error::NoDevice));
+    done.map_err(|e| e.to_string())
 }
 
 /// Switches the device on with its interface.

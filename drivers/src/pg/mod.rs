@@ -18,6 +18,8 @@ mod stream;
 mod trace;
 mod tx;
 
+use std::ops::Range;
+
 use net::interface::Change;
 use net::{Feature, InterfaceIndex, Parts, Router};
 
@@ -34,6 +36,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let input = router.engine.add_input(input).map_err(net::refuse)?;
     router.insert(Generator::new(input));
     router.interfaces.observe(changed);
+    router.on_threads.push(move_to);
     commands::register(&mut parts.cli);
     interface::register(&mut parts.cli);
     Ok(())
@@ -44,6 +47,12 @@ fn changed(router: &mut Router, index: InterfaceIndex, change: Change) {
     if change == Change::Deleting {
         router.with::<Generator, _>(|generator, router| generator.forget(router, index));
     }
+}
+
+/// Streams go on at the threads that stay.
+fn move_to(router: &mut Router, threads: &Range<usize>) -> Result<(), String> {
+    let moved = router.with(|g: &mut Generator, router: &mut Router| g.move_to(router, threads));
+    moved.unwrap_or(Ok(())).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -48,8 +49,10 @@ pub struct Stream {
     pub interface: InterfaceIndex,
     /// Node that they go to.
     pub node: String,
-    /// Number of the thread that sends them.
+    /// Number of the worker that sends them, from 0; 0 also where there are none.
     pub worker: usize,
+    /// The thread it was started on.
+    thread: usize,
     /// Most packets in a frame.
     pub max_frame: usize,
     /// What they are.
@@ -236,6 +239,7 @@ impl Generator {
             interface: InterfaceIndex(0),
             node: String::new(),
             worker: 0,
+            thread: 0,
             max_frame: graph::FRAME,
             source: recipe.source(spec.size, id)?,
             asked: None,
@@ -331,7 +335,9 @@ impl Generator {
             big: Big::new(s.sizes().1, offload.is_some()),
         };
         s.is_enabled = true;
-        let thread = s.worker;
+        let threads = router.engine.data_threads();
+        let thread = (threads.start + s.worker).min(threads.end - 1);
+        s.thread = thread;
         let old = router.engine.with_node(thread, self.input, |n: &mut PgInput| n.start(running));
         old.map_err(|e| Error::new(e.to_string()))?;
         self.set_state(router, thread);
@@ -343,17 +349,49 @@ impl Generator {
             return Ok(());
         }
         s.is_enabled = false;
-        let (id, thread) = (s.id, s.worker);
+        let (id, thread) = (s.id, s.thread);
         // What it held is freed here, not on the thread.
         let old = router.engine.with_node(thread, self.input, move |n: &mut PgInput| n.stop(id));
         old.map_err(|e| Error::new(e.to_string()))?;
         self.set_state(router, thread);
         Ok(())
     }
+    /// The data-plane threads change: captures are for all, streams go on at those that
+    /// stay.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub fn move_to(&mut self, router: &mut Router, threads: &Range<usize>) -> Result<(), Error> {
+        for (index, capture) in &self.captures {
+            if let Some(interface) = router.interfaces.at(*index).cloned() {
+                self.hand_out(router, &interface, Some(Arc::clone(capture)))?;
+            }
+        }
+        let no_answer = |e: graph::NoAnswer| Error::new(e.to_string());
+        for at in 0..self.streams.len() {
+            let s = &mut self.streams[at];
+            let (id, from) = (s.id, s.thread);
+            s.worker = s.worker.min(threads.len() - 1);
+            let to = threads.start + s.worker;
+            if !s.is_enabled || from == to {
+                continue;
+            }
+            let stop = move |n: &mut PgInput| n.stop(id);
+            let running = router.engine.with_node(from, self.input, stop).map_err(no_answer)?;
+            if let Some(running) = running {
+                let start = move |n: &mut PgInput| n.start(running);
+                router.engine.with_node(to, self.input, start).map_err(no_answer)?;
+            }
+            self.streams[at].thread = to;
+            self.set_state(router, from);
+            self.set_state(router, to);
+        }
+        Ok(())
+    }
     /// A thread polls as long as a stream sends as many as go, and sleeps between packets of
     /// others.
     fn set_state(&self, router: &mut Router, thread: usize) {
-        let mine = || self.streams.iter().filter(|s| s.worker == thread && s.is_running());
+        let mine = || self.streams.iter().filter(|s| s.thread == thread && s.is_running());
         let state = match (mine().any(|s| s.rate == 0.0), mine().next()) {
             (true, _) => InputState::Polling,
             (false, Some(_)) => InputState::Adaptive,

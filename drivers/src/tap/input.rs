@@ -165,9 +165,13 @@ impl TapInput {
     pub fn add(&mut self, queue: Queue) {
         self.queues.push(queue);
     }
-    /// Takes the queues of an interface off this thread; says also how many are left.
-    pub fn take(&mut self, interface: u32) -> (Vec<Queue>, usize) {
-        let gone = self.queues.extract_if(.., |q| q.interface == interface).collect();
+    /// Takes the queues of an interface off this thread, or one of them; says also how many are
+    /// left.
+    pub fn take(&mut self, interface: u32, number: Option<usize>) -> (Vec<Queue>, usize) {
+        let is_meant = |q: &mut Queue| {
+            q.interface == interface && number.is_none_or(|number| q.number == number)
+        };
+        let gone = self.queues.extract_if(.., is_meant).collect();
         (gone, self.queues.len())
     }
 }

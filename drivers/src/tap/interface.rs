@@ -178,6 +178,18 @@ impl Wanted {
     }
 }
 
+/// Moves a receiving queue of an interface to another thread.
+fn place(
+    router: &mut Router,
+    index: InterfaceIndex,
+    number: usize,
+    thread: usize,
+) -> Result<(), String> {
+    let done =
+        router.with(|all: &mut Taps, router: &mut Router| all.place(router, index, number, thread));
+    done.unwrap_or(Err(Error::Unknown)).map_err(|e| e.to_string())
+}
+
 impl Taps {
     pub(super) fn new(node: NodeIndex) -> Self {
         Self { node, list: Vec::new(), closing: Vec::new() }
@@ -213,8 +225,8 @@ impl Taps {
         self.list.push(Tap { id, index: made, wanted, device, queues, threads: Vec::new() });
         match threads {
             Ok(threads) => {
-                let rx = threads.iter().map(|thread| RxQueue { thread: *thread, node: self.node });
-                router.interfaces.set_queues(made, rx.collect());
+                let rx = threads.iter().map(|thread| RxQueue::new(*thread, self.node, place));
+                router.set_rx_queues(made, rx.collect());
                 if let Some(tap) = self.list.last_mut() {
                     tap.threads = threads;
                 }
@@ -274,21 +286,49 @@ impl Taps {
         wanted: &Wanted,
         queues: &[Arc<OwnedFd>],
     ) -> Result<Vec<usize>, Error> {
-        let threads = router.engine.data_threads();
-        if threads.is_empty() {
+        if router.engine.data_threads().is_empty() {
             return Err(Error::Invalid("the router does not run yet".to_owned()));
         }
-        let (engine, node) = (&mut router.engine, self.node);
-        let mut taken = Vec::new();
-        for (number, fd) in queues.iter().take(wanted.queues.0.max(1)).enumerate() {
-            let thread = threads.start + number % threads.len();
+        let threads = router.threads_for_queues(wanted.queues.0.max(1).min(queues.len()));
+        for (number, (fd, thread)) in queues.iter().zip(&threads).enumerate() {
             let queue = Queue::new(index.0, number, wanted.is_tun, Arc::clone(fd));
-            engine.watch(thread, node, fd.as_fd()).map_err(|e| Error::System("epoll", e))?;
-            engine.with_node(thread, node, |n: &mut TapInput| n.add(queue))?;
-            engine.set_input_state(thread, node, InputState::Adaptive);
-            taken.push(thread);
+            self.serve(router, *thread, fd, queue)?;
         }
-        Ok(taken)
+        Ok(threads)
+    }
+    /// Has a thread serve a queue.
+    fn serve(
+        &self,
+        router: &mut Router,
+        thread: usize,
+        fd: &OwnedFd,
+        queue: Queue,
+    ) -> Result<(), Error> {
+        let (engine, node) = (&mut router.engine, self.node);
+        engine.watch(thread, node, fd.as_fd()).map_err(|e| Error::System("epoll", e))?;
+        engine.with_node(thread, node, |n: &mut TapInput| n.add(queue))?;
+        engine.set_input_state(thread, node, InputState::Adaptive);
+        Ok(())
+    }
+    /// Moves a receiving queue to another thread.
+    fn place(
+        &mut self,
+        router: &mut Router,
+        index: InterfaceIndex,
+        number: usize,
+        thread: usize,
+    ) -> Result<(), Error> {
+        let at = self.list.iter().position(|t| t.index == index).ok_or(Error::Unknown)?;
+        let fd = Arc::clone(self.list[at].queues.get(number).ok_or(Error::Unknown)?);
+        let from = *self.list[at].threads.get(number).ok_or(Error::Unknown)?;
+        let take = move |n: &mut TapInput| n.take(index.0, Some(number));
+        let (queues, _) = router.engine.with_node(from, self.node, take)?;
+        router.engine.unwatch(from, fd.as_fd()).map_err(|e| Error::System("epoll", e))?;
+        for queue in queues {
+            self.serve(router, thread, &fd, queue)?;
+        }
+        self.list[at].threads[number] = thread;
+        Ok(())
     }
     /// Deletes an interface and, unless it is to stay, its device.
     ///
@@ -298,7 +338,7 @@ impl Taps {
         let at = self.list.iter().position(|t| t.index == index).ok_or(Error::Unknown)?;
         let (engine, node) = (&mut router.engine, self.node);
         for thread in engine.data_threads() {
-            let take = move |n: &mut TapInput| n.take(index.0);
+            let take = move |n: &mut TapInput| n.take(index.0, None);
             let (_, left) = engine.with_node(thread, node, take)?;
             if left == 0 {
                 engine.set_input_state(thread, node, InputState::Disabled);

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::mpsc;
 
 use super::errors::CounterChange;
-use super::run::Threads;
 use super::spec::Engine;
 use crate::node::CounterText;
 use crate::worker::{NoAnswer, PATIENCE};
@@ -23,8 +22,7 @@ impl Engine {
         &mut self,
         job: impl Fn(usize) + Clone + Send + 'static,
     ) -> Result<(), NoAnswer> {
-        let first = self.data_threads().start + self.first_row();
-        let threads = first..first + self.data_threads().len();
+        let threads = self.data_threads();
         // Rows that no thread counts in are control's.
         (0..self.thread_rows()).filter(|row| !threads.contains(row)).for_each(&job);
         let (answer, wait) = mpsc::channel();
@@ -44,14 +42,7 @@ impl Engine {
     }
     /// How many data-plane threads there are beside the main thread.
     pub fn workers(&self) -> usize {
-        if self.first_row() == 0 { 0 } else { self.data_threads().len() }
-    }
-    /// Row of the first data-plane thread.
-    pub(super) fn first_row(&self) -> usize {
-        match &self.threads {
-            Threads::Running(h) => usize::from(h.first().is_some_and(|h| h.name != "vpp_main")),
-            _ => 0,
-        }
+        self.data_threads().filter(|thread| *thread > 0).count()
     }
     pub(super) fn zero_counters(&mut self, range: Range<usize>) -> Result<(), NoAnswer> {
         let counters = self.counters.clone();

@@ -14,7 +14,7 @@ pub const MOST_COUNTERS: usize = 65536;
 const BLACKHOLED: CounterText =
     CounterText { name: "blackholed packets", text: "blackholed packets", severity: "error" };
 /// The counter of packets that reach a node whose interface is gone.
-pub(super) const DELETED: u16 = 1;
+pub(crate) const DELETED: u16 = 1;
 const GONE: CounterText =
     CounterText { name: "deleted", text: "interface deleted", severity: "error" };
 const PANIC: CounterText =

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use infra::counter::{Counter, Rows};
 use infra::cpu::Variant;
-use infra::rcu::{Participant, Shared};
+use infra::rcu::Shared;
 use infra::time::Clock;
 
 use super::errors::{Errors, MOST_COUNTERS};
@@ -26,6 +26,8 @@ pub struct Settings {
     pub buffers: usize,
     /// CPUs of the workers; empty: one data-plane thread does everything.
     pub workers: Vec<Option<usize>>,
+    /// Most workers there may be later.
+    pub most_workers: usize,
     /// CPU of the only data-plane thread.
     pub main_cpu: Option<usize>,
     /// Whether control has no other CPU than the data-plane thread's.
@@ -37,10 +39,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// How many rows counters have: one for each worker, and before these one for control; only one
-    /// when there are no workers.
+    /// How many rows counters have: one for each worker there may ever be, and before these one for
+    /// the only thread, or, beside workers, for control.
     pub fn thread_rows(&self) -> usize {
-        self.workers.len() + 1
+        self.workers.len().max(self.most_workers) + 1
     }
 }
 
@@ -49,6 +51,7 @@ impl Default for Settings {
         Self {
             buffers: 131_072,
             workers: Vec::new(),
+            most_workers: 0,
             main_cpu: None,
             shares_cpu: false,
             variant: None,
@@ -68,13 +71,18 @@ impl VariantChoice {
 /// The threads, or, in tests, one core that runs when asked.
 pub(super) enum Threads {
     None(Settings),
+    /// In the order of their numbers, without a gap.
     Running(Vec<Handle>),
-    Inline(Box<Core>),
+    Inline(Vec<Core>),
 }
 
 impl Threads {
     pub fn are_running(&self) -> bool {
         !matches!(self, Self::None(_))
+    }
+    fn handle(&self, thread: usize) -> Option<&Handle> {
+        let Self::Running(handles) = self else { return None };
+        handles.get(thread.checked_sub(handles.first()?.number)?)
     }
 }
 
@@ -112,70 +120,13 @@ impl Engine {
             threads: Threads::None(settings),
         })
     }
-    fn core(&self, thread: usize) -> Core {
-        let arcs = self.table.reader();
-        let counters = self.counters.clone();
-        let mut core = Core::new(thread, &self.pool, counters, arcs, self.clock.clone());
-        for at in 0..self.specs.len() {
-            core.nodes.push(self.runtime(NodeIndex(at as u16)));
-            if self.specs[at].is_input {
-                core.inputs.push(at as u16);
-            }
-        }
-        core
-    }
-    /// Starts the data-plane threads.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn start(&mut self) -> io::Result<()> {
-        let Threads::None(settings) = &self.threads else { return Ok(()) };
-        let mut handles = Vec::new();
-        if settings.workers.is_empty() {
-            let (cpu, shares) = (settings.main_cpu, settings.shares_cpu);
-            handles.push(Handle::start("vpp_main".to_owned(), cpu, shares, self.core(0))?);
-        }
-        for (i, cpu) in settings.workers.iter().enumerate() {
-            let name = format!("vpp_wk_{i}");
-            handles.push(Handle::start(name, *cpu, settings.shares_cpu, self.core(i + 1))?);
-        }
-        self.threads = Threads::Running(handles);
-        Ok(())
-    }
-    /// For tests: no thread is started, [`Engine::run_inline`] runs the graph.
-    pub fn start_inline(&mut self) {
-        self.threads = Threads::Inline(Box::new(self.core(0)));
-    }
-    /// Runs the graph of [`Engine::start_inline`] until no input brings anything; at most `loops`
-    /// loops.
-    pub fn run_inline(&mut self, loops: usize) {
-        if let Threads::Inline(core) = &mut self.threads {
-            let mut me = Participant::join();
-            for _ in 0..loops {
-                me.quiescent();
-                if core.run_once(me.epoch()) == 0 {
-                    break;
-                }
-            }
-        }
-    }
-    /// Numbers of the data-plane threads.
-    pub fn data_threads(&self) -> std::ops::Range<usize> {
-        match &self.threads {
-            Threads::Running(h) => 0..h.len(),
-            Threads::Inline(_) => 0..1,
-            Threads::None(_) => 0..0,
-        }
-    }
     pub(super) fn post(&mut self, thread: usize, job: Job) {
-        match &mut self.threads {
-            Threads::Running(handles) => {
-                if let Some(h) = handles.get(thread) {
-                    h.post(job);
-                }
+        if let Threads::Inline(cores) = &mut self.threads {
+            if let Some(core) = cores.get_mut(thread) {
+                job(core);
             }
-            Threads::Inline(core) => job(core),
-            Threads::None(_) => (),
+        } else if let Some(handle) = self.threads.handle(thread) {
+            handle.post(job);
         }
     }
     pub(super) fn post_all(&mut self, mut job: impl FnMut(&Self) -> Job) {
@@ -184,17 +135,15 @@ impl Engine {
             self.post(thread, job);
         }
     }
-    fn ask<R: Send + 'static>(
+    pub(super) fn ask<R: Send + 'static>(
         &mut self,
         thread: usize,
         job: impl FnOnce(&mut Core) -> R + Send + 'static,
     ) -> Result<R, NoAnswer> {
+        let nobody = || NoAnswer(thread.to_string());
         match &mut self.threads {
-            Threads::Running(h) => {
-                h.get(thread).ok_or_else(|| NoAnswer(thread.to_string()))?.ask(job)
-            }
-            Threads::Inline(core) => Ok(job(core)),
-            Threads::None(_) => Err(NoAnswer(thread.to_string())),
+            Threads::Inline(cores) => Ok(job(cores.get_mut(thread).ok_or_else(nobody)?)),
+            threads => threads.handle(thread).ok_or_else(nobody)?.ask(job),
         }
     }
     pub(super) fn hand_out(&mut self, index: NodeIndex) {
@@ -277,20 +226,14 @@ impl Engine {
     /// # Errors
     /// The kernel's.
     pub fn watch(&mut self, thread: usize, node: NodeIndex, fd: BorrowedFd<'_>) -> io::Result<()> {
-        match &self.threads {
-            Threads::Running(h) => h.get(thread).map_or(Ok(()), |h| h.watch(fd, node.0)),
-            _ => Ok(()),
-        }
+        self.threads.handle(thread).map_or(Ok(()), |h| h.watch(fd, node.0))
     }
     /// No longer does.
     ///
     /// # Errors
     /// The kernel's.
     pub fn unwatch(&mut self, thread: usize, fd: BorrowedFd<'_>) -> io::Result<()> {
-        match &self.threads {
-            Threads::Running(h) => h.get(thread).map_or(Ok(()), |h| h.unwatch(fd)),
-            _ => Ok(()),
-        }
+        self.threads.handle(thread).map_or(Ok(()), |h| h.unwatch(fd))
     }
     /// Puts a packet made by control at the entrance of a node; `prepare` sets its metadata. One
     /// that finds no buffers is not sent.
@@ -302,13 +245,6 @@ impl Engine {
         prepare: impl FnOnce(&mut Buffer<'_>) + Send + 'static,
     ) {
         self.post(thread, Box::new(move |core| core.inject(node.0, &bytes, prepare)));
-    }
-    /// Waits until every thread has finished the packets it had.
-    ///
-    /// # Errors
-    /// When a thread does not answer.
-    pub fn fence(&mut self) -> Result<(), NoAnswer> {
-        self.data_threads().try_for_each(|t| self.ask(t, |_| ()))
     }
     /// Traces the next `count` packets that an input node brings in, on each thread.
     pub fn trace(&mut self, node: NodeIndex, count: u32) {
@@ -341,8 +277,8 @@ impl Engine {
             let mut row = self.ask(thread, |core| core.thread_row())?;
             let names = |n: &mut NodeRow| n.name = self.name_of(NodeIndex(n.index)).to_owned();
             row.nodes.iter_mut().for_each(names);
-            if let Threads::Running(h) = &self.threads {
-                (row.name, row.cpu) = (h[thread].name.clone(), h[thread].cpu);
+            if let Some(handle) = self.threads.handle(thread) {
+                (row.name, row.cpu) = (handle.name.clone(), handle.cpu);
             }
             rows.push(row);
         }
@@ -378,10 +314,7 @@ impl Engine {
     /// Threads, as `show threads` lists them.
     pub fn thread_infos(&self) -> Vec<ThreadInfo> {
         match &self.threads {
-            Threads::Running(h) => {
-                let first = self.first_row();
-                h.iter().enumerate().map(|(i, h)| h.info(i + first)).collect()
-            }
+            Threads::Running(handles) => handles.iter().map(Handle::info).collect(),
             _ => Vec::new(),
         }
     }

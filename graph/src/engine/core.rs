@@ -9,6 +9,7 @@ use infra::time::Clock;
 use serde::Serialize;
 
 use super::dispatch::Dispatch;
+use super::handoff::Handoffs;
 use crate::arc::{ArcTable, FeatureArc};
 use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
 use crate::node::InputState;
@@ -101,6 +102,10 @@ pub struct Core {
     pub(crate) errors: Rows<Counter>,
     pub(crate) arcs: Reader<ArcTable>,
     pub(crate) trace: Recorder,
+    /// Packets to and from other threads.
+    pub(crate) handoffs: Handoffs,
+    /// The node under whose name traces go on after a handoff, if it is there.
+    pub(crate) handoff_trace: Option<u16>,
     pub(crate) clock: Clock,
     /// Earliest time-stamp at which an input wants to be called although nothing arrives.
     pub(crate) wake_at: u64,
@@ -139,6 +144,8 @@ impl Core {
             errors,
             arcs,
             trace: Recorder::default(),
+            handoffs: Handoffs::default(),
+            handoff_trace: None,
             clock,
             wake_at: u64::MAX,
             loops: 0,
@@ -185,12 +192,13 @@ impl Core {
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
-    /// Calls the input nodes once and then every node until nothing waits; returns packets brought
-    /// in.
+    /// Takes what other threads handed over, calls the input nodes once and then every node until
+    /// nothing waits; returns packets brought in or taken.
     pub(crate) fn run_once(&mut self, epoch: Epoch<'_>) -> u64 {
         self.last_stamp = stamp();
         self.loops += 1;
         let before = self.vectors_in;
+        let handed = self.take_handed(epoch);
         for i in 0..self.inputs.len() {
             let node = self.inputs[i];
             let n = &mut self.nodes[usize::from(node)];
@@ -205,7 +213,8 @@ impl Core {
             }
         }
         self.drain(epoch);
-        self.vectors_in - before
+        self.handoffs.announce();
+        self.vectors_in - before + handed
     }
     /// Dispatches waiting frames until there are none.
     pub(crate) fn drain(&mut self, epoch: Epoch<'_>) {

@@ -195,13 +195,13 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     }
     /// The packets, unless they have gone on already: nothing may send one twice.
     #[inline(always)]
-    fn waiting(&self) -> &'f [u32] {
+    pub(super) fn waiting(&self) -> &'f [u32] {
         if self.done { &[] } else { self.indices }
     }
     /// # Safety
     /// `index` lies in this frame, `base` is its pool's, and no other packet made for it is alive.
     #[inline(always)]
-    unsafe fn packet(&mut self, base: NonNull<u8>, index: u32) -> Packet<'_, N> {
+    pub(super) unsafe fn packet(&mut self, base: NonNull<u8>, index: u32) -> Packet<'_, N> {
         // SAFETY: the frame owns its packets; see the function's contract.
         let buffer = unsafe { Buffer::new(base, index) };
         Packet { buffer, core: self.core, node: self.node, of: PhantomData }

@@ -7,6 +7,7 @@
 mod core;
 mod dispatch;
 mod frame;
+mod handoff;
 mod held;
 mod intake;
 mod packet;
@@ -16,6 +17,7 @@ pub use core::NodeStats;
 pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
 pub use frame::{BLOCK, Block, Frame};
+pub(crate) use handoff::{CAPACITY, Outbound, Passed};
 pub use held::{Held, Taken};
 pub use intake::{Arrival, Intake, MOST_SLICES};
 pub use packet::{NewPacket, Packet};

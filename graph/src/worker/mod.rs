@@ -3,15 +3,18 @@
 //! Safety contract: a thread takes part in read-copy-update from its start; it holds no reference
 //! into shared state at the top of its loop, where jobs of control run, nor while it sleeps.
 
+mod bell;
+
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use infra::rcu::Participant;
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
-use rustix::io::{read, write};
+use rustix::event::{Timespec, epoll};
+
+pub(crate) use bell::Bell;
 
 use crate::engine::{Core, stamp};
 use crate::node::InputState;
@@ -52,6 +55,8 @@ pub struct ThreadInfo {
     pub lwp: u32,
     /// CPU it is pinned to.
     pub cpu: Option<usize>,
+    /// NUMA node of that CPU, where the system tells.
+    pub numa_node: Option<usize>,
     /// Loops since start.
     pub loops: u64,
     /// Looks at its file descriptors.
@@ -60,7 +65,7 @@ pub struct ThreadInfo {
     pub sleeps: u64,
     /// Times a file descriptor woke it.
     pub fd_wakeups: u64,
-    /// Times control asked it to wake.
+    /// Times control or another thread asked it to wake.
     pub wake_requests: u64,
     /// Times it woke because of that.
     pub wakeups: u64,
@@ -69,6 +74,8 @@ pub struct ThreadInfo {
 /// Control's end of a thread.
 #[derive(Debug)]
 pub(crate) struct Handle {
+    /// Number of the thread: 0 for the only one, or from 1 for workers.
+    pub number: usize,
     pub name: String,
     pub cpu: Option<usize>,
     shared: Arc<Shared>,
@@ -79,16 +86,16 @@ pub(crate) struct Handle {
 struct Shared {
     mail: AtomicBool,
     stop: AtomicBool,
-    sleeping: AtomicBool,
+    /// Whether control has no CPU of its own.
+    shares: AtomicBool,
     jobs: Mutex<Jobs>,
-    event: OwnedFd,
+    bell: Arc<Bell>,
     epoll: OwnedFd,
     lwp: AtomicU32,
     loops: AtomicU64,
     epolls: AtomicU64,
     sleeps: AtomicU64,
     fd_wakeups: AtomicU64,
-    wake_requests: AtomicU64,
     wakeups: AtomicU64,
 }
 
@@ -102,48 +109,61 @@ impl std::fmt::Debug for Jobs {
 }
 
 impl Handle {
-    /// Starts a thread that runs `core`, pinned to `cpu` if given. `shares` says that control has
-    /// no other CPU to run on.
-    pub fn start(name: String, cpu: Option<usize>, shares: bool, core: Core) -> io::Result<Self> {
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+    /// Starts a thread that runs `core`, pinned to `cpu` if given, woken by `bell`. `shares` says
+    /// that control has no other CPU to run on.
+    pub fn start(
+        cpu: Option<usize>,
+        shares: bool,
+        core: Core,
+        bell: Arc<Bell>,
+    ) -> io::Result<Self> {
+        let number = core.thread();
+        let name = match number.checked_sub(1) {
+            None => "vpp_main".to_owned(),
+            Some(worker) => format!("vpp_wk_{worker}"),
+        };
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&poll, &event, epoll::EventData::new_u64(MAILBOX), epoll::EventFlags::IN)?;
+        let data = epoll::EventData::new_u64(MAILBOX);
+        epoll::add(&poll, bell.as_fd(), data, epoll::EventFlags::IN)?;
         let shared = Arc::new(Shared {
             mail: AtomicBool::new(false),
             stop: AtomicBool::new(false),
-            sleeping: AtomicBool::new(false),
+            shares: AtomicBool::new(shares),
             jobs: Mutex::default(),
-            event,
+            bell,
             epoll: poll,
             lwp: AtomicU32::new(0),
             loops: AtomicU64::new(0),
             epolls: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
             fd_wakeups: AtomicU64::new(0),
-            wake_requests: AtomicU64::new(0),
             wakeups: AtomicU64::new(0),
         });
-        let mut thread = Thread { core, shared: Arc::clone(&shared), shares };
+        let mut thread = Thread { core, shared: Arc::clone(&shared) };
         let join = std::thread::Builder::new().name(name.clone()).spawn(move || {
-            if let Some(cpu) = cpu {
-                // A CPU that went away is no reason not to run.
-                let _ = infra::cpu::pin(cpu);
-            }
+            pin(cpu);
             thread.run();
         })?;
-        Ok(Self { name, cpu, shared, join: Some(join) })
+        Ok(Self { number, name, cpu, shared, join: Some(join) })
+    }
+    /// Moves the thread to another CPU.
+    pub fn place(&mut self, cpu: Option<usize>, shares: bool) {
+        self.shared.shares.store(shares, Ordering::Relaxed);
+        if self.cpu != cpu {
+            self.cpu = cpu;
+            self.post(Box::new(move |_| pin(cpu)));
+        }
+    }
+    /// What others wake the thread with.
+    pub fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&self.shared.bell)
     }
     /// Hands the thread a job, to be done between two loops, in order.
     pub fn post(&self, job: Job) {
         let s = &self.shared;
         s.jobs.lock().unwrap_or_else(PoisonError::into_inner).0.push(job);
         s.mail.store(true, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        if s.sleeping.load(Ordering::SeqCst) {
-            s.wake_requests.fetch_add(1, Ordering::Relaxed);
-            // It can only be full of wake-ups already.
-            let _ = write(&s.event, &1u64.to_ne_bytes());
-        }
+        s.bell.ring();
     }
     /// Does `job` on the thread and waits for its answer.
     pub fn ask<R: Send + 'static>(
@@ -166,25 +186,27 @@ impl Handle {
     pub fn unwatch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         Ok(epoll::delete(&self.shared.epoll, fd)?)
     }
-    pub fn info(&self, id: usize) -> ThreadInfo {
+    pub fn info(&self) -> ThreadInfo {
         let s = &self.shared;
         let load = |n: &AtomicU64| n.load(Ordering::Relaxed);
         ThreadInfo {
-            id,
+            id: self.number,
             name: self.name.clone(),
             lwp: s.lwp.load(Ordering::Relaxed),
             cpu: self.cpu,
+            numa_node: self.cpu.and_then(infra::cpu::numa_node),
             loops: load(&s.loops),
             epolls: load(&s.epolls),
             sleeps: load(&s.sleeps),
             fd_wakeups: load(&s.fd_wakeups),
-            wake_requests: load(&s.wake_requests),
+            wake_requests: s.bell.requests(),
             wakeups: load(&s.wakeups),
         }
     }
 }
 
 impl Drop for Handle {
+    /// Ends the thread, which frees all it has.
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.post(Box::new(|_| ()));
@@ -198,7 +220,14 @@ impl Drop for Handle {
 struct Thread {
     core: Core,
     shared: Arc<Shared>,
-    shares: bool,
+}
+
+/// Binds this thread to a CPU.
+fn pin(cpu: Option<usize>) {
+    if let Some(cpu) = cpu {
+        // A CPU that went away is no reason not to run.
+        let _ = infra::cpu::pin(cpu);
+    }
 }
 
 impl Thread {
@@ -232,7 +261,8 @@ impl Thread {
                 me.online();
                 busy_at = stamp();
             }
-            if self.shares && stamp().wrapping_sub(shared_at) > share {
+            if self.shared.shares.load(Ordering::Relaxed) && stamp().wrapping_sub(shared_at) > share
+            {
                 std::thread::yield_now();
                 shared_at = stamp();
             }
@@ -253,21 +283,21 @@ fn may_sleep(core: &Core) -> bool {
     core.inputs.iter().all(|i| core.nodes[usize::from(*i)].state != InputState::Polling)
 }
 
-/// Sleeps until a file descriptor is ready, control has mail, or an input wanted to be called.
+/// Sleeps until a file descriptor is ready, control has mail, another thread handed packets over,
+/// or an input wanted to be called.
 fn sleep(shared: &Shared, core: &mut Core, events: &mut Vec<epoll::Event>) {
     let wake_at = std::mem::replace(&mut core.wake_at, u64::MAX);
     let timeout = (wake_at != u64::MAX).then(|| {
         let left = wake_at.saturating_sub(stamp()) as f64 / core.clock.hz();
         Timespec { tv_sec: left as i64, tv_nsec: (left.fract() * 1e9) as i64 }
     });
-    shared.sleeping.store(true, Ordering::SeqCst);
-    fence(Ordering::SeqCst);
-    // Mail that came before the flag was seen gets no wake-up.
-    if !shared.mail.load(Ordering::SeqCst) {
+    shared.bell.falls_asleep();
+    // What came before that was seen gets no wake-up.
+    if !shared.mail.load(Ordering::SeqCst) && core.handoffs.is_empty() {
         shared.sleeps.fetch_add(1, Ordering::Relaxed);
         look(shared, core, events, timeout.as_ref());
     }
-    shared.sleeping.store(false, Ordering::SeqCst);
+    shared.bell.is_awake();
 }
 
 /// Asks which file descriptors are ready and marks their nodes.
@@ -286,8 +316,7 @@ fn look(
         match event.data.u64() {
             MAILBOX => {
                 shared.wakeups.fetch_add(1, Ordering::Relaxed);
-                // Empties it; what it says is in the mailbox.
-                let _ = read(shared.event.as_fd(), &mut [0u8; 8]);
+                shared.bell.silence();
             }
             node => {
                 shared.fd_wakeups.fetch_add(1, Ordering::Relaxed);

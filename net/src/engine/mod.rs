@@ -12,6 +12,7 @@ mod threads;
 mod trace;
 mod vlib;
 mod vpe;
+mod workers;
 
 use control::cli::Error;
 use graph::NoAnswer;
@@ -19,6 +20,7 @@ use graph::NoAnswer;
 use crate::router::{Feature, Parts};
 
 pub use about::Program;
+pub use workers::ThreadsError;
 
 /// Commands about the graph and its threads.
 pub const FEATURE: Feature = Feature {

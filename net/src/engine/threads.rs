@@ -46,11 +46,13 @@ pub(super) fn all(router: &mut Router) -> Vec<ThreadInfo> {
 
 /// Beside workers the main thread runs control only; it has no loop to count.
 fn main_thread() -> ThreadInfo {
+    let cpu = only_cpu();
     ThreadInfo {
         id: 0,
         name: "vpp_main".to_owned(),
         lwp: std::process::id(),
-        cpu: only_cpu(),
+        cpu,
+        numa_node: cpu.and_then(infra::cpu::numa_node),
         loops: 0,
         epolls: 0,
         sleeps: 0,

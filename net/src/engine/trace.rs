@@ -109,7 +109,7 @@ fn trace(router: &mut Router, max: usize) -> Result<Trace, Error> {
                 text: packet.text(engine, router),
             }
         });
-        let (thread, name) = match infos.get(at) {
+        let (thread, name) = match infos.iter().find(|info| info.id == at) {
             Some(info) => (info.id, info.name.clone()),
             None => (at, "vpp_main".to_owned()),
         };

@@ -4,7 +4,7 @@ use control::cli::{Args, Cli, Command, Error, Output, Word};
 use wire::MacAddr;
 
 use super::show::{Counted, Hardware, HardwareRow, Row};
-use super::{Interface, InterfaceIndex, Mtu, queues};
+use super::{Interface, InterfaceIndex, Mtu, placement};
 use crate::engine::no_answer;
 use crate::router::Router;
 
@@ -194,7 +194,7 @@ fn show_hardware(router: &mut Router, show: ShowHardware) -> Result<Output, Erro
     let chosen: Vec<_> = chosen.filter(|i| !i.is_sub()).cloned().collect();
     let mut rows = Vec::new();
     for i in chosen {
-        let queues = queues::of(router, i.index)?;
+        let queues = placement::of(router, i.index);
         let queues =
             queues.into_iter().map(|q| (format!("{} ({})", q.thread_name, q.thread), q.mode));
         rows.push(HardwareRow::of(&i, queues.collect()));

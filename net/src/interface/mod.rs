@@ -10,6 +10,7 @@ mod cli;
 mod counters;
 mod mtu;
 mod output;
+mod placement;
 mod queues;
 mod settings;
 mod show;
@@ -32,7 +33,7 @@ use crate::router::{Feature, Parts, Router, refuse};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
 pub use mtu::Mtu;
 pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};
-pub use queues::RxQueue;
+pub use queues::{Place, QueueError, RxQueue};
 pub use sub::SubInterface;
 pub use table::Interfaces;
 
@@ -278,7 +279,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     cli::register(&mut parts.cli);
     settings::register(&mut parts.cli);
     sub_cli::register(&mut parts.cli);
-    queues::register(&mut parts.cli);
+    placement::register(&mut parts.cli);
     Ok(())
 }
 

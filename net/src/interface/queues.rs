@@ -1,150 +1,138 @@
 //! Receive queues: which thread and node serve them, and when they are looked at.
 
 use std::fmt;
-use std::str::FromStr;
 
-use control::cli::{Cli, Command, Error, Output, Word};
 use graph::{InputState, NodeIndex};
-use serde::Serialize;
 
 use super::InterfaceIndex;
 use crate::router::Router;
 
+/// Moves a receive queue, given by its number, from the thread that serves it to another one; all
+/// or nothing. A driver's; the text of an error is its own.
+pub type Place = fn(&mut Router, InterfaceIndex, usize, usize) -> Result<(), String>;
+
 /// A receive queue of an interface; its number is its place in the interface's list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct RxQueue {
-    /// Position of its thread among the data-plane threads.
+    /// Number of the thread that serves it.
     pub thread: usize,
     /// The input node that reads it.
     pub node: NodeIndex,
-}
-
-/// Show which threads serve which receive queues.
-#[derive(Command)]
-#[command("show interface rx-placement")]
-struct ShowPlacement;
-
-/// Set when the receive queues of an interface are looked at (with all others of their node and
-/// thread).
-#[derive(Command)]
-#[command("set interface rx-mode")]
-struct SetMode {
-    /// interface
-    #[positional]
-    #[values("interface")]
-    interface: Word,
-    /// only this queue
-    queue: Option<usize>,
-    /// polling, interrupt or adaptive
-    #[positional]
-    mode: Mode,
-}
-
-struct Mode(InputState);
-
-impl FromStr for Mode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "polling" => Ok(Self(InputState::Polling)),
-            "interrupt" => Ok(Self(InputState::Interrupt)),
-            "adaptive" => Ok(Self(InputState::Adaptive)),
-            _ => Err(()),
-        }
-    }
-}
-
-pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router, _: ShowPlacement| Ok(Output::of(placement(router)?)));
-    cli.command(|router, set: SetMode| {
-        let interface = router.interfaces.named(&set.interface);
-        let interface = interface.ok_or_else(|| set.interface.unknown("interface"))?;
-        let queues = interface.queues.iter().enumerate();
-        let chosen = queues.filter(|(number, _)| set.queue.is_none_or(|q| q == *number));
-        let chosen: Vec<_> = chosen.map(|(_, queue)| *queue).collect();
-        if chosen.is_empty() {
-            return Err(Error::new("the interface has no such receive queue"));
-        }
-        for RxQueue { thread, node } in chosen {
-            router.engine.set_input_state(thread, node, set.mode.0);
-        }
-        Ok(())
-    });
-}
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Placement(Vec<Row>);
-
-/// One receive queue.
-#[derive(Serialize)]
-pub(super) struct Row {
-    /// Number of its thread.
-    pub thread: usize,
-    /// Name of its thread.
-    pub thread_name: String,
-    node: String,
-    interface: String,
-    queue: usize,
     /// When it is looked at.
-    pub mode: &'static str,
+    pub mode: InputState,
+    place: Place,
 }
 
-/// The receive queues of an interface, by number.
-///
-/// # Errors
-/// A thread that does not answer.
-pub(super) fn of(router: &mut Router, index: InterfaceIndex) -> Result<Vec<Row>, Error> {
-    let Some(i) = router.interfaces.at(index) else { return Ok(Vec::new()) };
-    let (name, queues) = (i.name.clone(), i.queues.clone());
-    let infos = router.engine.thread_infos();
-    let mut rows = Vec::new();
-    for (queue, RxQueue { thread, node }) in queues.into_iter().enumerate() {
-        let state = router.engine.input_state(thread, node);
-        let mode = match state.map_err(|e| Error::new(e.to_string()))? {
-            Some(InputState::Polling) => "polling",
-            Some(InputState::Interrupt) => "interrupt",
-            Some(InputState::Adaptive) => "adaptive",
-            Some(InputState::Disabled) | None => "disabled",
-        };
-        let info = infos.get(thread);
-        rows.push(Row {
-            thread: info.map_or(thread, |info| info.id),
-            thread_name: info.map_or_else(|| "vpp_main".to_owned(), |info| info.name.clone()),
-            node: router.engine.name_of(node).to_owned(),
-            interface: name.clone(),
-            queue,
-            mode,
-        });
+impl RxQueue {
+    /// A queue that a thread looks at when there is traffic.
+    pub fn new(thread: usize, node: NodeIndex, place: Place) -> Self {
+        Self { thread, node, mode: InputState::Adaptive, place }
     }
-    Ok(rows)
 }
 
-fn placement(router: &mut Router) -> Result<Placement, Error> {
-    let all: Vec<_> = router.interfaces.iter().map(|i| i.index).collect();
-    let mut rows = Vec::new();
-    for index in all {
-        rows.extend(of(router, index)?);
-    }
-    rows.sort_by(|a, b| (a.thread, &a.node).cmp(&(b.thread, &b.node)));
-    Ok(Placement(rows))
+/// Why a receive queue cannot be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueueError {
+    /// The interface has no such queue.
+    NoQueue,
+    /// No data-plane thread has this number.
+    NoThread(usize),
+    /// The driver says no.
+    Refused(String),
 }
 
-impl fmt::Display for Placement {
+impl fmt::Display for QueueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut before: Option<&Row> = None;
-        for row in &self.0 {
-            let same_thread = before.is_some_and(|b| b.thread == row.thread);
-            if !same_thread {
-                writeln!(f, "Thread {} ({}):", row.thread, row.thread_name)?;
+        match self {
+            Self::NoQueue => f.write_str("the interface has no such receive queue"),
+            Self::NoThread(0) => f.write_str("where there are workers, main receives no packets"),
+            Self::NoThread(thread) => write!(f, "there is no worker {}", thread - 1),
+            Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+impl std::error::Error for QueueError {}
+
+impl Router {
+    /// Sets when a receive queue of an interface, or all of them, are looked at.
+    ///
+    /// # Errors
+    /// [`QueueError::NoQueue`].
+    pub fn set_rx_mode(
+        &mut self,
+        interface: InterfaceIndex,
+        only: Option<usize>,
+        mode: InputState,
+    ) -> Result<(), QueueError> {
+        let queues = self.interfaces.queues_mut(interface).into_iter().flatten().enumerate();
+        let chosen = queues.filter(|(number, _)| only.is_none_or(|o| o == *number));
+        let changed = chosen.map(|(_, queue)| {
+            queue.mode = mode;
+            *queue
+        });
+        let changed: Vec<_> = changed.collect();
+        changed.iter().for_each(|q| self.tend_input(q.thread, q.node));
+        if changed.is_empty() { Err(QueueError::NoQueue) } else { Ok(()) }
+    }
+    /// Has another thread serve a receive queue.
+    ///
+    /// # Errors
+    /// A queue or thread that is not there; the driver's.
+    pub fn place_rx_queue(
+        &mut self,
+        interface: InterfaceIndex,
+        number: usize,
+        thread: usize,
+    ) -> Result<(), QueueError> {
+        let queue = self.interfaces.at(interface).and_then(|i| i.queues.get(number)).copied();
+        let queue = queue.ok_or(QueueError::NoQueue)?;
+        if !self.engine.data_threads().contains(&thread) {
+            return Err(QueueError::NoThread(thread));
+        }
+        if queue.thread != thread {
+            (queue.place)(self, interface, number, thread).map_err(QueueError::Refused)?;
+            if let Some(queues) = self.interfaces.queues_mut(interface) {
+                queues[number].thread = thread;
             }
-            if !same_thread || before.is_some_and(|b| b.node != row.node) {
-                writeln!(f, "  node {}:", row.node)?;
-            }
-            writeln!(f, "    {} queue {} ({})", row.interface, row.queue, row.mode)?;
-            before = Some(row);
+            self.tend_input(queue.thread, queue.node);
+            self.tend_input(thread, queue.node);
         }
         Ok(())
+    }
+    /// Threads for `count` new receive queues: those that serve fewest so far.
+    ///
+    /// # Panics
+    /// Before the threads run.
+    pub fn threads_for_queues(&self, count: usize) -> Vec<usize> {
+        let threads = self.engine.data_threads();
+        let queues = self.interfaces.iter().flat_map(|i| &i.queues);
+        let mut served: Vec<_> = queues.map(|q| q.thread).collect();
+        let idlest = |_| {
+            let load = |thread: &usize| served.iter().filter(|t| *t == thread).count();
+            let thread = threads.clone().min_by_key(load).expect("there is a thread");
+            served.push(thread);
+            thread
+        };
+        (0..count).map(idlest).collect()
+    }
+    /// Says which threads and nodes serve the receive queues of an interface, from now on or until
+    /// it is deleted.
+    pub fn set_rx_queues(&mut self, interface: InterfaceIndex, queues: Vec<RxQueue>) {
+        let Some(old) = self.interfaces.queues_mut(interface) else { return };
+        old.clone_from(&queues);
+        queues.iter().for_each(|q| self.tend_input(q.thread, q.node));
+    }
+    /// An input node is called as often as the most demanding of its queues on the thread wants.
+    fn tend_input(&mut self, thread: usize, node: NodeIndex) {
+        let queues = self.interfaces.iter().flat_map(|i| &i.queues);
+        let modes = queues.filter(|q| (q.thread, q.node) == (thread, node)).map(|q| q.mode);
+        let urgency = |mode: &InputState| match mode {
+            InputState::Disabled => 0,
+            InputState::Interrupt => 1,
+            InputState::Adaptive => 2,
+            InputState::Polling => 3,
+        };
+        let mode = modes.max_by_key(urgency).unwrap_or(InputState::Disabled);
+        self.engine.set_input_state(thread, node, mode);
     }
 }

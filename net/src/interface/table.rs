@@ -72,11 +72,9 @@ impl Interfaces {
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer);
     }
-    /// Says which threads and nodes serve the receive queues of an interface.
-    pub fn set_queues(&mut self, index: InterfaceIndex, queues: Vec<RxQueue>) {
-        if let Some(i) = self.at_mut(index) {
-            i.queues = queues;
-        }
+    /// The receive queues of an interface; none if it is not there.
+    pub(super) fn queues_mut(&mut self, index: InterfaceIndex) -> Option<&mut Vec<RxQueue>> {
+        self.at_mut(index).map(|i| &mut i.queues)
     }
     pub(super) fn set_edge(&mut self, index: InterfaceIndex, edge: Option<Slot>) {
         let mut edges = self.edges.current().clone();

@@ -11,7 +11,13 @@ struct Bench {
 }
 
 fn bench() -> Bench {
-    let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
+    bench_of(1)
+}
+
+/// With so many threads.
+fn bench_of(threads: usize) -> Bench {
+    let settings = Settings { buffers: 4096, most_workers: threads - 1, ..Settings::default() };
+    let router = Router::new(settings, Log::new());
     let mut parts = Parts::new(router.unwrap());
     for feature in [crate::drops::FEATURE, FEATURE] {
         (feature.register)(&mut parts).unwrap();
@@ -19,7 +25,7 @@ fn bench() -> Bench {
     let Parts { mut router, cli, .. } = parts;
     cli.check().unwrap();
     router.engine.build().unwrap();
-    router.engine.start_inline();
+    router.engine.start_inline_threads(threads);
     Bench { router, cli }
 }
 
@@ -215,7 +221,7 @@ fn receive_queues_are_shown_and_set() {
     let pg0 = b.add("pg0");
     assert_eq!(b.run("show interface rx-placement"), "");
     let node = b.router.engine.add_input(Nothing).unwrap();
-    b.router.interfaces.set_queues(pg0, vec![RxQueue { thread: 0, node }; 2]);
+    b.router.set_rx_queues(pg0, vec![RxQueue::new(0, node, |_, _, _, _| Ok(())); 2]);
     let expected = "Thread 0 (vpp_main):\n  node nothing-input:\n    \
                     pg0 queue 0 (adaptive)\n    pg0 queue 1 (adaptive)\n";
     assert_eq!(b.run("show interface rx-placement"), expected);
@@ -225,6 +231,45 @@ fn receive_queues_are_shown_and_set() {
     assert_eq!(b.run("set interface rx-mode pg0 queue 2 polling"), wrong);
     assert_eq!(b.run("set interface rx-mode local0 interrupt"), wrong);
     assert!(b.run("set interface rx-mode pg0 sometimes").contains("invalid mode"));
+    let state = |b: &mut Bench| b.router.engine.input_state(0, node).unwrap().unwrap();
+    assert_eq!(state(&mut b), graph::InputState::Polling, "the most demanding queue decides");
+    assert_eq!(b.run("set interface rx-mode pg0 interrupt"), "");
+    assert_eq!(state(&mut b), graph::InputState::Interrupt);
+}
+
+#[test]
+fn receive_queues_go_to_the_threads_that_are_named() {
+    let mut b = bench_of(3);
+    let pg0 = b.add("pg0");
+    let node = b.router.engine.add_input(Nothing).unwrap();
+    let threads = b.router.threads_for_queues(4);
+    assert_eq!(threads, [0, 1, 2, 0]);
+    let place = |_: &mut Router, _, queue, _| {
+        if queue == 3 { Err("stuck".to_owned()) } else { Ok(()) }
+    };
+    let queues = threads.into_iter().map(|thread| RxQueue::new(thread, node, place)).collect();
+    b.router.set_rx_queues(pg0, queues);
+    assert_eq!(b.router.threads_for_queues(1), [1]);
+    assert_eq!(b.run("set interface rx-placement pg0 queue 1 worker 1"), "");
+    assert_eq!(b.run("set interface rx-placement pg0 queue 2 main"), "");
+    let modes = (0..3).map(|t| b.router.engine.input_state(t, node).unwrap().unwrap());
+    let [on, off] = [graph::InputState::Adaptive, graph::InputState::Disabled];
+    assert_eq!(modes.collect::<Vec<_>>(), [on, off, on]);
+    let expected = "Thread 0 (vpp_main):\n  node nothing-input:\n    \
+                    pg0 queue 0 (adaptive)\n    pg0 queue 2 (adaptive)\n    \
+                    pg0 queue 3 (adaptive)\n\
+                    Thread 2 (vpp_main):\n  node nothing-input:\n    \
+                    pg0 queue 1 (adaptive)\n";
+    assert_eq!(b.run("show interface rx-placement"), expected);
+    let mut refused = |what: &str, why: &str| {
+        let text = b.run(&format!("set interface rx-placement pg0 {what}"));
+        assert_eq!(text, format!("set interface rx-placement: {why}\n"));
+    };
+    refused("queue 4 main", "the interface has no such receive queue");
+    refused("worker 2", "there is no worker 2");
+    refused("queue 3 worker 0", "stuck");
+    refused("queue 1", "expected `worker <number>' or `main'");
+    assert!(b.run("show interface rx-placement").contains("pg0 queue 3"));
 }
 
 #[test]

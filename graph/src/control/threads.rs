@@ -1,0 +1,194 @@
+//! Which data-plane threads there are: starting them, ending them, and waiting for all of them.
+//!
+//! A thread has a number: 0 is the only one where there are no workers, workers count from 1. It is
+//! the thread's row of counters, and what clients see. The numbers in use are a range; while
+//! workers take over from the only thread (or it from them) both are there.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use infra::rcu::Participant;
+use infra::ring;
+
+use super::run::Threads;
+use super::spec::{Engine, NodeIndex};
+use crate::engine::{CAPACITY, Core, Outbound, Passed};
+use crate::worker::{Bell, Handle, Job, NoAnswer};
+
+/// Rounds after which a fence no longer waits for packets that threads hand to each other.
+const MOST_ROUNDS: usize = 64;
+
+/// A data-plane thread as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// CPU it is pinned to.
+    pub cpu: Option<usize>,
+    /// Whether control has no other CPU than those of the data plane.
+    pub shares: bool,
+}
+
+impl Engine {
+    /// What a new thread begins with.
+    fn core(&self, thread: usize) -> Core {
+        let arcs = self.table.reader();
+        let counters = self.counters.clone();
+        let mut core = Core::new(thread, &self.pool, counters, arcs, self.clock.clone());
+        for at in 0..self.specs.len() {
+            core.nodes.push(self.runtime(NodeIndex(at as u16)));
+            if self.specs[at].is_input {
+                core.inputs.push(at as u16);
+            }
+        }
+        core.handoff_trace = self.index_of("handoff_trace").map(|node| node.0);
+        core
+    }
+    /// Starts the data-plane threads.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn start(&mut self) -> io::Result<()> {
+        let Threads::None(settings) = &self.threads else { return Ok(()) };
+        let shares = settings.shares_cpu;
+        let plan = |cpu: &Option<usize>| Plan { cpu: *cpu, shares };
+        let (first, plans) = match settings.workers.as_slice() {
+            [] => (0, vec![Plan { cpu: settings.main_cpu, shares }]),
+            workers => (1, workers.iter().map(plan).collect()),
+        };
+        self.threads = Threads::Running(Vec::new());
+        self.add_threads(first, &plans)
+    }
+    /// Sees to it that threads `first`, `first + 1`… run as planned. Others go on as they are.
+    ///
+    /// # Errors
+    /// The kernel's; those started so far run then.
+    pub fn add_threads(&mut self, first: usize, plans: &[Plan]) -> io::Result<()> {
+        for (number, plan) in (first..).zip(plans) {
+            let there = self.data_threads();
+            let Threads::Running(handles) = &mut self.threads else { return Ok(()) };
+            if there.contains(&number) {
+                handles[number - there.start].place(plan.cpu, plan.shares);
+                continue;
+            }
+            assert!(number < self.thread_rows(), "counters have a row for each thread");
+            let bell = Arc::new(Bell::new()?);
+            let mut core = self.core(number);
+            let Threads::Running(handles) = &mut self.threads else { return Ok(()) };
+            let mut news = Vec::new();
+            for other in handles.iter() {
+                let (to, outgoing) = ring::channel(CAPACITY);
+                let (back, incoming) = ring::channel(CAPACITY);
+                core.handoffs.open(other.number, outbound(to, other.bell()));
+                core.handoffs.incoming.push((other.number, incoming));
+                let back = outbound(back, Arc::clone(&bell));
+                let news_of_it: Job = Box::new(move |core| {
+                    core.handoffs.incoming.push((number, outgoing));
+                    core.handoffs.open(number, back);
+                });
+                news.push(news_of_it);
+            }
+            let handle = Handle::start(plan.cpu, plan.shares, core, bell)?;
+            handles.iter().zip(news).for_each(|(other, job)| other.post(job));
+            let at = handles.iter().take_while(|h| h.number < number).count();
+            handles.insert(at, handle);
+        }
+        Ok(())
+    }
+    /// Ends all threads but those in `kept`, when they have finished what was handed to them. What
+    /// brings packets in must be elsewhere by now.
+    ///
+    /// # Errors
+    /// When a thread does not answer; all go on then.
+    pub fn keep_threads(&mut self, kept: Range<usize>) -> Result<(), NoAnswer> {
+        let gone: Vec<_> = self.data_threads().filter(|t| !kept.contains(t)).collect();
+        for thread in self.data_threads() {
+            let closed = if kept.contains(&thread) {
+                gone.clone()
+            } else {
+                (0..self.thread_rows()).collect()
+            };
+            self.ask(thread, move |core| closed.iter().for_each(|t| core.handoffs.close(*t)))?;
+        }
+        self.fence()?;
+        for thread in kept {
+            let gone = gone.clone();
+            let forget = move |core: &mut Core| {
+                core.handoffs.incoming.retain(|(from, _)| !gone.contains(from));
+            };
+            self.ask(thread, forget)?;
+        }
+        if let Threads::Running(handles) = &mut self.threads {
+            handles.retain(|h| !gone.contains(&h.number));
+        }
+        Ok(())
+    }
+    /// For tests: no thread is started, [`Engine::run_inline`] runs the graph.
+    pub fn start_inline(&mut self) {
+        self.start_inline_threads(1);
+    }
+    /// For tests: as [`Engine::start_inline`], as if there were `count` threads, from number 0.
+    pub fn start_inline_threads(&mut self, count: usize) {
+        let mut cores: Vec<_> = (0..count).map(|thread| self.core(thread)).collect();
+        for to in 0..count {
+            for from in (0..count).filter(|from| *from != to) {
+                let (sender, receiver) = ring::channel(CAPACITY);
+                let bell = Arc::new(Bell::new().expect("a test may open a descriptor"));
+                cores[from].handoffs.open(to, outbound(sender, bell));
+                cores[to].handoffs.incoming.push((from, receiver));
+            }
+        }
+        self.threads = Threads::Inline(cores);
+    }
+    /// Runs the graph of [`Engine::start_inline`] until no input brings anything; at most `loops`
+    /// loops.
+    pub fn run_inline(&mut self, loops: usize) {
+        if let Threads::Inline(cores) = &mut self.threads {
+            let mut me = Participant::join();
+            for _ in 0..loops {
+                me.quiescent();
+                let epoch = me.epoch();
+                let packets: u64 = cores.iter_mut().map(|core| core.run_once(epoch)).sum();
+                if packets == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    /// Numbers of the data-plane threads.
+    pub fn data_threads(&self) -> Range<usize> {
+        match &self.threads {
+            Threads::Running(handles) => {
+                let first = handles.first().map_or(0, |h| h.number);
+                first..first + handles.len()
+            }
+            Threads::Inline(cores) => 0..cores.len(),
+            Threads::None(_) => 0..0,
+        }
+    }
+    /// Waits until every thread has finished the packets it had, also those it handed to another.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn fence(&mut self) -> Result<(), NoAnswer> {
+        let mut before = None;
+        for _ in 0..MOST_ROUNDS {
+            let (mut sent, mut is_empty) = (0, true);
+            for thread in self.data_threads() {
+                let look = |core: &mut Core| (core.handoffs.sent, core.handoffs.is_empty());
+                let (sent_by, is_empty_at) = self.ask(thread, look)?;
+                (sent, is_empty) = (sent + sent_by, is_empty & is_empty_at);
+            }
+            // Nobody handed anything over between the two rounds, and then nothing waited.
+            let is_alone = self.data_threads().len() < 2;
+            if is_alone || (is_empty && before == Some(sent)) {
+                break;
+            }
+            before = Some(sent);
+        }
+        Ok(())
+    }
+}
+
+fn outbound(ring: ring::Sender<Passed>, bell: Arc<Bell>) -> Outbound {
+    Outbound { ring, bell, has_new: false }
+}

@@ -1,0 +1,250 @@
+//! Packets that go on at another thread.
+//!
+//! There is a bounded ring from each thread to each other one. Packets for another thread are put
+//! in when their frame is done, and taken out at the top of that thread's loop, in order; so what
+//! one thread hands to another keeps its order. A packet that finds the ring full is dropped and
+//! counted by the node that handed it over.
+//!
+//! Safety contract: a packet in a ring belongs to the ring: it left its frame before it was put in
+//! (so the net for panics does not touch it) and goes to exactly one frame when it is taken out.
+//! When a thread ends, its rings are read to their end, or give the packets back to the pool.
+//!
+//! What a packet carries is its metadata. Between two threads an interface's features may change,
+//! so the cursor along an arc travels as the place of the feature on the arc, which stays.
+
+use std::sync::Arc;
+
+use infra::rcu::Epoch;
+use infra::ring::{Receiver, Sender};
+
+use super::Frame;
+use super::core::Core;
+use super::frame::scatter;
+use crate::arc::{ArcTable, Side};
+use crate::buffer::{Buffer, FRAME, Flags};
+use crate::node::{Next, Node};
+use crate::trace::HandedOver;
+use crate::worker::Bell;
+
+/// Packets that may be on their way from one thread to another.
+pub(crate) const CAPACITY: usize = 8192;
+
+/// A packet on its way to node `to`, handed over by node `from`.
+pub(crate) struct Passed {
+    index: u32,
+    to: u16,
+    from: u16,
+}
+
+/// The way out to one thread.
+pub(crate) struct Outbound {
+    pub ring: Sender<Passed>,
+    pub bell: Arc<Bell>,
+    /// Whether something was put in since the bell was rung.
+    pub has_new: bool,
+}
+
+/// One thread's ends of the rings.
+#[derive(Default)]
+pub(crate) struct Handoffs {
+    /// Ways out, by number of the thread.
+    pub out: Vec<Option<Outbound>>,
+    /// Ways in, and the number of the thread at the other end.
+    pub incoming: Vec<(usize, Receiver<Passed>)>,
+    /// Packets put in since start.
+    pub sent: u64,
+}
+
+impl Handoffs {
+    /// Adds a way out to `thread`.
+    pub fn open(&mut self, thread: usize, way: Outbound) {
+        if self.out.len() <= thread {
+            self.out.resize_with(thread + 1, || None);
+        }
+        self.out[thread] = Some(way);
+    }
+    /// Closes the way out to a thread; what is in it stays until it is taken out.
+    pub fn close(&mut self, thread: usize) {
+        if let Some(way) = self.out.get_mut(thread) {
+            *way = None;
+        }
+    }
+    fn is_open(&self, thread: usize) -> bool {
+        self.out.get(thread).is_some_and(Option::is_some)
+    }
+    /// Whether nothing waits to be taken out.
+    pub fn is_empty(&self) -> bool {
+        self.incoming.iter().all(|(_, ring)| ring.is_empty())
+    }
+    /// Rings at every thread that was given something.
+    #[inline]
+    pub fn announce(&mut self) {
+        for way in self.out.iter_mut().flatten().filter(|way| way.has_new) {
+            way.has_new = false;
+            way.bell.ring();
+        }
+    }
+}
+
+impl<N: Node, On> Frame<'_, N, On> {
+    /// As [`Frame::each`], but the verdict also says on which thread the packet goes on, at the
+    /// node at the end of the edge. What is for this thread, or for one that does not exist, takes
+    /// the edge here. A packet for which there is no room on the way is dropped and counted as
+    /// `full`.
+    ///
+    /// A packet is handed over before its route is looked up: numbers of adjacencies and load
+    /// balances may name others by the time it goes on.
+    pub fn hand_off(
+        &mut self,
+        full: N::Error,
+        mut verdict: impl FnMut(&mut crate::Packet<'_, N>) -> Result<(usize, N::Next), N::Error>,
+    ) {
+        let along = self.along();
+        let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
+        let mut threads = [usize::MAX; FRAME];
+        let mut slots = [0u16; FRAME];
+        let (base, indices) = (self.core.base, self.waiting());
+        for (i, &index) in indices.iter().enumerate().take(FRAME) {
+            // SAFETY: the packet lies in this frame and nothing else refers to it.
+            let mut p = unsafe { self.packet(base, index) };
+            (threads[i], slots[i]) = match verdict(&mut p) {
+                Ok((thread, next)) => (thread, next.slot(&along, &mut p)),
+                Err(reason) => {
+                    p.error(reason);
+                    (usize::MAX, drop_slot)
+                }
+            };
+        }
+        // From here on no code of the node's runs, so each packet goes where it was told to.
+        self.done = true;
+        self.core.free_followers();
+        let (mut kept, mut count) = ([0u32; FRAME], 0);
+        for (i, &index) in indices.iter().enumerate().take(FRAME) {
+            let mut slot = slots[i];
+            if threads[i] != self.core.thread && self.core.handoffs.is_open(threads[i]) {
+                if self.core.pass(threads[i], self.node, slot, index, self.epoch) {
+                    continue;
+                }
+                // SAFETY: the packet was in this frame and is in no other.
+                unsafe { self.packet(base, index) }.error(full);
+                slot = drop_slot;
+            }
+            (kept[count], slots[count]) = (index, slot);
+            count += 1;
+        }
+        scatter(self.core, self.node, &kept[..count], &slots);
+    }
+}
+
+impl Core {
+    /// Puts a packet that left its frame into the ring to `thread`; false if it is full.
+    fn pass(&mut self, thread: usize, from: u16, slot: u16, index: u32, epoch: Epoch<'_>) -> bool {
+        let n = &mut self.nodes[usize::from(from)];
+        let Some(edge) = n.edges.get_mut(usize::from(slot)) else { return false };
+        let Some(Some(way)) = self.handoffs.out.get_mut(thread) else { return false };
+        if way.ring.len() == way.ring.capacity() {
+            return false;
+        }
+        // SAFETY: the caller gives the packet up.
+        let mut p = unsafe { Buffer::new(self.base, index) };
+        let cursor = p.cursor();
+        let chain = chain_of(n.arcs.first().map(|a| (a.number, a.arc.side)), &self.arcs, &p, epoch);
+        if let Some(place) = chain.and_then(|c| c.get(usize::from(cursor))) {
+            p.set_cursor(*place);
+        }
+        let is_traced = p.flags().has(Flags::TRACED);
+        if way.ring.try_send(Passed { index, to: edge.0, from }).is_err() {
+            p.set_cursor(cursor);
+            return false;
+        }
+        edge.1 += 1;
+        way.has_new = true;
+        self.handoffs.sent += 1;
+        if is_traced {
+            self.trace.end();
+        }
+        true
+    }
+    /// Takes what other threads handed over to the frames of its nodes; returns how many packets.
+    pub(crate) fn take_handed(&mut self, epoch: Epoch<'_>) -> u64 {
+        if self.handoffs.is_empty() {
+            return 0;
+        }
+        let mut incoming = std::mem::take(&mut self.handoffs.incoming);
+        let mut count = 0;
+        for (thread, ring) in &mut incoming {
+            // What comes meanwhile is for the next loop.
+            for _ in 0..ring.len() {
+                let Some(passed) = ring.try_recv() else { break };
+                count += 1;
+                self.arrive(*thread, &passed, epoch);
+            }
+        }
+        self.handoffs.incoming = incoming;
+        count
+    }
+    fn arrive(&mut self, thread: usize, passed: &Passed, epoch: Epoch<'_>) {
+        // SAFETY: the packet was taken out of a ring: it is this thread's alone.
+        let mut p = unsafe { Buffer::new(self.base, passed.index) };
+        let from = self.nodes.get(usize::from(passed.from)).and_then(|n| n.arcs.first());
+        let chain = chain_of(from.map(|a| (a.number, a.arc.side)), &self.arcs, &p, epoch);
+        if let Some(chain) = chain {
+            let place = p.cursor();
+            let at = chain.iter().position(|c| *c >= place).unwrap_or(chain.len());
+            let is_there = chain.get(at) == Some(&place);
+            // The feature is gone? Then what comes next is the one behind its place.
+            p.set_cursor(if is_there { at as u8 } else { (at as u8).wrapping_sub(1) });
+        }
+        if p.flags().has(Flags::TRACED) {
+            self.trace_on(thread, &mut p);
+        }
+        if usize::from(passed.to) < self.nodes.len() {
+            self.enqueue(passed.to, &[passed.index]);
+        } else {
+            // The node is so new that this thread does not have it yet.
+            self.counter(usize::from(crate::control::DELETED)).add(1);
+            self.vectors_drop += 1;
+            self.free(&[passed.index]);
+        }
+    }
+    /// Goes on with the trace of a packet as one of this thread's.
+    #[cold]
+    fn trace_on(&mut self, thread: usize, p: &mut Buffer<'_>) {
+        let packet = p.trace_handle();
+        match (self.trace.begin(), self.handoff_trace) {
+            (Some(handle), Some(node)) => {
+                p.set_trace_handle(handle);
+                let now = self.clock.now();
+                self.trace.visit(handle, node, now);
+                self.trace.record(handle, node, now, HandedOver { thread, packet });
+            }
+            (Some(handle), None) => p.set_trace_handle(handle),
+            (None, _) => p.set_flags(p.flags().without(Flags::TRACED)),
+        }
+    }
+}
+
+/// The features of a packet's interface on the arc of a node.
+fn chain_of<'a>(
+    arc: Option<(usize, Side)>,
+    arcs: &'a infra::rcu::Reader<ArcTable>,
+    p: &Buffer<'_>,
+    epoch: Epoch<'a>,
+) -> Option<&'a crate::arc::Chain> {
+    let (number, side) = arc?;
+    let interface = match side {
+        Side::Receive => p.rx(),
+        Side::Transmit => p.tx(),
+    };
+    arcs.read(epoch).chains(Some(number)).get(interface as usize)?.as_ref()
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        for (_, mut ring) in std::mem::take(&mut self.handoffs.incoming) {
+            while let Some(passed) = ring.try_recv() {
+                self.free_chain(passed.index);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Other data-plane threads while packets flow.
+
+use std::{fmt, io};
+
+use graph::{NoAnswer, Plan};
+
+use crate::interface::QueueError;
+use crate::router::Router;
+
+/// Why the threads cannot be changed as wanted. Those that were there go on, with new ones beside
+/// them.
+#[derive(Debug)]
+pub enum ThreadsError {
+    /// The kernel starts no more threads.
+    System(io::Error),
+    /// A receive queue cannot be served by another thread.
+    Queue(QueueError),
+    /// A feature cannot go on at another thread.
+    Feature(String),
+    /// A thread does not answer.
+    NoAnswer(NoAnswer),
+}
+
+impl fmt::Display for ThreadsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System(e) => f.write_str(&control::cli::io_text(e)),
+            Self::Queue(e) => e.fmt(f),
+            Self::Feature(why) => f.write_str(why),
+            Self::NoAnswer(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for ThreadsError {}
+
+impl Router {
+    /// Makes the data-plane threads those with the numbers `first`, `first + 1`… as planned, not
+    /// empty. First new ones start, then receive queues and what features have go over to them,
+    /// then old ones finish what they have and end; packets flow all the while. What waits for a
+    /// neighbour on a thread that ends is dropped.
+    ///
+    /// # Errors
+    /// See [`ThreadsError`].
+    pub fn set_threads(&mut self, first: usize, plans: &[Plan]) -> Result<(), ThreadsError> {
+        let stay = first..first + plans.len();
+        self.engine.add_threads(first, plans).map_err(ThreadsError::System)?;
+        let queues = self.interfaces.iter().flat_map(|i| (0..i.queues.len()).map(|q| (i.index, q)));
+        let queues: Vec<_> = queues.collect();
+        for ((interface, queue), thread) in queues.into_iter().zip(stay.clone().cycle()) {
+            self.place_rx_queue(interface, queue, thread).map_err(ThreadsError::Queue)?;
+        }
+        for move_to in self.on_threads.clone() {
+            move_to(self, &stay).map_err(ThreadsError::Feature)?;
+        }
+        self.engine.keep_threads(stay).map_err(ThreadsError::NoAnswer)
+    }
+}

@@ -1,0 +1,158 @@
+//! Several data-plane threads: packets add up, keep their order, and flow on while threads change.
+
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use tests::capture::frames;
+use tests::{Daemon, TwoHosts, eventually, has, is_root, skip};
+
+use crate::GENERATORS;
+
+/// Two workers on the first CPUs this test may use, and control on all of them. `None` with one CPU.
+fn two_workers() -> Option<String> {
+    let cpus = infra::cpu::allowed().ok()?;
+    let &[first, second, ..] = cpus.as_slice() else {
+        skip("it has one CPU");
+        return None;
+    };
+    Some(format!("cpu {{ corelist-workers {first},{second} }}"))
+}
+
+/// The words for `set workers` that name these two again.
+fn both(config: &str) -> String {
+    config.replace("cpu { corelist-workers", "set workers corelist").replace(" }", "")
+}
+
+/// Adds a stream whose packets count in their destination, from 16.`flow`.0.0 on.
+fn add_stream(daemon: &Daemon, flow: u8, count: usize, more: &str) {
+    let last = count - 1;
+    daemon.tell(&format!(
+        "packet-generator new {{ name s{flow} limit {count} size 64-64 interface pg0 {more} \
+         node ethernet-input data {{ IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa \
+         UDP: 10.0.0.2 -> 16.{flow}.0.0-16.{flow}.{}.{} UDP: 1234 -> 2345 incrementing 22 }} }}",
+        last >> 8,
+        last & 255,
+    ));
+}
+
+fn capture(daemon: &Daemon) -> PathBuf {
+    let path = daemon.folder().join("out.pcap");
+    daemon.tell(&format!("packet-generator capture pg1 pcap {}", path.display()));
+    path
+}
+
+/// The numbers of the captured packets of a flow, in their order.
+fn order(path: &Path, flow: u8) -> Vec<usize> {
+    let frames = frames(path);
+    let mine = frames.iter().filter(|frame| frame[31] == flow);
+    mine.map(|frame| usize::from(u16::from_be_bytes([frame[32], frame[33]]))).collect()
+}
+
+#[track_caller]
+fn expect_all(path: &Path, flow: u8, count: usize) {
+    let order = order(path, flow);
+    let wrong = order.iter().enumerate().find(|(at, number)| at != *number);
+    assert_eq!((order.len(), wrong), (count, None), "length, and the first out of order");
+}
+
+/// A counter of an interface.
+fn counted(daemon: &Daemon, interface: &str, counter: &str) -> u64 {
+    let text = daemon.tell(&format!("show interface {interface}"));
+    let line = text.lines().find(|line| line.contains(counter));
+    line.and_then(|line| line.split_whitespace().last()?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn counters_add_up_over_threads_and_flows_keep_their_order() {
+    let Some(config) = two_workers() else { return };
+    let daemon = Daemon::start_with(&config, GENERATORS);
+    let path = capture(&daemon);
+    add_stream(&daemon, 0, 20_000, "worker 0");
+    add_stream(&daemon, 1, 30_000, "worker 1");
+    daemon.generate();
+    expect_all(&path, 0, 20_000);
+    expect_all(&path, 1, 30_000);
+    assert_eq!(counted(&daemon, "pg0", "rx packets"), 50_000);
+    assert_eq!(counted(&daemon, "pg1", "tx packets"), 50_000);
+
+    let text = daemon.tell("show runtime");
+    let threads: Vec<_> = text.split("---------------\n").collect();
+    let heads = ["Thread 0 vpp_main (lcore ", "Thread 1 vpp_wk_0 (lcore ", "Thread 2 vpp_wk_1 ("];
+    for (thread, head) in threads.iter().zip(heads) {
+        assert!(thread.starts_with(head), "{text}");
+        assert!(thread.contains("\n  vector rates in "), "{text}");
+    }
+    assert!(threads[0].contains("ip4-neighbor-age-process") && !threads[0].contains("ip4-lookup"));
+    for (thread, vectors) in threads[1..].iter().zip(["20000", "30000"]) {
+        let lookup = thread.lines().find(|line| line.starts_with("ip4-lookup"));
+        let columns: Vec<_> = lookup.expect("it had packets").split_whitespace().collect();
+        assert_eq!((columns[1], columns[3]), ("active", vectors), "{text}");
+    }
+    let text = daemon.tell("show threads");
+    assert!(text.contains("vpp_main") && text.contains("vpp_wk_0") && text.contains("vpp_wk_1"));
+    assert!(daemon.tell("show buffers").trim_end().ends_with(" 0"), "a buffer was lost");
+}
+
+#[test]
+fn threads_change_while_packets_flow_and_none_is_lost() {
+    let Some(config) = two_workers() else { return };
+    let daemon = Daemon::start_with(&config, GENERATORS);
+    let path = capture(&daemon);
+    add_stream(&daemon, 0, 20_000, "worker 0 rate 10000");
+    add_stream(&daemon, 1, 20_000, "worker 1 rate 10000");
+    daemon.tell("packet-generator enable");
+    for change in ["set workers 0", "set workers 1", &both(&config), "set workers 0"] {
+        sleep(Duration::from_millis(200));
+        daemon.tell(change);
+    }
+    let names = daemon.tell("show threads");
+    assert!(names.contains("vpp_main") && !names.contains("vpp_wk_"), "{names}");
+    let is_done = || !daemon.tell("show packet-generator").contains("Yes");
+    assert!(eventually(Duration::from_secs(20), is_done));
+    expect_all(&path, 0, 20_000);
+    expect_all(&path, 1, 20_000);
+    assert_eq!(counted(&daemon, "pg1", "tx packets"), 40_000);
+    assert!(daemon.tell("show buffers").trim_end().ends_with(" 0"), "a buffer was lost");
+    let refused = daemon.ask("set workers 4000");
+    assert!(
+        !refused.is_ok && refused.error.contains("4000 workers need a CPU each"),
+        "{refused:?}"
+    );
+    assert!(!daemon.ask("set workers corelist 0,0").is_ok);
+}
+
+#[test]
+fn hosts_talk_over_two_workers_whichever_serves_a_queue() {
+    let Some(config) = two_workers() else { return };
+    if !is_root() || !has("ping") {
+        return;
+    }
+    let hosts = TwoHosts::with(&config);
+    let ping = || {
+        let text = hosts.left.run("ping -n -c 20 -i 0.05 -W 2 10.1.2.2");
+        assert!(text.contains("20 received, 0% packet loss"), "{text}");
+    };
+    let placement = || hosts.router.tell("show interface rx-placement");
+    ping();
+    let expected = "Thread 1 (vpp_wk_0):\n  node af-packet-input:\n    \
+                    host-left queue 0 (adaptive)\nThread 2 (vpp_wk_1):\n  node af-packet-input:\n    \
+                    host-right queue 0 (adaptive)\n";
+    assert_eq!(placement(), expected);
+    let echoes = hosts.left.start("ping -n -i 0.002 -c 500 -W 2 10.1.2.2");
+    for change in [
+        "set interface rx-placement host-left worker 1",
+        "set interface rx-placement host-right worker 0",
+        "set workers 1",
+        "set interface rx-mode host-left interrupt",
+        &both(&config),
+    ] {
+        sleep(Duration::from_millis(150));
+        hosts.router.tell(change);
+    }
+    drop(echoes);
+    ping();
+    assert!(placement().contains("host-left queue 0 (interrupt)"), "{}", placement());
+    let text = hosts.router.ask("set interface rx-placement host-left main");
+    assert!(text.error.contains("where there are workers, main receives no packets"), "{text:?}");
+}
