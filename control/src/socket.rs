@@ -38,6 +38,15 @@ impl SocketFile {
         fs::rename(&temporary, path)?;
         Ok((socket, Self { path: path.to_owned(), inode: inode(path)? }))
     }
+
+    /// Leaves the file behind, with this mode.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn stay(mut self, mode: u32) -> io::Result<()> {
+        self.inode = (0, 0); // no file has this number
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))
+    }
 }
 
 fn inode(path: &Path) -> io::Result<(u64, u64)> {

@@ -141,6 +141,7 @@ mod overlay;
 mod registry;
 mod retval;
 pub mod schema;
+mod server;
 pub mod types;
 mod work;
 
@@ -157,6 +158,7 @@ pub use outgoing::{HEADER, HeadValues, Outgoing, request, split};
 pub use overlay::{Overlay, Union};
 pub use registry::{Api, DuplicateMessage, Folder, Module};
 pub use retval::Retval;
+pub use server::Server;
 pub use work::{Around, Caller, Progress, Slice, Task, Work};
 
 #[cfg(test)]

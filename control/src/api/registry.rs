@@ -161,6 +161,11 @@ impl<C: 'static> Api<C> {
         entries.map(|e| (e.id, e.info, e.crc))
     }
 
+    /// Number and name of all messages as clients ask for them: name, `_`, CRC.
+    pub fn table(&self) -> impl Iterator<Item = (u16, String)> + '_ {
+        self.messages().map(|(id, info, crc)| (id, format!("{}_{crc:08x}", info.name)))
+    }
+
     /// The declaration of the message of this number.
     pub fn info(&self, id: u16) -> Option<&'static MessageInfo> {
         self.entry(id).map(|e| e.info)

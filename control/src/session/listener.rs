@@ -10,18 +10,22 @@ use crate::config::Listen;
 use crate::socket::SocketFile;
 
 /// A bound socket. A socket in the file system appears under its name only when it accepts, and
-/// goes away when this is dropped.
+/// goes away when this is dropped unless it [lasts](Listener::lasting).
 pub struct Listener {
     socket: Socket,
 }
 
 enum Socket {
-    Unix { listener: UnixListener, _file: SocketFile },
+    Unix {
+        listener: UnixListener,
+        /// None when the name is to stay behind.
+        _file: Option<SocketFile>,
+    },
     Tcp(TcpListener),
 }
 
 /// An accepted session.
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
@@ -30,10 +34,21 @@ impl Listener {
     /// Binds; folders are made, a socket that nobody serves is replaced.
     pub async fn bind(address: &Listen) -> io::Result<Self> {
         let socket = match address {
-            Listen::Unix(path) => bind_unix(path)?,
+            Listen::Unix(path) => {
+                let (listener, file) = bind_unix(path)?;
+                Socket::Unix { listener, _file: Some(file) }
+            }
             Listen::Tcp(address) => Socket::Tcp(TcpListener::bind(address).await?),
         };
         Ok(Self { socket })
+    }
+
+    /// Binds a socket in the file system whose name stays behind, as clients that wait for a
+    /// restart expect. All users may see it, its group may connect.
+    pub fn lasting(path: &Path) -> io::Result<Self> {
+        let (listener, file) = bind_unix(path)?;
+        file.stay(0o775)?;
+        Ok(Self { socket: Socket::Unix { listener, _file: None } })
     }
 
     /// The address of a TCP socket, with the port the system chose.
@@ -44,7 +59,7 @@ impl Listener {
         }
     }
 
-    pub(super) async fn accept(&self) -> io::Result<Stream> {
+    pub(crate) async fn accept(&self) -> io::Result<Stream> {
         loop {
             let accepted = match &self.socket {
                 Socket::Unix { listener, .. } => listener.accept().await.map(|a| Stream::Unix(a.0)),
@@ -69,9 +84,7 @@ fn is_passing(error: &io::Error) -> bool {
         || no_files.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-fn bind_unix(path: &Path) -> io::Result<Socket> {
+fn bind_unix(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let is_served = |path: &Path| std::os::unix::net::UnixStream::connect(path).is_ok();
-    let bind = |path: &Path| UnixListener::bind(path);
-    let (listener, file) = SocketFile::appear(path, is_served, bind)?;
-    Ok(Socket::Unix { listener, _file: file })
+    SocketFile::appear(path, is_served, |path: &Path| UnixListener::bind(path))
 }

@@ -30,6 +30,7 @@ use std::rc::Rc;
 use tokio::sync::Notify;
 
 pub use listener::Listener;
+pub(crate) use listener::Stream;
 
 use crate::cli::{Cli, Output, Reply, Step};
 use crate::config::Unix;

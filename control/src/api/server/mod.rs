@@ -1,0 +1,93 @@
+//! The binary API over a unix stream socket, in both directions: a header of 16 bytes (eight
+//! without meaning, length as u32 big endian, four without meaning), then so many bytes of message.
+//!
+//! A connection begins with `sockclnt_create`; its reply lists all messages with their numbers.
+//! Requests of a connection are answered in the order they come. Many may be sent without waiting:
+//! they are decoded where they were read, and answers leave in as few writes as the socket takes.
+//!
+//! Nobody waits for a client: what it sends is taken up in slices of 2 ms, and when it does not
+//! read its answers nothing more is taken from it until it does.
+
+mod connection;
+mod handshake;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+
+use tokio::task::spawn_local;
+
+use super::clients::Clients;
+use super::registry::Api;
+use super::work::Around;
+use crate::cli::Cli;
+use crate::log::Logger;
+use crate::session::{Listener, Stream};
+use connection::Connection;
+
+/// Most connections at a time; more are turned away.
+const MAX_CONNECTIONS: usize = 16_384;
+
+/// Answers any number of clients. Clones are the same server.
+///
+/// It lives on one thread, inside a `tokio::task::LocalSet`. The context is borrowed only while a
+/// request or a slice of one is answered.
+pub struct Server<C>(Rc<Shared<C>>);
+
+struct Shared<C> {
+    api: Rc<Api<C>>,
+    cli: Rc<Cli<C>>,
+    cx: Rc<RefCell<C>>,
+    clients: Clients,
+    log: Logger,
+    connections: Cell<usize>,
+}
+
+impl<C> Clone for Server<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<C: 'static> Server<C> {
+    /// A server without clients. `clients` is the context's; [`Api::finish`] must have been called
+    /// with it.
+    pub fn new(
+        api: Rc<Api<C>>,
+        cli: Rc<Cli<C>>,
+        cx: Rc<RefCell<C>>,
+        clients: Clients,
+        log: Logger,
+    ) -> Self {
+        let connections = Cell::new(0);
+        Self(Rc::new(Shared { api, cli, cx, clients, log, connections }))
+    }
+
+    /// Accepts connections until the listener fails for good.
+    pub async fn serve(&self, listener: Listener) -> io::Result<()> {
+        loop {
+            let Stream::Unix(stream) = listener.accept().await? else { continue };
+            let connections = &self.0.connections;
+            if connections.get() == MAX_CONNECTIONS {
+                self.0.log.warn(format_args!("more than {MAX_CONNECTIONS} clients"));
+                continue;
+            }
+            connections.set(connections.get() + 1);
+            let server = self.clone();
+            spawn_local(async move {
+                Connection::new(&server, stream).run().await;
+                let connections = &server.0.connections;
+                connections.set(connections.get() - 1);
+            });
+        }
+    }
+}
+
+impl<C> Shared<C> {
+    fn around(&self) -> Around<'_, C> {
+        Around { api: &self.api, cli: &self.cli }
+    }
+}
+
+#[cfg(test)]
+mod tests;
