@@ -9,18 +9,21 @@ use std::sync::{Mutex, PoisonError};
 
 use control::cli::io_text;
 use control::config::Unix;
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Panics that are not in the log yet.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Most of them that are kept.
 const MOST_PANICS: usize = 64;
 
-/// Never leaves a core file behind, and says of a panic one line only: panics are caught where they
-/// happen, and the router goes on.
+/// Takes as many file descriptors as it may have, never leaves a core file behind, and says of a
+/// panic one line only: panics are caught where they happen, and the router goes on.
 pub fn prepare() {
     // A limit may always be lowered.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    // Thousands of clients may connect.
+    let files = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("unnamed");

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use control::api;
 use control::cli::io_text;
 use control::config::{Config, Listen, Statistics, Unix};
 use control::log::{Log, Logger};
@@ -38,7 +39,7 @@ pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(
     let runtime = runtime()?;
     let stop = Arc::new(Notify::new());
     watch_signals(Arc::clone(&stop), &config.unix, &config.statseg)?;
-    let Parts { mut router, cli, .. } = parts;
+    let Parts { mut router, cli, api } = parts;
     let wake = Arc::new(Notify::new());
     let waker = || {
         let wake = Arc::clone(&wake);
@@ -47,21 +48,28 @@ pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(
     router.processes.on_change(waker());
     router.engine.on_short_pool(waker());
     router.events.notify(Arc::new(waker()));
-    let log = router.log.clone();
+    let (log, clients) = (router.log.clone(), router.clients.clone());
+    let (cli, api) = (Rc::new(cli), Rc::new(api));
     let router = Rc::new(RefCell::new(router));
     let tasks = LocalSet::new();
     let ended = tasks.block_on(&runtime, async {
         let settings = Settings::new(&config.unix, BANNER);
-        let server = Server::new(Rc::new(cli), Rc::clone(&router), settings);
+        let server = Server::new(Rc::clone(&cli), Rc::clone(&router), settings);
+        let api =
+            api::Server::new(api, cli, Rc::clone(&router), clients, log.class("api", "socket"));
         let listener = listen(&config.unix).await?;
         let statistics = statistics(&router.borrow(), config)?;
         spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
         start(&server, &config.unix, &log).await;
+        let api_listener = listen_api(config)?;
         if let Some(ready) = background {
             ready.tell();
         }
         tokio::select! {
             () = stop.notified() => Ok(()),
+            ended = api.serve(api_listener) => {
+                ended.map_err(|e| format!("API socket: {}", io_text(&e)))
+            }
             ended = server.serve(listener) => {
                 ended.map_err(|e| format!("CLI socket: {}", io_text(&e)))
             }
@@ -137,6 +145,16 @@ fn statistics(
     let server = control::stats::server::Server::bind(&path).map_err(failed)?;
     process::give_to_group(&config.unix, &path)?;
     Ok(server.serve(segment))
+}
+
+/// Opens the binary API's socket, once the files of commands are carried out.
+fn listen_api(config: &Config) -> Result<Listener, String> {
+    let default = || config.unix.runtime_dir().join("api.sock");
+    let path = config.socksvr.socket_name.clone().unwrap_or_else(default);
+    let failed = |e| format!("cannot listen on {}: {}", path.display(), io_text(&e));
+    let listener = Listener::lasting(&path).map_err(failed)?;
+    process::give_to_group(&config.unix, &path)?;
+    Ok(listener)
 }
 
 fn socket_path(address: &Listen) -> Option<PathBuf> {

@@ -3,8 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::crc;
+use super::field::Field as _;
 use super::registry::{Api, Entry, Folder, Service};
 use super::schema::{Body, Count, Declaration, FieldInfo, MessageInfo, Options, Preset, Type};
+use super::types::Prefix;
 
 /// A file of declarations.
 #[derive(Clone, Debug)]
@@ -15,9 +17,32 @@ pub struct ApiFile {
     pub json: Value,
 }
 
+impl ApiFile {
+    /// The file's text: what is in a list or table stands on lines of its own.
+    pub fn text(&self) -> String {
+        let parts = self.json.as_object().into_iter().flatten();
+        let lines = parts.map(|(key, value)| {
+            let (open, close, items): (_, _, Vec<String>) = match value {
+                Value::Array(items) if !items.is_empty() => {
+                    ("[\n", "\n]", items.iter().map(Value::to_string).collect())
+                }
+                Value::Object(pairs) if !pairs.is_empty() => {
+                    let pairs = pairs.iter().map(|(key, value)| format!("{}:{value}", json!(key)));
+                    ("{\n", "\n}", pairs.collect())
+                }
+                other => ("", "", vec![other.to_string()]),
+            };
+            format!("{}:{open}{}{close}", json!(key), items.join(",\n"))
+        });
+        format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
+    }
+}
+
 /// All files: one for each module, and one for each file of types that they use.
 pub fn files<C: 'static>(api: &Api<C>) -> Vec<ApiFile> {
     let mut shared = Vec::new();
+    // There are clients that do not start without the types of addresses.
+    add_type(&Prefix::TYPE, &mut shared);
     let mut files = Vec::new();
     for (number, module) in api.modules().iter().enumerate() {
         let entries: Vec<_> = api.entries_of(number).collect();
