@@ -3,6 +3,8 @@
 
 pub mod address;
 pub mod adjacency;
+pub mod arp;
+pub mod dad;
 pub mod drops;
 pub mod engine;
 pub mod ethernet;
@@ -15,9 +17,13 @@ pub mod ip;
 pub mod ip4;
 pub mod ip6;
 pub mod mfib;
+pub mod mld;
+pub mod nd;
 pub mod neighbor;
 pub mod ping;
 pub mod punt;
+pub mod ra;
+pub mod rd_cp;
 pub mod reassembly;
 mod router;
 pub mod statistics;
@@ -40,6 +46,12 @@ pub const FEATURES: &[Feature] = &[
     fragment::FEATURE,
     reassembly::FEATURE,
     neighbor::FEATURE,
+    arp::FEATURE,
+    nd::FEATURE,
+    ra::FEATURE,
+    dad::FEATURE,
+    mld::FEATURE,
+    rd_cp::FEATURE,
     ping::FEATURE,
     statistics::FEATURE,
 ];

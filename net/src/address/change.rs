@@ -9,7 +9,6 @@ use super::{Error, OnInterface};
 use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, Path, Source, TableIndex, Target};
 use crate::interface::InterfaceIndex;
-use crate::neighbor;
 use crate::router::Router;
 
 impl Router {
@@ -217,7 +216,9 @@ impl Router {
         self.follow_groups(interface, &before, &after);
         self.addresses.put(interface, after);
         self.interfaces.change_port(interface, |p| (p.ip4, p.ip6) = (port4, port6));
-        neighbor::follow_addresses(self, interface, &before);
+        for observer in self.addresses.observers.clone() {
+            observer(self, interface, &before);
+        }
         Ok(())
     }
     /// Takes back routes that were made before one was refused.

@@ -75,11 +75,19 @@ impl OnInterface {
 pub struct Addresses {
     all: Shared<Vec<Option<Arc<OnInterface>>>>,
     nothing: OnInterface,
+    observers: Vec<Observer>,
 }
+
+/// Called after the addresses of an interface changed, with those it had before.
+pub type Observer = fn(&mut Router, InterfaceIndex, &OnInterface);
 
 impl Addresses {
     pub(crate) fn new() -> Self {
-        Self { all: Shared::new(Vec::new()), nothing: OnInterface::default() }
+        Self {
+            all: Shared::new(Vec::new()),
+            nothing: OnInterface::default(),
+            observers: Vec::new(),
+        }
     }
     /// What an interface has.
     pub fn of(&self, interface: InterfaceIndex) -> &OnInterface {
@@ -90,6 +98,10 @@ impl Addresses {
     pub fn iter(&self) -> impl Iterator<Item = (InterfaceIndex, &OnInterface)> {
         let numbered = self.all.current().iter().enumerate();
         numbered.filter_map(|(i, a)| Some((InterfaceIndex(i as u32), a.as_deref()?)))
+    }
+    /// Has `observer` called whenever the addresses of an interface change.
+    pub fn observe(&mut self, observer: Observer) {
+        self.observers.push(observer);
     }
     /// For nodes.
     pub fn reader(&self) -> AddressReader {

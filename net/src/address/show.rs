@@ -5,7 +5,9 @@ use std::net::Ipv6Addr;
 
 use serde::Serialize;
 
+use crate::dad;
 use crate::interface::InterfaceIndex;
+use crate::ra;
 use crate::router::Router;
 
 /// Interfaces and their addresses.
@@ -64,7 +66,9 @@ pub(super) struct Ip6Interface {
     addresses: Vec<String>,
     link_local: Ipv6Addr,
     groups: Vec<Ipv6Addr>,
-    mtu: u32,
+    duplicate_detection: bool,
+    /// `None` on interfaces without neighbours.
+    advertiser: Option<ra::Shown>,
 }
 
 impl Ip6Interface {
@@ -77,7 +81,8 @@ impl Ip6Interface {
             addresses: on.ip6.iter().map(|p| p.to_string()).collect(),
             link_local: on.link_local?,
             groups: on.groups6(),
-            mtu: i.mtu.for_ip6(),
+            duplicate_detection: dad::is_on(router),
+            advertiser: router.advertiser(index).map(|a| ra::Shown::of(a, i.mtu.for_ip6())),
         })
     }
 }
@@ -93,10 +98,9 @@ impl fmt::Display for Ip6Interface {
         writeln!(f, "  Joined group address(es):")?;
         self.groups.iter().try_for_each(|g| writeln!(f, "    {g}"))?;
         writeln!(f, "  Neighbor Discovery: enabled")?;
-        writeln!(
-            f,
-            "    ICMP redirects are disabled\n    ND DAD is disabled\n    MTU is {}",
-            self.mtu
-        )
+        writeln!(f, "    ICMP redirects are disabled")?;
+        let dad = if self.duplicate_detection { "enabled" } else { "disabled" };
+        writeln!(f, "    ND DAD is {dad}")?;
+        self.advertiser.iter().try_for_each(|a| a.fmt(f))
     }
 }

@@ -209,7 +209,6 @@ fn ip6_brings_a_link_local_address_and_groups() {
   Neighbor Discovery: enabled
     ICMP redirects are disabled
     ND DAD is disabled
-    MTU is 9000
 ";
     assert_eq!(text, head);
     assert_eq!(b.run("show ip6 interface pg1"), "show ip6 interface: IPv6 is not enabled on pg1\n");

@@ -6,6 +6,7 @@ use wire::icmp4::Header;
 use wire::{icmp4, icmp6, ip4, ip6};
 use zerocopy::FromBytes;
 
+use super::reason6::{Count6, Error6};
 use crate::ip::{Edges, Headers, V4, V6, Version};
 
 /// Gives ICMP messages to who takes their type.
@@ -49,8 +50,14 @@ pub enum Count {
 
 /// The ICMP of an IP version.
 pub trait Messages: Version {
+    /// Why messages end here.
+    type Reason: graph::Reason + From<Error>;
+    /// What else is counted.
+    type Count: graph::Count;
     /// Type of echo requests.
     const ECHO_REQUEST: u8;
+    /// Answers to them.
+    const ECHOES: Self::Count;
     /// Checks a message of `len` bytes, apart from its checksum.
     ///
     /// # Errors
@@ -61,8 +68,8 @@ pub trait Messages: Version {
 impl<V: Messages> Node for IcmpInput<V> {
     const NAME: &'static str = V::NODES.icmp_input;
     type Next = Next;
-    type Error = Error;
-    type Count = Count;
+    type Error = V::Reason;
+    type Count = V::Count;
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
@@ -79,11 +86,14 @@ impl<V: Messages> Node for IcmpInput<V> {
             echoes += u64::from(header.kind.0 == V::ECHO_REQUEST);
             Ok(Next::To(taker))
         });
-        frame.count(Count::EchoRepliesSent, echoes);
+        frame.count(V::ECHOES, echoes);
     }
 }
 
 impl Messages for V4 {
+    type Reason = Error;
+    type Count = Count;
+    const ECHOES: Count = Count::EchoRepliesSent;
     const ECHO_REQUEST: u8 = icmp4::Type::ECHO_REQUEST.0;
 
     fn check(p: &Buffer<'_>, header: Header, len: usize) -> Result<(), Error> {
@@ -98,6 +108,9 @@ impl Messages for V4 {
 }
 
 impl Messages for V6 {
+    type Reason = Error6;
+    type Count = Count6;
+    const ECHOES: Count6 = Count6::EchoRepliesSent;
     const ECHO_REQUEST: u8 = icmp6::Type::ECHO_REQUEST.0;
 
     fn check(p: &Buffer<'_>, header: Header, len: usize) -> Result<(), Error> {

@@ -11,6 +11,7 @@ mod error6;
 mod input;
 mod limit;
 mod problem;
+mod reason6;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ pub use error6::IcmpError6;
 pub use input::{IcmpInput, Messages};
 pub use limit::Limit;
 pub use problem::Problem;
+pub use reason6::{Count6, Error6};
 
 /// Types there may be.
 const TYPES: usize = 1 << 8;

@@ -9,10 +9,10 @@ use wire::{MacAddr, nd};
 use zerocopy::IntoBytes;
 
 use super::family::{Family, NdFrame};
-use super::solicitation::ALL_NODES;
 use super::table::Key;
 use crate::interface::InterfaceIndex;
 use crate::ip::{V4, V6};
+use crate::nd::ALL_NODES;
 use crate::router::Router;
 
 /// Tells everybody on an interface which addresses are at its address of layer 2.
@@ -53,7 +53,8 @@ fn announcement6(mac: MacAddr, addr: Ipv6Addr) -> Vec<u8> {
     NdFrame::advertisement(mac, to, addr, ALL_NODES, flags).as_bytes().to_vec()
 }
 
-fn send(router: &mut Router, interface: InterfaceIndex, frame: Vec<u8>) {
+/// Sends a frame, with its layer 2 header, out of an interface.
+pub(crate) fn send(router: &mut Router, interface: InterfaceIndex, frame: Vec<u8>) {
     let Some(output) = router.interfaces.at(interface).map(|i| i.output) else { return };
     let thread = router.engine.data_threads().start;
     router.engine.inject(thread, output, frame, move |p| {

@@ -8,7 +8,7 @@ use control::cli::{Cli, Command, Error, Output, Step, Task, Value, Word};
 use serde::Serialize;
 use wire::MacAddr;
 
-use super::{Config, Key, process, release, table};
+use super::{Config, Key, release, table};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -23,9 +23,9 @@ struct SetNeighbor {
     #[positional]
     #[values("interface")]
     intfc: Word,
-    /// its IP address
+    /// its IP address; not needed to forget all
     #[positional]
-    ip_address: IpAddr,
+    ip_address: Option<IpAddr>,
     /// its MAC address; not needed to remove it
     #[positional]
     mac_address: Option<MacAddr>,
@@ -38,6 +38,8 @@ struct SetNeighbor {
     count: Option<u32>,
     /// remove it
     del: bool,
+    /// forget all that are on the interface
+    flush: bool,
 }
 
 struct SetMany {
@@ -62,10 +64,16 @@ impl Task<Router> for SetMany {
 impl SetMany {
     fn one(&self, router: &mut Router) -> Result<(), Error> {
         let c = &self.command;
-        let addr = offset(c.ip_address, self.done);
+        if c.flush && c.ip_address.is_none() {
+            router.flush_neighbors(false, Some(self.interface));
+            router.flush_neighbors(true, Some(self.interface));
+            return Ok(());
+        }
+        let first = c.ip_address.ok_or_else(|| Error::new("missing ip-address"))?;
+        let addr = offset(first, self.done);
         let addr = addr.ok_or_else(|| Error::new("no address is left to count to"))?;
         let key = (self.interface, addr);
-        let done = if c.del {
+        let done = if c.del || c.flush {
             router.remove_neighbor(key)
         } else {
             let mac = c.mac_address.ok_or_else(|| Error::new("missing mac-address"))?;
@@ -111,17 +119,21 @@ struct SetConfig {
     limit: Option<usize>,
     /// seconds after which a silent neighbor is asked and then forgotten; 0: never
     age: Option<u32>,
-    /// refuse new neighbors when the table is full, which is how it is
-    #[keyword("norecycle")]
-    _norecycle: bool,
+    /// let the oldest neighbor give way to a new one when the table is full
+    recycle: bool,
+    /// refuse new neighbors then
+    norecycle: bool,
 }
 
 fn set_config(router: &mut Router, c: SetConfig) -> Result<(), Error> {
     let Family(of) = c.family;
-    let config = &mut router.neighbors_mut().table.configs[of];
-    config.limit = c.limit.unwrap_or(config.limit);
-    config.age = c.age.map_or(config.age, f64::from);
-    process::configured(router, of);
+    let now = router.neighbors().table.configs[of];
+    let new = Config {
+        limit: c.limit.unwrap_or(now.limit),
+        age: c.age.map_or(now.age, f64::from),
+        recycles: (now.recycles || c.recycle) && !c.norecycle,
+    };
+    router.configure_neighbors(of == 1, new);
     Ok(())
 }
 
@@ -138,6 +150,7 @@ struct ConfigRow {
     family: &'static str,
     limit: usize,
     age: f64,
+    recycle: bool,
     count: usize,
     refused: u64,
 }
@@ -146,7 +159,7 @@ impl fmt::Display for Configs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|c| {
             writeln!(f, "{}:", c.family)?;
-            write!(f, "  limit:{}, age:{}, recycle:0, ", c.limit, c.age)?;
+            write!(f, "  limit:{}, age:{}, recycle:{}, ", c.limit, c.age, u8::from(c.recycle))?;
             writeln!(f, "count:{}, refused:{}", c.count, c.refused)
         })
     }
@@ -155,8 +168,9 @@ impl fmt::Display for Configs {
 fn show_config(router: &mut Router, _: ShowConfig) -> Result<Output, Error> {
     let table = &router.neighbors().table;
     let row = |(of, family)| {
-        let Config { limit, age } = table.configs[of];
-        ConfigRow { family, limit, age, count: table.count(of), refused: table.refused[of] }
+        let Config { limit, age, recycles: recycle } = table.configs[of];
+        let (count, refused) = (table.count(of), table.refused[of]);
+        ConfigRow { family, limit, age, recycle, count, refused }
     };
     Ok(Output::of(Configs(["ip4", "ip6"].into_iter().enumerate().map(row).collect())))
 }
@@ -173,7 +187,7 @@ struct Show {
 
 /// Show the IPv4 neighbors that are known.
 #[derive(Clone, Debug, Command)]
-#[command("show ip4 neighbors", "show ip4 neighbor")]
+#[command("show ip4 neighbors", "show ip4 neighbor", "show ip4 neighbor-sorted")]
 struct Show4 {
     /// only those on this one
     #[positional]
@@ -183,7 +197,7 @@ struct Show4 {
 
 /// Show the IPv6 neighbors that are known.
 #[derive(Clone, Debug, Command)]
-#[command("show ip6 neighbors", "show ip6 neighbor")]
+#[command("show ip6 neighbors", "show ip6 neighbor", "show ip6 neighbor-sorted")]
 struct Show6 {
     /// only those on this one
     #[positional]

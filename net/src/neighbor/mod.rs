@@ -1,21 +1,17 @@
 //! Neighbours: which address of layer 2 belongs to which IP address (ARP: RFC 826, ND: RFC 4861).
 //!
 //! A packet whose neighbour is not known reaches one of the nodes of [`Ask`], which holds it and
-//! asks. Answers reach [`ArpReply`], [`NeighborSolicitation`] or [`NeighborAdvertisement`]; they
-//! tell control ([`learned`]), which keeps the [`Table`], completes adjacencies, adds the
-//! neighbour's host route, and at last has the held packets looked up again ([`release`]). Control
-//! ticks the nodes as long as packets wait; a node asks again each second and gives up after three
-//! questions.
+//! asks. Answers reach the nodes of [`crate::arp`] and [`crate::nd`]; they tell control
+//! ([`learned`]), which keeps the [`Table`], completes adjacencies, adds the neighbour's host
+//! route, and at last has the held packets looked up again ([`release`]). Control ticks the nodes
+//! as long as packets wait; a node asks again each second and gives up after three questions.
 
-mod advertisement;
 mod announce;
-mod arp_input;
-mod arp_reply;
 mod ask;
 mod cli;
 mod family;
+mod on_link;
 mod process;
-mod solicitation;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -28,7 +24,7 @@ use std::net::IpAddr;
 
 use control::feature::Refused;
 use graph::{Frame, Node, NodeIndex};
-use wire::{MacAddr, icmp6};
+use wire::MacAddr;
 
 use crate::address::OnInterface;
 use crate::adjacency::{AdjacencyIndex, Role};
@@ -37,20 +33,18 @@ use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::ip::{V4, V6};
 use crate::router::{Feature, Parts, Router, refuse};
 
-pub use advertisement::NeighborAdvertisement;
-pub use arp_input::{ARP, ArpInput};
-pub use arp_reply::ArpReply;
+pub(crate) use announce::send;
 pub use ask::{Ask, Destination, NextHop};
-pub use family::Family;
-pub use solicitation::NeighborSolicitation;
+pub use family::{ArpFrame, Family, NdFrame};
+pub use on_link::OnLink;
 pub use table::{Config, Evidence, Key, LIMIT, Neighbor, Outcome, Table};
 
 use ask::Readers;
 
-/// ARP, neighbour discovery and the neighbour table.
+/// The neighbour table, and asking for who is not in it.
 pub const FEATURE: Feature = Feature {
     name: "neighbor",
-    about: "ARP, IPv6 neighbour discovery and the neighbour table",
+    about: "The neighbour table and resolution of next hops",
     default_enabled: true,
     register,
 };
@@ -130,16 +124,32 @@ impl Router {
         if addr.is_multicast() || addr.is_unspecified() || mac.is_multicast() {
             return Err(Error::Invalid);
         }
-        let (key, updated) = ((interface, addr), self.now());
-        let new = Neighbor { mac, is_static, has_route, updated, probes: 0 };
-        let table = &mut self.neighbors_mut().table;
-        let old = table.at(key).copied();
-        let limit = table.configs[table::family(addr)].limit;
-        let outcome = table.set(key, new).map_err(|table::Full| Error::Full(limit))?;
+        let key = (interface, addr);
+        let new = Neighbor::new(mac, is_static, has_route, self.now());
+        let old = self.neighbors().table.at(key).copied();
+        let outcome = self.with_room(addr, |table| table.set(key, new))?;
         if old.is_some_and(|old| old.has_route) && !has_route {
             self.fib_remove_neighbor(interface, addr);
         }
         self.settle(key, new, outcome)
+    }
+    /// Works at the table; where it is full, once more with the oldest neighbour gone, if so
+    /// configured.
+    fn with_room(
+        &mut self,
+        addr: IpAddr,
+        work: impl Fn(&mut Table) -> Result<Outcome, table::Full>,
+    ) -> Result<Outcome, Error> {
+        let of = table::family(addr);
+        let table = &mut self.neighbors_mut().table;
+        let Config { limit, recycles, .. } = table.configs[of];
+        if let Ok(outcome) = work(table) {
+            return Ok(outcome);
+        }
+        if let Some(oldest) = table.oldest(of).filter(|_| recycles) {
+            self.remove_neighbor(oldest)?;
+        }
+        work(&mut self.neighbors_mut().table).map_err(|table::Full| Error::Full(limit))
     }
     /// Forgets a neighbour.
     ///
@@ -154,6 +164,36 @@ impl Router {
             self.forget_adjacency(index);
         }
         Ok(())
+    }
+    /// Begins to set all neighbours anew: those not set or heard of until
+    /// [`Router::end_neighbor_replacement`] are forgotten then.
+    pub fn begin_neighbor_replacement(&mut self) {
+        self.neighbors_mut().table.mark();
+    }
+    /// Forgets who was not set or heard of since the replacement began.
+    pub fn end_neighbor_replacement(&mut self) {
+        for key in self.neighbors().table.stale() {
+            // It was there just now.
+            let _ = self.remove_neighbor(key);
+        }
+    }
+    /// Forgets all neighbours of a family, static ones too, on one interface or on all.
+    pub fn flush_neighbors(&mut self, is_ip6: bool, only: Option<InterfaceIndex>) {
+        let table = &self.neighbors().table;
+        let gone = table
+            .iter(None)
+            .map(|(key, _)| key)
+            .filter(|(on, addr)| addr.is_ipv6() == is_ip6 && only.is_none_or(|only| only == *on));
+        for key in gone.collect::<Vec<_>>() {
+            // It was there just now.
+            let _ = self.remove_neighbor(key);
+        }
+    }
+    /// Bounds the table of one family, which forgets nobody at once.
+    pub fn configure_neighbors(&mut self, is_ip6: bool, config: Config) {
+        let of = usize::from(is_ip6);
+        self.neighbors_mut().table.configs[of] = config;
+        process::configured(self, of);
     }
     /// Makes route and adjacency follow the table, which has changed at `key`.
     fn settle(&mut self, key: Key, now: Neighbor, outcome: Outcome) -> Result<(), Error> {
@@ -187,8 +227,12 @@ pub fn learned(
     if !is_up || !has_neighbors(router, interface) {
         return;
     }
+    let learned = router.with_room(addr, |table| table.learn(key, mac, how, now));
     let neighbors = router.neighbors_mut();
-    let outcome = neighbors.table.learn(key, mac, how, now).unwrap_or(Outcome::Ignored);
+    if learned.is_err() {
+        neighbors.table.refused[table::family(addr)] += 1;
+    }
+    let outcome = learned.unwrap_or(Outcome::Ignored);
     let Some(neighbor) = neighbors.table.at(key).copied() else { return };
     // Packets can wait for a neighbour that is known: the answer overtook a change of routes.
     let goes_on = outcome != Outcome::Ignored && neighbor.has_route;
@@ -291,12 +335,10 @@ fn flush(router: &mut Router, on: InterfaceIndex, which: impl Fn(&Router, Key, &
 
 /// Follows the addresses of an interface, which had those of `before`: neighbours in networks that
 /// are no longer ours are forgotten.
-pub fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
-    if router.state::<Neighbors>().is_some() {
-        flush(router, interface, |router, (on, addr), _| {
-            covers(before, addr) && !covers(router.addresses.of(on), addr)
-        });
-    }
+fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
+    flush(router, interface, |router, (on, addr), _| {
+        covers(before, addr) && !covers(router.addresses.of(on), addr)
+    });
 }
 
 fn covers(on: &OnInterface, addr: IpAddr) -> bool {
@@ -313,11 +355,9 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
         return;
     }
     match change {
-        Change::Added => set_arp(router, interface, true),
         Change::Deleting => {
             flush(router, interface, |_, _, _| true);
             visit(router, &Forgotten(interface));
-            set_arp(router, interface, false);
         }
         Change::State if !is_up => {
             flush(router, interface, |_, _, n| !n.is_static);
@@ -326,11 +366,6 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
         Change::State | Change::Mac if is_up => announce::all(router, interface),
         _ => (),
     }
-}
-
-fn set_arp(router: &mut Router, interface: InterfaceIndex, on: bool) {
-    let done = router.engine.set_feature(&ARP, ArpReply::NAME, interface.0, on);
-    done.expect("the node is on the arc since the feature registered");
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
@@ -348,20 +383,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         next_hop6: engine.add(Ask::<V6, NextHop>::new(readers.clone())).map_err(refuse)?,
         destination6: engine.add(Ask::<V6, Destination>::new(readers.clone())).map_err(refuse)?,
     };
-    let Readers { ports, addresses, events, .. } = readers;
-    engine.add(ArpInput { ports: ports.clone() }).map_err(refuse)?;
-    let (ours, told) = (addresses.clone(), events.clone());
-    let reply = ArpReply { ports: ports.clone(), addresses: ours, events: told };
-    engine.add_feature(&ARP, reply).map_err(refuse)?;
-    let (ours, told) = (addresses.clone(), events.clone());
-    engine.add(NeighborSolicitation { ports, addresses: ours, events: told }).map_err(refuse)?;
-    engine.add(NeighborAdvertisement { addresses, events }).map_err(refuse)?;
-    router
-        .icmp6_type(icmp6::Type::NEIGHBOR_SOLICITATION, NeighborSolicitation::NAME)
-        .map_err(refuse)?;
-    router
-        .icmp6_type(icmp6::Type::NEIGHBOR_ADVERTISEMENT, NeighborAdvertisement::NAME)
-        .map_err(refuse)?;
     router.insert(Neighbors {
         table: Table::default(),
         askers,
@@ -371,6 +392,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     });
     router.on_adjacency.push(adjacency_made);
     router.interfaces.observe(interface_changed);
+    router.addresses.observe(follow_addresses);
     process::spawn(router);
     cli::register(&mut parts.cli);
     Ok(())

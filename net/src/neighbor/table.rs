@@ -1,7 +1,7 @@
 //! The neighbours that are known: pure state, no packets.
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use wire::MacAddr;
@@ -10,6 +10,9 @@ use crate::interface::InterfaceIndex;
 
 /// Neighbours of one family there may be unless configured otherwise.
 pub const LIMIT: usize = 50_000;
+
+/// Neighbours that are asked at once whether they are still there; others are the next time.
+const MOST_ASKED: usize = 1000;
 
 /// Which neighbour.
 pub type Key = (InterfaceIndex, IpAddr);
@@ -27,6 +30,17 @@ pub struct Neighbor {
     pub updated: f64,
     /// How often it was asked since it got old.
     pub(super) probes: u8,
+    /// Place among the dynamic ones, by when they were heard of.
+    pub(super) turn: u64,
+    /// Known before the client began to say all anew, and not said since.
+    pub(super) is_stale: bool,
+}
+
+impl Neighbor {
+    /// One that was set or heard of at `updated`.
+    pub fn new(mac: MacAddr, is_static: bool, has_route: bool, updated: f64) -> Self {
+        Self { mac, is_static, has_route, updated, probes: 0, turn: 0, is_stale: false }
+    }
 }
 
 /// What somebody said of a neighbour, and how much it is worth.
@@ -58,16 +72,18 @@ pub struct Full;
 /// Bounds of one family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Most neighbours.
+    /// Most neighbours; 0: as many as there are.
     pub limit: usize,
     /// Seconds after which a neighbour that was not heard of is asked, and then forgotten; 0:
     /// never.
     pub age: f64,
+    /// Whether the one not heard of for longest gives way to a new one.
+    pub recycles: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { limit: LIMIT, age: 0.0 }
+        Self { limit: LIMIT, age: 0.0, recycles: false }
     }
 }
 
@@ -75,6 +91,9 @@ impl Default for Config {
 #[derive(Debug, Default)]
 pub struct Table {
     entries: BTreeMap<Key, Neighbor>,
+    /// The dynamic ones by turn, those heard of longest ago first; IPv4, IPv6.
+    by_turn: [BTreeSet<(u64, Key)>; 2],
+    last_turn: u64,
     /// IPv4, IPv6.
     counts: [usize; 2],
     /// IPv4, IPv6.
@@ -109,13 +128,21 @@ impl Table {
         self.entries.range(first..).take_while(move |e| e.0.0 == interface).map(|(k, n)| (*k, n))
     }
     /// Sets a neighbour for the operator.
-    pub fn set(&mut self, key: Key, new: Neighbor) -> Result<Outcome, Full> {
-        let Some(old) = self.entries.get_mut(&key) else { return self.insert(key, new) };
+    ///
+    /// # Errors
+    /// [`Full`], and nothing has changed.
+    pub fn set(&mut self, key: Key, mut new: Neighbor) -> Result<Outcome, Full> {
+        let Some(old) = self.entries.get(&key).copied() else { return self.insert(key, new) };
         let outcome = if old.mac == new.mac { Outcome::Same } else { Outcome::Changed };
-        *old = new;
+        self.unqueue(key, &old);
+        self.queue(key, &mut new);
+        self.entries.insert(key, new);
         Ok(outcome)
     }
     /// Takes note of what somebody said at `now`.
+    ///
+    /// # Errors
+    /// [`Full`], and nothing has changed.
     pub fn learn(
         &mut self,
         key: Key,
@@ -123,29 +150,28 @@ impl Table {
         how: Evidence,
         now: f64,
     ) -> Result<Outcome, Full> {
-        match self.entries.get_mut(&key) {
-            None if !how.creates => Ok(Outcome::Ignored),
-            None => {
-                let (is_static, has_route) = (false, true);
-                let new = Neighbor { mac, is_static, has_route, updated: now, probes: 0 };
-                self.insert(key, new).inspect_err(|Full| self.refused[family(key.1)] += 1)
-            }
-            Some(old) if old.mac == mac => {
-                (old.updated, old.probes) = (now, 0);
-                Ok(Outcome::Same)
-            }
-            Some(old) if old.is_static || !how.replaces => Ok(Outcome::Ignored),
-            Some(old) => {
-                (old.mac, old.updated, old.probes) = (mac, now, 0);
-                Ok(Outcome::Changed)
-            }
+        let Some(old) = self.entries.get(&key).copied() else {
+            return match how.creates {
+                true => self.insert(key, Neighbor::new(mac, false, true, now)),
+                false => Ok(Outcome::Ignored),
+            };
+        };
+        if old.mac != mac && (old.is_static || !how.replaces) {
+            return Ok(Outcome::Ignored);
         }
+        let new = Neighbor { mac, updated: now, probes: 0, is_stale: false, ..old };
+        self.set(key, new)
     }
     /// Forgets a neighbour.
     pub fn remove(&mut self, key: Key) -> Option<Neighbor> {
         let gone = self.entries.remove(&key)?;
+        self.unqueue(key, &gone);
         self.counts[family(key.1)] -= 1;
         Some(gone)
+    }
+    /// The dynamic neighbour of a family not heard of for longest.
+    pub fn oldest(&self, of: usize) -> Option<Key> {
+        self.by_turn[of].first().map(|(_, key)| *key)
     }
     /// The neighbours of a family that were not heard of for too long: those to be asked again,
     /// which count as asked, and those to be forgotten because they did not answer `attempts`
@@ -153,25 +179,51 @@ impl Table {
     pub fn aged(&mut self, of: usize, now: f64, attempts: u8) -> (Vec<Key>, Vec<Key>) {
         let age = self.configs[of].age;
         let (mut ask, mut forget) = (Vec::new(), Vec::new());
-        let mine = self.entries.iter_mut().filter(|(k, n)| family(k.1) == of && !n.is_static);
-        for (key, n) in mine.filter(|(_, n)| age > 0.0 && now - n.updated > age) {
+        for (_, key) in self.by_turn[of].iter().filter(|_| age > 0.0) {
+            let Some(n) = self.entries.get_mut(key) else { continue };
+            if now - n.updated <= age {
+                break;
+            }
             if n.probes == attempts {
                 forget.push(*key);
-            } else {
+            } else if ask.len() < MOST_ASKED {
                 n.probes += 1;
                 ask.push(*key);
             }
         }
         (ask, forget)
     }
-    fn insert(&mut self, key: Key, new: Neighbor) -> Result<Outcome, Full> {
+    /// Begins a replacement: all are stale until they are set or heard of again.
+    pub fn mark(&mut self) {
+        self.entries.values_mut().for_each(|n| n.is_stale = true);
+    }
+    /// Those that are stale still.
+    pub fn stale(&self) -> Vec<Key> {
+        self.entries.iter().filter(|(_, n)| n.is_stale).map(|(key, _)| *key).collect()
+    }
+    fn insert(&mut self, key: Key, mut new: Neighbor) -> Result<Outcome, Full> {
         let of = family(key.1);
-        if self.counts[of] >= self.configs[of].limit {
+        let limit = self.configs[of].limit;
+        if limit > 0 && self.counts[of] >= limit {
             return Err(Full);
         }
         self.counts[of] += 1;
+        self.queue(key, &mut new);
         self.entries.insert(key, new);
         Ok(Outcome::New)
+    }
+    /// Puts a neighbour behind all others that may age.
+    fn queue(&mut self, key: Key, new: &mut Neighbor) {
+        if !new.is_static {
+            self.last_turn += 1;
+            new.turn = self.last_turn;
+            self.by_turn[family(key.1)].insert((new.turn, key));
+        }
+    }
+    fn unqueue(&mut self, key: Key, old: &Neighbor) {
+        if !old.is_static {
+            self.by_turn[family(key.1)].remove(&(old.turn, key));
+        }
     }
 }
 
@@ -214,10 +266,9 @@ mod tests {
         fn behaves_as_a_map_with_rules(
             steps in prop::collection::vec((op(), 0..3u32, 0..6u8, any::<bool>(), 1..3u8), 0..200),
         ) {
-            let config = Config { limit: LIMIT, age: 0.0 };
+            let config = Config { limit: LIMIT, ..Config::default() };
             let mut table = Table { configs: [config; 2], ..Table::default() };
             let mut model: HashMap<Key, (MacAddr, bool)> = HashMap::new();
-            let mut refused = [0; 2];
             for (op, interface, n, is_ip6, mac) in steps {
                 let key = (InterfaceIndex(interface), addr(n, is_ip6));
                 let mac = MacAddr([2, 0, 0, 0, 0, mac]);
@@ -226,8 +277,7 @@ mod tests {
                 let is_full = !model.contains_key(&key) && count(&model) == LIMIT;
                 match op {
                     Op::Set { is_static } => {
-                        let new =
-                            Neighbor { mac, is_static, has_route: true, updated: 1.0, probes: 0 };
+                        let new = Neighbor::new(mac, is_static, true, 1.0);
                         prop_assert_eq!(table.set(key, new).is_err(), is_full);
                         if !is_full {
                             model.insert(key, (mac, is_static));
@@ -245,7 +295,6 @@ mod tests {
                             Some(_) => Ok(Outcome::Changed),
                         };
                         prop_assert_eq!(outcome, expected);
-                        refused[of] += u64::from(outcome.is_err());
                         if matches!(outcome, Ok(Outcome::New | Outcome::Changed)) {
                             model.insert(key, (mac, false));
                         }
@@ -265,7 +314,10 @@ mod tests {
             let on: Vec<_> = on.collect();
             expected.retain(|e| e.0.0 == InterfaceIndex(1));
             prop_assert_eq!(on, expected);
-            prop_assert_eq!(table.refused, refused);
+            for of in 0..2 {
+                let dynamic = rows.iter().filter(|r| family(r.0.1) == of && !r.2).count();
+                prop_assert_eq!(table.by_turn[of].len(), dynamic);
+            }
         }
     }
 
@@ -284,5 +336,21 @@ mod tests {
         assert_eq!(table.aged(0, 12.0, 1), (vec![], vec![(on, one)]));
         table.learn((on, one), mac, Evidence { creates: false, replaces: false }, 12.5).unwrap();
         assert_eq!(table.aged(0, 13.0, 1), (vec![], vec![]), "it was heard of again");
+        assert_eq!(table.oldest(0), Some((on, two)));
+        table.set((on, two), Neighbor::new(mac, true, true, 14.0)).unwrap();
+        assert_eq!(table.oldest(0), Some((on, one)), "static ones do not age");
+    }
+
+    #[test]
+    fn what_is_not_said_again_is_stale() {
+        let mut table = Table::default();
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        let keys = [1, 2, 3].map(|n| (InterfaceIndex(1), addr(n, n == 3)));
+        for key in keys {
+            table.set(key, Neighbor::new(mac, key.1.is_ipv6(), true, 0.0)).unwrap();
+        }
+        table.mark();
+        table.set(keys[0], Neighbor::new(mac, false, true, 1.0)).unwrap();
+        assert_eq!(table.stale(), keys[1..]);
     }
 }

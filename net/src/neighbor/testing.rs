@@ -3,14 +3,19 @@
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use control::cli::Cli;
 use control::log::Log;
 use control::process::Processes;
 use graph::testing::{Caught, TestGraph};
 use graph::{Frame, Node, Settings};
-use wire::MacAddr;
+use wire::arp::{Header, Operation, Peer};
+use wire::ethernet::{self, EtherType};
+use wire::{MacAddr, Protocol, checksum, icmp6, ip4, ip6, nd};
+use zerocopy::{FromBytes, IntoBytes};
 
+use super::family::{ArpFrame, NdFrame};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Parts, Router};
 
@@ -112,7 +117,7 @@ impl Bench {
             caught.append(&mut self.graph.run());
             caught.append(&mut self.settle());
             if steps > 0 {
-                self.graph.engine.clock().adjust(0.2501);
+                self.graph.engine.clock().adjust(0.2515);
             }
         }
         caught
@@ -136,4 +141,86 @@ fn add_interface(router: &mut Router, name: &str, mac: MacAddr) -> InterfaceInde
         link_follows_admin: true,
     };
     router.add_interface(new, Transmit).unwrap()
+}
+
+/// A host on `pg0`'s link.
+pub(crate) const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+/// Another one.
+pub(crate) const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+pub(crate) fn ip(text: &str) -> Ipv4Addr {
+    text.parse().unwrap()
+}
+
+pub(crate) fn ip6(text: &str) -> Ipv6Addr {
+    text.parse().unwrap()
+}
+
+/// Who has `target`? Asked by `sender`.
+pub(crate) fn request(mac: MacAddr, sender: &str, target: &str) -> ArpFrame {
+    ArpFrame {
+        ethernet: ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::ARP),
+        arp: Header::request(Peer::new(mac, ip(sender)), ip(target)),
+    }
+}
+
+pub(crate) fn reply(mac: MacAddr, sender: &str, to: MacAddr, target: &str) -> ArpFrame {
+    let mut frame = request(mac, sender, target);
+    frame.ethernet.dst = to;
+    (frame.arp.operation, frame.arp.target.mac) = (Operation::REPLY, to);
+    frame
+}
+
+pub(crate) fn bytes(frame: impl IntoBytes + zerocopy::Immutable) -> Vec<u8> {
+    frame.as_bytes().to_vec()
+}
+
+/// A UDP packet for `dst` that came to `pg0` from 10.0.0.2.
+pub(crate) fn packet(dst: &str) -> Vec<u8> {
+    packet_to(PG0, dst)
+}
+
+pub(crate) fn packet_to(port: MacAddr, dst: &str) -> Vec<u8> {
+    let header = ip4::Header::new(ip("10.0.0.2"), ip(dst), Protocol::UDP, 20 + 20);
+    let udp = [&[4, 210, 9, 41, 0, 20, 0, 0], &[7; 12][..]].concat();
+    let ethernet = ethernet::Header::new(port, HOST, EtherType::IP4);
+    [ethernet.as_bytes(), header.as_bytes(), &udp].concat()
+}
+
+/// A UDP packet for `dst` that came to `pg0` from 2001:db8::2.
+pub(crate) fn packet6(dst: &str) -> Vec<u8> {
+    let header = ip6::Header::new(ip6("2001:db8::2"), ip6(dst), Protocol(253), 16);
+    let ethernet = ethernet::Header::new(PG0, HOST, EtherType::IP6);
+    [ethernet.as_bytes(), header.as_bytes(), &[7; 16]].concat()
+}
+
+pub(crate) fn arp_of(caught: &Caught) -> ArpFrame {
+    ArpFrame::read_from_bytes(&caught.bytes).unwrap()
+}
+
+pub(crate) fn sent(caught: &[Caught]) -> Vec<&[u8]> {
+    caught.iter().filter(|c| c.at == "sent").map(|c| c.bytes.as_slice()).collect()
+}
+
+/// A solicitation for `target` from `src` at `HOST`, to its group.
+pub(crate) fn solicitation(src: &str, target: &str) -> NdFrame {
+    let group = ip6::solicited_node(ip6(target));
+    let to = MacAddr::for_ip6_group(group);
+    let mut frame = NdFrame::advertisement(HOST, to, ip6(target), group, 0);
+    frame.icmp.kind = icmp6::Type::NEIGHBOR_SOLICITATION;
+    (frame.ip.src, frame.option) = (ip6(src).octets(), nd::LinkLayer::source(HOST));
+    frame
+}
+
+/// The bytes of a message with its checksum, `cut` short.
+pub(crate) fn summed(frame: &NdFrame, cut: usize) -> Vec<u8> {
+    let mut bytes = frame.as_bytes().to_vec();
+    bytes.truncate(bytes.len() - cut);
+    let len = (bytes.len() - 54) as u16;
+    bytes[18..20].copy_from_slice(&len.to_be_bytes());
+    bytes[56..58].fill(0);
+    let pseudo = checksum::ip6_pseudo(frame.ip.src, frame.ip.dst, Protocol::ICMP6, u32::from(len));
+    let sum = pseudo.add_bytes(&bytes[54..]).checksum();
+    bytes[56..58].copy_from_slice(sum.as_bytes());
+    bytes
 }

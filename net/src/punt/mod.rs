@@ -5,16 +5,18 @@
 //! repeats itself.
 #![forbid(unsafe_code)]
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use infra::ring::{self, Receiver, Sender};
 use wire::MacAddr;
 
+use crate::dad;
 use crate::interface::InterfaceIndex;
 use crate::neighbor;
 use crate::ping;
+use crate::ra;
 use crate::reassembly;
 use crate::router::Router;
 
@@ -44,6 +46,17 @@ pub enum Event {
         /// A `reassembly::Kind`.
         kind: u8,
     },
+    /// Somebody else has, or wants, an IPv6 address that we want.
+    Duplicate {
+        /// Where.
+        interface: InterfaceIndex,
+        /// The address.
+        addr: Ipv6Addr,
+    },
+    /// Somebody looks for routers.
+    Solicited(ra::Solicited),
+    /// Another router advertises itself: what it said is in a ring of its own.
+    Advertised,
     /// An echo reply came.
     PingReply(ping::EchoReply),
 }
@@ -52,11 +65,12 @@ pub enum Event {
 pub type Notifier = Arc<dyn Fn() + Send + Sync>;
 
 /// Control's end.
-#[derive(Clone)]
-pub struct EventQueue(Arc<Shared>);
+pub struct EventQueue<E = Event>(Arc<Shared<E>>);
 
-struct Shared {
-    rings: Mutex<Vec<(Weak<()>, Receiver<Event>)>>,
+struct Shared<E> {
+    rings: Mutex<Vec<(Weak<()>, Receiver<E>)>>,
+    /// Room in each.
+    room: usize,
     /// Control was told and has not looked since.
     told: AtomicBool,
     lost: AtomicU64,
@@ -64,27 +78,38 @@ struct Shared {
 }
 
 /// A node's end. A clone, made by control for another thread, gets a ring of its own.
-pub struct EventSender {
-    ring: Sender<Event>,
-    shared: Arc<Shared>,
+pub struct EventSender<E = Event> {
+    ring: Sender<E>,
+    shared: Arc<Shared<E>>,
     _alive: Arc<()>,
 }
 
 impl Default for EventQueue {
     fn default() -> Self {
+        Self::with_room_for(RING)
+    }
+}
+
+impl<E> Clone for EventQueue<E> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<E: Send> EventQueue<E> {
+    /// One whose rings hold `room` events each.
+    pub fn with_room_for(room: usize) -> Self {
         Self(Arc::new(Shared {
             rings: Mutex::default(),
+            room,
             told: AtomicBool::new(false),
             lost: AtomicU64::new(0),
             notifier: OnceLock::new(),
         }))
     }
-}
-
-impl EventQueue {
     /// For a node.
-    pub fn sender(&self) -> EventSender {
-        let (ring, receiver) = ring::channel(RING);
+    pub fn sender(&self) -> EventSender<E> {
+        let (ring, receiver) = ring::channel(self.0.room);
         let alive = Arc::new(());
         let mut rings = self.0.rings.lock().unwrap_or_else(PoisonError::into_inner);
         rings.retain(|(node, ring)| node.strong_count() > 0 || !ring.is_empty());
@@ -97,7 +122,7 @@ impl EventQueue {
         let _ = self.0.notifier.set(notifier);
     }
     /// Takes what there is, at most what fits into the rings.
-    pub fn take(&self) -> Vec<Event> {
+    pub fn take(&self) -> Vec<E> {
         // Acquire and release: an event whose sender found that control was told is seen below.
         self.0.told.swap(false, Ordering::AcqRel);
         let mut rings = self.0.rings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,9 +139,9 @@ impl EventQueue {
     }
 }
 
-impl EventSender {
+impl<E: Send> EventSender<E> {
     /// Tells control; false when it has too much to do, and the event is lost.
-    pub fn send(&mut self, event: Event) -> bool {
+    pub fn send(&mut self, event: E) -> bool {
         let sent = self.ring.try_send(event).is_ok();
         if !sent {
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
@@ -130,7 +155,7 @@ impl EventSender {
     }
 }
 
-impl Clone for EventSender {
+impl<E: Send> Clone for EventSender<E> {
     fn clone(&self) -> Self {
         EventQueue(Arc::clone(&self.shared)).sender()
     }
@@ -149,6 +174,9 @@ impl Router {
                 Event::Fragments { family, kind } => {
                     reassembly::fragments_wait(self, family, kind);
                 }
+                Event::Duplicate { interface, addr } => dad::duplicate(self, interface, addr),
+                Event::Solicited(who) => ra::solicited(self, who),
+                Event::Advertised => ra::hear(self),
                 Event::PingReply(reply) => ping::answered(self, reply),
             }
         }

@@ -2,18 +2,20 @@
 //! probes and announcements: RFC 5227).
 #![forbid(unsafe_code)]
 
-use graph::{Buffer, Flags, Frame, Node};
-use infra::rcu::SlabReader;
+use graph::{Buffer, Flags, Frame, Node, Packet};
+use infra::rcu::{Reader, SlabReader};
 use wire::MacAddr;
 use wire::arp::{self, Operation};
 use wire::ethernet::{self, EtherType};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::Evidence;
-use super::arp_input::Packet;
-use super::family::ArpFrame;
+use super::input::Seen;
+use super::proxy::Answered;
+use super::reason::{Count, Error};
 use crate::address::AddressReader;
+use crate::fib::Ip4;
 use crate::interface::{InterfaceIndex, Port};
+use crate::neighbor::{ArpFrame, Evidence, OnLink};
 use crate::punt::{Event, EventSender};
 
 /// Answers and learns.
@@ -21,49 +23,20 @@ use crate::punt::{Event, EventSender};
 pub struct ArpReply {
     pub(super) ports: SlabReader<Port>,
     pub(super) addresses: AddressReader,
+    pub(super) on_link: OnLink<Ip4>,
+    pub(super) answered: Reader<Answered>,
     pub(super) events: EventSender,
 }
 
 /// Edges of [`ArpReply`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// Who is asked for is not here: other features may answer.
+    /// Who is asked for is not here: `arp-proxy` may answer.
     #[along]
     Along,
     /// An answer, to the output of the interface.
     #[to("interface-output")]
     Output,
-}
-
-/// Drops of [`ArpReply`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// ARP hw addr does not match L2 frame src addr.
-    L2AddressMismatch,
-    /// IP4 source address matches local interface.
-    L3SrcAddressIsLocal,
-    /// IP4 source address not local to subnet.
-    L3SrcAddressNotLocal,
-    /// IP4 destination address not local to subnet.
-    L3DstAddressNotLocal,
-    /// ARP probe or announcement dropped.
-    GratuitousArp,
-    /// ARP replies received.
-    #[severity("info")]
-    RepliesReceived,
-    /// ARP opcode not request.
-    OpcodeNotRequest,
-    /// Interface is not IP enabled.
-    InterfaceNotIpEnabled,
-}
-
-/// What [`ArpReply`] counts.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Count {
-    /// ARP replies sent.
-    RepliesSent,
-    /// ARP request IP4 source address learned.
-    L3SrcAddressLearned,
 }
 
 impl Node for ArpReply {
@@ -76,23 +49,24 @@ impl Node for ArpReply {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let (mut sent, mut learned) = (0, 0);
-        let Self { ports, addresses: ours, events } = self;
+        let Self { ports, addresses: ours, on_link, answered, events } = self;
+        let answered = answered.read(epoch);
         frame.each(|p| {
-            p.trace(Packet::of);
+            p.trace(Seen::of);
             let on = p.rx();
             let arp = *p.header::<arp::Header>().ok_or(Error::OpcodeNotRequest)?;
             let (sender, target) = (arp.sender.addr(), arp.target.addr());
             if arp.operation != Operation::REQUEST && arp.operation != Operation::REPLY {
                 return Err(Error::OpcodeNotRequest);
             }
-            if source_of(p) != Some(arp.sender.mac) || arp.sender.mac.is_multicast() {
+            if !is_sender(p, arp.sender.mac) {
                 return Err(Error::L2AddressMismatch);
             }
             if ours.owns4(on, sender, epoch) {
                 return Err(Error::L3SrcAddressIsLocal);
             }
             let is_probe = sender.is_unspecified();
-            if !is_probe && ours.covering4(on, sender, epoch).is_none() {
+            if !is_probe && !on_link.has(on, sender, epoch) {
                 return Err(Error::L3SrcAddressNotLocal);
             }
             let is_for_us = ours.owns4(on, target, epoch);
@@ -105,17 +79,14 @@ impl Node for ArpReply {
                 _ if arp.is_gratuitous() => Err(Error::GratuitousArp),
                 Operation::REPLY => Err(Error::RepliesReceived),
                 Operation::REQUEST if is_for_us => {
-                    let port = ports.read(on, epoch).ok_or(Error::InterfaceNotIpEnabled)?;
+                    let port = ports.read(on, epoch).ok_or(Error::InterfaceNoTable)?;
                     answer(p, &arp, port.mac).ok_or(Error::InterfaceNotIpEnabled)?;
-                    p.truncate_chain(size_of::<ArpFrame>());
                     sent += 1;
                     learned += u64::from(!is_probe);
                     Ok(Next::Output)
                 }
-                _ => {
-                    p.error(Error::L3DstAddressNotLocal);
-                    Ok(Next::Along)
-                }
+                _ if answered.is_on(on) => Ok(Next::Along),
+                _ => Err(Error::L3DstAddressNotLocal),
             }
         });
         frame.count(Count::RepliesSent, sent);
@@ -123,26 +94,34 @@ impl Node for ArpReply {
     }
 }
 
+/// Whether a packet comes from the address of layer 2 that its sender claims. Who shares an address
+/// by VRRP answers with the virtual one from its own (RFC 5798 section 8.1.2).
+fn is_sender(p: &Buffer<'_>, claimed: MacAddr) -> bool {
+    let is_virtual = claimed.0[..5] == [0, 0, 0x5e, 0, 1];
+    !claimed.is_multicast() && (is_virtual || source_of(p) == Some(claimed))
+}
+
 /// The sender's address of layer 2.
-pub(super) fn source_of(p: &Buffer<'_>) -> Option<MacAddr> {
+pub(crate) fn source_of(p: &Buffer<'_>) -> Option<MacAddr> {
     let header = ethernet::Header::ref_from_prefix(p.bytes_from(p.l2_offset()));
     header.ok().filter(|_| p.flags().has(Flags::L2)).map(|(h, _)| h.src)
 }
 
 /// Turns a request into its answer, with a layer 2 header in front; `None` without room for that.
-fn answer(p: &mut Buffer<'_>, request: &arp::Header, mac: MacAddr) -> Option<()> {
+pub(super) fn answer<N>(p: &mut Packet<'_, N>, request: &arp::Header, mac: MacAddr) -> Option<()> {
     let answer = ArpFrame {
         ethernet: ethernet::Header::new(request.sender.mac, mac, EtherType::ARP),
         arp: request.reply(mac),
     };
     p.prepend(size_of::<ethernet::Header>())?;
     p.bytes_mut().get_mut(..size_of::<ArpFrame>())?.copy_from_slice(answer.as_bytes());
+    p.truncate_chain(size_of::<ArpFrame>());
     as_made_here(p);
     Some(())
 }
 
 /// Makes a received packet one of our own, whose current bytes start at its layer 2 header.
-pub(super) fn as_made_here(p: &mut Buffer<'_>) {
+pub(crate) fn as_made_here(p: &mut Buffer<'_>) {
     let (rx, offset) = (p.rx(), p.offset());
     p.set_tx(rx);
     p.set_l2_offset(offset);

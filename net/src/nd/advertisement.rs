@@ -1,31 +1,38 @@
 //! `icmp6-neighbor-advertisement`: learns what neighbours say of themselves (RFC 4861 section
-//! 7.2.5).
+//! 7.2.5), also that an address we want is theirs (RFC 4862 section 5.4.4).
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;
+use std::net::Ipv6Addr;
 
 use graph::{Frame, Node};
+use infra::rcu::Reader;
 use wire::nd::{self, NdOption};
 
-use super::Evidence;
-use super::solicitation::{Error, Message, is_on_link};
+use super::message::Message;
 use crate::address::AddressReader;
+use crate::fib::Ip6;
+use crate::icmp::{Count6, Error6};
 use crate::interface::InterfaceIndex;
-use crate::ip::{Headers, V6};
+use crate::ip::{Headers, V6, Version};
+use crate::neighbor::{Evidence, OnLink};
 use crate::punt::{Event, EventSender};
 
 /// Learns.
 #[derive(Clone)]
 pub struct NeighborAdvertisement {
     pub(super) addresses: AddressReader,
+    pub(super) on_link: OnLink<Ip6>,
+    pub(super) tentative: Reader<Vec<(InterfaceIndex, Ipv6Addr)>>,
     pub(super) events: EventSender,
 }
 
 impl Node for NeighborAdvertisement {
     const NAME: &'static str = "icmp6-neighbor-advertisement";
+    const COUNTED_AT: &'static str = V6::NODES.icmp_input;
     type Next = Infallible;
-    type Error = Error;
-    type Count = Infallible;
+    type Error = Error6;
+    type Count = Count6;
     const DROP: &'static str = "ip6-drop";
 
     #[inline(always)]
@@ -33,20 +40,23 @@ impl Node for NeighborAdvertisement {
         let epoch = frame.epoch();
         frame.each(|p| {
             p.trace(Headers::<V6>::of);
-            let on = p.rx();
-            let told = Message::of(p, |option| match option {
+            let (on, interface) = (p.rx(), InterfaceIndex(p.rx()));
+            let told = Message::of(p, p.l4_offset(), |option| match option {
                 NdOption::TargetLinkLayer(mac) => Some(*mac),
                 _ => None,
             })?;
             let is_solicited = told.flags & nd::SOLICITED != 0;
             if is_solicited && told.dst.is_multicast() {
-                return Err(Error::SolicitedToGroup);
+                return Err(Error6::Drop);
             }
             if self.addresses.owns6(on, told.target, epoch) {
-                return Err(Error::SourceIsLocal);
+                if self.tentative.read(epoch).binary_search(&(interface, told.target)).is_ok() {
+                    self.events.send(Event::Duplicate { interface, addr: told.target });
+                }
+                return Err(Error6::Drop);
             }
-            if !is_on_link(&self.addresses, on, told.target, epoch) {
-                return Err(Error::TargetNotOnLink);
+            if !self.on_link.has(on, told.target, epoch) {
+                return Err(Error6::NeighborSolicitationSourceNotOnLink);
             }
             let replaces = told.flags & nd::OVERRIDE != 0;
             let how = Evidence { creates: is_solicited, replaces };
@@ -54,9 +64,9 @@ impl Node for NeighborAdvertisement {
                 && (how.creates || how.replaces)
             {
                 let addr = told.target.into();
-                self.events.send(Event::Learned { interface: InterfaceIndex(on), addr, mac, how });
+                self.events.send(Event::Learned { interface, addr, mac, how });
             }
-            Err(Error::NeighborAdvertisementsRx)
+            Err(Error6::NeighborAdvertisementsRx)
         });
     }
 }

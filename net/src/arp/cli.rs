@@ -1,0 +1,106 @@
+//! Commands about proxy ARP.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use control::cli::{Cli, Command, Error, Output, Word};
+use serde::Serialize;
+
+use crate::fib::{Ip4, TableIndex};
+use crate::router::Router;
+
+/// Answer ARP requests for a range of addresses, or no longer.
+#[derive(Clone, Debug, Command)]
+#[command("set arp proxy")]
+struct SetProxy {
+    /// number of the table whose interfaces it is for; 0 unless given
+    table_id: Option<u32>,
+    /// first address
+    start: Ipv4Addr,
+    /// last address
+    end: Ipv4Addr,
+    /// no longer
+    del: bool,
+}
+
+/// Answer for the ranges of proxy ARP on an interface, or no longer.
+#[derive(Clone, Debug, Command)]
+#[command("set interface proxy-arp")]
+struct SetInterface {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    intfc: Word,
+    /// which is how it is without a word
+    #[keyword("enable")]
+    _enable: bool,
+    /// no longer
+    disable: bool,
+}
+
+/// Show what ARP requests are answered for others, and where.
+#[derive(Clone, Debug, Command)]
+#[command("show arp proxy")]
+struct Show;
+
+#[derive(Serialize)]
+struct Shown {
+    ranges: Vec<RangeRow>,
+    interfaces: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct RangeRow {
+    table: u32,
+    first: Ipv4Addr,
+    last: Ipv4Addr,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.ranges.is_empty() {
+            writeln!(f, "Proxy arps enabled for:")?;
+        }
+        for r in &self.ranges {
+            writeln!(f, "Fib_index {:<6} {:<16} - {} ", r.table, r.first, r.last)?;
+        }
+        if !self.interfaces.is_empty() {
+            writeln!(f, "Proxy arp enabled interfaces:")?;
+        }
+        self.interfaces.iter().try_for_each(|name| writeln!(f, "  {name}"))
+    }
+}
+
+fn show(router: &mut Router, _: Show) -> Result<Output, Error> {
+    let proxies = router.arp_proxies();
+    let range = |r: &super::Range| RangeRow {
+        table: router.fib.table_id::<Ip4>(TableIndex(r.table)).unwrap_or_default(),
+        first: r.first,
+        last: r.last,
+    };
+    Ok(Output::of(Shown {
+        ranges: proxies.ranges.iter().map(range).collect(),
+        interfaces: proxies
+            .interfaces
+            .iter()
+            .map(|i| router.interfaces.name(i.0).to_owned())
+            .collect(),
+    }))
+}
+
+fn plain(e: impl fmt::Display) -> Error {
+    Error::new(e.to_string())
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetProxy| {
+        router.set_proxy_arp(c.table_id.unwrap_or(0), (c.start, c.end), !c.del).map_err(plain)
+    });
+    cli.command(|router: &mut Router, c: SetInterface| {
+        let found = router.interfaces.named(&c.intfc).map(|i| i.index);
+        let interface = found.ok_or_else(|| c.intfc.unknown("interface"))?;
+        router.set_interface_proxy_arp(interface, !c.disable).map_err(plain)
+    });
+    cli.command(show);
+}

@@ -1,0 +1,261 @@
+//! Duplicate address detection (RFC 4862 section 5.4), off until the operator says otherwise.
+//!
+//! An address that comes to an interface which is up is *tentative*: it is asked for, and nobody is
+//! answered for it meanwhile. When nobody claims it within the configured time it is *preferred*;
+//! when somebody does, or wants it too, it is a *duplicate*: the operator is told, and it stays
+//! without answers until it is removed.
+
+mod cli;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use control::feature::Refused;
+use control::process::Wake;
+use wire::nd::NeighborSolicitation;
+use wire::{MacAddr, ip6};
+use zerocopy::IntoBytes;
+
+use crate::interface::{Change, InterfaceIndex, Kind};
+use crate::nd::Tentative;
+use crate::neighbor;
+use crate::ra::on_link;
+use crate::router::{Feature, Parts, Router};
+
+const PROCESS: &str = "ip6-dad-process";
+/// Most questions about an address.
+pub const MAX_TRANSMITS: u8 = 10;
+
+/// Duplicate address detection.
+pub const FEATURE: Feature = Feature {
+    name: "ip6-dad",
+    about: "IPv6 duplicate address detection",
+    default_enabled: true,
+    register,
+};
+
+/// How it is done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Whether at all.
+    pub is_on: bool,
+    /// Questions about an address, 1 to [`MAX_TRANSMITS`].
+    pub transmits: u8,
+    /// Seconds between two, and after the last one.
+    pub delay: f64,
+}
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is being asked for.
+    Tentative,
+    /// It is ours.
+    Preferred,
+    /// Somebody else has it.
+    Duplicate,
+}
+
+/// An address that is, or was, asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry {
+    /// What is known.
+    pub state: State,
+    /// Questions sent.
+    pub sent: u8,
+    /// When the next one is due, or the end.
+    next: f64,
+}
+
+/// What control keeps.
+pub struct Detection {
+    /// How it is done.
+    pub config: Config,
+    entries: BTreeMap<(InterfaceIndex, Ipv6Addr), Entry>,
+    /// Called when it is known whether an address is ours.
+    observers: Vec<fn(&mut Router, InterfaceIndex, Ipv6Addr, &Entry)>,
+}
+
+/// Why a configuration is refused: a value is out of its bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfBounds(pub &'static str);
+
+impl std::fmt::Display for OutOfBounds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+impl std::error::Error for OutOfBounds {}
+
+impl Detection {
+    /// Addresses that are or were asked for, by interface.
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceIndex, Ipv6Addr, &Entry)> {
+        self.entries.iter().map(|((interface, addr), entry)| (*interface, *addr, entry))
+    }
+}
+
+/// Whether addresses are asked for.
+pub fn is_on(router: &Router) -> bool {
+    router.state::<Detection>().is_some_and(|dad| dad.config.is_on)
+}
+
+impl Router {
+    /// Duplicate address detection as it stands.
+    pub fn dad(&self) -> &Detection {
+        self.state().expect("the feature puts it in")
+    }
+    fn dad_mut(&mut self) -> &mut Detection {
+        self.state_mut().expect("the feature puts it in")
+    }
+    /// Configures it for addresses that come from now on; off, what is tentative is ours at once.
+    ///
+    /// # Errors
+    /// [`OutOfBounds`]; nothing has changed then.
+    pub fn configure_dad(&mut self, new: Config) -> Result<(), OutOfBounds> {
+        if !(1..=MAX_TRANSMITS).contains(&new.transmits) {
+            return Err(OutOfBounds("transmits is 1 to 10"));
+        }
+        if !(new.delay > 0.0 && new.delay <= 3600.0) {
+            return Err(OutOfBounds("delay is more than 0 and at most 3600 seconds"));
+        }
+        self.dad_mut().config = new;
+        if !new.is_on {
+            self.dad_mut().entries.clear();
+            publish(self);
+        }
+        Ok(())
+    }
+    /// Has `observer` called when it is known whether an address is ours.
+    pub fn on_dad(&mut self, observer: fn(&mut Router, InterfaceIndex, Ipv6Addr, &Entry)) {
+        self.dad_mut().observers.push(observer);
+    }
+}
+
+/// Follows the addresses of an interface: new ones are asked for, others forgotten.
+fn follow_addresses(router: &mut Router, interface: InterfaceIndex) {
+    let on = router.addresses.of(interface);
+    let all: Vec<_> = on.link_local.into_iter().chain(on.ip6.iter().map(|p| p.addr())).collect();
+    let is_up = router
+        .interfaces
+        .at(interface)
+        .is_some_and(|i| i.admin_up && i.link_up && i.kind == Kind::Ethernet);
+    let now = router.now();
+    let dad = router.dad_mut();
+    let count = dad.entries.len();
+    dad.entries.retain(|(on, addr), _| *on != interface || all.contains(addr));
+    let mut has_changed = dad.entries.len() != count;
+    if dad.config.is_on && is_up {
+        for addr in all {
+            let entry = dad.entries.entry((interface, addr));
+            entry.or_insert_with(|| {
+                has_changed = true;
+                Entry { state: State::Tentative, sent: 0, next: now }
+            });
+        }
+    }
+    if has_changed {
+        publish(router);
+        ask_due(router);
+        router.processes.signal(PROCESS, 0);
+    }
+}
+
+/// Takes note that somebody else has, or wants, an address.
+pub fn duplicate(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
+    let Some(entry) = router.dad_mut().entries.get_mut(&(interface, addr)) else { return };
+    if entry.state == State::Tentative {
+        entry.state = State::Duplicate;
+        let name = router.interfaces.name(interface.0).to_owned();
+        let log = router.log.class("ip6", "dad");
+        log.error(format_args!("{addr} on {name} is a duplicate: somebody else has it"));
+        tell(router, interface, addr);
+    }
+}
+
+fn tell(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
+    let dad = router.dad();
+    let Some(entry) = dad.entries.get(&(interface, addr)).copied() else { return };
+    for observer in dad.observers.clone() {
+        observer(router, interface, addr, &entry);
+    }
+}
+
+/// Asks where it is time, and comes to an end where nobody has answered.
+fn ask_due(router: &mut Router) {
+    let now = router.now();
+    let dad = router.dad_mut();
+    let Config { transmits, delay, .. } = dad.config;
+    let (mut ask, mut ours) = (Vec::new(), Vec::new());
+    let tentative = dad.entries.iter_mut().filter(|(_, e)| e.state == State::Tentative);
+    for (key, entry) in tentative.filter(|(_, e)| now >= e.next) {
+        if entry.sent >= transmits {
+            entry.state = State::Preferred;
+            ours.push(*key);
+        } else {
+            (entry.sent, entry.next) = (entry.sent + 1, now + delay);
+            ask.push(*key);
+        }
+    }
+    ask.into_iter().for_each(|(interface, addr)| send(router, interface, addr));
+    if !ours.is_empty() {
+        publish(router);
+    }
+    ours.into_iter().for_each(|(interface, addr)| tell(router, interface, addr));
+}
+
+/// Lets the nodes know which addresses are not to be answered for.
+fn publish(router: &mut Router) {
+    let entries = router.dad().entries.iter();
+    let mut not_ours: Vec<_> =
+        entries.filter(|(_, e)| e.state != State::Preferred).map(|(key, _)| *key).collect();
+    not_ours.sort_unstable();
+    let tentative: &mut Tentative = router.state_mut().expect("neighbour discovery puts it in");
+    tentative.0.publish(not_ours);
+}
+
+/// Does anybody have this address? (RFC 4862 section 5.4.2)
+fn send(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
+    let Some(mac) = router.interfaces.at(interface).map(|i| i.mac) else { return };
+    let group = ip6::solicited_node(addr);
+    let message = NeighborSolicitation::new(addr).as_bytes().to_vec();
+    let to = (MacAddr::for_ip6_group(group), group);
+    neighbor::send(router, interface, on_link((mac, Ipv6Addr::UNSPECIFIED), to, message));
+}
+
+fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change != Change::State {
+        return;
+    }
+    // Somebody else may have come while the link was down: everything is asked anew.
+    let is_down = router.interfaces.at(interface).is_none_or(|i| !i.admin_up || !i.link_up);
+    if is_down {
+        router.dad_mut().entries.retain(|(on, _), _| *on != interface);
+        publish(router);
+    } else {
+        follow_addresses(router, interface);
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let config = Config { is_on: false, transmits: 1, delay: 1.0 };
+    router.insert(Detection { config, entries: BTreeMap::new(), observers: Vec::new() });
+    router.interfaces.observe(interface_changed);
+    router.addresses.observe(|router, interface, _| follow_addresses(router, interface));
+    let body = |router: &mut Router, _| {
+        ask_due(router);
+        let now = router.now();
+        let entries = router.dad().entries.values();
+        let waiting = entries.filter(|e| e.state == State::Tentative).map(|e| e.next);
+        match waiting.min_by(f64::total_cmp) {
+            Some(next) => Wake::AfterOrEvent(Duration::from_secs_f64((next - now).max(0.0))),
+            None => Wake::OnEvent,
+        }
+    };
+    router.processes.spawn(PROCESS, Box::new(body));
+    cli::register(&mut parts.cli);
+    Ok(())
+}

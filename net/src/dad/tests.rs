@@ -1,0 +1,98 @@
+//! Duplicate address detection from outside.
+
+use wire::{MacAddr, nd};
+
+use crate::neighbor::NdFrame;
+use crate::neighbor::testing::*;
+
+const NEW: &str = "2001:db8:5::1";
+
+/// Questions about an address among what was sent.
+fn questions(out: &[graph::testing::Caught]) -> usize {
+    let is_question = |c: &&graph::testing::Caught| {
+        c.bytes.len() == 78 && c.bytes[54] == 135 && c.bytes[22..38] == [0; 16]
+    };
+    out.iter().filter(is_question).count()
+}
+
+fn bench() -> Bench {
+    let mut b = Bench::new();
+    assert_eq!(b.cli("set ip6 dad enable transmits 2 delay 1"), "");
+    b.cli(&format!("set interface ip address pg1 {NEW}/64"));
+    b
+}
+
+#[test]
+fn an_address_nobody_claims_is_ours() {
+    let mut b = bench();
+    let out = b.wait(0.0);
+    assert_eq!(questions(&out), 3, "the new one, and those that were not asked for yet");
+    assert!(b.cli("show ip6 dad").contains("tentative"));
+    let mut asked = solicitation("2001:db8:5::2", NEW);
+    asked.ethernet.src = OTHER;
+    let asked = summed(&asked, 0);
+    assert!(b.receive(b.pg1, std::slice::from_ref(&asked)).is_empty(), "nobody is answered yet");
+    b.expect(&[("ip6-icmp-input", "drop", 1)]);
+    assert_eq!(questions(&b.wait(1.5)), 3);
+    assert_eq!(questions(&b.wait(3.0)), 0);
+    let shown = b.cli("show ip6 dad");
+    assert!(!shown.contains("tentative") && shown.contains("preferred"), "{shown}");
+    assert_eq!(b.receive(b.pg1, &[asked]).len(), 1);
+    b.cli(&format!("set interface ip address del pg1 {NEW}/64"));
+    assert!(!b.cli("show ip6 dad").contains(NEW));
+    assert!(b.cli("show ip6 interface pg1").contains("ND DAD is enabled\n"));
+}
+
+#[test]
+fn an_address_somebody_has_or_wants_is_a_duplicate() {
+    let all = ip6("ff02::1");
+    let has =
+        NdFrame::advertisement(HOST, MacAddr::for_ip6_group(all), ip6(NEW), all, nd::OVERRIDE);
+    let wants = solicitation("::", NEW);
+    for frame in [summed(&has, 0), summed(&wants, 8)] {
+        let mut b = bench();
+        b.wait(0.0);
+        assert!(b.receive(b.pg1, &[frame]).is_empty());
+        b.expect(&[("ip6-icmp-input", "drop", 1)]);
+        b.wait(5.0);
+        let shown = b.cli("show ip6 dad");
+        assert!(shown.contains("duplicate"), "{shown}");
+        assert!(b.cli("show interface address").contains(NEW), "it is the operator's to remove");
+        b.cli("set ip6 dad disable");
+        assert!(!b.cli("show ip6 dad").contains("duplicate"));
+    }
+}
+
+#[test]
+fn our_own_question_is_no_conflict() {
+    let mut b = bench();
+    let mut echo = solicitation("::", NEW);
+    echo.ethernet.src = PG1;
+    b.receive(b.pg1, &[summed(&echo, 8)]);
+    b.wait(5.0);
+    assert!(!b.cli("show ip6 dad").contains("duplicate"));
+}
+
+#[test]
+fn a_link_that_comes_back_is_asked_again() {
+    let mut b = bench();
+    b.wait(5.0);
+    b.cli("set interface state pg1 down");
+    assert!(!b.cli("show ip6 dad").contains("pg1"));
+    b.cli("set interface state pg1 up");
+    assert_eq!(questions(&b.wait(0.0)), 3);
+}
+
+#[test]
+fn values_out_of_bounds_are_refused() {
+    let mut b = Bench::new();
+    for (words, error) in [
+        ("transmits 0", "transmits is 1 to 10"),
+        ("transmits 11", "transmits is 1 to 10"),
+        ("delay 0", "delay is more than 0 and at most 3600 seconds"),
+        ("delay nan", "delay is more than 0 and at most 3600 seconds"),
+    ] {
+        let text = b.cli(&format!("set ip6 dad enable {words}"));
+        assert_eq!(text, format!("set ip6 dad enable: {error}\n"));
+    }
+}

@@ -1,0 +1,87 @@
+//! IPv6 neighbour discovery: what neighbours say of each other (RFC 4861 section 7), and answering
+//! for others (section 7.2.8). Questions for neighbours are asked by [`crate::neighbor`], routers
+//! speak in [`crate::ra`]. Redirects are ignored: routers choose next hops by their routes.
+//!
+//! What the nodes count is found at `ip6-icmp-input`.
+
+mod advertisement;
+mod cli;
+mod message;
+mod mirror;
+mod proxy;
+mod solicitation;
+#[cfg(test)]
+mod tests;
+
+use control::feature::Refused;
+use graph::Node;
+use infra::rcu::Shared;
+use wire::icmp6;
+
+use crate::interface::{Change, InterfaceIndex};
+use crate::ip6::{IP6_MULTICAST, IP6_UNICAST};
+use crate::neighbor::OnLink;
+use crate::router::{Feature, Parts, Router, refuse};
+
+pub use advertisement::NeighborAdvertisement;
+pub use message::ALL_NODES;
+pub use mirror::{Mirror, Multicast, Unicast};
+pub use proxy::{Proxied, Refusal};
+pub use solicitation::NeighborSolicitation;
+
+use proxy::Proxies;
+
+/// Neighbour discovery.
+pub const FEATURE: Feature = Feature {
+    name: "nd",
+    about: "IPv6 neighbour discovery and its proxy",
+    default_enabled: true,
+    register,
+};
+
+fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change == Change::Deleting {
+        router.forget_nd_proxies(interface);
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let (ports, addresses) = (router.interfaces.ports(), router.addresses.reader());
+    let (events, on_link) = (router.events.sender(), OnLink::new(router));
+    let proxied = Shared::new(Vec::new());
+    let tentative = Shared::new(Vec::new());
+    let advertisement = NeighborAdvertisement {
+        addresses: addresses.clone(),
+        on_link: on_link.clone(),
+        tentative: tentative.reader(),
+        events: events.clone(),
+    };
+    let solicitation = NeighborSolicitation {
+        ports: ports.clone(),
+        addresses: addresses.clone(),
+        on_link,
+        proxied: proxied.reader(),
+        tentative: tentative.reader(),
+        events,
+    };
+    let engine = &mut router.engine;
+    engine.add(solicitation).map_err(refuse)?;
+    engine.add(advertisement).map_err(refuse)?;
+    let mirror = Mirror::<Unicast>::new(ports.clone(), addresses.clone());
+    engine.add_feature(&IP6_UNICAST, mirror).map_err(refuse)?;
+    let mirror = Mirror::<Multicast>::new(ports, addresses);
+    engine.add_feature(&IP6_MULTICAST, mirror).map_err(refuse)?;
+    let (ns, na) = (icmp6::Type::NEIGHBOR_SOLICITATION, icmp6::Type::NEIGHBOR_ADVERTISEMENT);
+    router.icmp6_type(ns, NeighborSolicitation::NAME).map_err(refuse)?;
+    router.icmp6_type(na, NeighborAdvertisement::NAME).map_err(refuse)?;
+    router.insert(Proxies { proxied, mirrored: Vec::new() });
+    router.insert(Tentative(tentative));
+    router.interfaces.observe(interface_changed);
+    cli::register(&mut parts.cli);
+    Ok(())
+}
+
+/// Addresses whose uniqueness is not yet known, or is known not to be there, sorted: nobody is
+/// answered for them (RFC 4862 section 5.4).
+pub(crate) struct Tentative(pub Shared<Vec<(InterfaceIndex, std::net::Ipv6Addr)>>);

@@ -1,0 +1,170 @@
+//! Hosts behind one interface that are answered for on the others (RFC 4861 section 7.2.8), and
+//! interfaces on which everybody is ([`super::Mirror`]).
+//!
+//! A host that is answered for gets a route to its interface, so that it counts as a neighbour
+//! there and packets for it go there.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use graph::Node;
+use infra::rcu::Shared;
+use wire::Prefix;
+use wire::prefix::IpPrefix;
+
+use super::mirror::{Mirror, Multicast, Unicast};
+use crate::fib::{self, Path, Source, Target};
+use crate::interface::InterfaceIndex;
+use crate::ip6::{IP6_MULTICAST, IP6_UNICAST};
+use crate::router::Router;
+
+/// Most hosts that are answered for: a solicitation is compared with each.
+pub const MAX_PROXIED: usize = 1024;
+
+/// A host that is answered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Proxied {
+    /// The interface it is behind.
+    pub interface: InterfaceIndex,
+    /// Its address.
+    pub addr: Ipv6Addr,
+}
+
+/// What control knows.
+pub(super) struct Proxies {
+    /// Sorted.
+    pub proxied: Shared<Vec<Proxied>>,
+    /// Interfaces on which everybody is answered for, sorted.
+    pub mirrored: Vec<InterfaceIndex>,
+}
+
+/// Why a proxy is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such interface.
+    NoInterface,
+    /// IPv6 is not enabled on it.
+    NotEnabled,
+    /// Nobody can have this address.
+    Invalid,
+    /// The host is not answered for.
+    Unknown,
+    /// There are as many as there may be.
+    Full,
+    /// Its route cannot be made.
+    Route(fib::Error),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoInterface => f.write_str("no such interface"),
+            Self::NotEnabled => f.write_str("IPv6 is not enabled on the interface"),
+            Self::Invalid => f.write_str("not an address of a host"),
+            Self::Unknown => f.write_str("no such proxy"),
+            Self::Full => write!(f, "no more than {MAX_PROXIED} hosts"),
+            Self::Route(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for Refusal {}
+
+impl Router {
+    /// Hosts that are answered for, by interface and address.
+    pub fn nd_proxied(&self) -> &[Proxied] {
+        self.nd_proxies().proxied.current()
+    }
+    /// Interfaces on which solicitations for anybody are answered, by number.
+    pub fn nd_mirrored(&self) -> &[InterfaceIndex] {
+        &self.nd_proxies().mirrored
+    }
+    /// Answers for a host behind `interface` from now on.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing has changed then. Adding one that is there is none.
+    pub fn add_nd_proxy(
+        &mut self,
+        interface: InterfaceIndex,
+        addr: Ipv6Addr,
+    ) -> Result<(), Refusal> {
+        self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+        let on = self.addresses.of(interface);
+        if !on.has_ip6() {
+            return Err(Refusal::NotEnabled);
+        }
+        if addr.is_multicast() || addr.is_unspecified() || addr.is_unicast_link_local() {
+            return Err(Refusal::Invalid);
+        }
+        let (host, table) = (Proxied { interface, addr }, on.table6);
+        let mut all = self.nd_proxied().to_vec();
+        let Err(at) = all.binary_search(&host) else { return Ok(()) };
+        if all.len() == MAX_PROXIED {
+            return Err(Refusal::Full);
+        }
+        let target = Target::Neighbor { interface, addr: addr.into() };
+        self.add_route(table, route(addr), Source::IP6_ND_PROXY, &[Path::to(target)])
+            .map_err(Refusal::Route)?;
+        all.insert(at, host);
+        self.nd_proxies_mut().proxied.publish(all);
+        Ok(())
+    }
+    /// No longer answers for a host, and forgets it as a neighbour.
+    ///
+    /// # Errors
+    /// [`Refusal::Unknown`].
+    pub fn remove_nd_proxy(
+        &mut self,
+        interface: InterfaceIndex,
+        addr: Ipv6Addr,
+    ) -> Result<(), Refusal> {
+        let mut all = self.nd_proxied().to_vec();
+        let at = all.binary_search(&Proxied { interface, addr }).map_err(|_| Refusal::Unknown)?;
+        all.remove(at);
+        self.nd_proxies_mut().proxied.publish(all);
+        let target = Target::Neighbor { interface, addr: addr.into() };
+        let table = self.addresses.of(interface).table6;
+        // Gone already when the interface has taken its table along.
+        let _ = self.remove_route(table, route(addr), Source::IP6_ND_PROXY, &[Path::to(target)]);
+        // It need not have been heard of.
+        let _ = self.remove_neighbor((interface, addr.into()));
+        Ok(())
+    }
+    /// Answers for everybody on an interface from now on, or no longer.
+    ///
+    /// # Errors
+    /// [`Refusal::NoInterface`].
+    pub fn set_nd_mirror(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), Refusal> {
+        self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+        for (arc, node) in
+            [(&IP6_UNICAST, Mirror::<Unicast>::NAME), (&IP6_MULTICAST, Mirror::<Multicast>::NAME)]
+        {
+            let done = self.engine.set_feature(arc, node, interface.0, on);
+            done.expect("the node is on the arc since the feature registered");
+        }
+        let mirrored = &mut self.nd_proxies_mut().mirrored;
+        mirrored.retain(|i| *i != interface);
+        if on {
+            mirrored.push(interface);
+            mirrored.sort_unstable();
+        }
+        Ok(())
+    }
+    pub(super) fn forget_nd_proxies(&mut self, interface: InterfaceIndex) {
+        let mine = self.nd_proxied().iter().filter(|h| h.interface == interface).copied();
+        for host in mine.collect::<Vec<_>>() {
+            let gone = self.remove_nd_proxy(host.interface, host.addr);
+            gone.expect("it was there just now");
+        }
+        self.set_nd_mirror(interface, false).expect("it is there until everybody has heard");
+    }
+    fn nd_proxies(&self) -> &Proxies {
+        self.state().expect("the feature puts it in")
+    }
+    fn nd_proxies_mut(&mut self) -> &mut Proxies {
+        self.state_mut().expect("the feature puts it in")
+    }
+}
+
+fn route(addr: Ipv6Addr) -> Prefix {
+    IpPrefix::host(addr).into()
+}

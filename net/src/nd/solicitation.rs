@@ -1,0 +1,115 @@
+//! `icmp6-neighbor-solicitation`: answers who asks for an address of ours, and learns who asked
+//! (RFC 4861 section 7.2.3 and 7.2.4, duplicate address detection: RFC 4862 section 5.4).
+//!
+//! Packets come with current bytes at the IPv6 header, `l4_offset` at the message; hop limit,
+//! code, length and checksum are checked.
+#![forbid(unsafe_code)]
+
+use std::net::Ipv6Addr;
+
+use graph::{Frame, Node};
+use infra::rcu::{Epoch, Reader, SlabReader};
+use wire::ip6;
+
+use super::message::{Message, answer};
+use super::proxy::Proxied;
+use crate::address::AddressReader;
+use crate::arp::source_of;
+use crate::fib::Ip6;
+use crate::icmp::{Count6, Error6};
+use crate::interface::{InterfaceIndex, Port};
+use crate::ip::{Headers, V6, Version};
+use crate::neighbor::{Evidence, OnLink};
+use crate::punt::{Event, EventSender};
+
+/// Answers and learns.
+#[derive(Clone)]
+pub struct NeighborSolicitation {
+    pub(super) ports: SlabReader<Port>,
+    pub(super) addresses: AddressReader,
+    pub(super) on_link: OnLink<Ip6>,
+    pub(super) proxied: Reader<Vec<Proxied>>,
+    pub(super) tentative: Reader<Vec<(InterfaceIndex, Ipv6Addr)>>,
+    pub(super) events: EventSender,
+}
+
+/// Edges of [`NeighborSolicitation`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// An advertisement, to the output of the interface.
+    #[to("interface-output")]
+    Output,
+}
+
+impl Node for NeighborSolicitation {
+    const NAME: &'static str = "icmp6-neighbor-solicitation";
+    const COUNTED_AT: &'static str = V6::NODES.icmp_input;
+    type Next = Next;
+    type Error = Error6;
+    type Count = Count6;
+    const DROP: &'static str = "ip6-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let mut sent = 0;
+        frame.each(|p| {
+            p.trace(Headers::<V6>::of);
+            let on = p.rx();
+            let asked = Message::solicitation(p, p.l4_offset())?;
+            let ours = self.ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
+            self.check_source(on, &asked, epoch)?;
+            if self.is_tentative(on, asked.target, epoch) {
+                let is_other = source_of(p) != Some(ours);
+                if asked.src.is_unspecified() && is_other {
+                    let (interface, addr) = (InterfaceIndex(on), asked.target);
+                    self.events.send(Event::Duplicate { interface, addr });
+                }
+                return Err(Error6::Drop);
+            }
+            if !self.answers_for(on, asked.target, epoch) {
+                return Err(Error6::NeighborSolicitationSourceUnknown);
+            }
+            if let Some(mac) = asked.mac {
+                let (interface, addr) = (InterfaceIndex(on), asked.src.into());
+                let how = Evidence { creates: true, replaces: true };
+                self.events.send(Event::Learned { interface, addr, mac, how });
+            }
+            answer(p, &asked, ours)?;
+            sent += 1;
+            Ok(Next::Output)
+        });
+        frame.count(Count6::NeighborAdvertisementsTx, sent);
+    }
+}
+
+impl NeighborSolicitation {
+    fn check_source(&self, on: u32, asked: &Message, epoch: Epoch<'_>) -> Result<(), Error6> {
+        if asked.src.is_unspecified() {
+            let is_detection =
+                asked.mac.is_none() && asked.dst == ip6::solicited_node(asked.target);
+            return if is_detection { Ok(()) } else { Err(Error6::Drop) };
+        }
+        if self.addresses.owns6(on, asked.src, epoch) {
+            return Err(Error6::Drop);
+        }
+        match self.on_link.has(on, asked.src, epoch) {
+            true => Ok(()),
+            false => Err(Error6::NeighborSolicitationSourceNotOnLink),
+        }
+    }
+    fn is_tentative(&self, on: u32, target: Ipv6Addr, epoch: Epoch<'_>) -> bool {
+        let tentative = self.tentative.read(epoch);
+        tentative.binary_search(&(InterfaceIndex(on), target)).is_ok()
+    }
+    /// Whether we answer for an address: it is ours, or one of a host behind another interface that
+    /// looks up in the same table.
+    fn answers_for(&self, on: u32, target: Ipv6Addr, epoch: Epoch<'_>) -> bool {
+        let table = |i: u32| self.ports.read(i, epoch).and_then(|p| p.ip6);
+        self.addresses.owns6(on, target, epoch)
+            || self.proxied.read(epoch).iter().any(|host| {
+                let is_elsewhere = host.addr == target && host.interface.0 != on;
+                is_elsewhere && table(host.interface.0) == table(on)
+            })
+    }
+}

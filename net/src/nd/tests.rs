@@ -1,0 +1,103 @@
+//! Neighbour discovery for others, from outside.
+
+use wire::nd::NdOption;
+use wire::{MacAddr, nd};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::neighbor::NdFrame;
+use crate::neighbor::testing::*;
+
+fn answer(caught: &graph::testing::Caught) -> NdFrame {
+    NdFrame::read_from_bytes(&caught.bytes).unwrap()
+}
+
+/// From a host in `pg0`'s network that is behind `pg1`, for an address of `pg1`.
+fn from_behind() -> Vec<u8> {
+    let mut frame = solicitation("2001:db8::9", "2001:db8:1::1");
+    frame.ethernet.src = OTHER;
+    frame.option = nd::LinkLayer::source(OTHER);
+    summed(&frame, 0)
+}
+
+#[test]
+fn a_proxied_host_is_a_neighbour_where_it_is_and_answered_for_elsewhere() {
+    let mut b = Bench::new();
+    let (behind, ahead) = (from_behind(), summed(&solicitation("2001:db8::2", "2001:db8::9"), 0));
+    let mut ahead = NdFrame::read_from_bytes(&ahead).unwrap();
+    // To a group that we are a member of.
+    ahead.ip.dst = wire::ip6::solicited_node(ip6("2001:db8::1")).octets();
+    let ahead = summed(&ahead, 0);
+    assert!(b.receive(b.pg1, std::slice::from_ref(&behind)).is_empty());
+    b.expect(&[("ip6-icmp-input", "neighbor_solicitation_source_not_on_link", 1)]);
+    assert!(b.receive(b.pg0, std::slice::from_ref(&ahead)).is_empty());
+    b.expect(&[("ip6-icmp-input", "neighbor_solicitation_source_unknown", 1)]);
+
+    assert_eq!(b.cli("set ip6 nd proxy pg1 2001:db8::9"), "");
+    for n in [1usize, 3, 255, 256] {
+        let out = b.receive(b.pg1, &vec![behind.clone(); n]);
+        assert_eq!(out.len(), n);
+        assert_eq!(answer(&out[0]).ip.dst_addr(), ip6("2001:db8::9"));
+        let out = b.receive(b.pg0, &vec![ahead.clone(); n]);
+        let told = answer(&out[n - 1]);
+        assert_eq!((out.len(), told.target), (n, ip6("2001:db8::9").octets()));
+        assert_eq!((told.ethernet.dst, told.option), (HOST, nd::LinkLayer::target(PG0)));
+        b.expect(&[("ip6-icmp-input", "neighbor_advertisements_tx", 2 * n as u64)]);
+    }
+    let out = b.receive(b.pg0, &[packet6("2001:db8::9")]);
+    assert_eq!((out[0].tx, &out[0].bytes[..6]), (b.pg1.0, &OTHER.0[..]));
+
+    assert_eq!(b.cli("set ip6 nd proxy pg1 del 2001:db8::9"), "");
+    assert!(!b.cli("show ip6 neighbors").contains("2001:db8::9"));
+    assert!(b.receive(b.pg0, &[ahead]).is_empty());
+    let out = b.receive(b.pg0, &[packet6("2001:db8::9")]);
+    assert_eq!((out.len(), out[0].tx), (1, b.pg0.0), "asked for where its network is");
+    let text = b.cli("set ip6 nd proxy pg1 del 2001:db8::9");
+    assert_eq!(text, "set ip6 nd proxy: no such proxy\n");
+}
+
+#[test]
+fn a_mirror_answers_for_everybody_else() {
+    let mut b = Bench::new();
+    let mut frame = solicitation("2001:db8:77::9", "2001:db8:88::1");
+    frame.ip.dst = wire::ip6::solicited_node(ip6("2001:db8::1")).octets();
+    let asked = summed(&frame, 0);
+    assert!(b.receive(b.pg0, std::slice::from_ref(&asked)).is_empty());
+    b.expect(&[("ip6-icmp-input", "neighbor_solicitation_source_not_on_link", 1)]);
+    assert_eq!(b.cli("set interface ip6-nd proxy pg0 enable"), "");
+    for n in [1usize, 3, 255, 256] {
+        let out = b.receive(b.pg0, &vec![asked.clone(); n]);
+        let told = answer(&out[n - 1]);
+        assert_eq!((out.len(), told.target), (n, frame.target));
+        assert_eq!(told.ip.dst_addr(), ip6("2001:db8:77::9"));
+        b.expect(&[("ip6-icmp-input", "neighbor_advertisements_tx", n as u64)]);
+    }
+    let mut broken = asked.clone();
+    broken[57] ^= 1;
+    assert!(b.receive(b.pg0, &[broken]).is_empty());
+    b.graph.expect_counters(&[("ip6-local", "icmp_checksum", 1)]);
+    let detection = summed(&solicitation("::", "2001:db8:88::1"), 8);
+    assert!(b.receive(b.pg0, &[detection]).is_empty(), "nobody is kept from an address");
+    assert_eq!(b.cli("set interface ip6-nd proxy pg0 disable"), "");
+    assert!(b.receive(b.pg0, &[asked]).is_empty());
+}
+
+#[test]
+fn proxies_go_with_their_interface() {
+    let mut b = Bench::new();
+    b.cli("set ip6 nd proxy pg1 2001:db8::9");
+    b.cli("set interface ip6-nd proxy pg1");
+    b.control(|router, _| {
+        router.remove_interface(router.interfaces.named("pg1").unwrap().index);
+        assert!(router.nd_proxied().is_empty() && router.nd_mirrored().is_empty());
+    });
+    assert!(!b.cli("show ip6 fib").contains("2001:db8::9/128"));
+}
+
+#[test]
+fn an_option_of_zero_length_ends_a_message() {
+    let mut options = nd::options(&[1, 0]);
+    assert_eq!(options.next(), Some(Err(nd::Malformed)));
+    let source = nd::LinkLayer::source(MacAddr([2; 6]));
+    let read = nd::options(source.as_bytes()).next();
+    assert_eq!(read, Some(Ok(NdOption::SourceLinkLayer(MacAddr([2; 6])))));
+}

@@ -1,0 +1,226 @@
+//! When an interface advertises (RFC 4861 section 6.2.4, 6.2.6), and what (section 4.2). Pure
+//! state; times are seconds on the router's clock.
+#![forbid(unsafe_code)]
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::Ipv6Addr;
+
+use wire::nd::{self, LinkLayer, Mtu, PrefixInformation};
+use wire::{Ip6Prefix, MacAddr, Protocol, checksum, ethernet, icmp6, ip6};
+use zerocopy::IntoBytes;
+
+use super::config::Config;
+use crate::nd::ALL_NODES;
+
+/// Least seconds between two answers to solicitations (section 10).
+pub const MIN_DELAY_BETWEEN_RAS: f64 = 3.0;
+/// How often a router that ceases says so (section 10).
+const FINAL_ADVERTISEMENTS: u32 = 3;
+
+/// A prefix that is advertised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prefix {
+    /// The prefix as it was given, bits after its length too: who hears it ignores these.
+    pub prefix: Ip6Prefix,
+    /// Whether it is on the link.
+    pub on_link: bool,
+    /// Whether hosts may make addresses of it.
+    pub autonomous: bool,
+    /// Seconds for which it is valid; all ones: for ever.
+    pub valid: u32,
+    /// Seconds for which its addresses are preferred; all ones: for ever.
+    pub preferred: u32,
+    /// Whether it is kept and not said.
+    pub is_silent: bool,
+}
+
+/// What an interface said and heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Advertisements sent.
+    pub sent: u32,
+    /// Solicitations received.
+    pub received: u32,
+    /// Of these, not answered because there was an answer lately.
+    pub dropped: u32,
+}
+
+/// Advertising on one interface.
+#[derive(Clone, Debug)]
+pub struct Advertiser {
+    /// What the operator said.
+    pub config: Config,
+    /// What is advertised, in the order it came.
+    pub prefixes: Vec<Prefix>,
+    /// What was sent and heard.
+    pub tally: Tally,
+    /// When everybody was last told; `None`: not yet.
+    pub last_multicast: Option<f64>,
+    /// When everybody is told next.
+    pub next_multicast: f64,
+    /// When a solicitation was last answered since the configuration changed.
+    pub last_answer: Option<f64>,
+    /// Advertisements sent since the last start, up to those that follow each other faster.
+    pub initial_sent: u32,
+}
+
+impl Advertiser {
+    /// One that starts at `now`.
+    pub fn new(now: f64) -> Self {
+        Self {
+            config: Config::default(),
+            prefixes: Vec::new(),
+            tally: Tally::default(),
+            last_multicast: None,
+            next_multicast: now,
+            last_answer: None,
+            initial_sent: 0,
+        }
+    }
+    /// Starts anew: with an advertisement at once.
+    pub fn restart(&mut self, now: f64) {
+        (self.initial_sent, self.next_multicast, self.last_answer) = (0, now, None);
+    }
+    /// Whether it sends anything.
+    pub fn is_active(&self) -> bool {
+        let has_ceased = self.config.ceases && self.initial_sent >= FINAL_ADVERTISEMENTS;
+        self.config.sends && !has_ceased
+    }
+    /// Whether everybody is to be told now; if so, it counts as told.
+    pub fn is_due(&mut self, now: f64) -> bool {
+        if !self.is_active() || now < self.next_multicast {
+            return false;
+        }
+        let Config { min_interval, max_interval, initial_count, initial_interval, .. } =
+            self.config;
+        self.initial_sent = self.initial_sent.saturating_add(1);
+        let mut wait = between(min_interval, max_interval);
+        let is_final = self.config.ceases && self.initial_sent < FINAL_ADVERTISEMENTS;
+        if self.initial_sent < initial_count || is_final {
+            wait = wait.min(initial_interval);
+        }
+        (self.last_multicast, self.next_multicast) = (Some(now), now + wait);
+        self.tally.sent = self.tally.sent.wrapping_add(1);
+        true
+    }
+    /// Whether a solicitation is answered now; if so, it counts as answered.
+    pub fn answers(&mut self, now: f64) -> bool {
+        self.tally.received = self.tally.received.wrapping_add(1);
+        let is_early = |at: f64| now >= at && now - at < MIN_DELAY_BETWEEN_RAS;
+        let answers = !self.last_answer.is_some_and(is_early);
+        if answers {
+            self.last_answer = Some(now);
+            self.tally.sent = self.tally.sent.wrapping_add(1);
+        } else {
+            self.tally.dropped = self.tally.dropped.wrapping_add(1);
+        }
+        answers
+    }
+    /// The frame with the advertisement of a router at `mac` and `source`, to everybody or to one
+    /// who asked.
+    pub fn frame(
+        &self,
+        (mac, source): (MacAddr, Ipv6Addr),
+        mtu: u32,
+        to: Option<(MacAddr, Ipv6Addr)>,
+    ) -> Vec<u8> {
+        let c = &self.config;
+        let flag = |on: bool, bit: u8| if on { bit } else { 0 };
+        let head = nd::RouterAdvertisement {
+            icmp: icmp6::Header::new(icmp6::Type::ROUTER_ADVERTISEMENT, 0),
+            hop_limit: c.hop_limit,
+            flags: flag(c.managed, nd::MANAGED) | flag(c.other, nd::OTHER_CONFIG),
+            router_lifetime: if c.ceases { 0 } else { c.lifetime }.into(),
+            reachable_time: 0.into(),
+            retrans_timer: 0.into(),
+        };
+        let mut message = head.as_bytes().to_vec();
+        if c.tells_mac {
+            message.extend_from_slice(LinkLayer::source(mac).as_bytes());
+        }
+        message.extend_from_slice(Mtu::new(mtu).as_bytes());
+        for p in self.prefixes.iter().filter(|p| !p.is_silent) {
+            let flags = flag(p.on_link, nd::ON_LINK) | flag(p.autonomous, nd::AUTONOMOUS);
+            let mut option = PrefixInformation::new(p.prefix, flags, p.valid, p.preferred);
+            option.prefix = p.prefix.addr().octets();
+            message.extend_from_slice(option.as_bytes());
+        }
+        let (to, dst) = to.unwrap_or((MacAddr::for_ip6_group(ALL_NODES), ALL_NODES));
+        on_link((mac, source), (to, dst), message)
+    }
+}
+
+/// A frame with an ICMPv6 message that does not leave the link; the checksum is made here.
+pub fn on_link(
+    (mac, source): (MacAddr, Ipv6Addr),
+    (to, dst): (MacAddr, Ipv6Addr),
+    mut message: Vec<u8>,
+) -> Vec<u8> {
+    let mut ip = ip6::Header::new(source, dst, Protocol::ICMP6, message.len() as u16);
+    ip.hop_limit = 255;
+    let pseudo = checksum::ip6_pseudo(ip.src, ip.dst, Protocol::ICMP6, message.len() as u32);
+    let sum = pseudo.add_bytes(&message).checksum();
+    message[2..4].copy_from_slice(sum.as_bytes());
+    let ethernet = ethernet::Header::new(to, mac, ethernet::EtherType::IP6);
+    [ethernet.as_bytes(), ip.as_bytes(), &message].concat()
+}
+
+/// A random number of seconds between two, so that routers do not speak all at once.
+pub fn between(least: f64, most: f64) -> f64 {
+    let random = RandomState::new().hash_one(()) >> 11;
+    least + (most - least) * random as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn active() -> Advertiser {
+        let config = Config { sends: true, ..Config::default() };
+        Advertiser { config, ..Advertiser::new(100.0) }
+    }
+
+    #[test]
+    fn the_first_three_follow_each_other_faster() {
+        let mut a = active();
+        let mut times = Vec::new();
+        let mut now = 100.0;
+        while times.len() < 6 {
+            if a.is_due(now) {
+                times.push(now);
+            }
+            now += 0.5;
+        }
+        let gaps: Vec<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
+        assert_eq!(gaps[..2], [16.0, 16.0]);
+        assert!(gaps[2..].iter().all(|g| (149.5..=200.5).contains(g)), "{gaps:?}");
+        assert_eq!(a.tally.sent, 6);
+    }
+
+    #[test]
+    fn a_router_that_ceases_says_so_three_times() {
+        let mut a = active();
+        a.config.ceases = true;
+        let sent = (0..1000).filter(|s| a.is_due(100.0 + f64::from(*s))).count();
+        assert_eq!(sent, 3);
+        let frame = a.frame((MacAddr([2; 6]), Ipv6Addr::LOCALHOST), 1500, None);
+        assert_eq!(frame[14 + 40 + 6..][..2], [0, 0], "its lifetime is over");
+    }
+
+    #[test]
+    fn answers_keep_a_distance() {
+        let mut a = active();
+        let answered = [0.0, 1.0, 2.9, 3.0, 7.0].map(|t| a.answers(t));
+        assert_eq!(answered, [true, false, false, true, true]);
+        a.restart(7.5);
+        assert!(a.answers(7.6), "a new configuration is told at once");
+        assert_eq!(a.tally, Tally { sent: 4, received: 6, dropped: 2 });
+    }
+
+    #[test]
+    fn random_times_lie_between() {
+        let all: Vec<_> = (0..1000).map(|_| between(3.0, 4.0)).collect();
+        assert!(all.iter().all(|t| (3.0..4.0).contains(t)));
+        assert!(all.iter().any(|t| *t < 3.1) && all.iter().any(|t| *t > 3.9));
+    }
+}

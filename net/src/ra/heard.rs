@@ -1,0 +1,102 @@
+//! What another router said, on its way from the node that heard it to control: a ring beside the
+//! one for events, because it is ten times as long.
+
+use std::net::Ipv6Addr;
+
+use wire::MacAddr;
+
+use crate::interface::InterfaceIndex;
+use crate::punt::{EventQueue, EventSender};
+
+/// Prefixes of one advertisement that are looked at.
+pub const MOST_PREFIXES: usize = 8;
+/// Advertisements that wait for control.
+const RING: usize = 32;
+
+/// A prefix, as another router advertised it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrefixHeard {
+    /// The address part, bits after its length as they came.
+    pub addr: Ipv6Addr,
+    /// Bits that count, at most 128.
+    pub len: u8,
+    /// [`wire::nd::ON_LINK`], [`wire::nd::AUTONOMOUS`] and whatever else came.
+    pub flags: u8,
+    /// Seconds; all ones: for ever.
+    pub valid: u32,
+    /// Seconds; all ones: for ever.
+    pub preferred: u32,
+}
+
+/// An advertisement of another router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advertised {
+    /// Where it was heard.
+    pub interface: InterfaceIndex,
+    /// Who sent it: its link-local address.
+    pub router: Ipv6Addr,
+    /// Its address of layer 2, if it told it.
+    pub mac: Option<MacAddr>,
+    /// Hop limit for us to use, 0: none said.
+    pub hop_limit: u8,
+    /// [`wire::nd::MANAGED`], [`wire::nd::OTHER_CONFIG`], preference.
+    pub flags: u8,
+    /// Seconds for which it is a default router.
+    pub lifetime: u16,
+    /// Milliseconds, 0: none said.
+    pub reachable_ms: u32,
+    /// Milliseconds, 0: none said.
+    pub retransmit_ms: u32,
+    /// MTU of the link in bytes, 0: none said.
+    pub mtu: u32,
+    prefixes: [Option<PrefixHeard>; MOST_PREFIXES],
+}
+
+impl Advertised {
+    /// One without prefixes.
+    pub fn new(interface: InterfaceIndex, router: Ipv6Addr) -> Self {
+        Self {
+            interface,
+            router,
+            mac: None,
+            hop_limit: 0,
+            flags: 0,
+            lifetime: 0,
+            reachable_ms: 0,
+            retransmit_ms: 0,
+            mtu: 0,
+            prefixes: [None; MOST_PREFIXES],
+        }
+    }
+    /// Adds a prefix; further ones than there is room for are left out.
+    pub fn push(&mut self, new: PrefixHeard) {
+        if let Some(free) = self.prefixes.iter_mut().find(|p| p.is_none()) {
+            *free = Some(new);
+        }
+    }
+    /// The prefixes in the order they came.
+    pub fn prefixes(&self) -> impl Iterator<Item = &PrefixHeard> {
+        self.prefixes.iter().flatten()
+    }
+}
+
+/// Advertisements that wait for control.
+#[derive(Clone)]
+pub struct Heard(EventQueue<Advertised>);
+
+impl Default for Heard {
+    fn default() -> Self {
+        Self(EventQueue::with_room_for(RING))
+    }
+}
+
+impl Heard {
+    /// For the node.
+    pub fn sender(&self) -> EventSender<Advertised> {
+        self.0.sender()
+    }
+    /// Takes what there is.
+    pub fn take(&self) -> Vec<Advertised> {
+        self.0.take()
+    }
+}

@@ -1,0 +1,227 @@
+//! Addresses and default routes from what other routers advertise (RFC 4862 section 5.5, RFC 4861
+//! section 6.3.4): for interfaces on which this router is a host.
+
+mod cli;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use control::feature::Refused;
+use control::process::Wake;
+use wire::prefix::IpPrefix;
+use wire::{Ip6Prefix, Prefix, nd};
+
+use crate::fib::{Path, Source, Target};
+use crate::interface::{Change, InterfaceIndex};
+use crate::ra::{Advertised, PrefixHeard, Refusal, Retries};
+use crate::router::{Feature, Parts, Router};
+
+const PROCESS: &str = "rd-cp-process";
+/// For ever.
+const INFINITE: u32 = u32::MAX;
+/// Nobody can shorten what is left of an address's life below this many seconds (section 5.5.3 e).
+const LEAST_LEFT: f64 = 7200.0;
+/// Most addresses that are made on one interface.
+const MOST_ADDRESSES: usize = 16;
+/// How routers are looked for: at growing distances of up to two minutes, without end.
+const RETRIES: Retries = Retries { first: 1, longest: 120, count: 0, duration: 0 };
+
+/// Address autoconfiguration.
+pub const FEATURE: Feature = Feature {
+    name: "rd-cp",
+    about: "IPv6 addresses and default routes from router advertisements",
+    default_enabled: true,
+    register,
+};
+
+/// What was learned on one interface.
+#[derive(Clone, Debug, Default)]
+struct Learned {
+    /// Whether default routes are wanted.
+    wants_routes: bool,
+    /// Addresses made, with the time they end at.
+    addresses: Vec<(Ip6Prefix, f64)>,
+    /// Default routers, with the time they end at.
+    routers: Vec<(Ipv6Addr, f64)>,
+}
+
+/// Interfaces that configure themselves.
+#[derive(Default)]
+struct Clients(BTreeMap<InterfaceIndex, Learned>);
+
+impl Router {
+    /// Has an interface make addresses, and default routes where wanted, of what routers advertise;
+    /// `None` takes all of it back.
+    ///
+    /// # Errors
+    /// [`Refusal::NoInterface`]; [`Refusal::NotEnabled`] when it is not on.
+    pub fn set_autoconfig(
+        &mut self,
+        interface: InterfaceIndex,
+        wants_routes: Option<bool>,
+    ) -> Result<(), Refusal> {
+        self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+        let Some(wants_routes) = wants_routes else {
+            let gone = self.clients().0.remove(&interface).ok_or(Refusal::NotEnabled)?;
+            // It need not be looking any more.
+            let _ = self.solicit_routers(interface, None);
+            gone.addresses.iter().for_each(|(prefix, _)| remove_address(self, interface, *prefix));
+            gone.routers.iter().for_each(|(router, _)| remove_route(self, interface, *router));
+            return Ok(());
+        };
+        if self.addresses.of(interface).link_local.is_none() {
+            self.enable_ip6(interface, true).map_err(|_| Refusal::NotEnabled)?;
+        }
+        let learned = self.clients().0.entry(interface).or_default();
+        learned.wants_routes = wants_routes;
+        let unwanted = if wants_routes { Vec::new() } else { std::mem::take(&mut learned.routers) };
+        unwanted.iter().for_each(|(router, _)| remove_route(self, interface, *router));
+        self.solicit_routers(interface, Some(RETRIES))
+    }
+    fn clients(&mut self) -> &mut Clients {
+        self.state_mut().expect("the feature puts it in")
+    }
+}
+
+/// Takes note of an advertisement.
+fn heard(router: &mut Router, what: &Advertised) {
+    let interface = what.interface;
+    if !router.clients().0.contains_key(&interface) {
+        return;
+    }
+    // A router is there: nobody has to be looked for.
+    let _ = router.solicit_routers(interface, None);
+    follow_router(router, what);
+    for prefix in what.prefixes().filter(|p| p.flags & nd::AUTONOMOUS != 0) {
+        follow_prefix(router, interface, prefix);
+    }
+    router.processes.signal(PROCESS, 0);
+}
+
+fn follow_router(router: &mut Router, what: &Advertised) {
+    let (now, lifetime) = (router.now(), f64::from(what.lifetime));
+    let Some(learned) = router.clients().0.get_mut(&what.interface) else { return };
+    let known = learned.routers.iter().position(|(r, _)| *r == what.router);
+    match known {
+        Some(at) if what.lifetime == 0 => {
+            learned.routers.remove(at);
+            remove_route(router, what.interface, what.router);
+        }
+        Some(at) => learned.routers[at].1 = now + lifetime,
+        None if what.lifetime == 0 || !learned.wants_routes => (),
+        None => {
+            learned.routers.push((what.router, now + lifetime));
+            add_route(router, what.interface, what.router);
+        }
+    }
+}
+
+fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &PrefixHeard) {
+    // Link-local ones, impossible lifetimes and lengths that leave no room for our number are
+    // ignored (section 5.5.3 b to d).
+    let is_odd = heard.addr.is_unicast_link_local() || heard.addr.is_multicast();
+    if is_odd || heard.len != 64 || heard.preferred > heard.valid {
+        return;
+    }
+    let Some(own) = router.addresses.of(interface).link_local else { return };
+    let bits = heard.addr.to_bits() >> 64 << 64 | own.to_bits() & u128::from(u64::MAX);
+    let Ok(prefix) = Ip6Prefix::new(Ipv6Addr::from_bits(bits), 64) else { return };
+    let now = router.now();
+    let end = if heard.valid == INFINITE { f64::INFINITY } else { now + f64::from(heard.valid) };
+    let Some(learned) = router.clients().0.get_mut(&interface) else { return };
+    let count = learned.addresses.len();
+    if let Some((_, old)) = learned.addresses.iter_mut().find(|(p, _)| *p == prefix) {
+        // Nobody who is not asked to can take an address away at once (section 5.5.3 e).
+        let is_longer = end - now > LEAST_LEFT || end > *old;
+        *old = if is_longer { end } else { old.min(now + LEAST_LEFT) };
+    } else if heard.valid > 0 && count < MOST_ADDRESSES {
+        // One that is there already, or cannot be, is left to the operator.
+        if router.add_address(interface, Prefix::Ip6(prefix)).is_ok()
+            && let Some(learned) = router.clients().0.get_mut(&interface)
+        {
+            learned.addresses.push((prefix, end));
+        }
+    }
+}
+
+/// Forgets what has come to its end; when the next does.
+fn forget_old(router: &mut Router) -> Option<f64> {
+    let now = router.now();
+    let (mut addresses, mut routers) = (Vec::new(), Vec::new());
+    let mut next = f64::INFINITY;
+    for (interface, learned) in &mut router.clients().0 {
+        learned.addresses.retain(|(prefix, end)| {
+            let stays = now < *end;
+            if stays {
+                next = next.min(*end)
+            } else {
+                addresses.push((*interface, *prefix))
+            }
+            stays
+        });
+        learned.routers.retain(|(addr, end)| {
+            let stays = now < *end;
+            if stays {
+                next = next.min(*end)
+            } else {
+                routers.push((*interface, *addr))
+            }
+            stays
+        });
+    }
+    addresses.into_iter().for_each(|(on, prefix)| remove_address(router, on, prefix));
+    routers.into_iter().for_each(|(on, addr)| remove_route(router, on, addr));
+    next.is_finite().then_some(next)
+}
+
+fn remove_address(router: &mut Router, interface: InterfaceIndex, prefix: Ip6Prefix) {
+    // The operator may have removed it.
+    let _ = router.remove_address(interface, Prefix::Ip6(prefix));
+}
+
+fn default_route(via: InterfaceIndex, addr: Ipv6Addr) -> (Prefix, Path) {
+    let all = IpPrefix::new(Ipv6Addr::UNSPECIFIED, 0).expect("a length of 0 is good");
+    (Prefix::Ip6(all), Path::to(Target::Neighbor { interface: via, addr: addr.into() }))
+}
+
+fn add_route(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
+    let table = router.addresses.of(interface).table6;
+    let (prefix, path) = default_route(interface, addr);
+    if let Err(why) = router.add_route(table, prefix, Source::IP6_ND, &[path]) {
+        router.log.class("ip6", "rd-cp").error(format_args!("no default route via {addr}: {why}"));
+    }
+}
+
+fn remove_route(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
+    let table = router.addresses.of(interface).table6;
+    let (prefix, path) = default_route(interface, addr);
+    // Gone already where the interface has taken its routes along.
+    let _ = router.remove_route(table, prefix, Source::IP6_ND, &[path]);
+}
+
+fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change == Change::Deleting {
+        // Most interfaces do not configure themselves.
+        let _ = router.set_autoconfig(interface, None);
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    router.insert(Clients::default());
+    router.interfaces.observe(interface_changed);
+    router.on_advertisement(heard);
+    let body = |router: &mut Router, _| match forget_old(router) {
+        Some(next) => {
+            let wait = (next - router.now()).max(0.0);
+            Wake::AfterOrEvent(Duration::from_secs_f64(wait))
+        }
+        None => Wake::OnEvent,
+    };
+    router.processes.spawn(PROCESS, Box::new(body));
+    cli::register(&mut parts.cli);
+    Ok(())
+}

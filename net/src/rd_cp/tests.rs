@@ -1,0 +1,81 @@
+//! Autoconfiguration from outside.
+
+use crate::neighbor::testing::*;
+use crate::ra::tests::advertisement;
+
+const ROUTER: &str = "fe80::ff:fe00:1";
+const MADE: &str = "2001:db8:7::ff:fe00:aa/64";
+
+fn bench() -> Bench {
+    let mut b = Bench::new();
+    assert_eq!(b.cli("ip6 nd address autoconfig pg0 default-route"), "");
+    b
+}
+
+#[test]
+fn addresses_and_default_routes_live_as_long_as_they_are_told() {
+    let mut b = bench();
+    assert_eq!(b.wait(0.0).len(), 1, "routers are looked for");
+    let prefixes = [
+        ("2001:db8:7::", 64, 0xc0, 2, 2),
+        ("2001:db8:8::", 64, 0x80, 1500, 1000),
+        ("2001:db8:9::", 60, 0xc0, 1500, 1000),
+        ("2001:db8:a::", 64, 0xc0, 1000, 1500),
+    ];
+    b.receive(b.pg0, &[advertisement(ROUTER, 1, &prefixes)]);
+    let shown = b.cli("show interface address");
+    assert!(shown.contains(MADE) && !shown.contains("2001:db8:8"), "{shown}");
+    assert!(!shown.contains("2001:db8:9:") && !shown.contains("2001:db8:a:"), "{shown}");
+    assert!(b.cli("show ip6 fib ::/0").contains(ROUTER));
+    assert_eq!(routers(&mut b), 1);
+    b.wait(1.2);
+    assert!(b.cli("show interface address").contains(MADE));
+    assert!(!b.cli("show ip6 fib ::/0").contains(ROUTER), "the router's time is over");
+    b.wait(1.2);
+    assert!(!b.cli("show interface address").contains(MADE));
+}
+
+#[test]
+fn a_router_that_leaves_takes_its_route_along() {
+    let mut b = bench();
+    b.receive(b.pg0, &[advertisement(ROUTER, 1800, &[])]);
+    assert_eq!(routers(&mut b), 1);
+    b.receive(b.pg0, &[advertisement(ROUTER, 0, &[])]);
+    assert_eq!(routers(&mut b), 0);
+}
+
+fn routers(b: &mut Bench) -> usize {
+    b.control(|router, _| router.clients().0.values().map(|l| l.routers.len()).sum())
+}
+
+#[test]
+fn nobody_can_take_an_address_away_at_once() {
+    let mut b = bench();
+    let tell = |b: &mut Bench, valid: u32| {
+        let prefix = ("2001:db8:7::", 64, 0xc0, valid, valid.min(10));
+        b.receive(b.pg0, &[advertisement(ROUTER, 0, &[prefix])]);
+    };
+    tell(&mut b, 100_000);
+    tell(&mut b, 1);
+    b.wait(2.0);
+    assert!(b.cli("show interface address").contains(MADE));
+    b.control(|router, _| router.engine.clock().adjust(7000.0));
+    b.wait(0.5);
+    assert!(b.cli("show interface address").contains(MADE));
+    b.control(|router, _| router.engine.clock().adjust(200.0));
+    b.wait(0.5);
+    assert!(!b.cli("show interface address").contains(MADE));
+}
+
+#[test]
+fn off_means_all_is_as_before() {
+    let mut b = bench();
+    let before = b.cli("show interface address");
+    b.receive(b.pg0, &[advertisement(ROUTER, 1800, &[("2001:db8:7::", 64, 0xc0, 90, 90)])]);
+    assert_ne!(b.cli("show interface address"), before);
+    assert_eq!(b.cli("ip6 nd address autoconfig pg0 disable"), "");
+    assert_eq!(b.cli("show interface address"), before);
+    assert!(!b.cli("show ip6 fib ::/0").contains(ROUTER));
+    b.receive(b.pg0, &[advertisement(ROUTER, 1800, &[("2001:db8:7::", 64, 0xc0, 90, 90)])]);
+    assert_eq!(b.cli("show interface address"), before);
+}
