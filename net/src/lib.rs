@@ -27,6 +27,7 @@ pub mod rd_cp;
 pub mod reassembly;
 mod router;
 pub mod statistics;
+pub mod trace;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{Feature, OnThreads, Parts, Router, refuse};
@@ -34,6 +35,7 @@ pub use router::{Feature, OnThreads, Parts, Router, refuse};
 /// What this crate brings, in the order it registers.
 pub const FEATURES: &[Feature] = &[
     engine::FEATURE,
+    trace::FEATURE,
     drops::FEATURE,
     interface::FEATURE,
     ethernet::FEATURE,

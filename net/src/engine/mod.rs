@@ -9,7 +9,6 @@ mod memory;
 mod nodes;
 mod runtime;
 mod threads;
-mod trace;
 mod vlib;
 mod vpe;
 mod workers;
@@ -40,7 +39,6 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     nodes::register(cli);
     runtime::register(cli);
     threads::register(cli);
-    trace::register(cli);
     vlib::register(&mut parts.api);
     vpe::register(&mut parts.api);
     Ok(())
@@ -52,4 +50,4 @@ pub(crate) fn no_answer(why: NoAnswer) -> Error {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -70,17 +70,17 @@ impl Node for Filter {
     }
 }
 
-pub(super) struct Bench {
+pub(crate) struct Bench {
     pub router: Router,
     cli: Cli<Router>,
     api: Api<Router>,
 }
 
-pub(super) fn bench() -> Bench {
+pub(crate) fn bench() -> Bench {
     let settings = Settings { buffers: 4096, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
     let mut parts = Parts::new(router);
-    for feature in [FEATURE, drops::FEATURE, interface::FEATURE] {
+    for feature in [FEATURE, crate::trace::FEATURE, drops::FEATURE, interface::FEATURE] {
         (feature.register)(&mut parts).unwrap();
     }
     let Parts { mut router, cli, mut api } = parts;
@@ -94,7 +94,7 @@ pub(super) fn bench() -> Bench {
 }
 
 impl Bench {
-    fn run(&mut self, line: &str) -> String {
+    pub fn run(&mut self, line: &str) -> String {
         self.cli.run(&mut self.router, line).text()
     }
     /// Lets `work` talk to the router as a client of the binary API does.
@@ -102,7 +102,7 @@ impl Bench {
         let local = Local::new(&self.api, &self.cli, &self.router.clients);
         work(&local, &mut self.router);
     }
-    fn json(&mut self, line: &str) -> serde_json::Value {
+    pub fn json(&mut self, line: &str) -> serde_json::Value {
         self.cli.run(&mut self.router, line).output.to_json()
     }
 }
@@ -157,27 +157,6 @@ fn processes_are_among_the_nodes() {
     let row = text.lines().find(|l| l.starts_with("some-process ")).expect("it ran");
     assert_eq!(&row[..57], r#"some-process                  "event wait"               "#);
     assert_eq!(&row[57..90], "1               0               1");
-}
-
-#[test]
-fn trace_follows_packets_from_the_input_node() {
-    let mut b = bench();
-    assert_eq!(b.run("trace add test-input 2"), "");
-    b.router.engine.run_inline(10);
-    let text = b.run("show trace");
-    let head = "------------------- Start of thread 0 vpp_main -------------------\nPacket 1\n\n";
-    assert!(text.starts_with(head), "{text}");
-    assert!(text.contains(": filter\n  seen on local0\n"), "{text}");
-    assert!(text.contains("\n\nPacket 2\n\n") && !text.contains("Packet 3"), "{text}");
-    assert!(b.run("show trace max 1").contains("Limiting display to 1 packets."));
-    assert_eq!(b.json("show trace")[0]["packets"][0]["nodes"][1], "filter");
-
-    assert_eq!(b.run("clear trace"), "");
-    assert!(b.run("show trace").ends_with("No packets in trace buffer\n"));
-    let wrong = "trace add: expected NODE COUNT, got `nosuch-node 10'\n";
-    assert_eq!(b.run("trace add nosuch-node 10"), wrong);
-    assert_eq!(b.run("trace add test-input"), "trace add: expected NODE COUNT, got `test-input'\n");
-    assert!(b.run("trace add filter 1").starts_with("trace add: node 'filter' brings no packets"));
 }
 
 #[test]

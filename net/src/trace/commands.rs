@@ -1,12 +1,12 @@
-//! `trace add`, `show trace`, `clear trace`: the way of single packets through the graph.
+//! `trace add`, `trace filter`, `show trace`, `clear trace`.
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{ArgInfo, Args, Cli, Command, Error, Kind, Output};
 use graph::NodeIndex;
 use serde::Serialize;
 
-use super::no_answer;
+use super::{Filter, Rule};
 use crate::router::Router;
 
 /// Packets that `show trace` shows when it is not told how many.
@@ -29,6 +29,24 @@ impl TraceAdd {
 impl Command for TraceAdd {
     const PATHS: &'static [&'static str] = &["trace add"];
     const ABOUT: &'static str = "Trace the next packets that an input node brings in";
+    const ARGS: &'static [ArgInfo] = &[
+        ArgInfo {
+            name: "input node",
+            keywords: &[],
+            help: "node that brings packets in",
+            kind: Kind::Required,
+            values: "input",
+            range: "",
+        },
+        ArgInfo {
+            name: "count",
+            keywords: &[],
+            help: "packets to trace, on each thread",
+            kind: Kind::Required,
+            values: "",
+            range: "0-4294967295",
+        },
+    ];
     const USAGE: &'static str = "<input node> <count> [verbose] [filter]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -40,6 +58,45 @@ impl Command for TraceAdd {
         args.keyword("filter");
         let command = Self { node, count: count.unwrap_or_default(), typed };
         if count.is_none() { Err(command.refused()) } else { Ok(command) }
+    }
+}
+
+/// `trace filter none`, `trace filter include|exclude NODE COUNT`.
+struct TraceFilter {
+    /// Node's name, whether it must have been visited, and how many packets to show.
+    rule: Option<(String, bool, usize)>,
+}
+
+impl Command for TraceFilter {
+    const PATHS: &'static [&'static str] = &["trace filter"];
+    const ABOUT: &'static str = "Show only traced packets that visited a node, or did not";
+    const USAGE: &'static str = "none | [include|exclude] <node> <count>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        if args.keyword("none") {
+            return Ok(Self { rule: None });
+        }
+        let includes = args.keyword("include");
+        if !includes && !args.keyword("exclude") {
+            let got = args.remaining();
+            return Err(Error::new(format!("expected include|exclude NODE COUNT, got `{got}'")));
+        }
+        Ok(Self { rule: Some((args.value("node")?, includes, args.value("count")?)) })
+    }
+}
+
+impl TraceFilter {
+    fn carry_out(self, router: &mut Router) -> Result<(), Error> {
+        let rule = match self.rule {
+            None => None,
+            Some((name, includes, count)) => {
+                let node = router.engine.index_of(&name);
+                let node = node.ok_or_else(|| Error::new(format!("unknown node `{name}'")))?;
+                Some(Rule { includes, node, count })
+            }
+        };
+        router.insert(Filter(rule));
+        Ok(())
     }
 }
 
@@ -59,14 +116,19 @@ struct ClearTrace;
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, add: TraceAdd| {
         let node = router.engine.index_of(&add.node).ok_or_else(|| add.refused())?;
-        if !router.engine.is_input(node) {
+        if !router.start_trace(node, add.count) {
             let name = &add.node;
             return Err(Error::new(format!(
                 "node '{name}' brings no packets in: trace one that does"
             )));
         }
-        router.engine.trace(node, add.count);
         Ok(())
+    });
+    cli.command(|router, filter: TraceFilter| filter.carry_out(router));
+    cli.values("input", |router: &Router| {
+        let nodes = router.engine.node_names();
+        let inputs = nodes.filter(|(node, _)| router.engine.is_input(*node));
+        inputs.map(|(_, name)| name.to_owned()).collect()
     });
     cli.command(|router, show: ShowTrace| {
         Ok(Output::of(trace(router, show.max.unwrap_or(SHOWN))?))
@@ -97,24 +159,19 @@ struct Packet {
 }
 
 fn trace(router: &mut Router, max: usize) -> Result<Trace, Error> {
-    let infos = router.engine.thread_infos();
     let mut threads = Vec::new();
-    for at in router.engine.data_threads() {
-        let traced = router.engine.traced(at).map_err(no_answer)?;
+    for thread in router.traced_packets()? {
         let engine = &router.engine;
-        let packets = traced.iter().take(max).map(|packet| {
+        let packets = thread.packets.iter().take(max).map(|packet| {
             let node = |visit: &(u16, f64, _)| engine.name_of(NodeIndex(visit.0)).to_owned();
             Packet {
                 nodes: packet.visits.iter().map(node).collect(),
                 text: packet.text(engine, router),
             }
         });
-        let (thread, name) = match infos.iter().find(|info| info.id == at) {
-            Some(info) => (info.id, info.name.clone()),
-            None => (at, "vpp_main".to_owned()),
-        };
-        let more = traced.len().saturating_sub(max);
-        threads.push(Thread { thread, name, packets: packets.collect(), more });
+        let more = thread.packets.len().saturating_sub(max);
+        let packets = packets.collect();
+        threads.push(Thread { thread: thread.id, name: thread.name, packets, more });
     }
     Ok(Trace(threads))
 }

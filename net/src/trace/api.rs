@@ -1,0 +1,266 @@
+//! Messages of the module `tracedump`.
+//!
+//! The original copies what was traced into a cache that its clients page through. Ours is read
+//! each time: it stays until it is cleared. Threads and packets are counted from 0.
+
+use control::api::{Api, Message, Retval};
+use graph::NodeIndex;
+
+use super::{Filter, Rule};
+use crate::router::Router;
+
+/// Packets in one reply when the request does not say.
+const PIECE: usize = 50;
+/// All threads.
+const ALL: u32 = u32::MAX;
+/// What a filter function of ours is called; there is no other.
+const FUNCTION: &str = "vnet_is_packet_traced";
+
+control::numbers! {
+    /// Which packets are shown.
+    pub(super) enum FilterFlag: u32 = "trace_filter_flag" in "" {
+        NONE = 0 => "TRACE_FF_NONE",
+        INCLUDE_NODE = 1 => "TRACE_FF_INCLUDE_NODE",
+        EXCLUDE_NODE = 2 => "TRACE_FF_EXCLUDE_NODE",
+        INCLUDE_CLASSIFIER = 3 => "TRACE_FF_INCLUDE_CLASSIFIER",
+        EXCLUDE_CLASSIFIER = 4 => "TRACE_FF_EXCLUDE_CLASSIFIER",
+    }
+}
+
+/// Show only packets that visited a node, or did not.
+#[derive(Message)]
+pub(super) struct TraceSetFilters {
+    pub flag: FilterFlag,
+    /// most packets to show
+    pub count: u32,
+    #[preset(4294967295)]
+    pub node_index: u32,
+    #[preset(4294967295)]
+    pub classifier_table_index: u32,
+}
+
+/// Trace the next packets that an input node brings in.
+#[derive(Message)]
+pub(super) struct TraceCapturePackets {
+    pub node_index: u32,
+    /// packets on each thread
+    pub max_packets: u32,
+    pub use_filter: bool,
+    pub verbose: bool,
+    /// forget what was traced before
+    pub pre_capture_clear: bool,
+}
+
+/// Forget what was traced and trace no more.
+#[derive(Message)]
+pub(super) struct TraceClearCapture {}
+
+/// Show traced packets from a place on.
+#[derive(Message)]
+#[stream(TraceDetails, TraceDumpReply)]
+pub(super) struct TraceDump {
+    /// forget what was asked before
+    pub clear_cache: u8,
+    /// first thread, counted from 0
+    pub thread_id: u32,
+    /// first packet of that thread, counted from 0
+    pub position: u32,
+    /// most packets in this reply
+    pub max_records: u32,
+}
+
+/// Where to go on.
+#[derive(Message)]
+pub(super) struct TraceDumpReply {
+    pub last_thread_id: u32,
+    pub last_position: u32,
+    pub more_this_thread: u8,
+    pub more_threads: u8,
+    pub flush_only: u8,
+    pub done: u8,
+}
+
+/// A traced packet.
+#[derive(Message)]
+#[head(request)]
+pub(super) struct TraceDetails {
+    pub thread_id: u32,
+    pub position: u32,
+    pub more_this_thread: u8,
+    pub more_threads: u8,
+    pub done: u8,
+    pub packet_number: u32,
+    pub trace_data: String,
+}
+
+/// Forget what was asked before.
+#[derive(Message)]
+pub(super) struct TraceClearCache {}
+
+/// Show traced packets.
+#[derive(Message)]
+#[details(TraceV2Details)]
+pub(super) struct TraceV2Dump {
+    /// thread, counted from 0; 4294967295 for all
+    #[preset(4294967295)]
+    pub thread_id: u32,
+    /// first packet of each thread, counted from 0
+    pub position: u32,
+    /// most packets of each thread
+    #[preset(50)]
+    pub max: u32,
+    /// forget what was asked before and show nothing
+    pub clear_cache: bool,
+}
+
+/// A traced packet.
+#[derive(Message)]
+pub(super) struct TraceV2Details {
+    pub thread_id: u32,
+    pub position: u32,
+    /// the thread has more
+    pub more: bool,
+    pub trace_data: String,
+}
+
+/// Choose the function that says which packets are traced.
+#[derive(Message)]
+pub(super) struct TraceSetFilterFunction {
+    pub filter_function_name: String,
+}
+
+/// Show the functions that say which packets are traced.
+#[derive(Message)]
+#[details(TraceFilterFunctionDetails)]
+pub(super) struct TraceFilterFunctionDump {}
+
+/// A function that says which packets are traced.
+#[derive(Message)]
+pub(super) struct TraceFilterFunctionDetails {
+    pub selected: bool,
+    pub name: String,
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("tracedump", "0.2.0")
+        .call(set_filters)
+        .call(capture)
+        .call(|router, _: TraceClearCapture| {
+            router.engine.clear_trace();
+            Ok(())
+        })
+        .stream(dump)
+        // Nothing is kept besides what was traced.
+        .call(|_, _: TraceClearCache| Ok(()))
+        .dump(dump_v2)
+        .call(|_, m: TraceSetFilterFunction| match m.filter_function_name.as_str() {
+            FUNCTION => Ok(()),
+            _ => Err(Retval::NO_SUCH_ENTRY),
+        })
+        .dump(|_, _: TraceFilterFunctionDump| {
+            vec![TraceFilterFunctionDetails { selected: true, name: FUNCTION.to_owned() }]
+        });
+}
+
+fn node(router: &Router, index: u32) -> Result<NodeIndex, Retval> {
+    let index = u16::try_from(index).map(NodeIndex).map_err(|_| Retval::NO_SUCH_NODE)?;
+    let known = router.engine.node_names().any(|(node, _)| node == index);
+    if known { Ok(index) } else { Err(Retval::NO_SUCH_NODE) }
+}
+
+fn set_filters(router: &mut Router, m: TraceSetFilters) -> Result<(), Retval> {
+    let rule = match m.flag {
+        FilterFlag::NONE => None,
+        FilterFlag::INCLUDE_NODE | FilterFlag::EXCLUDE_NODE => Some(Rule {
+            includes: m.flag == FilterFlag::INCLUDE_NODE,
+            node: node(router, m.node_index)?,
+            count: m.count as usize,
+        }),
+        // There are no classifier tables.
+        FilterFlag::INCLUDE_CLASSIFIER | FilterFlag::EXCLUDE_CLASSIFIER => {
+            return Err(Retval::NO_SUCH_TABLE);
+        }
+        _ => return Err(Retval::INVALID_VALUE),
+    };
+    router.insert(Filter(rule));
+    Ok(())
+}
+
+fn capture(router: &mut Router, m: TraceCapturePackets) -> Result<(), Retval> {
+    let node = node(router, m.node_index)?;
+    if !router.engine.is_input(node) {
+        return Err(Retval::NO_SUCH_NODE);
+    }
+    if m.pre_capture_clear {
+        router.engine.clear_trace();
+    }
+    router.start_trace(node, m.max_packets);
+    Ok(())
+}
+
+/// Texts of the packets of each thread.
+fn texts(router: &mut Router) -> Vec<Vec<String>> {
+    let threads = router.traced_packets().unwrap_or_default();
+    let text = |packet: &graph::TracedPacket| packet.text(&router.engine, router);
+    threads.iter().map(|thread| thread.packets.iter().map(text).collect()).collect()
+}
+
+fn dump(router: &mut Router, m: TraceDump) -> (Vec<TraceDetails>, Retval, TraceDumpReply) {
+    let threads = texts(router);
+    let max = if m.max_records == 0 { PIECE } else { m.max_records as usize };
+    let all =
+        threads.iter().enumerate().skip(m.thread_id as usize).flat_map(|(thread, packets)| {
+            let first = if thread == m.thread_id as usize { m.position as usize } else { 0 };
+            let packets = packets.iter().enumerate().skip(first);
+            packets.map(move |(position, text)| (thread, position, text))
+        });
+    let more = |thread: usize, position: usize| {
+        let this = position + 1 < threads[thread].len();
+        let others = threads[thread + 1..].iter().any(|packets| !packets.is_empty());
+        (u8::from(this), u8::from(others))
+    };
+    let rows = all.take(max).map(|(thread, position, text)| {
+        let (more_this_thread, more_threads) = more(thread, position);
+        TraceDetails {
+            thread_id: thread as u32,
+            position: position as u32,
+            more_this_thread,
+            more_threads,
+            done: u8::from(more_this_thread == 0 && more_threads == 0),
+            packet_number: position as u32,
+            trace_data: text.clone(),
+        }
+    });
+    let rows: Vec<_> = rows.collect();
+    let last = rows.last();
+    let reply = TraceDumpReply {
+        last_thread_id: last.map_or(ALL, |row| row.thread_id),
+        last_position: last.map_or(ALL, |row| row.position),
+        more_this_thread: last.map_or(0, |row| row.more_this_thread),
+        more_threads: last.map_or(0, |row| row.more_threads),
+        flush_only: 0,
+        done: last.map_or(1, |row| row.done),
+    };
+    (rows, Retval::OK, reply)
+}
+
+fn dump_v2(router: &mut Router, m: TraceV2Dump) -> Vec<TraceV2Details> {
+    if m.clear_cache {
+        return Vec::new();
+    }
+    let mut rows = Vec::new();
+    for (thread, packets) in texts(router).into_iter().enumerate() {
+        if m.thread_id != ALL && m.thread_id as usize != thread {
+            continue;
+        }
+        let count = packets.len();
+        let shown = packets.into_iter().enumerate().skip(m.position as usize);
+        rows.extend(shown.take(m.max as usize).map(|(position, trace_data)| TraceV2Details {
+            thread_id: thread as u32,
+            position: position as u32,
+            more: position + 1 < count,
+            trace_data,
+        }));
+    }
+    rows
+}

@@ -1,0 +1,90 @@
+//! Packet trace for operators and programs: what is traced, which of it is shown, as text, as the
+//! paths that packets took, and as messages of the module `tracedump`.
+
+mod api;
+mod commands;
+mod paths;
+
+use control::cli::Error;
+use graph::{NodeIndex, TracedPacket};
+
+use crate::engine::no_answer;
+use crate::router::{Feature, Parts, Router};
+
+/// Trace of packets.
+pub const FEATURE: Feature = Feature {
+    name: "tracedump",
+    about: "Trace of single packets through the graph",
+    default_enabled: true,
+    register,
+};
+
+/// Which of the traced packets are shown.
+#[derive(Clone, Copy, Debug, Default)]
+struct Filter(Option<Rule>);
+
+/// Packets that visited `node` (or did not), at most `count` of them.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    includes: bool,
+    node: NodeIndex,
+    count: usize,
+}
+
+/// The packets of a data-plane thread.
+struct Thread {
+    /// Its number, as `show threads` has it.
+    id: usize,
+    name: String,
+    packets: Vec<TracedPacket>,
+}
+
+impl Filter {
+    fn apply(self, packets: &mut Vec<TracedPacket>) {
+        let Some(rule) = self.0 else { return };
+        packets.retain(|packet| {
+            let visited = packet.visits.iter().any(|visit| visit.0 == rule.node.0);
+            visited == rule.includes
+        });
+        packets.truncate(rule.count);
+    }
+}
+
+impl Router {
+    /// Traces the next `count` packets of an input node, on each thread; false for other nodes.
+    fn start_trace(&mut self, node: NodeIndex, count: u32) -> bool {
+        let is_input = self.engine.is_input(node);
+        if is_input {
+            self.engine.trace(node, count);
+        }
+        is_input
+    }
+
+    /// What was traced and passes the filter, thread by thread.
+    fn traced_packets(&mut self) -> Result<Vec<Thread>, Error> {
+        let filter = self.state::<Filter>().copied().unwrap_or_default();
+        let infos = self.engine.thread_infos();
+        let mut threads = Vec::new();
+        for at in self.engine.data_threads() {
+            let mut packets = self.engine.traced(at).map_err(no_answer)?;
+            filter.apply(&mut packets);
+            let (id, name) = match infos.iter().find(|info| info.id == at) {
+                Some(info) => (info.id, info.name.clone()),
+                None => (at, "vpp_main".to_owned()),
+            };
+            threads.push(Thread { id, name, packets });
+        }
+        Ok(threads)
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    parts.router.insert(Filter::default());
+    commands::register(&mut parts.cli);
+    paths::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
