@@ -168,12 +168,13 @@ impl HostInterfaces {
         Ok(name)
     }
     fn hand_over(&self, router: &mut Router, thread: usize, queue: Queue) -> Result<(), Error> {
+        let mode = router.interfaces.default_rx_mode;
         let (engine, node) = (&mut router.engine, self.node);
         engine.watch(thread, node, queue.socket.as_fd())?;
         engine
             .with_node(thread, node, |n: &mut AfPacketInput| n.add(queue))
             .map_err(|e| Error::Refused(e.to_string()))?;
-        engine.set_input_state(thread, node, InputState::Adaptive);
+        engine.set_input_state(thread, node, mode);
         Ok(())
     }
     /// Moves a receive queue to another thread.

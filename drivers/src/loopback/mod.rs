@@ -1,7 +1,9 @@
 //! Loopback interfaces: what is sent on one is received on it.
 #![forbid(unsafe_code)]
 
+mod api;
 mod commands;
+mod interface;
 mod tx;
 
 use net::{Feature, Parts};
@@ -12,5 +14,6 @@ pub const FEATURE: Feature =
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     commands::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Commands about interfaces: state, addresses of layer 2, MTUs, counters.
 
+use control::api::Retval;
 use control::cli::{Args, Cli, Command, Error, Output, Word};
 use wire::MacAddr;
 
@@ -246,6 +247,7 @@ fn counted(router: &Router, names: &[Word]) -> Result<Counted, Error> {
 
 impl From<super::Error> for Error {
     fn from(e: super::Error) -> Self {
-        Self::new(e.to_string())
+        let (text, retval) = (e.to_string(), Retval::from(e));
+        Self::new(text).with_code(retval.0)
     }
 }

@@ -5,6 +5,7 @@
 //! `<name>-tx`. A sub-interface ([`SubInterface`]) has no nodes but those of its parent, whose
 //! output node puts its VLAN tags in.
 
+pub mod api;
 mod change;
 mod cli;
 mod counters;
@@ -17,7 +18,6 @@ mod show;
 mod sub;
 mod sub_cli;
 mod table;
-pub mod types;
 
 use std::fmt;
 use std::sync::Arc;
@@ -276,6 +276,8 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
         link_follows_admin: false,
     };
     parts.router.add_interface(local, output::LocalTx).map_err(refuse)?;
+    api::register(&mut parts.api);
+    parts.router.interfaces.observe(api::tell);
     cli::register(&mut parts.cli);
     settings::register(&mut parts.cli);
     sub_cli::register(&mut parts.cli);

@@ -62,12 +62,33 @@ struct SetPlacement {
     main: bool,
 }
 
+/// Set when the receive queues of interfaces to come are looked at.
+#[derive(Command)]
+#[command("set interface default rx-mode")]
+struct SetDefaultMode {
+    /// polling, interrupt or adaptive
+    #[positional]
+    mode: Mode,
+}
+
+/// Show when the receive queues of interfaces to come are looked at.
+#[derive(Command)]
+#[command("show interface default rx-mode")]
+struct ShowDefaultMode;
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, _: ShowPlacement| Ok(Output::of(placement(router))));
     cli.command(|router, set: SetMode| {
         let interface = index_of(router, &set.interface)?;
         let done = router.set_rx_mode(interface, set.queue, set.mode.0);
         done.map_err(|e| Error::new(e.to_string()))
+    });
+    cli.command(|router: &mut Router, set: SetDefaultMode| {
+        router.interfaces.default_rx_mode = set.mode.0;
+        Ok(())
+    });
+    cli.command(|router: &mut Router, _: ShowDefaultMode| {
+        Ok(format!("default rx-mode: {}", name_of(router.interfaces.default_rx_mode)))
     });
     cli.command(|router, set: SetPlacement| {
         let interface = index_of(router, &set.interface)?;
@@ -79,6 +100,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let done = router.place_rx_queue(interface, set.queue.unwrap_or(0), thread);
         done.map_err(|e| Error::new(e.to_string()))
     });
+}
+
+fn name_of(mode: InputState) -> &'static str {
+    match mode {
+        InputState::Polling => "polling",
+        InputState::Interrupt => "interrupt",
+        InputState::Adaptive => "adaptive",
+        InputState::Disabled => "disabled",
+    }
 }
 
 fn index_of(router: &Router, word: &Word) -> Result<InterfaceIndex, Error> {
@@ -117,12 +147,7 @@ pub(super) fn of(router: &Router, index: InterfaceIndex) -> Vec<Row> {
             node: router.engine.name_of(queue.node).to_owned(),
             interface: name.clone(),
             queue: number,
-            mode: match queue.mode {
-                InputState::Polling => "polling",
-                InputState::Interrupt => "interrupt",
-                InputState::Adaptive => "adaptive",
-                InputState::Disabled => "disabled",
-            },
+            mode: name_of(queue.mode),
         }
     };
     queues.into_iter().enumerate().map(row).collect()

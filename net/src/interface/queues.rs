@@ -118,6 +118,8 @@ impl Router {
     /// Says which threads and nodes serve the receive queues of an interface, from now on or until
     /// it is deleted.
     pub fn set_rx_queues(&mut self, interface: InterfaceIndex, queues: Vec<RxQueue>) {
+        let mode = self.interfaces.default_rx_mode;
+        let queues: Vec<_> = queues.into_iter().map(|q| RxQueue { mode, ..q }).collect();
         let Some(old) = self.interfaces.queues_mut(interface) else { return };
         old.clone_from(&queues);
         queues.iter().for_each(|q| self.tend_input(q.thread, q.node));

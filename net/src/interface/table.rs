@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use control::stats::Segment;
-use graph::Slot;
+use graph::{InputState, Slot};
 use infra::rcu::{Shared, SharedSlab, SlabReader};
 use wire::MacAddr;
 
@@ -23,6 +23,8 @@ pub struct Interfaces {
     edges: Shared<Vec<Option<Slot>>>,
     counters: Arc<Counters>,
     pub(super) observers: Vec<Observer>,
+    /// When the receive queues of interfaces to come are looked at.
+    pub default_rx_mode: InputState,
 }
 
 impl Interfaces {
@@ -34,6 +36,7 @@ impl Interfaces {
             edges: Shared::new(Vec::new()),
             counters: Arc::new(Counters::new(stats).map_err(io::Error::other)?),
             observers: Vec::new(),
+            default_rx_mode: InputState::Adaptive,
         })
     }
     /// The interface with this number.

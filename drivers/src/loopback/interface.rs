@@ -1,0 +1,109 @@
+//! Making and deleting loopbacks.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use control::api::Retval;
+use net::interface::{self, Kind, NewInterface, Offloads};
+use net::{InterfaceIndex, Router};
+use wire::MacAddr;
+
+use super::tx::LoopbackTx;
+
+/// Hardware class of loopbacks.
+pub const HARDWARE: &str = "Loopback";
+/// Instances are below this.
+const INSTANCES: u32 = 16384;
+const MTU: u32 = 9000;
+
+/// Why a loopback cannot be made or deleted.
+#[derive(Debug)]
+pub enum Error {
+    /// There is no such number.
+    NoInstance(u32),
+    /// The number is in use; all are if `None`.
+    InUse(Option<u32>),
+    /// No address of one interface.
+    InvalidMac(MacAddr),
+    /// The interface is no loopback.
+    Other(String),
+    /// The router says no.
+    Refused(interface::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoInstance(n) => write!(f, "instance {n} is not below {INSTANCES}"),
+            Self::InUse(Some(n)) => write!(f, "instance {n} is in use"),
+            Self::InUse(None) => f.write_str("all instances are in use"),
+            Self::InvalidMac(mac) => write!(f, "{mac} is no address of one interface"),
+            Self::Other(name) => write!(f, "{name} is not a loopback interface"),
+            Self::Refused(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+impl From<Error> for Retval {
+    fn from(e: Error) -> Self {
+        match e {
+            Error::NoInstance(_) | Error::InvalidMac(_) => Self::INVALID_VALUE,
+            Error::InUse(_) => Self::INSTANCE_IN_USE,
+            Error::Other(_) => Self::INVALID_SW_IF_INDEX,
+            Error::Refused(e) => e.into(),
+        }
+    }
+}
+
+/// Makes a loopback, down: with a MAC address and number that follow from each other and what is
+/// free where they are `None`.
+///
+/// # Errors
+/// [`Error`]; nothing is made then.
+pub fn create(
+    router: &mut Router,
+    mac: Option<MacAddr>,
+    instance: Option<u32>,
+) -> Result<InterfaceIndex, Error> {
+    let is_free = |n: &u32| router.interfaces.named(&format!("loop{n}")).is_none();
+    let instance = match instance {
+        Some(n) if n >= INSTANCES => return Err(Error::NoInstance(n)),
+        Some(n) if !is_free(&n) => return Err(Error::InUse(Some(n))),
+        Some(n) => n,
+        None => (0..INSTANCES).find(is_free).ok_or(Error::InUse(None))?,
+    };
+    let [.., high, low] = instance.to_be_bytes();
+    let mac = mac.unwrap_or(MacAddr([0xde, 0xad, 0, 0, high, low]));
+    if mac.is_multicast() || mac == MacAddr::ZERO {
+        return Err(Error::InvalidMac(mac));
+    }
+    let new = NewInterface {
+        name: format!("loop{instance}"),
+        kind: Kind::Ethernet,
+        hardware: HARDWARE,
+        mac,
+        mtu: MTU,
+        // Nothing leaves the router here, so nothing needs to be completed.
+        offloads: Offloads { checksum: true, gso: true },
+        link_follows_admin: true,
+    };
+    let index = Arc::new(OnceLock::new());
+    let tx = LoopbackTx::new(Arc::clone(&index), &router.interfaces);
+    let made = router.add_interface(new, tx).map_err(Error::Refused)?;
+    index.set(made).expect("set here only");
+    Ok(made)
+}
+
+/// Deletes a loopback.
+///
+/// # Errors
+/// [`Error::Refused`] when the interface is not there, [`Error::Other`] when it is none.
+pub fn delete(router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
+    let i = router.interfaces.at(index).ok_or(Error::Refused(interface::Error::Unknown))?;
+    if i.hardware != HARDWARE || i.is_sub() {
+        return Err(Error::Other(i.name.clone()));
+    }
+    router.remove_interface(index);
+    Ok(())
+}

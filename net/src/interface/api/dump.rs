@@ -1,0 +1,148 @@
+//! What interfaces there are.
+
+use control::api::{Api, Message, Text};
+use wire::MacAddr;
+
+use super::super::sub::SubInterface;
+use super::super::{Interface, InterfaceIndex, Kind};
+use super::types::{IfStatusFlags, IfType, LinkDuplex, SubIfFlags};
+use crate::router::Router;
+
+/// Ask for interfaces.
+#[derive(Message)]
+#[details(SwInterfaceDetails)]
+pub struct SwInterfaceDump {
+    /// one interface; all by default
+    #[preset(4294967295)]
+    pub sw_if_index: InterfaceIndex,
+    /// whether the filter counts
+    pub name_filter_valid: bool,
+    /// only interfaces whose names have this in them, letters small or big
+    pub name_filter: String,
+}
+
+/// An interface.
+#[derive(Message)]
+pub struct SwInterfaceDetails {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+    /// number of the interface that its frames go through
+    pub sup_sw_if_index: u32,
+    /// its address
+    pub l2_address: MacAddr,
+    /// whether it is up
+    pub flags: IfStatusFlags,
+    /// whether it is a sub-interface
+    #[name("type")]
+    pub kind: IfType,
+    /// not known
+    pub link_duplex: LinkDuplex,
+    /// kilobits per second, 0 when not known
+    pub link_speed: u32,
+    /// bytes that the device carries
+    pub link_mtu: u16,
+    /// MTUs: layer 3, IPv4, IPv6, MPLS
+    pub mtu: [u32; 4],
+    /// number on its parent
+    pub sub_id: u32,
+    /// tags of a sub-interface
+    pub sub_number_of_tags: u8,
+    /// VLAN of the outer tag
+    pub sub_outer_vlan_id: u16,
+    /// VLAN of the inner tag
+    pub sub_inner_vlan_id: u16,
+    /// what else counts for a sub-interface
+    pub sub_if_flags: SubIfFlags,
+    /// how tags are rewritten; 0 for not at all
+    pub vtr_op: u32,
+    /// the tag pushed is of 802.1Q
+    pub vtr_push_dot1q: u32,
+    /// first tag pushed
+    pub vtr_tag1: u32,
+    /// second tag pushed
+    pub vtr_tag2: u32,
+    /// of provider backbone bridging, as are those that follow
+    pub outer_tag: u16,
+    /// destination
+    pub b_dmac: MacAddr,
+    /// source
+    pub b_smac: MacAddr,
+    /// VLAN
+    pub b_vlanid: u16,
+    /// service
+    pub i_sid: u32,
+    /// its name
+    pub interface_name: Text<64>,
+    /// kind of device
+    pub interface_dev_type: Text<64>,
+    /// what the operator calls it
+    pub tag: Text<64>,
+}
+
+impl SwInterfaceDetails {
+    fn of(i: &Interface) -> Self {
+        let sub = i.sub.unwrap_or_default();
+        let flags = IfStatusFlags::default()
+            .with(IfStatusFlags::ADMIN_UP, i.admin_up)
+            .with(IfStatusFlags::LINK_UP, i.link_up);
+        Self {
+            sw_if_index: i.index,
+            sup_sw_if_index: i.sup.0,
+            l2_address: if i.kind == Kind::Ethernet { i.mac } else { MacAddr::ZERO },
+            flags,
+            kind: if i.is_sub() { IfType::SUB } else { IfType::HARDWARE },
+            link_duplex: LinkDuplex::UNKNOWN,
+            link_speed: i.link_speed,
+            link_mtu: u16::try_from(i.link_mtu).unwrap_or(u16::MAX),
+            mtu: [i.mtu.l3, i.mtu.ip4, i.mtu.ip6, i.mtu.mpls],
+            sub_id: sub.id,
+            sub_number_of_tags: sub.tags,
+            sub_outer_vlan_id: sub.outer.unwrap_or(0),
+            sub_inner_vlan_id: sub.inner.unwrap_or(0),
+            sub_if_flags: i.sub.as_ref().map(flags_of).unwrap_or_default(),
+            vtr_op: 0,
+            vtr_push_dot1q: 0,
+            vtr_tag1: 0,
+            vtr_tag2: 0,
+            outer_tag: 0,
+            b_dmac: MacAddr::ZERO,
+            b_smac: MacAddr::ZERO,
+            b_vlanid: 0,
+            i_sid: 0,
+            interface_name: i.name.clone().into(),
+            interface_dev_type: i.hardware.into(),
+            tag: i.tag.clone().into(),
+        }
+    }
+}
+
+fn flags_of(sub: &SubInterface) -> SubIfFlags {
+    SubIfFlags::default()
+        .with(SubIfFlags::NO_TAGS, sub.tags == 0 && !sub.is_default)
+        .with(SubIfFlags::ONE_TAG, sub.tags == 1)
+        .with(SubIfFlags::TWO_TAGS, sub.tags == 2)
+        .with(SubIfFlags::DOT1AD, sub.is_dot1ad)
+        .with(SubIfFlags::EXACT_MATCH, sub.is_exact)
+        .with(SubIfFlags::DEFAULT, sub.is_default)
+        .with(SubIfFlags::OUTER_VLAN_ID_ANY, sub.tags > 0 && sub.outer.is_none())
+        .with(SubIfFlags::INNER_VLAN_ID_ANY, sub.tags > 1 && sub.inner.is_none())
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    super::module(api).dump_each(|router: &mut Router, m: SwInterfaceDump| {
+        let filter = m.name_filter_valid.then(|| m.name_filter.to_ascii_lowercase());
+        let mut waiting: Vec<_> = match m.sw_if_index {
+            InterfaceIndex(u32::MAX) => router.interfaces.iter().map(|i| i.index).collect(),
+            one => vec![one],
+        };
+        waiting.reverse();
+        move |router: &mut Router| loop {
+            let Some(i) = router.interfaces.at(waiting.pop()?) else { continue };
+            let is_meant =
+                |f: &String| i.name.to_ascii_lowercase().contains(f.trim_end_matches('\0'));
+            if filter.as_ref().is_none_or(is_meant) {
+                return Some(SwInterfaceDetails::of(i));
+            }
+        }
+    });
+}

@@ -1,0 +1,142 @@
+//! Receive queues: when they are looked at, and by whom.
+
+use control::api::{Api, Message, Retval};
+use graph::InputState;
+
+use super::super::queues::QueueError;
+use super::super::{Interface, InterfaceIndex};
+use super::find;
+use super::types::RxMode;
+use crate::router::Router;
+
+/// Set when the receive queues of an interface are looked at.
+#[derive(Message)]
+pub struct SwInterfaceSetRxMode {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// only one of them
+    pub queue_id_valid: bool,
+    /// its number
+    pub queue_id: u32,
+    /// polling, interrupt, adaptive
+    pub mode: RxMode,
+}
+
+/// Have a thread serve a receive queue.
+#[derive(Message)]
+pub struct SwInterfaceSetRxPlacement {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// number of the queue
+    pub queue_id: u32,
+    /// number of the worker, from 0
+    pub worker_id: u32,
+    /// the main thread instead
+    pub is_main: bool,
+}
+
+/// Set when the receive queues of interfaces to come are looked at.
+#[derive(Message)]
+pub struct SwInterfaceSetDefaultRxMode {
+    /// polling, interrupt, adaptive
+    pub mode: RxMode,
+}
+
+/// Ask for it.
+#[derive(Message)]
+#[reply(SwInterfaceGetDefaultRxModeReply)]
+pub struct SwInterfaceGetDefaultRxMode {}
+
+/// When the receive queues of interfaces to come are looked at.
+#[derive(Message)]
+pub struct SwInterfaceGetDefaultRxModeReply {
+    /// polling, interrupt, adaptive
+    pub mode: RxMode,
+}
+
+/// Ask which threads serve which receive queues.
+#[derive(Message)]
+#[details(SwInterfaceRxPlacementDetails)]
+pub struct SwInterfaceRxPlacementDump {
+    /// interface; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A receive queue.
+#[derive(Message)]
+#[head(request)]
+pub struct SwInterfaceRxPlacementDetails {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// its number
+    pub queue_id: u32,
+    /// number of its thread
+    pub worker_id: u32,
+    /// when it is looked at
+    pub mode: RxMode,
+}
+
+impl From<QueueError> for Retval {
+    fn from(e: QueueError) -> Self {
+        match e {
+            QueueError::NoQueue => Self::UNSUPPORTED,
+            QueueError::NoThread(_) => Self::INVALID_VALUE,
+            QueueError::Refused(_) => Self::UNSPECIFIED,
+        }
+    }
+}
+
+fn state_of(mode: RxMode) -> Result<InputState, Retval> {
+    match mode {
+        RxMode::POLLING => Ok(InputState::Polling),
+        RxMode::INTERRUPT => Ok(InputState::Interrupt),
+        RxMode::ADAPTIVE | RxMode::DEFAULT => Ok(InputState::Adaptive),
+        _ => Err(Retval::INVALID_VALUE),
+    }
+}
+
+fn mode_of(state: InputState) -> RxMode {
+    match state {
+        InputState::Polling => RxMode::POLLING,
+        InputState::Interrupt => RxMode::INTERRUPT,
+        InputState::Adaptive => RxMode::ADAPTIVE,
+        InputState::Disabled => RxMode::UNKNOWN,
+    }
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    super::module(api)
+        .call(|router: &mut Router, m: SwInterfaceSetRxMode| {
+            let state = state_of(m.mode)?;
+            find(router, m.sw_if_index)?;
+            let queue = m.queue_id_valid.then_some(m.queue_id as usize);
+            Ok(router.set_rx_mode(m.sw_if_index, queue, state)?)
+        })
+        .call(|router: &mut Router, m: SwInterfaceSetRxPlacement| {
+            find(router, m.sw_if_index)?;
+            let thread = if m.is_main { 0 } else { m.worker_id as usize + 1 };
+            Ok(router.place_rx_queue(m.sw_if_index, m.queue_id as usize, thread)?)
+        })
+        .call(|router: &mut Router, m: SwInterfaceSetDefaultRxMode| {
+            router.interfaces.default_rx_mode = state_of(m.mode)?;
+            Ok(())
+        })
+        .call(|router: &mut Router, _: SwInterfaceGetDefaultRxMode| {
+            let mode = mode_of(router.interfaces.default_rx_mode);
+            Ok(SwInterfaceGetDefaultRxModeReply { mode })
+        })
+        .dump(|router: &mut Router, m: SwInterfaceRxPlacementDump| {
+            let is_meant = |i: &&Interface| m.sw_if_index.0 == u32::MAX || i.index == m.sw_if_index;
+            let chosen: Vec<_> = router.interfaces.iter().filter(is_meant).collect();
+            let rows = chosen.iter().flat_map(|i| {
+                let index = i.index;
+                i.queues.iter().enumerate().map(move |(number, q)| SwInterfaceRxPlacementDetails {
+                    sw_if_index: index,
+                    queue_id: number as u32,
+                    worker_id: q.thread as u32,
+                    mode: mode_of(q.mode),
+                })
+            });
+            rows.collect()
+        });
+}

@@ -1,0 +1,99 @@
+//! Sub-interfaces.
+
+use control::api::{Api, Message, Retval};
+
+use super::super::{Error, InterfaceIndex, SubInterface};
+use super::types::SubIfFlags;
+use crate::router::Router;
+
+/// Make a sub-interface.
+#[derive(Message)]
+#[reply(CreateSubifReply)]
+pub struct CreateSubif {
+    /// its parent
+    pub sw_if_index: InterfaceIndex,
+    /// its number there
+    pub sub_id: u32,
+    /// which tags it takes
+    pub sub_if_flags: SubIfFlags,
+    /// VLAN of the outer tag
+    pub outer_vlan_id: u16,
+    /// VLAN of the inner tag
+    pub inner_vlan_id: u16,
+}
+
+/// It is made.
+#[derive(Message)]
+pub struct CreateSubifReply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Make a sub-interface for one VLAN.
+#[derive(Message)]
+#[reply(CreateVlanSubifReply)]
+pub struct CreateVlanSubif {
+    /// its parent
+    pub sw_if_index: InterfaceIndex,
+    /// the VLAN, and its number there
+    pub vlan_id: u32,
+}
+
+/// It is made.
+#[derive(Message)]
+pub struct CreateVlanSubifReply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Delete a sub-interface.
+#[derive(Message)]
+pub struct DeleteSubif {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+impl CreateSubif {
+    fn wanted(&self) -> SubInterface {
+        let has = |flag| self.sub_if_flags.contains(flag);
+        let tags = match (has(SubIfFlags::TWO_TAGS), has(SubIfFlags::ONE_TAG)) {
+            (true, _) => 2,
+            (false, true) => 1,
+            (false, false) => 0,
+        };
+        let vlan = |any, vlan, of| (tags >= of && !has(any)).then_some(vlan);
+        SubInterface {
+            id: self.sub_id,
+            tags,
+            is_dot1ad: has(SubIfFlags::DOT1AD),
+            is_exact: has(SubIfFlags::EXACT_MATCH),
+            is_default: has(SubIfFlags::DEFAULT),
+            outer: vlan(SubIfFlags::OUTER_VLAN_ID_ANY, self.outer_vlan_id, 1),
+            inner: vlan(SubIfFlags::INNER_VLAN_ID_ANY, self.inner_vlan_id, 2),
+        }
+    }
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    super::module(api)
+        .call(|router: &mut Router, m: CreateSubif| {
+            let sw_if_index = router.add_sub_interface(m.sw_if_index, m.wanted())?;
+            Ok(CreateSubifReply { sw_if_index })
+        })
+        .call(|router: &mut Router, m: CreateVlanSubif| {
+            super::find(router, m.sw_if_index)?;
+            let vlan = u16::try_from(m.vlan_id).map_err(|_| Retval::INVALID_VLAN)?;
+            let sub = SubInterface::dot1q(m.vlan_id, vlan);
+            let made = router.add_sub_interface(m.sw_if_index, sub).map_err(|e| match e {
+                Error::SubExists(_) => Retval::VLAN_ALREADY_EXISTS,
+                e => e.into(),
+            });
+            Ok(CreateVlanSubifReply { sw_if_index: made? })
+        })
+        .call(|router: &mut Router, m: DeleteSubif| {
+            router.remove_sub_interface(m.sw_if_index).map_err(|e| match e {
+                Error::Unfit => Retval::INVALID_SW_IF_INDEX,
+                e => e.into(),
+            })
+        });
+}
