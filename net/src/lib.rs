@@ -18,8 +18,10 @@ pub mod ip4;
 pub mod ip6;
 pub mod mfib;
 pub mod mld;
+pub mod mss_clamp;
 pub mod nd;
 pub mod neighbor;
+pub mod path_mtu;
 pub mod ping;
 pub mod punt;
 pub mod ra;
@@ -47,6 +49,8 @@ pub const FEATURES: &[Feature] = &[
     icmp::FEATURE,
     fragment::FEATURE,
     reassembly::FEATURE,
+    path_mtu::FEATURE,
+    mss_clamp::FEATURE,
     neighbor::FEATURE,
     arp::FEATURE,
     nd::FEATURE,

@@ -209,6 +209,10 @@ impl Engine {
         self.table.publish(table);
         Ok(())
     }
+    /// The arc of this name, if it is in use.
+    pub fn arc_named(&self, name: &str) -> Option<&'static FeatureArc> {
+        self.arcs.iter().map(|(arc, _)| *arc).find(|arc| arc.name == name)
+    }
     /// Arcs in use: name, features that are there in order, and the node at the end.
     pub fn arcs(&self) -> impl Iterator<Item = (&'static str, &[&'static str], &'static str)> {
         self.arcs.iter().map(|(arc, features)| (arc.name, features.as_slice(), arc.end))

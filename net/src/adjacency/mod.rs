@@ -229,7 +229,7 @@ impl Router {
         let mut new = Adjacency {
             header_len: 0,
             complete: i.kind == Kind::Ip && role != Role::Glean,
-            mtu: self.mtu_over(interface, link),
+            mtu: self.mtu_to(interface, role, next_hop),
             output: Slot(0),
             header: [0; REWRITE],
             interface,
@@ -274,16 +274,21 @@ impl Router {
         };
         self.interfaces.mtu_of(interface, of).min(u32::from(u16::MAX)) as u16
     }
-    /// Follows a change of an interface's own address or MTU.
+    fn mtu_to(&self, interface: InterfaceIndex, role: Role, next_hop: IpAddr) -> u16 {
+        let mtu = self.mtu_over(interface, Link::of(next_hop));
+        let path = self.path_mtu(interface, next_hop).filter(|_| role == Role::Neighbor);
+        path.map_or(mtu, |path| path.min(mtu))
+    }
+    /// Follows a change of an interface's own address or MTU, or of a path MTU.
     pub(super) fn refresh_adjacencies(&mut self, interface: InterfaceIndex) {
         let Some(i) = self.interfaces.at(interface) else { return };
         let mac = i.mac;
-        let mtus = [Link::Ip4, Link::Ip6].map(|link| self.mtu_over(interface, link));
         let mine = self.adjacencies.iter().filter(|(_, a)| a.interface == interface);
-        let mine: Vec<_> = mine.map(|(index, _)| index).collect();
-        for index in mine {
+        let mine: Vec<_> = mine.map(|(index, a)| (index, a.role, a.next_hop)).collect();
+        for (index, role, next_hop) in mine {
+            let mtu = self.mtu_to(interface, role, next_hop);
             self.adjacencies.change(index, |a| {
-                a.mtu = mtus[usize::from(a.link == Link::Ip6)];
+                a.mtu = mtu;
                 if a.header_len > 0 {
                     a.header[6..12].copy_from_slice(&mac.0);
                 }

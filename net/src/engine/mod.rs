@@ -2,6 +2,7 @@
 //! through it.
 
 mod about;
+mod arcs;
 mod clock;
 mod errors;
 mod features;
@@ -39,6 +40,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     nodes::register(cli);
     runtime::register(cli);
     threads::register(cli);
+    arcs::register(&mut parts.api);
     vlib::register(&mut parts.api);
     vpe::register(&mut parts.api);
     Ok(())

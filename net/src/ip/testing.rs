@@ -5,6 +5,8 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 
+use control::api::{Api, Local};
+use control::cli::Cli;
 use control::log::Log;
 use graph::testing::{Caught, TestGraph};
 use graph::{Buffer, Frame, Node, Settings};
@@ -14,7 +16,7 @@ use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Parts, Router};
-use crate::{drops, fragment, icmp, interface, ip4, ip6, reassembly};
+use crate::{drops, engine, fragment, icmp, interface, ip4, ip6, mss_clamp, path_mtu, reassembly};
 
 /// What the neighbour of `pg1` has as its address.
 pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
@@ -44,6 +46,8 @@ impl Node for Transmit {
 pub(crate) struct Bench {
     pub graph: TestGraph,
     pub router: Router,
+    cli: Cli<Router>,
+    api: Api<Router>,
     pub pg0: InterfaceIndex,
     pub pg1: InterfaceIndex,
 }
@@ -56,11 +60,12 @@ impl Bench {
     pub fn with(more: impl FnOnce(&mut Router)) -> Self {
         let new = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
         let mut router = new.unwrap();
-        let (graph, (router, pg0, pg1)) = TestGraph::new(|engine| {
+        let (graph, (router, cli, api, pg0, pg1)) = TestGraph::new(|engine| {
             // The router works on the engine under test while it is built.
             std::mem::swap(engine, &mut router.engine);
             let mut parts = Parts::new(router);
             for feature in [
+                engine::FEATURE,
                 drops::FEATURE,
                 interface::FEATURE,
                 ip4::FEATURE,
@@ -68,19 +73,22 @@ impl Bench {
                 icmp::FEATURE,
                 fragment::FEATURE,
                 reassembly::FEATURE,
+                path_mtu::FEATURE,
+                mss_clamp::FEATURE,
             ] {
                 (feature.register)(&mut parts).unwrap();
             }
-            let mut router = parts.router;
+            let Parts { mut router, cli, mut api } = parts;
+            api.finish(&router.clients).unwrap();
             router.add_table::<Ip4>(0).unwrap();
             router.add_table::<Ip6>(0).unwrap();
             let pg0 = add_interface(&mut router, "pg0", ["10.0.0.1/24", "2001:db8::1/64"]);
             let pg1 = add_interface(&mut router, "pg1", ["10.0.1.1/24", "2001:db8:1::1/64"]);
             more(&mut router);
             std::mem::swap(engine, &mut router.engine);
-            Ok((router, pg0, pg1))
+            Ok((router, cli, api, pg0, pg1))
         });
-        Self { graph, router, pg0, pg1 }
+        Self { graph, router, cli, api, pg0, pg1 }
     }
     /// Does something with the router and the engine under test.
     pub fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
@@ -88,6 +96,21 @@ impl Bench {
         let done = work(&mut self.router);
         std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
         done
+    }
+    /// Carries out a command: what it prints, or its error.
+    pub fn run(&mut self, line: &str) -> Result<String, String> {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let done = self.cli.run(&mut self.router, line);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let text = done.text();
+        if done.result.is_err() { Err(text) } else { Ok(text) }
+    }
+    /// Lets `work` talk to the router as a client of the binary API does.
+    pub fn talk(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let local = Local::new(&self.api, &self.cli, &self.router.clients);
+        work(&local, &mut self.router);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
     }
     /// The adjacency of a neighbour on `pg1`, known or not.
     pub fn neighbor(&mut self, addr: &str, is_known: bool) -> AdjacencyIndex {

@@ -5,6 +5,7 @@
 //! incomplete. Interfaces have it when asked to; fragments for this router are put together unless
 //! that is switched off.
 
+mod api;
 mod cli;
 mod config;
 mod full;
@@ -214,5 +215,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.interfaces.observe(interface_changed);
     walk::spawn(router);
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }

@@ -1,0 +1,98 @@
+//! Messages of the module `feature`: what is on the arcs of an interface.
+
+use control::api::{Api, Message, Retval, Text};
+
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// Switch a feature on or off on an interface.
+#[derive(Message)]
+struct FeatureEnableDisable {
+    sw_if_index: InterfaceIndex,
+    enable: bool,
+    arc_name: Text<64>,
+    feature_name: Text<64>,
+}
+
+/// Ask whether a feature is on.
+#[derive(Message)]
+#[reply(FeatureIsEnabledReply)]
+struct FeatureIsEnabled {
+    arc_name: Text<64>,
+    feature_name: Text<64>,
+    sw_if_index: InterfaceIndex,
+}
+
+/// Whether a feature is on.
+#[derive(Message)]
+#[head(request)]
+struct FeatureIsEnabledReply {
+    retval: i32,
+    is_enabled: bool,
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.core("feature", "1.0.2")
+        .call(|router: &mut Router, m: FeatureEnableDisable| {
+            is_on(router, m.sw_if_index, &m.arc_name, &m.feature_name)?;
+            let arc = router.engine.arc_named(&m.arc_name).ok_or(Retval::INVALID_VALUE)?;
+            let done = router.engine.set_feature(arc, &m.feature_name, m.sw_if_index.0, m.enable);
+            done.map_err(|_| Retval::INVALID_VALUE_2)
+        })
+        .call(|router, m: FeatureIsEnabled| {
+            let is_enabled = is_on(router, m.sw_if_index, &m.arc_name, &m.feature_name)?;
+            Ok(FeatureIsEnabledReply { retval: 0, is_enabled })
+        });
+}
+
+/// Whether a feature is on; an error that names what is not there.
+fn is_on(
+    router: &Router,
+    interface: InterfaceIndex,
+    arc: &str,
+    feature: &str,
+) -> Result<bool, Retval> {
+    router.interfaces.at(interface).ok_or(Retval::INVALID_SW_IF_INDEX)?;
+    let mut arcs = router.engine.arcs();
+    let (_, features, _) = arcs.find(|a| a.0 == arc).ok_or(Retval::INVALID_VALUE)?;
+    features.iter().find(|name| **name == feature).ok_or(Retval::INVALID_VALUE_2)?;
+    let on = router.engine.features_of(interface.0);
+    Ok(on.iter().any(|(name, features)| *name == arc && features.contains(&feature)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ip::testing::Bench;
+
+    #[test]
+    fn features_are_switched_and_asked_for() {
+        let mut bench = Bench::new();
+        let pg0 = bench.pg0;
+        bench.talk(|local, router| {
+            let set = |arc: &str, feature: &str, enable, sw_if_index| FeatureEnableDisable {
+                sw_if_index,
+                enable,
+                arc_name: arc.into(),
+                feature_name: feature.into(),
+            };
+            let (arc, feature) = ("ip4-unicast", "ip4-full-reassembly-feature");
+            let ask = || FeatureIsEnabled {
+                arc_name: arc.into(),
+                feature_name: feature.into(),
+                sw_if_index: pg0,
+            };
+            for on in [true, false] {
+                local.call(router, &set(arc, feature, on, pg0)).unwrap();
+                assert_eq!(local.call(router, &ask()).unwrap().is_enabled, on);
+            }
+            for (message, error) in [
+                (set("no-arc", feature, true, pg0), Retval::INVALID_VALUE),
+                (set(arc, "no-feature", true, pg0), Retval::INVALID_VALUE_2),
+                (set(arc, feature, true, InterfaceIndex(99)), Retval::INVALID_SW_IF_INDEX),
+            ] {
+                assert_eq!(local.call(router, &message).err(), Some(error));
+            }
+        });
+    }
+}

@@ -1,0 +1,133 @@
+//! Commands about MSS clamping.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Output, Word};
+use serde::Serialize;
+
+use super::Clamping;
+use crate::router::Router;
+
+/// `set interface tcp-mss-clamp INTERFACE ip4 [enable|disable|rx|tx] ip4-mss SIZE ip6 ...`.
+struct SetClamp {
+    interface: Word,
+    /// Directions of IPv4 and IPv6, as far as they are named.
+    directions: [Option<(bool, bool)>; 2],
+    mss: [Option<u16>; 2],
+}
+
+impl Command for SetClamp {
+    const PATHS: &'static [&'static str] = &["set interface tcp-mss-clamp"];
+    const ABOUT: &'static str = "Lower what TCP hosts tell each other of their segment size";
+    const USAGE: &'static str = concat!(
+        "<interface> [ip4 [enable|disable|rx|tx]] [ip4-mss <size>] ",
+        "[ip6 [enable|disable|rx|tx]] [ip6-mss <size>]"
+    );
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let interface = args.value("interface")?;
+        let mut set = Self { interface, directions: [None; 2], mss: [None; 2] };
+        while !args.is_empty() {
+            if args.keyword("ip4-mss") {
+                set.mss[0] = Some(args.value("ip4-mss")?);
+            } else if args.keyword("ip6-mss") {
+                set.mss[1] = Some(args.value("ip6-mss")?);
+            } else if args.keyword("ip4") {
+                set.directions[0] = Some(direction(args));
+            } else if args.keyword("ip6") {
+                set.directions[1] = Some(direction(args));
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(set)
+    }
+}
+
+/// Which way; both when nothing is said.
+fn direction(args: &mut Args<'_>) -> (bool, bool) {
+    let known = [("enable", (true, true)), ("disable", (false, false))];
+    let known = known.into_iter().chain([("rx", (true, false)), ("tx", (false, true))]);
+    let found = known.into_iter().find(|(word, _)| args.keyword(word));
+    found.map_or((true, true), |(_, direction)| direction)
+}
+
+/// Show where TCP hosts are told a smaller segment size.
+#[derive(Command)]
+#[command("show interface tcp-mss-clamp")]
+struct ShowClamp {
+    /// only this one
+    #[positional]
+    #[values("interface")]
+    interface: Option<Word>,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, set: SetClamp| {
+        let found = router.interfaces.named(&set.interface);
+        let interface = found.ok_or_else(|| set.interface.unknown("interface"))?.index;
+        let old = router.mss_clamps().find(|(i, _)| *i == interface);
+        let mut both = old.map_or_else(Default::default, |(_, both)| both);
+        for ((clamping, directions), mss) in both.iter_mut().zip(set.directions).zip(set.mss) {
+            (clamping.rx, clamping.tx) = directions.unwrap_or((clamping.rx, clamping.tx));
+            clamping.mss = mss.unwrap_or(clamping.mss);
+        }
+        router.set_mss_clamp(interface, both).map_err(|e| Error::new(e.to_string()))
+    });
+    cli.command(|router: &mut Router, show: ShowClamp| {
+        let only = match &show.interface {
+            Some(name) => {
+                let found = router.interfaces.named(name);
+                Some(found.ok_or_else(|| name.unknown("interface"))?.index)
+            }
+            None => None,
+        };
+        let all = router.mss_clamps().filter(|(i, _)| only.is_none_or(|only| only == *i));
+        let rows = all.map(|(i, [ip4, ip6])| Row {
+            interface: router.interfaces.name(i.0).to_owned(),
+            ip4: Shown::of(ip4),
+            ip6: Shown::of(ip6),
+        });
+        Ok(Output::of(Rows(rows.collect())))
+    });
+}
+
+#[derive(Serialize)]
+struct Shown {
+    direction: &'static str,
+    mss: u16,
+}
+
+impl Shown {
+    fn of(clamping: Clamping) -> Self {
+        let direction = match (clamping.rx, clamping.tx) {
+            (true, true) => "RX/TX",
+            (true, false) => "RX",
+            (false, true) => "TX",
+            (false, false) => "NONE",
+        };
+        Self { direction, mss: clamping.mss }
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    ip4: Shown,
+    ip6: Shown,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Row { interface, ip4, ip6 }| {
+            writeln!(f, "{interface}:")?;
+            writeln!(f, "  ip4: dir {} mss {}", ip4.direction, ip4.mss)?;
+            writeln!(f, "  ip6: dir {} mss {}", ip6.direction, ip6.mss)
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! Path MTUs: how long packets to one host may be, as somebody found out (RFC 1191, RFC 8201).
+//!
+//! A path MTU holds for the adjacency of its host, where the interface's own is not smaller.
+
+mod api;
+mod cli;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+
+use control::feature::Refused;
+
+use crate::adjacency::Role;
+use crate::fib::{Ip4, Ip6};
+use crate::interface::InterfaceIndex;
+use crate::router::{Feature, Parts, Router};
+
+/// Path MTUs.
+pub const FEATURE: Feature =
+    Feature { name: "path-mtu", about: "Path MTUs", default_enabled: true, register };
+
+/// Whose: identifier of the table, host.
+pub type Key = (u32, IpAddr);
+
+/// Those that are known.
+#[derive(Default)]
+struct PathMtus(BTreeMap<Key, PathMtu>);
+
+struct PathMtu {
+    /// Bytes, IP header included.
+    mtu: u16,
+    /// Not set again since a replacement began.
+    is_stale: bool,
+}
+
+/// Why a path MTU cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// There is no such table.
+    NoTable(u32),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTable(id) => write!(f, "no table {id}"),
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+impl Router {
+    /// All path MTUs in bytes, in order of table and host.
+    pub fn path_mtus(&self) -> impl Iterator<Item = (Key, u16)> {
+        let known = self.state::<PathMtus>().into_iter();
+        known.flat_map(|all| all.0.iter().map(|(key, path)| (*key, path.mtu)))
+    }
+    /// Sets the path MTU to a host in bytes, IP header included; 0 takes it back.
+    ///
+    /// # Errors
+    /// A table that is not there.
+    pub fn set_path_mtu(&mut self, key: Key, mtu: u16) -> Result<(), Error> {
+        let table = match key.1 {
+            IpAddr::V4(_) => self.fib.table::<Ip4>(key.0),
+            IpAddr::V6(_) => self.fib.table::<Ip6>(key.0),
+        };
+        table.ok_or(Error::NoTable(key.0))?;
+        let all = &mut self.path_mtus_mut().0;
+        if mtu > 0 {
+            all.insert(key, PathMtu { mtu, is_stale: false });
+        } else {
+            all.remove(&key);
+        }
+        self.apply(key.1);
+        Ok(())
+    }
+    /// Begins to replace all: those not set until [`Router::end_path_mtus`] go.
+    pub fn begin_path_mtus(&mut self) {
+        self.path_mtus_mut().0.values_mut().for_each(|path| path.is_stale = true);
+    }
+    /// Ends what [`Router::begin_path_mtus`] began.
+    pub fn end_path_mtus(&mut self) {
+        let all = &mut self.path_mtus_mut().0;
+        let stale = all.iter().filter(|(_, path)| path.is_stale);
+        let stale: Vec<_> = stale.map(|(key, _)| *key).collect();
+        for key in stale {
+            self.path_mtus_mut().0.remove(&key);
+            self.apply(key.1);
+        }
+    }
+    /// The path MTU to a neighbour on an interface, if one is known.
+    pub(crate) fn path_mtu(&self, interface: InterfaceIndex, next_hop: IpAddr) -> Option<u16> {
+        let all = self.state::<PathMtus>().filter(|all| !all.0.is_empty())?;
+        let on = self.addresses.of(interface);
+        let table = match next_hop {
+            IpAddr::V4(_) => self.fib.table_id::<Ip4>(on.table4),
+            IpAddr::V6(_) => self.fib.table_id::<Ip6>(on.table6),
+        };
+        all.0.get(&(table?, next_hop)).map(|path| path.mtu)
+    }
+    fn path_mtus_mut(&mut self) -> &mut PathMtus {
+        self.state_mut().expect("the feature puts it in")
+    }
+    /// Has the adjacencies of a host follow.
+    fn apply(&mut self, host: IpAddr) {
+        let of_host = self.adjacencies.iter().filter(|(_, a)| a.next_hop == host);
+        let neighbors = of_host.filter(|(_, a)| a.role == Role::Neighbor);
+        let interfaces: Vec<_> = neighbors.map(|(_, a)| a.interface).collect();
+        interfaces.into_iter().for_each(|interface| self.refresh_adjacencies(interface));
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    parts.router.insert(PathMtus::default());
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
