@@ -6,6 +6,7 @@
 //! balances (one word each) and the adjacencies. A change of a route is one store in a table or one
 //! in a load balance; a change of a neighbour is none at all.
 
+pub(crate) mod api;
 mod balance;
 mod cli;
 mod family;
@@ -26,6 +27,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trie4;
+pub mod types;
 mod vrf;
 
 use std::fmt;
@@ -188,6 +190,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     lookup::register(router).map_err(refuse)?;
     look_again::register(router).map_err(refuse)?;
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     adjacency::register(&mut parts.cli);
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! may want one, and the best counts. Every unicast table has its multicast twin, which costs
 //! nothing until it has routes of its own.
 
+mod api;
 mod cli;
 mod forward;
 mod kind;
@@ -17,6 +18,7 @@ mod signal;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod types;
 
 use std::fmt;
 use std::io;
@@ -195,6 +197,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     forward::register(router).map_err(refuse)?;
     replicate::register(router).map_err(refuse)?;
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }
 

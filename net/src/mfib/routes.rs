@@ -42,12 +42,30 @@ impl Router {
         paths: &[MPath],
     ) -> Result<u32, Error> {
         self.change_any(table, prefix, source, |wish| {
-            for new in paths {
-                match wish.paths.iter_mut().find(|p| p.path.target == new.path.target) {
-                    Some(same) => *same = new.clone(),
-                    None => wish.paths.push(new.clone()),
-                }
+            wish.add(paths);
+            Ok(())
+        })
+    }
+    /// Both at once: sets what holds for all packets, and adds paths to those there are, or puts these
+    /// in their place (`is_whole`).
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn update_mroute(
+        &mut self,
+        table: TableIndex,
+        prefix: MPrefix,
+        source: Source,
+        (flags, rpf_id): (EntryFlags, u32),
+        paths: &[MPath],
+        is_whole: bool,
+    ) -> Result<u32, Error> {
+        self.change_any(table, prefix, source, |wish| {
+            (wish.flags, wish.rpf_id) = (flags, rpf_id);
+            if is_whole {
+                wish.paths.clear();
             }
+            wish.add(paths);
             Ok(())
         })
     }

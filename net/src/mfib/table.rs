@@ -68,6 +68,18 @@ pub struct Wish {
     pub paths: Vec<MPath>,
 }
 
+impl Wish {
+    /// Adds paths; one that is there takes the new flags.
+    pub(super) fn add(&mut self, paths: &[MPath]) {
+        for new in paths {
+            match self.paths.iter_mut().find(|p| p.path.target == new.path.target) {
+                Some(same) => *same = new.clone(),
+                None => self.paths.push(new.clone()),
+            }
+        }
+    }
+}
+
 /// A route as control keeps it.
 #[derive(Debug)]
 pub(super) struct Entry {

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use control::api::{Api, Local};
 use control::cli::Cli;
 use control::log::Log;
 use graph::Settings;
@@ -32,6 +33,7 @@ struct Bench {
     graph: TestGraph,
     router: Router,
     cli: Cli<Router>,
+    api: Api<Router>,
 }
 
 impl Bench {
@@ -49,8 +51,9 @@ impl Bench {
             std::mem::swap(engine, &mut parts.router.engine);
             Ok(parts)
         });
-        let Parts { router, cli, .. } = parts;
-        let mut bench = Self { graph, router, cli };
+        let Parts { router, cli, mut api } = parts;
+        api.finish(&router.clients).unwrap();
+        let mut bench = Self { graph, router, cli, api };
         for n in 0..4u8 {
             let new = NewInterface {
                 name: format!("pg{n}"),
@@ -85,6 +88,14 @@ impl Bench {
     #[track_caller]
     fn set(&mut self, lines: &str) {
         assert_eq!(self.run(lines), "", "{lines}");
+    }
+    /// Lets `work` talk to the router as a client of the binary API does.
+    fn talk<R>(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router) -> R) -> R {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let local = Local::new(&self.api, &self.cli, &self.router.clients);
+        let done = work(&local, &mut self.router);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        done
     }
     fn interface(&self, n: u8) -> InterfaceIndex {
         self.router.interfaces.named(&format!("pg{n}")).unwrap().index
@@ -269,4 +280,70 @@ fn wrong_routes_are_refused() {
         assert_eq!(b.run(line), error.to_owned() + "\n", "{line}");
     }
     assert_eq!(b.run("show ip mfib 232.1.1.1").matches("(*, ").count(), 1, "the drop of all");
+}
+
+#[test]
+fn messages_add_list_and_delete_multicast_routes() {
+    use control::api::Retval;
+    use control::api::types::{AddressFamily, Mprefix};
+
+    use super::api::*;
+    use super::types::{MfibEntryFlags, MfibItfFlags, MfibPath};
+    use crate::fib::api::IpTable;
+    use crate::fib::types::FibPath;
+
+    let mut b = Bench::new();
+    let prefix = |group: [u8; 4], source: [u8; 4], len| Mprefix {
+        af: AddressFamily::IP4,
+        grp_address_length: len,
+        grp_address: IpAddr::from(group).into(),
+        src_address: IpAddr::from(source).into(),
+    };
+    let path = |interface: InterfaceIndex, itf_flags| MfibPath {
+        itf_flags,
+        path: FibPath { sw_if_index: interface.0, weight: 1, ..FibPath::default() },
+    };
+    let [pg0, pg1] = [0, 1].map(|n| b.interface(n));
+    let paths = [path(pg0, MfibItfFlags::ACCEPT), path(pg1, MfibItfFlags::FORWARD)];
+    let route = |prefix, paths: &[MfibPath]| IpMroute {
+        table_id: 0,
+        entry_flags: MfibEntryFlags::SIGNAL,
+        rpf_id: 0,
+        prefix,
+        paths: paths.to_vec(),
+    };
+    let add = |prefix, paths: &[MfibPath]| IpMrouteAddDel {
+        is_add: true,
+        is_multipath: true,
+        route: route(prefix, paths),
+    };
+    // Any length will do for a group with a source.
+    let (any, one) = (prefix([232, 1, 1, 1], [0; 4], 32), prefix([232, 1, 1, 1], [9; 4], 27));
+    b.talk(|local, router| {
+        local.call(router, &add(any, &paths)).unwrap();
+        local.call(router, &add(one, &paths)).unwrap();
+        let table = IpTable { table_id: 0, is_ip6: false, ..IpTable::default() };
+        let all = local.dump(router, &IpMrouteDump { table });
+        let mine: Vec<_> = all.iter().filter(|d| d.route.paths == paths).collect();
+        let lens: Vec<_> = mine.iter().map(|d| d.route.prefix.grp_address_length).collect();
+        assert_eq!((all.len(), lens), (3 + 2, vec![32, 64]));
+        assert_eq!(mine[0].route.entry_flags, MfibEntryFlags::SIGNAL);
+        assert_eq!(local.dump(router, &IpMtableDump {}).len(), 2);
+        let error = local.call(router, &add(prefix([232, 1, 1, 1], [0; 4], 33), &paths)).map(drop);
+        assert_eq!(error, Err(Retval::INVALID_VALUE));
+    });
+    let packet = four("1.1.1.1", "232.1.1.1", 9);
+    assert_eq!(b.send(0, std::slice::from_ref(&packet)), to(&["pg1"]));
+    let signals = b.talk(|local, router| local.dump(router, &MfibSignalDump {}));
+    assert_eq!((signals.len(), signals[0].sw_if_index), (1, pg0));
+    assert_eq!(signals[0].ip_packet_data[..packet.len()], packet);
+    b.talk(|local, router| {
+        let all = local.call(router, &add(any, &[])).unwrap().stats_index;
+        assert_eq!(router.mfib.counters.sum(all as usize).packets, 1);
+        let del = |prefix| IpMrouteAddDel { is_add: false, ..add(prefix, &paths) };
+        local.call(router, &del(any)).unwrap();
+        local.call(router, &del(one)).unwrap();
+        local.call(router, &del(one)).unwrap();
+    });
+    assert_eq!(b.send(0, &[packet]), dropped());
 }

@@ -10,6 +10,7 @@ mod tables;
 
 use std::net::IpAddr;
 
+use control::api::{Api, Local};
 use control::cli::Cli;
 use control::log::Log;
 use graph::Settings;
@@ -38,15 +39,16 @@ impl graph::Node for NoTx {
     }
 }
 
-struct Bench {
-    graph: TestGraph,
-    router: Router,
+pub(super) struct Bench {
+    pub graph: TestGraph,
+    pub router: Router,
     cli: Cli<Router>,
+    api: Api<Router>,
 }
 
 impl Bench {
     /// With `pg0`, `pg1` and `pg2` up and without addresses.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let new = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
         let mut router = new.unwrap();
         let (graph, parts) = TestGraph::new(|engine| {
@@ -58,15 +60,16 @@ impl Bench {
             std::mem::swap(engine, &mut parts.router.engine);
             Ok(parts)
         });
-        let Parts { router, cli, .. } = parts;
+        let Parts { router, cli, mut api } = parts;
         cli.check().unwrap();
-        let mut bench = Self { graph, router, cli };
+        api.finish(&router.clients).unwrap();
+        let mut bench = Self { graph, router, cli, api };
         for (name, mac) in [("pg0", 0xaa), ("pg1", 0xab), ("pg2", 0xac)] {
             bench.add_interface(name, mac);
         }
         bench
     }
-    fn add_interface(&mut self, name: &str, mac: u8) -> InterfaceIndex {
+    pub fn add_interface(&mut self, name: &str, mac: u8) -> InterfaceIndex {
         let new = NewInterface {
             name: name.to_owned(),
             kind: Kind::Ethernet,
@@ -83,14 +86,14 @@ impl Bench {
         })
     }
     /// Does something with the router and the engine under test.
-    fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
+    pub fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
         std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
         let done = work(&mut self.router);
         std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
         done
     }
     /// Carries out commands; returns what they print.
-    fn run(&mut self, lines: &str) -> String {
+    pub fn run(&mut self, lines: &str) -> String {
         std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
         let text = self.cli.run(&mut self.router, lines).text();
         std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
@@ -98,14 +101,22 @@ impl Bench {
     }
     /// Carries out commands that print nothing.
     #[track_caller]
-    fn set(&mut self, lines: &str) {
+    pub fn set(&mut self, lines: &str) {
         assert_eq!(self.run(lines), "", "{lines}");
     }
-    fn interface(&self, name: &str) -> InterfaceIndex {
+    /// Lets `work` talk to the router as a client of the binary API does.
+    pub fn talk<R>(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router) -> R) -> R {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let local = Local::new(&self.api, &self.cli, &self.router.clients);
+        let done = work(&local, &mut self.router);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        done
+    }
+    pub fn interface(&self, name: &str) -> InterfaceIndex {
         self.router.interfaces.named(name).unwrap().index
     }
     /// A neighbour whose layer 2 address is known.
-    fn neighbor(&mut self, interface: &str, addr: &str) -> AdjacencyIndex {
+    pub fn neighbor(&mut self, interface: &str, addr: &str) -> AdjacencyIndex {
         let (interface, addr) = (self.interface(interface), addr.parse::<IpAddr>().unwrap());
         self.control(|router| {
             router.fib_add_neighbor(interface, addr).unwrap();
@@ -115,10 +126,10 @@ impl Bench {
         })
     }
     /// Where packets to `dst` in table 0 go: all buckets, followed through load balances.
-    fn leads(&self, dst: &str) -> Vec<Via> {
+    pub fn leads(&self, dst: &str) -> Vec<Via> {
         self.leads_in(TableIndex::DEFAULT, dst)
     }
-    fn leads_in(&self, table: TableIndex, dst: &str) -> Vec<Via> {
+    pub fn leads_in(&self, table: TableIndex, dst: &str) -> Vec<Via> {
         let me = Participant::join();
         let leaf = match dst.parse().unwrap() {
             IpAddr::V4(a) => {
@@ -145,7 +156,7 @@ impl Bench {
     }
     /// What must be the same again when all is removed: lists, load balances, adjacencies,
     /// prefixes.
-    fn in_use(&self) -> [usize; 5] {
+    pub fn in_use(&self) -> [usize; 5] {
         let fib = &self.router.fib;
         [
             fib.lists.iter().count(),
@@ -157,6 +168,6 @@ impl Bench {
     }
 }
 
-fn prefix(text: &str) -> Prefix {
+pub(super) fn prefix(text: &str) -> Prefix {
     text.parse().unwrap()
 }

@@ -1,0 +1,250 @@
+//! Paths as messages of the binary API have them (`fib_types`).
+
+use std::net::IpAddr;
+
+use control::api::types::AddressUnion;
+use control::api::{Record, Retval};
+
+use super::family::{Family, Ip4, Ip6};
+use super::path::{Label, Path, TableIndex, Target, Through};
+use crate::adjacency::Link;
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// No interface, no object.
+const NONE: u32 = u32::MAX;
+/// Most labels of a path.
+const LABELS: usize = 16;
+
+control::numbers! {
+    /// What a path's next hop is of.
+    pub enum FibPathNhProto: u32 = "fib_path_nh_proto" in "vnet/fib/fib_types.api" {
+        IP4 = 0 => "FIB_API_PATH_NH_PROTO_IP4",
+        IP6 = 1 => "FIB_API_PATH_NH_PROTO_IP6",
+        MPLS = 2 => "FIB_API_PATH_NH_PROTO_MPLS",
+        ETHERNET = 3 => "FIB_API_PATH_NH_PROTO_ETHERNET",
+        BIER = 4 => "FIB_API_PATH_NH_PROTO_BIER",
+    }
+    /// Properties of a path.
+    pub enum FibPathFlags: u32 = "fib_path_flags" in "vnet/fib/fib_types.api" {
+        NONE = 0 => "FIB_API_PATH_FLAG_NONE",
+        RESOLVE_VIA_ATTACHED = 1 => "FIB_API_PATH_FLAG_RESOLVE_VIA_ATTACHED",
+        RESOLVE_VIA_HOST = 2 => "FIB_API_PATH_FLAG_RESOLVE_VIA_HOST",
+        POP_PW_CW = 4 => "FIB_API_PATH_FLAG_POP_PW_CW",
+    }
+    /// What a path leads to.
+    pub enum FibPathType: u32 = "fib_path_type" in "vnet/fib/fib_types.api" {
+        NORMAL = 0 => "FIB_API_PATH_TYPE_NORMAL",
+        LOCAL = 1 => "FIB_API_PATH_TYPE_LOCAL",
+        DROP = 2 => "FIB_API_PATH_TYPE_DROP",
+        UDP_ENCAP = 3 => "FIB_API_PATH_TYPE_UDP_ENCAP",
+        BIER_IMP = 4 => "FIB_API_PATH_TYPE_BIER_IMP",
+        ICMP_UNREACH = 5 => "FIB_API_PATH_TYPE_ICMP_UNREACH",
+        ICMP_PROHIBIT = 6 => "FIB_API_PATH_TYPE_ICMP_PROHIBIT",
+        SOURCE_LOOKUP = 7 => "FIB_API_PATH_TYPE_SOURCE_LOOKUP",
+        DVR = 8 => "FIB_API_PATH_TYPE_DVR",
+        INTERFACE_RX = 9 => "FIB_API_PATH_TYPE_INTERFACE_RX",
+        CLASSIFY = 10 => "FIB_API_PATH_TYPE_CLASSIFY",
+    }
+}
+
+/// A label of a stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
+#[file("vnet/fib/fib_types.api")]
+pub struct FibMplsLabel {
+    /// whether time to live and class are the packet's
+    pub is_uniform: u8,
+    /// 20 bits
+    pub label: u32,
+    /// time to live
+    pub ttl: u8,
+    /// traffic class
+    pub exp: u8,
+}
+
+/// The next hop of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
+#[file("vnet/fib/fib_types.api")]
+pub struct FibPathNh {
+    /// address
+    pub address: AddressUnion,
+    /// label to resolve through
+    pub via_label: u32,
+    /// object, for types that name one
+    pub obj_id: u32,
+    /// table of a classifier
+    pub classify_table_index: u32,
+}
+
+/// A path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
+#[file("vnet/fib/fib_types.api")]
+pub struct FibPath {
+    /// interface; 4294967295 for none
+    pub sw_if_index: u32,
+    /// table to resolve or look up in
+    pub table_id: u32,
+    /// number that packets are accepted by
+    pub rpf_id: u32,
+    /// share of the load
+    pub weight: u8,
+    /// only paths with the least value are used
+    pub preference: u8,
+    /// what it leads to
+    #[name("type")]
+    pub kind: FibPathType,
+    /// properties
+    pub flags: FibPathFlags,
+    /// what the next hop is of
+    pub proto: FibPathNhProto,
+    /// next hop
+    pub nh: FibPathNh,
+    /// how many labels count
+    pub n_labels: u8,
+    /// labels, outermost first
+    pub label_stack: [FibMplsLabel; LABELS],
+}
+
+impl FibPath {
+    /// The path, of a route of family `F`.
+    ///
+    /// # Errors
+    /// -2 for an interface that is not there, -3 for a table, -97 for a next hop of another family,
+    /// -9 for a type that is not known, -7 for labels that cannot be.
+    pub fn native<F: Family>(&self, router: &Router) -> Result<Path, Retval> {
+        let target = self.target::<F>(router)?;
+        let labels = self.label_stack.get(..usize::from(self.n_labels));
+        let labels = labels.ok_or(Retval::INVALID_VALUE)?.iter();
+        let label = |l: &FibMplsLabel| Label {
+            value: l.label,
+            ttl: l.ttl,
+            exp: l.exp,
+            is_uniform: l.is_uniform != 0,
+        };
+        let labels: Vec<Label> = labels.map(label).collect();
+        if labels.iter().any(|l| l.value >= 1 << 20) {
+            return Err(Retval::INVALID_VALUE);
+        }
+        let labels = Some(labels).filter(|l| !l.is_empty()).map(Into::into);
+        let weight = u16::from(self.weight.max(1));
+        Ok(Path { target, weight, preference: self.preference, labels })
+    }
+    fn target<F: Family>(&self, router: &Router) -> Result<Target, Retval> {
+        let interface = Some(InterfaceIndex(self.sw_if_index)).filter(|i| i.0 != NONE);
+        if interface.is_some_and(|i| router.interfaces.at(i).is_none()) {
+            return Err(Retval::INVALID_SW_IF_INDEX);
+        }
+        let is_zero = self.nh.address.0 == [0; 16];
+        Ok(match self.kind {
+            FibPathType::NORMAL if is_zero => match interface {
+                Some(interface) => Target::Attached { interface, own: F::LINK.unspecified() },
+                None => self.lookup(router)?,
+            },
+            FibPathType::NORMAL => self.hop::<F>(router, interface)?,
+            FibPathType::LOCAL => {
+                let addr = if is_zero { None } else { Some(self.addr::<F>()?) };
+                Target::Receive { interface, addr }
+            }
+            FibPathType::DROP => Target::Drop,
+            FibPathType::ICMP_UNREACH => Target::Unreachable,
+            FibPathType::ICMP_PROHIBIT => Target::Prohibit,
+            FibPathType::SOURCE_LOOKUP => {
+                let (link, table) = (F::LINK, self.table::<F>(router)?);
+                Target::SourceLookup { link, table }
+            }
+            FibPathType::INTERFACE_RX => {
+                let interface = interface.ok_or(Retval::INVALID_SW_IF_INDEX)?;
+                Target::InterfaceRx { interface }
+            }
+            _ => return Err(Retval::UNIMPLEMENTED),
+        })
+    }
+    /// A neighbour, or an address to resolve through.
+    fn hop<F: Family>(
+        &self,
+        router: &Router,
+        interface: Option<InterfaceIndex>,
+    ) -> Result<Target, Retval> {
+        let addr = self.addr::<F>()?;
+        if let Some(interface) = interface {
+            return Ok(Target::Neighbor { interface, addr });
+        }
+        let through = if self.flags.contains(FibPathFlags::RESOLVE_VIA_HOST) {
+            Through::Host
+        } else if self.flags.contains(FibPathFlags::RESOLVE_VIA_ATTACHED) {
+            Through::Attached
+        } else {
+            Through::Any
+        };
+        Ok(Target::Recursive { table: self.table::<F>(router)?, addr, through })
+    }
+    fn lookup(&self, router: &Router) -> Result<Target, Retval> {
+        match self.proto {
+            FibPathNhProto::IP4 => {
+                Ok(Target::Lookup { link: Link::Ip4, table: self.table::<Ip4>(router)? })
+            }
+            FibPathNhProto::IP6 => {
+                Ok(Target::Lookup { link: Link::Ip6, table: self.table::<Ip6>(router)? })
+            }
+            _ => Err(Retval::UNIMPLEMENTED),
+        }
+    }
+    fn addr<F: Family>(&self) -> Result<IpAddr, Retval> {
+        match (self.proto, F::LINK) {
+            (FibPathNhProto::IP4, Link::Ip4) => Ok(self.nh.address.ip4().into()),
+            (FibPathNhProto::IP6, Link::Ip6) => Ok(self.nh.address.ip6().into()),
+            _ => Err(Retval::INVALID_ADDRESS_FAMILY),
+        }
+    }
+    fn table<F: Family>(&self, router: &Router) -> Result<TableIndex, Retval> {
+        router.fib.table::<F>(self.table_id).ok_or(Retval::NO_SUCH_FIB)
+    }
+    /// A path of a route of family `F`, as clients see it.
+    pub fn of<F: Family>(router: &Router, path: &Path) -> Self {
+        let proto = match F::LINK {
+            Link::Ip4 => FibPathNhProto::IP4,
+            Link::Ip6 => FibPathNhProto::IP6,
+        };
+        let mut new = Self {
+            sw_if_index: path.target.interface().map_or(NONE, |i| i.0),
+            weight: path.weight.min(255) as u8,
+            preference: path.preference,
+            proto,
+            ..Self::default()
+        };
+        let id = |table| router.fib.table_id::<F>(table).unwrap_or(NONE);
+        match path.target {
+            Target::Neighbor { addr, .. } => new.nh.address = addr.into(),
+            Target::Recursive { table, addr, through } => {
+                new.nh.address = addr.into();
+                new.table_id = id(table);
+                new.flags = match through {
+                    Through::Any => FibPathFlags::NONE,
+                    Through::Host => FibPathFlags::RESOLVE_VIA_HOST,
+                    Through::Attached => FibPathFlags::RESOLVE_VIA_ATTACHED,
+                };
+            }
+            Target::Receive { interface, addr } => {
+                new.kind = FibPathType::LOCAL;
+                new.sw_if_index = interface.map_or(NONE, |i| i.0);
+                new.nh.address = addr.map(Into::into).unwrap_or_default();
+            }
+            Target::Lookup { table, .. } => new.table_id = id(table),
+            Target::SourceLookup { table, .. } => {
+                new.kind = FibPathType::SOURCE_LOOKUP;
+                new.table_id = id(table);
+            }
+            Target::InterfaceRx { .. } => new.kind = FibPathType::INTERFACE_RX,
+            Target::Drop | Target::Exempt | Target::Punt => new.kind = FibPathType::DROP,
+            Target::Unreachable => new.kind = FibPathType::ICMP_UNREACH,
+            Target::Prohibit => new.kind = FibPathType::ICMP_PROHIBIT,
+            Target::Attached { .. } | Target::LinkLocal => (),
+        }
+        for (to, label) in new.label_stack.iter_mut().zip(path.labels.iter().flat_map(|l| &**l)) {
+            let is_uniform = label.is_uniform.into();
+            *to = FibMplsLabel { is_uniform, label: label.value, ttl: label.ttl, exp: label.exp };
+            new.n_labels += 1;
+        }
+        new
+    }
+}
