@@ -7,6 +7,7 @@ mod layouts;
 mod messages;
 mod names;
 mod restart;
+mod statistics;
 mod streams;
 mod taps;
 mod two_hosts;

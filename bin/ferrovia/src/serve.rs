@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use control::api;
 use control::cli::io_text;
-use control::config::{Config, Listen, Statistics, Unix};
+use control::config::{Config, Endpoint, Listen, Statistics, Unix};
 use control::log::{Log, Logger};
 use control::process::Processes;
 use control::session::{Listener, Server, Settings};
+use control::stats::{prometheus, server};
 use net::{Parts, Router};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -142,8 +143,13 @@ fn statistics(
     let path = config.statseg.socket(&config.unix);
     let failed = |e| format!("cannot listen on {}: {}", path.display(), io_text(&e));
     let segment = router.stats.readable().map_err(failed)?;
-    let server = control::stats::server::Server::bind(&path).map_err(failed)?;
+    let server = server::Server::bind(&path).map_err(failed)?;
     process::give_to_group(&config.unix, &path)?;
+    if let Some(Endpoint(address)) = config.statseg.prometheus {
+        let failed = |e| format!("statseg: prometheus {address}: {}", io_text(&e));
+        let segment = router.stats.readable().map_err(failed)?;
+        prometheus::start(address, segment).map_err(failed)?;
+    }
     Ok(server.serve(segment))
 }
 

@@ -22,7 +22,7 @@ pub use memory::{Buffers, Memory, PageSize};
 pub use node::{Nodes, Variant};
 pub use options::{Invocation, Options};
 pub use plugins::{Plugins, Switch};
-pub use sockets::{ApiSegment, ApiTrace, Sockets, Statistics};
+pub use sockets::{ApiSegment, ApiTrace, Endpoint, Sockets, Statistics};
 pub use stanza::{Error, Stanza};
 pub use unix::{Listen, Unix};
 pub use values::{CpuList, Size};

@@ -1,6 +1,8 @@
 //! `statseg { … }`, `socksvr { … }`, `api-trace { … }` and `api-segment { … }`.
 
+use std::net::{AddrParseError, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use super::stanza::{Error, Section};
 use super::values::Size;
@@ -20,6 +22,23 @@ pub struct Statistics {
     pub per_node_counters: bool,
     /// Seconds between updates of what control computes; 10 when not given.
     pub update_interval: Option<f64>,
+    /// Where Prometheus gets the same numbers; nowhere when not given.
+    pub prometheus: Option<Endpoint>,
+}
+
+/// An address to listen on: `host:port`, or a port of this machine alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint(pub SocketAddr);
+
+impl FromStr for Endpoint {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse() {
+            Ok(port) => Ok(Self((Ipv4Addr::LOCALHOST, port).into())),
+            Err(_) => text.parse().map(Self),
+        }
+    }
 }
 
 impl Statistics {
@@ -37,6 +56,7 @@ impl Section for Statistics {
             "size" => self.size = Some(args.value(word)?),
             "page-size" => self.page_size = args.value(word)?,
             "per-node-counters" => self.per_node_counters = on_off(args, word)?,
+            "prometheus" => self.prometheus = Some(args.value(word)?),
             "update-interval" => self.update_interval = Some(args.value(word)?),
             _ => return Err(Error::unknown(word)),
         }

@@ -40,6 +40,7 @@ mod error;
 mod histogram;
 pub mod layout;
 mod names;
+pub mod prometheus;
 pub mod reader;
 mod ring;
 mod segment;

@@ -10,10 +10,11 @@ use std::os::unix::fs::FileExt;
 
 use infra::counter::Volume;
 
-use super::layout::{ENTRY, ENTRY_NAME, ENTRY_VALUE, VERSION, header};
+use super::layout::{ENTRY, ENTRY_NAME, ENTRY_VALUE, Kind, VERSION, header};
 
-/// How often a read that a change disturbed is tried again.
+/// How often a read that a change disturbed is tried again: of one entry, of all.
 const TRIES: usize = 100_000;
+const TRIES_ALL: usize = 100;
 
 /// A client's view of a segment.
 #[derive(Debug)]
@@ -54,6 +55,15 @@ impl Sample {
     }
 }
 
+/// Everything at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Entries that say something themselves, by name.
+    pub entries: BTreeMap<String, Sample>,
+    /// Names of columns, by entry and column.
+    pub links: BTreeMap<(String, usize), String>,
+}
+
 /// A directory entry, copied: type, value.
 type Raw = (u32, u64);
 
@@ -82,7 +92,7 @@ impl Reader {
     /// # Errors
     /// The kernel's, and `WouldBlock` when the layout never stands still.
     pub fn names(&self) -> io::Result<BTreeMap<String, u32>> {
-        let directory = self.consistent(|| self.directory())?;
+        let directory = self.consistent(TRIES, || self.directory())?;
         let entries = directory.into_iter().filter(|(name, _)| !name.is_empty());
         Ok(entries.map(|(name, (kind, _))| (name, kind)).collect())
     }
@@ -91,20 +101,40 @@ impl Reader {
     /// # Errors
     /// The kernel's, and `WouldBlock` when the layout never stands still.
     pub fn read(&self, name: &str) -> io::Result<Option<Sample>> {
-        self.consistent(|| {
+        self.consistent(TRIES, || {
             let directory = self.directory()?;
             let entry = directory.iter().find(|(n, _)| n == name);
             entry.map(|(_, raw)| self.sample(*raw, &directory)).transpose()
         })
     }
-    fn consistent<R>(&self, read: impl Fn() -> io::Result<R>) -> io::Result<R> {
-        for _ in 0..TRIES {
+    /// Everything at one time.
+    ///
+    /// # Errors
+    /// The kernel's, and `WouldBlock` when the layout does not stand still for long enough.
+    pub fn snapshot(&self) -> io::Result<Snapshot> {
+        self.consistent(TRIES_ALL, || {
+            let directory = self.directory()?;
+            let mut all = Snapshot::default();
+            for (name, raw) in directory.iter().filter(|(name, _)| !name.is_empty()) {
+                if raw.0 != Kind::Symlink as u32 {
+                    all.entries.insert(name.clone(), self.sample(*raw, &directory)?);
+                    continue;
+                }
+                let (target, column) = (raw.1 as u32 as usize, (raw.1 >> 32) as usize);
+                let target = directory.get(target).ok_or_else(nonsense)?;
+                all.links.insert((target.0.clone(), column), name.clone());
+            }
+            Ok(all)
+        })
+    }
+    fn consistent<R>(&self, tries: usize, read: impl Fn() -> io::Result<R>) -> io::Result<R> {
+        for _ in 0..tries {
             let epoch = self.epoch()?;
             if self.is_changing()? {
                 std::thread::yield_now();
                 continue;
             }
-            // What is read while the layout changes may make no sense at all.
+            // What is read while the layout changes may make no sense at all, errors included.
             let got = read();
             if !self.is_changing()? && self.epoch()? == epoch {
                 return got;

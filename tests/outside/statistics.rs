@@ -1,0 +1,133 @@
+//! The statistics as other programs read them, from a running daemon.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use control::stats::reader::{Reader, Sample};
+use control::stats::server::fetch;
+use tests::{Daemon, eventually, skip};
+
+const PAPI: &str = r#"
+import sys
+from vpp_papi.vpp_stats import VPPStats
+stats = VPPStats(sys.argv[1])
+stats.connect()
+assert stats["/if/names"][:3] == ["local0", "pg0", "pg1"], stats["/if/names"]
+assert stats["/if/rx"][:, 1].sum_packets() == 5
+assert stats["/if/rx"][0][1]["bytes"] == stats["/interfaces/pg0/rx"].octets()[0] > 0
+assert stats["/if/tx"][:, 2].sum_packets() == 5
+assert stats["/sys/heartbeat"] >= 1 and stats["/sys/boottime"] > 1500000000
+assert stats["/sys/node/names"] and stats["/nodes/ip4-lookup/vectors"][0] >= 0
+total, used, free = stats["/mem/stat segment"][0][:3]
+assert total == used + free
+assert stats.set_errors() == {}, stats.set_errors_str()
+assert stats.get_err_counter("/err/ip4-input/bad_length") == 0
+assert len(stats.ls(["^/interfaces/pg0/"])) == 17
+stats.dump(stats.ls("^/"))
+stats.disconnect()
+print("read")
+"#;
+
+fn reader(daemon: &Daemon) -> Reader {
+    Reader::new(fetch(&daemon.folder().join("stats.sock")).unwrap()).unwrap()
+}
+
+fn send_five(daemon: &Daemon) {
+    daemon.tell(
+        "packet-generator new { name s limit 5 size 100-100 interface pg0 node ethernet-input \
+         data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> 16.0.0.1 \
+         UDP: 1 -> 2 incrementing 30 } }",
+    );
+    daemon.generate();
+}
+
+#[test]
+fn counters_are_read_without_asking() {
+    let mut daemon = Daemon::start(crate::GENERATORS);
+    let reader = reader(&daemon);
+    send_five(&daemon);
+    let sum = |name: &str, column| reader.read(name).unwrap().unwrap().sum(column);
+    assert_eq!((sum("/if/rx", 1), sum("/if/tx", 2)), (5, 5));
+    assert_eq!(sum("/interfaces/pg0/ip4", 0), 5);
+    let counted = |sample| match sample {
+        Some(Sample::Combined(rows)) => rows.iter().flatten().map(|v| v.packets).sum(),
+        _ => 0,
+    };
+    assert!(counted(reader.read("/net/route/to").unwrap()) >= 5);
+    daemon.tell("clear interfaces");
+    assert_eq!((sum("/if/rx", 1), sum("/interfaces/pg1/tx", 0)), (0, 0));
+    assert!(sum("/sys/last_stats_clear", 0) >= sum("/sys/boottime", 0));
+
+    let names = reader.names().unwrap();
+    daemon.tell("set clock adjust 1000");
+    let beats = sum("/sys/heartbeat", 0);
+    assert!(eventually(Duration::from_secs(5), || sum("/sys/heartbeat", 0) <= beats + 1));
+    for _ in 0..100 {
+        daemon.tell("create loopback interface");
+        assert!(reader.names().unwrap().contains_key("/interfaces/loop0/rx-multicast"));
+        daemon.tell("delete loopback interface intfc loop0");
+    }
+    let now: BTreeSet<_> = reader.names().unwrap().into_keys().collect();
+    assert_eq!(now, names.into_keys().collect(), "what came is gone");
+
+    let socket = daemon.folder().join("stats.sock");
+    assert!(socket.exists());
+    assert!(daemon.stop().is_some_and(|status| status.success()));
+    assert!(!socket.exists(), "clients see by it that the router is gone");
+}
+
+/// A Python with the clients' own library: `FERROVIA_PAPI`, or the environment that `make test`
+/// keeps in the target folder.
+fn python() -> Option<String> {
+    let kept = std::env::current_exe().ok()?.ancestors().nth(3)?.join("papi/bin/python");
+    let chosen = std::env::var("FERROVIA_PAPI").ok();
+    chosen.or_else(|| kept.exists().then(|| kept.display().to_string()))
+}
+
+#[test]
+fn the_clients_own_library_reads_them() {
+    let Some(python) = python() else {
+        skip("no Python with vpp_papi: FERROVIA_PAPI names one");
+        return;
+    };
+    let more = "statseg { per-node-counters on update-interval 0.1 }";
+    let daemon = Daemon::start_with(more, crate::GENERATORS);
+    send_five(&daemon);
+    std::thread::sleep(Duration::from_millis(300));
+    let script = daemon.folder().join("stats.py");
+    fs::write(&script, PAPI).unwrap();
+    let socket = daemon.folder().join("stats.sock");
+    let said = Command::new(python).arg(script).arg(socket).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(text(&said.stdout), "read\n", "{}", text(&said.stderr));
+}
+
+#[test]
+fn prometheus_gets_them_as_text() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let daemon = Daemon::start_with(&format!("statseg {{ prometheus {port} }}"), crate::GENERATORS);
+    send_five(&daemon);
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    let (head, text) = page.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    let line = "ferrovia_interface_rx_packets_total{interface=\"pg0\",thread=\"0\"} 5";
+    assert!(text.lines().any(|l| l == line), "{text}");
+    if !Path::new("/usr/bin/promtool").exists() {
+        skip("promtool is not installed");
+        return;
+    }
+    let file = daemon.folder().join("metrics");
+    fs::write(&file, text).unwrap();
+    let metrics = fs::File::open(&file).unwrap();
+    let said = Command::new("/usr/bin/promtool").args(["check", "metrics"]).stdin(metrics).output();
+    let said = said.unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+}
