@@ -21,6 +21,12 @@ cargo xtask tidy
 step "lints"
 cargo clippy -q --workspace --all-targets -- -D warnings
 
+step "the clients' own library (tests that need it are skipped without)"
+papi=${CARGO_TARGET_DIR:-target}/papi
+if [[ ! -x $papi/bin/python ]]; then
+    { python3 -m venv "$papi" && "$papi/bin/pip" install -q vpp-papi==2.4.2; } || rm -rf "$papi"
+fi
+
 step "tests"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
