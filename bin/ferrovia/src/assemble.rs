@@ -86,6 +86,7 @@ fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
     parts.router.insert(net::engine::Program { version, build_date, features: loaded });
     let Parts { router, cli, api } = parts;
     api.finish(&router.clients).map_err(|e| e.to_string())?;
+    router.clients.configure_trace(&config.api_trace);
     cli.check().map_err(|e| e.to_string())
 }
 

@@ -1,14 +1,16 @@
 //! The connected clients: what is to be sent to them and which events they want.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use tokio::sync::Notify;
 
+use super::directory::Directory;
 use super::message::Message;
 use super::outgoing::{HeadValues, Outgoing};
 use super::retval::Retval;
+use super::trace::Trace;
 
 /// Set in all numbers of clients, so that none is zero.
 const INDEX_BIT: u32 = 0x8000_0000;
@@ -25,8 +27,12 @@ struct Inner {
     slots: Vec<Option<Client>>,
     /// Per event: who wants it, and the number that is to be told back.
     wanted: HashMap<&'static str, Vec<Wish>>,
-    /// Numbers of events.
-    ids: HashMap<&'static str, u16>,
+    directory: Rc<Directory>,
+    trace: Trace,
+    /// Recorded requests that are to be carried out, and who carries them out.
+    injected: VecDeque<Vec<u8>>,
+    is_injecting: bool,
+    injector: Rc<Notify>,
 }
 
 #[derive(Clone, Copy)]
@@ -98,12 +104,13 @@ impl Clients {
         inner.client(client).is_some()
     }
 
-    /// All clients in the order of their numbers.
+    /// All clients that have said who they are, in the order of their numbers.
     pub fn status(&self) -> Vec<Status> {
         let inner = self.0.borrow();
         let clients = inner.slots.iter().enumerate();
+        let is_named = |client: &&Client| !client.name.is_empty();
         let status = clients.filter_map(|(slot, client)| {
-            let Client { name, dropped, .. } = client.as_ref()?;
+            let Client { name, dropped, .. } = client.as_ref().filter(is_named)?;
             Some(Status { index: index(slot), name: name.clone(), dropped: *dropped })
         });
         status.collect()
@@ -160,9 +167,51 @@ impl Clients {
         self.0.borrow().client(client).map_or(0, |c| c.out.bytes.len())
     }
 
-    /// Says which numbers events have.
-    pub(super) fn set_ids(&self, ids: HashMap<&'static str, u16>) {
-        self.0.borrow_mut().ids = ids;
+    /// All messages and their numbers.
+    pub fn directory(&self) -> Rc<Directory> {
+        Rc::clone(&self.0.borrow().directory)
+    }
+
+    /// Says which messages there are.
+    pub(super) fn set_directory(&self, directory: Directory) {
+        self.0.borrow_mut().directory = Rc::new(directory);
+    }
+
+    /// Records requests from the start, as the configuration says.
+    pub fn configure_trace(&self, config: &crate::config::ApiTrace) {
+        let limit = config.nitems.map(|n| n as usize);
+        self.with_trace(|trace| trace.configure(config.on, limit));
+    }
+
+    /// Lets `work` at what is recorded.
+    pub(super) fn with_trace<R>(&self, work: impl FnOnce(&mut Trace) -> R) -> R {
+        work(&mut self.0.borrow_mut().trace)
+    }
+
+    /// Has requests carried out by the server.
+    pub(super) fn inject(&self, requests: Vec<Vec<u8>>) {
+        let mut inner = self.0.borrow_mut();
+        inner.injected.extend(requests);
+        inner.injector.notify_one();
+    }
+
+    /// Requests of [`inject`](Self::inject) that are not done yet.
+    pub(super) fn injected(&self) -> usize {
+        let inner = self.0.borrow();
+        inner.injected.len() + usize::from(inner.is_injecting)
+    }
+
+    /// Takes the next of them; the one before is done then.
+    pub(super) fn next_injected(&self) -> Option<Vec<u8>> {
+        let mut inner = self.0.borrow_mut();
+        let next = inner.injected.pop_front();
+        inner.is_injecting = next.is_some();
+        next
+    }
+
+    /// Notified when there are some.
+    pub(super) fn injector(&self) -> Rc<Notify> {
+        Rc::clone(&self.0.borrow().injector)
     }
 }
 
@@ -185,7 +234,7 @@ impl Inner {
     }
 
     fn send<E: Message>(&mut self, to: u32, pid: u32, event: &E) {
-        let Some(id) = self.ids.get(E::INFO.name).copied() else { return };
+        let Some((id, ..)) = self.directory.find(E::INFO.name) else { return };
         let Some(client) = self.client_mut(to) else { return };
         if client.out.bytes.len() > MAX_WAITING {
             client.dropped += 1;

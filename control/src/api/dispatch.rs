@@ -3,7 +3,6 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::clients::Clients;
 use super::outgoing::{HeadValues, Outgoing};
 use super::registry::Api;
 use super::retval::Retval;
@@ -51,10 +50,10 @@ pub struct Job<C> {
 pub fn dispatch<C: 'static>(
     around: Around<'_, C>,
     cx: &mut C,
-    clients: &Clients,
     own: u32,
     message: &[u8],
 ) -> Result<Option<Job<C>>, Ignored> {
+    let clients = around.clients;
     let (id, rest) = message.split_first_chunk().ok_or(Ignored::Empty)?;
     let id = u16::from_be_bytes(*id);
     let entry = around.api.entry(id).ok_or(Ignored::Unknown(id))?;
@@ -75,6 +74,7 @@ pub fn dispatch<C: 'static>(
     if client != own && !clients.is_connected(client) {
         return Err(Ignored::NoClient);
     }
+    clients.with_trace(|trace| trace.record(message));
     let mut out = clients.take(client);
     let before = out.bytes.len();
     let answer = || around.api.answer(cx, around, entry, caller, fields, &mut out);
@@ -114,7 +114,8 @@ impl<C: 'static> Job<C> {
     }
 
     /// Does a little. A panic ends it.
-    pub fn step(&mut self, around: Around<'_, C>, cx: &mut C, clients: &Clients) -> Progress {
+    pub fn step(&mut self, around: Around<'_, C>, cx: &mut C) -> Progress {
+        let clients = around.clients;
         let mut out = clients.take(self.client);
         let before = out.bytes.len();
         let step = || self.work.step(cx, around, &mut out);

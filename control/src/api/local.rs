@@ -17,7 +17,8 @@ use crate::cli::Cli;
 
 /// A connected client. Messages pass through their bytes as they do on the socket.
 pub struct Local<'a, C> {
-    around: Around<'a, C>,
+    api: &'a Api<C>,
+    cli: &'a Cli<C>,
     clients: Clients,
     index: u32,
 }
@@ -27,7 +28,7 @@ impl<'a, C: 'static> Local<'a, C> {
     pub fn new(api: &'a Api<C>, cli: &'a Cli<C>, clients: &Clients) -> Self {
         let index = clients.connect("local".to_owned(), Rc::new(Notify::new()));
         clients.set_name(index, "local".to_owned());
-        Self { around: Around { api, cli }, clients: clients.clone(), index }
+        Self { api, cli, clients: clients.clone(), index }
     }
 
     /// The client's number.
@@ -73,17 +74,17 @@ impl<'a, C: 'static> Local<'a, C> {
     /// The events `E` that came since the last call of this or of another method.
     pub fn events<E: Message>(&self) -> Vec<E> {
         let out = self.clients.take(self.index);
-        let id = self.around.api.id(E::INFO.name);
+        let id = self.api.id(E::INFO.name);
         let is_it = |m: &&[u8]| m.first_chunk().map(|id| u16::from_be_bytes(*id)) == id;
         split(&out.bytes).into_iter().filter(is_it).map(|m| parse(E::INFO, m).1).collect()
     }
 
     /// Sends a message, which begins with its number, and returns all that came back.
     pub fn send(&self, cx: &mut C, message: &[u8]) -> Result<Vec<Vec<u8>>, Ignored> {
-        let job = dispatch(self.around, cx, &self.clients, self.index, message)?;
+        let job = dispatch(self.around(), cx, self.index, message)?;
         if let Some(mut job) = job {
             loop {
-                match job.step(self.around, cx, &self.clients) {
+                match job.step(self.around(), cx) {
                     Progress::Done => break,
                     Progress::Again => {}
                     Progress::Sleep(time) => std::thread::sleep(time),
@@ -95,9 +96,13 @@ impl<'a, C: 'static> Local<'a, C> {
         Ok(split(&out.bytes).into_iter().map(<[u8]>::to_vec).collect())
     }
 
+    fn around(&self) -> Around<'_, C> {
+        Around { api: self.api, cli: self.cli, clients: &self.clients }
+    }
+
     #[track_caller]
     fn ask<M: Message>(&self, cx: &mut C, message: &M) -> Vec<Vec<u8>> {
-        let id = self.around.api.id(M::INFO.name).expect("the message is registered");
+        let id = self.api.id(M::INFO.name).expect("the message is registered");
         let head = HeadValues { client_index: self.index, context: 7, ..HeadValues::default() };
         let bytes = request(id, message, head);
         self.send(cx, &bytes[HEADER..]).expect("the message is well formed")

@@ -4,11 +4,12 @@
 //! socket asks for it.
 
 use super::describe;
-use super::field::Text;
+use super::field::{Reader, Short, Text};
 use super::message::Call;
-use super::outgoing::HeadValues;
+use super::outgoing::{HeadValues, Outgoing};
 use super::registry::{Api, one_reply};
 use super::retval::Retval;
+use super::work::{Around, Caller};
 use crate::api::{Message, Record};
 
 /// Name of the module. It has no range of its own.
@@ -252,6 +253,24 @@ struct GetApiJsonReply {
     json: String,
 }
 
+/// The answer to `get_first_msg_id`: also when there is no such module the reply has a number.
+fn first_id<C: 'static>(
+    around: Around<'_, C>,
+    caller: Caller,
+    from: &mut Reader<'_>,
+    out: &mut Outgoing,
+) -> Result<(), Short> {
+    let request: GetFirstMsgId = Message::decode(from)?;
+    let name = request.name.as_str();
+    let found = around.clients.directory().ranges.iter().find(|r| r.0 == name).map(|r| r.1);
+    let retval = found.map_or(Retval::INVALID_VALUE, |_| Retval::OK).0;
+    let reply = GetFirstMsgIdReply { first_msg_id: found.unwrap_or(u16::MAX) };
+    let head = HeadValues { context: caller.context, retval, ..HeadValues::default() };
+    let id = around.api.id(GetFirstMsgId::REPLY.name).unwrap_or_default();
+    out.message(id, GetFirstMsgId::REPLY, head, |bytes| Message::encode(&reply, bytes));
+    Ok(())
+}
+
 pub(super) fn register<C: 'static>(api: &mut Api<C>) {
     const REFUSED: i32 = Retval::UNIMPLEMENTED.0;
     let mut module = api.core(NAME, "2.1.0");
@@ -264,23 +283,12 @@ pub(super) fn register<C: 'static>(api: &mut Api<C>) {
         .silent(|_, _, _: RxThreadExit| ())
         .silent(|_, _, _: MemclntRxThreadSuspend| ())
         .silent(|_, _, _: MemclntReadTimeout| ())
-        .call(|_, _: RpcCall| Err(Retval::UNIMPLEMENTED));
-    module.request::<GetFirstMsgId, _>(
-        GetFirstMsgIdReply::INFO,
-        one_reply(GetFirstMsgIdReply::INFO),
-        |_, around, caller, from, out| {
-            let request = <GetFirstMsgId as super::Message>::decode(from)?;
-            let found = around.api.first_id_of(&request.name);
-            let retval = found.map_or(Retval::INVALID_VALUE, |_| Retval::OK);
-            let reply = GetFirstMsgIdReply { first_msg_id: found.unwrap_or(u16::MAX) };
-            let head =
-                HeadValues { context: caller.context, retval: retval.0, ..HeadValues::default() };
-            let id = around.api.id(GetFirstMsgId::REPLY.name).unwrap_or_default();
-            out.message(id, GetFirstMsgId::REPLY, head, |bytes| reply.encode(bytes));
-            Ok(None)
-        },
-    );
-    module
+        .call(|_, _: RpcCall| Err(Retval::UNIMPLEMENTED))
+        .request::<GetFirstMsgId, _>(
+            GetFirstMsgIdReply::INFO,
+            one_reply(GetFirstMsgIdReply::INFO),
+            |_, around, caller, from, out| first_id(around, caller, from, out).map(|()| None),
+        )
         .call(|_, _: ApiVersions| Ok(ApiVersionsReply { api_versions: Vec::new() }))
         .silent(|_, _, _: TracePluginMsgIds| ())
         .by_transport::<SockclntCreate>()

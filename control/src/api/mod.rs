@@ -130,8 +130,10 @@ mod cli_inband;
 mod clients;
 mod crc;
 mod describe;
+mod directory;
 mod dispatch;
 mod field;
+mod json;
 mod local;
 mod memclnt;
 mod message;
@@ -142,6 +144,7 @@ mod registry;
 mod retval;
 pub mod schema;
 mod server;
+mod trace;
 pub mod types;
 mod work;
 
@@ -150,6 +153,7 @@ pub use control_derive::{Message, Record, Union};
 pub use cli_inband::{CliInband, CliInbandReply};
 pub use clients::{Clients, Status};
 pub use describe::{ApiFile, files};
+pub use directory::Directory;
 pub use dispatch::{Ignored, Job, dispatch};
 pub use field::{Alias, Counter, Field, Reader, Short, Text, decode_all, encode_all};
 pub use local::Local;
@@ -159,6 +163,7 @@ pub use overlay::{Overlay, Union};
 pub use registry::{Api, DuplicateMessage, Folder, Module};
 pub use retval::Retval;
 pub use server::Server;
+pub use trace::register_commands;
 pub use work::{Around, Caller, Progress, Slice, Task, Work};
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use super::clients::Clients;
 use super::crc;
 use super::describe;
+use super::directory::Directory;
 use super::field::{Reader, Short};
 use super::message::{Call, Dump, Message, Request, Stream};
 use super::outgoing::{HeadValues, Outgoing};
@@ -151,7 +152,7 @@ impl<C: 'static> Api<C> {
         for (at, entry) in self.entries.iter().enumerate() {
             self.by_id[usize::from(entry.id)] = Some(at);
         }
-        clients.set_ids(self.entries.iter().map(|e| (e.info.name, e.id)).collect());
+        clients.set_directory(Directory::new(self.messages().collect(), self.ranges()));
         Ok(())
     }
 
@@ -161,9 +162,15 @@ impl<C: 'static> Api<C> {
         entries.map(|e| (e.id, e.info, e.crc))
     }
 
-    /// Number and name of all messages as clients ask for them: name, `_`, CRC.
-    pub fn table(&self) -> impl Iterator<Item = (u16, String)> + '_ {
-        self.messages().map(|(id, info, crc)| (id, format!("{}_{crc:08x}", info.name)))
+    fn ranges(&self) -> Vec<(String, u16, u16)> {
+        let modules = self.modules.iter().enumerate();
+        let ranges = modules.filter(|(_, m)| m.name != super::memclnt::NAME);
+        let ranges = ranges.filter_map(|(at, module)| {
+            let ids = || self.entries_of(at).map(|e| e.id);
+            let name = format!("{}_{:08x}", module.name, describe::file_crc(self, at));
+            Some((name, ids().min()?, ids().max()?))
+        });
+        ranges.collect()
     }
 
     /// The declaration of the message of this number.
@@ -174,16 +181,6 @@ impl<C: 'static> Api<C> {
     /// The number of the message of this name.
     pub fn id(&self, name: &str) -> Option<u16> {
         self.by_name.get(name).map(|at| self.entries[*at].id)
-    }
-
-    /// The number of the first message of the module with this name and CRC, such as
-    /// `ip_c8a42485`.
-    pub fn first_id_of(&self, range: &str) -> Option<u16> {
-        let (name, crc) = range.rsplit_once('_')?;
-        let module = self.modules.iter().position(|m| m.name == name)?;
-        let is_it = name != super::memclnt::NAME
-            && crc == format!("{:08x}", describe::file_crc(self, module));
-        self.entries_of(module).next().map(|e| e.id).filter(|_| is_it)
     }
 
     pub(super) fn entry(&self, id: u16) -> Option<&Entry<C>> {

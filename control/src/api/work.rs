@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use super::clients::Clients;
 use super::message::{Call, Message};
 use super::outgoing::{HeadValues, Outgoing};
 use super::registry::Api;
@@ -24,6 +25,8 @@ pub struct Around<'a, C> {
     pub api: &'a Api<C>,
     /// All commands.
     pub cli: &'a Cli<C>,
+    /// All clients.
+    pub clients: &'a Clients,
 }
 
 impl<C> Clone for Around<'_, C> {

@@ -41,6 +41,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     runtime::register(cli);
     threads::register(cli);
     arcs::register(&mut parts.api);
+    control::api::register_commands(cli, |router| &router.clients);
     vlib::register(&mut parts.api);
     vpe::register(&mut parts.api);
     Ok(())

@@ -203,7 +203,7 @@ impl<C: 'static> Connection<C> {
         }
         self.due = None;
         let shared = &self.server.0;
-        match job.step(shared.around(), &mut shared.cx.borrow_mut(), &shared.clients) {
+        match job.step(shared.around(), &mut shared.cx.borrow_mut()) {
             Progress::Again => return None,
             Progress::Done => {
                 self.job = None;
@@ -238,7 +238,7 @@ impl<C: 'static> Connection<C> {
             return Ok(None);
         }
         let mut cx = shared.cx.borrow_mut();
-        match dispatch(shared.around(), &mut cx, &shared.clients, self.index, message) {
+        match dispatch(shared.around(), &mut cx, self.index, message) {
             Ok(job) => self.job = job,
             Err(Ignored::Empty | Ignored::NoClient) => {}
             Err(why) => shared.log.warn(why),

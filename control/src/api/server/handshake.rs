@@ -27,7 +27,7 @@ pub(super) fn answer<C: 'static>(
     if info.name == SockclntCreate::INFO.name {
         let SockclntCreate { context, name } = Message::decode(&mut Reader::new(rest)).ok()?;
         clients.set_name(index, name.to_string());
-        let reply = created(api, index, context);
+        let reply = created(clients, index, context);
         return Some(Answer { out: send::<C, SockclntCreate>(api, &reply, 0), disconnects: false });
     }
     if info.name == SockclntDelete::INFO.name {
@@ -42,14 +42,14 @@ pub(super) fn answer<C: 'static>(
     None
 }
 
-fn created<C: 'static>(api: &Api<C>, index: u32, context: u32) -> SockclntCreateReply {
+fn created(clients: &Clients, index: u32, context: u32) -> SockclntCreateReply {
     let entry = |(id, name): (u16, String)| MessageTableEntry { index: id, name: name.into() };
     SockclntCreateReply {
         client_index: 0,
         context,
         response: 0,
         index,
-        message_table: api.table().map(entry).collect(),
+        message_table: clients.directory().table().into_iter().map(entry).collect(),
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod connection;
 mod handshake;
+mod replay;
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -65,6 +66,7 @@ impl<C: 'static> Server<C> {
 
     /// Accepts connections until the listener fails for good.
     pub async fn serve(&self, listener: Listener) -> io::Result<()> {
+        spawn_local(replay::run(self.clone()));
         loop {
             let Stream::Unix(stream) = listener.accept().await? else { continue };
             let connections = &self.0.connections;
@@ -85,7 +87,7 @@ impl<C: 'static> Server<C> {
 
 impl<C> Shared<C> {
     fn around(&self) -> Around<'_, C> {
-        Around { api: &self.api, cli: &self.cli }
+        Around { api: &self.api, cli: &self.cli, clients: &self.clients }
     }
 }
 

@@ -1,0 +1,69 @@
+//! The API trace: requests are kept as they came, to be looked at, saved and carried out again.
+
+mod commands;
+mod file;
+
+use std::collections::VecDeque;
+
+pub(super) use commands::readdress;
+pub use commands::register as register_commands;
+
+/// Requests kept when nothing else is said.
+const DEFAULT_ITEMS: usize = 256 << 10;
+
+/// What was recorded.
+#[derive(Debug)]
+pub(super) struct Trace {
+    is_on: bool,
+    /// Most requests that are kept.
+    limit: usize,
+    /// Each begins with its number.
+    kept: VecDeque<Box<[u8]>>,
+    /// Whether older ones had to go.
+    has_wrapped: bool,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self { is_on: false, limit: DEFAULT_ITEMS, kept: VecDeque::new(), has_wrapped: false }
+    }
+}
+
+impl Trace {
+    /// Keeps a request if it is on.
+    pub fn record(&mut self, message: &[u8]) {
+        if !self.is_on {
+            return;
+        }
+        if self.kept.len() >= self.limit {
+            self.kept.pop_front();
+            self.has_wrapped = true;
+        }
+        self.kept.push_back(message.into());
+    }
+
+    /// Starts or stops; at most `limit` requests are kept from now on.
+    pub fn configure(&mut self, is_on: bool, limit: Option<usize>) {
+        self.is_on = is_on;
+        self.limit = limit.unwrap_or(self.limit).max(1);
+        let surplus = self.kept.len().saturating_sub(self.limit);
+        self.kept.drain(..surplus);
+        self.has_wrapped |= surplus > 0;
+    }
+
+    fn free(&mut self) {
+        self.kept.clear();
+        self.has_wrapped = false;
+    }
+
+    /// As `show api trace-status` prints it.
+    fn status(&self) -> String {
+        if !self.is_on && self.kept.is_empty() {
+            return "RX Trace disabled\nTX Trace disabled".to_owned();
+        }
+        let state = if self.is_on { "enabled" } else { "disabled" };
+        let wrapped = if self.has_wrapped { "has wrapped" } else { "has not wrapped" };
+        let (used, limit) = (self.kept.len(), self.limit);
+        format!("RX Trace {state}: used {used} of {limit} items, {wrapped}\nTX Trace disabled")
+    }
+}
