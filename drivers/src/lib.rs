@@ -12,3 +12,6 @@ use net::Feature;
 /// What this crate brings, in the order it registers.
 pub const FEATURES: &[Feature] =
     &[loopback::FEATURE, pg::FEATURE, af_packet::FEATURE, tap::FEATURE];
+
+#[cfg(test)]
+mod tests;

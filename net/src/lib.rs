@@ -40,6 +40,7 @@ pub const FEATURES: &[Feature] = &[
     trace::FEATURE,
     drops::FEATURE,
     interface::FEATURE,
+    gso::FEATURE,
     ethernet::FEATURE,
     fib::FEATURE,
     mfib::FEATURE,

@@ -5,10 +5,11 @@ use std::fmt;
 
 use control::cli::{Cli, Command, Error, Output, Word};
 use net::Router;
+use net::interface::Offloads;
 use serde::Serialize;
 use wire::MacAddr;
 
-use super::interface::{HostInterface, HostInterfaces, MAX_QUEUES, Wanted};
+use super::interface::{HARDWARE, HostInterface, HostInterfaces, MAX_QUEUES, Wanted};
 use super::link;
 
 /// Create an interface on a device of the host.
@@ -47,13 +48,27 @@ struct Delete {
     name: Word,
 }
 
+/// Say whether the host completes checksums of what it is given, or the router.
+#[derive(Command)]
+#[command("set host-interface l4-cksum-offload")]
+struct SetChecksum {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// the host
+    on: bool,
+    /// the router
+    off: bool,
+}
+
 /// Show the interfaces on devices of the host.
 #[derive(Command)]
 #[command("show af-packet")]
 struct Show {}
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(create).command(delete).command(show);
+    cli.command(create).command(delete).command(set_checksum).command(show);
 }
 
 fn create(router: &mut Router, c: Create) -> Result<String, Error> {
@@ -87,6 +102,20 @@ fn create(router: &mut Router, c: Create) -> Result<String, Error> {
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
     let gone = router.with(|all: &mut HostInterfaces, router| all.delete(router, &c.name));
     gone.ok_or("not available")?.map_err(|e| Error::new(e.to_string()))
+}
+
+fn set_checksum(router: &mut Router, c: SetChecksum) -> Result<(), Error> {
+    if c.on == c.off {
+        return Err("expected on or off".into());
+    }
+    let i =
+        router.interfaces.named(&c.interface).ok_or_else(|| c.interface.unknown("interface"))?;
+    if i.hardware != HARDWARE || i.is_sub() {
+        return Err(Error::new(format!("{} is not a host-interface", i.name)));
+    }
+    let (index, gso) = (i.index, i.offloads.gso && c.on);
+    router.set_offloads(index, Offloads { checksum: c.on, gso });
+    Ok(())
 }
 
 fn show(router: &mut Router, _: Show) -> Result<Output, Error> {

@@ -19,6 +19,7 @@
 //! | ring of 64 KB slots | `sendmmsg` | 11.9 | | 0.22 |
 //! | TPACKET_V3, blocks of 1 ms | `sendmmsg` | 9.1 to 9.8 | 1850 to 1900 | 1.0 |
 
+pub mod api;
 mod commands;
 mod input;
 mod interface;
@@ -45,6 +46,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     router.insert(interface::HostInterfaces::new(node));
     router.interfaces.observe(interface::follow);
     link::register(router);
+    api::register(&mut parts.api);
     commands::register(&mut parts.cli);
     Ok(())
 }

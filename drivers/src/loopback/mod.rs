@@ -1,7 +1,7 @@
 //! Loopback interfaces: what is sent on one is received on it.
 #![forbid(unsafe_code)]
 
-mod api;
+pub mod api;
 mod commands;
 mod interface;
 mod tx;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use control::api::Retval;
 use control::cli::{Cli, Command, Error, Word};
 use net::interface::{Interface, Kind, NewInterface, Offloads};
 use net::{InterfaceIndex, Router};
@@ -15,7 +16,7 @@ use super::tx::PgTx;
 use crate::host::random_mac;
 
 /// Hardware class of generator interfaces.
-const HARDWARE: &str = "Pg";
+const HARDWARE: &str = "pg";
 const MTU: u32 = 9000;
 /// Numbers in names are below this.
 const NUMBERS: u32 = 1 << 20;
@@ -68,7 +69,28 @@ pub struct Own {
 }
 
 /// `pg3` or `3`.
-struct Name(u32);
+pub struct Name(u32);
+
+impl Name {
+    /// The name with this number; `None` when that is too big.
+    pub fn new(number: u32) -> Option<Self> {
+        (number < NUMBERS).then_some(Self(number))
+    }
+}
+
+/// What an interface is made from.
+pub struct New {
+    /// Its name.
+    pub name: Name,
+    /// Its address; random if `None`.
+    pub mac: Option<MacAddr>,
+    /// Payload of the segments that TCP packets may be cut into; `None` when they may not.
+    pub gso_size: Option<u16>,
+    /// Whether TCP and UDP checksums are left to the other side.
+    pub checksum: bool,
+    /// What its packets start with.
+    pub mode: Mode,
+}
 
 impl FromStr for Name {
     type Err = ();
@@ -121,65 +143,79 @@ struct Delete {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(create).command(delete);
+    cli.command(create_by_command).command(delete_by_command);
 }
 
-fn create(router: &mut Router, c: Create) -> Result<(), Error> {
-    let mode = c.mode.unwrap_or_default();
-    let is_ethernet = mode == Mode::Ethernet;
-    let offload = offload(&c, is_ethernet)?;
-    let mac = match c.hw_addr {
-        Some(_) if !is_ethernet => return Err(Error::new("an IP interface has no address")),
+fn create_by_command(router: &mut Router, c: Create) -> Result<(), Error> {
+    let gso_size = match (c.gso_enabled, c.gso_size) {
+        (true, None) => return Err(Error::new("gso-enabled needs a gso-size")),
+        (false, Some(_)) => return Err(Error::new("gso-size without gso-enabled")),
+        (_, size) => size,
+    };
+    let (mode, checksum) = (c.mode.unwrap_or_default(), c.csum_offload_enabled);
+    create(router, New { name: c.name, mac: c.hw_addr, gso_size, checksum, mode })?;
+    Ok(())
+}
+
+/// Makes an interface, down.
+///
+/// # Errors
+/// What does not fit; a name that is in use.
+pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
+    let invalid = |text: String| Error::new(text).with_code(Retval::INVALID_VALUE.0);
+    let is_ethernet = new.mode == Mode::Ethernet;
+    let mac = match new.mac {
+        Some(_) if !is_ethernet => return Err(invalid("an IP interface has no address".into())),
         Some(mac) if mac.is_multicast() || mac == MacAddr::ZERO => {
-            return Err(Error::new(format!("{mac} is no address of one interface")));
+            return Err(invalid(format!("{mac} is no address of one interface")));
         }
         Some(mac) => mac,
         None if is_ethernet => random_mac(),
         None => MacAddr::ZERO,
     };
-    let new = NewInterface {
-        name: c.name.to_string(),
+    let gso_size = match new.gso_size {
+        Some(n) if !(1..=MOST_GSO).contains(&n) => {
+            return Err(invalid(format!("gso-size is 1 to {MOST_GSO}, not {n}")));
+        }
+        size => size.unwrap_or(0),
+    };
+    let checksum = new.checksum;
+    let is_any = checksum || gso_size > 0;
+    let offload = is_any.then_some(Offload { checksum, gso_size, is_ethernet });
+    let interface = NewInterface {
+        name: new.name.to_string(),
         kind: if is_ethernet { Kind::Ethernet } else { Kind::Ip },
         hardware: HARDWARE,
         mac,
         mtu: MTU,
-        offloads: Offloads { checksum: offload.is_some(), gso: c.gso_enabled },
+        offloads: Offloads { checksum: offload.is_some(), gso: gso_size > 0 },
         link_follows_admin: true,
     };
-    let made = router.add_interface(new, PgTx::new(is_ethernet));
-    let index = made.map_err(|e| Error::new(e.to_string()))?;
+    let index = router.add_interface(interface, PgTx::new(is_ethernet))?;
     if let Some(generator) = router.state_mut::<Generator>() {
-        generator.add_interface(index, Own { mode, offload });
+        generator.add_interface(index, Own { mode: new.mode, offload });
     }
-    Ok(())
+    Ok(index)
 }
 
-fn offload(c: &Create, is_ethernet: bool) -> Result<Option<Offload>, Error> {
-    let gso_size = match (c.gso_enabled, c.gso_size) {
-        (true, None) => return Err(Error::new("gso-enabled needs a gso-size")),
-        (false, Some(_)) => return Err(Error::new("gso-size without gso-enabled")),
-        (true, Some(n)) if !(1..=MOST_GSO).contains(&n) => {
-            return Err(Error::new(format!("gso-size is 1 to {MOST_GSO}, not {n}")));
-        }
-        (_, size) => size.unwrap_or(0),
-    };
-    let checksum = c.csum_offload_enabled;
-    let is_any = checksum || gso_size > 0;
-    Ok(is_any.then_some(Offload { checksum, gso_size, is_ethernet }))
-}
-
-fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
-    let index = match (&c.name, c.sw_if_index) {
-        (Some(name), None) => find(router, name)?.index,
-        (None, Some(n)) => {
-            let found = router.interfaces.at(InterfaceIndex(n));
-            let found = found.ok_or_else(|| Error::new(format!("unknown sw_if_index {n}")))?;
-            own(found)?.index
-        }
-        _ => return Err(Error::new("expected the name or the sw_if_index of an interface")),
-    };
+/// Deletes an interface of the generator.
+///
+/// # Errors
+/// There is none with this number, or it is another's.
+pub fn delete(router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
+    let found = router.interfaces.at(index);
+    own(found.ok_or_else(|| Error::new(format!("unknown sw_if_index {}", index.0)))?)?;
     router.remove_interface(index);
     Ok(())
+}
+
+fn delete_by_command(router: &mut Router, c: Delete) -> Result<(), Error> {
+    let index = match (&c.name, c.sw_if_index) {
+        (Some(name), None) => find(router, name)?.index,
+        (None, Some(n)) => InterfaceIndex(n),
+        _ => return Err(Error::new("expected the name or the sw_if_index of an interface")),
+    };
+    delete(router, index)
 }
 
 /// The generator's interface with this name.
@@ -188,7 +224,7 @@ pub(super) fn find<'r>(router: &'r Router, name: &Word) -> Result<&'r Interface,
 }
 
 fn own(interface: &Interface) -> Result<&Interface, Error> {
-    if interface.hardware == HARDWARE {
+    if interface.hardware == HARDWARE && !interface.is_sub() {
         return Ok(interface);
     }
     Err(Error::new(format!("{} is not a packet-generator interface", interface.name)))

@@ -4,6 +4,7 @@
 //! one thread. What it sends comes from a template ([`data`]) or from a file ([`replay`]).
 #![forbid(unsafe_code)]
 
+pub mod api;
 mod capture;
 mod commands;
 pub mod data;
@@ -37,6 +38,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     router.insert(Generator::new(input));
     router.interfaces.observe(changed);
     router.on_threads.push(move_to);
+    api::register(&mut parts.api);
     commands::register(&mut parts.cli);
     interface::register(&mut parts.cli);
     Ok(())

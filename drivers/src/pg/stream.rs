@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use control::api::Retval;
 use control::cli::Error;
 use graph::{Flags, InputState, NodeIndex};
 use net::interface::Interface;
@@ -254,7 +255,8 @@ impl Generator {
     }
     fn position(&self, name: &str) -> Result<usize, Error> {
         let found = self.streams.iter().position(|s| s.name == name);
-        found.ok_or_else(|| Error::new(format!("unknown stream `{name}'")))
+        let unknown = || Error::new(format!("unknown stream `{name}'"));
+        found.ok_or_else(|| unknown().with_code(Retval::NO_SUCH_ENTRY.0))
     }
     /// Changes a stream; one that runs goes on with what is left of its limit.
     ///

@@ -5,6 +5,7 @@
 //! ([`crate::virtio_header`]) tells what is left to do about checksum and segmentation, so that 64
 //! KB of TCP pass in one piece both ways.
 
+pub mod api;
 mod commands;
 mod device;
 mod input;
@@ -29,6 +30,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let node = router.engine.add_input(TapInput::new(&router.interfaces)).map_err(refuse)?;
     router.insert(interface::Taps::new(node));
     router.interfaces.observe(interface::follow);
+    api::register(&mut parts.api);
     commands::register(&mut parts.cli);
     show::register(&mut parts.cli);
     Ok(())

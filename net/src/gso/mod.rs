@@ -7,6 +7,7 @@
 //! the packet.
 
 mod checksum;
+mod control;
 mod segment;
 
 use graph::{Buffer, Flags, Node, Packet};
@@ -14,6 +15,7 @@ use graph::{Buffer, Flags, Node, Packet};
 use crate::interface::Offloads;
 
 pub use checksum::{Unfit, complete, field_offset};
+pub use control::FEATURE;
 pub use segment::{Layout, Segment, Segments};
 
 /// Bytes of a GSO packet at most, headers included.
@@ -35,39 +37,54 @@ impl From<Unfit> for Failure {
 }
 
 /// Does what an interface cannot.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Completion {
-    /// Packets with any of these need it.
-    pub todo: Flags,
-    /// Room for one GSO packet in one piece; empty when the interface cuts packets by itself.
+    /// Room for one GSO packet in one piece.
     whole: Box<[u8]>,
 }
 
-impl Completion {
-    /// What is left to do for an interface that does `offloads` by itself.
-    pub fn for_interface(offloads: Offloads) -> Self {
-        let mut todo = Flags::default();
-        let mut room = 0;
-        if !offloads.checksum {
-            todo = todo.with(Flags::CHECKSUM_TODO);
-        }
-        if !offloads.gso {
-            todo = todo.with(Flags::GSO);
-            room = MAX_PACKET;
-        }
-        Self { todo, whole: vec![0; room].into_boxed_slice() }
+impl Default for Completion {
+    fn default() -> Self {
+        Self { whole: vec![0; MAX_PACKET].into_boxed_slice() }
     }
-    /// Completes a packet; further segments follow it. Returns packets and bytes that are to be
+}
+
+/// Another one has room of its own, which it touches only when it needs it.
+impl Clone for Completion {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// What is left to do for an interface that does `offloads` by itself: packets with any of these
+/// flags need [`Completion::apply`].
+pub fn left_by(offloads: Offloads) -> Flags {
+    let mut todo = Flags::default();
+    if !offloads.checksum {
+        todo = todo.with(Flags::CHECKSUM_TODO);
+    }
+    if !offloads.gso {
+        todo = todo.with(Flags::GSO);
+    }
+    todo
+}
+
+impl Completion {
+    /// Completes a packet as `todo` says; further segments follow it. Returns packets and bytes that are to be
     /// sent.
     ///
     /// # Errors
     /// The packet is to be dropped; segments made so far go with it.
     #[cold]
-    pub fn apply<N: Node>(&mut self, p: &mut Packet<'_, N>) -> Result<(u64, u64), Failure> {
-        if p.flags().has(Flags::GSO) && self.todo.has(Flags::GSO) {
+    pub fn apply<N: Node>(
+        &mut self,
+        todo: Flags,
+        p: &mut Packet<'_, N>,
+    ) -> Result<(u64, u64), Failure> {
+        if p.flags().has(Flags::GSO) && todo.has(Flags::GSO) {
             return self.segment(p);
         }
-        if p.flags().has(Flags::CHECKSUM_TODO) && self.todo.has(Flags::CHECKSUM_TODO) {
+        if p.flags().has(Flags::CHECKSUM_TODO) && todo.has(Flags::CHECKSUM_TODO) {
             complete(p)?;
         }
         Ok((1, p.total_len() as u64))

@@ -7,9 +7,10 @@ use wire::MacAddr;
 
 use super::output::INTERFACE_OUTPUT;
 use super::{
-    Change, Error, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface, Values,
-    counters,
+    Change, Error, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface, Offloads,
+    Values, counters,
 };
+use crate::gso;
 use crate::router::Router;
 
 /// Letters of a tag at most.
@@ -59,8 +60,15 @@ impl Router {
             queues: Vec::new(),
             port,
         });
+        self.set_offloads(index, new.offloads);
         self.tell(index, Change::Added);
         Ok(index)
+    }
+    /// Says what the transmit node of an interface does by itself from now on.
+    pub fn set_offloads(&mut self, index: InterfaceIndex, offloads: Offloads) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.offloads = offloads;
+        self.interfaces.change_port(index, |p| p.todo = gso::left_by(offloads));
     }
     fn add_interface_nodes(
         &mut self,
@@ -71,7 +79,7 @@ impl Router {
         let tx_name = format!("{}-tx", new.name);
         let output_name = format!("{}-output", new.name);
         let tx = self.engine.add_named(&tx_name, tx)?;
-        let output = InterfaceOutput::new(index, new.offloads, &self.interfaces);
+        let output = InterfaceOutput::new(index, &self.interfaces);
         let output = self.engine.add_named(&output_name, output);
         let output = output.inspect_err(|_| self.engine.remove(tx))?;
         let slot = self.engine.connect(&output_name, &tx_name)?;

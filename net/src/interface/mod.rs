@@ -23,7 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use control::stats;
-use graph::{BuildError, NodeIndex};
+use graph::{BuildError, Flags, NodeIndex};
 use serde::Serialize;
 use wire::MacAddr;
 
@@ -159,6 +159,8 @@ pub struct Port {
     pub ip6: Option<u16>,
     /// The interface whose nodes it uses: itself, or the parent of a sub-interface.
     pub sup: InterfaceIndex,
+    /// What is done for packets that it sends before the driver gets them.
+    pub todo: Flags,
     /// Put in front of what it sends.
     pub tags: Tags,
     /// Further addresses that are its own.
@@ -178,6 +180,7 @@ impl Port {
             ip4: None,
             ip6: None,
             sup,
+            todo: Flags::default(),
             tags: Tags::NONE,
             secondary: Arc::new([]),
             subs: None,

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use graph::arc::{FeatureArc, Side};
-use graph::{Buffer, Frame, Names, Node, Record, Slot};
+use graph::{Buffer, Flags, Frame, Names, Node, Record, Slot};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::print;
 
-use super::{Counters, InterfaceIndex, Interfaces, Offloads, Port};
+use super::{Counters, InterfaceIndex, Interfaces, Port};
 use crate::gso::{Completion, Failure};
 
 /// Features on everything an interface sends.
@@ -102,8 +102,8 @@ impl InterfaceOutput {
     /// The edge to `<name>-tx`: behind the drop, the first that is connected.
     pub(super) const TX: Slot = Slot(1);
 
-    pub(super) fn new(index: InterfaceIndex, offloads: Offloads, all: &Interfaces) -> Self {
-        let completion = Completion::for_interface(offloads);
+    pub(super) fn new(index: InterfaceIndex, all: &Interfaces) -> Self {
+        let completion = Completion::default();
         Self { index, completion, ports: all.ports(), counters: all.counters() }
     }
 }
@@ -131,8 +131,8 @@ impl Node for InterfaceOutput {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(&INTERFACE_OUTPUT);
         let index = self.index.0;
-        let up = self.ports.read(index, frame.epoch()).is_some_and(|p| p.up);
-        let todo = self.completion.todo;
+        let port = self.ports.read(index, frame.epoch());
+        let (up, todo) = port.map_or((false, Flags::default()), |p| (p.up, p.todo));
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut packets, mut bytes) = (0, 0);
         frame.each(|p| {
@@ -146,7 +146,7 @@ impl Node for InterfaceOutput {
             }
             let mut sent = (1, 0);
             if p.flags().has(todo) {
-                sent = self.completion.apply(p)?;
+                sent = self.completion.apply(todo, p)?;
             } else {
                 sent.1 = p.total_len() as u64;
             }

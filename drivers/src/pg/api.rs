@@ -1,0 +1,218 @@
+//! Messages of the module `pg`.
+
+use std::path::PathBuf;
+
+use control::api::{Api, Message, Retval};
+use net::{InterfaceIndex, Router, interface};
+
+use super::interface::{Mode, Name, New, create, delete};
+use super::stream::Generator;
+
+control::numbers! {
+    /// What the packets of an interface start with.
+    pub enum PgInterfaceMode: u8 = "pg_interface_mode" in "" {
+        ETHERNET = 0 => "PG_API_MODE_ETHERNET",
+        IP4 = 1 => "PG_API_MODE_IP4",
+        IP6 = 2 => "PG_API_MODE_IP6",
+    }
+    /// What the other side of an interface leaves to the router.
+    pub enum PgInterfaceFlags: u32 = "pg_interface_flags" in "" {
+        NONE = 0 => "PG_API_FLAG_NONE",
+        CSUM_OFFLOAD = 1 => "PG_API_FLAG_CSUM_OFFLOAD",
+        GSO = 2 => "PG_API_FLAG_GSO",
+        GRO_COALESCE = 4 => "PG_API_FLAG_GRO_COALESCE",
+    }
+}
+
+/// Make a generator interface of Ethernet.
+#[derive(Message)]
+#[option("deprecated")]
+#[reply(PgCreateInterfaceReply)]
+pub struct PgCreateInterface {
+    /// the number in its name
+    pub interface_id: InterfaceIndex,
+    /// TCP packets may be cut
+    pub gso_enabled: bool,
+    /// payload of a segment
+    pub gso_size: u32,
+}
+
+/// It is there.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct PgCreateInterfaceReply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Make a generator interface.
+#[derive(Message)]
+#[option("deprecated")]
+#[reply(PgCreateInterfaceV2Reply)]
+pub struct PgCreateInterfaceV2 {
+    /// the number in its name
+    pub interface_id: InterfaceIndex,
+    /// TCP packets may be cut
+    pub gso_enabled: bool,
+    /// payload of a segment
+    pub gso_size: u32,
+    /// what packets start with
+    pub mode: PgInterfaceMode,
+}
+
+/// It is there.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct PgCreateInterfaceV2Reply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Make a generator interface, or find it.
+#[derive(Message)]
+#[reply(PgCreateInterfaceV3Reply)]
+pub struct PgCreateInterfaceV3 {
+    /// the number in its name
+    pub interface_id: InterfaceIndex,
+    /// what its other side leaves to the router
+    pub pg_flags: PgInterfaceFlags,
+    /// payload of a segment
+    pub gso_size: u32,
+    /// what packets start with
+    pub mode: PgInterfaceMode,
+}
+
+/// It is there.
+#[derive(Message)]
+pub struct PgCreateInterfaceV3Reply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Delete a generator interface.
+#[derive(Message)]
+pub struct PgDeleteInterface {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Have an interface merge TCP packets before it sends them.
+#[derive(Message)]
+#[option("status", "in_progress")]
+pub struct PgInterfaceEnableDisableCoalesce {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+    /// or no longer
+    pub coalesce_enabled: bool,
+}
+
+/// Write what an interface sends into a file.
+#[derive(Message)]
+pub struct PgCapture {
+    /// the number in the interface's name
+    pub interface_id: InterfaceIndex,
+    /// or no longer
+    #[preset(true)]
+    pub is_enabled: bool,
+    /// most packets; 0 for all
+    pub count: u32,
+    /// the file; it must not exist
+    pub pcap_file_name: String,
+}
+
+/// Start streams or stop them.
+#[derive(Message)]
+pub struct PgEnableDisable {
+    /// or stop them
+    #[preset(true)]
+    pub is_enabled: bool,
+    /// one stream; all if empty
+    pub stream_name: String,
+}
+
+fn make(
+    router: &mut Router,
+    id: InterfaceIndex,
+    flags: PgInterfaceFlags,
+    gso_size: u32,
+    mode: PgInterfaceMode,
+) -> Result<InterfaceIndex, Retval> {
+    let mode = match mode {
+        PgInterfaceMode::ETHERNET => Mode::Ethernet,
+        PgInterfaceMode::IP4 => Mode::Ip4,
+        PgInterfaceMode::IP6 => Mode::Ip6,
+        _ => return Err(Retval::INVALID_VALUE),
+    };
+    let name = Name::new(id.0).ok_or(Retval::INVALID_VALUE)?;
+    if let Some(i) = router.interfaces.named(&name.to_string()) {
+        return Ok(i.index);
+    }
+    let gso = flags.contains(PgInterfaceFlags::GSO);
+    let size = u16::try_from(gso_size).map_err(|_| Retval::INVALID_VALUE)?;
+    let new = New {
+        name,
+        mac: None,
+        gso_size: gso.then_some(size),
+        checksum: flags.contains(PgInterfaceFlags::CSUM_OFFLOAD),
+        mode,
+    };
+    Ok(create(router, new)?)
+}
+
+fn gso_flag(is_on: bool) -> PgInterfaceFlags {
+    PgInterfaceFlags::default().with(PgInterfaceFlags::GSO, is_on)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    interfaces(api);
+    api.core("pg", "2.1.0")
+        .call(|router: &mut Router, m: PgCapture| {
+            let name = format!("pg{}", m.interface_id.0);
+            let interface = router.interfaces.named(&name).cloned();
+            let interface = interface.ok_or(Retval::INVALID_SW_IF_INDEX)?;
+            let count = (m.count > 0).then_some(u64::from(m.count));
+            let path = PathBuf::from(m.pcap_file_name.trim_end_matches('\0'));
+            let done = router.with(|all: &mut Generator, router| {
+                if m.is_enabled {
+                    all.capture(router, &interface, path, count)
+                } else {
+                    all.end_capture(router, &interface)
+                }
+            });
+            Ok(done.ok_or(Retval::UNSPECIFIED)??)
+        })
+        .call(|router: &mut Router, m: PgEnableDisable| {
+            let name = m.stream_name.trim_end_matches('\0');
+            let name = (!name.is_empty()).then_some(name);
+            let done =
+                router.with(|all: &mut Generator, router| all.switch(router, name, m.is_enabled));
+            Ok(done.ok_or(Retval::UNSPECIFIED)??)
+        });
+}
+
+fn interfaces(api: &mut Api<Router>) {
+    api.core("pg", "2.1.0")
+        .call(|router: &mut Router, m: PgCreateInterface| {
+            let (flags, mode) = (gso_flag(m.gso_enabled), PgInterfaceMode::ETHERNET);
+            let sw_if_index = make(router, m.interface_id, flags, m.gso_size, mode)?;
+            Ok(PgCreateInterfaceReply { sw_if_index })
+        })
+        .call(|router: &mut Router, m: PgCreateInterfaceV2| {
+            let flags = gso_flag(m.gso_enabled);
+            let sw_if_index = make(router, m.interface_id, flags, m.gso_size, m.mode)?;
+            Ok(PgCreateInterfaceV2Reply { sw_if_index })
+        })
+        .call(|router: &mut Router, m: PgCreateInterfaceV3| {
+            let sw_if_index = make(router, m.interface_id, m.pg_flags, m.gso_size, m.mode)?;
+            Ok(PgCreateInterfaceV3Reply { sw_if_index })
+        })
+        .call(|router: &mut Router, m: PgDeleteInterface| {
+            interface::api::find(router, m.sw_if_index)?;
+            delete(router, m.sw_if_index).map_err(|_| Retval::INVALID_SW_IF_INDEX)
+        })
+        .call(|router: &mut Router, m: PgInterfaceEnableDisableCoalesce| {
+            interface::api::find(router, m.sw_if_index)?;
+            // Packets stay as they are.
+            if m.coalesce_enabled { Err(Retval::UNSUPPORTED) } else { Ok(()) }
+        });
+}

@@ -1,0 +1,390 @@
+//! Messages of the module `tapv2`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use control::api::types::{Ip4Prefix, Ip6Prefix};
+use control::api::{Alias, Api, Message, Retval, Text};
+use net::{InterfaceIndex, Router};
+use wire::{MacAddr, Prefix};
+
+use super::device::Leaves;
+use super::interface::{Error, Host, Tap, Taps, Wanted};
+
+const IP_TYPES: &str = "vnet/ip/ip_types.api";
+/// What stands for no number.
+const ANY: u32 = u32::MAX;
+
+control::numbers! {
+    /// What a tap does.
+    pub enum TapFlags: u32 = "tap_flags" in "" {
+        GSO = 1 => "TAP_API_FLAG_GSO",
+        CSUM_OFFLOAD = 2 => "TAP_API_FLAG_CSUM_OFFLOAD",
+        PERSIST = 4 => "TAP_API_FLAG_PERSIST",
+        ATTACH = 8 => "TAP_API_FLAG_ATTACH",
+        TUN = 16 => "TAP_API_FLAG_TUN",
+        GRO_COALESCE = 32 => "TAP_API_FLAG_GRO_COALESCE",
+        PACKED = 64 => "TAP_API_FLAG_PACKED",
+        IN_ORDER = 128 => "TAP_API_FLAG_IN_ORDER",
+        CONSISTENT_QP = 256 => "TAP_API_FLAG_CONSISTENT_QP",
+    }
+}
+
+/// An address with the network it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip4AddressWithPrefix(pub Ip4Prefix);
+
+impl Alias for Ip4AddressWithPrefix {
+    type Wire = Ip4Prefix;
+    const NAME: &'static str = "ip4_address_with_prefix";
+    const FILE: &'static str = IP_TYPES;
+    fn to_wire(&self) -> Ip4Prefix {
+        self.0
+    }
+    fn of_wire(prefix: Ip4Prefix) -> Self {
+        Self(prefix)
+    }
+}
+
+/// An address with the network it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip6AddressWithPrefix(pub Ip6Prefix);
+
+impl Alias for Ip6AddressWithPrefix {
+    type Wire = Ip6Prefix;
+    const NAME: &'static str = "ip6_address_with_prefix";
+    const FILE: &'static str = IP_TYPES;
+    fn to_wire(&self) -> Ip6Prefix {
+        self.0
+    }
+    fn of_wire(prefix: Ip6Prefix) -> Self {
+        Self(prefix)
+    }
+}
+
+/// No address.
+const NO_IP4: Ip4AddressWithPrefix =
+    Ip4AddressWithPrefix(Ip4Prefix { address: Ipv4Addr::UNSPECIFIED, len: 0 });
+/// No address.
+const NO_IP6: Ip6AddressWithPrefix =
+    Ip6AddressWithPrefix(Ip6Prefix { address: Ipv6Addr::UNSPECIFIED, len: 0 });
+
+/// Declares the two requests that make a tap: they differ in their queues.
+macro_rules! create {
+    ($(#[$meta:meta])* $name:ident, $queue:ty, [$($tx:ident)?]) => {
+        /// Make a tap.
+        #[derive(Message)]
+        $(#[$meta])*
+        pub struct $name {
+            /// the number in its name; any if 4294967295
+            #[preset(4294967295)]
+            pub id: u32,
+            /// whether its address is random
+            #[preset(true)]
+            pub use_random_mac: bool,
+            /// its address
+            pub mac_address: MacAddr,
+            /// queues that receive
+            #[preset(1)]
+            pub num_rx_queues: $queue,
+            $(
+                /// queues that send
+                #[preset(1)]
+                pub $tx: $queue,
+            )?
+            /// packets that may wait on the way to the host
+            #[preset(256)]
+            pub tx_ring_sz: u16,
+            /// packets that may wait on the way to the router
+            #[preset(256)]
+            pub rx_ring_sz: u16,
+            /// whether the next field counts
+            pub host_mtu_set: bool,
+            /// MTU of the device
+            pub host_mtu_size: u32,
+            /// whether the next field counts
+            pub host_mac_addr_set: bool,
+            /// address of the device
+            pub host_mac_addr: MacAddr,
+            /// whether the next field counts
+            pub host_ip4_prefix_set: bool,
+            /// address of the device
+            pub host_ip4_prefix: Ip4AddressWithPrefix,
+            /// whether the next field counts
+            pub host_ip6_prefix_set: bool,
+            /// address of the device
+            pub host_ip6_prefix: Ip6AddressWithPrefix,
+            /// whether the next field counts
+            pub host_ip4_gw_set: bool,
+            /// gateway of a default route over the device
+            pub host_ip4_gw: Ipv4Addr,
+            /// whether the next field counts
+            pub host_ip6_gw_set: bool,
+            /// gateway of a default route over the device
+            pub host_ip6_gw: Ipv6Addr,
+            /// what it does
+            pub tap_flags: TapFlags,
+            /// whether the next field counts
+            pub host_namespace_set: bool,
+            /// network namespace of the device
+            pub host_namespace: Text<64>,
+            /// whether the next field counts
+            pub host_if_name_set: bool,
+            /// name of the device
+            pub host_if_name: Text<64>,
+            /// whether the next field counts
+            pub host_bridge_set: bool,
+            /// bridge that the device is a port of
+            pub host_bridge: Text<64>,
+            /// what the operator calls it
+            pub tag: String,
+        }
+
+        #[cfg(test)]
+        impl $name {
+            /// One that sets nothing but its number.
+            pub fn plain(id: u32) -> Self {
+                Self {
+                    id,
+                    use_random_mac: true,
+                    mac_address: MacAddr::ZERO,
+                    num_rx_queues: 1,
+                    $($tx: 1,)?
+                    tx_ring_sz: USUAL_RING,
+                    rx_ring_sz: USUAL_RING,
+                    host_mtu_set: false,
+                    host_mtu_size: 0,
+                    host_mac_addr_set: false,
+                    host_mac_addr: MacAddr::ZERO,
+                    host_ip4_prefix_set: false,
+                    host_ip4_prefix: NO_IP4,
+                    host_ip6_prefix_set: false,
+                    host_ip6_prefix: NO_IP6,
+                    host_ip4_gw_set: false,
+                    host_ip4_gw: Ipv4Addr::UNSPECIFIED,
+                    host_ip6_gw_set: false,
+                    host_ip6_gw: Ipv6Addr::UNSPECIFIED,
+                    tap_flags: TapFlags::default(),
+                    host_namespace_set: false,
+                    host_namespace: "".into(),
+                    host_if_name_set: false,
+                    host_if_name: "".into(),
+                    host_bridge_set: false,
+                    host_bridge: "".into(),
+                    tag: String::new(),
+                }
+            }
+        }
+
+        impl $name {
+            fn wanted(&self) -> Result<Wanted, Retval> {
+                let has = |flag| self.tap_flags.contains(flag);
+                let text = |is_set: bool, text: &str| is_set.then(|| text.to_owned());
+                let Ip4AddressWithPrefix(ip4) = self.host_ip4_prefix;
+                let Ip6AddressWithPrefix(ip6) = self.host_ip6_prefix;
+                let gateways = [
+                    self.host_ip4_gw_set.then_some(IpAddr::V4(self.host_ip4_gw)),
+                    self.host_ip6_gw_set.then_some(IpAddr::V6(self.host_ip6_gw)),
+                ];
+                let rx = usize::from(self.num_rx_queues);
+                let tx: &[usize] = &[rx, $(usize::from(self.$tx))?];
+                let is_tun = has(TapFlags::TUN);
+                Ok(Wanted {
+                    id: (self.id != ANY).then_some(self.id),
+                    name: None,
+                    mac: (!self.use_random_mac && !is_tun).then_some(self.mac_address),
+                    queues: (rx, tx.last().copied().unwrap_or(rx)),
+                    rings: (ring(self.rx_ring_sz), ring(self.tx_ring_sz)),
+                    is_tun,
+                    leaves: Leaves {
+                        checksum: has(TapFlags::GSO) || has(TapFlags::CSUM_OFFLOAD),
+                        gso: has(TapFlags::GSO),
+                    },
+                    completes: false,
+                    persists: has(TapFlags::PERSIST),
+                    attaches: has(TapFlags::ATTACH),
+                    host: Host {
+                        name: text(self.host_if_name_set, &self.host_if_name),
+                        namespace: text(self.host_namespace_set, &self.host_namespace),
+                        bridge: text(self.host_bridge_set, &self.host_bridge),
+                        mac: self.host_mac_addr_set.then_some(self.host_mac_addr),
+                        mtu: self.host_mtu_set.then_some(self.host_mtu_size),
+                        ip4: prefix(self.host_ip4_prefix_set, ip4.address.into(), ip4.len)?,
+                        ip6: prefix(self.host_ip6_prefix_set, ip6.address.into(), ip6.len)?,
+                        gateways: gateways.into_iter().flatten().collect(),
+                    },
+                })
+            }
+        }
+    };
+}
+
+create!(
+    #[reply(TapCreateV3Reply)]
+    TapCreateV3,
+    u16,
+    [num_tx_queues]
+);
+create!(
+    #[option("deprecated")]
+    #[reply(TapCreateV2Reply)]
+    TapCreateV2,
+    u8,
+    []
+);
+
+/// What most clients send: as many as is usual.
+const USUAL_RING: u16 = 256;
+
+fn ring(packets: u16) -> u32 {
+    if packets == USUAL_RING { 0 } else { packets.into() }
+}
+
+fn prefix(is_set: bool, addr: IpAddr, len: u8) -> Result<Option<Prefix>, Retval> {
+    let prefix = is_set.then(|| Prefix::new(addr, len)).transpose();
+    prefix.map_err(|_| Retval::INVALID_VALUE)
+}
+
+/// It is made.
+#[derive(Message)]
+pub struct TapCreateV3Reply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// It is made.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct TapCreateV2Reply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Delete a tap.
+#[derive(Message)]
+pub struct TapDeleteV2 {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Ask for taps.
+#[derive(Message)]
+#[details(SwInterfaceTapV2Details)]
+pub struct SwInterfaceTapV2Dump {
+    /// one of them; all by default
+    #[preset(4294967295)]
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A tap.
+#[derive(Message)]
+pub struct SwInterfaceTapV2Details {
+    /// its number
+    pub sw_if_index: u32,
+    /// the number in its name
+    pub id: u32,
+    /// packets that may wait on the way to the host
+    pub tx_ring_sz: u16,
+    /// packets that may wait on the way to the router
+    pub rx_ring_sz: u16,
+    /// MTU of the device; 0 if not set
+    pub host_mtu_size: u32,
+    /// address of the device; zero if not set
+    pub host_mac_addr: MacAddr,
+    /// address of the device; zero if not set
+    pub host_ip4_prefix: Ip4AddressWithPrefix,
+    /// address of the device; zero if not set
+    pub host_ip6_prefix: Ip6AddressWithPrefix,
+    /// what it does
+    pub tap_flags: TapFlags,
+    /// name of the interface
+    pub dev_name: Text<64>,
+    /// name of the device
+    pub host_if_name: Text<64>,
+    /// network namespace of the device
+    pub host_namespace: Text<64>,
+    /// bridge that the device is a port of
+    pub host_bridge: Text<64>,
+}
+
+impl SwInterfaceTapV2Details {
+    fn of(router: &Router, tap: &Tap) -> Self {
+        let (wanted, host) = (&tap.wanted, &tap.wanted.host);
+        let size = |n: u32| if n == 0 { USUAL_RING } else { n as u16 };
+        let text = |text: &Option<String>| text.clone().unwrap_or_default().into();
+        let (mut host_ip4_prefix, mut host_ip6_prefix) = (NO_IP4, NO_IP6);
+        for prefix in host.ip4.iter().chain(&host.ip6) {
+            let len = prefix.prefix_len();
+            match prefix {
+                Prefix::Ip4(p) => {
+                    host_ip4_prefix = Ip4AddressWithPrefix(Ip4Prefix { address: p.addr(), len });
+                }
+                Prefix::Ip6(p) => {
+                    host_ip6_prefix = Ip6AddressWithPrefix(Ip6Prefix { address: p.addr(), len });
+                }
+            }
+        }
+        let flags = TapFlags::default()
+            .with(TapFlags::GSO, wanted.leaves.gso)
+            .with(TapFlags::CSUM_OFFLOAD, wanted.leaves.checksum && !wanted.leaves.gso)
+            .with(TapFlags::PERSIST, wanted.persists)
+            .with(TapFlags::ATTACH, wanted.attaches)
+            .with(TapFlags::TUN, wanted.is_tun);
+        Self {
+            sw_if_index: tap.index.0,
+            id: tap.id,
+            tx_ring_sz: size(wanted.rings.1),
+            rx_ring_sz: size(wanted.rings.0),
+            host_mtu_size: host.mtu.unwrap_or(0),
+            host_mac_addr: host.mac.unwrap_or(MacAddr::ZERO),
+            host_ip4_prefix,
+            host_ip6_prefix,
+            tap_flags: flags,
+            dev_name: router.interfaces.name(tap.index.0).into(),
+            host_if_name: text(&host.name),
+            host_namespace: text(&host.namespace),
+            host_bridge: text(&host.bridge),
+        }
+    }
+}
+
+impl From<Error> for Retval {
+    fn from(e: Error) -> Self {
+        match e {
+            Error::IdInUse(_) => Self::INVALID_INTERFACE,
+            Error::Invalid(_) => Self::INVALID_VALUE,
+            Error::Unknown => Self::INVALID_SW_IF_INDEX,
+            Error::System(..) => Self::SYSCALL_ERROR_1,
+            Error::Refused(e) => e.into(),
+            Error::NoAnswer(_) => Self::UNSPECIFIED,
+        }
+    }
+}
+
+fn create(router: &mut Router, wanted: Wanted, tag: &str) -> Result<InterfaceIndex, Retval> {
+    let made = router.with(|taps: &mut Taps, router| taps.create(router, wanted));
+    let index = made.ok_or(Retval::UNSPECIFIED)??;
+    router.set_tag(index, tag.trim_end_matches('\0'))?;
+    Ok(index)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("tapv2", "4.0.0")
+        .call(|router: &mut Router, m: TapCreateV3| {
+            let sw_if_index = create(router, m.wanted()?, &m.tag)?;
+            Ok(TapCreateV3Reply { sw_if_index })
+        })
+        .call(|router: &mut Router, m: TapCreateV2| {
+            let sw_if_index = create(router, m.wanted()?, &m.tag)?;
+            Ok(TapCreateV2Reply { sw_if_index })
+        })
+        .call(|router: &mut Router, m: TapDeleteV2| {
+            let gone = router.with(|taps: &mut Taps, router| taps.delete(router, m.sw_if_index));
+            Ok(gone.ok_or(Retval::UNSPECIFIED)??)
+        })
+        .dump(|router: &mut Router, m: SwInterfaceTapV2Dump| {
+            let all = router.state::<Taps>().map_or(&[][..], |taps| &taps.list);
+            let is_meant = |t: &&Tap| m.sw_if_index.0 == ANY || t.index == m.sw_if_index;
+            let row = |t| SwInterfaceTapV2Details::of(router, t);
+            all.iter().filter(is_meant).map(row).collect()
+        });
+}

@@ -1,0 +1,85 @@
+//! `set interface feature gso` and its message. Big packets are always cut where an interface
+//! cannot send them, so there is nothing to switch: whoever asks is told that it is so.
+
+use control::api::{Api, Message};
+use control::cli::{Cli, Command, Word};
+
+use crate::interface::{self, InterfaceIndex};
+use crate::router::{Feature, Parts, Router};
+
+/// Cutting big packets.
+pub const FEATURE: Feature =
+    Feature { name: "gso", about: "Segmentation offload", default_enabled: true, register };
+
+/// Have big packets cut before an interface sends them, where its device does not.
+#[derive(Command)]
+#[command("set interface feature gso")]
+struct SetGso {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// as it always is
+    #[keyword("enable")]
+    _enable: bool,
+    /// accepted: a device never gets what it cannot send
+    #[keyword("disable")]
+    _disable: bool,
+}
+
+/// Have big packets cut before an interface sends them, where its device does not.
+#[derive(Message)]
+#[option("vat_help", "<intfc> | sw_if_index <nn> [enable | disable]")]
+pub struct FeatureGsoEnableDisable {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// as it always is
+    pub enable_disable: bool,
+}
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    commands(&mut parts.cli);
+    messages(&mut parts.api);
+    Ok(())
+}
+
+fn commands(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetGso| {
+        let found = router.interfaces.named(&c.interface);
+        found.map(|_| ()).ok_or_else(|| c.interface.unknown("interface"))
+    });
+}
+
+fn messages(api: &mut Api<Router>) {
+    api.core("gso", "1.0.0").call(|router: &mut Router, m: FeatureGsoEnableDisable| {
+        interface::api::find(router, m.sw_if_index).map(|_| ())
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use control::api::{Local, Retval};
+    use control::log::Log;
+    use graph::Settings;
+
+    use super::*;
+
+    #[test]
+    fn only_the_interface_can_be_wrong() {
+        let router = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
+        let mut parts = Parts::new(router.unwrap());
+        for feature in [crate::drops::FEATURE, interface::FEATURE, FEATURE] {
+            (feature.register)(&mut parts).unwrap();
+        }
+        parts.api.finish(&parts.router.clients).unwrap();
+        let local = Local::new(&parts.api, &parts.cli, &parts.router.clients);
+        let ask =
+            |n| FeatureGsoEnableDisable { sw_if_index: InterfaceIndex(n), enable_disable: true };
+        assert_eq!(local.call(&mut parts.router, &ask(0)), Ok(()));
+        let bad = local.call(&mut parts.router, &ask(7));
+        assert_eq!(bad, Err(Retval::INVALID_SW_IF_INDEX));
+        let mut run = |line: &str| parts.cli.run(&mut parts.router, line).text();
+        assert_eq!(run("set interface feature gso local0 enable"), "");
+        assert!(run("set interface feature gso nosuch").contains("unknown interface"));
+    }
+}
