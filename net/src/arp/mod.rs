@@ -4,6 +4,7 @@
 //! learns, [`ArpProxy`] answers for others where the operator says so (RFC 1027), and
 //! `arp-disabled` takes the packets of interfaces without IPv4. All nodes count the same reasons.
 
+mod api;
 mod cli;
 mod disabled;
 mod input;
@@ -65,10 +66,13 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let (ports, addresses) = (router.interfaces.ports(), router.addresses.reader());
     let (events, on_link) = (router.events.sender(), OnLink::new(router));
     let answered = Shared::new(Answered::default());
+    let counters = router.neighbors().counters[0].clone();
     let engine = &mut router.engine;
     engine.add(ArpInput).map_err(refuse)?;
-    let proxy = ArpProxy { ports: ports.clone(), answered: answered.reader() };
-    let reply = ArpReply { ports, addresses, on_link, answered: answered.reader(), events };
+    let replies = counters.tx.replies.clone();
+    let proxy = ArpProxy { ports: ports.clone(), answered: answered.reader(), replies };
+    let reply =
+        ArpReply { ports, addresses, on_link, answered: answered.reader(), counters, events };
     engine.add_feature(&ARP, reply).map_err(refuse)?;
     engine.add_feature(&ARP, proxy).map_err(refuse)?;
     engine.add_feature(&ARP, ArpDisabled).map_err(refuse)?;
@@ -78,5 +82,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.interfaces.observe(interface_changed);
     router.addresses.observe(|router, interface, _| follow_ip4(router, interface));
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }

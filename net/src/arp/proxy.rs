@@ -5,6 +5,7 @@
 use std::net::Ipv4Addr;
 
 use graph::{Frame, Node};
+use infra::counter::{Counter, Rows};
 use infra::rcu::{Reader, Shared, SlabReader};
 use wire::arp::{self, Operation};
 
@@ -14,6 +15,7 @@ use super::reply::answer;
 use super::set;
 use crate::fib::Ip4;
 use crate::interface::{InterfaceIndex, Port};
+use crate::neighbor::count;
 use crate::router::Router;
 
 /// Most ranges there may be: a request is compared with each.
@@ -141,6 +143,7 @@ impl Router {
 pub struct ArpProxy {
     pub(super) ports: SlabReader<Port>,
     pub(super) answered: Reader<Answered>,
+    pub(super) replies: Rows<Counter>,
 }
 
 /// Edges of [`ArpProxy`].
@@ -159,7 +162,7 @@ impl Node for ArpProxy {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
+        let (epoch, thread) = (frame.epoch(), frame.thread());
         let ranges = &self.answered.read(epoch).ranges;
         let mut sent = 0;
         frame.each(|p| {
@@ -172,6 +175,7 @@ impl Node for ArpProxy {
                 return Err(Error::L3DstAddressNotLocal);
             }
             answer(p, &arp, port.mac).ok_or(Error::InterfaceNotIpEnabled)?;
+            count(&self.replies, thread, p.rx());
             sent += 1;
             Ok(Next::Output)
         });

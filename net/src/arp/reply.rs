@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use graph::{Buffer, Flags, Frame, Node, Packet};
+use infra::counter::{Counter, Rows};
 use infra::rcu::{Reader, SlabReader};
 use wire::MacAddr;
 use wire::arp::{self, Operation};
@@ -15,7 +16,7 @@ use super::reason::{Count, Error};
 use crate::address::AddressReader;
 use crate::fib::Ip4;
 use crate::interface::{InterfaceIndex, Port};
-use crate::neighbor::{ArpFrame, Evidence, OnLink};
+use crate::neighbor::{ArpFrame, Counters, Evidence, Messages, OnLink, count};
 use crate::punt::{Event, EventSender};
 
 /// Answers and learns.
@@ -25,6 +26,7 @@ pub struct ArpReply {
     pub(super) addresses: AddressReader,
     pub(super) on_link: OnLink<Ip4>,
     pub(super) answered: Reader<Answered>,
+    pub(super) counters: Counters,
     pub(super) events: EventSender,
 }
 
@@ -49,7 +51,8 @@ impl Node for ArpReply {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let (mut sent, mut learned) = (0, 0);
-        let Self { ports, addresses: ours, on_link, answered, events } = self;
+        let Self { ports, addresses: ours, on_link, answered, counters, events } = self;
+        let thread = frame.thread();
         let answered = answered.read(epoch);
         frame.each(|p| {
             p.trace(Seen::of);
@@ -59,6 +62,7 @@ impl Node for ArpReply {
             if arp.operation != Operation::REQUEST && arp.operation != Operation::REPLY {
                 return Err(Error::OpcodeNotRequest);
             }
+            count(received(&counters.rx, &arp), thread, on);
             if !is_sender(p, arp.sender.mac) {
                 return Err(Error::L2AddressMismatch);
             }
@@ -81,6 +85,7 @@ impl Node for ArpReply {
                 Operation::REQUEST if is_for_us => {
                     let port = ports.read(on, epoch).ok_or(Error::InterfaceNoTable)?;
                     answer(p, &arp, port.mac).ok_or(Error::InterfaceNotIpEnabled)?;
+                    count(&counters.tx.replies, thread, on);
                     sent += 1;
                     learned += u64::from(!is_probe);
                     Ok(Next::Output)
@@ -91,6 +96,15 @@ impl Node for ArpReply {
         });
         frame.count(Count::RepliesSent, sent);
         frame.count(Count::L3SrcAddressLearned, learned);
+    }
+}
+
+/// The counter that a packet belongs to.
+fn received<'m>(all: &'m Messages, arp: &arp::Header) -> &'m Rows<Counter> {
+    match arp.operation {
+        _ if arp.is_gratuitous() => &all.gratuitous,
+        Operation::REPLY => &all.replies,
+        _ => &all.requests,
     }
 }
 

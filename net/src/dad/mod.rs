@@ -5,6 +5,7 @@
 //! when somebody does, or wants it too, it is a *duplicate*: the operator is told, and it stays
 //! without answers until it is removed.
 
+mod api;
 mod cli;
 #[cfg(test)]
 mod tests;
@@ -256,6 +257,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         }
     };
     router.processes.spawn(PROCESS, Box::new(body));
+    router.on_dad(api::known);
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }

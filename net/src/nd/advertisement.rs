@@ -15,7 +15,7 @@ use crate::fib::Ip6;
 use crate::icmp::{Count6, Error6};
 use crate::interface::InterfaceIndex;
 use crate::ip::{Headers, V6, Version};
-use crate::neighbor::{Evidence, OnLink};
+use crate::neighbor::{Evidence, Messages, OnLink, count};
 use crate::punt::{Event, EventSender};
 
 /// Learns.
@@ -24,6 +24,7 @@ pub struct NeighborAdvertisement {
     pub(super) addresses: AddressReader,
     pub(super) on_link: OnLink<Ip6>,
     pub(super) tentative: Reader<Vec<(InterfaceIndex, Ipv6Addr)>>,
+    pub(super) heard: Messages,
     pub(super) events: EventSender,
 }
 
@@ -37,7 +38,7 @@ impl Node for NeighborAdvertisement {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
+        let (epoch, thread) = (frame.epoch(), frame.thread());
         frame.each(|p| {
             p.trace(Headers::<V6>::of);
             let (on, interface) = (p.rx(), InterfaceIndex(p.rx()));
@@ -46,6 +47,8 @@ impl Node for NeighborAdvertisement {
                 _ => None,
             })?;
             let is_solicited = told.flags & nd::SOLICITED != 0;
+            let counter = if is_solicited { &self.heard.replies } else { &self.heard.gratuitous };
+            count(counter, thread, on);
             if is_solicited && told.dst.is_multicast() {
                 return Err(Error6::Drop);
             }

@@ -6,6 +6,7 @@
 use std::marker::PhantomData;
 
 use graph::{Buffer, Frame, Node};
+use infra::counter::{Counter, Rows};
 use infra::rcu::SlabReader;
 use wire::{Protocol, checksum, icmp6, ip6, nd};
 use zerocopy::FromBytes;
@@ -15,6 +16,7 @@ use crate::address::AddressReader;
 use crate::icmp::{Count6, Error6};
 use crate::interface::Port;
 use crate::ip::{Headers, V6, Version};
+use crate::neighbor::{Counters, count};
 
 /// On which arc the node is.
 pub trait Place: Copy + Send + 'static {
@@ -41,6 +43,8 @@ impl Place for Multicast {
 pub struct Mirror<P> {
     ports: SlabReader<Port>,
     addresses: AddressReader,
+    requests: Rows<Counter>,
+    replies: Rows<Counter>,
     of: PhantomData<P>,
 }
 
@@ -56,8 +60,13 @@ pub enum Next {
 }
 
 impl<P> Mirror<P> {
-    pub(super) fn new(ports: SlabReader<Port>, addresses: AddressReader) -> Self {
-        Self { ports, addresses, of: PhantomData }
+    pub(super) fn new(
+        ports: SlabReader<Port>,
+        addresses: AddressReader,
+        counters: &Counters,
+    ) -> Self {
+        let (requests, replies) = (counters.rx.requests.clone(), counters.tx.replies.clone());
+        Self { ports, addresses, requests, replies, of: PhantomData }
     }
 }
 
@@ -71,7 +80,7 @@ impl<P: Place> Node for Mirror<P> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
+        let (epoch, thread) = (frame.epoch(), frame.thread());
         let mut sent = 0;
         frame.each(|p| {
             p.trace(Headers::<V6>::of);
@@ -84,6 +93,8 @@ impl<P: Place> Node for Mirror<P> {
             }
             let ours = self.ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
             answer(p, &asked, ours)?;
+            count(&self.requests, thread, on);
+            count(&self.replies, thread, on);
             sent += 1;
             Ok(Next::Output)
         });

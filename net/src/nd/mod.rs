@@ -5,6 +5,7 @@
 //! What the nodes count is found at `ip6-icmp-input`.
 
 mod advertisement;
+mod api;
 mod cli;
 mod message;
 mod mirror;
@@ -49,12 +50,14 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
     let (ports, addresses) = (router.interfaces.ports(), router.addresses.reader());
     let (events, on_link) = (router.events.sender(), OnLink::new(router));
+    let counters = router.neighbors().counters[1].clone();
     let proxied = Shared::new(Vec::new());
     let tentative = Shared::new(Vec::new());
     let advertisement = NeighborAdvertisement {
         addresses: addresses.clone(),
         on_link: on_link.clone(),
         tentative: tentative.reader(),
+        heard: counters.rx.clone(),
         events: events.clone(),
     };
     let solicitation = NeighborSolicitation {
@@ -63,14 +66,15 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         on_link,
         proxied: proxied.reader(),
         tentative: tentative.reader(),
+        counters: counters.clone(),
         events,
     };
     let engine = &mut router.engine;
     engine.add(solicitation).map_err(refuse)?;
     engine.add(advertisement).map_err(refuse)?;
-    let mirror = Mirror::<Unicast>::new(ports.clone(), addresses.clone());
+    let mirror = Mirror::<Unicast>::new(ports.clone(), addresses.clone(), &counters);
     engine.add_feature(&IP6_UNICAST, mirror).map_err(refuse)?;
-    let mirror = Mirror::<Multicast>::new(ports, addresses);
+    let mirror = Mirror::<Multicast>::new(ports, addresses, &counters);
     engine.add_feature(&IP6_MULTICAST, mirror).map_err(refuse)?;
     let (ns, na) = (icmp6::Type::NEIGHBOR_SOLICITATION, icmp6::Type::NEIGHBOR_ADVERTISEMENT);
     router.icmp6_type(ns, NeighborSolicitation::NAME).map_err(refuse)?;
@@ -79,6 +83,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(Tentative(tentative));
     router.interfaces.observe(interface_changed);
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use crate::fib::Ip6;
 use crate::icmp::{Count6, Error6};
 use crate::interface::{InterfaceIndex, Port};
 use crate::ip::{Headers, V6, Version};
-use crate::neighbor::{Evidence, OnLink};
+use crate::neighbor::{Counters, Evidence, OnLink, count};
 use crate::punt::{Event, EventSender};
 
 /// Answers and learns.
@@ -30,6 +30,7 @@ pub struct NeighborSolicitation {
     pub(super) on_link: OnLink<Ip6>,
     pub(super) proxied: Reader<Vec<Proxied>>,
     pub(super) tentative: Reader<Vec<(InterfaceIndex, Ipv6Addr)>>,
+    pub(super) counters: Counters,
     pub(super) events: EventSender,
 }
 
@@ -51,12 +52,13 @@ impl Node for NeighborSolicitation {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
+        let (epoch, thread) = (frame.epoch(), frame.thread());
         let mut sent = 0;
         frame.each(|p| {
             p.trace(Headers::<V6>::of);
             let on = p.rx();
             let asked = Message::solicitation(p, p.l4_offset())?;
+            count(&self.counters.rx.requests, thread, on);
             let ours = self.ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
             self.check_source(on, &asked, epoch)?;
             if self.is_tentative(on, asked.target, epoch) {
@@ -76,6 +78,7 @@ impl Node for NeighborSolicitation {
                 self.events.send(Event::Learned { interface, addr, mac, how });
             }
             answer(p, &asked, ours)?;
+            count(&self.counters.tx.replies, thread, on);
             sent += 1;
             Ok(Next::Output)
         });

@@ -5,11 +5,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::Flags;
+use infra::counter::{Counter, Rows};
 use wire::{MacAddr, nd};
 use zerocopy::IntoBytes;
 
+use super::counters::count;
 use super::family::{Family, NdFrame};
-use super::table::Key;
+use super::table::{self, Key};
 use crate::interface::InterfaceIndex;
 use crate::ip::{V4, V6};
 use crate::nd::ALL_NODES;
@@ -19,10 +21,13 @@ use crate::router::Router;
 pub(super) fn all(router: &mut Router, interface: InterfaceIndex) {
     let Some(mac) = router.interfaces.at(interface).map(|i| i.mac) else { return };
     let on = router.addresses.of(interface);
-    let ip4 = on.ip4.iter().map(|p| announcement4(mac, p.addr()));
+    let ip4: Vec<_> = on.ip4.iter().map(|p| announcement4(mac, p.addr())).collect();
     let ip6 = on.link_local.into_iter().chain(on.ip6.iter().map(|p| p.addr()));
-    let frames: Vec<_> = ip4.chain(ip6.map(|addr| announcement6(mac, addr))).collect();
-    frames.into_iter().for_each(|frame| send(router, interface, frame));
+    let ip6: Vec<_> = ip6.map(|addr| announcement6(mac, addr)).collect();
+    for (of, frames) in [ip4, ip6].into_iter().enumerate() {
+        let counter = router.neighbors().counters[of].tx.gratuitous.clone();
+        frames.into_iter().for_each(|frame| send_counted(router, interface, frame, &counter));
+    }
 }
 
 /// Asks a neighbour whether it is still there.
@@ -39,7 +44,8 @@ pub(super) fn probe(router: &mut Router, (interface, addr): Key) {
         }
     };
     if let Some(frame) = frame {
-        send(router, interface, frame);
+        let counter = router.neighbors().counters[table::family(addr)].tx.requests.clone();
+        send_counted(router, interface, frame, &counter);
     }
 }
 
@@ -53,11 +59,33 @@ fn announcement6(mac: MacAddr, addr: Ipv6Addr) -> Vec<u8> {
     NdFrame::advertisement(mac, to, addr, ALL_NODES, flags).as_bytes().to_vec()
 }
 
+fn send_counted(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    frame: Vec<u8>,
+    counter: &Rows<Counter>,
+) {
+    let (counter, at) = (counter.clone(), interface.0);
+    let thread = router.engine.data_threads().start;
+    // On the thread that sends: a counter has one writer.
+    send_after(router, interface, frame, move || count(&counter, thread, at));
+}
+
 /// Sends a frame, with its layer 2 header, out of an interface.
 pub(crate) fn send(router: &mut Router, interface: InterfaceIndex, frame: Vec<u8>) {
+    send_after(router, interface, frame, || ());
+}
+
+fn send_after(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    frame: Vec<u8>,
+    before: impl FnOnce() + Send + 'static,
+) {
     let Some(output) = router.interfaces.at(interface).map(|i| i.output) else { return };
     let thread = router.engine.data_threads().start;
     router.engine.inject(thread, output, frame, move |p| {
+        before();
         p.set_tx(interface.0);
         p.add_flags(Flags::LOCAL);
     });

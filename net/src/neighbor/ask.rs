@@ -13,9 +13,11 @@ use std::net::IpAddr;
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Held, Names, Node, Payload, Record};
+use infra::counter::{Counter, Rows};
 use infra::rcu::SlabReader;
 use zerocopy::IntoBytes;
 
+use super::counters::count;
 use super::family::Family;
 use super::waiting::{Due, Key, Waiting};
 use crate::address::AddressReader;
@@ -65,6 +67,8 @@ pub(super) struct Readers {
     pub ports: SlabReader<Port>,
     pub addresses: AddressReader,
     pub events: EventSender,
+    /// Questions by interface, IPv4 and IPv6.
+    pub asked: [Rows<Counter>; 2],
 }
 
 /// One of the nodes.
@@ -182,6 +186,9 @@ impl<F: Family, W: Whom> Ask<F, W> {
             fits
         });
         frame.count(if sent { F::ASKED } else { F::NO_BUFFER }, 1);
+        if sent {
+            count(&self.readers.asked[F::NUMBER], frame.thread(), key.0);
+        }
         Ok(())
     }
     fn may_ask(&mut self, now: f64) -> bool {

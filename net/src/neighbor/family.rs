@@ -29,6 +29,8 @@ pub trait Family: Version {
     /// What else is counted.
     type Count: Count;
 
+    /// 0 for IPv4, 1 for IPv6.
+    const NUMBER: usize;
     /// The node that asks for next hops, and the one that asks for destinations.
     const ASKERS: [&'static str; 2];
     /// Where held packets go on.
@@ -162,6 +164,7 @@ impl Family for V4 {
     type Reason = Error4;
     type Count = Count4;
 
+    const NUMBER: usize = 0;
     const ASKERS: [&'static str; 2] = ["ip4-arp", "ip4-glean"];
     const LOOKUP: &'static str = "ip4-lookup";
     const UNREACHABLE: Problem =
@@ -209,6 +212,7 @@ impl Family for V6 {
     type Reason = Error6;
     type Count = Count6;
 
+    const NUMBER: usize = 1;
     const ASKERS: [&'static str; 2] = ["ip6-discover-neighbor", "ip6-glean"];
     const LOOKUP: &'static str = "ip6-lookup";
     const UNREACHABLE: Problem =

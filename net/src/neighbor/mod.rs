@@ -7,8 +7,10 @@
 //! as long as packets wait; a node asks again each second and gives up after three questions.
 
 mod announce;
+mod api;
 mod ask;
 mod cli;
+mod counters;
 mod family;
 mod on_link;
 mod process;
@@ -18,6 +20,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod waiting;
+mod watch;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -35,9 +38,11 @@ use crate::router::{Feature, Parts, Router, refuse};
 
 pub(crate) use announce::send;
 pub use ask::{Ask, Destination, NextHop};
+pub use counters::{Counters, Messages, count};
 pub use family::{ArpFrame, Family, NdFrame};
 pub use on_link::OnLink;
 pub use table::{Config, Evidence, Key, LIMIT, Neighbor, Outcome, Table};
+pub use watch::Watcher;
 
 use ask::Readers;
 
@@ -53,7 +58,10 @@ pub const FEATURE: Feature = Feature {
 pub struct Neighbors {
     /// Those that are known.
     pub table: Table,
+    /// Messages received and sent, IPv4 and IPv6.
+    pub counters: [Counters; 2],
     askers: Askers,
+    watchers: Vec<Watcher>,
     /// Became known; held packets are not yet sent on.
     known: Vec<Key>,
     /// Whether packets wait and the nodes are being ticked.
@@ -78,6 +86,8 @@ pub enum Error {
     NoNeighbors,
     /// Neither can a neighbour have this address, nor this one of layer 2.
     Invalid,
+    /// It is static and has another address of layer 2.
+    Static,
     /// There are as many as there may be.
     Full(usize),
     /// There is no such neighbour.
@@ -91,6 +101,7 @@ impl fmt::Display for Error {
         match self {
             Self::NoNeighbors => f.write_str("the interface has no neighbors"),
             Self::Invalid => f.write_str("not an address of a neighbor"),
+            Self::Static => f.write_str("a static neighbor gives way to static ones only"),
             Self::Full(limit) => write!(f, "no more than {limit} neighbors"),
             Self::Unknown => f.write_str("no such neighbor"),
             Self::Route(e) => e.fmt(f),
@@ -127,6 +138,9 @@ impl Router {
         let key = (interface, addr);
         let new = Neighbor::new(mac, is_static, has_route, self.now());
         let old = self.neighbors().table.at(key).copied();
+        if old.is_some_and(|old| old.is_static && !is_static && old.mac != mac) {
+            return Err(Error::Static);
+        }
         let outcome = self.with_room(addr, |table| table.set(key, new))?;
         if old.is_some_and(|old| old.has_route) && !has_route {
             self.fib_remove_neighbor(interface, addr);
@@ -163,6 +177,7 @@ impl Router {
         if let Some(index) = self.adjacencies.find(key.0, Role::Neighbor, key.1) {
             self.forget_adjacency(index);
         }
+        watch::tell(self, key, &gone, false);
         Ok(())
     }
     /// Begins to set all neighbours anew: those not set or heard of until
@@ -208,6 +223,9 @@ impl Router {
             && let Some(index) = self.adjacencies.find(key.0, Role::Neighbor, key.1)
         {
             self.complete_adjacency(index, now.mac);
+        }
+        if matches!(outcome, Outcome::New | Outcome::Changed) {
+            watch::tell(self, key, &now, true);
         }
         self.neighbors_mut().known.push(key);
         Ok(())
@@ -355,6 +373,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
         return;
     }
     match change {
+        Change::Added => counters::start(router, interface),
         Change::Deleting => {
             flush(router, interface, |_, _, _| true);
             visit(router, &Forgotten(interface));
@@ -370,11 +389,14 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
+    let arp = Counters::new(&mut router.stats, "arp").map_err(refuse)?;
+    let nd = Counters::new(&mut router.stats, "ip6-nd").map_err(refuse)?;
     let readers = Readers {
         adjacencies: router.adjacencies.reader(),
         ports: router.interfaces.ports(),
         addresses: router.addresses.reader(),
         events: router.events.sender(),
+        asked: [arp.tx.requests.clone(), nd.tx.requests.clone()],
     };
     let engine = &mut router.engine;
     let askers = Askers {
@@ -385,7 +407,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     };
     router.insert(Neighbors {
         table: Table::default(),
+        counters: [arp, nd],
         askers,
+        watchers: Vec::new(),
         known: Vec::new(),
         is_ticking: false,
         lost: 0,
@@ -395,5 +419,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.addresses.observe(follow_addresses);
     process::spawn(router);
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }

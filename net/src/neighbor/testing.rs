@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use control::api::{Api, Local};
 use control::cli::Cli;
 use control::log::Log;
 use control::process::Processes;
@@ -49,6 +50,7 @@ pub(crate) struct Bench {
     pub graph: TestGraph,
     router: Router,
     cli: Cli<Router>,
+    api: Api<Router>,
     pub pg0: InterfaceIndex,
     pub pg1: InterfaceIndex,
 }
@@ -68,8 +70,9 @@ impl Bench {
             std::mem::swap(engine, &mut parts.router.engine);
             Ok((parts, pg0, pg1))
         });
-        let Parts { router, cli, .. } = parts;
-        let mut bench = Self { graph, router, cli, pg0, pg1 };
+        let Parts { router, cli, mut api } = parts;
+        api.finish(&router.clients).unwrap();
+        let mut bench = Self { graph, router, cli, api, pg0, pg1 };
         for line in [
             "set interface state pg0 up",
             "set interface state pg1 up",
@@ -89,6 +92,21 @@ impl Bench {
         let done = work(&mut self.router, &self.cli);
         std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
         done
+    }
+    /// Lets `work` talk to the router as a client of the binary API does.
+    pub fn talk(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        let local = Local::new(&self.api, &self.cli, &self.router.clients);
+        work(&local, &mut self.router);
+        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+    }
+    /// What was counted of messages about neighbours on an interface: requests, replies and
+    /// gratuitous ones received, and the same sent.
+    pub fn messages(&self, of: usize, on: InterfaceIndex) -> [u64; 6] {
+        let counters = &self.router.neighbors().counters[of];
+        let all = [&counters.rx, &counters.tx].map(|m| [&m.requests, &m.replies, &m.gratuitous]);
+        let mut sums = all.as_flattened().iter().map(|rows| rows.sum(on.0 as usize));
+        std::array::from_fn(|_| sums.next().unwrap())
     }
     /// Carries out a command; its text.
     pub fn cli(&mut self, line: &str) -> String {

@@ -478,3 +478,62 @@ fn ip6_packets_wait_for_the_answer_too() {
         ("ip6-glean", "throttled", 1),
     ]);
 }
+
+#[test]
+fn messages_are_counted_by_interface() {
+    let mut b = Bench::new();
+    let before = [b.messages(0, b.pg0), b.messages(1, b.pg0)];
+    let moved = |b: &Bench, of: usize| {
+        let now = b.messages(of, b.pg0);
+        std::array::from_fn::<_, 6, _>(|i| now[i] - before[of][i])
+    };
+    b.receive(b.pg0, &[bytes(request(HOST, "10.0.0.2", "10.0.0.1"))]);
+    b.receive(b.pg0, &[bytes(request(HOST, "10.0.0.2", "10.0.0.2"))]);
+    b.receive(b.pg0, &[bytes(reply(HOST, "10.0.0.2", PG0, "10.0.0.1"))]);
+    b.receive(b.pg1, &[packet_to(PG1, "10.0.0.7")]);
+    assert_eq!(moved(&b, 0), [1, 1, 1, 1, 1, 0]);
+    b.receive(b.pg0, &[summed(&solicitation("2001:db8::2", "2001:db8::1"), 0)]);
+    b.cli("set interface state pg0 down");
+    b.cli("set interface state pg0 up");
+    b.graph.run();
+    assert_eq!(moved(&b, 1), [1, 0, 0, 0, 1, 2]);
+    assert_eq!(moved(&b, 0)[5], 1);
+}
+
+#[test]
+fn the_oldest_gives_way_where_the_operator_says() {
+    let mut b = Bench::new();
+    b.cli("set ip neighbor-config ip4 limit 3 recycle");
+    b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:09 static");
+    let ask = |n: u8| bytes(request(HOST, &format!("10.0.0.{n}"), "10.0.0.1"));
+    b.receive(b.pg0, &[ask(2)]);
+    b.receive(b.pg0, &[ask(3)]);
+    b.receive(b.pg0, &[ask(2)]);
+    b.receive(b.pg0, &[ask(4)]);
+    let shown = b.cli("show ip4 neighbors");
+    assert!(!shown.contains("10.0.0.3 ") && shown.contains("10.0.0.9 "), "{shown}");
+    assert_eq!(shown.lines().count(), 4);
+    assert_eq!(b.cli("set ip neighbor pg0 10.0.0.5 02:00:00:00:00:05"), "");
+    assert!(!b.cli("show ip4 neighbors").contains("10.0.0.2 "));
+    b.cli("set ip neighbor-config ip4 norecycle");
+    assert!(b.cli("set ip neighbor pg0 10.0.0.6 02:00:00:00:00:06").contains("no more than 3"));
+}
+
+#[test]
+fn a_static_neighbour_gives_way_to_static_ones_only() {
+    let mut b = Bench::new();
+    b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:09 static");
+    let text = b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:08");
+    assert!(text.contains("a static neighbor gives way"), "{text}");
+    assert_eq!(b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:08 static"), "");
+}
+
+#[test]
+fn all_are_forgotten_at_once() {
+    let mut b = Bench::new();
+    b.cli("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01 count 20");
+    b.cli("set ip neighbor pg0 2001:db8::2 02:00:00:00:00:01 static");
+    b.cli("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:01");
+    assert_eq!(b.cli("ip neighbor flush pg0"), "");
+    assert_eq!(b.cli("show ip neighbors").lines().count(), 2);
+}

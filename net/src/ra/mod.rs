@@ -6,6 +6,7 @@
 
 mod advertisement;
 mod advertiser;
+mod api;
 mod cli;
 mod config;
 mod heard;
@@ -137,6 +138,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.addresses.observe(|router, interface, _| follow_ip6(router, interface));
     process::spawn(router);
     solicit::spawn(router);
+    router.on_advertisement(api::heard);
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }

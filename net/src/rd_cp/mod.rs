@@ -1,6 +1,7 @@
 //! Addresses and default routes from what other routers advertise (RFC 4862 section 5.5, RFC 4861
 //! section 6.3.4): for interfaces on which this router is a host.
 
+mod api;
 mod cli;
 #[cfg(test)]
 mod tests;
@@ -223,5 +224,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     };
     router.processes.spawn(PROCESS, Box::new(body));
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }

@@ -1,0 +1,63 @@
+//! Who wants to know of neighbours: clients of the binary API, each about all or about some.
+
+use std::net::IpAddr;
+
+use super::api;
+use super::table::{Key, Neighbor};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// One client's wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watcher {
+    /// Number of the client.
+    pub client: u32,
+    /// Told back with each event.
+    pub pid: u32,
+    /// The neighbour; `None` for all.
+    pub addr: Option<IpAddr>,
+    /// The interface; `None` for all.
+    pub interface: Option<InterfaceIndex>,
+    /// Whether it understands that neighbours go, too.
+    pub is_v2: bool,
+}
+
+impl Watcher {
+    fn wants(&self, (interface, addr): Key) -> bool {
+        self.addr.is_none_or(|a| a == addr) && self.interface.is_none_or(|i| i == interface)
+    }
+    fn is_same_but_pid(&self, other: &Self) -> bool {
+        Self { pid: other.pid, ..*self } == *other
+    }
+}
+
+impl Router {
+    /// Tells a client of neighbours from now on, or no longer. False when it was not told anyway.
+    pub fn watch_neighbors(&mut self, new: Watcher, enable: bool) -> bool {
+        let watchers = &mut self.neighbors_mut().watchers;
+        let count = watchers.len();
+        watchers.retain(|w| !w.is_same_but_pid(&new));
+        let was_there = watchers.len() < count;
+        if enable {
+            watchers.push(new);
+        }
+        enable || was_there
+    }
+    /// Who is told of neighbours.
+    pub fn neighbor_watchers(&self) -> &[Watcher] {
+        &self.neighbors().watchers
+    }
+}
+
+/// Tells who wants to know that a neighbour is known (anew), or no longer.
+pub(super) fn tell(router: &mut Router, key: Key, neighbor: &Neighbor, is_known: bool) {
+    if router.neighbors().watchers.is_empty() {
+        return;
+    }
+    let watchers = router.neighbors().watchers.clone();
+    for watcher in watchers.iter().filter(|w| w.wants(key)) {
+        if !api::send(router, watcher, key, neighbor, is_known) {
+            router.neighbors_mut().watchers.retain(|w| w.client != watcher.client);
+        }
+    }
+}
