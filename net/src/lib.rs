@@ -30,6 +30,7 @@ pub mod reassembly;
 mod router;
 pub mod statistics;
 pub mod trace;
+pub mod urpf;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{Feature, OnThreads, Parts, Router, refuse};
@@ -47,6 +48,7 @@ pub const FEATURES: &[Feature] = &[
     address::FEATURE,
     ip4::FEATURE,
     ip6::FEATURE,
+    urpf::FEATURE,
     icmp::FEATURE,
     fragment::FEATURE,
     reassembly::FEATURE,

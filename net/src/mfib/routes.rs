@@ -46,8 +46,8 @@ impl Router {
             Ok(())
         })
     }
-    /// Both at once: sets what holds for all packets, and adds paths to those there are, or puts these
-    /// in their place (`is_whole`).
+    /// Both at once: sets what holds for all packets, and adds paths to those there are, or puts
+    /// these in their place (`is_whole`).
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
