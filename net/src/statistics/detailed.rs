@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use control::api::Message;
 use control::cli::{Args, Command, Error, Word};
 use graph::{BuildError, Continue, Cpu, Frame, Node};
 
@@ -31,6 +32,15 @@ impl Command for Collect {
         let after = (!args.is_empty()).then(|| args.value("interface")).transpose()?;
         Ok(Self { interface: before.or(after), on })
     }
+}
+
+/// Count what an interface carries by kind of destination.
+#[derive(Message)]
+pub(super) struct CollectDetailedInterfaceStats {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// or no longer
+    pub enable_disable: bool,
 }
 
 /// `stats-collect-tx`: counts what an interface sends by kind of destination.
@@ -74,6 +84,11 @@ pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
         let index = crate::interface::find(router, &interface)?;
         Ok(router.collect_detailed(index, c.on)?)
     });
+    interface::api::module(&mut parts.api).call(
+        |router: &mut Router, m: CollectDetailedInterfaceStats| {
+            Ok(router.collect_detailed(m.sw_if_index, m.enable_disable)?)
+        },
+    );
     Ok(())
 }
 

@@ -1,3 +1,4 @@
+use control::api::{Local, Retval};
 use control::cli::Cli;
 use control::log::Log;
 use control::process::Processes;
@@ -5,6 +6,7 @@ use control::stats::reader::{Reader, Sample};
 use graph::{Frame, Node};
 use wire::MacAddr;
 
+use super::detailed::CollectDetailedInterfaceStats;
 use super::*;
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::Router;
@@ -176,22 +178,30 @@ fn what_is_carried_is_counted_by_kind_where_it_is_wanted() {
 #[test]
 fn received_frames_are_counted_by_kind_too() {
     let graph = graph::Settings { buffers: 4096, ..Default::default() };
-    let mut b = {
+    let (mut b, api) = {
         let router = Router::new(graph, Log::new()).unwrap();
         let mut parts = Parts::new(router);
         for feature in crate::FEATURES {
             (feature.register)(&mut parts).unwrap();
         }
-        let Parts { mut router, cli, .. } = parts;
+        let Parts { mut router, cli, mut api } = parts;
+        api.finish(&router.clients).unwrap();
         router.engine.build().unwrap();
         router.engine.start_inline();
         let reader = Reader::new(router.stats.readable().unwrap()).unwrap();
-        Bench { router, cli, reader }
+        (Bench { router, cli, reader }, api)
     };
     let pg0 = b.add("pg0");
     let frames = [frame(2, 60), frame(1, 70), frame(0xff, 80), frame(2, 100)];
     b.send("ethernet-input", &frames, pg0.0);
-    b.run("interface collect detailed-stats enable pg0");
+    let mut call = |sw_if_index| {
+        let local = Local::new(&api, &b.cli, &b.router.clients);
+        let m = CollectDetailedInterfaceStats { sw_if_index, enable_disable: true };
+        local.call(&mut b.router, &m)
+    };
+    call(pg0).unwrap();
+    assert_eq!(call(InterfaceIndex(99)), Err(Retval::INVALID_SW_IF_INDEX));
+    assert_eq!(call(InterfaceIndex(0)), Err(Retval::INVALID_INTERFACE));
     b.send("ethernet-input", &frames, pg0.0);
     let values = b.router.interfaces.values(pg0);
     let of = |t: interface::Traffic| (t.packets, t.bytes);
