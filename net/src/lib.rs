@@ -24,6 +24,7 @@ pub mod neighbor;
 pub mod path_mtu;
 pub mod ping;
 pub mod punt;
+pub mod punting;
 pub mod ra;
 pub mod rd_cp;
 pub mod reassembly;
@@ -54,6 +55,7 @@ pub const FEATURES: &[Feature] = &[
     reassembly::FEATURE,
     path_mtu::FEATURE,
     mss_clamp::FEATURE,
+    punting::FEATURE,
     neighbor::FEATURE,
     arp::FEATURE,
     nd::FEATURE,

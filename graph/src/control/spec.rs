@@ -286,6 +286,14 @@ impl Engine {
         }
         Ok(Slot(slot as u16))
     }
+    /// Name of the node at the end of an edge that [`Engine::connect`] gave out.
+    pub fn end_of(&self, from: &str, slot: Slot) -> Option<&str> {
+        let edges = &self.specs[usize::from(self.index_of(from)?.0)].edges;
+        match edges.get(usize::from(slot.0))? {
+            Target::Node(node) => Some(self.name_of(*node)),
+            Target::Name(name) => Some(name),
+        }
+    }
     /// Says that node `node`, made for one interface, is a start of `arc`. Call before it is in
     /// use.
     ///

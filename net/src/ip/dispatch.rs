@@ -17,13 +17,18 @@ const NOBODY: u16 = u16::MAX;
 
 /// The edge that leads to who takes a number.
 #[derive(Clone)]
-pub struct Edges(Box<[u16]>);
+pub struct Edges {
+    slots: Box<[u16]>,
+    /// To who takes those that nobody else does.
+    others: u16,
+}
 
 impl Edges {
     /// The edge for `number`, if anybody takes it.
     #[inline(always)]
     pub fn find(&self, number: usize) -> Option<Slot> {
-        self.0.get(number).filter(|slot| **slot != NOBODY).map(|slot| Slot(*slot))
+        let slot = self.slots.get(number).copied().filter(|slot| *slot != NOBODY);
+        slot.or((self.others != NOBODY).then_some(self.others)).map(Slot)
     }
 }
 
@@ -63,7 +68,7 @@ impl Router {
             self.insert(Dispatch::default());
         }
         let tables = self.state_mut::<Dispatch>().expect("just put in");
-        let new = || Shared::new(Edges(vec![NOBODY; count].into()));
+        let new = || Shared::new(Edges { slots: vec![NOBODY; count].into(), others: NOBODY });
         tables.0.entry(node).or_insert_with(new).reader()
     }
     /// Has `node` take packets for this router of an IPv4 protocol: their current bytes start at
@@ -120,12 +125,81 @@ impl Router {
     pub fn udp6_port(&mut self, port: u16, node: &str) -> Result<(), Error> {
         self.dispatch(V6::NODES.udp_lookup, port, node)
     }
+    /// Has `to` take a number that nobody takes, or nobody take it any more.
+    ///
+    /// # Errors
+    /// A node that is not there, a number that is taken.
+    pub(crate) fn redispatch(
+        &mut self,
+        at: &'static str,
+        number: u16,
+        to: Option<&str>,
+    ) -> Result<(), Error> {
+        match to {
+            Some(to) => self.dispatch(at, number, to),
+            None => {
+                let mut edges = self.table(at).current().clone();
+                edges.slots[usize::from(number)] = NOBODY;
+                self.table(at).publish(edges);
+                Ok(())
+            }
+        }
+    }
+    /// As [`Router::redispatch`], for a protocol.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn redispatch_protocol<V: Version>(
+        &mut self,
+        protocol: Protocol,
+        to: Option<&str>,
+    ) -> Result<(), Error> {
+        let nodes = [V::NODES.receive, V::NODES.local_end, V::NODES.local];
+        nodes.into_iter().try_for_each(|at| self.redispatch(at, protocol.0.into(), to))
+    }
+    /// Has `to` take all numbers that nobody takes, or nobody.
+    ///
+    /// # Errors
+    /// A node that is not there.
+    pub(crate) fn dispatch_others(
+        &mut self,
+        at: &'static str,
+        to: Option<&str>,
+    ) -> Result<(), Error> {
+        let slot = to.map(|to| self.engine.connect(at, to).map_err(Error::Graph)).transpose()?;
+        let others = slot.map_or(NOBODY, |slot| slot.0);
+        let edges = Edges { others, ..self.table(at).current().clone() };
+        self.table(at).publish(edges);
+        Ok(())
+    }
+    /// Who takes which UDP ports: family, port, name of the node.
+    pub(crate) fn udp_takers(&self) -> Vec<(&'static str, u16, String)> {
+        let mut all = self.takers("ip4", V4::NODES.udp_lookup);
+        all.extend(self.takers("ip6", V6::NODES.udp_lookup));
+        all
+    }
+    /// Who takes which protocols: family, protocol, name of the node.
+    pub(crate) fn protocol_takers(&self) -> Vec<(&'static str, u16, String)> {
+        let mut all = self.takers("ip4", V4::NODES.local);
+        all.extend(self.takers("ip6", V6::NODES.local));
+        all
+    }
+    fn takers(&self, family: &'static str, at: &str) -> Vec<(&'static str, u16, String)> {
+        let Some(table) = self.state::<Dispatch>().and_then(|d| d.0.get(at)) else {
+            return Vec::new();
+        };
+        let taken = table.current().slots.iter().enumerate().filter(|(_, slot)| **slot != NOBODY);
+        let node = |slot: u16| self.engine.end_of(at, Slot(slot)).unwrap_or_default().to_owned();
+        taken.map(|(number, slot)| (family, number as u16, node(*slot))).collect()
+    }
+    fn table(&mut self, at: &'static str) -> &mut Shared<Edges> {
+        let tables = self.state_mut::<Dispatch>();
+        tables.and_then(|t| t.0.get_mut(at)).expect("a dispatching node has a table")
+    }
     fn dispatch(&mut self, at: &'static str, number: u16, to: &str) -> Result<(), Error> {
         let slot = self.engine.connect(at, to).map_err(Error::Graph)?;
-        let tables = self.state_mut::<Dispatch>();
-        let table = tables.and_then(|t| t.0.get_mut(at)).expect("a dispatching node has a table");
-        table.update(|edges| {
-            let entry = edges.0.get_mut(usize::from(number)).filter(|e| **e == NOBODY);
+        self.table(at).update(|edges| {
+            let entry = edges.slots.get_mut(usize::from(number)).filter(|e| **e == NOBODY);
             *entry.ok_or(Error::Taken { at, number })? = slot.0;
             Ok(())
         })

@@ -16,7 +16,9 @@ use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Parts, Router};
-use crate::{drops, engine, fragment, icmp, interface, ip4, ip6, mss_clamp, path_mtu, reassembly};
+use crate::{
+    drops, engine, fragment, icmp, interface, ip4, ip6, mss_clamp, path_mtu, punting, reassembly,
+};
 
 /// What the neighbour of `pg1` has as its address.
 pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
@@ -75,6 +77,7 @@ impl Bench {
                 reassembly::FEATURE,
                 path_mtu::FEATURE,
                 mss_clamp::FEATURE,
+                punting::FEATURE,
             ] {
                 (feature.register)(&mut parts).unwrap();
             }

@@ -30,6 +30,7 @@ impl Version for V4 {
         local_end: "ip4-local-end-of-arc",
         reassemble: "ip4-local-full-reassembly",
         udp_lookup: "ip4-udp-lookup",
+        udp_punt: "ip4-udp-punt",
         icmp_input: "ip4-icmp-input",
         icmp_error: "ip4-icmp-error",
         rewrite: "ip4-rewrite",

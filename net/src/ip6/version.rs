@@ -30,6 +30,7 @@ impl Version for V6 {
         local_end: "ip6-local-end-of-arc",
         reassemble: "ip6-local-full-reassembly",
         udp_lookup: "ip6-udp-lookup",
+        udp_punt: "ip6-udp-punt",
         icmp_input: "ip6-icmp-input",
         icmp_error: "ip6-icmp-error",
         rewrite: "ip6-rewrite",

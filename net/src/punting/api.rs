@@ -1,0 +1,253 @@
+//! Messages about punting, of the modules `punt` and `ip`.
+#![forbid(unsafe_code)]
+
+use std::net::IpAddr;
+
+use control::api::types::{Address, AddressFamily, IpProto};
+use control::api::{Api, Message, Overlay, Record, Retval, Union};
+use wire::Protocol;
+
+use super::{Port, PortError, RedirectError, RedirectTo, Redirecting};
+use crate::interface::InterfaceIndex;
+use crate::ip::{V4, V6};
+use crate::router::Router;
+
+control::numbers! {
+    /// What is punted.
+    pub enum PuntType: u32 = "punt_type" in "" {
+        L4 = 0 => "PUNT_API_TYPE_L4",
+        IP_PROTO = 1 => "PUNT_API_TYPE_IP_PROTO",
+        EXCEPTION = 2 => "PUNT_API_TYPE_EXCEPTION",
+    }
+}
+
+/// A port.
+#[derive(Clone, Copy, Record)]
+pub struct PuntL4 {
+    /// the version
+    pub af: AddressFamily,
+    /// the protocol
+    pub protocol: IpProto,
+    /// 65535 for all
+    pub port: u16,
+}
+
+/// A protocol.
+#[derive(Clone, Copy, Record)]
+pub struct PuntIpProto {
+    /// the version
+    pub af: AddressFamily,
+    /// the protocol
+    pub protocol: IpProto,
+}
+
+/// A reason that a feature has.
+#[derive(Clone, Copy, Record)]
+pub struct PuntException {
+    /// its number
+    pub id: u32,
+}
+
+/// What is punted.
+#[derive(Union)]
+pub enum PuntUnion {
+    #[case("PUNT_API_TYPE_EXCEPTION")]
+    /// A reason.
+    Exception(PuntException),
+    #[case("PUNT_API_TYPE_L4")]
+    /// A port.
+    L4(PuntL4),
+    #[case("PUNT_API_TYPE_IP_PROTO")]
+    /// A protocol.
+    IpProto(PuntIpProto),
+}
+
+/// What is punted.
+#[derive(Record)]
+struct Punt {
+    #[name("type")]
+    kind: PuntType,
+    #[discriminator("type")]
+    punt: Overlay<PuntUnion>,
+}
+
+/// Have something punted, or no longer.
+#[derive(Message)]
+struct SetPunt {
+    is_add: bool,
+    punt: Punt,
+}
+
+/// Where punted packets go.
+#[derive(Clone, Copy, Record)]
+struct PuntRedirect {
+    /// 4294967295 for all interfaces that are not named
+    rx_sw_if_index: InterfaceIndex,
+    tx_sw_if_index: InterfaceIndex,
+    nh: Address,
+}
+
+/// Set where punted packets go.
+#[derive(Message)]
+#[option("deprecated")]
+struct IpPuntRedirect {
+    punt: PuntRedirect,
+    #[preset(true)]
+    is_add: bool,
+}
+
+/// Ask where punted packets go.
+#[derive(Message)]
+#[details(IpPuntRedirectDetails)]
+#[option("deprecated")]
+struct IpPuntRedirectDump {
+    /// 4294967295 for all
+    sw_if_index: InterfaceIndex,
+    is_ipv6: bool,
+}
+
+/// Where punted packets go.
+#[derive(Message)]
+#[option("deprecated")]
+struct IpPuntRedirectDetails {
+    punt: PuntRedirect,
+}
+
+/// All interfaces.
+const ALL: InterfaceIndex = InterfaceIndex(u32::MAX);
+/// All ports.
+const ALL_PORTS: u16 = u16::MAX;
+
+impl From<RedirectError> for Retval {
+    fn from(error: RedirectError) -> Self {
+        match error {
+            RedirectError::NoRx => Self::INVALID_SW_IF_INDEX,
+            RedirectError::NoTx => Self::INVALID_SW_IF_INDEX_2,
+            RedirectError::OtherVersion => Self::INVALID_ADDRESS_FAMILY,
+            RedirectError::Unknown => Self::NO_SUCH_ENTRY,
+            RedirectError::Adjacency(_) => Self::UNSPECIFIED,
+        }
+    }
+}
+
+impl From<PortError> for Retval {
+    fn from(error: PortError) -> Self {
+        match error {
+            PortError::Protocol => Self::INVALID_VALUE,
+            PortError::Taken => Self::UDP_PORT_TAKEN,
+            PortError::Unknown => Self::NO_SUCH_ENTRY,
+        }
+    }
+}
+
+fn set_punt(router: &mut Router, m: &SetPunt) -> Result<(), Retval> {
+    if m.punt.kind != PuntType::L4 {
+        return Err(Retval::UNIMPLEMENTED);
+    }
+    let l4: PuntL4 = m.punt.punt.read().map_err(|_| Retval::INVALID_VALUE)?;
+    let port = Port {
+        is_ip6: l4.af == AddressFamily::IP6,
+        protocol: Protocol(l4.protocol.0),
+        port: Some(l4.port).filter(|port| *port != ALL_PORTS),
+    };
+    Ok(router.set_punt(port, m.is_add)?)
+}
+
+fn dump<V: Redirecting>(router: &Router, only: InterfaceIndex) -> Vec<IpPuntRedirectDetails> {
+    let chosen = |from: &Option<InterfaceIndex>| only == ALL || *from == Some(only);
+    let all = router.punt_redirects::<V>().filter(|(from, _)| chosen(from));
+    let details = all.map(|(from, to)| IpPuntRedirectDetails {
+        punt: PuntRedirect {
+            rx_sw_if_index: from.unwrap_or(ALL),
+            tx_sw_if_index: to.tx,
+            nh: to.next_hop.into(),
+        },
+    });
+    details.collect()
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.core("punt", "2.2.1").call(|router: &mut Router, m: SetPunt| set_punt(router, &m));
+    api.core("ip", "3.2.0")
+        .call(|router: &mut Router, m: IpPuntRedirect| {
+            let from = Some(m.punt.rx_sw_if_index).filter(|i| *i != ALL);
+            let (tx, next_hop) = (m.punt.tx_sw_if_index, m.punt.nh.native()?);
+            let to = m.is_add.then_some(RedirectTo { tx, next_hop });
+            let done = match next_hop {
+                IpAddr::V4(_) => router.set_punt_redirect::<V4>(from, to),
+                IpAddr::V6(_) => router.set_punt_redirect::<V6>(from, to),
+            };
+            done.map_err(Retval::from)
+        })
+        .dump(|router, m: IpPuntRedirectDump| {
+            if m.is_ipv6 {
+                dump::<V6>(router, m.sw_if_index)
+            } else {
+                dump::<V4>(router, m.sw_if_index)
+            }
+        });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ip::testing::Bench;
+
+    #[test]
+    fn redirects_are_set_and_told() {
+        let mut bench = Bench::new();
+        let (pg0, pg1) = (bench.pg0, bench.pg1);
+        bench.talk(|local, router| {
+            let set = |rx_sw_if_index, nh: &str, is_add| {
+                let nh = nh.parse::<IpAddr>().unwrap().into();
+                let punt = PuntRedirect { rx_sw_if_index, tx_sw_if_index: pg1, nh };
+                IpPuntRedirect { punt, is_add }
+            };
+            let ask = |sw_if_index, is_ipv6| IpPuntRedirectDump { sw_if_index, is_ipv6 };
+            local.call(router, &set(pg0, "10.0.1.2", true)).unwrap();
+            local.call(router, &set(ALL, "0.0.0.0", true)).unwrap();
+            local.call(router, &set(pg1, "2001:db8:1::2", true)).unwrap();
+            assert_eq!(local.dump(router, &ask(ALL, false)).len(), 2);
+            assert_eq!(local.dump(router, &ask(pg0, false)).len(), 1);
+            let told = local.dump(router, &ask(pg1, true));
+            assert_eq!((told[0].punt.rx_sw_if_index, told[0].punt.tx_sw_if_index), (pg1, pg1));
+            local.call(router, &set(pg0, "10.0.1.2", false)).unwrap();
+            let gone = local.call(router, &set(pg0, "10.0.1.2", false)).err();
+            assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
+            let nowhere = local.call(router, &set(InterfaceIndex(9), "10.0.1.2", true)).err();
+            assert_eq!(nowhere, Some(Retval::INVALID_SW_IF_INDEX));
+        });
+    }
+
+    #[test]
+    fn ports_are_punted_once_and_told_apart() {
+        let mut bench = Bench::new();
+        bench.talk(|local, router| {
+            let set = |protocol, port, is_add| {
+                let l4 = PuntL4 { af: AddressFamily::IP4, protocol, port };
+                let punt = Punt { kind: PuntType::L4, punt: PuntUnion::L4(l4).into() };
+                SetPunt { is_add, punt }
+            };
+            local.call(router, &set(IpProto::UDP, 7654, true)).unwrap();
+            local.call(router, &set(IpProto::UDP, 7654, true)).unwrap();
+            local.call(router, &set(IpProto::TCP, ALL_PORTS, true)).unwrap();
+            assert_eq!(router.punted_ports().count(), 2);
+            local.call(router, &set(IpProto::UDP, 7654, false)).unwrap();
+            let gone = local.call(router, &set(IpProto::UDP, 7654, false)).err();
+            assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
+            let other = local.call(router, &set(IpProto::SCTP, 1, true)).err();
+            assert_eq!(other, Some(Retval::INVALID_VALUE));
+            let exception = Punt {
+                kind: PuntType::EXCEPTION,
+                punt: PuntUnion::Exception(PuntException { id: 0 }).into(),
+            };
+            let refused = local.call(router, &SetPunt { is_add: true, punt: exception }).err();
+            assert_eq!(refused, Some(Retval::UNIMPLEMENTED));
+            let protocol = PuntIpProto { af: AddressFamily::IP4, protocol: IpProto::OSPF };
+            let protocol = PuntUnion::IpProto(protocol).into();
+            let punt = Punt { kind: PuntType::IP_PROTO, punt: protocol };
+            let refused = local.call(router, &SetPunt { is_add: true, punt }).err();
+            assert_eq!(refused, Some(Retval::UNIMPLEMENTED));
+        });
+    }
+}

@@ -1,0 +1,202 @@
+//! Commands about punting.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::net::IpAddr;
+
+use control::cli::{Args, Cli, Command, Error, Output, Word};
+use serde::Serialize;
+use wire::Protocol;
+
+use super::{Port, RedirectTo, Redirecting};
+use crate::interface::InterfaceIndex;
+use crate::ip::{V4, V6};
+use crate::router::Router;
+
+/// `set punt [ipv4|ip6|ipv6] [udp|tcp] [del] [all|PORT]`.
+struct SetPunt {
+    port: Port,
+    on: bool,
+}
+
+impl Command for SetPunt {
+    const PATHS: &'static [&'static str] = &["set punt"];
+    const ABOUT: &'static str = "Have packets to ports that nobody listens on punted";
+    const USAGE: &'static str = "[ipv4|ip6|ipv6] [udp|tcp] [del] [all|<port-num>]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut is_ip6, mut protocol, mut on) = (false, Protocol::UDP, true);
+        let mut port = None;
+        while let Some(word) = args.peek() {
+            match word.to_ascii_lowercase().as_str() {
+                "ipv4" => is_ip6 = false,
+                "ip6" | "ipv6" => is_ip6 = true,
+                "udp" => protocol = Protocol::UDP,
+                "tcp" => protocol = Protocol::TCP,
+                "del" => on = false,
+                "all" => port = Some(None),
+                _ => {
+                    port = Some(Some(args.value("port")?));
+                    continue;
+                }
+            }
+            args.word();
+        }
+        let port = port.ok_or_else(|| args.error("expected all or a port"))?;
+        Ok(Self { port: Port { is_ip6, protocol, port }, on })
+    }
+}
+
+/// `ip punt redirect [add|del] rx [INTERFACE|all] via [NH] TX`.
+struct SetRedirect {
+    on: bool,
+    rx: Option<Word>,
+    to: Option<(Option<IpAddr>, Word)>,
+}
+
+impl SetRedirect {
+    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
+        let on = !args.keyword("del");
+        if on {
+            args.keyword("add");
+        }
+        if !args.keyword("rx") {
+            return Err(args.error("expected rx"));
+        }
+        let rx = if args.keyword("all") { None } else { Some(args.value("interface")?) };
+        let mut to = None;
+        if args.keyword("via") {
+            let next_hop = args.optional();
+            to = Some((next_hop, args.value("interface")?));
+        }
+        if on && to.is_none() {
+            return Err(args.error("expected via"));
+        }
+        Ok(Self { on, rx, to })
+    }
+    fn carry_out<V: Redirecting>(&self, router: &mut Router, none: IpAddr) -> Result<(), Error> {
+        let index = |router: &Router, name: &Word| {
+            let found = router.interfaces.named(name).map(|i| i.index);
+            found.ok_or_else(|| name.unknown("interface"))
+        };
+        let from = self.rx.as_ref().map(|name| index(router, name)).transpose()?;
+        let to = match self.to.as_ref().filter(|_| self.on) {
+            Some((next_hop, tx)) => {
+                let next_hop = next_hop.unwrap_or(none);
+                Some(RedirectTo { tx: index(router, tx)?, next_hop })
+            }
+            None => None,
+        };
+        router.set_punt_redirect::<V>(from, to).map_err(|e| Error::new(e.to_string()))
+    }
+}
+
+struct SetRedirect4(SetRedirect);
+struct SetRedirect6(SetRedirect);
+
+const USAGE: &str = "[add|del] rx [<interface>|all] via [<next-hop>] <tx-interface>";
+
+impl Command for SetRedirect4 {
+    const PATHS: &'static [&'static str] = &["ip punt redirect"];
+    const ABOUT: &'static str = "Send punted IPv4 packets to a neighbor";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        SetRedirect::take(args).map(Self)
+    }
+}
+
+impl Command for SetRedirect6 {
+    const PATHS: &'static [&'static str] = &["ip6 punt redirect"];
+    const ABOUT: &'static str = "Send punted IPv6 packets to a neighbor";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        SetRedirect::take(args).map(Self)
+    }
+}
+
+/// Show where punted IPv4 packets go.
+#[derive(Command)]
+#[command("show ip punt redirect")]
+struct ShowRedirects4;
+
+/// Show where punted IPv6 packets go.
+#[derive(Command)]
+#[command("show ip6 punt redirect")]
+struct ShowRedirects6;
+
+/// Show who takes UDP packets for this router.
+#[derive(Command)]
+#[command("show udp ports")]
+struct ShowUdpPorts;
+
+/// Show who takes protocols for this router.
+#[derive(Command)]
+#[command("show ip local")]
+struct ShowLocal;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, set: SetPunt| {
+        router.set_punt(set.port, set.on).map_err(|e| Error::new(e.to_string()))
+    });
+    cli.command(|router: &mut Router, set: SetRedirect4| {
+        set.0.carry_out::<V4>(router, std::net::Ipv4Addr::UNSPECIFIED.into())
+    });
+    cli.command(|router: &mut Router, set: SetRedirect6| {
+        set.0.carry_out::<V6>(router, std::net::Ipv6Addr::UNSPECIFIED.into())
+    });
+    cli.command(|router: &mut Router, _: ShowRedirects4| Ok(redirects::<V4>(router)));
+    cli.command(|router: &mut Router, _: ShowRedirects6| Ok(redirects::<V6>(router)));
+    cli.command(|router: &mut Router, _: ShowUdpPorts| {
+        let ports = router.udp_takers();
+        Ok(Output::of(Takers { what: "port", rows: ports }))
+    });
+    cli.command(|router: &mut Router, _: ShowLocal| {
+        let protocols = router.protocol_takers();
+        Ok(Output::of(Takers { what: "protocol", rows: protocols }))
+    });
+}
+
+fn redirects<V: Redirecting>(router: &Router) -> Output {
+    let name = |i: InterfaceIndex| router.interfaces.name(i.0).to_owned();
+    let rows = router.punt_redirects::<V>().map(|(from, to)| Row {
+        rx: from.map_or_else(|| "all".to_owned(), name),
+        next_hop: to.next_hop,
+        tx: name(to.tx),
+    });
+    Output::of(Rows(rows.collect()))
+}
+
+#[derive(Serialize)]
+struct Row {
+    rx: String,
+    next_hop: IpAddr,
+    tx: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Row { rx, next_hop, tx }| {
+            writeln!(f, "rx {rx} redirect via {next_hop} {tx}")
+        })
+    }
+}
+
+/// Numbers and the nodes that take them, of IPv4 and IPv6.
+#[derive(Serialize)]
+struct Takers {
+    what: &'static str,
+    rows: Vec<(&'static str, u16, String)>,
+}
+
+impl fmt::Display for Takers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<8}{:<10}node", "family", self.what)?;
+        self.rows
+            .iter()
+            .try_for_each(|(family, number, node)| writeln!(f, "{family:<8}{number:<10}{node}"))
+    }
+}

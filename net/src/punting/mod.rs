@@ -1,0 +1,46 @@
+//! Punting: packets that are not forwarded, given to somebody: a neighbour (redirect), or control.
+//!
+//! UDP ports and TCP are punted when asked to, instead of being answered with an ICMP error; what
+//! is punted goes through the features of the arcs `ip4-punt` and `ip6-punt`, of which the redirect
+//! is one.
+
+mod api;
+mod cli;
+mod ports;
+mod redirect;
+#[cfg(test)]
+mod tests;
+mod udp;
+
+use control::feature::Refused;
+
+use crate::interface::{Change, InterfaceIndex};
+use crate::ip::{V4, V6};
+use crate::router::{Feature, Parts, Router, refuse};
+
+pub use api::{PuntException, PuntIpProto, PuntL4, PuntUnion};
+pub use ports::{Port, PortError};
+pub use redirect::{Redirect, RedirectError, RedirectTo, Redirecting};
+pub use udp::UdpPunt;
+
+/// Punting.
+pub const FEATURE: Feature =
+    Feature { name: "punt", about: "Punted ports and redirects", default_enabled: true, register };
+
+fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    redirect::follow::<V4>(router, interface, change);
+    redirect::follow::<V6>(router, interface, change);
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    redirect::add::<V4>(router).map_err(refuse)?;
+    redirect::add::<V6>(router).map_err(refuse)?;
+    router.engine.add(UdpPunt(V4)).map_err(refuse)?;
+    router.engine.add(UdpPunt(V6)).map_err(refuse)?;
+    router.insert(ports::Ports::default());
+    router.interfaces.observe(interface_changed);
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

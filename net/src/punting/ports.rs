@@ -1,0 +1,89 @@
+//! Which ports and protocols are punted.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use wire::Protocol;
+
+use crate::ip::{self, V4, V6, Version};
+use crate::router::Router;
+
+/// What is punted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Port {
+    /// IPv6 instead of IPv4.
+    pub is_ip6: bool,
+    /// UDP or TCP.
+    pub protocol: Protocol,
+    /// The port; `None` for all that nobody listens on.
+    pub port: Option<u16>,
+}
+
+/// What control keeps.
+#[derive(Default)]
+pub(super) struct Ports(BTreeSet<Port>);
+
+/// Why a port cannot be punted, or not left alone again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortError {
+    /// Neither UDP nor TCP, or TCP by port.
+    Protocol,
+    /// Somebody listens there.
+    Taken,
+    /// It is not punted.
+    Unknown,
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Protocol => "only UDP ports and all of TCP are punted",
+            Self::Taken => "somebody listens there",
+            Self::Unknown => "it is not punted",
+        })
+    }
+}
+impl std::error::Error for PortError {}
+
+impl Router {
+    /// What is punted.
+    pub fn punted_ports(&self) -> impl Iterator<Item = Port> {
+        self.state::<Ports>().into_iter().flat_map(|ports| ports.0.iter().copied())
+    }
+    /// Has packets to a port of this router punted, or no longer.
+    ///
+    /// # Errors
+    /// [`PortError`]; nothing has changed then.
+    pub fn set_punt(&mut self, port: Port, on: bool) -> Result<(), PortError> {
+        let is_there = self.punted_ports().any(|p| p == port);
+        if !on && !is_there {
+            return Err(PortError::Unknown);
+        }
+        if on && is_there {
+            return Ok(());
+        }
+        if port.is_ip6 { self.switch::<V6>(port, on) } else { self.switch::<V4>(port, on) }?;
+        let ports = &mut self.state_mut::<Ports>().expect("the feature puts it in").0;
+        if on {
+            ports.insert(port)
+        } else {
+            ports.remove(&port)
+        };
+        Ok(())
+    }
+    fn switch<V: Version>(&mut self, port: Port, on: bool) -> Result<(), PortError> {
+        let udp = on.then_some(V::NODES.udp_punt);
+        let done = match (port.protocol, port.port) {
+            (Protocol::UDP, Some(number)) => self.redispatch(V::NODES.udp_lookup, number, udp),
+            (Protocol::UDP, None) => self.dispatch_others(V::NODES.udp_lookup, udp),
+            (Protocol::TCP, None) => {
+                self.redispatch_protocol::<V>(Protocol::TCP, on.then_some(V::NODES.punt))
+            }
+            _ => return Err(PortError::Protocol),
+        };
+        done.map_err(|why| match why {
+            ip::Error::Taken { .. } => PortError::Taken,
+            ip::Error::Graph(e) => panic!("the nodes are there since the features registered: {e}"),
+        })
+    }
+}

@@ -1,0 +1,83 @@
+use wire::Protocol;
+
+use crate::ip::testing::packets::*;
+use crate::ip::testing::{Bench, NEIGHBOR};
+
+#[test]
+fn punted_ports_are_redirected_to_a_neighbor() {
+    for (version, us, host, hop) in
+        [(4, "10.0.0.1", HOST4, "10.0.1.2"), (6, "2001:db8::1", HOST6, "2001:db8:1::2")]
+    {
+        let packet =
+            if version == 4 { udp4(host, us, 7654, b"x") } else { udp6(host, us, 7654, b"x") };
+        let receive = format!("ip{version}-receive");
+        let (punt, redirect) =
+            (format!("ip{version}-udp-punt"), format!("ip{version}-punt-redirect"));
+        let six = if version == 6 { "6" } else { "" };
+        let mut bench = Bench::new();
+        bench
+            .run(&format!("set punt ip{} udp 7654", if version == 4 { "v4" } else { "6" }))
+            .unwrap();
+        assert!(bench.send(&receive, std::slice::from_ref(&packet)).is_empty());
+        bench.expect(&[(&punt, "udp port punt", 1)]);
+        bench.neighbor(hop, true);
+        bench.run(&format!("ip{six} punt redirect add rx all via {hop} pg1")).unwrap();
+        for n in [1, 3, 4, 255, 256] {
+            let out = bench.send(&receive, &vec![packet.clone(); n]);
+            assert_eq!(out.len(), n);
+            assert!(out.iter().all(|c| c.at == "sent" && c.bytes[..6] == NEIGHBOR.0));
+            let udp = packet.len() - 9;
+            assert!(out.iter().all(|c| c.bytes[14 + udp..] == packet[udp..]));
+            bench.expect(&[(&punt, "udp port punt", n as u64)]);
+        }
+        bench.run(&format!("ip{six} punt redirect add rx pg1 via {hop} pg1")).unwrap();
+        bench.run(&format!("ip{six} punt redirect del rx all")).unwrap();
+        let shown = bench.run(&format!("show ip{six} punt redirect")).unwrap();
+        assert_eq!(shown, format!("rx pg1 redirect via {hop} pg1\n"));
+        assert!(bench.send(&receive, std::slice::from_ref(&packet)).is_empty());
+        let name = format!("{} drop", redirect.replace('-', " "));
+        bench.expect(&[(&redirect, &name, 1), (&punt, "udp port punt", 1)]);
+    }
+}
+
+#[test]
+fn what_nobody_listens_on_is_punted_or_told() {
+    let mut bench = Bench::new();
+    let packet = udp4(HOST4, "10.0.0.1", 99, &[]);
+    bench.run("set punt udp all").unwrap();
+    assert!(bench.send("ip4-receive", std::slice::from_ref(&packet)).is_empty());
+    bench.expect(&[("ip4-udp-punt", "udp port punt", 1)]);
+    bench.run("set punt udp del all").unwrap();
+    assert_eq!(bench.send("ip4-receive", &[packet])[0].bytes[20..22], [3, 3]);
+    let mut header = wire::tcp::Header::new(1, 2, 3, 4, wire::tcp::Flags::SYN);
+    header.data_offset = 5 << 4;
+    let tcp = ip4(HOST4, "10.0.0.1", Protocol::TCP, zerocopy::IntoBytes::as_bytes(&header));
+    let mut tcp = tcp;
+    let sum = sum4(&tcp).checksum();
+    tcp[36..38].copy_from_slice(zerocopy::IntoBytes::as_bytes(&sum));
+    assert_eq!(bench.send("ip4-receive", std::slice::from_ref(&tcp)).len(), 1);
+    bench.run("set punt tcp all").unwrap();
+    assert!(bench.send("ip4-receive", &[tcp]).is_empty());
+    assert_eq!(bench.router.interfaces.values(bench.pg0).punt, 2);
+}
+
+#[test]
+fn commands_name_what_is_wrong_and_show_who_takes_what() {
+    let mut bench = Bench::new();
+    for (line, word) in [
+        ("set punt tcp 80", "TCP"),
+        ("set punt udp del 80", "not punted"),
+        ("set punt udp", "port"),
+        ("set punt udp eighty", "eighty"),
+        ("ip punt redirect add rx nowhere via 10.0.1.2 pg1", "nowhere"),
+        ("ip punt redirect add rx all via 2001:db8::1 pg1", "other version"),
+        ("ip punt redirect add via pg1", "rx"),
+        ("ip punt redirect del rx all", "no such redirect"),
+    ] {
+        let error = bench.run(line).unwrap_err();
+        assert!(error.contains(word), "{line}: {error}");
+    }
+    bench.run("set punt ip6 udp 53").unwrap();
+    assert!(bench.run("show udp ports").unwrap().contains("ip6     53        ip6-udp-punt"));
+    assert!(bench.run("show ip local").unwrap().contains("ip4     17        ip4-udp-lookup"));
+}
