@@ -1,4 +1,5 @@
 //! Messages of the module `tapv2`.
+#![forbid(unsafe_code)]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -179,7 +179,11 @@ impl Router {
     }
     /// Makes an interface have what `after` says: routes first, then what nodes see. The link-local
     /// address comes and goes with IPv6.
-    fn have(&mut self, interface: InterfaceIndex, mut after: OnInterface) -> Result<(), Error> {
+    pub(super) fn have(
+        &mut self,
+        interface: InterfaceIndex,
+        mut after: OnInterface,
+    ) -> Result<(), Error> {
         let before = self.addresses.of(interface).clone();
         after.link_local = None;
         if after.has_ip6() {
@@ -219,6 +223,8 @@ impl Router {
         for observer in self.addresses.observers.clone() {
             observer(self, interface, &before);
         }
+        let lender = self.addresses.of(interface).clone();
+        self.lend(interface, Some(&lender));
         Ok(())
     }
     /// Takes back routes that were made before one was refused.

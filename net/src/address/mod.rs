@@ -7,6 +7,7 @@ mod reader;
 mod show;
 #[cfg(test)]
 mod tests;
+mod unnumbered;
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -20,6 +21,7 @@ use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Feature, Parts, Router};
 
 pub use reader::AddressReader;
+pub use unnumbered::Borrowed;
 
 /// What one interface has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct OnInterface {
     pub wants_ip4: bool,
     /// Whether IPv6 was enabled without an address.
     pub wants_ip6: bool,
+    /// The addresses of another interface that it uses, having none itself.
+    pub borrowed: Option<Borrowed>,
     /// The table for IPv4.
     pub table4: TableIndex,
     /// The table for IPv6.
@@ -48,11 +52,11 @@ impl OnInterface {
     }
     /// Whether IPv4 packets may come in.
     pub fn has_ip4(&self) -> bool {
-        self.wants_ip4 || !self.ip4.is_empty()
+        self.wants_ip4 || self.borrowed.is_some() || !self.ip4.is_empty()
     }
     /// Whether IPv6 packets may come in.
     pub fn has_ip6(&self) -> bool {
-        self.wants_ip6 || !self.ip6.is_empty()
+        self.wants_ip6 || self.borrowed.is_some() || !self.ip6.is_empty()
     }
     /// IPv6 groups it is a member of: all nodes, all routers, MLDv2 reports, and one for each
     /// address.
@@ -132,8 +136,10 @@ pub enum Error {
     },
     /// The interface does not have it.
     NotFound(Prefix),
-    /// The interface has addresses, so its table stays.
+    /// The interface has addresses, so its table stays, and it cannot use another's.
     HasAddresses,
+    /// The interface whose addresses are to be used has none to give.
+    NoLender,
     /// Its routes cannot be made.
     Route(fib::Error),
 }
@@ -152,6 +158,7 @@ impl fmt::Display for Error {
             Self::Conflict { with, .. } => write!(f, "conflicts with {with}"),
             Self::NotFound(p) => write!(f, "no address {p}"),
             Self::HasAddresses => f.write_str("interface has addresses"),
+            Self::NoLender => f.write_str("no interface to use the addresses of"),
             Self::Route(e) => e.fmt(f),
         }
     }
@@ -165,13 +172,17 @@ pub const FEATURE: Feature =
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.interfaces.observe(follow);
     cli::register(&mut parts.cli);
+    unnumbered::register(&mut parts.cli);
     Ok(())
 }
 
 /// Follows changes of interfaces.
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     match change {
-        Change::Deleting => router.forget_addresses(interface),
+        Change::Deleting => {
+            router.lend(interface, None);
+            router.forget_addresses(interface);
+        }
         Change::Mac => router.renew_link_local(interface),
         Change::Added | Change::State | Change::Mtu | Change::Name => (),
     }

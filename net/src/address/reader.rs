@@ -18,9 +18,11 @@ impl AddressReader {
     fn of<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Option<&'e OnInterface> {
         self.0.read(epoch).get(interface as usize)?.as_deref()
     }
-    /// The first IPv4 address of an interface.
+    /// The first IPv4 address of an interface, or of the one whose addresses it uses.
     pub fn source4(&self, interface: u32, epoch: Epoch<'_>) -> Option<Ipv4Addr> {
-        self.of(interface, epoch)?.ip4.first().map(|p| p.addr())
+        let all = self.of(interface, epoch)?;
+        let borrowed = all.borrowed.as_ref().and_then(|b| b.ip4.first());
+        all.ip4.first().or(borrowed).map(|p| p.addr())
     }
     /// The address to send from to `dst`: link-local to what is link-local, otherwise the one whose
     /// network `dst` is in, or the one with most leading bits in common (RFC 6724 section 5, rules
@@ -29,21 +31,28 @@ impl AddressReader {
         let all = self.of(interface, epoch)?;
         let stays = dst.is_unicast_link_local() || wire::ip6::multicast_scope(dst) == Some(2);
         let common = |a: Ipv6Addr| (a.to_bits() ^ dst.to_bits()).leading_zeros();
-        let best = all.ip6.iter().map(|p| p.addr()).max_by_key(|a| common(*a));
+        let borrowed = all.borrowed.iter().flat_map(|b| &b.ip6);
+        let own = all.ip6.iter().chain(borrowed);
+        let best = own.map(|p| p.addr()).max_by_key(|a| common(*a));
         best.filter(|_| !stays).or(all.link_local)
     }
     /// The link-local address of an interface.
     pub fn link_local(&self, interface: u32, epoch: Epoch<'_>) -> Option<Ipv6Addr> {
         self.of(interface, epoch)?.link_local
     }
-    /// Whether an interface has this address.
+    /// Whether an interface has this address, or uses it.
     pub fn owns4(&self, interface: u32, addr: Ipv4Addr, epoch: Epoch<'_>) -> bool {
-        self.of(interface, epoch).is_some_and(|a| a.ip4.iter().any(|p| p.addr() == addr))
+        self.of(interface, epoch).is_some_and(|a| {
+            let borrowed = a.borrowed.iter().flat_map(|b| &b.ip4);
+            a.ip4.iter().chain(borrowed).any(|p| p.addr() == addr)
+        })
     }
-    /// Whether an interface has this address.
+    /// Whether an interface has this address, or uses it.
     pub fn owns6(&self, interface: u32, addr: Ipv6Addr, epoch: Epoch<'_>) -> bool {
-        self.of(interface, epoch)
-            .is_some_and(|a| a.link_local == Some(addr) || a.ip6.iter().any(|p| p.addr() == addr))
+        self.of(interface, epoch).is_some_and(|a| {
+            let borrowed = a.borrowed.iter().flat_map(|b| &b.ip6);
+            a.link_local == Some(addr) || a.ip6.iter().chain(borrowed).any(|p| p.addr() == addr)
+        })
     }
     /// Our address whose network contains `addr`.
     pub fn covering4(&self, interface: u32, addr: Ipv4Addr, epoch: Epoch<'_>) -> Option<Ipv4Addr> {

@@ -4,7 +4,9 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use serde::Serialize;
+use wire::Prefix;
 
+use super::OnInterface;
 use crate::dad;
 use crate::interface::InterfaceIndex;
 use crate::ra;
@@ -19,9 +21,21 @@ pub(super) struct OnInterfaces(Vec<Row>);
 struct Row {
     interface: String,
     up: bool,
+    /// The interface whose addresses it uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unnumbered: Option<String>,
     addresses: Vec<String>,
     ip4_table: u32,
     ip6_table: u32,
+}
+
+impl OnInterface {
+    /// Its addresses, or those it uses.
+    fn shown(&self) -> impl Iterator<Item = Prefix> {
+        let borrowed4 = self.borrowed.iter().flat_map(|b| &b.ip4).map(|p| Prefix::Ip4(*p));
+        let borrowed6 = self.borrowed.iter().flat_map(|b| &b.ip6).map(|p| Prefix::Ip6(*p));
+        self.iter().chain(borrowed4).chain(borrowed6)
+    }
 }
 
 impl OnInterfaces {
@@ -32,7 +46,11 @@ impl OnInterfaces {
             Some(Row {
                 interface: i.name.clone(),
                 up: i.admin_up,
-                addresses: on.iter().map(|p| p.to_string()).collect(),
+                unnumbered: on
+                    .borrowed
+                    .as_ref()
+                    .map(|b| router.interfaces.name(b.from.0).to_owned()),
+                addresses: on.shown().map(|p| p.to_string()).collect(),
                 ip4_table: router.fib.table_id::<crate::fib::Ip4>(on.table4).unwrap_or_default(),
                 ip6_table: router.fib.table_id::<crate::fib::Ip6>(on.table6).unwrap_or_default(),
             })
@@ -45,6 +63,9 @@ impl fmt::Display for OnInterfaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for r in &self.0 {
             writeln!(f, "{} ({}):", r.interface, if r.up { "up" } else { "dn" })?;
+            if let Some(lender) = &r.unnumbered {
+                writeln!(f, "  unnumbered, use {lender}")?;
+            }
             for a in &r.addresses {
                 let table = if a.contains(':') { r.ip6_table } else { r.ip4_table };
                 match table {

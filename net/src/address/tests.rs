@@ -269,3 +269,16 @@ fn an_interface_looks_up_in_the_table_it_is_given() {
     b.router.remove_interface(pg0);
     assert_eq!(b.run("show ip table"), "[0] table_id:0 ipv4-VRF:0\n");
 }
+
+#[test]
+fn an_interface_may_use_the_addresses_of_another() {
+    let mut b = Bench::new();
+    assert_eq!(b.run("set interface ip address pg0 10.0.0.1/24"), "");
+    assert_eq!(b.run("set interface unnumbered pg1 use pg0"), "");
+    let shown = b.run("show interface address pg1");
+    assert!(shown.contains("  unnumbered, use pg0\n  L3 10.0.0.1/24\n"), "{shown}");
+    assert!(b.run("set interface unnumbered pg0 use pg1").contains("no interface to use"));
+    assert!(b.run("set interface unnumbered pg1").contains("expected `use'"));
+    assert_eq!(b.run("set interface unnumbered del pg1"), "");
+    assert!(!b.run("show interface address pg1").contains("10.0.0.1"));
+}

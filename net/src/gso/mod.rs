@@ -70,8 +70,8 @@ pub fn left_by(offloads: Offloads) -> Flags {
 }
 
 impl Completion {
-    /// Completes a packet as `todo` says; further segments follow it. Returns packets and bytes that are to be
-    /// sent.
+    /// Completes a packet as `todo` says; further segments follow it. Returns packets and bytes
+    /// that are to be sent.
     ///
     /// # Errors
     /// The packet is to be dropped; segments made so far go with it.

@@ -1,7 +1,10 @@
 //! IP addresses of interfaces and the tables they look up in.
 
+use std::collections::HashSet;
+
 use control::api::types::AddressWithPrefix;
 use control::api::{Api, Message, Retval};
+use wire::Prefix;
 
 use super::super::InterfaceIndex;
 use super::find;
@@ -50,6 +53,28 @@ pub struct SwInterfaceGetTableReply {
     pub vrf_id: u32,
 }
 
+/// Have an interface use the addresses of another one.
+#[derive(Message)]
+pub struct SwInterfaceSetUnnumbered {
+    /// whose addresses are used
+    pub sw_if_index: InterfaceIndex,
+    /// the interface that has none of its own
+    pub unnumbered_sw_if_index: InterfaceIndex,
+    /// or no longer
+    pub is_add: bool,
+}
+
+/// From now on note which addresses are set again.
+#[derive(Message)]
+pub struct SwInterfaceAddressReplaceBegin {}
+
+/// Take away those that were not set again since.
+#[derive(Message)]
+pub struct SwInterfaceAddressReplaceEnd {}
+
+/// Addresses that go at the end of a replacement unless they are set again.
+struct Replaced(HashSet<(InterfaceIndex, Prefix)>);
+
 /// The error that clients know.
 fn retval(e: address::Error) -> Retval {
     match e {
@@ -57,12 +82,31 @@ fn retval(e: address::Error) -> Retval {
         address::Error::Conflict { .. } => Retval::ADDRESS_IN_USE,
         address::Error::NotFound(_) => Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE,
         address::Error::HasAddresses => Retval::ADDRESS_FOUND_FOR_INTERFACE,
-        address::Error::Invalid(_) => Retval::INVALID_VALUE,
+        address::Error::Invalid(_) | address::Error::NoLender => Retval::INVALID_VALUE,
         _ => Retval::UNSPECIFIED,
     }
 }
 
+fn replacement(api: &mut Api<Router>) {
+    super::module(api)
+        .call(|router: &mut Router, _: SwInterfaceAddressReplaceBegin| {
+            let all = router.addresses.iter();
+            let all = all.flat_map(|(index, on)| on.iter().map(move |p| (index, p))).collect();
+            router.insert(Replaced(all));
+            Ok(())
+        })
+        .call(|router: &mut Router, _: SwInterfaceAddressReplaceEnd| {
+            let left = router.state_mut::<Replaced>().map(|all| std::mem::take(&mut all.0));
+            for (index, prefix) in left.into_iter().flatten() {
+                // It may have gone meanwhile.
+                let _ = router.remove_address(index, prefix);
+            }
+            Ok(())
+        });
+}
+
 pub(super) fn register(api: &mut Api<Router>) {
+    replacement(api);
     super::module(api)
         .call(|router: &mut Router, m: SwInterfaceAddDelAddress| {
             let index = find(router, m.sw_if_index)?.index;
@@ -75,9 +119,19 @@ pub(super) fn register(api: &mut Api<Router>) {
                 return router.remove_address(index, prefix).map_err(retval);
             }
             if router.addresses.of(index).iter().any(|p| p == prefix) {
+                let replaced = router.state_mut::<Replaced>();
+                if replaced.is_some_and(|all| all.0.remove(&(index, prefix))) {
+                    return Ok(());
+                }
                 return Err(Retval::DUPLICATE_IF_ADDRESS);
             }
             router.add_address(index, prefix).map_err(retval)
+        })
+        .call(|router: &mut Router, m: SwInterfaceSetUnnumbered| {
+            find(router, m.sw_if_index)?;
+            let unnumbered = router.interfaces.at(m.unnumbered_sw_if_index);
+            let index = unnumbered.ok_or(Retval::INVALID_SW_IF_INDEX_2)?.index;
+            router.set_unnumbered(index, m.is_add.then_some(m.sw_if_index)).map_err(retval)
         })
         .call(|router: &mut Router, m: SwInterfaceSetTable| {
             let index = find(router, m.sw_if_index)?.index;

@@ -277,3 +277,47 @@ fn modes_of_queues_are_set_and_shown() {
         assert_eq!(shown.mode, RxMode::INTERRUPT);
     });
 }
+
+#[test]
+fn addresses_are_lent_and_replaced() {
+    talk(|local, router| {
+        router.add_table::<crate::fib::Ip4>(0).ok();
+        router.add_table::<crate::fib::Ip6>(0).ok();
+        let local0 = InterfaceIndex(0);
+        let add = |sw_if_index, prefix: &str| SwInterfaceAddDelAddress {
+            sw_if_index,
+            is_add: true,
+            del_all: false,
+            prefix: AddressWithPrefix(prefix.parse::<wire::Prefix>().unwrap().into()),
+        };
+        let lend = |unnumbered_sw_if_index, is_add| SwInterfaceSetUnnumbered {
+            sw_if_index: PG0,
+            unnumbered_sw_if_index,
+            is_add,
+        };
+        local.call(router, &lend(local0, true)).unwrap();
+        assert!(router.interfaces.port(local0).unwrap().ip4.is_some());
+        local.call(router, &add(PG0, "10.0.0.1/24")).unwrap();
+        local.call(router, &add(PG0, "10.0.1.1/24")).unwrap();
+        let borrowed = router.addresses.of(local0).borrowed.clone().unwrap();
+        assert_eq!((borrowed.from, borrowed.ip4.len()), (PG0, 2));
+        assert_eq!(local.call(router, &lend(PG0, true)), Err(Retval::INVALID_VALUE));
+        let bad = local.call(router, &lend(NOBODY, true));
+        assert_eq!(bad, Err(Retval::INVALID_SW_IF_INDEX_2));
+
+        local.call(router, &SwInterfaceAddressReplaceBegin {}).unwrap();
+        local.call(router, &add(PG0, "10.0.0.1/24")).unwrap();
+        local.call(router, &add(PG0, "10.0.2.1/24")).unwrap();
+        local.call(router, &SwInterfaceAddressReplaceEnd {}).unwrap();
+        let left: Vec<_> = router.addresses.of(PG0).iter().map(|p| p.to_string()).collect();
+        assert_eq!(left, ["10.0.0.1/24", "10.0.2.1/24"]);
+        local.call(router, &SwInterfaceAddressReplaceEnd {}).unwrap();
+        assert_eq!(router.addresses.of(PG0).iter().count(), 2);
+
+        local.call(router, &lend(local0, false)).unwrap();
+        assert!(router.interfaces.port(local0).unwrap().ip4.is_none());
+        local.call(router, &lend(local0, true)).unwrap();
+        router.remove_interface(PG0);
+        assert!(router.addresses.of(local0).borrowed.is_none());
+    });
+}
