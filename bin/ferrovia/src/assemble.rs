@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use control::cli::io_text;
-use control::config::{Config, Statistics};
+use control::config::{Config, PageSize, Statistics};
 use control::log::Log;
 use control::stats::Segment;
 use graph::Settings;
@@ -132,6 +132,9 @@ fn notice_ignored(config: &Config, log: &Log) {
     }
     if config.buffers.data_size.is_some_and(|size| size != graph::DATA_SIZE as u32) {
         log.notice(format_args!("buffers: data-size is always {}", graph::DATA_SIZE));
+    }
+    if config.statseg.page_size != PageSize::Default {
+        log.notice("statseg: page-size has no effect: pages are used as counters move");
     }
     if config.unix.poll_sleep_usec.is_some() {
         log.notice("unix: poll-sleep-usec has no effect: an idle router sleeps");

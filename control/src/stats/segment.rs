@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use infra::counter::{Counter, Rows, VolumeCounter};
@@ -131,13 +132,14 @@ impl Segment {
             self.header.store(header::IN_PROGRESS, 1);
         }
         self.depth += 1;
-        let done = work(self);
+        // Clients would wait for ever for the end of a change that nobody ends.
+        let done = catch_unwind(AssertUnwindSafe(|| work(self)));
         self.depth -= 1;
         if self.depth == 0 {
             self.header.store(header::EPOCH, self.epoch() + 1);
             self.header.store(header::IN_PROGRESS, 0);
         }
-        done
+        done.unwrap_or_else(|panic| resume_unwind(panic))
     }
     /// A number that is counted or a point in time.
     ///

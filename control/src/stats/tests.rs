@@ -256,3 +256,17 @@ fn readers_never_see_half_a_change() {
     assert!(looking.join().unwrap() > 0);
     assert_eq!(used[100], used[9_999], "10,000 ports leak nothing");
 }
+
+#[test]
+fn a_change_that_fails_half_way_ends() {
+    let (mut s, reader) = segment();
+    let change = || {
+        s.change(|s| {
+            s.scalar("/a").unwrap();
+            panic!("on purpose")
+        })
+    };
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(change));
+    assert!(failed.is_err());
+    assert_eq!(read(&reader, "/a"), Sample::Number(0));
+}

@@ -116,7 +116,7 @@ fn interfaces_that_come_and_go_leave_nothing() {
         b.router.stats.iter().count()
     };
     let before = (0..10).map(|_| round(&mut b)).last();
-    let after = (0..1000).map(|_| round(&mut b)).last();
+    let after = (0..10_000).map(|_| round(&mut b)).last();
     assert_eq!(before, after);
     let index = b.add("pg0");
     assert_eq!(b.router.interfaces.values(index), Values::default());
