@@ -103,6 +103,22 @@ impl<const L: char> Node for Letter<L> {
     }
 }
 
+/// Takes packets with a payload only.
+#[derive(Clone)]
+struct Picky;
+
+impl Node for Picky {
+    const NAME: &'static str = "picky";
+    type Next = SplitNext;
+    type Error = Infallible;
+    type Count = Infallible;
+    const INPUT: &'static str = "something";
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        frame.forward_all(SplitNext::Odd);
+    }
+}
+
 struct Plain;
 impl Names for Plain {
     fn name(&self, kind: &str, index: u32) -> String {
@@ -241,6 +257,9 @@ fn a_removed_node_drops_what_still_reaches_it_and_its_number_serves_again() {
     let one = g.engine.add_named("if1-tx", Letter::<'z'>).unwrap();
     let slot = g.engine.connect("split", "if1-tx").unwrap();
     assert!(g.engine.add_named("if1-tx", Letter::<'z'>).is_err());
+    g.engine.add(Picky).unwrap();
+    let why = g.engine.connect("split", "picky").unwrap_err();
+    assert_eq!(why.to_string(), "split does not send picky the payload that it takes");
     g.engine.remove(one);
     assert!(g.engine.connect("split", "if1-tx").is_err());
     let out = g.send("even", &[], rx3);

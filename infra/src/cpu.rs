@@ -1,11 +1,12 @@
 //! The processor: which CPUs this process may use, where its threads run, and what it can do.
 //!
 //! Safety contract of this module: the only unsafe code is single instructions without memory
-//! operands that matter (time-stamp read, prefetch), which every x86-64 has, and the making of
-//! marks of a processor's kind ([`Cpu`]).
+//! operands that matter (time-stamp read, prefetch), which every x86-64 has, the making of marks of
+//! a processor's kind ([`Cpu`]), and a system call that reads one number ([`Policy`]).
 
 mod description;
 mod kind;
+mod schedule;
 mod variant;
 
 use std::fs;
@@ -15,6 +16,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 pub use description::Description;
 pub use kind::{Baseline, Cpu, Hsw, Icl, Skx};
+pub use schedule::Policy;
 pub use variant::Variant;
 
 /// CPUs that this thread may run on, in ascending order.

@@ -156,3 +156,23 @@ fn hosts_talk_over_two_workers_whichever_serves_a_queue() {
     let text = hosts.router.ask("set interface rx-placement host-left main");
     assert!(text.error.contains("where there are workers, main receives no packets"), "{text:?}");
 }
+
+#[test]
+fn threads_are_scheduled_and_rest_as_configured() {
+    let config = "cpu { scheduler-policy batch } unix { poll-sleep-usec 2000 }";
+    let daemon = Daemon::start_with(config, GENERATORS);
+    let threads = daemon.tell("show threads");
+    assert!(threads.contains("batch (0)") && !threads.contains("other (0)"), "{threads}");
+    daemon.tell(
+        "packet-generator new { name s size 64-64 interface pg0 node ethernet-input data { \
+         IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> 16.0.0.1 \
+         UDP: 1234 -> 2345 incrementing 22 } }",
+    );
+    daemon.tell("packet-generator enable");
+    daemon.tell("clear runtime");
+    sleep(Duration::from_millis(500));
+    let text = daemon.tell("show runtime");
+    let rate = text.split("loops/sec ").nth(1).and_then(|rest| rest.split('\n').next());
+    let rate: f64 = rate.and_then(|rate| rate.parse().ok()).expect("loops per second");
+    assert!((20.0..510.0).contains(&rate), "{rate} loops a second, though a stream polls");
+}

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use control::cli::io_text;
-use control::config::{Config, PageSize, Statistics};
+use control::config::{Config, Cpu, PageSize, Statistics};
 use control::log::Log;
 use control::stats::Segment;
 use graph::Settings;
-use infra::cpu::{self, Variant};
+use infra::cpu::{self, Policy, Variant};
 use net::{Parts, Router};
 
 use crate::layout::Layout;
@@ -62,6 +62,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
     parts.router.publish_counters();
     cpu::restrict_to(&layout.control).map_err(failed("cannot choose CPUs"))?;
+    schedule(&config.cpu, &log)?;
     parts.router.engine.start().map_err(failed("cannot start threads"))?;
     if layout.shared {
         // Without the right to it control waits a little longer for its turn.
@@ -119,24 +120,46 @@ fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, Str
         most_workers: layout.workers.len(),
         main_cpu: Some(layout.main),
         shares_cpu: layout.shared,
+        poll_sleep: Duration::from_micros(config.unix.poll_sleep_usec.unwrap_or(0).into()),
         variant: config.node.default.as_ref().map(|v| variant(&v.name)).transpose()?,
         node_variants: named.collect::<Result<HashMap<_, _>, String>>()?,
     })
 }
 
+/// Puts this thread, and with it those it starts, under the policy that is asked for.
+fn schedule(cpu: &Cpu, log: &Log) -> Result<(), String> {
+    let policy = match &cpu.scheduler_policy {
+        Some(name) => {
+            let policy = name.parse::<Policy>();
+            policy.map_err(|()| format!("cpu: unknown scheduler-policy '{name}'"))?
+        }
+        None if cpu.scheduler_priority.is_some() => Policy::Other,
+        None => return Ok(()),
+    };
+    let range = policy.priorities();
+    let priority = cpu.scheduler_priority.unwrap_or(*range.start());
+    if !range.contains(&priority) {
+        let (low, high) = (range.start(), range.end());
+        return Err(format!("cpu: scheduler-priority is {low} to {high} here, not {priority}"));
+    }
+    if let Err(e) = policy.apply(priority) {
+        let log = log.class("config", "scheduler");
+        log.error(format_args!("cpu: scheduler-policy has no effect: {}", io_text(&e)));
+    }
+    Ok(())
+}
+
 /// Says what the configuration asks for in vain.
 fn notice_ignored(config: &Config, log: &Log) {
     let log = log.class("config", "ignored");
-    if config.cpu.scheduler_policy.is_some() || config.cpu.scheduler_priority.is_some() {
-        log.notice("cpu: scheduler-policy and scheduler-priority have no effect");
-    }
-    if config.buffers.data_size.is_some_and(|size| size != graph::DATA_SIZE as u32) {
-        log.notice(format_args!("buffers: data-size is always {}", graph::DATA_SIZE));
+    if let Some(size) = config.buffers.data_size.filter(|size| *size != graph::DATA_SIZE as u32) {
+        let always = graph::DATA_SIZE;
+        log.warn(format_args!(
+            "buffers: default data-size {size} is not available: it is {always} always, and longer \
+             packets are chains of buffers"
+        ));
     }
     if config.statseg.page_size != PageSize::Default {
         log.notice("statseg: page-size has no effect: pages are used as counters move");
-    }
-    if config.unix.poll_sleep_usec.is_some() {
-        log.notice("unix: poll-sleep-usec has no effect: an idle router sleeps");
     }
 }

@@ -67,7 +67,7 @@ impl<C: 'static> Work<C> for Commands<C> {
 
     fn cancel(&mut self, cx: &mut C) {
         if let Some(run) = self.run.take() {
-            run.cancel(cx);
+            run.cancel(cx, &mut self.output);
         }
     }
 }

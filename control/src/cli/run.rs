@@ -17,10 +17,10 @@ pub trait Task<C> {
     /// Does the next slice. Output may be sent on before the task is done.
     fn step(&mut self, cx: &mut C, out: &mut Output) -> Step;
 
-    /// Undoes what must not outlive the task; called when the operator cancels it or goes away,
-    /// after which the task is dropped.
-    fn cancel(&mut self, cx: &mut C) {
-        let _ = cx;
+    /// Undoes what must not outlive the task, and says what there is to say so far; called when the
+    /// operator cancels it or goes away, after which the task is dropped.
+    fn cancel(&mut self, cx: &mut C, out: &mut Output) {
+        let _ = (cx, out);
     }
 }
 
@@ -143,12 +143,12 @@ impl<C: 'static> Run<C> {
         }
     }
 
-    /// Ends it at once; a task in progress is told.
-    pub fn cancel(mut self, cx: &mut C) {
+    /// Ends it at once; a task in progress is told, and may have something to say.
+    pub fn cancel(mut self, cx: &mut C, out: &mut Output) {
         if let Some(mut running) = self.task.take() {
             // A panic in here has nothing more to stop.
             let _ = guarded(|| {
-                running.task.cancel(cx);
+                running.task.cancel(cx, out);
                 Ok(())
             });
         }

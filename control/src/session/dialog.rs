@@ -364,14 +364,23 @@ impl<C: 'static> Dialog<C> {
     /// Stops what is in progress and forgets what was typed ahead.
     fn interrupt(&mut self) {
         self.pager.restart();
-        match self.work.take().map(|work| work.form) {
-            Some(Form::Text(number) | Form::Json(number, _)) => {
+        let mut output = Output::none();
+        let form = self.work.take().map(|mut work| {
+            work.job.cancel(&mut output);
+            work.form
+        });
+        match form {
+            Some(form @ (Form::Text(number) | Form::Json(number, _))) => {
+                if matches!(form, Form::Text(_)) && !output.is_empty() {
+                    self.answer(number, &Answer::Output { text: output.to_text() });
+                }
                 self.answer(number, &Answer::Done { code: -1, error: "interrupted".to_owned() });
             }
             None if self.dialect == Dialect::Framed => {}
             Some(Form::Typed) | None => {
                 self.events.clear();
                 self.write("^C\n");
+                self.write(&output.to_text());
                 self.acknowledge();
             }
         }

@@ -66,13 +66,21 @@ impl<C> Job<C> {
     }
 }
 
-impl<C> Drop for Job<C> {
-    fn drop(&mut self) {
+impl<C> Job<C> {
+    /// Ends what is in progress, which may have something to say.
+    pub fn cancel(&mut self, out: &mut Output) {
         // The context is borrowed here only if a panic is on its way up from a handler.
         if let Some(run) = self.run.take()
             && let Ok(mut cx) = self.server.0.cx.try_borrow_mut()
         {
-            run.cancel(&mut cx);
+            run.cancel(&mut cx, out);
         }
+    }
+}
+
+impl<C> Drop for Job<C> {
+    fn drop(&mut self) {
+        // Nobody listens any more.
+        self.cancel(&mut Output::none());
     }
 }

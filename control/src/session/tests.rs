@@ -39,15 +39,21 @@ struct Forever;
 #[command("show cancelled")]
 struct Cancelled;
 
-struct Endless;
+/// Says when it begins and when it is cancelled.
+#[derive(Default)]
+struct Endless(bool);
 
 impl Task<Toy> for Endless {
-    fn step(&mut self, _: &mut Toy, _: &mut Output) -> Step {
+    fn step(&mut self, _: &mut Toy, out: &mut Output) -> Step {
+        if !std::mem::replace(&mut self.0, true) {
+            out.append(Output::text("begun\n"));
+        }
         Step::Wait
     }
 
-    fn cancel(&mut self, cx: &mut Toy) {
+    fn cancel(&mut self, cx: &mut Toy, out: &mut Output) {
         cx.cancelled += 1;
+        out.append(Output::text("so far\n"));
     }
 }
 
@@ -79,7 +85,7 @@ fn serve(name: &str) -> PathBuf {
         cli.command(|_, lines: Lines| Ok("a line of text\n".repeat(lines.count)));
         cli.command(|cx, _: Cancelled| Ok(Output::of(cx.cancelled)));
         cli.command(|_, block: Block| Ok(block.0.to_string()));
-        cli.task(|_, _: Forever| Ok(Box::new(Endless) as Box<dyn Task<Toy>>));
+        cli.task(|_, _: Forever| Ok(Box::new(Endless::default()) as Box<dyn Task<Toy>>));
         let settings = Settings { banner: "Welcome\n".into(), ..Settings::default() };
         let server = Server::new(Rc::new(cli), Rc::new(RefCell::new(Toy::default())), settings);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -227,8 +233,10 @@ fn people_get_prompt_echo_completion_and_pager() {
     assert_eq!(page.matches("text\r\n").count(), 3);
     client.send(b" ");
     assert_eq!(client.until("vpp# ").matches("text\r\n").count(), 2);
-    client.send(b"test forever\r\x03");
-    assert_eq!(client.until("vpp# "), "test forever\r\n^C\r\nvpp# ");
+    client.send(b"test forever\r");
+    client.until("begun\r\n");
+    client.send(b"\x03");
+    assert_eq!(client.until("vpp# "), "^C\r\nso far\r\nvpp# ");
     client.send(b"\x04");
     assert!(client.is_closed());
 }
@@ -254,7 +262,10 @@ fn frames_carry_status_json_and_candidates() {
     client.send(&Request::Complete { line: "show he".into() }.encode(4));
     let words = vec![("hello".to_owned(), "Say hello".to_owned())];
     assert_eq!(client.answer(), (4, Answer::Candidates { words }));
-    client.send(&[run("test forever").encode(5), Request::Cancel.encode(5)].concat());
+    client.send(&run("test forever").encode(5));
+    assert_eq!(client.answer(), (5, output("begun\n")));
+    client.send(&Request::Cancel.encode(5));
+    assert_eq!(client.answer(), (5, output("so far\n")));
     assert_eq!(client.answer(), (5, done(-1, "interrupted")));
     client.send(&run("quit").encode(6));
     assert_eq!(client.answer(), (6, Answer::Bye));
@@ -313,7 +324,7 @@ fn settings_follow_the_configuration() {
 async fn texts_run_beside_sessions_over_tcp() {
     let mut cli: Cli<Toy> = Cli::new();
     cli.command(|_, _: Hello| Ok("hello"));
-    cli.task(|_, _: Forever| Ok(Box::new(Endless) as Box<dyn Task<Toy>>));
+    cli.task(|_, _: Forever| Ok(Box::new(Endless::default()) as Box<dyn Task<Toy>>));
     let cx = Rc::new(RefCell::new(Toy::default()));
     let server = Server::new(Rc::new(cli), cx.clone(), Settings::default());
     let local = tokio::task::LocalSet::new();

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use control::api::Retval;
 use control::cli::Error;
-use graph::{Flags, InputState, NodeIndex};
+use graph::{BuildError, Flags, InputState, NodeIndex};
 use net::interface::Interface;
 use net::{InterfaceIndex, Router};
 
@@ -174,7 +174,12 @@ fn connect(router: &mut Router, node: &str) -> Result<graph::Slot, Error> {
         return Err(Error::new(format!("node {node} takes no packets")));
     }
     let slot = router.engine.connect("pg-input", node);
-    slot.map_err(|_| Error::new(format!("unknown node `{node}'")))
+    slot.map_err(|e| match e {
+        BuildError::Payload { .. } => {
+            Error::new(format!("node {node} takes packets from certain nodes only"))
+        }
+        _ => Error::new(format!("unknown node `{node}'")),
+    })
 }
 
 impl Generator {

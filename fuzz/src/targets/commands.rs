@@ -89,7 +89,7 @@ impl Commands {
                 };
             }
         }
-        run.cancel(router);
+        run.cancel(router, &mut Output::none());
         Ok(())
     }
 }

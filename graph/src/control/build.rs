@@ -101,7 +101,8 @@ impl Engine {
                 self.add_arc_edges(index, arc)?;
             }
         }
-        for (arc, features) in self.arcs.clone() {
+        let used = |(_, features): &(_, Vec<_>)| !features.is_empty();
+        for (arc, features) in self.arcs.clone().into_iter().filter(used) {
             for start in arc.starts.iter().filter(|s| !features.contains(s)) {
                 if let Some(index) = self.index_of(start) {
                     self.add_arc_edges(index, arc)?;
@@ -130,6 +131,11 @@ impl Engine {
         }
         names
     }
+    /// Whether a node takes packets with this payload.
+    pub(super) fn takes(&self, index: NodeIndex, payload: &str) -> bool {
+        let takes = self.specs[usize::from(index.0)].takes;
+        takes == ANYTHING || takes == payload
+    }
     /// Lets a node take packets with any payload: a sink of a test.
     pub(crate) fn take_anything(&mut self, index: NodeIndex) {
         self.specs[usize::from(index.0)].takes = ANYTHING;
@@ -145,8 +151,7 @@ impl Engine {
                 let (node, to) = names();
                 BuildError::UnknownTarget { node, to }
             })?;
-            let takes = self.specs[usize::from(target.0)].takes;
-            if takes != ANYTHING && takes != spec.payloads.get(slot).copied().unwrap_or("") {
+            if !self.takes(target, spec.payloads.get(slot).copied().unwrap_or("")) {
                 let (node, to) = names();
                 return Err(BuildError::Payload { node, to });
             }
@@ -209,11 +214,15 @@ impl Engine {
         self.table.publish(table);
         Ok(())
     }
-    /// The arc of this name, if it is in use.
+    /// The arc of this name, if it is known.
     pub fn arc_named(&self, name: &str) -> Option<&'static FeatureArc> {
         self.arcs.iter().map(|(arc, _)| *arc).find(|arc| arc.name == name)
     }
-    /// Arcs in use: name, features that are there in order, and the node at the end.
+    /// Says that there is an arc, whether or not a feature is built for it.
+    pub fn declare(&mut self, arc: &'static FeatureArc) {
+        self.arc_number(arc);
+    }
+    /// Arcs there are: name, features that are there in order, and the node at the end.
     pub fn arcs(&self) -> impl Iterator<Item = (&'static str, &[&'static str], &'static str)> {
         self.arcs.iter().map(|(arc, features)| (arc.name, features.as_slice(), arc.end))
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use infra::counter::{Counter, Rows};
 use infra::cpu::Variant;
@@ -32,6 +33,9 @@ pub struct Settings {
     pub main_cpu: Option<usize>,
     /// Whether control has no other CPU than the data-plane thread's.
     pub shares_cpu: bool,
+    /// How long a data-plane thread sleeps after each of its loops, unless woken. Zero: only when
+    /// it has nothing to do.
+    pub poll_sleep: Duration,
     /// CPU variant of all nodes; `None` for the best there is.
     pub variant: Option<Variant>,
     /// CPU variant of single nodes.
@@ -54,6 +58,7 @@ impl Default for Settings {
             most_workers: 0,
             main_cpu: None,
             shares_cpu: false,
+            poll_sleep: Duration::ZERO,
             variant: None,
             node_variants: HashMap::new(),
         }
@@ -117,6 +122,7 @@ impl Engine {
             pool: Pool::new(settings.buffers)?,
             clock: Clock::start(),
             variants: VariantChoice(choice, single),
+            poll_sleep: settings.poll_sleep,
             threads: Threads::None(settings),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use infra::counter::{Counter, Rows};
 use infra::cpu::Variant;
@@ -73,6 +74,7 @@ pub struct Engine {
     pub(super) pool: Pool,
     pub(super) clock: Clock,
     pub(super) threads: Threads,
+    pub(super) poll_sleep: Duration,
     pub(super) variants: super::run::VariantChoice,
 }
 
@@ -268,14 +270,17 @@ impl Engine {
         spec.arcs.clear();
         self.deleted.push(index);
     }
-    /// Adds an edge between two nodes, or finds it.
+    /// Adds an edge between two nodes, or finds it. Nothing travels along it.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// A node that is not there, or one that takes packets with a payload only.
     pub fn connect(&mut self, from: &str, to: &str) -> Result<Slot, BuildError> {
         let unknown = |n: &str| BuildError::UnknownNode(n.to_owned());
         let at = self.index_of(from).ok_or_else(|| unknown(from))?;
         let target = self.index_of(to).ok_or_else(|| unknown(to))?;
+        if !self.takes(target, "") {
+            return Err(BuildError::Payload { node: from.to_owned(), to: to.to_owned() });
+        }
         let edges = &mut self.specs[usize::from(at.0)].edges;
         let slot = edges.iter().position(|e| *e == Target::Node(target)).unwrap_or_else(|| {
             edges.push(Target::Node(target));

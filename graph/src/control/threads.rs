@@ -40,6 +40,7 @@ impl Engine {
                 core.inputs.push(at as u16);
             }
         }
+        core.poll_sleep = (self.poll_sleep.as_secs_f64() * self.clock.hz()) as u64;
         core.handoff_trace = self.index_of("handoff_trace").map(|node| node.0);
         core
     }

@@ -109,6 +109,8 @@ pub struct Core {
     pub(crate) clock: Clock,
     /// Earliest time-stamp at which an input wants to be called although nothing arrives.
     pub(crate) wake_at: u64,
+    /// Clocks that the thread sleeps after each loop, unless woken.
+    pub(crate) poll_sleep: u64,
     pub(crate) loops: u64,
     pub(crate) vectors_in: u64,
     pub(crate) vectors_out: u64,
@@ -148,6 +150,7 @@ impl Core {
             handoff_trace: None,
             clock,
             wake_at: u64::MAX,
+            poll_sleep: 0,
             loops: 0,
             vectors_in: 0,
             vectors_out: 0,

@@ -250,7 +250,13 @@ impl Thread {
             }
             let received = self.core.run_once(me.epoch());
             self.shared.loops.store(self.core.loops, Ordering::Relaxed);
-            if received > 0 {
+            if self.core.poll_sleep > 0 {
+                let wake_at = stamp() + self.core.poll_sleep;
+                self.core.wake_at = self.core.wake_at.min(wake_at);
+                me.offline();
+                sleep(&self.shared, &mut self.core, &mut events);
+                me.online();
+            } else if received > 0 {
                 busy_at = stamp();
                 if self.core.loops.is_multiple_of(LOOK) {
                     look(&self.shared, &mut self.core, &mut events, Some(&Timespec::default()));

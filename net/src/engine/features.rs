@@ -2,11 +2,16 @@
 
 use std::fmt;
 
-use control::cli::{Cli, Command, Output, Word};
+use control::cli::{Command, Output, Word};
+use graph::arc::FeatureArc;
 use serde::Serialize;
 
-use crate::interface::InterfaceIndex;
-use crate::router::Router;
+use crate::drops::ERROR_DROP;
+use crate::interface::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceIndex};
+use crate::ip4::{IP4_DROP, IP4_LOCAL, IP4_MULTICAST, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
+use crate::ip6::{IP6_DROP, IP6_LOCAL, IP6_MULTICAST, IP6_OUTPUT, IP6_PUNT, IP6_UNICAST};
+use crate::neighbor::ARP;
+use crate::router::Parts;
 
 /// Show the arcs and the features that may be enabled on them.
 #[derive(Command)]
@@ -26,7 +31,29 @@ struct ShowInterfaceFeatures {
     interface: Word,
 }
 
-pub(super) fn register(cli: &mut Cli<Router>) {
+/// Arcs that `show features` lists, with features or not.
+const ARCS: [&FeatureArc; 16] = [
+    &ARP,
+    &IP6_DROP,
+    &IP6_PUNT,
+    &IP6_LOCAL,
+    &IP6_OUTPUT,
+    &IP6_MULTICAST,
+    &IP6_UNICAST,
+    &IP4_DROP,
+    &IP4_PUNT,
+    &IP4_LOCAL,
+    &IP4_OUTPUT,
+    &IP4_MULTICAST,
+    &IP4_UNICAST,
+    &ERROR_DROP,
+    &INTERFACE_OUTPUT,
+    &DEVICE_INPUT,
+];
+
+pub(super) fn register(parts: &mut Parts) {
+    ARCS.into_iter().for_each(|arc| parts.router.engine.declare(arc));
+    let cli = &mut parts.cli;
     cli.command(|router, show: ShowFeatures| {
         let _ = show.verbose;
         let arcs = router.engine.arcs().map(|(name, features, end)| Arc {

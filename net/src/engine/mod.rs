@@ -31,11 +31,11 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    features::register(parts);
     let cli = &mut parts.cli;
     about::register(cli);
     clock::register(cli);
     errors::register(cli);
-    features::register(cli);
     memory::register(cli);
     nodes::register(cli);
     runtime::register(cli);

@@ -128,9 +128,10 @@ impl Task<Router> for Ping {
         Step::Sleep(left.min(LOOK))
     }
 
-    fn cancel(&mut self, router: &mut Router) {
+    fn cancel(&mut self, router: &mut Router, out: &mut Output) {
         if !self.is_over {
-            self.finish(router, &mut Output::none());
+            self.read(router, out);
+            self.finish(router, out);
         }
     }
 }

@@ -143,7 +143,8 @@ fn a_cancelled_ping_leaves_nothing_behind() {
     assert!(matches!(step, Step::Sleep(_)));
     b.control(|router, _| {
         assert_eq!(router.state::<super::Pings>().unwrap().waiting.len(), 1);
-        run.cancel(router);
+        run.cancel(router, &mut out);
+        assert!(out.to_text().contains("1 sent, 0 received, 100% packet loss"));
         assert!(router.state::<super::Pings>().unwrap().waiting.is_empty());
     });
     b.graph.run();

@@ -177,7 +177,7 @@ impl<F: Family> Task<Router> for Many<F> {
         }
         Step::Again
     }
-    fn cancel(&mut self, router: &mut Router) {
+    fn cancel(&mut self, router: &mut Router, _: &mut Output) {
         self.undo(router);
     }
 }

@@ -280,7 +280,7 @@ fn a_cancelled_command_leaves_nothing() {
     let mut out = control::cli::Output::none();
     assert_eq!(run.step(&b.cli, &mut b.router, &mut out), control::cli::Step::Again);
     assert!(b.in_use()[3] > with_one[3]);
-    run.cancel(&mut b.router);
+    run.cancel(&mut b.router, &mut out);
     std::mem::swap(&mut b.graph.engine, &mut b.router.engine);
     assert_eq!(b.in_use(), with_one, "what was there before stays");
     b.set("ip route del 16.0.0.5/32");
