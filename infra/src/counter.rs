@@ -109,10 +109,11 @@ impl<T: Cell> Rows<T> {
     /// # Errors
     /// The kernel's, when it refuses the address space.
     pub fn new(threads: usize, columns: usize) -> io::Result<Self> {
-        (0..threads)
-            .map(|_| Reserved::new(columns, HugePages::No).map(View::from))
-            .collect::<io::Result<_>>()
-            .map(Self)
+        let row = |_| {
+            let row = Reserved::new(columns, HugePages::No)?;
+            Ok(View::from(row.named("counters")))
+        };
+        (0..threads).map(row).collect::<io::Result<_>>().map(Self)
     }
     /// These rows, one for each thread.
     pub fn of(rows: Vec<View<T>>) -> Self {

@@ -5,6 +5,8 @@
 
 pub mod shared;
 
+mod usage;
+
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
@@ -14,6 +16,8 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use zerocopy::FromZeros;
+
+pub use usage::{Heap, PAGE, Range, SHARED, heap, ranges};
 
 /// Whether the kernel is asked to back memory with 2 MB pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +74,12 @@ impl<T: FromZeros> Reserved<T> {
             };
         }
         Ok(Self { start: start.cast(), len, _map: map })
+    }
+    /// The same, listed under this name among the [`ranges`].
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        self._map.name(name);
+        self
     }
     /// Gives the pages of elements `from..to` back to the system; those elements read as zero
     /// again.
@@ -144,7 +154,12 @@ impl Mapping {
     }
     fn from_raw(start: *mut c_void, bytes: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        usage::note(start.addr().get(), bytes);
         Ok(Self { start, bytes })
+    }
+    /// Lists it under this name among the [`ranges`].
+    pub fn name(&self, name: &'static str) {
+        usage::name(self.start.addr().get(), name);
     }
     /// First 2 MB boundary of the range.
     pub fn aligned_start(&self) -> NonNull<u8> {
@@ -185,6 +200,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        usage::forget(self.start.addr().get());
         // SAFETY: the range was mapped by this value and nobody else unmaps it.
         let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
     }

@@ -245,7 +245,7 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     /// # Errors
     /// The kernel's, when it refuses the address space.
     pub fn new(max: usize) -> io::Result<Self> {
-        let slots = Reserved::new(max, HugePages::No)?;
+        let slots = Reserved::new(max, HugePages::No)?.named("slabs");
         let slots = Slots { slots, given: AtomicUsize::new(0), of: PhantomData };
         Ok(Self { slots: Arc::new(slots), used: 0, free: VecDeque::new() })
     }

@@ -88,6 +88,7 @@ impl Pool {
     pub fn new(limit: usize) -> io::Result<Self> {
         let limit = limit.clamp(1024, (u32::MAX as usize) / STRIDE - 1);
         let map = Mapping::reserve(limit.next_multiple_of(SEGMENT) * STRIDE * 64)?;
+        map.name("buffers");
         let pool = Self(Arc::new(Inner {
             base: map.aligned_start(),
             limit,

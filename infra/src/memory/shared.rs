@@ -61,6 +61,7 @@ impl Region {
         // SAFETY: a new mapping at an address the kernel chooses touches nothing that exists.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, prot, MapFlags::SHARED, &file, 0)? };
         let map = Mapping::from_raw(start, bytes)?;
+        map.name(super::SHARED);
         Ok(Arc::new(Self { map, file, bytes, space: Mutex::default() }))
     }
     /// Size in bytes.

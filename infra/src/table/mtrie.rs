@@ -71,7 +71,7 @@ impl<const ROOT_BITS: u8, K: Key> Mtrie<ROOT_BITS, K> {
             .filter(|&slots| slots <= FANOUT << 24)
             .ok_or(io::ErrorKind::InvalidInput)?;
         let table = Self {
-            slots: Reserved::new(slots, pages)?,
+            slots: Reserved::new(slots, pages)?.named("tries"),
             default: AtomicU32::new(0),
             key: PhantomData,
         };

@@ -6,11 +6,12 @@ use control::cli::{Command, Output, Word};
 use graph::arc::FeatureArc;
 use serde::Serialize;
 
+use crate::arp::ARP;
 use crate::drops::ERROR_DROP;
 use crate::interface::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceIndex};
 use crate::ip4::{IP4_DROP, IP4_LOCAL, IP4_MULTICAST, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
 use crate::ip6::{IP6_DROP, IP6_LOCAL, IP6_MULTICAST, IP6_OUTPUT, IP6_PUNT, IP6_UNICAST};
-use crate::neighbor::ARP;
+
 use crate::router::Parts;
 
 /// Show the arcs and the features that may be enabled on them.

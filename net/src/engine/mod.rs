@@ -6,6 +6,8 @@ mod arcs;
 mod clock;
 mod errors;
 mod features;
+mod handoff;
+mod heaps;
 mod memory;
 mod nodes;
 mod runtime;
@@ -32,10 +34,12 @@ pub const FEATURE: Feature = Feature {
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     features::register(parts);
+    parts.router.engine.add(handoff::HandoffTrace).map_err(crate::refuse)?;
     let cli = &mut parts.cli;
     about::register(cli);
     clock::register(cli);
     errors::register(cli);
+    heaps::register(cli);
     memory::register(cli);
     nodes::register(cli);
     runtime::register(cli);

@@ -218,7 +218,7 @@ impl LoadBalances {
         let mut rows = |name| stats.combined(name, COLUMNS).map_err(io::Error::other);
         let counters = RouteCounters { to: rows("/net/route/to")?, via: rows("/net/route/via")? };
         Ok(Self {
-            words: Arc::new(Reserved::new(MAX_BALANCES, HugePages::No)?),
+            words: Arc::new(Reserved::new(MAX_BALANCES, HugePages::No)?.named("load balances")),
             groups: SharedSlab::new(MAX_GROUPS)?,
             counters: Arc::new(counters),
             // A leaf of 0 means the default, so number 0 is never given out.

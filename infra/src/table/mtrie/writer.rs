@@ -59,7 +59,7 @@ struct Place {
 impl<const ROOT_BITS: u8, K: Key> Writer<ROOT_BITS, K> {
     pub(super) fn new(table: Mtrie<ROOT_BITS, K>, pages: HugePages) -> io::Result<Self> {
         Ok(Self {
-            lengths: Reserved::new(table.slots.len(), pages)?,
+            lengths: Reserved::new(table.slots.len(), pages)?.named("trie lengths"),
             needs: Vec::new(),
             free: Vec::new(),
             garbage: Vec::new(),

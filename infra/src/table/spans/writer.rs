@@ -67,7 +67,7 @@ impl Store {
     /// # Errors
     /// The kernel's, when it refuses the address space.
     pub fn new(max: usize) -> io::Result<Self> {
-        let arena = Arena(Reserved::new(max, HugePages::Beyond)?);
+        let arena = Arena(Reserved::new(max, HugePages::Beyond)?.named("ranges"));
         Ok(Self { arena: Arc::new(arena), used: 0, free: VecDeque::new() })
     }
     /// Segments in use or waiting for readers.
