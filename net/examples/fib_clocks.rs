@@ -1,6 +1,7 @@
 //! Prints what lookup nodes and route changes cost on this machine.
 //!
 //! `taskset -c 1 cargo run --release -p net --example fib_clocks [ip4|ip6 [FIRST WORD OF TABLE]]`
+//! `… fib_clocks convergence`: how long it takes until no packet goes to a next hop that is lost.
 #![allow(clippy::disallowed_methods)] // it measures how long things take
 
 use std::convert::Infallible;
@@ -83,7 +84,7 @@ impl Bench {
         let mut parts = Parts::new(router.expect("memory"));
         let engine = &mut parts.router.engine;
         for family in ["ip4", "ip6"] {
-            for end in ["drop", "punt", "receive", "rewrite", "glean"] {
+            for end in ["drop", "punt", "receive", "rewrite", "glean", "input"] {
                 engine.add_named(&format!("{family}-{end}"), End::<false>).expect("a new name");
             }
             let error = format!("{family}-icmp-error");
@@ -141,6 +142,9 @@ impl Bench {
 fn main() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let only: Vec<String> = std::env::args().skip(1).collect();
+    if only.first().is_some_and(|what| what == "convergence") {
+        return convergence();
+    }
     let is_chosen = |family, name: &str| {
         only.first().is_none_or(|f| f == family)
             && only.get(1).is_none_or(|n| name.starts_with(n.as_str()))
@@ -155,6 +159,30 @@ fn main() {
             ip6(name, &mut random);
         }
     }
+}
+
+/// Times the loss of what a million prefixes lead to: of an interface, of a next hop.
+fn convergence() {
+    let mut b = Bench::new();
+    let pg1 = b.router.interfaces.named("pg1").expect("it was made").index;
+    b.run("ip route add 9.9.9.1/32 via 10.0.1.2 pg1\nip route add 9.9.9.2/32 via 10.0.1.3 pg1");
+    b.run("ip route add count 500000 16.0.0.0/32 via 9.9.9.1 via 9.9.9.2");
+    b.run("ip route add count 500000 32.0.0.0/32 via 10.0.1.2 pg1");
+    let mut best = [f64::MAX; 3];
+    for _ in 0..20 {
+        let mut time = |of: usize, change: &mut dyn FnMut(&mut Bench)| {
+            let start = Instant::now();
+            change(&mut b);
+            best[of] = best[of].min(start.elapsed().as_secs_f64() * 1e3);
+        };
+        time(0, &mut |b| drop(b.run("ip route del 9.9.9.1/32")));
+        time(1, &mut |b| drop(b.run("ip route add 9.9.9.1/32 via 10.0.1.2 pg1")));
+        time(2, &mut |b| b.router.set_admin(pg1, false));
+        b.router.set_admin(pg1, true);
+    }
+    let [lost, back, down] = best;
+    println!("1,000,000 prefixes: next hop lost {lost:.3} ms, back {back:.3} ms");
+    println!("1,000,000 prefixes: interface down {down:.3} ms");
 }
 
 fn ip4(name: &str, random: &mut Random) {

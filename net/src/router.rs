@@ -107,7 +107,7 @@ impl Router {
         let clocks = || infra::cpu::time_stamp().unwrap_or_default();
         Ok(Self {
             interfaces: Interfaces::new(&mut stats)?,
-            adjacencies: Adjacencies::new()?,
+            adjacencies: Adjacencies::new(&mut stats)?,
             fib: Fib::new(&mut stats)?,
             mfib: Mfib::new(&mut stats)?,
             addresses: Addresses::new(),

@@ -93,6 +93,7 @@ impl Show {
                 index: index.0,
                 interface: router.interfaces.name(a.interface.0).to_owned(),
                 next_hop: a.next_hop.to_string(),
+                packets: router.adjacencies.counters().sum(index.0 as usize).packets,
                 complete: a.complete,
                 mtu: a.mtu,
                 users: router.adjacencies.users(index),
@@ -111,6 +112,7 @@ struct Row {
     index: u32,
     interface: String,
     next_hop: String,
+    packets: u64,
     complete: bool,
     mtu: u16,
     users: u32,
@@ -151,9 +153,31 @@ impl Command for ShowNeighbors {
     }
 }
 
+/// `adjacency counters [enable|disable]`.
+struct Count {
+    is_on: bool,
+}
+
+impl Command for Count {
+    const PATHS: &'static [&'static str] = &["adjacency counters"];
+    const ABOUT: &'static str = "Count packets over each adjacency";
+    const USAGE: &'static str = "[enable|disable]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_off = args.keyword("disable");
+        if !is_off {
+            args.keyword("enable");
+        }
+        Ok(Self { is_on: !is_off })
+    }
+}
+
 pub(crate) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowAll| c.0.carry_out(router, None));
     cli.command(|router: &mut Router, c: ShowNeighbors| {
         c.0.carry_out(router, Some(Role::Neighbor))
+    });
+    cli.command(|router: &mut Router, c: Count| {
+        router.count_adjacencies(c.is_on);
+        Ok(Output::none())
     });
 }

@@ -11,7 +11,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use control::stats::{Columns, Segment};
 use graph::{BuildError, Slot};
+use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{SharedSlab, SlabReader};
 use serde::Serialize;
 use wire::MacAddr;
@@ -26,6 +28,8 @@ pub(crate) use cli::register;
 
 /// Most adjacencies there may be.
 pub const MAX_ADJACENCIES: usize = 1 << 20;
+/// Counters by number of the adjacency.
+pub const COLUMNS: Columns = Columns::growing("adjacency", MAX_ADJACENCIES);
 /// Longest header put in front: Ethernet with two VLAN tags.
 const REWRITE: usize = 22;
 
@@ -88,6 +92,8 @@ pub struct Adjacency {
     pub header_len: u8,
     /// Whether the header is known; otherwise packets are held and the neighbour is asked for.
     pub complete: bool,
+    /// Whether packets over it are counted.
+    pub is_counted: bool,
     /// Largest IP packet in bytes.
     pub mtu: u16,
     /// Edge of the rewrite node to `<interface>-output`.
@@ -117,6 +123,9 @@ pub struct Adjacencies {
     slab: SharedSlab<Adjacency>,
     by_key: HashMap<(InterfaceIndex, Link, Role, IpAddr), AdjacencyIndex>,
     users: HashMap<AdjacencyIndex, u32>,
+    /// `/net/adjacency`.
+    counters: Rows<VolumeCounter>,
+    are_counted: bool,
 }
 
 /// Why an adjacency cannot be made.
@@ -142,12 +151,14 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Adjacencies {
-    pub(crate) fn new() -> std::io::Result<Self> {
+    pub(crate) fn new(stats: &mut Segment) -> std::io::Result<Self> {
+        let counters = stats.combined("/net/adjacency", COLUMNS).map_err(std::io::Error::other)?;
         let mut slab = SharedSlab::new(MAX_ADJACENCIES)?;
         // Number 0 means none.
         let none = Adjacency {
             header_len: 0,
             complete: false,
+            is_counted: false,
             mtu: 0,
             output: Slot(0),
             header: [0; REWRITE],
@@ -157,11 +168,16 @@ impl Adjacencies {
             next_hop: Link::Ip4.unspecified(),
         };
         slab.insert(none).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
-        Ok(Self { slab, by_key: HashMap::new(), users: HashMap::new() })
+        let (by_key, users) = (HashMap::new(), HashMap::new());
+        Ok(Self { slab, by_key, users, counters, are_counted: false })
     }
     /// For nodes.
     pub fn reader(&self) -> SlabReader<Adjacency> {
         self.slab.reader()
+    }
+    /// Packets and bytes by adjacency, for the nodes that count them.
+    pub fn counters(&self) -> Rows<VolumeCounter> {
+        self.counters.clone()
     }
     /// One adjacency.
     pub fn at(&self, index: AdjacencyIndex) -> Option<&Adjacency> {
@@ -229,6 +245,7 @@ impl Router {
         let mut new = Adjacency {
             header_len: 0,
             complete: i.kind == Kind::Ip && role != Role::Glean,
+            is_counted: self.adjacencies.are_counted,
             mtu: self.mtu_to(interface, role, next_hop),
             output: Slot(0),
             header: [0; REWRITE],
@@ -248,10 +265,30 @@ impl Router {
         let index = AdjacencyIndex(index);
         self.adjacencies.by_key.insert(key, index);
         self.adjacencies.users.insert(index, 1);
+        self.count_from_zero(index);
         for made in self.on_adjacency.clone() {
             made(self, index);
         }
         Ok(index)
+    }
+    /// Has packets over each adjacency counted, or no longer.
+    pub fn count_adjacencies(&mut self, is_on: bool) {
+        self.adjacencies.are_counted = is_on;
+        let all: Vec<_> = self.adjacencies.iter().map(|(index, _)| index).collect();
+        for index in all {
+            self.adjacencies.change(index, |a| a.is_counted = is_on);
+        }
+    }
+    /// Has clients see the counters of an adjacency, which were another one's before.
+    fn count_from_zero(&mut self, index: AdjacencyIndex) {
+        let (counters, at) = (self.adjacencies.counters.clone(), index.0 as usize);
+        let has_counted = counters.sum(at).packets > 0;
+        let zero = move |thread| counters.zero(thread, at..at + 1);
+        let is_lost = has_counted && self.engine.on_threads(zero).is_err();
+        let len = (at + 1).next_power_of_two().max(64);
+        if is_lost || self.stats.grow(COLUMNS, len).is_err() {
+            self.log.class("stats", "adjacencies").warn("not all adjacencies have their counters");
+        }
     }
     /// Says which layer 2 address the neighbour of an adjacency has.
     pub fn complete_adjacency(&mut self, index: AdjacencyIndex, mac: MacAddr) {

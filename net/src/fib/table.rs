@@ -127,6 +127,8 @@ pub(super) struct Table<F: Family> {
     sources: Vec<u32>,
     /// Interfaces that look up here.
     pub interfaces: u32,
+    /// Most prefixes it may have.
+    pub budget: usize,
     /// While clients replace their routes: those not given anew yet.
     pub stale: Option<BTreeSet<Key<F>>>,
     keeper: F::Keeper,
@@ -187,7 +189,7 @@ impl<F: Family> Table<F> {
     }
     /// Whether a new prefix may come in.
     pub fn has_room(&self) -> bool {
-        self.entries.len() < F::Keeper::MAX_PREFIXES
+        self.entries.len() < self.budget
     }
     /// Bytes that the forwarding side uses.
     pub fn memory(&self) -> usize {
@@ -224,6 +226,7 @@ impl<F: Family> Tables<F> {
             vias: BTreeMap::new(),
             lens: vec![0; usize::from(F::BITS) + 1],
             sources: Vec::new(),
+            budget: F::Keeper::MAX_PREFIXES,
             stale: None,
             interfaces: 0,
             keeper,

@@ -4,12 +4,13 @@
 use std::convert::Infallible;
 
 use graph::{Frame, Node};
+use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Reader, SlabReader};
 use wire::ethernet;
 
 use super::Version;
 use super::outputs::Table;
-use super::rewrite::{Next, Rewritten, Seen, look_closer, may_go, put_in_front, spend_hop};
+use super::rewrite::{Next, Rewritten, Seen, count, look_closer, may_go, put_in_front, spend_hop};
 use crate::adjacency::Adjacency;
 
 /// Sends packets to groups.
@@ -19,6 +20,8 @@ pub struct RewriteGroup<V> {
     pub version: V,
     /// How groups are reached.
     pub adjacencies: SlabReader<Adjacency>,
+    /// Packets and bytes by adjacency.
+    pub counters: Rows<VolumeCounter>,
     /// Edges by interface.
     pub outputs: Reader<Table>,
 }
@@ -36,6 +39,7 @@ impl<V: Version> Node for RewriteGroup<V> {
         let (epoch, version) = (frame.epoch(), self.version);
         let arc = frame.start(V::OUTPUT_ARC);
         let outputs = self.outputs.read(epoch);
+        let counters = self.counters.row(frame.thread());
         frame.each(|p| {
             let a = self.adjacencies.read(p.adjacency(), epoch).filter(|a| a.complete);
             let a = a.ok_or(V::DROPPED)?;
@@ -54,6 +58,9 @@ impl<V: Version> Node for RewriteGroup<V> {
             put_in_front(p, a).ok_or(V::DROPPED)?;
             if let Some(header) = p.header_mut::<ethernet::Header>().filter(|_| a.header_len > 0) {
                 header.dst = group;
+            }
+            if a.is_counted {
+                count(counters, p, p.adjacency());
             }
             p.trace(|p| Rewritten::of(p, a));
             Ok(Next::Output(arc.first(tx, p).unwrap_or(output)))

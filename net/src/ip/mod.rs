@@ -51,9 +51,11 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     engine.add(Punt(version)).map_err(refuse)?;
     engine.add(NotEnabled(version)).map_err(refuse)?;
     let adjacencies = router.adjacencies.reader();
-    engine.add(Rewrite { version, adjacencies }).map_err(refuse)?;
+    let counters = router.adjacencies.counters();
+    engine.add(Rewrite { version, adjacencies, counters }).map_err(refuse)?;
     let adjacencies = router.adjacencies.reader();
-    let group = |outputs| RewriteGroup { version, adjacencies, outputs };
+    let counters = router.adjacencies.counters();
+    let group = |outputs| RewriteGroup { version, adjacencies, counters, outputs };
     outputs::add(router, group).map_err(refuse)?;
     if router.engine.index_of(OutputArcEnd::NAME).is_none() {
         outputs::add(router, OutputArcEnd::new).map_err(refuse)?;

@@ -6,6 +6,7 @@ use std::fmt;
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
+use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::SlabReader;
 use wire::{Protocol, print, tcp, udp};
 
@@ -26,6 +27,8 @@ pub struct Rewrite<V> {
     pub version: V,
     /// How neighbours are reached.
     pub adjacencies: SlabReader<Adjacency>,
+    /// Packets and bytes by adjacency.
+    pub counters: Rows<VolumeCounter>,
 }
 
 /// Edges of [`Rewrite`] and [`super::RewriteGroup`].
@@ -74,6 +77,7 @@ impl<V: Version> Node for Rewrite<V> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, version) = (frame.epoch(), self.version);
         let arc = frame.start(V::OUTPUT_ARC);
+        let counters = self.counters.row(frame.thread());
         // Neighbouring packets often go one way.
         let (mut known, mut adjacency) = (u32::MAX, None);
         frame.each(|p| {
@@ -98,6 +102,9 @@ impl<V: Version> Node for Rewrite<V> {
             }
             spend_hop::<V>(p);
             put_in_front(p, a).ok_or(V::DROPPED)?;
+            if a.is_counted {
+                count(counters, p, index);
+            }
             p.trace(|p| Rewritten::of(p, a));
             if arc.is_used() {
                 return Ok(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)));
@@ -160,6 +167,14 @@ fn check<V: Version, N: Node<Error = V::Error>>(
         return Ok(Seen::Told);
     }
     Ok(Seen::Good)
+}
+
+/// Counts a packet for its adjacency, as it leaves.
+#[inline(always)]
+pub(super) fn count(counters: &[VolumeCounter], p: &Buffer<'_>, index: u32) {
+    if let Some(counter) = counters.get(index as usize) {
+        counter.add(1, p.total_len() as u64);
+    }
 }
 
 /// Takes one hop away, unless the packet was made here.

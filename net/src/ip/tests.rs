@@ -292,3 +292,24 @@ fn features_on_the_way_out_lead_to_the_end_of_their_arc() {
     ]);
     assert_eq!(bench.router.interfaces.values(bench.pg0).punt, 1);
 }
+
+#[test]
+fn adjacencies_count_when_asked_to() {
+    let mut bench = Bench::new();
+    let four = bench.neighbor("10.0.1.2", true);
+    let packet = udp4(HOST4, "16.0.0.1", 53, &[1; 9]);
+    let len = packet.len() as u64 + 14;
+    let send = |bench: &mut Bench| {
+        let out = bench.send_as("ip4-rewrite", &vec![packet.clone(); 3], move |p| {
+            p.set_adjacency(four.0);
+        });
+        assert_eq!(out.len(), 3);
+        let counted = bench.router.adjacencies.counters().sum(four.0 as usize);
+        (counted.packets, counted.bytes)
+    };
+    assert_eq!(send(&mut bench), (0, 0));
+    bench.control(|r| r.count_adjacencies(true));
+    assert_eq!(send(&mut bench), (3, 3 * len));
+    bench.control(|r| r.count_adjacencies(false));
+    assert_eq!(send(&mut bench), (3, 3 * len));
+}

@@ -2,6 +2,7 @@
 //! sinks.
 
 mod commands;
+mod model;
 mod nodes;
 mod oracle;
 mod recursion;

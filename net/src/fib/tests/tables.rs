@@ -77,6 +77,24 @@ fn a_better_source_counts_and_the_next_one_takes_over() {
 }
 
 #[test]
+fn a_table_over_its_budget_refuses_a_route_and_keeps_the_rest() {
+    let mut b = Bench::new();
+    let table = b.control(|r| r.add_table::<Ip4>(7)).unwrap();
+    put(&mut b, table, "16.0.0.0/8", Source::CLI, 0);
+    b.router.fib.ip4.at_mut(table).unwrap().budget = 6;
+    let before = b.in_use();
+    let routes = "ip route add count 5 20.0.0.0/24 table 7";
+    for via in ["via 10.0.1.9 pg1", "via 20.0.0.1", "via 16.0.0.1"] {
+        let error = b.run(&format!("{routes} {via}"));
+        assert!(error.ends_with(": table is full\n"), "{error}");
+        assert_eq!(b.in_use(), before, "{via}");
+    }
+    put(&mut b, table, "16.0.0.0/8", Source::CLI, 1);
+    assert!(matches!(b.leads_in(table, "16.0.0.1")[..], [Via::Adjacency(_)]));
+    assert_eq!(b.leads_in(table, "20.0.0.1"), [Via::Drop]);
+}
+
+#[test]
 fn a_thousand_tables_are_small() {
     let mut router =
         Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new()).unwrap();
