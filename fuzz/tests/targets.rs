@@ -1,7 +1,7 @@
 //! Each target with its corpus and then with new input for a while.
 #![forbid(unsafe_code)]
 
-use fuzz::targets::{Commands, Configuration, Graphs, Headers};
+use fuzz::targets::{Commands, Configuration, Graphs, Headers, Messages};
 use fuzz::{Target, run};
 
 fn tried<T: Target>(make: impl Fn() -> T) {
@@ -28,4 +28,9 @@ fn any_frame_is_forwarded_or_dropped_once() {
 #[test]
 fn any_line_is_carried_out_or_refused() {
     tried(Commands::new);
+}
+
+#[test]
+fn any_message_is_answered_or_ignored() {
+    tried(Messages::new);
 }

@@ -4,10 +4,9 @@ mod commands;
 mod configuration;
 mod graphs;
 mod headers;
+mod messages;
 mod packets;
 
-use control::api::Api;
-use control::cli::Cli;
 use control::log::Log;
 use graph::Settings;
 use net::{Parts, Router};
@@ -16,12 +15,13 @@ pub use commands::Commands;
 pub use configuration::Configuration;
 pub use graphs::Graphs;
 pub use headers::Headers;
+pub use messages::Messages;
 
 /// A router with all features, whose graph runs when it is told to.
 fn router() -> Parts {
     let settings = Settings { buffers: 8192, ..Settings::default() };
     let router = Router::new(settings, Log::new()).expect("memory for a small router");
-    let mut parts = Parts { router, cli: Cli::new(), api: Api::new() };
+    let mut parts = Parts::new(router);
     for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
         (feature.register)(&mut parts).expect("features fit together");
     }
