@@ -380,12 +380,12 @@ fn request(input: &DeriveInput, head: &str, name: &str) -> syn::Result<TokenStre
     } else if attribute(&input.attrs, "silent").is_some() {
         TokenStream::new()
     } else if head == "Request" {
-        let reply = format!("{name}_reply");
+        let (reply, options) = (format!("{name}_reply"), options(&input.attrs)?);
         quote! {
             impl ::control::api::Call for #ident {
                 type Reply = ();
                 const REPLY: &'static ::control::api::schema::MessageInfo =
-                    &::control::api::plain_reply(#reply);
+                    &::control::api::plain_reply(#reply, &[#options]);
             }
         }
     } else {

@@ -1,7 +1,7 @@
 //! What a message is, and what its request leads to.
 
 use super::field::{Field, Reader, Short};
-use super::schema::{Count, FieldInfo, Head, MessageInfo, Type};
+use super::schema::{Count, FieldInfo, Head, MessageInfo, Options, Type};
 
 /// A message: a struct with its own fields in order. Derive it.
 pub trait Message: Sized + 'static {
@@ -70,9 +70,9 @@ impl<M: Message> Reply for M {
     }
 }
 
-/// The reply that has nothing but the number of the error.
-pub const fn plain_reply(name: &'static str) -> MessageInfo {
-    MessageInfo { name, about: "", head: Head::Reply, fields: &[], options: &[], size: 0 }
+/// The reply that has nothing but the number of the error, and the options of its request.
+pub const fn plain_reply(name: &'static str, options: Options) -> MessageInfo {
+    MessageInfo { name, about: "", head: Head::Reply, fields: &[], options, size: 0 }
 }
 
 impl MessageInfo {

@@ -19,7 +19,7 @@ control::numbers! {
     pub enum AfPacketFlags: u32 = "af_packet_flags" in "" {
         QDISC_BYPASS = 1 => "AF_PACKET_API_FLAG_QDISC_BYPASS",
         CKSUM_GSO = 2 => "AF_PACKET_API_FLAG_CKSUM_GSO",
-        VERSION_2 = 8 => "AF_PACKET_API_FLAG_VERSION_2",
+        VERSION_2 = 8 => "AF_PACKET_API_FLAG_VERSION_2" later,
     }
 }
 

@@ -24,9 +24,9 @@ control::numbers! {
         ATTACH = 8 => "TAP_API_FLAG_ATTACH",
         TUN = 16 => "TAP_API_FLAG_TUN",
         GRO_COALESCE = 32 => "TAP_API_FLAG_GRO_COALESCE",
-        PACKED = 64 => "TAP_API_FLAG_PACKED",
-        IN_ORDER = 128 => "TAP_API_FLAG_IN_ORDER",
-        CONSISTENT_QP = 256 => "TAP_API_FLAG_CONSISTENT_QP",
+        PACKED = 64 => "TAP_API_FLAG_PACKED" later,
+        IN_ORDER = 128 => "TAP_API_FLAG_IN_ORDER" later,
+        CONSISTENT_QP = 256 => "TAP_API_FLAG_CONSISTENT_QP" later,
     }
 }
 
