@@ -2,7 +2,7 @@
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: build demo test fmt setup clean
+.PHONY: build bench demo test fmt setup clean
 
 build: setup
 	cargo build --release
@@ -10,6 +10,10 @@ build: setup
 # Two hosts talk through the router; without root a capture file is routed.
 demo: setup
 	tools/demo.sh
+
+# What packets cost. BENCH="ip4-1 load" chooses; see bench/README.md.
+bench: build
+	cargo run --release -q -p bench -- $(BENCH)
 
 # All that has to be green before a change goes in.
 test: setup

@@ -6,6 +6,7 @@ use std::hint::black_box;
 
 use infra::cpu;
 use infra::memory::HugePages;
+use infra::rcu::Participant;
 use infra::table::mtrie::{Mtrie, Writer};
 use infra::time::Clock;
 
@@ -74,8 +75,8 @@ fn measure<const ROOT_BITS: u8>(
     clock: &Clock,
     random: &mut Random,
 ) {
-    let mut writer = Mtrie::<ROOT_BITS, u32>::writer(1 << 21, HugePages::Advise)
-        .expect("address space for 2^21 plies");
+    let mut writer = Mtrie::<ROOT_BITS>::writer(1 << 20, 1 << 21, HugePages::Advise)
+        .expect("address space for so many nodes");
     let start = clock.now();
     fill(&mut writer, prefixes);
     let insert = clock.now() - start;
@@ -93,34 +94,32 @@ fn measure<const ROOT_BITS: u8>(
     let per_prefix = 1e9 / prefixes.len() as f64;
     println!(
         "{name:<14} root {ROOT_BITS:>2}: lookup uniform {:5.1}, any address {:5.1} clocks; \
-         insert {:4.0} ns, update {:4.0} ns; {} plies, {:.1} MiB",
+         insert {:4.0} ns, update {:4.0} ns; {} nodes, {:.1} MiB",
         clocks(&writer, &uniform),
         clocks(&writer, &anywhere),
         insert * per_prefix,
         update * per_prefix,
-        writer.ply_count(),
+        writer.node_count(),
         writer.memory() as f64 / (1 << 20) as f64,
     );
 }
 
-fn fill<const ROOT_BITS: u8>(writer: &mut Writer<ROOT_BITS, u32>, prefixes: &[(u32, u8)]) {
+fn fill<const ROOT_BITS: u8>(writer: &mut Writer<ROOT_BITS>, prefixes: &[(u32, u8)]) {
     for (leaf, &(address, len)) in (1..).zip(prefixes) {
-        writer.insert(address, len, leaf).expect("2^21 plies are enough");
+        writer.insert(address, len, leaf).expect("nodes are enough");
     }
 }
 
 /// Median clocks for one lookup of many in batches.
-fn clocks<const ROOT_BITS: u8>(writer: &Writer<ROOT_BITS, u32>, keys: &[u32]) -> f64 {
-    let table = writer.table();
+fn clocks<const ROOT_BITS: u8>(writer: &Writer<ROOT_BITS>, keys: &[u32]) -> f64 {
+    let (table, me) = (writer.table(), Participant::join());
     let mut leaves = [0; BATCH];
     let mut samples = Vec::new();
     for _ in 0..5 {
         for group in keys.chunks(64 * BATCH) {
             let start = cpu::time_stamp().unwrap_or(0);
             for batch in group.chunks(BATCH) {
-                for (leaf, &key) in leaves.iter_mut().zip(batch) {
-                    *leaf = table.lookup(key);
-                }
+                table.find(batch, &mut leaves, me.epoch());
                 black_box(&leaves);
             }
             let end = cpu::time_stamp().unwrap_or(0);

@@ -25,6 +25,8 @@ const OFFLINE: u64 = 0;
 const FREE: u64 = u64::MAX;
 
 static EPOCH: AtomicU64 = AtomicU64::new(1);
+/// Slots that were ever taken, from the first on.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static SEEN: [AtomicU64; MAX_PARTICIPANTS] = [const { AtomicU64::new(FREE) }; MAX_PARTICIPANTS];
 static RETIRED: Mutex<VecDeque<(u64, Retired)>> = Mutex::new(VecDeque::new());
 
@@ -46,11 +48,14 @@ impl Participant {
     /// # Panics
     /// With more than [`MAX_PARTICIPANTS`]: threads are counted at start, far below.
     pub fn join() -> Self {
-        let take = |s: &&AtomicU64| {
+        let take = |s: &AtomicU64| {
             s.compare_exchange(FREE, OFFLINE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         };
-        let slot = SEEN.iter().find(take).expect("more reader threads than rcu::MAX_PARTICIPANTS");
-        let mut new = Self { slot };
+        let at = SEEN.iter().position(take);
+        let at = at.expect("more reader threads than rcu::MAX_PARTICIPANTS");
+        // Before it is online: a writer that does not look there yet is one whose work it sees.
+        TAKEN.fetch_max(at + 1, Ordering::SeqCst);
+        let mut new = Self { slot: &SEEN[at] };
         new.online();
         new
     }
@@ -92,7 +97,7 @@ pub fn end_epoch() -> u64 {
 /// Whether every participant has been quiescent since `epoch` began.
 pub fn passed(epoch: u64) -> bool {
     fence(Ordering::SeqCst);
-    SEEN.iter().all(|s| match s.load(Ordering::Acquire) {
+    SEEN[..TAKEN.load(Ordering::SeqCst)].iter().all(|s| match s.load(Ordering::Acquire) {
         OFFLINE | FREE => true,
         seen => seen >= epoch,
     })

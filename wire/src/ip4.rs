@@ -135,7 +135,16 @@ impl Header {
     /// Whether the checksum of a header without options is right; free of branches.
     #[inline]
     pub fn is_checksum_valid(&self) -> bool {
-        self.is_checksum_valid_with(&[])
+        // Every packet that is routed comes by here: the sum of ten words, in three additions.
+        let bytes: [u8; 20] = zerocopy::transmute!(*self);
+        let [first, second]: [u64; 2] =
+            zerocopy::transmute!(*bytes.first_chunk::<16>().expect("of 20"));
+        let third = u32::from_ne_bytes(*bytes.last_chunk().expect("of 20"));
+        let (sum, carry) = first.overflowing_add(second);
+        let (sum, more) = sum.overflowing_add(u64::from(third) + u64::from(carry));
+        let halves = (sum >> 32) + (sum & 0xffff_ffff) + u64::from(more);
+        let words = (halves >> 32) + (halves >> 16 & 0xffff) + (halves & 0xffff);
+        (words >> 16) + (words & 0xffff) == 0xffff
     }
 
     /// Whether the checksum is right over this header and `options`.
@@ -162,7 +171,9 @@ impl Header {
     pub fn decrement_ttl(&mut self) {
         debug_assert!(self.ttl > 0, "TTL already zero");
         self.ttl = self.ttl.wrapping_sub(1);
-        self.checksum = checksum::update(self.checksum, U16::new(0x0100), U16::ZERO);
+        // As `checksum::update` does it, in fewer steps: 0x100 more, one's complement.
+        let sum = u32::from(self.checksum.get()) + 0x0100;
+        self.checksum = U16::new((sum + u32::from(sum >= 0xffff)) as u16);
     }
 
     /// Sets the total length in bytes and updates the checksum incrementally.
@@ -201,6 +212,28 @@ mod tests {
         assert_eq!(header.dst_addr(), Ipv4Addr::new(192, 168, 0, 199));
         assert!(header.dont_fragment() && !header.more_fragments() && !header.is_fragment());
         assert!(header.is_checksum_valid());
+    }
+
+    proptest! {
+        #[test]
+        fn short_ways_to_the_checksum_agree_with_the_long_ones(mut bytes: [u8; 20], right: bool) {
+            let mut header = Header::read_from_bytes(&bytes).unwrap();
+            if right {
+                header.update_checksum();
+                bytes = zerocopy::transmute!(header);
+            }
+            let long = Sum::ZERO.add_bytes(&bytes).is_valid();
+            prop_assert_eq!(header.is_checksum_valid(), long);
+            prop_assert!(long || !right);
+            header.ttl = header.ttl.max(1);
+            for value in [header.checksum, U16::new(0xfeff), U16::new(0xff00), U16::new(0xfefe)] {
+                header.checksum = value;
+                let expected = checksum::update(value, U16::new(0x0100), U16::ZERO);
+                let mut next = header;
+                next.decrement_ttl();
+                prop_assert_eq!(next.checksum, expected);
+            }
+        }
     }
 
     #[test]

@@ -1,113 +1,153 @@
-//! Longest-prefix match: a multibit trie that is changed in place under its readers.
+//! Longest-prefix match: a multibit trie over 32-bit keys that is changed in place under its
+//! readers.
 //!
-//! The first `ROOT_BITS` of a key index the root, every further byte a *ply* of 256 slots. A slot
-//! is one `u32`: a reference to a ply (top bit set), a leaf of the user (31 bits), or 0 where no
-//! prefix reaches, which means the default leaf. With 24 root bits and IPv4 keys this is DIR-24-8.
+//! The first `ROOT_BITS` of a key index the root, every further byte a node. A slot is one `u32`: a
+//! leaf of the user (31 bits), 0 where no prefix reaches, which means the default leaf, or a
+//! reference to a node, which is one of two kinds:
+//! * a *ply* of 256 slots, written in place;
+//! * a *tail*, one cache line for a node whose slots form at most [`PARTS`] runs: most nodes of a
+//!   large table hold one or two prefixes. It takes a sixteenth of the memory and is found with
+//!   the same one access. A tail whose runs change is written anew beside the old one.
 //!
-//! Readers hold an [`Mtrie`] shared and only load; the one [`Writer`] only stores single slots, so
-//! that a lookup sees each slot as it was before or after a change. A ply is filled before the
-//! store that makes it reachable. One that is no longer needed is unlinked and then belongs to the
-//! caller ([`Writer::take_garbage`]) until no reader can be inside it.
+//! With 24 root bits this is DIR-24-8. Lookups go over a block of keys level by level, so that what
+//! they fetch comes while others are looked at.
 //!
-//! Safety contract: a slot with the mark `PLY` names a ply inside `slots`. Leaves never have the
-//! mark, and the one place that makes references, `Writer::deepen`, has before indexed the whole
-//! ply as a checked slice. `slots` neither moves nor shrinks while the table lives.
+//! Readers hold an [`Mtrie`] shared and only load; the one [`Writer`] stores single slots, so that
+//! a lookup sees each slot as it was before or after a change. A node is filled before the store
+//! that makes it reachable; what is no longer reachable is used again when no reader can be inside.
 
-mod key;
+#![forbid(unsafe_code)]
+
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use std::io;
-use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU8, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 
-use crate::cpu;
+use zerocopy::FromZeros;
+
+use crate::cpu::prefetch;
 use crate::memory::{HugePages, Reserved};
+use crate::rcu::Epoch;
 
-pub use key::Key;
-pub use writer::{Full, PlyIndex, Writer};
+pub use writer::{Full, Writer};
 
 /// The greatest value a leaf may have.
-pub const MAX_LEAF: u32 = PLY - 1;
+pub const MAX_LEAF: u32 = NODE - 1;
 
-/// Set in a slot that refers to a ply.
-const PLY: u32 = 1 << 31;
+/// Runs of equal slots that a tail has room for.
+pub const PARTS: usize = 9;
 
+/// Set in a slot that refers to a node.
+const NODE: u32 = 1 << 31;
+/// Set in a slot that refers to a tail.
+const TAIL: u32 = NODE | 1 << 30;
 /// Slots of a ply: one for each value of a byte.
 const FANOUT: usize = 256;
+/// Most keys that are on their way at a time.
+const BLOCK: usize = 64;
+
+/// A node in one cache line. What is not used of the starts is 255, and of the slots the last one
+/// again.
+#[derive(Debug, FromZeros)]
+#[repr(C, align(64))]
+struct Tail {
+    /// Where each run but the first starts, a byte each.
+    starts: AtomicU64,
+    slots: [AtomicU32; PARTS],
+    /// Length of the prefix that wrote each; the writer's.
+    lens: [AtomicU8; PARTS],
+    count: AtomicU8,
+}
 
 /// What readers see of a table: lookups only.
 #[derive(Debug)]
-pub struct Mtrie<const ROOT_BITS: u8, K> {
+pub struct Mtrie<const ROOT_BITS: u8> {
     /// The root, then the plies. A ply's number is that of its first slot divided by `FANOUT`.
     slots: Reserved<AtomicU32>,
+    tails: Reserved<Tail>,
     default: AtomicU32,
-    key: PhantomData<fn(K)>,
 }
 
-impl<const ROOT_BITS: u8, K: Key> Mtrie<ROOT_BITS, K> {
+impl<const ROOT_BITS: u8> Mtrie<ROOT_BITS> {
     /// Slots of the root.
     const ROOT: usize = {
-        assert!(8 <= ROOT_BITS && ROOT_BITS <= 24, "the root is made of whole plies, and not big");
-        assert!((K::BITS - ROOT_BITS).is_multiple_of(8), "plies consume whole bytes");
+        assert!(ROOT_BITS == 8 || ROOT_BITS == 16 || ROOT_BITS == 24, "nodes consume whole bytes");
         1 << ROOT_BITS
     };
 
-    /// Plies that a key can pass.
-    const DEPTH: u8 = (K::BITS - ROOT_BITS) / 8;
+    /// Nodes that a key can pass.
+    const DEPTH: u8 = (32 - ROOT_BITS) / 8;
 
-    /// Makes an empty table that may grow to `max_plies` below its root, whose default leaf is 0.
+    /// Makes an empty table that may grow to `plies` and `tails` below its root, whose default leaf
+    /// is 0.
     ///
     /// Memory is reserved now and used when it is touched; `pages` should be [`HugePages::Advise`]
     /// only for tables expected to be large. The readers' half is [`Writer::table`].
     ///
     /// # Errors
-    /// `InvalidInput` if plies could not be numbered, else the kernel's.
-    pub fn writer(max_plies: usize, pages: HugePages) -> io::Result<Writer<ROOT_BITS, K>> {
-        let slots = max_plies
+    /// `InvalidInput` if nodes could not be numbered, else the kernel's.
+    pub fn writer(plies: usize, tails: usize, pages: HugePages) -> io::Result<Writer<ROOT_BITS>> {
+        let slots = plies
             .checked_mul(FANOUT)
             .and_then(|slots| slots.checked_add(Self::ROOT))
-            .filter(|&slots| slots <= FANOUT << 24)
+            .filter(|&slots| slots <= FANOUT << 24 && tails <= 1 << 30)
             .ok_or(io::ErrorKind::InvalidInput)?;
         let table = Self {
             slots: Reserved::new(slots, pages)?.named("tries"),
+            tails: Reserved::new(tails, HugePages::Beyond)?.named("tries"),
             default: AtomicU32::new(0),
-            key: PhantomData,
         };
         Writer::new(table, pages)
     }
 
-    /// The leaf of the longest prefix that covers `key`, or the default leaf.
+    /// Puts the leaf of the longest prefix that covers each key, or the default leaf, into
+    /// `leaves`, as many as there are keys.
     #[inline(always)]
-    pub fn lookup(&self, key: K) -> u32 {
-        // JUSTIFICATION: checked, a lookup among a million prefixes costs 42 clocks instead of 35
-        // (`examples/mtrie_clocks.rs`, 16 root bits), and 24 instead of 21 (24 root bits).
-        // SAFETY: `root` is below 2^ROOT_BITS, and `slots` begins with a root of that many.
-        let mut slot = unsafe { self.slots.get_unchecked(key.root(ROOT_BITS)) }.load(Acquire);
-        let mut depth = 0;
-        while slot & PLY != 0 && depth < Self::DEPTH {
-            depth += 1;
-            let index = first_slot(slot) + key.byte(ROOT_BITS, depth);
-            // SAFETY: `slot` names a ply, all of which is inside `slots` by the module's contract,
-            // and a byte is below its 256 slots.
-            slot = unsafe { self.slots.get_unchecked(index) }.load(Acquire);
+    pub fn find(&self, keys: &[u32], leaves: &mut [u32], _: Epoch<'_>) {
+        for (keys, leaves) in keys.chunks(BLOCK).zip(leaves.chunks_mut(BLOCK)) {
+            for (key, leaf) in keys.iter().zip(leaves.iter_mut()) {
+                *leaf = self.slots[(key >> (32 - ROOT_BITS)) as usize].load(Acquire);
+            }
+            for depth in 1..=Self::DEPTH {
+                if leaves.iter().fold(0, |all, leaf| all | leaf) & NODE == 0 {
+                    break;
+                }
+                for (key, leaf) in keys.iter().zip(leaves.iter()) {
+                    self.fetch(*leaf, byte::<ROOT_BITS>(*key, depth));
+                }
+                for (key, leaf) in keys.iter().zip(leaves.iter_mut()) {
+                    if *leaf & NODE != 0 {
+                        *leaf = self.step(*leaf, byte::<ROOT_BITS>(*key, depth));
+                    }
+                }
+            }
+            let default = self.default.load(Relaxed);
+            leaves.iter_mut().for_each(|leaf| *leaf = if *leaf == 0 { default } else { *leaf });
         }
-        if slot == 0 { self.default.load(Relaxed) } else { slot }
     }
 
-    /// Puts the leaf of each key into `leaves`.
+    /// Asks for what [`Self::step`] will read.
     #[inline(always)]
-    pub fn find(&self, keys: &[K], leaves: &mut [u32]) {
-        for (key, leaf) in keys.iter().zip(leaves) {
-            *leaf = self.lookup(*key);
+    fn fetch(&self, slot: u32, byte: u8) {
+        if slot & TAIL == TAIL {
+            self.tails.get((slot & !TAIL) as usize).into_iter().for_each(prefetch);
+        } else if slot & NODE != 0 {
+            prefetch(&self.slots[first_slot(slot) + usize::from(byte)]);
         }
     }
 
-    /// Brings the part of the root near that a lookup of `key` will read first.
+    /// The slot of a byte in the node that a slot refers to.
     #[inline(always)]
-    pub fn prefetch(&self, key: K) {
-        cpu::prefetch(&self.slots[key.root(ROOT_BITS)]);
+    fn step(&self, reference: u32, byte: u8) -> u32 {
+        if reference & TAIL == TAIL {
+            let tail = &self.tails[(reference & !TAIL) as usize];
+            return tail.slots[not_above(tail.starts.load(Relaxed), byte)].load(Acquire);
+        }
+        self.slots[first_slot(reference) + usize::from(byte)].load(Acquire)
     }
 
     /// The leaf of keys that no prefix covers.
@@ -116,8 +156,24 @@ impl<const ROOT_BITS: u8, K: Key> Mtrie<ROOT_BITS, K> {
     }
 }
 
+/// The byte of a key that indexes the node at `depth`, which counts from 1 below the root.
+#[inline(always)]
+fn byte<const ROOT_BITS: u8>(key: u32, depth: u8) -> u8 {
+    (key >> (32 - ROOT_BITS - 8 * depth)) as u8
+}
+
 /// First slot of the ply that `reference` names. The shift drops the mark of a reference.
 #[inline(always)]
 fn first_slot(reference: u32) -> usize {
     (reference << 8) as usize
+}
+
+/// How many of eight bytes are not above `byte`: all compared at once, as bits 7 of their sums.
+#[inline(always)]
+fn not_above(bytes: u64, byte: u8) -> usize {
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let all = u64::from(byte) * 0x0101_0101_0101_0101;
+    let by_low_bits = (all | TOPS) - (bytes & !TOPS);
+    let not_above = (all & !bytes) | (!(all ^ bytes) & by_low_bits);
+    (not_above & TOPS).count_ones() as usize
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use graph::arc::{FeatureArc, Side};
-use graph::{Buffer, Flags, Frame, Names, Node, Record, Slot};
+use graph::{Buffer, Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::print;
 
@@ -108,16 +108,51 @@ impl InterfaceOutput {
     }
 }
 
+/// What a closer look at a packet did. One byte: a pair as in a `Result` is returned by different
+/// rules on different processors, which keeps the loop's closure from being compiled for each.
+enum Seen {
+    /// It may be sent, and is counted.
+    Good,
+    /// A reason to drop it.
+    Bad(Error),
+}
+
 impl InterfaceOutput {
-    /// A packet that may be sent by a sub-interface: puts its tags in. Returns the interface that
-    /// sends it and whether that is up.
+    /// Makes a packet ready that is more than bytes to send: its sub-interface puts tags in, what
+    /// the driver cannot do is done, its trace goes on. Adds packets and bytes to `sent`.
+    #[cold]
     #[inline(never)]
-    fn prepare(&self, p: &mut Buffer<'_>, up: bool, epoch: Epoch<'_>) -> (u32, bool) {
-        let from = p.tx();
-        match self.ports.read(from, epoch) {
-            Some(sub) if sub.sup == self.index => (from, sub.up && sub.tags.insert(p).is_some()),
-            _ => (self.index.0, up),
+    fn prepare(
+        &mut self,
+        p: &mut Packet<'_, Self>,
+        (mut up, todo): (bool, Flags),
+        epoch: Epoch<'_>,
+        (thread, sent): (usize, &mut (u64, u64)),
+    ) -> Seen {
+        let mut from = p.tx();
+        if from != self.index.0 {
+            match self.ports.read(from, epoch) {
+                Some(sub) if sub.sup == self.index => up = sub.up && sub.tags.insert(p).is_some(),
+                _ => from = self.index.0,
+            }
+            p.set_tx(from);
         }
+        p.trace(|p| Sending::of(from, p));
+        if !up {
+            return Seen::Bad(Error::Down);
+        }
+        let mut new = (1, p.total_len() as u64);
+        if p.flags().has(todo) {
+            match self.completion.apply(todo, p) {
+                Ok(done) => new = done,
+                Err(why) => return Seen::Bad(why.into()),
+            }
+        }
+        *sent = (sent.0 + new.0, sent.1 + new.1);
+        if from != self.index.0 {
+            self.counters.tx.row(thread)[from as usize].add(new.0, new.1);
+        }
+        Seen::Good
     }
 }
 
@@ -133,34 +168,21 @@ impl Node for InterfaceOutput {
         let index = self.index.0;
         let port = self.ports.read(index, frame.epoch());
         let (up, todo) = port.map_or((false, Flags::default()), |p| (p.up, p.todo));
+        let special = todo.with(Flags::TRACED);
         let (epoch, thread) = (frame.epoch(), frame.thread());
-        let (mut packets, mut bytes) = (0, 0);
+        let mut sent = (0, 0);
         frame.each(|p| {
-            let (mut from, mut is_up) = (index, up);
-            if p.tx() != index {
-                (from, is_up) = self.prepare(p, up, epoch);
-            }
-            p.trace(|p| Sending::of(from, p));
-            if !is_up {
-                return Err(Error::Down);
-            }
-            let mut sent = (1, 0);
-            if p.flags().has(todo) {
-                sent = self.completion.apply(todo, p)?;
-            } else {
-                sent.1 = p.total_len() as u64;
-            }
-            packets += sent.0;
-            bytes += sent.1;
-            if from != index {
-                self.counters.tx.row(thread)[from as usize].add(sent.0, sent.1);
+            if up & (p.tx() == index) & !p.flags().has(special) {
+                sent = (sent.0 + 1, sent.1 + p.total_len() as u64);
+            } else if let Seen::Bad(why) = self.prepare(p, (up, todo), epoch, (thread, &mut sent)) {
+                return Err(why);
             }
             if arc.is_used() {
-                p.set_tx(from);
-                return Ok(Next::To(arc.first(from, p).unwrap_or(Self::TX)));
+                return Ok(Next::To(arc.first(p.tx(), p).unwrap_or(Self::TX)));
             }
             Ok(Next::To(Self::TX))
         });
+        let (packets, bytes) = sent;
         self.counters.tx.row(frame.thread())[index as usize].add(packets, bytes);
     }
 }

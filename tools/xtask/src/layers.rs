@@ -4,9 +4,9 @@ use crate::Finding;
 use crate::tree::{File, Tree};
 
 /// The house, from the ground up.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 13] = [
     "infra", "wire", "graph", "control", "net", "drivers", "host", "plugins", "bin", "tools",
-    "tests", "fuzz",
+    "tests", "fuzz", "bench",
 ];
 
 /// Folders whose crates may not use each other.

@@ -16,6 +16,8 @@ use crate::rcu::{self, Shared};
 
 /// Segments that one change may need: its first and its last are split at most.
 const NEEDED: usize = 4;
+/// Free segments that are kept before the first is used again.
+const MANY: usize = 4 * NEEDED;
 /// How long a change waits for segments that readers may still be in.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Neighbouring segments that have no more spans together become one.
@@ -93,12 +95,15 @@ impl Store {
     }
     /// Writes a segment and returns its number.
     fn add(&mut self, spans: &[Span]) -> u32 {
-        let slot = match self.free.front() {
-            Some(&(epoch, slot)) if rcu::passed(epoch) => {
+        // Asking whether readers have gone on takes some time: it pays once many wait.
+        let is_free = |f: &(u64, u32)| rcu::passed(f.0);
+        let may_ask = self.free.len() >= MANY || self.used == self.arena.0.len();
+        let slot = match self.free.front().filter(|f| may_ask && is_free(f)) {
+            Some(&(_, slot)) => {
                 self.free.pop_front();
                 slot
             }
-            _ => {
+            None => {
                 self.used += 1;
                 self.used as u32 - 1
             }

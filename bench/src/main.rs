@@ -1,0 +1,31 @@
+//! `make bench`: what the daemon's packets cost, measured from outside. See the README.
+#![forbid(unsafe_code)]
+
+mod churn;
+mod clock;
+mod daemon;
+mod groups;
+mod options;
+mod plot;
+mod scenario;
+mod traffic;
+mod window;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let options = match options::Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("{message}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match groups::run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("bench: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

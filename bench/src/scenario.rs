@@ -1,0 +1,128 @@
+//! Configurations and streams, as lines that any daemon of this command line understands.
+
+use std::path::Path;
+
+/// Lines that set a router up, and the one that makes its traffic.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What the results call it.
+    pub name: String,
+    /// Configuration.
+    pub setup: Vec<String>,
+    /// The stream of the packet generator.
+    pub stream: String,
+}
+
+const INTERFACES: [&str; 5] = [
+    "create packet-generator interface pg0",
+    "create packet-generator interface pg1",
+    "set interface mac address pg0 02:00:00:00:00:aa",
+    "set interface state pg0 up",
+    "set interface state pg1 up",
+];
+const IP4: [&str; 3] = [
+    "set interface ip address pg0 10.0.0.1/24",
+    "set interface ip address pg1 10.0.1.1/24",
+    "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb static",
+];
+const IP6: [&str; 3] = [
+    "set interface ip address pg0 2001:db8:0::1/64",
+    "set interface ip address pg1 2001:db8:1::1/64",
+    "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb static",
+];
+/// Neighbours of the random table.
+pub const NEIGHBORS: u32 = 64;
+
+/// Both interfaces, with addresses and a neighbour of the version.
+pub fn base(version: u8) -> Vec<String> {
+    let addresses = if version == 4 { IP4 } else { IP6 };
+    INTERFACES.iter().chain(&addresses).map(|line| (*line).to_owned()).collect()
+}
+
+/// The line that adds (or, `verb` being `del`, withdraws) so many consecutive host routes.
+pub fn count(verb: &str, n: u64) -> String {
+    format!("ip route {verb} count {n} 16.0.0.0/32 via 10.0.1.2 pg1")
+}
+
+/// A stream to one IPv4 address, or to random ones of a range `a+b`.
+pub fn ip4_stream(dst: &str) -> String {
+    format!(
+        "packet-generator new {{ name s0 limit 0 size 64-64 interface pg0 node ethernet-input data \
+         {{ IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> {dst} \
+         UDP: 1234 -> 2345 incrementing 22 }} }}"
+    )
+}
+
+/// The first `n` host addresses from 16.0.0.0 on, as a stream draws them at random.
+pub fn range(n: u64) -> String {
+    let [_, b, c, d] = (n as u32 - 1).to_be_bytes();
+    if n == 1 { "16.0.0.0".to_owned() } else { format!("16.0.0.0+16.{b}.{c}.{d}") }
+}
+
+fn replay(folder: &Path, file: &str) -> String {
+    let file = folder.join(file);
+    format!(
+        "packet-generator new {{ name s0 limit 100000000000 interface pg0 node ethernet-input \
+         pcap {} }}",
+        file.display()
+    )
+}
+
+impl Scenario {
+    /// The scenario of this name; its files are in `folder`.
+    pub fn named(name: &str, folder: &Path) -> Option<Self> {
+        let exec = |file: &str| format!("exec {}", folder.join(file).display());
+        let all16 = "ip route add 16.0.0.0/8 via 10.0.1.2 pg1".to_owned();
+        let neighbor =
+            |i: u32| format!("set ip neighbor pg1 10.0.1.{} 02:00:00:00:01:{i:02x} static", i + 3);
+        let dense = |n: u64| (4, vec![count("add", n)], ip4_stream(&range(n)));
+        let one = |n: u64| (4, vec![all16.clone()], ip4_stream(&range(n)));
+        let (version, more, stream) = match name {
+            "ip4-1" => (4, vec![all16], ip4_stream("16.0.0.1")),
+            "ip4-255k" => dense(1 << 18),
+            "ip4-1m" => dense(1 << 20),
+            "ip4-8m" => dense(1 << 23),
+            "ip4-1m-one" => one(1 << 20),
+            "ip4-8m-one" => one(1 << 23),
+            "bgp4-1m" => (4, vec![exec("bgp4.routes")], replay(folder, "bgp4.pcap")),
+            "ip4-rand1m" => {
+                let mut lines: Vec<String> = (0..NEIGHBORS).map(neighbor).collect();
+                lines.push(exec("rand4.routes"));
+                (4, lines, replay(folder, "rand4.pcap"))
+            }
+            "ip4-rand1m-one" => {
+                let default = "ip route add 0.0.0.0/0 via 10.0.1.2 pg1".to_owned();
+                (4, vec![default], replay(folder, "rand4.pcap"))
+            }
+            "ip6-1" => {
+                let route = "ip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1".to_owned();
+                let stream = ip4_stream("").replace("IP4:", "IP6:");
+                let stream = stream.replace("10.0.0.2 -> ", "2001:db8::2 -> 2001:db8:ff::1");
+                (6, vec![route], stream.replace("incrementing 22", "incrementing 2"))
+            }
+            "bgp6-220k" => (6, vec![exec("bgp6.routes")], replay(folder, "bgp6.pcap")),
+            "bgp6-one" => {
+                let default = "ip route add ::/0 via 2001:db8:1::2 pg1".to_owned();
+                (6, vec![default], replay(folder, "bgp6.pcap"))
+            }
+            _ => return None,
+        };
+        let mut setup = base(version);
+        setup.extend(more);
+        Some(Self { name: name.to_owned(), setup, stream })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_draw_from_the_routes_there_are() {
+        assert_eq!(range(1), "16.0.0.0");
+        assert_eq!(range(1 << 20), "16.0.0.0+16.15.255.255");
+        assert_eq!(range(1 << 24), "16.0.0.0+16.255.255.255");
+        let ip6 = Scenario::named("ip6-1", Path::new("t")).unwrap();
+        assert!(ip6.stream.contains("2001:db8::2 -> 2001:db8:ff::1 UDP"), "{}", ip6.stream);
+    }
+}

@@ -1,0 +1,227 @@
+//! Tables and captures, the same in every run.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+use crate::scenario::NEIGHBORS;
+
+/// Prefix lengths of the global IPv4 table and their weights.
+const IP4_LENS: [(u8, u32); 17] = [
+    (24, 6000),
+    (23, 900),
+    (22, 1100),
+    (21, 500),
+    (20, 450),
+    (19, 250),
+    (18, 140),
+    (17, 80),
+    (16, 140),
+    (15, 20),
+    (14, 10),
+    (13, 6),
+    (12, 3),
+    (11, 1),
+    (32, 200),
+    (28, 100),
+    (30, 100),
+];
+/// The same of IPv6.
+const IP6_LENS: [(u8, u32); 14] = [
+    (48, 470),
+    (32, 120),
+    (44, 110),
+    (40, 80),
+    (36, 50),
+    (46, 40),
+    (47, 20),
+    (42, 20),
+    (45, 20),
+    (33, 15),
+    (38, 10),
+    (29, 20),
+    (64, 15),
+    (128, 10),
+];
+/// Second 16 bits of the networks that IPv6 prefixes are taken from.
+const IP6_BLOCKS: [u128; 12] =
+    [0x001, 0x400, 0x600, 0x602, 0x606, 0x804, 0xa00, 0xa02, 0xc0f, 0x408, 0x620, 0xa10];
+const SOURCE4: [u8; 4] = [10, 0, 0, 2];
+const SOURCE6: u128 = 0x2001_0db8 << 96 | 2;
+
+/// Numbers that look random, the same in every run (xorshift64*).
+pub struct Random(pub u64);
+
+impl Random {
+    /// 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+    fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.next()) * n as u128) >> 64) as usize
+    }
+    fn weighted(&mut self, lens: &[(u8, u32)]) -> u8 {
+        let mut at = self.below(lens.iter().map(|l| l.1 as usize).sum()) as u32;
+        for (len, weight) in lens {
+            match at.checked_sub(*weight) {
+                Some(rest) => at = rest,
+                None => return *len,
+            }
+        }
+        lens[0].0
+    }
+}
+
+/// Makes the files that are not there yet.
+///
+/// # Errors
+/// The system's.
+pub fn make(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for (name, count, packets) in
+        [("bgp4", 1_000_000, 1 << 16), ("rand4", 1 << 20, 1 << 18), ("bgp6", 220_000, 1 << 16)]
+    {
+        if folder.join(format!("{name}.pcap")).exists() {
+            continue;
+        }
+        let prefixes = prefixes(name, count, &mut random);
+        write_routes(name, &prefixes, &folder.join(format!("{name}.routes")))?;
+        let part = folder.join(format!("{name}.part"));
+        write_capture(name == "bgp6", &prefixes, packets, &mut random, &part)?;
+        fs::rename(part, folder.join(format!("{name}.pcap")))?;
+    }
+    Ok(())
+}
+
+/// Different prefixes; those of IPv4 in the low half of the number.
+pub fn prefixes(name: &str, count: usize, random: &mut Random) -> Vec<(u128, u8)> {
+    let (mut seen, mut all) = (HashSet::new(), Vec::with_capacity(count));
+    while all.len() < count {
+        let wide = u128::from(random.next()) << 64 | u128::from(random.next());
+        let (bits, len, width) = match name {
+            "bgp6" => {
+                let block = IP6_BLOCKS[random.below(IP6_BLOCKS.len())];
+                (2 << 124 | block << 112 | wide >> 16, random.weighted(&IP6_LENS), 128)
+            }
+            "rand4" => (wide >> 96, 32, 32),
+            _ => (wide >> 96, random.weighted(&IP4_LENS), 32),
+        };
+        let is_unicast = width == 128 || is_unicast4((bits >> 24) as u8);
+        let bits = bits >> (width - u32::from(len)) << (width - u32::from(len));
+        if is_unicast && seen.insert((bits, len)) {
+            all.push((bits, len));
+        }
+    }
+    all
+}
+
+/// First bytes of addresses that may be routed, without those the set-up uses.
+fn is_unicast4(first: u8) -> bool {
+    (1..223).contains(&first) && first != 10 && first != 127
+}
+
+fn write_routes(name: &str, prefixes: &[(u128, u8)], path: &Path) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for (bits, len) in prefixes {
+        writeln!(file, "{}", route(name, "add", *bits, *len))?;
+    }
+    file.flush()
+}
+
+/// The line that adds or withdraws a route.
+pub fn route(name: &str, verb: &str, bits: u128, len: u8) -> String {
+    if name == "bgp6" {
+        let addr = Ipv6Addr::from_bits(bits);
+        return format!("ip route {verb} {addr}/{len} via 2001:db8:1::2 pg1");
+    }
+    let addr = Ipv4Addr::from_bits(bits as u32);
+    let host = if name == "rand4" { bits as u32 % NEIGHBORS + 3 } else { 2 };
+    format!("ip route {verb} {addr}/{len} via 10.0.1.{host} pg1")
+}
+
+/// Packets of 64 bytes to random addresses in random ones of the prefixes.
+fn write_capture(
+    is_ip6: bool,
+    prefixes: &[(u128, u8)],
+    packets: usize,
+    random: &mut Random,
+    path: &Path,
+) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1u32] {
+        file.write_all(&word.to_le_bytes())?;
+    }
+    for _ in 0..packets {
+        let (bits, len) = prefixes[random.below(prefixes.len())];
+        let wide = u128::from(random.next()) << 64 | u128::from(random.next());
+        let packet = if is_ip6 {
+            ip6_packet(bits | wide.checked_shr(len.into()).unwrap_or(0))
+        } else {
+            ip4_packet(bits as u32 | ((wide >> 96) as u32).checked_shr(len.into()).unwrap_or(0))
+        };
+        for word in [0, 0, packet.len() as u32, packet.len() as u32] {
+            file.write_all(&word.to_le_bytes())?;
+        }
+        file.write_all(&packet)?;
+    }
+    file.flush()
+}
+
+const MACS: [u8; 12] = [2, 0, 0, 0, 0, 0xaa, 2, 0, 0, 0, 0, 1];
+
+fn ip4_packet(dst: u32) -> Vec<u8> {
+    let mut header = [0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    header[12..16].copy_from_slice(&SOURCE4);
+    header[16..].copy_from_slice(&dst.to_be_bytes());
+    let words = header.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    header[10..12].copy_from_slice(&(!folded as u16).to_be_bytes());
+    let mut packet = [&MACS[..], &[8, 0], &header, &udp(26, 0)].concat();
+    packet.resize(60, 0);
+    packet
+}
+
+fn ip6_packet(dst: u128) -> Vec<u8> {
+    let start = [0x60, 0, 0, 0, 0, 10, 17, 64];
+    let (src, dst) = (SOURCE6.to_be_bytes(), dst.to_be_bytes());
+    [&MACS[..], &[0x86, 0xdd], &start, &src, &dst, &udp(10, 0xffff), &[0, 0]].concat()
+}
+
+fn udp(len: u16, checksum: u16) -> Vec<u8> {
+    [1234, 2345, len, checksum].into_iter().flat_map(u16::to_be_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_the_same_every_time_and_have_no_route_twice() {
+        for name in ["bgp4", "rand4", "bgp6"] {
+            let make = || prefixes(name, 2000, &mut Random(7));
+            let all = make();
+            assert_eq!(all, make());
+            assert_eq!(all.iter().collect::<HashSet<_>>().len(), 2000);
+        }
+        assert_eq!(
+            route("bgp4", "add", 0x1020_3000, 20),
+            "ip route add 16.32.48.0/20 via 10.0.1.2 pg1"
+        );
+    }
+
+    #[test]
+    fn headers_have_the_right_checksum() {
+        let packet = ip4_packet(0xdfff_ffff);
+        let words = packet[14..34].chunks_exact(2);
+        let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+        assert_eq!((packet.len(), ip6_packet(1).len()), (60, 64));
+    }
+}
