@@ -6,6 +6,7 @@ mod idle;
 mod layouts;
 mod messages;
 mod names;
+mod neighbors;
 mod restart;
 mod statistics;
 mod streams;

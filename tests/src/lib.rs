@@ -16,7 +16,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 pub use daemon::{Answer, Daemon};
-pub use hosts::{Host, TwoHosts};
+pub use hosts::{Host, Running, TwoHosts};
 
 /// A name that nobody else on this machine has.
 pub fn unique() -> String {

@@ -1,22 +1,27 @@
-//! `ip6-unicast-nd-proxy`, `ip6-multicast-nd-proxy`: on interfaces the operator chose, every
-//! solicitation for somebody else is answered with our own address of layer 2. That serves a host
-//! behind an unnumbered interface that thinks it is on our network, with our own address.
+//! `ip6-unicast-nd-proxy`, `ip6-multicast-nd-proxy`: solicitations for others are answered with our
+//! own address of layer 2, before anybody looks whether they are for this router.
+//!
+//! On interfaces the operator chose, that is all of them: it serves a host behind an unnumbered
+//! interface that thinks it is on our network, with our own address. On the others, it is those for
+//! hosts that are answered for.
 #![forbid(unsafe_code)]
 
 use std::marker::PhantomData;
 
 use graph::{Buffer, Frame, Node};
-use infra::counter::{Counter, Rows};
-use infra::rcu::SlabReader;
+use infra::rcu::{Reader, SlabReader};
 use wire::{Protocol, checksum, icmp6, ip6, nd};
 use zerocopy::FromBytes;
 
 use super::message::{Message, answer};
+use super::proxy::Answered;
 use crate::address::AddressReader;
+use crate::fib::Ip6;
 use crate::icmp::{Count6, Error6};
-use crate::interface::Port;
+use crate::interface::{InterfaceIndex, Port};
 use crate::ip::{Headers, V6, Version};
-use crate::neighbor::{Counters, count};
+use crate::neighbor::{Counters, Evidence, OnLink, count};
+use crate::punt::{Event, EventSender};
 
 /// On which arc the node is.
 pub trait Place: Copy + Send + 'static {
@@ -38,14 +43,22 @@ impl Place for Multicast {
     const NAME: &'static str = "ip6-multicast-nd-proxy";
 }
 
-/// Answers for everybody else.
+/// Answers for others.
 #[derive(Clone)]
 pub struct Mirror<P> {
-    ports: SlabReader<Port>,
-    addresses: AddressReader,
-    requests: Rows<Counter>,
-    replies: Rows<Counter>,
+    readers: Readers,
     of: PhantomData<P>,
+}
+
+/// What the nodes read.
+#[derive(Clone)]
+pub(super) struct Readers {
+    pub ports: SlabReader<Port>,
+    pub addresses: AddressReader,
+    pub on_link: OnLink<Ip6>,
+    pub answered: Reader<Answered>,
+    pub counters: Counters,
+    pub events: EventSender,
 }
 
 /// Edges of [`Mirror`].
@@ -60,13 +73,8 @@ pub enum Next {
 }
 
 impl<P> Mirror<P> {
-    pub(super) fn new(
-        ports: SlabReader<Port>,
-        addresses: AddressReader,
-        counters: &Counters,
-    ) -> Self {
-        let (requests, replies) = (counters.rx.requests.clone(), counters.tx.replies.clone());
-        Self { ports, addresses, requests, replies, of: PhantomData }
+    pub(super) fn new(readers: Readers) -> Self {
+        Self { readers, of: PhantomData }
     }
 }
 
@@ -82,19 +90,32 @@ impl<P: Place> Node for Mirror<P> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let mut sent = 0;
+        let Readers { ports, addresses, on_link, answered, counters, events } = &mut self.readers;
+        let answered = answered.read(epoch);
         frame.each(|p| {
             p.trace(Headers::<V6>::of);
             let on = p.rx();
             let Some(l4) = solicitation(p) else { return Ok(Next::Along) };
             let asked = Message::solicitation(p, l4)?;
-            let is_detection = asked.src.is_unspecified() || asked.src == asked.target;
-            if is_detection || self.addresses.owns6(on, asked.target, epoch) {
+            let (src, target) = (asked.src, asked.target);
+            let is_detection = src.is_unspecified() || src == target;
+            let is_neighbor = on_link.has(on, src, epoch);
+            let is_proxied = is_neighbor && answered.has(ports, on, target, epoch);
+            if is_detection || addresses.owns6(on, target, epoch) {
                 return Ok(Next::Along);
             }
-            let ours = self.ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
+            if !is_proxied && !answered.is_mirrored(on) {
+                return Ok(Next::Along);
+            }
+            if let Some(mac) = asked.mac.filter(|_| is_neighbor) {
+                let how = Evidence { creates: true, replaces: true };
+                let interface = InterfaceIndex(on);
+                events.send(Event::Learned { interface, addr: src.into(), mac, how });
+            }
+            let ours = ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
             answer(p, &asked, ours)?;
-            count(&self.requests, thread, on);
-            count(&self.replies, thread, on);
+            count(&counters.rx.requests, thread, on);
+            count(&counters.tx.replies, thread, on);
             sent += 1;
             Ok(Next::Output)
         });

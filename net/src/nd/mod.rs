@@ -27,7 +27,7 @@ use crate::router::{Feature, Parts, Router, refuse};
 pub use advertisement::NeighborAdvertisement;
 pub use message::ALL_NODES;
 pub use mirror::{Mirror, Multicast, Unicast};
-pub use proxy::{Proxied, Refusal};
+pub use proxy::{Answered, Proxied, Refusal};
 pub use solicitation::NeighborSolicitation;
 
 use proxy::Proxies;
@@ -41,8 +41,10 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
-    if change == Change::Deleting {
-        router.forget_nd_proxies(interface);
+    match change {
+        Change::Added => proxy::follow(router, interface),
+        Change::Deleting => router.forget_nd_proxies(interface),
+        _ => (),
     }
 }
 
@@ -51,7 +53,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let (ports, addresses) = (router.interfaces.ports(), router.addresses.reader());
     let (events, on_link) = (router.events.sender(), OnLink::new(router));
     let counters = router.neighbors().counters[1].clone();
-    let proxied = Shared::new(Vec::new());
+    let answered = Shared::new(Answered::default());
     let tentative = Shared::new(Vec::new());
     let advertisement = NeighborAdvertisement {
         addresses: addresses.clone(),
@@ -63,23 +65,26 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let solicitation = NeighborSolicitation {
         ports: ports.clone(),
         addresses: addresses.clone(),
-        on_link,
-        proxied: proxied.reader(),
+        on_link: on_link.clone(),
+        answered: answered.reader(),
         tentative: tentative.reader(),
         counters: counters.clone(),
-        events,
+        events: events.clone(),
     };
     let engine = &mut router.engine;
     engine.add(solicitation).map_err(refuse)?;
     engine.add(advertisement).map_err(refuse)?;
-    let mirror = Mirror::<Unicast>::new(ports.clone(), addresses.clone(), &counters);
+    let answered_here = answered.reader();
+    let readers =
+        mirror::Readers { ports, addresses, on_link, answered: answered_here, counters, events };
+    let mirror = Mirror::<Unicast>::new(readers.clone());
     engine.add_feature(&IP6_UNICAST, mirror).map_err(refuse)?;
-    let mirror = Mirror::<Multicast>::new(ports, addresses, &counters);
+    let mirror = Mirror::<Multicast>::new(readers);
     engine.add_feature(&IP6_MULTICAST, mirror).map_err(refuse)?;
     let (ns, na) = (icmp6::Type::NEIGHBOR_SOLICITATION, icmp6::Type::NEIGHBOR_ADVERTISEMENT);
     router.icmp6_type(ns, NeighborSolicitation::NAME).map_err(refuse)?;
     router.icmp6_type(na, NeighborAdvertisement::NAME).map_err(refuse)?;
-    router.insert(Proxies { proxied, mirrored: Vec::new() });
+    router.insert(Proxies(answered));
     router.insert(Tentative(tentative));
     router.interfaces.observe(interface_changed);
     cli::register(&mut parts.cli);

@@ -8,13 +8,13 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use graph::Node;
-use infra::rcu::Shared;
+use infra::rcu::{Epoch, Shared, SlabReader};
 use wire::Prefix;
 use wire::prefix::IpPrefix;
 
 use super::mirror::{Mirror, Multicast, Unicast};
 use crate::fib::{self, Path, Source, Target};
-use crate::interface::InterfaceIndex;
+use crate::interface::{InterfaceIndex, Port};
 use crate::ip6::{IP6_MULTICAST, IP6_UNICAST};
 use crate::router::Router;
 
@@ -30,13 +30,38 @@ pub struct Proxied {
     pub addr: Ipv6Addr,
 }
 
-/// What control knows.
-pub(super) struct Proxies {
-    /// Sorted.
-    pub proxied: Shared<Vec<Proxied>>,
-    /// Interfaces on which everybody is answered for, sorted.
+/// Who is answered for.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    /// Hosts, sorted.
+    pub proxied: Vec<Proxied>,
+    /// Interfaces on which everybody is, by number.
     pub mirrored: Vec<InterfaceIndex>,
 }
+
+impl Answered {
+    /// Whether a host is answered for on an interface: it is behind another one that looks up in
+    /// the same table.
+    pub(super) fn has(
+        &self,
+        ports: &SlabReader<Port>,
+        on: u32,
+        host: Ipv6Addr,
+        epoch: Epoch<'_>,
+    ) -> bool {
+        let table = |i: u32| ports.read(i, epoch).and_then(|p| p.ip6);
+        self.proxied
+            .iter()
+            .any(|p| p.addr == host && p.interface.0 != on && table(p.interface.0) == table(on))
+    }
+    /// Whether everybody is answered for on an interface.
+    pub fn is_mirrored(&self, on: u32) -> bool {
+        self.mirrored.binary_search(&InterfaceIndex(on)).is_ok()
+    }
+}
+
+/// The same, to be changed.
+pub(super) struct Proxies(pub Shared<Answered>);
 
 /// Why a proxy is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,11 +97,11 @@ impl std::error::Error for Refusal {}
 impl Router {
     /// Hosts that are answered for, by interface and address.
     pub fn nd_proxied(&self) -> &[Proxied] {
-        self.nd_proxies().proxied.current()
+        &self.nd_answered().proxied
     }
     /// Interfaces on which solicitations for anybody are answered, by number.
     pub fn nd_mirrored(&self) -> &[InterfaceIndex] {
-        &self.nd_proxies().mirrored
+        &self.nd_answered().mirrored
     }
     /// Answers for a host behind `interface` from now on.
     ///
@@ -96,16 +121,16 @@ impl Router {
             return Err(Refusal::Invalid);
         }
         let (host, table) = (Proxied { interface, addr }, on.table6);
-        let mut all = self.nd_proxied().to_vec();
-        let Err(at) = all.binary_search(&host) else { return Ok(()) };
-        if all.len() == MAX_PROXIED {
+        let mut new = self.nd_answered().clone();
+        let Err(at) = new.proxied.binary_search(&host) else { return Ok(()) };
+        if new.proxied.len() == MAX_PROXIED {
             return Err(Refusal::Full);
         }
         let target = Target::Neighbor { interface, addr: addr.into() };
         self.add_route(table, route(addr), Source::IP6_ND_PROXY, &[Path::to(target)])
             .map_err(Refusal::Route)?;
-        all.insert(at, host);
-        self.nd_proxies_mut().proxied.publish(all);
+        new.proxied.insert(at, host);
+        self.publish_nd_answered(new);
         Ok(())
     }
     /// No longer answers for a host, and forgets it as a neighbour.
@@ -117,10 +142,10 @@ impl Router {
         interface: InterfaceIndex,
         addr: Ipv6Addr,
     ) -> Result<(), Refusal> {
-        let mut all = self.nd_proxied().to_vec();
-        let at = all.binary_search(&Proxied { interface, addr }).map_err(|_| Refusal::Unknown)?;
-        all.remove(at);
-        self.nd_proxies_mut().proxied.publish(all);
+        let (host, mut new) = (Proxied { interface, addr }, self.nd_answered().clone());
+        let at = new.proxied.binary_search(&host).map_err(|_| Refusal::Unknown)?;
+        new.proxied.remove(at);
+        self.publish_nd_answered(new);
         let target = Target::Neighbor { interface, addr: addr.into() };
         let table = self.addresses.of(interface).table6;
         // Gone already when the interface has taken its table along.
@@ -135,18 +160,13 @@ impl Router {
     /// [`Refusal::NoInterface`].
     pub fn set_nd_mirror(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), Refusal> {
         self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
-        for (arc, node) in
-            [(&IP6_UNICAST, Mirror::<Unicast>::NAME), (&IP6_MULTICAST, Mirror::<Multicast>::NAME)]
-        {
-            let done = self.engine.set_feature(arc, node, interface.0, on);
-            done.expect("the node is on the arc since the feature registered");
-        }
-        let mirrored = &mut self.nd_proxies_mut().mirrored;
-        mirrored.retain(|i| *i != interface);
+        let mut new = self.nd_answered().clone();
+        new.mirrored.retain(|i| *i != interface);
         if on {
-            mirrored.push(interface);
-            mirrored.sort_unstable();
+            new.mirrored.push(interface);
+            new.mirrored.sort_unstable();
         }
+        self.publish_nd_answered(new);
         Ok(())
     }
     pub(super) fn forget_nd_proxies(&mut self, interface: InterfaceIndex) {
@@ -156,12 +176,34 @@ impl Router {
             gone.expect("it was there just now");
         }
         self.set_nd_mirror(interface, false).expect("it is there until everybody has heard");
+        set(self, interface, false);
     }
-    fn nd_proxies(&self) -> &Proxies {
-        self.state().expect("the feature puts it in")
+    fn nd_answered(&self) -> &Answered {
+        let proxies: &Proxies = self.state().expect("the feature puts it in");
+        proxies.0.current()
     }
-    fn nd_proxies_mut(&mut self) -> &mut Proxies {
-        self.state_mut().expect("the feature puts it in")
+    fn publish_nd_answered(&mut self, new: Answered) {
+        let proxies: &mut Proxies = self.state_mut().expect("the feature puts it in");
+        proxies.0.publish(new);
+        let all: Vec<_> = self.interfaces.iter().map(|i| i.index).collect();
+        all.into_iter().for_each(|interface| follow(self, interface));
+    }
+}
+
+/// Has the nodes look at what comes to an interface where somebody is answered for. Others pay
+/// nothing.
+pub(super) fn follow(router: &mut Router, interface: InterfaceIndex) {
+    let answered = router.nd_answered();
+    let has_others = answered.proxied.iter().any(|host| host.interface != interface);
+    set(router, interface, has_others || answered.is_mirrored(interface.0));
+}
+
+fn set(router: &mut Router, interface: InterfaceIndex, on: bool) {
+    for (arc, node) in
+        [(&IP6_UNICAST, Mirror::<Unicast>::NAME), (&IP6_MULTICAST, Mirror::<Multicast>::NAME)]
+    {
+        let done = router.engine.set_feature(arc, node, interface.0, on);
+        done.expect("the node is on the arc since the feature registered");
     }
 }
 

@@ -12,7 +12,7 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::ip6;
 
 use super::message::{Message, answer};
-use super::proxy::Proxied;
+use super::proxy::Answered;
 use crate::address::AddressReader;
 use crate::arp::source_of;
 use crate::fib::Ip6;
@@ -28,7 +28,7 @@ pub struct NeighborSolicitation {
     pub(super) ports: SlabReader<Port>,
     pub(super) addresses: AddressReader,
     pub(super) on_link: OnLink<Ip6>,
-    pub(super) proxied: Reader<Vec<Proxied>>,
+    pub(super) answered: Reader<Answered>,
     pub(super) tentative: Reader<Vec<(InterfaceIndex, Ipv6Addr)>>,
     pub(super) counters: Counters,
     pub(super) events: EventSender,
@@ -108,11 +108,7 @@ impl NeighborSolicitation {
     /// Whether we answer for an address: it is ours, or one of a host behind another interface that
     /// looks up in the same table.
     fn answers_for(&self, on: u32, target: Ipv6Addr, epoch: Epoch<'_>) -> bool {
-        let table = |i: u32| self.ports.read(i, epoch).and_then(|p| p.ip6);
-        self.addresses.owns6(on, target, epoch)
-            || self.proxied.read(epoch).iter().any(|host| {
-                let is_elsewhere = host.addr == target && host.interface.0 != on;
-                is_elsewhere && table(host.interface.0) == table(on)
-            })
+        let answered = self.answered.read(epoch);
+        self.addresses.owns6(on, target, epoch) || answered.has(&self.ports, on, target, epoch)
     }
 }

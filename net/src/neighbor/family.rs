@@ -241,10 +241,11 @@ impl Family for V6 {
     fn source(
         ours: &AddressReader,
         interface: u32,
-        target: Ipv6Addr,
+        _: Ipv6Addr,
         epoch: Epoch<'_>,
     ) -> Option<Ipv6Addr> {
-        ours.source6(interface, target, epoch)
+        // What is said of neighbours stays on the link.
+        ours.link_local(interface, epoch)
     }
     fn question(mac: MacAddr, source: Ipv6Addr, target: Ipv6Addr) -> NdFrame {
         let group = ip6::solicited_node(target);

@@ -460,7 +460,7 @@ fn ip6_packets_wait_for_the_answer_too() {
     let targets: Vec<_> = asked.iter().map(|f| Ipv6Addr::from(f.target)).collect();
     assert_eq!(asked.len(), 2);
     assert!(targets.contains(&ip6("2001:db8:1::9")) && targets.contains(&ip6("2001:db8:1::3")));
-    assert_eq!(asked[0].ip.src_addr(), ip6("2001:db8:1::1"));
+    assert_eq!(asked[0].ip.src_addr(), ip6("fe80::ff:fe00:ab"));
     assert_eq!(asked[0].ip.dst_addr(), ip6::solicited_node(targets[0]));
     assert_eq!(asked[0].ethernet.dst, MacAddr::for_ip6_group(asked[0].ip.dst_addr()));
     assert_eq!(summed(&asked[0], 0), out[0].bytes);

@@ -1,0 +1,121 @@
+//! Neighbours, routers and hosts, as the kernel sees them.
+
+use std::time::Duration;
+
+use tests::capture::decoded;
+use tests::{Host, Running, TwoHosts, eventually, has, is_root};
+
+/// The router's interfaces towards the hosts, and how long the kernel may take.
+const PATIENCE: Duration = Duration::from_secs(12);
+
+fn hosts() -> Option<TwoHosts> {
+    (is_root() && has("ping")).then(TwoHosts::new)
+}
+
+fn sure(hosts: &TwoHosts, commands: &[&str]) {
+    for command in commands {
+        assert_eq!(hosts.router.tell(command), "", "{command}");
+    }
+}
+
+fn reaches(host: &Host, address: &str) {
+    let text = host.run(&format!("ping -n -c 3 -i 0.2 -W 2 {address}"));
+    assert!(text.contains("3 received, 0% packet loss"), "{text}");
+}
+
+/// Captures what a host's device sees; the file is complete once the capture is dropped.
+fn capture(host: &Host, file: &std::path::Path) -> Option<Running> {
+    has("tcpdump")
+        .then(|| host.start(&format!("tcpdump --immediate-mode -U -i eth0 -w {}", file.display())))
+}
+
+#[test]
+fn a_host_configures_itself_from_our_advertisements() {
+    let Some(hosts) = hosts() else { return };
+    let file = std::env::temp_dir().join(format!("{}.pcap", tests::unique()));
+    let capturing = capture(&hosts.left, &file);
+    hosts.left.run("ip -6 route del default");
+    sure(
+        &hosts,
+        &[
+            "ip6 nd host-left prefix 2001:db8:77::/64 infinite",
+            "ip6 nd host-left ra-interval 4 3",
+            "ip6 nd host-left no ra-suppress",
+        ],
+    );
+    let addresses = || hosts.left.run("ip -6 addr show dev eth0");
+    assert!(eventually(PATIENCE, || addresses().contains("2001:db8:77:")), "{}", addresses());
+    let routes = || hosts.left.run("ip -6 route show default");
+    assert!(eventually(PATIENCE, || routes().contains("proto ra")), "{}", routes());
+    reaches(&hosts.left, "2001:db8:2::2");
+    sure(&hosts, &["ip6 nd host-left ra-cease"]);
+    assert!(eventually(PATIENCE, || !routes().contains("proto ra")), "{}", routes());
+    drop(capturing);
+    if file.exists() && has("tshark") {
+        let lines = decoded(&file);
+        assert!(lines.iter().any(|line| line.contains("Router Advertisement")), "{lines:#?}");
+    }
+    let _ = std::fs::remove_file(file);
+}
+
+#[test]
+fn an_address_in_use_is_a_duplicate_for_us_and_for_the_host() {
+    let Some(hosts) = hosts() else { return };
+    sure(
+        &hosts,
+        &[
+            "set ip6 dad enable transmits 1 delay 1",
+            "set interface ip address host-left 2001:db8:1::2/64",
+            "set interface ip address host-left 2001:db8:1::99/64",
+        ],
+    );
+    let state = |address: &str, state: &str| {
+        let text = hosts.router.tell("show ip6 dad");
+        let line = text.lines().find(|line| line.contains(&format!(" {address} ")));
+        line.is_some_and(|line| line.contains(state))
+    };
+    let shown = || hosts.router.tell("show ip6 dad");
+    assert!(eventually(PATIENCE, || state("2001:db8:1::2", "duplicate")), "{}", shown());
+    assert!(eventually(PATIENCE, || state("2001:db8:1::99", "preferred")), "{}", shown());
+    hosts.left.run("ip -6 addr add 2001:db8:1::99/64 dev eth0");
+    let addresses = || hosts.left.run("ip -6 addr show dev eth0");
+    assert!(eventually(PATIENCE, || addresses().contains("dadfailed")), "{}", addresses());
+}
+
+#[test]
+fn hosts_reach_each_other_through_proxies() {
+    let Some(hosts) = hosts() else { return };
+    // The left host believes that the right one's networks are on its link.
+    hosts.left.run("ip route add 10.1.2.0/24 dev eth0");
+    hosts.left.run("ip -6 route add 2001:db8:2::/64 dev eth0");
+    sure(
+        &hosts,
+        &[
+            "set arp proxy start 10.1.2.2 end 10.1.2.99",
+            "set interface proxy-arp host-left",
+            "set ip6 nd proxy host-right 2001:db8:2::2",
+        ],
+    );
+    reaches(&hosts.left, "10.1.2.2");
+    reaches(&hosts.left, "2001:db8:2::2");
+    let text = hosts.left.run("ip neigh show dev eth0");
+    assert!(text.contains("10.1.2.2 ") && text.contains("2001:db8:2::2 "), "{text}");
+}
+
+#[test]
+fn neighbours_that_are_gone_are_forgotten_when_time_passes() {
+    let Some(hosts) = hosts() else { return };
+    sure(&hosts, &["set ip neighbor-config ip4 age 600"]);
+    reaches(&hosts.left, "10.1.1.1");
+    reaches(&hosts.right, "10.1.2.1");
+    hosts.left.run("ip addr del 10.1.1.2/24 dev eth0");
+    let knows = |address: &str| {
+        let text = hosts.router.tell("show ip4 neighbors");
+        text.contains(&format!(" {address} "))
+    };
+    assert!(knows("10.1.1.2") && knows("10.1.2.2"));
+    sure(&hosts, &["set clock adjust 700"]);
+    let shown = || hosts.router.tell("show ip4 neighbors");
+    assert!(eventually(PATIENCE, || !knows("10.1.1.2")), "{}", shown());
+    assert!(knows("10.1.2.2"), "it answered when it was asked:\n{}", shown());
+}
