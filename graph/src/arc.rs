@@ -59,12 +59,18 @@ impl Start<'_> {
     pub fn is_used(&self) -> bool {
         !self.chains.is_empty()
     }
+    /// The edge to the first feature of `interface` for packets that an input node has just filled,
+    /// whose cursor is at the start; `None` when it has none.
+    #[inline(always)]
+    pub fn entrance(&self, interface: u32) -> Option<crate::Slot> {
+        let chain = self.chains.get(interface as usize)?.as_ref()?;
+        Some(crate::Slot(self.base + u16::from(*chain.first()?)))
+    }
     /// The edge to the first feature of `interface`, or `None` when it has none.
     #[inline(always)]
     pub fn first(&self, interface: u32, p: &mut Buffer<'_>) -> Option<crate::Slot> {
-        let chain = self.chains.get(interface as usize)?.as_ref()?;
         p.set_cursor(0);
-        Some(crate::Slot(self.base + u16::from(*chain.first()?)))
+        self.entrance(interface)
     }
 }
 

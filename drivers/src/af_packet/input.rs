@@ -7,10 +7,10 @@ use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use graph::{Arrival, Buffer, FRAME, Flags, Input, Intake, MOST_SLICES, Names, Record};
+use graph::{Arrival, Buffer, FRAME, Flags, Input, Intake, MOST_SLICES, Names, Record, Slot};
 use infra::rcu::SlabReader;
 use net::Interfaces;
-use net::interface::{Counters, Port};
+use net::interface::{Counters, DEVICE_INPUT, Port};
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recv, recvmsg};
 use wire::virtio_net::{DATA_VALID, Header, NEEDS_CSUM};
 use wire::zerocopy::IntoBytes;
@@ -53,6 +53,9 @@ pub enum Next {
     /// IPv6 packets.
     #[to("ip6-input")]
     Ip6,
+    /// A feature before Ethernet.
+    #[dynamic]
+    Feature(Slot),
 }
 
 /// Drops of [`AfPacketInput`].
@@ -152,9 +155,11 @@ impl Queue {
             let number = self.number;
             intake.record(move |p| Received::of(number, p));
         }
+        let first = intake.start(&DEVICE_INPUT).entrance(self.interface);
+        let ethernet = first.map_or(Next::Ethernet, Next::Feature);
         let (mut bytes, mut ended) = (0, None);
         let filled = intake.each(waiting, self.interface, |p| {
-            let next = self.fill(p).map_err(|why| ended = Some(why)).ok()?;
+            let next = self.fill(p, ethernet).map_err(|why| ended = Some(why)).ok()?;
             bytes += p.total_len() as u64;
             Some(next)
         });
@@ -167,9 +172,9 @@ impl Queue {
             _ => (),
         }
     }
-    /// Brings in the next packet. What is refused is gone.
+    /// Brings in the next packet. What is refused is gone; Ethernet frames go to `ethernet`.
     #[inline(always)]
-    fn fill(&mut self, p: &mut Arrival<'_>) -> Result<Next, Ended> {
+    fn fill(&mut self, p: &mut Arrival<'_>, ethernet: Next) -> Result<Next, Ended> {
         let slot = self.ring.next().ok_or(Ended::Quietly)?;
         if slot.is_outgoing() {
             if slot.is_queued() {
@@ -186,7 +191,7 @@ impl Queue {
             return Err(Error::Partial.into());
         }
         drop(slot);
-        let mut next = Next::Ethernet;
+        let mut next = ethernet;
         if self.is_ip {
             let is_ip6 = p.bytes().first().is_some_and(|b| b >> 4 == 6);
             next = if is_ip6 { Next::Ip6 } else { Next::Ip4 };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use graph::{Arrival, Flags, Input, Intake, Slot};
 use infra::counter::Counter;
-use net::interface::Counters;
+use net::interface::{Counters, DEVICE_INPUT};
 
 use super::data::template::copy_lines;
 use super::offload::Offload;
@@ -36,6 +36,8 @@ pub struct Running {
     pub rx: u32,
     /// Where they go.
     pub next: Slot,
+    /// Whether they take the features of their interface before.
+    pub meets_features: bool,
     /// What is said of each.
     pub flags: Flags,
     /// What the interface leaves to the other side.
@@ -205,7 +207,7 @@ impl Running {
         intake: &mut Intake<'_, PgInput, On>,
         most: usize,
     ) -> (u64, u64) {
-        let (next, flags, rx) = (Next::To(self.next), self.flags, self.rx);
+        let (next, flags, rx) = (self.next(intake), self.flags, self.rx);
         if !self.big.bytes.is_empty() || self.offload.is_some() {
             return self.send_any(intake, most);
         }
@@ -242,13 +244,20 @@ impl Running {
         };
         (sent as u64, bytes)
     }
+    /// Where packets go now.
+    #[inline(always)]
+    fn next<On>(&self, intake: &Intake<'_, PgInput, On>) -> Next {
+        let arc = intake.start(&DEVICE_INPUT);
+        let first = arc.entrance(self.rx).filter(|_| self.meets_features);
+        Next::To(first.unwrap_or(self.next))
+    }
     #[inline(never)]
     fn send_any<On: graph::Cpu>(
         &mut self,
         intake: &mut Intake<'_, PgInput, On>,
         most: usize,
     ) -> (u64, u64) {
-        let (next, flags, offload) = (Next::To(self.next), self.flags, self.offload);
+        let (next, flags, offload) = (self.next(intake), self.flags, self.offload);
         let (source, big) = (&mut self.source, &mut self.big);
         let mut bytes = 0;
         let sent = intake.each(most, self.rx, |p| {

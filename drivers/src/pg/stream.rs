@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use control::api::Retval;
 use control::cli::Error;
 use graph::{BuildError, Flags, InputState, NodeIndex};
-use net::interface::Interface;
+use net::interface::{DEVICE_INPUT, Interface};
 use net::{InterfaceIndex, Router};
 
 use super::capture::Capture;
@@ -332,6 +332,7 @@ impl Generator {
             source: s.source.clone(),
             rx: s.interface.0,
             next,
+            meets_features: s.node == DEVICE_INPUT.end,
             flags: if is_ip { Flags::L3 } else { Flags::default() },
             offload,
             max_frame: s.max_frame,

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use control::cli::Cli;
 use control::log::Log;
-use graph::{Flags, Frame, Node, Settings};
+use graph::{Continue, Flags, Frame, Node, Settings};
+use net::interface::DEVICE_INPUT;
 
 use super::*;
 
@@ -29,6 +30,26 @@ impl Node for Catch {
         frame.consume(|p| {
             all.push((p.rx(), p.flags(), p.segments().flatten().copied().collect()));
             Ok(())
+        });
+    }
+}
+
+/// A feature that notes what passes.
+#[derive(Clone)]
+struct Seen(Catches);
+
+impl Node for Seen {
+    const NAME: &'static str = "span-input";
+    type Next = Continue;
+    type Error = Infallible;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let mut all = self.0.lock().unwrap();
+        frame.each(|p| {
+            all.push((p.rx(), p.flags(), p.bytes().to_vec()));
+            Ok(Continue)
         });
     }
 }
@@ -72,6 +93,8 @@ impl Bench {
         for name in ["catch", "ip4-input", "ip6-input", "arp-input"] {
             router.engine.add_named(name, Catch(Arc::clone(&caught))).unwrap();
         }
+        let seen = Seen(Arc::clone(&caught));
+        router.engine.add_feature(&DEVICE_INPUT, seen).unwrap();
         router.engine.build().unwrap();
         cli.check().unwrap();
         let folder = std::env::temp_dir().join(format!("pg-{test}-{}", std::process::id()));
@@ -508,4 +531,20 @@ fn loopbacks_give_back_what_they_are_sent() {
     b.ok("delete loopback interface intfc loop0");
     b.ok("loopback delete-interface intfc loop300");
     assert_eq!((b.run().len(), b.used()), (0, 0));
+}
+
+#[test]
+fn frames_meet_the_features_of_their_interface() {
+    let mut b = Bench::new("features");
+    let pg0 = b.router.interfaces.named("pg0").unwrap().index.0;
+    let entrances = ["interface pg0", "interface pg1", "interface pg0 node pg1-output"];
+    for (name, to) in ["a", "b", "c"].iter().zip(entrances) {
+        b.ok(&format!("packet-generator new {{ name {name} limit 3 {to} data {{ hex 0x01 }} }}"));
+    }
+    b.router.engine.set_feature(&DEVICE_INPUT, Seen::NAME, pg0, true).unwrap();
+    b.ok("packet-generator enable");
+    assert_eq!(b.run().len(), 3);
+    b.router.engine.set_feature(&DEVICE_INPUT, Seen::NAME, pg0, false).unwrap();
+    b.ok("packet-generator enable");
+    assert_eq!(b.run().len(), 0);
 }

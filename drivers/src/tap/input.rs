@@ -7,10 +7,10 @@ use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use graph::{Arrival, Buffer, FRAME, Flags, Input, Intake, Names, Record};
+use graph::{Arrival, Buffer, FRAME, Flags, Input, Intake, Names, Record, Slot};
 use infra::rcu::SlabReader;
 use net::Interfaces;
-use net::interface::{Counters, Port};
+use net::interface::{Counters, DEVICE_INPUT, Port};
 use rustix::io::readv;
 use wire::virtio_net::{DATA_VALID, Header, NEEDS_CSUM};
 use wire::zerocopy::IntoBytes;
@@ -56,6 +56,9 @@ pub enum Next {
     /// IPv6 packets.
     #[to("ip6-input")]
     Ip6,
+    /// A feature before Ethernet.
+    #[dynamic]
+    Feature(Slot),
 }
 
 /// Drops of [`TapInput`].
@@ -92,11 +95,13 @@ impl Queue {
             let number = self.number;
             intake.record(move |p| Received::of(number, p));
         }
+        let first = intake.start(&DEVICE_INPUT).entrance(self.interface);
+        let ethernet = first.map_or(Next::Ethernet, Next::Feature);
         let mut total = 0;
         while total < FRAME {
             let (mut bytes, mut ended) = (0, None);
             let filled = intake.each(BATCH, self.interface, |p| {
-                let next = self.fill(p).map_err(|why| ended = Some(why)).ok()?;
+                let next = self.fill(p, ethernet).map_err(|why| ended = Some(why)).ok()?;
                 bytes += p.total_len() as u64;
                 Some(next)
             });
@@ -117,9 +122,9 @@ impl Queue {
             }
         }
     }
-    /// Reads the next packet. What is refused is gone.
+    /// Reads the next packet. What is refused is gone; Ethernet frames go to `ethernet`.
     #[inline(always)]
-    fn fill(&mut self, p: &mut Arrival<'_>) -> Result<Next, Ended> {
+    fn fill(&mut self, p: &mut Arrival<'_>, ethernet: Next) -> Result<Next, Ended> {
         let mut header = Header::default();
         let room = p.tailroom();
         let first = p.append_with(room).ok_or(Ended::Losing(Error::NoBuffers))?;
@@ -135,7 +140,7 @@ impl Queue {
             let rest = self.rest.get(..len - room).unwrap_or_default();
             p.extend(rest).ok_or(Ended::Losing(Error::NoBuffers))?;
         }
-        let mut next = Next::Ethernet;
+        let mut next = ethernet;
         if self.is_ip {
             let is_ip6 = p.bytes().first().is_some_and(|b| b >> 4 == 6);
             next = if is_ip6 { Next::Ip6 } else { Next::Ip4 };

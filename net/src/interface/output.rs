@@ -33,7 +33,7 @@ pub static INTERFACE_OUTPUT: FeatureArc = FeatureArc {
 /// Features on everything an interface brings in, before Ethernet input.
 pub static DEVICE_INPUT: FeatureArc = FeatureArc {
     name: "device-input",
-    starts: &[],
+    starts: &["pg-input", "af-packet-input", "tap-input"],
     order: &[
         "srv6-as2-rewrite",
         "srv6-ad2-rewrite",
