@@ -1,6 +1,6 @@
 //! Adding and removing addresses, with the routes they bring.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wire::Prefix;
 use wire::prefix::IpPrefix;
@@ -75,6 +75,25 @@ impl Router {
         let after = OnInterface { wants_ip6: on, ..self.addresses.of(interface).clone() };
         self.have(interface, after)
     }
+    /// Gives an interface another link-local address; IPv6 is enabled if it was not.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`], [`Error::NotLinkLocal`], [`Error::Route`].
+    pub fn set_link_local(
+        &mut self,
+        interface: InterfaceIndex,
+        addr: Ipv6Addr,
+    ) -> Result<(), Error> {
+        self.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        if !addr.is_unicast_link_local() {
+            return Err(Error::NotLinkLocal(addr));
+        }
+        let on = self.addresses.of(interface).clone();
+        let off = OnInterface { ip6: Vec::new(), wants_ip6: false, ..on.clone() };
+        let wants_ip6 = on.wants_ip6 || !on.has_ip6();
+        self.have(interface, off)?;
+        self.have(interface, OnInterface { link_local: Some(addr), wants_ip6, ..on })
+    }
     /// Has an interface look up in another table.
     ///
     /// # Errors
@@ -127,6 +146,7 @@ impl Router {
         let on = self.addresses.of(interface).clone();
         if on.link_local.is_some() {
             let off = OnInterface { ip6: Vec::new(), wants_ip6: false, ..on.clone() };
+            let on = OnInterface { link_local: None, ..on };
             // The same routes but for one address, in the room that the old ones leave.
             let _ = self.have(interface, off).and_then(|()| self.have(interface, on));
         }
@@ -185,11 +205,11 @@ impl Router {
         mut after: OnInterface,
     ) -> Result<(), Error> {
         let before = self.addresses.of(interface).clone();
-        after.link_local = None;
-        if after.has_ip6() {
+        let known = after.link_local.or(before.link_local);
+        after.link_local = after.has_ip6().then(|| {
             let mac = self.interfaces.at(interface).map(|i| i.mac).unwrap_or_default();
-            after.link_local = Some(before.link_local.unwrap_or_else(|| mac.link_local()));
-        }
+            known.unwrap_or_else(|| mac.link_local())
+        });
         if let (Some(own), None) = (after.link_local, before.link_local) {
             self.add_link_local(interface, own)?;
         }

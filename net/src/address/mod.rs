@@ -1,6 +1,7 @@
 //! Addresses of interfaces, and what follows from them: connected networks, packets for this
 //! router, and IPv6's link-local addresses and multicast groups (RFC 4291, RFC 4862 section 5.3).
 
+mod api;
 mod change;
 mod cli;
 mod reader;
@@ -134,6 +135,8 @@ pub enum Error {
         /// The interface that has it.
         interface: InterfaceIndex,
     },
+    /// Not an address of a link only.
+    NotLinkLocal(Ipv6Addr),
     /// The interface does not have it.
     NotFound(Prefix),
     /// The interface has addresses, so its table stays, and it cannot use another's.
@@ -156,6 +159,7 @@ impl fmt::Display for Error {
             Self::NoInterface => f.write_str("no such interface"),
             Self::Invalid(p) => write!(f, "{p} cannot be an interface's address"),
             Self::Conflict { with, .. } => write!(f, "conflicts with {with}"),
+            Self::NotLinkLocal(a) => write!(f, "{a} is not a link-local address"),
             Self::NotFound(p) => write!(f, "no address {p}"),
             Self::HasAddresses => f.write_str("interface has addresses"),
             Self::NoLender => f.write_str("no interface to use the addresses of"),
@@ -173,6 +177,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.interfaces.observe(follow);
     cli::register(&mut parts.cli);
     unnumbered::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }
 

@@ -17,7 +17,8 @@ use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Parts, Router};
 use crate::{
-    drops, engine, fragment, icmp, interface, ip4, ip6, mss_clamp, path_mtu, punting, reassembly,
+    address, drops, engine, fragment, icmp, interface, ip4, ip6, mss_clamp, path_mtu, punting,
+    reassembly,
 };
 
 /// What the neighbour of `pg1` has as its address.
@@ -70,6 +71,7 @@ impl Bench {
                 engine::FEATURE,
                 drops::FEATURE,
                 interface::FEATURE,
+                address::FEATURE,
                 ip4::FEATURE,
                 ip6::FEATURE,
                 icmp::FEATURE,

@@ -4,6 +4,7 @@
 //! which it was put into the graph. Echoes reach [`Replies`], which reads the clock and tells
 //! control, and control hands them to the task by the request's identifier.
 
+mod api;
 mod cli;
 mod node;
 mod packet;
@@ -53,6 +54,9 @@ struct Pings {
     /// Echoes by identifier.
     waiting: HashMap<u16, VecDeque<EchoReply>>,
     last: u16,
+    /// Pings that API clients wait for.
+    in_background: HashMap<u64, api::Waiting>,
+    last_key: u64,
 }
 
 impl Pings {
@@ -101,7 +105,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(replies6).map_err(refuse)?;
     router.icmp4_type(icmp4::Type::ECHO_REPLY, node::name::<V4>()).map_err(refuse)?;
     router.icmp6_type(icmp6::Type::ECHO_REPLY, node::name::<V6>()).map_err(refuse)?;
-    router.insert(Pings { ids, waiting: HashMap::new(), last: 0 });
+    let (waiting, in_background) = (HashMap::new(), HashMap::new());
+    router.insert(Pings { ids, waiting, last: 0, in_background, last_key: 0 });
     cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
     Ok(())
 }

@@ -71,6 +71,10 @@ impl Ping {
             is_over: false,
         })
     }
+    /// Requests sent and answered.
+    pub(super) fn counts(&self) -> (u32, u32) {
+        (self.sent, self.received)
+    }
     fn send(&mut self, router: &mut Router) {
         let Plan { src, dst, interface, fib, node, size, .. } = self.plan;
         for _ in 0..self.plan.burst {

@@ -8,6 +8,8 @@ use control::api::{Api, Message, Overlay, Record, Retval, Union};
 use wire::Protocol;
 
 use super::{Port, PortError, RedirectError, RedirectTo, Redirecting};
+use crate::fib::types::FibPath;
+use crate::fib::{Family, Ip4, Ip6, Path, Target};
 use crate::interface::InterfaceIndex;
 use crate::ip::{V4, V6};
 use crate::router::Router;
@@ -113,6 +115,40 @@ struct IpPuntRedirectDetails {
     punt: PuntRedirect,
 }
 
+/// Where punted packets go.
+#[derive(Clone, Record)]
+struct PuntRedirectV2 {
+    /// 4294967295 for all interfaces that are not named
+    #[preset(4294967295)]
+    rx_sw_if_index: InterfaceIndex,
+    af: AddressFamily,
+    #[counted(n_paths: u32)]
+    paths: Vec<FibPath>,
+}
+
+/// Set where punted packets go.
+#[derive(Message)]
+struct AddDelIpPuntRedirectV2 {
+    #[preset(true)]
+    is_add: bool,
+    punt: PuntRedirectV2,
+}
+
+/// Ask where punted packets go.
+#[derive(Message)]
+#[details(IpPuntRedirectV2Details)]
+struct IpPuntRedirectV2Dump {
+    /// 4294967295 for all
+    sw_if_index: InterfaceIndex,
+    af: AddressFamily,
+}
+
+/// Where punted packets go.
+#[derive(Message)]
+struct IpPuntRedirectV2Details {
+    punt: PuntRedirectV2,
+}
+
 /// All interfaces.
 const ALL: InterfaceIndex = InterfaceIndex(u32::MAX);
 /// All ports.
@@ -166,6 +202,45 @@ fn dump<V: Redirecting>(router: &Router, only: InterfaceIndex) -> Vec<IpPuntRedi
     details.collect()
 }
 
+fn set_v2<V: Redirecting, F: Family>(
+    router: &mut Router,
+    m: &AddDelIpPuntRedirectV2,
+) -> Result<(), Retval> {
+    let from = Some(m.punt.rx_sw_if_index).filter(|i| *i != ALL);
+    if !m.is_add {
+        return Ok(router.set_punt_redirect::<V>(from, None)?);
+    }
+    let [path] = &m.punt.paths[..] else { return Err(Retval::NO_PATHS_IN_ROUTE) };
+    let to = match path.native::<F>(router)?.target {
+        Target::Neighbor { interface, addr } => RedirectTo { tx: interface, next_hop: addr },
+        Target::Attached { interface, .. } => {
+            RedirectTo { tx: interface, next_hop: F::LINK.unspecified() }
+        }
+        _ => return Err(Retval::UNIMPLEMENTED),
+    };
+    Ok(router.set_punt_redirect::<V>(from, Some(to))?)
+}
+
+fn dump_v2<V: Redirecting, F: Family>(
+    router: &Router,
+    m: &IpPuntRedirectV2Dump,
+) -> Vec<IpPuntRedirectV2Details> {
+    let chosen =
+        |from: &Option<InterfaceIndex>| m.sw_if_index == ALL || *from == Some(m.sw_if_index);
+    let all = router.punt_redirects::<V>().filter(|(from, _)| chosen(from));
+    let details = all.map(|(from, to)| {
+        let target = if to.next_hop.is_unspecified() {
+            Target::Attached { interface: to.tx, own: to.next_hop }
+        } else {
+            Target::Neighbor { interface: to.tx, addr: to.next_hop }
+        };
+        let paths = vec![FibPath::of::<F>(router, &Path::to(target))];
+        let punt = PuntRedirectV2 { rx_sw_if_index: from.unwrap_or(ALL), af: m.af, paths };
+        IpPuntRedirectV2Details { punt }
+    });
+    details.collect()
+}
+
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("punt", "2.2.1").call(|router: &mut Router, m: SetPunt| set_punt(router, &m));
     api.core("ip", "3.2.0")
@@ -178,6 +253,15 @@ pub(super) fn register(api: &mut Api<Router>) {
                 IpAddr::V6(_) => router.set_punt_redirect::<V6>(from, to),
             };
             done.map_err(Retval::from)
+        })
+        .call(|router, m: AddDelIpPuntRedirectV2| match m.punt.af {
+            AddressFamily::IP4 => set_v2::<V4, Ip4>(router, &m),
+            AddressFamily::IP6 => set_v2::<V6, Ip6>(router, &m),
+            _ => Err(Retval::INVALID_ADDRESS_FAMILY),
+        })
+        .dump(|router, m: IpPuntRedirectV2Dump| match m.af {
+            AddressFamily::IP4 => dump_v2::<V4, Ip4>(router, &m),
+            _ => dump_v2::<V6, Ip6>(router, &m),
         })
         .dump(|router, m: IpPuntRedirectDump| {
             if m.is_ipv6 {
@@ -216,6 +300,30 @@ mod tests {
             assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
             let nowhere = local.call(router, &set(InterfaceIndex(9), "10.0.1.2", true)).err();
             assert_eq!(nowhere, Some(Retval::INVALID_SW_IF_INDEX));
+        });
+    }
+
+    #[test]
+    fn redirects_have_paths() {
+        let mut bench = Bench::new();
+        let (pg0, pg1) = (bench.pg0, bench.pg1);
+        bench.talk(|local, router| {
+            let hop = "10.0.1.2".parse::<IpAddr>().unwrap();
+            let path = Path::to(Target::Neighbor { interface: pg1, addr: hop });
+            let path = FibPath::of::<Ip4>(router, &path);
+            let set = |paths: Vec<FibPath>, is_add| AddDelIpPuntRedirectV2 {
+                is_add,
+                punt: PuntRedirectV2 { rx_sw_if_index: pg0, af: AddressFamily::IP4, paths },
+            };
+            local.call(router, &set(vec![path], true)).unwrap();
+            let ask = IpPuntRedirectV2Dump { sw_if_index: ALL, af: AddressFamily::IP4 };
+            let told = local.dump(router, &ask);
+            assert_eq!(told.len(), 1);
+            assert_eq!((told[0].punt.rx_sw_if_index, told[0].punt.paths[0]), (pg0, path));
+            let none = local.call(router, &set(Vec::new(), true)).err();
+            assert_eq!(none, Some(Retval::NO_PATHS_IN_ROUTE));
+            local.call(router, &set(Vec::new(), false)).unwrap();
+            assert!(local.dump(router, &ask).is_empty());
         });
     }
 
