@@ -98,7 +98,12 @@ fn interfaces_can_be_parsed() {
         ("pg1", "tx packets", 100),
         ("pg1", "tx bytes", 100 * 64),
     ] {
-        assert!(seen.contains(&(interface.into(), name.into(), value)), "{name}: {text}");
+        // The router may have said something of its own.
+        let own = if name.starts_with("tx") { value / 10 } else { 0 };
+        let is_so = seen.iter().any(|(i, n, seen)| {
+            (i.as_str(), n.as_str()) == (interface, name) && (value..=value + own).contains(seen)
+        });
+        assert!(is_so, "{name}: {text}");
     }
 }
 
