@@ -55,6 +55,10 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     let router = stats.and_then(|stats| Router::counting_in(stats, settings, log.clone()));
     let router = router.map_err(failed("cannot reserve memory"))?;
     let mut parts = Parts::new(router);
+    for ip in config.stanzas("ip") {
+        let counting = ip.value("route-counters").map_err(|e| e.to_string())?;
+        parts.router.fib.counting = counting.unwrap_or(parts.router.fib.counting);
+    }
     log.register(&mut parts.cli);
     parts.router.insert(statistics(&config.statseg)?);
     workers::register(&mut parts.cli);

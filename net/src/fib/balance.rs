@@ -5,7 +5,7 @@
 //! do, and a packet reads one word of an array that stays in cache. Groups belong to path lists:
 //! all load balances of a list hold the same word.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -262,11 +262,14 @@ impl LoadBalances {
         self.free.push_back((rcu::end_epoch(), index));
     }
     /// Puts new words into all load balances that follow one of these lists, in one go over all.
-    pub fn rewrite(&mut self, new: &HashMap<u32, Word>) {
-        if let [(list, word)] = *new.iter().collect::<Vec<_>>() {
-            return self.rewrite_where(|l| (l == *list).then_some(*word));
+    pub fn rewrite(&mut self, new: &[(u32, Word)]) {
+        if let [(list, word)] = *new {
+            return self.rewrite_where(|l| (l == list).then_some(word));
         }
-        self.rewrite_where(|l| new.get(&l).copied());
+        let most = new.iter().map(|(list, _)| *list as usize + 1).max().unwrap_or(0);
+        let mut by_list = vec![None; most];
+        new.iter().for_each(|(list, word)| by_list[*list as usize] = Some(*word));
+        self.rewrite_where(|l| by_list.get(l as usize).copied().flatten());
     }
     fn rewrite_where(&mut self, new: impl Fn(u32) -> Option<Word>) {
         for (list, word) in self.lists.iter().zip(self.words.iter()) {

@@ -46,6 +46,7 @@ pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
 pub use hash::FlowHash;
 pub use lookup::Headers;
 pub use path::{Label, Path, TableIndex, Target, Through};
+pub use routes::{OWN_BALANCES, RouteCounting};
 pub use source::{Source, Sources};
 pub use table::Tables;
 pub(crate) use table::longest;
@@ -66,6 +67,8 @@ pub struct Fib {
     unused_groups: Vec<u32>,
     hashes4: Hashes,
     hashes6: Hashes,
+    /// Which prefixes that come from now on have counters of their own.
+    pub counting: RouteCounting,
     /// Who may want routes.
     pub sources: Sources,
     /// Link-local table of each interface; 0 for none.
@@ -113,6 +116,7 @@ impl Fib {
             unused_groups: Vec::new(),
             hashes4: Hashes::new(),
             hashes6: Hashes::new(),
+            counting: RouteCounting::default(),
             sources: Sources::default(),
             link_local: Shared::new(Vec::new()),
         })

@@ -9,7 +9,7 @@
 //! A path that leads back to its own list is not used, whatever else it leads to: dropping every
 //! path on a cycle leaves no cycle for packets to run in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use super::Error;
@@ -155,7 +155,7 @@ impl Router {
         while lists.iter().map(|list| self.evaluate(*list)).filter(|changed| *changed).count() > 0 {
         }
         let words = lists.into_iter().filter_map(|list| Some((list, self.publish_list(list)?)));
-        let words: HashMap<_, _> = words.collect();
+        let words: Vec<_> = words.collect();
         if !words.is_empty() {
             self.fib.balances.rewrite(&words);
         }

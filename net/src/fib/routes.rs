@@ -1,6 +1,7 @@
 //! Changing routes: which source of a prefix counts, and what follows from a change.
 
 use std::net::IpAddr;
+use std::str::FromStr;
 
 use wire::Prefix;
 
@@ -14,9 +15,37 @@ use crate::adjacency::{AdjacencyIndex, Link, Role};
 use crate::interface::Kind;
 use crate::router::Router;
 
-/// Prefixes of a table that have a load balance each, with its counters; later ones share that of
-/// their path list.
+/// Prefixes of a table that have a load balance each, with its counters, unless told otherwise;
+/// later ones share that of their path list.
 pub const OWN_BALANCES: usize = 65_536;
+
+/// Which prefixes have counters of their own. Others share those of all with the same paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RouteCounting {
+    /// All: memory grows with the number of prefixes.
+    On,
+    /// None.
+    Off,
+    /// The first [`OWN_BALANCES`] of a table.
+    #[default]
+    Auto,
+}
+
+impl FromStr for RouteCounting {
+    type Err = UnknownCounting;
+    fn from_str(text: &str) -> Result<Self, UnknownCounting> {
+        match text {
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            "auto" => Ok(Self::Auto),
+            _ => Err(UnknownCounting),
+        }
+    }
+}
+
+/// Neither `on`, `off` nor `auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownCounting;
 
 impl Router {
     /// Adds paths to those a source has for a prefix; one that is there already takes the new
@@ -258,7 +287,12 @@ impl Router {
         list: u32,
     ) -> Result<(), Error> {
         let t = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
-        let own = t.entries.len() < OWN_BALANCES || source == Source::RECURSIVE;
+        let is_counted = match self.fib.counting {
+            RouteCounting::On => true,
+            RouteCounting::Off => false,
+            RouteCounting::Auto => t.entries.len() < OWN_BALANCES,
+        };
+        let own = is_counted || source == Source::RECURSIVE;
         let balance = if t.has_room() { self.balance_for(own, list) } else { None };
         let Some(balance) = balance else {
             self.release_list(list);

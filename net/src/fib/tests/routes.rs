@@ -185,3 +185,17 @@ fn a_new_adjacency_is_told_by_its_neighbour_entry() {
     assert_eq!(b.leads("10.0.1.2"), [Via::Drop]);
     assert_eq!(b.leads("16.0.0.1"), [Via::Adjacency(adjacency)]);
 }
+
+#[test]
+fn routes_share_their_counters_when_told_to() {
+    let mut b = Bench::new();
+    b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1");
+    let before = b.in_use()[1];
+    b.router.fib.counting = "off".parse().unwrap();
+    b.set("ip route add count 9 20.0.0.0/24 via 10.0.1.2 pg1");
+    assert_eq!(b.in_use()[1], before + 1);
+    b.router.fib.counting = "on".parse().unwrap();
+    b.set("ip route add count 9 30.0.0.0/24 via 10.0.1.2 pg1");
+    assert_eq!(b.in_use()[1], before + 1 + 9);
+    assert!("perhaps".parse::<crate::fib::RouteCounting>().is_err());
+}
