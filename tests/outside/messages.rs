@@ -1,12 +1,13 @@
 //! Messages, their types and CRCs are what clients of the original know.
 //!
-//! `FERROVIA_REFERENCE` names a folder with `spec/api/{core,plugins}/*.api.json`.
+//! `FERROVIA_REFERENCE` names a folder with `spec/api/{core,plugins}/*.api.json`. What the router
+//! offers is in `docs/reference/api`, reviewed; `FERROVIA_BLESS=1` writes it anew.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use control::api::files;
+use control::api::{ApiFile, files};
 use serde_json::Value;
 use tests::skip;
 
@@ -42,17 +43,46 @@ fn by_name(file: &Value) -> BTreeMap<(String, String), Value> {
     found
 }
 
-#[test]
-fn messages_and_their_types_are_the_originals() {
+fn described() -> Vec<ApiFile> {
     let parts = crate::parts();
     let mut api = parts.api;
     api.finish(&parts.router.clients).unwrap();
+    files(&api)
+}
+
+#[test]
+fn what_is_offered_is_the_reviewed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/api");
+    let mut ours = BTreeMap::new();
+    for file in described() {
+        ours.insert(folder.join(&file.path), file.text());
+    }
+    if std::env::var_os("FERROVIA_BLESS").is_some() {
+        let _ = fs::remove_dir_all(&folder);
+        for (path, text) in &ours {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+    let different =
+        ours.iter().filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(*text));
+    let different: Vec<_> = different.map(|(path, _)| path.file_name().unwrap()).collect();
+    let how = "after a review: FERROVIA_BLESS=1 cargo test -p tests --test outside messages";
+    assert!(different.is_empty(), "changed: {different:?}; {how}");
+    let entries = ["core", "plugins"].map(|name| fs::read_dir(folder.join(name)).into_iter());
+    let entries = entries.into_iter().flatten().flatten().flatten();
+    let gone: Vec<_> = entries.map(|e| e.path()).filter(|path| !ours.contains_key(path)).collect();
+    assert!(gone.is_empty(), "no longer offered: {gone:?}; {how}");
+}
+
+#[test]
+fn messages_and_their_types_are_the_originals() {
     let Some(reference) = std::env::var_os("FERROVIA_REFERENCE") else {
         skip("FERROVIA_REFERENCE names no declarations to compare with");
         return;
     };
     let mut wrong = Vec::new();
-    for file in files(&api) {
+    for file in described() {
         let path = Path::new(&reference).join("spec/api").join(&file.path);
         let Ok(text) = fs::read_to_string(&path) else {
             wrong.push(format!("{}: the original has no such file", file.path));

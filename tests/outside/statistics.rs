@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use control::stats::reader::{Reader, Sample};
 use control::stats::server::fetch;
-use tests::{Daemon, eventually, has, skip};
+use tests::{Daemon, eventually, has, papi};
 
 const PAPI: &str = r#"
 import sys
@@ -81,20 +81,9 @@ fn counters_are_read_without_asking() {
     assert!(!socket.exists(), "clients see by it that the router is gone");
 }
 
-/// A Python with the clients' own library: `FERROVIA_PAPI`, or the environment that `make test`
-/// keeps in the target folder.
-fn python() -> Option<String> {
-    let kept = std::env::current_exe().ok()?.ancestors().nth(3)?.join("papi/bin/python");
-    let chosen = std::env::var("FERROVIA_PAPI").ok();
-    chosen.or_else(|| kept.exists().then(|| kept.display().to_string()))
-}
-
 #[test]
 fn the_clients_own_library_reads_them() {
-    let Some(python) = python() else {
-        skip("no Python with vpp_papi: FERROVIA_PAPI names one");
-        return;
-    };
+    let Some(python) = papi() else { return };
     let more = "statseg { per-node-counters on update-interval 0.1 }";
     let daemon = Daemon::start_with(more, crate::GENERATORS);
     send_five(&daemon);

@@ -159,7 +159,10 @@ impl Drop for Daemon {
 
 /// A program of this workspace, built for the same profile as the test (or found in the folder that
 /// `FERROVIA_PROGRAMS` names).
-fn program(name: &str) -> PathBuf {
+///
+/// # Panics
+/// When the test is no file.
+pub fn program(name: &str) -> PathBuf {
     if let Some(folder) = std::env::var_os("FERROVIA_PROGRAMS") {
         return Path::new(&folder).join(name);
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-pub use daemon::{Answer, Daemon};
+pub use daemon::{Answer, Daemon, program};
 pub use hosts::{Host, Running, TwoHosts};
 
 /// A name that nobody else on this machine has.
@@ -59,6 +59,18 @@ pub fn has(program: &str) -> bool {
         skip(&format!("{program} is not installed"));
     }
     has
+}
+
+/// A Python with the clients' own library: `FERROVIA_PAPI`, or the environment that `make test`
+/// keeps in the target folder. Says so if there is none.
+pub fn papi() -> Option<String> {
+    let kept = std::env::current_exe().ok()?.ancestors().nth(3)?.join("papi/bin/python");
+    let chosen = std::env::var("FERROVIA_PAPI").ok();
+    let found = chosen.or_else(|| kept.exists().then(|| kept.display().to_string()));
+    if found.is_none() {
+        skip("no Python with vpp_papi: FERROVIA_PAPI names one");
+    }
+    found
 }
 
 /// Waits until `is_so`, at most `limit`; whether it became so.
