@@ -126,6 +126,7 @@ fn a_full_tree_stays_as_it_is() {
     let refused = (0..).find(|i| both.insert(i << 40, 64, 7).is_err()).unwrap();
     assert!(refused > 2 * ROOM as u64, "{refused} prefixes filled it");
     assert_eq!(both.insert(1 << 63, 1, 9), Err(Full));
+    both.insert(5 << 40, 64, 8).unwrap(); // another leaf needs no room
     both.check(&[refused << 40]);
 }
 

@@ -220,19 +220,29 @@ impl Writer {
     /// Has `change` rewrite leaf and length of every span within `first..=last`, in order.
     ///
     /// # Errors
-    /// [`Full`]; nothing has changed then, and `change` was not called.
+    /// [`Full`]; nothing has changed then, and `change` was not called. Where spans start and end
+    /// there already, it needs no room.
     pub fn rewrite(
         &mut self,
         store: &mut Store,
         (first, last): (u64, u64),
         mut change: impl FnMut(u32, u8) -> (u32, u8),
     ) -> Result<(), Full> {
-        store.make_sure()?;
+        let has_room = store.make_sure();
+        if !self.has_bounds(first, last) {
+            has_room?;
+        }
         let mut at = self.place(first);
         while self.firsts.get(at).is_some_and(|start| *start <= last) {
-            at += self.rewrite_segment(store, at, (first, last), &mut change);
+            let room = has_room.is_ok().then_some(&mut *store);
+            at += self.rewrite_segment(room, at, (first, last), &mut change);
         }
         Ok(())
+    }
+    /// Whether spans start at `first` and behind `last`.
+    fn has_bounds(&self, first: u64, last: u64) -> bool {
+        let starts = |key| self.span(key).start == key;
+        starts(first) && last.checked_add(1).is_none_or(starts)
     }
     /// Has `change` rewrite leaf and length of every span, in a way that makes no two neighbours
     /// alike: where spans start stays, so it needs no segment.
@@ -256,10 +266,10 @@ impl Writer {
     fn segment(&self, at: usize) -> &Segment {
         self.arena.at(self.slot(at))
     }
-    /// Returns how many segments stand there now.
+    /// Returns how many segments stand there now. Without room, spans that became alike stay apart.
     fn rewrite_segment(
         &mut self,
-        store: &mut Store,
+        store: Option<&mut Store>,
         at: usize,
         (first, last): (u64, u64),
         change: &mut impl FnMut(u32, u8) -> (u32, u8),
@@ -276,14 +286,16 @@ impl Writer {
         let joins_before = before.is_some_and(|before| before.is_like(&new[0]));
         let joins_after = after.is_some_and(|after| after.is_like(&new[new.len() - 1]));
         let keeps_starts = new.iter().map(|span| span.start).eq(old.iter().map(|span| span.start));
-        if keeps_starts && !joins_before && !joins_after {
+        let is_in_place = keeps_starts && !joins_before && !joins_after;
+        let Some(store) = store.filter(|_| !is_in_place) else {
+            debug_assert!(keeps_starts, "what has bounds already splits no span");
             for (i, span) in (from..to).zip(&new) {
                 segment.leaves[i].store(span.leaf, Relaxed);
                 segment.lens[i].store(span.len, Relaxed);
             }
             self.pad(at);
             return 1;
-        }
+        };
         let new = new.into_iter().skip(usize::from(joins_before));
         let tail = segment.spans(to + usize::from(joins_after)..count);
         let all: Vec<Span> = segment.spans(0..from).chain(new).chain(tail).collect();
