@@ -110,14 +110,12 @@ fn what_is_for_us_is_checked() {
     unsummed[46..48].fill(0);
     let mut long = udp6(HOST6, "2001:db8::1", 53, &[]);
     long[45] = 9;
-    let fragment = ip6(HOST6, "2001:db8::1", Protocol::FRAGMENT, &[17, 0, 0, 1, 0, 0, 0, 1]);
     let cut = ip6(HOST6, "2001:db8::1", Protocol::HOP_BY_HOP, &[17, 9, 0, 0, 0, 0, 0, 0]);
     let cases = [
         ("icmp_checksum", bad_icmp),
         ("udp_checksum", bad_udp),
         ("udp_checksum", unsummed),
         ("udp_length", long),
-        ("drop", fragment),
         ("bad_length", cut),
     ];
     for (counter, packet) in cases {
@@ -157,8 +155,9 @@ proptest! {
             caught += bench.send(node, &packets).len() as u64;
         }
         let row = &bench.graph.engine.runtime_rows().unwrap()[0];
-        prop_assert_eq!(caught + row.drop + row.punt, n * nodes.len() as u64);
+        // Fragments for this router wait for the others.
+        let kept = bench.graph.buffers_used() as u64;
+        prop_assert_eq!(caught + row.drop + row.punt + kept, n * nodes.len() as u64);
         prop_assert!(bench.graph.engine.errors().iter().all(|e| e.2.name != "node_failed"));
-        prop_assert_eq!(bench.graph.buffers_used(), 0);
     }
 }
