@@ -1,5 +1,6 @@
 //! Route changes while packets flow: nothing may be lost, and hardly anything slower.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -66,7 +67,11 @@ pub fn run(options: &Options, folder: &Path) -> io::Result<Value> {
 
 /// Two files: prefixes that come, and the same that go.
 fn files(folder: &Path) -> io::Result<[String; 2]> {
-    let prefixes = traffic::prefixes("bgp4", CHANGES, &mut Random(0x5851_f42d_4c95_7f2d));
+    // Others than those of the table, or withdrawing them would be the loss.
+    let there: HashSet<_> = traffic::bgp4().into_iter().collect();
+    let mut prefixes = traffic::prefixes("bgp4", 2 * CHANGES, &mut Random(0x5851_f42d_4c95_7f2d));
+    prefixes.retain(|prefix| !there.contains(prefix));
+    prefixes.truncate(CHANGES);
     let mut lines = Vec::new();
     for verb in ["add", "del"] {
         let file = folder.join(format!("churn.{verb}"));

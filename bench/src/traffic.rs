@@ -77,16 +77,26 @@ impl Random {
     }
 }
 
+/// What all random numbers start from.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Prefixes of the IPv4 table.
+const BGP4: usize = 1_000_000;
+
+/// The prefixes of the IPv4 table, as its file has them.
+pub fn bgp4() -> Vec<(u128, u8)> {
+    prefixes("bgp4", BGP4, &mut Random(SEED))
+}
+
 /// Makes the files that are not there yet.
 ///
 /// # Errors
 /// The system's.
 pub fn make(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for (name, count, packets) in
-        [("bgp4", 1_000_000, 1 << 16), ("rand4", 1 << 20, 1 << 18), ("bgp6", 220_000, 1 << 16)]
+        [("bgp4", BGP4, 1 << 16), ("rand4", 1 << 20, 1 << 18), ("bgp6", 220_000, 1 << 16)]
     {
+        let mut random = Random(SEED);
         if folder.join(format!("{name}.pcap")).exists() {
             continue;
         }
