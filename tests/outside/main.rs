@@ -1,6 +1,7 @@
 //! The daemon from outside.
 #![forbid(unsafe_code)]
 
+mod bindings;
 mod clients;
 mod goldens;
 mod idle;

@@ -4,13 +4,13 @@ use crate::Finding;
 use crate::tree::{File, Tree};
 
 /// The house, from the ground up.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
     "infra", "wire", "graph", "control", "net", "drivers", "host", "plugins", "bin", "tools",
-    "tests", "fuzz", "bench",
+    "clients", "tests", "fuzz", "bench",
 ];
 
 /// Folders whose crates may not use each other.
-const SIBLINGS_APART: [&str; 4] = ["plugins", "bin", "tools", "tests"];
+const SIBLINGS_APART: [&str; 5] = ["plugins", "bin", "tools", "clients", "tests"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let crates: Vec<_> = tree.crates().map(|(folder, manifest)| (name(manifest), folder)).collect();

@@ -1,0 +1,125 @@
+//! Programs of others, as they are, drive the daemon; so do our own client libraries.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use ferrovia_client::messages::{
+    AddressUnion, CreateLoopback, FibPath, IfStatusFlags, IpRouteAddDelV2, IpRouteV2Details,
+    IpRouteV2Dump, ShowVersion, SwInterfaceEvent, SwInterfaceSetFlags, WantInterfaceEvents,
+};
+use ferrovia_client::{Client, Error, stats};
+use tests::{Daemon, Host, is_root, skip};
+
+/// A folder of this repository.
+fn folder(path: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path)
+}
+
+/// What a program that succeeds printed.
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("the program is there");
+    let (text, error) = (output.stdout.as_slice(), output.stderr.as_slice());
+    let text = String::from_utf8_lossy(text).into_owned();
+    assert!(output.status.success(), "{command:?}\n{text}{}", String::from_utf8_lossy(error));
+    text
+}
+
+/// Whether there is a Go that builds the example; one from 1.21 on fetches what it lacks.
+fn has_go() -> bool {
+    let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
+        skip("go is not installed");
+        return false;
+    };
+    let version = String::from_utf8_lossy(&output.stdout);
+    let minor = version.trim().strip_prefix("go1.").and_then(|v| v.split('.').next());
+    let is_new = minor.and_then(|minor| minor.parse().ok()).is_some_and(|minor: u32| minor >= 21);
+    if !is_new {
+        skip(&format!("{} is too old for govpp: 1.24 is needed", version.trim()));
+    }
+    is_new
+}
+
+#[test]
+fn govpp_drives_the_daemon() {
+    if !has_go() {
+        return;
+    }
+    let daemon = Daemon::start(&[]);
+    let program = daemon.folder().join("example");
+    let source = folder("clients/go/example");
+    output(Command::new("go").args(["build", "-o"]).arg(&program).arg(".").current_dir(source));
+    let mut example = Command::new("timeout");
+    example.arg("60").arg(program);
+    example.arg("-api").arg(daemon.folder().join("api.sock"));
+    example.arg("-stats").arg(daemon.folder().join("stats.sock"));
+    let host = is_root().then(Host::alone);
+    if let Some(host) = &host {
+        example.args(["-tap", "-tap-ns", host.namespace()]);
+    }
+    let text = output(&mut example);
+    let mut lines = vec![
+        "version ferrovia 0.1.0",
+        "event: interface 1 is up",
+        "table 7 false seven",
+        "route 7 16.0.0.0/8 1",
+        "neighbor 10.0.0.2 02:00:00:00:00:02",
+        "pings 100",
+        "statistics 1 pg0",
+        "statistics 2 loop0",
+    ];
+    if host.is_some() {
+        lines.push("statistics 3 tap0");
+    }
+    for line in lines {
+        assert!(text.lines().any(|l| l.starts_with(line)), "no `{line}` in\n{text}");
+    }
+    assert!(text.ends_with("ok\n"), "{text}");
+    assert!(daemon.tell("show ip fib table 7 16.0.0.0/8").contains("10.0.0.2"));
+}
+
+#[test]
+fn the_rust_client_asks_lists_floods_and_hears_events() {
+    let daemon = Daemon::start(&[]);
+    let mut client = Client::connect(daemon.folder().join("api.sock"), "rust").unwrap();
+    assert_eq!(client.call(&ShowVersion::default()).unwrap().program, "ferrovia");
+    let on = client.call(&CreateLoopback::default()).unwrap().sw_if_index;
+    client.call(&WantInterfaceEvents { enable_disable: 1, pid: 9 }).unwrap();
+    client.call(&SwInterfaceSetFlags { sw_if_index: on, flags: IfStatusFlags(1) }).unwrap();
+    let event = client.event(Duration::from_secs(10)).unwrap().expect("it came up");
+    let event: SwInterfaceEvent = client.decode(&event).expect("an event of an interface");
+    assert_eq!((event.sw_if_index, event.pid, event.flags.0 & 1), (on, 9, 1));
+
+    let route = |n: u32, on: u32| {
+        let mut request = IpRouteAddDelV2::default();
+        assert!(request.is_add, "a default of the declaration");
+        request.route.prefix.len = 32;
+        request.route.prefix.address.un = AddressUnion::of_ip4(&(0x1000_0000 + n).to_be_bytes());
+        let path = FibPath { sw_if_index: on, weight: 1, ..Default::default() };
+        request.route.paths = vec![path];
+        request
+    };
+    let (mut positions, no_such) = (Vec::new(), 77);
+    let requests = (0..20_000).map(|n| route(n, if n % 1000 == 5 { no_such } else { on }));
+    let refused = client
+        .calls(requests, |position, result| match result {
+            Ok(_) => positions.push(position),
+            Err(Error::Refused(number)) => assert!(number < 0 && position % 1000 == 5),
+            Err(other) => panic!("{other}"),
+        })
+        .unwrap();
+    assert_eq!((refused, positions.len()), (20, 19_980));
+    assert!(positions.is_sorted());
+    let rows = client.dump(&IpRouteV2Dump::default()).unwrap();
+    let is_own = |row: &&IpRouteV2Details| {
+        row.route.prefix.address.un.ip4().is_ok_and(|address| address[0] == 16)
+    };
+    assert_eq!(rows.iter().filter(is_own).count(), 19_980);
+    let first = rows.iter().find(is_own).unwrap();
+    assert_eq!((first.route.prefix.len, first.route.paths[0].sw_if_index), (32, on));
+
+    let segment = stats::fetch(&daemon.folder().join("stats.sock")).unwrap();
+    let names = stats::Reader::new(segment).unwrap().read("/if/names").unwrap();
+    let name = Some("loop0".to_owned());
+    assert!(matches!(names, Some(stats::Sample::Names(names)) if names[on as usize] == name));
+}
