@@ -9,7 +9,7 @@ use ferrovia_client::messages::{
     IpRouteV2Dump, ShowVersion, SwInterfaceEvent, SwInterfaceSetFlags, WantInterfaceEvents,
 };
 use ferrovia_client::{Client, Error, stats};
-use tests::{Daemon, Host, is_root, skip};
+use tests::{Daemon, Host, has, is_root, skip};
 
 /// A folder of this repository.
 fn folder(path: &str) -> PathBuf {
@@ -122,4 +122,28 @@ fn the_rust_client_asks_lists_floods_and_hears_events() {
     let names = stats::Reader::new(segment).unwrap().read("/if/names").unwrap();
     let name = Some("loop0".to_owned());
     assert!(matches!(names, Some(stats::Sample::Names(names)) if names[on as usize] == name));
+}
+
+#[test]
+fn the_python_package_drives_the_daemon() {
+    if !has("python3") {
+        return;
+    }
+    let daemon = Daemon::start(&[]);
+    let package = daemon.folder().join("ferrovia");
+    std::fs::create_dir(&package).unwrap();
+    for file in std::fs::read_dir(folder("clients/python/ferrovia")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "py") {
+            std::fs::copy(&path, package.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let model = bindings::Model::read(bindings::DESCRIPTIONS.as_ref()).unwrap();
+    let python = bindings::LANGUAGES.iter().find(|language| language.name == "python").unwrap();
+    std::fs::write(package.join(python.file), (python.write)(&model)).unwrap();
+    let mut drive = Command::new("timeout");
+    drive.args(["60", "python3"]).arg(folder("clients/python/tests/drive.py"));
+    drive.env("PYTHONPATH", daemon.folder());
+    drive.arg(daemon.folder().join("api.sock")).arg(daemon.folder().join("stats.sock"));
+    assert_eq!(output(&mut drive), "driven\n");
 }

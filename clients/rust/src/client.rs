@@ -210,7 +210,7 @@ impl Client {
             while answered < sent {
                 let message = self.next()?;
                 let (is, bytes) = parts(&self.input[message])?;
-                let context = bytes.first_chunk().map(|b| u32::from_be_bytes(*b));
+                let context = context_of::<M::Reply>(bytes);
                 if is != reply || context != Some(first.wrapping_add(answered as u32 + 1)) {
                     let event = Event { id: is, bytes: bytes.to_vec() };
                     self.events.push_back(event);
@@ -230,14 +230,16 @@ impl Client {
     fn rows<D: Message, R: Message>(&mut self, mut each: impl FnMut(D)) -> Result<R, Error> {
         let (row, last) = (self.id::<D>()?, self.id::<R>()?);
         self.flush()?;
-        let own = self.context.to_be_bytes();
+        let own = Some(self.context);
         loop {
             let message = self.next()?;
             let (id, bytes) = parts(&self.input[message])?;
-            if !bytes.starts_with(&own) || (id != row && id != last) {
+            let is_row = id == row && context_of::<D>(bytes) == own;
+            let is_last = id == last && context_of::<R>(bytes) == own;
+            if !is_row && !is_last {
                 let event = Event { id, bytes: bytes.to_vec() };
                 self.events.push_back(event);
-            } else if id == row {
+            } else if is_row {
                 each(fields(bytes)?);
             } else {
                 return fields(bytes);
@@ -305,6 +307,12 @@ impl Client {
 fn parts(message: &[u8]) -> Result<(u16, &[u8]), Error> {
     let (id, rest) = message.split_first_chunk().ok_or(Error::Nonsense("message"))?;
     Ok((u16::from_be_bytes(*id), rest))
+}
+
+/// The request that a message is an answer to.
+fn context_of<M: Message>(bytes: &[u8]) -> Option<u32> {
+    let at = 4 * M::HEAD.checked_sub(1)?;
+    bytes.get(at..)?.first_chunk().map(|context| u32::from_be_bytes(*context))
 }
 
 fn fields<M: Message>(bytes: &[u8]) -> Result<M, Error> {

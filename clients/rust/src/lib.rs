@@ -14,7 +14,7 @@
 //! let prefixes = (0..100_000_u32).map(|n| route(0x1000_0000 + (n << 8), loopback));
 //! let failed = client.calls(prefixes, |_, _| ())?;
 //! assert_eq!(failed, 0);
-//! # fn route(_: u32, _: u32) -> IpRouteAddDelV2 { unimplemented!() }
+//! # fn route(_: u32, _: u32) -> IpRouteAddDelV2 { IpRouteAddDelV2::default() }
 //! # Ok::<(), ferrovia_client::Error>(())
 //! ```
 //!
