@@ -192,6 +192,7 @@ fn ip4_packet(dst: u32) -> Vec<u8> {
     let words = header.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
     let sum: u32 = words.sum();
     let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
     header[10..12].copy_from_slice(&(!folded as u16).to_be_bytes());
     let mut packet = [&MACS[..], &[8, 0], &header, &udp(26, 0)].concat();
     packet.resize(60, 0);
@@ -228,10 +229,13 @@ mod tests {
 
     #[test]
     fn headers_have_the_right_checksum() {
-        let packet = ip4_packet(0xdfff_ffff);
-        let words = packet[14..34].chunks_exact(2);
-        let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
-        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
-        assert_eq!((packet.len(), ip6_packet(1).len()), (60, 64));
+        // Among them the ones whose sum carries twice.
+        for dst in (0x1000_0000u32..).step_by(0x0101).take(70_000) {
+            let packet = ip4_packet(dst);
+            let words = packet[14..34].chunks_exact(2);
+            let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+            assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "{dst:x}");
+        }
+        assert_eq!((ip4_packet(1).len(), ip6_packet(1).len()), (60, 64));
     }
 }
