@@ -18,6 +18,7 @@ for pair in cc:gcc ip:iproute2 ping:iputils-ping iperf3:iperf3 tshark:tshark set
     command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair##*:}"
 done
 [ -f /usr/include/stdlib.h ] || missing="$missing libc6-dev"
+python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tests::{Daemon, eventually, papi, program};
+use tests::{Daemon, eventually, papi, program, unique};
 
 /// A connected client.
 struct Client {
@@ -160,5 +160,28 @@ fn the_clients_own_library_works() {
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(text(&said.stdout), "done\n", "{}", text(&said.stderr));
+}
+
+/// As a supervisor does it; `FERROVIA_ROUNDS` says how often.
+#[test]
+fn it_starts_forwards_and_stops_again_and_again() {
+    let Some(python) = papi() else { return };
+    let folder = std::env::temp_dir().join(unique());
+    let json = folder.join("api");
+    std::fs::create_dir_all(&folder).unwrap();
+    assert!(Command::new(program("api-json")).arg(&json).status().unwrap().success());
+    let rounds = std::env::var("FERROVIA_ROUNDS").unwrap_or_else(|_| "5".to_owned());
+    let said = Command::new(python)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/outside/rig.py"))
+        .arg(program("ferrovia"))
+        .arg(json)
+        .arg(&folder)
+        .arg(rounds)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    std::fs::remove_dir_all(&folder).unwrap();
+    println!("{}", text(&said.stderr));
     assert_eq!(text(&said.stdout), "done\n", "{}", text(&said.stderr));
 }
