@@ -147,3 +147,25 @@ fn the_python_package_drives_the_daemon() {
     drive.arg(daemon.folder().join("api.sock")).arg(daemon.folder().join("stats.sock"));
     assert_eq!(output(&mut drive), "driven\n");
 }
+
+#[test]
+fn a_program_in_c_drives_the_daemon() {
+    if !has("cc") || !has("make") {
+        return;
+    }
+    let daemon = Daemon::start(&[]);
+    let out = daemon.folder().join("c");
+    std::fs::create_dir(&out).unwrap();
+    let model = bindings::Model::read(bindings::DESCRIPTIONS.as_ref()).unwrap();
+    let c = bindings::LANGUAGES.iter().find(|language| language.name == "c").unwrap();
+    std::fs::write(out.join(c.file), (c.write)(&model)).unwrap();
+    let mut make = Command::new("make");
+    make.args(["-s", "-C"]).arg(folder("clients/c")).arg(format!("OUT={}", out.display()));
+    make.args(["BINDINGS=true", "CFLAGS=-Wall -Wextra -Werror -fsanitize=address,undefined"]);
+    output(&mut make);
+    let mut example = Command::new("timeout");
+    example.arg("60").arg(out.join("example")).arg(daemon.folder().join("api.sock"));
+    let text = output(&mut example);
+    let end = "interface 0 local0\ninterface 1 loop0\nroute to 1, refused with -2\n";
+    assert!(text.starts_with("version ferrovia ") && text.ends_with(end), "{text}");
+}

@@ -1,6 +1,7 @@
 //! What client libraries know of messages, written from the descriptions of the binary API.
 #![forbid(unsafe_code)]
 
+mod c;
 mod model;
 mod python;
 mod rust;
@@ -21,7 +22,8 @@ pub struct Language {
 }
 
 /// All of them.
-pub const LANGUAGES: [Language; 2] = [
+pub const LANGUAGES: [Language; 3] = [
+    Language { name: "c", file: "ferrovia_messages.h", write: c::write },
     Language { name: "python", file: "messages.py", write: python::write },
     Language { name: "rust", file: "messages.rs", write: rust::write },
 ];
