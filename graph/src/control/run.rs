@@ -254,7 +254,12 @@ impl Engine {
     }
     /// Traces the next `count` packets that an input node brings in, on each thread.
     pub fn trace(&mut self, node: NodeIndex, count: u32) {
-        self.post_all(|_| Box::new(move |core| core.nodes[usize::from(node.0)].to_trace += count));
+        self.post_all(|_| {
+            Box::new(move |core| {
+                let to_trace = &mut core.nodes[usize::from(node.0)].to_trace;
+                *to_trace = to_trace.saturating_add(count);
+            })
+        });
     }
     /// Traced packets of a thread.
     ///

@@ -18,16 +18,26 @@ const MAX_TAG: usize = 63;
 /// Bytes of a frame at most.
 const MAX_LINK_MTU: u32 = 65_535;
 
+/// A name is one word of ASCII: clients refuse to read others.
+fn check_name(name: &str) -> Result<(), Error> {
+    let is_letter = |b: u8| b.is_ascii_graphic() && b != b'{' && b != b'}';
+    if name.is_empty() || name.len() > MAX_TAG || !name.bytes().all(is_letter) {
+        return Err(Error::Invalid("not a name for an interface"));
+    }
+    Ok(())
+}
+
 impl Router {
     /// Makes an interface, down, with the driver's transmit node `tx` as `<name>-tx`.
     ///
     /// # Errors
-    /// A name that is in use; too many. Nothing is made then.
+    /// A name that is in use or none; too many. Nothing is made then.
     pub fn add_interface(
         &mut self,
         new: NewInterface,
         tx: impl Node,
     ) -> Result<InterfaceIndex, Error> {
+        check_name(&new.name)?;
         if self.interfaces.named(&new.name).is_some() {
             return Err(Error::NameInUse(new.name));
         }
@@ -272,10 +282,7 @@ impl Router {
     /// [`Error::Unknown`], [`Error::NameInUse`], [`Error::Invalid`] name.
     pub fn rename_interface(&mut self, index: InterfaceIndex, name: &str) -> Result<(), Error> {
         let i = self.interfaces.at(index).ok_or(Error::Unknown)?;
-        let is_word = |c: char| !c.is_whitespace() && !c.is_control() && c != '{' && c != '}';
-        if name.is_empty() || name.len() > MAX_TAG || !name.chars().all(is_word) {
-            return Err(Error::Invalid("not a name for an interface"));
-        }
+        check_name(name)?;
         let (output, tx, subs, is_sub) = (i.output, i.tx, i.subs.clone(), i.is_sub());
         let new_subs: Vec<_> = subs.iter().filter_map(|s| self.renamed_sub(*s, name)).collect();
         let taken = |name: &str| self.interfaces.named(name).is_some();
