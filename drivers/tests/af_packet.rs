@@ -104,16 +104,20 @@ impl Hosts {
         let id = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let hosts = Self { id, children: Vec::new() };
         for (side, n) in [("l", 1), ("r", 2)] {
-            let (ns, here) = (hosts.ns(side), hosts.device(side));
-            ip(&format!("netns add {ns}"));
-            ip(&format!("link add {here} type veth peer name eth0 netns {ns}"));
-            let there = |line: &str| ip(&format!("-n {ns} {line}"));
-            there("link set lo up");
-            there("link set eth0 up");
-            there(&format!("address add 10.77.0.{n}/24 dev eth0"));
-            there(&format!("address add fd77::{n}/64 dev eth0 nodad"));
+            ip(&format!("netns add {}", hosts.ns(side)));
+            hosts.plug_in(side, n);
         }
         hosts
+    }
+    /// Makes a device and its other end, which is host `n`'s.
+    fn plug_in(&self, side: &str, n: u8) {
+        let (ns, here) = (self.ns(side), self.device(side));
+        ip(&format!("link add {here} type veth peer name eth0 netns {ns}"));
+        let there = |line: &str| ip(&format!("-n {ns} {line}"));
+        there("link set lo up");
+        there("link set eth0 up");
+        there(&format!("address add 10.77.0.{n}/24 dev eth0"));
+        there(&format!("address add fd77::{n}/64 dev eth0 nodad"));
     }
     fn ns(&self, side: &str) -> String {
         format!("fva{side}{}", self.id)
@@ -202,7 +206,8 @@ fn throughput(json: &str) -> f64 {
     let value: serde_json::Value = serde_json::from_str(json).unwrap();
     let end = &value["end"];
     let received = [&end["sum_received"], &end["sum"]];
-    received.iter().find_map(|s| s["bits_per_second"].as_f64()).unwrap() / 1e9
+    let bits = received.iter().find_map(|s| s["bits_per_second"].as_f64());
+    bits.unwrap_or_else(|| panic!("no result: {json}")) / 1e9
 }
 
 fn open_files() -> usize {
@@ -319,6 +324,36 @@ fn link_and_device_are_followed() {
     look(&mut parts, 6.0);
     assert!(!is_up(&parts));
     assert_eq!(cli(&mut parts, &format!("delete host-interface name {}", hosts.device("l"))), "");
+}
+
+#[test]
+fn a_device_made_again_is_used_again() {
+    if !may_run() {
+        return;
+    }
+    let _turn = FILES.read().unwrap_or_else(PoisonError::into_inner);
+    for options in ["", "num-rx-queues 2 num-tx-queues 2"] {
+        let hosts = Hosts::new();
+        let mut parts = router();
+        hosts.connect(&mut parts, options);
+        hosts.must("l", "ping -c 2 -i 0.05 -W 1 10.77.0.2");
+        ip(&format!("link del {}", hosts.device("l")));
+        let mut now = 0.0;
+        let mut look = |parts: &mut Parts| {
+            now += 2.0;
+            Processes::run_due(&mut parts.router, |r| &mut r.processes, now);
+            let name = format!("host-{}", hosts.device("l"));
+            std::thread::sleep(Duration::from_millis(20));
+            parts.router.interfaces.named(&name).unwrap().link_up
+        };
+        assert!(!look(&mut parts));
+        hosts.plug_in("l", 1);
+        assert!((0..250).any(|_| look(&mut parts)), "{options}: it stays down");
+        for address in ["10.77.0.2", "fd77::2"] {
+            hosts.must("l", &format!("ping -c 5 -i 0.05 -W 1 {address}"));
+        }
+        hosts.must("r", "ping -c 5 -i 0.05 -W 1 10.77.0.1");
+    }
 }
 
 #[test]

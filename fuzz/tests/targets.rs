@@ -1,7 +1,7 @@
 //! Each target with its corpus and then with new input for a while.
 #![forbid(unsafe_code)]
 
-use fuzz::targets::{Commands, Configuration, Graphs, Headers, Messages};
+use fuzz::targets::{Commands, Configuration, Graphs, Headers, MessageBytes, Messages};
 use fuzz::{Target, run};
 
 fn tried<T: Target>(make: impl Fn() -> T) {
@@ -33,4 +33,9 @@ fn any_line_is_carried_out_or_refused() {
 #[test]
 fn any_message_is_answered_or_ignored() {
     tried(Messages::new);
+}
+
+#[test]
+fn any_bytes_are_a_message_or_ignored() {
+    tried(MessageBytes::default);
 }

@@ -74,20 +74,31 @@ impl Start<'_> {
     }
 }
 
-/// The arc a feature node is on, for one frame.
+/// The arcs a feature node is on, for one frame: one, or two that share the node (those of IPv4 and
+/// IPv6).
 #[derive(Clone, Copy, Debug)]
 pub struct Along<'f> {
-    pub(crate) chains: &'f [Option<Chain>],
-    pub(crate) base: u16,
-    pub(crate) side: Side,
-    /// Position of the arc's end in the edges from `base` on.
-    pub(crate) end: u16,
+    pub(crate) first: Stretch<'f>,
+    pub(crate) second: Stretch<'f>,
 }
 
-impl Along<'_> {
-    /// The edge to the next feature, or to the end of the arc.
+/// One arc that a feature node is on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch<'f> {
+    pub arc: Option<&'static FeatureArc>,
+    pub chains: &'f [Option<Chain>],
+    pub base: u16,
+    pub side: Side,
+    /// Position of the arc's end in the edges from `base` on.
+    pub end: u16,
+}
+
+impl Stretch<'_> {
+    /// Of a node that is on no arc.
+    pub const NONE: Self = Self { arc: None, chains: &[], base: 0, side: Side::Receive, end: 0 };
+
     #[inline(always)]
-    pub fn next(&self, p: &mut Buffer<'_>) -> u16 {
+    fn next(&self, p: &mut Buffer<'_>) -> u16 {
         let interface = match self.side {
             Side::Receive => p.rx(),
             Side::Transmit => p.tx(),
@@ -98,5 +109,22 @@ impl Along<'_> {
         let step =
             chain.and_then(|c| c.get(usize::from(cursor))).map_or(self.end, |s| u16::from(*s));
         self.base + step
+    }
+}
+
+impl Along<'_> {
+    /// Of a node that is on no arc.
+    pub(crate) const NONE: Self = Self { first: Stretch::NONE, second: Stretch::NONE };
+
+    /// The edge to the next feature, or to the end of the arc; of a node that is on one arc.
+    #[inline(always)]
+    pub fn next(&self, p: &mut Buffer<'_>) -> u16 {
+        self.first.next(p)
+    }
+    /// As [`Along::next`], of a node that is on two arcs, for a packet on `arc`.
+    #[inline(always)]
+    pub fn next_on(&self, arc: &'static FeatureArc, p: &mut Buffer<'_>) -> u16 {
+        let is_second = self.second.arc.is_some_and(|a| std::ptr::eq(a, arc));
+        if is_second { self.second.next(p) } else { self.first.next(p) }
     }
 }

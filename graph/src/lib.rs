@@ -17,19 +17,21 @@ mod node;
 pub mod show;
 pub mod testing;
 mod trace;
+mod watch;
 mod worker;
 
-pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse};
+pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse, Ports};
 pub use control::{
     BuildError, CounterChange, Engine, MOST_COUNTERS, MOST_NODES, NodeIndex, NodeSamples, Plan,
     Samples, Settings,
 };
 pub use engine::{
-    Arrival, BLOCK, Block, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Taken,
+    Arrival, BLOCK, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Passes, Taken,
 };
 pub use infra::cpu::Cpu;
 pub use node::{
     Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,
 };
-pub use trace::{Names, Record, TracedPacket};
+pub use trace::{Names, Record, TracedPacket, time_of_day};
+pub use watch::{Watch, Watcher};
 pub use worker::{NoAnswer, ThreadInfo};

@@ -29,9 +29,16 @@ pub trait Node: Clone + Send + 'static {
     /// The node, added before, under whose name reasons are counted; it has the same. Empty: its
     /// own.
     const COUNTED_AT: &'static str = "";
+    /// Whether it starts traces, as input nodes do ([`Packet::start_trace`](crate::Packet)).
+    const STARTS_TRACES: bool = false;
+    /// Whether it reads the bytes of usual packets: their first line is fetched ahead.
+    const READS_BYTES: bool = true;
 
     /// Processes one frame: 1 to 256 packets, all for this node.
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>);
+
+    /// The thread ends: a node that holds packets drops and counts them, in a frame without any.
+    fn end(&mut self, _: &mut Frame<'_, Self>) {}
 }
 
 /// A node that brings packets in.

@@ -12,7 +12,7 @@ use crate::control::{BuildError, Engine, Settings};
 use crate::engine::Frame;
 use crate::node::Node;
 use crate::trace::Names;
-use crate::{Buffer, Input, InputState, Intake, Next, NodeIndex};
+use crate::{Buffer, Input, InputState, Intake, Next, NodeIndex, Ports};
 
 /// A packet that reached a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Caught {
     pub adjacency: u32,
     /// What is known about it.
     pub flags: Flags,
+    /// Ports that it has beside it.
+    pub ports: Option<Ports>,
     /// Why it is dropped, as `node: text`; empty for no reason.
     pub error: String,
 }
@@ -57,6 +59,7 @@ impl Node for Sink {
                 rx: p.rx(),
                 tx: p.tx(),
                 adjacency: p.adjacency(),
+                ports: p.ports(),
                 flags: p.flags().without(Flags::TRACED.with(Flags::CHAINED)),
                 error: String::new(),
             };
@@ -111,9 +114,19 @@ impl TestGraph {
         packets: &[Vec<u8>],
         prepare: impl Fn(&mut Buffer<'_>) + Clone + Send + 'static,
     ) -> Vec<Caught> {
+        self.send_on(0, at, packets, prepare)
+    }
+    /// As [`TestGraph::send`], on another thread.
+    pub fn send_on(
+        &mut self,
+        thread: usize,
+        at: &str,
+        packets: &[Vec<u8>],
+        prepare: impl Fn(&mut Buffer<'_>) + Clone + Send + 'static,
+    ) -> Vec<Caught> {
         let node = self.engine.index_of(at).unwrap_or_else(|| panic!("no node {at}"));
         for bytes in packets {
-            self.engine.inject(0, node, bytes.clone(), prepare.clone());
+            self.engine.inject(thread, node, bytes.clone(), prepare.clone());
         }
         self.run()
     }

@@ -73,11 +73,20 @@ pub struct TracedPacket {
 pub type Visit = (u16, f64, Vec<Arc<dyn Record>>);
 
 impl TracedPacket {
-    /// Its text: a line with time and name for each node, and its records.
+    /// Its text: a line with time since start and name for each node, and its records.
     pub fn text(&self, engine: &Engine, names: &dyn Names) -> String {
+        self.text_at(engine, names, &time_of_day)
+    }
+    /// Its text with times, which are in seconds since start, as `time` writes them.
+    pub fn text_at(
+        &self,
+        engine: &Engine,
+        names: &dyn Names,
+        time: &dyn Fn(f64) -> String,
+    ) -> String {
         let mut out = String::new();
         for (node, at, records) in &self.visits {
-            let _ = writeln!(out, "{}: {}", time_of_day(*at), engine.name_of(NodeIndex(*node)));
+            let _ = writeln!(out, "{}: {}", time(*at), engine.name_of(NodeIndex(*node)));
             for r in records {
                 let _ = writeln!(out, "{}", Shown(r.as_ref(), names));
             }
@@ -87,7 +96,7 @@ impl TracedPacket {
 }
 
 /// `00:00:50:686468`: hours, minutes, seconds and microseconds since start.
-fn time_of_day(seconds: f64) -> String {
+pub fn time_of_day(seconds: f64) -> String {
     let us = (seconds * 1e6) as u64;
     let s = us / 1_000_000;
     format!("{:02}:{:02}:{:02}:{:06}", s / 3600, s / 60 % 60, s % 60, us % 1_000_000)

@@ -212,7 +212,7 @@ impl Node for Twice {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|_| Ok(SplitNext::Odd));
         frame.each(|_| Ok(SplitNext::Even));
-        frame.blocks(|block| block.judge(|_, _| Ok(SplitNext::Even)));
+        frame.passes(|packets| packets.usual(packets.all(), |_, _| Some(SplitNext::Even)));
         frame.consume(|_| Ok(()));
     }
 }
@@ -322,4 +322,67 @@ fn followers_stay_behind_their_leader() {
     assert_eq!(g.send("multiply", &[vec![0], vec![2]], |_| ()).len(), 6, "dropped ones too");
     assert!(g.send("multiply", &[vec![1], vec![0xee], vec![3]], |_| ()).is_empty());
     assert_eq!(g.buffers_used(), 0);
+}
+
+/// Sends even bytes on at once, others after a closer look.
+#[derive(Clone)]
+struct Sieve;
+
+impl Node for Sieve {
+    const NAME: &'static str = "sieve";
+    type Next = SplitNext;
+    type Error = SplitError;
+    type Count = SplitCount;
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let mut usual = 0;
+        frame.passes(|packets| {
+            packets.usual(packets.all(), |_, p| {
+                let is_even = p.bytes().first().is_some_and(|b| *b != 0 && b.is_multiple_of(2));
+                usual += u64::from(is_even);
+                is_even.then_some(SplitNext::Even)
+            });
+            packets.others(packets.all(), |_, p| {
+                match *p.bytes().first().ok_or(SplitError::Empty)? {
+                    0 => Err(SplitError::Zero),
+                    byte => {
+                        p.trace(|_| Said(byte));
+                        Ok(if byte.is_multiple_of(2) { SplitNext::End } else { SplitNext::Odd })
+                    }
+                }
+            });
+        });
+        frame.count(SplitCount::Seen, usual);
+    }
+}
+
+#[test]
+fn the_usual_and_the_others_leave_in_order_whatever_the_frame_size() {
+    for n in [1usize, 3, 4, 255, 256, 257] {
+        let mut g = TestGraph::new(|e| e.add(Sieve)).0;
+        let packets: Vec<_> = (0..n).map(|i| vec![(i % 200) as u8, (i / 200) as u8]).collect();
+        let out = g.send("sieve", &packets, rx3);
+        for (name, parity) in [("odd", 1), ("even", 0)] {
+            let got: Vec<_> =
+                out.iter().filter(|c| c.at == name).map(|c| c.bytes.clone()).collect();
+            let is_mine = |p: &&Vec<u8>| p[0] % 2 == parity && p[0] != 0;
+            let want: Vec<_> = packets.iter().filter(is_mine).cloned().collect();
+            assert_eq!(got, want, "{name} of {n}");
+        }
+        let zeros = packets.iter().filter(|p| p[0] == 0).count() as u64;
+        let even = out.iter().filter(|c| c.at == "even").count() as u64;
+        let mut expected = vec![("sieve", "zero", zeros)];
+        expected.extend((even > 0).then_some(("sieve", "seen", even)));
+        g.expect_counters(&expected);
+        assert_eq!(g.buffers_used(), 0);
+    }
+}
+
+#[test]
+fn packets_of_several_segments_are_never_usual() {
+    let mut g = TestGraph::new(|e| e.add(Sieve)).0;
+    let out = g.send("sieve", &[vec![2], vec![2; 5000], vec![]], rx3);
+    let went: Vec<_> = out.iter().map(|c| c.at.as_str()).collect();
+    assert_eq!(went, ["even", "end", "error-drop"]);
+    g.expect_counters(&[("sieve", "no bytes", 1), ("sieve", "seen", 1)]);
 }

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use graph::testing::{TestGraph, TestInput};
-use graph::{Flags, Frame, Held, Node};
+use graph::{BuildError, Engine, Flags, Frame, Held, Node, Settings};
 
 /// Keeps odd packets, sends even ones on, drops 0, panics at 0xee with packets in its hands.
 #[derive(Default)]
@@ -52,6 +52,9 @@ impl Node for Keeper {
         }
         assert_eq!(frame.take().count(), 0, "a frame is taken once");
     }
+    fn end(&mut self, frame: &mut Frame<'_, Self>) {
+        self.kept.drain(..).for_each(|held| frame.discard(held, Error::Zero));
+    }
 }
 
 impl Keeper {
@@ -68,12 +71,14 @@ impl Keeper {
     }
 }
 
+fn register(engine: &mut Engine) -> Result<graph::NodeIndex, BuildError> {
+    let keeper = engine.add(Keeper::default())?;
+    engine.add_input(TestInput { packets: Vec::new(), next: Next::Keeper, rx: 4 })?;
+    Ok(keeper)
+}
+
 fn graph() -> (TestGraph, graph::NodeIndex) {
-    TestGraph::new(|e| {
-        let keeper = e.add(Keeper::default())?;
-        e.add_input(TestInput { packets: Vec::new(), next: Next::Keeper, rx: 4 })?;
-        Ok(keeper)
-    })
+    TestGraph::new(register)
 }
 
 #[test]
@@ -102,6 +107,23 @@ fn discarded_packets_are_counted_drops() {
     assert!(ends.contains(&("error-drop", "keeper: Zero is not welcome")), "{ends:?}");
     g.expect_counters(&[("keeper", "zero", 1)]);
     assert_eq!(g.buffers_used(), 0);
+}
+
+#[test]
+fn what_is_kept_on_a_thread_that_ends_is_dropped_and_counted() {
+    let settings = Settings { workers: vec![None; 2], shares_cpu: true, ..Settings::default() };
+    let start = |e: &mut Engine| e.start().unwrap();
+    let (mut g, keeper) = TestGraph::with(settings, start, register);
+    for (thread, byte) in [(1, 1), (2, 3), (2, 5)] {
+        g.engine.inject(thread, keeper, vec![byte], |_| ());
+    }
+    g.engine.fence().unwrap();
+    assert_eq!((g.caught().len(), g.buffers_used()), (0, 3));
+    g.engine.keep_threads(1..2).unwrap();
+    let dropped: Vec<_> = g.caught().into_iter().map(|c| (c.at, c.bytes)).collect();
+    assert_eq!(dropped, [3, 5].map(|byte| ("error-drop".to_owned(), vec![byte])));
+    g.expect_counters(&[("keeper", "zero", 2)]);
+    assert_eq!(g.buffers_used(), 1);
 }
 
 #[test]

@@ -3,8 +3,11 @@
 pub mod counter;
 pub mod cpu;
 pub mod memory;
+pub mod meter;
+pub mod owner;
 pub mod rcu;
 pub mod ring;
+mod sync;
 pub mod table;
 pub mod time;
 pub mod timer;

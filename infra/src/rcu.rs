@@ -9,14 +9,18 @@
 //! participant, which only moves on through `&mut self`) proves that whatever was reachable while
 //! it exists is not freed. Writers unlink first and retire afterwards.
 
+#[cfg(all(test, loom))]
+mod models;
+
 use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::memory::{HugePages, Reserved};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, fence};
 
 /// Largest number of participants at one time.
 pub const MAX_PARTICIPANTS: usize = 1024;
@@ -145,7 +149,7 @@ impl<T> Drop for Slot<T> {
     fn drop(&mut self) {
         // SAFETY: the pointer came from `Box::into_raw` and the last handle is gone: every
         // reference handed out borrowed a handle.
-        drop(unsafe { Box::from_raw(*self.0.get_mut()) });
+        drop(unsafe { Box::from_raw(self.0.load(Ordering::Relaxed)) });
     }
 }
 
@@ -232,7 +236,7 @@ impl<T> Slots<T> {
 
 impl<T> Drop for Slots<T> {
     fn drop(&mut self) {
-        for i in 0..*self.given.get_mut() {
+        for i in 0..self.given.load(Ordering::Relaxed) {
             drop(self.swap(i as u32, None));
         }
     }
@@ -336,25 +340,26 @@ mod tests {
     fn a_reader_never_sees_freed_memory() {
         let mut shared = Shared::new(vec![0u64; 64]);
         let reader = shared.reader();
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen_stop = Arc::clone(&stop);
+        let [stop, has_read] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (seen_stop, first) = (Arc::clone(&stop), Arc::clone(&has_read));
         let thread = std::thread::spawn(move || {
             let mut me = Participant::join();
-            let mut reads = 0u64;
             while !seen_stop.load(Ordering::Relaxed) {
                 let v = reader.read(me.epoch());
                 assert!(v.iter().all(|x| *x == v[0]));
-                reads += 1;
+                first.store(true, Ordering::Relaxed);
                 me.quiescent();
             }
-            reads
         });
+        while !has_read.load(Ordering::Relaxed) && !thread.is_finished() {
+            std::thread::yield_now();
+        }
         for n in 1..2000 {
             shared.publish(vec![n; 64]);
         }
         std::thread::sleep(Duration::from_millis(5));
         stop.store(true, Ordering::Relaxed);
-        assert!(thread.join().unwrap() > 0);
+        thread.join().unwrap();
     }
 
     #[test]

@@ -9,11 +9,15 @@
 //! [`Receiver`], neither can be cloned, and both need `&mut self`, so each counter has one writer.
 //! Ownership of a slot passes with a Release store of a counter and its Acquire load.
 
-use std::cell::UnsafeCell;
+#[cfg(all(test, loom))]
+mod models;
+
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+use crate::sync::{AtomicUsize, UnsafeCell};
 
 /// Makes a ring for at least `capacity` values, rounded up to a power of two.
 pub fn channel<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -51,10 +55,11 @@ impl<T> Sender<T> {
                 return Err(value);
             }
         }
-        let slot = self.shared.slot(self.tail);
         // SAFETY: `tail - head < capacity`, so position `tail` is not in `head..tail` and its slot
         // is the sender's; the receiver emptied it before the `head` loaded above was stored.
-        unsafe { (*slot).write(value) };
+        self.shared.slot(self.tail).with_mut(|slot| unsafe {
+            (*slot).write(value);
+        });
         self.tail = self.tail.wrapping_add(1);
         self.shared.tail.0.store(self.tail, Release);
         Ok(())
@@ -93,7 +98,7 @@ impl<T> Receiver<T> {
         // SAFETY: position `head` is in `head..tail`, so its slot holds a value that the sender
         // wrote before the `tail` loaded above was stored. It is read once: the store below takes
         // the position out of the range.
-        let value = unsafe { (*slot).assume_init_read() };
+        let value = slot.with_mut(|slot| unsafe { (*slot).assume_init_read() });
         self.head = self.head.wrapping_add(1);
         self.shared.head.0.store(self.head, Release);
         Some(value)
@@ -138,18 +143,18 @@ unsafe impl<T: Send> Sync for Shared<T> {}
 impl<T> Shared<T> {
     /// The slot of a position. The length is a power of two, so positions may wrap.
     #[inline(always)]
-    fn slot(&self, position: usize) -> *mut MaybeUninit<T> {
-        self.slots[position & (self.slots.len() - 1)].get()
+    fn slot(&self, position: usize) -> &UnsafeCell<MaybeUninit<T>> {
+        &self.slots[position & (self.slots.len() - 1)]
     }
 }
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        let tail = *self.tail.0.get_mut();
-        let mut head = *self.head.0.get_mut();
+        let tail = self.tail.0.load(Relaxed);
+        let mut head = self.head.0.load(Relaxed);
         while head != tail {
             // SAFETY: both ends are gone; positions in `head..tail` hold values nobody else takes.
-            unsafe { (*self.slot(head)).assume_init_drop() };
+            self.slot(head).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
             head = head.wrapping_add(1);
         }
     }

@@ -1,4 +1,18 @@
 //! Tables that many threads read while one writes.
 
+use std::fmt;
+
 pub mod mtrie;
 pub mod spans;
+
+/// A table has no room for what was to be added; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("table is full")
+    }
+}
+
+impl std::error::Error for Full {}

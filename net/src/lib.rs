@@ -4,6 +4,8 @@
 pub mod address;
 pub mod adjacency;
 pub mod arp;
+pub mod arping;
+pub mod container;
 pub mod dad;
 pub mod drops;
 pub mod engine;
@@ -23,14 +25,20 @@ pub mod nd;
 pub mod neighbor;
 pub mod path_mtu;
 pub mod ping;
+pub mod policer;
 pub mod punt;
 pub mod punting;
 pub mod ra;
 pub mod rd_cp;
 pub mod reassembly;
 mod router;
+pub mod source_range;
 pub mod statistics;
+#[cfg(test)]
+mod testing;
 pub mod trace;
+pub mod tracenode;
+pub mod traceroute;
 pub mod urpf;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
@@ -50,11 +58,13 @@ pub const FEATURES: &[Feature] = &[
     ip4::FEATURE,
     ip6::FEATURE,
     urpf::FEATURE,
+    source_range::FEATURE,
     icmp::FEATURE,
     fragment::FEATURE,
     reassembly::FEATURE,
     path_mtu::FEATURE,
     mss_clamp::FEATURE,
+    policer::FEATURE,
     punting::FEATURE,
     neighbor::FEATURE,
     arp::FEATURE,
@@ -62,7 +72,11 @@ pub const FEATURES: &[Feature] = &[
     ra::FEATURE,
     dad::FEATURE,
     mld::FEATURE,
+    container::FEATURE,
     rd_cp::FEATURE,
     ping::FEATURE,
+    traceroute::FEATURE,
+    arping::FEATURE,
     statistics::FEATURE,
+    tracenode::FEATURE,
 ];

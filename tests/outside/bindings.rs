@@ -9,7 +9,7 @@ use ferrovia_client::messages::{
     IpRouteV2Dump, ShowVersion, SwInterfaceEvent, SwInterfaceSetFlags, WantInterfaceEvents,
 };
 use ferrovia_client::{Client, Error, stats};
-use tests::{Daemon, Host, has, is_root, skip};
+use tests::{Daemon, Host, eventually, go, has, is_root};
 
 /// A folder of this repository.
 fn folder(path: &str) -> PathBuf {
@@ -25,30 +25,13 @@ fn output(command: &mut Command) -> String {
     text
 }
 
-/// Whether there is a Go that builds the example; one from 1.21 on fetches what it lacks.
-fn has_go() -> bool {
-    let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
-        skip("go is not installed");
-        return false;
-    };
-    let version = String::from_utf8_lossy(&output.stdout);
-    let minor = version.trim().strip_prefix("go1.").and_then(|v| v.split('.').next());
-    let is_new = minor.and_then(|minor| minor.parse().ok()).is_some_and(|minor: u32| minor >= 21);
-    if !is_new {
-        skip(&format!("{} is too old for govpp: 1.24 is needed", version.trim()));
-    }
-    is_new
-}
-
 #[test]
 fn govpp_drives_the_daemon() {
-    if !has_go() {
-        return;
-    }
+    let Some(go) = go() else { return };
     let daemon = Daemon::start(&[]);
     let program = daemon.folder().join("example");
     let source = folder("clients/go/example");
-    output(Command::new("go").args(["build", "-o"]).arg(&program).arg(".").current_dir(source));
+    output(Command::new(go).args(["build", "-o"]).arg(&program).arg(".").current_dir(source));
     let mut example = Command::new("timeout");
     example.arg("60").arg(program);
     example.arg("-api").arg(daemon.folder().join("api.sock"));
@@ -81,7 +64,21 @@ fn govpp_drives_the_daemon() {
 #[test]
 fn the_rust_client_asks_lists_floods_and_hears_events() {
     let daemon = Daemon::start(&[]);
-    let mut client = Client::connect(daemon.folder().join("api.sock"), "rust").unwrap();
+    drive(&daemon, Client::connect(daemon.folder().join("api.sock"), "rust").unwrap());
+}
+
+#[test]
+fn the_rust_client_does_so_through_shared_memory() {
+    let daemon = Daemon::start(&[]);
+    let socket = daemon.folder().join("api.sock");
+    let refused = Client::connect_shared(&socket, "rust", 1 << 30).err();
+    assert!(matches!(refused, Some(Error::Refused(-7))), "{refused:?}");
+    drive(&daemon, Client::connect_shared(&socket, "rust", 8192).unwrap());
+    let rings = || daemon.tell("show api ring-stats");
+    assert!(eventually(Duration::from_secs(5), || !rings().contains("rust")), "{}", rings());
+}
+
+fn drive(daemon: &Daemon, mut client: Client) {
     assert_eq!(client.call(&ShowVersion::default()).unwrap().program, "ferrovia");
     let on = client.call(&CreateLoopback::default()).unwrap().sw_if_index;
     client.call(&WantInterfaceEvents { enable_disable: 1, pid: 9 }).unwrap();
@@ -166,6 +163,23 @@ fn a_program_in_c_drives_the_daemon() {
     let mut example = Command::new("timeout");
     example.arg("60").arg(out.join("example")).arg(daemon.folder().join("api.sock"));
     let text = output(&mut example);
-    let end = "interface 0 local0\ninterface 1 loop0\nroute to 1, refused with -2\n";
+    let end = "interface 0 local0\ninterface 1 loop0\nevent: interface 1 is up\n\
+               route to 1, refused with -2\n19999 routes added, 1 refused\n";
     assert!(text.starts_with("version ferrovia ") && text.ends_with(end), "{text}");
+    if has("pkg-config") {
+        let root = daemon.folder().join("root");
+        let mut install = Command::new("make");
+        install.args(["-s", "-C"]).arg(folder("clients/c")).arg(format!("OUT={}", out.display()));
+        install.args(["BINDINGS=true", "CFLAGS=-fsanitize=address,undefined", "install"]);
+        output(install.arg(format!("PREFIX={}", root.display())));
+        let mut flags = Command::new("pkg-config");
+        flags.args(["--cflags", "--libs", "ferrovia"]);
+        let flags = output(flags.env("PKG_CONFIG_PATH", root.join("lib/pkgconfig")));
+        let mut cc = Command::new("cc");
+        cc.arg(folder("clients/c/example/example.c")).args(flags.split_whitespace());
+        output(cc.args(["-fsanitize=address,undefined", "-o"]).arg(out.join("installed")));
+        let other = Daemon::start(&[]);
+        let mut installed = Command::new(out.join("installed"));
+        assert_eq!(output(installed.arg(other.folder().join("api.sock"))), text);
+    }
 }

@@ -1,12 +1,15 @@
 """What programs written for the original do, with their own unmodified library.
 
-usage: clients.py SOCKET FOLDER-OF-JSON
+usage: clients.py SOCKET FOLDER-OF-JSON SOCKET-OF-STATISTICS [DEVICE]
+
+DEVICE is one of the host, for an interface on it; with it a tap is made too.
 """
 
 import queue
 import sys
 
 from vpp_papi import VPPApiClient
+from vpp_papi.vpp_stats import VPPStats
 
 
 def connect(**more):
@@ -60,6 +63,70 @@ assert api.ip_neighbor_add_del(is_add=1, neighbor=neighbor).retval == 0
 found = api.ip_neighbor_dump(sw_if_index=index, af=0)
 assert [str(n.neighbor.ip_address) for n in found] == ["10.9.0.2"], found
 assert api.cli_inband(cmd="ip route add 20.0.0.0/8 via 10.9.0.2 loop0").retval == 0
+
+# tables and what is in them
+VRF = 7
+assert api.ip_table_add_del(is_add=1, table={"table_id": VRF, "name": "seven"}).retval == 0
+assert (VRF, "seven") in [(row.table.table_id, row.table.name) for row in api.ip_table_dump()]
+pg = api.pg_create_interface(interface_id=9)
+assert pg.retval == 0, pg
+assert api.sw_interface_set_table(sw_if_index=pg.sw_if_index, vrf_id=VRF).retval == 0
+assert api.sw_interface_get_table(sw_if_index=pg.sw_if_index).vrf_id == VRF
+on_pg = {"sw_if_index": pg.sw_if_index, "prefix": "10.7.0.1/24", "is_add": 1}
+assert api.sw_interface_add_del_address(**on_pg).retval == 0
+assert api.sw_interface_set_flags(sw_if_index=pg.sw_if_index, flags=1).retval == 0
+addresses = api.ip_address_dump(sw_if_index=pg.sw_if_index, is_ipv6=False)
+assert [str(row.prefix) for row in addresses] == ["10.7.0.1/24"], addresses
+path = {
+    "sw_if_index": pg.sw_if_index,
+    "table_id": VRF,
+    "weight": 1,
+    "n_labels": 0,
+    "nh": {"address": {"ip4": "10.7.0.2"}},
+    "label_stack": [{}] * 16,
+}
+route = {"table_id": VRF, "prefix": "21.0.0.0/8", "n_paths": 1, "paths": [path]}
+assert api.ip_route_add_del(is_add=1, route=route).retval == 0
+dumped = api.ip_route_dump(table={"table_id": VRF, "is_ip6": False})
+found = {str(row.route.prefix): row.route for row in dumped}
+assert found["21.0.0.0/8"].paths[0].sw_if_index == pg.sw_if_index, found
+looked = api.ip_route_lookup(table_id=VRF, exact=0, prefix="21.1.2.3/32")
+assert (looked.retval, str(looked.route.prefix)) == (0, "21.0.0.0/8"), looked
+
+# news of neighbours
+news = {"enable": True, "pid": 5, "ip": "0.0.0.0", "sw_if_index": 0xFFFFFFFF}
+assert api.want_ip_neighbor_events_v2(**news).retval == 0
+learned = {**neighbor, "sw_if_index": pg.sw_if_index, "flags": 0, "ip_address": "10.7.0.2"}
+assert api.ip_neighbor_add_del(is_add=1, neighbor=learned).retval == 0
+while True:
+    name, event = events.get(timeout=5)
+    if name == "ip_neighbor_event_v2":
+        break
+assert (str(event.neighbor.ip_address), event.pid) == ("10.7.0.2", 5), event
+
+# devices
+stats = VPPStats(sys.argv[3])
+stats.connect()
+names = {index: "loop0"}
+if len(sys.argv) > 4:
+    tap = api.tap_create_v2(id=5, use_random_mac=True, host_if_name_set=True, host_if_name="vt5")
+    assert tap.retval == 0, tap
+    host = api.af_packet_create_v3(mode=1, host_if_name=sys.argv[4], use_random_hw_addr=True)
+    assert host.retval == 0, host
+    names |= {tap.sw_if_index: "tap5", host.sw_if_index: f"host-{sys.argv[4]}"}
+    assert [row.host_if_name for row in api.sw_interface_tap_v2_dump(sw_if_index=0xFFFFFFFF)] == ["vt5"]
+    assert [row.host_if_name for row in api.af_packet_dump()] == [sys.argv[4]]
+    for at in (tap.sw_if_index, host.sw_if_index):
+        assert api.sw_interface_set_flags(sw_if_index=at, flags=1).retval == 0
+rows = {row.sw_if_index: row.interface_name for row in api.sw_interface_dump()}
+assert names.items() <= rows.items(), rows
+for at, name in names.items():
+    assert stats["/if/names"][at] == name
+    assert stats["/if/rx"][:, at].sum_packets() >= 0
+if len(sys.argv) > 4:
+    assert api.tap_delete_v2(sw_if_index=tap.sw_if_index).retval == 0
+    assert api.af_packet_delete(host_if_name=sys.argv[4]).retval == 0
+stats.disconnect()
 
 # many requests
 for _ in range(500):

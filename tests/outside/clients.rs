@@ -7,16 +7,17 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tests::{Daemon, eventually, papi, program, unique};
+use tests::{Daemon, Host, eventually, is_root, papi, program, unique};
 
 /// A connected client.
-struct Client {
-    stream: UnixStream,
-    index: [u8; 4],
-    names: Vec<(u16, String)>,
+pub struct Client {
+    pub stream: UnixStream,
+    pub index: [u8; 4],
+    /// Numbers and names of all messages, without CRCs.
+    pub names: Vec<(u16, String)>,
 }
 
-fn frame(message: &[u8]) -> Vec<u8> {
+pub fn frame(message: &[u8]) -> Vec<u8> {
     let len = (message.len() as u32).to_be_bytes();
     [&[0; 8][..], &len, &[0; 4], message].concat()
 }
@@ -34,7 +35,7 @@ fn socket(daemon: &Daemon) -> UnixStream {
 }
 
 impl Client {
-    fn connect(daemon: &Daemon) -> Self {
+    pub fn connect(daemon: &Daemon) -> Self {
         let mut message = vec![0, 15, 0, 0, 0, 123];
         message.resize(70, b'x');
         let mut client = Self { stream: socket(daemon), index: [0; 4], names: Vec::new() };
@@ -56,7 +57,7 @@ impl Client {
         frame(&[&id.to_be_bytes()[..], &self.index, &[0, 0, 0, 5], fields].concat())
     }
 
-    fn receive(&mut self) -> Vec<u8> {
+    pub fn receive(&mut self) -> Vec<u8> {
         let mut header = [0; 16];
         self.stream.read_exact(&mut header).unwrap();
         let len = u32::from_be_bytes(header[8..12].try_into().unwrap());
@@ -148,7 +149,14 @@ fn a_thousand_half_open_clients_and_one_that_does_not_read_harm_nobody() {
 #[test]
 fn the_clients_own_library_works() {
     let Some(python) = papi() else { return };
-    let daemon = Daemon::start(crate::GENERATORS);
+    let host = is_root().then(Host::alone);
+    let daemon = match &host {
+        Some(host) => {
+            host.run("ip link add left type veth peer name right");
+            Daemon::start_in(host.namespace(), "", crate::GENERATORS)
+        }
+        None => Daemon::start(crate::GENERATORS),
+    };
     let json = daemon.folder().join("api");
     assert!(Command::new(program("api-json")).arg(&json).status().unwrap().success());
     drop(socket(&daemon));
@@ -157,6 +165,8 @@ fn the_clients_own_library_works() {
         .arg(script)
         .arg(daemon.folder().join("api.sock"))
         .arg(json)
+        .arg(daemon.folder().join("stats.sock"))
+        .args(host.is_some().then_some("left"))
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -2,18 +2,27 @@
 #![forbid(unsafe_code)]
 
 mod bindings;
+mod captures;
 mod clients;
+mod conformance;
+mod console;
+mod devices;
+mod every_message;
+mod fragments;
 mod goldens;
 mod idle;
 mod layouts;
+mod load;
 mod messages;
 mod names;
 mod neighbors;
+mod punt;
 mod restart;
 mod statistics;
 mod streams;
 mod taps;
 mod two_hosts;
+mod ways;
 mod workers;
 mod wrong_input;
 

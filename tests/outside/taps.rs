@@ -136,3 +136,134 @@ fn devices_come_and_go_with_their_interfaces() {
     assert!(eventually(Duration::from_secs(2), is_gone), "{}", links());
     assert!(!router.tell("show interface").contains("tap9"));
 }
+
+#[test]
+fn every_option_reaches_the_device() {
+    if !is_root() || !has("ping") {
+        return;
+    }
+    let host = Host::alone();
+    host.run("ip link add br0 type bridge");
+    host.run("ip link set br0 up");
+    let router = Daemon::start(&[]);
+    let path = format!("/var/run/netns/{}", host.namespace());
+    let made = router.tell(&format!(
+        "create tap id 4 hw-addr 02:00:00:00:04:01 if-name uplink num-rx-queues 3 num-tx-queues 2 \
+         rx-ring-size 512 tx-ring-size 1024 host-ns {path} host-mac-addr 02:00:00:00:04:02 \
+         host-if-name eth4 host-mtu-size 1450 host-ip4-addr 10.4.0.2/24 \
+         host-ip6-addr 2001:db8:4::2/64 host-ip4-gw 10.4.0.1 host-ip6-gw 2001:db8:4::1 \
+         gso gro-coalesce persist packed in-order consistent-qp"
+    ));
+    assert_eq!(made.trim(), "uplink");
+    for line in [
+        "set interface state uplink up",
+        "set interface ip address uplink 10.4.0.1/24",
+        "set interface ip address uplink 2001:db8:4::1/64",
+    ] {
+        router.tell(line);
+    }
+    let link = host.run("ip -o link show eth4");
+    for text in ["mtu 1450", "qlen 512", "02:00:00:00:04:02", "UP"] {
+        assert!(link.contains(text), "{text}: {link}");
+    }
+    assert!(host.run("ip -4 address show eth4").contains("10.4.0.2/24"));
+    assert!(host.run("ip -6 address show eth4").contains("2001:db8:4::2/64"));
+    assert!(host.run("ip -4 route").contains("default via 10.4.0.1 dev eth4"));
+    assert!(host.run("ip -6 route").contains("default via 2001:db8:4::1 dev eth4"));
+    let shown = router.tell("show tap uplink");
+    for text in [
+        "Interface: uplink (ifindex ",
+        "  name \"eth4\"\n",
+        "  host-mtu-size \"1450\"\n",
+        "  gso-enabled 1\n",
+        "  Mac Address: 02:00:00:00:04:01\n",
+        "  Device instance: 4\n",
+        "Number of RX Virtqueue  3\n",
+        "Number of TX Virtqueue  2",
+    ] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    // Somewhere else, so that the default routes are used.
+    router.tell("create loopback interface");
+    router.tell("set interface ip address loop0 10.5.0.1/32");
+    assert!(host.run("ping -n -c 2 -i 0.1 -W 1 10.5.0.1").contains("2 received"));
+    router.tell("delete tap uplink");
+    assert!(host.run("ip -o link").contains("eth4"), "it was to stay");
+    router
+        .tell(&format!("create tap id 4 host-ns {path} host-if-name eth4 attach num-rx-queues 3"));
+    // A namespace may be that of a process, and the device a port of a bridge.
+    let sleeper = host.start("sleep 60");
+    let namespace_of = |id: &str| std::fs::read_link(format!("/proc/{id}/ns/net")).ok();
+    let has_entered = || namespace_of(&sleeper.id().to_string()) != namespace_of("self");
+    assert!(eventually(Duration::from_secs(5), has_entered));
+    let made = router.tell(&format!(
+        "create tap id 5 host-ns pid:{} host-if-name port0 host-bridge br0",
+        sleeper.id()
+    ));
+    assert_eq!(made.trim(), "tap5");
+    assert!(host.run("ip -o link show port0").contains("master br0"));
+}
+
+#[test]
+fn taps_come_and_go_under_traffic_without_a_leak() {
+    if !is_root() || !has("ping") {
+        return;
+    }
+    let rounds = std::env::var("FERROVIA_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
+    let host = Host::alone();
+    let router = Daemon::start(&[]);
+    let process = format!("/proc/{}", router.id());
+    let files = || std::fs::read_dir(format!("{process}/fd")).expect("it runs").count();
+    let pages = || {
+        let text = std::fs::read_to_string(format!("{process}/statm")).expect("it runs");
+        text.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok()).expect("resident pages")
+    };
+    let round = || {
+        for line in [
+            &format!(
+                "create tap id 1 host-if-name eth0 host-ns {} host-ip4-addr 10.1.1.2/24",
+                host.namespace()
+            ),
+            "set interface state tap1 up",
+            "set interface ip address tap1 10.1.1.1/24",
+        ] {
+            router.tell(line);
+        }
+        host.attempt("ping -n -q -c 5 -i 0.002 -W 1 10.1.1.1");
+        router.tell("delete tap tap1");
+    };
+    round();
+    // Devices are closed on a thread of its own.
+    std::thread::sleep(Duration::from_millis(500));
+    let (files_before, pages_before) = (files(), pages());
+    (0..rounds).for_each(|_| round());
+    assert!(eventually(Duration::from_secs(5), || files() <= files_before), "{}", files());
+    let grown = pages().saturating_sub(pages_before) * 4;
+    println!("{rounds} rounds: {grown} KB more, {files_before} files");
+    assert!(grown < 8192, "{grown} KB more after {rounds} rounds");
+    assert!(router.tell("show buffers").trim_end().ends_with(" 0"), "a buffer was lost");
+}
+
+#[test]
+fn a_device_that_the_host_deletes_takes_the_link_away() {
+    if !is_root() {
+        return;
+    }
+    let host = Host::alone();
+    let router = Daemon::start(&[]);
+    let create = format!("create tap id 1 host-if-name eth0 host-ns {}", host.namespace());
+    for line in [&create, "set interface state tap1 up"] {
+        router.tell(line);
+    }
+    let link = |state: &str| {
+        let text = router.tell("show hardware-interfaces tap1");
+        text.lines().nth(1).is_some_and(|line| line.contains(state))
+    };
+    assert!(link(" up "));
+    host.run("ip link del eth0");
+    assert!(eventually(Duration::from_secs(5), || link(" down ")));
+    assert!(router.tell("show tap tap1").contains("  host-carrier-up: 0\n"));
+    router.tell("delete tap tap1");
+    router.tell(&create);
+    assert!(link(" up "), "it is made again");
+}

@@ -25,6 +25,21 @@ pub fn frames(path: &Path) -> Vec<Vec<u8>> {
     frames
 }
 
+/// Writes frames to a capture file, all of one time.
+///
+/// # Panics
+/// When the file cannot be written.
+pub fn write(path: &Path, frames: &[Vec<u8>]) {
+    let header = [0xa1b2_c3d4, 4 << 16 | 2, 0, 0, 0xffff, 1_u32];
+    let mut bytes: Vec<_> = header.into_iter().flat_map(u32::to_le_bytes).collect();
+    for frame in frames {
+        let len = frame.len() as u32;
+        bytes.extend([0, 0, len, len].into_iter().flat_map(u32::to_le_bytes));
+        bytes.extend(frame);
+    }
+    fs::write(path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
 /// The frame as a router must send it on: TTL or hop limit one less, header checksum made anew,
 /// these MAC addresses.
 ///

@@ -39,10 +39,22 @@ impl TwoHosts {
     /// # Panics
     /// When the kernel or the router refuses something.
     pub fn with(config: &str) -> Self {
+        Self::with_mtu(config, 1500)
+    }
+
+    /// As [`TwoHosts::with`], over links that carry packets of `mtu` bytes.
+    ///
+    /// # Panics
+    /// When the kernel or the router refuses something.
+    pub fn with_mtu(config: &str, mtu: u16) -> Self {
         let name = unique();
         let between = Host::new(format!("{name}-router"));
         let left = Host::between(&between, format!("{name}-left"), "left", 1);
         let right = Host::between(&between, format!("{name}-right"), "right", 2);
+        for (host, device) in [(&left, "left"), (&right, "right")] {
+            ip(&format!("-n {} link set eth0 mtu {mtu}", host.name));
+            ip(&format!("-n {} link set {device} mtu {mtu}", between.name));
+        }
         let router = Daemon::start_in(
             &between.name,
             config,
@@ -106,10 +118,15 @@ impl Host {
     /// # Panics
     /// When it fails.
     pub fn run(&self, words: &str) -> String {
-        let output = self.command(words).output().expect("ip can be run");
-        let text = text_of(&output);
-        assert!(output.status.success(), "`{words}` failed:\n{text}");
+        let (is_ok, text) = self.attempt(words);
+        assert!(is_ok, "`{words}` failed:\n{text}");
         text
+    }
+
+    /// Whether a program run in it succeeded, and what it printed.
+    pub fn attempt(&self, words: &str) -> (bool, String) {
+        let output = self.command(words).output().expect("ip can be run");
+        (output.status.success(), text_of(&output))
     }
 
     /// Starts a program in it.
@@ -137,6 +154,13 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
+    }
+}
+
+impl Running {
+    /// Number of its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
     }
 }
 

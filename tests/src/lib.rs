@@ -64,13 +64,35 @@ pub fn has(program: &str) -> bool {
 /// A Python with the clients' own library: `FERROVIA_PAPI`, or the environment that `make test`
 /// keeps in the target folder. Says so if there is none.
 pub fn papi() -> Option<String> {
-    let kept = std::env::current_exe().ok()?.ancestors().nth(3)?.join("papi/bin/python");
-    let chosen = std::env::var("FERROVIA_PAPI").ok();
-    let found = chosen.or_else(|| kept.exists().then(|| kept.display().to_string()));
+    let found = std::env::var("FERROVIA_PAPI").ok().or_else(|| kept("python"));
     if found.is_none() {
         skip("no Python with vpp_papi: FERROVIA_PAPI names one");
     }
     found
+}
+
+/// A Go that builds programs with govpp: the machine's, when it is new enough to fetch what it
+/// lacks (1.21), or that of the environment which `make test` keeps. Says so if there is none.
+pub fn go() -> Option<String> {
+    let is_new = |go: &String| {
+        let version = Command::new(go).args(["env", "GOVERSION"]).output().ok()?;
+        let text = String::from_utf8_lossy(&version.stdout).into_owned();
+        let minor: u32 = text.trim().strip_prefix("go1.")?.split('.').next()?.parse().ok()?;
+        Some(minor >= 21)
+    };
+    let candidates = [Some("go".to_owned()), kept("go")].into_iter().flatten();
+    let found = candidates.into_iter().find(|go| is_new(go) == Some(true));
+    if found.is_none() {
+        skip("no Go from 1.21 on");
+    }
+    found
+}
+
+/// A program of the environment that `make test` keeps in the target folder.
+fn kept(program: &str) -> Option<String> {
+    let target = std::env::current_exe().ok()?;
+    let path = target.ancestors().nth(3)?.join("papi/bin").join(program);
+    path.exists().then(|| path.display().to_string())
 }
 
 /// Waits until `is_so`, at most `limit`; whether it became so.

@@ -1,44 +1,15 @@
 //! ICMP for IPv4 (RFC 792, RFC 1191).
 
-use std::fmt;
-
 use zerocopy::byteorder::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use crate::icmp;
+use crate::number::number;
+
 /// What every message starts with: 4 bytes.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
-)]
-#[repr(C)]
-pub struct Header {
-    /// What the message is.
-    pub kind: Type,
-    /// More about it; the module `code` names some.
-    pub code: u8,
-    /// Checksum from here to the end of the packet.
-    pub checksum: U16,
-}
-
-impl Header {
-    /// A header without checksum.
-    pub fn new(kind: Type, code: u8) -> Self {
-        Self { kind, code, checksum: U16::ZERO }
-    }
-}
-
+pub type Header = icmp::Header<Type>;
 /// Echo request or reply: 8 bytes before the data.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
-)]
-#[repr(C)]
-pub struct Echo {
-    /// Type [`Type::ECHO_REQUEST`] or [`Type::ECHO_REPLY`], code 0.
-    pub icmp: Header,
-    /// Which run of ping it belongs to.
-    pub id: U16,
-    /// Counts up in a run.
-    pub seq: U16,
-}
+pub type Echo = icmp::Echo<Type>;
 
 /// Error message: 8 bytes before the packet it is about.
 #[derive(
@@ -55,53 +26,38 @@ pub struct Error {
     pub mtu: U16,
 }
 
-/// Message type.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    Unaligned,
-)]
-#[repr(transparent)]
-pub struct Type(pub u8);
+number! {
+    /// Message type.
+    pub struct Type, else "type {}";
+    /// Echo reply.
+    ECHO_REPLY = 0, "echo_reply";
+    /// Destination unreachable.
+    DESTINATION_UNREACHABLE = 3, "destination_unreachable";
+    /// Source quench, deprecated by RFC 6633.
+    SOURCE_QUENCH = 4, "source_quench";
+    /// Redirect.
+    REDIRECT = 5, "redirect";
+    /// Echo request.
+    ECHO_REQUEST = 8, "echo_request";
+    /// Router advertisement (RFC 1256).
+    ROUTER_ADVERTISEMENT = 9, "router_advertisement";
+    /// Router solicitation (RFC 1256).
+    ROUTER_SOLICITATION = 10, "router_solicitation";
+    /// Time exceeded.
+    TIME_EXCEEDED = 11, "time_exceeded";
+    /// Parameter problem.
+    PARAMETER_PROBLEM = 12, "parameter_problem";
+    /// Timestamp request.
+    TIMESTAMP_REQUEST = 13, "timestamp_request";
+    /// Timestamp reply.
+    TIMESTAMP_REPLY = 14, "timestamp_reply";
+    /// Information request, deprecated by RFC 6918.
+    INFORMATION_REQUEST = 15, "information_request";
+    /// Information reply, deprecated by RFC 6918.
+    INFORMATION_REPLY = 16, "information_reply";
+}
 
 impl Type {
-    /// Echo reply.
-    pub const ECHO_REPLY: Self = Self(0);
-    /// Destination unreachable.
-    pub const DESTINATION_UNREACHABLE: Self = Self(3);
-    /// Source quench, deprecated by RFC 6633.
-    pub const SOURCE_QUENCH: Self = Self(4);
-    /// Redirect.
-    pub const REDIRECT: Self = Self(5);
-    /// Echo request.
-    pub const ECHO_REQUEST: Self = Self(8);
-    /// Router advertisement (RFC 1256).
-    pub const ROUTER_ADVERTISEMENT: Self = Self(9);
-    /// Router solicitation (RFC 1256).
-    pub const ROUTER_SOLICITATION: Self = Self(10);
-    /// Time exceeded.
-    pub const TIME_EXCEEDED: Self = Self(11);
-    /// Parameter problem.
-    pub const PARAMETER_PROBLEM: Self = Self(12);
-    /// Timestamp request.
-    pub const TIMESTAMP_REQUEST: Self = Self(13);
-    /// Timestamp reply.
-    pub const TIMESTAMP_REPLY: Self = Self(14);
-    /// Information request, deprecated by RFC 6918.
-    pub const INFORMATION_REQUEST: Self = Self(15);
-    /// Information reply, deprecated by RFC 6918.
-    pub const INFORMATION_REPLY: Self = Self(16);
-
     /// Whether such messages answer a packet that failed; none may be sent about one of these
     /// (RFC 1122 section 3.2.2).
     #[inline]
@@ -116,29 +72,6 @@ impl Type {
         )
     }
 }
-
-/// Names as in packet traces, else the number: `echo_request`, `type 42`.
-impl fmt::Display for Type {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match *self {
-            Self::ECHO_REPLY => "echo_reply",
-            Self::DESTINATION_UNREACHABLE => "destination_unreachable",
-            Self::SOURCE_QUENCH => "source_quench",
-            Self::REDIRECT => "redirect",
-            Self::ECHO_REQUEST => "echo_request",
-            Self::ROUTER_ADVERTISEMENT => "router_advertisement",
-            Self::ROUTER_SOLICITATION => "router_solicitation",
-            Self::TIME_EXCEEDED => "time_exceeded",
-            Self::PARAMETER_PROBLEM => "parameter_problem",
-            Self::TIMESTAMP_REQUEST => "timestamp_request",
-            Self::TIMESTAMP_REPLY => "timestamp_reply",
-            Self::INFORMATION_REQUEST => "information_request",
-            Self::INFORMATION_REPLY => "information_reply",
-            Self(number) => return write!(f, "type {number}"),
-        })
-    }
-}
-
 /// Values of [`Header::code`], those of each type from zero.
 pub mod code {
     use super::Type;
@@ -153,6 +86,10 @@ pub mod code {
     pub const PORT_UNREACHABLE: u8 = 3;
     /// Destination unreachable: longer than the MTU and may not be fragmented.
     pub const FRAGMENTATION_NEEDED: u8 = 4;
+    /// Destination unreachable: packets to the network are filtered (RFC 1122).
+    pub const NETWORK_PROHIBITED: u8 = 9;
+    /// Destination unreachable: packets to the host are filtered (RFC 1122).
+    pub const HOST_PROHIBITED: u8 = 10;
     /// Destination unreachable: filtered (RFC 1812).
     pub const ADMINISTRATIVELY_PROHIBITED: u8 = 13;
     /// Time exceeded: TTL used up.

@@ -1,44 +1,15 @@
 //! ICMPv6 (RFC 4443). Neighbour discovery messages are in [`crate::nd`].
 
-use std::fmt;
-
-use zerocopy::byteorder::network_endian::{U16, U32};
+use zerocopy::byteorder::network_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use crate::icmp;
+use crate::number::number;
+
 /// What every message starts with: 4 bytes.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
-)]
-#[repr(C)]
-pub struct Header {
-    /// What the message is.
-    pub kind: Type,
-    /// More about it; the module `code` names some.
-    pub code: u8,
-    /// Checksum over the IPv6 pseudo header and from here to the end of the packet.
-    pub checksum: U16,
-}
-
-impl Header {
-    /// A header without checksum.
-    pub fn new(kind: Type, code: u8) -> Self {
-        Self { kind, code, checksum: U16::ZERO }
-    }
-}
-
+pub type Header = icmp::Header<Type>;
 /// Echo request or reply: 8 bytes before the data.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
-)]
-#[repr(C)]
-pub struct Echo {
-    /// Type [`Type::ECHO_REQUEST`] or [`Type::ECHO_REPLY`], code 0.
-    pub icmp: Header,
-    /// Which run of ping it belongs to.
-    pub id: U16,
-    /// Counts up in a run.
-    pub seq: U16,
-}
+pub type Echo = icmp::Echo<Type>;
 
 /// Error message: 8 bytes before the packet it is about.
 #[derive(
@@ -52,57 +23,42 @@ pub struct Error {
     pub value: U32,
 }
 
-/// Message type.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    Unaligned,
-)]
-#[repr(transparent)]
-pub struct Type(pub u8);
+number! {
+    /// Message type.
+    pub struct Type, else "type {}";
+    /// Destination unreachable.
+    DESTINATION_UNREACHABLE = 1, "destination_unreachable";
+    /// Longer than the MTU.
+    PACKET_TOO_BIG = 2, "packet_too_big";
+    /// Time exceeded.
+    TIME_EXCEEDED = 3, "time_exceeded";
+    /// Parameter problem.
+    PARAMETER_PROBLEM = 4, "parameter_problem";
+    /// Echo request.
+    ECHO_REQUEST = 128, "echo_request";
+    /// Echo reply.
+    ECHO_REPLY = 129, "echo_reply";
+    /// Multicast listener query (RFC 2710).
+    MULTICAST_LISTENER_QUERY = 130, "multicast_listener_request";
+    /// Multicast listener report (RFC 2710).
+    MULTICAST_LISTENER_REPORT = 131, "multicast_listener_report";
+    /// Multicast listener done (RFC 2710).
+    MULTICAST_LISTENER_DONE = 132, "multicast_listener_done";
+    /// Router solicitation (RFC 4861).
+    ROUTER_SOLICITATION = 133, "router_solicitation";
+    /// Router advertisement (RFC 4861).
+    ROUTER_ADVERTISEMENT = 134, "router_advertisement";
+    /// Neighbour solicitation (RFC 4861).
+    NEIGHBOR_SOLICITATION = 135, "neighbor_solicitation";
+    /// Neighbour advertisement (RFC 4861).
+    NEIGHBOR_ADVERTISEMENT = 136, "neighbor_advertisement";
+    /// Redirect (RFC 4861).
+    REDIRECT = 137, "redirect";
+    /// Multicast listener report version 2 (RFC 3810).
+    MULTICAST_LISTENER_REPORT_V2 = 143, "multicast_listener_report_v2";
+}
 
 impl Type {
-    /// Destination unreachable.
-    pub const DESTINATION_UNREACHABLE: Self = Self(1);
-    /// Longer than the MTU.
-    pub const PACKET_TOO_BIG: Self = Self(2);
-    /// Time exceeded.
-    pub const TIME_EXCEEDED: Self = Self(3);
-    /// Parameter problem.
-    pub const PARAMETER_PROBLEM: Self = Self(4);
-    /// Echo request.
-    pub const ECHO_REQUEST: Self = Self(128);
-    /// Echo reply.
-    pub const ECHO_REPLY: Self = Self(129);
-    /// Multicast listener query (RFC 2710).
-    pub const MULTICAST_LISTENER_QUERY: Self = Self(130);
-    /// Multicast listener report (RFC 2710).
-    pub const MULTICAST_LISTENER_REPORT: Self = Self(131);
-    /// Multicast listener done (RFC 2710).
-    pub const MULTICAST_LISTENER_DONE: Self = Self(132);
-    /// Router solicitation (RFC 4861).
-    pub const ROUTER_SOLICITATION: Self = Self(133);
-    /// Router advertisement (RFC 4861).
-    pub const ROUTER_ADVERTISEMENT: Self = Self(134);
-    /// Neighbour solicitation (RFC 4861).
-    pub const NEIGHBOR_SOLICITATION: Self = Self(135);
-    /// Neighbour advertisement (RFC 4861).
-    pub const NEIGHBOR_ADVERTISEMENT: Self = Self(136);
-    /// Redirect (RFC 4861).
-    pub const REDIRECT: Self = Self(137);
-    /// Multicast listener report version 2 (RFC 3810).
-    pub const MULTICAST_LISTENER_REPORT_V2: Self = Self(143);
-
     /// Whether such messages answer a packet that failed; none may be sent about one of these
     /// (RFC 4443 section 2.4).
     #[inline]
@@ -110,31 +66,6 @@ impl Type {
         self.0 < 128
     }
 }
-
-/// Names as in packet traces, else the number: `echo_request`, `type 200`.
-impl fmt::Display for Type {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match *self {
-            Self::DESTINATION_UNREACHABLE => "destination_unreachable",
-            Self::PACKET_TOO_BIG => "packet_too_big",
-            Self::TIME_EXCEEDED => "time_exceeded",
-            Self::PARAMETER_PROBLEM => "parameter_problem",
-            Self::ECHO_REQUEST => "echo_request",
-            Self::ECHO_REPLY => "echo_reply",
-            Self::MULTICAST_LISTENER_QUERY => "multicast_listener_request",
-            Self::MULTICAST_LISTENER_REPORT => "multicast_listener_report",
-            Self::MULTICAST_LISTENER_DONE => "multicast_listener_done",
-            Self::ROUTER_SOLICITATION => "router_solicitation",
-            Self::ROUTER_ADVERTISEMENT => "router_advertisement",
-            Self::NEIGHBOR_SOLICITATION => "neighbor_solicitation",
-            Self::NEIGHBOR_ADVERTISEMENT => "neighbor_advertisement",
-            Self::REDIRECT => "redirect",
-            Self::MULTICAST_LISTENER_REPORT_V2 => "multicast_listener_report_v2",
-            Self(number) => return write!(f, "type {number}"),
-        })
-    }
-}
-
 /// Values of [`Header::code`], those of each type from zero.
 pub mod code {
     use super::Type;

@@ -1,124 +1,74 @@
 //! What IPv4 and IPv6 share: protocol numbers, DSCP (RFC 2474) and ECN (RFC 3168).
 
 use std::fmt;
+use std::str::FromStr;
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use crate::number::number;
 
-/// An IP protocol number (IANA), also the "next header" of IPv6.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    Unaligned,
-)]
-#[repr(transparent)]
-pub struct Protocol(pub u8);
+number! {
+    /// An IP protocol number (IANA), also the "next header" of IPv6.
+    pub struct Protocol, else "{}";
+    /// IPv6 hop-by-hop options.
+    HOP_BY_HOP = 0, "IP6_HOP_BY_HOP_OPTIONS";
+    /// ICMP for IPv4.
+    ICMP = 1, "ICMP";
+    /// IGMP.
+    IGMP = 2, "IGMP";
+    /// IPv4 encapsulation.
+    IP4 = 4, "IP_IN_IP";
+    /// TCP.
+    TCP = 6, "TCP";
+    /// UDP.
+    UDP = 17, "UDP";
+    /// IPv6 encapsulation.
+    IP6 = 41, "IPV6";
+    /// IPv6 routing header.
+    ROUTING = 43, "IPV6_ROUTE";
+    /// IPv6 fragment header.
+    FRAGMENT = 44, "IPV6_FRAGMENTATION";
+    /// GRE.
+    GRE = 47, "GRE";
+    /// Encapsulating security payload.
+    ESP = 50, "IPSEC_ESP";
+    /// Authentication header.
+    AH = 51, "IPSEC_AH";
+    /// ICMPv6.
+    ICMP6 = 58, "ICMP6";
+    /// Nothing follows.
+    NO_NEXT_HEADER = 59, "IP6_NONXT";
+    /// IPv6 destination options.
+    DESTINATION_OPTIONS = 60, "IP6_DESTINATION_OPTIONS";
+    /// EIGRP.
+    EIGRP = 88, "EIGRP";
+    /// OSPF.
+    OSPF = 89, "OSPF";
+    /// PIM.
+    PIM = 103, "PIM";
+    /// VRRP.
+    VRRP = 112, "VRRP";
+    /// L2TP version 3.
+    L2TP = 115, "L2TP";
+    /// SCTP.
+    SCTP = 132, "SCTP";
+    /// IPv6 mobility header.
+    MOBILITY = 135, "MOBILITY";
+    /// UDP-Lite.
+    UDP_LITE = 136, "UDP_LITE";
+    /// MPLS in IP.
+    MPLS = 137, "MPLS_IN_IP";
+    /// Host identity protocol, an IPv6 extension header.
+    HIP = 139, "HIP";
+    /// Shim6, an IPv6 extension header.
+    SHIM6 = 140, "SHIM6";
+    /// An Ethernet frame (RFC 8986).
+    ETHERNET = 143, "ETHERNET";
+}
 
 impl Protocol {
-    /// IPv6 hop-by-hop options.
-    pub const HOP_BY_HOP: Self = Self(0);
-    /// ICMP for IPv4.
-    pub const ICMP: Self = Self(1);
-    /// IGMP.
-    pub const IGMP: Self = Self(2);
-    /// IPv4 encapsulation.
-    pub const IP4: Self = Self(4);
-    /// TCP.
-    pub const TCP: Self = Self(6);
-    /// UDP.
-    pub const UDP: Self = Self(17);
-    /// IPv6 encapsulation.
-    pub const IP6: Self = Self(41);
-    /// IPv6 routing header.
-    pub const ROUTING: Self = Self(43);
-    /// IPv6 fragment header.
-    pub const FRAGMENT: Self = Self(44);
-    /// GRE.
-    pub const GRE: Self = Self(47);
-    /// Encapsulating security payload.
-    pub const ESP: Self = Self(50);
-    /// Authentication header.
-    pub const AH: Self = Self(51);
-    /// ICMPv6.
-    pub const ICMP6: Self = Self(58);
-    /// Nothing follows.
-    pub const NO_NEXT_HEADER: Self = Self(59);
-    /// IPv6 destination options.
-    pub const DESTINATION_OPTIONS: Self = Self(60);
-    /// EIGRP.
-    pub const EIGRP: Self = Self(88);
-    /// OSPF.
-    pub const OSPF: Self = Self(89);
-    /// PIM.
-    pub const PIM: Self = Self(103);
-    /// VRRP.
-    pub const VRRP: Self = Self(112);
-    /// L2TP version 3.
-    pub const L2TP: Self = Self(115);
-    /// SCTP.
-    pub const SCTP: Self = Self(132);
-    /// IPv6 mobility header.
-    pub const MOBILITY: Self = Self(135);
-    /// UDP-Lite.
-    pub const UDP_LITE: Self = Self(136);
-    /// MPLS in IP.
-    pub const MPLS: Self = Self(137);
-    /// Host identity protocol, an IPv6 extension header.
-    pub const HIP: Self = Self(139);
-    /// Shim6, an IPv6 extension header.
-    pub const SHIM6: Self = Self(140);
-    /// An Ethernet frame (RFC 8986).
-    pub const ETHERNET: Self = Self(143);
-
     /// Whether the header starts with a source and a destination port of 16 bits each.
     #[inline]
     pub fn has_ports(self) -> bool {
         matches!(self, Self::TCP | Self::UDP | Self::SCTP | Self::UDP_LITE)
-    }
-}
-
-/// The name operators know from packet traces, else the number: `UDP`, `253`.
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match *self {
-            Self::HOP_BY_HOP => "IP6_HOP_BY_HOP_OPTIONS",
-            Self::ICMP => "ICMP",
-            Self::IGMP => "IGMP",
-            Self::IP4 => "IP_IN_IP",
-            Self::TCP => "TCP",
-            Self::UDP => "UDP",
-            Self::IP6 => "IPV6",
-            Self::ROUTING => "IPV6_ROUTE",
-            Self::FRAGMENT => "IPV6_FRAGMENTATION",
-            Self::GRE => "GRE",
-            Self::ESP => "IPSEC_ESP",
-            Self::AH => "IPSEC_AH",
-            Self::ICMP6 => "ICMP6",
-            Self::NO_NEXT_HEADER => "IP6_NONXT",
-            Self::DESTINATION_OPTIONS => "IP6_DESTINATION_OPTIONS",
-            Self::EIGRP => "EIGRP",
-            Self::OSPF => "OSPF",
-            Self::PIM => "PIM",
-            Self::VRRP => "VRRP",
-            Self::L2TP => "L2TP",
-            Self::SCTP => "SCTP",
-            Self::MOBILITY => "MOBILITY",
-            Self::UDP_LITE => "UDP_LITE",
-            Self::MPLS => "MPLS_IN_IP",
-            Self::HIP => "HIP",
-            Self::SHIM6 => "SHIM6",
-            Self::ETHERNET => "ETHERNET",
-            Self(number) => return number.fmt(f),
-        })
     }
 }
 
@@ -162,6 +112,17 @@ impl fmt::Display for Dscp {
             (5, 6) => f.write_str("EF"),
             _ => self.0.fmt(f),
         }
+    }
+}
+
+/// By name, in capitals or not, or by number.
+impl FromStr for Dscp {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let number = text.parse().ok().and_then(Self::new);
+        let named = |dscp: &Self| dscp.to_string().eq_ignore_ascii_case(text);
+        number.or_else(|| (0..64).map(Self).find(named)).ok_or(())
     }
 }
 
@@ -228,5 +189,9 @@ mod tests {
         assert_eq!(names(44 << 2), "44");
         assert_eq!(Ecn::of_traffic_class(0xfe).to_string(), "ECT_0");
         assert_eq!(Dscp::new(64), None);
+        assert_eq!(
+            ["ef", "AF21", "44", "64", "AF9"].map(|t| t.parse::<Dscp>().ok().map(Dscp::get)),
+            [Some(46), Some(18), Some(44), None, None]
+        );
     }
 }

@@ -135,16 +135,20 @@ impl Header {
     /// Whether the checksum of a header without options is right; free of branches.
     #[inline]
     pub fn is_checksum_valid(&self) -> bool {
-        // Every packet that is routed comes by here: the sum of ten words, in three additions.
+        // Every packet that is routed comes by here: the sum of ten words, in three additions, is
+        // right when it is a multiple of 0xffff but not zero. Multiples are what times the inverse
+        // of 0xffff is no greater than the quotient of the greatest number of all.
+        const QUOTIENT: u64 = u64::MAX / 0xffff;
+        const INVERSE: u64 = QUOTIENT.wrapping_neg();
+        const { assert!(INVERSE.wrapping_mul(0xffff) == 1) };
         let bytes: [u8; 20] = zerocopy::transmute!(*self);
         let [first, second]: [u64; 2] =
             zerocopy::transmute!(*bytes.first_chunk::<16>().expect("of 20"));
         let third = u32::from_ne_bytes(*bytes.last_chunk().expect("of 20"));
         let (sum, carry) = first.overflowing_add(second);
         let (sum, more) = sum.overflowing_add(u64::from(third) + u64::from(carry));
-        let halves = (sum >> 32) + (sum & 0xffff_ffff) + u64::from(more);
-        let words = (halves >> 32) + (halves >> 16 & 0xffff) + (halves & 0xffff);
-        (words >> 16) + (words & 0xffff) == 0xffff
+        let sum = sum + u64::from(more);
+        sum.wrapping_mul(INVERSE).wrapping_sub(1) < QUOTIENT
     }
 
     /// Whether the checksum is right over this header and `options`.
@@ -171,9 +175,13 @@ impl Header {
     pub fn decrement_ttl(&mut self) {
         debug_assert!(self.ttl > 0, "TTL already zero");
         self.ttl = self.ttl.wrapping_sub(1);
-        // As `checksum::update` does it, in fewer steps: 0x100 more, one's complement.
-        let sum = u32::from(self.checksum.get()) + 0x0100;
-        self.checksum = U16::new((sum + u32::from(sum >= 0xffff)) as u16);
+        // As `checksum::update` does it, in fewer steps: one more in the machine's order of bytes,
+        // one's complement, whose other zero is not used.
+        let sum = u16::from_ne_bytes(self.checksum.to_bytes());
+        let one = u16::from_ne_bytes([1, 0]);
+        let (sum, carry) = sum.overflowing_add(one);
+        let again = carry | (sum == u16::MAX);
+        self.checksum = U16::from_bytes(sum.wrapping_add(u16::from(again)).to_ne_bytes());
     }
 
     /// Sets the total length in bytes and updates the checksum incrementally.
@@ -182,6 +190,15 @@ impl Header {
         let len = U16::new(len);
         self.checksum = checksum::update(self.checksum, self.total_len, len);
         self.total_len = len;
+    }
+
+    /// Sets the DSCP and updates the checksum incrementally.
+    #[inline]
+    pub fn set_dscp(&mut self, dscp: Dscp) {
+        let word = |tos| U16::new(u16::from_be_bytes([self.version_ihl, tos]));
+        let tos = dscp.get() << 2 | self.tos & 3;
+        self.checksum = checksum::update(self.checksum, word(self.tos), word(tos));
+        self.tos = tos;
     }
 
     #[inline]

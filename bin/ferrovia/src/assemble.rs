@@ -61,6 +61,12 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     }
     log.register(&mut parts.cli);
     parts.router.insert(statistics(&config.statseg)?);
+    let mut punting = net::punting::Settings::default();
+    for punt in config.stanzas("punt") {
+        let socket = punt.value("socket").map_err(|e| e.to_string())?;
+        punting.socket = socket.or(punting.socket);
+    }
+    parts.router.insert(punting);
     workers::register(&mut parts.cli);
     register(config, &mut parts)?;
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
@@ -88,7 +94,13 @@ fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
         loaded.push((feature.name, feature.about));
     }
     let (version, build_date) = (version::long(), version::build_date());
-    parts.router.insert(net::engine::Program { version, build_date, features: loaded });
+    parts.router.insert(net::engine::Program {
+        version,
+        build_date,
+        built_by: version::BUILT_BY,
+        built_on: version::BUILT_ON,
+        features: loaded,
+    });
     let Parts { router, cli, api } = parts;
     api.finish(&router.clients).map_err(|e| e.to_string())?;
     router.clients.configure_trace(&config.api_trace);

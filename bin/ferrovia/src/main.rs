@@ -7,6 +7,8 @@
 
 mod assemble;
 mod background;
+#[cfg(test)]
+mod every_command;
 mod features;
 mod layout;
 mod process;

@@ -4,6 +4,11 @@ use std::time::Duration;
 
 use control::wall::Civil;
 
+/// Who built it.
+pub const BUILT_BY: &str = env!("BUILT_BY");
+/// Where it was built.
+pub const BUILT_ON: &str = env!("BUILT_ON");
+
 /// `ferrovia 0.1.0`.
 pub fn short() -> String {
     format!("ferrovia {}", env!("CARGO_PKG_VERSION"))
@@ -14,8 +19,8 @@ pub fn long() -> String {
     format!(
         "ferrovia v{} built by {} on {} at {}",
         env!("CARGO_PKG_VERSION"),
-        env!("BUILT_BY"),
-        env!("BUILT_ON"),
+        BUILT_BY,
+        BUILT_ON,
         build_date()
     )
 }

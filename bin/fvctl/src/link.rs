@@ -132,7 +132,7 @@ impl Link {
         }
     }
 
-    /// Like [`run`](Self::run); `wait` is called whenever the router is silent, and says whether
+    /// Like [`run`](Self::run); `wait` is called whenever the router is silent, until it says that
     /// the command shall be cancelled.
     pub fn run_watched(
         &mut self,
@@ -142,10 +142,12 @@ impl Link {
         wait: &mut dyn FnMut(&dyn AsFd) -> io::Result<bool>,
     ) -> io::Result<Outcome> {
         let number = self.send(&Request::Run { json, text: text.to_owned() })?;
+        let mut is_cancelled = false;
         loop {
             let Some(event) = self.decoded() else {
-                if wait(&self.socket)? {
+                if !is_cancelled && wait(&self.socket)? {
                     self.socket.write_all(&Request::Cancel.encode(number))?;
+                    is_cancelled = true;
                 } else {
                     self.receive()?;
                 }
@@ -245,4 +247,59 @@ fn at(socket: &str, error: &io::Error) -> io::Error {
 
 fn foreign() -> io::Error {
     io::Error::other("who listens there does not speak fvctl's dialect")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_cancelled_once() {
+        let (ours, mut router) = UnixStream::pair().unwrap();
+        let peer = std::thread::spawn(move || {
+            let mut decoder = Decoder::default();
+            let mut bytes = [0; 4096];
+            let (mut runs, mut cancels) = (0, 0);
+            loop {
+                let count = router.read(&mut bytes).unwrap();
+                for byte in &bytes[..count] {
+                    let frame = match decoder.byte(*byte) {
+                        Some(Event::Frame(frame)) => frame,
+                        Some(Event::Frames) => {
+                            let hello = Answer::Hello { prompt: "> ".into() };
+                            router.write_all(&hello.encode(0)).unwrap();
+                            continue;
+                        }
+                        _ => continue,
+                    };
+                    let (number, request) = Request::decode(&frame).unwrap();
+                    let answer = match request {
+                        Request::Cancel => {
+                            cancels += 1;
+                            Answer::Done { code: -1, error: "interrupted".into() }
+                        }
+                        _ => {
+                            runs += 1;
+                            Answer::Output { text: "some".into() }
+                        }
+                    };
+                    router.write_all(&answer.encode(number)).unwrap();
+                }
+                if count == 0 {
+                    return (runs, cancels);
+                }
+            }
+        });
+        let mut link = Link::greet(Box::new(ours)).unwrap();
+        let mut text = String::new();
+        let mut print = |piece: &str| {
+            text.push_str(piece);
+            Ok(())
+        };
+        let outcome = link.run_watched("show all", false, &mut print, &mut |_| Ok(true)).unwrap();
+        assert_eq!(outcome, Outcome::Failed("interrupted".into()));
+        drop(link);
+        assert_eq!(peer.join().unwrap(), (1, 1));
+        assert_eq!(text, "some");
+    }
 }

@@ -6,6 +6,8 @@
 use std::io::{self, Write};
 
 const MORE: &[u8] = b"-- more -- (space, Enter, G, /text, q)";
+/// The same where that would not fit on a line.
+const NARROW: &[u8] = b"-- more --";
 const WIPE: &[u8] = b"\r\x1b[K";
 
 /// Size of a terminal in characters.
@@ -97,7 +99,8 @@ impl<W: Write, K: FnMut() -> io::Result<u8>> Pager<W, K> {
     }
 
     fn ask(&mut self) -> io::Result<()> {
-        self.out.write_all(MORE)?;
+        let fits = MORE.len() < self.size.columns;
+        self.out.write_all(if fits { MORE } else { NARROW })?;
         self.out.flush()?;
         self.wanted = loop {
             match (self.key)()? {
@@ -145,7 +148,7 @@ mod tests {
         let enough = pager.is_enough();
         pager.finish().unwrap();
         let text = String::from_utf8(out).unwrap();
-        (text.replace("\r\x1b[K", "|").replace(std::str::from_utf8(MORE).unwrap(), "?"), enough)
+        (text.replace("\r\x1b[K", "|").replace(std::str::from_utf8(NARROW).unwrap(), "?"), enough)
     }
 
     #[test]

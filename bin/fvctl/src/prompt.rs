@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reedline::{
-    ColumnarMenu, Completer, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt,
-    PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal, Span,
-    Suggestion, default_emacs_keybindings,
+    ColumnarMenu, Completer, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
+    ReedlineMenu, SearchDirection, SearchQuery, Signal, SimpleMatchHighlighter, Span, Suggestion,
+    default_emacs_keybindings,
 };
 use rustix::termios::tcgetwinsize;
 
@@ -36,6 +37,8 @@ pub fn talk(link: Link, json: bool) -> io::Result<()> {
         let signal = editor.read_line(&prompt)?;
         let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
         match signal {
+            // Lines are kept here, over sessions.
+            Signal::Success(line) if line.trim() == "history" => show_history(&editor)?,
             Signal::Success(line) if !line.trim().is_empty() => {
                 prompt.failed = !report(&carry_out(&mut link, &line, json)?);
             }
@@ -74,7 +77,8 @@ fn carry_out(link: &mut Link, line: &str, json: bool) -> io::Result<Outcome> {
 /// What `?` shows: usage and arguments of the command so far, or the words that begin so.
 fn explain(link: &mut Link, line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}?")?;
+    // The editor leaves the cursor behind the line.
+    writeln!(out, "?")?;
     if line.is_empty() || line.ends_with(' ') {
         let outcome =
             link.run(&format!("{line} ?"), false, &mut |text| out.write_all(text.as_bytes()))?;
@@ -97,13 +101,25 @@ fn editor(link: &Shared) -> io::Result<Reedline> {
             ReedlineEvent::MenuNext,
         ]),
     );
+    // A new line begins without the words that were offered for the last one.
+    keys.add_binding(
+        KeyModifiers::CONTROL,
+        KeyCode::Char('u'),
+        ReedlineEvent::Multiple(vec![
+            ReedlineEvent::Esc,
+            ReedlineEvent::Edit(vec![EditCommand::CutFromStart]),
+        ]),
+    );
     for modifiers in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
         let help = ReedlineEvent::ExecuteHostCommand(String::new());
         keys.add_binding(modifiers, KeyCode::Char('?'), help);
     }
-    let menu = Box::new(ColumnarMenu::default().with_name(MENU));
+    let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
     let mut editor = Reedline::create()
         .with_completer(Box::new(Words(link.clone())))
+        // What is typed has the terminal's own colour: white, the default, is seen on black only.
+        .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
+        .with_ansi_colors(!is_plain())
         .with_quick_completions(true)
         .with_partial_completions(true)
         .with_menu(ReedlineMenu::EngineCompleter(menu))
@@ -115,6 +131,15 @@ fn editor(link: &Shared) -> io::Result<Reedline> {
     Ok(editor)
 }
 
+/// What `history` shows.
+fn show_history(editor: &Reedline) -> io::Result<()> {
+    let query = SearchQuery::everything(SearchDirection::Forward, None);
+    let lines = editor.history().search(query).map_err(io::Error::other)?;
+    let mut out = io::stdout().lock();
+    let mut numbered = lines.iter().enumerate();
+    numbered.try_for_each(|(at, item)| writeln!(out, "{:>5}  {}", at + 1, item.command_line))
+}
+
 /// `$XDG_STATE_HOME/ferrovia/history`, else `~/.local/state/ferrovia/history`.
 fn history() -> io::Result<FileBackedHistory> {
     let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from);
@@ -123,6 +148,11 @@ fn history() -> io::Result<FileBackedHistory> {
     let folder = state.or_else(home).ok_or_else(missing)?.join("ferrovia");
     std::fs::create_dir_all(&folder)?;
     FileBackedHistory::with_file(HISTORY, folder.join("history")).map_err(io::Error::other)
+}
+
+/// Whether the operator wants no colours.
+fn is_plain() -> bool {
+    env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
 }
 
 /// Asks the router what may come next.
@@ -154,8 +184,7 @@ struct Text {
 
 impl Prompt for Text {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        let plain = !self.failed || env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        if plain {
+        if !self.failed || is_plain() {
             return Cow::Borrowed(&self.text);
         }
         Cow::Owned(format!("\x1b[31m{}\x1b[39m", self.text))

@@ -16,6 +16,7 @@ extern "C" {
 #define FV_FAILED 1   /* the connection failed, errno says why; it cannot be used any more */
 #define FV_UNKNOWN 2  /* the router has no such message */
 #define FV_NONSENSE 3 /* the answer is too short, or there is no memory */
+#define FV_NOTHING 4  /* no event came in time */
 
 struct fv_type;
 
@@ -49,8 +50,8 @@ struct fv_client *fv_connect(const char *path, const char *name);
 /* Disconnects and frees. */
 void fv_close(struct fv_client *client);
 
-/* Asks and waits for the reply, which fv_free frees after 0. Messages that come in between and
- * answer something else are dropped. */
+/* Asks and waits for the reply, which fv_free frees after 0. Events that come in between are kept
+ * for fv_event. */
 int fv_call(struct fv_client *client, const struct fv_type *request_type, const void *request,
             const struct fv_type *reply_type, void *reply);
 
@@ -58,6 +59,18 @@ int fv_call(struct fv_client *client, const struct fv_type *request_type, const 
 int fv_dump(struct fv_client *client, const struct fv_type *request_type, const void *request,
             const struct fv_type *row_type, void (*each)(const void *row, void *argument),
             void *argument);
+
+/* Asks many times without waiting for each reply. `next` fills in the next request, which is zeros,
+ * and returns 1, or 0 when there are no more; what it points to has to stay until `next` is called
+ * again. `each` is given every reply in the order of the requests with 0, or what fv_call would
+ * return; the reply is freed when that returns. */
+int fv_calls(struct fv_client *client, const struct fv_type *request_type,
+             int (*next)(void *request, void *argument), const struct fv_type *reply_type,
+             void (*each)(const void *reply, int result, void *argument), void *argument);
+
+/* Takes the next event of a type, of those that a want_... message asked for; waits for it at most
+ * `ms` milliseconds, for ever if that is negative. Events of other types are kept. */
+int fv_event(struct fv_client *client, int ms, const struct fv_type *type, void *event);
 
 /* Frees what a decoded message points to. */
 void fv_free(const struct fv_type *type, void *message);

@@ -3,6 +3,7 @@
 #include "ferrovia_messages.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,12 @@
 #define HEADER 16
 #define CREATE 15
 #define NAME 64
+/* Requests without an answer at most: the router has room for their replies. */
+#define WINDOW 4096
+/* Bytes of requests that are sent at once. */
+#define BATCH 65536
+/* Events kept for fv_event at most; further ones are dropped. */
+#define EVENTS 65536
 
 struct buffer {
     uint8_t *bytes;
@@ -19,10 +26,22 @@ struct buffer {
     int failed;
 };
 
+/* A message that answered nothing when it came. */
+struct event {
+    struct event *next;
+    size_t len;
+    uint8_t bytes[];
+};
+
 struct fv_client {
     int socket;
     uint32_t index, context;
     struct fv_sockclnt_create_reply table;
+    struct event *first, **last;
+    size_t n_events;
+    /* Read and not yet taken. */
+    size_t in_at, in_len;
+    uint8_t in[65536];
 };
 
 struct reader {
@@ -197,33 +216,56 @@ static int send_all(struct fv_client *client, struct buffer *out) {
     return 0;
 }
 
-static int read_all(int socket, uint8_t *bytes, size_t len) {
+static int read_all(struct fv_client *client, uint8_t *bytes, size_t len) {
     while (len) {
-        ssize_t n = read(socket, bytes, len);
-        if (n < 0 && errno == EINTR)
+        size_t there = client->in_len - client->in_at;
+        if (!there) {
+            ssize_t n = read(client->socket, client->in, sizeof client->in);
+            if (n < 0 && errno == EINTR)
+                continue;
+            if (n <= 0) {
+                if (n == 0)
+                    errno = ECONNRESET;
+                return FV_FAILED;
+            }
+            client->in_at = 0;
+            client->in_len = (size_t)n;
             continue;
-        if (n <= 0) {
-            if (n == 0)
-                errno = ECONNRESET;
-            return FV_FAILED;
         }
-        bytes += n;
-        len -= (size_t)n;
+        if (there > len)
+            there = len;
+        memcpy(bytes, client->in + client->in_at, there);
+        client->in_at += there;
+        bytes += there;
+        len -= there;
     }
     return 0;
 }
 
-/* The next message, to be freed. */
-static int receive(struct fv_client *client, uint8_t **message, size_t *len) {
+/* The next message. What is not given to `keep` is to be freed. */
+static int receive(struct fv_client *client, struct event **message) {
     uint8_t header[HEADER];
+    size_t len;
     *message = NULL;
-    if (read_all(client->socket, header, HEADER))
+    if (read_all(client, header, HEADER))
         return FV_FAILED;
-    *len = (size_t)header[8] << 24 | header[9] << 16 | header[10] << 8 | header[11];
-    *message = malloc(*len + 1);
+    len = (size_t)header[8] << 24 | header[9] << 16 | header[10] << 8 | header[11];
+    *message = malloc(sizeof **message + len);
     if (!*message)
         return FV_NONSENSE;
-    return read_all(client->socket, *message, *len);
+    (*message)->next = NULL;
+    (*message)->len = len;
+    return read_all(client, (*message)->bytes, len);
+}
+
+static void keep(struct fv_client *client, struct event *message) {
+    if (client->n_events == EVENTS) {
+        free(message);
+        return;
+    }
+    *client->last = message;
+    client->last = &message->next;
+    client->n_events++;
 }
 
 static void put_message(struct fv_client *client, uint16_t id, const struct fv_type *type,
@@ -251,18 +293,18 @@ static int number_of(struct fv_client *client, const struct fv_type *type) {
     return -1;
 }
 
-/* Whether `message` is of number `id` and answers the last request. */
-static int answers(struct fv_client *client, int id, const struct fv_type *type,
-                   const uint8_t *message, size_t len, struct reader *fields) {
-    uint64_t is, context = client->context;
-    struct reader from = { message, len };
+/* Whether `message` is of number `id` and answers request `asked`. */
+static int answers(uint32_t asked, int id, const struct fv_type *type,
+                   const struct event *message, struct reader *fields) {
+    uint64_t is, context = asked;
+    struct reader from = { message->bytes, message->len };
     if (!take_number(&from, 2, &is) || (int)is != id)
         return 0;
     for (int n = 0; n < type->head; n++)
         if (!take_number(&from, 4, &context))
             return 0;
     *fields = from;
-    return context == client->context;
+    return context == asked;
 }
 
 struct fv_client *fv_connect(const char *path, const char *name) {
@@ -270,11 +312,11 @@ struct fv_client *fv_connect(const char *path, const char *name) {
     struct fv_sockclnt_create request;
     struct buffer out = { 0 };
     struct reader fields;
-    uint8_t *message = NULL;
-    size_t len;
+    struct event *message = NULL;
     struct fv_client *client = calloc(1, sizeof *client);
     if (!client)
         return NULL;
+    client->last = &client->first;
     memset(&request, 0, sizeof request);
     strncpy(request.name, name, sizeof request.name - 1);
     client->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -286,10 +328,10 @@ struct fv_client *fv_connect(const char *path, const char *name) {
     if (client->socket < 0 || connect(client->socket, (void *)&address, sizeof address))
         goto failed;
     put_message(client, CREATE, &fv_sockclnt_create_type, &request, &out);
-    if (send_all(client, &out) || receive(client, &message, &len))
+    if (send_all(client, &out) || receive(client, &message))
         goto failed;
     errno = EPROTO;
-    if (!answers(client, CREATE + 1, &fv_sockclnt_create_reply_type, message, len, &fields)
+    if (!answers(0, CREATE + 1, &fv_sockclnt_create_reply_type, message, &fields)
         || !decode(&fv_sockclnt_create_reply_type, &client->table, &fields)
         || client->table.response)
         goto failed;
@@ -310,6 +352,11 @@ void fv_close(struct fv_client *client) {
         return;
     if (client->socket >= 0)
         close(client->socket);
+    while (client->first) {
+        struct event *next = client->first->next;
+        free(client->first);
+        client->first = next;
+    }
     fv_free(&fv_sockclnt_create_reply_type, &client->table);
     free(client);
     errno = error;
@@ -318,6 +365,15 @@ void fv_close(struct fv_client *client) {
 /* The error number of a reply, or 0. */
 static int retval_of(const struct fv_type *type, const void *reply) {
     return type->retval ? (int32_t)load((const uint8_t *)reply + type->retval - 1, 4) : 0;
+}
+
+/* The reply in `fields`: its error number, FV_NONSENSE, or 0. */
+static int take_reply(const struct fv_type *type, struct reader *fields, void *reply) {
+    memset(reply, 0, type->size);
+    int result = decode(type, reply, fields) ? retval_of(type, reply) : FV_NONSENSE;
+    if (result)
+        fv_free(type, reply);
+    return result;
 }
 
 int fv_call(struct fv_client *client, const struct fv_type *request_type, const void *request,
@@ -331,20 +387,95 @@ int fv_call(struct fv_client *client, const struct fv_type *request_type, const 
     int result = send_all(client, &out);
     free(out.bytes);
     for (int found = 0; !result && !found;) {
-        uint8_t *message;
-        size_t len;
+        struct event *message;
         struct reader fields;
-        result = receive(client, &message, &len);
-        found = !result && answers(client, last, reply_type, message, len, &fields);
-        if (found) {
-            memset(reply, 0, reply_type->size);
-            result = decode(reply_type, reply, &fields) ? retval_of(reply_type, reply)
-                                                        : FV_NONSENSE;
-            if (result)
-                fv_free(reply_type, reply);
-        }
-        free(message);
+        result = receive(client, &message);
+        found = !result && answers(client->context, last, reply_type, message, &fields);
+        if (found)
+            result = take_reply(reply_type, &fields, reply);
+        if (found || result)
+            free(message);
+        else
+            keep(client, message);
     }
+    return result;
+}
+
+int fv_calls(struct fv_client *client, const struct fv_type *request_type,
+             int (*next)(void *request, void *argument), const struct fv_type *reply_type,
+             void (*each)(const void *reply, int result, void *argument), void *argument) {
+    int id = number_of(client, request_type), last = number_of(client, reply_type);
+    void *request = malloc(request_type->size), *reply = malloc(reply_type->size);
+    uint32_t sent = 0, answered = 0, first = client->context + 1;
+    struct buffer out = { 0 };
+    int is_more = 1, result = id < 0 || last < 0 ? FV_UNKNOWN : request && reply ? 0 : FV_NONSENSE;
+    while (!result && (is_more || answered != sent)) {
+        out.len = 0;
+        while (is_more && sent - answered < WINDOW && out.len < BATCH) {
+            memset(request, 0, request_type->size);
+            is_more = next(request, argument);
+            if (is_more) {
+                client->context++;
+                put_message(client, (uint16_t)id, request_type, request, &out);
+                sent++;
+            }
+        }
+        result = send_all(client, &out);
+        while (!result && answered != sent && (!is_more || sent - answered > WINDOW / 2)) {
+            struct event *message;
+            struct reader fields;
+            result = receive(client, &message);
+            if (!result && !answers(first + answered, last, reply_type, message, &fields)) {
+                keep(client, message);
+                continue;
+            }
+            if (!result) {
+                int refused = take_reply(reply_type, &fields, reply);
+                each(reply, refused, argument);
+                if (!refused)
+                    fv_free(reply_type, reply);
+                answered++;
+            }
+            free(message);
+        }
+    }
+    free(out.bytes);
+    free(request);
+    free(reply);
+    return result;
+}
+
+int fv_event(struct fv_client *client, int ms, const struct fv_type *type, void *event) {
+    int id = number_of(client, type);
+    struct event **at = &client->first, *message;
+    struct reader fields;
+    if (id < 0)
+        return FV_UNKNOWN;
+    for (;;) {
+        for (; *at && !answers(0, id, type, *at, &fields); at = &(*at)->next)
+            ;
+        if (*at)
+            break;
+        struct pollfd socket = { .fd = client->socket, .events = POLLIN };
+        int ready = client->in_at < client->in_len ? 1 : poll(&socket, 1, ms);
+        if (ready == 0)
+            return FV_NOTHING;
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready < 0 || receive(client, &message))
+            return FV_FAILED;
+        keep(client, message);
+    }
+    message = *at;
+    *at = message->next;
+    if (client->last == &message->next)
+        client->last = at;
+    client->n_events--;
+    memset(event, 0, type->size);
+    int result = decode(type, event, &fields) ? 0 : FV_NONSENSE;
+    if (result)
+        fv_free(type, event);
+    free(message);
     return result;
 }
 
@@ -359,17 +490,16 @@ int fv_dump(struct fv_client *client, const struct fv_type *request_type, const 
     if (id < 0 || row_id < 0 || ping_id < 0 || last < 0)
         return FV_UNKNOWN;
     void *row = malloc(row_type->size);
-    client->context++;
+    uint32_t asked = ++client->context;
     put_message(client, (uint16_t)id, request_type, request, &out);
     put_message(client, (uint16_t)ping_id, &fv_control_ping_type, &ping, &out);
     int result = row ? send_all(client, &out) : FV_NONSENSE;
     free(out.bytes);
     for (int is_done = 0; !result && !is_done;) {
-        uint8_t *message;
-        size_t len;
+        struct event *message;
         struct reader fields;
-        result = receive(client, &message, &len);
-        if (!result && answers(client, row_id, row_type, message, len, &fields)) {
+        result = receive(client, &message);
+        if (!result && answers(asked, row_id, row_type, message, &fields)) {
             memset(row, 0, row_type->size);
             if (decode(row_type, row, &fields))
                 each(row, argument);
@@ -377,7 +507,11 @@ int fv_dump(struct fv_client *client, const struct fv_type *request_type, const 
                 result = FV_NONSENSE;
             fv_free(row_type, row);
         } else if (!result) {
-            is_done = answers(client, last, &fv_control_ping_reply_type, message, len, &fields);
+            is_done = answers(asked, last, &fv_control_ping_reply_type, message, &fields);
+            if (!is_done) {
+                keep(client, message);
+                continue;
+            }
         }
         free(message);
     }

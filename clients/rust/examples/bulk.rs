@@ -1,4 +1,5 @@
-//! How many messages a second: `bulk SOCKET [ROUTES]`. Pings, then routes added, listed, deleted.
+//! How many messages a second: `bulk SOCKET [ROUTES [shared]]`. Pings, one by one and many at once,
+//! then routes added, listed, deleted; through memory shared with the router if so said.
 #![forbid(unsafe_code)]
 
 use std::time::Instant;
@@ -11,12 +12,23 @@ use ferrovia_client::messages::{IfStatusFlags, IpTable};
 use ferrovia_client::{Client, Error};
 
 const PINGS: usize = 1_000_000;
+/// With an answer before the next is asked.
+const SINGLE: usize = 50_000;
 
 fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let socket = arguments.next().unwrap_or_else(|| "/run/vpp/api.sock".to_owned());
     let routes = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
-    let mut client = Client::connect(socket, "bulk")?;
+    let mut client = match arguments.next().as_deref() {
+        Some("shared") => Client::connect_shared(socket, "bulk", 4 << 20)?,
+        _ => Client::connect(socket, "bulk")?,
+    };
+    measure("control_ping, one by one", SINGLE, || {
+        for _ in 0..SINGLE {
+            client.call(&ControlPing::default())?;
+        }
+        Ok(0)
+    })?;
     measure("control_ping", PINGS, || {
         client.calls((0..PINGS).map(|_| ControlPing::default()), |_, _| ())
     })?;

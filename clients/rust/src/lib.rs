@@ -27,6 +27,7 @@
 mod client;
 mod codec;
 mod error;
+mod link;
 pub mod messages;
 
 pub use client::{Client, Event};

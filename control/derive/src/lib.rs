@@ -25,7 +25,8 @@ use field::Field;
 /// | `#[keyword("hw-addr")]` | another word than the field's name with `-` for `_` |
 /// | `#[alias("mac")]` | one more word for the same argument |
 /// | `#[rest]` | `String` or `Option<String>`: the remaining text as typed |
-/// | `#[values("interface")]` | live names that complete the value |
+/// | `#[values("interface")]` | live names that complete it, unless its name says which |
+/// | `#[values("on\|off")]` | words that it may be |
 ///
 /// Arguments come in any order. Doc comments are the help text. `#[command("a b", "c d")]` gives
 /// a command two paths.

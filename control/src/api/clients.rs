@@ -8,9 +8,9 @@ use tokio::sync::Notify;
 
 use super::directory::Directory;
 use super::message::Message;
-use super::outgoing::{HeadValues, Outgoing};
+use super::outgoing::{HeadValues, Outgoing, split};
 use super::retval::Retval;
-use super::trace::Trace;
+use super::trace::{Direction, Trace};
 
 /// Set in all numbers of clients, so that none is zero.
 const INDEX_BIT: u32 = 0x8000_0000;
@@ -28,12 +28,20 @@ struct Inner {
     /// Per event: who wants it, and the number that is to be told back.
     wanted: HashMap<&'static str, Vec<Wish>>,
     directory: Rc<Directory>,
-    trace: Trace,
-    /// Recorded requests that are to be carried out, and who carries them out.
+    /// Of requests, and of what is sent.
+    traces: [Trace; 2],
+    /// Requests that are to be carried out, and who carries them out.
     injected: VecDeque<Vec<u8>>,
     is_injecting: bool,
     injector: Rc<Notify>,
+    /// What they were answered with, if somebody wants to know.
+    answers: Option<Vec<Vec<u8>>>,
+    /// How often so many requests were answered in one turn: 1, 2 to 3, 4 to 7, ….
+    turns: [u64; TURNS],
 }
+
+/// Groups of turns by the requests in them.
+const TURNS: usize = 16;
 
 #[derive(Clone, Copy)]
 struct Wish {
@@ -46,6 +54,7 @@ struct Client {
     out: Outgoing,
     ready: Rc<Notify>,
     dropped: u64,
+    lane: Option<usize>,
 }
 
 /// A client as `show api clients` has it.
@@ -57,6 +66,8 @@ pub struct Status {
     pub name: String,
     /// Events it was not sent because it does not read.
     pub dropped: u64,
+    /// Bytes that have room each way in the memory it shares with the router, if it does.
+    pub lane: Option<usize>,
 }
 
 impl Clients {
@@ -110,8 +121,9 @@ impl Clients {
         let clients = inner.slots.iter().enumerate();
         let is_named = |client: &&Client| !client.name.is_empty();
         let status = clients.filter_map(|(slot, client)| {
-            let Client { name, dropped, .. } = client.as_ref().filter(is_named)?;
-            Some(Status { index: index(slot), name: name.clone(), dropped: *dropped })
+            let Client { name, dropped, lane, .. } = client.as_ref().filter(is_named)?;
+            let (index, name) = (index(slot), name.clone());
+            Some(Status { index, name, dropped: *dropped, lane: *lane })
         });
         status.collect()
     }
@@ -119,7 +131,8 @@ impl Clients {
     /// A new client; `ready` is notified when something waits for it.
     pub fn connect(&self, name: String, ready: Rc<Notify>) -> u32 {
         let mut inner = self.0.borrow_mut();
-        let client = Some(Client { name, out: Outgoing::default(), ready, dropped: 0 });
+        let out = Outgoing::default();
+        let client = Some(Client { name, out, ready, dropped: 0, lane: None });
         let free = inner.slots.iter().skip(1).position(Option::is_none);
         let slot = free.map_or(inner.slots.len().max(1), |slot| slot + 1);
         if inner.slots.len() <= slot {
@@ -134,6 +147,19 @@ impl Clients {
         if let Some(client) = self.0.borrow_mut().client_mut(client) {
             client.name = name;
         }
+    }
+
+    /// Says that a client talks through shared memory with room for so many bytes each way.
+    pub(super) fn set_lane(&self, client: u32, bytes: usize) {
+        if let Some(client) = self.0.borrow_mut().client_mut(client) {
+            client.lane = Some(bytes);
+        }
+    }
+
+    /// How many do.
+    pub(super) fn lanes(&self) -> usize {
+        let inner = self.0.borrow();
+        inner.slots.iter().flatten().filter(|client| client.lane.is_some()).count()
     }
 
     /// Forgets a client and what it registered for.
@@ -180,17 +206,39 @@ impl Clients {
     /// Records requests from the start, as the configuration says.
     pub fn configure_trace(&self, config: &crate::config::ApiTrace) {
         let limit = config.nitems.map(|n| n as usize);
-        self.with_trace(|trace| trace.configure(config.on, limit));
+        self.with_trace(Direction::Rx, |trace| trace.configure(config.on, limit));
     }
 
     /// Lets `work` at what is recorded.
-    pub(super) fn with_trace<R>(&self, work: impl FnOnce(&mut Trace) -> R) -> R {
-        work(&mut self.0.borrow_mut().trace)
+    pub(super) fn with_trace<R>(
+        &self,
+        direction: Direction,
+        work: impl FnOnce(&mut Trace) -> R,
+    ) -> R {
+        work(&mut self.0.borrow_mut().traces[direction as usize])
     }
 
-    /// Has requests carried out by the server.
-    pub(super) fn inject(&self, requests: Vec<Vec<u8>>) {
+    /// Notes that so many requests were answered in one turn.
+    pub(super) fn note_turn(&self, requests: usize) {
+        if let Some(group) = requests.checked_ilog2() {
+            self.0.borrow_mut().turns[(group as usize).min(TURNS - 1)] += 1;
+        }
+    }
+
+    /// How often so many requests were answered in one turn: 1, 2 to 3, 4 to 7, ….
+    pub(super) fn turns(&self) -> [u64; TURNS] {
+        self.0.borrow().turns
+    }
+
+    /// Forgets that.
+    pub(super) fn clear_turns(&self) {
+        self.0.borrow_mut().turns = [0; TURNS];
+    }
+
+    /// Has requests carried out by the server; whether answers are to be kept.
+    pub(super) fn inject(&self, requests: Vec<Vec<u8>>, keeps: bool) {
         let mut inner = self.0.borrow_mut();
+        inner.answers = keeps.then(Vec::new);
         inner.injected.extend(requests);
         inner.injector.notify_one();
     }
@@ -199,6 +247,19 @@ impl Clients {
     pub(super) fn injected(&self) -> usize {
         let inner = self.0.borrow();
         inner.injected.len() + usize::from(inner.is_injecting)
+    }
+
+    /// Keeps what waits for the client that carries them out, if it is wanted.
+    pub(super) fn keep_answers(&self, client: u32) {
+        let out = self.take(client);
+        if let Some(answers) = &mut self.0.borrow_mut().answers {
+            answers.extend(split(&out.bytes).into_iter().map(<[u8]>::to_vec));
+        }
+    }
+
+    /// What was kept.
+    pub(super) fn take_answers(&self) -> Vec<Vec<u8>> {
+        self.0.borrow_mut().answers.take().unwrap_or_default()
     }
 
     /// Takes the next of them; the one before is done then.
@@ -235,13 +296,17 @@ impl Inner {
 
     fn send<E: Message>(&mut self, to: u32, pid: u32, event: &E) {
         let Some((id, ..)) = self.directory.find(E::INFO.name) else { return };
-        let Some(client) = self.client_mut(to) else { return };
+        let Self { slots, traces, .. } = self;
+        let known = slot(to).and_then(|slot| slots.get_mut(slot));
+        let Some(client) = known.and_then(Option::as_mut) else { return };
         if client.out.bytes.len() > MAX_WAITING {
             client.dropped += 1;
             return;
         }
         let head = HeadValues { client_index: to, pid, ..HeadValues::default() };
+        let before = client.out.bytes.len();
         client.out.message(id, E::INFO, head, |out| event.encode(out));
+        traces[Direction::Tx as usize].record_all(&client.out.bytes[before..]);
         client.ready.notify_one();
     }
 }

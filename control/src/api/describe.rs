@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::crc;
 use super::field::Field as _;
 use super::registry::{Api, Entry, Folder, Service};
 use super::schema::{Body, Count, Declaration, FieldInfo, MessageInfo, Options, Preset, Type};
 use super::types::Prefix;
+use super::{crc, page};
 
 /// A file of declarations.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct ApiFile {
     pub path: String,
     /// What is in it.
     pub json: Value,
+    /// The same for people, in Markdown.
+    pub page: String,
 }
 
 impl ApiFile {
@@ -59,7 +61,10 @@ pub fn files<C: 'static>(api: &Api<C>) -> Vec<ApiFile> {
             Folder::Plugins => "plugins",
         };
         let path = format!("{folder}/{}.api.json", module.name);
-        files.push(ApiFile { path, json: module_json(module.name, module.version, &entries) });
+        let messages: Vec<_> = entries.iter().map(|e| (e.info, e.crc, e.service)).collect();
+        let json = file_json(module.name, module.version, &types, &messages);
+        let page = page::of(module.name, module.version, &types, &messages);
+        files.push(ApiFile { path, json, page });
     }
     let mut names: Vec<&str> = shared.iter().map(|d| stem(d.file)).collect();
     names.sort_unstable();
@@ -67,8 +72,11 @@ pub fn files<C: 'static>(api: &Api<C>) -> Vec<ApiFile> {
     let is_module = |name: &&str| api.modules().iter().any(|m| m.name == *name);
     for name in names.into_iter().filter(|name| !is_module(name)) {
         let own: Vec<_> = shared.iter().copied().filter(|d| stem(d.file) == name).collect();
-        let json = file_json(name, "", &closure(&own), &[]);
-        files.push(ApiFile { path: format!("core/{name}.api.json"), json });
+        let types = closure(&own);
+        let (json, page) = (file_json(name, "", &types, &[]), page::of(name, "", &types, &[]));
+        let is_plugin = own.iter().any(|d| d.file.starts_with("plugins/"));
+        let folder = if is_plugin { "plugins" } else { "core" };
+        files.push(ApiFile { path: format!("{folder}/{name}.api.json"), json, page });
     }
     files
 }
@@ -95,11 +103,6 @@ pub(super) fn file_crc<C: 'static>(api: &Api<C>, module: usize) -> u32 {
 fn stem(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.strip_suffix(".api").unwrap_or(name)
-}
-
-fn module_json<C>(name: &str, version: &str, entries: &[&Entry<C>]) -> Value {
-    let messages: Vec<_> = entries.iter().map(|e| (e.info, e.crc, e.service)).collect();
-    file_json(name, version, &types_of(entries), &messages)
 }
 
 type Described = (&'static MessageInfo, u32, Option<Service>);
@@ -217,6 +220,8 @@ fn field_json(field: &FieldInfo) -> Value {
 fn options_json(options: Options) -> Value {
     let value = |preset: &Preset| match preset {
         Preset::None => Value::Null,
+        // As the original's files have it: the one is a word, the other is not.
+        Preset::Word("false") => json!(false),
         Preset::Word(word) => json!(word),
         Preset::Number(number) => json!(number),
         Preset::Real(number) => json!(number),

@@ -7,6 +7,7 @@ use super::outgoing::{HeadValues, Outgoing};
 use super::registry::Api;
 use super::retval::Retval;
 use super::schema::Head;
+use super::trace::Direction;
 use super::work::{Around, Caller, Progress, Work};
 
 /// Why a message has no effect.
@@ -74,7 +75,7 @@ pub fn dispatch<C: 'static>(
     if client != own && !clients.is_connected(client) {
         return Err(Ignored::NoClient);
     }
-    clients.with_trace(|trace| trace.record(message));
+    clients.with_trace(Direction::Rx, |trace| trace.record(message));
     let mut out = clients.take(client);
     let before = out.bytes.len();
     let answer = || around.api.answer(cx, around, entry, caller, fields, &mut out);
@@ -88,6 +89,7 @@ pub fn dispatch<C: 'static>(
             Err(Ignored::Panic(info.name))
         }
     };
+    clients.with_trace(Direction::Tx, |trace| trace.record_all(&out.bytes[before..]));
     clients.put(client, out);
     result
 }
@@ -123,6 +125,7 @@ impl<C: 'static> Job<C> {
             out.bytes.truncate(before);
             Progress::Done
         });
+        clients.with_trace(Direction::Tx, |trace| trace.record_all(&out.bytes[before..]));
         clients.put(self.client, out);
         progress
     }

@@ -7,10 +7,18 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde_json::{Map, Value, json};
 use wire::MacAddr;
 
+use super::directory::Directory;
 use super::field::{Field, Reader, Short};
 use super::message::least_size;
 use super::schema::{Body, Count, Declaration, FieldInfo, MessageInfo, Preset, Type};
 use super::types::{Address, Prefix};
+
+/// A message that begins with its number; `None` when there is none of this number or it is short.
+pub(super) fn of(directory: &Directory, message: &[u8]) -> Option<Value> {
+    let (id, rest) = message.split_first_chunk()?;
+    let (_, info, crc) = directory.at(u16::from_be_bytes(*id))?;
+    of_message(info, crc, rest).ok()
+}
 
 /// The fields of a message whose number is not in `bytes` any more.
 pub(super) fn of_message(info: &MessageInfo, crc: u32, bytes: &[u8]) -> Result<Value, Short> {

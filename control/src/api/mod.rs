@@ -131,18 +131,21 @@
 
 mod cli_inband;
 mod clients;
+mod commands;
 mod crc;
 mod describe;
 mod directory;
 mod dispatch;
 mod field;
 mod json;
+mod lane;
 mod local;
 mod memclnt;
 mod message;
 mod numbers;
 mod outgoing;
 mod overlay;
+mod page;
 mod registry;
 mod retval;
 pub mod schema;
@@ -155,10 +158,12 @@ pub use control_derive::{Message, Record, Union};
 
 pub use cli_inband::{CliInband, CliInbandReply};
 pub use clients::{Clients, Status};
+pub use commands::register as register_commands;
 pub use describe::{ApiFile, files};
 pub use directory::Directory;
 pub use dispatch::{Ignored, Job, dispatch};
 pub use field::{Alias, Counter, Field, Reader, Short, Text, decode_all, encode_all};
+pub use lane::{FerroviaLaneCreate, FerroviaLaneCreateReply};
 pub use local::Local;
 pub use message::{Call, Dump, Message, Reply, Request, Stream, plain_reply};
 pub use outgoing::{HEADER, HeadValues, Outgoing, request, split};
@@ -166,7 +171,6 @@ pub use overlay::{Overlay, Union};
 pub use registry::{Api, DuplicateMessage, Folder, Module};
 pub use retval::Retval;
 pub use server::Server;
-pub use trace::register_commands;
 pub use work::{Around, Caller, Progress, Slice, Task, Work};
 
 #[cfg(test)]

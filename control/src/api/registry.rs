@@ -102,6 +102,7 @@ impl<C: 'static> Api<C> {
         };
         super::memclnt::register(&mut api);
         super::cli_inband::register(&mut api);
+        super::lane::register(&mut api);
         api
     }
 

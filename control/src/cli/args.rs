@@ -18,14 +18,16 @@ pub struct Args<'a> {
     line: &'a str,
     /// Byte position of the next word, or the length of the line.
     at: usize,
+    /// Where that word ends.
+    end: usize,
 }
 
 impl<'a> Args<'a> {
     /// Starts at the first word of `line`.
     pub fn new(line: &'a str) -> Self {
         let line = line.trim_end_matches(|c: char| c.is_ascii() && is_blank(c as u8));
-        let mut args = Self { line, at: 0 };
-        args.skip_blanks();
+        let mut args = Self { line, at: 0, end: 0 };
+        args.go_to(0);
         args
     }
 
@@ -41,29 +43,22 @@ impl<'a> Args<'a> {
 
     /// The next word, left where it is.
     pub fn peek(&self) -> Option<&'a str> {
-        let rest = &self.line[self.at..];
-        let first = *rest.as_bytes().first()?;
-        if first == b'{' || first == b'}' {
-            return Some(&rest[..1]);
-        }
-        let end = rest.bytes().position(|b| is_blank(b) || b == b'{' || b == b'}');
-        Some(&rest[..end.unwrap_or(rest.len())])
+        (!self.is_empty()).then(|| &self.line[self.at..self.end])
     }
 
     /// Takes the next word.
     pub fn word(&mut self) -> Option<&'a str> {
         let word = self.peek()?;
-        self.at += word.len();
-        self.skip_blanks();
+        self.go_to(self.end);
         Some(word)
     }
 
     /// Takes `keyword` (one word or several) if it comes next.
     pub fn keyword(&mut self, keyword: &str) -> bool {
-        let start = self.at;
+        let start = *self;
         for word in keyword.split(' ') {
             if self.word() != Some(word) {
-                self.at = start;
+                *self = start;
                 return false;
             }
         }
@@ -77,10 +72,10 @@ impl<'a> Args<'a> {
 
     /// Takes a value if the next word is one, else takes nothing.
     pub fn optional<T: Value>(&mut self) -> Option<T> {
-        let start = self.at;
+        let start = *self;
         let value = T::take(self, "").ok();
         if value.is_none() {
-            self.at = start;
+            *self = start;
         }
         value
     }
@@ -88,7 +83,7 @@ impl<'a> Args<'a> {
     /// Takes everything that is left, as it was typed.
     pub fn rest(&mut self) -> &'a str {
         let rest = self.remaining();
-        self.at = self.line.len();
+        self.go_to(self.line.len());
         rest
     }
 
@@ -112,8 +107,7 @@ impl<'a> Args<'a> {
             }
             if depth == 0 {
                 let inside = Args::new(&self.line[self.at + 1..offset]);
-                self.at = offset + 1;
-                self.skip_blanks();
+                self.go_to(offset + 1);
                 return Ok(Some(inside));
             }
         }
@@ -135,9 +129,18 @@ impl<'a> Args<'a> {
         self.unknown().meaning(self.peek(), keywords(args))
     }
 
-    fn skip_blanks(&mut self) {
-        let rest = &self.line.as_bytes()[self.at..];
-        self.at += rest.iter().position(|b| !is_blank(*b)).unwrap_or(rest.len());
+    /// Goes on with the word at byte `at`, or the first one behind it.
+    fn go_to(&mut self, at: usize) {
+        let rest = &self.line.as_bytes()[at..];
+        let blanks = rest.iter().position(|b| !is_blank(*b)).unwrap_or(rest.len());
+        let rest = &rest[blanks..];
+        let is_brace = |b: u8| b == b'{' || b == b'}';
+        let len = match rest.iter().position(|b| is_blank(*b) || is_brace(*b)) {
+            Some(0) => 1,
+            len => len.unwrap_or(rest.len()),
+        };
+        self.at = at + blanks;
+        self.end = self.at + len;
     }
 }
 

@@ -1,9 +1,10 @@
 //! The commands every command line has.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::command::Effect;
-use super::{Args, Cli, Command, Error};
+use super::{Args, Cli, Command, Error, Output, Step, Task};
 
 /// List commands, or what may follow the given words.
 #[derive(Command)]
@@ -46,6 +47,34 @@ struct Exec {
     file: PathBuf,
 }
 
+/// Show all commands.
+#[derive(Command)]
+#[command("show cli")]
+struct ShowCli;
+
+/// Do nothing for a time.
+#[derive(Command)]
+#[command("wait")]
+struct Wait {
+    /// seconds
+    #[positional]
+    sec: f64,
+}
+
+/// Let others have their turn for 30 ms.
+#[derive(Command)]
+#[command("suspend")]
+struct Suspend;
+
+/// Rests once.
+struct Pause(Option<Duration>);
+
+impl<C> Task<C> for Pause {
+    fn step(&mut self, _: &mut C, _: &mut Output) -> Step {
+        self.0.take().map_or(Step::Done(Ok(())), Step::Sleep)
+    }
+}
+
 /// End the session.
 #[derive(Command)]
 #[command("quit", "exit")]
@@ -56,5 +85,12 @@ pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
     cli.command(|_, _: Comment| Ok(()));
     cli.command(|_, echo: Echo| Ok(echo.text.unwrap_or_default() + "\n"));
     cli.add::<Exec>(|_, exec| Ok(Effect::Exec(exec.file)));
+    cli.task(|_, wait: Wait| {
+        let time = Duration::try_from_secs_f64(wait.sec);
+        let time = time.map_err(|_| Error::new(format!("invalid sec `{}'", wait.sec)))?;
+        Ok(Box::new(Pause(Some(time))))
+    });
+    cli.task(|_, _: Suspend| Ok(Box::new(Pause(Some(Duration::from_millis(30))))));
+    cli.add::<ShowCli>(|_, _| Ok(Effect::Commands));
     cli.add::<Quit>(|_, _| Ok(Effect::Quit));
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Args, Error, Output, Task};
+use super::pattern::{Pattern, name_of};
+use super::{Args, Error, Output, Task, Wish};
 
 /// A command as data. Derive it (`#[derive(Command)]`), or write [`parse`](Self::parse) by hand
 /// for an odd grammar.
@@ -14,7 +15,8 @@ pub trait Command: Sized {
     const ABOUT: &'static str;
     /// Arguments in declaration order, for help and completion.
     const ARGS: &'static [ArgInfo] = &[];
-    /// What follows the path in the usage line; made from [`ARGS`](Self::ARGS) when empty.
+    /// What follows the path in the usage line, in the notation of `cli/pattern.rs`; made
+    /// from [`ARGS`](Self::ARGS) when empty. Completion follows it.
     const USAGE: &'static str = "";
 
     /// Reads the arguments. Words left over are refused by the caller.
@@ -32,7 +34,8 @@ pub struct ArgInfo {
     pub help: &'static str,
     /// Whether a value follows and how often.
     pub kind: Kind,
-    /// Which live names complete its value, such as `interface`; `file` for paths; empty for none.
+    /// Which live names complete its value, such as `interface`; `file` for paths; the words it may
+    /// be, with `|` in between; empty for what its name says.
     pub values: &'static str,
     /// Lowest and highest number it may be, such as `0-255`; empty when it is no number.
     pub range: &'static str,
@@ -63,6 +66,10 @@ pub(super) enum Effect<C> {
     Exec(PathBuf),
     /// Show help for these words.
     Help(String),
+    /// List all commands.
+    Commands,
+    /// Something of the session.
+    Wish(Wish),
     /// End the session.
     Quit,
 }
@@ -90,6 +97,25 @@ impl<C> Entry<C> {
             effect(cx, command)
         };
         Self { about: T::ABOUT, args: T::ARGS, usage: T::USAGE, run: Box::new(run) }
+    }
+
+    /// What may follow the path; `None` when the usage line cannot be read.
+    pub fn pattern(&self) -> Option<Pattern> {
+        if self.usage.is_empty() {
+            return Some(Pattern::of(self.args));
+        }
+        Pattern::parse(self.usage)
+    }
+
+    /// The argument with the value `name`.
+    pub fn value(&self, name: &str) -> Option<&'static ArgInfo> {
+        self.args.iter().find(|arg| name_of(arg.name) == name)
+    }
+
+    /// The argument that `keyword` introduces.
+    pub fn keyword(&self, keyword: &str) -> Option<&'static ArgInfo> {
+        let begins = |k: &&str| k.split(' ').next() == Some(keyword);
+        self.args.iter().find(|arg| arg.keywords.iter().any(begins))
     }
 
     /// What follows the path in the usage line.

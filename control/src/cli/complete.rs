@@ -5,7 +5,11 @@ use std::fmt;
 use serde::Serialize;
 
 use super::command::Entry;
+use super::pattern::{Expected, name_of};
 use super::{ArgInfo, Args, Cli, Error, Kind, Output};
+
+/// Names that exist now which `?` shows for a value.
+const MOST_NAMES: usize = 12;
 
 /// A word that may come next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,7 +40,8 @@ impl fmt::Display for Help {
             writeln!(f, "{}\nusage: {usage}", self.about)?;
         }
         for candidate in self.arguments.iter().chain(&self.commands) {
-            writeln!(f, "  {:<30} {}", candidate.word, candidate.help)?;
+            let line = format!("  {:<30} {}", candidate.word, candidate.help);
+            writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
@@ -55,25 +60,49 @@ impl<C: 'static> Cli<C> {
             found = self.words(at, prefix);
         }
         if let Some(entry) = &self.tree.node(at).entry {
-            found.extend(self.arguments(cx, entry, args, prefix));
+            for expected in expected(entry, args) {
+                match expected {
+                    Expected::Word(word) if word.starts_with(prefix) => {
+                        found.push(keyword(entry, word));
+                    }
+                    Expected::Word(_) => {}
+                    Expected::Value(name) => found.extend(self.live(cx, entry, name, prefix)),
+                }
+            }
         }
         found
     }
 
+    /// What `?` behind `line` shows: how the command goes on, or the words that begin so.
+    pub(crate) fn explain(&self, cx: &C, line: &str) -> Result<Output, Error> {
+        if line.is_empty() || line.ends_with([' ', '\t']) {
+            return self.help(cx, line);
+        }
+        let arguments = self.complete(cx, line);
+        Ok(Output::of(Help { usage: None, about: "", arguments, commands: Vec::new() }))
+    }
+
     /// What `help WORDS` prints.
-    pub(super) fn help(&self, words: &str) -> Result<Output, Error> {
+    pub(super) fn help(&self, cx: &C, words: &str) -> Result<Output, Error> {
         let mut args = Args::new(words);
         let at = self.tree.descend(&mut args)?;
         let node = self.tree.node(at);
         if node.entry.is_none() && !args.is_empty() {
             return Err(args.unknown().under(&node.path));
         }
-        let mut help =
-            Help { usage: None, about: "", arguments: Vec::new(), commands: self.words(at, "") };
+        let mut help = Help { usage: None, about: "", arguments: Vec::new(), commands: Vec::new() };
+        if args.is_empty() {
+            help.commands = self.words(at, "");
+        }
         if let Some(entry) = &node.entry {
             help.usage = Some(format!("{} {}", node.path, entry.usage()).trim_end().to_owned());
             help.about = entry.about;
-            help.arguments = entry.args.iter().map(described).collect();
+            help.arguments = if args.is_empty() && !entry.args.is_empty() {
+                entry.args.iter().map(|arg| self.argument(cx, entry, arg)).collect()
+            } else {
+                let next = expected(entry, args).into_iter();
+                next.map(|expected| self.described(cx, entry, expected)).collect()
+            };
         }
         Ok(Output::of(help))
     }
@@ -87,64 +116,75 @@ impl<C: 'static> Cli<C> {
         candidates.collect()
     }
 
-    fn arguments(
-        &self,
-        cx: &C,
-        entry: &Entry<C>,
-        mut args: Args<'_>,
-        prefix: &str,
-    ) -> Vec<Candidate> {
-        let mut last = None;
-        let mut used = Vec::new();
-        while let Some(word) = args.word() {
-            used.push(word);
-            last = Some(word);
-        }
-        let takes_value = |arg: &&ArgInfo| {
-            arg.kind != Kind::Flag && last.is_some_and(|word| arg.keywords.contains(&word))
-        };
-        if let Some(arg) = entry.args.iter().find(takes_value) {
-            return self.live(cx, arg, prefix);
-        }
-        let mut found = Vec::new();
-        for arg in entry.args {
-            if arg.keywords.is_empty() {
-                found.extend(self.live(cx, arg, prefix));
-            }
-            if arg.kind != Kind::Repeated && arg.keywords.iter().any(|k| used.contains(k)) {
-                continue;
-            }
-            let keywords = arg.keywords.iter().filter(|k| k.starts_with(prefix));
-            found.extend(keywords.map(|keyword| Candidate {
-                word: (*keyword).to_owned(),
-                help: arg.help.to_owned(),
-            }));
-        }
-        found
-    }
-
-    fn live(&self, cx: &C, arg: &ArgInfo, prefix: &str) -> Vec<Candidate> {
-        let names = match self.names.get(arg.values) {
+    /// Names that exist now for the value `name` of a command.
+    fn live(&self, cx: &C, entry: &Entry<C>, name: &str, prefix: &str) -> Vec<Candidate> {
+        let declared = entry.value(name).map_or("", |arg| arg.values);
+        let last = name.rsplit(['-', ' ']).next().unwrap_or(name);
+        let kinds = if declared.is_empty() { [name, last] } else { [declared; 2] };
+        let names = match kinds.iter().find_map(|kind| self.names.get(kind)) {
             Some(names) => names(cx),
-            None if arg.values == "file" => paths(prefix),
+            None if kinds.contains(&"file") => paths(prefix),
+            None if declared.contains('|') => declared.split('|').map(str::to_owned).collect(),
             None => return Vec::new(),
         };
         let names = names.into_iter().filter(|name| name.starts_with(prefix));
         names.map(|word| Candidate { word, help: String::new() }).collect()
     }
+
+    /// What is said about something that may come next.
+    fn described(&self, cx: &C, entry: &Entry<C>, expected: Expected) -> Candidate {
+        let name = match expected {
+            Expected::Word(word) => return keyword(entry, word),
+            Expected::Value(name) => name,
+        };
+        let help = entry.value(name).map_or(String::new(), about);
+        Candidate { word: format!("<{name}>"), help: self.with_names(cx, entry, name, help) }
+    }
+
+    /// What is said about an argument of a command.
+    fn argument(&self, cx: &C, entry: &Entry<C>, arg: &'static ArgInfo) -> Candidate {
+        let word = match arg.keywords {
+            [] => format!("<{}>", arg.name),
+            keywords if arg.kind == Kind::Flag => keywords.join(" | "),
+            keywords => format!("{} <{}>", keywords.join(" | "), arg.name),
+        };
+        let help = match arg.kind {
+            Kind::Flag => about(arg),
+            _ => self.with_names(cx, entry, name_of(arg.name), about(arg)),
+        };
+        Candidate { word, help }
+    }
+
+    /// `help` and the names that exist now for the value `name`.
+    fn with_names(&self, cx: &C, entry: &Entry<C>, name: &str, mut help: String) -> String {
+        let live = self.live(cx, entry, name, "");
+        if !live.is_empty() {
+            let shown: Vec<_> = live.iter().take(MOST_NAMES).map(|c| c.word.as_str()).collect();
+            let more = if live.len() > MOST_NAMES { " ..." } else { "" };
+            let blank = if help.is_empty() { "" } else { ": " };
+            help += &format!("{blank}{}{more}", shown.join(" "));
+        }
+        help
+    }
 }
 
-fn described(arg: &ArgInfo) -> Candidate {
-    let word = match arg.keywords {
-        [] => format!("<{}>", arg.name),
-        keywords if arg.kind == Kind::Flag => keywords.join(" | "),
-        keywords => format!("{} <{}>", keywords.join(" | "), arg.name),
-    };
-    let help = match arg.range {
+/// What may come behind what is left of a line.
+fn expected<C>(entry: &Entry<C>, mut args: Args<'_>) -> Vec<Expected> {
+    let pattern = entry.pattern();
+    pattern.map_or_else(Vec::new, |p| p.expected(std::iter::from_fn(|| args.word())))
+}
+
+fn keyword<C>(entry: &Entry<C>, word: &str) -> Candidate {
+    let help = entry.keyword(word).map_or("", |arg| arg.help);
+    Candidate { word: word.to_owned(), help: help.to_owned() }
+}
+
+/// Its help, and which numbers it may be.
+fn about(arg: &ArgInfo) -> String {
+    match arg.range {
         "" => arg.help.to_owned(),
         range => format!("{} ({range})", arg.help),
-    };
-    Candidate { word, help }
+    }
 }
 
 /// Files and folders whose path starts with `prefix`; folders end with `/`.

@@ -9,12 +9,16 @@ mod builtin;
 mod command;
 mod complete;
 mod error;
+mod macros;
 mod output;
+mod pattern;
 mod run;
 mod source;
+mod terminal;
 mod tree;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 pub use control_derive::Command;
 
@@ -25,21 +29,31 @@ pub use error::{Error, io_text};
 pub use output::Output;
 pub use run::{Reply, Run, Step, Task};
 pub use source::is_open;
+pub use terminal::Wish;
 
 use command::{Effect, Entry};
+use macros::Macros;
 use tree::Tree;
 
-/// A command path that cannot be registered because another command has it.
+/// Why the commands do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DuplicatePath(pub &'static str);
+pub enum Fault {
+    /// Two commands have this path.
+    DuplicatePath(&'static str),
+    /// The brackets in the usage line of the command with this path do not match.
+    Usage(&'static str),
+}
 
-impl std::fmt::Display for DuplicatePath {
+impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "two commands have the path `{}'", self.0)
+        match self {
+            Self::DuplicatePath(path) => write!(f, "two commands have the path `{path}'"),
+            Self::Usage(path) => write!(f, "the usage line of `{path}' cannot be read"),
+        }
     }
 }
 
-impl std::error::Error for DuplicatePath {}
+impl std::error::Error for Fault {}
 
 /// Live names of one kind, for completion.
 type Names<C> = Box<dyn Fn(&C) -> Vec<String>>;
@@ -48,14 +62,18 @@ type Names<C> = Box<dyn Fn(&C) -> Vec<String>>;
 pub struct Cli<C> {
     tree: Tree<Entry<C>>,
     names: HashMap<&'static str, Names<C>>,
-    duplicate: Option<DuplicatePath>,
+    macros: Rc<Macros>,
+    fault: Option<Fault>,
 }
 
 impl<C: 'static> Cli<C> {
-    /// Only the built-in commands: `help`, `comment`, `echo`, `exec`, `quit`, `exit`.
+    /// Only the built-in commands: `help`, `echo`, `exec`, `wait`, `define`, `quit` and such.
     pub fn new() -> Self {
-        let mut cli = Self { tree: Tree::new(), names: HashMap::new(), duplicate: None };
+        let mut cli =
+            Self { tree: Tree::new(), names: HashMap::new(), macros: Rc::default(), fault: None };
         builtin::register(&mut cli);
+        macros::register(&mut cli);
+        terminal::register(&mut cli);
         cli
     }
 
@@ -78,7 +96,8 @@ impl<C: 'static> Cli<C> {
         self.add::<T>(move |cx, command| Ok(Effect::Task(handler(cx, command)?)))
     }
 
-    /// Says how to list live names of `kind` (what a field's `#[values("kind")]` refers to).
+    /// Says how to list live names of `kind`: of values called so, or `something-kind`, and
+    /// of fields with `#[values("kind")]`.
     pub fn values(
         &mut self,
         kind: &'static str,
@@ -88,9 +107,14 @@ impl<C: 'static> Cli<C> {
         self
     }
 
-    /// The first path that two commands claimed, if any. Call it once all are registered.
-    pub fn check(&self) -> Result<(), DuplicatePath> {
-        self.duplicate.clone().map_or(Ok(()), Err)
+    /// The first fault of the commands, if any. Call it once all are registered.
+    pub fn check(&self) -> Result<(), Fault> {
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+
+    /// The paths of all commands, in no particular order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.tree.commands()
     }
 
     fn add<T: Command>(
@@ -100,7 +124,10 @@ impl<C: 'static> Cli<C> {
         let entry = std::rc::Rc::new(Entry::new::<T>(effect));
         for path in T::PATHS {
             if self.tree.insert(path, entry.clone()).is_err() {
-                self.duplicate.get_or_insert(DuplicatePath(path));
+                self.fault.get_or_insert(Fault::DuplicatePath(path));
+            }
+            if entry.pattern().is_none() {
+                self.fault.get_or_insert(Fault::Usage(path));
             }
         }
         self

@@ -14,6 +14,7 @@ pub struct Output {
 enum Part {
     Text(String),
     Report(Box<dyn Report>),
+    Both(String, serde_json::Value),
 }
 
 trait Report {
@@ -49,6 +50,15 @@ impl Output {
         Self { parts: vec![Part::Report(Box::new(value))] }
     }
 
+    /// Text for people, and what programs get instead; for values that do not print themselves.
+    pub fn both(text: impl Into<String>, value: impl Serialize) -> Self {
+        let mut text = text.into();
+        end_line(&mut text);
+        let json = serde_json::to_value(value);
+        let json = json.unwrap_or_else(|e| serde_json::Value::String(format!("not JSON: {e}")));
+        Self { parts: vec![Part::Both(text, json)] }
+    }
+
     /// True when nothing was put in.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
@@ -64,7 +74,7 @@ impl Output {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
+                Part::Text(text) | Part::Both(text, _) => out.push_str(text),
                 Part::Report(report) => {
                     let start = out.len();
                     report.write_text(&mut out);
@@ -83,6 +93,7 @@ impl Output {
         use serde_json::Value;
         let mut values = self.parts.iter().map(|part| match part {
             Part::Text(text) => Value::String(text.clone()),
+            Part::Both(_, json) => json.clone(),
             Part::Report(report) => {
                 report.to_json().unwrap_or_else(|e| Value::String(format!("not JSON: {e}")))
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::command::Effect;
 use super::source::Source;
-use super::{Args, Cli, Error, Output};
+use super::{Args, Cli, Error, Output, Wish};
 
 /// Longest time between two looks at the rest of the control plane.
 const SLICE: Duration = Duration::from_millis(2);
@@ -41,12 +41,16 @@ pub enum Step {
 pub struct Run<C> {
     sources: Vec<Source>,
     task: Option<Running<C>>,
+    /// Commands started so far.
+    commands: usize,
+    wish: Option<Wish>,
     is_empty: bool,
     quits: bool,
 }
 
 struct Running<C> {
-    path: Box<str>,
+    /// The command's place in the tree.
+    at: usize,
     task: Box<dyn Task<C>>,
 }
 
@@ -118,6 +122,8 @@ impl<C: 'static> Run<C> {
         Self {
             sources: vec![Source::text(text.to_owned())],
             task: None,
+            commands: 0,
+            wish: None,
             is_empty: text.bytes().all(super::args::is_blank),
             quits: false,
         }
@@ -143,14 +149,28 @@ impl<C: 'static> Run<C> {
         }
     }
 
-    /// Ends it at once; a task in progress is told, and may have something to say.
+    /// What a command asks of the session, once: take it after each [`step`](Self::step) and grant
+    /// it. A wish that is not taken fails.
+    pub fn wish(&mut self) -> Option<Wish> {
+        self.wish.take()
+    }
+
+    /// Ends it at once. A task in progress is told, and may have something to say; of a file it is
+    /// said how far it came.
     pub fn cancel(mut self, cx: &mut C, out: &mut Output) {
+        use std::fmt::Write;
         if let Some(mut running) = self.task.take() {
             // A panic in here has nothing more to stop.
             let _ = guarded(|| {
                 running.task.cancel(cx, out);
                 Ok(())
             });
+        }
+        if let Some((path, line)) = self.sources.iter().rev().find_map(Source::place) {
+            // The command that called the file is none of its.
+            let (path, done) = (path.display(), self.commands - 1);
+            // An `Output` takes all text.
+            let _ = writeln!(out, "exec: {path}:{line}: stopped; {done} commands were carried out");
         }
     }
 
@@ -161,29 +181,23 @@ impl<C: 'static> Run<C> {
 
     /// A slice of the current task, or the next command.
     fn advance(&mut self, cli: &Cli<C>, cx: &mut C, out: &mut Output) -> Result<Step, Error> {
-        if let Some(running) = &mut self.task {
-            let step = guarded(|| Ok(running.task.step(cx, out)));
-            return match step.unwrap_or_else(|panic| Step::Done(Err(panic))) {
-                Step::Done(result) => {
-                    let done = self.task.take().expect("it has just been running");
-                    result.map_err(|e| e.under(&done.path))?;
-                    Ok(Step::Again)
-                }
-                step => Ok(step),
-            };
+        if let Some(running) = self.task.take() {
+            return self.slice(running, cli, cx, out);
+        }
+        if self.wish.is_some() {
+            return Err(Error::new("there is no terminal"));
         }
         let Some(source) = self.sources.last_mut() else { return Ok(Step::Done(Ok(()))) };
         let Some(line) = source.next()? else {
             self.sources.pop();
             return Ok(Step::Again);
         };
-        let (at, effect) = cli.start(cx, line)?;
+        let (at, effect) = cli.start(cx, &cli.macros.expand(line))?;
+        self.commands += 1;
         match effect {
             Effect::Done(output) => out.append(output),
-            Effect::Task(task) => {
-                self.task = Some(Running { path: cli.tree.node(at).path.clone(), task });
-            }
-            Effect::Help(words) => out.append(cli.help(&words)?),
+            Effect::Task(task) => return self.slice(Running { at, task }, cli, cx, out),
+            Effect::Help(words) => out.append(cli.help(cx, &words)?),
             Effect::Exec(path) => {
                 let nested = if self.sources.len() < MAX_FILES {
                     Source::file(&path)
@@ -192,12 +206,42 @@ impl<C: 'static> Run<C> {
                 };
                 self.sources.push(nested.map_err(|e| e.under("exec"))?);
             }
+            Effect::Commands => {
+                let mut paths: Vec<_> = cli.paths().collect();
+                paths.sort_unstable();
+                out.append(Output::both(paths.join("\n"), paths));
+            }
+            Effect::Wish(wish) => {
+                self.wish = Some(wish);
+                return Ok(Step::Sleep(Duration::ZERO));
+            }
             Effect::Quit => {
                 self.sources.clear();
                 self.quits = true;
             }
         }
         Ok(Step::Again)
+    }
+
+    /// A slice of a task, which stays the current one unless it is done.
+    fn slice(
+        &mut self,
+        mut running: Running<C>,
+        cli: &Cli<C>,
+        cx: &mut C,
+        out: &mut Output,
+    ) -> Result<Step, Error> {
+        let step = guarded(|| Ok(running.task.step(cx, out)));
+        match step.unwrap_or_else(|panic| Step::Done(Err(panic))) {
+            Step::Done(result) => {
+                result.map_err(|e| e.under(&cli.tree.node(running.at).path))?;
+                Ok(Step::Again)
+            }
+            step => {
+                self.task = Some(running);
+                Ok(step)
+            }
+        }
     }
 
     /// Says in which lines of which files the error happened, and forgets what would follow.

@@ -220,6 +220,55 @@ fn a_person_is_told_what_was_probably_meant() {
     assert_eq!(told("show x"), "show: unknown input `x'");
 }
 
+/// A command whose usage line is broken.
+struct Broken;
+
+impl Command for Broken {
+    const PATHS: &'static [&'static str] = &["broken"];
+    const ABOUT: &'static str = "Break";
+    const USAGE: &'static str = "[open";
+
+    fn parse(_: &mut Args<'_>) -> Result<Self, Error> {
+        Ok(Self)
+    }
+}
+
+#[test]
+fn usage_lines_are_read_when_commands_are_registered() {
+    let mut cli = toy();
+    cli.command(|_, _: Broken| Ok(()));
+    assert_eq!(cli.check(), Err(Fault::Usage("broken")));
+    assert!(cli.paths().any(|path| path == "create thing"));
+}
+
+#[test]
+fn variables_stand_for_their_values() {
+    let text =
+        "define what errors\ndefine line show $(what)\n$line\necho $what-$(none)$ $5\nshow macro";
+    assert_eq!(
+        run(text),
+        "3 errors\nerrors-$(none)$ $5\nline                 show errors\nwhat                 errors\n"
+    );
+    assert_eq!(
+        run("define a $a\ndefine b x$b\necho $a $b\nshow macro noevaluate").lines().count(),
+        3
+    );
+    let doubled = run("define a $a$a$a$a$a$a$a$a$a$a$a$a$a$a$a$a\necho $a");
+    assert!(doubled.len() < 2 << 20, "{}", doubled.len());
+    assert_eq!(run("undefine a"), "undefine: unknown variable `a'\n");
+    assert_eq!(run("define a! 1"), "define: invalid variable name `a!'\n");
+    assert_eq!(run("define a 1\nundefine a\necho $a"), "$a\n");
+}
+
+#[test]
+fn commands_wait() {
+    let start = std::time::Instant::now();
+    assert_eq!(run("wait 0.02\nsuspend\nsh err"), "3 errors\n");
+    assert!(start.elapsed() >= Duration::from_millis(50));
+    assert_eq!(run("wait -1"), "wait: invalid sec `-1'\n");
+    assert_eq!(run("show terminal\nsh err"), "there is no terminal\n");
+}
+
 #[test]
 fn words_may_be_abbreviated() {
     assert_eq!(run("sh err"), "3 errors\n");
@@ -240,7 +289,7 @@ impl Cli<Toy> {
 fn two_commands_cannot_have_one_path() {
     let mut cli = toy();
     cli.command(|_, _: ShowErrors| Ok(()));
-    assert_eq!(cli.check(), Err(DuplicatePath("show errors")));
+    assert_eq!(cli.check(), Err(Fault::DuplicatePath("show errors")));
 }
 
 #[test]
@@ -287,6 +336,13 @@ fn help_lists_what_may_follow() {
     assert!(text.contains("  size <size>                    its size (0-4294967295)\n"), "{text}");
     assert!(text.contains("  label <label>                  labels (0-255)\n"), "{text}");
     assert!(run("help ip route").contains("usage: ip route add <prefix> via <address>\n"));
+    let text = run("create thing x size ?");
+    assert!(text.ends_with("[del]\n  <size>                         its size (0-4294967295)\n"));
+    assert!(
+        run("create thing ab\ncreate thing size 3 ?")
+            .contains("  <name>                         its name: ab\n")
+    );
+    assert!(run("ip route add x ?").ends_with("\n  via\n"));
     assert_eq!(run("help show nope"), "show: unknown input `nope'\n");
     assert!(run("?").contains("exec"));
 }
@@ -302,7 +358,10 @@ fn completion_offers_words_keywords_and_names() {
     assert_eq!(words("sh e"), ["errors", "ethernet"]);
     assert_eq!(words("show ethernet "), ["port"]);
     assert_eq!(words("create thing p"), ["pg0", "pg1"]);
-    assert_eq!(words("create thing pg0 size 3 "), ["pg0", "pg1", "hw-addr", "mac", "label", "del"]);
+    assert_eq!(words("create thing pg0 size 3 "), ["hw-addr", "mac", "label", "del"]);
+    assert_eq!(words("create thing pg0 label 3 la"), ["label"]);
+    assert_eq!(words("ip route "), ["add"]);
+    assert_eq!(words("ip route add 10.0.0.0/8 "), ["via"]);
     assert_eq!(words("create thing size "), Vec::<String>::new());
     assert_eq!(words("nope "), Vec::<String>::new());
 }

@@ -58,6 +58,11 @@ impl<E> Tree<E> {
         new
     }
 
+    /// The paths of all commands.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter(|node| node.entry.is_some()).map(|node| &*node.path)
+    }
+
     /// Node by number.
     pub fn node(&self, at: usize) -> &Node<E> {
         &self.nodes[at]
@@ -93,11 +98,14 @@ impl<E> Tree<E> {
 
     fn next(&self, at: usize, word: &str) -> Next {
         let children = &self.nodes[at].children;
+        // Usually the whole word stands there.
+        if let Ok(same) = children.binary_search_by_key(&word, |c| c.0) {
+            return Next::Node(children[same].1);
+        }
         let found = self.starting(at, word);
         match found.len() {
             0 => Next::Nothing,
             1 => Next::Node(children[found.start].1),
-            _ if children[found.start].0 == word => Next::Node(children[found.start].1),
             _ => Next::Several(found),
         }
     }

@@ -46,13 +46,20 @@ struct SetUnthrottleTime {
 struct SetClass {
     /// class or class/subclass
     #[positional]
+    #[values("log-class")]
     class: Word,
     /// entries a second
     rate_limit: Option<u32>,
     /// level kept in memory
+    #[values("disabled|emerg|alert|crit|error|warn|notice|info|debug")]
     level: Option<Level>,
     /// level sent to the system's log
+    #[values("disabled|emerg|alert|crit|error|warn|notice|info|debug")]
     syslog_level: Option<Level>,
+    /// accepted: nothing is sent to the kernel's log
+    #[values("disabled|emerg|alert|crit|error|warn|notice|info|debug")]
+    #[keyword("kmsg-level")]
+    _kmsg_level: Option<Level>,
 }
 
 #[derive(Serialize)]
@@ -96,6 +103,15 @@ impl Log {
             Ok(())
         });
         let log = self.clone();
+        cli.values("log-class", move |_| {
+            let ring = log.0.borrow();
+            let names = ring.classes.iter().flat_map(|class| {
+                [class.name.to_owned(), format!("{}/{}", class.name, class.subclass)]
+            });
+            let names: std::collections::BTreeSet<_> = names.collect();
+            names.into_iter().collect()
+        });
+        let log = self.clone();
         cli.command(move |_, set: SetSize| {
             log.0.borrow_mut().resize(set.size);
             Ok(())
@@ -107,7 +123,7 @@ impl Log {
         });
         let log = self.clone();
         cli.command(move |_, set: SetClass| {
-            let SetClass { class, rate_limit, level, syslog_level } = set;
+            let SetClass { class, rate_limit, level, syslog_level, .. } = set;
             let change = ClassLevel { level, syslog_level, rate_limit };
             let changed = log.0.borrow_mut().set_class(&class, &change);
             if changed == 0 { Err(class.unknown("log class")) } else { Ok(()) }

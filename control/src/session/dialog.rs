@@ -1,5 +1,7 @@
 //! What one client has said and what it is told; knows no socket.
 
+mod assist;
+
 use std::collections::VecDeque;
 
 use super::Server;
@@ -8,7 +10,8 @@ use super::frame::{Answer, Request};
 use super::job::Job;
 use super::pager::Pager;
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC};
-use crate::cli::{Candidate, Error, Output, Step, is_open};
+use super::terminal::{self, Terminal};
+use crate::cli::{Candidate, Error, Output, Step, Wish, is_open};
 
 /// Bytes of output that may wait before the command that makes them rests.
 const MAX_WAITING: usize = 256 * 1024;
@@ -36,6 +39,7 @@ pub(super) struct Dialog<C: 'static> {
     server: Server<C>,
     dialect: Dialect,
     decoder: Decoder,
+    terminal: Terminal,
     editor: Editor,
     pager: Pager,
     /// Input not yet acted on.
@@ -92,6 +96,7 @@ impl<C: 'static> Dialog<C> {
             server: server.clone(),
             dialect,
             decoder: Decoder::default(),
+            terminal: Terminal::new(server.0.settings.pager),
             editor: Editor::new(server.0.settings.history),
             pager: Pager::default(),
             events: VecDeque::new(),
@@ -156,12 +161,12 @@ impl<C: 'static> Dialog<C> {
             self.begin(Dialect::Plain);
         }
         self.pager.restart();
-        self.pager.set_height(0);
+        self.pager.set_window(0, 0);
     }
 
     /// The client does not say what it is.
     pub fn decide(&mut self) {
-        self.begin(self.terminal());
+        self.begin(self.kind());
     }
 
     /// Takes bytes from the client.
@@ -174,14 +179,15 @@ impl<C: 'static> Dialog<C> {
             match event {
                 None => {}
                 Some(Event::Terminal(name)) if self.is_undecided() => {
+                    self.terminal.name.clone_from(&name);
                     let is_client = name.eq_ignore_ascii_case("vppctl");
-                    self.begin(if is_client { Dialect::Plain } else { self.terminal() });
+                    self.begin(if is_client { Dialect::Plain } else { self.kind() });
                 }
                 Some(Event::Terminal(_)) => {}
-                Some(Event::Window { height, .. }) if self.server.0.settings.pager => {
-                    self.pager.set_height(height);
+                Some(Event::Window { width, height }) => {
+                    (self.terminal.columns, self.terminal.lines) = (width, height);
+                    self.set_page();
                 }
-                Some(Event::Window { .. }) => {}
                 Some(Event::Frames) => self.begin(Dialect::Framed),
                 Some(Event::Interrupt) => self.interrupt(),
                 Some(Event::Byte(3)) if self.is_busy() && self.dialect == Dialect::Terminal => {
@@ -228,6 +234,13 @@ impl<C: 'static> Dialog<C> {
             Form::Text(number) => self.answer(*number, &Answer::Output { text: output.to_text() }),
             Form::Json(_, all) => all.append(output),
         }
+        // Programs that speak in frames keep lines and pages themselves.
+        if matches!(work.form, Form::Typed)
+            && let Some(wish) = work.job.wish()
+        {
+            let granted = self.grant(wish);
+            self.print(&granted.to_text());
+        }
         match step {
             Step::Done(result) => self.done(work, result),
             // Nobody is left to wait for a long command.
@@ -256,7 +269,29 @@ impl<C: 'static> Dialog<C> {
         }
     }
 
-    fn terminal(&self) -> Dialect {
+    fn grant(&mut self, wish: Wish) -> Output {
+        match wish {
+            Wish::History => terminal::history(&self.editor),
+            Wish::Terminal => self.terminal.show(&self.editor),
+            Wish::KeepHistory(lines) => {
+                self.editor.keep(lines);
+                Output::none()
+            }
+            Wish::Pager(is_on) => {
+                self.terminal.pages = is_on;
+                self.set_page();
+                Output::none()
+            }
+        }
+    }
+
+    /// Tells the pager what fits on a page.
+    fn set_page(&mut self) {
+        let Terminal { columns, lines, pages, .. } = self.terminal;
+        self.pager.set_window(columns, if pages { lines } else { 0 });
+    }
+
+    fn kind(&self) -> Dialect {
         if self.server.0.settings.line_mode { Dialect::Lines } else { Dialect::Terminal }
     }
 
@@ -392,46 +427,6 @@ impl<C: 'static> Dialog<C> {
         if !goes_on && self.work.take().is_some() {
             self.acknowledge();
         }
-    }
-
-    fn candidates(&self, line: &str) -> Vec<Candidate> {
-        let shared = &self.server.0;
-        shared.cli.complete(&shared.cx.borrow(), line)
-    }
-
-    fn complete(&mut self) {
-        let line = self.editor.before_cursor();
-        let found = self.candidates(&line);
-        let typed = line.rsplit([' ', '{']).next().unwrap_or_default().len();
-        let Some(first) = found.first() else { return };
-        let same = |word: &str| {
-            let pairs = first.word.chars().zip(word.chars());
-            pairs.take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
-        };
-        let common: usize = found.iter().map(|c| same(&c.word)).min().unwrap_or_default();
-        let mut text = first.word.get(typed..common).unwrap_or_default().to_owned();
-        if found.len() == 1 && !first.word.ends_with('/') {
-            text.push(' ');
-        }
-        if text.is_empty() {
-            let words: Vec<_> = found.iter().map(|c| c.word.as_str()).collect();
-            return self.show_below(&format!("{}\n", words.join("  ")));
-        }
-        self.editor.insert(text.as_bytes(), &mut self.out.bytes);
-    }
-
-    fn help(&mut self) {
-        let found = self.candidates(&self.editor.line());
-        let lines: Vec<_> =
-            found.iter().map(|c| format!("  {:<30} {}\n", c.word, c.help)).collect();
-        self.show_below(&lines.concat());
-    }
-
-    /// Shows `text` and then the prompt and the line being typed again.
-    fn show_below(&mut self, text: &str) {
-        let prompt = &self.server.0.settings.prompt;
-        let text = format!("\n{text}{prompt}{}", self.editor.line());
-        self.write(&text);
     }
 
     /// Output of a command typed in.

@@ -1,5 +1,6 @@
 //! One line typed by a person whose terminal leaves echo and editing to us.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Longest line.
@@ -40,6 +41,23 @@ impl Editor {
     pub fn new(limit: usize) -> Self {
         let (line, history, escape) = (Vec::new(), VecDeque::new(), Vec::new());
         Self { line, at: 0, history, limit, back: 0, escape, after_return: false }
+    }
+
+    /// The lines that were typed, the oldest first.
+    pub fn history(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.history.iter().map(|line| String::from_utf8_lossy(line))
+    }
+
+    /// Most lines that are kept.
+    pub fn history_limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Keeps this many lines from now on, the newest.
+    pub fn keep(&mut self, limit: usize) {
+        self.limit = limit;
+        let surplus = self.history.len().saturating_sub(limit);
+        self.history.drain(..surplus);
     }
 
     /// The line so far.

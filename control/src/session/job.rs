@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Server;
-use crate::cli::{Output, Run, Step};
+use crate::cli::{Output, Run, Step, Wish};
 
 /// Longest time a task that waits for a change goes without looking.
 const LOOK: Duration = Duration::from_millis(10);
@@ -58,6 +58,11 @@ impl<C> Job<C> {
             Step::Wait => self.due = Due::Change,
         }
         step
+    }
+
+    /// What a command asks of the session, once.
+    pub fn wish(&mut self) -> Option<Wish> {
+        self.run.as_mut().and_then(Run::wish)
     }
 
     /// True when a command asked to end the session.

@@ -22,6 +22,7 @@ mod listener;
 mod pager;
 mod stdio;
 pub mod telnet;
+mod terminal;
 
 use std::cell::{Cell, RefCell};
 use std::io;

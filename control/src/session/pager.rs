@@ -8,23 +8,29 @@ const WIPE: &str = "\r           \r";
 /// Lets as many lines through as the window has, then waits for a key.
 #[derive(Default)]
 pub(super) struct Pager {
-    /// Lines on a page; 0 lets everything through.
+    /// Rows on a page; 0 lets everything through.
     page: usize,
-    /// Lines that still fit.
+    /// Characters in a row; 0 if unknown.
+    columns: usize,
+    /// Rows that still fit.
     room: usize,
+    /// Nothing was shown since the last key.
+    fresh: bool,
     held: String,
     asked: bool,
 }
 
 impl Pager {
-    /// Sets the window's height in lines; 0 if unknown.
-    pub fn set_height(&mut self, height: u16) {
-        self.page = usize::from(height).saturating_sub(1);
+    /// Sets the window's size in characters; 0 if unknown.
+    pub fn set_window(&mut self, columns: u16, lines: u16) {
+        self.columns = columns.into();
+        self.page = usize::from(lines).saturating_sub(1);
     }
 
     /// A new command starts on a new page.
     pub fn restart(&mut self) {
         self.room = self.page;
+        self.fresh = true;
         self.held.clear();
         self.asked = false;
     }
@@ -56,15 +62,26 @@ impl Pager {
             _ => return (String::new(), true),
         }
         self.asked = false;
+        self.fresh = true;
         (WIPE.to_owned() + &self.release(), true)
     }
 
     fn release(&mut self) -> String {
         let mut end = 0;
         while self.room > 0 && end < self.held.len() {
-            let line = self.held[end..].find('\n').map_or(self.held.len() - end, |at| at + 1);
-            end += line;
-            self.room -= 1;
+            let rest = &self.held[end..];
+            let line = &rest[..rest.find('\n').map_or(rest.len(), |at| at + 1)];
+            let rows = match self.columns {
+                0 => 1,
+                columns => line.trim_end().chars().count().div_ceil(columns).max(1),
+            };
+            // After a key one line is shown at least, however long.
+            if rows > self.room && !std::mem::take(&mut self.fresh) {
+                break;
+            }
+            self.fresh = false;
+            end += line.len();
+            self.room = self.room.saturating_sub(rows);
         }
         let mut shown: String = self.held.drain(..end).collect();
         if self.holds() && !self.asked {
@@ -82,7 +99,7 @@ mod tests {
     #[test]
     fn a_page_at_a_time() {
         let mut pager = Pager::default();
-        pager.set_height(3);
+        pager.set_window(10, 3);
         pager.restart();
         assert_eq!(pager.text("1\n2\n3\n4\n5\n"), "1\n2\n-- more -- ");
         assert_eq!(pager.key(b'x'), (String::new(), true));
@@ -91,6 +108,16 @@ mod tests {
         assert_eq!(pager.key(b' '), (format!("{WIPE}4\n5\n{MORE}"), true));
         assert_eq!(pager.key(b'q'), (WIPE.to_owned(), false));
         assert!(!pager.holds());
+    }
+
+    #[test]
+    fn long_lines_count_as_often_as_they_wrap() {
+        let mut pager = Pager::default();
+        pager.set_window(4, 4);
+        pager.restart();
+        assert_eq!(pager.text("1\n123456789\n3\n4\n"), "1\n-- more -- ");
+        assert_eq!(pager.key(b' '), (format!("{WIPE}123456789\n{MORE}"), true));
+        assert_eq!(pager.key(b' '), (format!("{WIPE}3\n4\n"), true));
     }
 
     #[test]

@@ -242,6 +242,63 @@ fn people_get_prompt_echo_completion_and_pager() {
 }
 
 #[test]
+fn people_ask_about_their_session() {
+    let path = serve("wishes.sock");
+    let mut client = Client::new(&path);
+    client.send(b"\xff\xfa\x18\x00xterm\xff\xf0\xff\xfa\x1f\x00\x50\x00\x18\xff\xf0");
+    client.until("vpp# ");
+    client.send(b"show terminal\r");
+    let text = client.until("vpp# ");
+    assert!(text.contains("Terminal name:   xterm\r\nTerminal width:  80\r\n"), "{text}");
+    assert!(text.contains("Pager enabled:   yes"), "{text}");
+    client.send(b"history\r");
+    assert_eq!(client.until("vpp# "), "history\r\n    1  show terminal\r\n    2  history\r\nvpp# ");
+    client.send(b"set terminal history limit 1\rhistory\r");
+    client.until("vpp# ");
+    assert_eq!(client.until("vpp# "), "history\r\n    1  history\r\nvpp# ");
+    client.send(b"set terminal pager off\rshow lines 100\r");
+    client.until("vpp# ");
+    assert_eq!(client.until("vpp# ").matches("text\r\n").count(), 100);
+    let mut framed = Client::framed(&path);
+    framed.send(&run("history").encode(1));
+    assert_eq!(framed.answer(), (1, done(-1, "there is no terminal")));
+}
+
+#[test]
+fn a_long_file_is_stopped_while_others_are_served() {
+    let path = serve("exec.sock");
+    let file = path.with_file_name("exec.txt");
+    let lines = 1_000_000;
+    std::fs::write(&file, "comment a\n".repeat(lines)).unwrap();
+    let mut client = Client::framed(&path);
+    let line = format!("exec {}", file.display());
+    client.send(&run(&line).encode(1));
+    let mut other = Client::vppctl(&path);
+    let mut times: Vec<_> = (0..20)
+        .map(|_| {
+            let start = std::time::Instant::now();
+            assert_eq!(other.command("show hello"), "hello\r\n\0");
+            start.elapsed()
+        })
+        .collect();
+    client.send(&Request::Cancel.encode(1));
+    let (_, Answer::Output { text }) = client.answer() else { panic!("no output") };
+    assert_eq!(client.answer(), (1, done(-1, "interrupted")));
+    let count = text.strip_suffix(" commands were carried out\n").unwrap();
+    let count: usize = count.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((1..lines).contains(&count), "{text}");
+    assert_eq!(
+        text,
+        format!("{line}:{count}: stopped; {count} commands were carried out\n")
+            .replacen("exec ", "exec: ", 1)
+    );
+    times.sort();
+    // 6 ms where nobody else wants the processors.
+    assert!(times[10] < Duration::from_millis(100), "{times:?}");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
 fn silence_means_a_person() {
     let path = serve("silent.sock");
     assert_eq!(Client::new(&path).until("vpp# "), "Welcome\r\nvpp# ");

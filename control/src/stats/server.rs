@@ -2,19 +2,16 @@
 //! without data, and that is all.
 
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
-    listen, recvmsg, sendmsg, socket_with,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 
-use crate::socket::SocketFile;
+use crate::socket::{SocketFile, receive_with, send_with};
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
@@ -51,20 +48,12 @@ impl Server {
         loop {
             match self.socket.accept().await {
                 // Who is gone already needs nothing.
-                Ok((client, _)) => drop(hand_over(&client, &segment)),
+                Ok((client, _)) => drop(send_with(&client, &[], &segment)),
                 // A client that went away, or no descriptors for the moment.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
     }
-}
-
-fn hand_over(client: &UnixStream, segment: &OwnedFd) -> rustix::io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [segment.as_fd()];
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    sendmsg(client, &[], &mut control, SendFlags::NOSIGNAL)
 }
 
 /// Gets the descriptor of the segment from the router that serves `path`.
@@ -73,13 +62,7 @@ fn hand_over(client: &UnixStream, segment: &OwnedFd) -> rustix::io::Result<usize
 /// The kernel's, and `UnexpectedEof` when it sends none.
 pub fn fetch(path: &Path) -> io::Result<OwnedFd> {
     let socket = seqpacket_to(path)?;
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(&socket, &mut [], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let descriptor = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
+    let (_, descriptor) = receive_with(&socket, &mut [])?;
     descriptor.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 

@@ -6,8 +6,9 @@ use net::interface::Offloads;
 use net::{InterfaceIndex, Router, interface};
 use wire::MacAddr;
 
+use super::commands::make;
 use super::interface::{Error, HARDWARE, HostInterfaces, MAX_QUEUES, Wanted};
-use super::link;
+use crate::host::elsewhere::Pending;
 
 control::numbers! {
     /// What packets start with.
@@ -157,7 +158,11 @@ impl From<Error> for Retval {
 }
 
 /// What all three requests say, as the last of them does.
-fn create(router: &mut Router, m: &AfPacketCreateV3) -> Result<InterfaceIndex, Retval> {
+fn create<R: 'static>(
+    router: &mut Router,
+    m: &AfPacketCreateV3,
+    reply: fn(&Router, InterfaceIndex) -> R,
+) -> Result<Pending<Result<R, Retval>>, Retval> {
     let is_ip = match m.mode {
         AfPacketMode::ETHERNET => false,
         AfPacketMode::IP => true,
@@ -179,11 +184,7 @@ fn create(router: &mut Router, m: &AfPacketCreateV3) -> Result<InterfaceIndex, R
         bypasses_qdisc: m.flags.contains(AfPacketFlags::QDISC_BYPASS),
         offloads: m.flags.contains(AfPacketFlags::CKSUM_GSO),
     };
-    let made = router.with(|all: &mut HostInterfaces, router| all.create(router, &wanted));
-    link::begin(router);
-    let name = made.ok_or(Retval::UNSPECIFIED)??;
-    let made = router.interfaces.named(&name).map(|i| i.index);
-    made.ok_or(Retval::UNSPECIFIED)
+    make(router, wanted, reply)
 }
 
 /// A request of the last version that says nothing but this.
@@ -227,7 +228,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             let all = router.state::<HostInterfaces>().map_or(&[][..], |all| &all.list);
             let row = |i: &super::interface::HostInterface| AfPacketDetails {
                 sw_if_index: i.index,
-                host_if_name: i.device.clone().into(),
+                host_if_name: i.wanted.device.clone().into(),
             };
             all.iter().map(row).collect()
         });
@@ -235,17 +236,17 @@ pub(super) fn register(api: &mut Api<Router>) {
 
 fn creation(api: &mut Api<Router>) {
     api.plugin("af_packet", "2.0.0")
-        .call(|router: &mut Router, m: AfPacketCreate| {
+        .task(|router: &mut Router, _, m: AfPacketCreate| {
             let flags = AfPacketFlags::QDISC_BYPASS.0;
             let m = plain(m.hw_addr, m.use_random_hw_addr, m.host_if_name, flags, 1);
-            Ok(AfPacketCreateReply { sw_if_index: create(router, &m)? })
+            create(router, &m, |_, sw_if_index| AfPacketCreateReply { sw_if_index })
         })
-        .call(|router: &mut Router, m: AfPacketCreateV2| {
+        .task(|router: &mut Router, _, m: AfPacketCreateV2| {
             let (random, name) = (m.use_random_hw_addr, m.host_if_name);
             let m = plain(m.hw_addr, random, name, m.flags, m.num_rx_queues);
-            Ok(AfPacketCreateV2Reply { sw_if_index: create(router, &m)? })
+            create(router, &m, |_, sw_if_index| AfPacketCreateV2Reply { sw_if_index })
         })
-        .call(|router: &mut Router, m: AfPacketCreateV3| {
-            Ok(AfPacketCreateV3Reply { sw_if_index: create(router, &m)? })
+        .task(|router: &mut Router, _, m: AfPacketCreateV3| {
+            create(router, &m, |_, sw_if_index| AfPacketCreateV3Reply { sw_if_index })
         });
 }

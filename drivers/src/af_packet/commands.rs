@@ -3,14 +3,17 @@
 
 use std::fmt;
 
-use control::cli::{Cli, Command, Error, Output, Word};
-use net::Router;
+use control::api::Retval;
+use control::cli::{Cli, Command, Error, Output, Task, Word};
 use net::interface::Offloads;
+use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use wire::MacAddr;
 
 use super::interface::{HARDWARE, HostInterface, HostInterfaces, MAX_QUEUES, Wanted};
-use super::link;
+use super::{link, ring};
+use crate::host;
+use crate::host::elsewhere::Pending;
 
 /// Create an interface on a device of the host.
 #[derive(Command)]
@@ -20,6 +23,7 @@ struct Create {
     #[keyword("v2")]
     _v2: bool,
     /// name of the device
+    #[values("device")]
     name: Word,
     /// sockets that receive
     #[keyword("num-rx-queues")]
@@ -31,6 +35,7 @@ struct Create {
     #[keyword("hw-addr")]
     mac: Option<MacAddr>,
     /// `ethernet`, or `ip` for devices without a layer 2 header
+    #[values("ethernet|ip")]
     mode: Option<Word>,
     /// send through the queueing discipline of the device
     #[keyword("qdisc-bypass-disable")]
@@ -45,6 +50,7 @@ struct Create {
 #[command("delete host-interface")]
 struct Delete {
     /// name of the device
+    #[values("device")]
     name: Word,
 }
 
@@ -62,16 +68,38 @@ struct SetChecksum {
     off: bool,
 }
 
+/// Say whether packets are sent past the queueing discipline of the device.
+#[derive(Command)]
+#[command("set host-interface qdisc-bypass")]
+struct SetBypass {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// past it
+    enable: bool,
+    /// through it
+    disable: bool,
+}
+
 /// Show the interfaces on devices of the host.
 #[derive(Command)]
 #[command("show af-packet")]
 struct Show {}
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(create).command(delete).command(set_checksum).command(show);
+    cli.values("device", |_| host::names_in("/sys/class/net"));
+    cli.task(create).command(delete).command(set_checksum).command(set_bypass).command(show);
 }
 
-fn create(router: &mut Router, c: Create) -> Result<String, Error> {
+impl From<super::interface::Error> for Error {
+    fn from(e: super::interface::Error) -> Self {
+        let text = e.to_string();
+        Self::new(text).with_code(Retval::from(e).0)
+    }
+}
+
+fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {
     let queues = |n: Option<usize>| match n {
         None => Ok(1),
         Some(n) if (1..=MAX_QUEUES).contains(&n) => Ok(n),
@@ -94,27 +122,67 @@ fn create(router: &mut Router, c: Create) -> Result<String, Error> {
         bypasses_qdisc: !c.uses_qdisc,
         offloads: !c.without_offloads,
     };
-    let made = router.with(|all: &mut HostInterfaces, router| all.create(router, &wanted));
-    link::begin(router);
-    made.ok_or("not available")?.map_err(|e| Error::new(e.to_string()))
+    let name = |router: &Router, made: InterfaceIndex| router.interfaces.name(made.0).to_owned();
+    Ok(Box::new(make::<_, Error>(router, wanted, name)?))
+}
+
+/// Makes an interface, for who is told of it by `answer`, and of errors as `E`.
+pub(super) fn make<R, E>(
+    router: &mut Router,
+    wanted: Wanted,
+    answer: fn(&Router, InterfaceIndex) -> R,
+) -> Result<Pending<Result<R, E>>, E>
+where
+    R: 'static,
+    E: From<super::interface::Error> + 'static,
+{
+    let begun = router.with(|all: &mut HostInterfaces, router| all.begin(router, &wanted));
+    let opening = begun.unwrap_or(Err(super::interface::Error::NoDevice))?;
+    Ok(Pending::new(opening, move |router: &mut Router, opened| {
+        let made = router
+            .with(|all: &mut HostInterfaces, router| all.finish(router, &wanted, opened))
+            .unwrap_or(Err(super::interface::Error::NoDevice));
+        link::begin(router);
+        Ok(answer(router, made?))
+    }))
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
     let gone = router.with(|all: &mut HostInterfaces, router| all.delete(router, &c.name));
-    gone.ok_or("not available")?.map_err(|e| Error::new(e.to_string()))
+    Ok(gone.ok_or("not available")??)
+}
+
+/// The number of a `host-X` interface.
+fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
+    let i = router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?;
+    if i.hardware != HARDWARE || i.is_sub() {
+        return Err(Error::new(format!("{} is not a host-interface", i.name)));
+    }
+    Ok(i.index)
 }
 
 fn set_checksum(router: &mut Router, c: SetChecksum) -> Result<(), Error> {
     if c.on == c.off {
         return Err("expected on or off".into());
     }
-    let i =
-        router.interfaces.named(&c.interface).ok_or_else(|| c.interface.unknown("interface"))?;
-    if i.hardware != HARDWARE || i.is_sub() {
-        return Err(Error::new(format!("{} is not a host-interface", i.name)));
-    }
-    let (index, gso) = (i.index, i.offloads.gso && c.on);
+    let index = find(router, &c.interface)?;
+    let gso = c.on && router.interfaces.at(index).is_some_and(|i| i.offloads.gso);
     router.set_offloads(index, Offloads { checksum: c.on, gso });
+    Ok(())
+}
+
+fn set_bypass(router: &mut Router, c: SetBypass) -> Result<(), Error> {
+    if c.enable == c.disable {
+        return Err("expected enable or disable".into());
+    }
+    let index = find(router, &c.interface)?;
+    let all = router.state_mut::<HostInterfaces>().ok_or("not available")?;
+    let host = all.list.iter_mut().find(|i| i.index == index);
+    let host = host.ok_or_else(|| c.interface.unknown("interface"))?;
+    let mut sockets = host.senders.current().iter();
+    let done = sockets.try_for_each(|s| ring::set_qdisc_bypass(s, c.enable));
+    done.map_err(|e| Error::new(control::cli::io_text(&e)))?;
+    host.wanted.bypasses_qdisc = c.enable;
     Ok(())
 }
 
@@ -122,9 +190,9 @@ fn show(router: &mut Router, _: Show) -> Result<Output, Error> {
     let all = router.state::<HostInterfaces>().map_or(&[][..], |all| &all.list);
     let row = |i: &HostInterface| Row {
         interface: router.interfaces.name(i.index.0).to_owned(),
-        device: i.device.clone(),
-        rx_threads: i.receivers.iter().map(|r| r.0).collect(),
-        tx_queues: i.senders.len(),
+        device: i.wanted.device.clone(),
+        rx_threads: i.serving.threads(),
+        tx_queues: i.senders.current().len(),
         lost: i.lost,
     };
     Ok(Output::of(Table(all.iter().map(row).collect())))

@@ -1,30 +1,24 @@
 //! `af-packet-input`: takes packets out of the rings of the queues on its thread.
 #![forbid(unsafe_code)]
 
-use std::convert::Infallible;
 use std::fmt;
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use graph::{Arrival, Buffer, FRAME, Flags, Input, Intake, MOST_SLICES, Names, Record, Slot};
-use infra::rcu::SlabReader;
-use net::Interfaces;
-use net::interface::{Counters, DEVICE_INPUT, Port};
+use graph::{Arrival, Buffer, FRAME, Intake, MOST_SLICES, Names, Record};
+use net::interface::Counters;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recv, recvmsg};
-use wire::virtio_net::{DATA_VALID, Header, NEEDS_CSUM};
+use wire::virtio_net::Header;
 use wire::zerocopy::IntoBytes;
 use wire::zerocopy::byteorder::network_endian::U16;
 
 use super::ring::Ring;
+use crate::host::input::{self, DeviceInput, Left, Next};
 use crate::virtio_header;
 
 /// Receives on Linux devices.
-pub struct AfPacketInput {
-    queues: Vec<Queue>,
-    ports: SlabReader<Port>,
-    counters: Arc<Counters>,
-}
+pub type AfPacketInput = DeviceInput<Queue>;
 
 /// One socket that receives.
 #[derive(Debug)]
@@ -39,23 +33,6 @@ pub struct Queue {
     pub ring: Ring,
     /// The socket.
     pub socket: Arc<OwnedFd>,
-}
-
-/// Edges of [`AfPacketInput`].
-#[derive(Clone, Copy, graph::Next)]
-pub enum Next {
-    /// Ethernet frames.
-    #[to("ethernet-input")]
-    Ethernet,
-    /// IPv4 packets.
-    #[to("ip4-input")]
-    Ip4,
-    /// IPv6 packets.
-    #[to("ip6-input")]
-    Ip6,
-    /// A feature before Ethernet.
-    #[dynamic]
-    Feature(Slot),
 }
 
 /// Drops of [`AfPacketInput`].
@@ -89,74 +66,24 @@ impl From<Error> for Ended {
     }
 }
 
-impl AfPacketInput {
-    /// A node without queues.
-    pub fn new(interfaces: &Interfaces) -> Self {
-        Self { queues: Vec::new(), ports: interfaces.ports(), counters: interfaces.counters() }
-    }
-    /// Adds a queue on this thread.
-    pub fn add(&mut self, queue: Queue) {
-        self.queues.push(queue);
-    }
-    /// Takes the queues of an interface off this thread, or one of them; says also how many are
-    /// left.
-    pub fn take(&mut self, interface: u32, number: Option<usize>) -> (Vec<Queue>, usize) {
-        let is_meant = |q: &mut Queue| {
-            q.interface == interface && number.is_none_or(|number| q.number == number)
-        };
-        let gone = self.queues.extract_if(.., is_meant).collect();
-        (gone, self.queues.len())
-    }
-}
-
-/// Each thread begins without queues.
-impl Clone for AfPacketInput {
-    fn clone(&self) -> Self {
-        let (ports, counters) = (self.ports.clone(), Arc::clone(&self.counters));
-        Self { queues: Vec::new(), ports, counters }
-    }
-}
-
-impl Input for AfPacketInput {
-    const NAME: &'static str = "af-packet-input";
-    type Next = Next;
+impl input::Queue for Queue {
+    const NODE: &'static str = "af-packet-input";
     type Error = Error;
-    type Count = Infallible;
 
-    #[inline(always)]
-    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
-        for queue in &mut self.queues {
-            let waiting = queue.ring.filled(FRAME);
-            if waiting == 0 {
-                continue;
-            }
-            let up = self.ports.read(queue.interface, intake.epoch()).is_some_and(|p| p.up);
-            if up {
-                queue.receive(waiting, intake, &self.counters);
-            } else {
-                for _ in 0..waiting {
-                    queue.skip();
-                }
-                intake.count_lost(Error::Down, waiting as u64);
-            }
-        }
+    fn key(&self) -> (u32, usize) {
+        (self.interface, self.number)
     }
-}
-
-impl Queue {
     #[inline(always)]
-    fn receive<On>(
-        &mut self,
-        waiting: usize,
-        intake: &mut Intake<'_, AfPacketInput, On>,
-        counters: &Counters,
-    ) {
+    fn receive<On>(&mut self, intake: &mut Intake<'_, AfPacketInput, On>, counters: &Counters) {
+        let waiting = self.ring.filled(FRAME);
+        if waiting == 0 {
+            return;
+        }
         if intake.is_tracing() {
             let number = self.number;
-            intake.record(move |p| Received::of(number, p));
+            intake.record(move |p| Passed::of("rx", number, p.rx(), p));
         }
-        let first = intake.start(&DEVICE_INPUT).entrance(self.interface);
-        let ethernet = first.map_or(Next::Ethernet, Next::Feature);
+        let ethernet = Next::of(intake, self.interface);
         let (mut bytes, mut ended) = (0, None);
         let filled = intake.each(waiting, self.interface, |p| {
             let next = self.fill(p, ethernet).map_err(|why| ended = Some(why)).ok()?;
@@ -172,6 +99,19 @@ impl Queue {
             _ => (),
         }
     }
+    #[cold]
+    fn skip<On>(&mut self, intake: &mut Intake<'_, AfPacketInput, On>) {
+        let waiting = self.ring.filled(FRAME);
+        for _ in 0..waiting {
+            if self.ring.next().is_some_and(|slot| slot.is_queued()) {
+                discard(&self.socket);
+            }
+        }
+        intake.count_lost(Error::Down, waiting as u64);
+    }
+}
+
+impl Queue {
     /// Brings in the next packet. What is refused is gone; Ethernet frames go to `ethernet`.
     #[inline(always)]
     fn fill(&mut self, p: &mut Arrival<'_>, ethernet: Next) -> Result<Next, Ended> {
@@ -191,26 +131,13 @@ impl Queue {
             return Err(Error::Partial.into());
         }
         drop(slot);
-        let mut next = ethernet;
-        if self.is_ip {
-            let is_ip6 = p.bytes().first().is_some_and(|b| b >> 4 == 6);
-            next = if is_ip6 { Next::Ip6 } else { Next::Ip4 };
-            p.set_l3_offset(0);
-            p.add_flags(Flags::L3);
-        }
+        let next = if self.is_ip { Next::of_ip(p) } else { ethernet };
         if header != Header::default() || tag.is_some() {
             finish(&header, tag, p)?;
         }
         Ok(next)
     }
-    /// Gives up the next packet.
-    fn skip(&mut self) {
-        if self.ring.next().is_some_and(|slot| slot.is_queued()) {
-            discard(&self.socket);
-        }
-    }
 }
-
 /// Reads a packet that did not fit its slot from the queue of the socket, straight into buffers.
 fn big(socket: &OwnedFd, len: usize, p: &mut Arrival<'_>) -> Result<(), Error> {
     let mut header = [0; size_of::<Header>()];
@@ -267,39 +194,26 @@ fn finish(header: &Header, tag: Option<(u16, u16)>, p: &mut Buffer<'_>) -> Resul
     virtio_header::receive(header, p, tag_len).map_err(|_| Error::Unfit)
 }
 
-struct Received {
-    rx: u32,
+/// A packet that came out of a queue or went into one.
+pub struct Passed {
+    way: &'static str,
+    interface: u32,
     number: usize,
     len: usize,
-    flags: u8,
-    gso_size: u16,
-    csum_start: i16,
+    left: Left,
 }
 
-impl Received {
-    fn of(number: usize, p: &Buffer<'_>) -> Self {
-        let flag = |f, bit| if p.flags().has(f) { bit } else { 0 };
-        let todo = flag(Flags::CHECKSUM_TODO, NEEDS_CSUM);
-        Self {
-            rx: p.rx(),
-            number,
-            len: p.total_len(),
-            flags: todo | flag(Flags::CHECKSUM_OK, DATA_VALID),
-            gso_size: p.gso_size(),
-            csum_start: if todo == 0 { 0 } else { p.l4_offset() - p.offset() },
-        }
+impl Passed {
+    /// Of a packet of queue `number` of an interface; `way` is `rx` or `tx`.
+    pub fn of(way: &'static str, number: usize, interface: u32, p: &Buffer<'_>) -> Self {
+        Self { way, interface, number, len: p.total_len(), left: Left::of(p) }
     }
 }
 
-impl Record for Received {
+impl Record for Passed {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "  af_packet: hw_if_index {} rx-queue {} len {}",
-            self.rx, self.number, self.len
-        )?;
-        let (flags, size, start) = (self.flags, self.gso_size, self.csum_start);
-        writeln!(f, "    vnet-hdr:")?;
-        write!(f, "      flags {flags:#04x} gso_size {size} csum_start {start}")
+        let Self { way, interface, number, len, left } = self;
+        writeln!(f, "  af_packet: hw_if_index {interface} {way}-queue {number} len {len}")?;
+        write!(f, "    vnet-hdr:\n      {left}")
     }
 }

@@ -3,26 +3,25 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
-use graph::{InputState, NodeIndex};
-use net::interface::{Change, Kind, NewInterface, Offloads, RxQueue};
+use graph::NodeIndex;
+use infra::rcu::Shared;
+use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
-use rustix::net::netdevice::name_to_index;
-use rustix::net::{AddressFamily, SocketType, socket};
 use wire::MacAddr;
 
-use super::AfPacketInput;
 use super::input::Queue;
-use super::ring::{Device, Fanout, Options, Ring, open};
-use super::tx::HostTx;
+use super::sockets::Sockets;
+use super::tx::{HostTx, Senders};
+use super::{ring, ring::Device};
+use crate::host::elsewhere::Elsewhere;
+use crate::host::serving::{Failed, Serving};
 use crate::host::{close_elsewhere, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af-packet";
-/// Slots in a receive ring: 4 MB.
-const SLOTS: usize = 2048;
 /// Queues at most, each way.
 pub const MAX_QUEUES: usize = 64;
 
@@ -38,14 +37,20 @@ pub struct HostInterfaces {
 
 /// One interface.
 pub struct HostInterface {
-    /// Name of the device.
-    pub device: String,
+    /// What it was made from.
+    pub wanted: Wanted,
+    /// Number of the device when it was opened last.
+    pub number: u32,
     /// Its interface.
     pub index: InterfaceIndex,
-    /// Sockets that receive, and the thread each is served by. The ring belongs to that thread.
-    pub receivers: Vec<(usize, Arc<OwnedFd>)>,
-    /// Sockets that send. Control keeps them so that it is who closes them: that takes long.
-    pub senders: Arc<[OwnedFd]>,
+    /// Its sockets that receive, and who serves them.
+    pub serving: Serving,
+    /// Its sockets that send.
+    pub senders: Shared<Senders>,
+    /// What is opened because there is another device of the name.
+    pub reopening: Option<Elsewhere<Result<Sockets, Error>>>,
+    /// Bytes that the device was last told to carry, and its speed when it was last seen.
+    pub told: (u32, u32),
     /// Packets the kernel had no room for, as counted so far.
     pub lost: u64,
 }
@@ -111,28 +116,77 @@ impl From<io::Error> for Error {
     }
 }
 
+impl From<Failed> for Error {
+    fn from(e: Failed) -> Self {
+        match e {
+            Failed::NoQueue => Self::NoDevice,
+            Failed::NoAnswer(e) => e.into(),
+            Failed::System(e) => e.into(),
+        }
+    }
+}
+
+impl From<graph::NoAnswer> for Error {
+    fn from(e: graph::NoAnswer) -> Self {
+        Self::Refused(e.to_string())
+    }
+}
+
+impl From<interface::Error> for Error {
+    fn from(e: interface::Error) -> Self {
+        match e {
+            interface::Error::NameInUse(_) => Self::Exists,
+            e => Self::Refused(e.to_string()),
+        }
+    }
+}
+
 impl HostInterfaces {
     pub(super) fn new(node: NodeIndex) -> Self {
         Self { node, list: Vec::new(), next_group: std::process::id() as u16 }
+    }
+    /// Begins to make an interface: opens what it needs of the kernel, for [`Self::finish`].
+    ///
+    /// # Errors
+    /// See [`Error`], as far as it can be seen now.
+    pub fn begin(
+        &mut self,
+        router: &Router,
+        wanted: &Wanted,
+    ) -> Result<Elsewhere<Result<Sockets, Error>>, Error> {
+        if router.interfaces.named(&name_of(&wanted.device)).is_some() {
+            return Err(Error::Exists);
+        }
+        if router.engine.data_threads().is_empty() {
+            return Err(Error::Refused("the router does not run yet".to_owned()));
+        }
+        Ok(self.open(wanted))
+    }
+    fn open(&mut self, wanted: &Wanted) -> Elsewhere<Result<Sockets, Error>> {
+        // Several receive sockets share what comes in as a group, which has a number.
+        self.next_group = self.next_group.wrapping_add(1);
+        let (wanted, group) = (wanted.clone(), ring::Fanout(self.next_group));
+        Elsewhere::begin(move || Sockets::open(&wanted, group))
     }
     /// Makes an interface, down.
     ///
     /// # Errors
     /// See [`Error`]; nothing is made then.
-    pub fn create(&mut self, router: &mut Router, wanted: &Wanted) -> Result<String, Error> {
-        let name = format!("host-{}", wanted.device);
-        if router.interfaces.named(&name).is_some() {
-            return Err(Error::Exists);
-        }
+    pub fn finish(
+        &mut self,
+        router: &mut Router,
+        wanted: &Wanted,
+        opened: io::Result<Result<Sockets, Error>>,
+    ) -> Result<InterfaceIndex, Error> {
+        let sockets = opened??;
         let mac = wanted.mac.unwrap_or_else(random_mac);
-        if router.engine.data_threads().is_empty() {
-            return Err(Error::Refused("the router does not run yet".to_owned()));
-        }
-        let sockets = Sockets::open(wanted, self.group(wanted))?;
         let index = Arc::new(OnceLock::new());
-        let tx = HostTx::new(Arc::clone(&sockets.senders), Arc::clone(&index), &router.interfaces);
+        let senders = Shared::new(Senders::from(sockets.senders));
+        let queues = TxQueues::new(wanted.tx_queues, router.engine.thread_rows());
+        let around = (Arc::clone(&index), &router.interfaces);
+        let tx = HostTx::new(senders.reader(), queues.choice(), !wanted.is_ip, around);
         let new = NewInterface {
-            name: name.clone(),
+            name: name_of(&wanted.device),
             kind: if wanted.is_ip { Kind::Ip } else { Kind::Ethernet },
             hardware: HARDWARE,
             mac: if wanted.is_ip { MacAddr::ZERO } else { mac },
@@ -140,41 +194,66 @@ impl HostInterfaces {
             offloads: Offloads { checksum: wanted.offloads, gso: wanted.offloads },
             link_follows_admin: false,
         };
-        let made = router.add_interface(new, tx).map_err(|e| Error::Refused(e.to_string()))?;
+        let made = router.add_interface(new, tx)?;
         index.set(made).expect("set here only");
+        router.set_tx_queues(made, queues);
         router.set_link(made, sockets.device.is_running);
-        let mut interface = HostInterface {
-            device: wanted.device.clone(),
+        // Only a sub-interface refuses it.
+        let _ = router.set_link_speed(made, sockets.device.speed_kbps);
+        self.list.push(HostInterface {
+            wanted: wanted.clone(),
+            number: sockets.number,
             index: made,
-            receivers: Vec::new(),
-            senders: sockets.senders,
+            serving: Serving::default(),
+            senders,
+            reopening: None,
+            told: (sockets.device.mtu, sockets.device.speed_kbps),
             lost: 0,
+        });
+        let interface = self.list.last_mut().expect("it was just put there");
+        let queues = receivers(made, wanted.is_ip, sockets.receivers);
+        if let Err(e) = interface.serving.begin(router, (self.node, made, place), queues) {
+            self.delete(router, &wanted.device)?;
+            return Err(e.into());
+        }
+        Ok(made)
+    }
+    /// Begins to open the device of an interface anew: there is another one of its name.
+    pub(super) fn reopen(&mut self, at: usize) {
+        let wanted = self.list[at].wanted.clone();
+        self.list[at].reopening = Some(self.open(&wanted));
+    }
+    /// Has an interface use what was opened instead of what it had.
+    ///
+    /// # Errors
+    /// The kernel's, a thread that does not answer.
+    pub(super) fn replace(
+        &mut self,
+        router: &mut Router,
+        at: usize,
+        sockets: Sockets,
+    ) -> Result<(), Error> {
+        let interface = &mut self.list[at];
+        let queues = receivers(interface.index, interface.wanted.is_ip, sockets.receivers);
+        let key = (self.node, interface.index);
+        let old: Vec<Queue> = interface.serving.replace(router, key, queues)?;
+        let senders = Arc::clone(interface.senders.current());
+        interface.senders.publish(Senders::from(sockets.senders));
+        interface.number = sockets.number;
+        let (name, Some(i)) = (&interface.wanted.device, router.interfaces.at(interface.index))
+        else {
+            return Ok(());
         };
-        let threads = router.threads_for_queues(sockets.receivers.len());
-        let receivers = sockets.receivers.into_iter().zip(threads).enumerate();
-        for (number, ((socket, ring), thread)) in receivers {
-            let socket = Arc::new(socket);
-            interface.receivers.push((thread, Arc::clone(&socket)));
-            let queue = Queue { interface: made.0, number, is_ip: wanted.is_ip, ring, socket };
-            if let Err(e) = self.hand_over(router, thread, queue) {
-                self.list.push(interface);
-                self.delete(router, &wanted.device)?;
-                return Err(e);
+        if let Some(socket) = interface.senders.current().first() {
+            if i.admin_up && !sockets.device.is_running {
+                Device::switch_on(socket, name)?;
+            }
+            if i.link_mtu != sockets.device.mtu {
+                Device::set_mtu(socket, name, i.link_mtu)?;
             }
         }
-        let queues = interface.receivers.iter().map(|r| RxQueue::new(r.0, self.node, place));
-        router.set_rx_queues(made, queues.collect());
-        self.list.push(interface);
-        Ok(name)
-    }
-    fn hand_over(&self, router: &mut Router, thread: usize, queue: Queue) -> Result<(), Error> {
-        let mode = router.interfaces.default_rx_mode;
-        let (engine, node) = (&mut router.engine, self.node);
-        engine.watch(thread, node, queue.socket.as_fd())?;
-        engine
-            .with_node(thread, node, |n: &mut AfPacketInput| n.add(queue))
-            .map_err(|e| Error::Refused(e.to_string()))?;
-        engine.set_input_state(thread, node, mode);
+        router.engine.fence()?;
+        close_elsewhere((old, senders));
         Ok(())
     }
     /// Moves a receive queue to another thread.
@@ -185,87 +264,44 @@ impl HostInterfaces {
         number: usize,
         thread: usize,
     ) -> Result<(), Error> {
-        let interface = self.list.iter().position(|i| i.index == index).ok_or(Error::NoDevice)?;
-        let receiver = self.list[interface].receivers.get(number).ok_or(Error::NoDevice)?;
-        let (from, socket) = (receiver.0, Arc::clone(&receiver.1));
-        let take = move |n: &mut AfPacketInput| n.take(index.0, Some(number));
-        let taken = router.engine.with_node(from, self.node, take);
-        let (queues, _) = taken.map_err(|e| Error::Refused(e.to_string()))?;
-        router.engine.unwatch(from, socket.as_fd())?;
-        for queue in queues {
-            self.hand_over(router, thread, queue)?;
-        }
-        self.list[interface].receivers[number].0 = thread;
-        Ok(())
-    }
-    /// A number for a group of receive sockets, when there are several.
-    fn group(&mut self, wanted: &Wanted) -> Option<Fanout> {
-        self.next_group = self.next_group.wrapping_add(1);
-        (wanted.rx_queues > 1).then_some(Fanout(self.next_group))
+        let interface = self.list.iter_mut().find(|i| i.index == index).ok_or(Error::NoDevice)?;
+        Ok(interface.serving.place::<Queue>(router, (self.node, index), number, thread)?)
     }
     /// Deletes the interface of a device.
     ///
     /// # Errors
     /// There is none; or a thread does not answer: then the interface stays, to be deleted again.
     pub fn delete(&mut self, router: &mut Router, device: &str) -> Result<(), Error> {
-        let at = self.list.iter().position(|i| i.device == device).ok_or(Error::NoDevice)?;
-        let no_answer = |e: graph::NoAnswer| Error::Refused(e.to_string());
-        let (engine, node) = (&mut router.engine, self.node);
-        let interface = self.list[at].index.0;
-        let mut queues = Vec::new();
-        for thread in engine.data_threads() {
-            let take = move |n: &mut AfPacketInput| n.take(interface, None);
-            let (rings, left) = engine.with_node(thread, node, take).map_err(no_answer)?;
-            if left == 0 {
-                engine.set_input_state(thread, node, InputState::Disabled);
-            }
-            queues.extend(rings);
-        }
+        let is_it = |i: &HostInterface| i.wanted.device == device;
+        let at = self.list.iter().position(is_it).ok_or(Error::NoDevice)?;
+        let index = self.list[at].index;
+        let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
         let gone = self.list.remove(at);
-        for (thread, socket) in &gone.receivers {
-            // It may not be watched, if making the interface failed half-way.
-            let _ = engine.unwatch(*thread, socket.as_fd());
-        }
-        router.remove_interface(gone.index);
+        router.remove_interface(index);
         // Until here a thread may hold the sockets that send.
-        router.engine.fence().map_err(no_answer)?;
-        close_elsewhere((queues, gone));
+        router.engine.fence()?;
+        close_elsewhere((queues, gone.serving, gone.senders));
         Ok(())
     }
 }
 
-/// What an interface needs of the kernel.
-struct Sockets {
-    device: Device,
-    receivers: Vec<(OwnedFd, Ring)>,
-    senders: Arc<[OwnedFd]>,
+/// Name of the interface on a device.
+fn name_of(device: &str) -> String {
+    format!("host-{device}")
 }
 
-impl Sockets {
-    fn open(wanted: &Wanted, fanout: Option<Fanout>) -> Result<Self, Error> {
-        // Any socket can ask; one of packets would take long to close.
-        let probe =
-            socket(AddressFamily::UNIX, SocketType::DGRAM, None).map_err(io::Error::from)?;
-        let device = Device::named(&probe, &wanted.device)?;
-        let number = name_to_index(&probe, &wanted.device).map_err(io::Error::from)?;
-        match (device.is_ethernet, wanted.is_ip) {
-            (false, false) => return Err(Error::WrongKind("no Ethernet device: try `mode ip'")),
-            (true, true) => return Err(Error::WrongKind("an Ethernet device cannot do `mode ip'")),
-            _ => (),
-        }
-        let options = Options {
-            device: number,
-            receives: false,
-            bypasses_qdisc: wanted.bypasses_qdisc,
-            fanout,
-        };
-        let sender = |_| Ok(open(options, |_| Ok(()))?.0);
-        let senders = (0..wanted.tx_queues).map(sender).collect::<Result<_, Error>>()?;
-        let options = Options { receives: true, ..options };
-        let receiver = |_| Ok(open(options, |socket| Ring::new(socket, SLOTS))?);
-        let receivers = (0..wanted.rx_queues).map(receiver).collect::<Result<_, Error>>()?;
-        Ok(Self { device, receivers, senders })
-    }
+/// Receive queues made of sockets, each with what wakes its thread.
+fn receivers(
+    index: InterfaceIndex,
+    is_ip: bool,
+    sockets: Vec<(OwnedFd, ring::Ring)>,
+) -> Vec<(Queue, Arc<OwnedFd>)> {
+    let queue = |(number, (socket, ring))| {
+        let socket = Arc::new(socket);
+        let fd = Arc::clone(&socket);
+        (Queue { interface: index.0, number, is_ip, ring, socket }, fd)
+    };
+    sockets.into_iter().enumerate().map(queue).collect()
 }
 
 /// Moves a receive queue of an interface to another thread.
@@ -283,19 +319,39 @@ fn place(
     done.map_err(|e| e.to_string())
 }
 
-/// Switches the device on with its interface.
+/// Switches the device on with its interface, and lets it carry as much.
 pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change) {
-    let is_up = router.interfaces.at(index).is_some_and(|i| i.admin_up);
-    if change != Change::State || !is_up {
-        return;
-    }
-    let Some(all) = router.state::<HostInterfaces>() else { return };
-    let Some(i) = all.list.iter().find(|i| i.index == index) else { return };
-    if let Some(socket) = i.senders.first()
-        && Device::named(socket, &i.device).is_ok_and(|d| !d.is_running)
-        && let Err(e) = Device::switch_on(socket, &i.device)
-    {
+    let Some(i) = router.interfaces.at(index).filter(|i| i.hardware == HARDWARE) else { return };
+    let (is_up, mtu) = (i.admin_up, i.link_mtu);
+    let Some(all) = router.state_mut::<HostInterfaces>() else { return };
+    let Some(host) = all.list.iter_mut().find(|i| i.index == index) else { return };
+    let name = host.wanted.device.clone();
+    let Some(socket) = host.senders.current().first() else { return };
+    let is_running = || Device::named(socket, &name).is_ok_and(|device| device.is_running);
+    let (what, done) = match change {
+        Change::State if is_up && !is_running() => ("switch on", Device::switch_on(socket, &name)),
+        Change::Mtu if mtu != host.told.0 => {
+            host.told.0 = mtu;
+            ("change the MTU of", Device::set_mtu(socket, &name, mtu))
+        }
+        _ => return,
+    };
+    if let Err(e) = done {
         let log = router.log.class("af_packet", "");
-        log.warn(format_args!("cannot switch on {}: {e}", i.device));
+        log.warn(format_args!("cannot {what} {name}: {e}"));
     }
+}
+
+/// Lines of `show hardware-interfaces`.
+pub(super) fn describe(router: &Router, i: &Interface) -> Vec<String> {
+    let all = router.state::<HostInterfaces>();
+    let found = all.and_then(|all| all.list.iter().find(|host| host.index == i.index));
+    let Some(host) = found else { return Vec::new() };
+    let state = |is_on| if is_on { "enabled" } else { "disabled" };
+    vec![
+        "Linux PACKET socket interface v2".to_owned(),
+        "FEATURES:".to_owned(),
+        format!("  qdisc-bpass-{}", state(host.wanted.bypasses_qdisc)),
+        format!("  cksum-gso-{}", state(i.offloads.checksum && i.offloads.gso)),
+    ]
 }

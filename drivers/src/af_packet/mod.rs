@@ -25,6 +25,7 @@ mod input;
 mod interface;
 mod link;
 mod ring;
+mod sockets;
 mod tx;
 
 use net::{Feature, Parts, refuse};
@@ -45,6 +46,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let node = router.engine.add_input(input).map_err(refuse)?;
     router.insert(interface::HostInterfaces::new(node));
     router.interfaces.observe(interface::follow);
+    router.interfaces.describe(interface::HARDWARE, interface::describe);
     link::register(router);
     api::register(&mut parts.api);
     commands::register(&mut parts.cli);

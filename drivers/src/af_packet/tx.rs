@@ -2,21 +2,30 @@
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;
+use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
-use graph::{Frame, Node};
-use net::interface::Counters;
+use graph::{Frame, Names, Node, Record};
+use infra::rcu::Reader;
+use net::interface::{Counters, TxChoice};
 use net::{InterfaceIndex, Interfaces};
 
+use super::input::Passed;
 use super::ring::Outbox;
+use crate::snapshot::Sent;
 use crate::virtio_header;
 
-/// Sends frames on one of the sockets of an interface, by thread.
+/// The sockets that an interface sends on.
+pub type Senders = Arc<[OwnedFd]>;
+
+/// Sends frames on one of the sockets of an interface.
 #[derive(Clone)]
 pub struct HostTx {
-    sockets: Arc<[OwnedFd]>,
+    senders: Reader<Senders>,
+    choice: TxChoice,
     outbox: Outbox,
+    is_ethernet: bool,
     /// Known as soon as the interface is made, which needs this node.
     index: Arc<OnceLock<InterfaceIndex>>,
     counters: Arc<Counters>,
@@ -28,6 +37,9 @@ pub enum Error {
     /// packet does not fit its offload flags.
     #[name("unfit for offload")]
     Unfit,
+    /// no tx queue available.
+    #[name("no tx queue available")]
+    NoQueue,
 }
 
 /// What [`HostTx`] counts.
@@ -44,13 +56,16 @@ pub enum Count {
 }
 
 impl HostTx {
-    /// A node that sends on `sockets`, of which there is at least one.
+    /// A node that sends on the sockets of `senders`, of which there is at least one, Ethernet
+    /// frames or IP packets.
     pub(super) fn new(
-        sockets: Arc<[OwnedFd]>,
-        index: Arc<OnceLock<InterfaceIndex>>,
-        interfaces: &Interfaces,
+        senders: Reader<Senders>,
+        choice: TxChoice,
+        is_ethernet: bool,
+        (index, interfaces): (Arc<OnceLock<InterfaceIndex>>, &Interfaces),
     ) -> Self {
-        Self { sockets, outbox: Outbox::new(), index, counters: interfaces.counters() }
+        let (outbox, counters) = (Outbox::new(), interfaces.counters());
+        Self { senders, choice, outbox, is_ethernet, index, counters }
     }
 }
 
@@ -63,17 +78,41 @@ impl Node for HostTx {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let thread = frame.thread();
-        let socket = self.sockets[thread % self.sockets.len()].as_fd();
-        let done =
-            self.outbox.send(socket, frame, |p| virtio_header::send(p).map_err(|_| Error::Unfit));
+        let index = self.index.get().map_or(0, |i| i.0);
+        let Some(queue) = self.choice.of(thread, frame.epoch()) else {
+            self.counters.tx_error.row(thread)[index as usize].add(frame.len() as u64);
+            return frame.consume(|_| Err(Error::NoQueue));
+        };
+        let sockets = self.senders.read(frame.epoch());
+        let socket = sockets[queue % sockets.len()].as_fd();
+        let is_ethernet = self.is_ethernet;
+        let done = self.outbox.send(socket, frame, |p| {
+            p.trace(|p| Sending {
+                passed: Passed::of("tx", queue, index, p),
+                sent: Sent::of(p, is_ethernet),
+            });
+            virtio_header::send(p).map_err(|_| Error::Unfit)
+        });
         frame.count_out(done.sent);
         let lost = done.refused + done.failed;
         if lost > 0 {
             frame.count(Count::Refused, done.refused);
             frame.count(Count::Failed, done.failed);
             frame.count_dropped(lost);
-            let index = self.index.get().map_or(0, |i| i.0);
             self.counters.tx_error.row(thread)[index as usize].add(lost);
         }
+    }
+}
+
+struct Sending {
+    passed: Passed,
+    sent: Sent,
+}
+
+impl Record for Sending {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.passed.write(names, f)?;
+        writeln!(f)?;
+        self.sent.write(names, f)
     }
 }

@@ -1,10 +1,15 @@
-//! What drivers need of the host: its network namespaces, and its devices, addresses and routes.
+//! What drivers of host devices share: receive queues and the threads that serve them, making
+//! interfaces while control serves others, and the host's namespaces, devices and routes.
 #![forbid(unsafe_code)]
 
+pub mod elsewhere;
+pub mod input;
 pub mod namespace;
 pub mod netlink;
+pub mod serving;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
 use std::thread::JoinHandle;
 
 use wire::MacAddr;
@@ -14,6 +19,14 @@ use wire::MacAddr;
 pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
     // If there is no thread to be had the value is dropped here.
     std::thread::Builder::new().name("closer".to_owned()).spawn(move || drop(what)).ok()
+}
+
+/// What is in a folder where the host lists things, such as `/run/netns`.
+pub fn names_in(folder: impl AsRef<Path>) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
 }
 
 /// A random address of the kind that software interfaces have: `02:fe:…`.

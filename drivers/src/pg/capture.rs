@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use graph::Buffer;
 use infra::time::Clock;
 
-use super::pcap;
+use crate::pcap;
 
 /// A capture, shared by the threads that send. The file appears with the first packet.
 #[derive(Debug)]

@@ -42,6 +42,8 @@ pub struct Running {
     pub flags: Flags,
     /// What the interface leaves to the other side.
     pub offload: Option<Offload>,
+    /// Interface that they are to go out of, if that is said.
+    pub tx: Option<u32>,
     /// Most packets in one call.
     pub max_frame: usize,
     /// Packets still to come.
@@ -208,7 +210,7 @@ impl Running {
         most: usize,
     ) -> (u64, u64) {
         let (next, flags, rx) = (self.next(intake), self.flags, self.rx);
-        if !self.big.bytes.is_empty() || self.offload.is_some() {
+        if !self.big.bytes.is_empty() || self.offload.is_some() || self.tx.is_some() {
             return self.send_any(intake, most);
         }
         let mut bytes = 0;
@@ -258,6 +260,7 @@ impl Running {
         most: usize,
     ) -> (u64, u64) {
         let (next, flags, offload) = (self.next(intake), self.flags, self.offload);
+        let tx = self.tx;
         let (source, big) = (&mut self.source, &mut self.big);
         let mut bytes = 0;
         let sent = intake.each(most, self.rx, |p| {
@@ -265,6 +268,9 @@ impl Running {
             p.add_flags(flags);
             if let Some(offload) = &offload {
                 offload.mark(p);
+            }
+            if let Some(tx) = tx {
+                p.set_tx(tx);
             }
             Some(next)
         });

@@ -126,6 +126,7 @@ struct Create {
     /// TCP and UDP checksums are left to the other side, in both directions
     csum_offload_enabled: bool,
     /// what its packets start with: ethernet, ip4 or ip6
+    #[values("ethernet|ip4|ip6")]
     mode: Option<Mode>,
 }
 

@@ -11,7 +11,6 @@ pub mod data;
 mod input;
 mod interface;
 mod offload;
-mod pcap;
 mod replay;
 mod source;
 mod spec;

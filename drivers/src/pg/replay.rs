@@ -6,7 +6,7 @@ use std::sync::Arc;
 use infra::cpu::prefetch;
 
 use super::data::template::LINE;
-use super::pcap;
+use crate::pcap;
 
 /// How many lines ahead of the copy the next packets are fetched.
 const AHEAD: usize = 32;

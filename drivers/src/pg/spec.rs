@@ -12,7 +12,8 @@ pub const BUFFER_SIZE: usize = graph::DATA_SIZE;
 
 /// The words that the commands take, for their usage lines.
 pub const USAGE: &str = "[name <name>] [limit <packets>] [rate <packets/s>] [size <a>-<b>|<a>+<b>] \
-    [interface|source <interface>] [node <node>] [worker <n>] [maxframe <n>] \
+    [interface|source <interface>] [tx-interface <interface>] [node <node>] [worker <n>] \
+    [maxframe <n>] [buffer-flags <flag>...] [buffer-offload-flags <flag>...] \
     {pcap <file> | data { <headers> [incrementing <n>] [hex <bytes>] }}";
 
 /// What was said of a stream; `None` for what was not.
@@ -28,6 +29,10 @@ pub struct Spec {
     pub size: Option<Sizes>,
     /// Interface that they come in on.
     pub interface: Option<Word>,
+    /// Interface that they are to go out of, for nodes that send.
+    pub tx_interface: Option<Word>,
+    /// Whether TCP and UDP checksums are left to the router.
+    pub without_checksums: bool,
     /// Node that they go to.
     pub node: Option<String>,
     /// Number of the data-plane thread that sends them.
@@ -39,6 +44,12 @@ pub struct Spec {
     /// Packets to make.
     pub data: Option<Layout>,
 }
+
+/// What `buffer-flags` may say.
+const BUFFER_FLAGS: &[&str] =
+    &["ip4", "ip6", "offload", "l2-hdr-offset", "l3-hdr-offset", "l4-hdr-offset"];
+/// What `buffer-offload-flags` may say; the IPv4 header's checksum is part of the packet here.
+const OFFLOADS: &[&str] = &["offload-ip-cksum", "offload-tcp-cksum", "offload-udp-cksum"];
 
 impl Spec {
     /// Reads all that is left, or what stands between braces.
@@ -61,6 +72,13 @@ impl Spec {
                 "limit" => self.limit = Some(limit(args)?),
                 "rate" => self.rate = Some(rate(args)?),
                 "size" => self.size = Some(sizes(args)?),
+                "tx-interface" => self.tx_interface = Some(args.value("interface")?),
+                // What packets are is seen from their bytes; what is left to do is said next.
+                "buffer-flags" => _ = words(args, BUFFER_FLAGS)?,
+                "buffer-offload-flags" => {
+                    let left = words(args, OFFLOADS)?;
+                    self.without_checksums = left.iter().any(|w| *w != OFFLOADS[0]);
+                }
                 "interface" | "source" => self.interface = Some(args.value("interface")?),
                 "node" => self.node = Some(args.value("node")?),
                 "worker" => self.worker = Some(args.value("worker")?),
@@ -79,6 +97,15 @@ impl Spec {
         }
         Ok(())
     }
+}
+
+/// Words of a list, as many as follow; one at least.
+fn words(args: &mut Args<'_>, all: &[&'static str]) -> Result<Vec<&'static str>, Error> {
+    let mut found = Vec::new();
+    while let Some(word) = all.iter().find(|word| args.keyword(word)) {
+        found.push(*word);
+    }
+    if found.is_empty() { Err(args.unknown()) } else { Ok(found) }
 }
 
 fn limit(args: &mut Args<'_>) -> Result<u64, Error> {

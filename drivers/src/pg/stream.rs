@@ -16,11 +16,13 @@ use super::capture::Capture;
 use super::data::{Layout, Sizes, Template};
 use super::input::{Big, Pace, PgInput, Progress, Running};
 use super::interface::{Mode, Own};
+use super::offload::Offload;
 use super::replay::{Frames, Replay};
 use super::source::Source;
 use super::spec::Spec;
 use super::trace::Origin;
-use super::{pcap, tx};
+use super::tx;
+use crate::pcap;
 
 /// Streams there may be at most.
 const MOST_STREAMS: usize = 10_000;
@@ -48,6 +50,10 @@ pub struct Stream {
     pub rate: f64,
     /// Interface that they come in on.
     pub interface: InterfaceIndex,
+    /// Interface that they are to go out of, if that is said.
+    tx_interface: Option<InterfaceIndex>,
+    /// Whether their checksums are left to the router.
+    without_checksums: bool,
     /// Node that they go to.
     pub node: String,
     /// Number of the worker that sends them, from 0; 0 also where there are none.
@@ -143,6 +149,11 @@ impl Stream {
             let found = r.interfaces.named(word).ok_or_else(|| word.unknown("interface"))?;
             new.interface = found.index;
         }
+        if let Some(word) = &spec.tx_interface {
+            let found = r.interfaces.named(word).ok_or_else(|| word.unknown("interface"))?;
+            new.tx_interface = Some(found.index);
+        }
+        new.without_checksums |= spec.without_checksums;
         if let Some(worker) = spec.worker {
             let threads = r.engine.data_threads().len();
             if worker >= threads {
@@ -243,6 +254,8 @@ impl Generator {
             limit,
             rate: 0.0,
             interface: InterfaceIndex(0),
+            tx_interface: None,
+            without_checksums: false,
             node: String::new(),
             worker: 0,
             thread: 0,
@@ -319,13 +332,18 @@ impl Generator {
     fn start(&mut self, router: &mut Router, at: usize, afresh: bool) -> Result<(), Error> {
         let next = connect(router, &self.streams[at].node)?;
         let own = self.own.get(&self.streams[at].interface);
-        let offload = own.and_then(|o| o.offload);
+        let mut offload = own.and_then(|o| o.offload);
         let s = &mut self.streams[at];
         let sent = if afresh { 0 } else { s.sent() };
         s.progress = Arc::default();
         s.progress.sent.add(sent);
         let is_ip =
             s.recipe.starts_with_ip().is_some() || s.node == "ip4-input" || s.node == "ip6-input";
+        if s.without_checksums {
+            let usual = Offload { checksum: true, gso_size: 0, is_ethernet: !is_ip };
+            offload = Some(Offload { checksum: true, ..offload.unwrap_or(usual) });
+        }
+        let tx = s.tx_interface.map(|i| i.0);
         let origin = Origin { stream: s.name.clone(), next: s.node.clone(), is_ethernet: !is_ip };
         let running = Running {
             id: s.id,
@@ -335,12 +353,13 @@ impl Generator {
             meets_features: s.node == DEVICE_INPUT.end,
             flags: if is_ip { Flags::L3 } else { Flags::default() },
             offload,
+            tx,
             max_frame: s.max_frame,
             left: if s.limit == 0 { u64::MAX } else { s.limit.saturating_sub(sent) },
             pace: (s.rate > 0.0).then(|| Pace::new(s.rate)),
             progress: Arc::clone(&s.progress),
             origin: Arc::new(origin),
-            big: Big::new(s.sizes().1, offload.is_some()),
+            big: Big::new(s.sizes().1, offload.is_some() || tx.is_some()),
         };
         s.is_enabled = true;
         let threads = router.engine.data_threads();
@@ -456,7 +475,10 @@ impl Generator {
         let Some(interface) = router.interfaces.at(index).cloned() else { return };
         let gone = [interface.output, interface.tx].map(|n| router.engine.name_of(n).to_owned());
         let is_own = !interface.is_sub();
-        let refers = |s: &Stream| s.interface == index || is_own && gone.contains(&s.node);
+        let refers = |s: &Stream| {
+            [Some(s.interface), s.tx_interface].contains(&Some(index))
+                || is_own && gone.contains(&s.node)
+        };
         while let Some(at) = self.streams.iter().position(refers) {
             // A thread that does not answer has no use for the stream either.
             let _ = self.stop(router, at);

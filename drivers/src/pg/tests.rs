@@ -11,6 +11,7 @@ use graph::{Continue, Flags, Frame, Node, Settings};
 use net::interface::DEVICE_INPUT;
 
 use super::*;
+use crate::pcap;
 
 type Catches = Arc<Mutex<Vec<(u32, Flags, Vec<u8>)>>>;
 

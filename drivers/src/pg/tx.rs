@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graph::{Frame, Node};
 
 use super::capture::Capture;
-use super::trace::Sent;
+use crate::snapshot::Sent;
 
 /// Counts what is sent and gives the buffers back.
 #[derive(Clone)]
@@ -35,6 +35,7 @@ impl Node for PgTx {
     type Next = Infallible;
     type Error = Infallible;
     type Count = Count;
+    const READS_BYTES: bool = false;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {

@@ -8,8 +8,10 @@ use control::api::{Alias, Api, Message, Retval, Text};
 use net::{InterfaceIndex, Router};
 use wire::{MacAddr, Prefix};
 
+use super::commands::make;
 use super::device::Leaves;
 use super::interface::{Error, Host, Tap, Taps, Wanted};
+use crate::host::elsewhere::Pending;
 
 const IP_TYPES: &str = "vnet/ip/ip_types.api";
 /// What stands for no number.
@@ -361,22 +363,24 @@ impl From<Error> for Retval {
     }
 }
 
-fn create(router: &mut Router, wanted: Wanted, tag: &str) -> Result<InterfaceIndex, Retval> {
-    let made = router.with(|taps: &mut Taps, router| taps.create(router, wanted));
-    let index = made.ok_or(Retval::UNSPECIFIED)??;
-    router.set_tag(index, tag.trim_end_matches('\0'))?;
-    Ok(index)
+fn create<R: 'static>(
+    router: &mut Router,
+    wanted: Wanted,
+    tag: &str,
+    reply: fn(&Router, InterfaceIndex) -> R,
+) -> Result<Pending<Result<R, Retval>>, Retval> {
+    make(router, wanted, tag.trim_end_matches('\0').to_owned(), reply)
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("tapv2", "4.0.0")
-        .call(|router: &mut Router, m: TapCreateV3| {
-            let sw_if_index = create(router, m.wanted()?, &m.tag)?;
-            Ok(TapCreateV3Reply { sw_if_index })
+        .task(|router: &mut Router, _, m: TapCreateV3| {
+            let reply = |_: &Router, sw_if_index| TapCreateV3Reply { sw_if_index };
+            create(router, m.wanted()?, &m.tag, reply)
         })
-        .call(|router: &mut Router, m: TapCreateV2| {
-            let sw_if_index = create(router, m.wanted()?, &m.tag)?;
-            Ok(TapCreateV2Reply { sw_if_index })
+        .task(|router: &mut Router, _, m: TapCreateV2| {
+            let reply = |_: &Router, sw_if_index| TapCreateV2Reply { sw_if_index };
+            create(router, m.wanted()?, &m.tag, reply)
         })
         .call(|router: &mut Router, m: TapDeleteV2| {
             let gone = router.with(|taps: &mut Taps, router| taps.delete(router, m.sw_if_index));

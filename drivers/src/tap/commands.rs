@@ -3,12 +3,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Cli, Command, Error, Word};
+use control::api::Retval;
+use control::cli::{Cli, Command, Error, Task, Word};
 use net::{InterfaceIndex, Router};
 use wire::{Ip4Prefix, Ip6Prefix, MacAddr, Prefix};
 
 use super::device::Leaves;
-use super::interface::{Host, Taps, Wanted};
+use super::interface::{self, Host, Taps, Wanted};
+use crate::host;
+use crate::host::elsewhere::Pending;
 
 /// Create an interface that is a device of the host.
 #[derive(Command)]
@@ -29,6 +32,7 @@ struct Create {
     /// packets that may wait on the way to the host
     tx_ring_size: Option<u32>,
     /// network namespace of the device: a name, a path or pid:<number>
+    #[values("netns")]
     host_ns: Option<String>,
     /// bridge that the device is to be a port of
     host_bridge: Option<String>,
@@ -86,16 +90,43 @@ struct Delete {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(create).command(delete);
+    cli.values("netns", |_| host::names_in("/run/netns"));
+    cli.task(create).command(delete);
 }
 
-impl From<super::interface::Error> for Error {
-    fn from(e: super::interface::Error) -> Self {
-        Self::new(e.to_string())
+impl From<interface::Error> for Error {
+    fn from(e: interface::Error) -> Self {
+        let text = e.to_string();
+        Self::new(text).with_code(Retval::from(e).0)
     }
 }
 
-fn create(router: &mut Router, c: Create) -> Result<String, Error> {
+/// Makes an interface, for who is told of it by `answer`, and of errors as `E`.
+pub(super) fn make<R, E>(
+    router: &mut Router,
+    mut wanted: Wanted,
+    tag: String,
+    answer: fn(&Router, InterfaceIndex) -> R,
+) -> Result<Pending<Result<R, E>>, E>
+where
+    R: 'static,
+    E: From<interface::Error> + 'static,
+{
+    let begun = router.with(|taps: &mut Taps, router| taps.begin(router, &mut wanted));
+    let opening = begun.unwrap_or(Err(interface::Error::Unknown))?;
+    Ok(Pending::new(opening, move |router: &mut Router, opened| {
+        let made = router
+            .with(|taps: &mut Taps, router| taps.finish(router, wanted, opened))
+            .unwrap_or(Err(interface::Error::Unknown))?;
+        if let Err(e) = router.set_tag(made, &tag) {
+            router.with(|taps: &mut Taps, router| taps.delete(router, made));
+            return Err(interface::Error::from(e).into());
+        }
+        Ok(answer(router, made))
+    }))
+}
+
+fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {
     if c.no_gso && (c.gso || c.csum_offload) {
         return Err("gso or no-gso, not both".into());
     }
@@ -122,9 +153,8 @@ fn create(router: &mut Router, c: Create) -> Result<String, Error> {
             gateways: gateways.chain(c.host_ip6_gw.map(IpAddr::from)).collect(),
         },
     };
-    let made = router.with(|taps: &mut Taps, router| taps.create(router, wanted));
-    let index = made.ok_or("not available")??;
-    Ok(router.interfaces.name(index.0).to_owned())
+    let name = |router: &Router, made: InterfaceIndex| router.interfaces.name(made.0).to_owned();
+    Ok(Box::new(make::<_, Error>(router, wanted, String::new(), name)?))
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {

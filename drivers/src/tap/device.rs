@@ -89,6 +89,14 @@ pub fn set_carrier(queue: &OwnedFd, is_up: bool) -> io::Result<()> {
     check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETCARRIER, &raw const is_up) })
 }
 
+/// Whether the device of a queue is still there.
+pub fn is_there(queue: &OwnedFd) -> bool {
+    // SAFETY: all zeroes is a valid value of this plain struct.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // SAFETY: this request writes an `ifreq`.
+    check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNGETIFF, &raw mut request) }).is_ok()
+}
+
 fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

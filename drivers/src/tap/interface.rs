@@ -4,23 +4,23 @@
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use graph::{InputState, NodeIndex};
-use net::interface::{self, Change, Kind, NewInterface, Offloads, RxQueue};
+use graph::NodeIndex;
+use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
-use rustix::net::netdevice::name_to_index;
-use rustix::net::{AddressFamily, SocketType, socket};
 use wire::{MacAddr, Prefix};
 
-use super::TapInput;
 use super::device::{self, Leaves};
 use super::input::Queue;
+use super::link;
+use super::open::{Opened, open_after};
 use super::tx::TapTx;
-use crate::host::netlink::Netlink;
-use crate::host::{close_elsewhere, namespace, random_mac};
+use crate::host::elsewhere::Elsewhere;
+use crate::host::serving::{Failed, Serving};
+use crate::host::{close_elsewhere, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "tap";
@@ -43,6 +43,8 @@ pub struct Taps {
     pub list: Vec<Tap>,
     /// What is still being closed.
     closing: Vec<JoinHandle<()>>,
+    /// Whether it is looked at the devices once a second.
+    pub is_watching: bool,
 }
 
 /// One interface.
@@ -57,8 +59,10 @@ pub struct Tap {
     pub device: u32,
     /// Its queues. Control keeps them so that it is who closes them.
     pub queues: Queues,
-    /// Thread of each queue that receives.
-    pub threads: Vec<usize>,
+    /// Who serves those that receive.
+    pub serving: Serving,
+    /// Whether the host has deleted the device.
+    pub is_gone: bool,
 }
 
 /// What an interface is made from.
@@ -147,6 +151,16 @@ impl From<interface::Error> for Error {
     }
 }
 
+impl From<Failed> for Error {
+    fn from(e: Failed) -> Self {
+        match e {
+            Failed::NoQueue => Self::Unknown,
+            Failed::NoAnswer(e) => Self::NoAnswer(e),
+            Failed::System(e) => Self::System("epoll", e),
+        }
+    }
+}
+
 impl From<graph::NoAnswer> for Error {
     fn from(e: graph::NoAnswer) -> Self {
         Self::NoAnswer(e)
@@ -192,123 +206,80 @@ fn place(
 
 impl Taps {
     pub(super) fn new(node: NodeIndex) -> Self {
-        Self { node, list: Vec::new(), closing: Vec::new() }
+        Self { node, list: Vec::new(), closing: Vec::new(), is_watching: false }
     }
-    /// Makes an interface, down, and its device, switched on.
+    /// Begins to make an interface: opens its device, for [`Self::finish`]. Fills in what was left
+    /// open, its number first.
     ///
     /// # Errors
-    /// See [`Error`]; nothing is made then.
-    pub fn create(
+    /// See [`Error`], as far as it can be seen now.
+    pub fn begin(
         &mut self,
-        router: &mut Router,
-        mut wanted: Wanted,
-    ) -> Result<InterfaceIndex, Error> {
+        router: &Router,
+        wanted: &mut Wanted,
+    ) -> Result<Elsewhere<Result<Opened, Error>>, Error> {
         wanted.check()?;
-        let is_used = |id: &u32| self.list.iter().any(|t| t.id == *id);
+        if router.engine.data_threads().is_empty() {
+            return Err(Error::Invalid("the router does not run yet".to_owned()));
+        }
         let id = match wanted.id {
             Some(id) if id >= MOST_TAPS => {
                 return Err(Error::Invalid(format!("an id is below {MOST_TAPS}")));
             }
-            Some(id) if is_used(&id) => return Err(Error::IdInUse(id)),
+            Some(id) if self.is_used(id) => return Err(Error::IdInUse(id)),
             Some(id) => id,
-            None => (0..MOST_TAPS).find(|id| !is_used(id)).ok_or(Error::IdInUse(MOST_TAPS))?,
+            None => {
+                let free = (0..MOST_TAPS).find(|id| !self.is_used(*id));
+                free.ok_or(Error::IdInUse(MOST_TAPS))?
+            }
         };
+        wanted.id = Some(id);
         let usual = format!("{}{id}", if wanted.is_tun { "tun" } else { "tap" });
-        let name = wanted.name.clone().unwrap_or(usual);
+        let name = wanted.name.get_or_insert(usual).clone();
         wanted.host.name.get_or_insert_with(|| name.clone());
         if router.interfaces.named(&name).is_some() {
             return Err(interface::Error::NameInUse(name).into());
         }
-        let (device, queues) = self.open(&wanted)?;
-        let made = self.add(router, &wanted, name, &queues)?;
-        let threads = self.hand_over(router, made, &wanted, &queues);
-        self.list.push(Tap { id, index: made, wanted, device, queues, threads: Vec::new() });
-        match threads {
-            Ok(threads) => {
-                let rx = threads.iter().map(|thread| RxQueue::new(*thread, self.node, place));
-                router.set_rx_queues(made, rx.collect());
-                if let Some(tap) = self.list.last_mut() {
-                    tap.threads = threads;
-                }
-                router.set_link(made, true);
-                Ok(made)
-            }
-            Err(e) => {
-                self.delete(router, made)?;
-                Err(e)
-            }
-        }
+        let (wanted, closing) = (wanted.clone(), std::mem::take(&mut self.closing));
+        Ok(Elsewhere::begin(move || open_after(&wanted, closing)))
     }
-    /// Opens the device. If it is in use it may be one that is being closed.
-    fn open(&mut self, wanted: &Wanted) -> Result<(u32, Queues), Error> {
-        let opened = open(wanted);
-        let is_busy = |e: &Error| {
-            let codes = [Some(libc::EBUSY), Some(libc::EINVAL)];
-            matches!(e, Error::System(_, e) if codes.contains(&e.raw_os_error()))
-        };
-        if !opened.as_ref().is_err_and(is_busy) || self.closing.is_empty() {
-            return opened;
-        }
-        for thread in self.closing.drain(..) {
-            // Whether closing went well is seen below.
-            let _ = thread.join();
-        }
-        open(wanted)
+    fn is_used(&self, id: u32) -> bool {
+        self.list.iter().any(|tap| tap.id == id)
     }
-    fn add(
-        &self,
+    /// Makes an interface, down; its device is switched on.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing is made then.
+    pub fn finish(
+        &mut self,
         router: &mut Router,
-        wanted: &Wanted,
-        name: String,
-        queues: &Queues,
+        wanted: Wanted,
+        opened: io::Result<Result<Opened, Error>>,
     ) -> Result<InterfaceIndex, Error> {
-        let mac = if wanted.is_tun { MacAddr::ZERO } else { wanted.mac.unwrap_or_else(random_mac) };
-        let index = Arc::new(OnceLock::new());
-        let tx = TapTx::new(Arc::clone(queues), Arc::clone(&index), &router.interfaces);
-        let new = NewInterface {
-            name,
-            kind: if wanted.is_tun { Kind::Ip } else { Kind::Ethernet },
-            hardware: HARDWARE,
-            mac,
-            mtu: MTU,
-            offloads: Offloads { checksum: !wanted.completes, gso: !wanted.completes },
-            link_follows_admin: false,
+        let Opened { device, queues } = opened.map_err(|e| Error::System("open", e))??;
+        let id = wanted.id.unwrap_or_default();
+        if self.is_used(id) {
+            return Err(Error::IdInUse(id));
+        }
+        let made = add(router, &wanted, &queues)?;
+        let receiving = wanted.queues.0.max(1);
+        let queue = |(number, fd): (usize, &Arc<OwnedFd>)| {
+            (Queue::new(made.0, number, wanted.is_tun, Arc::clone(fd)), Arc::clone(fd))
         };
-        let made = router.add_interface(new, tx)?;
-        index.set(made).expect("set here only");
+        let receivers = queues.iter().take(receiving).enumerate().map(queue).collect();
+        let serving = Serving::default();
+        let is_gone = false;
+        self.list.push(Tap { id, index: made, wanted, device, queues, serving, is_gone });
+        let tap = self.list.last_mut().expect("it was just put there");
+        if let Err(e) = tap.serving.begin(router, (self.node, made, place), receivers) {
+            self.delete(router, made)?;
+            return Err(e.into());
+        }
+        router.set_link(made, true);
+        if !std::mem::replace(&mut self.is_watching, true) {
+            link::begin(router);
+        }
         Ok(made)
-    }
-    /// Gives the receiving queues to threads; returns which.
-    fn hand_over(
-        &self,
-        router: &mut Router,
-        index: InterfaceIndex,
-        wanted: &Wanted,
-        queues: &[Arc<OwnedFd>],
-    ) -> Result<Vec<usize>, Error> {
-        if router.engine.data_threads().is_empty() {
-            return Err(Error::Invalid("the router does not run yet".to_owned()));
-        }
-        let threads = router.threads_for_queues(wanted.queues.0.max(1).min(queues.len()));
-        for (number, (fd, thread)) in queues.iter().zip(&threads).enumerate() {
-            let queue = Queue::new(index.0, number, wanted.is_tun, Arc::clone(fd));
-            self.serve(router, *thread, fd, queue)?;
-        }
-        Ok(threads)
-    }
-    /// Has a thread serve a queue.
-    fn serve(
-        &self,
-        router: &mut Router,
-        thread: usize,
-        fd: &OwnedFd,
-        queue: Queue,
-    ) -> Result<(), Error> {
-        let (engine, node) = (&mut router.engine, self.node);
-        engine.watch(thread, node, fd.as_fd()).map_err(|e| Error::System("epoll", e))?;
-        engine.with_node(thread, node, |n: &mut TapInput| n.add(queue))?;
-        engine.set_input_state(thread, node, InputState::Adaptive);
-        Ok(())
     }
     /// Moves a receiving queue to another thread.
     fn place(
@@ -318,17 +289,8 @@ impl Taps {
         number: usize,
         thread: usize,
     ) -> Result<(), Error> {
-        let at = self.list.iter().position(|t| t.index == index).ok_or(Error::Unknown)?;
-        let fd = Arc::clone(self.list[at].queues.get(number).ok_or(Error::Unknown)?);
-        let from = *self.list[at].threads.get(number).ok_or(Error::Unknown)?;
-        let take = move |n: &mut TapInput| n.take(index.0, Some(number));
-        let (queues, _) = router.engine.with_node(from, self.node, take)?;
-        router.engine.unwatch(from, fd.as_fd()).map_err(|e| Error::System("epoll", e))?;
-        for queue in queues {
-            self.serve(router, thread, &fd, queue)?;
-        }
-        self.list[at].threads[number] = thread;
-        Ok(())
+        let tap = self.list.iter_mut().find(|t| t.index == index).ok_or(Error::Unknown)?;
+        Ok(tap.serving.place::<Queue>(router, (self.node, index), number, thread)?)
     }
     /// Deletes an interface and, unless it is to stay, its device.
     ///
@@ -336,93 +298,48 @@ impl Taps {
     /// [`Error::Unknown`]; [`Error::NoAnswer`]: then the interface stays, to be deleted again.
     pub fn delete(&mut self, router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
         let at = self.list.iter().position(|t| t.index == index).ok_or(Error::Unknown)?;
-        let (engine, node) = (&mut router.engine, self.node);
-        for thread in engine.data_threads() {
-            let take = move |n: &mut TapInput| n.take(index.0, None);
-            let (_, left) = engine.with_node(thread, node, take)?;
-            if left == 0 {
-                engine.set_input_state(thread, node, InputState::Disabled);
-            }
-        }
+        let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
         let gone = self.list.remove(at);
-        for (thread, fd) in gone.threads.iter().zip(gone.queues.iter()) {
-            // It may not be watched, if making the interface failed half-way.
-            let _ = engine.unwatch(*thread, fd.as_fd());
-        }
         router.remove_interface(index);
         // Until here a thread may hold the queues.
         router.engine.fence()?;
         self.closing.retain(|thread| !thread.is_finished());
-        self.closing.extend(close_elsewhere(gone.queues));
+        self.closing.extend(close_elsewhere((queues, gone.queues, gone.serving)));
         Ok(())
     }
 }
 
-/// Opens the queues of the device, in its namespace, and makes it as it is wanted.
-fn open(wanted: &Wanted) -> Result<(u32, Queues), Error> {
-    let mut step = "open /dev/net/tun";
-    let opened = namespace::within(wanted.host.namespace.as_deref(), || {
-        let name = wanted.host.name.as_deref().unwrap_or_default();
-        if wanted.attaches {
-            step = "host-if-name";
-            number_of(name)?;
-        }
-        let count = wanted.queues.0.max(wanted.queues.1).max(1);
-        let kind = device::Kind { is_tun: wanted.is_tun, has_queues: count > 1 };
-        step = "create device";
-        let queue = |_| Ok(Arc::new(device::open_queue(name, kind)?));
-        let queues = (0..count).map(queue).collect::<io::Result<Arc<[_]>>>()?;
-        if let Some(first) = queues.first() {
-            step = "offloads";
-            device::set_leaves(first, wanted.leaves)?;
-            if wanted.persists {
-                step = "persist";
-                device::set_persistent(first, true)?;
-            }
-        }
-        let number = number_of(name)?;
-        set_up(number, wanted, &mut step)?;
-        Ok((number, queues))
-    });
-    opened.map_err(|e| Error::System(step, e))
+fn add(router: &mut Router, wanted: &Wanted, fds: &Queues) -> Result<InterfaceIndex, Error> {
+    let mac = if wanted.is_tun { MacAddr::ZERO } else { wanted.mac.unwrap_or_else(random_mac) };
+    let index = Arc::new(OnceLock::new());
+    let queues = TxQueues::new(wanted.queues.1, router.engine.thread_rows());
+    let around = (Arc::clone(&index), &router.interfaces);
+    let tx = TapTx::new(Arc::clone(fds), queues.choice(), !wanted.is_tun, around);
+    let new = NewInterface {
+        name: wanted.name.clone().unwrap_or_default(),
+        kind: if wanted.is_tun { Kind::Ip } else { Kind::Ethernet },
+        hardware: HARDWARE,
+        mac,
+        mtu: MTU,
+        offloads: Offloads { checksum: !wanted.completes, gso: !wanted.completes },
+        link_follows_admin: false,
+    };
+    let made = router.add_interface(new, tx)?;
+    index.set(made).expect("set here only");
+    router.set_tx_queues(made, queues);
+    Ok(made)
 }
 
-/// The number of a device in the namespace of this thread.
-fn number_of(name: &str) -> io::Result<u32> {
-    let probe = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
-    Ok(name_to_index(probe, name)?)
-}
-
-fn set_up(device: u32, wanted: &Wanted, step: &mut &'static str) -> io::Result<()> {
-    let host = &wanted.host;
-    let mut netlink = Netlink::open()?;
-    if wanted.rings.0 > 0 {
-        *step = "rx-ring-size";
-        netlink.set_queue_len(device, wanted.rings.0)?;
-    }
-    if let Some(mac) = host.mac {
-        *step = "host-mac-addr";
-        netlink.set_mac(device, mac)?;
-    }
-    if let Some(mtu) = host.mtu {
-        *step = "host-mtu-size";
-        netlink.set_mtu(device, mtu)?;
-    }
-    if let Some(bridge) = &host.bridge {
-        *step = "host-bridge";
-        netlink.set_bridge(device, number_of(bridge)?)?;
-    }
-    *step = "switch the device on";
-    netlink.switch_on(device)?;
-    for address in host.ip4.iter().chain(&host.ip6) {
-        *step = "host-ip-addr";
-        netlink.add_address(device, *address)?;
-    }
-    for gateway in &host.gateways {
-        *step = "host-ip-gw";
-        netlink.add_default_route(device, *gateway)?;
-    }
-    Ok(())
+/// Lines of `show hardware-interfaces`.
+pub(super) fn describe(router: &Router, i: &Interface) -> Vec<String> {
+    let all = router.state::<Taps>();
+    let found = all.and_then(|all| all.list.iter().find(|tap| tap.index == i.index));
+    let line = |tap: &Tap| {
+        let kind = if tap.wanted.is_tun { "TUN" } else { "TAP" };
+        let name = tap.wanted.host.name.as_deref().unwrap_or_default();
+        format!("Linux {kind} interface, host device {name} (ifindex {})", tap.device)
+    };
+    found.map(line).into_iter().collect()
 }
 
 /// Shows the host whether the interface is up.

@@ -10,6 +10,8 @@ mod commands;
 mod device;
 mod input;
 mod interface;
+mod link;
+mod open;
 mod show;
 mod tx;
 
@@ -30,6 +32,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let node = router.engine.add_input(TapInput::new(&router.interfaces)).map_err(refuse)?;
     router.insert(interface::Taps::new(node));
     router.interfaces.observe(interface::follow);
+    router.interfaces.describe(interface::HARDWARE, interface::describe);
     api::register(&mut parts.api);
     commands::register(&mut parts.cli);
     show::register(&mut parts.cli);

@@ -18,6 +18,9 @@ struct Show {
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
+    /// accepted: the kernel keeps no descriptors where we could see them
+    #[keyword("descriptors")]
+    _descriptors: bool,
 }
 
 #[derive(Serialize)]
@@ -31,6 +34,8 @@ struct Row {
     index: u32,
     mac: String,
     admin_up: bool,
+    /// The host has deleted the device.
+    is_gone: bool,
     is_tun: bool,
     host_name: String,
     host_namespace: Option<String>,
@@ -56,6 +61,7 @@ impl Row {
             index: i.index.0,
             mac: i.mac.to_string(),
             admin_up: i.admin_up,
+            is_gone: tap.is_gone,
             is_tun: wanted.is_tun,
             host_name: host.name.clone().unwrap_or_default(),
             host_namespace: host.namespace.clone(),
@@ -64,8 +70,8 @@ impl Row {
             host_mac: host.mac.map(|mac| mac.to_string()),
             host_device: tap.device,
             fds: tap.queues.iter().map(|fd| fd.as_raw_fd()).collect(),
-            rx_threads: tap.threads.clone(),
-            tx_queues: tap.queues.len(),
+            rx_threads: tap.serving.threads(),
+            tx_queues: wanted.queues.1.max(1),
             gso: wanted.leaves.gso,
             checksum: wanted.leaves.checksum,
             persists: wanted.persists,
@@ -109,7 +115,7 @@ impl fmt::Display for Row {
             writeln!(f, "  host-mac-addr: {mac}")?;
         }
         writeln!(f, "  host-ifindex {}", self.host_device)?;
-        writeln!(f, "  host-carrier-up: {}", u8::from(self.admin_up))?;
+        writeln!(f, "  host-carrier-up: {}", u8::from(self.admin_up && !self.is_gone))?;
         let fds: Vec<_> = self.fds.iter().map(ToString::to_string).collect();
         writeln!(f, "  tap-fds {}", fds.join(" "))?;
         writeln!(f, "  gso-enabled {}", u8::from(self.gso))?;

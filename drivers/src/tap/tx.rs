@@ -7,22 +7,25 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 
 use graph::{Buffer, Frame, Node};
-use net::interface::Counters;
+use net::interface::{Counters, TxChoice};
 use net::{InterfaceIndex, Interfaces};
 use rustix::io::{Errno, writev};
 use wire::virtio_net::Header;
 use wire::zerocopy::IntoBytes;
 
 use super::interface::Queues;
+use crate::snapshot::Sent;
 use crate::virtio_header;
 
 /// Stretches of memory of one packet at most, its header included.
 const MOST: usize = 64;
 
-/// Sends on one of the queues of an interface, by thread.
+/// Sends on one of the queues of an interface.
 #[derive(Clone)]
 pub struct TapTx {
     queues: Queues,
+    choice: TxChoice,
+    is_ethernet: bool,
     /// Known as soon as the interface is made, which needs this node.
     index: Arc<OnceLock<InterfaceIndex>>,
     counters: Arc<Counters>,
@@ -34,6 +37,9 @@ pub enum Error {
     /// packet does not fit its offload flags.
     #[name("unfit for offload")]
     Unfit,
+    /// no tx queue available.
+    #[name("no tx queue available")]
+    NoQueue,
 }
 
 /// What [`TapTx`] counts.
@@ -50,13 +56,15 @@ pub enum Count {
 }
 
 impl TapTx {
-    /// A node that sends on `queues`, of which there is at least one.
+    /// A node that sends on `queues`, of which there is at least one, Ethernet frames or IP
+    /// packets.
     pub fn new(
         queues: Queues,
-        index: Arc<OnceLock<InterfaceIndex>>,
-        interfaces: &Interfaces,
+        choice: TxChoice,
+        is_ethernet: bool,
+        (index, interfaces): (Arc<OnceLock<InterfaceIndex>>, &Interfaces),
     ) -> Self {
-        Self { queues, index, counters: interfaces.counters() }
+        Self { queues, choice, is_ethernet, index, counters: interfaces.counters() }
     }
 }
 
@@ -82,9 +90,16 @@ impl Node for TapTx {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let thread = frame.thread();
-        let fd = self.queues[thread % self.queues.len()].as_fd();
+        let index = self.index.get().map_or(0, |i| i.0);
+        let Some(queue) = self.choice.of(thread, frame.epoch()) else {
+            self.counters.tx_error.row(thread)[index as usize].add(frame.len() as u64);
+            return frame.consume(|_| Err(Error::NoQueue));
+        };
+        let fd = self.queues[queue % self.queues.len()].as_fd();
+        let is_ethernet = self.is_ethernet;
         let (mut sent, mut full, mut refused) = (0, 0, 0);
         frame.consume(|p| {
+            p.trace(|p| Sent::of(p, is_ethernet));
             let header = virtio_header::send(p).map_err(|_| Error::Unfit)?;
             match write(fd, &header, p) {
                 Ok(_) => sent += 1,
@@ -98,7 +113,6 @@ impl Node for TapTx {
             frame.count(Count::Full, full);
             frame.count(Count::Refused, refused);
             frame.count_dropped(full + refused);
-            let index = self.index.get().map_or(0, |i| i.0);
             self.counters.tx_error.row(thread)[index as usize].add(full + refused);
         }
     }

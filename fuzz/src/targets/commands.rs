@@ -9,8 +9,9 @@ use crate::mutate::Random;
 /// Slices of work that one text may take before it is cancelled.
 const MAX_STEPS: usize = 50;
 /// Texts with these words would leave the router: files, devices, other programs.
-const OUTSIDE: [&str; 10] =
-    ["exec", "tap", "host-i", "pcap", "save", "file", "replay", "socket", "dump", "log"];
+const OUTSIDE: [&str; 11] = [
+    "exec", "tap", "host-i", "pcap", "save", "file", "replay", "socket", "dump", "log", "graphviz",
+];
 /// Values to put where no word is known.
 const VALUES: [&str; 22] = [
     "pg0",
@@ -47,7 +48,7 @@ pub struct Commands {
 impl Commands {
     /// A router with two interfaces.
     pub fn new() -> Self {
-        let mut parts = super::router();
+        let mut parts = super::router(1);
         super::set_up(&mut parts);
         Self { parts, count: 0 }
     }
@@ -121,6 +122,7 @@ impl Target for Commands {
         let text = String::from_utf8_lossy(input);
         if let Some(seed) = text.strip_prefix('!') {
             let line = self.grown(seed);
+            self.parts.cli.run(&mut self.parts.router, &format!("{line} ?"));
             return self.carry_out(&line).map_err(|why| format!("{line}: {why}"));
         }
         self.parts.cli.complete(&self.parts.router, &text);

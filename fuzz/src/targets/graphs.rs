@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use control::process::Processes;
+use net::reassembly::Kind;
 use net::{Parts, Router};
 
 use super::packets;
@@ -13,14 +14,52 @@ const BATCH: u64 = 512;
 /// Buffers that packets waiting for neighbours or for their other fragments may keep.
 const MAY_WAIT: usize = 4096;
 
+/// What packets meet besides: policers, punted ports and protocols, checks of sources. The punt
+/// sockets' program is not there.
+const FEATURES: &str = "policer add name in type 2r3c-2698 cir 9000 eir 18000 cb 9000 eb 18000 \
+exceed-action mark-and-transmit ef
+policer add name out type 1r3c rate pps cir 100000 cb 100 eb 10 exceed-action transmit
+policer add name punt rate pps cir 100000 cb 10
+policer input name in pg0
+policer output name out pg1
+ip punt policer add 2
+ip6 punt policer add 2
+set punt ipv4 udp 53
+set punt ipv6 udp all
+ip punt redirect add rx all via 10.0.1.2 pg1
+punt socket register ipv4 udp 4789 socket /nowhere/program
+punt socket register ipv6 udp 4789 socket /nowhere/program
+set ip source-and-port-range-check vrf 7 10.0.0.0/8 range 1 - 5000
+set interface ip source-and-port-range-check pg0 udp-out-vrf 7
+set interface ip source-and-port-range-check pg1 tcp-in-vrf 7
+";
+
 /// Set when a node panics: the engine catches that.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
+/// What interfaces do with fragments that come in; fragments that go out are held back, too.
+const FRAGMENTS: &str = "create packet-generator interface pg2
+create packet-generator interface pg3
+set interface mac address pg2 02:00:00:00:00:aa
+set interface mac address pg3 02:00:00:00:00:aa
+set interface state pg2 up
+set interface state pg3 up
+set interface ip address pg2 10.0.2.1/24
+set interface ip address pg3 10.0.3.1/24
+set interface ip address pg2 2001:db8:2::1/64
+set interface ip address pg3 2001:db8:3::1/64
+set interface reassembly pg2 on
+";
+/// Threads there are.
+const THREADS: usize = 3;
+
 /// The first byte of an input says what is set right before it is received: bit 0 the checksums,
-/// bit 1 the destination MAC address; bit 2 has it traced.
+/// bit 1 the destination MAC address; bit 2 has it traced. Bits 3 and 4 say where it comes in,
+/// bits 5 and 6 on which thread.
 pub struct Graphs {
     parts: Parts,
-    pg0: u32,
+    /// Interfaces that leave fragments alone, put them together, and hold them back.
+    inputs: [u32; 3],
     count: u64,
 }
 
@@ -32,10 +71,23 @@ impl Graphs {
             PANICKED.store(true, Ordering::Relaxed);
             before(info);
         }));
-        let mut parts = super::router();
+        let mut parts = super::router(THREADS);
         super::set_up(&mut parts);
-        let pg0 = parts.router.interfaces.named("pg0").expect("it was made").index.0;
-        Self { parts, pg0, count: 0 }
+        for lines in [FEATURES, FRAGMENTS] {
+            let reply = parts.cli.run(&mut parts.router, lines);
+            assert!(reply.result.is_ok(), "{}", reply.text());
+        }
+        let router = &mut parts.router;
+        let index = |name: &str| router.interfaces.named(name).expect("it was made").index;
+        let (inputs, pg1) = (["pg0", "pg2", "pg3"].map(index), index("pg1"));
+        let done = router.enable_reassembly(inputs[2], Kind::Shallow, [true; 2]);
+        done.expect("it is there");
+        for version in ["ip4", "ip6"] {
+            let arc = router.engine.arc_named(&format!("{version}-output")).expect("it is there");
+            let feature = format!("{version}-sv-reassembly-output-feature");
+            router.engine.set_feature(arc, &feature, pg1.0, true).expect("it is on the arc");
+        }
+        Self { parts, inputs: inputs.map(|i| i.0), count: 0 }
     }
 
     /// Packets dropped, counted by interface, and those that the drop nodes have seen.
@@ -96,7 +148,9 @@ impl Target for Graphs {
     const NAME: &'static str = "graphs";
 
     fn seeds(&self) -> Vec<Vec<u8>> {
-        packets::all().into_iter().map(|packet| [&[7], packet.as_slice()].concat()).collect()
+        let hows = [7, 7 | 1 << 3 | 1 << 5, 7 | 2 << 3 | 2 << 5_u8];
+        let all = packets::all().into_iter();
+        all.flat_map(|packet| hows.map(|how| [&[how], packet.as_slice()].concat())).collect()
     }
 
     fn take(&mut self, input: &[u8]) -> Result<(), String> {
@@ -113,9 +167,10 @@ impl Target for Graphs {
         }
         let router = &mut self.parts.router;
         let node = router.engine.index_of("ethernet-input").ok_or("no ethernet-input")?;
-        let (pg0, traced) = (self.pg0, how & 4 != 0);
-        router.engine.inject(0, node, frame, move |p| {
-            p.set_rx(pg0);
+        let rx = self.inputs[usize::from(how >> 3 & 3) % self.inputs.len()];
+        let (thread, traced) = (usize::from(how >> 5 & 3) % THREADS, how & 4 != 0);
+        router.engine.inject(thread, node, frame, move |p| {
+            p.set_rx(rx);
             if traced {
                 p.add_flags(graph::Flags::TRACED);
             }

@@ -1,4 +1,4 @@
-//! The binary API: any bytes as a message, and messages that are whole but say impossible things.
+//! The binary API: messages that are whole but say impossible things, and any bytes as a message.
 
 use std::rc::Rc;
 
@@ -12,9 +12,10 @@ use crate::mutate::Random;
 
 /// Slices of work that one message may take before it is cancelled.
 const MAX_STEPS: usize = 50;
-/// Messages with these words in their names would leave the router: files, devices, commands.
-const OUTSIDE: [&str; 9] =
-    ["cli", "tap", "af_packet", "af_xdp", "socket", "capture", "memif", "pcap", "rpc"];
+/// Messages with these words in their names leave the router: files and devices.
+const OUTSIDE: [&str; 7] = ["tap", "af_packet", "af_xdp", "socket", "capture", "memif", "pcap"];
+/// Whoever sets this says that they may: in a network namespace and a folder of their own.
+const MAY: &str = "FERROVIA_FUZZ_OUTSIDE";
 /// Numbers that are just in, just out, or nowhere near.
 const NUMBERS: [u64; 16] = [
     0,
@@ -35,13 +36,23 @@ const NUMBERS: [u64; 16] = [
     0xffff_ffff_ffff_ffff,
 ];
 /// Names that are there, are not, or cannot be.
-const TEXTS: [&[u8]; 8] =
-    [b"", b"pg0", b"pg1", b"ip4-unicast", b"ip4-lookup", b"\xff\xfe", b"a b", &[b'x'; 300]];
+const TEXTS: [&[u8]; 10] = [
+    b"",
+    b"pg0",
+    b"pg1",
+    b"ip4-unicast",
+    b"ip4-lookup",
+    b"\xff\xfe",
+    b"a b",
+    &[b'x'; 300],
+    b"show interface pg0\nshow ip fib",
+    b"set interface state pg1 up",
+];
 
-/// Input is a number of a message and what its fields are made of, or, behind `!`, the bytes of a
-/// message.
+/// Whole messages; the input chooses which, and what its fields are made of.
 pub struct Messages {
     parts: Parts,
+    may_leave: bool,
     client: u32,
     requests: Vec<(u16, &'static MessageInfo)>,
     count: u64,
@@ -50,17 +61,25 @@ pub struct Messages {
 impl Messages {
     /// A router with two interfaces.
     pub fn new() -> Self {
-        let mut parts = super::router();
+        let mut parts = super::router(1);
         super::set_up(&mut parts);
         let clients = parts.router.clients.clone();
         parts.api.finish(&clients).expect("no two messages have one name");
         let client = clients.connect("fuzz".to_owned(), Rc::new(Notify::new()));
-        let is_tried = |info: &MessageInfo| {
-            info.head == Head::Request && !OUTSIDE.iter().any(|word| info.name.contains(word))
-        };
+        let may_leave = std::env::var_os(MAY).is_some();
+        let is_tried =
+            |info: &MessageInfo| info.head == Head::Request && (may_leave || stays(info));
         let requests = parts.api.messages().map(|(id, info, _)| (id, info));
         let requests = requests.filter(|(_, info)| is_tried(info)).collect();
-        Self { parts, client, requests, count: 0 }
+        Self { parts, may_leave, client, requests, count: 0 }
+    }
+
+    /// Throws away now and then what was configured by chance.
+    fn renew(&mut self) {
+        self.count += 1;
+        if self.count.is_multiple_of(20_000) {
+            *self = Self { count: self.count, ..Self::new() };
+        }
     }
 
     /// A whole message with values of all kinds.
@@ -79,8 +98,8 @@ impl Messages {
         let Parts { router, cli, api } = &mut self.parts;
         let clients = router.clients.clone();
         let around = Around { api, cli, clients: &clients };
-        let name = message.first_chunk().and_then(|id| api.info(u16::from_be_bytes(*id)));
-        if name.is_some_and(|info| OUTSIDE.iter().any(|word| info.name.contains(word))) {
+        let info = message.first_chunk().and_then(|id| api.info(u16::from_be_bytes(*id)));
+        if !self.may_leave && info.is_some_and(|info| !stays(info)) {
             return Ok(());
         }
         match dispatch(around, router, self.client, message) {
@@ -110,6 +129,11 @@ impl Messages {
     }
 }
 
+/// Whether what a message does stays within the router.
+fn stays(info: &MessageInfo) -> bool {
+    !OUTSIDE.iter().any(|word| info.name.contains(word))
+}
+
 impl Default for Messages {
     fn default() -> Self {
         Self::new()
@@ -120,24 +144,30 @@ impl Target for Messages {
     const NAME: &'static str = "messages";
 
     fn seeds(&self) -> Vec<Vec<u8>> {
-        let grown = (0..64_u64).map(|n| n.to_be_bytes().to_vec());
-        let raw = (0..64_u8).map(|n| [&b"!"[..], &self.grown(&[n])].concat());
-        grown.chain(raw).collect()
+        (0..64_u64).map(|n| n.to_be_bytes().to_vec()).collect()
     }
 
     fn take(&mut self, input: &[u8]) -> Result<(), String> {
-        self.count += 1;
-        // What was configured by chance is thrown away now and then.
-        if self.count.is_multiple_of(20_000) {
-            *self = Self { count: self.count, ..Self::new() };
-        }
-        match input.strip_prefix(b"!") {
-            Some(message) => self.send(message),
-            None => {
-                let message = self.grown(input);
-                self.send(&message).map_err(|why| format!("{why} ({message:02x?})"))
-            }
-        }
+        self.renew();
+        let message = self.grown(input);
+        self.send(&message).map_err(|why| format!("{why} ({message:02x?})"))
+    }
+}
+
+/// Input is the bytes of a message.
+#[derive(Default)]
+pub struct MessageBytes(Messages);
+
+impl Target for MessageBytes {
+    const NAME: &'static str = "message_bytes";
+
+    fn seeds(&self) -> Vec<Vec<u8>> {
+        (0..64_u8).map(|n| self.0.grown(&[n])).collect()
+    }
+
+    fn take(&mut self, input: &[u8]) -> Result<(), String> {
+        self.0.renew();
+        self.0.send(input)
     }
 }
 

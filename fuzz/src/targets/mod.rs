@@ -15,18 +15,21 @@ pub use commands::Commands;
 pub use configuration::Configuration;
 pub use graphs::Graphs;
 pub use headers::Headers;
-pub use messages::Messages;
+pub use messages::{MessageBytes, Messages};
 
-/// A router with all features, whose graph runs when it is told to.
-fn router() -> Parts {
-    let settings = Settings { buffers: 8192, ..Settings::default() };
-    let router = Router::new(settings, Log::new()).expect("memory for a small router");
+/// A router with all features, whose graph runs when it is told to, on so many threads.
+fn router(threads: usize) -> Parts {
+    let workers = vec![None; threads - 1]; // numbers start from 0
+    let settings = Settings { buffers: 8192, workers, ..Settings::default() };
+    let mut router = Router::new(settings, Log::new()).expect("memory for a small router");
+    let socket = std::env::temp_dir().join(format!("ferrovia-fuzz-{}", std::process::id()));
+    router.insert(net::punting::Settings { socket: Some(socket) });
     let mut parts = Parts::new(router);
     for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
         (feature.register)(&mut parts).expect("features fit together");
     }
     parts.router.engine.build().expect("the graph is whole");
-    parts.router.engine.start_inline();
+    parts.router.engine.start_inline_threads(threads);
     parts
 }
 

@@ -45,6 +45,24 @@ pub(super) struct Hot {
 
 const _: () = assert!(size_of::<Hot>() == 64);
 
+/// The second cache line: what few nodes need. Each field means something with a flag only.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Cold {
+    pub ports: Ports,
+}
+
+const _: () = assert!(size_of::<Cold>() == 64);
+
+/// Ports of a packet, in host byte order; of ICMP echoes, the number of the run is both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Of the sender.
+    pub src: u16,
+    /// Of the receiver.
+    pub dst: u16,
+}
+
 impl Hot {
     pub const FRESH: Self = Self {
         offset: 0,
@@ -95,6 +113,8 @@ impl Flags {
     pub const L3: Self = Self(1 << 8);
     /// `l4_offset` is set.
     pub const L4: Self = Self(1 << 9);
+    /// `ports` is set.
+    pub const PORTS: Self = Self(1 << 10);
 
     /// Whether any of `other` is set.
     #[inline(always)]

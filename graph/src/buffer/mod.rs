@@ -9,7 +9,7 @@
 mod layout;
 mod pool;
 
-pub use layout::{DATA_SIZE, FRAME, Flags, HEADROOM, NONE};
+pub use layout::{DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Ports};
 pub(crate) use pool::Cache;
 pub use pool::{Pool, PoolUse};
 
@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::node::Payload;
-use layout::{DATA, Hot};
+use layout::{Cold, DATA, Hot};
 
 /// A packet buffer: metadata and the bytes of the first segment.
 #[derive(Debug)]
@@ -65,6 +65,26 @@ impl<'p> Buffer<'p> {
     fn hot_mut(&mut self) -> &mut Hot {
         // SAFETY: the module's contract: live and ours alone.
         unsafe { self.hot.as_mut() }
+    }
+    #[inline(always)]
+    fn cold(&self) -> *mut Cold {
+        self.hot.as_ptr().wrapping_add(1).cast()
+    }
+    /// The ports of the packet that this fragment is a part of, when the first fragment had some
+    /// and has been seen.
+    pub fn ports(&self) -> Option<Ports> {
+        // SAFETY: the second line of a buffer is ours as the first is, and was written when the
+        // flag was set.
+        self.flags().has(Flags::PORTS).then(|| unsafe { (*self.cold()).ports })
+    }
+    /// Sets what [`Buffer::ports`] says.
+    pub fn set_ports(&mut self, ports: Option<Ports>) {
+        self.clear_flags(Flags::PORTS);
+        if let Some(ports) = ports {
+            // SAFETY: as above; nobody else looks at it.
+            unsafe { (&raw mut (*self.cold()).ports).write(ports) };
+            self.add_flags(Flags::PORTS);
+        }
     }
     fields! {
         /// Interface the packet came in on.
@@ -179,6 +199,11 @@ impl<'p> Buffer<'p> {
         hot.len = hot.len.checked_sub(u16::try_from(n).ok()?)?;
         hot.offset += n as i16;
         Some(())
+    }
+    /// Room in front in bytes.
+    #[inline(always)]
+    pub fn headroom(&self) -> usize {
+        (i32::from(self.hot().offset) + HEADROOM as i32).max(0) as usize
     }
     /// Moves the start back over `n` bytes of headroom and returns them, or `None` without room.
     #[inline(always)]

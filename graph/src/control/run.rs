@@ -123,6 +123,7 @@ impl Engine {
             clock: Clock::start(),
             variants: VariantChoice(choice, single),
             poll_sleep: settings.poll_sleep,
+            watches: Vec::new(),
             threads: Threads::None(settings),
         })
     }
@@ -135,7 +136,7 @@ impl Engine {
             handle.post(job);
         }
     }
-    pub(super) fn post_all(&mut self, mut job: impl FnMut(&Self) -> Job) {
+    pub(crate) fn post_all(&mut self, mut job: impl FnMut(&Self) -> Job) {
         for thread in self.data_threads() {
             let job = job(self);
             self.post(thread, job);
@@ -252,7 +253,7 @@ impl Engine {
     ) {
         self.post(thread, Box::new(move |core| core.inject(node.0, &bytes, prepare)));
     }
-    /// Traces the next `count` packets that an input node brings in, on each thread.
+    /// Traces the next `count` packets of a node where traces start, on each thread.
     pub fn trace(&mut self, node: NodeIndex, count: u32) {
         self.post_all(|_| {
             Box::new(move |core| {
@@ -363,9 +364,30 @@ impl Engine {
     pub fn variant_of(&self, index: NodeIndex) -> Variant {
         self.specs.get(usize::from(index.0)).map_or(Variant::Default, |s| s.variant)
     }
+    /// Has a node run as compiled for this variant, from its next frame on; false when there is no
+    /// such node or the processor does not support the variant.
+    pub fn set_variant(&mut self, index: NodeIndex, variant: Variant) -> bool {
+        let at = usize::from(index.0);
+        let Some(spec) = self.specs.get_mut(at).filter(|_| variant.is_supported()) else {
+            return false;
+        };
+        spec.variant = variant;
+        self.post_all(|_| {
+            Box::new(move |core| {
+                if let Some(dispatch) = core.nodes.get_mut(at).and_then(|n| n.dispatch.as_mut()) {
+                    dispatch.choose(variant);
+                }
+            })
+        });
+        true
+    }
     /// Whether a node brings packets in.
     pub fn is_input(&self, index: NodeIndex) -> bool {
         self.specs.get(usize::from(index.0)).is_some_and(|s| s.is_input)
+    }
+    /// Whether traces start at a node.
+    pub fn starts_traces(&self, index: NodeIndex) -> bool {
+        self.specs.get(usize::from(index.0)).is_some_and(|s| s.starts_traces)
     }
     /// Names of the nodes with an edge to this one.
     pub fn sources_of(&self, index: NodeIndex) -> Vec<NodeIndex> {

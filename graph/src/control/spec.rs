@@ -16,6 +16,7 @@ use crate::arc::{ArcTable, FeatureArc};
 use crate::buffer::Pool;
 use crate::engine::{ArcEdges, Dispatch, InputAdapter, NodeAdapter, NodeRuntime, NodeStats};
 use crate::node::{Count, CounterText, Edge, Input, InputState, Next, Node, Reason, Slot};
+use crate::watch::Watch;
 
 /// Number of a node in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +42,8 @@ pub(super) enum Target {
 pub(super) struct Spec {
     pub name: Arc<str>,
     pub is_input: bool,
+    /// Whether traces start here.
+    pub starts_traces: bool,
     pub state: InputState,
     pub make: Make,
     /// First the node's own edges, then the drop, then what was connected or arcs added.
@@ -75,6 +78,8 @@ pub struct Engine {
     pub(super) clock: Clock,
     pub(super) threads: Threads,
     pub(super) poll_sleep: Duration,
+    /// Who sees packets on all threads.
+    pub(crate) watches: Vec<Watch>,
     pub(super) variants: super::run::VariantChoice,
 }
 
@@ -97,7 +102,9 @@ impl Engine {
             reasons: <N::Error as Reason>::TEXTS,
             counts: <N::Count as Count>::TEXTS,
         };
-        self.insert(name, None, make, N::Next::EDGES, N::DROP, counted, N::INPUT)
+        let index = self.insert(name, None, make, N::Next::EDGES, N::DROP, counted, N::INPUT)?;
+        self.specs[usize::from(index.0)].starts_traces = N::STARTS_TRACES;
+        Ok(index)
     }
     /// Adds an input node.
     ///
@@ -110,7 +117,10 @@ impl Engine {
             reasons: <N::Error as Reason>::TEXTS,
             counts: <N::Count as Count>::TEXTS,
         };
-        self.insert(N::NAME, Some(N::STATE), make, N::Next::EDGES, N::DROP, counted, "")
+        let state = Some(N::STATE);
+        let index = self.insert(N::NAME, state, make, N::Next::EDGES, N::DROP, counted, "")?;
+        self.specs[usize::from(index.0)].starts_traces = true;
+        Ok(index)
     }
     /// Adds a node and puts it on a feature arc, where the arc's catalogue has its name.
     ///
@@ -169,6 +179,7 @@ impl Engine {
         let (error_base, error_count) = self.counters_of(&name, &counted)?;
         let spec = Spec {
             is_input: input.is_some(),
+            starts_traces: false,
             state: input.unwrap_or(InputState::Adaptive),
             variant: self.variants.of(&name),
             drop_slot: own.len() as u16,
@@ -299,8 +310,8 @@ impl Engine {
             Target::Name(name) => Some(name),
         }
     }
-    /// Says that node `node`, made for one interface, is a start of `arc`. Call before it is in
-    /// use.
+    /// Says that node `node`, made for one interface, is a start of `arc`; or that it hands packets
+    /// on the arc to another thread, where they go on. Call before it is in use.
     ///
     /// # Errors
     /// A node that is not there.

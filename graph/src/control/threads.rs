@@ -41,6 +41,7 @@ impl Engine {
             }
         }
         core.poll_sleep = (self.poll_sleep.as_secs_f64() * self.clock.hz()) as u64;
+        core.watches = self.watches.clone();
         core.handoff_trace = self.index_of("handoff_trace").map(|node| node.0);
         core
     }
@@ -95,8 +96,9 @@ impl Engine {
         }
         Ok(())
     }
-    /// Ends all threads but those in `kept`, when they have finished what was handed to them. What
-    /// brings packets in must be elsewhere by now.
+    /// Ends all threads but those in `kept`, when they have finished what was handed to them; what
+    /// nodes hold there is dropped and counted ([`Node::end`](crate::Node::end)). What brings
+    /// packets in must be elsewhere by now.
     ///
     /// # Errors
     /// When a thread does not answer; all go on then.
@@ -111,6 +113,9 @@ impl Engine {
             self.ask(thread, move |core| closed.iter().for_each(|t| core.handoffs.close(*t)))?;
         }
         self.fence()?;
+        for thread in &gone {
+            self.ask(*thread, Core::end)?;
+        }
         for thread in kept {
             let gone = gone.clone();
             let forget = move |core: &mut Core| {
@@ -140,8 +145,8 @@ impl Engine {
         }
         self.threads = Threads::Inline(cores);
     }
-    /// Runs the graph of [`Engine::start_inline`] until no input brings anything; at most `loops`
-    /// loops.
+    /// Runs the graph of [`Engine::start_inline`] until no input brings anything and no
+    /// thread has handed packets over; at most `loops` loops.
     pub fn run_inline(&mut self, loops: usize) {
         if let Threads::Inline(cores) = &mut self.threads {
             let mut me = Participant::join();
@@ -149,7 +154,7 @@ impl Engine {
                 me.quiescent();
                 let epoch = me.epoch();
                 let packets: u64 = cores.iter_mut().map(|core| core.run_once(epoch)).sum();
-                if packets == 0 {
+                if packets == 0 && cores.iter().all(|core| core.handoffs.is_empty()) {
                     break;
                 }
             }

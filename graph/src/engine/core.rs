@@ -14,6 +14,7 @@ use crate::arc::{ArcTable, FeatureArc};
 use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
 use crate::node::InputState;
 use crate::trace::Recorder;
+use crate::watch::Watch;
 
 /// New packets at most that wait to follow others out of one frame.
 pub(super) const MOST_FOLLOWERS: usize = 16384;
@@ -102,6 +103,8 @@ pub struct Core {
     pub(crate) errors: Rows<Counter>,
     pub(crate) arcs: Reader<ArcTable>,
     pub(crate) trace: Recorder,
+    /// Who sees packets before nodes do.
+    pub(crate) watches: Vec<Watch>,
     /// Packets to and from other threads.
     pub(crate) handoffs: Handoffs,
     /// The node under whose name traces go on after a handoff, if it is there.
@@ -146,7 +149,8 @@ impl Core {
             errors,
             arcs,
             trace: Recorder::default(),
-            handoffs: Handoffs::default(),
+            watches: Vec::new(),
+            handoffs: Handoffs::new(thread),
             handoff_trace: None,
             clock,
             wake_at: u64::MAX,
@@ -233,10 +237,10 @@ impl Core {
     fn call(&mut self, node: u16, batch: Option<Box<Batch>>, epoch: Epoch<'_>) {
         let at = usize::from(node);
         let Some(mut dispatch) = self.nodes[at].dispatch.take() else { return };
-        if self.trace.is_live()
+        if (self.trace.is_live() || !self.watches.is_empty())
             && let Some(batch) = &batch
         {
-            self.record_visits(node, &batch.indices[..batch.len]);
+            self.show(node, &batch.indices[..batch.len]);
         }
         let vectors = dispatch.run(self, node, batch.as_deref(), epoch);
         let n = &mut self.nodes[at];
@@ -249,8 +253,9 @@ impl Core {
         self.last_stamp = now;
         self.spare.extend(batch);
     }
+    /// Notes which node traced packets visit, and shows all to who watches.
     #[cold]
-    fn record_visits(&mut self, node: u16, indices: &[u32]) {
+    fn show(&mut self, node: u16, indices: &[u32]) {
         let now = self.clock.now();
         for &index in indices {
             // SAFETY: the frame was taken off the node's queue: its packets are this thread's.
@@ -258,7 +263,19 @@ impl Core {
             if p.flags().has(Flags::TRACED) {
                 self.trace.visit(p.trace_handle(), node, now);
             }
+            self.watches.iter().for_each(|watch| watch.show(node, &p, now));
         }
+    }
+    /// Starts the trace of a packet at a node, if any are still to be traced there.
+    #[cold]
+    pub(super) fn start_trace(&mut self, node: u16, p: &mut Buffer<'_>, now: f64) -> Option<u16> {
+        let left = &mut self.nodes[usize::from(node)].to_trace;
+        *left = left.checked_sub(1)?;
+        let handle = self.trace.begin()?;
+        p.set_trace_handle(handle);
+        p.set_flags(p.flags().with(Flags::TRACED));
+        self.trace.visit(handle, node, now);
+        Some(handle)
     }
     /// Appends packets to the frames of the node at the end of an edge.
     #[inline(always)]
@@ -302,13 +319,17 @@ impl Core {
     /// Gives packets back to the pool, whole chains.
     #[inline(always)]
     pub(crate) fn free(&mut self, indices: &[u32]) {
-        let mut special = 0;
+        let mut flags = Flags::default();
         for &index in indices {
             // SAFETY: the caller gives up packets it owns.
-            let p = unsafe { Buffer::new(self.base, index) };
-            special |= p.flags().0;
+            flags = flags.with(unsafe { Buffer::new(self.base, index) }.flags());
         }
-        if Flags(special).has(Flags::CHAINED.with(Flags::TRACED)) {
+        self.free_with(indices, flags);
+    }
+    /// The same of packets that have no flags but `flags`.
+    #[inline(always)]
+    pub(super) fn free_with(&mut self, indices: &[u32], flags: Flags) {
+        if flags.has(Flags::CHAINED.with(Flags::TRACED)) {
             for &index in indices {
                 self.free_chain(index);
             }

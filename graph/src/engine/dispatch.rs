@@ -17,6 +17,10 @@ pub(crate) trait Dispatch: Send {
     fn run(&mut self, core: &mut Core, node: u16, batch: Option<&Batch>, epoch: Epoch<'_>) -> u64;
     /// The node's own state, for control.
     fn node(&mut self) -> &mut dyn Any;
+    /// Has it run as compiled for this variant, which the processor must support.
+    fn choose(&mut self, variant: Variant);
+    /// Has the node end.
+    fn end(&mut self, core: &mut Core, node: u16, epoch: Epoch<'_>);
 }
 
 type Body<N> = fn(&mut N, &mut Frame<'_, N>);
@@ -53,6 +57,27 @@ impl<N: Node> Dispatch for NodeAdapter<N> {
     fn node(&mut self) -> &mut dyn Any {
         &mut self.node
     }
+    fn choose(&mut self, variant: Variant) {
+        self.body = body::<N>(variant);
+    }
+    fn end(&mut self, core: &mut Core, node: u16, epoch: Epoch<'_>) {
+        empty(&mut self.node, core, node, epoch, N::end);
+    }
+}
+
+/// Lets `work` at a node as if it had been given a frame without packets.
+pub(super) fn empty<N: Node>(
+    node: &mut N,
+    core: &mut Core,
+    number: u16,
+    epoch: Epoch<'_>,
+    work: impl FnOnce(&mut N, &mut Frame<'_, N>),
+) {
+    let mut frame = Frame { core, node: number, indices: &[], epoch, of: PhantomData, done: false };
+    if catch_unwind(AssertUnwindSafe(|| work(node, &mut frame))).is_err() {
+        lost(core, number, &[]);
+    }
+    core.free_followers();
 }
 
 /// A node panicked (or forgot its frame): packets that did not go on are dropped and counted.
@@ -91,6 +116,12 @@ impl<N: Input> Dispatch for InputAdapter<N> {
     }
     fn node(&mut self) -> &mut dyn Any {
         &mut self.node
+    }
+    fn choose(&mut self, variant: Variant) {
+        self.body = poll::<N>(variant);
+    }
+    fn end(&mut self, _: &mut Core, _: u16, _: Epoch<'_>) {
+        // It holds no packets.
     }
 }
 

@@ -6,16 +6,16 @@ use std::ptr::NonNull;
 use infra::cpu::{Baseline, Cpu, prefetch_ptr};
 use infra::rcu::Epoch;
 
-use super::Packet;
-use super::core::Core;
-use crate::arc::{Along, FeatureArc, Side, Start};
-use crate::buffer::{Buffer, FRAME};
+use super::core::{ArcEdges, Core};
+use super::{Packet, Passes};
+use crate::arc::{Along, FeatureArc, Start, Stretch};
+use crate::buffer::{Buffer, FRAME, Flags};
 use crate::node::{Count, Next, Node};
 
 /// How many packets ahead their first lines are fetched.
-const AHEAD: usize = 8;
-/// Packets at most in a block of [`Frame::blocks`]: enough to have as many memory accesses under
-/// way as the processor can, few enough to stay in the nearest cache.
+pub(super) const AHEAD: usize = 8;
+/// Packets at most to do a step of a lookup for before the next step: enough to have as many memory
+/// accesses under way as the processor can, few enough to stay in the nearest cache.
 pub const BLOCK: usize = 64;
 
 /// Up to 256 packets on their way through node `N`.
@@ -87,14 +87,19 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
             None => Start { chains: &[], base: 0 },
         }
     }
-    /// The arc this feature node is on (of a node that is on none: one without features).
+    /// The arcs this feature node is on (of a node that is on none: one without features).
     pub(super) fn along(&self) -> Along<'f> {
-        match self.core.nodes[usize::from(self.node)].arcs.first() {
-            Some(a) => {
-                Along { chains: self.chains(a.number), base: a.base, side: a.arc.side, end: a.end }
-            }
-            None => Along { chains: &[], base: 0, side: Side::Receive, end: 0 },
-        }
+        Along { first: self.stretch(0), second: self.stretch(1) }
+    }
+    fn stretch(&self, which: usize) -> Stretch<'f> {
+        let of = |a: &ArcEdges| Stretch {
+            arc: Some(a.arc),
+            chains: self.chains(a.number),
+            base: a.base,
+            side: a.arc.side,
+            end: a.end,
+        };
+        self.core.nodes[usize::from(self.node)].arcs.get(which).map_or(Stretch::NONE, of)
     }
     fn chains(&self, arc: usize) -> &'f [Option<crate::arc::Chain>] {
         // SAFETY: the table is valid for the epoch 'f; the reader it is found through lives in the
@@ -115,7 +120,9 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         // In locals, so that stores into packets do not make the compiler read them again.
         let (base, indices) = (self.core.base, self.waiting());
         for (i, (&index, slot)) in indices.iter().zip(&mut slots).enumerate() {
-            fetch(base, indices, i + AHEAD);
+            if let Some(&ahead) = indices.get(i + AHEAD) {
+                fetch(base, ahead, N::READS_BYTES);
+            }
             // SAFETY: the packet lies in this frame and nothing else refers to it.
             let mut p = unsafe { self.packet(base, index) };
             *slot = match verdict(&mut p) {
@@ -128,32 +135,17 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         }
         self.scatter(&slots);
     }
-    /// As [`Frame::each`], for nodes bound by lookups: `work` is given blocks of at most [`BLOCK`]
-    /// packets and goes over each several times, so that a step of all lookups is done before the
-    /// next step of any needs what it fetched. It ends with [`Block::judge`].
+    /// As [`Frame::each`], but `work` goes over the packets as often as it likes: for nodes that
+    /// tell usual packets from others, and for those bound by lookups, so that a step of all is
+    /// done before the next step of any needs what it fetched. What no pass says the way of is
+    /// dropped.
     #[inline(always)]
-    pub fn blocks(&mut self, mut work: impl FnMut(&mut Block<'_, N>)) {
-        let along = self.along();
-        let (base, node) = (self.core.base, self.node);
-        let drop_slot = self.core.nodes[usize::from(node)].drop_slot;
-        let mut slots = [drop_slot; FRAME];
-        let indices = self.waiting();
-        for (i, slots) in slots[..indices.len().min(FRAME)].chunks_mut(BLOCK).enumerate() {
-            let core = &mut *self.core;
-            let first = i * BLOCK;
-            work(&mut Block {
-                core,
-                base,
-                node,
-                drop_slot,
-                along,
-                indices,
-                first,
-                slots,
-                of: PhantomData,
-            });
-        }
-        self.scatter(&slots);
+    pub fn passes(&mut self, work: impl FnOnce(&mut Passes<'_, N>)) {
+        let (along, indices) = (self.along(), self.waiting());
+        let mut passes = Passes::new(&mut *self.core, self.node, along, indices);
+        work(&mut passes);
+        self.done = true;
+        passes.scatter();
     }
     /// Sends the whole frame one way, untouched.
     #[inline(always)]
@@ -165,17 +157,22 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     #[inline(always)]
     pub fn consume(&mut self, mut take: impl FnMut(&mut Packet<'_, N>) -> Result<(), N::Error>) {
         let (base, indices) = (self.core.base, self.waiting());
+        let mut flags = Flags::default();
         for (i, &index) in indices.iter().enumerate() {
-            fetch(base, indices, i + AHEAD);
+            if let Some(&ahead) = indices.get(i + AHEAD) {
+                fetch(base, ahead, N::READS_BYTES);
+            }
             // SAFETY: the packet lies in this frame and nothing else refers to it.
             let mut p = unsafe { self.packet(base, index) };
-            if let Err(reason) = take(&mut p) {
+            let taken = take(&mut p);
+            flags = flags.with(p.flags());
+            if let Err(reason) = taken {
                 p.error(reason);
                 self.core.vectors_drop += 1;
             }
         }
         self.done = true;
-        self.core.free(indices);
+        self.core.free_with(indices, flags);
     }
     /// Counts packets as sent (`show runtime`'s `out`).
     pub fn count_out(&mut self, n: u64) {
@@ -214,71 +211,12 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     }
 }
 
-/// Some of the packets of a frame: see [`Frame::blocks`].
-pub struct Block<'b, N: Node> {
-    core: &'b mut Core,
-    base: NonNull<u8>,
-    node: u16,
-    drop_slot: u16,
-    along: Along<'b>,
-    /// Of the whole frame.
-    indices: &'b [u32],
-    /// The first of the block among them.
-    first: usize,
-    slots: &'b mut [u16],
-    of: PhantomData<N>,
-}
-
-impl<N: Node> Block<'_, N> {
-    /// How many packets there are.
-    #[inline(always)]
-    #[allow(clippy::len_without_is_empty)]
-    pub fn len(&self) -> usize {
-        self.slots.len()
-    }
-    /// Shows `look` every packet with its place in the block, in order.
-    #[inline(always)]
-    pub fn look(&mut self, mut look: impl FnMut(usize, &mut Packet<'_, N>)) {
-        for i in 0..self.slots.len() {
-            fetch(self.base, self.indices, self.first + i + AHEAD);
-            look(i, &mut self.packet(i));
-        }
-    }
-    /// Runs `verdict` on every packet and its place in the block, as [`Frame::each`] does. A packet
-    /// that is never judged is dropped.
-    #[inline(always)]
-    pub fn judge(
-        &mut self,
-        mut verdict: impl FnMut(usize, &mut Packet<'_, N>) -> Result<N::Next, N::Error>,
-    ) {
-        for i in 0..self.slots.len() {
-            let (along, drop_slot) = (self.along, self.drop_slot);
-            let mut p = self.packet(i);
-            let slot = match verdict(i, &mut p) {
-                Ok(next) => next.slot(&along, &mut p),
-                Err(reason) => {
-                    p.error(reason);
-                    drop_slot
-                }
-            };
-            self.slots[i] = slot;
-        }
-    }
-    #[inline(always)]
-    fn packet(&mut self, i: usize) -> Packet<'_, N> {
-        // SAFETY: the packet lies in this block, which `&mut self` borrows for as long as the
-        // handle lives; `base` is its pool's.
-        let buffer = unsafe { Buffer::new(self.base, self.indices[self.first + i]) };
-        Packet { buffer, core: self.core, node: self.node, of: PhantomData }
-    }
-}
-
-/// Asks for the first lines of packet `i`, if there is one.
+/// Asks for what is known of a packet, and for the start of its bytes if those are read.
 #[inline(always)]
-fn fetch(base: NonNull<u8>, indices: &[u32], i: usize) {
-    if let Some(&index) = indices.get(i) {
-        let at = base.as_ptr().wrapping_add(index as usize * 64);
-        prefetch_ptr(at);
+pub(super) fn fetch(base: NonNull<u8>, index: u32, reads_bytes: bool) {
+    let at = base.as_ptr().wrapping_add(index as usize * 64);
+    prefetch_ptr(at);
+    if reads_bytes {
         prefetch_ptr(at.wrapping_add(256));
     }
 }

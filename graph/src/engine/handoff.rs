@@ -45,8 +45,9 @@ pub(crate) struct Outbound {
 }
 
 /// One thread's ends of the rings.
-#[derive(Default)]
 pub(crate) struct Handoffs {
+    /// Numbers of the threads that packets can go on at, this one included, in order.
+    reachable: Vec<usize>,
     /// Ways out, by number of the thread.
     pub out: Vec<Option<Outbound>>,
     /// Ways in, and the number of the thread at the other end.
@@ -56,17 +57,24 @@ pub(crate) struct Handoffs {
 }
 
 impl Handoffs {
+    /// Of a thread, with no way to another.
+    pub fn new(thread: usize) -> Self {
+        Self { reachable: vec![thread], out: Vec::new(), incoming: Vec::new(), sent: 0 }
+    }
     /// Adds a way out to `thread`.
     pub fn open(&mut self, thread: usize, way: Outbound) {
         if self.out.len() <= thread {
             self.out.resize_with(thread + 1, || None);
         }
         self.out[thread] = Some(way);
+        if let Err(at) = self.reachable.binary_search(&thread) {
+            self.reachable.insert(at, thread);
+        }
     }
     /// Closes the way out to a thread; what is in it stays until it is taken out.
     pub fn close(&mut self, thread: usize) {
-        if let Some(way) = self.out.get_mut(thread) {
-            *way = None;
+        if self.out.get_mut(thread).and_then(Option::take).is_some() {
+            self.reachable.retain(|t| *t != thread);
         }
     }
     fn is_open(&self, thread: usize) -> bool {
@@ -87,6 +95,12 @@ impl Handoffs {
 }
 
 impl<N: Node, On> Frame<'_, N, On> {
+    /// The thread, of all that packets can be handed to and this one, that has what goes by `hash`:
+    /// the same on each of them.
+    pub fn thread_of(&self, hash: u64) -> usize {
+        let reachable = &self.core.handoffs.reachable;
+        reachable[(hash % reachable.len() as u64) as usize]
+    }
     /// As [`Frame::each`], but the verdict also says on which thread the packet goes on, at the
     /// node at the end of the edge. What is for this thread, or for one that does not exist, takes
     /// the edge here. A packet for which there is no room on the way is dropped and counted as

@@ -8,7 +8,6 @@
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use infra::rcu::Participant;
 
@@ -183,12 +182,17 @@ impl Core {
     ) {
         self.with_node(node, |n: &mut N, core| {
             let me = Participant::join();
-            let mut frame =
-                Frame { core, node, indices: &[], epoch: me.epoch(), of: PhantomData, done: false };
-            if catch_unwind(AssertUnwindSafe(|| work(n, &mut frame))).is_err() {
-                super::dispatch::lost(core, node, &[]);
-            }
-            core.free_followers();
+            super::dispatch::empty(n, core, node, me.epoch(), work);
         });
+    }
+    /// Has all nodes give up what they hold, and drops it. For control, before the thread ends.
+    pub(crate) fn end(&mut self) {
+        let me = Participant::join();
+        for node in 0..self.nodes.len() {
+            let Some(mut dispatch) = self.nodes[node].dispatch.take() else { continue };
+            dispatch.end(self, node as u16, me.epoch());
+            self.nodes[node].dispatch = Some(dispatch);
+        }
+        self.drain(me.epoch());
     }
 }

@@ -9,8 +9,8 @@ use infra::rcu::Epoch;
 
 use super::core::Core;
 use super::frame::scatter;
-use crate::arc::{Along, FeatureArc, Side, Start};
-use crate::buffer::{Buffer, FRAME, Flags};
+use crate::arc::{Along, FeatureArc, Start};
+use crate::buffer::{Buffer, FRAME};
 use crate::node::{Count, Input, Next, Reason};
 use crate::trace::Record;
 
@@ -98,7 +98,7 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
         let n = self.core.cache.ensure(n.min(FRAME));
         let mut indices = [0u32; FRAME];
         let mut slots = [0u16; FRAME];
-        let along = Along { chains: &[], base: 0, side: Side::Receive, end: 0 };
+        let along = Along::NONE;
         for slot in indices[..n].iter_mut() {
             *slot = self.core.cache.take().unwrap_or_default();
         }
@@ -140,17 +140,9 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
     fn mark(&mut self, indices: &[u32]) {
         let now = self.core.clock.now();
         for &index in indices {
-            let left = &mut self.core.nodes[usize::from(self.node)].to_trace;
-            if *left == 0 {
-                break;
-            }
             // SAFETY: filled just now, not yet sent.
             let mut p = unsafe { Buffer::new(self.core.base, index) };
-            let Some(handle) = self.core.trace.begin() else { break };
-            *left -= 1;
-            p.set_trace_handle(handle);
-            p.set_flags(p.flags().with(Flags::TRACED));
-            self.core.trace.visit(handle, self.node, now);
+            let Some(handle) = self.core.start_trace(self.node, &mut p, now) else { break };
             let mut dispatch = None;
             std::mem::swap(&mut dispatch, &mut self.core.trace.arrival);
             if let Some(arrival) = &dispatch {

@@ -11,13 +11,15 @@ mod handoff;
 mod held;
 mod intake;
 mod packet;
+mod passes;
 
 pub(crate) use core::Core;
 pub use core::NodeStats;
 pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
-pub use frame::{BLOCK, Block, Frame};
+pub use frame::{BLOCK, Frame};
 pub(crate) use handoff::{CAPACITY, Outbound, Passed};
 pub use held::{Held, Taken};
 pub use intake::{Arrival, Intake, MOST_SLICES};
 pub use packet::{NewPacket, Packet};
+pub use passes::Passes;

@@ -42,6 +42,16 @@ impl<'p, N> Packet<'p, N> {
             trace_now(self.core, self.node, buffer, what);
         }
     }
+    /// Starts a trace, if packets of this node are still to be traced and this one is not yet. For
+    /// nodes with [`Node::STARTS_TRACES`].
+    #[inline(always)]
+    pub fn start_trace(&mut self) {
+        let is_wanted = self.core.nodes[usize::from(self.node)].to_trace > 0;
+        if is_wanted && !self.buffer.flags().has(Flags::TRACED) {
+            let now = self.core.clock.now();
+            self.core.start_trace(self.node, &mut self.buffer, now);
+        }
+    }
     /// A new packet of this router that inherits interfaces and tables of this one, empty. `None`
     /// when there are no buffers. Send it on with [`NewPacket::send`], or it is given back.
     pub fn fresh(&mut self) -> Option<NewPacket<'_, N>> {
@@ -134,9 +144,7 @@ impl<N: Node> NewPacket<'_, N> {
     /// Sends it along an edge of the node that made it. The edge must not be the arc's next.
     pub fn send(self, next: N::Next) {
         let mut this = std::mem::ManuallyDrop::new(self);
-        let along =
-            crate::arc::Along { chains: &[], base: 0, side: crate::arc::Side::Receive, end: 0 };
-        let slot = next.slot(&along, &mut this.buffer);
+        let slot = next.slot(&crate::arc::Along::NONE, &mut this.buffer);
         let (node, index) = (this.node, this.buffer.index());
         this.core.send(node, slot, &[index]);
     }

@@ -16,9 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate,
-    memfd_create, open,
+    FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
+    fcntl_get_seals, fstat, ftruncate, memfd_create, open,
 };
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use zerocopy::FromZeros;
 
@@ -57,12 +58,39 @@ impl Region {
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, bytes as u64)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Self::map(file, bytes)
+    }
+    /// Maps a file that such a region was made of.
+    ///
+    /// # Errors
+    /// The kernel's; `InvalidData` when the file may be cut short.
+    pub fn open(file: OwnedFd) -> io::Result<Arc<Self>> {
+        if !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let bytes = fstat(&file)?.st_size as usize;
+        Self::map(file, bytes)
+    }
+    fn map(file: OwnedFd, bytes: usize) -> io::Result<Arc<Self>> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address the kernel chooses touches nothing that exists.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, prot, MapFlags::SHARED, &file, 0)? };
         let map = Mapping::from_raw(start, bytes)?;
         map.name(super::SHARED);
         Ok(Arc::new(Self { map, file, bytes, space: Mutex::default() }))
+    }
+    /// All of it, for who hands out no blocks.
+    pub(super) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: see the module's contract: so many bytes are mapped as long as `self` lives, from
+        // the start of a page, and are only ever accessed as atomics.
+        unsafe { std::slice::from_raw_parts(self.map.start.cast().as_ptr(), self.bytes / 8) }
+    }
+    /// A descriptor of the file that can be written to as well.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn writable(&self) -> io::Result<OwnedFd> {
+        Ok(fcntl_dupfd_cloexec(&self.file, 0)?)
     }
     /// Size in bytes.
     pub fn size(&self) -> usize {
@@ -81,7 +109,7 @@ impl Region {
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         // Without /proc others get what we have; sealed it cannot be cut short either.
         open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-            .or_else(|_| rustix::io::fcntl_dupfd_cloexec(&self.file, 0))
+            .or_else(|_| fcntl_dupfd_cloexec(&self.file, 0))
             .map_err(Into::into)
     }
     /// A block of at least `bytes` bytes, all zero; `None` when there is no room.

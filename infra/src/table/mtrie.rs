@@ -18,22 +18,24 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use std::io;
-use std::sync::atomic::{
-    AtomicU8, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-};
+use std::sync::atomic::{AtomicU8, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use zerocopy::FromZeros;
 
-use crate::cpu::prefetch;
+use crate::cpu::{prefetch, prefetch_ptr};
 use crate::memory::{HugePages, Reserved};
 use crate::rcu::Epoch;
+use crate::sync::{AtomicU32, AtomicU64};
 
-pub use writer::{Full, Writer};
+pub use super::Full;
+pub use writer::Writer;
 
 /// The greatest value a leaf may have.
 pub const MAX_LEAF: u32 = NODE - 1;
@@ -107,53 +109,123 @@ impl<const ROOT_BITS: u8> Mtrie<ROOT_BITS> {
     /// Puts the leaf of the longest prefix that covers each key, or the default leaf, into
     /// `leaves`, as many as there are keys.
     #[inline(always)]
-    pub fn find(&self, keys: &[u32], leaves: &mut [u32], _: Epoch<'_>) {
+    pub fn find(&self, keys: &[u32], leaves: &mut [u32], epoch: Epoch<'_>) {
         for (keys, leaves) in keys.chunks(BLOCK).zip(leaves.chunks_mut(BLOCK)) {
-            for (key, leaf) in keys.iter().zip(leaves.iter_mut()) {
-                *leaf = self.slots[(key >> (32 - ROOT_BITS)) as usize].load(Acquire);
-            }
-            for depth in 1..=Self::DEPTH {
-                if leaves.iter().fold(0, |all, leaf| all | leaf) & NODE == 0 {
-                    break;
-                }
-                for (key, leaf) in keys.iter().zip(leaves.iter()) {
-                    self.fetch(*leaf, byte::<ROOT_BITS>(*key, depth));
-                }
-                for (key, leaf) in keys.iter().zip(leaves.iter_mut()) {
-                    if *leaf & NODE != 0 {
-                        *leaf = self.step(*leaf, byte::<ROOT_BITS>(*key, depth));
-                    }
-                }
-            }
-            let default = self.default.load(Relaxed);
-            leaves.iter_mut().for_each(|leaf| *leaf = if *leaf == 0 { default } else { *leaf });
+            self.start(keys, leaves, epoch);
+            self.finish(keys, leaves, epoch);
         }
     }
 
-    /// Asks for what [`Self::step`] will read.
+    /// Asks for the slots of the root that [`Mtrie::start`] reads.
     #[inline(always)]
-    fn fetch(&self, slot: u32, byte: u8) {
-        if slot & TAIL == TAIL {
-            self.tails.get((slot & !TAIL) as usize).into_iter().for_each(prefetch);
-        } else if slot & NODE != 0 {
-            prefetch(&self.slots[first_slot(slot) + usize::from(byte)]);
+    pub fn fetch(&self, keys: &[u32]) {
+        keys.iter().for_each(|key| prefetch(&self.slots[(key >> (32 - ROOT_BITS)) as usize]));
+    }
+
+    /// The first step of [`Mtrie::find`] for at most 64 keys: what it puts into `leaves` is
+    /// for [`Mtrie::finish`] in the same epoch. Asks for what that reads first.
+    #[inline(always)]
+    pub fn start(&self, keys: &[u32], leaves: &mut [u32], _: Epoch<'_>) {
+        let nodes = self.nodes();
+        for (key, leaf) in keys.iter().zip(leaves.iter_mut()) {
+            *leaf = nodes.slots[(key >> (32 - ROOT_BITS)) as usize].load(Acquire);
+        }
+        if has_nodes(leaves) {
+            nodes.fetch(keys, leaves, |key| byte::<ROOT_BITS>(key, 1));
         }
     }
 
-    /// The slot of a byte in the node that a slot refers to.
+    /// The steps after [`Mtrie::start`].
     #[inline(always)]
-    fn step(&self, reference: u32, byte: u8) -> u32 {
-        if reference & TAIL == TAIL {
-            let tail = &self.tails[(reference & !TAIL) as usize];
-            return tail.slots[not_above(tail.starts.load(Relaxed), byte)].load(Acquire);
+    pub fn finish(&self, keys: &[u32], leaves: &mut [u32], _: Epoch<'_>) {
+        let nodes = self.nodes();
+        for depth in 1..=Self::DEPTH {
+            if !has_nodes(leaves) {
+                break;
+            }
+            if depth > 1 {
+                nodes.fetch(keys, leaves, |key| byte::<ROOT_BITS>(key, depth));
+            }
+            nodes.descend(keys, leaves, |key| byte::<ROOT_BITS>(key, depth));
         }
-        self.slots[first_slot(reference) + usize::from(byte)].load(Acquire)
+        let default = self.default.load(Relaxed);
+        leaves.iter_mut().for_each(|leaf| *leaf = if *leaf == 0 { default } else { *leaf });
+    }
+
+    /// What lookups read.
+    #[inline(always)]
+    fn nodes(&self) -> Nodes<'_> {
+        Nodes { slots: &self.slots, tails: &self.tails }
     }
 
     /// The leaf of keys that no prefix covers.
     pub fn default(&self) -> u32 {
         self.default.load(Relaxed)
     }
+}
+
+/// What lookups read of a table, held where nothing that they write can have changed it.
+#[derive(Clone, Copy)]
+struct Nodes<'t> {
+    slots: &'t [AtomicU32],
+    tails: &'t [Tail],
+}
+
+impl<'t> Nodes<'t> {
+    /// Asks for what [`Nodes::descend`] reads, without branches either.
+    #[inline(always)]
+    fn fetch(self, keys: &[u32], slots: &[u32], byte: impl Fn(u32) -> u8) {
+        let (start, tails) = (self.slots.as_ptr(), self.tails.as_ptr().cast::<u8>());
+        for (key, slot) in keys.iter().zip(slots) {
+            let in_ply = first_slot(*slot) + usize::from(byte(*key));
+            let in_ply = if slot & NODE == 0 { 0 } else { in_ply };
+            let tail = (slot & !TAIL) as usize * size_of::<Tail>();
+            let in_ply = start.wrapping_add(in_ply).cast();
+            prefetch_ptr(if slot & TAIL == TAIL { tails.wrapping_add(tail) } else { in_ply });
+        }
+    }
+
+    /// Goes on from slots that refer to nodes, at most a block of them. Which do is sorted out
+    /// without branches: the processor cannot know what is next.
+    #[inline(always)]
+    fn descend(self, keys: &[u32], slots: &mut [u32], byte: impl Fn(u32) -> u8) {
+        let (mut in_plies, mut in_tails) = ([0; BLOCK], [0; BLOCK]);
+        let (mut plies, mut tails) = (0, 0);
+        for (i, slot) in slots.iter().enumerate() {
+            in_plies[plies % BLOCK] = i as u8;
+            in_tails[tails % BLOCK] = i as u8;
+            plies += usize::from(slot & TAIL == NODE);
+            tails += usize::from(slot & TAIL == TAIL);
+        }
+        let (in_plies, in_tails) = (&in_plies[..plies.min(BLOCK)], &in_tails[..tails.min(BLOCK)]);
+        let byte = |i: u8| byte(keys[usize::from(i)]);
+        for i in in_tails {
+            let tail = self.tail(slots[usize::from(*i)]);
+            let part = not_above(tail.starts.load(Relaxed), byte(*i));
+            slots[usize::from(*i)] = tail.slots[part].load(Acquire);
+        }
+        for i in in_plies {
+            slots[usize::from(*i)] = self.in_ply(slots[usize::from(*i)], byte(*i)).load(Acquire);
+        }
+    }
+
+    /// The tail that a slot refers to.
+    #[inline(always)]
+    fn tail(self, reference: u32) -> &'t Tail {
+        &self.tails[(reference & !TAIL) as usize]
+    }
+
+    /// The slot of a byte in the ply that a slot refers to.
+    #[inline(always)]
+    fn in_ply(self, reference: u32, byte: u8) -> &'t AtomicU32 {
+        &self.slots[first_slot(reference) + usize::from(byte)]
+    }
+}
+
+/// Whether any of these slots refers to a node.
+#[inline(always)]
+fn has_nodes(slots: &[u32]) -> bool {
+    slots.iter().fold(0, |all, slot| all | slot) & NODE != 0
 }
 
 /// The byte of a key that indexes the node at `depth`, which counts from 1 below the root.

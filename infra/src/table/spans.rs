@@ -30,7 +30,8 @@ use crate::cpu::{Cpu, prefetch};
 use crate::memory::Reserved;
 use crate::rcu::{Epoch, Reader};
 
-pub use writer::{Full, Span, Store, Writer, rewritten};
+pub use super::Full;
+pub use writer::{Span, Store, Writer, rewritten};
 
 /// Most keys of one [`Spans::find`] that are on their way at a time.
 const BLOCK: usize = 64;
@@ -86,7 +87,7 @@ struct Top {
     /// Lines of all levels, from the root; level `n` has `FAN` to the power of `n`.
     lines: Vec<Line>,
     levels: usize,
-    /// The segments, by their starts.
+    /// The segments, by their starts; at least one.
     segments: Vec<AtomicU32>,
 }
 
@@ -118,32 +119,28 @@ impl Spans {
             }
             (level, width) = (below, width * FAN);
         }
-        let last = top.segments.len().saturating_sub(1);
-        let mut segments = [const { None }; BLOCK];
-        for (at, found) in at[..keys.len()].iter().zip(&mut segments) {
-            let segment = self.arena.at(top.segments[last.min(*at as usize)].load(Acquire));
-            prefetch(&segment.head);
-            *found = Some(segment);
+        let last = top.segments.len() - 1;
+        let segment = |at: u32| self.arena.at(top.segments[last.min(at as usize)].load(Acquire));
+        let mut segments = [segment(0); BLOCK];
+        let (at, segments) = (&mut at[..keys.len()], &mut segments[..keys.len()]);
+        for (at, found) in at.iter().zip(segments.iter_mut()) {
+            *found = segment(*at);
+            prefetch(&found.head);
         }
-        let at = &mut at[..keys.len()];
-        for ((at, key), segment) in at.iter_mut().zip(keys).zip(&segments) {
-            let Some(segment) = segment else { continue };
+        for ((at, key), segment) in at.iter_mut().zip(keys).zip(segments.iter()) {
             *at = rank(cpu, &segment.head, *key);
             prefetch(&segment.middle[*at as usize]);
         }
-        for ((at, key), segment) in at.iter_mut().zip(keys).zip(&segments) {
-            let Some(segment) = segment else { continue };
+        for ((at, key), segment) in at.iter_mut().zip(keys).zip(segments.iter()) {
             *at = down(cpu, &segment.middle, *at, *key);
             prefetch(&segment.starts[*at as usize]);
         }
-        for ((at, key), segment) in at.iter_mut().zip(keys).zip(&segments) {
-            let Some(segment) = segment else { continue };
+        for ((at, key), segment) in at.iter_mut().zip(keys).zip(segments.iter()) {
             let count = *at * KEYS as u32 + rank(cpu, &segment.starts[*at as usize], *key);
             *at = count.saturating_sub(1);
             prefetch(&segment.leaves[*at as usize]);
         }
-        for ((leaf, at), segment) in leaves.iter_mut().zip(at).zip(&segments) {
-            let Some(segment) = segment else { continue };
+        for ((leaf, at), segment) in leaves.iter_mut().zip(at).zip(segments.iter()) {
             *leaf = segment.leaves[*at as usize].load(Relaxed);
         }
     }

@@ -89,9 +89,7 @@ impl Router {
             return Err(Error::NotLinkLocal(addr));
         }
         let on = self.addresses.of(interface).clone();
-        let off = OnInterface { ip6: Vec::new(), wants_ip6: false, ..on.clone() };
         let wants_ip6 = on.wants_ip6 || !on.has_ip6();
-        self.have(interface, off)?;
         self.have(interface, OnInterface { link_local: Some(addr), wants_ip6, ..on })
     }
     /// Has an interface look up in another table.
@@ -144,11 +142,10 @@ impl Router {
     /// Follows a change of the interface's own MAC address.
     pub(super) fn renew_link_local(&mut self, interface: InterfaceIndex) {
         let on = self.addresses.of(interface).clone();
+        let Some(mac) = self.interfaces.at(interface).map(|i| i.mac) else { return };
         if on.link_local.is_some() {
-            let off = OnInterface { ip6: Vec::new(), wants_ip6: false, ..on.clone() };
-            let on = OnInterface { link_local: None, ..on };
-            // The same routes but for one address, in the room that the old ones leave.
-            let _ = self.have(interface, off).and_then(|()| self.have(interface, on));
+            // Without room for one route more the old address stays.
+            let _ = self.have(interface, OnInterface { link_local: Some(mac.link_local()), ..on });
         }
     }
     /// Takes everything away from an interface that is being deleted.
@@ -213,14 +210,9 @@ impl Router {
         if let (Some(own), None) = (after.link_local, before.link_local) {
             self.add_link_local(interface, own)?;
         }
-        let (old, new) = (routes(interface, &before), routes(interface, &after));
-        let own = |on: &OnInterface| Some((self.fib.link_local_of(interface)?, on.link_local?));
-        let own_route = own(&after).map(|(table, addr)| {
-            let receive = Target::Receive { interface: Some(interface), addr: Some(addr.into()) };
-            (table, host(addr.into()), receive)
-        });
+        let (old, new) = (self.routes(interface, &before), self.routes(interface, &after));
         let mut done = Vec::new();
-        for route in new.iter().chain(&own_route).filter(|r| !old.contains(r)) {
+        for route in new.iter().filter(|r| !old.contains(r)) {
             let (table, prefix, target) = *route;
             if let Err(e) = self.set_route(table, prefix, Source::INTERFACE, &[Path::to(target)]) {
                 self.undo(interface, &done, &old, &before);
@@ -246,6 +238,20 @@ impl Router {
         let lender = self.addresses.of(interface).clone();
         self.lend(interface, Some(&lender));
         Ok(())
+    }
+    /// The routes that what an interface has brings.
+    fn routes(
+        &self,
+        interface: InterfaceIndex,
+        on: &OnInterface,
+    ) -> Vec<(TableIndex, Prefix, Target)> {
+        let link_local =
+            self.fib.link_local_of(interface).zip(on.link_local).map(|(table, addr)| {
+                let receive =
+                    Target::Receive { interface: Some(interface), addr: Some(addr.into()) };
+                (table, host(addr.into()), receive)
+            });
+        routes(interface, on).into_iter().chain(link_local).collect()
     }
     /// Takes back routes that were made before one was refused.
     fn undo(
@@ -322,10 +328,10 @@ fn routes(interface: InterfaceIndex, on: &OnInterface) -> Vec<(TableIndex, Prefi
         {
             let network = p.network().addr();
             add(host(network.into()), Target::Drop);
-            add(
-                host(Ipv4Addr::from_bits(network.to_bits() | !p.mask().to_bits()).into()),
-                Target::Drop,
-            );
+            let everybody = Target::Neighbor { interface, addr: Ipv4Addr::BROADCAST.into() };
+            let broadcast = if on.directed_broadcast { everybody } else { Target::Drop };
+            let last = Ipv4Addr::from_bits(network.to_bits() | !p.mask().to_bits());
+            add(host(last.into()), broadcast);
         }
     }
     all

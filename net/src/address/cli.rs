@@ -23,7 +23,7 @@ struct SetAddress {
 impl Command for SetAddress {
     const PATHS: &'static [&'static str] = &["set interface ip address"];
     const ABOUT: &'static str = "Add or delete addresses of an interface";
-    const USAGE: &'static str = "[del] <interface> <address>/<length> | all";
+    const USAGE: &'static str = "[del] <interface> {<address>/<length> | all}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut is_del = args.keyword("del");
@@ -112,6 +112,7 @@ struct SetTable4 {
     interface: Word,
     /// number of the table
     #[positional]
+    #[values("table-id")]
     table: u32,
 }
 
@@ -125,14 +126,15 @@ struct SetTable6 {
     interface: Word,
     /// number of the table
     #[positional]
+    #[values("table-id")]
     table: u32,
 }
 
-fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
+pub(super) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
     router.interfaces.named(name).map(|i| i.index).ok_or_else(|| name.unknown("interface"))
 }
 
-fn plain(e: impl std::fmt::Display) -> Error {
+pub(super) fn plain(e: impl std::fmt::Display) -> Error {
     Error::new(e.to_string())
 }
 

@@ -2,6 +2,7 @@
 //! router, and IPv6's link-local addresses and multicast groups (RFC 4291, RFC 4862 section 5.3).
 
 mod api;
+mod broadcast;
 mod change;
 mod cli;
 mod reader;
@@ -37,6 +38,8 @@ pub struct OnInterface {
     pub wants_ip4: bool,
     /// Whether IPv6 was enabled without an address.
     pub wants_ip6: bool,
+    /// Whether packets for all hosts of its IPv4 networks go to them.
+    pub directed_broadcast: bool,
     /// The addresses of another interface that it uses, having none itself.
     pub borrowed: Option<Borrowed>,
     /// The table for IPv4.
@@ -177,6 +180,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.interfaces.observe(follow);
     cli::register(&mut parts.cli);
     unnumbered::register(&mut parts.cli);
+    broadcast::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())
 }

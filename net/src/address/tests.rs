@@ -2,76 +2,26 @@
 
 use std::net::Ipv6Addr;
 
-use control::cli::Cli;
-use control::log::Log;
-use graph::Settings;
 use infra::rcu::Participant;
 use wire::MacAddr;
 
 use super::*;
 use crate::fib::Ip4;
-use crate::interface::{Kind, NewInterface, Offloads};
-use crate::router::Parts;
-use crate::{drops, interface};
+use crate::interface::Kind;
+use crate::testing::Rig;
 
-/// Stands in for nodes that addresses need and the tests do not.
-#[derive(Clone)]
-struct Sink;
-
-impl graph::Node for Sink {
-    const NAME: &'static str = "sink";
-    type Next = std::convert::Infallible;
-    type Error = std::convert::Infallible;
-    type Count = std::convert::Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut graph::Frame<'_, Self, On>) {
-        frame.consume(|_| Ok(()));
+/// A router with `pg0` and `pg1` up and without addresses.
+fn bench() -> Rig {
+    let mut b = Rig::new(&[fib::FEATURE, FEATURE]);
+    for (name, mac) in [("pg0", 0xaa), ("pg1", 0xab)] {
+        b.add_interface(name, Kind::Ethernet, mac);
     }
+    b
 }
 
-struct Bench {
-    router: Router,
-    cli: Cli<Router>,
-}
-
-impl Bench {
-    fn new() -> Self {
-        let router = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
-        let mut parts = Parts::new(router.unwrap());
-        for node in ["ip4-rewrite", "ip6-rewrite"] {
-            parts.router.engine.add_named(node, Sink).unwrap();
-        }
-        for feature in [drops::FEATURE, interface::FEATURE, fib::FEATURE, FEATURE] {
-            (feature.register)(&mut parts).unwrap();
-        }
-        let Parts { mut router, cli, .. } = parts;
-        for (name, mac) in [("pg0", 0xaa), ("pg1", 0xab)] {
-            let new = NewInterface {
-                name: name.to_owned(),
-                kind: Kind::Ethernet,
-                hardware: "test",
-                mac: MacAddr([2, 0, 0, 0, 0, mac]),
-                mtu: 9000,
-                offloads: Offloads::default(),
-                link_follows_admin: true,
-            };
-            let index = router.add_interface(new, Sink).unwrap();
-            router.set_admin(index, true);
-        }
-        Self { router, cli }
-    }
-    fn run(&mut self, line: &str) -> String {
-        self.cli.run(&mut self.router, line).text()
-    }
-    #[track_caller]
-    fn set(&mut self, lines: &str) {
-        assert_eq!(self.run(lines), "", "{lines}");
-    }
-    fn interface(&self, name: &str) -> InterfaceIndex {
-        self.router.interfaces.named(name).unwrap().index
-    }
+impl Rig {
     /// All routes, and what packets meet on both interfaces.
-    fn state(&mut self) -> String {
+    fn address_state(&mut self) -> String {
         let ports: Vec<_> = ["pg0", "pg1"]
             .map(|n| {
                 let port = self.router.interfaces.port(self.interface(n)).unwrap();
@@ -87,12 +37,12 @@ impl Bench {
 
 #[test]
 fn addresses_are_listed() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set(
         "set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 2001:db8:0::1/64",
     );
     let pg1 = b.interface("pg1");
-    b.router.set_admin(pg1, false);
+    b.control(|r| r.set_admin(pg1, false));
     let want = "local0 (dn):\npg0 (up):\n  L3 10.0.0.1/24\n  L3 2001:db8::1/64\npg1 (dn):\n";
     assert_eq!(b.run("show interface address"), want);
     assert_eq!(b.run("show int addr pg1"), "pg1 (dn):\n");
@@ -100,11 +50,11 @@ fn addresses_are_listed() {
 
 #[test]
 fn conflicts_are_refused_in_known_words() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 2001:db8::1/64");
     // Another address of the same network, on the same interface.
     b.set("set interface ip address pg0 10.0.0.2/24\nset interface ip address pg0 2001:db8::2/64");
-    let before = b.state();
+    let before = b.address_state();
     let failed = "set interface ip address: failed to add";
     for (line, error) in [
         (
@@ -144,15 +94,15 @@ fn conflicts_are_refused_in_known_words() {
         b.run("set interface ip address del pg1 10.0.0.1/24"),
         format!("{set}: failed to delete 10.0.0.1/24 on pg1: no address 10.0.0.1/24\n")
     );
-    assert_eq!(b.state(), before);
+    assert_eq!(b.address_state(), before);
 }
 
 #[test]
 fn removal_restores_everything() {
-    let mut b = Bench::new();
-    let before = b.state();
+    let mut b = bench();
+    let before = b.address_state();
     b.set("set interface ip address pg0 10.0.0.1/24");
-    let one = b.state();
+    let one = b.address_state();
     assert!(
         one.contains("10.0.0.255/32") && one.contains("ipv4-glean: [src:10.0.0.0/24] pg0"),
         "{one}"
@@ -163,22 +113,22 @@ fn removal_restores_everything() {
     b.set("set interface ip address del pg0 10.0.0.2/24");
     b.set("set interface ip address del pg0 10.5.0.1/31");
     b.set("set interface ip address pg1 all del\nset interface ip address del pg1 all");
-    assert_eq!(b.state(), one);
+    assert_eq!(b.address_state(), one);
     b.set("set interface ip address del pg0 10.0.0.1/24");
-    assert_eq!(b.state(), before);
+    assert_eq!(b.address_state(), before);
 }
 
 #[test]
 fn deleting_an_interface_takes_its_addresses_along() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set(
         "set interface ip address pg1 10.0.1.1/24\nset interface ip address pg1 2001:db8:1::1/64",
     );
-    let with_one = b.state();
+    let with_one = b.address_state();
     b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 2001:db8::1/64");
     b.set("set interface ip address del pg0 2001:db8::1/64\nenable ip6 interface pg0");
     let pg0 = b.interface("pg0");
-    b.router.remove_interface(pg0);
+    b.control(|r| r.remove_interface(pg0));
     assert_eq!(b.router.addresses.of(pg0), &OnInterface::default());
     let routes = b.run("show ip fib") + &b.run("show ip6 fib");
     assert!(
@@ -191,8 +141,8 @@ fn deleting_an_interface_takes_its_addresses_along() {
 
 #[test]
 fn ip6_brings_a_link_local_address_and_groups() {
-    let mut b = Bench::new();
-    let before = b.state();
+    let mut b = bench();
+    let before = b.address_state();
     b.set("set interface ip address pg0 2001:db8::1/64");
     let text = b.run("show ip6 interface pg0");
     let head = "pg0 is admin up
@@ -214,19 +164,19 @@ fn ip6_brings_a_link_local_address_and_groups() {
     assert_eq!(b.run("show ip6 interface pg1"), "show ip6 interface: IPv6 is not enabled on pg1\n");
     // The address follows the interface's own.
     let pg0 = b.interface("pg0");
-    b.router.set_mac(pg0, MacAddr([2, 0, 0, 0, 0, 0xcc]));
+    b.control(|r| r.set_mac(pg0, MacAddr([2, 0, 0, 0, 0, 0xcc])));
     assert_eq!(b.router.addresses.of(pg0).link_local, Some("fe80::ff:fe00:cc".parse().unwrap()));
     b.set("set interface ip address del pg0 2001:db8::1/64");
-    assert_eq!(b.state(), before);
+    assert_eq!(b.address_state(), before);
     b.set("enable ip6 interface pg0\nenable ip6 interface pg1\ndisable ip6 interface pg0");
     assert!(b.router.addresses.of(pg0).link_local.is_none());
     b.set("disable ip6 interface pg1");
-    assert_eq!(b.state(), before);
+    assert_eq!(b.address_state(), before);
 }
 
 #[test]
 fn nodes_find_the_address_to_send_from() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 10.1.0.1/16");
     b.set("set interface ip address pg0 2001:db8::1/64\nset interface ip address pg0 2a00::1/64");
     let (me, r) = (Participant::join(), b.router.addresses.reader());
@@ -249,7 +199,7 @@ fn nodes_find_the_address_to_send_from() {
 
 #[test]
 fn an_interface_looks_up_in_the_table_it_is_given() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip table add 10\nip6 table add 20\nset interface ip table pg0 10");
     b.set("set interface ip6 table pg0 20\nset interface ip address pg0 10.0.0.1/24");
     b.set("set interface ip address pg0 2001:db8::1/64\nset interface ip address pg1 10.0.0.1/24");
@@ -266,13 +216,13 @@ fn an_interface_looks_up_in_the_table_it_is_given() {
     assert_eq!(b.run("set interface ip table pg0 77"), format!("{set}: Nonexistent table id 77\n"));
     b.set("ip table del 10\nip6 table del 20");
     assert!(b.run("show ip fib table 10").contains("dpo-receive: 10.0.0.1 on pg0"), "as long");
-    b.router.remove_interface(pg0);
+    b.control(|r| r.remove_interface(pg0));
     assert_eq!(b.run("show ip table"), "[0] table_id:0 ipv4-VRF:0\n");
 }
 
 #[test]
 fn an_interface_may_use_the_addresses_of_another() {
-    let mut b = Bench::new();
+    let mut b = bench();
     assert_eq!(b.run("set interface ip address pg0 10.0.0.1/24"), "");
     assert_eq!(b.run("set interface unnumbered pg1 use pg0"), "");
     let shown = b.run("show interface address pg1");

@@ -22,7 +22,7 @@ pub fn describe(router: &Router, index: AdjacencyIndex) -> String {
         Role::Neighbor if !a.complete => {
             return format!("arp-{family}: via {} {interface}", a.next_hop);
         }
-        Role::Neighbor => format!("{family} via {} {interface}: ", a.next_hop),
+        Role::Neighbor | Role::Midchain => format!("{family} via {} {interface}: ", a.next_hop),
         Role::Glean => format!("{family}-glean: [src:{}] {interface}: ", network(router, a)),
         Role::Multicast => format!("{family}-mcast: {interface}: "),
     };
@@ -35,9 +35,13 @@ pub fn describe(router: &Router, index: AdjacencyIndex) -> String {
     {
         ethertype.copy_from_slice(EtherType::ARP.as_bytes());
     }
-    header.iter().for_each(|byte| {
+    let tunnel = a.hop.as_deref().map_or(&[][..], |hop| &hop.header);
+    header.iter().chain(tunnel).for_each(|byte| {
         let _ = write!(text, "{byte:02x}");
     });
+    if let (Some(hop), Some(list)) = (&a.hop, router.adjacencies.stack_of(index)) {
+        let _ = write!(text, "\n      stacked-on{}", router.describe_stack(list, hop.stacked));
+    }
     text
 }
 

@@ -3,13 +3,16 @@
 //! An adjacency keeps its number while it is completed, changed or lost again, so routes over it
 //! need no change when its neighbour does. Each packet over it reads one object: the header to put
 //! in front, the interface, the MTU. One that is not complete sends its packets to be held until
-//! ARP or ND answers.
+//! ARP or ND answers. Those of tunnels are [mid-chain](chain): behind what they put in front,
+//! packets follow another route.
 
+pub mod chain;
 mod cli;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use control::stats::{Columns, Segment};
 use graph::{BuildError, Slot};
@@ -23,6 +26,7 @@ use zerocopy::IntoBytes;
 use crate::interface::{InterfaceIndex, Kind, Mtu};
 use crate::router::Router;
 
+use chain::{Encapsulations, Hop};
 pub use cli::describe;
 pub(crate) use cli::register;
 
@@ -54,6 +58,20 @@ impl Link {
             Self::Ip6 => "ip6-rewrite",
         }
     }
+    /// The node that puts the headers of a tunnel in front.
+    pub fn midchain_node(self) -> &'static str {
+        match self {
+            Self::Ip4 => "ip4-midchain",
+            Self::Ip6 => "ip6-midchain",
+        }
+    }
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Ip4 => Self::Ip6,
+            Self::Ip6 => Self::Ip4,
+        }
+    }
     fn ethertype(self) -> EtherType {
         match self {
             Self::Ip4 => EtherType::IP4,
@@ -82,6 +100,8 @@ pub enum Role {
     Glean,
     /// Multicast groups: the destination address is computed from the packet's.
     Multicast,
+    /// Whoever is at the far end of a tunnel.
+    Midchain,
 }
 
 /// One adjacency, as nodes read it.
@@ -108,6 +128,8 @@ pub struct Adjacency {
     pub link: Link,
     /// The neighbour, or the connected network's own address for [`Role::Glean`].
     pub next_hop: IpAddr,
+    /// The headers of a tunnel, for [`Role::Midchain`] when its far end is known.
+    pub hop: Option<Arc<Hop>>,
 }
 
 impl Adjacency {
@@ -123,6 +145,7 @@ pub struct Adjacencies {
     slab: SharedSlab<Adjacency>,
     by_key: HashMap<(InterfaceIndex, Link, Role, IpAddr), AdjacencyIndex>,
     users: HashMap<AdjacencyIndex, u32>,
+    encapsulations: Encapsulations,
     /// `/net/adjacency`.
     counters: Rows<VolumeCounter>,
     are_counted: bool,
@@ -166,10 +189,12 @@ impl Adjacencies {
             role: Role::Neighbor,
             link: Link::Ip4,
             next_hop: Link::Ip4.unspecified(),
+            hop: None,
         };
         slab.insert(none).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
         let (by_key, users) = (HashMap::new(), HashMap::new());
-        Ok(Self { slab, by_key, users, counters, are_counted: false })
+        let encapsulations = Encapsulations::default();
+        Ok(Self { slab, by_key, users, encapsulations, counters, are_counted: false })
     }
     /// For nodes.
     pub fn reader(&self) -> SlabReader<Adjacency> {
@@ -196,17 +221,14 @@ impl Adjacencies {
     ) -> Option<AdjacencyIndex> {
         self.by_key.get(&(interface, Link::of(next_hop), role, next_hop)).copied()
     }
-    /// Gives up one use of an adjacency; the last one frees it.
-    pub fn release(&mut self, index: AdjacencyIndex) {
-        let Some(users) = self.users.get_mut(&index) else { return };
-        *users -= 1;
-        if *users == 0 {
-            self.users.remove(&index);
-            if let Some(a) = self.slab.at(index.0) {
-                self.by_key.remove(&(a.interface, a.link, a.role, a.next_hop));
-            }
-            self.slab.remove(index.0);
-        }
+    /// All adjacencies of a neighbour: what is sent to it may be of either family.
+    pub fn of_neighbor(
+        &self,
+        interface: InterfaceIndex,
+        next_hop: IpAddr,
+    ) -> impl Iterator<Item = AdjacencyIndex> + use<> {
+        let of = |link| self.by_key.get(&(interface, link, Role::Neighbor, next_hop)).copied();
+        [of(Link::Ip4), of(Link::Ip6)].into_iter().flatten()
     }
     /// How many use an adjacency.
     pub fn users(&self, index: AdjacencyIndex) -> u32 {
@@ -223,8 +245,8 @@ impl Adjacencies {
 
 impl Router {
     /// Uses the adjacency for these, making it when it is not there: complete where no address of
-    /// layer 2 is needed, otherwise once [`Router::complete_adjacency`] says so. Give it up with
-    /// [`Adjacencies::release`].
+    /// layer 2 is needed, otherwise once [`Router::complete_adjacency`] says so. What travels over
+    /// it is of the next hop's family. Give it up with [`Router::release_adjacency`].
     ///
     /// # Errors
     /// An interface that is not there; too many.
@@ -234,42 +256,91 @@ impl Router {
         role: Role,
         next_hop: IpAddr,
     ) -> Result<AdjacencyIndex, Error> {
-        let link = Link::of(next_hop);
+        self.use_adjacency_for(Link::of(next_hop), interface, role, next_hop)
+    }
+    /// As [`Router::use_adjacency`], for packets of a family that need not be the next hop's.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn use_adjacency_for(
+        &mut self,
+        link: Link,
+        interface: InterfaceIndex,
+        role: Role,
+        next_hop: IpAddr,
+    ) -> Result<AdjacencyIndex, Error> {
+        let is_tunnel = self.adjacencies.encapsulations.has(interface);
+        let role = if is_tunnel { Role::Midchain } else { role };
         let key = (interface, link, role, next_hop);
         if let Some(index) = self.adjacencies.by_key.get(&key) {
             *self.adjacencies.users.entry(*index).or_default() += 1;
             return Ok(*index);
         }
+        let new = self.new_adjacency(link, interface, role, next_hop)?;
+        let index = self.adjacencies.slab.insert(new).map_err(|_| Error::Full)?;
+        let index = AdjacencyIndex(index);
+        self.adjacencies.by_key.insert(key, index);
+        self.adjacencies.users.insert(index, 1);
+        let counters = self.adjacencies.counters();
+        self.count_from_zero(&counters, COLUMNS, index.0, "adjacencies");
+        if is_tunnel {
+            self.stack(index);
+        }
+        for made in self.on_adjacency.clone() {
+            made(self, index);
+        }
+        Ok(index)
+    }
+    fn new_adjacency(
+        &mut self,
+        link: Link,
+        interface: InterfaceIndex,
+        role: Role,
+        next_hop: IpAddr,
+    ) -> Result<Adjacency, Error> {
         let i = self.interfaces.at(interface).ok_or(Error::NoInterface)?;
-        let output_name = self.engine.name_of(i.output).to_owned();
         let mut new = Adjacency {
             header_len: 0,
             complete: i.kind == Kind::Ip && role != Role::Glean,
             is_counted: self.adjacencies.are_counted,
-            mtu: self.mtu_to(interface, role, next_hop),
+            mtu: self.mtu_to(link, interface, role, next_hop),
             output: Slot(0),
             header: [0; REWRITE],
             interface,
             role,
             link,
             next_hop,
+            hop: None,
         };
-        if i.kind == Kind::Ethernet && role != Role::Neighbor {
+        let is_everybody = next_hop == IpAddr::V4(Ipv4Addr::BROADCAST);
+        let has_header = matches!(role, Role::Glean | Role::Multicast) || is_everybody;
+        if i.kind == Kind::Ethernet && has_header {
             // Multicast writes the group's address over this one, packet by packet.
             new.set_header(&Header::new(MacAddr::BROADCAST, i.mac, link.ethertype()));
-            new.complete = role == Role::Multicast;
+            new.complete = role != Role::Glean;
         }
-        new.output =
-            self.engine.connect(link.rewrite_node(), &output_name).map_err(Error::Graph)?;
-        let index = self.adjacencies.slab.insert(new).map_err(|_| Error::Full)?;
-        let index = AdjacencyIndex(index);
-        self.adjacencies.by_key.insert(key, index);
-        self.adjacencies.users.insert(index, 1);
-        self.count_from_zero(index);
-        for made in self.on_adjacency.clone() {
-            made(self, index);
+        let (node, to) = match role {
+            Role::Midchain => (link.midchain_node(), chain::TRANSMIT.to_owned()),
+            _ => (link.rewrite_node(), self.engine.name_of(i.output).to_owned()),
+        };
+        new.complete |= role == Role::Midchain;
+        new.output = self.engine.connect(node, &to).map_err(Error::Graph)?;
+        Ok(new)
+    }
+    /// Gives up one use of an adjacency; the last one frees it.
+    pub fn release_adjacency(&mut self, index: AdjacencyIndex) {
+        let all = &mut self.adjacencies;
+        let Some(users) = all.users.get_mut(&index) else { return };
+        *users -= 1;
+        if *users > 0 {
+            return;
         }
-        Ok(index)
+        all.users.remove(&index);
+        if let Some(a) = all.slab.at(index.0) {
+            all.by_key.remove(&(a.interface, a.link, a.role, a.next_hop));
+        }
+        all.slab.remove(index.0);
+        self.unstack(index);
     }
     /// Has packets over each adjacency counted, or no longer.
     pub fn count_adjacencies(&mut self, is_on: bool) {
@@ -277,17 +348,6 @@ impl Router {
         let all: Vec<_> = self.adjacencies.iter().map(|(index, _)| index).collect();
         for index in all {
             self.adjacencies.change(index, |a| a.is_counted = is_on);
-        }
-    }
-    /// Has clients see the counters of an adjacency, which were another one's before.
-    fn count_from_zero(&mut self, index: AdjacencyIndex) {
-        let (counters, at) = (self.adjacencies.counters.clone(), index.0 as usize);
-        let has_counted = counters.sum(at).packets > 0;
-        let zero = move |thread| counters.zero(thread, at..at + 1);
-        let is_lost = has_counted && self.engine.on_threads(zero).is_err();
-        let len = (at + 1).next_power_of_two().max(64);
-        if is_lost || self.stats.grow(COLUMNS, len).is_err() {
-            self.log.class("stats", "adjacencies").warn("not all adjacencies have their counters");
         }
     }
     /// Says which layer 2 address the neighbour of an adjacency has.
@@ -311,8 +371,8 @@ impl Router {
         };
         self.interfaces.mtu_of(interface, of).min(u32::from(u16::MAX)) as u16
     }
-    fn mtu_to(&self, interface: InterfaceIndex, role: Role, next_hop: IpAddr) -> u16 {
-        let mtu = self.mtu_over(interface, Link::of(next_hop));
+    fn mtu_to(&self, link: Link, interface: InterfaceIndex, role: Role, next_hop: IpAddr) -> u16 {
+        let mtu = self.mtu_over(interface, link);
         let path = self.path_mtu(interface, next_hop).filter(|_| role == Role::Neighbor);
         path.map_or(mtu, |path| path.min(mtu))
     }
@@ -321,9 +381,9 @@ impl Router {
         let Some(i) = self.interfaces.at(interface) else { return };
         let mac = i.mac;
         let mine = self.adjacencies.iter().filter(|(_, a)| a.interface == interface);
-        let mine: Vec<_> = mine.map(|(index, a)| (index, a.role, a.next_hop)).collect();
-        for (index, role, next_hop) in mine {
-            let mtu = self.mtu_to(interface, role, next_hop);
+        let mine: Vec<_> = mine.map(|(index, a)| (index, a.link, a.role, a.next_hop)).collect();
+        for (index, link, role, next_hop) in mine {
+            let mtu = self.mtu_to(link, interface, role, next_hop);
             self.adjacencies.change(index, |a| {
                 a.mtu = mtu;
                 if a.header_len > 0 {
@@ -340,3 +400,6 @@ impl Adjacency {
         self.header_len = size_of::<Header>() as u8;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 
 mod nodes;
 mod punt;
+#[cfg(test)]
+mod tests;
 
 use graph::arc::{FeatureArc, Side};
 

@@ -15,6 +15,10 @@ pub struct Program {
     pub version: String,
     /// When it was built.
     pub build_date: String,
+    /// Who built it.
+    pub built_by: &'static str,
+    /// Where it was built.
+    pub built_on: &'static str,
     /// Features that are loaded: name and one line about each.
     pub features: Vec<(&'static str, &'static str)>,
 }
@@ -67,6 +71,10 @@ fn version(router: &Router, show: &ShowVersion) -> Version {
                 |path: std::path::PathBuf| path.display().to_string(),
             )
         };
+        let program = program(router);
+        more.push(("Compiled by", program.built_by.to_owned()));
+        more.push(("Compile host", program.built_on.to_owned()));
+        more.push(("Compile date", program.build_date));
         more.push(("Program", path("/proc/self/exe")));
         more.push(("Current PID", std::process::id().to_string()));
         more.push(("Uptime", format!("{:.1} seconds", router.now())));

@@ -2,6 +2,7 @@
 
 use control::api::{Api, Message, Retval, Text};
 
+use super::features::Refusal;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -34,15 +35,23 @@ struct FeatureIsEnabledReply {
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("feature", "1.0.2")
         .call(|router: &mut Router, m: FeatureEnableDisable| {
-            is_on(router, m.sw_if_index, &m.arc_name, &m.feature_name)?;
-            let arc = router.engine.arc_named(&m.arc_name).ok_or(Retval::INVALID_VALUE)?;
-            let done = router.engine.set_feature(arc, &m.feature_name, m.sw_if_index.0, m.enable);
-            done.map_err(|_| Retval::INVALID_VALUE_2)
+            router.switch_feature(m.sw_if_index, &m.arc_name, &m.feature_name, m.enable)?;
+            Ok(())
         })
         .call(|router, m: FeatureIsEnabled| {
             let is_enabled = is_on(router, m.sw_if_index, &m.arc_name, &m.feature_name)?;
             Ok(FeatureIsEnabledReply { retval: 0, is_enabled })
         });
+}
+
+impl From<Refusal> for Retval {
+    fn from(why: Refusal) -> Self {
+        match why {
+            Refusal::NoInterface => Self::INVALID_SW_IF_INDEX,
+            Refusal::NoArc => Self::INVALID_VALUE,
+            Refusal::NotOnArc => Self::INVALID_VALUE_2,
+        }
+    }
 }
 
 /// Whether a feature is on; an error that names what is not there.

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use control::cli::{Command, Output, Word};
+use control::cli::{Command, Error, Output, Word};
 use graph::arc::FeatureArc;
 use serde::Serialize;
 
 use crate::arp::ARP;
 use crate::drops::ERROR_DROP;
-use crate::interface::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceIndex};
+use crate::interface::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceIndex, find};
 use crate::ip4::{IP4_DROP, IP4_LOCAL, IP4_MULTICAST, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
 use crate::ip6::{IP6_DROP, IP6_LOCAL, IP6_MULTICAST, IP6_OUTPUT, IP6_PUNT, IP6_UNICAST};
 
-use crate::router::Parts;
+use crate::router::{Parts, Router};
 
 /// Show the arcs and the features that may be enabled on them.
 #[derive(Command)]
@@ -30,6 +30,52 @@ struct ShowInterfaceFeatures {
     #[positional]
     #[values("interface")]
     interface: Word,
+}
+
+/// Switch a feature of an arc on for an interface, or off.
+#[derive(Command)]
+#[command("set interface feature")]
+struct SetFeature {
+    /// interface
+    #[positional]
+    interface: Word,
+    /// one of the features that `show features` lists below the arc
+    #[positional]
+    feature: Word,
+    /// the arc it is on
+    arc: Word,
+    /// switch it off
+    disable: bool,
+}
+
+/// Why a feature cannot be switched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is no such interface.
+    NoInterface,
+    /// There is no such arc.
+    NoArc,
+    /// The arc has no such feature.
+    NotOnArc,
+}
+
+impl Router {
+    /// Switches a feature of an arc on or off for an interface.
+    ///
+    /// # Errors
+    /// An interface, arc or feature that is not there.
+    pub(super) fn switch_feature(
+        &mut self,
+        interface: InterfaceIndex,
+        arc: &str,
+        feature: &str,
+        on: bool,
+    ) -> Result<(), Refusal> {
+        self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+        let arc = self.engine.arc_named(arc).ok_or(Refusal::NoArc)?;
+        let done = self.engine.set_feature(arc, feature, interface.0, on);
+        done.map_err(|_| Refusal::NotOnArc)
+    }
 }
 
 /// Arcs that `show features` lists, with features or not.
@@ -55,6 +101,25 @@ const ARCS: [&FeatureArc; 16] = [
 pub(super) fn register(parts: &mut Parts) {
     ARCS.into_iter().for_each(|arc| parts.router.engine.declare(arc));
     let cli = &mut parts.cli;
+    cli.values("arc", |router: &Router| {
+        router.engine.arcs().map(|(name, ..)| name.to_owned()).collect()
+    });
+    cli.values("feature", |router: &Router| {
+        let all = router.engine.arcs().flat_map(|(_, features, _)| features.iter());
+        all.map(|name| (*name).to_owned()).collect()
+    });
+    cli.command(|router, set: SetFeature| {
+        let interface = find(router, &set.interface)?;
+        let done = router.switch_feature(interface, &set.arc, &set.feature, !set.disable);
+        done.map_err(|why| match why {
+            Refusal::NoInterface => set.interface.unknown("interface"),
+            Refusal::NoArc => set.arc.unknown("arc"),
+            Refusal::NotOnArc => Error::new(format!(
+                "arc `{}' has no feature `{}'; see show features",
+                &*set.arc, &*set.feature
+            )),
+        })
+    });
     cli.command(|router, show: ShowFeatures| {
         let _ = show.verbose;
         let arcs = router.engine.arcs().map(|(name, features, end)| Arc {
@@ -64,12 +129,10 @@ pub(super) fn register(parts: &mut Parts) {
         Ok(Output::of(Arcs { interface: None, arcs: arcs.collect() }))
     });
     cli.command(|router, show: ShowInterfaceFeatures| {
-        let interface = router.interfaces.named(&show.interface);
-        let interface = interface.ok_or_else(|| show.interface.unknown("interface"))?;
-        let InterfaceIndex(index) = interface.index;
+        let InterfaceIndex(index) = find(router, &show.interface)?;
         let arcs = router.engine.features_of(index).into_iter();
         Ok(Output::of(Arcs {
-            interface: Some(interface.name.clone()),
+            interface: Some(show.interface.to_string()),
             arcs: arcs.map(|(name, features)| Arc { name, features }).collect(),
         }))
     });

@@ -29,6 +29,8 @@ struct ShowPhysmem {
     verbose: bool,
     /// accepted, prints the same
     detail: bool,
+    /// accepted, prints the same
+    map: bool,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -37,7 +39,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Pools([router.engine.pool_usage().map_err(no_answer)?])))
     });
     cli.command(|router, show: ShowPhysmem| {
-        let _ = (show.verbose, show.detail);
+        let _ = (show.verbose, show.detail, show.map);
         Ok(Output::of(Arena(router.engine.pool_usage().map_err(no_answer)?)))
     });
 }

@@ -6,6 +6,7 @@ mod arcs;
 mod clock;
 mod errors;
 mod features;
+mod files;
 mod handoff;
 mod heaps;
 mod memory;
@@ -39,6 +40,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     about::register(cli);
     clock::register(cli);
     errors::register(cli);
+    files::register(cli);
     heaps::register(cli);
     memory::register(cli);
     nodes::register(cli);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Cli, Command, Error, Output, Word};
 use graph::NodeIndex;
 use graph::show::{GraphRows, NodeDetail, state_text};
 use infra::cpu::Variant;
@@ -17,7 +17,7 @@ struct ShowNode(String);
 impl Command for ShowNode {
     const PATHS: &'static [&'static str] = &["show node"];
     const ABOUT: &'static str = "Show a node, its edges and what leads to it";
-    const USAGE: &'static str = "[index] <name | number>";
+    const USAGE: &'static str = "{<node> | index <number>}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         args.keyword("index");
@@ -29,6 +29,18 @@ impl Command for ShowNode {
 #[derive(Command)]
 #[command("show node variants")]
 struct ShowVariants;
+
+/// Choose the kind of processor whose code a node runs.
+#[derive(Command)]
+#[command("set node function")]
+struct SetVariant {
+    /// name of the node
+    #[positional]
+    node: String,
+    /// one of those that `show node variants` lists
+    #[positional]
+    variant: Word,
+}
 
 #[derive(Serialize)]
 struct VariantRow {
@@ -62,6 +74,27 @@ struct ShowVlibGraph {
     node: Option<String>,
 }
 
+/// Draw the graph of nodes in the language of Graphviz.
+#[derive(Command)]
+#[command("show vlib graphviz")]
+struct Draw {
+    /// write it there
+    #[positional]
+    file: Option<std::path::PathBuf>,
+}
+
+/// The nodes and their edges.
+fn picture(details: &[NodeDetail]) -> String {
+    let mut text = "digraph nodes {\n".to_owned();
+    for node in details {
+        let shape = if node.kind == "input" { "box" } else { "ellipse" };
+        text += &format!("  {} [label=\"{}\" shape={shape}]\n", node.index, node.name);
+        let edges = node.next.iter().map(|edge| format!("  {} -> {}\n", node.index, edge.node));
+        text.extend(edges);
+    }
+    text + "}\n"
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.values("node", |router: &Router| {
         router.engine.node_names().map(|(_, name)| name.to_owned()).collect()
@@ -80,6 +113,28 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         };
         let supported = Variant::ALL.into_iter().filter(|variant| variant.is_supported());
         Ok(Output::of(Variants(supported.map(row).collect())))
+    });
+    cli.values("variant", |_| {
+        let supported = Variant::ALL.into_iter().filter(|variant| variant.is_supported());
+        supported.map(|variant| variant.name().to_owned()).collect()
+    });
+    cli.command(|router, set: SetVariant| {
+        let node = find(router, &set.node)?;
+        let variant = Variant::from_name(&set.variant);
+        match variant.is_some_and(|variant| router.engine.set_variant(node, variant)) {
+            true => Ok(()),
+            false => Err(set.variant.unknown("variant")),
+        }
+    });
+    cli.command(|router, draw: Draw| {
+        let details: Result<Vec<_>, _> =
+            sorted(router).into_iter().map(|index| detail(router, index)).collect();
+        let details = details?;
+        let text = picture(&details);
+        let Some(file) = draw.file else { return Ok(Output::both(text, details)) };
+        std::fs::write(&file, text)?;
+        let count = details.len();
+        Ok(Output::both(format!("{count} nodes written to {}", file.display()), details))
     });
     cli.command(|router, show: ShowVlibGraph| {
         let nodes = match show.node {

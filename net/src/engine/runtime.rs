@@ -1,29 +1,34 @@
 //! `show runtime`: what each thread, node and process did since the counters were cleared.
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Output};
 use graph::show::{Detail, ProcessRow, Runtime, ThreadRow};
 
 use super::no_answer;
 use crate::router::Router;
 
-/// `show runtime [verbose|max|summary]`.
-struct ShowRuntime(Detail);
+/// Show what threads, nodes and processes did.
+#[derive(Command)]
+#[command("show runtime")]
+struct ShowRuntime {
+    /// accepted, prints the same
+    #[keyword("time")]
+    _time: bool,
+    /// nodes that did nothing, too
+    verbose: bool,
+    /// the longest time each node took
+    max: bool,
+    /// threads only
+    summary: bool,
+}
 
-impl Command for ShowRuntime {
-    const PATHS: &'static [&'static str] = &["show runtime"];
-    const ABOUT: &'static str = "Show what threads, nodes and processes did";
-    const USAGE: &'static str = "[verbose | max | summary]";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        Ok(Self(if args.keyword("verbose") {
-            Detail::All
-        } else if args.keyword("max") {
-            Detail::Largest
-        } else if args.keyword("summary") {
-            Detail::Summary
-        } else {
-            Detail::Busy
-        }))
+impl ShowRuntime {
+    fn detail(&self) -> Detail {
+        match self {
+            Self { summary: true, .. } => Detail::Summary,
+            Self { max: true, .. } => Detail::Largest,
+            Self { verbose: true, .. } => Detail::All,
+            _ => Detail::Busy,
+        }
     }
 }
 
@@ -33,7 +38,8 @@ impl Command for ShowRuntime {
 struct ClearRuntime;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router, ShowRuntime(detail): ShowRuntime| {
+    cli.command(|router, show: ShowRuntime| {
+        let detail = show.detail();
         let mut threads = router.engine.runtime_rows().map_err(no_answer)?;
         if let Some(worker) = threads.first().filter(|t| t.thread > 0) {
             // Beside workers the main thread runs processes only.

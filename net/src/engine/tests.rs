@@ -185,6 +185,14 @@ fn nodes_are_found_by_name_and_number() {
     assert_eq!(line.split_whitespace().nth(2), Some(all.to_string().as_str()), "{text}");
     assert!(b.run("show vlib graph filter").contains("\nfilter "));
     assert!(b.run("show vlib graph").lines().count() > 5);
+    assert_eq!(b.run("set node function filter default"), "");
+    b.router.engine.run_inline(2);
+    let filter = b.router.engine.index_of("filter").unwrap();
+    assert_eq!(b.router.engine.variant_of(filter), infra::cpu::Variant::Default);
+    let wrong = "set node function: unknown variant `bozo'\n";
+    assert_eq!(b.run("set node function filter bozo"), wrong);
+    let wrong = "set node function: unknown node name: 'nosuch'\n";
+    assert_eq!(b.run("set node function nosuch default"), wrong);
 }
 
 #[test]

@@ -29,6 +29,9 @@ const TITLES: [&str; 11] = [
 ];
 
 pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.values("worker", |router: &Router| {
+        (0..router.engine.workers()).map(|worker| worker.to_string()).collect()
+    });
     cli.command(|router, _: ShowThreads| {
         let row = |info: ThreadInfo| Row { scheduler: scheduler(info.lwp), info };
         Ok(Output::of(Rows(all(router).into_iter().map(row).collect())))

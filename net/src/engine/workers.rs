@@ -37,7 +37,7 @@ impl Router {
     /// Makes the data-plane threads those with the numbers `first`, `first + 1`… as planned, not
     /// empty. First new ones start, then receive queues and what features have go over to them,
     /// then old ones finish what they have and end; packets flow all the while. What waits for a
-    /// neighbour on a thread that ends is dropped.
+    /// neighbour or for other fragments on a thread that ends is dropped and counted.
     ///
     /// # Errors
     /// See [`ThreadsError`].

@@ -33,6 +33,9 @@ pub enum Next {
     /// ARP.
     #[to("arp-input")]
     Arp,
+    /// The interface punts.
+    #[to("error-punt")]
+    Punt,
     /// Another protocol.
     #[dynamic]
     Other(Slot),
@@ -70,11 +73,11 @@ const ADDRESS: u64 = (1 << 48) - 1;
 const NOBODY: u64 = u64::MAX;
 
 /// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame. Where frames
-/// without tags are for a sub-interface, or counted by kind, each needs a closer look.
+/// without tags are for a sub-interface, or all of them are punted, each needs a closer look.
 fn own_address(port: &Port) -> u64 {
     let [a, b, c, d, e, f] = port.mac.0;
     let is_plain = port.subs.as_ref().is_none_or(|subs| !subs.has_untagged());
-    if port.up && is_plain && !port.detailed {
+    if port.up && is_plain && !port.punts {
         u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
     } else {
         NOBODY
@@ -91,28 +94,31 @@ impl Node for EthernetInput {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         // Neighbouring packets nearly always come from one interface.
-        let (mut known, mut port, mut own) = (u32::MAX, None, NOBODY);
-        frame.each(|p| {
-            let rx = p.rx();
-            if rx != known {
-                (known, port) = (rx, self.ports.read(rx, epoch));
-                own = port.map_or(NOBODY, own_address);
-            }
-            p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
-            let header = p.bytes().first_chunk::<14>().ok_or(Error::TooShort)?;
-            let [d0, d1, d2, d3, d4, d5, s0, s1, .., t0, t1] = *header;
-            let dst = u64::from_le_bytes([d0, d1, d2, d3, d4, d5, s0, s1]) & ADDRESS;
-            let next = match EtherType::new(u16::from_be_bytes([t0, t1])) {
-                EtherType::IP4 => Next::Ip4,
-                EtherType::IP6 => Next::Ip6,
-                EtherType::ARP => Next::Arp,
-                _ => return self.look_closer(p, port, epoch, thread).into(),
-            };
-            if dst != own {
-                return self.look_closer(p, port, epoch, thread).into();
-            }
-            strip(p, size_of::<Header>()).ok_or(Error::TooShort)?;
-            Ok(next)
+        let (mut known, mut own) = (u32::MAX, NOBODY);
+        frame.passes(|packets| {
+            packets.usual(packets.all(), |_, p| {
+                let rx = p.rx();
+                if rx != known {
+                    (known, own) = (rx, self.ports.read(rx, epoch).map_or(NOBODY, own_address));
+                }
+                let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
+                if u64::from_le_bytes(*header.first_chunk()?) & ADDRESS != own {
+                    return None;
+                }
+                let next = match EtherType::new(u16::from_be_bytes(*header.last_chunk()?)) {
+                    EtherType::IP4 => Next::Ip4,
+                    EtherType::IP6 => Next::Ip6,
+                    EtherType::ARP => Next::Arp,
+                    _ => return None,
+                };
+                strip(p, size_of::<Header>())?;
+                Some(next)
+            });
+            packets.others(packets.all(), |_, p| {
+                let rx = p.rx();
+                p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
+                self.look_closer(p, epoch, thread)
+            });
         });
     }
 }
@@ -127,52 +133,19 @@ fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
     p.advance(len)
 }
 
-/// What a closer look found. No `Result`: a pair is returned by different rules on different
-/// processors, which keeps the loop's closure from being compiled for each.
-#[repr(u32)]
-enum Seen {
-    Ip4,
-    Ip6,
-    Arp,
-    Other(u16),
-    Bad(Error),
-}
-
-impl From<Seen> for Result<Next, Error> {
-    #[inline(always)]
-    fn from(seen: Seen) -> Self {
-        match seen {
-            Seen::Ip4 => Ok(Next::Ip4),
-            Seen::Ip6 => Ok(Next::Ip6),
-            Seen::Arp => Ok(Next::Arp),
-            Seen::Other(slot) => Ok(Next::Other(Slot(slot))),
-            Seen::Bad(why) => Err(why),
-        }
-    }
-}
-
 impl EthernetInput {
     /// A frame that is not simply IP or ARP for the interface's own address.
     #[inline(never)]
     fn look_closer(
         &self,
         p: &mut Buffer<'_>,
-        port: Option<&Port>,
         epoch: Epoch<'_>,
         thread: usize,
-    ) -> Seen {
-        self.classify(p, port, epoch, thread).unwrap_or_else(Seen::Bad)
-    }
-    fn classify(
-        &self,
-        p: &mut Buffer<'_>,
-        port: Option<&Port>,
-        epoch: Epoch<'_>,
-        thread: usize,
-    ) -> Result<Seen, Error> {
+    ) -> Result<Next, Error> {
+        let port = self.ports.read(p.rx(), epoch);
         let main = port.filter(|p| p.up).ok_or(Error::Down)?;
-        if main.detailed {
-            self.counters.count_rx_kind(thread, p.rx(), p.bytes(), p.total_len());
+        if main.punts {
+            return Ok(Next::Punt);
         }
         let tagged = Tagged::read(p.bytes()).ok_or(Error::TooShort)?;
         let sub = main.subs.as_ref().and_then(|subs| subs.find(&tagged));
@@ -187,25 +160,28 @@ impl EthernetInput {
             if !port.is_some_and(|s| s.up) {
                 return Err(Error::Down);
             }
-        } else if tagged.count > 0 {
+            if port.is_some_and(|s| s.punts) {
+                return Ok(Next::Punt);
+            }
+        } else if !tagged.is_untagged() {
             return Err(Error::UnknownVlan);
         }
         let dst = p.header::<Header>().ok_or(Error::TooShort)?.dst;
         if !takes(main, dst) {
             return Err(Error::MacMismatch);
         }
-        let seen = match tagged.ethertype {
-            EtherType::IP4 => Seen::Ip4,
-            EtherType::IP6 => Seen::Ip6,
-            EtherType::ARP => Seen::Arp,
+        let next = match tagged.ethertype {
+            EtherType::IP4 => Next::Ip4,
+            EtherType::IP6 => Next::Ip6,
+            EtherType::ARP => Next::Arp,
             other => {
                 let edges = self.types.read(epoch);
                 let at = edges.binary_search_by_key(&other, |e| e.0);
-                Seen::Other(edges[at.map_err(|_| Error::UnknownType)?].1.0)
+                Next::Other(edges[at.map_err(|_| Error::UnknownType)?].1)
             }
         };
         strip(p, tagged.header_len()).ok_or(Error::TooShort)?;
-        Ok(seen)
+        Ok(next)
     }
 }
 

@@ -72,6 +72,16 @@ fn sub_interfaces_route_with_their_tags() {
 }
 
 #[test]
+fn a_frame_with_only_a_priority_is_in_no_vlan() {
+    let mut b = bench();
+    let pg0 = b.pg0;
+    let packet = packets::udp4("10.0.0.2", "10.1.0.2", 80, &[1; 20]);
+    let at = b.send("ethernet-input", &[frame(OWN, &[(0x8100, 0xa000)], 0x800, &packet)]);
+    assert_eq!((at[0].at.as_str(), at[0].rx, &at[0].bytes), ("ip4-lookup", pg0.0, &packet));
+    b.expect(&[]);
+}
+
+#[test]
 fn frames_that_nobody_takes_are_dropped_and_counted() {
     let mut b = bench();
     let pg0 = b.pg0;
@@ -120,6 +130,29 @@ fn secondary_addresses_promiscuity_and_untagged_sub_interfaces() {
     assert_eq!((caught[0].at.as_str(), caught[0].rx), ("arp-input", sub.0));
     b.control(|r| r.remove_interface(sub));
     assert_eq!(b.send("ethernet-input", &arp)[0].rx, pg0.0);
+}
+
+#[test]
+fn an_interface_punts_all_it_brings_in_while_it_is_told_to() {
+    let mut b = bench();
+    let pg0 = b.pg0;
+    let sub = b.sub(pg0, SubInterface::dot1q(1, 5), "10.5.0.1/24");
+    let packet = packets::udp4("10.0.0.2", "10.0.0.1", 80, &[]);
+    let frames =
+        [frame([2; 6], &[], 0x800, &packet), frame([2; 6], &[(0x8100, 5)], 0x806, &[0; 28])];
+    b.run("set interface state pg0 punt").unwrap();
+    assert!(b.run("show interface pg0").unwrap().contains("  punt  "));
+    assert!(b.send("ethernet-input", &frames).is_empty());
+    b.run("set interface state pg0 up").unwrap();
+    b.control(|r| r.set_punting(sub));
+    assert!(b.send("ethernet-input", &frames[1..]).is_empty());
+    let punts = |b: &Bench, index| b.router.interfaces.values(index).punt;
+    assert_eq!((punts(&b, pg0), punts(&b, sub)), (2, 1));
+    b.expect(&[]);
+    b.run("set interface state pg0 down").unwrap();
+    assert!(b.send("ethernet-input", &frames).is_empty());
+    b.expect(&[("ethernet-input", "subinterface down", 2)]);
+    assert!(b.run("set interface state pg0 punt up").is_err());
 }
 
 #[test]

@@ -96,6 +96,11 @@ impl Tagged {
         }
         Some(tagged)
     }
+    /// Whether it is in no VLAN: without tags, or with one that has only a priority (IEEE 802.1Q
+    /// clause 9.6, VLAN 0).
+    pub fn is_untagged(&self) -> bool {
+        self.count == 0 || (self.count == 1 && self.vlans[0] == 0)
+    }
     /// Length of the header with all tags in bytes.
     pub fn header_len(&self) -> usize {
         size_of::<Header>() + self.count * TAG
@@ -171,15 +176,15 @@ impl SubTable {
         let none = [Key::new(0, false, 0, 0)];
         let candidates: [(usize, &[Key]); 3] = [(2, &two), (1, &one), (0, &none)];
         for (tags, keys) in candidates {
-            if tags > tagged.count || (tags == 0 && tagged.count > 0) {
+            if tags > tagged.count || (tags == 0 && !tagged.is_untagged()) {
                 continue;
             }
-            let fits = |e: &Entry| !e.is_exact || tags == tagged.count;
+            let fits = |e: &Entry| !e.is_exact || tags == 0 || tags == tagged.count;
             if let Some(entry) = keys.iter().find_map(|k| self.at(*k).filter(fits)) {
                 return Some(entry.interface);
             }
         }
-        let default = self.at(Key::DEFAULT).filter(|_| tagged.count > 0);
+        let default = self.at(Key::DEFAULT).filter(|_| !tagged.is_untagged());
         default.map(|e| e.interface)
     }
     fn at(&self, key: Key) -> Option<Entry> {
@@ -250,6 +255,9 @@ mod tests {
         assert_eq!(find(&table, &[(AD, 1)]), None);
         assert!(table.add(&sub(0, None, None, false), InterfaceIndex(8)) && table.has_untagged());
         assert_eq!(find(&table, &[]), Some(8));
+        assert_eq!(find(&table, &[(Q, 0xe000)]), Some(2), "any VLAN, 0 among them");
+        table.remove(InterfaceIndex(2));
+        assert_eq!(find(&table, &[(Q, 0xe000)]), Some(8), "only a priority");
     }
 
     #[test]

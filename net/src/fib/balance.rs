@@ -41,6 +41,8 @@ pub enum Via {
     Prohibit,
     /// To a neighbour.
     Adjacency(AdjacencyIndex),
+    /// Into a tunnel.
+    Midchain(AdjacencyIndex),
     /// To a connected network, as the neighbour its destination names.
     Glean(AdjacencyIndex),
     /// On through another load balance.
@@ -85,6 +87,7 @@ impl Word {
             Via::SourceLookup(table) => Self::new(10, table.into()),
             Via::InterfaceRx(interface) => Self::new(11, interface),
             Via::Exempt => Self::new(12, 0),
+            Via::Midchain(a) => Self::new(13, a.0),
         }
     }
     pub fn group(index: u32) -> Self {
@@ -110,6 +113,7 @@ impl Word {
             10 => Via::SourceLookup(value as u16),
             11 => Via::InterfaceRx(value),
             12 => Via::Exempt,
+            13 => Via::Midchain(AdjacencyIndex(value)),
             _ => Via::Drop,
         }
     }
@@ -218,7 +222,7 @@ impl LoadBalances {
         let mut rows = |name| stats.combined(name, COLUMNS).map_err(io::Error::other);
         let counters = RouteCounters { to: rows("/net/route/to")?, via: rows("/net/route/via")? };
         Ok(Self {
-            words: Arc::new(Reserved::new(MAX_BALANCES, HugePages::No)?.named("load balances")),
+            words: Arc::new(Reserved::new(MAX_BALANCES, HugePages::Beyond)?.named("load balances")),
             groups: SharedSlab::new(MAX_GROUPS)?,
             counters: Arc::new(counters),
             // A leaf of 0 means the default, so number 0 is never given out.
@@ -308,6 +312,10 @@ impl LoadBalances {
             LoadBalance::One(word.via())
         }
     }
+    /// Above all numbers of load balances.
+    pub fn end(&self) -> u32 {
+        self.lists.len() as u32
+    }
     /// The path list that a load balance follows.
     pub fn list_of(&self, index: u32) -> Option<u32> {
         self.lists.get(index as usize).copied().filter(|list| *list != NO_LIST)
@@ -346,6 +354,7 @@ mod tests {
             Via::SourceLookup(7),
             Via::InterfaceRx(9),
             Via::Exempt,
+            Via::Midchain(a),
         ] {
             assert_eq!(Word::one(via).via(), via);
         }

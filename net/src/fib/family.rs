@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::prefix::{Address, Ip4Prefix, Ip6Prefix, Prefix};
 
 use super::Fib;
+use super::covers::SHORT;
 use super::finder::{Finder, Keeper};
 use super::path::Target;
 use super::ranges::{self, Ranges};
@@ -39,6 +40,8 @@ pub trait Family: Copy + Debug + Send + Sync + 'static {
     fn addr(bits: Self::Bits) -> IpAddr;
     /// Its first `len` bits.
     fn masked(bits: Self::Bits, len: u8) -> Self::Bits;
+    /// Its first [`SHORT`] bits.
+    fn top(bits: Self::Bits) -> u32;
     /// The last address that begins with the first `len` bits.
     fn last(bits: Self::Bits, len: u8) -> Self::Bits;
     /// How many first bits two addresses have in common.
@@ -75,6 +78,9 @@ macro_rules! arithmetic {
         }
         fn masked(bits: $bits, len: u8) -> $bits {
             bits & <$addr>::mask(len).to_bits()
+        }
+        fn top(bits: $bits) -> u32 {
+            (bits >> (Self::BITS - SHORT)) as u32
         }
         fn last(bits: $bits, len: u8) -> $bits {
             bits | !<$addr>::mask(len).to_bits()

@@ -6,18 +6,26 @@ use std::io;
 
 use infra::cpu::{Baseline, Cpu};
 use infra::rcu::Epoch;
+pub use infra::table::Full;
 
 /// The reading half. A clone reads the same table.
 pub trait Finder: Clone + fmt::Debug + Send + Sync + 'static {
     /// An address as a number.
     type Bits: Copy;
-    /// Puts the leaf of the longest prefix that covers each key into `leaves`, which are as many:
-    /// all at once, so that memory is waited for only once for all of them.
-    fn find<On: Cpu>(&self, cpu: On, keys: &[Self::Bits], leaves: &mut [u32], epoch: Epoch<'_>);
+    /// Asks for what [`Finder::start`] reads first, where that may be far away.
+    fn fetch(&self, _: &[Self::Bits]) {}
+    /// The first step of finding leaves, for at most [`graph::BLOCK`] keys: what it puts into
+    /// `leaves`, as many as keys, is for [`Finder::finish`] in the same epoch. Asks for what that
+    /// reads first, so other things are best done in between.
+    fn start<On: Cpu>(&self, _: On, _: &[Self::Bits], _: &mut [u32], _: Epoch<'_>) {}
+    /// Puts the leaf of the longest prefix that covers each key into `leaves`: all at once, so that
+    /// memory is waited for only once for all of them.
+    fn finish<On: Cpu>(&self, cpu: On, keys: &[Self::Bits], leaves: &mut [u32], epoch: Epoch<'_>);
     /// The leaf of the longest prefix that covers `key`.
     fn lookup(&self, key: Self::Bits, epoch: Epoch<'_>) -> u32 {
-        let mut leaf = [0];
-        self.find(Baseline::everywhere(), &[key], &mut leaf, epoch);
+        let (cpu, mut leaf) = (Baseline::everywhere(), [0]);
+        self.start(cpu, &[key], &mut leaf, epoch);
+        self.finish(cpu, &[key], &mut leaf, epoch);
         leaf[0]
     }
 }
@@ -37,6 +45,8 @@ pub trait Keeper: Sized {
     fn new() -> io::Result<Self>;
     /// The half for readers; to be handed out anew after [`Keeper::grow`].
     fn finder(&self) -> Self::Finder;
+    /// Asks for what a change of prefixes of `key` reads first, where that may be far away.
+    fn fetch(&self, _: Self::Bits) {}
     /// Sets the leaf of a prefix, not 0. A prefix that is there already needs no room.
     ///
     /// # Errors
@@ -58,20 +68,6 @@ pub trait Keeper: Sized {
     }
     /// Bytes of memory in use.
     fn memory(&self) -> usize;
-}
-
-/// The table has used up its budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
-
-impl From<infra::table::spans::Full> for Full {
-    fn from(_: infra::table::spans::Full) -> Self {
-        Self
-    }
-}
-
-impl fmt::Display for Full {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("table is full")
-    }
+    /// Its shape in words, for the operator.
+    fn shape(&self) -> String;
 }

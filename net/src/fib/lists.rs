@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::balance::Word;
 use super::path::{Path, TableIndex, Target};
 use super::spread::spread;
-use crate::adjacency::AdjacencyIndex;
+use crate::adjacency::{AdjacencyIndex, Link};
 use crate::interface::InterfaceIndex;
 
 /// A set of paths, in the order they were given.
@@ -32,6 +32,8 @@ pub(super) struct PathList {
     pub first_path: u32,
     /// Addresses whose route it is and that other lists lead to.
     pub hosts: Vec<(TableIndex, IpAddr)>,
+    /// Mid-chain adjacencies stacked on it.
+    pub chains: Vec<AdjacencyIndex>,
 }
 
 impl PathList {
@@ -41,6 +43,30 @@ impl PathList {
             Target::Recursive { table, addr, .. } => Some((table, addr)),
             _ => None,
         })
+    }
+    /// The family of what its paths lead to; IPv4 when they do not say.
+    pub fn link(&self) -> Link {
+        let of = |p: &Path| match p.target {
+            Target::Neighbor { addr, .. } | Target::Recursive { addr, .. } => Some(Link::of(addr)),
+            Target::ForeignNeighbor { addr, .. } => Some(Link::of(addr).other()),
+            Target::Attached { own, .. } => Some(Link::of(own)),
+            Target::Receive { addr, .. } => addr.map(Link::of),
+            Target::Lookup { link, .. } | Target::SourceLookup { link, .. } => Some(link),
+            Target::LinkLocal => Some(Link::Ip6),
+            _ => None,
+        };
+        self.paths.iter().find_map(of).unwrap_or(Link::Ip4)
+    }
+    /// The interfaces that its paths lead to, by number.
+    pub fn outputs(&self) -> Vec<u32> {
+        let outputs = self.paths.iter().filter_map(|p| p.target.interface());
+        let mut outputs: Vec<u32> = outputs.map(|i| i.0).collect();
+        outputs.dedup();
+        outputs
+    }
+    /// Whether it has paths over an interface, or to one of its addresses.
+    pub fn is_over(&self, interface: InterfaceIndex) -> bool {
+        self.paths.iter().any(|p| p.target.names(interface))
     }
     /// The interfaces that its paths name.
     fn interfaces(&self) -> impl Iterator<Item = InterfaceIndex> {
@@ -68,15 +94,20 @@ pub(super) struct PathLists {
     /// Lists with paths over an interface.
     by_interface: HashMap<InterfaceIndex, BTreeSet<u32>>,
     free: Vec<u32>,
+    /// The list used last: routes with the same paths often come one after the other.
+    recent: u32,
     next_path: u32,
 }
 
 impl PathLists {
     /// The list with these paths, used once more.
     pub fn share(&mut self, paths: &[Path]) -> Option<u32> {
-        let index = *self.by_paths.get(paths)?;
-        self.at_mut(index).users += 1;
-        Some(index)
+        let is_recent = |l: &PathList| *l.paths == *paths;
+        if !self.all.get(self.recent as usize).and_then(Option::as_ref).is_some_and(is_recent) {
+            self.recent = *self.by_paths.get(paths)?;
+        }
+        self.at_mut(self.recent).users += 1;
+        Some(self.recent)
     }
     /// A new list, used once and not resolved. Flows keep to the paths they had in the list `like`.
     pub fn add(
@@ -102,6 +133,7 @@ impl PathLists {
             users: 1,
             first_path: self.next_path,
             hosts: Vec::new(),
+            chains: Vec::new(),
         };
         let previous = like.map_or_else(Vec::new, |like| self.places(like, paths));
         list.layout = spread(&list.weights(), &previous).into();
@@ -146,6 +178,14 @@ impl PathLists {
     /// Lists with paths over an interface, or to one of its addresses.
     pub fn over(&self, interface: InterfaceIndex) -> Vec<u32> {
         self.by_interface.get(&interface).into_iter().flatten().copied().collect()
+    }
+    /// A list, if there is one with this number.
+    pub fn find(&self, index: u32) -> Option<&PathList> {
+        self.all.get(index as usize)?.as_ref()
+    }
+    /// Above all numbers of lists.
+    pub fn end(&self) -> u32 {
+        self.all.len() as u32
     }
     /// All lists.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &PathList)> {

@@ -17,6 +17,9 @@ use super::look_again::Depth;
 use crate::icmp::Problem;
 use crate::router::Router;
 
+/// Steps of a lookup, each of which works on another block.
+const STEPS: usize = 4;
+
 /// What the lookup nodes of a family need to know of it.
 pub trait Headers: Family {
     /// Edges of the lookup node.
@@ -62,6 +65,8 @@ pub enum Way {
     Receive,
     /// To a neighbour.
     Rewrite,
+    /// Into a tunnel.
+    Midchain,
     /// To a connected network.
     Glean,
     /// Through another load balance.
@@ -108,15 +113,15 @@ macro_rules! edges {
 edges! {
     /// Edges of `ip4-lookup` and `ip4-load-balance`.
     Next4, Drop => "ip4-drop", Punt => "ip4-punt", Receive => "ip4-receive",
-    Rewrite => "ip4-rewrite", Glean => "ip4-glean", LoadBalance => "ip4-load-balance",
-    InterfaceRx => "interface-rx-dpo-ip4";
+    Rewrite => "ip4-rewrite", Midchain => "ip4-midchain", Glean => "ip4-glean",
+    LoadBalance => "ip4-load-balance", InterfaceRx => "interface-rx-dpo-ip4";
     "ip4-icmp-error", "lookup-ip4-dst", "lookup-ip4-src"
 }
 edges! {
     /// Edges of `ip6-lookup` and `ip6-load-balance`.
     Next6, Drop => "ip6-drop", Punt => "ip6-punt", Receive => "ip6-receive",
-    Rewrite => "ip6-rewrite", Glean => "ip6-glean", LoadBalance => "ip6-load-balance",
-    InterfaceRx => "interface-rx-dpo-ip6";
+    Rewrite => "ip6-rewrite", Midchain => "ip6-midchain", Glean => "ip6-glean",
+    LoadBalance => "ip6-load-balance", InterfaceRx => "interface-rx-dpo-ip6";
     "ip6-icmp-error", "lookup-ip6-dst", "lookup-ip6-src"
 }
 
@@ -130,8 +135,10 @@ impl Headers for Ip4 {
     const INTERFACE_RX: &'static str = "interface-rx-dpo-ip4";
     const INPUT_NODE: &'static str = "ip4-input";
     const DROP_NODE: &'static str = "ip4-drop";
-    const PROHIBITED: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, 13, 0);
-    const UNREACHABLE: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, 1, 0);
+    const PROHIBITED: Problem =
+        Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, icmp4::code::HOST_PROHIBITED, 0);
+    const UNREACHABLE: Problem =
+        Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, icmp4::code::HOST_UNREACHABLE, 0);
     #[inline(always)]
     fn destination(packet: &Buffer<'_>) -> u32 {
         packet.header::<ip4::Header>().map_or(0, |h| u32::from_be_bytes(h.dst))
@@ -157,8 +164,13 @@ impl Headers for Ip6 {
     const INTERFACE_RX: &'static str = "interface-rx-dpo-ip6";
     const INPUT_NODE: &'static str = "ip6-input";
     const DROP_NODE: &'static str = "ip6-drop";
-    const PROHIBITED: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 1, 0);
-    const UNREACHABLE: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 0, 0);
+    const PROHIBITED: Problem = Problem::ip6(
+        icmp6::Type::DESTINATION_UNREACHABLE,
+        icmp6::code::ADMINISTRATIVELY_PROHIBITED,
+        0,
+    );
+    const UNREACHABLE: Problem =
+        Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, icmp6::code::NO_ROUTE, 0);
     #[inline(always)]
     fn destination(packet: &Buffer<'_>) -> u128 {
         packet.header::<ip6::Header>().map_or(0, |h| u128::from_be_bytes(h.dst))
@@ -186,6 +198,7 @@ impl<F: Headers> Node for Lookup<F> {
     type Error = Infallible;
     type Count = Infallible;
     const DROP: &'static str = F::DROP_NODE;
+    const READS_BYTES: bool = false; // what is read of them is, in a pass before
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -193,64 +206,98 @@ impl<F: Headers> Node for Lookup<F> {
         let forwarding = &self.forwarding;
         let counters = forwarding.count_to(frame.thread());
         let cpu = frame.cpu();
+        let (mut keys, mut leaves) = ([[F::Bits::default(); BLOCK]; STEPS], [[0; BLOCK]; STEPS]);
         // Neighbouring packets often take one route: they are counted together.
-        let (mut counted, mut run) = (0, Volume::default());
-        frame.blocks(|block| {
-            let (mut keys, mut leaves) = ([F::Bits::default(); BLOCK], [0; BLOCK]);
-            let (mut fibs, mut first, mut differ) = ([0; BLOCK], None, 0);
-            block.look(|i, p| {
-                keys[i] = F::destination(p);
-                fibs[i] = p.fib();
-                differ |= fibs[i] ^ *first.get_or_insert(fibs[i]);
-            });
-            let (keys, fibs) = (&keys[..block.len()], &fibs[..block.len()]);
+        let (mut known, mut neighbor, mut run) = (0, None, Volume::default());
+        frame.passes(|packets| {
             // Neighbouring packets nearly always look up in one table.
-            if differ == 0 {
-                if let Some(table) = forwarding.table(fibs[0], epoch) {
-                    table.find(cpu, keys, &mut leaves[..keys.len()], epoch);
+            let (mut fib, mut differ) = (0, 0);
+            packets.look(0..packets.all().end.min(1), |_, p| fib = p.fib());
+            let (end, table) = (packets.all().end, forwarding.table(fib, epoch));
+            let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
+            // A block is read while the one before it starts, the one before that finishes and the
+            // fourth is judged: what one step asks for comes while others are worked on.
+            for step in 0..end.div_ceil(BLOCK) + STEPS - 1 {
+                let (block, mut others) = (places(step), 0);
+                let read = &mut keys[step % STEPS];
+                packets.look(block.clone(), |i, p| {
+                    read[i % BLOCK] = F::destination(p);
+                    others |= p.fib() ^ fib;
+                });
+                differ |= others;
+                if let Some(table) = table {
+                    table.fetch(&read[..block.len()]);
                 }
-            } else {
-                find_each(forwarding, keys, fibs, &mut leaves, epoch);
+                if let Some(step) = step.checked_sub(1) {
+                    let (block, at) = (places(step), step % STEPS);
+                    let (keys, found) = (&keys[at][..block.len()], &mut leaves[at][..block.len()]);
+                    found.fill(0);
+                    if let Some(table) = table {
+                        table.start(cpu, keys, found, epoch);
+                    }
+                }
+                if let Some(step) = step.checked_sub(2) {
+                    let (block, at) = (places(step), step % STEPS);
+                    let (keys, found) = (&keys[at][..block.len()], &mut leaves[at][..block.len()]);
+                    if let Some(table) = table {
+                        table.finish(cpu, keys, found, epoch);
+                    }
+                    if differ != 0 {
+                        packets.look(block, |i, p| {
+                            found[i % BLOCK] = find_one(forwarding, p, epoch);
+                        });
+                    }
+                    fetch_balances(forwarding, counters, found);
+                }
+                let Some(step) = step.checked_sub(3) else { continue };
+                let (block, leaves) = (places(step), &leaves[step % STEPS]);
+                packets.usual(block.clone(), |i, p| {
+                    let leaf = leaves[i % BLOCK];
+                    if leaf != known {
+                        count(counters, known, run);
+                        (known, run) = (leaf, Volume::default());
+                        neighbor = forwarding.only_neighbor(leaf);
+                    }
+                    p.set_adjacency(neighbor?.0);
+                    run += Volume { packets: 1, bytes: p.len() as u64 };
+                    Some(F::LookupNext::from(Way::Rewrite))
+                });
+                packets.others(block, |i, p| {
+                    let leaf = leaves[i % BLOCK];
+                    count(counters, leaf, Volume { packets: 1, bytes: p.total_len() as u64 });
+                    Ok(elsewhere::<F, _>(forwarding, p, leaf, epoch))
+                });
             }
-            if leaves[..keys.len()].iter().any(|leaf| *leaf != leaves[0]) {
-                for leaf in &leaves[..keys.len()] {
-                    forwarding.balances.fetch(*leaf);
-                    counters.get(*leaf as usize).into_iter().for_each(infra::cpu::prefetch);
-                }
-            }
-            block.judge(|i, p| {
-                let index = leaves[i];
-                if index != counted {
-                    count(counters, counted, run);
-                    (counted, run) = (index, Volume::default());
-                }
-                run += Volume { packets: 1, bytes: p.total_len() as u64 };
-                if let Some(adjacency) = forwarding.only_neighbor(index)
-                    && !p.flags().has(Flags::TRACED)
-                {
-                    p.set_adjacency(adjacency.0);
-                    return Ok(F::LookupNext::from(Way::Rewrite));
-                }
-                Ok(elsewhere::<F, _>(forwarding, p, index, keys[i], epoch))
-            });
         });
-        count(counters, counted, run);
+        count(counters, known, run);
     }
 }
 
-/// Looks up one by one, each key in its own table.
+/// Asks for what is read of the load balances that were found, unless it is the same for all.
+#[inline(always)]
+fn fetch_balances<F: Family>(
+    forwarding: &Forwarding<F>,
+    counters: &[VolumeCounter],
+    leaves: &[u32],
+) {
+    let Some(first) = leaves.first() else { return };
+    if leaves.iter().fold(0, |differ, leaf| differ | (leaf ^ first)) != 0 {
+        for leaf in leaves {
+            forwarding.balances.fetch(*leaf);
+            counters.get(*leaf as usize).into_iter().for_each(infra::cpu::prefetch);
+        }
+    }
+}
+
+/// Looks up in a table of its own.
 #[cold]
 #[inline(never)]
-fn find_each<F: Headers>(
+fn find_one<F: Headers>(
     forwarding: &Forwarding<F>,
-    keys: &[F::Bits],
-    fibs: &[u16],
-    leaves: &mut [u32],
+    p: &Buffer<'_>,
     epoch: infra::rcu::Epoch<'_>,
-) {
-    for ((key, fib), leaf) in keys.iter().zip(fibs).zip(leaves) {
-        *leaf = forwarding.table(*fib, epoch).map_or(0, |table| table.lookup(*key, epoch));
-    }
+) -> u32 {
+    forwarding.table(p.fib(), epoch).map_or(0, |table| table.lookup(F::destination(p), epoch))
 }
 
 /// Anywhere but to the only neighbour of a route. Not in line: choosing among many kinds of ways is
@@ -261,9 +308,9 @@ fn elsewhere<F: Headers, N>(
     forwarding: &Forwarding<F>,
     p: &mut Packet<'_, N>,
     index: u32,
-    dst: F::Bits,
     epoch: infra::rcu::Epoch<'_>,
 ) -> F::LookupNext {
+    let dst = F::destination(p);
     let balance = forwarding.load_balance(index, epoch);
     let via = match balance.single() {
         Some(via) => via,
@@ -320,6 +367,10 @@ pub(super) fn way<F: Headers, N>(
         Via::Glean(adjacency) => {
             p.set_adjacency(adjacency.0);
             Way::Glean
+        }
+        Via::Midchain(adjacency) => {
+            p.set_adjacency(adjacency.0);
+            Way::Midchain
         }
         Via::LoadBalance(index) => {
             p.set_adjacency(index);

@@ -8,7 +8,9 @@
 
 pub(crate) mod api;
 mod balance;
+mod chores;
 mod cli;
+mod covers;
 mod family;
 mod finder;
 mod forwarding;
@@ -23,6 +25,7 @@ mod resolve;
 mod routes;
 mod source;
 mod spread;
+mod stack;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -52,6 +55,7 @@ pub use table::Tables;
 pub(crate) use table::longest;
 
 use balance::LoadBalances;
+use chores::Chores;
 use control::stats::Segment;
 use hash::Hashes;
 use infra::rcu::Shared;
@@ -71,6 +75,11 @@ pub struct Fib {
     pub counting: RouteCounting,
     /// Who may want routes.
     pub sources: Sources,
+    /// Work on tables that is not done yet.
+    chores: Chores,
+    /// The interface that was deleted last, unless there is one of its number again: no path leads
+    /// there.
+    leaving: Option<InterfaceIndex>,
     /// Link-local table of each interface; 0 for none.
     link_local: Shared<Vec<u16>>,
 }
@@ -118,6 +127,8 @@ impl Fib {
             hashes6: Hashes::new(),
             counting: RouteCounting::default(),
             sources: Sources::default(),
+            chores: Chores::default(),
+            leaving: None,
             link_local: Shared::new(Vec::new()),
         })
     }
@@ -204,6 +215,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     match change {
         Change::State => router.resolve_interface(interface),
         Change::Deleting => router.forget_interface(interface),
-        Change::Added | Change::Mac | Change::Mtu | Change::Name => (),
+        Change::Added => router.welcome_interface(interface),
+        Change::Mac | Change::Mtu | Change::Name => (),
     }
 }

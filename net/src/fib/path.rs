@@ -27,6 +27,14 @@ pub enum Target {
         /// The neighbour.
         addr: IpAddr,
     },
+    /// A neighbour known by an address of the other family: IPv4 packets to an IPv6 next hop
+    /// (RFC 8950), or the other way round.
+    ForeignNeighbor {
+        /// The interface.
+        interface: InterfaceIndex,
+        /// The neighbour.
+        addr: IpAddr,
+    },
     /// An interface: every destination is a neighbour there.
     Attached {
         /// The interface.
@@ -84,13 +92,29 @@ pub enum Target {
 }
 
 impl Target {
+    /// A neighbour on an interface, of packets of a family.
+    pub fn neighbor(link: Link, interface: InterfaceIndex, addr: IpAddr) -> Self {
+        if Link::of(addr) == link {
+            Self::Neighbor { interface, addr }
+        } else {
+            Self::ForeignNeighbor { interface, addr }
+        }
+    }
     /// The interface that packets leave by, if the target names one.
     pub fn interface(&self) -> Option<InterfaceIndex> {
         match self {
             Self::Neighbor { interface, .. }
+            | Self::ForeignNeighbor { interface, .. }
             | Self::Attached { interface, .. }
             | Self::InterfaceRx { interface } => Some(*interface),
             _ => None,
+        }
+    }
+    /// Whether packets leave by this interface, or the target is an address of it.
+    pub fn names(&self, interface: InterfaceIndex) -> bool {
+        match self {
+            Self::Receive { interface: of, .. } => *of == Some(interface),
+            target => target.interface() == Some(interface),
         }
     }
 }

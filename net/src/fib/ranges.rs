@@ -47,18 +47,16 @@ enum Fork {
 impl Finder for Ranges {
     type Bits = u128;
     #[inline(always)]
-    fn find<On: Cpu>(&self, cpu: On, keys: &[u128], leaves: &mut [u32], epoch: Epoch<'_>) {
+    fn finish<On: Cpu>(&self, cpu: On, keys: &[u128], leaves: &mut [u32], epoch: Epoch<'_>) {
         let mut highs = [0; graph::BLOCK];
-        for (keys, leaves) in keys.chunks(graph::BLOCK).zip(leaves.chunks_mut(graph::BLOCK)) {
-            let highs = &mut highs[..keys.len()];
-            highs.iter_mut().zip(keys).for_each(|(high, key)| *high = (key >> 64) as u64);
-            self.spans.find(cpu, highs, leaves, epoch);
-            if leaves.iter().fold(0, |all, leaf| all | leaf) & FORK != 0 {
-                self.follow_forks(cpu, keys, leaves, epoch);
-            }
-            let default = self.default.load(Relaxed);
-            leaves.iter_mut().filter(|leaf| **leaf == 0).for_each(|leaf| *leaf = default);
+        let highs = &mut highs[..keys.len()];
+        highs.iter_mut().zip(keys).for_each(|(high, key)| *high = (key >> 64) as u64);
+        self.spans.find(cpu, highs, leaves, epoch);
+        if leaves.iter().fold(0, |all, leaf| all | leaf) & FORK != 0 {
+            self.follow_forks(cpu, keys, leaves, epoch);
         }
+        let default = self.default.load(Relaxed);
+        leaves.iter_mut().filter(|leaf| **leaf == 0).for_each(|leaf| *leaf = default);
     }
 }
 
@@ -163,6 +161,10 @@ impl Keeper for Writer {
         let fork = size_of::<Fork>() + size_of::<Option<Forking>>() + size_of::<usize>();
         self.store.memory() + self.forks.len() * fork
     }
+    fn shape(&self) -> String {
+        let forks = self.forks.len();
+        format!("ranges of first halves, {forks} of second, memory usage {} bytes", self.memory())
+    }
 }
 
 /// First and last second half of the addresses in a prefix longer than 64 bits.
@@ -237,7 +239,7 @@ impl Writer {
         if done.is_err() {
             self.drop_fork(fork);
         }
-        Ok(done?)
+        done
     }
     /// Has `set` rewrite leaf and length of what lies within these second halves.
     fn rewrite_fork(
@@ -248,7 +250,7 @@ impl Writer {
     ) -> Result<(), Full> {
         let Some(Some(forking)) = self.forking.get_mut(fork as usize) else { return Ok(()) };
         let few = match forking {
-            Forking::Many(writer) => return Ok(writer.rewrite(&mut self.store, within, set)?),
+            Forking::Many(writer) => return writer.rewrite(&mut self.store, within, set),
             Forking::Few(few) => few,
         };
         let new = spans::rewritten(few, u64::MAX, within, set);

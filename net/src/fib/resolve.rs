@@ -12,14 +12,14 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use super::Error;
 use super::balance::{Via, Word};
 use super::family::{Family, Ip4, Ip6};
 use super::path::{Path, TableIndex, Target, Through};
 use super::source::Source;
 use super::spread::spread;
-use super::table::Key;
-use crate::adjacency::Role;
+use super::table::{Entry, Key, Table};
+use super::{Error, Fib};
+use crate::adjacency::{AdjacencyIndex, Role};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -168,9 +168,11 @@ impl Router {
         while let Some(list) = waiting.pop() {
             if seen.insert(list) {
                 all.push(list);
-                for (table, addr) in &self.fib.lists.at(list).hosts {
+                let l = self.fib.lists.at(list);
+                for (table, addr) in &l.hosts {
                     waiting.extend(self.fib.lists_behind(*table, *addr));
                 }
+                waiting.extend(self.lists_over_chains(&l.chains));
             }
         }
         all
@@ -178,13 +180,18 @@ impl Router {
     /// Whether paths of a list can be used. Returns whether that changed.
     fn evaluate(&mut self, list: u32) -> bool {
         let l = self.fib.lists.at(list);
-        let is_up =
-            |i: &InterfaceIndex| self.interfaces.at(*i).is_some_and(|i| i.admin_up && i.link_up);
-        let is_usable = |p: &Path| match p.target {
+        let is_up = |i: &InterfaceIndex| {
+            self.fib.leaving != Some(*i)
+                && self.interfaces.at(*i).is_some_and(|i| i.admin_up && i.link_up)
+        };
+        let is_usable = |(p, a): (&Path, &AdjacencyIndex)| match p.target {
             _ if p.labels.is_some() => false,
             Target::Neighbor { interface, .. }
+            | Target::ForeignNeighbor { interface, .. }
             | Target::Attached { interface, .. }
-            | Target::InterfaceRx { interface } => is_up(&interface),
+            | Target::InterfaceRx { interface } => {
+                is_up(&interface) && self.is_chain_usable(*a, list)
+            }
             Target::Recursive { table, addr, through } => {
                 let next = self.fib.host(table, addr).map(|(_, list)| list);
                 let leads_on = next.filter(|next| self.fib.lists.at(*next).leads_on);
@@ -194,11 +201,12 @@ impl Router {
             }
             _ => true,
         };
-        let usable: Box<[bool]> = l.paths.iter().map(is_usable).collect();
+        let usable: Box<[bool]> = l.paths.iter().zip(&l.adjacencies).map(is_usable).collect();
         let leads = |p: &Path| {
             matches!(
                 p.target,
                 Target::Neighbor { .. }
+                    | Target::ForeignNeighbor { .. }
                     | Target::Attached { .. }
                     | Target::Recursive { .. }
                     | Target::Lookup { .. }
@@ -220,16 +228,18 @@ impl Router {
             Through::Attached => self.fib.lists.at(next).recursions().next().is_none(),
         }
     }
-    /// Whether recursive paths lead from one list to another.
-    fn reaches(&self, from: u32, goal: u32) -> bool {
+    /// Whether recursive paths and tunnels lead from one list to another.
+    pub(super) fn reaches(&self, from: u32, goal: u32) -> bool {
         let (mut waiting, mut seen) = (vec![from], HashSet::new());
         while let Some(list) = waiting.pop() {
             if list == goal {
                 return true;
             }
             if seen.insert(list) {
-                let next = self.fib.lists.at(list).recursions();
+                let l = self.fib.lists.at(list);
+                let next = l.recursions();
                 waiting.extend(next.filter_map(|(t, addr)| Some(self.fib.host(t, addr)?.1)));
+                waiting.extend(l.adjacencies.iter().filter_map(|a| self.adjacencies.stack_of(*a)));
             }
         }
         false
@@ -264,10 +274,12 @@ impl Router {
         let l = self.fib.lists.at(list);
         let adjacency = l.adjacencies[path];
         match l.paths[path].target {
-            Target::Neighbor { .. } | Target::Attached { .. } => {
-                let is_glean =
-                    self.adjacencies.at(adjacency).is_some_and(|a| a.role == Role::Glean);
-                if is_glean { Via::Glean(adjacency) } else { Via::Adjacency(adjacency) }
+            Target::Neighbor { .. } | Target::ForeignNeighbor { .. } | Target::Attached { .. } => {
+                match self.adjacencies.at(adjacency).map(|a| a.role) {
+                    Some(Role::Glean) => Via::Glean(adjacency),
+                    Some(Role::Midchain) => Via::Midchain(adjacency),
+                    _ => Via::Adjacency(adjacency),
+                }
             }
             Target::Recursive { table, addr, .. } => self
                 .fib
@@ -287,39 +299,54 @@ impl Router {
     }
 
     /// Follows a change of an interface's state.
-    pub(super) fn resolve_interface(&mut self, interface: InterfaceIndex) {
+    pub(crate) fn resolve_interface(&mut self, interface: InterfaceIndex) {
         self.resolve(self.fib.lists.over(interface));
     }
-    /// Takes all paths over an interface away, and the routes that have no other.
+    /// Takes all paths over an interface away, and the routes that have no other: in slices, but
+    /// nothing goes there any more from now on.
     pub(super) fn forget_interface(&mut self, interface: InterfaceIndex) {
+        self.adjacencies.forget_encapsulation(interface);
+        self.fib.leaving = Some(interface);
+        self.resolve_interface(interface);
         self.forget_in::<Ip4>(interface);
         self.forget_in::<Ip6>(interface);
     }
     fn forget_in<F: Family>(&mut self, interface: InterfaceIndex) {
-        let uses = |p: &Path| match p.target {
-            Target::Receive { interface: of, .. } => of == Some(interface),
-            target => target.interface() == Some(interface),
-        };
-        let lists: HashSet<u32> = self.fib.lists.over(interface).into_iter().collect();
-        if lists.is_empty() {
+        if self.fib.lists.over(interface).is_empty() {
             return;
         }
-        let mut routes = Vec::new();
-        for (table, t) in F::tables(&self.fib).every() {
-            for (key, entry) in &t.entries {
-                // What recursion brought here goes when the covering prefix does.
-                let mine = |s: &(Source, u32)| s.0 != Source::RECURSIVE && lists.contains(&s.1);
-                routes.extend(
-                    entry.sources().filter(mine).map(|(source, list)| (table, *key, source, list)),
-                );
-            }
+        // What recursion brought here goes when the covering prefix does.
+        let is_over = move |fib: &Fib, _: &Table<F>, source, entry: &Entry| {
+            source != Source::RECURSIVE
+                && entry.list_of(source).is_some_and(|l| fib.lists.at(l).is_over(interface))
+        };
+        let tables: Vec<_> = F::tables(&self.fib).every().map(|(table, _)| table).collect();
+        for table in tables {
+            let strip = move |router: &mut Self, table, key, source| {
+                router.strip_paths::<F>(table, key, source, interface);
+            };
+            self.each_in_slices::<F>(table, Some(interface), is_over, strip, |_, _| ());
         }
-        for (table, key, source, list) in routes {
-            let gone: Vec<Path> =
-                self.fib.lists.at(list).paths.iter().filter(|p| uses(p)).cloned().collect();
-            if self.remove_paths::<F>(table, key, source, &gone).is_err() {
-                self.take_source::<F>(table, key, source);
-            }
+    }
+    /// Takes the paths over an interface away from those of a source.
+    fn strip_paths<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        source: Source,
+        interface: InterfaceIndex,
+    ) {
+        let entry = F::tables(&self.fib).at(table).and_then(|t| t.entries.get(&key));
+        let Some(list) = entry.and_then(|e| e.list_of(source)) else { return };
+        let paths = self.fib.lists.at(list).paths.iter();
+        let gone: Vec<_> = paths.filter(|p| p.target.names(interface)).cloned().collect();
+        if !gone.is_empty() && self.remove_paths::<F>(table, key, source, &gone).is_err() {
+            self.take_source::<F>(table, key, source);
         }
+    }
+    /// Follows the arrival of an interface, which may have the number of one that was deleted.
+    pub(super) fn welcome_interface(&mut self, interface: InterfaceIndex) {
+        self.finish_chores_over(interface);
+        self.fib.leaving.take_if(|leaving| *leaving == interface);
     }
 }

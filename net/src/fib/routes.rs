@@ -127,9 +127,16 @@ impl Router {
         source: Source,
         paths: &[Path],
     ) -> Result<bool, Error> {
-        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
-        let Some(old) = entry.and_then(|e| e.list_of(source)) else {
-            return self.set_paths::<F>(table, key, source, paths);
+        self.finish_chores::<F>(table);
+        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.fetch(key);
+        let (is_new, old) = (entry.is_none(), entry.and_then(|e| e.list_of(source)));
+        let Some(old) = old else {
+            // Most routes come with paths of others and are sought once: a search in a big table
+            // costs much. A new list might bring an entry for its next hop, which may be this one.
+            if is_new && let Some(list) = self.fib.lists.share(paths) {
+                return self.add_entry::<F>(table, key, source, list).map(|()| true);
+            }
+            return self.change_paths::<F>(table, key, source, paths, None);
         };
         let mut all = self.fib.lists.at(old).paths.to_vec();
         for new in paths {
@@ -138,7 +145,7 @@ impl Router {
                 None => all.push(new.clone()),
             }
         }
-        self.set_paths::<F>(table, key, source, &all)
+        self.change_paths::<F>(table, key, source, &all, Some(old))
     }
     pub(super) fn set_paths<F: Family>(
         &mut self,
@@ -147,11 +154,27 @@ impl Router {
         source: Source,
         paths: &[Path],
     ) -> Result<bool, Error> {
+        self.finish_chores::<F>(table);
+        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
+        let old = entry.and_then(|e| e.list_of(source));
+        self.change_paths::<F>(table, key, source, paths, old)
+    }
+    /// Gives a source other paths than those of its list `old`.
+    fn change_paths<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        source: Source,
+        paths: &[Path],
+        old: Option<u32>,
+    ) -> Result<bool, Error> {
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
-        if let Some(stale) = t.stale.as_mut().filter(|_| source == Source::API) {
-            stale.remove(&key);
+        if t.is_replacing
+            && source == Source::API
+            && let Some(e) = t.entries.get_mut(&key)
+        {
+            e.round = t.round;
         }
-        let old = t.entries.get(&key).and_then(|e| e.list_of(source));
         if old.is_some_and(|old| *self.fib.lists.at(old).paths == *paths) {
             return Ok(false);
         }
@@ -165,7 +188,8 @@ impl Router {
         source: Source,
         paths: &[Path],
     ) -> Result<(), Error> {
-        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
+        self.finish_chores::<F>(table);
+        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.fetch(key);
         let old = entry.and_then(|e| e.list_of(source)).ok_or(Error::NoRoute)?;
         let had = &self.fib.lists.at(old).paths;
         if paths.iter().any(|gone| had.iter().all(|p| p.target != gone.target)) {
@@ -174,7 +198,11 @@ impl Router {
         let is_left = |p: &&Path| paths.iter().all(|gone| gone.target != p.target);
         let left: Vec<Path> = had.iter().filter(is_left).cloned().collect();
         if paths.is_empty() || left.is_empty() {
-            self.take_source::<F>(table, key, source);
+            if entry.is_some_and(|e| e.is_only(source)) {
+                self.remove_entry::<F>(table, key);
+            } else {
+                self.take_source::<F>(table, key, source);
+            }
             return Ok(());
         }
         let list = self.hold_list(&left, Some(old))?;
@@ -191,7 +219,7 @@ impl Router {
             match self.adjacency_of(&path.target) {
                 Ok(adjacency) => adjacencies.push(adjacency),
                 Err(e) => {
-                    adjacencies.into_iter().for_each(|a| self.adjacencies.release(a));
+                    adjacencies.into_iter().for_each(|a| self.release_adjacency(a));
                     return Err(e);
                 }
             }
@@ -211,6 +239,11 @@ impl Router {
     fn adjacency_of(&mut self, target: &Target) -> Result<AdjacencyIndex, Error> {
         let (interface, role, next_hop) = match *target {
             Target::Neighbor { interface, addr } => (interface, Role::Neighbor, addr),
+            Target::ForeignNeighbor { interface, addr } => {
+                let link = Link::of(addr).other();
+                let made = self.use_adjacency_for(link, interface, Role::Neighbor, addr);
+                return made.map_err(Error::Adjacency);
+            }
             Target::Attached { interface, own } => {
                 let i = self.interfaces.at(interface);
                 let is_ip = i.is_some_and(|i| i.kind == Kind::Ip);
@@ -235,7 +268,7 @@ impl Router {
     }
     fn forget_list(&mut self, list: u32) {
         let Some(gone) = self.fib.lists.remove(list) else { return };
-        gone.adjacencies.iter().for_each(|a| self.adjacencies.release(*a));
+        gone.adjacencies.iter().for_each(|a| self.release_adjacency(*a));
         gone.group.into_iter().for_each(|group| self.fib.balances.free_group(group));
         gone.shared.into_iter().for_each(|balance| self.fib.balances.free(balance));
         for path in gone.paths {
@@ -316,7 +349,7 @@ impl Router {
         Ok(())
     }
     /// A load balance that follows a path list: a new one, or the list's own.
-    fn balance_for(&mut self, own: bool, list: u32) -> Option<u32> {
+    pub(super) fn balance_for(&mut self, own: bool, list: u32) -> Option<u32> {
         let l = self.fib.lists.at_mut(list);
         l.is_followed = true;
         let balance = match l.shared {
@@ -370,12 +403,7 @@ impl Router {
         let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return };
         let Some(entry) = t.entries.get(&key) else { return };
         if entry.is_only(source) {
-            let Some(gone) = t.remove(key) else { return };
-            if gone.own {
-                self.fib.balances.free(gone.balance);
-            }
-            self.after_change::<F>(table, key, Some(gone.list), None);
-            self.release_list(gone.list);
+            self.remove_entry::<F>(table, key);
             return;
         }
         let before = entry.list;
@@ -387,6 +415,16 @@ impl Router {
             self.after_change::<F>(table, key, Some(before), Some(best));
         }
         self.release_list(gone);
+    }
+    /// Takes a prefix that has one source out of its table.
+    fn remove_entry<F: Family>(&mut self, table: TableIndex, key: Key<F>) {
+        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return };
+        let Some(gone) = t.remove(key) else { return };
+        if gone.own {
+            self.fib.balances.free(gone.balance);
+        }
+        self.after_change::<F>(table, key, Some(gone.list), None);
+        self.release_list(gone.list);
     }
 }
 

@@ -4,11 +4,12 @@
 //! where it stopped, a covering prefix is found in a few steps, and routes that come in order cost
 //! less.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 
 use infra::rcu::SharedSlab;
 
+use super::covers::{Covers, SHORT};
 use super::family::Family;
 use super::finder::{Full, Keeper};
 use super::path::TableIndex;
@@ -28,6 +29,8 @@ pub(super) struct Entry {
     pub source: Source,
     /// Whether `balance` is this entry's alone, or its path list's.
     pub own: bool,
+    /// The replacement of clients' routes during or since which it was given.
+    pub round: u8,
     /// Number of its load balance: the leaf.
     pub balance: u32,
     /// The path list of the best source.
@@ -90,11 +93,13 @@ impl Entry {
     }
 }
 
-/// The longest prefix in a map that covers `bits` and has at most `len` bits.
+/// The longest prefix in a map that covers `bits` and has at most `len` bits. None, when there is
+/// none of at least `least` bits, where there may be shorter ones.
 pub(crate) fn longest<F: Family, T>(
     map: &BTreeMap<Key<F>, T>,
     bits: F::Bits,
     mut len: u8,
+    least: u8,
 ) -> Option<(Key<F>, &T)> {
     loop {
         // The closest entry before: if it does not cover the address, none with more bits than the
@@ -103,6 +108,9 @@ pub(crate) fn longest<F: Family, T>(
         let common = F::common(key.0, bits);
         if common >= key.1 {
             return Some((*key, entry));
+        }
+        if common < least {
+            return None;
         }
         len = common;
     }
@@ -123,14 +131,17 @@ pub(super) struct Table<F: Family> {
     pub vias: BTreeMap<F::Bits, Vec<u32>>,
     /// Prefixes by length.
     lens: Vec<u32>,
+    covers: Covers,
     /// Prefixes by source.
     sources: Vec<u32>,
     /// Interfaces that look up here.
     pub interfaces: u32,
     /// Most prefixes it may have.
     pub budget: usize,
-    /// While clients replace their routes: those not given anew yet.
-    pub stale: Option<BTreeSet<Key<F>>>,
+    /// Whether clients replace their routes.
+    pub is_replacing: bool,
+    /// Number of the last replacement, which routes of clients have that were given since.
+    pub round: u8,
     keeper: F::Keeper,
     next_number: u32,
 }
@@ -138,19 +149,41 @@ pub(super) struct Table<F: Family> {
 impl<F: Family> Table<F> {
     /// The longest prefix that covers `bits` and has at most `len` bits.
     pub fn longest(&self, bits: F::Bits, len: u8) -> Option<(Key<F>, &Entry)> {
-        longest::<F, _>(&self.entries, bits, len)
+        // What is behind the short ones is sought there, if there is any.
+        let long = self.lens.get(usize::from(SHORT) + 1..=usize::from(len)).unwrap_or(&[]);
+        if long.iter().any(|count| *count > 0)
+            && let Some(found) = longest::<F, _>(&self.entries, bits, len, SHORT + 1)
+        {
+            return Some(found);
+        }
+        let len = self.covers.longest(F::top(bits), len.min(SHORT))?;
+        let (key, entry) = self.entries.get_key_value(&(F::masked(bits, len), len))?;
+        Some((*key, entry))
+    }
+    /// The entry of a prefix that is likely to come or to go: asks for what else that changes, too,
+    /// so that memory is waited for once.
+    pub fn fetch(&self, key: Key<F>) -> Option<&Entry> {
+        self.keeper.fetch(key.0);
+        self.covers.fetch(F::top(key.0), key.1);
+        self.entries.get(&key)
     }
     /// The longest other prefix around `key`.
     pub fn cover(&self, key: Key<F>) -> Option<(Key<F>, &Entry)> {
         self.longest(key.0, key.1.checked_sub(1)?)
+    }
+    /// Number of an entry, as `show ip fib` prints it.
+    pub fn number_of(&self, key: Key<F>) -> Option<u32> {
+        self.entries.get(&key).map(|e| e.number)
     }
     /// Adds an entry that is not there.
     pub fn add(&mut self, key: Key<F>, source: Source, list: u32, balance: u32, own: bool) {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         self.lens[usize::from(key.1)] += 1;
+        self.covers.note(F::top(key.0), key.1, true);
         *self.count_mut(source) += 1;
-        let entry = Entry { source, own, balance, list, number, others: None };
+        let round = self.round;
+        let entry = Entry { source, own, round, balance, list, number, others: None };
         self.entries.insert(key, entry);
     }
     /// Sets the path list of a source of an entry that is there; returns the one it had.
@@ -182,6 +215,7 @@ impl<F: Family> Table<F> {
     pub fn remove(&mut self, key: Key<F>) -> Option<Entry> {
         let gone = self.entries.remove(&key)?;
         self.lens[usize::from(key.1)] -= 1;
+        self.covers.note(F::top(key.0), key.1, false);
         gone.sources().for_each(|(source, _)| *self.count_mut(source) -= 1);
         let cover = self.cover(key).map(|(k, e)| (k.1, e.balance));
         self.keeper.remove(key.0, key.1, cover);
@@ -190,6 +224,10 @@ impl<F: Family> Table<F> {
     /// Whether a new prefix may come in.
     pub fn has_room(&self) -> bool {
         self.entries.len() < self.budget
+    }
+    /// Shape of what the forwarding side looks up in.
+    pub fn shape(&self) -> String {
+        self.keeper.shape()
     }
     /// Bytes that the forwarding side uses.
     pub fn memory(&self) -> usize {
@@ -200,13 +238,13 @@ impl<F: Family> Table<F> {
 /// The tables of a family.
 pub struct Tables<F: Family> {
     all: Vec<Option<Table<F>>>,
-    by_id: HashMap<u32, TableIndex>,
+    by_id: BTreeMap<u32, TableIndex>,
     pub(super) finders: SharedSlab<F::Finder>,
 }
 
 impl<F: Family> Tables<F> {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { all: Vec::new(), by_id: HashMap::new(), finders: SharedSlab::new(MAX_TABLES)? })
+        Ok(Self { all: Vec::new(), by_id: BTreeMap::new(), finders: SharedSlab::new(MAX_TABLES)? })
     }
     /// Adds an empty table, of which `id` is the name unless it is an interface's.
     pub(super) fn add(
@@ -214,7 +252,7 @@ impl<F: Family> Tables<F> {
         id: u32,
         link_local: Option<InterfaceIndex>,
     ) -> io::Result<TableIndex> {
-        let keeper = F::Keeper::new()?;
+        let (keeper, covers) = (F::Keeper::new()?, Covers::new()?);
         let index = self.finders.insert(keeper.finder());
         let index = TableIndex(index.map_err(|_| io::ErrorKind::OutOfMemory)? as u16);
         let table = Table {
@@ -225,9 +263,11 @@ impl<F: Family> Tables<F> {
             entries: BTreeMap::new(),
             vias: BTreeMap::new(),
             lens: vec![0; usize::from(F::BITS) + 1],
+            covers,
             sources: Vec::new(),
             budget: F::Keeper::MAX_PREFIXES,
-            stale: None,
+            is_replacing: false,
+            round: 0,
             interfaces: 0,
             keeper,
             next_number: 1,

@@ -17,7 +17,7 @@ use super::finder::{Finder, Full, Keeper};
 /// Nodes at which a table takes a root of 16 bits.
 const TINY_NODES: usize = 64;
 /// Nodes at which it takes a root of 24 bits.
-const SMALL_NODES: usize = 2_000;
+const SMALL_NODES: usize = 500;
 /// Nodes of 1.3 KB that a large table may have: a hundred thousand full /24s and more. Nodes of 64
 /// bytes, of which a /24 with few hosts needs one: all there can be.
 const LARGE: (usize, usize) = (1 << 18, 1 << 24);
@@ -36,11 +36,26 @@ pub enum Trie4 {
 impl Finder for Trie4 {
     type Bits = u32;
     #[inline(always)]
-    fn find<On: Cpu>(&self, _: On, keys: &[u32], leaves: &mut [u32], epoch: Epoch<'_>) {
+    fn fetch(&self, keys: &[u32]) {
+        // The other roots are in the cache soon.
+        if let Self::Large(trie) = self {
+            trie.fetch(keys);
+        }
+    }
+    #[inline(always)]
+    fn start<On: Cpu>(&self, _: On, keys: &[u32], leaves: &mut [u32], epoch: Epoch<'_>) {
         match self {
-            Self::Tiny(trie) => trie.find(keys, leaves, epoch),
-            Self::Small(trie) => trie.find(keys, leaves, epoch),
-            Self::Large(trie) => trie.find(keys, leaves, epoch),
+            Self::Tiny(trie) => trie.start(keys, leaves, epoch),
+            Self::Small(trie) => trie.start(keys, leaves, epoch),
+            Self::Large(trie) => trie.start(keys, leaves, epoch),
+        }
+    }
+    #[inline(always)]
+    fn finish<On: Cpu>(&self, _: On, keys: &[u32], leaves: &mut [u32], epoch: Epoch<'_>) {
+        match self {
+            Self::Tiny(trie) => trie.finish(keys, leaves, epoch),
+            Self::Small(trie) => trie.finish(keys, leaves, epoch),
+            Self::Large(trie) => trie.finish(keys, leaves, epoch),
         }
     }
 }
@@ -82,7 +97,8 @@ impl Keeper4 {
 impl Keeper for Keeper4 {
     type Bits = u32;
     type Finder = Trie4;
-    const MAX_PREFIXES: usize = 1 << 24;
+    // A full /8 of hosts beside what else a router has.
+    const MAX_PREFIXES: usize = (1 << 24) + (1 << 20);
     fn new() -> io::Result<Self> {
         Mtrie::writer(4 * TINY_NODES, 4 * TINY_NODES, HugePages::No).map(Self::Tiny)
     }
@@ -92,6 +108,9 @@ impl Keeper for Keeper4 {
             Self::Small(writer) => Trie4::Small(Arc::clone(writer.table())),
             Self::Large(writer) => Trie4::Large(Arc::clone(writer.table())),
         }
+    }
+    fn fetch(&self, key: u32) {
+        with!(self, w => w.fetch(key));
     }
     fn insert(&mut self, key: u32, len: u8, leaf: u32) -> Result<(), Full> {
         with!(self, w => w.insert(key, len, leaf)).map_err(|_| Full)
@@ -118,5 +137,14 @@ impl Keeper for Keeper4 {
     }
     fn memory(&self) -> usize {
         with!(self, w => w.memory())
+    }
+    fn shape(&self) -> String {
+        let levels = match self {
+            Self::Tiny(_) => "8-8-8-8",
+            Self::Small(_) => "16-8-8",
+            Self::Large(_) => "24-8",
+        };
+        let nodes = with!(self, w => w.node_count());
+        format!("{levels}: {nodes} plies, memory usage {} bytes", self.memory())
     }
 }

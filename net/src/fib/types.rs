@@ -48,6 +48,15 @@ control::numbers! {
     }
 }
 
+impl FibPathNhProto {
+    fn of(link: Link) -> Self {
+        match link {
+            Link::Ip4 => Self::IP4,
+            Link::Ip6 => Self::IP6,
+        }
+    }
+}
+
 /// A label of a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 #[file("vnet/fib/fib_types.api")]
@@ -109,8 +118,8 @@ impl FibPath {
     /// The path, of a route of family `F`.
     ///
     /// # Errors
-    /// -2 for an interface that is not there, -3 for a table, -97 for a next hop of another family,
-    /// -9 for a type that is not known, -7 for labels that cannot be.
+    /// -2 for an interface that is not there, -3 for a table, -97 for a next hop of another family
+    /// without its interface, -9 for a type that is not known, -7 for labels that cannot be.
     pub fn native<F: Family>(&self, router: &Router) -> Result<Path, Retval> {
         let target = self.target::<F>(router)?;
         let labels = self.label_stack.get(..usize::from(self.n_labels));
@@ -165,10 +174,15 @@ impl FibPath {
         router: &Router,
         interface: Option<InterfaceIndex>,
     ) -> Result<Target, Retval> {
-        let addr = self.addr::<F>()?;
         if let Some(interface) = interface {
-            return Ok(Target::Neighbor { interface, addr });
+            let addr = match self.proto {
+                FibPathNhProto::IP4 => self.nh.address.ip4().into(),
+                FibPathNhProto::IP6 => self.nh.address.ip6().into(),
+                _ => return Err(Retval::INVALID_ADDRESS_FAMILY),
+            };
+            return Ok(Target::neighbor(F::LINK, interface, addr));
         }
+        let addr = self.addr::<F>()?;
         let through = if self.flags.contains(FibPathFlags::RESOLVE_VIA_HOST) {
             Through::Host
         } else if self.flags.contains(FibPathFlags::RESOLVE_VIA_ATTACHED) {
@@ -201,10 +215,7 @@ impl FibPath {
     }
     /// A path of a route of family `F`, as clients see it.
     pub fn of<F: Family>(router: &Router, path: &Path) -> Self {
-        let proto = match F::LINK {
-            Link::Ip4 => FibPathNhProto::IP4,
-            Link::Ip6 => FibPathNhProto::IP6,
-        };
+        let proto = FibPathNhProto::of(F::LINK);
         let mut new = Self {
             sw_if_index: path.target.interface().map_or(NONE, |i| i.0),
             weight: path.weight.min(255) as u8,
@@ -215,6 +226,10 @@ impl FibPath {
         let id = |table| router.fib.table_id::<F>(table).unwrap_or(NONE);
         match path.target {
             Target::Neighbor { addr, .. } => new.nh.address = addr.into(),
+            Target::ForeignNeighbor { addr, .. } => {
+                new.nh.address = addr.into();
+                new.proto = FibPathNhProto::of(Link::of(addr));
+            }
             Target::Recursive { table, addr, through } => {
                 new.nh.address = addr.into();
                 new.table_id = id(table);

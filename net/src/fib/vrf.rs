@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::Bound;
 
-use super::Error;
+use super::chores::SLICE;
 use super::family::{Family, Ip4, Ip6};
 use super::hash::FlowHash;
 use super::path::{Path, TableIndex, Target};
 use super::source::Source;
-use super::table::Key;
+use super::table::{Entry, Key, Table};
+use super::{Error, Fib};
 use crate::adjacency::Link;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -29,6 +31,9 @@ impl Router {
     /// # Errors
     /// [`Error::TableExists`], [`Error::Full`].
     pub fn add_table<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
+        if let Some(table) = F::tables(&self.fib).named(id) {
+            self.finish_chores::<F>(table);
+        }
         if let Some(table) = F::tables(&self.fib).named(id) {
             let t = F::tables_mut(&mut self.fib).at_mut(table);
             let was_wanted = t.is_none_or(|t| std::mem::replace(&mut t.is_wanted, true));
@@ -69,12 +74,17 @@ impl Router {
         if table == TableIndex::DEFAULT {
             return Err(Error::TableInUse);
         }
-        let all = self.keys_of::<F>(table, Source::is_client);
-        all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
-        if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
-            t.is_wanted = false;
-        }
-        self.reap_table::<F>(table);
+        self.finish_chores::<F>(table);
+        self.sweep::<F>(
+            table,
+            |_, _, source, _| source.is_client(),
+            |router, table| {
+                if let Some(t) = F::tables_mut(&mut router.fib).at_mut(table) {
+                    t.is_wanted = false;
+                }
+                router.reap_table::<F>(table);
+            },
+        );
         Ok(())
     }
     /// Deletes a table that nobody wants and nobody needs.
@@ -90,10 +100,49 @@ impl Router {
     /// [`Error::NoTable`].
     pub fn flush_table<F: Family>(&mut self, table: TableIndex, of: Source) -> Result<(), Error> {
         F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
+        self.finish_chores::<F>(table);
         twin!(F, self.flush_mtable(table, of));
-        let all = self.keys_of::<F>(table, |source| source == of);
-        all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
+        self.sweep::<F>(table, move |_, _, source, _| source == of, |_, _| ());
         Ok(())
+    }
+    /// Takes out of a table, in slices, what `is_gone` says; then does what is to be done `then`.
+    fn sweep<F: Family>(
+        &mut self,
+        table: TableIndex,
+        is_gone: impl Fn(&Fib, &Table<F>, Source, &Entry) -> bool + 'static,
+        then: fn(&mut Self, TableIndex),
+    ) {
+        self.each_in_slices::<F>(table, None, is_gone, Self::take_source::<F>, then);
+    }
+    /// Does something in slices `with` what `is_meant` says of a table; then what is to be done
+    /// `then`. If all that is about a deleted interface, it is said as `over`.
+    pub(super) fn each_in_slices<F: Family>(
+        &mut self,
+        table: TableIndex,
+        over: Option<InterfaceIndex>,
+        is_meant: impl Fn(&Fib, &Table<F>, Source, &Entry) -> bool + 'static,
+        with: impl Fn(&mut Self, TableIndex, Key<F>, Source) + 'static,
+        then: fn(&mut Self, TableIndex),
+    ) {
+        let mut last = None;
+        self.in_slices::<F>(table, over, move |router| {
+            let Some(t) = F::tables(&router.fib).at(table) else { return true };
+            let start = last.map_or(Bound::Unbounded, Bound::Excluded);
+            let some = t.entries.range((start, Bound::Unbounded)).take(SLICE);
+            let (mut meant, mut seen) = (Vec::new(), 0);
+            for (key, e) in some {
+                (last, seen) = (Some(*key), seen + 1);
+                let of = e.sources().map(|s| s.0);
+                let of = of.filter(|source| is_meant(&router.fib, t, *source, e));
+                meant.extend(of.map(|source| (*key, source)));
+            }
+            meant.into_iter().for_each(|(key, source)| with(router, table, key, source));
+            if seen == SLICE {
+                return false;
+            }
+            then(router, table);
+            true
+        });
     }
     /// Begins to replace what [`Source::API`] put into a table: all that is not put in anew until
     /// [`Router::end_replace`] goes then.
@@ -101,11 +150,10 @@ impl Router {
     /// # Errors
     /// [`Error::NoTable`].
     pub fn begin_replace<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
-        let stale = self.keys_of::<F>(table, |source| source == Source::API);
-        F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
-        twin!(F, self.mark_mtable(table));
+        self.finish_chores::<F>(table);
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
-        t.stale = Some(stale.into_iter().map(|(key, _)| key).collect());
+        (t.is_replacing, t.round) = (true, t.round.wrapping_add(1));
+        twin!(F, self.mark_mtable(table));
         Ok(())
     }
     /// Ends it.
@@ -113,10 +161,16 @@ impl Router {
     /// # Errors
     /// [`Error::NoTable`].
     pub fn end_replace<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
+        self.finish_chores::<F>(table);
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
-        let stale = t.stale.take().unwrap_or_default();
+        let was_replacing = std::mem::replace(&mut t.is_replacing, false);
         twin!(F, self.sweep_mtable(table));
-        stale.into_iter().for_each(|key| self.take_source::<F>(table, key, Source::API));
+        if was_replacing {
+            let is_stale = |_: &Fib, t: &Table<F>, source, e: &Entry| {
+                source == Source::API && e.round != t.round
+            };
+            self.sweep::<F>(table, is_stale, |_, _| ());
+        }
         Ok(())
     }
     fn keys_of<F: Family>(

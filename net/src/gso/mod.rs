@@ -101,12 +101,14 @@ impl Completion {
         p.set_gso_size(0);
         p.clear_flags(Flags::GSO.with(Flags::CHECKSUM_TODO));
         let place = (p.l2_offset(), p.l3_offset(), p.l4_offset(), p.flags(), p.offset());
+        let adjacency = p.adjacency();
         let (mut packets, mut bytes) = (1, first.len() as u64);
         for segment in segments {
             let mut new = p.fresh().ok_or(Failure::NoBuffers)?;
             new.extend(segment.headers()).ok_or(Failure::NoBuffers)?;
             new.extend(segment.payload).ok_or(Failure::NoBuffers)?;
             describe(&mut new, place);
+            new.set_adjacency(adjacency);
             new.follow().ok_or(Failure::NoBuffers)?;
             packets += 1;
             bytes += segment.len() as u64;

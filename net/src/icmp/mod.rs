@@ -4,8 +4,11 @@
 //! `ip4-icmp-error` or `ip6-icmp-error`. Messages for this router go to who registered for their
 //! type with [`crate::Router::icmp4_type`] and [`crate::Router::icmp6_type`].
 
+#[cfg(test)]
+mod codes;
 mod echo4;
 mod echo6;
+mod error;
 mod error4;
 mod error6;
 mod input;
@@ -24,8 +27,9 @@ use crate::router::{Feature, Parts, refuse};
 
 pub use echo4::EchoRequest4;
 pub use echo6::EchoRequest6;
-pub use error4::IcmpError4;
-pub use error6::IcmpError6;
+pub use error::{IcmpError, Tell};
+pub use error4::Sent4;
+pub use error6::Sent6;
 pub use input::{IcmpInput, Messages};
 pub use limit::Limit;
 pub use problem::Problem;
@@ -33,8 +37,6 @@ pub use reason6::{Count6, Error6};
 
 /// Types there may be.
 const TYPES: usize = 1 << 8;
-/// Hops that an ICMP error leaves with: all there are, the one out of this router taken away.
-const ERROR_HOPS: u8 = 254;
 
 /// ICMP.
 pub const FEATURE: Feature =
@@ -50,8 +52,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(EchoRequest4::default()).map_err(refuse)?;
     let addresses = router.addresses.reader();
     router.engine.add(EchoRequest6 { addresses }).map_err(refuse)?;
-    router.engine.add(IcmpError4::new(router.addresses.reader())).map_err(refuse)?;
-    router.engine.add(IcmpError6::new(router.addresses.reader())).map_err(refuse)?;
+    router.engine.add(IcmpError::<V4>::new(router.addresses.reader())).map_err(refuse)?;
+    router.engine.add(IcmpError::<V6>::new(router.addresses.reader())).map_err(refuse)?;
 
     router.ip4_protocol(Protocol::ICMP, V4::NODES.icmp_input).map_err(refuse)?;
     router.ip6_protocol(Protocol::ICMP6, V6::NODES.icmp_input).map_err(refuse)?;
@@ -64,7 +66,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
 /// new IP header, and nothing that was known of the old packet holds.
 fn become_ours(p: &mut Buffer<'_>) {
     let gone = Flags::GSO.with(Flags::CHECKSUM_TODO).with(Flags::CHECKSUM_OK);
-    p.clear_flags(gone.with(Flags::HASH).with(Flags::L2).with(Flags::L4));
+    p.clear_flags(gone.with(Flags::HASH).with(Flags::L2).with(Flags::L4).with(Flags::PORTS));
     p.add_flags(Flags::LOCAL.with(Flags::L3));
     p.set_gso_size(0);
     p.set_error(0);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use graph::arc::FeatureArc;
 use graph::{BuildError, NoAnswer, Node, NodeIndex};
 use wire::MacAddr;
 
@@ -149,6 +150,22 @@ impl Router {
         let counters = self.interfaces.counters();
         self.engine.on_threads(move |thread| counters.zero(thread, range.clone()))
     }
+    /// Switches a feature of an arc on or off for all interfaces there are.
+    ///
+    /// # Panics
+    /// For a feature that is not on the arc.
+    pub(crate) fn set_feature_everywhere(
+        &mut self,
+        arc: &'static FeatureArc,
+        feature: &str,
+        on: bool,
+    ) {
+        let all: Vec<_> = self.interfaces.iter().map(|i| i.index).collect();
+        for InterfaceIndex(index) in all {
+            let done = self.engine.set_feature(arc, feature, index, on);
+            done.unwrap_or_else(|e| panic!("features are placed when they register: {e}"));
+        }
+    }
     /// Switches an interface on or off.
     pub fn set_admin(&mut self, index: InterfaceIndex, up: bool) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
@@ -156,7 +173,14 @@ impl Router {
         if i.link_follows_admin {
             i.link_up = up;
         }
+        self.interfaces.change_port(index, |p| p.punts = false);
         self.publish_state(index);
+    }
+    /// Switches an interface on so that all frames it brings in are punted, until it is switched on
+    /// or off again.
+    pub fn set_punting(&mut self, index: InterfaceIndex) {
+        self.set_admin(index, true);
+        self.interfaces.change_port(index, |p| p.punts = true);
     }
     /// Says that the link of an interface came up or went down.
     pub fn set_link(&mut self, index: InterfaceIndex, up: bool) {
@@ -313,7 +337,12 @@ impl Router {
         Some((sub, format!("{parent}.{id}")))
     }
     pub(super) fn tell(&mut self, index: InterfaceIndex, change: Change) {
-        for observer in self.interfaces.observers.clone() {
+        let mut observers = self.interfaces.observers.clone();
+        if change == Change::Deleting {
+            // Who builds on what others did for it lets go of it before them.
+            observers.reverse();
+        }
+        for observer in observers {
             observer(self, index, change);
         }
     }

@@ -5,7 +5,7 @@ use control::cli::{Args, Cli, Command, Error, Output, Word};
 use wire::MacAddr;
 
 use super::show::{Counted, Hardware, HardwareRow, Row};
-use super::{Interface, InterfaceIndex, Mtu, placement};
+use super::{Interface, InterfaceIndex, Mtu};
 use crate::engine::no_answer;
 use crate::router::Router;
 
@@ -62,6 +62,8 @@ struct SetState {
     /// switch it off
     #[alias("disable")]
     down: bool,
+    /// switch it on and punt whatever it brings in
+    punt: bool,
 }
 
 /// Set the MAC address of an interface.
@@ -151,7 +153,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router, set: SetState| {
         let index = find(router, &set.interface)?;
-        router.set_admin(index, one_of(set.up, set.down)?);
+        match (set.punt, set.up, set.down) {
+            (true, false, false) => router.set_punting(index),
+            (true, ..) => return Err(Error::new("one or the other, not both")),
+            (false, up, down) => router.set_admin(index, one_of(up, down)?),
+        }
         Ok(())
     });
     cli.command(|router, set: SetMac| {
@@ -192,14 +198,8 @@ fn one_of(yes: bool, no: bool) -> Result<bool, Error> {
 
 fn show_hardware(router: &mut Router, show: ShowHardware) -> Result<Output, Error> {
     let chosen = chosen(router, &show.interfaces)?.into_iter();
-    let chosen: Vec<_> = chosen.filter(|i| !i.is_sub()).cloned().collect();
-    let mut rows = Vec::new();
-    for i in chosen {
-        let queues = placement::of(router, i.index);
-        let queues =
-            queues.into_iter().map(|q| (format!("{} ({})", q.thread_name, q.thread), q.mode));
-        rows.push(HardwareRow::of(&i, queues.collect()));
-    }
+    let chosen: Vec<_> = chosen.filter(|i| !i.is_sub()).collect();
+    let rows = chosen.iter().map(|i| HardwareRow::of(router, i)).collect();
     Ok(Output::of(Hardware { brief: show.brief, rows }))
 }
 
@@ -223,20 +223,24 @@ fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
     if mtu.l3 == 0 && !is_sub {
         return Err(Error::new("the layer 3 MTU cannot be 0"));
     }
+    if matches!(protocol, Protocol::All) && !is_sub {
+        // The device is to carry as much.
+        router.set_link_mtu(index, bytes)?;
+    }
     router.set_mtu(index, mtu);
     Ok(())
 }
 
-/// The interfaces named, or all by name.
+/// The interfaces named, by name or number, or all by name.
 pub(super) fn chosen<'r>(router: &'r Router, names: &[Word]) -> Result<Vec<&'r Interface>, Error> {
     if names.is_empty() {
         let mut all: Vec<_> = router.interfaces.iter().collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         return Ok(all);
     }
-    let found =
-        |name: &Word| router.interfaces.named(name).ok_or_else(|| name.unknown("interface"));
-    names.iter().map(found).collect()
+    let by_number = |name: &Word| router.interfaces.at(InterfaceIndex(name.parse().ok()?));
+    let found = |name: &Word| router.interfaces.named(name).or_else(|| by_number(name));
+    names.iter().map(|name| found(name).ok_or_else(|| name.unknown("interface"))).collect()
 }
 
 fn counted(router: &Router, names: &[Word]) -> Result<Counted, Error> {

@@ -9,6 +9,7 @@ pub mod api;
 mod change;
 mod cli;
 mod counters;
+mod monitor;
 mod mtu;
 mod output;
 mod placement;
@@ -18,6 +19,7 @@ mod show;
 mod sub;
 mod sub_cli;
 mod table;
+mod tx_queues;
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +37,8 @@ pub use mtu::Mtu;
 pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};
 pub use queues::{Place, QueueError, RxQueue};
 pub use sub::SubInterface;
-pub use table::Interfaces;
+pub use table::{Describe, Interfaces};
+pub use tx_queues::{TxChoice, TxQueue, TxQueues};
 
 pub(crate) use cli::find;
 
@@ -151,6 +154,8 @@ pub struct Port {
     pub mac: MacAddr,
     /// Up, so that packets may pass.
     pub up: bool,
+    /// Frames that come in are punted, whatever they are.
+    pub punts: bool,
     /// Takes frames for any address.
     pub promiscuous: bool,
     /// IPv4 table of packets received here; `None` while IPv4 is not enabled.
@@ -176,6 +181,7 @@ impl Port {
         Self {
             mac,
             up: false,
+            punts: false,
             promiscuous: false,
             ip4: None,
             ip6: None,
@@ -206,7 +212,8 @@ pub enum Change {
     Name,
 }
 
-/// Called after (before, for [`Change::Deleting`]) an interface changed.
+/// Called after (before, for [`Change::Deleting`]) an interface changed; those who observe longest
+/// first, for [`Change::Deleting`] last.
 pub type Observer = fn(&mut Router, InterfaceIndex, Change);
 
 /// Why an interface cannot be made or changed.
@@ -282,6 +289,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     api::register(&mut parts.api);
     parts.router.interfaces.observe(api::tell);
     cli::register(&mut parts.cli);
+    monitor::register(&mut parts.cli);
     settings::register(&mut parts.cli);
     sub_cli::register(&mut parts.cli);
     placement::register(&mut parts.cli);

@@ -161,6 +161,7 @@ impl Node for InterfaceOutput {
     type Next = Next;
     type Error = Error;
     type Count = Infallible;
+    const READS_BYTES: bool = false;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -168,21 +169,29 @@ impl Node for InterfaceOutput {
         let index = self.index.0;
         let port = self.ports.read(index, frame.epoch());
         let (up, todo) = port.map_or((false, Flags::default()), |p| (p.up, p.todo));
-        let special = todo.with(Flags::TRACED);
         let (epoch, thread) = (frame.epoch(), frame.thread());
-        let mut sent = (0, 0);
-        frame.each(|p| {
-            if up & (p.tx() == index) & !p.flags().has(special) {
-                sent = (sent.0 + 1, sent.1 + p.total_len() as u64);
-            } else if let Seen::Bad(why) = self.prepare(p, (up, todo), epoch, (thread, &mut sent)) {
-                return Err(why);
-            }
-            if arc.is_used() {
-                return Ok(Next::To(arc.first(p.tx(), p).unwrap_or(Self::TX)));
-            }
-            Ok(Next::To(Self::TX))
+        let (mut packets_sent, mut bytes_sent, mut sent) = (0, 0, (0, 0));
+        let first = |p: &mut Buffer<'_>| {
+            let first = if arc.is_used() { arc.first(p.tx(), p) } else { None };
+            Next::To(first.unwrap_or(Self::TX))
+        };
+        frame.passes(|packets| {
+            packets.usual(packets.all(), |_, p| {
+                if !up || p.tx() != index || p.flags().has(todo) {
+                    return None;
+                }
+                packets_sent += 1;
+                bytes_sent += p.len() as u64;
+                Some(first(p))
+            });
+            packets.others(packets.all(), |_, p| {
+                match self.prepare(p, (up, todo), epoch, (thread, &mut sent)) {
+                    Seen::Good => Ok(first(p)),
+                    Seen::Bad(why) => Err(why),
+                }
+            });
         });
-        let (packets, bytes) = sent;
+        let (packets, bytes) = (packets_sent + sent.0, bytes_sent + sent.1);
         self.counters.tx.row(frame.thread())[index as usize].add(packets, bytes);
     }
 }

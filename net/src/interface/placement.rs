@@ -1,9 +1,11 @@
 //! Commands about receive queues: which thread serves them, and when they are looked at.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use control::cli::{Cli, Command, Error, Output, Word};
+use control::config::CpuList;
 use graph::InputState;
 use serde::Serialize;
 
@@ -28,6 +30,7 @@ struct SetMode {
     queue: Option<usize>,
     /// polling, interrupt or adaptive
     #[positional]
+    #[values("polling|interrupt|adaptive")]
     mode: Mode,
 }
 
@@ -57,9 +60,24 @@ struct SetPlacement {
     /// the queue; the first one if not given
     queue: Option<usize>,
     /// number of the worker, from 0
+    #[values("worker")]
     worker: Option<usize>,
     /// the main thread
     main: bool,
+}
+
+/// Set which threads send on a queue of an interface.
+#[derive(Command)]
+#[command("set interface tx-queue")]
+struct SetTxQueue {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    interface: Word,
+    /// the queue
+    queue: Option<usize>,
+    /// numbers of threads, as 0,2-3; none if not given
+    threads: Option<CpuList>,
 }
 
 /// Set when the receive queues of interfaces to come are looked at.
@@ -68,6 +86,7 @@ struct SetPlacement {
 struct SetDefaultMode {
     /// polling, interrupt or adaptive
     #[positional]
+    #[values("polling|interrupt|adaptive")]
     mode: Mode,
 }
 
@@ -88,7 +107,16 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(())
     });
     cli.command(|router: &mut Router, _: ShowDefaultMode| {
-        Ok(format!("default rx-mode: {}", name_of(router.interfaces.default_rx_mode)))
+        let mode = name_of(router.interfaces.default_rx_mode);
+        Ok(Output::both(format!("default rx-mode: {mode}"), BTreeMap::from([("rx-mode", mode)])))
+    });
+    cli.command(|router, set: SetTxQueue| {
+        let interface = index_of(router, &set.interface)?;
+        let queue = set.queue.ok_or("missing `queue <number>'")?;
+        let threads = set.threads.unwrap_or_default().0;
+        let threads: Vec<_> = threads.into_iter().map(|t| t as usize).collect();
+        let done = router.place_tx_queue(interface, queue, &threads);
+        done.map_err(|e| Error::new(e.to_string()))
     });
     cli.command(|router, set: SetPlacement| {
         let interface = index_of(router, &set.interface)?;

@@ -37,6 +37,10 @@ pub enum QueueError {
     NoQueue,
     /// No data-plane thread has this number.
     NoThread(usize),
+    /// The interface has no such send queue.
+    NoTxQueue,
+    /// No data-plane thread that sends has this number.
+    NoTxThread(usize),
     /// The driver says no.
     Refused(String),
 }
@@ -47,6 +51,8 @@ impl fmt::Display for QueueError {
             Self::NoQueue => f.write_str("the interface has no such receive queue"),
             Self::NoThread(0) => f.write_str("where there are workers, main receives no packets"),
             Self::NoThread(thread) => write!(f, "there is no worker {}", thread - 1),
+            Self::NoTxQueue => f.write_str("the interface has no such send queue"),
+            Self::NoTxThread(thread) => write!(f, "there is no thread {thread} that sends"),
             Self::Refused(why) => f.write_str(why),
         }
     }

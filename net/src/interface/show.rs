@@ -5,7 +5,8 @@ use std::fmt;
 use graph::show::centered;
 use serde::Serialize;
 
-use super::{Interface, Kind, Values};
+use super::{Interface, Kind, Values, placement};
+use crate::router::Router;
 
 /// `show interface`.
 #[derive(Serialize)]
@@ -29,7 +30,11 @@ impl fmt::Display for Counted {
         write!(f, "{}", columns(&centered("Name", 32), ["Idx", "State", "MTU (L3/IP4/IP6/MPLS)"]))?;
         writeln!(f, "{}{}", centered("Counter", 16), centered("Count", 16))?;
         for Row { interface: i, counters } in &self.0 {
-            let state = if i.admin_up { "up" } else { "down" };
+            let state = match i.admin_up {
+                true if i.port.punts => "punt",
+                true => "up",
+                false => "down",
+            };
             let mtu = format!("{}/{}/{}/{}", i.mtu.l3, i.mtu.ip4, i.mtu.ip6, i.mtu.mpls);
             write!(f, "{}", columns(&i.name, [&i.index.0.to_string(), state, &mtu]))?;
             let moved = counters.moved();
@@ -64,19 +69,31 @@ pub(super) struct HardwareRow {
     class: &'static str,
     /// Thread and mode of each receive queue.
     rx_queues: Vec<(String, &'static str)>,
+    /// Threads of each send queue.
+    tx_queues: Vec<Vec<usize>>,
+    /// What the driver says.
+    device: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mac: Option<String>,
 }
 
 impl HardwareRow {
-    pub fn of(i: &Interface, rx_queues: Vec<(String, &'static str)>) -> Self {
+    pub fn of(router: &Router, i: &Interface) -> Self {
+        let thread = |q: &placement::Row| match q.thread {
+            0 => "main (0)".to_owned(),
+            n => format!("{} ({n})", q.thread_name),
+        };
+        let rx_queues = placement::of(router, i.index);
+        let device = router.interfaces.describe.get(i.hardware);
         Self {
+            rx_queues: rx_queues.iter().map(|q| (thread(q), q.mode)).collect(),
+            tx_queues: router.tx_queues(i.index).into_iter().map(|q| q.threads).collect(),
+            device: device.map_or_else(Vec::new, |describe| describe(router, i)),
             name: i.name.clone(),
             index: i.index.0,
             link_up: i.link_up,
             link_speed: i.link_speed,
             class: i.hardware,
-            rx_queues,
             mac: (i.kind == Kind::Ethernet).then(|| i.mac.to_string()),
         }
     }
@@ -98,14 +115,34 @@ impl fmt::Display for Hardware {
             for (number, (thread, mode)) in row.rx_queues.iter().enumerate() {
                 writeln!(f, "    {number:<5} {thread:<14} {mode:<10}")?;
             }
+            if !row.tx_queues.is_empty() {
+                writeln!(f, "  TX Queues:\n    queue shared thread(s)      ")?;
+            }
+            for (number, threads) in row.tx_queues.iter().enumerate() {
+                let shared = if threads.len() > 1 { "yes" } else { "no" };
+                writeln!(f, "    {number:<5} {shared:<6} {}", ranges(threads))?;
+            }
+            if self.brief {
+                continue;
+            }
             match &row.mac {
-                _ if self.brief => {}
                 Some(mac) => writeln!(f, "  Ethernet address {mac}")?,
                 None => writeln!(f, "  {}", row.class)?,
             }
+            row.device.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         }
         Ok(())
     }
+}
+
+/// `0,2-3`: numbers in their order.
+fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [only] => only.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    runs.collect::<Vec<_>>().join(",")
 }
 
 /// Speed of a link, of which `kbps` is known.

@@ -20,8 +20,8 @@ struct Create {
 impl Command for Create {
     const PATHS: &'static [&'static str] = &["create sub-interfaces"];
     const ABOUT: &'static str = "Create sub-interfaces for VLAN tags";
-    const USAGE: &'static str = "<interface> {<id> [default | untagged]} | {<id>-<id>} | \
-        {<id> dot1q|dot1ad <vlan>|any [inner-dot1q <vlan>|any] [exact-match]}";
+    const USAGE: &'static str = "<interface> {<id> [default | untagged] | <id>-<id> | \
+        <id> dot1q|dot1ad <vlan:1-4094>|any [inner-dot1q <vlan:1-4094>|any] [exact-match]}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let parent = args.value("interface")?;

@@ -11,8 +11,13 @@ use wire::MacAddr;
 
 use super::output::ArcEnd;
 use super::{
-    Counters, Error, Interface, InterfaceIndex, MAX_INTERFACES, Observer, Port, RxQueue, Values,
+    Counters, Error, Interface, InterfaceIndex, MAX_INTERFACES, Observer, Port, RxQueue, TxQueues,
+    Values,
 };
+use crate::router::Router;
+
+/// Says more of the device behind an interface: lines of `show hardware-interfaces`.
+pub type Describe = fn(&Router, &Interface) -> Vec<String>;
 
 /// All interfaces.
 pub struct Interfaces {
@@ -23,6 +28,10 @@ pub struct Interfaces {
     edges: Shared<Vec<Option<Slot>>>,
     counters: Arc<Counters>,
     pub(super) observers: Vec<Observer>,
+    /// By interface.
+    pub(super) tx_queues: HashMap<InterfaceIndex, TxQueues>,
+    /// What to say of devices, by hardware class.
+    pub(super) describe: HashMap<&'static str, Describe>,
     /// When the receive queues of interfaces to come are looked at.
     pub default_rx_mode: InputState,
 }
@@ -36,6 +45,8 @@ impl Interfaces {
             edges: Shared::new(Vec::new()),
             counters: Arc::new(Counters::new(stats).map_err(io::Error::other)?),
             observers: Vec::new(),
+            tx_queues: HashMap::new(),
+            describe: HashMap::new(),
             default_rx_mode: InputState::Adaptive,
         })
     }
@@ -75,6 +86,10 @@ impl Interfaces {
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer);
     }
+    /// Has `describe` asked about devices of a hardware class.
+    pub fn describe(&mut self, hardware: &'static str, describe: Describe) {
+        self.describe.insert(hardware, describe);
+    }
     /// The receive queues of an interface; none if it is not there.
     pub(super) fn queues_mut(&mut self, index: InterfaceIndex) -> Option<&mut Vec<RxQueue>> {
         self.at_mut(index).map(|i| &mut i.queues)
@@ -112,6 +127,7 @@ impl Interfaces {
     pub(super) fn take(&mut self, index: InterfaceIndex) -> Option<Interface> {
         let gone = self.list.get_mut(index.0 as usize)?.take()?;
         self.by_name.remove(&gone.name);
+        self.tx_queues.remove(&index);
         self.set_edge(index, None);
         Some(gone)
     }

@@ -273,6 +273,35 @@ fn receive_queues_go_to_the_threads_that_are_named() {
 }
 
 #[test]
+fn threads_send_on_the_queues_they_are_placed_on() {
+    let mut b = bench_of(3);
+    let pg0 = b.add("pg0");
+    let wrong = "set interface tx-queue: the interface has no such send queue\n";
+    assert_eq!(b.run("set interface tx-queue pg0 queue 0 threads 0"), wrong);
+    let queues = TxQueues::new(2, 3);
+    let choice = queues.choice();
+    b.router.set_tx_queues(pg0, queues);
+    let mut me = infra::rcu::Participant::join();
+    let mut chosen = || {
+        me.quiescent();
+        [0, 1, 2, 7].map(|thread| choice.of(thread, me.epoch()))
+    };
+    assert_eq!(chosen(), [Some(0), Some(1), Some(0), None]);
+    let shown = "  TX Queues:\n    queue shared thread(s)      \n    \
+                 0     yes    0,2\n    1     no     1\n";
+    assert!(b.run("show hardware-interfaces pg0").contains(shown));
+    assert_eq!(b.run("set interface tx-queue pg0 queue 1 threads 0-2"), "");
+    assert_eq!(b.run("set interface tx-queue pg0 queue 0 threads 1"), "");
+    assert_eq!(chosen(), [Some(1), Some(0), Some(1), None]);
+    assert!(b.run("show hardware-interfaces pg0").contains("    1     yes    0-2\n"));
+    assert_eq!(b.run("set interface tx-queue pg0 queue 1"), "");
+    assert_eq!(chosen(), [None, Some(0), None, None]);
+    let refused = b.run("set interface tx-queue pg0 queue 1 threads 3");
+    assert_eq!(refused, "set interface tx-queue: there is no thread 3 that sends\n");
+    assert!(b.run("set interface tx-queue pg0").contains("missing `queue <number>'"));
+}
+
+#[test]
 fn names_complete_commands() {
     let mut b = bench();
     b.add("pg0");

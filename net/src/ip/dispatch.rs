@@ -138,12 +138,24 @@ impl Router {
         match to {
             Some(to) => self.dispatch(at, number, to),
             None => {
-                let mut edges = self.table(at).current().clone();
-                edges.slots[usize::from(number)] = NOBODY;
-                self.table(at).publish(edges);
+                self.set_taker(at, number, None);
                 Ok(())
             }
         }
+    }
+    /// Has an edge lead to who takes a number of the node that has it, or nobody take it any more;
+    /// returns the edge that there was.
+    pub(crate) fn set_taker(
+        &mut self,
+        at: &'static str,
+        number: u16,
+        to: Option<Slot>,
+    ) -> Option<Slot> {
+        let mut edges = self.table(at).current().clone();
+        let entry = &mut edges.slots[usize::from(number)];
+        let old = std::mem::replace(entry, to.map_or(NOBODY, |slot| slot.0));
+        self.table(at).publish(edges);
+        (old != NOBODY).then_some(Slot(old))
     }
     /// As [`Router::redispatch`], for a protocol.
     ///

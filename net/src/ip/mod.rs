@@ -9,6 +9,7 @@ mod dispatch;
 mod ends;
 mod group;
 mod local;
+mod midchain;
 mod outputs;
 mod rewrite;
 #[cfg(test)]
@@ -32,7 +33,9 @@ pub use dispatch::{Edges, Error};
 pub use ends::{DropPacket, NotEnabled, Punt};
 pub use group::RewriteGroup;
 pub use local::{Delivery, Local, Receive};
+pub use midchain::{Midchain, Transmit};
 pub use outputs::OutputArcEnd;
+pub(crate) use outputs::lead_output;
 pub use rewrite::Rewrite;
 pub use trace::{Forwarding, Headers};
 pub use udp::UdpLookup;
@@ -55,10 +58,12 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     engine.add(Rewrite { version, adjacencies, counters }).map_err(refuse)?;
     let adjacencies = router.adjacencies.reader();
     let counters = router.adjacencies.counters();
+    engine.add(Midchain::<V>::new(&router.adjacencies)).map_err(refuse)?;
     let group = |outputs| RewriteGroup { version, adjacencies, counters, outputs };
     outputs::add(router, group).map_err(refuse)?;
     if router.engine.index_of(OutputArcEnd::NAME).is_none() {
         outputs::add(router, OutputArcEnd::new).map_err(refuse)?;
+        router.engine.add(Transmit::new(router)).map_err(refuse)?;
     }
 
     let protocols = router.dispatch_table(V::NODES.receive, PROTOCOLS);

@@ -43,9 +43,17 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     }
     let Some(output) = router.interfaces.at(interface).map(|i| i.output) else { return };
     let output = router.engine.name_of(output).to_owned();
+    lead_output(router, interface, &output);
+}
+
+/// Has the nodes send what is for an interface to another node.
+pub(crate) fn lead_output(router: &mut Router, interface: InterfaceIndex, output: &str) {
+    if router.state::<Outputs>().is_none() {
+        return;
+    }
     router.with(|outputs: &mut Outputs, router| {
         for (node, table) in &mut outputs.0 {
-            let Ok(slot) = router.engine.connect(node, &output) else { continue };
+            let Ok(slot) = router.engine.connect(node, output) else { continue };
             let mut edges = table.current().clone();
             let at = interface.0 as usize;
             edges.resize(edges.len().max(at + 1), None);

@@ -42,6 +42,10 @@ pub enum Next<V> {
     Fragment(V),
     /// The adjacency is one of groups.
     Group(V),
+    /// The adjacency leads into a tunnel.
+    Tunnel(V),
+    /// The neighbour's address is to be asked for, and is of the other version.
+    ResolveOther(V),
     /// The interface's output, or a feature before it.
     Output(Slot),
 }
@@ -52,6 +56,8 @@ impl<V: Version> graph::Next for Next<V> {
         Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
         Edge { to: V::NODES.rewrite_mcast, payload: "" },
         Edge { to: V::NODES.fragment, payload: Limit::NAME },
+        Edge { to: V::NODES.midchain, payload: "" },
+        Edge { to: V::NODES.resolve_other, payload: "" },
     ];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
@@ -60,6 +66,8 @@ impl<V: Version> graph::Next for Next<V> {
             Self::IcmpError(_) => 1,
             Self::Group(_) => 2,
             Self::Fragment(_) => 3,
+            Self::Tunnel(_) => 4,
+            Self::ResolveOther(_) => 5,
             Self::Output(slot) => slot.0,
         }
     }
@@ -79,39 +87,72 @@ impl<V: Version> Node for Rewrite<V> {
         let arc = frame.start(V::OUTPUT_ARC);
         let counters = self.counters.row(frame.thread());
         // Neighbouring packets often go one way.
-        let (mut known, mut adjacency) = (u32::MAX, None);
-        frame.each(|p| {
-            let index = p.adjacency();
-            if index != known {
-                (known, adjacency) = (index, self.adjacencies.read(index, epoch));
-            }
-            let a = adjacency.ok_or(V::DROPPED)?;
-            if !a.complete {
-                return Ok(Next::Resolve(version));
-            }
-            if a.role == Role::Multicast {
-                return Ok(Next::Group(version));
-            }
-            if !may_go::<V>(p, a.mtu) {
-                match look_closer::<V, _>(p, a.mtu) {
-                    Seen::Good => (),
-                    Seen::Bad(why) => return Err(why),
-                    Seen::Told => return Ok(Next::IcmpError(version)),
-                    Seen::Big => return Ok(Next::Fragment(version)),
+        let (mut known, mut usual) = (u32::MAX, None);
+        frame.passes(|packets| {
+            packets.usual(packets.all(), |_, p| {
+                let index = p.adjacency();
+                if index != known {
+                    let a = self.adjacencies.read(index, epoch);
+                    (known, usual) = (index, a.filter(|a| is_usual(a)));
                 }
-            }
-            spend_hop::<V>(p);
-            put_in_front(p, a).ok_or(V::DROPPED)?;
-            if a.is_counted {
-                count(counters, p, index);
-            }
-            p.trace(|p| Rewritten::of(p, a));
-            if arc.is_used() {
-                return Ok(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)));
-            }
-            Ok(Next::Output(a.output))
+                let a = usual?;
+                let is_local = p.flags().has(Flags::LOCAL);
+                if is_local || p.headroom() < ETHERNET || !may_go::<V>(p, a.mtu) {
+                    return None;
+                }
+                V::spend_hop(p);
+                p.prepend(ETHERNET)?.copy_from_slice(&a.header[..ETHERNET]);
+                leave(p, a);
+                if a.is_counted {
+                    count(counters, p, index);
+                }
+                if arc.is_used() {
+                    return Some(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)));
+                }
+                Some(Next::Output(a.output))
+            });
+            packets.others(packets.all(), |_, p| {
+                let index = p.adjacency();
+                let a = self.adjacencies.read(index, epoch).ok_or(V::DROPPED)?;
+                if !a.complete {
+                    let is_own = a.link == Link::of(a.next_hop);
+                    return Ok(if is_own {
+                        Next::Resolve(version)
+                    } else {
+                        Next::ResolveOther(version)
+                    });
+                }
+                if a.role != Role::Neighbor {
+                    let is_tunnel = a.role == Role::Midchain;
+                    return Ok(if is_tunnel {
+                        Next::Tunnel(version)
+                    } else {
+                        Next::Group(version)
+                    });
+                }
+                if !may_go::<V>(p, a.mtu) {
+                    match look_closer::<V, _>(p, a.mtu) {
+                        Seen::Good => (),
+                        Seen::Bad(why) => return Err(why),
+                        Seen::Told => return Ok(Next::IcmpError(version)),
+                        Seen::Big => return Ok(Next::Fragment(version)),
+                    }
+                }
+                spend_hop::<V>(p);
+                put_in_front(p, a).ok_or(V::DROPPED)?;
+                if a.is_counted {
+                    count(counters, p, index);
+                }
+                p.trace(|p| Rewritten::of(p, a));
+                Ok(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)))
+            });
         });
     }
+}
+
+/// Whether an adjacency is a known neighbour behind an Ethernet header, as nearly all are.
+fn is_usual(a: &Adjacency) -> bool {
+    a.complete && a.role == Role::Neighbor && usize::from(a.header_len) == ETHERNET
 }
 
 /// Whether a packet has a hop left and fits, as nearly all do.
@@ -204,23 +245,18 @@ fn l4_len(p: &Buffer<'_>, upper: &Upper) -> Option<usize> {
 }
 
 /// Puts the layer 2 header in front; `None` without headroom.
-#[inline(always)]
 pub(super) fn put_in_front(p: &mut Buffer<'_>, a: &Adjacency) -> Option<()> {
-    if usize::from(a.header_len) == ETHERNET {
-        p.prepend(ETHERNET)?.copy_from_slice(&a.header[..ETHERNET]); // of known length: two moves
-    } else {
-        put_other_in_front(p, a)?;
-    }
-    let l2 = p.offset();
-    p.set_l2_offset(l2);
-    p.set_tx(a.interface.0);
+    p.prepend(usize::from(a.header_len))?.copy_from_slice(a.header());
+    leave(p, a);
     Some(())
 }
 
-#[inline(never)]
-fn put_other_in_front(p: &mut Buffer<'_>, a: &Adjacency) -> Option<()> {
-    p.prepend(usize::from(a.header_len))?.copy_from_slice(a.header());
-    Some(())
+/// Notes where the layer 2 header is and which interface it is for.
+#[inline(always)]
+fn leave(p: &mut Buffer<'_>, a: &Adjacency) {
+    let l2 = p.offset();
+    p.set_l2_offset(l2);
+    p.set_tx(a.interface.0);
 }
 
 /// What a rewrite node says of a packet.
@@ -252,10 +288,13 @@ impl Record for Rewritten {
         write!(f, "  tx_sw_if_index {} dpo-idx {} : {link}", a.interface.0, self.index)?;
         match a.role {
             Role::Multicast => write!(f, "-mcast: {interface}: ")?,
-            _ => write!(f, " via {} {interface}: ", a.next_hop)?,
+            Role::Neighbor | Role::Glean | Role::Midchain => {
+                write!(f, " via {} {interface}: ", a.next_hop)?
+            }
         }
         write!(f, "mtu:{} next:{} flags:[] ", a.mtu, a.output.0)?;
-        a.header().iter().try_for_each(|b| write!(f, "{b:02x}"))?;
+        let tunnel = a.hop.as_deref().map_or(&[][..], |hop| &hop.header);
+        a.header().iter().chain(tunnel).try_for_each(|b| write!(f, "{b:02x}"))?;
         writeln!(f, " flow hash: {:#010x}", self.flow)?;
         write!(f, "{}", print::hex(&self.bytes, 2))
     }

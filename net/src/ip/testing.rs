@@ -9,7 +9,7 @@ use control::api::{Api, Local};
 use control::cli::Cli;
 use control::log::Log;
 use graph::testing::{Caught, TestGraph};
-use graph::{Buffer, Frame, Node, Settings};
+use graph::{Buffer, Engine, Frame, Node, Settings};
 use wire::{MacAddr, Prefix};
 
 use crate::adjacency::{AdjacencyIndex, Role};
@@ -17,19 +17,19 @@ use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Parts, Router};
 use crate::{
-    address, drops, engine, fragment, icmp, interface, ip4, ip6, mss_clamp, path_mtu, punting,
-    reassembly,
+    address, drops, engine, fragment, icmp, interface, ip4, ip6, mss_clamp, path_mtu, policer,
+    punting, reassembly, source_range, trace, tracenode,
 };
 
 /// What the neighbour of `pg1` has as its address.
 pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
 
-/// Transmit node of the bench's interfaces.
+/// Transmit node of interfaces under test.
 #[derive(Clone)]
-struct Transmit;
+pub(crate) struct Transmit;
 
 #[derive(Clone, Copy, graph::Next)]
-enum Next {
+pub(crate) enum Next {
     #[to("sent")]
     Sent,
 }
@@ -61,38 +61,60 @@ impl Bench {
     }
     /// With what `more` adds before the graph is built.
     pub fn with(more: impl FnOnce(&mut Router)) -> Self {
-        let new = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
-        let mut router = new.unwrap();
-        let (graph, (router, cli, api, pg0, pg1)) = TestGraph::new(|engine| {
-            // The router works on the engine under test while it is built.
-            std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts::new(router);
-            for feature in [
-                engine::FEATURE,
-                drops::FEATURE,
-                interface::FEATURE,
-                address::FEATURE,
-                ip4::FEATURE,
-                ip6::FEATURE,
-                icmp::FEATURE,
-                fragment::FEATURE,
-                reassembly::FEATURE,
-                path_mtu::FEATURE,
-                mss_clamp::FEATURE,
-                punting::FEATURE,
-            ] {
-                (feature.register)(&mut parts).unwrap();
-            }
-            let Parts { mut router, cli, mut api } = parts;
-            api.finish(&router.clients).unwrap();
-            router.add_table::<Ip4>(0).unwrap();
-            router.add_table::<Ip6>(0).unwrap();
-            let pg0 = add_interface(&mut router, "pg0", ["10.0.0.1/24", "2001:db8::1/64"]);
-            let pg1 = add_interface(&mut router, "pg1", ["10.0.1.1/24", "2001:db8:1::1/64"]);
-            more(&mut router);
-            std::mem::swap(engine, &mut router.engine);
-            Ok((router, cli, api, pg0, pg1))
-        });
+        Self::with_threads(1, more)
+    }
+    /// As if there were `threads` of them.
+    pub fn with_threads(threads: usize, more: impl FnOnce(&mut Router)) -> Self {
+        Self::made(threads, |_| (), more)
+    }
+    /// As [`Bench::with_threads`], with what `first` adds before features register.
+    pub fn made(
+        threads: usize,
+        first: impl FnOnce(&mut Router),
+        more: impl FnOnce(&mut Router),
+    ) -> Self {
+        let settings = |buffers| {
+            let workers = vec![None; threads - 1]; // numbers start from 0
+            Settings { buffers, workers, ..Settings::default() }
+        };
+        let mut router = Router::new(settings(64), Log::new()).unwrap();
+        let start = |engine: &mut Engine| engine.start_inline_threads(threads);
+        let (graph, (router, cli, api, pg0, pg1)) =
+            TestGraph::with(settings(4096), start, |engine| {
+                // The router works on the engine under test while it is built.
+                std::mem::swap(engine, &mut router.engine);
+                first(&mut router);
+                let mut parts = Parts::new(router);
+                for feature in [
+                    engine::FEATURE,
+                    drops::FEATURE,
+                    interface::FEATURE,
+                    address::FEATURE,
+                    ip4::FEATURE,
+                    ip6::FEATURE,
+                    icmp::FEATURE,
+                    fragment::FEATURE,
+                    reassembly::FEATURE,
+                    path_mtu::FEATURE,
+                    mss_clamp::FEATURE,
+                    policer::FEATURE,
+                    source_range::FEATURE,
+                    punting::FEATURE,
+                    trace::FEATURE,
+                    tracenode::FEATURE,
+                ] {
+                    (feature.register)(&mut parts).unwrap();
+                }
+                let Parts { mut router, cli, mut api } = parts;
+                api.finish(&router.clients).unwrap();
+                router.add_table::<Ip4>(0).unwrap();
+                router.add_table::<Ip6>(0).unwrap();
+                let pg0 = add_interface(&mut router, "pg0", ["10.0.0.1/24", "2001:db8::1/64"]);
+                let pg1 = add_interface(&mut router, "pg1", ["10.0.1.1/24", "2001:db8:1::1/64"]);
+                more(&mut router);
+                std::mem::swap(engine, &mut router.engine);
+                Ok((router, cli, api, pg0, pg1))
+            });
         Self { graph, router, cli, api, pg0, pg1 }
     }
     /// Does something with the router and the engine under test.
@@ -131,6 +153,11 @@ impl Bench {
     /// Sends packets that came in on `pg0` into a node.
     pub fn send(&mut self, at: &str, packets: &[Vec<u8>]) -> Vec<Caught> {
         self.send_as(at, packets, |_| ())
+    }
+    /// As [`Bench::send`], on another thread.
+    pub fn send_on(&mut self, thread: usize, at: &str, packets: &[Vec<u8>]) -> Vec<Caught> {
+        let rx = self.pg0.0;
+        self.graph.send_on(thread, at, packets, move |p| p.set_rx(rx))
     }
     /// As [`Bench::send`], each prepared.
     pub fn send_as(

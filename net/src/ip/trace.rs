@@ -21,7 +21,11 @@ impl<V> Headers<V> {
     #[cold]
     #[inline(never)]
     pub fn of(p: &Buffer<'_>) -> Self {
-        Self { bytes: p.bytes()[..p.len().min(SHOWN)].to_vec(), version: PhantomData }
+        Self::of_bytes(p.bytes())
+    }
+    /// Those at the start of `packet`.
+    pub fn of_bytes(packet: &[u8]) -> Self {
+        Self { bytes: packet[..packet.len().min(SHOWN)].to_vec(), version: PhantomData }
     }
 }
 

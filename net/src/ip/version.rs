@@ -130,8 +130,12 @@ pub struct Nodes {
     pub rewrite: &'static str,
     /// Puts the layer 2 header of a group in front.
     pub rewrite_mcast: &'static str,
+    /// Puts the headers of a tunnel in front.
+    pub midchain: &'static str,
     /// Cuts packets into fragments.
     pub fragment: &'static str,
     /// Asks for the layer 2 address of a neighbour.
     pub resolve: &'static str,
+    /// Asks for that of one known by an address of the other version.
+    pub resolve_other: &'static str,
 }

@@ -97,7 +97,7 @@ pub static IP4_MULTICAST: FeatureArc = FeatureArc {
 /// Features on packets that are sent, the layer 2 header in front.
 pub static IP4_OUTPUT: FeatureArc = FeatureArc {
     name: "ip4-output",
-    starts: &["ip4-rewrite", "ip4-rewrite-mcast"],
+    starts: &["ip4-rewrite", "ip4-rewrite-mcast", "ip4-midchain"],
     order: &[
         "ip4-sv-reassembly-output-feature",
         "nat44-ed-in2out-output",

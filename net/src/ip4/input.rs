@@ -120,83 +120,64 @@ impl<C: Checksum> Node for Input<C> {
         // Neighbouring packets nearly always come from one interface.
         let (mut known, mut table, mut run) = (u32::MAX, None, 0);
         let mut with_options = 0;
-        frame.each(|p| {
-            let rx = p.rx();
-            if rx != known {
-                count(received, known, run);
-                (known, run) = (rx, 0);
-                table = self.ports.read(rx, epoch).and_then(|port| port.ip4);
-            }
-            run += 1;
-            p.trace(Headers::<V4>::of);
-            let Some(fib) = table else { return Ok(Next::NotEnabled) };
-            p.set_fib(fib);
-
-            if !is_plain::<C>(p) {
-                match look_closer(p) {
-                    Seen::Good => (),
-                    Seen::Bad(why) => return Err(why),
-                    Seen::Options => with_options += 1,
-                    Seen::Alert => {
-                        with_options += 1;
-                        return Ok(Next::Options);
-                    }
-                    Seen::Expired => return Ok(Next::IcmpError),
+        frame.passes(|packets| {
+            packets.usual(packets.all(), |_, p| {
+                let rx = p.rx();
+                if rx != known {
+                    count(received, known, run);
+                    (known, run) = (rx, 0);
+                    table = self.ports.read(rx, epoch).and_then(|port| port.ip4);
                 }
-            }
-            if has_features {
+                let fib = table.filter(|_| is_plain::<C>(p))?;
+                run += 1;
+                p.set_fib(fib);
+                if has_features {
+                    return Some(unicast.first(rx, p).map_or(Next::Lookup, Next::Feature));
+                }
+                Some(Next::Lookup)
+            });
+            packets.others(packets.all(), |_, p| {
+                let rx = p.rx();
+                count(received, rx, 1);
+                p.trace(Headers::<V4>::of);
+                let table = self.ports.read(rx, epoch).and_then(|port| port.ip4);
+                let Some(fib) = table else { return Ok(Next::NotEnabled) };
+                p.set_fib(fib);
+                let (options, next) = check(p)?;
+                with_options += u64::from(options);
+                if let Some(next) = next {
+                    return Ok(next);
+                }
                 let (arc, end) = if is_multicast(p) {
                     (multicast, Next::Group)
                 } else {
                     (unicast, Next::Lookup)
                 };
-                return Ok(arc.first(rx, p).map_or(end, Next::Feature));
-            }
-            Ok(if is_multicast(p) { Next::Group } else { Next::Lookup })
+                Ok(arc.first(rx, p).map_or(end, Next::Feature))
+            });
         });
         count(received, known, run);
         frame.count(Count::Options, with_options);
     }
 }
 
-/// What a closer look at a packet found. One byte: a pair as in a `Result` is returned by different
-/// rules on different processors, which keeps the loop's closure from being compiled for each.
-enum Seen {
-    /// Nothing.
-    Good,
-    /// A reason to drop it.
-    Bad(Error),
-    /// Options that are none of this router's business.
-    Options,
-    /// Options that ask this router to look at them.
-    Alert,
-    /// No hop left; the packet has the problem to tell its sender as payload.
-    Expired,
-}
-
-/// Whether a packet passes all checks, has no options and ends with its buffer: what nearly all do,
-/// found out without a branch for each check.
+/// Whether a packet passes all checks, has no options, ends with its buffer and is for one
+/// receiver: what nearly all do.
 #[inline(always)]
 fn is_plain<C: Checksum>(p: &Buffer<'_>) -> bool {
     let Some(header) = p.header::<Header>() else { return false };
-    let len = usize::from(header.total_len.get());
-    (header.version_ihl == VERSION_IHL)
-        & C::is_right(header)
-        & (header.fragment.get() & OFFSET_MASK != 1)
-        & !is_impossible_source(header.src)
-        & (len == p.total_len())
-        & (len >= size_of::<Header>())
-        & (header.ttl != 0)
+    header.version_ihl == VERSION_IHL
+        && usize::from(header.total_len.get()) == p.len()
+        && header.fragment.get() & OFFSET_MASK != 1
+        && header.ttl != 0
+        && (header.src[0] < 0xe0) & (header.src[0] != 127) & (header.dst[0] < 0xe0)
+        && C::is_right(header)
 }
 
-/// The checks one by one; cuts what follows the packet.
-#[cold]
+/// The checks one by one; cuts what follows the packet. Says whether it has options, and where it
+/// goes if not the usual way.
 #[inline(never)]
-fn look_closer<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Seen {
-    check(p).unwrap_or_else(Seen::Bad)
-}
-
-fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<Seen, Error> {
+fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<(bool, Option<Next>), Error> {
     let header = *p.header::<Header>().ok_or(Error::TooShort)?;
     if header.version() != 4 {
         return Err(Error::Version);
@@ -206,6 +187,7 @@ fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<Seen, Error> {
         return Err(Error::HdrTooShort);
     }
     let options = p.bytes().get(size_of::<Header>()..header_len).ok_or(Error::BadLength)?;
+    let has_options = !options.is_empty();
     if !C::is_right_with(&header, options) {
         return Err(Error::BadChecksum);
     }
@@ -228,13 +210,9 @@ fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<Seen, Error> {
     if header.ttl == 0 {
         p.error(Error::TimeExpired);
         p.set_payload(V4::EXPIRED_PROBLEM);
-        return Ok(Seen::Expired);
+        return Ok((false, Some(Next::IcmpError)));
     }
-    Ok(match header_len {
-        _ if asks_us => Seen::Alert,
-        20 => Seen::Good,
-        _ => Seen::Options,
-    })
+    Ok((has_options, asks_us.then_some(Next::Options)))
 }
 
 /// Loopback, multicast and broadcast addresses send nothing.

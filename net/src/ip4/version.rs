@@ -35,8 +35,10 @@ impl Version for V4 {
         icmp_error: "ip4-icmp-error",
         rewrite: "ip4-rewrite",
         rewrite_mcast: "ip4-rewrite-mcast",
+        midchain: "ip4-midchain",
         fragment: "ip4-frag",
         resolve: "ip4-arp",
+        resolve_other: "ip6-discover-neighbor",
     };
     const DROP_ARC: &'static FeatureArc = &IP4_DROP;
     const PUNT_ARC: &'static FeatureArc = &IP4_PUNT;

@@ -87,7 +87,7 @@ pub static IP6_MULTICAST: FeatureArc = FeatureArc {
 /// Features on packets that are sent, the layer 2 header in front.
 pub static IP6_OUTPUT: FeatureArc = FeatureArc {
     name: "ip6-output",
-    starts: &["ip6-rewrite", "ip6-rewrite-mcast"],
+    starts: &["ip6-rewrite", "ip6-rewrite-mcast", "ip6-midchain"],
     order: &[
         "acl-plugin-out-ip6-fa",
         "cnat-output-ip6",

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use graph::{Buffer, Frame, Node, Packet, Slot};
 use infra::rcu::SlabReader;
+use wire::Protocol;
 use wire::ip6::Header;
 
 use super::{Error, IP6_MULTICAST, IP6_UNICAST, V6};
@@ -65,71 +66,59 @@ impl Node for Input {
         let received = self.counters.ip6.row(frame.thread());
         // Neighbouring packets nearly always come from one interface.
         let (mut known, mut table, mut run) = (u32::MAX, None, 0);
-        frame.each(|p| {
-            let rx = p.rx();
-            if rx != known {
-                count(received, known, run);
-                (known, run) = (rx, 0);
-                table = self.ports.read(rx, epoch).and_then(|port| port.ip6);
-            }
-            run += 1;
-            p.trace(Headers::<V6>::of);
-            let Some(fib) = table else { return Ok(Next::NotEnabled) };
-            p.set_fib(fib);
-
-            if !is_plain(p) {
-                match look_closer(p) {
-                    Seen::Good => (),
-                    Seen::Bad(why) => return Err(why),
-                    Seen::Expired => return Ok(Next::IcmpError),
+        frame.passes(|packets| {
+            packets.usual(packets.all(), |_, p| {
+                let rx = p.rx();
+                if rx != known {
+                    count(received, known, run);
+                    (known, run) = (rx, 0);
+                    table = self.ports.read(rx, epoch).and_then(|port| port.ip6);
                 }
-            }
-            if has_features {
+                let fib = table.filter(|_| is_plain(p))?;
+                run += 1;
+                p.set_fib(fib);
+                if has_features {
+                    return Some(unicast.first(rx, p).map_or(Next::Lookup, Next::Feature));
+                }
+                Some(Next::Lookup)
+            });
+            packets.others(packets.all(), |_, p| {
+                let rx = p.rx();
+                count(received, rx, 1);
+                p.trace(Headers::<V6>::of);
+                let table = self.ports.read(rx, epoch).and_then(|port| port.ip6);
+                let Some(fib) = table else { return Ok(Next::NotEnabled) };
+                p.set_fib(fib);
+                if let Some(next) = check(p)? {
+                    return Ok(next);
+                }
                 let (arc, end) = if is_multicast(p) {
                     (multicast, Next::Group)
                 } else {
                     (unicast, Next::Lookup)
                 };
-                return Ok(arc.first(rx, p).map_or(end, Next::Feature));
-            }
-            Ok(if is_multicast(p) { Next::Group } else { Next::Lookup })
+                Ok(arc.first(rx, p).map_or(end, Next::Feature))
+            });
         });
         count(received, known, run);
     }
 }
 
-/// Whether a packet passes all checks and ends with its buffer: what nearly all do, found out
-/// without a branch for each check.
+/// Whether a packet passes all checks, ends with its buffer and is for one receiver: what nearly
+/// all do.
 #[inline(always)]
 fn is_plain(p: &Buffer<'_>) -> bool {
     let Some(header) = p.header::<Header>() else { return false };
-    (header.version() == 6)
-        & (header.src[0] != MULTICAST)
-        & (header.src != LOOPBACK)
-        & (header.dst != LOOPBACK)
-        & (size_of::<Header>() + usize::from(header.payload_len.get()) == p.total_len())
-        & (header.hop_limit != 0)
+    header.version() == 6
+        && size_of::<Header>() + usize::from(header.payload_len.get()) == p.len()
+        && header.hop_limit != 0
+        && (header.src[0] != MULTICAST) & (header.dst[0] != MULTICAST)
+        && (header.src != LOOPBACK) & (header.dst != LOOPBACK)
 }
 
-/// What a closer look at a packet found. One byte: a pair as in a `Result` is returned by different
-/// rules on different processors, which keeps the loop's closure from being compiled for each.
-enum Seen {
-    /// Nothing.
-    Good,
-    /// A reason to drop it.
-    Bad(Error),
-    /// No hop left; the packet has the problem to tell its sender as payload.
-    Expired,
-}
-
-/// The checks one by one; cuts what follows the packet.
-#[cold]
+/// The checks one by one; cuts what follows the packet. Says where it goes if not the usual way.
 #[inline(never)]
-fn look_closer(p: &mut Packet<'_, Input>) -> Seen {
-    check(p).unwrap_or_else(Seen::Bad)
-}
-
-fn check(p: &mut Packet<'_, Input>) -> Result<Seen, Error> {
+fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
     let header = *p.header::<Header>().ok_or(Error::TooShort)?;
     if header.version() != 6 {
         return Err(Error::Version);
@@ -141,16 +130,18 @@ fn check(p: &mut Packet<'_, Input>) -> Result<Seen, Error> {
         return Err(Error::DstLookupMiss);
     }
     let len = size_of::<Header>() + usize::from(header.payload_len.get());
-    if len > p.total_len() {
+    // The sender of a fragment may have to be told that its length is wrong (RFC 8200 section 4.5),
+    // which is found out where fragments are put together.
+    if len > p.total_len() && header.next_header != Protocol::FRAGMENT {
         return Err(Error::BadLength);
     }
     p.truncate_chain(len); // Ethernet pads short frames
     if header.hop_limit == 0 {
         p.error(Error::TimeExpired);
         p.set_payload(V6::EXPIRED_PROBLEM);
-        return Ok(Seen::Expired);
+        return Ok(Some(Next::IcmpError));
     }
-    Ok(Seen::Good)
+    Ok(None)
 }
 
 #[inline(always)]

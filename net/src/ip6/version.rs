@@ -35,8 +35,10 @@ impl Version for V6 {
         icmp_error: "ip6-icmp-error",
         rewrite: "ip6-rewrite",
         rewrite_mcast: "ip6-rewrite-mcast",
+        midchain: "ip6-midchain",
         fragment: "ip6-frag",
         resolve: "ip6-discover-neighbor",
+        resolve_other: "ip4-arp",
     };
     const DROP_ARC: &'static FeatureArc = &IP6_DROP;
     const PUNT_ARC: &'static FeatureArc = &IP6_PUNT;

@@ -25,9 +25,9 @@ struct Mroute {
 impl Command for Mroute {
     const PATHS: &'static [&'static str] = &["ip mroute", "ip6 mroute"];
     const ABOUT: &'static str = "Add or delete multicast routes";
-    const USAGE: &'static str = "[add|del] [<source>] <group>[/<len>] [table <id>] [rpf-id <id>] \
-        [Signal|Drop|Connected|Accept-all-itf] [via [<next-hop>] <interface> | local \
-        Accept|Forward|Negate-Signal...]";
+    const USAGE: &'static str = "[add|del] [<source>] <group>[/<len>] [table <table-id>] \
+        [rpf-id <id>] [Signal|Drop|Connected|Accept-all-itf] \
+        [via {[<next-hop>] <interface> | local} [Accept|Forward|Negate-Signal]...]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut table, mut rpf_id) = (false, 0, 0);

@@ -268,7 +268,7 @@ impl Router {
         tables.refresh(table, key.0, key.1);
         if let Some(gone) = gone {
             self.mfib.routes.remove(gone.route);
-            gone.adjacencies.into_iter().for_each(|a| self.adjacencies.release(a));
+            gone.adjacencies.into_iter().for_each(|a| self.release_adjacency(a));
         }
         Ok(())
     }
@@ -287,11 +287,11 @@ impl Router {
             let old = std::mem::replace(&mut entry.adjacencies, adjacencies);
             let index = entry.route;
             self.mfib.routes.replace(index, route);
-            old.into_iter().for_each(|a| self.adjacencies.release(a));
+            old.into_iter().for_each(|a| self.release_adjacency(a));
             return Ok(index);
         }
         let Ok(index) = self.mfib.routes.insert(route) else {
-            adjacencies.into_iter().for_each(|a| self.adjacencies.release(a));
+            adjacencies.into_iter().for_each(|a| self.release_adjacency(a));
             return Err(Error::Full);
         };
         let entry = Entry { wishes, route: index, adjacencies, is_stale: false };
@@ -303,23 +303,12 @@ impl Router {
             let gone = tables.at_mut(table).and_then(|t| t.entries.remove(&key));
             self.mfib.routes.remove(index);
             let adjacencies = gone.into_iter().flat_map(|e| e.adjacencies);
-            adjacencies.for_each(|a| self.adjacencies.release(a));
+            adjacencies.for_each(|a| self.release_adjacency(a));
             return Err(Error::Full);
         }
-        self.count_mroute(index);
+        let counters = self.mfib.counters.clone();
+        self.count_from_zero(&counters, COLUMNS, index, "multicast routes");
         Ok(index)
-    }
-    /// Has a new route count from zero, where clients see it.
-    fn count_mroute(&mut self, index: u32) {
-        let (counters, at) = (self.mfib.counters.clone(), index as usize);
-        let has_counted = counters.sum(at).packets > 0;
-        let zero = move |thread| counters.zero(thread, at..at + 1);
-        let is_lost = has_counted && self.engine.on_threads(zero).is_err();
-        let len = (at + 1).next_power_of_two().max(64);
-        if is_lost || self.stats.grow(COLUMNS, len).is_err() {
-            let log = self.log.class("stats", "multicast routes");
-            log.warn("not all multicast routes have their counters");
-        }
     }
     /// The route that a wish makes, with the adjacencies it uses.
     fn mroute_of<F: Multicast>(
@@ -353,7 +342,7 @@ impl Router {
             match self.use_adjacency(interface, role, next_hop) {
                 Ok(adjacency) => adjacencies.push(adjacency),
                 Err(e) => {
-                    adjacencies.into_iter().for_each(|a| self.adjacencies.release(a));
+                    adjacencies.into_iter().for_each(|a| self.release_adjacency(a));
                     return Err(Error::Path(fib::Error::Adjacency(e)));
                 }
             }

@@ -1,5 +1,6 @@
 //! `show ip mfib` and `show ip6 mfib`.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::net::IpAddr;
 
@@ -216,9 +217,9 @@ struct ShowRouteFlags {}
 #[command("show mfib itf flags")]
 struct ShowItfFlags {}
 
-fn list(flags: &[(u32, &str)]) -> Output {
+fn list(flags: &[(u32, &'static str)]) -> Output {
     let lines: String = flags.iter().map(|(bit, name)| format!("{name} = {bit}\n")).collect();
-    Output::text(lines)
+    Output::both(lines, flags.iter().map(|(bit, name)| (*name, *bit)).collect::<BTreeMap<_, _>>())
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

@@ -211,7 +211,7 @@ impl<F: Family> MTables<F> {
         let own = t.entries.get(&(key.0, key.1, None)).map(|e| e.route);
         if own.is_none() && sources.is_empty() {
             if let Some(gone) = t.leaves.remove(&key) {
-                let cover = longest::<F, _>(&t.leaves, key.0, key.1);
+                let cover = longest::<F, _>(&t.leaves, key.0, key.1, 0);
                 t.keeper.remove(key.0, key.1, cover.map(|(k, leaf)| (k.1, *leaf)));
                 groups.remove(gone);
             }

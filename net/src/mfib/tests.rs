@@ -2,116 +2,35 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::api::{Api, Local};
-use control::cli::Cli;
-use control::log::Log;
-use graph::Settings;
-use graph::testing::{Caught, TestGraph};
-use wire::{MacAddr, Protocol, ip4, ip6, udp};
+use graph::testing::Caught;
+use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::IntoBytes;
 
 use super::*;
+use crate::address;
 use crate::fib::{Path, Source, Target};
-use crate::interface::{Kind, NewInterface, Offloads};
-use crate::{address, drops, interface};
+use crate::testing::Rig;
 
-#[derive(Clone)]
-struct NoTx;
-
-impl graph::Node for NoTx {
-    const NAME: &'static str = "test-tx";
-    type Next = std::convert::Infallible;
-    type Error = std::convert::Infallible;
-    type Count = std::convert::Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut graph::Frame<'_, Self, On>) {
-        frame.consume(|_| Ok(()));
-    }
+/// A router with `pg0` to `pg3` up, `10.0.N.1/24` and `2001:db8:N::1/64` on them.
+fn bench() -> Rig {
+    let mut b = Rig::new(&[fib::FEATURE, address::FEATURE, FEATURE]);
+    b.add_networks(4);
+    b
 }
 
-struct Bench {
-    graph: TestGraph,
-    router: Router,
-    cli: Cli<Router>,
-    api: Api<Router>,
-}
-
-impl Bench {
-    /// With `pg0` to `pg3` up, `10.0.N.1/24` and `2001:db8:N::1/64` on them.
-    fn new() -> Self {
-        let new = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
-        let mut router = new.unwrap();
-        let (graph, parts) = TestGraph::new(|engine| {
-            std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts::new(router);
-            let all = [drops::FEATURE, interface::FEATURE, fib::FEATURE, address::FEATURE, FEATURE];
-            for feature in all {
-                (feature.register)(&mut parts).unwrap();
-            }
-            std::mem::swap(engine, &mut parts.router.engine);
-            Ok(parts)
-        });
-        let Parts { router, cli, mut api } = parts;
-        api.finish(&router.clients).unwrap();
-        let mut bench = Self { graph, router, cli, api };
-        for n in 0..4u8 {
-            let new = NewInterface {
-                name: format!("pg{n}"),
-                kind: Kind::Ethernet,
-                hardware: "test",
-                mac: MacAddr([2, 0, 0, 0, 0, n]),
-                mtu: 9000,
-                offloads: Offloads::default(),
-                link_follows_admin: true,
-            };
-            bench.control(|router| {
-                let index = router.add_interface(new, NoTx).unwrap();
-                router.set_admin(index, true);
-            });
-            bench.set(&format!("set interface ip address pg{n} 10.0.{n}.1/24"));
-            bench.set(&format!("set interface ip address pg{n} 2001:db8:{n}::1/64"));
-        }
-        bench
-    }
-    fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let done = work(&mut self.router);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        done
-    }
-    fn run(&mut self, line: &str) -> String {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let reply = self.cli.run(&mut self.router, line);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        reply.text()
-    }
-    #[track_caller]
-    fn set(&mut self, lines: &str) {
-        assert_eq!(self.run(lines), "", "{lines}");
-    }
-    /// Lets `work` talk to the router as a client of the binary API does.
-    fn talk<R>(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router) -> R) -> R {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let local = Local::new(&self.api, &self.cli, &self.router.clients);
-        let done = work(&local, &mut self.router);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        done
-    }
-    fn interface(&self, n: u8) -> InterfaceIndex {
-        self.router.interfaces.named(&format!("pg{n}")).unwrap().index
-    }
+impl Rig {
     /// Where packets from `src` to a group end that come in on an interface, and by which one they
     /// leave.
-    fn send(&mut self, rx: u8, packets: &[Vec<u8>]) -> Vec<(String, String)> {
+    fn send_group(&mut self, rx: &str, packets: &[Vec<u8>]) -> Vec<(String, String)> {
         let rx = self.interface(rx).0;
         let is_four = packets[0][0] >> 4 == 4;
         let at = if is_four { "ip4-mfib-forward-lookup" } else { "ip6-mfib-forward-lookup" };
         let out = self.graph.send(at, packets, move |p| p.set_rx(rx));
-        let mut ends: Vec<_> = out.iter().map(|c| self.end(c)).collect();
+        let mut ends: Vec<_> = out.iter().map(|c| self.group_end(c)).collect();
         ends.sort();
         ends
     }
-    fn end(&self, c: &Caught) -> (String, String) {
+    fn group_end(&self, c: &Caught) -> (String, String) {
         let adjacency = self.router.adjacencies.at(crate::adjacency::AdjacencyIndex(c.adjacency));
         let tx = adjacency.filter(|_| c.at.contains("rewrite")).map(|a| a.interface.0);
         let tx = tx.map_or("", |i| self.router.interfaces.name(i)).to_owned();
@@ -148,63 +67,75 @@ fn dropped() -> Vec<(String, String)> {
 
 #[test]
 fn copies_go_where_the_route_says() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip mroute add 232.1.1.1 via pg0 Accept via pg1 Forward via pg2 Forward");
     b.set("ip mroute add 232.1.1.1 via pg3 Forward");
     for len in [0, 1400, 5000] {
         for n in [1, 3, 4] {
             let packets = vec![four("10.0.0.2", "232.1.1.1", len); n];
-            let rx = b.interface(0).0;
+            let rx = b.interface("pg0").0;
             let out = b.graph.send("ip4-mfib-forward-lookup", &packets, move |p| p.set_rx(rx));
             assert_eq!(out.len(), packets.len() * 3);
             assert!(out.iter().all(|c| c.bytes == packets[0]), "copies are equal");
         }
     }
-    assert_eq!(b.send(0, &[four("1.1.1.1", "232.1.1.1", 9)]), to(&["pg1", "pg2", "pg3"]));
-    assert_eq!(b.send(1, &[four("1.1.1.1", "232.1.1.1", 9)]), dropped(), "wrong interface");
-    assert_eq!(b.send(0, &[four("1.1.1.1", "232.1.1.2", 9)]), dropped(), "no route");
+    assert_eq!(b.send_group("pg0", &[four("1.1.1.1", "232.1.1.1", 9)]), to(&["pg1", "pg2", "pg3"]));
+    assert_eq!(
+        b.send_group("pg1", &[four("1.1.1.1", "232.1.1.1", 9)]),
+        dropped(),
+        "wrong interface"
+    );
+    assert_eq!(b.send_group("pg0", &[four("1.1.1.1", "232.1.1.2", 9)]), dropped(), "no route");
     assert_eq!(b.graph.buffers_used(), 0);
     b.set("ip mroute del 232.1.1.1 via pg2");
-    assert_eq!(b.send(0, &[four("1.1.1.1", "232.1.1.1", 9)]), to(&["pg1", "pg3"]));
+    assert_eq!(b.send_group("pg0", &[four("1.1.1.1", "232.1.1.1", 9)]), to(&["pg1", "pg3"]));
     b.set("ip mroute del 232.1.1.1");
-    assert_eq!(b.send(0, &[four("1.1.1.1", "232.1.1.1", 9)]), dropped());
+    assert_eq!(b.send_group("pg0", &[four("1.1.1.1", "232.1.1.1", 9)]), dropped());
     assert_eq!(b.run("ip mroute del 232.1.1.1"), "ip mroute: (*, 232.1.1.1/32): no such route\n");
 }
 
 #[test]
 fn a_source_is_preferred_to_any_and_a_group_to_its_range() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip mroute add 232.0.0.0/8 via pg0 Accept via pg1 Forward");
     b.set("ip mroute add 9.9.9.9 232.1.1.1 via pg0 Accept via pg2 Forward");
     let range = to(&["pg1"]);
-    assert_eq!(b.send(0, &[four("9.9.9.9", "232.1.1.1", 9)]), to(&["pg2"]));
-    assert_eq!(b.send(0, &[four("9.9.9.8", "232.1.1.1", 9)]), range, "any other source");
-    assert_eq!(b.send(0, &[four("9.9.9.9", "232.1.1.2", 9)]), range, "another group");
+    assert_eq!(b.send_group("pg0", &[four("9.9.9.9", "232.1.1.1", 9)]), to(&["pg2"]));
+    assert_eq!(b.send_group("pg0", &[four("9.9.9.8", "232.1.1.1", 9)]), range, "any other source");
+    assert_eq!(b.send_group("pg0", &[four("9.9.9.9", "232.1.1.2", 9)]), range, "another group");
     b.set("ip mroute add 232.1.1.0/24 via pg0 Accept via pg3 Forward");
-    assert_eq!(b.send(0, &[four("9.9.9.8", "232.1.1.1", 9)]), to(&["pg3"]), "a longer range");
+    assert_eq!(
+        b.send_group("pg0", &[four("9.9.9.8", "232.1.1.1", 9)]),
+        to(&["pg3"]),
+        "a longer range"
+    );
     b.set("ip mroute del 232.1.1.0/24");
-    assert_eq!(b.send(0, &[four("9.9.9.8", "232.1.1.1", 9)]), range);
+    assert_eq!(b.send_group("pg0", &[four("9.9.9.8", "232.1.1.1", 9)]), range);
     b.set("ip mroute add 232.1.1.1 via pg0 Accept via pg3 Forward");
-    assert_eq!(b.send(0, &[four("9.9.9.8", "232.1.1.1", 9)]), to(&["pg3"]), "the group itself");
+    assert_eq!(
+        b.send_group("pg0", &[four("9.9.9.8", "232.1.1.1", 9)]),
+        to(&["pg3"]),
+        "the group itself"
+    );
     b.set("ip mroute del 9.9.9.9 232.1.1.1");
-    assert_eq!(b.send(0, &[four("9.9.9.9", "232.1.1.1", 9)]), to(&["pg3"]));
+    assert_eq!(b.send_group("pg0", &[four("9.9.9.9", "232.1.1.1", 9)]), to(&["pg3"]));
     let error = b.run("ip mroute add 9.9.9.9 232.1.0.0/16 via pg0 Accept");
     assert!(error.ends_with("a source needs a single group of its own family\n"), "{error}");
 }
 
 #[test]
 fn every_interface_with_an_address_listens_to_its_groups() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let receive = vec![("ip4-receive".to_owned(), String::new())];
-    assert_eq!(b.send(2, &[four("10.0.2.9", "224.0.0.1", 9)]), receive);
-    assert_eq!(b.send(2, &[four("10.0.2.9", "224.0.0.9", 9)]), dropped());
+    assert_eq!(b.send_group("pg2", &[four("10.0.2.9", "224.0.0.1", 9)]), receive);
+    assert_eq!(b.send_group("pg2", &[four("10.0.2.9", "224.0.0.9", 9)]), dropped());
     let receive = vec![("ip6-receive".to_owned(), String::new())];
     for all in ["ff02::1", "ff02::2", "ff02::16", "ff02::1:ff12:3456"] {
-        assert_eq!(b.send(1, &[six("fe80::9", all)]), receive, "{all}");
+        assert_eq!(b.send_group("pg1", &[six("fe80::9", all)]), receive, "{all}");
     }
-    assert_eq!(b.send(1, &[six("fe80::9", "ff02::9")])[0].0, "ip6-drop");
+    assert_eq!(b.send_group("pg1", &[six("fe80::9", "ff02::9")])[0].0, "ip6-drop");
     b.set("set interface ip address del pg2 10.0.2.1/24");
-    assert_eq!(b.send(2, &[four("10.0.2.9", "224.0.0.1", 9)]), dropped());
+    assert_eq!(b.send_group("pg2", &[four("10.0.2.9", "224.0.0.1", 9)]), dropped());
     assert_eq!(b.run("show ip mfib summary"), "ipv4-VRF:0, fib_index:0 flags:none\n  routes:3\n");
     let text = "ipv6-VRF:0, fib_index:0 flags:none\n  routes:5\n";
     assert_eq!(b.run("show ip6 mfib summary"), text);
@@ -212,39 +143,39 @@ fn every_interface_with_an_address_listens_to_its_groups() {
 
 #[test]
 fn control_hears_of_one_packet_until_it_asks() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let table = TableIndex::DEFAULT;
     b.set("ip mroute add 232.1.1.1 Signal via pg0 Accept via pg1 Accept Negate-Signal");
     let packet = four("9.9.9.9", "232.1.1.1", 9);
-    b.send(0, &[packet.clone(), packet.clone()]);
-    b.send(1, std::slice::from_ref(&packet));
+    b.send_group("pg0", &[packet.clone(), packet.clone()]);
+    b.send_group("pg1", std::slice::from_ref(&packet));
     let signals = b.control(Router::take_signals);
-    let (prefix, interface) = (group("232.1.1.1", 32), b.interface(0));
+    let (prefix, interface) = (group("232.1.1.1", 32), b.interface("pg0"));
     assert_eq!(signals, [Signal { prefix, table, interface, bytes: packet.clone() }]);
     assert_eq!(b.control(Router::take_signals), []);
-    b.send(0, &[packet]);
+    b.send_group("pg0", &[packet]);
     assert_eq!(b.control(Router::take_signals).len(), 1);
     // Only of sources on the interface's own networks.
     b.set("ip mroute add 232.2.2.2 Connected via pg0 Accept");
-    b.send(0, &[four("9.9.9.9", "232.2.2.2", 9)]);
+    b.send_group("pg0", &[four("9.9.9.9", "232.2.2.2", 9)]);
     assert_eq!(b.control(Router::take_signals), []);
-    b.send(0, &[four("10.0.0.9", "232.2.2.2", 9)]);
+    b.send_group("pg0", &[four("10.0.0.9", "232.2.2.2", 9)]);
     assert_eq!(b.control(Router::take_signals).len(), 1);
 }
 
 #[test]
 fn a_table_of_routes_is_replaced_and_flushed() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip table add 7");
     let table = b.router.fib.table::<Ip4>(7).unwrap();
-    let pg1 = b.interface(1);
+    let pg1 = b.interface("pg1");
     let put = |r: &mut Router, text: &str| {
         let own = "0.0.0.0".parse().unwrap();
         let path = Path::to(Target::Attached { interface: pg1, own });
         let path = MPath { path, flags: ItfFlags::FORWARD };
         r.add_mroute_paths(table, group(text, 32), Source::API, &[path]).unwrap();
     };
-    let count = |b: &Bench| b.router.mfib.ip4.at(table).unwrap().entries.len();
+    let count = |b: &Rig| b.router.mfib.ip4.at(table).unwrap().entries.len();
     b.control(|r| ["232.1.1.1", "232.1.1.2"].iter().for_each(|g| put(r, g)));
     assert_eq!(count(&b), 3 + 2);
     b.control(|r| {
@@ -269,7 +200,7 @@ fn a_table_of_routes_is_replaced_and_flushed() {
 
 #[test]
 fn wrong_routes_are_refused() {
-    let mut b = Bench::new();
+    let mut b = bench();
     for (line, error) in [
         ("ip mroute add", "ip mroute: missing group"),
         ("ip mroute add 232.1.1.1 table 9", "ip mroute: Nonexistent table id 9"),
@@ -292,7 +223,7 @@ fn messages_add_list_and_delete_multicast_routes() {
     use crate::fib::api::IpTable;
     use crate::fib::types::FibPath;
 
-    let mut b = Bench::new();
+    let mut b = bench();
     let prefix = |group: [u8; 4], source: [u8; 4], len| Mprefix {
         af: AddressFamily::IP4,
         grp_address_length: len,
@@ -303,7 +234,7 @@ fn messages_add_list_and_delete_multicast_routes() {
         itf_flags,
         path: FibPath { sw_if_index: interface.0, weight: 1, ..FibPath::default() },
     };
-    let [pg0, pg1] = [0, 1].map(|n| b.interface(n));
+    let [pg0, pg1] = ["pg0", "pg1"].map(|n| b.interface(n));
     let paths = [path(pg0, MfibItfFlags::ACCEPT), path(pg1, MfibItfFlags::FORWARD)];
     let route = |prefix, paths: &[MfibPath]| IpMroute {
         table_id: 0,
@@ -333,7 +264,7 @@ fn messages_add_list_and_delete_multicast_routes() {
         assert_eq!(error, Err(Retval::INVALID_VALUE));
     });
     let packet = four("1.1.1.1", "232.1.1.1", 9);
-    assert_eq!(b.send(0, std::slice::from_ref(&packet)), to(&["pg1"]));
+    assert_eq!(b.send_group("pg0", std::slice::from_ref(&packet)), to(&["pg1"]));
     let signals = b.talk(|local, router| local.dump(router, &MfibSignalDump {}));
     assert_eq!((signals.len(), signals[0].sw_if_index), (1, pg0));
     assert_eq!(signals[0].ip_packet_data[..packet.len()], packet);
@@ -345,5 +276,5 @@ fn messages_add_list_and_delete_multicast_routes() {
         local.call(router, &del(one)).unwrap();
         local.call(router, &del(one)).unwrap();
     });
-    assert_eq!(b.send(0, &[packet]), dropped());
+    assert_eq!(b.send_group("pg0", &[packet]), dropped());
 }

@@ -21,8 +21,8 @@ impl Command for SetClamp {
     const PATHS: &'static [&'static str] = &["set interface tcp-mss-clamp"];
     const ABOUT: &'static str = "Lower what TCP hosts tell each other of their segment size";
     const USAGE: &'static str = concat!(
-        "<interface> [ip4 [enable|disable|rx|tx]] [ip4-mss <size>] ",
-        "[ip6 [enable|disable|rx|tx]] [ip6-mss <size>]"
+        "<interface> [ip4 [enable|disable|rx|tx]] [ip4-mss <size:1-65535>] ",
+        "[ip6 [enable|disable|rx|tx]] [ip6-mss <size:1-65535>]"
     );
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {

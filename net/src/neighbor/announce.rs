@@ -53,7 +53,8 @@ fn announcement4(mac: MacAddr, addr: Ipv4Addr) -> Vec<u8> {
     V4::question(mac, addr, addr).as_bytes().to_vec()
 }
 
-fn announcement6(mac: MacAddr, addr: Ipv6Addr) -> Vec<u8> {
+/// The frame that tells everybody on a link that `addr` is at `mac`.
+pub(crate) fn announcement6(mac: MacAddr, addr: Ipv6Addr) -> Vec<u8> {
     let to = MacAddr::for_ip6_group(ALL_NODES);
     let flags = nd::ROUTER | nd::OVERRIDE;
     NdFrame::advertisement(mac, to, addr, ALL_NODES, flags).as_bytes().to_vec()

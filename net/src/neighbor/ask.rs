@@ -24,7 +24,7 @@ use crate::address::AddressReader;
 use crate::adjacency::Adjacency;
 use crate::icmp::Problem;
 use crate::interface::{InterfaceIndex, Port};
-use crate::ip::Headers;
+use crate::ip::{Headers, Version};
 use crate::punt::{Event, EventSender};
 
 /// Questions that one node sends in a second on one thread, whatever is thrown at it.
@@ -92,6 +92,31 @@ pub enum Next<F> {
     Unreachable(F),
     /// A question, to the output of the interface.
     Output(F),
+    /// Try again, a packet of the other version.
+    OtherLookup(F),
+    /// Tell the sender of a packet of the other version.
+    OtherUnreachable(F),
+}
+
+impl<F: Family> Next<F> {
+    fn lookup(p: &Buffer<'_>) -> Self {
+        if is_own::<F>(p) { Self::Lookup(F::SELF) } else { Self::OtherLookup(F::SELF) }
+    }
+    /// Notes the problem on the packet, too.
+    fn unreachable(p: &mut Buffer<'_>) -> Self {
+        if is_own::<F>(p) {
+            p.set_payload(F::UNREACHABLE);
+            return Self::Unreachable(F::SELF);
+        }
+        p.set_payload(F::Other::UNREACHABLE);
+        Self::OtherUnreachable(F::SELF)
+    }
+}
+
+/// Whether a packet is of this version: it may be on its way to a neighbour that is known by an
+/// address of the other one (RFC 8950).
+fn is_own<F: Family>(p: &Buffer<'_>) -> bool {
+    p.bytes().first().is_none_or(|first| usize::from(first >> 4) == 4 + 2 * F::NUMBER)
 }
 
 impl<F: Family> graph::Next for Next<F> {
@@ -99,12 +124,16 @@ impl<F: Family> graph::Next for Next<F> {
         Edge { to: F::LOOKUP, payload: "" },
         Edge { to: F::NODES.icmp_error, payload: Problem::NAME },
         Edge { to: "interface-output", payload: "" },
+        Edge { to: F::Other::LOOKUP, payload: "" },
+        Edge { to: F::Other::NODES.icmp_error, payload: Problem::NAME },
     ];
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
         match self {
             Self::Lookup(_) => 0,
             Self::Unreachable(_) => 1,
             Self::Output(_) => 2,
+            Self::OtherLookup(_) => 3,
+            Self::OtherUnreachable(_) => 4,
         }
     }
 }
@@ -123,6 +152,9 @@ impl<F: Family, W: Whom> Node for Ask<F, W> {
         }
         self.report();
     }
+    fn end(&mut self, frame: &mut Frame<'_, Self>) {
+        self.waiting.forget(|_| true, |held| frame.discard(held, F::CROWDED));
+    }
 }
 
 impl<F: Family, W: Whom> Ask<F, W> {
@@ -138,14 +170,16 @@ impl<F: Family, W: Whom> Ask<F, W> {
             return frame.discard(held, F::NOT_ASKABLE);
         };
         let Some(addr) = adjacency.and_then(|a| W::of::<F>(a, &p)) else {
+            let next = Next::lookup(&p);
             frame.count(F::RESOLVED, 1);
-            return frame.send(held, Next::Lookup(F::SELF));
+            return frame.send(held, next);
         };
-        frame.packet_of(&mut held).trace(|p| Waits::<F> {
-            interface: interface.0,
-            addr: F::any(addr),
-            headers: Headers::of(p),
-        });
+        let waits = (interface.0, F::any(addr));
+        if is_own::<F>(&p) {
+            frame.packet_of(&mut held).trace(|p| Waits::<F>(waits, Headers::of(p)));
+        } else {
+            frame.packet_of(&mut held).trace(|p| Waits::<F::Other>(waits, Headers::of(p)));
+        }
         let key = (interface.0, addr);
         if !self.waiting.has(key) {
             if let Err(why) = self.ask(frame, key) {
@@ -212,8 +246,9 @@ impl<F: Family, W: Whom> Ask<F, W> {
     ) {
         for (interface, addr) in known {
             let Some(addr) = F::addr(*addr) else { continue };
-            while let Some(held) = self.waiting.pop((interface.0, addr)) {
-                frame.send(held, Next::Lookup(F::SELF));
+            while let Some(mut held) = self.waiting.pop((interface.0, addr)) {
+                let next = Next::lookup(&held.buffer());
+                frame.send(held, next);
             }
         }
     }
@@ -231,8 +266,8 @@ impl<F: Family, W: Whom> Ask<F, W> {
                 }
                 let mut p = frame.packet_of(&mut held);
                 p.error(F::UNANSWERED);
-                p.set_payload(F::UNREACHABLE);
-                frame.send(held, Next::Unreachable(F::SELF));
+                let next = Next::unreachable(&mut p);
+                frame.send(held, next);
             }
         }
         self.is_reported = false;
@@ -244,19 +279,18 @@ impl<F: Family, W: Whom> Ask<F, W> {
         frame: &mut Frame<'_, Self, On>,
         interface: InterfaceIndex,
     ) {
-        self.waiting.forget(interface.0, |held| frame.discard(held, F::NOT_ASKABLE));
+        let is_meant = |number| number == interface.0;
+        self.waiting.forget(is_meant, |held| frame.discard(held, F::NOT_ASKABLE));
     }
 }
 
-struct Waits<V> {
-    interface: u32,
-    addr: IpAddr,
-    headers: Headers<V>,
-}
+/// Interface and address that a packet waits for, and its headers.
+struct Waits<V>((u32, IpAddr), Headers<V>);
 
 impl<F: Family> Record for Waits<F> {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  waits for {} on {}", self.addr, names.name("interface", self.interface))?;
-        self.headers.write(names, f)
+        let Self((interface, addr), headers) = self;
+        writeln!(f, "  waits for {addr} on {}", names.name("interface", *interface))?;
+        headers.write(names, f)
     }
 }

@@ -114,6 +114,7 @@ impl Value for Family {
 struct SetConfig {
     /// `ip4` or `ip6`
     #[positional]
+    #[values("ip4|ip6")]
     family: Family,
     /// most neighbors
     limit: Option<usize>,
@@ -287,7 +288,7 @@ fn show(
     Ok(Box::new(ShowTask { interface, family, after: None, is_first: true }))
 }
 
-fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
+pub(super) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
     let found = router.interfaces.named(name).map(|i| i.index);
     found.ok_or_else(|| name.unknown("interface"))
 }

@@ -20,6 +20,8 @@ const ON_LINK: u8 = 255;
 
 /// A version whose neighbours can be asked for.
 pub trait Family: Version {
+    /// The other version: its packets may go to neighbours known by addresses of this one.
+    type Other: Family;
     /// Its addresses.
     type Addr: Copy + Eq + Hash + Send + 'static;
     /// What is sent to ask.
@@ -159,6 +161,7 @@ pub enum Count6 {
 }
 
 impl Family for V4 {
+    type Other = V6;
     type Addr = Ipv4Addr;
     type Question = ArpFrame;
     type Reason = Error4;
@@ -207,6 +210,7 @@ impl Family for V4 {
 }
 
 impl Family for V6 {
+    type Other = V4;
     type Addr = Ipv6Addr;
     type Question = NdFrame;
     type Reason = Error6;

@@ -14,6 +14,7 @@ mod counters;
 mod family;
 mod on_link;
 mod process;
+mod show;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -23,7 +24,7 @@ mod waiting;
 mod watch;
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use control::feature::Refused;
 use graph::{Frame, Node, NodeIndex};
@@ -36,7 +37,7 @@ use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::ip::{V4, V6};
 use crate::router::{Feature, Parts, Router, refuse};
 
-pub(crate) use announce::send;
+pub(crate) use announce::{announcement6, send};
 pub use ask::{Ask, Destination, NextHop};
 pub use counters::{Counters, Messages, count};
 pub use family::{ArpFrame, Family, NdFrame};
@@ -132,7 +133,9 @@ impl Router {
         if !has_neighbors(self, interface) {
             return Err(Error::NoNeighbors);
         }
-        if addr.is_multicast() || addr.is_unspecified() || mac.is_multicast() {
+        let is_broadcast = addr == IpAddr::V4(Ipv4Addr::BROADCAST);
+        let is_one = !addr.is_multicast() && !addr.is_unspecified() && !is_broadcast;
+        if !is_one || mac.is_multicast() {
             return Err(Error::Invalid);
         }
         let key = (interface, addr);
@@ -174,7 +177,7 @@ impl Router {
         if gone.has_route {
             self.fib_remove_neighbor(key.0, key.1);
         }
-        if let Some(index) = self.adjacencies.find(key.0, Role::Neighbor, key.1) {
+        for index in self.adjacencies.of_neighbor(key.0, key.1) {
             self.forget_adjacency(index);
         }
         watch::tell(self, key, &gone, false);
@@ -219,12 +222,10 @@ impl Router {
             let _ = self.remove_neighbor(key);
             return Err(Error::Route(e));
         }
-        if matches!(outcome, Outcome::New | Outcome::Changed)
-            && let Some(index) = self.adjacencies.find(key.0, Role::Neighbor, key.1)
-        {
-            self.complete_adjacency(index, now.mac);
-        }
         if matches!(outcome, Outcome::New | Outcome::Changed) {
+            for index in self.adjacencies.of_neighbor(key.0, key.1) {
+                self.complete_adjacency(index, now.mac);
+            }
             watch::tell(self, key, &now, true);
         }
         self.neighbors_mut().known.push(key);
@@ -419,6 +420,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.addresses.observe(follow_addresses);
     process::spawn(router);
     cli::register(&mut parts.cli);
+    show::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())
 }

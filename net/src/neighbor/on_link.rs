@@ -34,7 +34,9 @@ impl<F: Family> OnLink<F> {
         let Some(table) = self.forwarding.table(table, epoch) else { return false };
         let ways = self.forwarding.load_balance(table.lookup(bits, epoch), epoch);
         ways.buckets().iter().any(|via| {
-            let (Via::Glean(index) | Via::Adjacency(index)) = *via else { return false };
+            let (Via::Glean(index) | Via::Adjacency(index) | Via::Midchain(index)) = *via else {
+                return false;
+            };
             self.adjacencies.read(index.0, epoch).is_some_and(|a| {
                 let is_it = a.role == Role::Glean || a.next_hop == F::addr(bits);
                 a.interface.0 == interface && is_it

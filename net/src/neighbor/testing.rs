@@ -2,15 +2,14 @@
 //! 2001:db8:1::1/64), under test. What they send is caught.
 #![forbid(unsafe_code)]
 
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use control::api::{Api, Local};
-use control::cli::Cli;
+use control::cli::{Cli, Output, Run, Step};
 use control::log::Log;
 use control::process::Processes;
+use graph::Settings;
 use graph::testing::{Caught, TestGraph};
-use graph::{Frame, Node, Settings};
 use wire::arp::{Header, Operation, Peer};
 use wire::ethernet::{self, EtherType};
 use wire::{MacAddr, Protocol, checksum, icmp6, ip4, ip6, nd};
@@ -18,32 +17,13 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::family::{ArpFrame, NdFrame};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
+use crate::ip::testing::Transmit;
 use crate::router::{Parts, Router};
 
 /// The address of `pg0`.
 pub(crate) const PG0: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
 /// The address of `pg1`.
 pub(crate) const PG1: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xab]);
-
-#[derive(Clone)]
-struct Transmit;
-
-#[derive(Clone, Copy, graph::Next)]
-enum Next {
-    #[to("sent")]
-    Sent,
-}
-
-impl Node for Transmit {
-    const NAME: &'static str = "test-tx";
-    type Next = Next;
-    type Error = Infallible;
-    type Count = Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        frame.forward_all(Next::Sent);
-    }
-}
 
 /// The router and its graph.
 pub(crate) struct Bench {
@@ -111,6 +91,23 @@ impl Bench {
     /// Carries out a command; its text.
     pub fn cli(&mut self, line: &str) -> String {
         self.control(|router, cli| cli.run(router, line).text())
+    }
+    /// Carries out a command that takes its time; `answer` says what comes back to `pg1` for each
+    /// frame sent.
+    pub fn run_task(&mut self, line: &str, answer: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> String {
+        let (mut run, mut out) = (Run::new(line), Output::none());
+        loop {
+            match self.control(|router, cli| run.step(cli, router, &mut out)) {
+                Step::Done(Ok(())) => return out.to_text(),
+                Step::Done(Err(e)) => return format!("{}{e}\n", out.to_text()),
+                Step::Sleep(time) => self.graph.engine.clock().adjust(time.as_secs_f64()),
+                Step::Again | Step::Wait => (),
+            }
+            let sent = self.graph.run();
+            let back: Vec<_> = sent.iter().flat_map(|c: &Caught| answer(&c.bytes)).collect();
+            self.receive(self.pg1, &back);
+            self.settle();
+        }
     }
     /// Sends frames into an interface; what is caught until all is quiet.
     pub fn receive(&mut self, on: InterfaceIndex, frames: &[Vec<u8>]) -> Vec<Caught> {

@@ -218,6 +218,19 @@ fn an_interface_that_goes_down_takes_its_neighbours_and_packets_along() {
 }
 
 #[test]
+fn packets_that_wait_on_a_thread_that_ends_are_counted() {
+    let mut b = Bench::new();
+    b.receive(b.pg0, &[packet("10.0.1.9"), packet("10.0.1.9")]);
+    assert_eq!(b.graph.buffers_used(), 2);
+    b.graph.engine.keep_threads(0..0).unwrap();
+    b.expect(&[
+        ("ip4-glean", "queue_full", 2),
+        ("ip4-glean", "request_sent", 1),
+        ("ip4-glean", "throttled", 1),
+    ]);
+}
+
+#[test]
 fn without_an_address_of_ours_nobody_is_asked() {
     let mut b = Bench::new();
     b.cli("ip route add 16.0.0.0/8 via 10.0.1.3 pg1");
@@ -536,4 +549,16 @@ fn all_are_forgotten_at_once() {
     b.cli("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:01");
     assert_eq!(b.cli("ip neighbor flush pg0"), "");
     assert_eq!(b.cli("show ip neighbors").lines().count(), 2);
+}
+
+#[test]
+fn neighbors_stay_when_the_address_of_their_interface_changes() {
+    let mut b = Bench::new();
+    b.cli("set interface ip address pg0 2001:db8::1/64");
+    b.cli("set ip neighbor pg0 2001:db8::2 02:00:00:00:00:01");
+    b.cli("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01");
+    let before = b.cli("show ip neighbors").lines().count();
+    b.cli("set interface mac address pg0 02:00:00:00:00:dd");
+    assert_eq!(b.cli("show ip neighbors").lines().count(), before);
+    assert_eq!(before, 3);
 }

@@ -118,10 +118,10 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
         })
         .collect()
     }
-    /// Gives up what waits for neighbours on an interface.
-    pub(super) fn forget(&mut self, interface: u32, mut give_up: impl FnMut(Held)) {
+    /// Gives up what waits for neighbours on such an interface.
+    pub(super) fn forget(&mut self, is_meant: impl Fn(u32) -> bool, mut give_up: impl FnMut(Held)) {
         for at in 0..MOST {
-            let key = self.slots[at].as_ref().map(|s| s.key).filter(|k| k.0 == interface);
+            let key = self.slots[at].as_ref().map(|s| s.key).filter(|k| is_meant(k.0));
             while let Some(packet) = key.and_then(|key| self.pop(key)) {
                 give_up(packet);
             }

@@ -20,6 +20,7 @@ struct SetPathMtu {
     #[positional]
     mtu: u16,
     /// the table the host is in
+    #[values("table-id")]
     table: Option<u32>,
 }
 

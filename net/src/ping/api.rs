@@ -1,15 +1,13 @@
 //! Messages of the module `ping`: asking a host for echoes without waiting for them.
 #![forbid(unsafe_code)]
 
-use std::net::IpAddr;
-
 use control::api::types::Address;
 use control::api::{Api, Message, Retval};
 use control::cli::{Output, Step, Task};
 
+use super::Pings;
+use super::origin::Origin;
 use super::task::{Ping, Plan};
-use super::{Pings, source};
-use crate::fib::{Ip4, Ip6};
 use crate::router::Router;
 
 /// Bytes of data in a request.
@@ -47,16 +45,10 @@ fn start(router: &mut Router, client: u32, m: &WantPingFinishedEvents) -> Result
     if !(0.0..=86_400.0).contains(&m.interval) {
         return Err(Retval::INVALID_VALUE);
     }
-    let (table, lookup) = match dst {
-        IpAddr::V4(_) => (router.fib.table::<Ip4>(0), "ip4-lookup"),
-        IpAddr::V6(_) => (router.fib.table::<Ip6>(0), "ip6-lookup"),
-    };
-    let table = table.ok_or(Retval::NO_SUCH_FIB)?;
-    let src = source::choose(router, dst, table, None).ok_or(Retval::INVALID_DST_ADDRESS)?;
-    let node = router.engine.index_of(lookup).expect("the graph has a lookup");
-    let (interface, fib, interval, repeat) = (None, table.0, m.interval, m.repeat);
-    let plan = Plan { src, dst, interface, fib, node, size: SIZE, interval, repeat, burst: 1 };
-    let ping = Ping::start(plan, router).expect("the feature put its state in");
+    let origin = Origin::towards(dst, 0, None, router)?;
+    let (interval, repeat) = (m.interval, m.repeat);
+    let plan = Plan { origin, size: SIZE, interval, repeat, burst: 1 };
+    let ping = Ping::start(plan, router);
     let pings = router.state_mut::<Pings>().expect("the feature put its state in");
     pings.last_key += 1;
     let key = pings.last_key;
@@ -91,6 +83,8 @@ pub(super) fn register(api: &mut Api<Router>) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use control::process::Processes;
 
     use super::*;

@@ -5,10 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::cli::{ArgInfo, Args, Cli, Command, Error, Kind, Task, Word};
 
+use super::origin::Origin;
 use super::packet;
-use super::source;
 use super::task::{Ping, Plan};
-use crate::fib::{Ip4, Ip6};
 use crate::router::Router;
 
 /// `ping`, as typed.
@@ -22,7 +21,12 @@ struct PingCommand {
     table: u32,
 }
 
-const fn arg(name: &'static str, keywords: &'static [&'static str], help: &'static str) -> ArgInfo {
+/// An argument that may be left out.
+pub(crate) const fn arg(
+    name: &'static str,
+    keywords: &'static [&'static str],
+    help: &'static str,
+) -> ArgInfo {
     ArgInfo { name, keywords, help, kind: Kind::Optional, values: "", range: "" }
 }
 
@@ -37,7 +41,7 @@ impl Command for PingCommand {
         arg("pktsize:60", &["size"], "bytes of data"),
         arg("sec:1", &["interval"], "seconds between two bursts"),
         arg("cnt:5", &["repeat"], "bursts"),
-        arg("id:0", &["table-id"], "look the host up in this table"),
+        arg("table-id:0", &["table-id"], "look the host up in this table"),
         arg("count:1", &["burst"], "requests in a burst"),
         ArgInfo { kind: Kind::Flag, ..arg("verbose", &["verbose"], "accepted for compatibility") },
     ];
@@ -96,24 +100,11 @@ fn ping(router: &mut Router, c: PingCommand) -> Result<Box<dyn Task<Router>>, Er
         }
         None => None,
     };
-    let (table, lookup) = match c.dst {
-        IpAddr::V4(_) => (router.fib.table::<Ip4>(c.table), "ip4-lookup"),
-        IpAddr::V6(_) => (router.fib.table::<Ip6>(c.table), "ip6-lookup"),
-    };
-    let table = table.ok_or_else(|| Error::new(format!("Nonexistent table id {}", c.table)))?;
-    if let IpAddr::V6(addr) = c.dst
-        && addr.is_unicast_link_local()
-        && interface.is_none()
-    {
-        return Err(Error::new("a link-local address needs a source interface"));
-    }
-    let src = source::choose(router, c.dst, table, interface);
-    let src = src.ok_or_else(|| Error::new("no source address or no route to the host"))?;
-    let node = router.engine.index_of(lookup).expect("the graph has a lookup");
-    let PingCommand { dst, size, interval, repeat, burst, .. } = c;
-    let plan = Plan { src, dst, interface, fib: table.0, node, size, interval, repeat, burst };
-    let task = Ping::start(plan, router).expect("the feature put its state in");
-    Ok(Box::new(task))
+    let origin = Origin::towards(c.dst, c.table, interface, router);
+    let origin = origin.map_err(|e| Error::new(e.to_string()))?;
+    let PingCommand { size, interval, repeat, burst, .. } = c;
+    let plan = Plan { origin, size, interval, repeat, burst };
+    Ok(Box::new(Ping::start(plan, router)))
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

@@ -7,8 +7,8 @@
 mod api;
 mod cli;
 mod node;
+mod origin;
 mod packet;
-mod source;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,10 @@ use wire::{icmp4, icmp6};
 use crate::ip::{V4, V6};
 use crate::router::{Feature, Parts, Router, refuse};
 
-pub use node::Replies;
+pub(crate) use cli::arg;
+pub use node::{Echoes, Replies};
+pub(crate) use origin::Origin;
+pub(crate) use packet::{Way, echo_request, stamp};
 
 /// The command and the nodes that take echo replies.
 pub const FEATURE: Feature =
@@ -84,6 +87,21 @@ impl Pings {
     fn publish(&mut self) {
         self.ids.publish(self.waiting.keys().copied().collect());
     }
+}
+
+/// An identifier for echo requests, whose echoes are kept until [`end`].
+pub(crate) fn begin(router: &mut Router) -> u16 {
+    router.state_mut::<Pings>().expect("the feature put its state in").begin()
+}
+
+/// No more echo requests are sent with an identifier.
+pub(crate) fn end(router: &mut Router, id: u16) {
+    router.state_mut::<Pings>().expect("the feature put its state in").end(id);
+}
+
+/// The next echo of a request with an identifier.
+pub(crate) fn next(router: &mut Router, id: u16) -> Option<EchoReply> {
+    router.state_mut::<Pings>()?.next(id)
 }
 
 /// Takes note of an echo that the data plane reported.

@@ -1,11 +1,11 @@
-//! Echo requests.
+//! Echo requests, and packets of our own in general.
 #![forbid(unsafe_code)]
 
 use std::net::IpAddr;
 
 use wire::checksum::{self, Sum};
 use wire::{Protocol, icmp4, icmp6, ip4, ip6};
-use zerocopy::byteorder::network_endian::U64;
+use zerocopy::byteorder::network_endian::{U16, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The time a request was sent, at the start of its data.
@@ -26,73 +26,78 @@ impl Sent {
 
 /// Bytes of ICMP before the data that the operator asked for.
 const HEADERS: usize = size_of::<icmp4::Echo>() + size_of::<Sent>();
-/// Data that fits into one buffer.
-pub(super) const MOST: usize = graph::DATA_SIZE - size_of::<ip6::Header>() - HEADERS;
+/// Data that fits into a packet of either version.
+pub(super) const MOST: usize = u16::MAX as usize - size_of::<ip4::Header>() - HEADERS;
 
-/// One request.
+/// What the IP header of a packet of ours says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(crate) struct Way {
     pub src: IpAddr,
+    /// Of the same family.
     pub dst: IpAddr,
+    /// How far it may go.
+    pub hops: u8,
+    /// Identification, for packets that are cut on the way.
     pub id: u16,
-    pub seq: u16,
-    /// Bytes of data behind the time.
-    pub size: usize,
 }
 
-impl Request {
-    /// The packet, time and checksum of ICMP left out.
-    pub fn bytes(&self) -> Vec<u8> {
-        let len = (HEADERS + self.size) as u16;
-        let mut bytes = match (self.src, self.dst) {
+impl Way {
+    /// A packet with `message`, whose checksum, for now 0, is `at` bytes from its start.
+    pub fn packet(&self, protocol: Protocol, mut message: Vec<u8>, at: usize) -> Vec<u8> {
+        let len = message.len() as u16;
+        let (mut packet, pseudo) = match (self.src, self.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let len = size_of::<ip4::Header>() as u16 + len;
-                ip4::Header::new(src, dst, Protocol::ICMP, len).as_bytes().to_vec()
+                let (id, ttl) = (self.id.into(), self.hops);
+                let total_len = size_of::<ip4::Header>() as u16 + len;
+                let header = ip4::Header::new(src, dst, protocol, total_len);
+                let header = ip4::Header { id, ttl, ..header }.with_checksum();
+                let has_pseudo = protocol != Protocol::ICMP;
+                let pseudo = checksum::ip4_pseudo(header.src, header.dst, protocol, len);
+                (header.as_bytes().to_vec(), if has_pseudo { pseudo } else { Sum::ZERO })
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                ip6::Header::new(src, dst, Protocol::ICMP6, len).as_bytes().to_vec()
+                let mut header = ip6::Header::new(src, dst, protocol, len);
+                header.hop_limit = self.hops;
+                let pseudo = checksum::ip6_pseudo(header.src, header.dst, protocol, len.into());
+                (header.as_bytes().to_vec(), pseudo)
             }
             _ => unreachable!("source and destination are of one family"),
         };
-        let (id, seq) = (self.id.into(), self.seq.into());
-        if self.dst.is_ipv4() {
-            let icmp = icmp4::Header::new(icmp4::Type::ECHO_REQUEST, 0);
-            bytes.extend(icmp4::Echo { icmp, id, seq }.as_bytes());
-        } else {
-            let icmp = icmp6::Header::new(icmp6::Type::ECHO_REQUEST, 0);
-            bytes.extend(icmp6::Echo { icmp, id, seq }.as_bytes());
-        }
-        bytes.extend(Sent::at(0.0).as_bytes());
-        bytes.extend((0..self.size).map(|i| i as u8));
-        bytes
+        // No sum at all would be zero in UDP; zero and this one are equal in other protocols.
+        let sum = pseudo.add_bytes(&message).udp_checksum();
+        message[at..at + size_of::<U16>()].copy_from_slice(sum.as_bytes());
+        packet.append(&mut message);
+        packet
     }
 }
 
-/// Puts time and checksum into the packet that [`Request::bytes`] made.
-pub(super) fn stamp(packet: &mut [u8], now: f64) {
-    let Some((offset, pseudo)) = upper(packet) else { return };
+/// An echo request with `size` bytes of data behind the time, which [`stamp`] puts in.
+pub(crate) fn echo_request(way: Way, id: u16, seq: u16, size: usize) -> Vec<u8> {
+    let (protocol, kind) = match way.dst {
+        IpAddr::V4(_) => (Protocol::ICMP, icmp4::Type::ECHO_REQUEST),
+        // The header is the same in both versions.
+        IpAddr::V6(_) => (Protocol::ICMP6, icmp4::Type(icmp6::Type::ECHO_REQUEST.0)),
+    };
+    let (id, seq) = (id.into(), seq.into());
+    let echo = icmp4::Echo { icmp: icmp4::Header::new(kind, 0), id, seq };
+    let mut message = [echo.as_bytes(), Sent::at(0.0).as_bytes()].concat();
+    message.extend((0..size).map(|i| i as u8));
+    way.packet(protocol, message, CHECKSUM)
+}
+
+/// Where the checksum is in ICMP.
+const CHECKSUM: usize = 2;
+
+/// Puts the time into the packet that [`echo_request`] made, of which `packet` has the headers.
+pub(crate) fn stamp(packet: &mut [u8], now: f64) {
+    let is_ip4 = packet.first().is_some_and(|first| first >> 4 == 4);
+    let offset = if is_ip4 { size_of::<ip4::Header>() } else { size_of::<ip6::Header>() };
     let Some(message) = packet.get_mut(offset..) else { return };
-    let Some((echo, time)) = message.split_at_mut_checked(size_of::<icmp4::Echo>()) else { return };
-    if let (Ok((echo, _)), Ok((time, _))) =
-        (icmp4::Echo::mut_from_prefix(echo), Sent::mut_from_prefix(time))
-    {
-        *time = Sent::at(now);
-        echo.icmp.checksum = 0.into();
-    }
-    let sum = checksum::upper_layer(pseudo, [&*message]).checksum();
-    if let Ok((echo, _)) = icmp4::Echo::mut_from_prefix(message) {
-        echo.icmp.checksum = sum;
-    }
-}
-
-/// Where ICMP starts in a packet without options, and the pseudo header's sum.
-fn upper(packet: &[u8]) -> Option<(usize, Sum)> {
-    if packet.first()? >> 4 == 4 {
-        return Some((size_of::<ip4::Header>(), Sum::ZERO));
-    }
-    let (ip, rest) = ip6::Header::ref_from_prefix(packet).ok()?;
-    let sum = checksum::ip6_pseudo(ip.src, ip.dst, Protocol::ICMP6, rest.len() as u32);
-    Some((size_of::<ip6::Header>(), sum))
+    let Ok((echo, data)) = icmp4::Echo::mut_from_prefix(message) else { return };
+    let Ok((time, _)) = Sent::mut_from_prefix(data) else { return };
+    let new = Sent::at(now);
+    let sum = checksum::update_bytes(echo.icmp.checksum, time.as_bytes(), new.as_bytes());
+    (*time, echo.icmp.checksum) = (new, sum);
 }
 
 #[cfg(test)]
@@ -101,28 +106,26 @@ mod tests {
 
     #[test]
     fn requests_are_right_in_both_families() {
-        let request = Request {
-            src: "10.0.1.1".parse().unwrap(),
-            dst: "10.0.1.2".parse().unwrap(),
-            id: 7,
-            seq: 9,
-            size: 61,
-        };
-        let mut bytes = request.bytes();
-        stamp(&mut bytes, 1.5);
-        assert_eq!(bytes.len(), 20 + 16 + 61);
-        assert!(ip4::Header::ref_from_prefix(&bytes).unwrap().0.is_checksum_valid());
-        assert!(Sum::ZERO.add_bytes(&bytes[20..]).is_valid());
-        assert_eq!(bytes[20..22], [8, 0]);
-        assert_eq!(bytes[24..28], [0, 7, 0, 9]);
-        assert_eq!(Sent::ref_from_prefix(&bytes[28..]).unwrap().0.seconds(), 1.5);
-
+        let (src, dst) = ("10.0.1.1".parse().unwrap(), "10.0.1.2".parse().unwrap());
+        let way = Way { src, dst, hops: 3, id: 5 };
+        for size in [61, MOST] {
+            let mut bytes = echo_request(way, 7, 9, size);
+            stamp(&mut bytes[..2048.min(20 + 16 + size)], 1.5);
+            assert_eq!(bytes.len(), 20 + 16 + size);
+            let ip = ip4::Header::ref_from_prefix(&bytes).unwrap().0;
+            assert!(ip.is_checksum_valid() && (ip.ttl, ip.id.get()) == (3, 5));
+            assert_eq!(usize::from(ip.total_len.get()), bytes.len());
+            assert!(Sum::ZERO.add_bytes(&bytes[20..]).is_valid());
+            assert_eq!(bytes[20..22], [8, 0]);
+            assert_eq!(bytes[24..28], [0, 7, 0, 9]);
+            assert_eq!(Sent::ref_from_prefix(&bytes[28..]).unwrap().0.seconds(), 1.5);
+        }
         let (src, dst) = ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
-        let mut bytes = Request { src, dst, ..request }.bytes();
+        let mut bytes = echo_request(Way { src, dst, ..way }, 7, 9, 61);
         stamp(&mut bytes, 1.5);
         let (ip, icmp) = ip6::Header::ref_from_prefix(&bytes).unwrap();
         let len = icmp.len() as u32;
-        assert_eq!(ip.payload_len.get(), 16 + 61);
+        assert_eq!((ip.payload_len.get(), ip.hop_limit), (16 + 61, 3));
         let pseudo = checksum::ip6_pseudo(ip.src, ip.dst, Protocol::ICMP6, len);
         assert!(pseudo.add_bytes(icmp).is_valid());
         assert_eq!(icmp[0], 128);

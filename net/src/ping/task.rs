@@ -7,12 +7,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use control::cli::{Output, Step, Task};
-use graph::{Flags, NodeIndex};
 use serde::Serialize;
+use wire::ip4::DEFAULT_TTL;
 
-use super::packet::{Request, stamp};
-use super::{EchoReply, Pings};
-use crate::interface::InterfaceIndex;
+use super::EchoReply;
+use super::origin::Origin;
+use super::packet::{Way, echo_request, stamp};
 use crate::router::Router;
 
 /// How often a task looks whether echoes have come.
@@ -23,14 +23,8 @@ const OVERHEAD: usize = 56;
 /// What was asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub src: IpAddr,
-    pub dst: IpAddr,
-    /// Where the packet seems to come from, which says what a link-local destination means.
-    pub interface: Option<InterfaceIndex>,
-    /// Index of the table to look up in.
-    pub fib: u16,
-    /// The lookup.
-    pub node: NodeIndex,
+    /// From where to where.
+    pub origin: Origin,
     /// Bytes of data.
     pub size: usize,
     /// Seconds between two bursts.
@@ -56,47 +50,31 @@ pub(super) struct Ping {
 }
 
 impl Ping {
-    pub(super) fn start(plan: Plan, router: &mut Router) -> Option<Self> {
-        let id = router.state_mut::<Pings>()?.begin();
-        let due = router.now();
+    pub(super) fn start(plan: Plan, router: &mut Router) -> Self {
+        let (id, due) = (super::begin(router), router.now());
         let (bursts, sent, received) = (0, 0, 0);
-        Some(Self {
-            plan,
-            id,
-            bursts,
-            sent,
-            received,
-            answered: HashSet::new(),
-            due,
-            is_over: false,
-        })
+        Self { plan, id, bursts, sent, received, answered: HashSet::new(), due, is_over: false }
     }
     /// Requests sent and answered.
     pub(super) fn counts(&self) -> (u32, u32) {
         (self.sent, self.received)
     }
     fn send(&mut self, router: &mut Router) {
-        let Plan { src, dst, interface, fib, node, size, .. } = self.plan;
+        let Plan { origin, size, .. } = self.plan;
         for _ in 0..self.plan.burst {
             self.sent += 1;
             let seq = self.sent as u16;
             self.answered.remove(&seq);
-            let bytes = Request { src, dst, id: self.id, seq, size }.bytes();
+            let (src, dst, hops) = (origin.src, origin.dst, DEFAULT_TTL);
+            let way = Way { src, dst, hops, id: seq };
             let clock = router.engine.clock().clone();
-            let thread = router.engine.data_threads().start;
-            router.engine.inject(thread, node, bytes, move |p| {
-                stamp(p.bytes_mut(), clock.now());
-                let l3 = p.offset();
-                p.set_l3_offset(l3);
-                p.set_rx(interface.map_or(0, |i| i.0));
-                p.set_fib(fib);
-                p.add_flags(Flags::LOCAL.with(Flags::L3));
-            });
+            let packet = echo_request(way, self.id, seq, size);
+            origin.send(router, packet, move |p| stamp(p.bytes_mut(), clock.now()));
         }
     }
     /// Prints what came since the last look.
     fn read(&mut self, router: &mut Router, out: &mut Output) {
-        while let Some(reply) = router.state_mut::<Pings>().and_then(|p| p.next(self.id)) {
+        while let Some(reply) = super::next(router, self.id) {
             let is_first = self.answered.insert(reply.seq);
             self.received += u32::from(is_first);
             let EchoReply { seq, from, ttl, seconds, .. } = reply;
@@ -107,9 +85,8 @@ impl Ping {
     }
     fn finish(&mut self, router: &mut Router, out: &mut Output) {
         self.is_over = true;
-        if let Some(pings) = router.state_mut::<Pings>() {
-            pings.end(self.id);
-        }
+        super::end(router, self.id);
+        self.plan.origin.end(router);
         out.append(Output::of(Statistics { sent: self.sent, received: self.received }));
     }
 }

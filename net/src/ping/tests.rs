@@ -1,29 +1,11 @@
 //! `ping` against hosts that answer, hosts that do not, and ourselves.
 
 use control::cli::{Output, Run, Step};
-use graph::testing::Caught;
 use wire::checksum::{self, Sum};
 use wire::{Protocol, ip4, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::neighbor::testing::{Bench, PG1};
-
-/// Carries out `line`; `answer` says what comes back for each frame sent.
-fn run(b: &mut Bench, line: &str, answer: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> String {
-    let (mut run, mut out) = (Run::new(line), Output::none());
-    loop {
-        match b.control(|router, cli| run.step(cli, router, &mut out)) {
-            Step::Done(Ok(())) => return out.to_text(),
-            Step::Done(Err(e)) => return format!("{}{e}\n", out.to_text()),
-            Step::Sleep(time) => b.graph.engine.clock().adjust(time.as_secs_f64()),
-            Step::Again | Step::Wait => (),
-        }
-        let sent = b.graph.run();
-        let back: Vec<_> = sent.iter().flat_map(|c: &Caught| answer(&c.bytes)).collect();
-        b.receive(b.pg1, &back);
-        b.settle();
-    }
-}
 
 /// What a host answers to an echo request in a frame.
 fn echo(frame: &[u8]) -> Vec<Vec<u8>> {
@@ -78,7 +60,7 @@ fn timeless(text: &str) -> String {
 fn a_host_that_answers() {
     let mut b = bench();
     for (host, ttl) in [("10.0.1.2", 64), ("2001:db8:1::2", 63), ("ipv4 10.0.1.2", 64)] {
-        let text = run(&mut b, &format!("ping {host} repeat 3 interval 0.1"), echo);
+        let text = b.run_task(&format!("ping {host} repeat 3 interval 0.1"), echo);
         let host = host.trim_start_matches("ipv4 ");
         let line = |n| format!("116 bytes from {host}: icmp_seq={n} ttl={ttl} time=T ms\n");
         let lines: String = (1..=3).map(line).collect();
@@ -86,19 +68,84 @@ fn a_host_that_answers() {
         assert_eq!(timeless(&text), lines + end);
         b.expect(&[]);
     }
-    let text = run(&mut b, "ping fe80::2 source pg1 repeat 1 size 100", echo);
+    let text = b.run_task("ping fe80::2 source pg1 repeat 1 size 100", echo);
     assert!(text.starts_with("156 bytes from fe80::2: icmp_seq=1 ttl=63 time="), "{text}");
-    let text = run(&mut b, "ping 10.0.1.2 repeat 2 burst 5 interval 0.1 size 1900", echo);
+    let text = b.run_task("ping 10.0.1.2 repeat 2 burst 5 interval 0.1 size 1900", echo);
     assert!(text.ends_with("\nStatistics: 10 sent, 10 received, 0% packet loss\n"), "{text}");
     b.expect(&[]);
 }
 
 #[test]
+fn requests_longer_than_the_link_allows_go_in_fragments() {
+    let mut b = bench();
+    b.cli("set interface mtu packet 1500 pg1");
+    for (host, fragments) in [("10.0.1.2", 5), ("2001:db8:1::2", 5)] {
+        let held = std::cell::RefCell::new(Vec::new());
+        // A host that puts the fragments back together and answers in one piece of its own size.
+        let answer = |frame: &[u8]| {
+            let mut held = held.borrow_mut();
+            held.push(frame.to_vec());
+            if held.len() < fragments { Vec::new() } else { echo(&joined(&held.split_off(0))) }
+        };
+        let text = b.run_task(&format!("ping {host} repeat 1 size 7000"), answer);
+        assert!(text.contains(&format!("7056 bytes from {host}: icmp_seq=1 ttl=6")), "{text}");
+        let cutter = if host.contains('.') { "ip4-frag" } else { "ip6-frag" };
+        b.expect(&[(cutter, "fragment_sent", 5)]);
+    }
+}
+
+/// The packet that fragments of one packet, in order, are.
+fn joined(fragments: &[Vec<u8>]) -> Vec<u8> {
+    let is_ip4 = fragments[0][12..14] == [8, 0];
+    let (headers, body) = if is_ip4 { (34, 34) } else { (54, 62) };
+    let mut whole = fragments[0][..headers].to_vec();
+    fragments.iter().for_each(|f| whole.extend(&f[body..]));
+    if is_ip4 {
+        let len = (whole.len() - 14) as u16;
+        let header = ip4::Header::mut_from_prefix(&mut whole[14..]).unwrap().0;
+        (header.total_len, header.fragment) = (len.into(), 0.into());
+        header.update_checksum();
+    } else {
+        let len = (whole.len() - 54) as u16;
+        let header = ip6::Header::mut_from_prefix(&mut whole[14..]).unwrap().0;
+        (header.payload_len, header.next_header) = (len.into(), Protocol::ICMP6);
+    }
+    whole
+}
+
+#[test]
+fn groups_are_asked_on_one_link() {
+    let mut b = bench();
+    for (group, mac, at) in
+        [("239.1.1.1", [1, 0, 0x5e, 1, 1, 1], 22), ("ff02::1", [0x33, 0x33, 0, 0, 0, 1], 21)]
+    {
+        let before = b.cli("show adj").lines().count();
+        // A member answers, from its own address.
+        let answers = |frame: &[u8]| {
+            assert_eq!((&frame[..6], frame[at]), (&mac[..], 64));
+            let mut asked = frame.to_vec();
+            asked[..6].copy_from_slice(&[2, 0, 0, 0, 0, 0xbb]);
+            if group.contains('.') {
+                asked[30..34].copy_from_slice(&[10, 0, 1, 2]);
+            } else {
+                let member: std::net::Ipv6Addr = "2001:db8:1::2".parse().unwrap();
+                asked[38..54].copy_from_slice(&member.octets());
+            }
+            echo(&asked)
+        };
+        let text = b.run_task(&format!("ping {group} source pg1 repeat 2 interval 0.1"), answers);
+        assert!(text.ends_with("2 sent, 2 received, 0% packet loss\n"), "{text}");
+        assert_eq!(b.cli("show adj").lines().count(), before);
+        b.expect(&[]);
+    }
+}
+
+#[test]
 fn a_host_that_does_not_answer() {
     let mut b = bench();
-    let text = run(&mut b, "ping 10.0.1.2 repeat 2 interval 0.1", |_| Vec::new());
+    let text = b.run_task("ping 10.0.1.2 repeat 2 interval 0.1", |_| Vec::new());
     assert_eq!(text, "\nStatistics: 2 sent, 0 received, 100% packet loss\n");
-    let text = run(&mut b, "ping 10.0.1.9 repeat 1 interval 0.1", |_| Vec::new());
+    let text = b.run_task("ping 10.0.1.9 repeat 1 interval 0.1", |_| Vec::new());
     assert_eq!(text, "\nStatistics: 1 sent, 0 received, 100% packet loss\n");
     b.wait(5.0);
     assert_eq!(b.graph.buffers_used(), 0);
@@ -108,7 +155,7 @@ fn a_host_that_does_not_answer() {
 fn our_own_addresses() {
     let mut b = bench();
     for host in ["10.0.0.1", "10.0.1.1 source pg1", "2001:db8::1"] {
-        let text = run(&mut b, &format!("ping {host} repeat 1"), |_| Vec::new());
+        let text = b.run_task(&format!("ping {host} repeat 1"), |_| Vec::new());
         assert!(text.ends_with("1 sent, 1 received, 0% packet loss\n"), "{host}: {text}");
     }
     assert_eq!(b.graph.buffers_used(), 0);
@@ -118,13 +165,13 @@ fn our_own_addresses() {
 fn echoes_that_come_twice_or_to_nobody() {
     let mut b = bench();
     let twice = |frame: &[u8]| [echo(frame), echo(frame)].concat();
-    let text = run(&mut b, "ping 10.0.1.2 repeat 1", twice);
+    let text = b.run_task("ping 10.0.1.2 repeat 1", twice);
     assert!(text.contains(" ms (duplicate)\n"), "{text}");
     assert!(text.ends_with("1 sent, 1 received, 0% packet loss\n"), "{text}");
     b.expect(&[]);
 
     let frame = std::cell::RefCell::new(Vec::new());
-    run(&mut b, "ping 10.0.1.2 repeat 1", |f| {
+    b.run_task("ping 10.0.1.2 repeat 1", |f| {
         *frame.borrow_mut() = echo(f).remove(0);
         vec![frame.borrow().clone()]
     });
@@ -160,10 +207,11 @@ fn what_cannot_be_asked() {
         ("ping 10.0.1.2 10.0.1.3", "ping: unknown input `10.0.1.3'"),
         ("ping 10.0.1.2 source nosuch", "ping: unknown interface `nosuch'"),
         ("ping 10.0.1.2 table-id 77", "ping: Nonexistent table id 77"),
-        ("ping 10.0.1.2 size 9000", "ping: at most 1992 bytes `size 9000'"),
+        ("ping 10.0.1.2 size 65500", "ping: at most 65499 bytes `size 65500'"),
         ("ping 10.0.1.2 interval -1", "ping: not an interval `interval -1'"),
         ("ping 10.0.1.2 burst 0", "ping: not from 1 to 256 `burst 0'"),
-        ("ping fe80::2", "ping: a link-local address needs a source interface"),
+        ("ping fe80::2", "ping: a link-local address or a group needs a source interface"),
+        ("ping 239.1.1.1", "ping: a link-local address or a group needs a source interface"),
         ("ping 99.0.0.1", "ping: no source address or no route to the host"),
     ] {
         assert_eq!(b.cli(line), format!("{error}\n"));

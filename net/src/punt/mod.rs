@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use infra::ring::{self, Receiver, Sender};
 use wire::MacAddr;
 
+use crate::arping;
 use crate::dad;
 use crate::interface::InterfaceIndex;
 use crate::neighbor;
@@ -19,6 +20,7 @@ use crate::ping;
 use crate::ra;
 use crate::reassembly;
 use crate::router::Router;
+use crate::traceroute;
 
 /// Events that fit into the ring of one node on one thread.
 const RING: usize = 1024;
@@ -59,6 +61,17 @@ pub enum Event {
     Advertised,
     /// An echo reply came.
     PingReply(ping::EchoReply),
+    /// A neighbour answered who asked by `arping`.
+    ArpingReply {
+        /// Where.
+        interface: InterfaceIndex,
+        /// The neighbour.
+        addr: IpAddr,
+        /// Its address of layer 2.
+        mac: MacAddr,
+    },
+    /// An ICMP error about a probe of ours came.
+    ProbeAnswer(traceroute::Answer),
 }
 
 /// Called when there is something to take.
@@ -178,6 +191,10 @@ impl Router {
                 Event::Solicited(who) => ra::solicited(self, who),
                 Event::Advertised => ra::hear(self),
                 Event::PingReply(reply) => ping::answered(self, reply),
+                Event::ArpingReply { interface, addr, mac } => {
+                    arping::answered(self, interface, addr, mac);
+                }
+                Event::ProbeAnswer(answer) => traceroute::answered(self, answer),
             }
         }
         neighbor::release(self);

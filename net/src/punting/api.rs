@@ -4,10 +4,10 @@
 use std::net::IpAddr;
 
 use control::api::types::{Address, AddressFamily, IpProto};
-use control::api::{Api, Message, Overlay, Record, Retval, Union};
+use control::api::{Api, Message, Overlay, Record, Retval, Text, Union};
 use wire::Protocol;
 
-use super::{Port, PortError, RedirectError, RedirectTo, Redirecting};
+use super::{Port, PortError, Punted, Reason, RedirectError, RedirectTo, Redirecting, SocketError};
 use crate::fib::types::FibPath;
 use crate::fib::{Family, Ip4, Ip6, Path, Target};
 use crate::interface::InterfaceIndex;
@@ -71,6 +71,67 @@ struct Punt {
     kind: PuntType,
     #[discriminator("type")]
     punt: Overlay<PuntUnion>,
+}
+
+/// Have packets sent to the socket of a program.
+#[derive(Message)]
+#[reply(PuntSocketRegisterReply)]
+struct PuntSocketRegister {
+    /// 1
+    header_version: u32,
+    punt: Punt,
+    /// the program's socket
+    pathname: Text<108>,
+}
+
+/// They are sent there.
+#[derive(Message)]
+struct PuntSocketRegisterReply {
+    /// the router's socket
+    pathname: Text<108>,
+}
+
+/// Have packets no longer sent to a socket.
+#[derive(Message)]
+struct PuntSocketDeregister {
+    punt: Punt,
+}
+
+/// Ask what is sent to sockets.
+#[derive(Message)]
+#[details(PuntSocketDetails)]
+struct PuntSocketDump {
+    #[name("type")]
+    kind: PuntType,
+}
+
+/// What is sent to a socket.
+#[derive(Message)]
+struct PuntSocketDetails {
+    punt: Punt,
+    /// the program's socket
+    pathname: Text<108>,
+}
+
+/// A reason for which features punt.
+#[derive(Record)]
+struct PuntReason {
+    id: u32,
+    name: String,
+}
+
+/// Ask for which reasons features punt.
+#[derive(Message)]
+#[details(PuntReasonDetails)]
+struct PuntReasonDump {
+    /// only the one of this name, if it has one
+    reason: PuntReason,
+}
+
+/// A reason for which features punt.
+#[derive(Message)]
+struct PuntReasonDetails {
+    reason: PuntReason,
 }
 
 /// Have something punted, or no longer.
@@ -176,17 +237,95 @@ impl From<PortError> for Retval {
     }
 }
 
-fn set_punt(router: &mut Router, m: &SetPunt) -> Result<(), Retval> {
-    if m.punt.kind != PuntType::L4 {
-        return Err(Retval::UNIMPLEMENTED);
+impl From<SocketError> for Retval {
+    fn from(_: SocketError) -> Self {
+        Self::UNSPECIFIED
     }
-    let l4: PuntL4 = m.punt.punt.read().map_err(|_| Retval::INVALID_VALUE)?;
-    let port = Port {
-        is_ip6: l4.af == AddressFamily::IP6,
-        protocol: Protocol(l4.protocol.0),
-        port: Some(l4.port).filter(|port| *port != ALL_PORTS),
+}
+
+impl Punt {
+    fn native(&self) -> Result<Punted, Retval> {
+        let version = |af: AddressFamily| match af {
+            AddressFamily::IP4 => Ok(false),
+            AddressFamily::IP6 => Ok(true),
+            _ => Err(Retval::INVALID_ADDRESS_FAMILY),
+        };
+        let wrong = |_| Retval::INVALID_VALUE;
+        match self.kind {
+            PuntType::L4 => {
+                let PuntL4 { af, protocol, port } = self.punt.read().map_err(wrong)?;
+                Ok(Punted::Port(Port {
+                    is_ip6: version(af)?,
+                    protocol: Protocol(protocol.0),
+                    port: Some(port).filter(|port| *port != ALL_PORTS),
+                }))
+            }
+            PuntType::IP_PROTO => {
+                let PuntIpProto { af, protocol } = self.punt.read().map_err(wrong)?;
+                Ok(Punted::Protocol { is_ip6: version(af)?, protocol: Protocol(protocol.0) })
+            }
+            PuntType::EXCEPTION => {
+                let PuntException { id } = self.punt.read().map_err(wrong)?;
+                Ok(Punted::Reason(Reason(id)))
+            }
+            _ => Err(Retval::INVALID_VALUE),
+        }
+    }
+    fn of(what: Punted) -> Self {
+        let af = |is_ip6| if is_ip6 { AddressFamily::IP6 } else { AddressFamily::IP4 };
+        let (kind, punt) = match what {
+            Punted::Port(Port { is_ip6, protocol, port }) => {
+                let (af, protocol) = (af(is_ip6), IpProto(protocol.0));
+                let port = port.unwrap_or(ALL_PORTS);
+                (PuntType::L4, PuntUnion::L4(PuntL4 { af, protocol, port }))
+            }
+            Punted::Protocol { is_ip6, protocol } => {
+                let ip_proto = PuntIpProto { af: af(is_ip6), protocol: IpProto(protocol.0) };
+                (PuntType::IP_PROTO, PuntUnion::IpProto(ip_proto))
+            }
+            Punted::Reason(Reason(id)) => {
+                (PuntType::EXCEPTION, PuntUnion::Exception(PuntException { id }))
+            }
+        };
+        Self { kind, punt: punt.into() }
+    }
+}
+
+fn set_punt(router: &mut Router, m: &SetPunt) -> Result<(), Retval> {
+    let done = match m.punt.native()? {
+        Punted::Port(port) => router.set_punt(port, m.is_add),
+        Punted::Protocol { is_ip6, protocol } => {
+            router.set_punt_protocol(is_ip6, protocol, m.is_add)
+        }
+        Punted::Reason(reason) => router.set_punt_reason(reason, m.is_add),
     };
-    Ok(router.set_punt(port, m.is_add)?)
+    done.map_err(Retval::from)
+}
+
+fn socket_register(
+    router: &mut Router,
+    m: &PuntSocketRegister,
+) -> Result<PuntSocketRegisterReply, Retval> {
+    let what = m.punt.native()?;
+    router.register_punt_socket(what, m.header_version, m.pathname.as_str().as_ref())?;
+    let path = router.punt_socket().map(|path| path.display().to_string());
+    Ok(PuntSocketRegisterReply { pathname: path.unwrap_or_default().into() })
+}
+
+fn sockets(router: &Router, kind: PuntType) -> Vec<PuntSocketDetails> {
+    let all = router.punt_clients().map(|client| PuntSocketDetails {
+        punt: Punt::of(client.what),
+        pathname: client.path.display().to_string().into(),
+    });
+    all.filter(|details| details.punt.kind == kind).collect()
+}
+
+fn reasons(router: &Router, only: &str) -> Vec<PuntReasonDetails> {
+    let all = router.punt_reasons().filter(|(_, info, ..)| only.is_empty() || only == info.name);
+    let details = all.map(|(Reason(id), info, ..)| PuntReasonDetails {
+        reason: PuntReason { id, name: info.name.to_owned() },
+    });
+    details.collect()
 }
 
 fn dump<V: Redirecting>(router: &Router, only: InterfaceIndex) -> Vec<IpPuntRedirectDetails> {
@@ -242,7 +381,14 @@ fn dump_v2<V: Redirecting, F: Family>(
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
-    api.core("punt", "2.2.1").call(|router: &mut Router, m: SetPunt| set_punt(router, &m));
+    api.core("punt", "2.2.1")
+        .call(|router: &mut Router, m: SetPunt| set_punt(router, &m))
+        .call(|router, m: PuntSocketRegister| socket_register(router, &m))
+        .call(
+            |router, m: PuntSocketDeregister| Ok(router.deregister_punt_socket(m.punt.native()?)?),
+        )
+        .dump(|router: &mut Router, m: PuntSocketDump| sockets(router, m.kind))
+        .dump(|router, m: PuntReasonDump| reasons(router, m.reason.name.trim_end_matches('\0')));
     api.core("ip", "3.2.0")
         .call(|router: &mut Router, m: IpPuntRedirect| {
             let from = Some(m.punt.rx_sw_if_index).filter(|i| *i != ALL);
@@ -328,6 +474,52 @@ mod tests {
     }
 
     #[test]
+    fn sockets_are_registered_listed_and_taken_back() {
+        let path = std::env::temp_dir().join(format!("punt-api-{}", std::process::id()));
+        let server = path.clone();
+        let socket = |router: &mut Router| {
+            router.insert(crate::punting::Settings { socket: Some(server) });
+        };
+        let mut bench = Bench::made(1, socket, |_| ());
+        bench.talk(|local, router| {
+            let port = |port| {
+                let port = Some(port);
+                Punted::Port(Port { is_ip6: true, protocol: Protocol::UDP, port })
+            };
+            let ospf = Punted::Protocol { is_ip6: false, protocol: Protocol(89) };
+            let reason = Punted::Reason(Reason(2));
+            let add = |what, header_version| PuntSocketRegister {
+                header_version,
+                punt: Punt::of(what),
+                pathname: "/run/program".into(),
+            };
+            for what in [port(1111), port(2222), ospf, reason, port(1111)] {
+                let reply = local.call(router, &add(what, 1)).unwrap();
+                assert_eq!(reply.pathname.as_str(), path.to_str().unwrap());
+            }
+            let refused = local.call(router, &add(ospf, 7)).map(drop).err();
+            assert_eq!(refused, Some(Retval::UNSPECIFIED));
+            let del = |what| PuntSocketDeregister { punt: Punt::of(what) };
+            local.call(router, &del(port(1111))).unwrap();
+            let gone = local.call(router, &del(port(1111))).err();
+            assert_eq!(gone, Some(Retval::UNSPECIFIED));
+            local.call(router, &add(port(3333), 1)).unwrap();
+            let mut list = |kind| local.dump(router, &PuntSocketDump { kind });
+            let told = list(PuntType::L4);
+            let told: Vec<_> = told.iter().map(|d| d.punt.native().unwrap()).collect();
+            assert_eq!(told, [port(3333), port(2222)], "a free place is used again");
+            assert_eq!(list(PuntType::IP_PROTO).len(), 1);
+            assert_eq!(list(PuntType::EXCEPTION)[0].pathname.as_str(), "/run/program");
+            let ask =
+                |name: &str| PuntReasonDump { reason: PuntReason { id: 0, name: name.to_owned() } };
+            let reasons = local.dump(router, &ask(""));
+            assert_eq!((reasons.len(), reasons[1].reason.id), (4, 2));
+            assert_eq!(reasons[1].reason.name, "ipsec4-no-such-tunnel");
+            assert_eq!(local.dump(router, &ask("ipsec6-spi-o-udp-0"))[0].reason.id, 4);
+        });
+    }
+
+    #[test]
     fn ports_are_punted_once_and_told_apart() {
         let mut bench = Bench::new();
         bench.talk(|local, router| {
@@ -345,17 +537,14 @@ mod tests {
             assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
             let other = local.call(router, &set(IpProto::SCTP, 1, true)).err();
             assert_eq!(other, Some(Retval::INVALID_VALUE));
-            let exception = Punt {
-                kind: PuntType::EXCEPTION,
-                punt: PuntUnion::Exception(PuntException { id: 0 }).into(),
-            };
-            let refused = local.call(router, &SetPunt { is_add: true, punt: exception }).err();
-            assert_eq!(refused, Some(Retval::UNIMPLEMENTED));
-            let protocol = PuntIpProto { af: AddressFamily::IP4, protocol: IpProto::OSPF };
-            let protocol = PuntUnion::IpProto(protocol).into();
-            let punt = Punt { kind: PuntType::IP_PROTO, punt: protocol };
-            let refused = local.call(router, &SetPunt { is_add: true, punt }).err();
-            assert_eq!(refused, Some(Retval::UNIMPLEMENTED));
+            let other = |what| SetPunt { is_add: true, punt: Punt::of(what) };
+            let ospf = Punted::Protocol { is_ip6: false, protocol: Protocol(89) };
+            local.call(router, &other(ospf)).unwrap();
+            let udp = Punted::Protocol { is_ip6: true, protocol: Protocol::UDP };
+            assert_eq!(local.call(router, &other(udp)).err(), Some(Retval::UDP_PORT_TAKEN));
+            local.call(router, &other(Punted::Reason(Reason(1)))).unwrap();
+            let none = local.call(router, &other(Punted::Reason(Reason(0)))).err();
+            assert_eq!(none, Some(Retval::NO_SUCH_ENTRY));
         });
     }
 }

@@ -3,12 +3,13 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use control::cli::{Args, Cli, Command, Error, Output, Word};
 use serde::Serialize;
 use wire::Protocol;
 
-use super::{Port, RedirectTo, Redirecting};
+use super::{HEADER_VERSION, Port, Punted, RedirectTo, Redirecting, SocketError};
 use crate::interface::InterfaceIndex;
 use crate::ip::{V4, V6};
 use crate::router::Router;
@@ -22,28 +23,78 @@ struct SetPunt {
 impl Command for SetPunt {
     const PATHS: &'static [&'static str] = &["set punt"];
     const ABOUT: &'static str = "Have packets to ports that nobody listens on punted";
-    const USAGE: &'static str = "[ipv4|ip6|ipv6] [udp|tcp] [del] [all|<port-num>]";
+    const USAGE: &'static str = "[ipv4|ip6|ipv6] [udp|tcp] [del] [all|<port-num:1-65535>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut is_ip6, mut protocol, mut on) = (false, Protocol::UDP, true);
-        let mut port = None;
-        while let Some(word) = args.peek() {
-            match word.to_ascii_lowercase().as_str() {
-                "ipv4" => is_ip6 = false,
-                "ip6" | "ipv6" => is_ip6 = true,
-                "udp" => protocol = Protocol::UDP,
-                "tcp" => protocol = Protocol::TCP,
-                "del" => on = false,
-                "all" => port = Some(None),
-                _ => {
-                    port = Some(Some(args.value("port")?));
-                    continue;
-                }
-            }
-            args.word();
+        let mut on = true;
+        let port = port(args, |args| {
+            let is_off = args.keyword("del");
+            on &= !is_off;
+            Ok(is_off)
+        })?;
+        Ok(Self { port, on })
+    }
+}
+
+/// `punt socket register [ipv4|ipv6] [udp|tcp] [all|PORT] socket PATH`.
+struct Register {
+    port: Port,
+    path: PathBuf,
+}
+
+/// `punt socket deregister [ipv4|ipv6] [udp|tcp] [all|PORT]`.
+struct Deregister(Port);
+
+/// Reads which port; `other` takes words that the command has besides.
+fn port(
+    args: &mut Args<'_>,
+    mut other: impl FnMut(&mut Args<'_>) -> Result<bool, Error>,
+) -> Result<Port, Error> {
+    let (mut is_ip6, mut protocol, mut port) = (false, Protocol::UDP, None);
+    while let Some(word) = args.peek() {
+        if other(args)? {
+            continue;
         }
-        let port = port.ok_or_else(|| args.error("expected all or a port"))?;
-        Ok(Self { port: Port { is_ip6, protocol, port }, on })
+        match word.to_ascii_lowercase().as_str() {
+            "ipv4" => is_ip6 = false,
+            "ip6" | "ipv6" => is_ip6 = true,
+            "udp" => protocol = Protocol::UDP,
+            "tcp" => protocol = Protocol::TCP,
+            "all" => port = Some(None),
+            _ => {
+                port = Some(Some(args.value("port")?));
+                continue;
+            }
+        }
+        args.word();
+    }
+    let port = port.ok_or_else(|| args.error("expected all or a port"))?;
+    Ok(Port { is_ip6, protocol, port })
+}
+
+impl Command for Register {
+    const PATHS: &'static [&'static str] = &["punt socket register"];
+    const ABOUT: &'static str = "Have packets to a port sent to the socket of a program";
+    const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp] [all|<port-num>] socket <socket>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut path = None;
+        let port = port(args, |args| {
+            let is_socket = args.keyword("socket");
+            if is_socket {
+                path = Some(args.value("socket")?);
+            }
+            Ok(is_socket)
+        })?;
+        Ok(Self { port, path: path.ok_or_else(|| args.error("expected socket"))? })
+    }
+}
+
+impl Command for Deregister {
+    const PATHS: &'static [&'static str] = &["punt socket deregister"];
+    const ABOUT: &'static str = "Have packets to a port no longer sent to a socket";
+    const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp] [all|<port-num>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        port(args, |_| Ok(false)).map(Self)
     }
 }
 
@@ -131,12 +182,19 @@ struct ShowUdpPorts;
 
 /// Show who takes protocols for this router.
 #[derive(Command)]
-#[command("show ip local")]
+#[command("show ip local", "show ip6 local")]
 struct ShowLocal;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetPunt| {
         router.set_punt(set.port, set.on).map_err(|e| Error::new(e.to_string()))
+    });
+    cli.command(|router: &mut Router, new: Register| {
+        let what = Punted::Port(new.port);
+        Ok::<_, Error>(router.register_punt_socket(what, HEADER_VERSION, &new.path)?)
+    });
+    cli.command(|router: &mut Router, old: Deregister| {
+        Ok::<_, Error>(router.deregister_punt_socket(Punted::Port(old.0))?)
     });
     cli.command(|router: &mut Router, set: SetRedirect4| {
         set.0.carry_out::<V4>(router, std::net::Ipv4Addr::UNSPECIFIED.into())
@@ -154,6 +212,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let protocols = router.protocol_takers();
         Ok(Output::of(Takers { what: "protocol", rows: protocols }))
     });
+}
+
+impl From<SocketError> for Error {
+    fn from(e: SocketError) -> Self {
+        Self::new(e.to_string())
+    }
 }
 
 fn redirects<V: Redirecting>(router: &Router) -> Output {

@@ -1,13 +1,17 @@
-//! Punting: packets that are not forwarded, given to somebody: a neighbour (redirect), or control.
+//! Punting: packets that are not forwarded, given to somebody: a neighbour (redirect), a program
+//! (socket), or control.
 //!
-//! UDP ports and TCP are punted when asked to, instead of being answered with an ICMP error; what
-//! is punted goes through the features of the arcs `ip4-punt` and `ip6-punt`, of which the redirect
-//! is one.
+//! UDP ports, TCP and other protocols are punted when asked to, instead of being answered with an
+//! ICMP error; what is punted goes through the features of the arcs `ip4-punt` and `ip6-punt`, of
+//! which the redirect is one. Features punt for reasons of their own by way of `punt-dispatch`.
 
 mod api;
 mod cli;
 mod ports;
+mod reasons;
 mod redirect;
+mod show;
+mod socket;
 #[cfg(test)]
 mod tests;
 mod udp;
@@ -20,12 +24,16 @@ use crate::router::{Feature, Parts, Router, refuse};
 
 pub use api::{PuntException, PuntIpProto, PuntL4, PuntUnion};
 pub use ports::{Port, PortError};
+pub use reasons::{Dispatch, Reason, ReasonInfo, Takers, TooMany};
 pub use redirect::{Redirect, RedirectError, RedirectTo, Redirecting};
+pub use socket::{
+    Client, Descriptor, Error as SocketError, HEADER_VERSION, Punted, Settings, SocketRx, ToSocket,
+};
 pub use udp::UdpPunt;
 
-/// Punting.
+/// Punting. Takes [`Settings`] from the router, if they are there.
 pub const FEATURE: Feature =
-    Feature { name: "punt", about: "Punted ports and redirects", default_enabled: true, register };
+    Feature { name: "punt", about: "Punted packets", default_enabled: true, register };
 
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
     redirect::follow::<V4>(router, interface, change);
@@ -39,8 +47,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(UdpPunt(V4)).map_err(refuse)?;
     router.engine.add(UdpPunt(V6)).map_err(refuse)?;
     router.insert(ports::Ports::default());
+    reasons::add(router).map_err(refuse)?;
+    socket::register(router)?;
     router.interfaces.observe(interface_changed);
     cli::register(&mut parts.cli);
+    show::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())
 }

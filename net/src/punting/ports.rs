@@ -5,23 +5,28 @@ use std::fmt;
 
 use wire::Protocol;
 
+use super::reasons::Reason;
 use crate::ip::{self, V4, V6, Version};
 use crate::router::Router;
 
 /// What is punted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port {
     /// IPv6 instead of IPv4.
     pub is_ip6: bool,
-    /// UDP or TCP.
+    /// UDP or TCP; ICMPv6 for sockets.
     pub protocol: Protocol,
-    /// The port; `None` for all that nobody listens on.
+    /// The port, or the type of ICMPv6; `None` for all that nobody listens on.
     pub port: Option<u16>,
 }
 
 /// What control keeps.
 #[derive(Default)]
-pub(super) struct Ports(BTreeSet<Port>);
+pub(super) struct Ports {
+    ports: BTreeSet<Port>,
+    /// Protocols, of IPv6 or not.
+    protocols: BTreeSet<(bool, Protocol)>,
+}
 
 /// Why a port cannot be punted, or not left alone again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +53,7 @@ impl std::error::Error for PortError {}
 impl Router {
     /// What is punted.
     pub fn punted_ports(&self) -> impl Iterator<Item = Port> {
-        self.state::<Ports>().into_iter().flat_map(|ports| ports.0.iter().copied())
+        self.state::<Ports>().into_iter().flat_map(|ports| ports.ports.iter().copied())
     }
     /// Has packets to a port of this router punted, or no longer.
     ///
@@ -63,7 +68,7 @@ impl Router {
             return Ok(());
         }
         if port.is_ip6 { self.switch::<V6>(port, on) } else { self.switch::<V4>(port, on) }?;
-        let ports = &mut self.state_mut::<Ports>().expect("the feature puts it in").0;
+        let ports = &mut self.state_mut::<Ports>().expect("the feature puts it in").ports;
         if on {
             ports.insert(port)
         } else {
@@ -74,16 +79,69 @@ impl Router {
     fn switch<V: Version>(&mut self, port: Port, on: bool) -> Result<(), PortError> {
         let udp = on.then_some(V::NODES.udp_punt);
         let done = match (port.protocol, port.port) {
-            (Protocol::UDP, Some(number)) => self.redispatch(V::NODES.udp_lookup, number, udp),
+            (Protocol::UDP, Some(number)) => {
+                if !on && self.forget_before(V::NODES.udp_lookup, number) {
+                    return Ok(());
+                }
+                self.redispatch(V::NODES.udp_lookup, number, udp)
+            }
             (Protocol::UDP, None) => self.dispatch_others(V::NODES.udp_lookup, udp),
             (Protocol::TCP, None) => {
                 self.redispatch_protocol::<V>(Protocol::TCP, on.then_some(V::NODES.punt))
             }
             _ => return Err(PortError::Protocol),
         };
-        done.map_err(|why| match why {
-            ip::Error::Taken { .. } => PortError::Taken,
+        done.map_err(PortError::from)
+    }
+    /// Has what this router gets of a protocol punted, or no longer.
+    ///
+    /// # Errors
+    /// [`PortError`]; nothing has changed then.
+    pub fn set_punt_protocol(
+        &mut self,
+        is_ip6: bool,
+        protocol: Protocol,
+        on: bool,
+    ) -> Result<(), PortError> {
+        let is_there = |router: &mut Self| {
+            let ports = router.state_mut::<Ports>().expect("the feature puts it in");
+            ports.protocols.contains(&(is_ip6, protocol))
+        };
+        match (is_there(self), on) {
+            (true, true) => return Ok(()),
+            (false, false) => return Err(PortError::Unknown),
+            _ if is_ip6 => {
+                let to = on.then_some(V6::NODES.punt);
+                self.redispatch_protocol::<V6>(protocol, to)?;
+            }
+            _ => {
+                let to = on.then_some(V4::NODES.punt);
+                self.redispatch_protocol::<V4>(protocol, to)?;
+            }
+        }
+        let ports = self.state_mut::<Ports>().expect("the feature puts it in");
+        if on {
+            ports.protocols.insert((is_ip6, protocol))
+        } else {
+            ports.protocols.remove(&(is_ip6, protocol))
+        };
+        Ok(())
+    }
+    /// Has what features punt for a reason join what IP punts, or no longer.
+    ///
+    /// # Errors
+    /// [`PortError::Unknown`]: there is no such reason.
+    pub fn set_punt_reason(&mut self, reason: Reason, on: bool) -> Result<(), PortError> {
+        let is_there = self.set_takers(reason, |takers| takers.punt = on);
+        if is_there { Ok(()) } else { Err(PortError::Unknown) }
+    }
+}
+
+impl From<ip::Error> for PortError {
+    fn from(why: ip::Error) -> Self {
+        match why {
+            ip::Error::Taken { .. } => Self::Taken,
             ip::Error::Graph(e) => panic!("the nodes are there since the features registered: {e}"),
-        })
+        }
     }
 }

@@ -214,10 +214,9 @@ impl Router {
         let is_used = !redirects.list.is_empty();
         redirects.table.publish(table);
         if let Some((_, adjacency)) = old {
-            self.adjacencies.release(adjacency);
+            self.release_adjacency(adjacency);
         }
-        let all: Vec<_> = self.interfaces.iter().map(|i| i.index).collect();
-        all.into_iter().for_each(|i| switch::<V>(self, i, is_used));
+        self.set_feature_everywhere(V::PUNT_ARC, V::REDIRECT, is_used);
         Ok(())
     }
 }

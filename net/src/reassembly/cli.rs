@@ -6,7 +6,7 @@ use std::fmt;
 use control::cli::{Args, Cli, Command, Error, Output, Word};
 use serde::Serialize;
 
-use super::{Config, Kind, walk};
+use super::{Config, Kind};
 use crate::router::Router;
 
 /// `set interface reassembly INTERFACE [on|off|ip4|ip6]`.
@@ -84,7 +84,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 }
 
 fn show(router: &mut Router, family: usize, kind: Kind, details: bool) -> Output {
-    let usage = walk::usage(router, family, kind);
+    let usage = router.reassembly_usage(family, kind);
     let title = match (family, kind) {
         (0, Kind::Full) => "full IP4",
         (_, Kind::Full) => "full IP6",

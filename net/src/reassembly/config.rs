@@ -3,12 +3,14 @@
 
 use serde::Serialize;
 
+use super::Kind;
+
 /// Limits of one kind of reassembly of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Config {
     /// Seconds until an incomplete packet is given up.
     pub timeout: f64,
-    /// Packets at the same time, in one node on one thread.
+    /// Packets at the same time, at one place on one thread.
     pub most: u32,
     /// Fragments of one packet.
     pub longest: u32,
@@ -32,6 +34,23 @@ pub struct Settings {
     pub shallow: [Config; 2],
     /// Whether fragments for this router are put together.
     pub local: [bool; 2],
+}
+
+impl Settings {
+    /// The limits of a kind; `family` is 0 for IPv4, 1 for IPv6.
+    pub fn of(&self, family: usize, kind: Kind) -> Config {
+        match kind {
+            Kind::Full => self.full[family],
+            Kind::Shallow => self.shallow[family],
+        }
+    }
+    /// The same, to be changed.
+    pub fn of_mut(&mut self, family: usize, kind: Kind) -> &mut Config {
+        match kind {
+            Kind::Full => &mut self.full[family],
+            Kind::Shallow => &mut self.shallow[family],
+        }
+    }
 }
 
 impl Default for Settings {

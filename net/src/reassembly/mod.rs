@@ -1,20 +1,25 @@
 //! Reassembly: fragments put together again (RFC 791 section 3.2, RFC 8200 section 4.5), or held
 //! back until the first one has passed, which is called shallow virtual reassembly.
 //!
-//! Each node holds on each thread what it needs, within limits; processes give up what stays
-//! incomplete. Interfaces have it when asked to; fragments for this router are put together unless
-//! that is switched off.
+//! A packet's fragments meet on one thread, at each of five places ([`place`]), and are held there
+//! within limits; processes give up what stays incomplete. Interfaces have it when asked to;
+//! fragments for this router are put together unless that is switched off. What an interface sends
+//! is held back when its feature is switched on by name.
 
 mod api;
 mod cli;
 mod config;
 mod full;
+mod gather;
+mod handoff;
 mod partial;
 mod pieces;
+mod place;
 mod shallow;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod v4;
 mod v6;
 mod version;
@@ -23,22 +28,19 @@ mod walk;
 use std::fmt;
 
 use control::feature::Refused;
-use graph::NodeIndex;
-use graph::arc::FeatureArc;
+use graph::BuildError;
 use infra::rcu::Shared;
 
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6};
-use crate::ip4::IP4_UNICAST;
-use crate::ip6::IP6_UNICAST;
 use crate::router::{Feature, Parts, Router, refuse};
+use full::Full;
+use place::{GROUP, LOCAL, PLACES, Place, RECEIVED, SENT, UNICAST};
+use shallow::Shallow;
+use version::Reassemble;
+use walk::{Gatherer, Task};
 
 pub use config::{Config, Settings};
-pub use full::Full;
-pub use shallow::Shallow;
-pub use v4::Key4;
-pub use v6::Key6;
-pub use version::{Fragment, Names, Reassemble};
 
 /// Packets at the same time that a node may be told to hold on each thread.
 pub const MOST: u32 = 65_536;
@@ -59,15 +61,7 @@ pub enum Kind {
 /// What control keeps.
 struct Reassembly {
     settings: Shared<Settings>,
-    /// Of IPv4 and IPv6.
-    nodes: [Nodes; 2],
-}
-
-#[derive(Clone, Copy)]
-struct Nodes {
-    full: NodeIndex,
-    local: NodeIndex,
-    shallow: NodeIndex,
+    nodes: Vec<Gatherer>,
 }
 
 /// What nodes hold.
@@ -101,11 +95,7 @@ impl std::error::Error for Error {}
 impl Router {
     /// The limits of a kind; `family` is 0 for IPv4, 1 for IPv6.
     pub fn reassembly(&self, family: usize, kind: Kind) -> Config {
-        let settings = self.reassembly_settings();
-        match kind {
-            Kind::Full => settings.full[family],
-            Kind::Shallow => settings.shallow[family],
-        }
+        self.reassembly_settings().of(family, kind)
     }
     /// Sets the limits of a kind; `family` is 0 for IPv4, 1 for IPv6. What is held stays, unless it
     /// is too old now.
@@ -121,11 +111,8 @@ impl Router {
         if config.most > MOST {
             return Err(Error::TooMany);
         }
-        walk::visit(self, family, kind, &walk::Grow(config.most as usize));
-        self.change(|settings| match kind {
-            Kind::Full => settings.full[family] = config,
-            Kind::Shallow => settings.shallow[family] = config,
-        });
+        self.visit_reassembly(family, kind, Task::Grow(config.most as usize));
+        self.change(|settings| *settings.of_mut(family, kind) = config);
         walk::start(self, family, kind);
         Ok(())
     }
@@ -148,11 +135,37 @@ impl Router {
         on: [bool; 2],
     ) -> Result<(), Error> {
         self.interfaces.at(interface).ok_or(Error::NoInterface)?;
-        for ((arc, feature), on) in features(kind).into_iter().zip(on) {
-            let done = self.engine.set_feature(arc, feature, interface.0, on);
+        let places: &[usize] = match kind {
+            Kind::Full => &[RECEIVED],
+            Kind::Shallow => &[UNICAST, GROUP],
+        };
+        places.iter().for_each(|place| self.enable_at(&PLACES[*place], interface, on));
+        Ok(())
+    }
+    fn enable_at(&mut self, place: &Place, interface: InterfaceIndex, on: [bool; 2]) {
+        for ((arc, node), on) in place.arcs.into_iter().flatten().zip(place.nodes).zip(on) {
+            let done = self.engine.set_feature(arc, node, interface.0, on);
             done.expect("the node is on the arc since the feature registered");
         }
-        Ok(())
+    }
+    /// The nodes of a family and a kind.
+    fn gatherers(&self, family: usize, kind: Kind) -> Vec<Gatherer> {
+        let state = self.state::<Reassembly>().expect("the feature puts it in");
+        let is_meant = |n: &&Gatherer| n.family == family && n.place.kind == kind;
+        state.nodes.iter().filter(is_meant).copied().collect()
+    }
+    fn visit_reassembly(&mut self, family: usize, kind: Kind, task: Task) {
+        self.gatherers(family, kind).iter().for_each(|node| node.visit(self, task));
+    }
+    /// What the nodes of a family and a kind hold, on all threads.
+    fn reassembly_usage(&mut self, family: usize, kind: Kind) -> Usage {
+        let mut sum = Usage::default();
+        for node in self.gatherers(family, kind) {
+            let found = node.usage(self);
+            sum.contexts.extend(found.contexts);
+            sum.fragments += found.fragments;
+        }
+        sum
     }
     fn reassembly_settings(&self) -> &Settings {
         self.state::<Reassembly>().expect("the feature puts it in").settings.current()
@@ -165,15 +178,6 @@ impl Router {
     }
 }
 
-/// The features of a kind, of IPv4 and IPv6.
-fn features(kind: Kind) -> [(&'static FeatureArc, &'static str); 2] {
-    let name = |names: Names| match kind {
-        Kind::Full => names.full,
-        Kind::Shallow => names.shallow,
-    };
-    [(&IP4_UNICAST, name(V4::REASSEMBLY)), (&IP6_UNICAST, name(V6::REASSEMBLY))]
-}
-
 /// A node holds fragments, as its event says.
 pub fn fragments_wait(router: &mut Router, family: u8, kind: u8) {
     let kind = if kind == Kind::Full as u8 { Kind::Full } else { Kind::Shallow };
@@ -181,37 +185,34 @@ pub fn fragments_wait(router: &mut Router, family: u8, kind: u8) {
 }
 
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
-    if change == Change::Deleting {
-        for kind in [Kind::Full, Kind::Shallow] {
-            let done = router.enable_reassembly(interface, kind, [false; 2]);
-            done.expect("an interface that is being deleted is still there");
-        }
+    if change != Change::Deleting {
+        return;
+    }
+    PLACES.iter().for_each(|place| router.enable_at(place, interface, [false; 2]));
+    for node in router.state::<Reassembly>().map_or_else(Vec::new, |r| r.nodes.clone()) {
+        node.visit(router, Task::Forget(interface.0));
     }
 }
 
 fn add<V: Reassemble>(
     router: &mut Router,
-    arc: &'static FeatureArc,
     settings: &Shared<Settings>,
-) -> Result<Nodes, Refused> {
-    let events = router.events.sender();
-    let engine = &mut router.engine;
-    let full = Full::<V, false>::new(settings.reader(), events.clone());
-    let local = Full::<V, true>::new(settings.reader(), events.clone());
-    let shallow = Shallow::<V>::new(settings.reader(), events);
-    Ok(Nodes {
-        full: engine.add_feature(arc, full).map_err(refuse)?,
-        local: engine.add(local).map_err(refuse)?,
-        shallow: engine.add_feature(arc, shallow).map_err(refuse)?,
-    })
+) -> Result<[Gatherer; 5], BuildError> {
+    Ok([
+        Gatherer::add::<V, Full, RECEIVED>(router, settings)?,
+        Gatherer::add::<V, Full, LOCAL>(router, settings)?,
+        Gatherer::add::<V, Shallow, UNICAST>(router, settings)?,
+        Gatherer::add::<V, Shallow, GROUP>(router, settings)?,
+        Gatherer::add::<V, Shallow, SENT>(router, settings)?,
+    ])
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
     let settings = Shared::new(Settings::default());
-    let nodes =
-        [add::<V4>(router, &IP4_UNICAST, &settings)?, add::<V6>(router, &IP6_UNICAST, &settings)?];
-    router.insert(Reassembly { settings, nodes });
+    let ip4 = add::<V4>(router, &settings).map_err(refuse)?;
+    let ip6 = add::<V6>(router, &settings).map_err(refuse)?;
+    router.insert(Reassembly { settings, nodes: [ip4, ip6].concat() });
     router.interfaces.observe(interface_changed);
     walk::spawn(router);
     cli::register(&mut parts.cli);

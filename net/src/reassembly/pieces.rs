@@ -14,7 +14,7 @@ pub(super) struct Piece {
     pub from: u32,
     /// Where its data ends.
     pub to: u32,
-    /// Where its data is in the packet, in bytes from the IP header.
+    /// Where its data is, in bytes from the IP header.
     pub start: u32,
     /// The packet.
     pub packet: Held,
@@ -110,6 +110,17 @@ impl Pieces {
         self.free.push(at.0);
         self.count -= 1;
         piece
+    }
+    /// Whether there is such an element.
+    pub(super) fn any(&mut self, list: &List, is_meant: impl Fn(&mut Piece) -> bool) -> bool {
+        let mut at = list.first;
+        while let Some((piece, next)) = self.slots.get_mut(at as usize) {
+            if piece.as_mut().is_some_and(&is_meant) {
+                return true;
+            }
+            at = *next;
+        }
+        false
     }
     /// Takes out the first element.
     pub(super) fn pop(&mut self, list: &mut List) -> Option<Piece> {

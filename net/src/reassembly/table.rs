@@ -93,6 +93,10 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             Some((&slot.key, slot.value.as_ref()?))
         })
     }
+    /// Numbers of all entries, in no order.
+    pub(super) fn numbers(&self) -> Vec<u32> {
+        self.by_key.values().copied().collect()
+    }
     fn append(&mut self, at: u32) {
         let newest = std::mem::replace(&mut self.newest, at);
         (self.slots[at as usize].older, self.slots[at as usize].newer) = (newest, NONE);

@@ -1,12 +1,15 @@
 //! Fragments of IPv4 (RFC 791 section 3.2, RFC 1858, RFC 3128).
 #![forbid(unsafe_code)]
 
-use graph::Buffer;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use graph::{Buffer, Ports};
 use wire::Protocol;
 use wire::ip4::Header;
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::version::{Fragment, Names, Reassemble};
+use super::version::{Fragment, Reassemble, l4_ports};
 use crate::icmp::Problem;
 use crate::ip::V4;
 use crate::ip4::Error;
@@ -16,28 +19,29 @@ const LONGEST: usize = 65535;
 
 /// What the fragments of one packet have in common, and its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key4 {
-    /// Index of the table it is looked up in.
-    pub fib: u16,
+pub(super) struct Key4 {
+    /// The table it is looked up in, or the interface it goes out on.
+    pub(super) scope: u32,
     /// Identification.
-    pub id: u16,
+    pub(super) id: u16,
     /// Source address.
-    pub src: [u8; 4],
+    pub(super) src: [u8; 4],
     /// Destination address.
-    pub dst: [u8; 4],
+    pub(super) dst: [u8; 4],
     /// Protocol.
-    pub protocol: Protocol,
+    pub(super) protocol: Protocol,
+}
+
+impl fmt::Display for Key4 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (src, dst) = (Ipv4Addr::from(self.src), Ipv4Addr::from(self.dst));
+        write!(f, "{src} -> {dst}, protocol {}, id {}", self.protocol, self.id)
+    }
 }
 
 impl Reassemble for V4 {
     type Key = Key4;
     const FAMILY: usize = 0;
-    const REASSEMBLY: Names = Names {
-        full: "ip4-full-reassembly-feature",
-        local: "ip4-local-full-reassembly",
-        shallow: "ip4-sv-reassembly-feature",
-        walks: ["ip4-full-reassembly-expire-walk", "ip4-sv-reassembly-expire-walk"],
-    };
     const MAY_OVERLAP: bool = true;
     const TIMEOUT_PROBLEM: Option<Problem> = None;
     const DUPLICATE: Error = Error::ReassDuplicateFragment;
@@ -49,21 +53,21 @@ impl Reassemble for V4 {
     const NO_BUFFERS: Error = Error::ReassNoBuf;
 
     #[inline(always)]
-    fn concerns(p: &Buffer<'_>) -> bool {
-        p.header::<Header>().is_some_and(Header::is_fragment)
+    fn concerns(packet: &[u8]) -> bool {
+        Header::ref_from_prefix(packet).is_ok_and(|(header, _)| header.is_fragment())
     }
-    fn fragment(p: &Buffer<'_>) -> Fragment<V4> {
+    fn fragment(packet: &[u8], there: usize, scope: u32) -> Fragment<V4> {
         let bad = Fragment::Bad(Error::ReassMalformedPacket);
-        let Some(header) = p.header::<Header>() else { return bad };
+        let Ok((header, _)) = Header::ref_from_prefix(packet) else { return bad };
         let (start, total) = (header.header_len(), usize::from(header.total_len.get()));
         let Some(len) = total.checked_sub(start).filter(|len| *len > 0) else { return bad };
         let (from, is_last) = (header.fragment_offset(), !header.more_fragments());
         let is_cut_right = is_last || len % 8 == 0;
-        if !is_cut_right || start > p.len() || start + from + len > LONGEST {
+        if !is_cut_right || start > packet.len() || total > there || start + from + len > LONGEST {
             return bad;
         }
         let key = Key4 {
-            fib: p.fib(),
+            scope,
             id: header.id.get(),
             src: header.src,
             dst: header.dst,
@@ -71,6 +75,10 @@ impl Reassemble for V4 {
         };
         let to = (from + len) as u32;
         Fragment::Piece { key, from: from as u32, to, start: start as u32, is_last }
+    }
+    fn ports(packet: &[u8]) -> Option<Ports> {
+        let (header, _) = Header::ref_from_prefix(packet).ok()?;
+        l4_ports(header.protocol, packet.get(header.header_len()..)?)
     }
     fn unwrap(_: &mut Buffer<'_>) {
         // A packet of one fragment is not marked as one.

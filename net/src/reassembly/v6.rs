@@ -1,12 +1,15 @@
 //! Fragments of IPv6 (RFC 8200 section 4.5, RFC 5722, RFC 6946, RFC 7112).
 #![forbid(unsafe_code)]
 
-use graph::Buffer;
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use graph::{Buffer, Ports};
 use wire::ip6::{self, Extension, FragmentHeader, Header};
 use wire::{Protocol, icmp6};
 use zerocopy::FromBytes;
 
-use super::version::{Fragment, Names, Reassemble};
+use super::version::{Fragment, Reassemble, l4_ports};
 use crate::icmp::Problem;
 use crate::ip::V6;
 use crate::ip6::Error;
@@ -20,26 +23,27 @@ const OFFSET: u32 = 2;
 
 /// What the fragments of one packet have in common, and its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key6 {
-    /// Index of the table it is looked up in.
-    pub fib: u16,
+pub(super) struct Key6 {
+    /// The table it is looked up in, or the interface it goes out on.
+    pub(super) scope: u32,
     /// Identification.
-    pub id: u32,
+    pub(super) id: u32,
     /// Source address.
-    pub src: [u8; 16],
+    pub(super) src: [u8; 16],
     /// Destination address.
-    pub dst: [u8; 16],
+    pub(super) dst: [u8; 16],
+}
+
+impl fmt::Display for Key6 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (src, dst) = (Ipv6Addr::from(self.src), Ipv6Addr::from(self.dst));
+        write!(f, "{src} -> {dst}, id {}", self.id)
+    }
 }
 
 impl Reassemble for V6 {
     type Key = Key6;
     const FAMILY: usize = 1;
-    const REASSEMBLY: Names = Names {
-        full: "ip6-full-reassembly-feature",
-        local: "ip6-local-full-reassembly",
-        shallow: "ip6-sv-reassembly-feature",
-        walks: ["ip6-full-reassembly-expire-walk", "ip6-sv-reassembly-expire-walk"],
-    };
     const MAY_OVERLAP: bool = false;
     const TIMEOUT_PROBLEM: Option<Problem> =
         Some(Problem::ip6(icmp6::Type::TIME_EXCEEDED, icmp6::code::REASSEMBLY_TIME_EXCEEDED, 0));
@@ -52,14 +56,13 @@ impl Reassemble for V6 {
     const NO_BUFFERS: Error = Error::ReassNoBuf;
 
     #[inline(always)]
-    fn concerns(p: &Buffer<'_>) -> bool {
+    fn concerns(packet: &[u8]) -> bool {
         // Extension headers that do not end in the first segment are refused as fragments are.
-        ip6::upper_layer(p.bytes()).is_none_or(|upper| upper.fragment.is_some())
+        ip6::upper_layer(packet).is_none_or(|upper| upper.fragment.is_some())
     }
-    fn fragment(p: &Buffer<'_>) -> Fragment<V6> {
-        let packet = p.bytes();
-        let parts = p.header::<Header>().zip(place(packet));
-        let Some((header, (at, fragment))) = parts else {
+    fn fragment(packet: &[u8], there: usize, scope: u32) -> Fragment<V6> {
+        let header = Header::ref_from_prefix(packet).ok();
+        let Some(((header, _), (at, fragment))) = header.zip(place(packet)) else {
             return Fragment::Bad(Error::ReassNoFragHdr);
         };
         let start = at.offset + at.len;
@@ -77,7 +80,7 @@ impl Reassemble for V6 {
             let problem = Problem::ip6(icmp6::Type::PARAMETER_PROBLEM, code, 0);
             return Fragment::Told(Error::ReassMissingUpper, problem);
         }
-        if from == 0 && is_last {
+        if from == 0 && is_last && total <= there {
             return Fragment::Only;
         }
         if !is_last && len % 8 != 0 {
@@ -88,12 +91,16 @@ impl Reassemble for V6 {
             let pointer = at.offset as u32 + OFFSET;
             return Fragment::Told(Error::ReassInvalidFragSize, wrong(pointer));
         }
-        if len == 0 {
+        if len == 0 || total > there {
             return Fragment::Bad(Error::ReassInvalidFragLen);
         }
-        let key = Key6 { fib: p.fib(), id: fragment.id.get(), src: header.src, dst: header.dst };
+        let key = Key6 { scope, id: fragment.id.get(), src: header.src, dst: header.dst };
         let to = (from + len) as u32;
         Fragment::Piece { key, from: from as u32, to, start: start as u32, is_last }
+    }
+    fn ports(packet: &[u8]) -> Option<Ports> {
+        let upper = ip6::upper_layer(packet)?;
+        l4_ports(upper.protocol, packet.get(upper.offset..)?)
     }
     fn unwrap(p: &mut Buffer<'_>) {
         let Some((at, fragment)) = place(p.bytes()) else { return };

@@ -1,24 +1,23 @@
 //! What fragments of one IP version are like.
 #![forbid(unsafe_code)]
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::hash::Hash;
 
-use graph::Buffer;
+use graph::{Buffer, Ports};
+use wire::Protocol;
 
 use crate::icmp::Problem;
 use crate::ip::Version;
 
-/// A version whose fragments are put together. Functions on packets take those whose current bytes
-/// start at the IP header.
-pub trait Reassemble: Version {
+/// A version whose fragments are put together. Functions on packets take the first segment from the
+/// IP header on.
+pub(super) trait Reassemble: Version {
     /// What the fragments of one packet have in common.
-    type Key: Copy + Eq + Hash + Debug + Send + 'static;
+    type Key: Copy + Eq + Hash + Debug + Display + Send + 'static;
 
     /// 0 for IPv4, 1 for IPv6.
     const FAMILY: usize;
-    /// Names of its nodes.
-    const REASSEMBLY: Names;
     /// Whether fragments may overlap (RFC 5722 forbids it to those of IPv6).
     const MAY_OVERLAP: bool;
     /// What the sender is told when a packet stays incomplete.
@@ -40,9 +39,12 @@ pub trait Reassemble: Version {
     const NO_BUFFERS: Self::Error;
 
     /// Whether a packet has to be looked at with [`Reassemble::fragment`].
-    fn concerns(p: &Buffer<'_>) -> bool;
-    /// What a fragment is.
-    fn fragment(p: &Buffer<'_>) -> Fragment<Self>;
+    fn concerns(packet: &[u8]) -> bool;
+    /// What a fragment is, of which `there` bytes have come. `scope` tells apart what else is the
+    /// same: the table it is looked up in, or the interface it goes out on.
+    fn fragment(packet: &[u8], there: usize, scope: u32) -> Fragment<Self>;
+    /// The ports of a first fragment, when its protocol has them.
+    fn ports(packet: &[u8]) -> Option<Ports>;
     /// Makes the only fragment of a packet ([`Fragment::Only`]) the packet.
     fn unwrap(p: &mut Buffer<'_>);
     /// Puts the header of the whole packet, which has `len` bytes behind it, into `whole`; `first`
@@ -50,21 +52,8 @@ pub trait Reassemble: Version {
     fn header(first: &[u8], len: usize, whole: &mut Vec<u8>) -> Option<()>;
 }
 
-/// Names of the nodes and processes of one version.
-#[derive(Clone, Copy, Debug)]
-pub struct Names {
-    /// Puts together what an interface receives.
-    pub full: &'static str,
-    /// Puts together what is for this router.
-    pub local: &'static str,
-    /// Holds fragments back until the first has come.
-    pub shallow: &'static str,
-    /// The process that gives up what is too old, of the first two and of the last.
-    pub walks: [&'static str; 2],
-}
-
 /// A packet as reassembly sees it.
-pub enum Fragment<V: Reassemble> {
+pub(super) enum Fragment<V: Reassemble> {
     /// A fragment.
     Piece {
         /// What it has in common with the others.
@@ -84,4 +73,20 @@ pub enum Fragment<V: Reassemble> {
     Bad(V::Error),
     /// And its sender is told.
     Told(V::Error, Problem),
+}
+
+/// The ports at the start of a layer 4 header; of ICMP messages about one of several runs, the
+/// number of the run is both.
+pub(super) fn l4_ports(protocol: Protocol, l4: &[u8]) -> Option<Ports> {
+    let number = |at: usize| Some(u16::from_be_bytes(*l4.get(at..)?.first_chunk()?));
+    match protocol {
+        Protocol::TCP | Protocol::UDP => Some(Ports { src: number(0)?, dst: number(2)? }),
+        Protocol::ICMP if matches!(l4.first()?, 0 | 8) => {
+            Some(Ports { src: number(4)?, dst: number(4)? })
+        }
+        Protocol::ICMP6 if matches!(l4.first()?, 128 | 129) => {
+            Some(Ports { src: number(4)?, dst: number(4)? })
+        }
+        _ => None,
+    }
 }

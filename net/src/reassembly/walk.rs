@@ -4,35 +4,44 @@
 use std::time::Duration;
 
 use control::process::{Event as Woken, Wake};
-use graph::{Frame, Node, NodeIndex};
+use graph::{BuildError, NodeIndex};
+use infra::rcu::Shared;
 
-use super::full::Full;
-use super::shallow::Shallow;
+use super::config::Settings;
+use super::gather::{Gather, Method};
+use super::handoff::HandOff;
+use super::place::{PLACES, Place};
 use super::version::Reassemble;
-use super::{Kind, Reassembly, Usage};
-use crate::ip::{V4, V6};
+use super::{Kind, Usage};
 use crate::punt::{Event, EventSender};
 use crate::router::Router;
 
-/// A node that control visits.
-pub(super) trait Walked: Node {
-    /// Gives up what is too old.
-    fn walk(&mut self, frame: &mut Frame<'_, Self>);
-    /// Makes room for so many packets.
-    fn set_capacity(&mut self, most: usize);
-    /// What it holds.
-    fn usage(&self) -> Usage;
+/// Names of the processes, of full and of shallow reassembly, each of IPv4 and IPv6.
+const WALKS: [[&str; 2]; 2] = [
+    ["ip4-full-reassembly-expire-walk", "ip6-full-reassembly-expire-walk"],
+    ["ip4-sv-reassembly-expire-walk", "ip6-sv-reassembly-expire-walk"],
+];
+
+/// What control has a node do.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Task {
+    /// Give up what is too old.
+    Walk,
+    /// Make room for so many packets.
+    Grow(usize),
+    /// Give up what came in on, or was to go out on, an interface that goes.
+    Forget(u32),
 }
 
 /// Says to control that a node holds something: once until the next walk.
 pub(super) struct Reporter {
     events: EventSender,
-    kind: u8,
+    kind: Kind,
     is_reported: bool,
 }
 
 impl Reporter {
-    pub(super) fn new(events: EventSender, kind: u8) -> Self {
+    pub(super) fn new(events: EventSender, kind: Kind) -> Self {
         Self { events, kind, is_reported: false }
     }
     pub(super) fn events(&self) -> EventSender {
@@ -40,7 +49,7 @@ impl Reporter {
     }
     pub(super) fn report(&mut self, family: usize, held: usize) {
         if !self.is_reported && held > 0 {
-            let event = Event::Fragments { family: family as u8, kind: self.kind };
+            let event = Event::Fragments { family: family as u8, kind: self.kind as u8 };
             self.is_reported = self.events.send(event);
         }
     }
@@ -49,97 +58,87 @@ impl Reporter {
     }
 }
 
-/// Something done at each node of a family and a kind, on each thread.
-pub(super) trait Work: Clone + Send + 'static {
-    fn work<N: Walked>(self, node: &mut N, frame: &mut Frame<'_, N>);
+/// A node as control knows it.
+#[derive(Clone, Copy)]
+pub(super) struct Gatherer {
+    pub family: usize,
+    pub place: &'static Place,
+    node: NodeIndex,
+    visit: fn(&mut Router, NodeIndex, Task),
+    usage: fn(&mut Router, NodeIndex) -> Usage,
 }
 
-#[derive(Clone)]
-struct Walk;
-
-impl Work for Walk {
-    fn work<N: Walked>(self, node: &mut N, frame: &mut Frame<'_, N>) {
-        node.walk(frame);
-    }
-}
-
-/// Makes room for so many packets.
-#[derive(Clone)]
-pub(super) struct Grow(pub usize);
-
-impl Work for Grow {
-    fn work<N: Walked>(self, node: &mut N, _: &mut Frame<'_, N>) {
-        node.set_capacity(self.0);
-    }
-}
-
-pub(super) fn visit(router: &mut Router, family: usize, kind: Kind, work: &impl Work) {
-    fn one<N: Walked>(router: &mut Router, node: NodeIndex, work: &impl Work) {
-        for thread in router.engine.data_threads() {
-            let work = work.clone();
-            router.engine.visit::<N>(thread, node, |node, frame| work.work(node, frame));
+impl Gatherer {
+    /// Adds the node of a place, and the one that hands over to other threads.
+    pub(super) fn add<V: Reassemble, M: Method<V>, const PLACE: usize>(
+        router: &mut Router,
+        settings: &Shared<Settings>,
+    ) -> Result<Self, BuildError> {
+        let place = &PLACES[PLACE];
+        let most = settings.current().of(V::FAMILY, place.kind).most as usize;
+        let (adjacencies, events) = (router.adjacencies.reader(), router.events.sender());
+        let new = Gather::<V, M, PLACE>::new(settings.reader(), adjacencies, events, most);
+        let engine = &mut router.engine;
+        let node = engine.add(new)?;
+        let handoff = engine.add(HandOff::<V, PLACE> { version: V::SELF })?;
+        if let Some(arcs) = place.arcs {
+            engine.place(arcs[V::FAMILY], place.nodes[V::FAMILY])?;
+            engine.starts(handoff, arcs[V::FAMILY])?;
         }
+        Ok(Self {
+            family: V::FAMILY,
+            place,
+            node,
+            visit: visit::<V, M, PLACE>,
+            usage: usage::<V, M, PLACE>,
+        })
     }
-    fn all<V: Reassemble>(router: &mut Router, kind: Kind, work: &impl Work) {
-        let Some(nodes) = router.state::<Reassembly>().map(|r| r.nodes[V::FAMILY]) else { return };
-        match kind {
-            Kind::Full => {
-                one::<Full<V, false>>(router, nodes.full, work);
-                one::<Full<V, true>>(router, nodes.local, work);
-            }
-            Kind::Shallow => one::<Shallow<V>>(router, nodes.shallow, work),
-        }
+    /// Has it do something, on all threads.
+    pub(super) fn visit(&self, router: &mut Router, task: Task) {
+        (self.visit)(router, self.node, task);
     }
-    if family == V4::FAMILY {
-        all::<V4>(router, kind, work);
-    } else {
-        all::<V6>(router, kind, work);
+    /// What it holds, on all threads.
+    pub(super) fn usage(&self, router: &mut Router) -> Usage {
+        (self.usage)(router, self.node)
     }
 }
 
-/// What the nodes of a family and a kind hold, on all threads.
-pub(super) fn usage(router: &mut Router, family: usize, kind: Kind) -> Usage {
-    fn one<N: Walked>(router: &mut Router, node: NodeIndex, sum: &mut Usage) {
-        for thread in router.engine.data_threads() {
-            if let Ok(found) = router.engine.with_node(thread, node, |n: &mut N| n.usage()) {
-                sum.contexts.extend(found.contexts);
-                sum.fragments += found.fragments;
-            }
-        }
+fn visit<V: Reassemble, M: Method<V>, const PLACE: usize>(
+    router: &mut Router,
+    node: NodeIndex,
+    task: Task,
+) {
+    for thread in router.engine.data_threads() {
+        router.engine.visit::<Gather<V, M, PLACE>>(thread, node, move |n, frame| {
+            n.work(frame, task);
+        });
     }
-    fn all<V: Reassemble>(router: &mut Router, kind: Kind, sum: &mut Usage) {
-        let Some(nodes) = router.state::<Reassembly>().map(|r| r.nodes[V::FAMILY]) else { return };
-        match kind {
-            Kind::Full => {
-                one::<Full<V, false>>(router, nodes.full, sum);
-                one::<Full<V, true>>(router, nodes.local, sum);
-            }
-            Kind::Shallow => one::<Shallow<V>>(router, nodes.shallow, sum),
-        }
-    }
+}
+
+fn usage<V: Reassemble, M: Method<V>, const PLACE: usize>(
+    router: &mut Router,
+    node: NodeIndex,
+) -> Usage {
     let mut sum = Usage::default();
-    if family == V4::FAMILY {
-        all::<V4>(router, kind, &mut sum);
-    } else {
-        all::<V6>(router, kind, &mut sum);
+    for thread in router.engine.data_threads() {
+        let look = |node: &mut Gather<V, M, PLACE>| node.usage();
+        if let Ok(found) = router.engine.with_node(thread, node, look) {
+            sum.contexts.extend(found.contexts);
+            sum.fragments += found.fragments;
+        }
     }
     sum
 }
 
-fn name(family: usize, kind: Kind) -> &'static str {
-    let walks = if family == V4::FAMILY { V4::REASSEMBLY } else { V6::REASSEMBLY }.walks;
-    walks[kind as usize]
-}
-
 /// A node holds something: the process is to look after it.
 pub(super) fn start(router: &mut Router, family: usize, kind: Kind) {
-    router.processes.signal(name(family, kind), 0);
+    router.processes.signal(WALKS[kind as usize][family], 0);
 }
 
 /// Starts the processes.
 pub(super) fn spawn(router: &mut Router) {
-    for family in [V4::FAMILY, V6::FAMILY] {
-        for kind in [Kind::Full, Kind::Shallow] {
+    for kind in [Kind::Full, Kind::Shallow] {
+        for (family, name) in WALKS[kind as usize].into_iter().enumerate() {
             let body = move |router: &mut Router, event| match event {
                 Woken::Start => Wake::OnEvent,
                 Woken::Signal(_) => {
@@ -148,11 +147,11 @@ pub(super) fn spawn(router: &mut Router) {
                 }
                 Woken::Timeout => {
                     // A node that goes on holding something says so again.
-                    visit(router, family, kind, &Walk);
+                    router.visit_reassembly(family, kind, Task::Walk);
                     Wake::OnEvent
                 }
             };
-            router.processes.spawn(name(family, kind), Box::new(body));
+            router.processes.spawn(name, Box::new(body));
         }
     }
 }

@@ -7,7 +7,9 @@ use control::api::Message;
 use control::cli::{Args, Command, Error, Word};
 use graph::{BuildError, Continue, Cpu, Frame, Node};
 
-use crate::interface::{self, Change, Counters, INTERFACE_OUTPUT, InterfaceIndex, Kind};
+use crate::interface::{
+    self, Change, Counters, DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceIndex, Kind,
+};
 use crate::router::{Parts, Router};
 
 /// `interface collect detailed-stats [INTERFACE] enable|disable`.
@@ -49,6 +51,28 @@ struct CollectTx {
     counters: Arc<Counters>,
 }
 
+/// `stats-collect-rx`: counts what an interface receives by kind of destination.
+#[derive(Clone)]
+struct CollectRx {
+    counters: Arc<Counters>,
+}
+
+impl Node for CollectRx {
+    const NAME: &'static str = "stats-collect-rx";
+    type Next = Continue;
+    type Error = Infallible;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process<On: Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (counters, thread) = (&self.counters, frame.thread());
+        frame.each(|p| {
+            counters.count_rx_kind(thread, p.rx(), p.bytes(), p.total_len());
+            Ok(Continue)
+        });
+    }
+}
+
 impl Node for CollectTx {
     const NAME: &'static str = "stats-collect-tx";
     type Next = Continue;
@@ -68,6 +92,7 @@ impl Node for CollectTx {
 pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
     let router = &mut parts.router;
     let counters = router.interfaces.counters();
+    router.engine.add_feature(&DEVICE_INPUT, CollectRx { counters: Arc::clone(&counters) })?;
     router.engine.add_feature(&INTERFACE_OUTPUT, CollectTx { counters })?;
     router.interfaces.observe(|router, index, change| {
         if change == Change::Deleting && router.interfaces.port(index).is_some_and(|p| p.detailed) {
@@ -94,7 +119,8 @@ pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
 
 impl Router {
     /// Has packets of an interface counted by kind of destination (`/if/rx-unicast` and others), or
-    /// no longer. What is received is counted by `ethernet-input`, which looks closer at it then.
+    /// no longer. What a sub-interface receives is counted by `ethernet-input`, which finds out
+    /// whose it is.
     ///
     /// # Errors
     /// [`interface::Error::Unknown`]; [`interface::Error::Unfit`] when it is no Ethernet.
@@ -106,6 +132,9 @@ impl Router {
         let i = self.interfaces.at(index).ok_or(interface::Error::Unknown)?;
         if i.kind != Kind::Ethernet {
             return Err(interface::Error::Unfit);
+        }
+        if i.sub.is_none() {
+            self.engine.set_feature(&DEVICE_INPUT, CollectRx::NAME, index.0, on)?;
         }
         self.engine.set_feature(&INTERFACE_OUTPUT, CollectTx::NAME, index.0, on)?;
         self.interfaces.change_port(index, |port| port.detailed = on);

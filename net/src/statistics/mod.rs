@@ -7,6 +7,7 @@
 mod cli;
 mod collector;
 mod detailed;
+mod fresh;
 mod memory;
 mod nodes;
 

@@ -1,7 +1,9 @@
-//! `/sys/node` and `/nodes`: what each node did, when the configuration wants it.
+//! `/sys/node` and `/nodes`: what each node did, when the configuration wants it. Behind the nodes
+//! of the graph come control's processes: they are what suspends.
 
 use control::stats::{Columns, Error, Segment};
 use graph::{MOST_NODES, NodeSamples};
+use infra::counter::{Counter, Rows};
 
 use crate::router::Router;
 
@@ -12,6 +14,7 @@ const KINDS: [&str; 4] = ["clocks", "vectors", "calls", "suspends"];
 /// The entries, and the names they were made for.
 pub(super) struct Nodes {
     samples: NodeSamples,
+    suspends: Rows<Counter>,
     names: Vec<Option<String>>,
 }
 
@@ -20,9 +23,9 @@ impl Nodes {
         stats.names(NAMES, MOST_NODES)?;
         let mut vector = |kind: &str| stats.simple(&format!("/sys/node/{kind}"), BY_NODE);
         let [clocks, vectors, calls] = [vector("clocks")?, vector("vectors")?, vector("calls")?];
-        // Nodes of the graph never suspend.
-        vector("suspends")?;
-        Ok(Self { samples: NodeSamples { clocks, vectors, calls }, names: Vec::new() })
+        let suspends = vector("suspends")?;
+        let samples = NodeSamples { clocks, vectors, calls };
+        Ok(Self { samples, suspends, names: Vec::new() })
     }
     pub fn samples(&self) -> NodeSamples {
         self.samples.clone()
@@ -34,9 +37,26 @@ impl Nodes {
             now.resize(now.len().max(usize::from(index.0) + 1), None);
             now[usize::from(index.0)] = Some(name.to_owned());
         }
-        if now == self.names {
-            return;
+        let processes: Vec<_> = router.processes.status().collect();
+        let first = now.len();
+        now.extend(processes.iter().map(|p| Some(p.name.to_owned())));
+        // What is not there any more has to be told so.
+        now.resize(now.len().max(self.names.len()), None);
+        if now != self.names {
+            self.rename(router, now);
         }
+        let NodeSamples { clocks, vectors, calls } = &self.samples;
+        for (process, at) in processes.iter().zip(first..) {
+            let values = [process.clocks, 0, process.calls, process.suspends];
+            for (rows, value) in [clocks, vectors, calls, &self.suspends].iter().zip(values) {
+                rows.row(0)[at].set(value);
+            }
+        }
+        // A node may have the number that a process had.
+        self.suspends.row(0)[..first].iter().for_each(|counter| counter.set(0));
+    }
+
+    fn rename(&mut self, router: &mut Router, now: Vec<Option<String>>) {
         let before = std::mem::replace(&mut self.names, now);
         let names = &self.names;
         let changed = |(index, new): (usize, &Option<String>)| {

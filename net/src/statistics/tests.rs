@@ -1,4 +1,6 @@
-use control::api::{Local, Retval};
+use std::rc::Rc;
+
+use control::api::{Api, Local, Retval};
 use control::cli::Cli;
 use control::log::Log;
 use control::process::Processes;
@@ -8,9 +10,9 @@ use wire::MacAddr;
 
 use super::detailed::CollectDetailedInterfaceStats;
 use super::*;
+use crate::interface;
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::Router;
-use crate::{drops, interface};
 
 #[derive(Clone)]
 struct Transmit;
@@ -29,6 +31,7 @@ impl Node for Transmit {
 struct Bench {
     router: Router,
     cli: Cli<Router>,
+    api: Rc<Api<Router>>,
     reader: Reader,
 }
 
@@ -38,14 +41,15 @@ impl Bench {
         let router = Router::new(graph, Log::new()).unwrap();
         let mut parts = Parts::new(router);
         parts.router.insert(settings);
-        for feature in [drops::FEATURE, interface::FEATURE, FEATURE] {
+        for feature in crate::FEATURES {
             (feature.register)(&mut parts).unwrap();
         }
-        let Parts { mut router, cli, .. } = parts;
+        let Parts { mut router, cli, mut api } = parts;
+        api.finish(&router.clients).unwrap();
         router.engine.build().unwrap();
         router.engine.start_inline();
         let reader = Reader::new(router.stats.readable().unwrap()).unwrap();
-        Self { router, cli, reader }
+        Self { router, cli, api: Rc::new(api), reader }
     }
     fn add(&mut self, name: &str) -> InterfaceIndex {
         let new = NewInterface {
@@ -125,6 +129,8 @@ fn nodes_are_there_when_they_are_wanted() {
     assert_eq!(b.read("/nodes/pg_0-output/calls").sum(0), 1);
     assert!(b.read("/nodes/pg_0-output/clocks").sum(0) > 0);
     assert_eq!(b.read("/nodes/pg_0-output/suspends").sum(0), 0);
+    assert!(b.read("/nodes/statseg-collector-process/suspends").sum(0) > 0);
+    assert!(b.read("/nodes/statseg-collector-process/clocks").sum(0) > 0);
     let Sample::Names(names) = b.read("/sys/node/names") else { panic!("they are names") };
     assert_eq!(names[index].as_deref(), Some("pg/0-output"));
     assert_eq!(b.read("/sys/vector_rate_per_worker").sum(0), 3);
@@ -177,20 +183,8 @@ fn what_is_carried_is_counted_by_kind_where_it_is_wanted() {
 
 #[test]
 fn received_frames_are_counted_by_kind_too() {
-    let graph = graph::Settings { buffers: 4096, ..Default::default() };
-    let (mut b, api) = {
-        let router = Router::new(graph, Log::new()).unwrap();
-        let mut parts = Parts::new(router);
-        for feature in crate::FEATURES {
-            (feature.register)(&mut parts).unwrap();
-        }
-        let Parts { mut router, cli, mut api } = parts;
-        api.finish(&router.clients).unwrap();
-        router.engine.build().unwrap();
-        router.engine.start_inline();
-        let reader = Reader::new(router.stats.readable().unwrap()).unwrap();
-        (Bench { router, cli, reader }, api)
-    };
+    let mut b = Bench::new(Settings::default());
+    let api = Rc::clone(&b.api);
     let pg0 = b.add("pg0");
     let frames = [frame(2, 60), frame(1, 70), frame(0xff, 80), frame(2, 100)];
     b.send("ethernet-input", &frames, pg0.0);
@@ -202,7 +196,7 @@ fn received_frames_are_counted_by_kind_too() {
     call(pg0).unwrap();
     assert_eq!(call(InterfaceIndex(99)), Err(Retval::INVALID_SW_IF_INDEX));
     assert_eq!(call(InterfaceIndex(0)), Err(Retval::INVALID_INTERFACE));
-    b.send("ethernet-input", &frames, pg0.0);
+    b.send("stats-collect-rx", &frames, pg0.0);
     let values = b.router.interfaces.values(pg0);
     let of = |t: interface::Traffic| (t.packets, t.bytes);
     assert_eq!(

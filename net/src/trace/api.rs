@@ -188,7 +188,7 @@ fn set_filters(router: &mut Router, m: TraceSetFilters) -> Result<(), Retval> {
 
 fn capture(router: &mut Router, m: TraceCapturePackets) -> Result<(), Retval> {
     let node = node(router, m.node_index)?;
-    if !router.engine.is_input(node) {
+    if !router.engine.starts_traces(node) {
         return Err(Retval::NO_SUCH_NODE);
     }
     if m.pre_capture_clear {

@@ -6,7 +6,7 @@ use control::cli::{ArgInfo, Args, Cli, Command, Error, Kind, Output};
 use graph::NodeIndex;
 use serde::Serialize;
 
-use super::{Filter, Rule};
+use super::{Filter, Rule, timestamps};
 use crate::router::Router;
 
 /// Packets that `show trace` shows when it is not told how many.
@@ -127,7 +127,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, filter: TraceFilter| filter.carry_out(router));
     cli.values("input", |router: &Router| {
         let nodes = router.engine.node_names();
-        let inputs = nodes.filter(|(node, _)| router.engine.is_input(*node));
+        let inputs = nodes.filter(|(node, _)| router.engine.starts_traces(*node));
         inputs.map(|(_, name)| name.to_owned()).collect()
     });
     cli.command(|router, show: ShowTrace| {
@@ -160,13 +160,14 @@ struct Packet {
 
 fn trace(router: &mut Router, max: usize) -> Result<Trace, Error> {
     let mut threads = Vec::new();
+    let time = timestamps::of(router).writer(router);
     for thread in router.traced_packets()? {
         let engine = &router.engine;
         let packets = thread.packets.iter().take(max).map(|packet| {
             let node = |visit: &(u16, f64, _)| engine.name_of(NodeIndex(visit.0)).to_owned();
             Packet {
                 nodes: packet.visits.iter().map(node).collect(),
-                text: packet.text(engine, router),
+                text: packet.text_at(engine, router, &time),
             }
         });
         let more = thread.packets.len().saturating_sub(max);

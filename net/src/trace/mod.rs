@@ -4,6 +4,7 @@
 mod api;
 mod commands;
 mod paths;
+mod timestamps;
 
 use control::cli::Error;
 use graph::{NodeIndex, TracedPacket};
@@ -51,13 +52,14 @@ impl Filter {
 }
 
 impl Router {
-    /// Traces the next `count` packets of an input node, on each thread; false for other nodes.
+    /// Traces the next `count` packets of a node where traces start, on each thread; false for
+    /// other nodes.
     fn start_trace(&mut self, node: NodeIndex, count: u32) -> bool {
-        let is_input = self.engine.is_input(node);
-        if is_input {
+        let starts = self.engine.starts_traces(node);
+        if starts {
             self.engine.trace(node, count);
         }
-        is_input
+        starts
     }
 
     /// What was traced and passes the filter, thread by thread.
@@ -82,6 +84,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.insert(Filter::default());
     commands::register(&mut parts.cli);
     paths::register(&mut parts.cli);
+    timestamps::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())
 }

@@ -46,6 +46,33 @@ fn a_filter_chooses_what_is_shown() {
     let text = b.run("show trace paths");
     assert!(text.starts_with("Path 0: 3 packets\n  test-input -> filter -> "), "{text}");
     assert_eq!(b.json("show trace paths")[0]["packets"], 3);
+    let text = b.run("show trace path 0 max 2");
+    assert!(text.starts_with("Path 0: 3 packets\n") && packets(&text) == 2, "{text}");
+    assert_eq!(b.run("show trace path 1"), "show trace path: no way has the number 1\n");
+    let text = b.run("show trace paths graphviz");
+    assert!(text.contains("\n  \"test-input\" -> \"filter\" [label=\"3\"]\n"), "{text}");
+    let file = std::env::temp_dir().join(format!("trace-{}.dot", std::process::id()));
+    let command = format!("show trace paths graphviz 0 file {}", file.display());
+    assert_eq!(b.run(&command), format!("1 paths written to {}\n", file.display()));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn times_are_written_as_wanted() {
+    let mut b = bench();
+    b.run("trace add test-input 1");
+    b.router.engine.run_inline(10);
+    let time = |text: &str| text.lines().nth(3).unwrap().split(": ").next().unwrap().to_owned();
+    assert!(time(&b.run("show trace")).starts_with("00:00:"));
+    assert_eq!(b.run("set trace timestamp-format unix"), "");
+    let seconds: f64 = time(&b.run("show trace")).parse().unwrap();
+    assert!((seconds - control::wall::now().as_secs_f64()).abs() < 60.0, "{seconds}");
+    b.run("set trace timestamp-format datetime");
+    assert!(time(&b.run("show trace")).ends_with('Z'));
+    assert_eq!(b.run("show trace timestamp-format"), "Trace timestamp format: datetime\n");
+    let wrong = "set trace timestamp-format: invalid format `lunar'\n";
+    assert_eq!(b.run("set trace timestamp-format lunar"), wrong);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! `set urpf`, `set urpf-accept` and `show urpf`.
 
-use std::fmt::Write;
+use std::fmt;
 
 use control::cli::{Args, Cli, Command, Error, Output, Word};
+use serde::Serialize;
 use wire::Prefix;
 
-use super::{Direction, Mode};
+use super::{Check, Direction, Mode};
 use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, Path, Source, TableIndex, Target};
 use crate::router::Router;
@@ -30,7 +31,8 @@ struct SetUrpf {
 impl Command for SetUrpf {
     const PATHS: &'static [&'static str] = &["set urpf"];
     const ABOUT: &'static str = "Check the sources of packets of an interface";
-    const USAGE: &'static str = "[ip4|ip6] [rx|tx] [off|strict|loose] <interface> [table <id>]";
+    const USAGE: &'static str =
+        "[ip4|ip6] [rx|tx] [off|strict|loose] <interface> [table <table-id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut link, mut direction) = (Link::Ip4, Direction::Rx);
         let (mut mode, mut interface, mut table) = (Some(Mode::Strict), None, None);
@@ -78,7 +80,7 @@ struct Accept {
 impl Command for Accept {
     const PATHS: &'static [&'static str] = &["set urpf-accept"];
     const ABOUT: &'static str = "Let sources pass loose checks that no route leads to";
-    const USAGE: &'static str = "[table <id>] [add|del] <prefix>";
+    const USAGE: &'static str = "[table <table-id>] [add|del] <prefix>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut table, mut prefix) = (false, 0, None);
         while let Some(word) = args.peek() {
@@ -114,29 +116,51 @@ impl Accept {
 #[command("show urpf")]
 struct ShowUrpf {}
 
-fn show(router: &Router) -> Output {
-    let mut text = String::new();
-    for c in router.source_checks() {
-        let name = router.interfaces.name(c.interface.0);
-        let link = if c.link == Link::Ip4 { "ip4" } else { "ip6" };
-        let direction = if c.direction == Direction::Rx { "rx" } else { "tx" };
-        let mode = if c.mode == Mode::Strict { "strict" } else { "loose" };
-        // Writing to a string does not fail.
-        let _ = write!(text, "{name} {link} {direction} {mode}");
-        if let Some(table) = c.table {
-            let id = match c.link {
-                Link::Ip4 => router.fib.table_id::<Ip4>(table),
-                Link::Ip6 => router.fib.table_id::<Ip6>(table),
-            };
-            let _ = write!(text, " table {}", id.unwrap_or_default());
+/// A check as `show urpf` has it.
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    protocol: &'static str,
+    direction: &'static str,
+    mode: &'static str,
+    /// The table sources are looked up in, when it is not the interface's.
+    table: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Row { interface, protocol, direction, mode, table } in &self.0 {
+            write!(f, "{interface} {protocol} {direction} {mode}")?;
+            if let Some(table) = table {
+                write!(f, " table {table}")?;
+            }
+            writeln!(f)?;
         }
-        text.push('\n');
+        Ok(())
     }
-    Output::text(text)
+}
+
+fn show(router: &Router) -> Rows {
+    let table = |link, table| match link {
+        Link::Ip4 => router.fib.table_id::<Ip4>(table),
+        Link::Ip6 => router.fib.table_id::<Ip6>(table),
+    };
+    let row = |c: &Check| Row {
+        interface: router.interfaces.name(c.interface.0).to_owned(),
+        protocol: if c.link == Link::Ip4 { "ip4" } else { "ip6" },
+        direction: if c.direction == Direction::Rx { "rx" } else { "tx" },
+        mode: if c.mode == Mode::Strict { "strict" } else { "loose" },
+        table: c.table.map(|index| table(c.link, index).unwrap_or_default()),
+    };
+    Rows(router.source_checks().iter().map(row).collect())
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetUrpf| c.carry_out(router));
     cli.command(|router: &mut Router, c: Accept| c.carry_out(router));
-    cli.command(|router: &mut Router, _: ShowUrpf| Ok(show(router)));
+    cli.command(|router: &mut Router, _: ShowUrpf| Ok(Output::of(show(router))));
 }

@@ -143,7 +143,9 @@ impl<F: Checked, const OUT: bool, const STRICT: bool> Urpf<F, OUT, STRICT> {
     fn balance_leads(&self, index: u32, rx: u32, epoch: Epoch<'_>, depth: usize) -> bool {
         let balance = self.forwarding.load_balance(index, epoch);
         balance.buckets().iter().any(|via| match *via {
-            Via::Adjacency(a) | Via::Glean(a) => !STRICT || self.is_over(a.0, rx, epoch),
+            Via::Adjacency(a) | Via::Midchain(a) | Via::Glean(a) => {
+                !STRICT || self.is_over(a.0, rx, epoch)
+            }
             Via::LoadBalance(next) => depth > 0 && self.balance_leads(next, rx, epoch, depth - 1),
             Via::Lookup(_) | Via::SourceLookup(_) | Via::Exempt => !STRICT,
             _ => false,

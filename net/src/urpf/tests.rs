@@ -1,110 +1,30 @@
 //! Which packets pass, and how checks are set.
 
+use control::api::Retval;
 use control::api::types::AddressFamily;
-use control::api::{Local, Retval};
-use control::cli::Cli;
-use control::log::Log;
-use graph::Settings;
-use graph::testing::TestGraph;
 use wire::{MacAddr, Protocol, ip4, ip6};
 use zerocopy::IntoBytes;
 
 use super::api::*;
 use super::*;
-use crate::interface::{Kind, NewInterface, Offloads};
-use crate::{address, drops, fib, interface, ip4 as ip4_nodes, ip6 as ip6_nodes};
+use crate::testing::Rig;
+use crate::{address, fib, ip4 as ip4_nodes, ip6 as ip6_nodes};
 
-#[derive(Clone)]
-struct NoTx;
-
-impl graph::Node for NoTx {
-    const NAME: &'static str = "test-tx";
-    type Next = std::convert::Infallible;
-    type Error = std::convert::Infallible;
-    type Count = std::convert::Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut graph::Frame<'_, Self, On>) {
-        frame.consume(|_| Ok(()));
-    }
+/// A router with `pg0` and `pg1` up, `10.0.N.1/24` and `2001:db8:N::1/64` on them, and routes to
+/// `16.0.0.0/8` over `pg1`, to `17.0.0.0/8` over both, to `18.0.0.0/8` through `16.0.0.1`.
+fn bench() -> Rig {
+    let parts = [fib::FEATURE, address::FEATURE, ip4_nodes::FEATURE, ip6_nodes::FEATURE, FEATURE];
+    let mut b = Rig::new(&parts);
+    b.add_networks(2);
+    b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 18.0.0.0/8 via 16.0.0.1");
+    b.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 via 10.0.0.2 pg0");
+    b
 }
 
-struct Bench {
-    graph: TestGraph,
-    router: Router,
-    cli: Cli<Router>,
-    api: control::api::Api<Router>,
-}
-
-impl Bench {
-    /// With `pg0` and `pg1` up, `10.0.N.1/24` and `2001:db8:N::1/64` on them, and routes to
-    /// `16.0.0.0/8` over `pg1`, to `17.0.0.0/8` over both, to `18.0.0.0/8` through `16.0.0.1`.
-    fn new() -> Self {
-        let new = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
-        let mut router = new.unwrap();
-        let (graph, parts) = TestGraph::new(|engine| {
-            std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts::new(router);
-            let all = [
-                drops::FEATURE,
-                interface::FEATURE,
-                fib::FEATURE,
-                address::FEATURE,
-                ip4_nodes::FEATURE,
-                ip6_nodes::FEATURE,
-                FEATURE,
-            ];
-            for feature in all {
-                (feature.register)(&mut parts).unwrap();
-            }
-            std::mem::swap(engine, &mut parts.router.engine);
-            Ok(parts)
-        });
-        let Parts { router, cli, mut api } = parts;
-        api.finish(&router.clients).unwrap();
-        let mut bench = Self { graph, router, cli, api };
-        for n in 0..2u8 {
-            let new = NewInterface {
-                name: format!("pg{n}"),
-                kind: Kind::Ethernet,
-                hardware: "test",
-                mac: MacAddr([2, 0, 0, 0, 0, n]),
-                mtu: 9000,
-                offloads: Offloads::default(),
-                link_follows_admin: true,
-            };
-            bench.control(|router| {
-                let index = router.add_interface(new, NoTx).unwrap();
-                router.set_admin(index, true);
-            });
-            bench.set(&format!("set interface ip address pg{n} 10.0.{n}.1/24"));
-            bench.set(&format!("set interface ip address pg{n} 2001:db8:{n}::1/64"));
-        }
-        bench.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 18.0.0.0/8 via 16.0.0.1");
-        bench.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 via 10.0.0.2 pg0");
-        bench
-    }
-    fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let done = work(&mut self.router);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        done
-    }
-    fn run(&mut self, line: &str) -> String {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let reply = self.cli.run(&mut self.router, line);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        reply.text()
-    }
-    #[track_caller]
-    fn set(&mut self, lines: &str) {
-        assert_eq!(self.run(lines), "", "{lines}");
-    }
-    fn pg(&self, n: u8) -> InterfaceIndex {
-        self.router.interfaces.named(&format!("pg{n}")).unwrap().index
-    }
+impl Rig {
     /// Whether a packet from `src` that comes in on an interface gets further than the checks.
-    fn passes(&mut self, rx: u8, src: &str) -> bool {
-        let rx = self.pg(rx).0;
+    fn passes(&mut self, rx: &str, src: &str) -> bool {
+        let rx = self.interface(rx).0;
         let (at, packet) = packet(src);
         let out = self.graph.send(at, &[packet], move |p| p.set_rx(rx));
         !out.is_empty() && out.iter().all(|c| !c.at.ends_with("-drop"))
@@ -126,7 +46,7 @@ fn packet(src: &str) -> (&'static str, Vec<u8>) {
 
 #[test]
 fn strict_takes_what_comes_the_way_back() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("set urpf ip4 rx strict pg0\nset urpf ip6 rx strict pg0");
     for (src, rx, passes) in [
         ("10.0.0.9", 0, true),
@@ -141,19 +61,19 @@ fn strict_takes_what_comes_the_way_back() {
         ("2001:db8:1::9", 0, false),
         ("fe80::9", 0, true),
     ] {
-        assert_eq!(b.passes(rx, src), passes, "{src} on pg{rx}");
+        assert_eq!(b.passes(&format!("pg{rx}"), src), passes, "{src} on pg{rx}");
     }
     b.graph.expect_counters(&[
         ("ip4-rx-urpf-strict", "uRPF Drop", 4),
         ("ip6-rx-urpf-strict", "uRPF Drop", 1),
     ]);
     b.set("set urpf ip4 rx off pg0");
-    assert!(b.passes(0, "99.0.0.9"));
+    assert!(b.passes("pg0", "99.0.0.9"));
 }
 
 #[test]
 fn loose_takes_what_any_way_leads_back_to() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("set urpf ip4 rx loose pg0\nset urpf ip6 rx loose pg0");
     for (src, passes) in [
         ("10.0.1.9", true),
@@ -162,26 +82,26 @@ fn loose_takes_what_any_way_leads_back_to() {
         ("2001:db8:1::9", true),
         ("2a00::9", false),
     ] {
-        assert_eq!(b.passes(0, src), passes, "{src}");
+        assert_eq!(b.passes("pg0", src), passes, "{src}");
     }
     b.set("set urpf-accept add 99.0.0.0/8");
-    assert!(b.passes(0, "99.0.0.9"));
+    assert!(b.passes("pg0", "99.0.0.9"));
     b.set("set urpf-accept del 99.0.0.0/8");
-    assert!(!b.passes(0, "99.0.0.9"));
+    assert!(!b.passes("pg0", "99.0.0.9"));
     // Another table than the interface's own.
     b.set("ip table add 7\nip route add 99.0.0.0/8 table 7 via 10.0.0.2 pg0");
     b.set("set urpf ip4 rx loose pg0 table 7");
-    assert!(b.passes(0, "99.0.0.9") && !b.passes(0, "10.0.1.9"));
+    assert!(b.passes("pg0", "99.0.0.9") && !b.passes("pg0", "10.0.1.9"));
     assert_eq!(b.run("show urpf"), "pg0 ip4 rx loose table 7\npg0 ip6 rx loose\n");
 }
 
 #[test]
 fn what_goes_out_is_checked_by_where_it_came_in() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("set urpf ip4 tx strict pg1");
-    let (pg0, pg1) = (b.pg(0).0, b.pg(1).0);
+    let (pg0, pg1) = (b.interface("pg0").0, b.interface("pg1").0);
     let (_, inner) = packet("10.0.0.9");
-    let send = |b: &mut Bench, inner: &[u8], local: bool| {
+    let send = |b: &mut Rig, inner: &[u8], local: bool| {
         let neighbor = b.control(|r| {
             let addr = "10.0.1.77".parse().unwrap();
             let role = crate::adjacency::Role::Neighbor;
@@ -209,11 +129,8 @@ fn what_goes_out_is_checked_by_where_it_came_in() {
 
 #[test]
 fn messages_set_and_list_checks() {
-    let mut b = Bench::new();
-    let (pg0, pg1) = (b.pg(0), b.pg(1));
-    std::mem::swap(&mut b.graph.engine, &mut b.router.engine);
-    let local = Local::new(&b.api, &b.cli, &b.router.clients);
-    let router = &mut b.router;
+    let mut b = bench();
+    let (pg0, pg1) = (b.interface("pg0"), b.interface("pg1"));
     let one = |mode, af, sw_if_index, table_id| UrpfUpdateV2 {
         is_input: false,
         mode,
@@ -222,22 +139,24 @@ fn messages_set_and_list_checks() {
         table_id,
     };
     let (strict, four) = (UrpfMode::STRICT, AddressFamily::IP4);
-    let old = UrpfUpdate { is_input: true, mode: UrpfMode::LOOSE, af: four, sw_if_index: pg0 };
-    local.call(router, &old).unwrap();
-    local.call(router, &one(strict, AddressFamily::IP6, pg1, 0)).unwrap();
-    for (message, want) in [
-        (one(strict, four, InterfaceIndex(99), 0), Retval::INVALID_SW_IF_INDEX),
-        (one(strict, four, pg0, 9), Retval::NO_SUCH_FIB),
-        (one(UrpfMode(9), four, pg0, 0), Retval::INVALID_VALUE),
-        (one(strict, AddressFamily(9), pg0, 0), Retval::INVALID_ADDRESS_FAMILY),
-    ] {
-        assert_eq!(local.call(router, &message).map(drop), Err(want));
-    }
-    let dump = |index| UrpfInterfaceDump { sw_if_index: InterfaceIndex(index) };
-    let all = local.dump(router, &dump(u32::MAX));
-    let modes: Vec<_> = all.iter().map(|d| (d.sw_if_index, d.is_input, d.mode)).collect();
-    assert_eq!(modes, [(pg0, true, UrpfMode::LOOSE), (pg1, false, strict)]);
-    assert_eq!(local.dump(router, &dump(pg1.0))[0].af, AddressFamily::IP6);
-    router.remove_interface(pg0);
-    assert_eq!(local.dump(router, &dump(u32::MAX)).len(), 1);
+    b.talk(|local, router| {
+        let old = UrpfUpdate { is_input: true, mode: UrpfMode::LOOSE, af: four, sw_if_index: pg0 };
+        local.call(router, &old).unwrap();
+        local.call(router, &one(strict, AddressFamily::IP6, pg1, 0)).unwrap();
+        for (message, want) in [
+            (one(strict, four, InterfaceIndex(99), 0), Retval::INVALID_SW_IF_INDEX),
+            (one(strict, four, pg0, 9), Retval::NO_SUCH_FIB),
+            (one(UrpfMode(9), four, pg0, 0), Retval::INVALID_VALUE),
+            (one(strict, AddressFamily(9), pg0, 0), Retval::INVALID_ADDRESS_FAMILY),
+        ] {
+            assert_eq!(local.call(router, &message).map(drop), Err(want));
+        }
+        let dump = |index| UrpfInterfaceDump { sw_if_index: InterfaceIndex(index) };
+        let all = local.dump(router, &dump(u32::MAX));
+        let modes: Vec<_> = all.iter().map(|d| (d.sw_if_index, d.is_input, d.mode)).collect();
+        assert_eq!(modes, [(pg0, true, UrpfMode::LOOSE), (pg1, false, strict)]);
+        assert_eq!(local.dump(router, &dump(pg1.0))[0].af, AddressFamily::IP6);
+        router.remove_interface(pg0);
+        assert_eq!(local.dump(router, &dump(u32::MAX)).len(), 1);
+    });
 }

@@ -1,10 +1,10 @@
 //! One client and its socket.
 
-use std::future::pending;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
+use infra::memory::lane::Lane;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
@@ -12,10 +12,12 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use super::super::dispatch::{Ignored, Job, dispatch};
+use super::super::lane;
 use super::super::outgoing::HEADER;
+use super::super::retval::Retval;
 use super::super::work::Progress;
-use super::Server;
-use super::handshake;
+use super::transport::{CHUNK, Transport};
+use super::{Server, handshake, now};
 
 /// Longest time that one client is served while others wait.
 const SLICE: Duration = Duration::from_millis(2);
@@ -23,8 +25,6 @@ const SLICE: Duration = Duration::from_millis(2);
 const BATCH: usize = 16;
 /// Answers that may wait for a client before it has to read some.
 const HIGH: usize = 1 << 20;
-/// Room for what is read at once.
-const CHUNK: usize = 64 << 10;
 /// Longest message a client may send.
 const MAX_MESSAGE: usize = 64 << 20;
 /// Longest time a request that waits for a change goes without looking.
@@ -35,7 +35,7 @@ const LINGER: Duration = Duration::from_secs(5);
 /// Dropping it disconnects the client and cancels what is in progress.
 pub(super) struct Connection<C: 'static> {
     server: Server<C>,
-    stream: UnixStream,
+    transport: Transport,
     /// The client's number.
     index: u32,
     /// Notified when something waits for the client.
@@ -46,6 +46,8 @@ pub(super) struct Connection<C: 'static> {
     /// On its way out, from `sent` on.
     output: Vec<u8>,
     sent: usize,
+    /// Requests of this turn.
+    answered: usize,
     job: Option<Job<C>>,
     /// When `job` wants to go on.
     due: Option<Instant>,
@@ -73,13 +75,14 @@ impl<C: 'static> Connection<C> {
         let index = server.0.clients.connect(String::new(), Rc::clone(&ready));
         Self {
             server: server.clone(),
-            stream,
+            transport: Transport::new(stream),
             index,
             ready,
             input: Vec::new(),
             taken: 0,
             output: Vec::new(),
             sent: 0,
+            answered: 0,
             job: None,
             due: None,
             end: None,
@@ -96,6 +99,7 @@ impl<C: 'static> Connection<C> {
         loop {
             let mut next = self.work()?;
             self.write()?;
+            self.transport.ring()?;
             if next == Next::Room && self.has_room() {
                 next = Next::Turn;
             }
@@ -108,19 +112,19 @@ impl<C: 'static> Connection<C> {
                 _ => self.end,
             };
             let socket = self.interest(next);
+            let wants_room = self.sent < self.output.len();
+            if next != Next::Turn && socket.is_some() && !self.transport.may_wait(wants_room)? {
+                next = Next::Turn;
+            }
             tokio::select! {
                 () = yield_now(), if next == Next::Turn => {}
                 () = async { sleep_until(time.unwrap_or_else(now)).await }, if time.is_some() => {}
                 () = self.ready.notified() => {}
-                ready = async {
-                    match socket {
-                        Some(interest) => self.stream.ready(interest).await,
-                        None => pending().await,
-                    }
-                } => if ready?.is_readable() {
+                ready = self.transport.ready(socket) => if ready?.is_readable() {
                     self.read()?;
                 }
             }
+            self.transport.wake();
         }
     }
 
@@ -146,14 +150,9 @@ impl<C: 'static> Connection<C> {
     }
 
     fn read(&mut self) -> io::Result<()> {
-        self.input.drain(..self.taken);
-        self.taken = 0;
-        self.input.reserve(CHUNK);
-        match self.stream.try_read_buf(&mut self.input) {
-            Ok(0) => self.end = Some(now() + LINGER),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+        self.forget_taken();
+        if !self.transport.read(&mut self.input)? {
+            self.end = Some(now() + LINGER);
         }
         Ok(())
     }
@@ -168,16 +167,22 @@ impl<C: 'static> Connection<C> {
                     return Ok(());
                 }
             }
-            match self.stream.try_write(&self.output[self.sent..]) {
-                Ok(count) => self.sent += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+            match self.transport.write(&self.output[self.sent..])? {
+                Some(count) => self.sent += count,
+                None => return Ok(()),
             }
         }
     }
 
     /// Answers what was read, for at most one slice.
     fn work(&mut self) -> io::Result<Next> {
+        self.answered = 0;
+        let next = self.work_slice();
+        self.server.0.clients.note_turn(self.answered);
+        next
+    }
+
+    fn work_slice(&mut self) -> io::Result<Next> {
         let end = now() + SLICE;
         loop {
             for _ in 0..BATCH {
@@ -217,25 +222,30 @@ impl<C: 'static> Connection<C> {
 
     /// Answers the next message.
     fn message(&mut self) -> io::Result<Option<Next>> {
-        let rest = &self.input[self.taken..];
-        let Some((header, rest)) = rest.split_at_checked(HEADER) else {
-            self.forget_input();
-            return Ok(Some(Next::Input));
+        let Some(len) = self.whole_message()? else {
+            self.forget_taken();
+            let has_come = self.transport.refill(&mut self.input)?;
+            return Ok((!has_come).then_some(Next::Input));
         };
-        let len = u32::from_be_bytes(header[8..12].try_into().expect("four bytes")) as usize;
-        if len > MAX_MESSAGE {
-            self.server.0.log.warn(format_args!("a client announced a message of {len} bytes"));
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let Some(message) = rest.get(..len) else { return Ok(Some(Next::Input)) };
-        self.taken += HEADER + len;
+        let start = self.taken + HEADER;
+        self.taken = start + len;
+        self.answered += 1;
+        let message = &self.input[start..self.taken];
         let shared = &self.server.0;
-        if let Some(answer) = handshake::answer(&shared.api, &shared.clients, self.index, message) {
-            if answer.disconnects {
-                self.end = Some(now() + LINGER);
+        let answer = handshake::answer(&shared.api, &shared.clients, self.index, message);
+        match answer {
+            Some(handshake::Answer::Lane { context, size }) => {
+                self.enter(context, size)?;
+                return Ok(None);
             }
-            shared.clients.put(self.index, answer.out);
-            return Ok(None);
+            Some(handshake::Answer::Reply { out, disconnects }) => {
+                if disconnects {
+                    self.end = Some(now() + LINGER);
+                }
+                shared.clients.put(self.index, out);
+                return Ok(None);
+            }
+            None => {}
         }
         let mut cx = shared.cx.borrow_mut();
         match dispatch(shared.around(), &mut cx, self.index, message) {
@@ -246,12 +256,55 @@ impl<C: 'static> Connection<C> {
         Ok(None)
     }
 
-    /// Gives memory back that a big message needed.
-    fn forget_input(&mut self) {
-        if self.taken == self.input.len() {
-            self.input = Vec::new();
-            self.taken = 0;
+    /// Length of the next message, if all of it is here.
+    fn whole_message(&self) -> io::Result<Option<usize>> {
+        let rest = &self.input[self.taken..];
+        let Some((header, rest)) = rest.split_at_checked(HEADER) else { return Ok(None) };
+        let len = u32::from_be_bytes(header[8..12].try_into().expect("four bytes")) as usize;
+        if len > MAX_MESSAGE {
+            self.server.0.log.warn(format_args!("a client announced a message of {len} bytes"));
+            return Err(io::ErrorKind::InvalidData.into());
         }
+        Ok((rest.len() >= len).then_some(len))
+    }
+
+    /// Goes on in shared memory, if nothing else is under way.
+    fn enter(&mut self, context: u32, size: u32) -> io::Result<()> {
+        let shared = &self.server.0;
+        let is_idle = self.taken == self.input.len()
+            && self.sent == self.output.len()
+            && shared.clients.waiting(self.index) == 0;
+        let made = if !is_idle {
+            Err(Retval::IN_USE)
+        } else if size == 0 || size > lane::MOST_BYTES {
+            Err(Retval::INVALID_VALUE)
+        } else if shared.clients.lanes() >= lane::MOST {
+            Err(Retval::LIMIT_EXCEEDED)
+        } else {
+            Lane::create(size as usize).map_err(|_| Retval::SYSCALL_ERROR_1)
+        };
+        let capacity = made.as_ref().map(|(lane, _)| lane.capacity());
+        let reply = handshake::lane(&shared.api, context, capacity.map_err(|retval| *retval));
+        match made {
+            Ok((lane, file)) => {
+                shared.clients.set_lane(self.index, lane.capacity());
+                self.transport.enter(lane, &file, &reply.bytes)
+            }
+            Err(_) => {
+                shared.clients.put(self.index, reply);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes room for what comes next, and gives memory back that a big message needed.
+    fn forget_taken(&mut self) {
+        if self.taken == self.input.len() && self.input.capacity() > 2 * CHUNK {
+            self.input = Vec::new();
+        } else {
+            self.input.drain(..self.taken);
+        }
+        self.taken = 0;
     }
 }
 
@@ -265,9 +318,4 @@ impl<C> Drop for Connection<C> {
             job.cancel(&mut cx);
         }
     }
-}
-
-#[allow(clippy::disallowed_methods, reason = "clients and their slices live in real time")]
-fn now() -> Instant {
-    Instant::now()
 }

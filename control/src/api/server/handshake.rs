@@ -2,17 +2,21 @@
 
 use super::super::clients::Clients;
 use super::super::field::Reader;
+use super::super::lane::{FerroviaLaneCreate, FerroviaLaneCreateReply};
 use super::super::memclnt::{
     MessageTableEntry, SockclntCreate, SockclntCreateReply, SockclntDelete, SockclntDeleteReply,
 };
 use super::super::message::{Call, Message};
 use super::super::outgoing::{HeadValues, Outgoing};
 use super::super::registry::Api;
+use super::super::retval::Retval;
 
 /// What the connection's own messages lead to.
-pub(super) struct Answer {
-    pub out: Outgoing,
-    pub disconnects: bool,
+pub(super) enum Answer {
+    /// An answer, and perhaps the end.
+    Reply { out: Outgoing, disconnects: bool },
+    /// The client wants to go on in shared memory.
+    Lane { context: u32, size: u32 },
 }
 
 /// Answers `message` of client number `index` if it is about the connection.
@@ -28,18 +32,43 @@ pub(super) fn answer<C: 'static>(
         let SockclntCreate { context, name } = Message::decode(&mut Reader::new(rest)).ok()?;
         clients.set_name(index, name.to_string());
         let reply = created(clients, index, context);
-        return Some(Answer { out: send::<C, SockclntCreate>(api, &reply, 0), disconnects: false });
+        let head = HeadValues::default();
+        let out = send::<C, SockclntCreate>(api, Some(&reply), head);
+        return Some(Answer::Reply { out, disconnects: false });
     }
     if info.name == SockclntDelete::INFO.name {
-        let (head, fields) = rest.split_first_chunk::<8>()?;
-        let [_, _, _, _, context @ ..] = *head;
-        let request: SockclntDelete = Message::decode(&mut Reader::new(fields)).ok()?;
+        let (context, request): (_, SockclntDelete) = request(rest)?;
         let is_own = request.index == index;
         let reply = SockclntDeleteReply { response: if is_own { 1 } else { -1 } };
-        let out = send::<C, SockclntDelete>(api, &reply, u32::from_be_bytes(context));
-        return Some(Answer { out, disconnects: is_own });
+        let head = HeadValues { context, ..HeadValues::default() };
+        let out = send::<C, SockclntDelete>(api, Some(&reply), head);
+        return Some(Answer::Reply { out, disconnects: is_own });
+    }
+    if info.name == FerroviaLaneCreate::INFO.name {
+        let (context, FerroviaLaneCreate { size }) = request(rest)?;
+        return Some(Answer::Lane { context, size });
     }
     None
+}
+
+/// The number of a request and its fields.
+fn request<M: Message>(rest: &[u8]) -> Option<(u32, M)> {
+    let (head, fields) = rest.split_first_chunk::<8>()?;
+    let [_, _, _, _, context @ ..] = *head;
+    let message = Message::decode(&mut Reader::new(fields)).ok()?;
+    Some((u32::from_be_bytes(context), message))
+}
+
+/// The answer to who wants to go on in shared memory: with how many bytes, or why not.
+pub(super) fn lane<C: 'static>(
+    api: &Api<C>,
+    context: u32,
+    capacity: Result<usize, Retval>,
+) -> Outgoing {
+    let retval = capacity.err().unwrap_or(Retval::OK).0;
+    let reply = capacity.map(|bytes| FerroviaLaneCreateReply { size: bytes as u32 });
+    let head = HeadValues { context, retval, ..HeadValues::default() };
+    send::<C, FerroviaLaneCreate>(api, reply.ok().as_ref(), head)
 }
 
 fn created(clients: &Clients, index: u32, context: u32) -> SockclntCreateReply {
@@ -53,13 +82,16 @@ fn created(clients: &Clients, index: u32, context: u32) -> SockclntCreateReply {
     }
 }
 
-fn send<C: 'static, M: Call>(api: &Api<C>, reply: &M::Reply, context: u32) -> Outgoing
+/// The bytes of a reply, or of one that has nothing but its head.
+fn send<C: 'static, M: Call>(api: &Api<C>, reply: Option<&M::Reply>, head: HeadValues) -> Outgoing
 where
     M::Reply: Message,
 {
     let mut out = Outgoing::default();
-    let head = HeadValues { context, ..HeadValues::default() };
     let id = api.id(M::REPLY.name).unwrap_or_default();
-    out.message(id, M::REPLY, head, |bytes| Message::encode(reply, bytes));
+    match reply {
+        Some(reply) => out.message(id, M::REPLY, head, |bytes| Message::encode(reply, bytes)),
+        None => out.failed(id, M::REPLY, head),
+    }
     out
 }

@@ -11,12 +11,14 @@
 mod connection;
 mod handshake;
 mod replay;
+mod transport;
 
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 
 use tokio::task::spawn_local;
+use tokio::time::Instant;
 
 use super::clients::Clients;
 use super::registry::Api;
@@ -89,6 +91,11 @@ impl<C> Shared<C> {
     fn around(&self) -> Around<'_, C> {
         Around { api: &self.api, cli: &self.cli, clients: &self.clients }
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "clients and their slices live in real time")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Carries out requests that were recorded, as a client of its own whose answers nobody reads.
+//! Carries out requests that were recorded or typed, as a client of its own.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) async fn run<C: 'static>(server: Server<C>) {
         let index = server.0.clients.connect("replay".to_owned(), Rc::new(Notify::new()));
         while let Some(request) = server.0.clients.next_injected() {
             carry_out(&server, index, request).await;
-            drop(server.0.clients.take(index));
+            server.0.clients.keep_answers(index);
             yield_now().await;
         }
         server.0.clients.release(index);
@@ -41,7 +41,7 @@ async fn carry_out<C: 'static>(server: &Server<C>, index: u32, mut request: Vec<
     };
     loop {
         let progress = job.step(shared.around(), &mut shared.cx.borrow_mut());
-        drop(shared.clients.take(index));
+        shared.clients.keep_answers(index);
         match progress {
             Progress::Done => return,
             Progress::Again => yield_now().await,

@@ -4,14 +4,15 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use infra::memory::lane::Lane;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
 use super::super::{
-    CliInband, CliInbandReply, HEADER, HeadValues, Outgoing, Reader, Retval, register_commands,
-    request,
+    CliInband, CliInbandReply, FerroviaLaneCreate, HEADER, HeadValues, Outgoing, Reader, Retval,
+    register_commands, request, split,
 };
 use super::*;
 use crate::api::{Message, Text};
@@ -57,6 +58,7 @@ struct Bench {
     dump: u16,
     add: u16,
     command: u16,
+    lane: u16,
 }
 
 impl Bench {
@@ -88,6 +90,7 @@ impl Bench {
         api.finish(&clients).unwrap();
         let id = |name: &str| api.id(name).unwrap();
         let (dump, add, command) = (id("row_dump"), id("row_add"), id("cli_inband"));
+        let lane = id("ferrovia_lane_create");
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
             let listener = Listener::lasting(&path).unwrap();
@@ -95,7 +98,7 @@ impl Bench {
             let log = Log::new().class("api", "test");
             let server = Server::new(Rc::new(api), Rc::new(cli), cx, clients.clone(), log);
             spawn_local(async move { server.serve(listener).await });
-            let test = test(Self { path: path.clone(), clients, rows, dump, add, command });
+            let test = test(Self { path: path.clone(), clients, rows, dump, add, command, lane });
             tokio::time::timeout(std::time::Duration::from_secs(20), test).await.unwrap();
         });
         assert!(path.exists(), "the name stays");
@@ -281,6 +284,7 @@ fn requests_are_recorded_saved_and_repeated() {
         let mut client = Client::connect(&bench.path).await;
         let status = client.command(&bench, "show api trace-status").await;
         assert_eq!(status, "RX Trace disabled\nTX Trace disabled\n");
+        client.command(&bench, "api trace tx on").await;
         let name = format!("api-trace-test-{}", std::process::id());
         let save = format!("api trace save {name}");
         assert_eq!(client.command(&bench, &save).await, "API Trace data not present\n");
@@ -292,12 +296,22 @@ fn requests_are_recorded_saved_and_repeated() {
             client.receive().await;
         }
         client.command(&bench, "api trace off").await;
+        client.command(&bench, "api trace tx off").await;
+        let sent = client.command(&bench, "api trace tx dump").await;
+        assert_eq!(sent.matches(r#""_msgname":"row_add_reply""#).count(), 3, "{sent}");
         assert_eq!(bench.rows.get(), 9);
         let dump = client.command(&bench, "api trace dump").await;
         assert!(dump.contains(r#""_msgname":"row_add""#), "{dump}");
         assert!(dump.contains(r#""mac":"02:00:00:00:00:01""#), "{dump}");
         let saved = format!("API trace saved to /tmp/{name}\n");
         assert_eq!(client.command(&bench, &save).await, saved);
+        let table = client.command(&bench, &format!("show api dump file {name}")).await;
+        assert!(
+            table.contains(" row_add_") && table.contains(" control_ping_51077d14\n"),
+            "{table}"
+        );
+        let changed = format!("show api dump file {name} compare-current");
+        assert_eq!(client.command(&bench, &changed).await, "");
         let exists = format!("file exists: /tmp/{name}\n");
         assert_eq!(client.command(&bench, &save).await, exists);
         client.command(&bench, &format!("api trace replay {name}")).await;
@@ -314,5 +328,107 @@ fn requests_are_recorded_saved_and_repeated() {
         let ranges = client.command(&bench, "show api plugin").await;
         assert!(ranges.starts_with("Plugin API message ID ranges...\nName   "), "{ranges}");
         assert!(ranges.contains("\nrows_"), "{ranges}");
+    });
+}
+
+/// What came with the reply to `FerroviaLaneCreate`.
+async fn enter(client: &mut Client, bench: &Bench, size: u32) -> (Vec<u8>, Option<std::fs::File>) {
+    let create = request(bench.lane, &FerroviaLaneCreate { size }, client.head(6));
+    client.stream.write_all(&create).await.unwrap();
+    let mut bytes = [0; 64];
+    let receive = || Ok(crate::socket::receive_with(&client.stream, &mut bytes)?);
+    let (len, file) = client.stream.async_io(tokio::io::Interest::READABLE, receive).await.unwrap();
+    (bytes[HEADER..len].to_vec(), file.map(Into::into))
+}
+
+#[test]
+fn any_message_may_be_typed() {
+    Bench::run(|bench| async move {
+        let mut client = Client::connect(&bench.path).await;
+        let said = client.command(&bench, "binary-api row_add mac 02:00:00:00:00:09").await;
+        assert!(said.contains(r#""_msgname": "row_add_reply""#), "{said}");
+        assert!(said.contains(r#""retval": 0"#), "{said}");
+        let said = client.command(&bench, r#"binary-api row_add {"count": 7}"#).await;
+        assert!(said.contains(r#""retval": 0"#) && bench.rows.get() == 9, "{said}");
+        let said = client.command(&bench, "binary-api row_dump count 3").await;
+        assert_eq!(said.matches("row_details").count(), 3, "{said}");
+        let said = client.command(&bench, "binary-api help row_add").await;
+        assert!(said.starts_with("row_add: Add some\n  mac  "), "{said}");
+        let said = client.command(&bench, "binary-api row_adt").await;
+        assert_eq!(said, "binary-api: no request is called row_adt\n");
+        let said = client.command(&bench, "binary-api row_add mac x").await;
+        assert_eq!(said, "binary-api: mac: \"x\"\n");
+        let said = client.command(&bench, "show api histogram").await;
+        assert!(said.contains("\n                   1 "), "{said}");
+        client.command(&bench, "clear api histogram").await;
+        let rings = client.command(&bench, "show api ring-stats").await;
+        assert!(rings.starts_with("               Owner "), "{rings}");
+    });
+}
+
+#[test]
+fn shared_memory_carries_what_the_socket_did() {
+    Bench::run(|bench| async move {
+        let mut client = Client::connect(&bench.path).await;
+        let (refused, file) = enter(&mut client, &bench, 0).await;
+        assert_eq!(
+            (&refused[6..10], file.is_none()),
+            (&Retval::INVALID_VALUE.0.to_be_bytes()[..], true)
+        );
+        let (reply, file) = enter(&mut client, &bench, 5000).await;
+        assert_eq!(reply[2..], [0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0x20, 0]);
+        let mut lane = Lane::open(file.unwrap().into()).unwrap();
+        let mut bytes: Vec<_> = (0..2000).flat_map(|context| client.ping(context)).collect();
+        bytes.extend(request(bench.dump, &RowDump { count: 5000 }, client.head(5)));
+        bytes.extend(client.ping(7777));
+        let (mut rest, mut got) = (&bytes[..], Vec::new());
+        let end = 2000 * (HEADER + 18) + 5000 * (HEADER + 74) + HEADER + 18;
+        while got.len() < end {
+            rest = &rest[lane.send(rest).unwrap()..];
+            lane.receive(&mut got, 1000).unwrap();
+            if lane.must_ring() {
+                client.stream.write_all(&[0]).await.unwrap();
+            }
+            if lane.sleep(!rest.is_empty()).unwrap() && got.len() < end {
+                assert_ne!(client.stream.read(&mut [0; 9]).await.unwrap(), 0, "a bell");
+            }
+            lane.wake();
+        }
+        let messages = split(&got);
+        assert_eq!(messages.len(), 7001);
+        let context = |at: usize| u32::from_be_bytes(messages[at][2..6].try_into().unwrap());
+        assert!((0..2000).all(|at| context(at) == at as u32) && context(7000) == 7777);
+        assert_eq!(messages[6999][6..10], 4999_u32.to_be_bytes());
+        assert_eq!(bench.clients.status()[0].lane, Some(8192));
+        drop(client);
+        while bench.clients.lanes() > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
+fn who_writes_nonsense_into_shared_memory_is_hung_up_on() {
+    use std::os::unix::fs::FileExt;
+
+    Bench::run(|bench| async move {
+        for word in 0..200_u64 {
+            let mut client = Client::connect(&bench.path).await;
+            let (_, file) = enter(&mut client, &bench, 4096).await;
+            // The client's ring lies behind the router's; first how much it has written.
+            let (file, ring) = (file.unwrap(), 8 * (64 + 512));
+            if word % 2 == 0 {
+                file.write_all_at(&u64::MAX.to_ne_bytes(), ring).unwrap();
+            } else {
+                file.write_all_at(&100_u64.to_ne_bytes(), ring).unwrap();
+                file.write_all_at(&(word * 0x0123_4567).to_ne_bytes(), ring + 8 * 64).unwrap();
+            }
+            client.stream.write_all(&[0]).await.unwrap();
+            assert_eq!(client.stream.read(&mut [0]).await.unwrap_or(0), 0);
+        }
+        let mut other = Client::connect(&bench.path).await;
+        let ping = other.ping(1);
+        other.stream.write_all(&ping).await.unwrap();
+        other.expect_ping(1).await;
     });
 }

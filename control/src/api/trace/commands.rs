@@ -1,35 +1,21 @@
-//! `show api …`, `api trace …`.
+//! `api trace …` and what shows its files.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::clients::Clients;
+use super::super::commands::rows;
 use super::super::directory::Directory;
-use super::super::json;
+use super::super::json::{of as json_of, to_message};
 use super::super::schema::{Head, MessageInfo};
-use super::file;
+use super::{Direction, Trace, file};
 use crate::cli::{Cli, Command, Error, Output, Step, Task};
 
 /// Where recorded requests are saved; the names that commands take have no folder.
 const FOLDER: &str = "/tmp";
-
-/// Show the clients of the binary API.
-#[derive(Command)]
-#[command("show api clients")]
-struct ShowClients;
-
-/// Show which numbers the messages of each module have.
-#[derive(Command)]
-#[command("show api plugin")]
-struct ShowPlugin;
-
-/// Show the numbers, names and CRCs of all messages.
-#[derive(Command)]
-#[command("show api message-table")]
-struct ShowTable;
 
 /// Show whether requests are recorded.
 #[derive(Command)]
@@ -44,6 +30,8 @@ struct ApiTrace {
     on: bool,
     /// record no more
     off: bool,
+    /// answers and events instead of requests
+    tx: bool,
     /// show whether requests are recorded
     status: bool,
     /// forget what was recorded
@@ -61,6 +49,9 @@ struct ApiTrace {
     /// show what is in a file
     #[values("file")]
     dump_file: Option<String>,
+    /// show what is in a file, as JSON
+    #[values("file")]
+    tojson: Option<String>,
     /// carry out what is in a file
     #[values("file")]
     replay: Option<String>,
@@ -75,12 +66,28 @@ struct ApiTrace {
     nitems: Option<usize>,
 }
 
+/// Show the numbers that messages had when a file of the API trace was written.
+#[derive(Command)]
+#[command("show api dump")]
+struct ShowDump {
+    /// the file
+    #[values("file")]
+    file: String,
+    /// by number instead of by name
+    numeric: bool,
+    /// only those that are not the same now
+    compare_current: bool,
+}
+
 /// Adds the commands; `of` finds the clients in the context.
 pub fn register<C: 'static>(cli: &mut Cli<C>, of: fn(&C) -> &Clients) {
-    cli.command(move |cx, _: ShowClients| Ok::<_, Error>(clients(of(cx))));
-    cli.command(move |cx, _: ShowPlugin| Ok::<_, Error>(ranges(&of(cx).directory())));
-    cli.command(move |cx, _: ShowTable| Ok::<_, Error>(table(&of(cx).directory())));
-    cli.command(move |cx, _: ShowStatus| Ok::<_, Error>(of(cx).with_trace(|t| t.status())));
+    cli.command(move |cx, _: ShowStatus| {
+        let clients = of(cx);
+        let of = |d| clients.with_trace(d, |t| json!({"on": t.is_on, "kept": t.kept.len()}));
+        let json = json!({"rx": of(Direction::Rx), "tx": of(Direction::Tx)});
+        Ok::<_, Error>(Output::both(status(clients), json))
+    });
+    cli.command(move |cx, show: ShowDump| table(&of(cx).directory(), &show));
     cli.task(move |cx, command: ApiTrace| {
         let clients = of(cx).clone();
         let (output, requests) = trace(&clients, &command)?;
@@ -88,61 +95,63 @@ pub fn register<C: 'static>(cli: &mut Cli<C>, of: fn(&C) -> &Clients) {
     });
 }
 
-fn clients(clients: &Clients) -> String {
-    let clients = clients.status();
-    if clients.is_empty() {
-        return String::new();
+fn status(clients: &Clients) -> String {
+    [Direction::Rx, Direction::Tx].map(|d| clients.with_trace(d, |t| t.status(d))).concat()
+}
+
+/// The table of messages in a file.
+fn table(directory: &Directory, show: &ShowDump) -> Result<Output, Error> {
+    let name = &show.file;
+    let mut table = file::table(&read_file(name)?).map_err(|e| format!("{name}: {e}"))?;
+    if show.compare_current {
+        let now = directory.table();
+        table.retain(|entry| !now.contains(entry));
     }
-    let rows = clients
-        .iter()
-        .map(|c| format!("{:>20} {:>10} {:>15}\n", c.name, c.index & 0x7fff_ffff, c.dropped));
-    let titles = format!("{:>20} {:>10} {:>15}\n", "Name", "Index", "Events dropped");
-    format!("Socket clients\n{titles}{}", rows.collect::<String>())
-}
-
-fn ranges(directory: &Directory) -> String {
-    let mut ranges: Vec<_> = directory.ranges.iter().collect();
-    ranges.sort();
-    let rows = ranges.iter().map(|(name, first, last)| format!("{name:<50}{first:>9}{last:>9}\n"));
-    let titles = format!("{:<50}{:>9}{:>9}\n", "Name", "First-ID", "Last-ID");
-    format!("Plugin API message ID ranges...\n{titles}{}", rows.collect::<String>())
-}
-
-fn table(directory: &Directory) -> String {
-    directory.table().into_iter().map(|(id, name)| format!("{id:>6} {name}\n")).collect()
+    if !show.numeric {
+        table.sort_by(|a, b| a.1.cmp(&b.1));
+    }
+    Ok(rows(&table))
 }
 
 /// Does what a command says; what is to be carried out again is returned.
 fn trace(clients: &Clients, command: &ApiTrace) -> Result<(String, Vec<Vec<u8>>), Error> {
     let directory = clients.directory();
+    let direction = if command.tx { Direction::Tx } else { Direction::Rx };
     if command.on || command.off || command.nitems.is_some() {
-        let is_on = clients.with_trace(|t| t.is_on);
+        let is_on = clients.with_trace(direction, |t| t.is_on);
         let is_on = command.on || (is_on && !command.off);
-        clients.with_trace(|trace| trace.configure(is_on, command.nitems));
+        clients.with_trace(direction, |trace| trace.configure(is_on, command.nitems));
     }
     if command.free {
-        clients.with_trace(super::Trace::free);
+        clients.with_trace(direction, Trace::free);
     }
     let mut output = String::new();
     if command.status {
-        output.push_str(&clients.with_trace(|t| t.status()));
+        output.push_str(&status(clients));
     }
     if command.dump || command.dump_json {
-        let requests = clients.with_trace(|t| t.kept.iter().map(|r| r.to_vec()).collect());
-        output.push_str(&text(&directory, requests, command.dump_json));
+        output.push_str(&text(&directory, kept(clients, direction), command.dump_json));
     }
     if let Some(name) = &command.save {
-        output.push_str(&save(clients, name, |clients| binary(clients, &directory))?);
+        let bytes = || {
+            let table = directory.table();
+            let write =
+                |t: &mut Trace| file::write(&table, t.has_wrapped, t.kept.iter().map(|r| &**r));
+            clients.with_trace(direction, write)
+        };
+        output.push_str(&save(kept(clients, direction).is_empty(), name, bytes)?);
     }
     if let Some(name) = &command.save_json {
-        let json = |clients: &Clients| {
-            let requests = clients.with_trace(|t| t.kept.iter().map(|r| r.to_vec()).collect());
-            text(&directory, requests, true).into_bytes()
-        };
-        output.push_str(&save(clients, name, json)?);
+        let kept = kept(clients, direction);
+        let is_empty = kept.is_empty();
+        let json = || text(&directory, kept, true).into_bytes();
+        output.push_str(&save(is_empty, name, json)?);
     }
     if let Some(name) = &command.dump_file {
         output.push_str(&text(&directory, read(&directory, name)?, false));
+    }
+    if let Some(name) = &command.tojson {
+        output.push_str(&text(&directory, read(&directory, name)?, true));
     }
     let mut requests = Vec::new();
     if let Some(name) = &command.replay {
@@ -156,33 +165,29 @@ fn trace(clients: &Clients, command: &ApiTrace) -> Result<(String, Vec<Vec<u8>>)
     Ok((output, chosen.map(|(_, request)| request).collect()))
 }
 
+/// The messages that were recorded.
+fn kept(clients: &Clients, direction: Direction) -> Vec<Vec<u8>> {
+    clients.with_trace(direction, |t| t.kept.iter().map(|r| r.to_vec()).collect())
+}
+
 /// Saves what was recorded under a name without a folder.
-fn save(
-    clients: &Clients,
-    name: &str,
-    contents: impl Fn(&Clients) -> Vec<u8>,
-) -> Result<String, Error> {
+fn save(is_empty: bool, name: &str, contents: impl FnOnce() -> Vec<u8>) -> Result<String, Error> {
     if name.contains("..") || name.contains('/') {
         return Err(Error::new(format!("illegal characters in filename '{name}'")));
     }
-    if clients.with_trace(|t| t.kept.is_empty()) {
+    if is_empty {
         return Ok("API Trace data not present\n".to_owned());
     }
     let path = Path::new(FOLDER).join(name);
     let made = fs::OpenOptions::new().write(true).create_new(true).open(&path);
     match made {
-        Ok(mut made) => made.write_all(&contents(clients))?,
+        Ok(mut made) => made.write_all(&contents())?,
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
             return Ok(format!("file exists: {}\n", path.display()));
         }
         Err(e) => return Err(e.into()),
     }
     Ok(format!("API trace saved to {}\n", path.display()))
-}
-
-fn binary(clients: &Clients, directory: &Directory) -> Vec<u8> {
-    let table = directory.table();
-    clients.with_trace(|t| file::write(&table, t.has_wrapped, t.kept.iter().map(|r| &**r)))
 }
 
 /// A file as it is named, or below [`FOLDER`].
@@ -217,19 +222,15 @@ fn read_json(directory: &Directory, name: &str) -> Result<Vec<Vec<u8>>, Error> {
         let (id, info, _) = directory
             .find(message)
             .ok_or_else(|| format!("{name}: no message is called {message}"))?;
-        let rest = json::to_message(info, object).map_err(|e| format!("{name}: {message}: {e}"))?;
+        let rest = to_message(info, object).map_err(|e| format!("{name}: {message}: {e}"))?;
         Ok([&id.to_be_bytes()[..], &rest].concat())
     };
     objects.iter().map(request).collect()
 }
 
-/// Requests for people: one a line, or as one array.
-fn text(directory: &Directory, requests: Vec<Vec<u8>>, is_array: bool) -> String {
-    let objects = requests.iter().filter_map(|request| {
-        let (id, rest) = request.split_first_chunk()?;
-        let (_, info, crc) = directory.at(u16::from_be_bytes(*id))?;
-        json::of_message(info, crc, rest).ok()
-    });
+/// Messages for people: one a line, or as one array.
+fn text(directory: &Directory, messages: Vec<Vec<u8>>, is_array: bool) -> String {
+    let objects = messages.iter().filter_map(|message| json_of(directory, message));
     if is_array {
         return format!("{:#}\n", Value::Array(objects.collect()));
     }
@@ -255,7 +256,7 @@ impl<C> Task<C> for Replay {
             if self.clients.injected() > 0 {
                 return Step::Done(Err(Error::new("others are being carried out")));
             }
-            self.clients.inject(requests);
+            self.clients.inject(requests, false);
         }
         if self.clients.injected() == 0 { Step::Done(Ok(())) } else { Step::Wait }
     }

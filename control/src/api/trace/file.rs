@@ -36,25 +36,37 @@ pub(super) fn write<'a>(
     out
 }
 
+/// The messages of a file's table: number and name with CRC, as they stand there.
+pub(super) fn table(bytes: &[u8]) -> Result<Vec<(u16, String)>, Short> {
+    head(&mut Reader::new(bytes)).map(|(_, table)| table)
+}
+
+/// Takes how many requests there are, and the table.
+fn head(from: &mut Reader<'_>) -> Result<(u32, Vec<(u16, String)>), Short> {
+    let count = u32::decode(from)?;
+    let size = u32::decode(from)?;
+    bool::decode(from)?;
+    let mut table = Reader::new(from.take(size as usize)?);
+    let mut names = Vec::new();
+    for _ in 0..u32::decode(&mut table)? {
+        let id = u16::try_from(read_small(&mut table)?).map_err(|_| Short)?;
+        let len = usize::try_from(read_small(&mut table)?).map_err(|_| Short)?;
+        names.push((id, String::from_utf8_lossy(table.take(len)?).into_owned()));
+    }
+    Ok((count, names))
+}
+
 /// The requests in a file, each with the name and CRC of its message and the rest of its bytes.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, Short> {
     let mut from = Reader::new(bytes);
-    let count = u32::decode(&mut from)?;
-    let size = u32::decode(&mut from)?;
-    bool::decode(&mut from)?;
-    let mut table = Reader::new(from.take(size as usize)?);
-    let mut names = HashMap::new();
-    for _ in 0..u32::decode(&mut table)? {
-        let id = read_small(&mut table)?;
-        let len = usize::try_from(read_small(&mut table)?).map_err(|_| Short)?;
-        names.insert(id, String::from_utf8_lossy(table.take(len)?).into_owned());
-    }
+    let (count, names) = head(&mut from)?;
+    let names: HashMap<_, _> = names.into_iter().collect();
     let mut requests = Vec::new();
     for _ in 0..count {
         let len = u32::decode(&mut from)?;
         let mut request = Reader::new(from.take(len as usize)?);
         let id = u16::decode(&mut request)?;
-        let name = names.get(&id.into()).cloned().unwrap_or_default();
+        let name = names.get(&id).cloned().unwrap_or_default();
         requests.push((name, request.take(request.len())?.to_vec()));
     }
     Ok(requests)

@@ -1,21 +1,41 @@
-//! The API trace: requests are kept as they came, to be looked at, saved and carried out again.
+//! The API trace: requests are kept as they came, to be looked at, saved and carried out again; and
+//! what was answered as it went.
 
 mod commands;
 mod file;
 
 use std::collections::VecDeque;
 
-pub(super) use commands::readdress;
-pub use commands::register as register_commands;
+use super::outgoing::split;
+
+pub(super) use commands::{readdress, register};
 
 /// Requests kept when nothing else is said.
 const DEFAULT_ITEMS: usize = 256 << 10;
 
-/// What was recorded.
+/// Which messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Requests.
+    Rx,
+    /// Answers and events.
+    Tx,
+}
+
+impl Direction {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rx => "RX",
+            Self::Tx => "TX",
+        }
+    }
+}
+
+/// What was recorded of one direction.
 #[derive(Debug)]
 pub(super) struct Trace {
     is_on: bool,
-    /// Most requests that are kept.
+    /// Most messages that are kept.
     limit: usize,
     /// Each begins with its number.
     kept: VecDeque<Box<[u8]>>,
@@ -30,7 +50,14 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Keeps a request if it is on.
+    /// Keeps the messages in `bytes`, each behind its header, if it is on.
+    pub fn record_all(&mut self, bytes: &[u8]) {
+        if self.is_on {
+            split(bytes).into_iter().for_each(|message| self.record(message));
+        }
+    }
+
+    /// Keeps a message if it is on.
     pub fn record(&mut self, message: &[u8]) {
         if !self.is_on {
             return;
@@ -42,7 +69,7 @@ impl Trace {
         self.kept.push_back(message.into());
     }
 
-    /// Starts or stops; at most `limit` requests are kept from now on.
+    /// Starts or stops; at most `limit` messages are kept from now on.
     pub fn configure(&mut self, is_on: bool, limit: Option<usize>) {
         self.is_on = is_on;
         self.limit = limit.unwrap_or(self.limit).max(1);
@@ -56,14 +83,15 @@ impl Trace {
         self.has_wrapped = false;
     }
 
-    /// As `show api trace-status` prints it.
-    fn status(&self) -> String {
+    /// A line of `show api trace-status`.
+    fn status(&self, direction: Direction) -> String {
+        let name = direction.name();
         if !self.is_on && self.kept.is_empty() {
-            return "RX Trace disabled\nTX Trace disabled".to_owned();
+            return format!("{name} Trace disabled\n");
         }
         let state = if self.is_on { "enabled" } else { "disabled" };
         let wrapped = if self.has_wrapped { "has wrapped" } else { "has not wrapped" };
         let (used, limit) = (self.kept.len(), self.limit);
-        format!("RX Trace {state}: used {used} of {limit} items, {wrapped}\nTX Trace disabled")
+        format!("{name} Trace {state}: used {used} of {limit} items, {wrapped}\n")
     }
 }

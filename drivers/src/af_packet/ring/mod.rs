@@ -16,5 +16,5 @@ mod options;
 mod send;
 
 pub use map::Ring;
-pub use options::{Device, Fanout, Options, open, take_lost};
+pub use options::{Device, Fanout, Options, open, set_qdisc_bypass, take_lost};
 pub use send::Outbox;

@@ -40,7 +40,7 @@ pub fn open<T>(
     let one: libc::c_int = 1;
     set(&socket, libc::PACKET_VNET_HDR, &one)?;
     if options.bypasses_qdisc {
-        set(&socket, libc::PACKET_QDISC_BYPASS, &one)?;
+        set_qdisc_bypass(&socket, true)?;
     }
     // Without the privilege the usual sizes have to do.
     let queue = if options.receives { libc::SO_RCVBUFFORCE } else { libc::SO_SNDBUFFORCE };
@@ -131,6 +131,8 @@ pub struct Device {
     pub is_running: bool,
     /// Whether it carries Ethernet frames.
     pub is_ethernet: bool,
+    /// Thousands of bits per second that its link carries; 0 when unknown.
+    pub speed_kbps: u32,
 }
 
 impl Device {
@@ -149,12 +151,23 @@ impl Device {
         ioctl(&socket, libc::SIOCGIFHWADDR, &mut request)?;
         // SAFETY: as above.
         let kind = unsafe { request.ifr_ifru.ifru_hwaddr.sa_family };
+        let speed_kbps = speed(&socket, name).unwrap_or(0);
         let wanted = libc::IFF_UP | libc::IFF_RUNNING;
         Ok(Self {
             mtu: mtu.cast_unsigned(),
             is_running: flags & wanted == wanted,
             is_ethernet: [libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&kind),
+            speed_kbps,
         })
+    }
+    /// Changes the MTU of a device, in bytes.
+    ///
+    /// # Errors
+    /// The kernel's: no permission, more than it can.
+    pub fn set_mtu(socket: impl AsFd, name: &str, bytes: u32) -> io::Result<()> {
+        let mut request = request(name)?;
+        request.ifr_ifru.ifru_mtu = bytes.cast_signed();
+        ioctl(&socket, libc::SIOCSIFMTU, &mut request)
     }
     /// Switches a device on.
     ///
@@ -167,6 +180,47 @@ impl Device {
         unsafe { request.ifr_ifru.ifru_flags |= libc::IFF_UP as i16 };
         ioctl(&socket, libc::SIOCSIFFLAGS, &mut request)
     }
+}
+
+/// What `ETHTOOL_GSET` answers.
+#[repr(C)]
+#[derive(Default)]
+struct Settings {
+    command: u32,
+    features: [u32; 2],
+    speed_low: u16,
+    modes: [u8; 6],
+    packets: [u32; 2],
+    speed_high: u16,
+    crossover: [u8; 2],
+    partner: u32,
+    reserved: [u32; 2],
+}
+
+/// Speed of a link in thousands of bits per second, if the device knows it (ethtool).
+fn speed(socket: impl AsFd, name: &str) -> io::Result<u32> {
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
+    const GET_SETTINGS: u32 = 1;
+    const UNKNOWN: u32 = u32::MAX;
+    let mut settings = Settings { command: GET_SETTINGS, ..Settings::default() };
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_data = (&raw mut settings).cast();
+    // The kernel reads and writes `settings`, 44 bytes, which outlive the call.
+    ioctl(socket, SIOCETHTOOL, &mut request)?;
+    match u32::from(settings.speed_high) << 16 | u32::from(settings.speed_low) {
+        UNKNOWN | 0xffff => Ok(0),
+        mbps => Ok(mbps.saturating_mul(1000)),
+    }
+}
+
+const _: () = assert!(size_of::<Settings>() == 44);
+
+/// Has a sending socket go past the queueing discipline of its device, or through it.
+///
+/// # Errors
+/// The kernel's.
+pub fn set_qdisc_bypass(socket: impl AsFd, bypasses: bool) -> io::Result<()> {
+    set(socket, libc::PACKET_QDISC_BYPASS, &libc::c_int::from(bypasses))
 }
 
 fn request(name: &str) -> io::Result<libc::ifreq> {
@@ -183,6 +237,6 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
 
 fn ioctl(socket: impl AsFd, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: these requests read and write an `ifreq`.
+    // SAFETY: these requests read and write an `ifreq`, and what it points to.
     check(unsafe { libc::ioctl(fd, what, std::ptr::from_mut(request)) })
 }

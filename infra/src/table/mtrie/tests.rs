@@ -262,9 +262,7 @@ fn readers_see_old_or_new_but_nothing_else() {
     let is_done = AtomicBool::new(false);
     let table = Arc::clone(w.table());
     thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| reader(&table, &is_done));
-        }
+        let readers = [(); 2].map(|()| scope.spawn(|| reader(&table, &is_done)));
         for round in 0..300u32 {
             // One and the other take turns, so that each gets the nodes the other had; hosts around
             // turn tails into plies and back.
@@ -280,6 +278,7 @@ fn readers_see_old_or_new_but_nothing_else() {
             w.remove(address, 24, Some((8, leaf)));
         }
         is_done.store(true, Relaxed);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
     assert_eq!(w.node_count(), 0);
 }

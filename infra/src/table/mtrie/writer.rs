@@ -6,14 +6,14 @@
 //! all of whose slots are alike to one leaf.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::{FANOUT, MAX_LEAF, Mtrie, NODE, PARTS, Relaxed, Release, TAIL, byte, first_slot};
+use super::{FANOUT, Full, MAX_LEAF, Mtrie, NODE, PARTS, Relaxed, Release, TAIL, byte, first_slot};
+use crate::cpu::prefetch;
 use crate::memory::{HugePages, Reserved};
 use crate::rcu;
 
@@ -23,21 +23,9 @@ const RESERVE: usize = 64;
 /// Needs of a ply at which it becomes a tail.
 const FEW: u16 = 3;
 /// Nodes that wait before it is asked whether readers have gone on: asking takes some time, too.
-const MANY: usize = 32;
+const MANY: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
 /// How long an insertion waits for nodes that readers may still be in.
 const PATIENCE: Duration = Duration::from_millis(20);
-
-/// All nodes that the table may have are in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
-
-impl fmt::Display for Full {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("table is full")
-    }
-}
-
-impl std::error::Error for Full {}
 
 /// A slot, and the length of the prefix that wrote it: 0 for none, and for references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +56,8 @@ pub struct Writer<const ROOT_BITS: u8> {
     tails_used: usize,
     free_plies: Vec<u32>,
     free_tails: Vec<u32>,
+    /// References to nodes that the change under way replaces; readers may still find them.
+    replaced: Vec<u32>,
     /// References to nodes that readers may still be in, with the epoch whose end frees them.
     leaving: VecDeque<(u64, u32)>,
 }
@@ -80,6 +70,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
             tails_used: 0,
             free_plies: Vec::new(),
             free_tails: Vec::new(),
+            replaced: Vec::new(),
             leaving: VecDeque::new(),
             table: Arc::new(table),
         })
@@ -88,6 +79,12 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
     /// The half that readers share.
     pub fn table(&self) -> &Arc<Mtrie<ROOT_BITS>> {
         &self.table
+    }
+
+    /// Asks for what a change of prefixes of `key` reads first.
+    pub fn fetch(&self, key: u32) {
+        self.table.fetch(&[key]);
+        prefetch(&self.lens[(key >> (32 - ROOT_BITS)) as usize]);
     }
 
     /// Sets the leaf of keys that no prefix covers: one store, however large the table.
@@ -162,6 +159,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         if len > ROOT_BITS {
             let new = self.below(self.slot(at), 1, (key, len), change);
             self.write(at, new);
+            self.retire();
             return;
         }
         let count = 1 << (ROOT_BITS - len);
@@ -221,7 +219,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
             self.relabel(old.value, parts);
             return old;
         }
-        self.retire(old.value);
+        self.replaced.extend(Some(old.value).filter(|value| value & NODE != 0));
         match parts {
             [one] => one.slot,
             _ if parts.len() <= PARTS => self.add_tail(parts),
@@ -262,7 +260,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         if parts.len() > PARTS {
             return old;
         }
-        self.retire(old.value);
+        self.replaced.push(old.value);
         if let [one] = *parts { one.slot } else { self.add_tail(&parts) }
     }
 
@@ -425,9 +423,12 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         }
     }
 
-    fn retire(&mut self, reference: u32) {
-        if reference & NODE != 0 {
-            self.leaving.push_back((rcu::end_epoch(), reference));
+    /// Lets go what a change has replaced: the stores that make it unreachable come first, since a
+    /// reader of the next epoch may still have found it before them.
+    fn retire(&mut self) {
+        if !self.replaced.is_empty() {
+            let epoch = rcu::end_epoch();
+            self.leaving.extend(self.replaced.drain(..).map(|reference| (epoch, reference)));
         }
     }
 

@@ -138,7 +138,7 @@ fn readers_see_old_or_new_but_nothing_else() {
     let (spans, is_done) = (both.tree.reader(), AtomicBool::new(false));
     both.me.offline();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let reader = scope.spawn(|| {
             let mut me = Participant::join();
             let keys: Vec<u64> = (0..64).map(|i| i << 58 | 5).collect();
             while !is_done.load(SeqCst) {
@@ -155,5 +155,6 @@ fn readers_see_old_or_new_but_nothing_else() {
             both.tree.rewrite(&mut both.store, (key | 5, key | 5), set).unwrap();
         }
         is_done.store(true, SeqCst);
+        reader.join().unwrap();
     });
 }

@@ -1,7 +1,6 @@
 //! The writing half of a tree of spans.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::iter;
 use std::ops::Range;
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::Release};
 use std::thread;
 use std::time::Duration;
 
-use super::{Arena, FAN, Few, KEYS, Line, ROOM, Segment, Spans, Top};
+use super::{Arena, FAN, Few, Full, KEYS, Line, ROOM, Segment, Spans, Top};
 use crate::memory::{HugePages, Reserved};
 use crate::rcu::{self, Shared};
 
@@ -22,18 +21,6 @@ const MANY: usize = 4 * NEEDED;
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Neighbouring segments that have no more spans together become one.
 const SPARSE: usize = ROOM / 3;
-
-/// The arena has no segment left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
-
-impl fmt::Display for Full {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("table is full")
-    }
-}
-
-impl std::error::Error for Full {}
 
 /// A span as its tree keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -203,7 +203,10 @@ impl IpRouteV2 {
                 let gone = router.remove_paths::<F>(table, key, source, &paths);
                 gone.or_else(|e| if e == crate::fib::Error::NoRoute { Ok(()) } else { Err(e) })?;
             }
-            (false, _) => router.take_source::<F>(table, key, source),
+            (false, _) => {
+                router.finish_chores::<F>(table);
+                router.take_source::<F>(table, key, source);
+            }
         }
         let entry = F::tables(&router.fib).at(table).and_then(|t| t.entries.get(&key));
         Ok(entry.map_or(0, |e| e.balance))
@@ -217,7 +220,7 @@ impl IpRouteV2 {
 }
 
 fn look_up(
-    router: &Router,
+    router: &mut Router,
     table_id: u32,
     is_exact: bool,
     prefix: Prefix,
@@ -228,6 +231,7 @@ fn look_up(
             if is_exact { (key, table.entries.get(&key)?) } else { table.longest(key.0, key.1)? };
         Some(IpRouteV2::of::<F>(router, id, key, e))
     }
+    router.finish_chores_of(table_id);
     let prefix = prefix.native()?;
     let (has_table, found) = match prefix {
         wire::Prefix::Ip4(_) => (
@@ -271,10 +275,11 @@ impl<F: Family> Walk<F> {
 
 /// What gives the routes of a table one by one.
 fn walk(
-    router: &Router,
+    router: &mut Router,
     table: &IpTable,
     only: u8,
 ) -> impl FnMut(&mut Router) -> Option<IpRouteV2> + use<> {
+    router.finish_chores_of(table.table_id);
     let mut four = Walk::<Ip4>::of(router, table.table_id, only);
     let mut six = Walk::<Ip6>::of(router, table.table_id, only);
     let is_ip6 = table.is_ip6;

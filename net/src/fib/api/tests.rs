@@ -8,7 +8,7 @@ use super::hashes::*;
 use super::routes::*;
 use super::sources::*;
 use super::tables::*;
-use crate::fib::tests::{Bench, prefix};
+use crate::fib::tests::{bench, prefix};
 use crate::fib::types::{FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto};
 use crate::fib::types::{FibPathType, FibPathType as Type};
 use crate::fib::{FlowHash, Ip4, Ip6, TableIndex};
@@ -46,7 +46,7 @@ fn del(text: &str, paths: &[FibPath]) -> IpRouteAddDel {
 
 #[test]
 fn routes_are_added_changed_listed_and_deleted() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     let [pg1, pg2] = ["pg1", "pg2"].map(|name| b.interface(name).0);
     let (one, two) = (path("10.0.1.2", pg1), path("10.0.2.2", pg2));
@@ -81,7 +81,7 @@ fn routes_are_added_changed_listed_and_deleted() {
 
 #[test]
 fn every_kind_of_path_comes_back_as_it_was_given() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip table add 7\nip6 table add 7");
     let pg1 = b.interface("pg1").0;
     let host = FibPathFlags::RESOLVE_VIA_HOST;
@@ -121,7 +121,7 @@ fn every_kind_of_path_comes_back_as_it_was_given() {
 
 #[test]
 fn wrong_routes_get_the_numbers_that_clients_know() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     let pg1 = b.interface("pg1").0;
     let good = path("10.0.1.2", pg1);
@@ -131,7 +131,7 @@ fn wrong_routes_get_the_numbers_that_clients_know() {
         (add("16.0.0.0/8", 9, &[good]), Retval::NO_SUCH_FIB),
         (add("16.0.0.0/8", 0, &[]), Retval::NO_PATHS_IN_ROUTE),
         (add("16.0.0.0/8", 0, &[path("10.0.1.2", 99)]), Retval::INVALID_SW_IF_INDEX),
-        (add("16.0.0.0/8", 0, &[path("2001::1", pg1)]), Retval::INVALID_ADDRESS_FAMILY),
+        (add("16.0.0.0/8", 0, &[path("2001::1", NONE)]), Retval::INVALID_ADDRESS_FAMILY),
         (add("16.0.0.0/8", 0, &[of(Type(77))]), Retval::UNIMPLEMENTED),
         (add("16.0.0.0/8", 0, &[of(Type::INTERFACE_RX)]), Retval::INVALID_SW_IF_INDEX),
         (add("16.0.0.0/8", 0, &[no_label]), Retval::INVALID_VALUE),
@@ -159,7 +159,7 @@ fn wrong_routes_get_the_numbers_that_clients_know() {
 
 #[test]
 fn a_source_of_a_client_is_better_than_the_usual_one() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let pg1 = b.interface("pg1").0;
     b.neighbor("pg1", "10.0.1.7");
     b.talk(|local, router| {
@@ -199,14 +199,14 @@ fn a_source_of_a_client_is_better_than_the_usual_one() {
 
 #[test]
 fn tables_come_and_go_and_are_replaced() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let pg1 = b.interface("pg1").0;
     let before = b.in_use();
     let add_del = |is_add, table_id, name: &str| IpTableAddDel {
         is_add,
         table: IpTable { table_id, is_ip6: false, name: name.into() },
     };
-    let names = |b: &mut Bench| {
+    let names = |b: &mut crate::testing::Rig| {
         b.talk(|local, router| {
             let all = local.dump(router, &IpTableDump {});
             all.into_iter()
@@ -250,7 +250,7 @@ fn tables_come_and_go_and_are_replaced() {
 
 #[test]
 fn what_flows_are_is_set_by_message() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let (af4, af6) = (AddressFamily::IP4, AddressFamily::IP6);
     b.talk(|local, router| {
         let two = |table_id, af, bits| SetIpFlowHashV2 {

@@ -1,5 +1,6 @@
 //! Commands about routes and tables.
 
+mod objects;
 mod paths;
 mod render;
 mod route;
@@ -15,4 +16,5 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     route::register(cli);
     tables::register(cli);
     show::register(cli);
+    objects::register(cli);
 }

@@ -30,7 +30,13 @@ pub fn parse<F: Family>(
 
 /// Whether a path may come without `via`.
 fn stands_alone(target: &Target) -> bool {
-    !matches!(target, Target::Neighbor { .. } | Target::Attached { .. } | Target::Recursive { .. })
+    !matches!(
+        target,
+        Target::Neighbor { .. }
+            | Target::ForeignNeighbor { .. }
+            | Target::Attached { .. }
+            | Target::Recursive { .. }
+    )
 }
 
 /// What the words of one path say.
@@ -157,8 +163,8 @@ fn hop<F: Family>(
     through: Through,
 ) -> Option<Target> {
     match (addr, interface) {
-        (Some(addr), _) if Link::of(addr) != F::LINK => None,
-        (Some(addr), Some(interface)) => Some(Target::Neighbor { interface, addr }),
+        (Some(addr), Some(interface)) => Some(Target::neighbor(F::LINK, interface, addr)),
+        (Some(addr), None) if Link::of(addr) != F::LINK => None,
         (Some(addr), None) => Some(Target::Recursive { table, addr, through }),
         (None, Some(interface)) => Some(Target::Attached { interface, own: F::LINK.unspecified() }),
         (None, None) => None,

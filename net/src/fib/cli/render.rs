@@ -7,9 +7,9 @@ use control::cli::Output;
 use infra::counter::Volume;
 use serde::Serialize;
 
-use crate::adjacency;
+use crate::adjacency::{self, Link};
 use crate::fib::balance::Via;
-use crate::fib::family::Family;
+use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::path::{Path, TableIndex, Target};
 use crate::fib::source::Source;
 use crate::fib::table::{Entry, Key};
@@ -90,6 +90,73 @@ pub(super) fn route<F: Family>(
     })
 }
 
+/// A path list; nothing, when there is none with this number.
+pub(super) fn path_list(router: &Router, index: u32) -> Output {
+    of_list(router, index, |page, i| page.list(i), |page, i| page.list(i))
+}
+
+/// The paths of a path list.
+pub(super) fn paths(router: &Router, index: u32) -> Output {
+    of_list(router, index, |page, i| page.paths(i), |page, i| page.paths(i))
+}
+
+/// What of a path list, of which family it may be.
+fn of_list(
+    router: &Router,
+    index: u32,
+    four: fn(&mut Page<'_, Ip4>, u32) -> fmt::Result,
+    six: fn(&mut Page<'_, Ip6>, u32) -> fmt::Result,
+) -> Output {
+    let Some(list) = router.fib.lists.find(index) else { return Output::none() };
+    let text = match list.link() {
+        Link::Ip4 => Page::<Ip4>::text(router, |page| four(page, index)),
+        Link::Ip6 => Page::<Ip6>::text(router, |page| six(page, index)),
+    };
+    let lines: Vec<_> =
+        text.lines().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
+    let value = PathListValue {
+        path_list: index,
+        users: list.users,
+        paths: list.paths.iter().map(|p| format!("{:?}", p.target)).collect(),
+        usable: &list.usable,
+    };
+    Output::both(lines.join("\n") + "\n", value)
+}
+
+#[derive(Serialize)]
+struct PathListValue<'l> {
+    path_list: u32,
+    users: u32,
+    paths: Vec<String>,
+    usable: &'l [bool],
+}
+
+/// A load balance; nothing, when there is none with this number.
+pub(super) fn load_balance(router: &Router, index: u32) -> Output {
+    let balances = &router.fib.balances;
+    let Some(list) = balances.list_of(index) else { return Output::none() };
+    let text = match router.fib.lists.at(list).link() {
+        Link::Ip4 => Page::<Ip4>::text(router, |page| page.balance(index, 4, DEPTH)),
+        Link::Ip6 => Page::<Ip6>::text(router, |page| page.balance(index, 4, DEPTH)),
+    };
+    let buckets = balances.at(index).buckets().len();
+    let (to, via) = balances.counted(index);
+    let (packets, via) = (to.packets, via.packets);
+    Output::both(
+        text,
+        LoadBalanceValue { load_balance: index, path_list: list, buckets, packets, via },
+    )
+}
+
+#[derive(Serialize)]
+struct LoadBalanceValue {
+    load_balance: u32,
+    path_list: u32,
+    buckets: usize,
+    packets: u64,
+    via: u64,
+}
+
 struct Page<'r, F> {
     router: &'r Router,
     text: String,
@@ -97,6 +164,13 @@ struct Page<'r, F> {
 }
 
 impl<F: Family> Page<'_, F> {
+    /// What `write` puts on a page of its own.
+    fn text(router: &Router, write: impl FnOnce(&mut Page<'_, F>) -> fmt::Result) -> String {
+        let mut page = Page { router, text: String::new(), of: std::marker::PhantomData };
+        // Writing to a string does not fail.
+        let _ = write(&mut page);
+        page.text
+    }
     fn short(&mut self, prefix: &str, entry: &Entry) -> fmt::Result {
         writeln!(self.text, "{prefix}")?;
         writeln!(self.text, "  unicast-{}-chain", F::NAME)?;
@@ -140,13 +214,15 @@ impl<F: Family> Page<'_, F> {
         let l = self.router.fib.lists.at(list);
         let is_drop = l.paths.iter().all(|p| p.target == Target::Drop);
         let flags = if is_drop { "drop" } else { "shared" };
-        let mut interfaces: Vec<u32> =
-            l.paths.iter().filter_map(|p| p.target.interface()).map(|i| i.0).collect();
-        interfaces.dedup();
+        let interfaces = l.outputs();
         write!(self.text, "    path-list:[{list}] locks:{} flags:{flags}, ", l.users + 1)?;
         write!(self.text, "uPRF-list:{list} len:{} itfs:[", interfaces.len())?;
         interfaces.iter().try_for_each(|i| write!(self.text, "{i}, "))?;
         writeln!(self.text, "]")?;
+        self.paths(list)
+    }
+    fn paths(&mut self, list: u32) -> fmt::Result {
+        let l = self.router.fib.lists.at(list);
         for (i, path) in l.paths.iter().enumerate() {
             let number = l.first_path.wrapping_add(i as u32);
             write!(self.text, "      path:[{number}] pl-index:{list} {} ", F::NAME)?;
@@ -166,7 +242,7 @@ impl<F: Family> Page<'_, F> {
         let router = self.router;
         let name = |i: crate::InterfaceIndex| router.interfaces.name(i.0);
         match path.target {
-            Target::Neighbor { interface, addr } => {
+            Target::Neighbor { interface, addr } | Target::ForeignNeighbor { interface, addr } => {
                 writeln!(self.text, "attached-nexthop:  {oper}")?;
                 writeln!(self.text, "        {addr} {}", name(interface))?;
                 writeln!(self.text, "      [@0]: {}", adjacency::describe(router, adjacency))
@@ -179,10 +255,7 @@ impl<F: Family> Page<'_, F> {
             Target::Recursive { table, addr, .. } => {
                 writeln!(self.text, "recursive:  {oper}")?;
                 let (balance, _) = router.fib.host(table, addr).unwrap_or_default();
-                let number = |bits| {
-                    let t = F::tables(&router.fib).at(table)?;
-                    t.entries.get(&(bits, F::BITS)).map(|e| e.number)
-                };
+                let number = |bits| F::tables(&router.fib).at(table)?.number_of((bits, F::BITS));
                 let number = F::bits(addr).and_then(number).unwrap_or_default();
                 write!(self.text, "        via {addr} in fib:{} via-fib:{number} ", table.0)?;
                 writeln!(self.text, "via-dpo:[dpo-load-balance:{balance}]")
@@ -258,6 +331,7 @@ impl<F: Family> Page<'_, F> {
                 let is_complete = self.router.adjacencies.at(a).is_some_and(|a| a.complete);
                 (if is_complete { 5 } else { 3 }, adjacency::describe(self.router, a))
             }
+            Via::Midchain(a) => (6, adjacency::describe(self.router, a)),
             Via::Glean(a) => (4, adjacency::describe(self.router, a)),
             Via::LoadBalance(index) => (13, format!("dpo-load-balance: [index:{index}]")),
             Via::Receive => {

@@ -10,6 +10,7 @@ use wire::Prefix;
 use wire::prefix::InvalidPrefix;
 
 use super::paths;
+use crate::fib::chores;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::path::{Path, TableIndex};
 use crate::fib::routes::{FromPrefix, key};
@@ -32,11 +33,11 @@ struct Route {
 impl Command for Route {
     const PATHS: &'static [&'static str] = &["ip route", "ip6 route"];
     const ABOUT: &'static str = "Add or delete routes";
-    const USAGE: &'static str = "[add|del] [count <n>] <prefix> [table <id>] \
-        via [<next-hop>] [<interface>] [next-hop-table <id>] [weight <n>] [preference <n>] \
-        [resolve-via-host] [resolve-via-connected] [out-labels <label>...] [via ...] | \
-        via rx-ip4|rx-ip6 <interface> | \
-        [via] drop | local | punt | unreachable | prohibit | lookup in table <id>";
+    const USAGE: &'static str = "[add|del] [count <n>] <prefix> [table <table-id>] \
+        {{via [<next-hop>] [<interface>] [next-hop-table <table-id>] [weight <n:0-255>] \
+        [preference <n:0-255>] [resolve-via-host] [resolve-via-connected] \
+        [out-labels <label>...]}... | via rx-ip4|rx-ip6 <interface> | \
+        [via] {drop|local|punt|unreachable|prohibit | lookup in table <table-id>}}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut count, mut table, mut prefix) = (false, 1, 0, None);
@@ -75,9 +76,12 @@ impl Command for Route {
 
 /// `PATHS table ID`, unless the table is a path's own.
 fn trailing_table(paths: &str) -> Option<(&str, u32)> {
-    let (before, id) = paths.rsplit_once(" table ")?;
+    // Nearly no route ends in a number, which is seen at once.
+    paths.bytes().next_back().filter(u8::is_ascii_digit)?;
+    let last = paths.rsplit(' ').next().filter(|last| last.bytes().all(|b| b.is_ascii_digit()))?;
+    let before = paths.strip_suffix(last)?.trim_end().strip_suffix(" table")?;
     let is_lookup = before.trim_end().ends_with("in");
-    Some((before, id.trim().parse().ok()?)).filter(|_| !is_lookup)
+    Some((before, last.parse().ok()?)).filter(|_| !is_lookup)
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -156,10 +160,21 @@ impl<F: Family> Many<F> {
         if self.is_del {
             return;
         }
-        for i in (0..self.done).filter(|i| self.kept.binary_search(i).is_err()) {
-            // It was added a moment ago.
-            let _ = router.remove_paths::<F>(self.table, self.key(i), Source::CLI, &self.paths);
-        }
+        let (table, first, kept) = (self.table, self.first, std::mem::take(&mut self.kept));
+        let (paths, mut left) = (self.paths.clone(), self.done);
+        router.in_slices::<F>(table, None, move |router| {
+            for _ in 0..chores::SLICE {
+                let Some(i) = left.checked_sub(1) else { return true };
+                left = i;
+                if kept.binary_search(&i).is_err()
+                    && let Some(bits) = F::later(first.0, first.1, i)
+                {
+                    // It was added a moment ago.
+                    let _ = router.remove_paths::<F>(table, (bits, first.1), Source::CLI, &paths);
+                }
+            }
+            false
+        });
     }
 }
 

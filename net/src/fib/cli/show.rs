@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use control::cli::{Args, Cli, Command, Error, Output, Step, Task};
+use control::cli::{Args, Cli, Command, Error, Output, Step, Task, Word};
 use serde::Serialize;
 use wire::Prefix;
 
@@ -22,13 +22,14 @@ use crate::router::Router;
 /// Prefixes shown between two looks at the rest of the control plane.
 const SLICE: usize = 100;
 
-/// `show ip fib [table ID | index N] [summary] [detail] [memory] [PREFIX | ADDRESS]`.
+/// `show ip fib [table ID | index N] [summary] [detail] [memory] [mtrie] [PREFIX | ADDRESS]`.
 #[derive(Default)]
 struct Show {
     table: Option<u32>,
     index: Option<u16>,
     summary: bool,
     memory: bool,
+    mtrie: bool,
     detail: bool,
     prefix: Option<Prefix>,
 }
@@ -44,6 +45,7 @@ impl Show {
                 "index" => show.index = Some(args.value("index")?),
                 "summary" => show.summary = true,
                 "memory" => show.memory = true,
+                "mtrie" => show.mtrie = true,
                 "detail" | "verbose" => show.detail = true,
                 _ if word.contains('/') => {
                     let prefix = Prefix::from_str(word);
@@ -62,11 +64,18 @@ impl Show {
     where
         Key<F>: FromPrefix,
     {
-        let mut tables: Vec<TableIndex> = match (self.table, self.index) {
+        let tables: Vec<TableIndex> = match (self.table, self.index) {
             (Some(id), _) => vec![named::<F>(router, id)?],
             (None, Some(index)) => vec![TableIndex(index)],
             (None, None) => F::tables(&router.fib).iter().map(|(index, _)| index).collect(),
         };
+        tables.iter().for_each(|table| router.finish_chores::<F>(*table));
+        self.list::<F>(tables)
+    }
+    fn list<F: Family>(self, mut tables: Vec<TableIndex>) -> Result<Box<dyn Task<Router>>, Error>
+    where
+        Key<F>: FromPrefix,
+    {
         tables.reverse();
         let wrong = |p: &Prefix| matches!(p, Prefix::Ip4(_)) != (F::BITS == 32);
         if let Some(p) = self.prefix.filter(wrong) {
@@ -81,7 +90,7 @@ struct ShowIp4(Show);
 struct ShowIp6(Show);
 
 const USAGE: &str =
-    "[table <table-id>] [index <n>] [summary] [detail] [memory] [<prefix>|<address>]";
+    "[table <table-id>] [index <n>] [summary] [detail] [memory] [mtrie] [<prefix>|<address>]";
 
 impl Command for ShowIp4 {
     const PATHS: &'static [&'static str] = &["show ip fib"];
@@ -101,9 +110,39 @@ impl Command for ShowIp6 {
     }
 }
 
+/// `show ip6-ll [INTERFACE] [summary] [detail] [PREFIX | ADDRESS]`.
+struct ShowLinkLocal {
+    interface: Option<Word>,
+    show: Show,
+}
+
+impl Command for ShowLinkLocal {
+    const PATHS: &'static [&'static str] = &["show ip6-ll"];
+    const ABOUT: &'static str = "Show the link-local routes of interfaces";
+    const USAGE: &'static str = "[<interface>] [summary] [detail] [<prefix>|<address>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_other = |word: &str| word.contains(':') || ["summary", "detail"].contains(&word);
+        let names_one = args.peek().is_some_and(|word| !is_other(word));
+        let interface = names_one.then(|| args.value("interface")).transpose()?;
+        Ok(Self { interface, show: Show::take(args)? })
+    }
+}
+
+fn show_link_local(router: &mut Router, c: ShowLinkLocal) -> Result<Box<dyn Task<Router>>, Error> {
+    let find = |name: &Word| {
+        let found = router.interfaces.named(name).map(|i| i.index);
+        found.ok_or_else(|| name.unknown("interface"))
+    };
+    let only = c.interface.as_ref().map(find).transpose()?;
+    let all = router.interfaces.iter().map(|i| i.index);
+    let chosen = all.filter(|on| only.is_none_or(|only| only == *on));
+    c.show.list::<Ip6>(chosen.filter_map(|on| router.fib.link_local_of(on)).collect())
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(|router: &mut Router, c: ShowIp4| c.0.begin::<Ip4>(router));
     cli.task(|router: &mut Router, c: ShowIp6| c.0.begin::<Ip6>(router));
+    cli.task(show_link_local);
 }
 
 /// A table and, when its head is out, where in it the list stands.
@@ -145,6 +184,10 @@ impl<F: Family> Listing<F> {
             let line = format!("{} prefixes:{prefixes} bytes:{bytes} ", head.name);
             let line = line + &format!("load-balances of all tables:{balances} ");
             out.append(Output::text(line + &format!("redirected so far:{written}")));
+        } else if self.show.mtrie {
+            let shape = t.shape();
+            let (name, lookup) = (head.name.clone(), shape.clone());
+            out.append(Output::both(format!("{head}{shape}\n"), Shape { name, lookup }));
         } else if self.show.summary {
             out.append(Output::of(Summary::of(head, t)));
         } else if let Some((bits, len)) = self.prefix {
@@ -157,6 +200,13 @@ impl<F: Family> Listing<F> {
             self.at = Some((table, None));
         }
     }
+}
+
+/// What a table is looked up in.
+#[derive(Serialize)]
+struct Shape {
+    name: String,
+    lookup: String,
 }
 
 /// The line above a table.

@@ -122,6 +122,7 @@ impl Command for Ip6Table {
 struct ShowIp4Table {
     /// only this table
     #[positional]
+    #[values("table-id")]
     id: Option<u32>,
 }
 
@@ -131,6 +132,7 @@ struct ShowIp4Table {
 struct ShowIp6Table {
     /// only this table
     #[positional]
+    #[values("table-id")]
     id: Option<u32>,
 }
 
@@ -171,6 +173,12 @@ impl fmt::Display for Rows {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.values("table-id", |router: &Router| {
+        let ip4 = Ip4::tables(&router.fib).iter().map(|(_, table)| table.id);
+        let ip6 = Ip6::tables(&router.fib).iter().map(|(_, table)| table.id);
+        let ids: std::collections::BTreeSet<u32> = ip4.chain(ip6).collect();
+        ids.into_iter().map(|id| id.to_string()).collect()
+    });
     cli.command(|router: &mut Router, c: Ip4Table| c.0.carry_out::<Ip4>(router));
     cli.command(|router: &mut Router, c: Ip6Table| c.0.carry_out::<Ip6>(router));
     cli.command(|router: &mut Router, c: ShowIp4Table| {

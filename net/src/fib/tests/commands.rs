@@ -3,8 +3,8 @@
 use super::*;
 
 /// The set-up that the expected texts are of.
-fn sample() -> Bench {
-    let mut b = Bench::new();
+fn sample() -> Rig {
+    let mut b = bench();
     b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg1 10.0.1.1/24");
     b.set("set interface ip address pg0 2001:db8:0::1/64");
     b.set("set interface ip address pg1 2001:db8:1::1/64");
@@ -239,7 +239,7 @@ fn wrong_routes_are_refused_in_known_words() {
 
 #[test]
 fn many_routes_come_and_go_with_one_command() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set("ip route add count 3000 16.0.0.0/30 via 10.0.1.2 pg1");
     b.set("ip route add count 3000 2001:db8::/64 via fe80::1 pg1");
@@ -271,7 +271,7 @@ fn json_has_the_same_routes() {
 
 #[test]
 fn a_cancelled_command_leaves_nothing() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set("ip route add 16.0.0.5/32 via 10.0.1.2 pg1");
     let with_one = b.in_use();
@@ -282,7 +282,50 @@ fn a_cancelled_command_leaves_nothing() {
     assert!(b.in_use()[3] > with_one[3]);
     run.cancel(&mut b.router, &mut out);
     std::mem::swap(&mut b.graph.engine, &mut b.router.engine);
+    assert!(b.router.has_chores());
+    b.run("show ip fib summary");
     assert_eq!(b.in_use(), with_one, "what was there before stays");
     b.set("ip route del 16.0.0.5/32");
     assert_eq!(b.in_use(), before);
+}
+
+#[test]
+fn link_local_routes_are_shown_by_interface() {
+    let mut b = bench();
+    b.set("enable ip6 interface pg1\nenable ip6 interface pg2");
+    let shown = b.run("show ip6-ll");
+    let both = ["pg1", "pg2"].map(|on| shown.contains(&format!("-link-local:{on}, ")));
+    assert_eq!(both, [true; 2], "{shown}");
+    let shown = b.run("show ip6-ll pg2 fe80::ff:fe00:ac");
+    assert!(!shown.contains("pg1") && shown.contains("fe80::ff:fe00:ac/128"), "{shown}");
+    assert_eq!(b.run("show ip6-ll pg7"), "show ip6-ll: unknown interface `pg7'\n");
+}
+
+#[test]
+fn what_routes_are_made_of_is_shown_by_number() {
+    let mut b = sample();
+    let list = b.run("show fib path-lists 0");
+    let lines: Vec<_> = list.lines().collect();
+    assert!(lines[0].starts_with("path-list:[0] locks:"), "{list}");
+    assert!(lines[0].ends_with(" flags:drop, uPRF-list:0 len:0 itfs:[]"), "{list}");
+    let path = "  path:[0] pl-index:0 ip4 weight=1 pref=0 special:  cfg-flags:drop,";
+    assert_eq!(&lines[1..], [path, "    [@0]: dpo-drop ip4"]);
+    let all = b.run("show fib path-lists");
+    assert!(all.contains("attached-nexthop:  oper-flags:resolved,\n    10.0.1.2 pg1\n"), "{all}");
+    assert!(b.run("show fib paths").lines().all(|l| !l.contains("path-list")));
+    assert!(b.run("show fib uRPF").contains(" len:1 itfs:["));
+    let entries = b.run("show fib entry");
+    assert!(entries.contains("@ipv4-VRF:0 0.0.0.0/0\n"), "{entries}");
+    assert!(entries.contains("@ipv6-VRF:0 ::/0\n"), "{entries}");
+    let balances = b.run("show load-balance");
+    assert!(
+        balances.starts_with("dpo-load-balance: [proto:ip4 index:1 buckets:1 uRPF:"),
+        "{balances}"
+    );
+    assert_eq!(b.run("show load-balance 9999"), "show load-balance: no object 9999\n");
+    assert!(b.run("show fib source").contains("[7] CLI prio:88\n"));
+    assert!(b.run("show fib source prio").starts_with("[1] special prio:16\n"));
+    assert!(b.run("show fib memory").contains("        IPv4 unicast           2"));
+    assert!(b.run("show ip fib mtrie").contains("8-8-8-8: "));
+    assert!(b.run("show ip6 fib mtrie").contains("memory usage"));
 }

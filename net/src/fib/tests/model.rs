@@ -94,7 +94,7 @@ impl Model<'_> {
 }
 
 fn check(names: &Names, steps: &[Step]) {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     let mut model = Model { names, routes: BTreeMap::new(), up: [true; 3] };
     for step in steps {

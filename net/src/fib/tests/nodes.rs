@@ -27,7 +27,7 @@ fn ways(caught: &[Caught]) -> Vec<(&str, u32)> {
 }
 
 /// Counters of the route to `dst`: looked up, and reached through another.
-fn counted(b: &Bench, text: &str) -> (Volume, Volume) {
+fn counted(b: &Rig, text: &str) -> (Volume, Volume) {
     let key = crate::fib::routes::key::<Ip4>(prefix(text));
     let t = b.router.fib.ip4.at(TableIndex::DEFAULT).unwrap();
     b.router.fib.balances.counted(t.entries[&key].balance)
@@ -35,7 +35,7 @@ fn counted(b: &Bench, text: &str) -> (Volume, Volume) {
 
 #[test]
 fn packets_go_where_their_route_leads_whatever_the_frame_size() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set(
         "set interface ip address pg1 10.0.1.1/24\nset interface ip address pg1 2001:db8:1::1/64",
     );
@@ -75,7 +75,7 @@ fn packets_go_where_their_route_leads_whatever_the_frame_size() {
 
 #[test]
 fn every_kind_of_route_has_its_edge() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("set interface ip address pg1 10.0.1.1/24");
     let routes =
         ["1.0.0.0/8 drop", "2.0.0.0/8 via unreachable", "3.0.0.0/8 prohibit", "4.0.0.0/8 local"];
@@ -110,7 +110,7 @@ fn every_kind_of_route_has_its_edge() {
 
 #[test]
 fn flows_spread_by_weight_and_stay_on_their_path() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let one = b.neighbor("pg1", "10.0.1.2").0;
     let two = b.neighbor("pg1", "10.0.1.3").0;
     b.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 weight 3 via 10.0.1.3 pg1 weight 1");
@@ -135,7 +135,7 @@ fn flows_spread_by_weight_and_stay_on_their_path() {
 
 #[test]
 fn a_recursive_route_goes_on_through_the_other_one() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let one = b.neighbor("pg1", "10.0.1.2").0;
     let two = b.neighbor("pg1", "10.0.1.3").0;
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1 via 10.0.1.3 pg1");
@@ -159,7 +159,7 @@ fn a_recursive_route_goes_on_through_the_other_one() {
 
 #[test]
 fn other_tables_are_looked_up() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let one = b.neighbor("pg1", "10.0.1.2").0;
     b.set("ip table add 10\nip route add 16.0.0.0/8 table 10 via 10.0.1.2 pg1");
     b.set("ip route add 16.0.0.0/8 lookup in table 10\nip route add 17.0.0.0/8 lookup in table 10");
@@ -178,7 +178,7 @@ fn other_tables_are_looked_up() {
 
 #[test]
 fn sources_are_looked_up_where_a_route_says_so() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let one = b.neighbor("pg1", "10.0.1.2").0;
     b.set("ip table add 10\nip route add 10.0.0.2/32 table 10 via 10.0.1.2 pg1");
     let table = b.router.fib.table::<Ip4>(10).unwrap();
@@ -194,7 +194,7 @@ fn sources_are_looked_up_where_a_route_says_so() {
 
 #[test]
 fn a_route_may_have_packets_come_in_elsewhere() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip route add 16.0.0.0/8 via rx-ip4 pg2\nip route add 2::/16 via rx-ip6 pg2");
     let pg2 = b.interface("pg2");
     let four = b.graph.send("ip4-lookup", &[packet4("16.0.0.1", 1)], |_| ());
@@ -209,12 +209,12 @@ fn a_route_may_have_packets_come_in_elsewhere() {
 
 #[test]
 fn what_makes_a_flow_is_set_by_table() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let one = b.neighbor("pg1", "10.0.1.2").0;
     b.neighbor("pg1", "10.0.1.3");
     b.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 via 10.0.1.3 pg1");
     let packets: Vec<_> = (0..256).map(|port| packet4("17.0.0.1", port)).collect();
-    let share = |b: &mut Bench| {
+    let share = |b: &mut Rig| {
         let out = b.graph.send("ip4-lookup", &packets, |_| ());
         out.iter().filter(|c| c.adjacency == one).count()
     };
@@ -224,6 +224,17 @@ fn what_makes_a_flow_is_set_by_table() {
     assert!(b.run("show ip fib").contains("flow hash:[src dst dport proto ] epoch:0"));
     b.set("set ip flow-hash table 0 sport reverse");
     assert!((1..256).contains(&share(&mut b)));
+    // Another seed, another choice for some flows and the same for others.
+    b.set("set ip flow-hash table 0 src dst sport dport proto");
+    let mut ways = |seed| {
+        b.router.set_flow_hash_seed(seed);
+        let out = b.graph.send("ip4-lookup", &packets, |_| ());
+        out.iter().map(|c| c.adjacency).collect::<Vec<_>>()
+    };
+    let (plain, seeded) = (ways(0), ways(77));
+    let same = plain.iter().zip(&seeded).filter(|(a, b)| a == b).count();
+    assert!((64..192).contains(&same), "{same} of 256");
+    assert_eq!((ways(0), ways(77)), (plain, seeded));
     let error = "set ip flow-hash: unknown input `bogus'\n";
     assert_eq!(b.run("set ip flow-hash table 0 src bogus"), error);
     let error = "set ip6 flow-hash: Nonexistent table id 9\n";
@@ -232,7 +243,7 @@ fn what_makes_a_flow_is_set_by_table() {
 
 #[test]
 fn link_local_addresses_are_those_of_the_interface() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("enable ip6 interface pg1\nenable ip6 interface pg2");
     let pg1 = b.interface("pg1").0;
     let own = "fe80::ff:fe00:ab";

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_path_follows_the_route_to_its_next_hop() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set("ip route add 18.0.0.0/8 via 16.0.0.1");
     assert_eq!(b.leads("18.0.0.1"), [Via::Drop], "nothing leads to 16.0.0.1 yet");
@@ -29,7 +29,7 @@ fn a_path_follows_the_route_to_its_next_hop() {
 
 #[test]
 fn a_next_hop_in_a_connected_network_is_a_neighbour_there() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip route add 18.0.0.0/8 via 10.0.1.7\nset interface ip address pg1 10.0.1.1/24");
     let leads = b.leads("18.0.0.1");
     let [Via::Adjacency(adjacency)] = leads[..] else { panic!("{leads:?}") };
@@ -46,7 +46,7 @@ fn a_next_hop_in_a_connected_network_is_a_neighbour_there() {
 
 #[test]
 fn only_ways_that_exist_share_the_load() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 17.0.0.0/8 via 10.0.2.2 pg2");
     b.set("ip route add 2.0.0.0/8 via 16.0.0.1 via 17.0.0.1");
     assert_eq!(b.leads("2.0.0.1").len(), 2);
@@ -63,7 +63,7 @@ fn only_ways_that_exist_share_the_load() {
 
 #[test]
 fn cycles_are_not_followed() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set("ip route add 16.0.0.0/8 via 16.0.0.1");
     assert_eq!(b.leads("16.9.9.9"), [Via::Drop], "covers its own next hop");
@@ -90,7 +90,7 @@ fn cycles_are_not_followed() {
 
 #[test]
 fn next_hops_resolve_in_the_table_they_name() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip table add 10\nip route add 16.0.0.0/8 table 10 via 10.0.2.2 pg2");
     b.set("ip route add 18.0.0.0/8 via 16.0.0.1 next-hop-table 10");
     b.set("ip route add 18.0.0.0/8 table 10 via 16.0.0.1");
@@ -107,7 +107,7 @@ fn next_hops_resolve_in_the_table_they_name() {
 
 #[test]
 fn ip6_resolves_alike() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set("set interface ip address pg1 2001:db8:1::1/64");
     b.set("ip route add 2001:db8:f000::/36 via 2001:db8:1::9");
@@ -120,7 +120,7 @@ fn ip6_resolves_alike() {
 
 #[test]
 fn a_path_may_ask_for_a_route_to_the_host_or_over_an_interface() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 17.0.0.0/8 via 16.0.0.1");
     b.set("ip route add 2.0.0.0/8 via 16.0.0.1 resolve-via-host");
@@ -139,7 +139,7 @@ fn a_path_may_ask_for_a_route_to_the_host_or_over_an_interface() {
 
 #[test]
 fn a_path_with_labels_is_kept_and_not_used() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1 out-labels 33 44");
     assert_eq!(b.leads("16.0.0.1"), [Via::Drop]);
     let text = b.run("show ip fib 16.0.0.0/8");
@@ -151,7 +151,7 @@ fn a_path_with_labels_is_kept_and_not_used() {
 
 #[test]
 fn a_lost_next_hop_touches_what_is_shared_only() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip route add 16.0.0.1/32 via 10.0.1.2 pg1\nip route add 17.0.0.1/32 via 10.0.2.2 pg2");
     let paths = "via 16.0.0.1 via 17.0.0.1 preference 1";
     b.set(&format!("ip route add count 3000 20.0.0.0/24 {paths}"));

@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn neighbor(bench: &Bench, interface: &str, addr: &str) -> Path {
+fn neighbor(bench: &Rig, interface: &str, addr: &str) -> Path {
     let interface = bench.interface(interface);
     Path::to(Target::Neighbor { interface, addr: addr.parse().unwrap() })
 }
 
 #[test]
 fn the_best_source_counts_and_the_next_one_takes_over() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     let host = prefix("10.9.9.9/32");
     let order = [Source::ADJACENCY, Source::CLI, Source::API, Source::INTERFACE];
@@ -20,7 +20,7 @@ fn the_best_source_counts_and_the_next_one_takes_over() {
         assert_eq!(b.leads("10.9.9.9"), [Via::Lookup(i as u16)]);
     }
     let remove =
-        |b: &mut Bench, source| b.router.remove_route(TableIndex::DEFAULT, host, source, &[]);
+        |b: &mut Rig, source| b.router.remove_route(TableIndex::DEFAULT, host, source, &[]);
     remove(&mut b, Source::API).unwrap();
     assert_eq!(b.leads("10.9.9.9"), [Via::Lookup(3)]);
     remove(&mut b, Source::INTERFACE).unwrap();
@@ -35,7 +35,7 @@ fn the_best_source_counts_and_the_next_one_takes_over() {
 
 #[test]
 fn equal_paths_are_one_list_and_one_adjacency() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("set interface ip address pg1 10.0.1.1/24");
     let before = b.in_use();
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 17.0.0.0/8 via 10.0.1.2 pg1");
@@ -50,7 +50,7 @@ fn equal_paths_are_one_list_and_one_adjacency() {
 
 #[test]
 fn paths_come_and_go_one_by_one() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 weight 3 via 10.0.1.3 pg1 weight 1");
     let four = b.leads("17.1.1.1");
     assert_eq!(four.iter().filter(|v| **v == four[0]).count(), 3);
@@ -68,7 +68,7 @@ fn paths_come_and_go_one_by_one() {
 
 #[test]
 fn only_the_best_preference_is_used_and_an_interface_that_is_down_is_not() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip route add 17.0.0.0/8 via 10.0.1.2 pg1 via 10.0.2.2 pg2 preference 1");
     let first = b.leads("17.1.1.1");
     assert_eq!(first.len(), 1);
@@ -84,7 +84,7 @@ fn only_the_best_preference_is_used_and_an_interface_that_is_down_is_not() {
 
 #[test]
 fn flows_of_other_paths_stay_when_one_goes() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let all = ["10.0.1.2", "10.0.1.3", "10.0.1.4", "10.0.1.5"];
     for addr in all {
         b.set(&format!("ip route add 17.0.0.0/8 via {addr} pg1"));
@@ -101,7 +101,7 @@ fn flows_of_other_paths_stay_when_one_goes() {
 
 #[test]
 fn many_prefixes_share_the_load_balance_of_their_paths() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set("ip route add count 70000 16.0.0.0/32 via 10.0.1.2 pg1");
     let balances = b.in_use()[1] - before[1];
@@ -126,7 +126,7 @@ fn many_prefixes_share_the_load_balance_of_their_paths() {
 
 #[test]
 fn the_default_route_changes_in_one_place() {
-    let mut b = Bench::new();
+    let mut b = bench();
     for (default, dst) in [("0.0.0.0/0", "99.1.1.1"), ("::/0", "2a00::1")] {
         b.set(&format!("ip route add {default} via punt"));
         assert_eq!(b.leads(dst), [Via::Punt]);
@@ -137,7 +137,7 @@ fn the_default_route_changes_in_one_place() {
 
 #[test]
 fn deleting_an_interface_takes_its_routes_along() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set(
         "set interface ip address pg1 10.0.1.1/24\nset interface ip address pg1 2001:db8:1::1/64",
@@ -157,7 +157,7 @@ fn deleting_an_interface_takes_its_routes_along() {
 
 #[test]
 fn a_refused_path_changes_nothing() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     let gone = Path::to(Target::Neighbor {
         interface: InterfaceIndex(99),
@@ -175,7 +175,7 @@ fn a_refused_path_changes_nothing() {
 
 #[test]
 fn a_new_adjacency_is_told_by_its_neighbour_entry() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let adjacency = b.neighbor("pg1", "10.0.1.2");
     assert_eq!(b.leads("10.0.1.2"), [Via::Adjacency(adjacency)]);
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1");
@@ -188,7 +188,7 @@ fn a_new_adjacency_is_told_by_its_neighbour_entry() {
 
 #[test]
 fn routes_share_their_counters_when_told_to() {
-    let mut b = Bench::new();
+    let mut b = bench();
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1");
     let before = b.in_use()[1];
     b.router.fib.counting = "off".parse().unwrap();

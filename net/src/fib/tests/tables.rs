@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn put(b: &mut Bench, table: TableIndex, text: &str, source: Source, nth: u32) {
+fn put(b: &mut Rig, table: TableIndex, text: &str, source: Source, nth: u32) {
     let addr = std::net::Ipv4Addr::from_bits(0x0a00_0102 + nth).into();
     let path = Path::to(Target::Neighbor { interface: b.interface("pg1"), addr });
     b.control(|r| r.set_route(table, prefix(text), source, &[path])).unwrap();
@@ -10,7 +10,7 @@ fn put(b: &mut Bench, table: TableIndex, text: &str, source: Source, nth: u32) {
 
 #[test]
 fn what_is_not_given_anew_goes_when_routes_are_replaced() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let table = b.control(|r| r.add_table::<Ip4>(7)).unwrap();
     for (text, source) in [
         ("16.0.0.0/8", Source::API),
@@ -38,7 +38,7 @@ fn what_is_not_given_anew_goes_when_routes_are_replaced() {
 
 #[test]
 fn a_deleted_table_stays_while_an_interface_looks_up_there() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let before = b.in_use();
     b.set("ip table add 7\nset interface ip table pg1 7");
     b.set("set interface ip address pg1 10.0.1.1/24\nip table del 7");
@@ -52,7 +52,7 @@ fn a_deleted_table_stays_while_an_interface_looks_up_there() {
 
 #[test]
 fn tables_have_names() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let table = b.control(|r| r.add_table::<Ip4>(7)).unwrap();
     b.control(|r| r.name_table::<Ip4>(table, "red")).unwrap();
     assert_eq!(b.run("show ip table"), "[0] table_id:0 ipv4-VRF:0\n[1] table_id:7 red\n");
@@ -61,7 +61,7 @@ fn tables_have_names() {
 
 #[test]
 fn a_better_source_counts_and_the_next_one_takes_over() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let bgp = b.router.fib.sources.add("bgp", Source::API.priority() - 1).unwrap();
     let table = TableIndex::DEFAULT;
     put(&mut b, table, "16.0.0.0/8", Source::API, 0);
@@ -78,7 +78,7 @@ fn a_better_source_counts_and_the_next_one_takes_over() {
 
 #[test]
 fn a_table_over_its_budget_refuses_a_route_and_keeps_the_rest() {
-    let mut b = Bench::new();
+    let mut b = bench();
     let table = b.control(|r| r.add_table::<Ip4>(7)).unwrap();
     put(&mut b, table, "16.0.0.0/8", Source::CLI, 0);
     b.router.fib.ip4.at_mut(table).unwrap().budget = 6;

@@ -64,6 +64,15 @@ pub struct SwInterfaceSetUnnumbered {
     pub is_add: bool,
 }
 
+/// Send packets for all hosts of an interface's networks to them, or drop them.
+#[derive(Message)]
+pub struct SwInterfaceSetIpDirectedBroadcast {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// send them
+    pub enable: bool,
+}
+
 /// From now on note which addresses are set again.
 #[derive(Message)]
 pub struct SwInterfaceAddressReplaceBegin {}
@@ -84,6 +93,30 @@ fn retval(e: address::Error) -> Retval {
         address::Error::HasAddresses => Retval::ADDRESS_FOUND_FOR_INTERFACE,
         address::Error::Invalid(_) | address::Error::NoLender => Retval::INVALID_VALUE,
         _ => Retval::UNSPECIFIED,
+    }
+}
+
+/// Whether an address was to go at the end of a replacement, which it now is not.
+fn is_replaced(router: &mut Router, on: InterfaceIndex, prefix: Prefix) -> bool {
+    router.state_mut::<Replaced>().is_some_and(|all| all.0.remove(&(on, prefix)))
+}
+
+/// Gives an interface an address. One that is to go at the end of a replacement goes now if it is
+/// in the way.
+fn add(router: &mut Router, index: InterfaceIndex, prefix: Prefix) -> Result<(), Retval> {
+    if router.addresses.of(index).iter().any(|p| p == prefix) {
+        let is_kept = is_replaced(router, index, prefix);
+        return if is_kept { Ok(()) } else { Err(Retval::DUPLICATE_IF_ADDRESS) };
+    }
+    loop {
+        match router.add_address(index, prefix) {
+            Err(address::Error::Conflict { with, interface })
+                if is_replaced(router, interface, with) =>
+            {
+                router.remove_address(interface, with).map_err(retval)?;
+            }
+            done => return done.map_err(retval),
+        }
     }
 }
 
@@ -118,14 +151,10 @@ pub(super) fn register(api: &mut Api<Router>) {
             if !m.is_add {
                 return router.remove_address(index, prefix).map_err(retval);
             }
-            if router.addresses.of(index).iter().any(|p| p == prefix) {
-                let replaced = router.state_mut::<Replaced>();
-                if replaced.is_some_and(|all| all.0.remove(&(index, prefix))) {
-                    return Ok(());
-                }
-                return Err(Retval::DUPLICATE_IF_ADDRESS);
-            }
-            router.add_address(index, prefix).map_err(retval)
+            add(router, index, prefix)
+        })
+        .call(|router: &mut Router, m: SwInterfaceSetIpDirectedBroadcast| {
+            router.set_directed_broadcast(m.sw_if_index, m.enable).map_err(retval)
         })
         .call(|router: &mut Router, m: SwInterfaceSetUnnumbered| {
             find(router, m.sw_if_index)?;

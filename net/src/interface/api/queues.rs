@@ -76,11 +76,55 @@ pub struct SwInterfaceRxPlacementDetails {
     pub mode: RxMode,
 }
 
+/// Say which threads send on a queue, and no others.
+#[derive(Message)]
+pub struct SwInterfaceSetTxPlacement {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// number of the queue
+    pub queue_id: u32,
+    /// numbers of the threads
+    #[counted(array_size: u32)]
+    pub threads: Vec<u32>,
+}
+
+/// Ask which threads send on which queues.
+#[derive(Message)]
+#[stream(SwInterfaceTxPlacementDetails, SwInterfaceTxPlacementGetReply)]
+pub struct SwInterfaceTxPlacementGet {
+    /// where to go on; 0 at first
+    pub cursor: u32,
+    /// interface; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// All there is of them was sent.
+#[derive(Message)]
+pub struct SwInterfaceTxPlacementGetReply {
+    /// where to go on
+    pub cursor: u32,
+}
+
+/// A send queue.
+#[derive(Message)]
+#[head(request)]
+pub struct SwInterfaceTxPlacementDetails {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// its number
+    pub queue_id: u32,
+    /// whether several threads send on it
+    pub shared: u8,
+    /// numbers of the threads
+    #[counted(array_size: u32)]
+    pub threads: Vec<u32>,
+}
+
 impl From<QueueError> for Retval {
     fn from(e: QueueError) -> Self {
         match e {
-            QueueError::NoQueue => Self::UNSUPPORTED,
-            QueueError::NoThread(_) => Self::INVALID_VALUE,
+            QueueError::NoQueue | QueueError::NoTxQueue => Self::UNSUPPORTED,
+            QueueError::NoThread(_) | QueueError::NoTxThread(_) => Self::INVALID_VALUE,
             QueueError::Refused(_) => Self::UNSPECIFIED,
         }
     }
@@ -104,7 +148,22 @@ fn mode_of(state: InputState) -> RxMode {
     }
 }
 
+/// The send queues of an interface, or of all.
+fn tx_rows(router: &Router, only: InterfaceIndex) -> Vec<SwInterfaceTxPlacementDetails> {
+    let is_meant = |i: &&Interface| only.0 == u32::MAX || i.index == only;
+    let rows = router.interfaces.iter().filter(is_meant).flat_map(|i| {
+        router.tx_queues(i.index).into_iter().map(|q| SwInterfaceTxPlacementDetails {
+            sw_if_index: i.index,
+            queue_id: q.number as u32,
+            shared: u8::from(q.threads.len() > 1),
+            threads: q.threads.iter().map(|t| *t as u32).collect(),
+        })
+    });
+    rows.collect()
+}
+
 pub(super) fn register(api: &mut Api<Router>) {
+    sending(api);
     super::module(api)
         .call(|router: &mut Router, m: SwInterfaceSetRxMode| {
             let state = state_of(m.mode)?;
@@ -138,5 +197,20 @@ pub(super) fn register(api: &mut Api<Router>) {
                 })
             });
             rows.collect()
+        });
+}
+
+fn sending(api: &mut Api<Router>) {
+    super::module(api)
+        .call(|router: &mut Router, m: SwInterfaceSetTxPlacement| {
+            find(router, m.sw_if_index)?;
+            let threads: Vec<_> = m.threads.iter().map(|t| *t as usize).collect();
+            Ok(router.place_tx_queue(m.sw_if_index, m.queue_id as usize, &threads)?)
+        })
+        .stream(|router: &mut Router, m: SwInterfaceTxPlacementGet| {
+            let is_there = m.sw_if_index.0 == u32::MAX || find(router, m.sw_if_index).is_ok();
+            let retval = if is_there { Retval::OK } else { Retval::INVALID_SW_IF_INDEX };
+            let last = SwInterfaceTxPlacementGetReply { cursor: u32::MAX };
+            (tx_rows(router, m.sw_if_index), retval, last)
         });
 }

@@ -12,6 +12,7 @@ use super::settings::*;
 use super::sub::*;
 use super::types::*;
 use super::*;
+use crate::interface::TxQueues;
 use crate::interface::output::LocalTx;
 use crate::interface::{Kind, NewInterface, Offloads};
 use crate::router::Parts;
@@ -279,6 +280,49 @@ fn modes_of_queues_are_set_and_shown() {
 }
 
 #[test]
+fn directed_broadcast_is_switched() {
+    talk(|local, router| {
+        let set = |sw_if_index, enable| SwInterfaceSetIpDirectedBroadcast { sw_if_index, enable };
+        for enable in [true, false] {
+            local.call(router, &set(PG0, enable)).unwrap();
+            assert_eq!(router.addresses.of(PG0).directed_broadcast, enable);
+        }
+        let nowhere = local.call(router, &set(NOBODY, true));
+        assert_eq!(nowhere, Err(Retval::INVALID_SW_IF_INDEX));
+    });
+}
+
+#[test]
+fn send_queues_are_placed_and_listed() {
+    talk(|local, router| {
+        let place = |queue_id, threads: &[u32]| SwInterfaceSetTxPlacement {
+            sw_if_index: PG0,
+            queue_id,
+            threads: threads.to_vec(),
+        };
+        let of = |sw_if_index| SwInterfaceTxPlacementGet { cursor: 0, sw_if_index };
+        assert_eq!(local.call(router, &place(0, &[0])), Err(Retval::UNSUPPORTED));
+        router.engine.build().unwrap();
+        router.engine.start_inline();
+        router.set_tx_queues(PG0, TxQueues::new(2, 4));
+        assert_eq!(local.call(router, &place(2, &[0])), Err(Retval::UNSUPPORTED));
+        assert_eq!(local.call(router, &place(0, &[9])), Err(Retval::INVALID_VALUE));
+        let rows = |router: &mut Router, of| {
+            let (rows, retval, _) = local.stream(router, &of);
+            let row = |r: &SwInterfaceTxPlacementDetails| (r.queue_id, r.shared, r.threads.clone());
+            (rows.iter().map(row).collect::<Vec<_>>(), retval)
+        };
+        let expected = vec![(0, 0, vec![0]), (1, 0, vec![])];
+        assert_eq!(rows(router, of(InterfaceIndex(!0))), (expected, 0));
+        local.call(router, &place(0, &[])).unwrap();
+        local.call(router, &place(1, &[0])).unwrap();
+        assert_eq!(rows(router, of(PG0)).0, [(0, 0, vec![]), (1, 0, vec![0])]);
+        let nobody = rows(router, of(InterfaceIndex(99)));
+        assert_eq!(nobody, (vec![], Retval::INVALID_SW_IF_INDEX.0));
+    });
+}
+
+#[test]
 fn addresses_are_lent_and_replaced() {
     talk(|local, router| {
         router.add_table::<crate::fib::Ip4>(0).ok();
@@ -313,6 +357,18 @@ fn addresses_are_lent_and_replaced() {
         assert_eq!(left, ["10.0.0.1/24", "10.0.2.1/24"]);
         local.call(router, &SwInterfaceAddressReplaceEnd {}).unwrap();
         assert_eq!(router.addresses.of(PG0).iter().count(), 2);
+
+        // What is to go is in nobody's way.
+        local.call(router, &lend(local0, false)).unwrap();
+        assert_eq!(local.call(router, &add(local0, "10.0.2.9/24")), Err(Retval::ADDRESS_IN_USE));
+        local.call(router, &SwInterfaceAddressReplaceBegin {}).unwrap();
+        local.call(router, &add(local0, "10.0.2.9/24")).unwrap();
+        local.call(router, &add(PG0, "10.0.0.1/24")).unwrap();
+        local.call(router, &SwInterfaceAddressReplaceEnd {}).unwrap();
+        let left = [PG0, local0].map(|i| router.addresses.of(i).iter().count());
+        assert_eq!(left, [1, 1]);
+        router.remove_all_addresses(local0);
+        local.call(router, &lend(local0, true)).unwrap();
 
         local.call(router, &lend(local0, false)).unwrap();
         assert!(router.interfaces.port(local0).unwrap().ip4.is_none());

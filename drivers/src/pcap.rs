@@ -1,4 +1,5 @@
 //! Capture files in the classic format (draft-ietf-opsawg-pcap): reading all kinds, writing ours.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::io;
@@ -105,20 +106,23 @@ pub fn header(link: u32) -> [u8; HEADER] {
     header
 }
 
-/// Appends a packet of `len` bytes in `segments`, sent at `seconds` since 1970.
+/// Appends a packet of `len` bytes, of which there are `parts`, seen at `seconds` since 1970.
 pub fn append<'a>(
     out: &mut Vec<u8>,
     seconds: f64,
     len: usize,
-    segments: impl Iterator<Item = &'a [u8]>,
+    parts: impl Iterator<Item = &'a [u8]>,
 ) {
     let seconds = seconds.max(0.0);
-    let kept = len.min(SNAP_LENGTH);
+    let start = out.len();
+    out.extend([0; RECORD]);
+    parts.for_each(|part| out.extend_from_slice(part));
+    out.truncate(start + RECORD + SNAP_LENGTH);
+    let kept = out.len() - start - RECORD;
     let words = [seconds as u32, (seconds.fract() * 1e6) as u32, kept as u32, len as u32];
-    words.iter().for_each(|w| out.extend(w.to_le_bytes()));
-    let end = out.len() + kept;
-    segments.for_each(|s| out.extend_from_slice(s));
-    out.truncate(end);
+    for (to, word) in out[start..].chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
 }
 
 #[cfg(test)]

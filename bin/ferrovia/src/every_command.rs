@@ -1,0 +1,165 @@
+//! What must hold for each command of the daemon, whatever it does.
+
+use std::fmt::Write;
+
+use control::cli::{Candidate, Cli, Reply};
+use control::config::Config;
+use net::{Parts, Router};
+use serde_json::Value;
+
+use crate::assemble;
+
+/// Something of each kind for `show` commands to show.
+const SETUP: &str = "
+create packet-generator interface pg0
+set interface state pg0 up
+set interface ip address pg0 10.0.0.1/24
+set interface ip address pg0 2001:db8::1/64
+create loopback interface
+ip table add 7
+ip route add 10.1.0.0/16 via 10.0.0.2 pg0
+ip route add 2001:db8:1::/48 via 2001:db8::2 pg0
+ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
+ip neighbor pg0 2001:db8::2 02:00:00:00:00:02
+set ip pmtu 10.0.0.2 1400
+set ip source-and-port-range-check vrf 7 10.0.0.0/24 port 80
+packet-generator new name x limit 1 source pg0 data { hex 0x00 }
+";
+
+/// What to take for values that a command needs, where it is not their first live name.
+const VALUES: &[(&str, &str)] = &[
+    ("<table-id>", "7"),
+    ("<address>", "10.0.0.1"),
+    ("<ip-addr>", "10.0.0.1"),
+    ("<prefix>", "10.1.0.0/16"),
+];
+
+/// A router with all features and something in it.
+struct Whole {
+    parts: Parts,
+}
+
+impl Whole {
+    fn new() -> Self {
+        let config = Config::parse("buffers { buffers-per-numa 4096 }", &[]).unwrap();
+        let mut whole = Self { parts: assemble::router(&config).unwrap() };
+        let reply = whole.run(SETUP);
+        assert!(reply.result.is_ok(), "{}", reply.text());
+        whole
+    }
+
+    fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<_> = self.parts.cli.paths().map(str::to_owned).collect();
+        paths.sort();
+        paths
+    }
+
+    fn run(&mut self, line: &str) -> Reply {
+        let Parts { router, cli, .. } = &mut self.parts;
+        cli.run(router, line)
+    }
+
+    fn words(&self, line: &str) -> Vec<String> {
+        let (cli, router): (&Cli<Router>, &Router) = (&self.parts.cli, &self.parts.router);
+        cli.complete(router, line).into_iter().map(|Candidate { word, .. }| word).collect()
+    }
+
+    /// What help says: usage line, and what may come next, values as `<name>`.
+    fn help(&mut self, line: &str) -> (String, Vec<String>) {
+        let help = self.run(&format!("help {line}")).output.to_json();
+        let next = help["arguments"].as_array().into_iter().flatten();
+        let next = next.map(|a| a["word"].as_str().unwrap().to_owned()).collect();
+        (help["usage"].as_str().unwrap_or_default().to_owned(), next)
+    }
+}
+
+#[test]
+fn every_show_command_answers_in_json() {
+    let mut whole = Whole::new();
+    let mut wrong = String::new();
+    let paths = whole.paths().into_iter().filter(|path| path.starts_with("show "));
+    // There is neither a terminal here nor a file of recorded requests; `control` tests these.
+    for path in paths.filter(|path| !matches!(&**path, "show terminal" | "show api dump")) {
+        let mut line = path.clone();
+        let mut reply = whole.run(&line);
+        // What is missing is made up from what exists.
+        for _ in 0..3 {
+            if reply.result.is_ok() {
+                break;
+            }
+            let value =
+                VALUES.iter().find(|(name, _)| whole.help(&line).1.iter().any(|n| n == name));
+            let live = whole.words(&format!("{line} ")).into_iter().next();
+            let Some(word) = value.map(|v| v.1.to_owned()).or(live) else { break };
+            line = format!("{line} {word}");
+            reply = whole.run(&line);
+        }
+        let json = reply.output.to_json();
+        match (&reply.result, &json) {
+            (Err(error), _) => writeln!(wrong, "{line}: {error}"),
+            (Ok(()), Value::Object(_) | Value::Array(_)) => Ok(()),
+            (Ok(()), _) => writeln!(wrong, "{line}: {json}"),
+        }
+        .unwrap();
+    }
+    assert_eq!(wrong, "");
+}
+
+#[test]
+fn every_command_says_which_words_it_takes() {
+    let mut whole = Whole::new();
+    let mut wrong = String::new();
+    for path in whole.paths() {
+        let (usage, _) = whole.help(&path);
+        assert!(usage.starts_with(&path), "{path}: {usage}");
+        if usage == path {
+            // One that says nothing takes nothing.
+            let text = whole.run(&format!("{path} xyzzy")).text();
+            if !text.contains("unknown input `xyzzy'") {
+                writeln!(wrong, "{path}: {text}").unwrap();
+            }
+        }
+    }
+    assert_eq!(wrong, "");
+}
+
+#[test]
+fn every_command_completes_its_words_and_the_names_of_interfaces_and_tables() {
+    let mut whole = Whole::new();
+    let mut wrong = String::new();
+    for path in whole.paths() {
+        let (start, last) =
+            path.rsplit_once(' ').map_or(("", &*path), |(start, last)| (start, last));
+        let half = &last[..last.len().div_ceil(2)];
+        assert!(whole.words(&format!("{start} {half}")).iter().any(|w| w == last), "{path}");
+        // Two words deep, each keyword is offered by its first letter and live names are there.
+        let mut lines = vec![path];
+        for _ in 0..2 {
+            let mut longer = Vec::new();
+            for line in lines {
+                let mut values = 0;
+                for next in whole.help(&format!("{line} ")).1 {
+                    // Help lists all positions, of which the first comes next.
+                    values += usize::from(next.starts_with('<'));
+                    if next.starts_with('<') && values > 1 {
+                        continue;
+                    }
+                    // Help shows keywords with their aliases and values.
+                    let known = match next.split(' ').next().unwrap_or_default() {
+                        value if value.ends_with("interface>") => "pg0",
+                        value if value.ends_with("table-id>") => "7",
+                        value if value.starts_with('<') => continue,
+                        keyword => keyword,
+                    };
+                    let found = whole.words(&format!("{line} {}", &known[..1]));
+                    if !found.iter().any(|w| w == known) {
+                        writeln!(wrong, "{line} {known}: {found:?}").unwrap();
+                    }
+                    longer.push(format!("{line} {known}"));
+                }
+            }
+            lines = longer;
+        }
+    }
+    assert_eq!(wrong, "");
+}

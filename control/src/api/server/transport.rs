@@ -1,0 +1,125 @@
+//! What carries the bytes of a connection: its socket, or memory that both sides share
+//! ([`lane`](super::super::lane)).
+
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use infra::memory::lane::Lane;
+use tokio::io::{Interest, Ready};
+use tokio::net::UnixStream;
+use tokio::time::Instant;
+
+use crate::socket::send_with;
+
+/// Room for what is read at once.
+pub(super) const CHUNK: usize = 64 << 10;
+/// How long shared memory is looked into again and again before a bell is waited for.
+const LOOK: Duration = Duration::from_micros(20);
+
+pub(super) struct Transport {
+    stream: UnixStream,
+    lane: Option<Shared>,
+}
+
+struct Shared {
+    lane: Lane,
+    /// When something came last.
+    busy: Instant,
+    /// Whether looking again is worth while: the client runs beside us.
+    looks: bool,
+}
+
+impl Transport {
+    pub fn new(stream: UnixStream) -> Self {
+        Self { stream, lane: None }
+    }
+
+    /// Answers with `reply` and `file`, and goes on in shared memory.
+    pub fn enter(&mut self, lane: Lane, file: &OwnedFd, reply: &[u8]) -> io::Result<()> {
+        // The socket is empty, so it takes a few bytes.
+        if send_with(&self.stream, reply, file)? != reply.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        let looks = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+        self.lane = Some(Shared { lane, busy: super::now(), looks });
+        Ok(())
+    }
+
+    /// Appends what has come through the socket; false when the client sends nothing more.
+    pub fn read(&mut self, input: &mut Vec<u8>) -> io::Result<bool> {
+        let read = match &self.lane {
+            // Bells.
+            Some(_) => self.stream.try_read(&mut [0; 64]),
+            None => {
+                input.reserve(CHUNK);
+                self.stream.try_read_buf(input)
+            }
+        };
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            read => Ok(read? > 0),
+        }
+    }
+
+    /// Appends what has come through shared memory; whether anything has.
+    pub fn refill(&mut self, input: &mut Vec<u8>) -> io::Result<bool> {
+        let Some(shared) = &mut self.lane else { return Ok(false) };
+        let has_come = shared.lane.receive(input, CHUNK)? > 0;
+        if has_come {
+            shared.busy = super::now();
+        }
+        Ok(has_come)
+    }
+
+    /// Sends as much as there is room for; `None` when there is none.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        let sent = match &mut self.lane {
+            Some(shared) => Ok(shared.lane.send(bytes)?),
+            None => self.stream.try_write(bytes),
+        };
+        match sent {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            sent => sent.map(|sent| (sent > 0).then_some(sent)),
+        }
+    }
+
+    /// Has the client look, if it waits for that.
+    pub fn ring(&mut self) -> io::Result<()> {
+        if self.lane.as_mut().is_some_and(|shared| shared.lane.must_ring()) {
+            match self.stream.try_write(&[0]) {
+                // It has bells enough then.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                rung => drop(rung?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing to do but to wait; to be asked before [`Transport::ready`] when the
+    /// connection wants to read, or to write what had no room.
+    pub fn may_wait(&mut self, wants_room: bool) -> io::Result<bool> {
+        let Some(Shared { lane, busy, looks }) = &mut self.lane else { return Ok(true) };
+        if *looks && super::now() - *busy < LOOK {
+            return Ok(false);
+        }
+        Ok(lane.sleep(wants_room)?)
+    }
+
+    /// Waits until the socket is as wanted. In shared memory that means a bell.
+    pub async fn ready(&self, wanted: Option<Interest>) -> io::Result<Ready> {
+        match (wanted, &self.lane) {
+            (Some(_), Some(_)) => self.stream.ready(Interest::READABLE).await,
+            (Some(interest), None) => self.stream.ready(interest).await,
+            (None, _) => pending().await,
+        }
+    }
+
+    /// Waiting is over.
+    pub fn wake(&mut self) {
+        if let Some(shared) = &mut self.lane {
+            shared.lane.wake();
+        }
+    }
+}

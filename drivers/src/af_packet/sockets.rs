@@ -1,0 +1,64 @@
+//! What an interface needs of the kernel: sockets that receive and sockets that send.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType, socket};
+
+use super::interface::{Error, Wanted};
+use super::ring::{Device, Fanout, Options, Ring, open};
+
+/// Slots in a receive ring: 4 MB.
+const SLOTS: usize = 2048;
+
+/// Sockets on a device.
+pub struct Sockets {
+    /// The device as it was.
+    pub device: Device,
+    /// Its number.
+    pub number: u32,
+    /// Those that receive, with their rings.
+    pub receivers: Vec<(OwnedFd, Ring)>,
+    /// Those that send.
+    pub senders: Vec<OwnedFd>,
+}
+
+/// What the kernel says of a device now: its state and its number.
+///
+/// # Errors
+/// The kernel's: there is none.
+pub fn look(device: &str) -> io::Result<(Device, u32)> {
+    // Any socket can ask; one of packets would take long to close.
+    let probe = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
+    Ok((Device::named(&probe, device)?, name_to_index(&probe, device)?))
+}
+
+impl Sockets {
+    /// Opens them, which takes the kernel long. Those that receive share what comes in as `group`
+    /// when there are several.
+    ///
+    /// # Errors
+    /// The kernel's, a device of the wrong kind.
+    pub fn open(wanted: &Wanted, group: Fanout) -> Result<Self, Error> {
+        let (device, number) = look(&wanted.device)?;
+        match (device.is_ethernet, wanted.is_ip) {
+            (false, false) => return Err(Error::WrongKind("no Ethernet device: try `mode ip'")),
+            (true, true) => return Err(Error::WrongKind("an Ethernet device cannot do `mode ip'")),
+            _ => (),
+        }
+        let options = Options {
+            device: number,
+            receives: false,
+            bypasses_qdisc: wanted.bypasses_qdisc,
+            fanout: (wanted.rx_queues > 1).then_some(group),
+        };
+        let sender = |_| Ok(open(options, |_| Ok(()))?.0);
+        let senders = (0..wanted.tx_queues).map(sender).collect::<Result<_, Error>>()?;
+        let options = Options { receives: true, ..options };
+        let receiver = |_| Ok(open(options, |socket| Ring::new(socket, SLOTS))?);
+        let receivers = (0..wanted.rx_queues).map(receiver).collect::<Result<_, Error>>()?;
+        Ok(Self { device, number, receivers, senders })
+    }
+}

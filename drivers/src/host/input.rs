@@ -1,0 +1,144 @@
+//! What input nodes of host devices share: the queues of their thread, and where packets go.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+
+use graph::{Buffer, Flags, Input, Intake, Reason, Slot};
+use infra::rcu::SlabReader;
+use net::Interfaces;
+use net::interface::{Counters, DEVICE_INPUT, Port};
+use wire::virtio_net::{DATA_VALID, NEEDS_CSUM};
+
+/// One queue of a device that packets come out of.
+pub trait Queue: Send + Sized + 'static {
+    /// Name of the node that reads such queues.
+    const NODE: &'static str;
+    /// Why packets are lost there.
+    type Error: Reason;
+    /// Interface it belongs to, and its number among the queues of that.
+    fn key(&self) -> (u32, usize);
+    /// Brings in what waits.
+    fn receive<On>(&mut self, intake: &mut Intake<'_, DeviceInput<Self>, On>, counters: &Counters);
+    /// Gives up what waits: the interface is down.
+    fn skip<On>(&mut self, intake: &mut Intake<'_, DeviceInput<Self>, On>);
+}
+
+/// Receives from the queues on its thread.
+pub struct DeviceInput<Q> {
+    queues: Vec<Q>,
+    ports: SlabReader<Port>,
+    counters: Arc<Counters>,
+}
+
+/// Edges of [`DeviceInput`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// Ethernet frames.
+    #[to("ethernet-input")]
+    Ethernet,
+    /// IPv4 packets.
+    #[to("ip4-input")]
+    Ip4,
+    /// IPv6 packets.
+    #[to("ip6-input")]
+    Ip6,
+    /// A feature before Ethernet.
+    #[dynamic]
+    Feature(Slot),
+}
+
+impl Next {
+    /// Where Ethernet frames of an interface go: to its first feature, if it has any.
+    #[inline(always)]
+    pub fn of<Q: Queue, On>(intake: &Intake<'_, DeviceInput<Q>, On>, interface: u32) -> Self {
+        let first = intake.start(&DEVICE_INPUT).entrance(interface);
+        first.map_or(Self::Ethernet, Self::Feature)
+    }
+    /// Where an IP packet goes that came without a header in front, which is noted on it.
+    #[inline(always)]
+    pub fn of_ip(p: &mut Buffer<'_>) -> Self {
+        p.set_l3_offset(0);
+        p.add_flags(Flags::L3);
+        let is_ip6 = p.bytes().first().is_some_and(|b| b >> 4 == 6);
+        if is_ip6 { Self::Ip6 } else { Self::Ip4 }
+    }
+}
+
+impl<Q> DeviceInput<Q> {
+    /// A node without queues.
+    pub fn new(interfaces: &Interfaces) -> Self {
+        Self { queues: Vec::new(), ports: interfaces.ports(), counters: interfaces.counters() }
+    }
+    /// Adds a queue on this thread.
+    pub fn add(&mut self, queue: Q) {
+        self.queues.push(queue);
+    }
+}
+
+impl<Q: Queue> DeviceInput<Q> {
+    /// Takes the queues of an interface off this thread, or one of them; says also how many are
+    /// left.
+    pub fn take(&mut self, interface: u32, number: Option<usize>) -> (Vec<Q>, usize) {
+        let is_meant = |q: &mut Q| {
+            let key = q.key();
+            key.0 == interface && number.is_none_or(|number| key.1 == number)
+        };
+        let gone = self.queues.extract_if(.., is_meant).collect();
+        (gone, self.queues.len())
+    }
+}
+
+/// Each thread begins without queues.
+impl<Q> Clone for DeviceInput<Q> {
+    fn clone(&self) -> Self {
+        let (ports, counters) = (self.ports.clone(), Arc::clone(&self.counters));
+        Self { queues: Vec::new(), ports, counters }
+    }
+}
+
+impl<Q: Queue> Input for DeviceInput<Q> {
+    const NAME: &'static str = Q::NODE;
+    type Next = Next;
+    type Error = Q::Error;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
+        for queue in &mut self.queues {
+            let port = self.ports.read(queue.key().0, intake.epoch());
+            if port.is_some_and(|p| p.up) {
+                queue.receive(intake, &self.counters);
+            } else {
+                queue.skip(intake);
+            }
+        }
+    }
+}
+
+/// What the virtio header of a packet said or will say, for the trace.
+pub struct Left {
+    flags: u8,
+    gso_size: u16,
+    csum_start: i16,
+}
+
+impl Left {
+    /// What is left to do of a packet.
+    pub fn of(p: &Buffer<'_>) -> Self {
+        let flag = |f, bit| if p.flags().has(f) { bit } else { 0 };
+        let todo = flag(Flags::CHECKSUM_TODO, NEEDS_CSUM);
+        Self {
+            flags: todo | flag(Flags::CHECKSUM_OK, DATA_VALID),
+            gso_size: p.gso_size(),
+            csum_start: if todo == 0 { 0 } else { p.l4_offset() - p.offset() },
+        }
+    }
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { flags, gso_size, csum_start } = self;
+        write!(f, "flags {flags:#04x} gso_size {gso_size} csum_start {csum_start}")
+    }
+}

@@ -1,0 +1,75 @@
+//! Messages about captures, in the module `interface`.
+
+use control::api::{Api, Message, Retval, Text};
+use net::{InterfaceIndex, Router, interface};
+
+use super::captures::{Captures, Error, Wanted};
+use crate::host::elsewhere::Pending;
+
+/// Capture packets until told to end.
+#[derive(Message)]
+pub struct PcapTraceOn {
+    /// those that come in
+    pub capture_rx: bool,
+    /// those that go out
+    pub capture_tx: bool,
+    /// those that are dropped
+    pub capture_drop: bool,
+    /// only those that a classifier chose: refused
+    pub filter: bool,
+    /// take memory at once
+    pub preallocate_data: bool,
+    /// has no meaning: memory is always given back
+    pub free_data: bool,
+    /// packets at most
+    #[preset(1000)]
+    pub max_packets: u32,
+    /// bytes of each at most
+    #[preset(512)]
+    pub max_bytes_per_packet: u32,
+    /// only those of this interface; 0 for all
+    pub sw_if_index: InterfaceIndex,
+    /// only those dropped for this reason, <node>.<reason>; empty for all
+    pub error: Text<128>,
+    /// name of the file, in /tmp if it says nothing else
+    pub filename: Text<64>,
+}
+
+/// End the capture and write its file.
+#[derive(Message)]
+pub struct PcapTraceOff {}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    interface::api::module(api)
+        .call(|router: &mut Router, m: PcapTraceOn| {
+            let is_all = [0, u32::MAX].contains(&m.sw_if_index.0);
+            if !is_all {
+                interface::api::find(router, m.sw_if_index)?;
+            }
+            if m.filter {
+                return Err(Retval::NO_SUCH_LABEL);
+            }
+            let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            let wanted = Wanted {
+                rx: m.capture_rx,
+                tx: m.capture_tx,
+                drop: m.capture_drop,
+                most: m.max_packets as usize,
+                most_bytes: m.max_bytes_per_packet as usize,
+                interface: (!is_all).then_some(m.sw_if_index),
+                error: text(m.error.as_str()),
+                file: text(m.filename.as_str()),
+                at_once: m.preallocate_data,
+            };
+            let started = router.with(|all: &mut Captures, router| all.start(router, &wanted));
+            Ok(started.ok_or(Retval::UNSPECIFIED)??)
+        })
+        .task(|router: &mut Router, _, _: PcapTraceOff| {
+            let ended = router.with(|all: &mut Captures, router| all.stop(router));
+            let writing = ended.ok_or(Retval::UNSPECIFIED)??;
+            Ok(Pending::new(writing, |_, written| {
+                written.map_err(Error::from)??;
+                Ok(())
+            }))
+        });
+}

@@ -1,0 +1,43 @@
+//! Packets where they come in, go out or are dropped.
+
+use graph::{Buffer, Flags, NodeIndex, Watcher};
+use net::InterfaceIndex;
+
+use super::store::Store;
+
+/// Keeps packets at the chosen places.
+pub struct Points {
+    /// Where packets come in, if those are chosen.
+    pub rx: Option<NodeIndex>,
+    /// Where they are dropped, if those are chosen.
+    pub drop: Option<NodeIndex>,
+    /// Only those of this interface.
+    pub interface: Option<InterfaceIndex>,
+    /// Only those dropped for the reason that this counter counts.
+    pub error: Option<u16>,
+    /// Those so far; of a dropped one the number of its reason.
+    pub store: Store<Option<u16>>,
+}
+
+impl Watcher for Points {
+    fn see(&self, node: NodeIndex, p: &Buffer<'_>, now: f64) {
+        let is_received = Some(node) == self.rx;
+        let is_dropped = Some(node) == self.drop;
+        let interface = if is_received || is_dropped { p.rx() } else { p.tx() };
+        if self.interface.is_some_and(|only| only.0 != interface) {
+            return;
+        }
+        if !is_dropped {
+            return self.store.keep(now, None, p.total_len(), p.segments());
+        }
+        if self.error.is_some_and(|only| only != p.error()) {
+            return;
+        }
+        // Nodes may have taken headers off: it is shown as it came in.
+        let start = if p.flags().has(Flags::L2) { p.l2_offset() } else { 0 };
+        let start = start.min(p.offset());
+        let len = p.total_len() + usize::from(p.offset().abs_diff(start));
+        let parts = std::iter::once(p.bytes_from(start)).chain(p.segments().skip(1));
+        self.store.keep(now, Some(p.error()), len, parts);
+    }
+}

@@ -1,0 +1,121 @@
+//! Going over the packets of a frame more than once.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::ptr::NonNull;
+
+use super::Packet;
+use super::core::Core;
+use super::frame::{AHEAD, fetch, scatter};
+use crate::arc::Along;
+use crate::buffer::{Buffer, FRAME, Flags};
+use crate::node::{Next, Node};
+
+/// The mark of a packet that [`Passes::usual`] left alone: no node has so many edges.
+const OTHER: u16 = u16::MAX;
+/// What makes a packet unusual for every node.
+const SPECIAL: Flags = Flags::TRACED.with(Flags::CHAINED);
+
+/// The packets of a frame by their places in it, from 0 on: see
+/// [`Frame::passes`](super::Frame::passes).
+pub struct Passes<'p, N: Node> {
+    core: &'p mut Core,
+    base: NonNull<u8>,
+    node: u16,
+    drop_slot: u16,
+    along: Along<'p>,
+    len: usize,
+    /// The last one is repeated behind the end, for what is fetched ahead.
+    indices: [u32; FRAME + AHEAD],
+    slots: [u16; FRAME],
+    of: PhantomData<N>,
+}
+
+impl<'p, N: Node> Passes<'p, N> {
+    /// Over packets that all take the drop edge unless a pass says otherwise. They lie in a frame
+    /// that is this node's for `'p`.
+    #[inline(always)]
+    pub(super) fn new(core: &'p mut Core, node: u16, along: Along<'p>, packets: &[u32]) -> Self {
+        let len = packets.len().min(FRAME);
+        let last = packets.last().copied().unwrap_or_default();
+        let drop_slot = core.nodes[usize::from(node)].drop_slot;
+        let (base, slots) = (core.base, [drop_slot; FRAME]);
+        let mut indices = [last; FRAME + AHEAD];
+        indices[..len].copy_from_slice(&packets[..len]);
+        Self { core, base, node, drop_slot, along, len, indices, slots, of: PhantomData }
+    }
+    /// Sends them on.
+    #[inline(always)]
+    pub(super) fn scatter(&mut self) {
+        scatter(self.core, self.node, &self.indices[..self.len], &self.slots);
+    }
+    /// All places.
+    #[inline(always)]
+    pub fn all(&self) -> Range<usize> {
+        0..self.len
+    }
+    /// Shows `look` packets with their places, in order.
+    #[inline(always)]
+    pub fn look(&mut self, places: Range<usize>, mut look: impl FnMut(usize, &mut Buffer<'_>)) {
+        let ahead = &self.indices[places.start + AHEAD..places.end + AHEAD];
+        let indices = &self.indices[places.clone()];
+        for ((place, &index), &ahead) in places.zip(indices).zip(ahead) {
+            fetch(self.base, ahead, true);
+            // SAFETY: the packet lies in this frame, and this is the only handle to it.
+            look(place, &mut unsafe { Buffer::new(self.base, index) });
+        }
+    }
+    /// Says where the usual packets go, in a loop that has room for nothing else: so `None` leaves
+    /// a packet to [`Passes::others`], and what happens before must be no change of it. Packets of
+    /// several segments and traced ones are left right away.
+    #[inline(always)]
+    pub fn usual(
+        &mut self,
+        places: Range<usize>,
+        mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
+    ) {
+        let (base, along) = (self.base, self.along);
+        let ahead = &self.indices[places.start + AHEAD..places.end + AHEAD];
+        let indices = &self.indices[places.clone()];
+        let slots = &mut self.slots[places.clone()];
+        for (((place, &index), &ahead), slot) in places.zip(indices).zip(ahead).zip(slots) {
+            fetch(base, ahead, N::READS_BYTES);
+            // SAFETY: as in `look`.
+            let mut p = unsafe { Buffer::new(base, index) };
+            *slot = OTHER;
+            if p.flags().has(SPECIAL) {
+                continue;
+            }
+            if let Some(next) = verdict(place, &mut p) {
+                *slot = next.slot(&along, &mut p);
+            }
+        }
+    }
+    /// Runs `verdict` on the packets that [`Passes::usual`] left, as
+    /// [`Frame::each`](super::Frame::each) does on all.
+    #[inline(always)]
+    pub fn others(
+        &mut self,
+        places: Range<usize>,
+        mut verdict: impl FnMut(usize, &mut Packet<'_, N>) -> Result<N::Next, N::Error>,
+    ) {
+        if !self.slots[places.clone()].iter().fold(false, |any, slot| any | (*slot == OTHER)) {
+            return;
+        }
+        for place in places {
+            if self.slots[place] != OTHER {
+                continue;
+            }
+            // SAFETY: as in `look`.
+            let buffer = unsafe { Buffer::new(self.base, self.indices[place]) };
+            let mut p = Packet { buffer, core: self.core, node: self.node, of: PhantomData };
+            self.slots[place] = match verdict(place, &mut p) {
+                Ok(next) => next.slot(&self.along, &mut p),
+                Err(reason) => {
+                    p.error(reason);
+                    self.drop_slot
+                }
+            };
+        }
+    }
+}

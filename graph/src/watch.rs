@@ -1,0 +1,62 @@
+//! Watching packets as nodes are given them, for captures.
+//!
+//! Nodes know nothing of it: the engine shows a frame to the watchers before the node gets it, and
+//! while nobody watches it costs one test a frame.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::control::{Engine, NodeIndex};
+
+/// Sees packets on data-plane threads. It may take its time, as what traces packets may.
+pub trait Watcher: Send + Sync + 'static {
+    /// A packet that `node` is about to be given, at `now` seconds of the router's clock.
+    fn see(&self, node: NodeIndex, packet: &Buffer<'_>, now: f64);
+}
+
+/// A watcher and the nodes whose packets it sees.
+#[derive(Clone)]
+pub struct Watch {
+    /// By node; `None` for all nodes.
+    nodes: Option<Arc<[bool]>>,
+    watcher: Arc<dyn Watcher>,
+}
+
+impl Watch {
+    /// Shows `watcher` the packets of these nodes; of all if `None`.
+    pub fn new(nodes: Option<&[NodeIndex]>, watcher: Arc<dyn Watcher>) -> Self {
+        let set = |nodes: &[NodeIndex]| {
+            let end = nodes.iter().map(|n| usize::from(n.0) + 1).max().unwrap_or(0);
+            let mut set = vec![false; end];
+            nodes.iter().for_each(|n| set[usize::from(n.0)] = true);
+            set.into()
+        };
+        Self { nodes: nodes.map(set), watcher }
+    }
+    pub(crate) fn show(&self, node: u16, packet: &Buffer<'_>, now: f64) {
+        let is_chosen = |nodes: &Arc<[bool]>| nodes.get(usize::from(node)) == Some(&true);
+        if self.nodes.as_ref().is_none_or(is_chosen) {
+            self.watcher.see(NodeIndex(node), packet, now);
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("nodes", &self.nodes).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Has these watchers, and no others any more, see packets on all threads, from the next loop
+    /// on; [`Engine::fence`] waits for that.
+    pub fn set_watches(&mut self, watches: Vec<Watch>) {
+        self.watches = watches;
+        self.post_all(|this| {
+            let watches = this.watches.clone();
+            Box::new(move |core| core.watches = watches)
+        });
+    }
+}

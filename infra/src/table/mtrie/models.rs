@@ -1,0 +1,71 @@
+//! All orders of a lookup and of changes around it. Each of these fails when it is taken away or
+//! made Relaxed: the Release of the store that makes a node reachable, the Acquire of the load that
+//! finds it, and the wait for readers before a node is used again; so does a node that is retired
+//! before it is unlinked.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::*;
+use crate::rcu::{self, Participant};
+use crate::sync::model;
+
+const ONE: u32 = 10 << 24 | 1 << 16;
+const OTHER: u32 = 20 << 24 | 1 << 16;
+
+/// Leaves 1 and 4 below two slots of the root; a tail was in use and is free.
+fn table() -> Writer<8> {
+    let mut w = Mtrie::<8>::writer(80, 80, HugePages::No).unwrap();
+    w.set_default(0);
+    for (key, leaf) in [(ONE, 1), (OTHER, 4)] {
+        w.insert(key, 8, leaf).unwrap();
+        w.insert(key, 16, leaf + 1).unwrap();
+        w.remove(key, 16, Some((8, leaf)));
+    }
+    w
+}
+
+/// A thread that looks both keys up, `times` times.
+fn reader(w: &Writer<8>, mut me: Participant, times: usize) -> thread::JoinHandle<()> {
+    let table = Arc::clone(w.table());
+    thread::spawn(move || {
+        for _ in 0..times {
+            let mut leaves = [0; 2];
+            table.find(&[ONE, OTHER], &mut leaves, me.epoch());
+            let [one, other] = leaves;
+            assert!((1..=2).contains(&one), "{one} is no leaf of the one");
+            assert!((4..=5).contains(&other), "{other} is no leaf of the other");
+            me.quiescent();
+        }
+    })
+}
+
+fn participant() -> Participant {
+    rcu::end_epoch();
+    Participant::join()
+}
+
+#[test]
+fn a_node_is_seen_whole() {
+    model::check(2, || {
+        let mut w = table();
+        let reading = reader(&w, participant(), 1);
+        w.insert(ONE, 16, 2).unwrap();
+        w.insert(OTHER, 16, 5).unwrap();
+        reading.join().unwrap();
+    });
+}
+
+#[test]
+fn a_node_is_not_used_again_under_a_reader() {
+    model::check(3, || {
+        let mut w = table();
+        let me = participant();
+        w.insert(ONE, 16, 2).unwrap();
+        let reading = reader(&w, me, 2);
+        w.remove(ONE, 16, Some((8, 1)));
+        w.insert(OTHER, 16, 5).unwrap();
+        reading.join().unwrap();
+    });
+}

@@ -1,0 +1,64 @@
+//! What is dropped passes the features of its arc before it ends.
+
+use std::convert::Infallible;
+use std::slice;
+
+use graph::{Continue, Frame, Node};
+
+use super::ERROR_DROP;
+use crate::ip::testing::Bench;
+use crate::ip::testing::packets::*;
+
+/// A feature that looks at what is dropped.
+#[derive(Clone)]
+struct Watch;
+
+#[derive(Clone, Copy, graph::Count)]
+enum Seen {
+    /// Packets looked at.
+    Dropped,
+}
+
+impl Node for Watch {
+    const NAME: &'static str = "sflow-drop";
+    type Next = Continue;
+    type Error = Infallible;
+    type Count = Seen;
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let count = frame.len() as u64;
+        frame.forward_all(Continue);
+        frame.count(Seen::Dropped, count);
+    }
+}
+
+#[test]
+fn drops_of_an_interface_pass_its_features_and_are_counted_once() {
+    let mut bench = Bench::with(|router| {
+        router.engine.add_feature(&ERROR_DROP, Watch).unwrap();
+    });
+    let (pg0, pg1) = (bench.pg0, bench.pg1);
+    let bad4 = changed4(udp4(HOST4, "10.0.1.2", 1, &[]), |h| h.ttl = 0);
+    let bad6 = changed6(udp6(HOST6, "2001:db8:1::2", 1, &[]), |h| h.hop_limit = 0);
+    for on in [true, false] {
+        bench.control(|router| {
+            router.engine.set_feature(&ERROR_DROP, Watch::NAME, pg0.0, on).unwrap();
+        });
+        for n in [1, 3, 4, 255, 256] {
+            let before = bench.router.interfaces.values(pg0).drops;
+            let at = pg1.0;
+            let elsewhere =
+                bench.send_as("ip4-drop", slice::from_ref(&bad4), move |p| p.set_rx(at));
+            assert!(elsewhere.is_empty());
+            for (node, packet) in [("ip4-drop", &bad4), ("ip6-drop", &bad6)] {
+                assert!(bench.send(node, &vec![packet.clone(); n]).is_empty());
+            }
+            let now = bench.router.interfaces.values(pg0).drops;
+            assert_eq!(now - before, 2 * n as u64);
+        }
+    }
+    let all = 2 * (1 + 3 + 4 + 255 + 256);
+    let seen = bench.graph.engine.errors();
+    let seen = seen.iter().filter(|(_, node, ..)| node == "sflow-drop");
+    assert_eq!(seen.map(|(.., value)| *value).sum::<u64>(), all);
+}

@@ -1,0 +1,73 @@
+//! `show files` and `show unix errors`: the process in its system.
+
+use std::fmt;
+use std::fs;
+
+use control::cli::{Cli, Command, Error, Output};
+use control::log::Level;
+use serde::Serialize;
+
+use crate::router::Router;
+
+/// Show the files, sockets and devices that are open.
+#[derive(Command)]
+#[command("show files")]
+struct ShowFiles;
+
+/// Show what has failed in the system, as far as it is in the log.
+#[derive(Command)]
+#[command("show unix errors")]
+struct ShowErrors;
+
+#[derive(Serialize)]
+struct File {
+    descriptor: u32,
+    target: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Files(Vec<File>);
+
+impl fmt::Display for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:>3} File Name", "FD")?;
+        self.0.iter().try_for_each(|file| writeln!(f, "{:>3} {}", file.descriptor, file.target))
+    }
+}
+
+/// What `show unix errors` prints.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Errors(Vec<String>);
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return writeln!(f, "no Unix errors so far");
+        }
+        self.0.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|_, _: ShowFiles| -> Result<_, Error> { Ok(Output::of(Files(files()?))) });
+    cli.command(|router, _: ShowErrors| -> Result<_, Error> {
+        let entries = router.log.entries();
+        let failed = entries.iter().filter(|e| e.level <= Level::Error);
+        Ok(Output::of(Errors(failed.map(ToString::to_string).collect())))
+    });
+}
+
+fn files() -> Result<Vec<File>, Error> {
+    let entries = fs::read_dir("/proc/self/fd")?.flatten();
+    let file = |entry: fs::DirEntry| {
+        let descriptor = entry.file_name().to_str()?.parse().ok()?;
+        // What is gone again is this list's own.
+        let target = fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
+        Some(File { descriptor, target })
+    };
+    let mut files: Vec<_> = entries.filter_map(file).collect();
+    files.sort_by_key(|file| file.descriptor);
+    Ok(files)
+}

@@ -1,0 +1,229 @@
+//! `ip4-midchain`, `ip6-midchain`: as [`super::Rewrite`], into a tunnel: one hop less, not too big
+//! for the tunnel, and the tunnel's headers in front. `adj-midchain-tx` counts the packet for the
+//! tunnel's interface and sends it on as the route to the far end leads.
+#![forbid(unsafe_code)]
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Names, Node, Payload, Record, Slot};
+use infra::counter::{Rows, VolumeCounter};
+use infra::rcu::{Epoch, SlabReader};
+
+use super::Version;
+use super::rewrite::{Rewritten, Seen, count, look_closer, may_go, spend_hop};
+use crate::adjacency::chain::{Hop, TRANSMIT};
+use crate::adjacency::{Adjacencies, Adjacency, AdjacencyIndex, Link};
+use crate::fib::{Forwarding4, Via};
+use crate::fragment::Limit;
+use crate::gso::Completion;
+use crate::icmp::Problem;
+use crate::interface::Counters;
+use crate::router::Router;
+
+/// What the driver would have done is done before anything is in front.
+const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
+/// Load balances that lead to one another, at most.
+const DEPTH: usize = 4;
+
+/// Sends packets into tunnels.
+#[derive(Clone)]
+pub struct Midchain<V> {
+    version: V,
+    adjacencies: SlabReader<Adjacency>,
+    counters: Rows<VolumeCounter>,
+    completion: Completion,
+}
+
+impl<V: Version> Midchain<V> {
+    pub(super) fn new(all: &Adjacencies) -> Self {
+        let (adjacencies, counters) = (all.reader(), all.counters());
+        Self { version: V::SELF, adjacencies, counters, completion: Completion::default() }
+    }
+}
+
+/// Edges of [`Midchain`].
+#[derive(Clone, Copy)]
+pub enum Next<V> {
+    /// The sender is to be told.
+    IcmpError(V),
+    /// To be cut into fragments, which come back.
+    Fragment(V),
+    /// Was cut into segments, which come one by one.
+    Again(V),
+    /// On behind the headers, or a feature before that.
+    Output(Slot),
+}
+
+impl<V: Version> graph::Next for Next<V> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
+        Edge { to: V::NODES.fragment, payload: Limit::NAME },
+        Edge { to: V::NODES.midchain, payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::IcmpError(_) => 0,
+            Self::Fragment(_) => 1,
+            Self::Again(_) => 2,
+            Self::Output(slot) => slot.0,
+        }
+    }
+}
+
+impl<V: Version> Node for Midchain<V> {
+    const NAME: &'static str = V::NODES.midchain;
+    const COUNTED_AT: &'static str = V::NODES.input;
+    type Next = Next<V>;
+    type Error = V::Error;
+    type Count = Infallible;
+    const DROP: &'static str = V::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, version) = (frame.epoch(), self.version);
+        let arc = frame.start(V::OUTPUT_ARC);
+        let (adjacencies, completion) = (&self.adjacencies, &mut self.completion);
+        let counters = self.counters.row(frame.thread());
+        let (mut known, mut adjacency) = (u32::MAX, None);
+        frame.each(|p| {
+            let index = p.adjacency();
+            if index != known {
+                (known, adjacency) = (index, adjacencies.read(index, epoch));
+            }
+            let (a, hop) = adjacency.and_then(with_hop).ok_or(V::DROPPED)?;
+            if p.flags().has(UNDONE) {
+                let done = completion.apply(UNDONE, p);
+                return if done.is_ok() { Ok(Next::Again(version)) } else { Err(V::DROPPED) };
+            }
+            if !may_go::<V>(p, a.mtu) {
+                match look_closer::<V, _>(p, a.mtu) {
+                    Seen::Good => (),
+                    Seen::Bad(why) => return Err(why),
+                    Seen::Told => return Ok(Next::IcmpError(version)),
+                    Seen::Big => return Ok(Next::Fragment(version)),
+                }
+            }
+            spend_hop::<V>(p);
+            p.prepend(hop.header.len()).ok_or(V::DROPPED)?.copy_from_slice(&hop.header);
+            hop.fixup.apply(p);
+            p.clear_flags(Flags::L3.with(Flags::L4));
+            p.set_tx(a.interface.0);
+            if a.is_counted {
+                count(counters, p, index);
+            }
+            p.trace(|p| Rewritten::of(p, a));
+            Ok(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)))
+        });
+    }
+}
+
+fn with_hop(a: &Adjacency) -> Option<(&Adjacency, &Hop)> {
+    a.hop.as_deref().map(|hop| (a, hop))
+}
+
+/// Sends on what has the headers of a tunnel in front.
+#[derive(Clone)]
+pub struct Transmit {
+    adjacencies: SlabReader<Adjacency>,
+    /// Load balances are the same for both families.
+    balances: Forwarding4,
+    counters: Arc<Counters>,
+}
+
+/// Edges of [`Transmit`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum TransmitNext {
+    /// To the neighbour on the way to an IPv4 far end.
+    #[to("ip4-rewrite")]
+    Rewrite4,
+    /// Wherever else the route to it leads.
+    #[to("ip4-load-balance")]
+    Balance4,
+    /// To the neighbour on the way to an IPv6 far end.
+    #[to("ip6-rewrite")]
+    Rewrite6,
+    /// Wherever else the route to it leads.
+    #[to("ip6-load-balance")]
+    Balance6,
+}
+
+/// Drops of [`Transmit`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum TransmitError {
+    /// tunnel is gone.
+    #[name("tunnel is gone")]
+    Gone,
+}
+
+impl Transmit {
+    pub(super) fn new(router: &Router) -> Self {
+        Self {
+            adjacencies: router.adjacencies.reader(),
+            balances: router.fib.forwarding(),
+            counters: router.interfaces.counters(),
+        }
+    }
+    /// The neighbour that a load balance leads to, if it leads to one only.
+    #[inline(always)]
+    fn neighbor(&self, mut index: u32, epoch: Epoch<'_>) -> Option<AdjacencyIndex> {
+        for _ in 0..DEPTH {
+            match self.balances.load_balance(index, epoch).single()? {
+                Via::Adjacency(a) => return Some(a),
+                Via::LoadBalance(next) => index = next,
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Node for Transmit {
+    const NAME: &'static str = TRANSMIT;
+    type Next = TransmitNext;
+    type Error = TransmitError;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, this) = (frame.epoch(), &*self);
+        let sent = this.counters.tx.row(frame.thread());
+        frame.each(|p| {
+            let index = p.adjacency();
+            let found = this.adjacencies.read(index, epoch).and_then(with_hop);
+            let (a, hop) = found.ok_or(TransmitError::Gone)?;
+            count(sent, p, a.interface.0);
+            p.trace(|_| Chained { index, interface: a.interface.0, stacked: hop.stacked });
+            p.set_fib(hop.fib);
+            let neighbor = this.neighbor(hop.stacked, epoch);
+            p.set_adjacency(neighbor.map_or(hop.stacked, |a| a.0));
+            Ok(match (hop.link, neighbor.is_some()) {
+                (Link::Ip4, true) => TransmitNext::Rewrite4,
+                (Link::Ip4, false) => TransmitNext::Balance4,
+                (Link::Ip6, true) => TransmitNext::Rewrite6,
+                (Link::Ip6, false) => TransmitNext::Balance6,
+            })
+        });
+    }
+}
+
+/// What [`Transmit`] says of a packet.
+struct Chained {
+    index: u32,
+    interface: u32,
+    stacked: u32,
+}
+
+impl Record for Chained {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = names.name("interface", self.interface);
+        write!(
+            f,
+            "  adj-midchain:[{}]: {name}, stacked on load-balance {}",
+            self.index, self.stacked
+        )
+    }
+}

@@ -1,0 +1,157 @@
+//! Commands that show what goes to and fro about neighbours, and who is told of them.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::net::IpAddr;
+
+use control::cli::{Cli, Command, Output, Word};
+use infra::counter::{Counter, Rows};
+use serde::Serialize;
+
+use super::cli::find;
+use super::counters::Messages;
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// Show how many messages about neighbors were received and sent.
+#[derive(Clone, Debug, Command)]
+#[command("show ip neighbor-stats")]
+struct ShowStatistics {
+    /// only on this one
+    #[positional]
+    #[values("interface")]
+    interface: Option<Word>,
+}
+
+/// Show which clients are told of neighbors.
+#[derive(Clone, Debug, Command)]
+#[command("show ip neighbor-watcher", "show ip neighbor-watchers")]
+struct ShowWatchers;
+
+/// Messages of one direction.
+#[derive(Serialize)]
+struct Counted {
+    requests: u64,
+    replies: u64,
+    gratuitous: u64,
+}
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    protocol: &'static str,
+    rx: Counted,
+    tx: Counted,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Statistics(Vec<Row>);
+
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut last = "";
+        for row in &self.0 {
+            if last != row.interface {
+                writeln!(f, "{}:", row.interface)?;
+                last = &row.interface;
+            }
+            for (direction, c) in [("rx", &row.rx), ("tx", &row.tx)] {
+                let Counted { requests, replies, gratuitous } = c;
+                write!(f, "  {} {direction}: requests:{requests} ", row.protocol)?;
+                writeln!(f, "replies:{replies} gratuitous:{gratuitous}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn statistics(router: &Router, interfaces: &[InterfaceIndex]) -> Statistics {
+    let counters = &router.neighbors().counters;
+    let row = |on: &InterfaceIndex, of: usize| {
+        let counted = |m: &Messages| {
+            let sum = |rows: &Rows<Counter>| rows.sum(on.0 as usize);
+            let (requests, replies) = (sum(&m.requests), sum(&m.replies));
+            Counted { requests, replies, gratuitous: sum(&m.gratuitous) }
+        };
+        Row {
+            interface: router.interfaces.name(on.0).to_owned(),
+            protocol: ["arp", "nd"][of],
+            rx: counted(&counters[of].rx),
+            tx: counted(&counters[of].tx),
+        }
+    };
+    Statistics(interfaces.iter().flat_map(|on| [row(on, 0), row(on, 1)]).collect())
+}
+
+#[derive(Serialize)]
+struct Watching {
+    client: u32,
+    pid: u32,
+    /// All when there is none.
+    address: Option<IpAddr>,
+    /// All when there is none.
+    interface: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Watchers(Vec<Watching>);
+
+impl fmt::Display for Watchers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|w| {
+            let address = w.address.map_or("all addresses".to_owned(), |a| a.to_string());
+            let interface = w.interface.as_deref().unwrap_or("all interfaces");
+            writeln!(f, "client:{} pid:{}: {address} on {interface}", w.client, w.pid)
+        })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: ShowStatistics| {
+        let chosen = match &c.interface {
+            Some(name) => vec![find(router, name)?],
+            None => router.interfaces.iter().map(|i| i.index).collect(),
+        };
+        Ok(Output::of(statistics(router, &chosen)))
+    });
+    cli.command(|router: &mut Router, _: ShowWatchers| {
+        let name = |on: InterfaceIndex| router.interfaces.name(on.0).to_owned();
+        let row = |w: &super::Watcher| Watching {
+            client: w.client,
+            pid: w.pid,
+            address: w.addr,
+            interface: w.interface.map(name),
+        };
+        Ok(Output::of(Watchers(router.neighbor_watchers().iter().map(row).collect())))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Watcher;
+    use crate::neighbor::testing::{Bench, HOST, bytes, request};
+
+    #[test]
+    fn messages_and_who_is_told_are_shown() {
+        let mut b = Bench::new();
+        b.receive(b.pg0, &[bytes(request(HOST, "10.0.0.2", "10.0.0.1"))]);
+        let shown = b.cli("show ip neighbor-stats pg0");
+        let head =
+            "pg0:\n  arp rx: requests:1 replies:0 gratuitous:0\n  arp tx: requests:0 replies:1 ";
+        assert!(shown.starts_with(head), "{shown}");
+        assert!(b.cli("show ip neighbor-stats").contains("pg1:\n  arp rx: requests:0 "));
+        assert_eq!(b.cli("show ip neighbor-watcher"), "");
+        let pg1 = b.pg1;
+        b.control(|router, _| {
+            let all = Watcher { client: 1, pid: 7, addr: None, interface: None, is_v2: true };
+            let addr = Some("10.0.1.2".parse().unwrap());
+            router.watch_neighbors(all, true);
+            router.watch_neighbors(Watcher { addr, interface: Some(pg1), ..all }, true);
+        });
+        let shown = "client:1 pid:7: all addresses on all interfaces\n\
+                     client:1 pid:7: 10.0.1.2 on pg1\n";
+        assert_eq!(b.cli("show ip neighbor-watcher"), shown);
+    }
+}

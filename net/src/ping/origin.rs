@@ -1,0 +1,189 @@
+//! Where packets of our own start: from which address of ours, in which table, and what routing
+//! says of the way to the destination.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::net::IpAddr;
+
+use control::api::Retval;
+use graph::{Buffer, Flags, NodeIndex};
+use infra::rcu::Participant;
+
+use crate::adjacency::{AdjacencyIndex, Link, Role};
+use crate::fib::{Family, Finder, Ip4, Ip6, TableIndex, Via};
+use crate::interface::InterfaceIndex;
+use crate::ip::{V4, V6, Version};
+use crate::router::Router;
+
+/// Load balances that lead to one another, at most.
+const DEEPEST: usize = 8;
+
+/// Where packets to one destination start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// Our address.
+    pub src: IpAddr,
+    /// Theirs.
+    pub dst: IpAddr,
+    /// Whether theirs is an address of this router's own.
+    pub is_own: bool,
+    /// Where packets seem to come from, which says what a link-local destination means.
+    interface: Option<InterfaceIndex>,
+    table: TableIndex,
+    /// The lookup, or what sends to groups.
+    node: NodeIndex,
+    /// The way to groups on the interface.
+    to_groups: Option<AdjacencyIndex>,
+}
+
+/// Why packets cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The table is not there.
+    UnknownTable(u32),
+    /// A link-local destination, or a group, is on some link, and nobody said which.
+    WhichLink,
+    /// There is no address of ours to send from, or no route.
+    Unreachable,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownTable(id) => write!(f, "Nonexistent table id {id}"),
+            Self::WhichLink => {
+                f.write_str("a link-local address or a group needs a source interface")
+            }
+            Self::Unreachable => f.write_str("no source address or no route to the host"),
+        }
+    }
+}
+
+impl From<Refusal> for Retval {
+    fn from(e: Refusal) -> Self {
+        match e {
+            Refusal::UnknownTable(_) => Self::NO_SUCH_FIB,
+            Refusal::WhichLink | Refusal::Unreachable => Self::INVALID_DST_ADDRESS,
+        }
+    }
+}
+
+impl Origin {
+    /// Towards `dst` in the table called `id`, from the address of `interface`; without one, from
+    /// that of the interface on the way there. An address of our own is asked from itself.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn towards(
+        dst: IpAddr,
+        id: u32,
+        interface: Option<InterfaceIndex>,
+        router: &mut Router,
+    ) -> Result<Self, Refusal> {
+        let table = match dst {
+            IpAddr::V4(_) => router.fib.table::<Ip4>(id),
+            IpAddr::V6(_) => router.fib.table::<Ip6>(id),
+        };
+        let table = table.ok_or(Refusal::UnknownTable(id))?;
+        let is_link_local = matches!(dst, IpAddr::V6(dst) if dst.is_unicast_link_local());
+        if (is_link_local || dst.is_multicast()) && interface.is_none() {
+            return Err(Refusal::WhichLink);
+        }
+        let way = way(router, dst, table);
+        let src = choose(router, dst, way, interface).ok_or(Refusal::Unreachable)?;
+        let group_on = interface.filter(|_| dst.is_multicast());
+        let any = Link::of(dst).unspecified();
+        let to_groups = group_on.map(|on| router.use_adjacency(on, Role::Multicast, any));
+        let to_groups = to_groups.transpose().map_err(|_| Refusal::Unreachable)?;
+        let node = match (dst, to_groups) {
+            (IpAddr::V4(_), None) => "ip4-lookup",
+            (IpAddr::V6(_), None) => "ip6-lookup",
+            (IpAddr::V4(_), Some(_)) => V4::NODES.rewrite_mcast,
+            (IpAddr::V6(_), Some(_)) => V6::NODES.rewrite_mcast,
+        };
+        let node = router.engine.index_of(node).expect("the graph has lookups and rewrites");
+        let is_own = way == Via::Receive;
+        Ok(Self { src, dst, is_own, interface, table, node, to_groups })
+    }
+    /// No more packets will be sent.
+    pub fn end(&self, router: &mut Router) {
+        if let Some(index) = self.to_groups {
+            router.release_adjacency(index);
+        }
+    }
+    /// Sends a packet, whose metadata and bytes `prepare` may still change on the data plane.
+    pub fn send(
+        &self,
+        router: &mut Router,
+        packet: Vec<u8>,
+        prepare: impl FnOnce(&mut Buffer<'_>) + Send + 'static,
+    ) {
+        let Self { interface, table, node, to_groups, .. } = *self;
+        let thread = router.engine.data_threads().start;
+        router.engine.inject(thread, node, packet, move |p| {
+            prepare(p);
+            let l3 = p.offset();
+            p.set_l3_offset(l3);
+            p.set_rx(interface.map_or(0, |i| i.0));
+            p.set_fib(table.0);
+            to_groups.into_iter().for_each(|index| p.set_adjacency(index.0));
+            p.add_flags(Flags::LOCAL.with(Flags::L3));
+        });
+    }
+}
+
+fn choose(
+    router: &Router,
+    dst: IpAddr,
+    way: Via,
+    interface: Option<InterfaceIndex>,
+) -> Option<IpAddr> {
+    let interface = match (interface, way) {
+        (Some(interface), _) => interface,
+        (None, Via::Receive) => return Some(dst),
+        (None, Via::Adjacency(index) | Via::Midchain(index) | Via::Glean(index)) => {
+            leaves_by(router, index)?
+        }
+        _ => return None,
+    };
+    let me = Participant::join();
+    let ours = router.addresses.reader();
+    match dst {
+        IpAddr::V4(dst) => ours
+            .covering4(interface.0, dst, me.epoch())
+            .or_else(|| ours.source4(interface.0, me.epoch()))
+            .map(IpAddr::from),
+        IpAddr::V6(dst) => ours.source6(interface.0, dst, me.epoch()).map(IpAddr::from),
+    }
+}
+
+fn leaves_by(router: &Router, index: AdjacencyIndex) -> Option<InterfaceIndex> {
+    router.adjacencies.at(index).map(|a| a.interface)
+}
+
+fn way(router: &Router, dst: IpAddr, table: TableIndex) -> Via {
+    match dst {
+        IpAddr::V4(dst) => follow::<Ip4>(router, dst.to_bits(), table),
+        IpAddr::V6(dst) => follow::<Ip6>(router, dst.to_bits(), table),
+    }
+}
+
+fn follow<F: Family>(router: &Router, dst: F::Bits, table: TableIndex) -> Via {
+    let me = Participant::join();
+    let forwarding = router.fib.forwarding::<F>();
+    let look_up = |table: u16| {
+        forwarding
+            .table(table, me.epoch())
+            .map(|t| t.lookup(dst, me.epoch()))
+            .map_or(Via::Drop, Via::LoadBalance)
+    };
+    let mut way = look_up(table.0);
+    for _ in 0..DEEPEST {
+        way = match way {
+            Via::LoadBalance(index) => forwarding.load_balance(index, me.epoch()).choose(0),
+            Via::Lookup(table) => look_up(table),
+            end => return end,
+        };
+    }
+    Via::Drop
+}

@@ -1,0 +1,443 @@
+//! Messages of the module `policer`.
+#![forbid(unsafe_code)]
+
+use control::api::{Api, Message, Record, Retval, Text};
+use infra::meter::Algorithm;
+use wire::Dscp;
+
+use super::{Action, Config, Direction, Error, Policer, Rounding, Unit};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+control::numbers! {
+    /// What rates count.
+    pub enum RateType: u8 = "sse2_qos_rate_type" in "plugins/policer/policer_types.api" {
+        KBPS = 0 => "SSE2_QOS_RATE_API_KBPS",
+        PPS = 1 => "SSE2_QOS_RATE_API_PPS",
+        INVALID = 2 => "SSE2_QOS_RATE_API_INVALID",
+    }
+    /// How rates are rounded.
+    pub enum RoundType: u8 = "sse2_qos_round_type" in "plugins/policer/policer_types.api" {
+        TO_CLOSEST = 0 => "SSE2_QOS_ROUND_API_TO_CLOSEST",
+        TO_UP = 1 => "SSE2_QOS_ROUND_API_TO_UP",
+        TO_DOWN = 2 => "SSE2_QOS_ROUND_API_TO_DOWN",
+        INVALID = 3 => "SSE2_QOS_ROUND_API_INVALID",
+    }
+    /// The algorithm.
+    pub enum PolicerType: u8 = "sse2_qos_policer_type" in "plugins/policer/policer_types.api" {
+        ONE_RATE_TWO_COLORS = 0 => "SSE2_QOS_POLICER_TYPE_API_1R2C",
+        RFC_2697 = 1 => "SSE2_QOS_POLICER_TYPE_API_1R3C_RFC_2697",
+        RFC_2698 = 2 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_2698",
+        RFC_4115 = 3 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_4115",
+        MEF5CF1 = 4 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_MEF5CF1",
+        MAX = 5 => "SSE2_QOS_POLICER_TYPE_API_MAX",
+    }
+    /// What becomes of packets.
+    pub enum ActionType: u8 = "sse2_qos_action_type" in "plugins/policer/policer_types.api" {
+        DROP = 0 => "SSE2_QOS_ACTION_API_DROP",
+        TRANSMIT = 1 => "SSE2_QOS_ACTION_API_TRANSMIT",
+        MARK_AND_TRANSMIT = 2 => "SSE2_QOS_ACTION_API_MARK_AND_TRANSMIT",
+    }
+}
+
+/// What becomes of packets of one colour.
+#[derive(Clone, Copy, Record)]
+#[name("sse2_qos_action")]
+#[file("plugins/policer/policer_types.api")]
+pub(super) struct QosAction {
+    /// what is done
+    #[name("type")]
+    pub kind: ActionType,
+    /// the DSCP that is written, where one is
+    pub dscp: u8,
+}
+
+/// What a policer does.
+#[derive(Clone, Copy, Record)]
+#[file("plugins/policer/policer_types.api")]
+pub(super) struct PolicerConfig {
+    /// committed rate
+    pub cir: u32,
+    /// excess or peak rate
+    pub eir: u32,
+    /// committed burst, in bytes or milliseconds
+    pub cb: u64,
+    /// excess or peak burst
+    pub eb: u64,
+    pub rate_type: RateType,
+    pub round_type: RoundType,
+    #[name("type")]
+    pub kind: PolicerType,
+    pub color_aware: bool,
+    pub conform_action: QosAction,
+    pub exceed_action: QosAction,
+    pub violate_action: QosAction,
+}
+
+/// Make a policer.
+#[derive(Message)]
+#[reply(PolicerAddReply)]
+pub(super) struct PolicerAdd {
+    pub name: Text<64>,
+    pub infos: PolicerConfig,
+}
+
+/// It is made.
+#[derive(Message)]
+pub(super) struct PolicerAddReply {
+    /// its number, and that of its columns in the statistics
+    pub policer_index: u32,
+}
+
+/// Make or delete a policer.
+#[derive(Message)]
+#[reply(PolicerAddDelReply)]
+pub(super) struct PolicerAddDel {
+    pub is_add: bool,
+    pub name: Text<64>,
+    pub cir: u32,
+    pub eir: u32,
+    pub cb: u64,
+    pub eb: u64,
+    pub rate_type: RateType,
+    pub round_type: RoundType,
+    #[name("type")]
+    pub kind: PolicerType,
+    pub color_aware: bool,
+    pub conform_action: QosAction,
+    pub exceed_action: QosAction,
+    pub violate_action: QosAction,
+}
+
+/// It is made or deleted.
+#[derive(Message)]
+pub(super) struct PolicerAddDelReply {
+    /// its number; 4294967295 if it was deleted
+    pub policer_index: u32,
+}
+
+/// Delete a policer.
+#[derive(Message)]
+pub(super) struct PolicerDel {
+    pub policer_index: u32,
+}
+
+/// Change a policer.
+#[derive(Message)]
+pub(super) struct PolicerUpdate {
+    pub policer_index: u32,
+    pub infos: PolicerConfig,
+}
+
+/// Fill the buckets of a policer.
+#[derive(Message)]
+pub(super) struct PolicerReset {
+    pub policer_index: u32,
+}
+
+/// Have one worker do the work of a policer, or any.
+#[derive(Message)]
+pub(super) struct PolicerBind {
+    pub name: Text<64>,
+    pub worker_index: u32,
+    pub bind_enable: bool,
+}
+
+/// Have one worker do the work of a policer, or any.
+#[derive(Message)]
+pub(super) struct PolicerBindV2 {
+    pub policer_index: u32,
+    pub worker_index: u32,
+    pub bind_enable: bool,
+}
+
+macro_rules! uses {
+    ($(#[doc = $about:literal] $by_name:ident, $by_index:ident;)*) => {$(
+        #[doc = $about]
+        #[derive(Message)]
+        pub(super) struct $by_name {
+            pub name: Text<64>,
+            pub sw_if_index: InterfaceIndex,
+            pub apply: bool,
+        }
+
+        #[doc = $about]
+        #[derive(Message)]
+        pub(super) struct $by_index {
+            pub policer_index: u32,
+            pub sw_if_index: InterfaceIndex,
+            pub apply: bool,
+        }
+    )*};
+}
+
+uses! {
+    /// Have what comes in on an interface policed, or no longer.
+    PolicerInput, PolicerInputV2;
+    /// Have what goes out of an interface policed, or no longer.
+    PolicerOutput, PolicerOutputV2;
+}
+
+/// List policers.
+#[derive(Message)]
+#[details(PolicerDetails)]
+pub(super) struct PolicerDump {
+    /// only the one of this name
+    pub match_name_valid: bool,
+    pub match_name: Text<64>,
+}
+
+/// List policers.
+#[derive(Message)]
+#[details(PolicerDetails)]
+pub(super) struct PolicerDumpV2 {
+    /// 4294967295 for all
+    pub policer_index: u32,
+}
+
+/// A policer.
+#[derive(Message)]
+pub(super) struct PolicerDetails {
+    pub name: Text<64>,
+    pub cir: u32,
+    pub eir: u32,
+    pub cb: u64,
+    pub eb: u64,
+    pub rate_type: RateType,
+    pub round_type: RoundType,
+    #[name("type")]
+    pub kind: PolicerType,
+    pub conform_action: QosAction,
+    pub exceed_action: QosAction,
+    pub violate_action: QosAction,
+    pub single_rate: bool,
+    pub color_aware: bool,
+    /// the numbers of tokens below are multiplied by 2 to this power
+    pub scale: u32,
+    /// tokens for each 131072 ticks of the clock
+    pub cir_tokens_per_period: u32,
+    /// tokens for each period in the second bucket
+    pub pir_tokens_per_period: u32,
+    pub current_limit: u32,
+    pub current_bucket: u32,
+    pub extended_limit: u32,
+    pub extended_bucket: u32,
+    /// in ticks of the clock
+    pub last_update_time: u64,
+}
+
+/// Have what is punted policed, or no longer.
+#[derive(Message)]
+pub(super) struct IpPuntPolice {
+    pub policer_index: u32,
+    #[preset(true)]
+    pub is_add: bool,
+    pub is_ip6: bool,
+}
+
+impl From<Error> for Retval {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Exists => Self::VALUE_EXIST,
+            Error::Unknown => Self::NO_SUCH_ENTRY,
+            Error::Full => Self::LIMIT_EXCEEDED,
+            Error::Unfit(_) => Self::INVALID_VALUE,
+            Error::NoInterface => Self::INVALID_SW_IF_INDEX,
+            Error::NoWorker => Self::INVALID_WORKER,
+        }
+    }
+}
+
+const ALGORITHMS: [Algorithm; 5] = [
+    Algorithm::OneBucket,
+    Algorithm::SingleRate,
+    Algorithm::TwoRate,
+    Algorithm::Differentiated,
+    Algorithm::Coupled,
+];
+
+impl QosAction {
+    fn native(self) -> Result<Action, Retval> {
+        match self.kind {
+            ActionType::DROP => Ok(Action::Drop),
+            ActionType::TRANSMIT => Ok(Action::Transmit),
+            ActionType::MARK_AND_TRANSMIT => {
+                Dscp::new(self.dscp).map(Action::Mark).ok_or(Retval::INVALID_VALUE)
+            }
+            _ => Err(Retval::INVALID_VALUE),
+        }
+    }
+    fn of(action: Action) -> Self {
+        match action {
+            Action::Drop => Self { kind: ActionType::DROP, dscp: 0 },
+            Action::Transmit => Self { kind: ActionType::TRANSMIT, dscp: 0 },
+            Action::Mark(dscp) => Self { kind: ActionType::MARK_AND_TRANSMIT, dscp: dscp.get() },
+        }
+    }
+}
+
+impl PolicerConfig {
+    fn native(self) -> Result<Config, Retval> {
+        let algorithm = ALGORITHMS.get(usize::from(self.kind.0)).copied();
+        let unit = match self.rate_type {
+            RateType::KBPS => Unit::Kbps,
+            RateType::PPS => Unit::Pps,
+            _ => return Err(Retval::INVALID_VALUE),
+        };
+        let rounding = match self.round_type {
+            RoundType::TO_CLOSEST => Rounding::Closest,
+            RoundType::TO_UP => Rounding::Up,
+            RoundType::TO_DOWN => Rounding::Down,
+            _ => return Err(Retval::INVALID_VALUE),
+        };
+        let action = QosAction::native;
+        Ok(Config {
+            algorithm: algorithm.ok_or(Retval::INVALID_VALUE)?,
+            cir: self.cir,
+            eir: self.eir,
+            cb: self.cb,
+            eb: self.eb,
+            unit,
+            rounding,
+            is_color_aware: self.color_aware,
+            actions: [
+                action(self.conform_action)?,
+                action(self.exceed_action)?,
+                action(self.violate_action)?,
+            ],
+        })
+    }
+}
+
+/// Ticks of the clock in the period that details speak of.
+const PERIOD: f64 = 131_072.0;
+
+impl PolicerDetails {
+    fn of(policer: &Policer, hz: f64) -> Self {
+        let c = &policer.config;
+        let profile = c.profile().expect("it was looked at when the policer was made");
+        let ((current, extended), at) = policer.levels();
+        let limit = profile.committed.burst.max(profile.excess.burst);
+        let scale = (0..8).rev().find(|s| limit * f64::from(1 << s) <= f64::from(u32::MAX));
+        let scale = scale.unwrap_or(0);
+        let tokens = |n: f64| (n * f64::from(1 << scale)) as u32;
+        let per_period = |rate: f64| tokens(rate * PERIOD / hz);
+        let [conform, exceed, violate] = c.actions.map(QosAction::of);
+        let kind = ALGORITHMS.iter().position(|a| *a == c.algorithm).unwrap_or_default();
+        Self {
+            name: policer.name.as_str().into(),
+            cir: c.cir,
+            eir: c.eir,
+            cb: c.cb,
+            eb: c.eb,
+            rate_type: RateType(c.unit as u8),
+            round_type: RoundType(c.rounding as u8),
+            kind: PolicerType(kind as u8),
+            conform_action: conform,
+            exceed_action: exceed,
+            violate_action: violate,
+            single_rate: c.has_one_rate(),
+            color_aware: c.is_color_aware,
+            scale,
+            cir_tokens_per_period: per_period(profile.committed.rate),
+            pir_tokens_per_period: per_period(profile.excess.rate),
+            current_limit: tokens(profile.committed.burst),
+            current_bucket: tokens(current),
+            extended_limit: tokens(profile.excess.burst),
+            extended_bucket: tokens(extended),
+            last_update_time: (at * hz) as u64,
+        }
+    }
+}
+
+fn dump(router: &Router, is_meant: impl Fn(u32, &Policer) -> bool) -> Vec<PolicerDetails> {
+    let hz = router.engine.clock().hz();
+    let chosen = router.policers().filter(|(index, policer)| is_meant(*index, policer));
+    chosen.map(|(_, policer)| PolicerDetails::of(policer, hz)).collect()
+}
+
+fn named(router: &Router, name: &str) -> Result<u32, Retval> {
+    router.policer_named(name).ok_or(Retval::NO_SUCH_ENTRY)
+}
+
+fn apply(
+    router: &mut Router,
+    (interface, direction): (InterfaceIndex, Direction),
+    policer: u32,
+    on: bool,
+) -> Result<(), Retval> {
+    router.policer(policer).ok_or(Error::Unknown)?;
+    Ok(router.apply_policer(interface, direction, on.then_some(policer))?)
+}
+
+fn bind(router: &mut Router, policer: u32, worker: u32, on: bool) -> Result<(), Retval> {
+    Ok(router.bind_policer(policer, on.then_some(worker as usize))?)
+}
+
+fn add_del(router: &mut Router, m: &PolicerAddDel) -> Result<PolicerAddDelReply, Retval> {
+    if !m.is_add {
+        let index = named(router, &m.name)?;
+        router.remove_policer(index)?;
+        return Ok(PolicerAddDelReply { policer_index: u32::MAX });
+    }
+    let infos = PolicerConfig {
+        cir: m.cir,
+        eir: m.eir,
+        cb: m.cb,
+        eb: m.eb,
+        rate_type: m.rate_type,
+        round_type: m.round_type,
+        kind: m.kind,
+        color_aware: m.color_aware,
+        conform_action: m.conform_action,
+        exceed_action: m.exceed_action,
+        violate_action: m.violate_action,
+    };
+    let policer_index = router.add_policer(&m.name, infos.native()?)?;
+    Ok(PolicerAddDelReply { policer_index })
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("policer", "3.0.0")
+        .call(|router: &mut Router, m: PolicerBind| {
+            let index = named(router, &m.name)?;
+            bind(router, index, m.worker_index, m.bind_enable)
+        })
+        .call(|router, m: PolicerBindV2| {
+            bind(router, m.policer_index, m.worker_index, m.bind_enable)
+        })
+        .call(|router, m: PolicerInput| {
+            let index = named(router, &m.name)?;
+            apply(router, (m.sw_if_index, Direction::Input), index, m.apply)
+        })
+        .call(|router, m: PolicerInputV2| {
+            apply(router, (m.sw_if_index, Direction::Input), m.policer_index, m.apply)
+        })
+        .call(|router, m: PolicerOutput| {
+            let index = named(router, &m.name)?;
+            apply(router, (m.sw_if_index, Direction::Output), index, m.apply)
+        })
+        .call(|router, m: PolicerOutputV2| {
+            apply(router, (m.sw_if_index, Direction::Output), m.policer_index, m.apply)
+        })
+        .call(|router, m: PolicerAddDel| add_del(router, &m))
+        .call(|router, m: PolicerAdd| {
+            let policer_index = router.add_policer(&m.name, m.infos.native()?)?;
+            Ok(PolicerAddReply { policer_index })
+        })
+        .call(|router, m: PolicerDel| Ok(router.remove_policer(m.policer_index)?))
+        .call(|router, m: PolicerUpdate| {
+            Ok(router.update_policer(m.policer_index, m.infos.native()?)?)
+        })
+        .call(|router, m: PolicerReset| Ok(router.reset_policer(m.policer_index)?))
+        .dump(|router: &mut Router, m: PolicerDump| {
+            dump(router, |_, p| !m.match_name_valid || p.name == *m.match_name)
+        })
+        .dump(|router, m: PolicerDumpV2| {
+            dump(router, |index, _| m.policer_index == u32::MAX || m.policer_index == index)
+        })
+        .call(|router, m: IpPuntPolice| {
+            let policer = m.is_add.then_some(m.policer_index);
+            Ok(router.set_punt_policer(m.is_ip6, policer)?)
+        });
+}

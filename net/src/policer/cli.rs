@@ -1,0 +1,456 @@
+//! Commands about policers.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Output, Word};
+use infra::counter::Volume;
+use infra::meter::Algorithm;
+use serde::Serialize;
+
+use super::{Action, Config, Direction, Policer, Rounding, Unit};
+use crate::router::Router;
+
+/// A usage line that ends in what a policer is to do.
+macro_rules! usage {
+    ($first:literal) => {
+        concat!(
+            $first,
+            " [type 1r2c | 1r3c | 2r3c-2698 | 2r3c-4115 | 2r3c-mef5cf1] [color-aware] [cir <cir>]",
+            " [cb <cb>] [eir <eir>] [eb <eb>] [rate kbps | pps] [round closest | up | down]",
+            " [conform-action drop | transmit | mark-and-transmit <dscp>]",
+            " [exceed-action drop | transmit | mark-and-transmit <dscp>]",
+            " [violate-action drop | transmit | mark-and-transmit <dscp>]"
+        )
+    };
+}
+
+const TYPES: [(&str, Algorithm); 5] = [
+    ("1r2c", Algorithm::OneBucket),
+    ("1r3c", Algorithm::SingleRate),
+    ("2r3c-2698", Algorithm::TwoRate),
+    ("2r3c-4115", Algorithm::Differentiated),
+    ("2r3c-mef5cf1", Algorithm::Coupled),
+];
+const RATES: [(&str, Unit); 2] = [("kbps", Unit::Kbps), ("pps", Unit::Pps)];
+const ROUNDINGS: [(&str, Rounding); 3] =
+    [("closest", Rounding::Closest), ("up", Rounding::Up), ("down", Rounding::Down)];
+
+/// One of some words.
+fn one_of<T: Copy>(args: &mut Args<'_>, words: &[(&str, T)]) -> Result<T, Error> {
+    let found = words.iter().find(|(word, _)| args.keyword(word));
+    found.map(|(_, value)| *value).ok_or_else(|| args.unknown())
+}
+
+/// The word of a value.
+fn word_of<T: Copy + PartialEq>(value: T, words: &[(&'static str, T)]) -> &'static str {
+    words.iter().find(|(_, v)| *v == value).map_or("", |(word, _)| word)
+}
+
+fn action(args: &mut Args<'_>) -> Result<Action, Error> {
+    if args.keyword("mark-and-transmit") {
+        return args.value("dscp").map(Action::Mark);
+    }
+    one_of(args, &[("drop", Action::Drop), ("transmit", Action::Transmit)])
+}
+
+impl Config {
+    /// Reads what a policer is to do, up to the end of the line or a word it does not know.
+    fn take(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
+        if args.keyword("type") {
+            self.algorithm = one_of(args, &TYPES)?;
+        } else if args.keyword("color-aware") {
+            self.is_color_aware = true;
+        } else if args.keyword("cir") {
+            self.cir = args.value("cir")?;
+        } else if args.keyword("cb") {
+            self.cb = args.value("cb")?;
+        } else if args.keyword("eir") {
+            self.eir = args.value("eir")?;
+        } else if args.keyword("eb") {
+            self.eb = args.value("eb")?;
+        } else if args.keyword("rate") {
+            self.unit = one_of(args, &RATES)?;
+        } else if args.keyword("round") {
+            self.rounding = one_of(args, &ROUNDINGS)?;
+        } else if args.keyword("conform-action") {
+            self.actions[0] = action(args)?;
+        } else if args.keyword("exceed-action") {
+            self.actions[1] = action(args)?;
+        } else if args.keyword("violate-action") {
+            self.actions[2] = action(args)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+/// A policer by its name or its number.
+enum Named {
+    Name(Word),
+    Index(u32),
+}
+
+impl Named {
+    fn take(args: &mut Args<'_>) -> Result<Option<Self>, Error> {
+        if args.keyword("name") {
+            return args.value("name").map(Self::Name).map(Some);
+        }
+        if args.keyword("index") {
+            return args.value("index").map(Self::Index).map(Some);
+        }
+        Ok(None)
+    }
+    fn expected(args: &mut Args<'_>) -> Result<Self, Error> {
+        Self::take(args)?.ok_or_else(|| args.error("expected name or index"))
+    }
+    fn find(&self, router: &Router) -> Result<u32, Error> {
+        match self {
+            Self::Name(name) => router.policer_named(name).ok_or_else(|| name.unknown("policer")),
+            Self::Index(index) => {
+                let is_there = router.policer(*index).is_some();
+                is_there.then_some(*index).ok_or_else(|| super::Error::Unknown.into())
+            }
+        }
+    }
+}
+
+impl From<super::Error> for Error {
+    fn from(e: super::Error) -> Self {
+        Self::new(e.to_string())
+    }
+}
+
+/// `policer add name NAME ...`.
+struct Add {
+    name: Word,
+    config: Config,
+}
+
+impl Command for Add {
+    const PATHS: &'static [&'static str] = &["policer add"];
+    const ABOUT: &'static str = "Make a policer";
+    const USAGE: &'static str = usage!("name <name>");
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut name, mut config) = (None, Config::default());
+        while !args.is_empty() {
+            if args.keyword("name") {
+                name = Some(args.value("name")?);
+            } else if !config.take(args)? {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self { name: name.ok_or_else(|| args.error("expected name"))?, config })
+    }
+}
+
+/// `configure policer [name NAME | index INDEX] ...`.
+struct Configure {
+    policer: Named,
+    config: Config,
+}
+
+impl Command for Configure {
+    const PATHS: &'static [&'static str] = &["configure policer"];
+    const ABOUT: &'static str = "Have a policer do something else";
+    const USAGE: &'static str = usage!("[name <policer> | index <policer-index>]");
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut policer, mut config) = (None, Config::default());
+        while !args.is_empty() {
+            match Named::take(args)? {
+                Some(named) => policer = Some(named),
+                None if config.take(args)? => (),
+                None => return Err(args.unknown()),
+            }
+        }
+        let policer = policer.ok_or_else(|| args.error("expected name or index"))?;
+        Ok(Self { policer, config })
+    }
+}
+
+macro_rules! on_one {
+    ($(#[doc = $about:literal] $name:ident: $path:literal;)*) => {$(
+        struct $name(Named);
+
+        impl Command for $name {
+            const PATHS: &'static [&'static str] = &[$path];
+            const ABOUT: &'static str = $about;
+            const USAGE: &'static str = "[name <policer> | index <policer-index>]";
+            fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+                Named::expected(args).map(Self)
+            }
+        }
+    )*};
+}
+
+on_one! {
+    #[doc = "Delete a policer"]
+    Delete: "policer del";
+    #[doc = "Fill the buckets of a policer"]
+    Reset: "policer reset";
+}
+
+/// `policer bind [unbind] [name NAME | index INDEX] WORKER`.
+struct Bind {
+    policer: Named,
+    worker: Option<usize>,
+}
+
+impl Command for Bind {
+    const PATHS: &'static [&'static str] = &["policer bind"];
+    const ABOUT: &'static str = "Have one worker do the work of a policer, or any";
+    const USAGE: &'static str = "[unbind] [name <policer> | index <policer-index>] <worker>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_off = args.keyword("unbind");
+        let policer = Named::expected(args)?;
+        let worker = if is_off { args.optional() } else { Some(args.value("worker")?) };
+        Ok(Self { policer, worker: worker.filter(|_| !is_off) })
+    }
+}
+
+/// `policer input|output [unapply] [name NAME | index INDEX] INTERFACE`.
+struct Apply<const OUT: bool> {
+    on: bool,
+    policer: Named,
+    interface: Word,
+}
+
+impl<const OUT: bool> Command for Apply<OUT> {
+    const PATHS: &'static [&'static str] =
+        if OUT { &["policer output"] } else { &["policer input"] };
+    const ABOUT: &'static str = if OUT {
+        "Police what goes out of an interface"
+    } else {
+        "Police what comes in on an interface"
+    };
+    const USAGE: &'static str = "[unapply] [name <policer> | index <policer-index>] <interface>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let on = !args.keyword("unapply");
+        let policer = Named::expected(args)?;
+        Ok(Self { on, policer, interface: args.value("interface")? })
+    }
+}
+
+impl<const OUT: bool> Apply<OUT> {
+    fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
+        let index = self.policer.find(router)?;
+        let found = router.interfaces.named(&self.interface);
+        let interface = found.ok_or_else(|| self.interface.unknown("interface"))?.index;
+        let direction = if OUT { Direction::Output } else { Direction::Input };
+        Ok(router.apply_policer(interface, direction, self.on.then_some(index))?)
+    }
+}
+
+/// `ip punt policer [add|del] INDEX`.
+struct Punt<const IP6: bool> {
+    on: bool,
+    index: u32,
+}
+
+impl<const IP6: bool> Command for Punt<IP6> {
+    const PATHS: &'static [&'static str] =
+        if IP6 { &["ip6 punt policer"] } else { &["ip punt policer"] };
+    const ABOUT: &'static str = "Police what is punted";
+    const USAGE: &'static str = "[add|del] <policer-index>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let on = !args.keyword("del");
+        args.keyword("add");
+        Ok(Self { on, index: args.value("index")? })
+    }
+}
+
+impl<const IP6: bool> Punt<IP6> {
+    fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
+        Ok(router.set_punt_policer(IP6, self.on.then_some(self.index))?)
+    }
+}
+
+/// `show policer [name NAME | index INDEX]`.
+struct Show(Option<Named>);
+
+impl Command for Show {
+    const PATHS: &'static [&'static str] = &["show policer"];
+    const ABOUT: &'static str = "Show policers";
+    const USAGE: &'static str = "[name <policer> | index <policer-index>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Named::take(args).map(Self)
+    }
+}
+
+/// Show how many policers there are.
+#[derive(Command)]
+#[command("show policer pools")]
+struct ShowPools;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.values("policer", |router: &Router| {
+        router.policers().map(|(_, policer)| policer.name.clone()).collect()
+    });
+    cli.values("policer-index", |router: &Router| {
+        router.policers().map(|(index, _)| index.to_string()).collect()
+    });
+    cli.command(|router: &mut Router, add: Add| {
+        router.add_policer(&add.name, add.config).map(drop).map_err(Error::from)
+    });
+    cli.command(|router: &mut Router, c: Configure| {
+        let index = c.policer.find(router)?;
+        router.update_policer(index, c.config).map_err(Error::from)
+    });
+    cli.command(|router: &mut Router, c: Delete| {
+        let index = c.0.find(router)?;
+        router.remove_policer(index).map_err(Error::from)
+    });
+    cli.command(|router: &mut Router, c: Reset| {
+        let index = c.0.find(router)?;
+        router.reset_policer(index).map_err(Error::from)
+    });
+    cli.command(|router: &mut Router, c: Bind| {
+        let index = c.policer.find(router)?;
+        router.bind_policer(index, c.worker).map_err(Error::from)
+    });
+    cli.command(|router: &mut Router, c: Apply<false>| c.carry_out(router));
+    cli.command(|router: &mut Router, c: Apply<true>| c.carry_out(router));
+    cli.command(|router: &mut Router, c: Punt<false>| c.carry_out(router));
+    cli.command(|router: &mut Router, c: Punt<true>| c.carry_out(router));
+    cli.command(|router: &mut Router, show: Show| {
+        let only = show.0.map(|named| named.find(router)).transpose()?;
+        let all = router.policers().filter(|(index, _)| only.is_none_or(|only| only == *index));
+        let shown = all.map(|(index, policer)| Shown::of(router, index, policer));
+        Ok(Output::of(All(shown.collect())))
+    });
+    cli.command(|router: &mut Router, _: ShowPools| {
+        Ok(Output::of(Pools { policers: router.policers().count() }))
+    });
+}
+
+#[derive(Serialize)]
+struct Pools {
+    policers: usize,
+}
+
+impl fmt::Display for Pools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "pool sizes: policers={}", self.policers)
+    }
+}
+
+#[derive(Serialize)]
+struct Bucket {
+    /// Tokens a second.
+    rate: f64,
+    limit: f64,
+    tokens: f64,
+}
+
+#[derive(Serialize)]
+struct Counted {
+    packets: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    index: u32,
+    name: String,
+    #[serde(rename = "type")]
+    algorithm: &'static str,
+    cir: u32,
+    eir: u32,
+    cb: u64,
+    eb: u64,
+    rate: &'static str,
+    round: &'static str,
+    color_aware: bool,
+    conform_action: String,
+    exceed_action: String,
+    violate_action: String,
+    thread: Option<usize>,
+    committed: Bucket,
+    excess: Bucket,
+    updated: f64,
+    conform: Counted,
+    exceed: Counted,
+    violate: Counted,
+}
+
+impl Shown {
+    fn of(router: &Router, index: u32, policer: &Policer) -> Self {
+        let c = &policer.config;
+        let profile = c.profile().expect("it was looked at when the policer was made");
+        let ((committed, excess), updated) = policer.levels();
+        let bucket = |fill: infra::meter::Fill, tokens| Bucket {
+            rate: fill.rate,
+            limit: fill.burst,
+            tokens,
+        };
+        let counted = |Volume { packets, bytes }| Counted { packets, bytes };
+        let [conform, exceed, violate] = router.policed(index).map(counted);
+        let [conform_action, exceed_action, violate_action] = c.actions.map(|a| match a {
+            Action::Drop => "drop".to_owned(),
+            Action::Transmit => "transmit".to_owned(),
+            Action::Mark(dscp) => format!("mark-and-transmit {dscp}"),
+        });
+        Self {
+            index,
+            name: policer.name.clone(),
+            algorithm: word_of(c.algorithm, &TYPES),
+            cir: c.cir,
+            eir: c.eir,
+            cb: c.cb,
+            eb: c.eb,
+            rate: word_of(c.unit, &RATES),
+            round: word_of(c.rounding, &ROUNDINGS),
+            color_aware: c.is_color_aware,
+            conform_action,
+            exceed_action,
+            violate_action,
+            thread: policer.thread(),
+            committed: bucket(profile.committed, committed),
+            excess: bucket(profile.excess, excess),
+            updated,
+            conform,
+            exceed,
+            violate,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct All(Vec<Shown>);
+
+impl fmt::Display for All {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|shown| shown.fmt(f))
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, algorithm, cir, eir, cb, eb, .. } = self;
+        writeln!(f, "Name \"{name}\" type {algorithm} cir {cir} eir {eir} cb {cb} eb {eb}")?;
+        writeln!(f, "rate type {}, round type {}", self.rate, self.round)?;
+        let Self { conform_action, exceed_action, violate_action, .. } = self;
+        write!(f, "conform action {conform_action}, exceed action {exceed_action}")?;
+        writeln!(f, ", violate action {violate_action}")?;
+        let rates = if matches!(*algorithm, "1r2c" | "1r3c") { "single" } else { "dual" };
+        let aware = if self.color_aware { "" } else { "not " };
+        write!(f, "policer at index {}: {rates} rate, {aware}color-aware", self.index)?;
+        match self.thread {
+            Some(thread) => writeln!(f, ", thread {thread}")?,
+            None => f.write_str("\n")?,
+        }
+        for (what, b) in [("committed", &self.committed), ("excess", &self.excess)] {
+            let Bucket { rate, limit, tokens } = b;
+            writeln!(f, "{what} {rate:.0} tok/s, limit {limit:.0}, bucket {tokens:.0}")?;
+        }
+        writeln!(f, "last update {:.6}", self.updated)?;
+        let all =
+            [("conform", &self.conform), ("exceed", &self.exceed), ("violate", &self.violate)];
+        for (what, Counted { packets, bytes }) in all {
+            writeln!(f, "{what} {packets} packets, {bytes} bytes")?;
+        }
+        writeln!(f, "-----------")
+    }
+}

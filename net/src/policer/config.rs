@@ -1,0 +1,161 @@
+//! What a policer is to do, as clients say it, and what that means for its meter.
+
+use infra::meter::{Algorithm, Color, Fill, Profile};
+use wire::Dscp;
+
+/// What becomes of packets of one colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// They are dropped.
+    Drop,
+    /// They go on.
+    Transmit,
+    /// They go on with this DSCP.
+    Mark(Dscp),
+}
+
+/// What rates count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Thousands of bits a second; bursts are bytes.
+    #[default]
+    Kbps,
+    /// Packets a second; bursts are milliseconds at that rate.
+    Pps,
+}
+
+/// How rates would be rounded where not every rate can be had. Here each can: it is kept for those
+/// who ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest one.
+    #[default]
+    Closest,
+    /// To the next higher one.
+    Up,
+    /// To the next lower one.
+    Down,
+}
+
+/// A policer's configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Committed rate.
+    pub cir: u32,
+    /// Excess or peak rate.
+    pub eir: u32,
+    /// Committed burst.
+    pub cb: u64,
+    /// Excess or peak burst.
+    pub eb: u64,
+    /// What these count.
+    pub unit: Unit,
+    /// How they would be rounded.
+    pub rounding: Rounding,
+    /// Whether colours that packets have already count. Nothing before a policer colours packets,
+    /// so that all are green when they come, as if this were not set.
+    pub is_color_aware: bool,
+    /// What becomes of green, yellow and red packets.
+    pub actions: [Action; 3],
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::OneBucket,
+            cir: 0,
+            eir: 0,
+            cb: 0,
+            eb: 0,
+            unit: Unit::Kbps,
+            rounding: Rounding::Closest,
+            is_color_aware: false,
+            actions: [Action::Transmit, Action::Drop, Action::Drop],
+        }
+    }
+}
+
+impl Config {
+    /// What becomes of packets of a colour.
+    #[inline(always)]
+    pub fn action(&self, color: Color) -> Action {
+        self.actions[color as usize]
+    }
+    /// Whether there is one rate for both buckets.
+    pub fn has_one_rate(&self) -> bool {
+        matches!(self.algorithm, Algorithm::OneBucket | Algorithm::SingleRate)
+    }
+    /// What its meter does.
+    ///
+    /// # Errors
+    /// What does not fit together, in words.
+    pub fn profile(&self) -> Result<Profile, &'static str> {
+        let committed = self.fill(self.cir, self.cb);
+        let excess = match self.algorithm {
+            Algorithm::OneBucket => Fill::default(),
+            Algorithm::SingleRate => self.fill(self.cir, self.eb),
+            _ => self.fill(self.eir, self.eb),
+        };
+        if self.has_one_rate() && self.cir == 0 {
+            return Err("cir is 0");
+        }
+        if self.cir == 0 && self.eir == 0 {
+            return Err("cir and eir are 0");
+        }
+        if self.algorithm == Algorithm::TwoRate && self.eir < self.cir {
+            return Err("eir is below cir");
+        }
+        if committed.burst == 0.0 && excess.burst == 0.0 {
+            return Err("no packet passes without a burst");
+        }
+        Ok(Profile { algorithm: self.algorithm, committed, excess })
+    }
+    /// A bucket: tokens are bytes or packets.
+    fn fill(&self, rate: u32, burst: u64) -> Fill {
+        let (rate, burst) = (f64::from(rate), burst as f64);
+        match self.unit {
+            Unit::Kbps => Fill { rate: rate * 125.0, burst },
+            Unit::Pps if burst == 0.0 => Fill { rate, burst },
+            Unit::Pps => Fill { rate, burst: (rate * burst / 1000.0).max(1.0) },
+        }
+    }
+    /// Tokens that a packet of so many bytes needs.
+    #[inline(always)]
+    pub fn tokens(&self, bytes: usize) -> f64 {
+        match self.unit {
+            Unit::Kbps => bytes as f64,
+            Unit::Pps => 1.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_become_bytes_or_packets_a_second() {
+        let c = Config { cir: 80, cb: 1000, ..Config::default() };
+        assert_eq!(c.profile().unwrap().committed, Fill { rate: 10_000.0, burst: 1000.0 });
+        assert_eq!(c.tokens(700), 700.0);
+        let c = Config { cir: 400, cb: 10, unit: Unit::Pps, ..Config::default() };
+        assert_eq!(c.profile().unwrap().committed, Fill { rate: 400.0, burst: 4.0 });
+        assert_eq!(c.tokens(700), 1.0);
+    }
+
+    #[test]
+    fn what_passes_nothing_is_refused() {
+        let two = Config { cir: 10, cb: 1, eir: 9, eb: 1, ..Config::default() };
+        for (config, why) in [
+            (Config { cb: 1, ..Config::default() }, "cir is 0"),
+            (Config { cir: 1, ..Config::default() }, "burst"),
+            (Config { algorithm: Algorithm::TwoRate, ..two }, "eir"),
+            (Config { algorithm: Algorithm::Coupled, cir: 0, eir: 0, ..two }, "cir and eir"),
+        ] {
+            let refused = config.profile().unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}

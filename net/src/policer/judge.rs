@@ -1,0 +1,173 @@
+//! What the nodes that police share: whose packets they are, and what becomes of one.
+//!
+//! A policer is worked by one thread, its owner: that which has the first packet for it, or the one
+//! it is bound to. Packets elsewhere are handed over. Where the owner has ended, or the thread
+//! asking is about to, packets are judged on the spot.
+
+use std::ops::Range;
+
+use graph::{Buffer, Edge, Frame, Node};
+use infra::counter::{Rows, VolumeCounter};
+use infra::rcu::{Epoch, Reader, SlabReader};
+use wire::{Dscp, ip4, ip6};
+
+use super::{Action, NONE, Policer};
+
+/// Where packets are policed, and by which policer.
+pub trait Station: Copy + Send + Sync + 'static {
+    /// The node that polices.
+    const NAME: &'static str;
+    /// The node that hands packets to the policer's thread.
+    const HAND_OFF: &'static str;
+    /// What its drops go to.
+    const DROP: &'static str;
+    /// The place of a packet's policer in the station's table.
+    fn place(p: &Buffer<'_>) -> u32;
+}
+
+/// Policers by place.
+pub type Table = Vec<u32>;
+
+/// What a station's nodes read.
+#[derive(Clone)]
+pub struct Judge {
+    pub(super) table: Reader<Table>,
+    pub(super) policers: SlabReader<Policer>,
+    pub(super) counters: [Rows<VolumeCounter>; 3],
+    /// The data-plane threads that stay.
+    pub(super) threads: Reader<Range<usize>>,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on, marked if it says so.
+    Pass(Option<Dscp>),
+    /// It is beyond its rate.
+    Drop,
+    /// Another thread decides.
+    Elsewhere,
+}
+
+/// A thread and a time.
+#[derive(Clone, Copy)]
+pub struct Moment<'e> {
+    thread: usize,
+    now: f64,
+    epoch: Epoch<'e>,
+}
+
+impl<'e> Moment<'e> {
+    /// Those of a frame.
+    #[inline(always)]
+    pub fn of<N: Node, On>(frame: &Frame<'e, N, On>) -> Self {
+        Self { thread: frame.thread(), now: frame.now(), epoch: frame.epoch() }
+    }
+}
+
+impl Judge {
+    /// The number of a packet's policer; [`NONE`] where there is none.
+    #[inline(always)]
+    pub fn policer<S: Station>(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> u32 {
+        self.table.read(epoch).get(S::place(p) as usize).copied().unwrap_or(NONE)
+    }
+    /// What becomes of a packet of so many bytes, as a policer says.
+    #[inline(always)]
+    pub fn judge(&self, policer: u32, bytes: usize, at: &Moment<'_>) -> Verdict {
+        if policer == NONE {
+            return Verdict::Pass(None);
+        }
+        let Some(found) = self.policers.read(policer, at.epoch) else { return Verdict::Pass(None) };
+        if self.thread_for(found, at) != at.thread {
+            return Verdict::Elsewhere;
+        }
+        let color = found.meter.take(at.now, found.config.tokens(bytes));
+        if let Some(counter) = self.counters[color as usize].row(at.thread).get(policer as usize) {
+            counter.add(1, bytes as u64);
+        }
+        match found.config.action(color) {
+            Action::Drop => Verdict::Drop,
+            Action::Transmit => Verdict::Pass(None),
+            Action::Mark(dscp) => Verdict::Pass(Some(dscp)),
+        }
+    }
+    /// The thread that decides about packets of a policer.
+    #[inline(always)]
+    fn thread_for(&self, policer: &Policer, at: &Moment<'_>) -> usize {
+        let threads = self.threads.read(at.epoch);
+        if !threads.contains(&at.thread) {
+            return at.thread;
+        }
+        policer.owner.claim(at.thread, |owner| threads.contains(&owner))
+    }
+}
+
+/// Writes a DSCP into the IP header that is `l3` bytes from a packet's start.
+#[inline(never)]
+pub fn mark(p: &mut Buffer<'_>, l3: usize, dscp: Dscp) {
+    use zerocopy::FromBytes;
+    let Some(bytes) = p.bytes_mut().get_mut(l3..) else { return };
+    match bytes.first().map(|b| b >> 4) {
+        Some(4) => {
+            if let Ok((header, _)) = ip4::Header::mut_from_prefix(bytes) {
+                header.set_dscp(dscp);
+            }
+        }
+        Some(6) => {
+            if let Ok((header, _)) = ip6::Header::mut_from_prefix(bytes) {
+                header.set_traffic_class(dscp.get() << 2 | header.traffic_class() & 3);
+            }
+        }
+        _ => (),
+    }
+}
+
+/// Hands packets to the thread that their policer belongs to.
+#[derive(Clone)]
+pub struct HandOff<S> {
+    pub(super) station: S,
+    pub(super) judge: Judge,
+}
+
+/// Edges of [`HandOff`].
+#[derive(Clone, Copy)]
+pub enum Next<S> {
+    /// The node that polices.
+    Police(S),
+}
+
+/// Drops of [`HandOff`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// congestion drop.
+    #[name("congestion drop")]
+    Congestion,
+}
+
+impl<S: Station> graph::Next for Next<S> {
+    const EDGES: &'static [Edge] = &[Edge { to: S::NAME, payload: "" }];
+    #[inline(always)]
+    fn slot(self, _: &graph::arc::Along<'_>, _: &mut Buffer<'_>) -> u16 {
+        let Self::Police(_) = self;
+        0
+    }
+}
+
+impl<S: Station> Node for HandOff<S> {
+    const NAME: &'static str = S::HAND_OFF;
+    type Next = Next<S>;
+    type Error = Error;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = S::DROP;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let at = Moment::of(frame);
+        frame.hand_off(Error::Congestion, |p| {
+            let policer = self.judge.policer::<S>(p, at.epoch);
+            let found = self.judge.policers.read(policer, at.epoch);
+            let thread = found.map_or(at.thread, |found| self.judge.thread_for(found, &at));
+            Ok((thread, Next::Police(self.station)))
+        });
+    }
+}

@@ -1,0 +1,291 @@
+//! What nodes do with packets beyond their rate, and how policers are made and used.
+
+use control::api::Retval;
+
+use super::api::*;
+use super::*;
+use crate::ip::testing::packets::*;
+use crate::ip::testing::{Bench, NEIGHBOR};
+
+/// A policer that 10 packets of 100 bytes pass, and one more every 800 ms.
+const SLOW: &str = "cir 1 cb 1000";
+
+fn packets(n: usize) -> Vec<Vec<u8>> {
+    vec![udp4(HOST4, "10.0.1.2", 99, &[0; 72]); n]
+}
+
+fn colors(bench: &Bench, policer: u32) -> [u64; 3] {
+    bench.router.policed(policer).map(|volume| volume.packets)
+}
+
+#[test]
+fn what_comes_in_beyond_the_rate_is_dropped_and_counted() {
+    for n in [1, 3, 4, 255, 256] {
+        let mut bench = Bench::new();
+        bench.run(&format!("policer add name one {SLOW}")).unwrap();
+        bench.run("policer input name one pg0").unwrap();
+        let out = bench.send("ip4-input", &packets(n));
+        let passed = n.min(10);
+        assert_eq!(out.iter().filter(|c| c.at == "ip4-lookup").count(), passed);
+        let dropped = ("policer-input", "Packets Dropped", (n - passed) as u64);
+        let transmitted = ("policer-input", "Packets Transmitted", passed as u64);
+        let moved = [dropped, transmitted];
+        bench.expect(if n > passed { &moved } else { &moved[1..] });
+        assert_eq!(colors(&bench, 0), [passed as u64, 0, (n - passed) as u64]);
+        assert_eq!(bench.router.policed(0)[0].bytes, passed as u64 * 100);
+        bench.run("policer input unapply name one pg0").unwrap();
+        assert_eq!(bench.send("ip4-input", &packets(n)).len(), n);
+        bench.expect(&[]);
+    }
+}
+
+#[test]
+fn colors_have_actions_of_their_own_and_buckets_fill_again() {
+    let mut bench = Bench::new();
+    bench
+        .run(
+            "policer add name three type 1r3c cir 1 cb 200 eb 100 conform-action \
+        mark-and-transmit ef exceed-action mark-and-transmit AF21 violate-action transmit",
+        )
+        .unwrap();
+    bench.run("policer input index 0 pg0").unwrap();
+    let tos = |bench: &mut Bench| {
+        let out = bench.send("ip4-input", &packets(4));
+        out.iter()
+            .for_each(|c| assert!(wire::checksum::Sum::ZERO.add_bytes(&c.bytes[..20]).is_valid()));
+        out.iter().map(|c| c.bytes[1] >> 2).collect::<Vec<_>>()
+    };
+    assert_eq!(tos(&mut bench), [46, 46, 18, 0]);
+    assert_eq!(colors(&bench, 0), [2, 1, 1]);
+    assert_eq!(tos(&mut bench), [0; 4]);
+    bench.run("policer reset name three").unwrap();
+    assert_eq!(tos(&mut bench), [46, 46, 18, 0]);
+    bench.graph.engine.clock().adjust(0.81);
+    assert_eq!(tos(&mut bench), [46, 0, 0, 0]);
+    bench
+        .run("configure policer name three cir 1 cb 100 conform-action mark-and-transmit 8")
+        .unwrap();
+    assert_eq!(tos(&mut bench), [8], "the rest is dropped now");
+}
+
+#[test]
+fn what_goes_out_is_policed_behind_its_layer_2_header() {
+    let mut bench = Bench::new();
+    bench
+        .run("policer add name out cir 1 cb 300 rate kbps violate-action mark-and-transmit cs1")
+        .unwrap();
+    bench.run("policer output name out pg1").unwrap();
+    let to6 = bench.neighbor("2001:db8:1::2", true);
+    let to4 = bench.neighbor("10.0.1.2", true);
+    let six = udp6(HOST6, "2001:db8:1::2", 99, &[0; 52]);
+    let out = bench.send_as("ip6-rewrite", &vec![six; 3], move |p| p.set_adjacency(to6.0));
+    assert!(out.iter().all(|c| c.at == "sent" && c.bytes[..6] == NEIGHBOR.0));
+    let classes = out.iter().map(|c| u16::from_be_bytes([c.bytes[14], c.bytes[15]]) >> 4 & 0xff);
+    assert_eq!(classes.collect::<Vec<_>>(), [0, 0, 8 << 2]);
+    let out = bench.send_as("ip4-rewrite", &packets(1), move |p| p.set_adjacency(to4.0));
+    assert_eq!((out.len(), out[0].bytes[15]), (1, 8 << 2), "one policer for both versions");
+    assert_eq!(bench.router.policed(0)[2].bytes, 2 * 114);
+    bench.expect(&[("policer-output", "Packets Transmitted", 4)]);
+}
+
+#[test]
+fn what_is_punted_is_policed_before_it_is_redirected() {
+    for (version, us, host, hop) in
+        [("", "10.0.0.1", HOST4, "10.0.1.2"), ("6", "2001:db8::1", HOST6, "2001:db8:1::2")]
+    {
+        let mut bench = Bench::new();
+        bench.neighbor(hop, true);
+        let family = if version == "6" { "ipv6" } else { "ipv4" };
+        bench.run(&format!("set punt {family} udp 7654")).unwrap();
+        bench.run(&format!("ip{version} punt redirect add rx all via {hop} pg1")).unwrap();
+        bench.run("policer add name slow cir 1 cb 3000 rate pps").unwrap();
+        bench.run(&format!("ip{version} punt policer add 0")).unwrap();
+        let six = version == "6";
+        let packet = if six { udp6(host, us, 7654, b"x") } else { udp4(host, us, 7654, b"x") };
+        let number = if six { "6" } else { "4" };
+        let receive = format!("ip{number}-receive");
+        assert_eq!(bench.send(&receive, &vec![packet.clone(); 10]).len(), 3);
+        let (punt, policer) = (format!("ip{number}-udp-punt"), format!("ip{number}-punt-policer"));
+        bench.expect(&[(&policer, "ip punt policer drop", 7), (&punt, "udp port punt", 10)]);
+        assert_eq!(colors(&bench, 0), [3, 0, 7]);
+        bench.run(&format!("ip{version} punt policer del 0")).unwrap();
+        assert_eq!(bench.send(&receive, &vec![packet; 10]).len(), 10);
+    }
+}
+
+#[test]
+fn the_thread_a_policer_is_bound_to_does_its_work() {
+    let mut bench = Bench::with_threads(2, |_| ());
+    bench.run(&format!("policer add name one {SLOW} violate-action transmit")).unwrap();
+    bench.run("policer input name one pg0").unwrap();
+    let by_thread = |bench: &Bench| {
+        let counters = &bench.router.state::<Policers>().unwrap().counters;
+        let packets =
+            |thread: usize| counters.iter().map(|c| c.row(thread)[0].value().packets).sum();
+        [packets(0), packets(1)] as [u64; 2]
+    };
+    assert_eq!(bench.send("ip4-input", &packets(20)).len(), 20);
+    assert_eq!(by_thread(&bench), [20, 0], "the first that has a packet");
+    bench.run("policer bind name one 0").unwrap();
+    assert_eq!(bench.send("ip4-input", &packets(20)).len(), 20);
+    assert_eq!(by_thread(&bench), [20, 20]);
+    assert_eq!(bench.router.policer(0).unwrap().thread(), Some(1));
+    bench.run("policer bind unbind name one").unwrap();
+    assert_eq!(bench.send("ip4-input", &packets(20)).len(), 20);
+    assert_eq!(by_thread(&bench), [40, 20]);
+    // Thread 1 is to end: what it owns is another's then.
+    bench.run("policer bind name one 0").unwrap();
+    bench.control(|router| {
+        for changed in router.on_threads.clone() {
+            changed(router, &(0..1)).unwrap();
+        }
+    });
+    assert_eq!(bench.send("ip4-input", &packets(20)).len(), 20);
+    assert_eq!(by_thread(&bench), [60, 20]);
+    assert_eq!(colors(&bench, 0), [10, 0, 70]);
+    bench.expect(&[("policer-input", "Packets Transmitted", 80)]);
+}
+
+#[test]
+fn interfaces_and_policers_go_without_a_trace() {
+    let mut bench = Bench::new();
+    bench.run(&format!("policer add name one {SLOW}")).unwrap();
+    for line in ["policer input name one pg0", "policer output name one pg1", "ip punt policer 0"] {
+        bench.run(line).unwrap();
+    }
+    let features = |bench: &mut Bench| bench.run("show interface features pg0").unwrap();
+    assert_eq!(features(&mut bench).matches("policer-input").count(), 2);
+    assert_eq!(features(&mut bench).matches("ip4-punt-policer").count(), 1);
+    bench.run("policer del name one").unwrap();
+    assert!(!features(&mut bench).contains("policer"));
+    assert_eq!(bench.run("show policer pools").unwrap(), "pool sizes: policers=0\n");
+    bench.run(&format!("policer add name two {SLOW}")).unwrap();
+    let index = bench.router.policer_named("two").unwrap();
+    bench.run("policer input name two pg0").unwrap();
+    let pg0 = bench.pg0;
+    bench.control(|router| router.remove_interface(pg0));
+    bench.run(&format!("policer del index {index}")).unwrap();
+}
+
+#[test]
+fn commands_name_what_is_wrong_and_show_policers() {
+    let mut bench = Bench::new();
+    bench.run("policer add name one cir 80 cb 1000 color-aware round up").unwrap();
+    for (line, word) in [
+        ("policer add cir 80 cb 1000", "name"),
+        ("policer add name one cir 80 cb 1000", "exists"),
+        ("policer add name two cir 80 cb 1000 type 3r", "3r"),
+        ("policer add name two cir 80", "burst"),
+        ("policer add name two cir 80 cb 9 conform-action mark-and-transmit 64", "dscp"),
+        ("policer input name two pg0", "two"),
+        ("policer input name one nowhere", "nowhere"),
+        ("policer del index 7", "no such policer"),
+        ("policer bind name one 0", "worker"),
+        ("configure policer name one type 2r3c-2698 cir 9 eir 8 cb 1", "eir"),
+        ("ip6 punt policer 9", "no such policer"),
+    ] {
+        let error = bench.run(line).unwrap_err();
+        assert!(error.contains(word), "{line}: {error}");
+    }
+    let shown = bench.run("show policer name one").unwrap();
+    assert!(shown.starts_with("Name \"one\" type 1r2c cir 80 eir 0 cb 1000 eb 0\n"), "{shown}");
+    assert!(shown.contains("limit 1000, bucket 1000"), "{shown}");
+}
+
+#[test]
+fn messages_make_change_use_and_list_policers() {
+    let mut bench = Bench::with_threads(2, |_| ());
+    let (pg0, pg1) = (bench.pg0, bench.pg1);
+    let action = |kind, dscp| QosAction { kind, dscp };
+    let infos = PolicerConfig {
+        cir: 80,
+        eir: 160,
+        cb: 1000,
+        eb: 2000,
+        rate_type: RateType::KBPS,
+        round_type: RoundType::TO_UP,
+        kind: PolicerType::RFC_2698,
+        color_aware: true,
+        conform_action: action(ActionType::TRANSMIT, 0),
+        exceed_action: action(ActionType::MARK_AND_TRANSMIT, 46),
+        violate_action: action(ActionType::DROP, 0),
+    };
+    bench.talk(|local, router| {
+        let add = |name: &str, infos| PolicerAdd { name: name.into(), infos };
+        assert_eq!(local.call(router, &add("a", infos)).unwrap().policer_index, 0);
+        let again = local.call(router, &add("a", infos)).err();
+        assert_eq!(again, Some(Retval::VALUE_EXIST));
+        for wrong in [
+            PolicerConfig { kind: PolicerType::MAX, ..infos },
+            PolicerConfig { rate_type: RateType::INVALID, ..infos },
+            PolicerConfig { round_type: RoundType::INVALID, ..infos },
+            PolicerConfig { eir: 8, ..infos },
+            PolicerConfig { conform_action: action(ActionType::MARK_AND_TRANSMIT, 64), ..infos },
+            PolicerConfig { conform_action: action(ActionType(9), 0), ..infos },
+        ] {
+            let refused = local.call(router, &add("b", wrong)).err();
+            assert_eq!(refused, Some(Retval::INVALID_VALUE));
+        }
+        let old = |is_add, name: &str| PolicerAddDel {
+            is_add,
+            name: name.into(),
+            cir: 100,
+            eir: 0,
+            cb: 10,
+            eb: 0,
+            rate_type: RateType::PPS,
+            round_type: RoundType::TO_CLOSEST,
+            kind: PolicerType::ONE_RATE_TWO_COLORS,
+            color_aware: false,
+            conform_action: action(ActionType::TRANSMIT, 0),
+            exceed_action: action(ActionType::TRANSMIT, 0),
+            violate_action: action(ActionType::TRANSMIT, 0),
+        };
+        assert_eq!(local.call(router, &old(true, "b")).unwrap().policer_index, 1);
+        let told = local.dump(router, &PolicerDumpV2 { policer_index: u32::MAX });
+        assert_eq!(told.iter().map(|d| d.name.to_string()).collect::<Vec<_>>(), ["a", "b"]);
+        let a = &told[0];
+        assert_eq!((a.cir, a.eir, a.cb, a.eb, a.single_rate), (80, 160, 1000, 2000, false));
+        assert_eq!((a.current_bucket, a.extended_bucket), (1000 << a.scale, 2000 << a.scale));
+        assert_eq!((a.current_limit, a.exceed_action.dscp), (a.current_bucket, 46));
+        let only = PolicerDump { match_name_valid: true, match_name: "b".into() };
+        assert!(local.dump(router, &only).iter().all(|d| &*d.name == "b" && d.single_rate));
+        let new = PolicerConfig { cir: 90, ..infos };
+        local.call(router, &PolicerUpdate { policer_index: 0, infos: new }).unwrap();
+        local.call(router, &PolicerReset { policer_index: 0 }).unwrap();
+        assert_eq!(local.dump(router, &PolicerDumpV2 { policer_index: 0 })[0].cir, 90);
+        let name = || "b".into();
+        let rx = PolicerInput { name: name(), sw_if_index: pg0, apply: true };
+        local.call(router, &rx).unwrap();
+        let tx = PolicerOutput { name: name(), sw_if_index: pg1, apply: true };
+        local.call(router, &tx).unwrap();
+        let rx = |policer_index, sw_if_index, apply| PolicerInputV2 {
+            policer_index,
+            sw_if_index,
+            apply,
+        };
+        local.call(router, &rx(0, pg0, true)).unwrap();
+        let nowhere = local.call(router, &rx(0, InterfaceIndex(99), true)).err();
+        assert_eq!(nowhere, Some(Retval::INVALID_SW_IF_INDEX));
+        let none = local.call(router, &rx(9, pg0, false)).err();
+        assert_eq!(none, Some(Retval::NO_SUCH_ENTRY));
+        let tx = PolicerOutputV2 { policer_index: 1, sw_if_index: pg1, apply: false };
+        local.call(router, &tx).unwrap();
+        let bind =
+            |worker_index| PolicerBindV2 { policer_index: 0, worker_index, bind_enable: true };
+        local.call(router, &bind(0)).unwrap();
+        assert_eq!(local.call(router, &bind(1)).err(), Some(Retval::INVALID_WORKER));
+        let free = PolicerBind { name: name(), worker_index: 0, bind_enable: false };
+        local.call(router, &free).unwrap();
+        let punt = |policer_index, is_add| IpPuntPolice { policer_index, is_add, is_ip6: true };
+        local.call(router, &punt(1, true)).unwrap();
+        local.call(router, &punt(1, false)).unwrap();
+        assert_eq!(local.call(router, &punt(9, true)).err(), Some(Retval::NO_SUCH_ENTRY));
+        let gone = local.call(router, &old(false, "b")).unwrap().policer_index;
+        assert_eq!(gone, u32::MAX);
+        local.call(router, &PolicerDel { policer_index: 0 }).unwrap();
+        let gone = local.call(router, &PolicerDel { policer_index: 0 }).err();
+        assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
+        assert_eq!(router.policers().count(), 0);
+    });
+}

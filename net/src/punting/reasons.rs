@@ -1,0 +1,262 @@
+//! Reasons for which features punt packets, and `punt-dispatch`, which gives them to those who
+//! asked.
+//!
+//! A feature that punts has a reason made ([`Router::punt_reason`]) and sends packets to
+//! `punt-dispatch` with a [`Reason`] on the edge. For each reason packets go to a socket, to the
+//! punted packets of IP, to both (the second gets a copy) or, when nobody asked, to the drop.
+
+use std::fmt;
+
+use control::stats::Columns;
+use graph::{BuildError, Flags, Frame, Names, Node, Packet, Payload, Record};
+use infra::counter::{Rows, Volume, VolumeCounter};
+use infra::rcu::{Reader, Shared};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::socket::Room;
+use crate::router::Router;
+
+/// Reasons at most.
+const MOST: usize = 1024;
+const COLUMNS: Columns = Columns::growing("punt reason", MOST);
+
+/// Why a packet is punted; number of a reason. On the edge to `punt-dispatch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(transparent)]
+pub struct Reason(pub u32);
+
+impl Payload for Reason {
+    const NAME: &'static str = "punt reason";
+}
+
+/// What is known of a reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReasonInfo {
+    /// What it is called.
+    pub name: &'static str,
+    /// The feature that punts for it.
+    pub client: &'static str,
+    /// Whether its packets are of IPv6, and not of IPv4.
+    pub is_ip6: bool,
+}
+
+/// Who gets the packets of a reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Takers {
+    /// A socket.
+    pub socket: bool,
+    /// Whoever gets what IP punts.
+    pub punt: bool,
+    is_ip6: bool,
+}
+
+/// What control keeps. Number 0 is no reason.
+pub(super) struct Reasons {
+    list: Vec<ReasonInfo>,
+    takers: Shared<Vec<Takers>>,
+    counters: Rows<VolumeCounter>,
+}
+
+/// There are as many reasons as there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMany;
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no more than {MOST} punt reasons")
+    }
+}
+impl std::error::Error for TooMany {}
+
+impl Router {
+    /// Makes a reason for which `client` punts packets of an IP version.
+    ///
+    /// # Errors
+    /// [`TooMany`].
+    pub fn punt_reason(
+        &mut self,
+        client: &'static str,
+        name: &'static str,
+        is_ip6: bool,
+    ) -> Result<Reason, TooMany> {
+        let reasons = self.state_mut::<Reasons>().expect("the feature puts it in");
+        let number = reasons.list.len() as u32 + 1;
+        if number as usize >= MOST {
+            return Err(TooMany);
+        }
+        reasons.list.push(ReasonInfo { name, client, is_ip6 });
+        let mut takers = reasons.takers.current().clone();
+        takers.push(Takers { is_ip6, ..Takers::default() });
+        reasons.takers.publish(takers);
+        let counters = reasons.counters.clone();
+        self.count_from_zero(&counters, COLUMNS, number, "punt reasons");
+        Ok(Reason(number))
+    }
+    /// All reasons, who gets their packets, and how many there were.
+    pub fn punt_reasons(&self) -> impl Iterator<Item = (Reason, &ReasonInfo, Takers, Volume)> {
+        let reasons = self.state::<Reasons>().into_iter();
+        reasons.flat_map(|r| {
+            r.list.iter().enumerate().map(|(i, info)| {
+                let takers = r.takers.current().get(i + 1).copied().unwrap_or_default();
+                (Reason(i as u32 + 1), info, takers, r.counters.sum(i + 1))
+            })
+        })
+    }
+    /// The reason of this name.
+    pub fn punt_reason_named(&self, name: &str) -> Option<Reason> {
+        self.punt_reasons().find(|(_, info, ..)| info.name == name).map(|(reason, ..)| reason)
+    }
+    /// Changes who gets the packets of a reason; false when there is no such reason.
+    pub(super) fn set_takers(&mut self, reason: Reason, set: impl FnOnce(&mut Takers)) -> bool {
+        let reasons = self.state_mut::<Reasons>().expect("the feature puts it in");
+        let mut takers = reasons.takers.current().clone();
+        let Some(at) = takers.get_mut(reason.0 as usize).filter(|_| reason.0 != 0) else {
+            return false;
+        };
+        set(at);
+        reasons.takers.publish(takers);
+        true
+    }
+}
+
+/// Gives packets to those who asked for their reason.
+#[derive(Clone)]
+pub struct Dispatch {
+    takers: Reader<Vec<Takers>>,
+    counters: Rows<VolumeCounter>,
+    room: Room,
+}
+
+/// Edges of [`Dispatch`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// A socket.
+    #[to("exception-punt-socket", payload = Reason)]
+    Socket,
+    /// With what IPv4 punts.
+    #[to("ip4-punt")]
+    Punt4,
+    /// With what IPv6 punts.
+    #[to("ip6-punt")]
+    Punt6,
+}
+
+/// Drops of [`Dispatch`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// No registrations.
+    #[name("No registrations")]
+    Unwanted,
+    /// No such punt reason.
+    #[name("No such punt reason")]
+    Unknown,
+    /// Replication Failure.
+    #[name("Replication Failure")]
+    Uncopied,
+}
+
+/// What [`Dispatch`] counts besides drops.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// dispatched.
+    Dispatched,
+}
+
+impl Takers {
+    /// Where packets go besides the socket.
+    fn punts_to(self) -> Next {
+        if self.is_ip6 { Next::Punt6 } else { Next::Punt4 }
+    }
+    /// The nodes that get packets.
+    pub(super) fn nodes(self) -> Vec<&'static str> {
+        let punt = if self.is_ip6 { "ip6-punt" } else { "ip4-punt" };
+        let all = [(self.socket, "exception-punt-socket"), (self.punt, punt)];
+        all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, node)| node).collect()
+    }
+}
+
+impl Node for Dispatch {
+    const NAME: &'static str = "punt-dispatch";
+    type Next = Next;
+    type Error = Error;
+    type Count = Count;
+    const INPUT: &'static str = Reason::NAME;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let takers = self.takers.read(frame.epoch());
+        let counters = self.counters.row(frame.thread());
+        let room = &mut self.room;
+        let mut dispatched = 0;
+        frame.each(|p| {
+            let Reason(reason) = p.payload();
+            p.trace(|_| Dispatched(reason));
+            let found = takers.get(reason as usize).filter(|_| reason != 0);
+            let found = found.ok_or(Error::Unknown)?;
+            if let Some(counter) = counters.get(reason as usize) {
+                counter.add(1, p.total_len() as u64);
+            }
+            let next = match (found.socket, found.punt) {
+                (false, false) => return Err(Error::Unwanted),
+                (false, true) => found.punts_to(),
+                (true, is_both) => {
+                    if is_both {
+                        copy(p, room, found.punts_to()).ok_or(Error::Uncopied)?;
+                        dispatched += 1;
+                    }
+                    Next::Socket
+                }
+            };
+            dispatched += 1;
+            Ok(next)
+        });
+        frame.count(Count::Dispatched, dispatched);
+    }
+}
+
+/// Sends a copy of a packet; `None` when there are no buffers for one.
+#[cold]
+fn copy(p: &mut Packet<'_, Dispatch>, room: &mut Room, to: Next) -> Option<()> {
+    let bytes = room.gather(p, 0)?;
+    let mut new = p.fresh()?;
+    new.extend(bytes)?;
+    let at = new.offset();
+    new.set_l3_offset(at);
+    new.add_flags(Flags::L3);
+    new.send(to);
+    Some(())
+}
+
+struct Dispatched(u32);
+
+impl Record for Dispatched {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  reason: [{}]", self.0)
+    }
+}
+
+/// Reasons of IPsec. They stand here so that their numbers, which clients have, are the same in
+/// every router; whoever punts for them finds them by name.
+const IPSEC: [(&str, bool); 4] = [
+    ("ipsec4-spi-o-udp-0", false),
+    ("ipsec4-no-such-tunnel", false),
+    ("ipsec6-no-such-tunnel", true),
+    ("ipsec6-spi-o-udp-0", true),
+];
+
+pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
+    let counters = router.stats.combined("/net/punt", COLUMNS);
+    let counters = counters.expect("a name that nobody has, in a segment with room for it");
+    let takers = Shared::new(vec![Takers::default()]);
+    router.engine.add(Dispatch {
+        takers: takers.reader(),
+        counters: counters.clone(),
+        room: Room::new(),
+    })?;
+    router.insert(Reasons { list: Vec::new(), takers, counters });
+    for (name, is_ip6) in IPSEC {
+        let made = router.punt_reason("ipsec", name, is_ip6);
+        made.expect("these are the first ones");
+    }
+    Ok(())
+}

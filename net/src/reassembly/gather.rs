@@ -1,0 +1,348 @@
+//! The nodes that gather the fragments of packets, each those of its place.
+//!
+//! A packet's fragments meet on one thread, which a hash of what they have in common chooses; the
+//! others hand them over. What a node does with them is its [`Method`]'s business: here they are
+//! recognized, held within limits, and given up.
+#![forbid(unsafe_code)]
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Held, Node, Payload};
+use infra::rcu::{Epoch, Reader, SlabReader};
+
+use super::Usage;
+use super::config::{Config, Settings};
+use super::handoff::Owner;
+use super::pieces::{List, Piece, Pieces};
+use super::place::{LOCAL, PLACES, SENT};
+use super::table::Table;
+use super::trace::Seen;
+use super::version::{Fragment, Reassemble};
+use super::walk::{Reporter, Task};
+use crate::adjacency::Adjacency;
+use crate::icmp::Problem;
+use crate::punt::EventSender;
+
+/// Packets in a frame at most.
+const FRAME: usize = 256;
+
+/// What is done with the fragments of a packet.
+pub(super) trait Method<V: Reassemble>: Clone + Send + Sized + 'static {
+    /// What the sender is told when a packet stays incomplete.
+    const TIMEOUT_PROBLEM: Option<Problem>;
+    /// What is kept of a packet some of whose fragments have come.
+    type Packet: Entry;
+
+    /// With nothing in it.
+    fn new() -> Self;
+    /// Does what one fragment calls for.
+    fn take_in<const PLACE: usize, On: graph::Cpu>(
+        node: &mut Gather<V, Self, PLACE>,
+        frame: &mut Frame<'_, Gather<V, Self, PLACE>, On>,
+        fragment: New<V>,
+    );
+    /// Makes the only fragment of a packet what goes on.
+    fn take_only(p: &mut Buffer<'_>);
+}
+
+/// A packet some of whose fragments have come.
+pub(super) trait Entry: Send + 'static {
+    /// The fragments that are held.
+    fn list(&mut self) -> &mut List;
+    /// From when on its time counts, in seconds.
+    fn since(&self) -> f64;
+    /// What is said of it.
+    fn text(&self) -> String;
+}
+
+/// A fragment that has come.
+pub(super) struct New<V: Reassemble> {
+    pub(super) key: V::Key,
+    pub(super) piece: Piece,
+    /// Where its IP header is, in bytes.
+    pub(super) l3: usize,
+    /// Whether nothing follows it.
+    pub(super) is_last: bool,
+    pub(super) config: Config,
+    /// The time in seconds.
+    pub(super) now: f64,
+}
+
+/// Gathers fragments at one place, given by its position in the list of all.
+pub(super) struct Gather<V: Reassemble, M: Method<V>, const PLACE: usize> {
+    pub(super) version: V,
+    pub(super) method: M,
+    pub(super) table: Table<V::Key, M::Packet>,
+    pub(super) pieces: Pieces,
+    settings: Reader<Settings>,
+    adjacencies: SlabReader<Adjacency>,
+    reporter: Reporter,
+    kept: Vec<Held>,
+}
+
+/// Edges of [`Gather`].
+#[derive(Clone, Copy)]
+pub(super) enum Next<V, const PLACE: usize> {
+    /// Tell the sender.
+    IcmpError(V),
+    /// The reason is counted already.
+    Drop(V),
+    /// To the thread where the others are.
+    HandOff(V),
+    /// Along the arc, or to be delivered.
+    On(V),
+}
+
+/// What [`Gather`] counts besides drops.
+#[derive(Clone, Copy, graph::Count)]
+pub(super) enum Count {
+    /// successful reassemblies.
+    #[name("reass_success")]
+    Success,
+    /// fragments reassembled.
+    #[name("reass_fragments_reassembled")]
+    Reassembled,
+    /// fragments received.
+    #[name("reass_fragments_rcvd")]
+    Received,
+}
+
+impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
+        Edge { to: V::NODES.drop, payload: "" },
+        Edge { to: PLACES[PLACE].handoffs[V::FAMILY], payload: Owner::NAME },
+        Edge { to: V::NODES.local, payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+        match self {
+            Self::IcmpError(_) => 0,
+            Self::Drop(_) => 1,
+            Self::HandOff(_) => 2,
+            Self::On(_) if PLACE == LOCAL => 3,
+            Self::On(_) => along.next(p),
+        }
+    }
+}
+
+/// Each thread holds its own.
+impl<V: Reassemble, M: Method<V>, const PLACE: usize> Clone for Gather<V, M, PLACE> {
+    fn clone(&self) -> Self {
+        let (settings, adjacencies) = (self.settings.clone(), self.adjacencies.clone());
+        let most = self.table.capacity();
+        Self::new(settings, adjacencies, self.reporter.events(), most)
+    }
+}
+
+impl<V: Reassemble, M: Method<V>, const PLACE: usize> Node for Gather<V, M, PLACE> {
+    const NAME: &'static str = PLACES[PLACE].nodes[V::FAMILY];
+    type Next = Next<V, PLACE>;
+    type Error = V::Error;
+    type Count = Count;
+    const DROP: &'static str = V::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let settings = self.settings.read(epoch);
+        let config = settings.of(V::FAMILY, PLACES[PLACE].kind);
+        let is_on = PLACE != LOCAL || settings.local[V::FAMILY];
+        let mut kept = std::mem::take(&mut self.kept);
+        frame.each_or_keep(&mut kept, |p| match self.concerns(p, epoch) {
+            true if is_on => Ok(None),
+            true => Err(V::DROPPED),
+            false => Ok(Some(Next::On(self.version))),
+        });
+        let now = if kept.is_empty() { 0.0 } else { frame.now() };
+        for held in kept.drain(..) {
+            self.sort(frame, held, config, now);
+        }
+        self.kept = kept;
+        self.reporter.report(V::FAMILY, self.table.len());
+    }
+    fn end(&mut self, frame: &mut Frame<'_, Self>) {
+        self.give_up_all(frame, V::DROPPED, |_| true);
+    }
+}
+
+impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
+    pub(super) fn new(
+        settings: Reader<Settings>,
+        adjacencies: SlabReader<Adjacency>,
+        events: EventSender,
+        most: usize,
+    ) -> Self {
+        let kind = PLACES[PLACE].kind;
+        Self {
+            version: V::SELF,
+            method: M::new(),
+            table: Table::new(most),
+            pieces: Pieces::new(),
+            settings,
+            adjacencies,
+            reporter: Reporter::new(events, kind),
+            kept: Vec::with_capacity(FRAME),
+        }
+    }
+    /// Where the IP header is in a packet, in bytes. `None` when its adjacency went while it was
+    /// handed over.
+    #[inline(always)]
+    fn l3(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<usize> {
+        if PLACE != SENT {
+            return Some(0);
+        }
+        self.adjacencies.read(p.adjacency(), epoch).map(|a| a.header_len.into())
+    }
+    /// Whether a packet has to be looked at more closely.
+    #[inline(always)]
+    fn concerns(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> bool {
+        self.l3(p, epoch).and_then(|l3| p.bytes().get(l3..)).is_some_and(V::concerns)
+    }
+    /// Finds out what a fragment is and where it belongs.
+    fn sort<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        mut held: Held,
+        config: Config,
+        now: f64,
+    ) {
+        let p = held.buffer();
+        let scope = if PLACE == SENT { p.tx() } else { p.fib().into() };
+        let l3 = self.l3(&p, frame.epoch()).unwrap_or(0);
+        let (packet, there) = (p.bytes().get(l3..).unwrap_or(&[]), p.total_len() - l3.min(p.len()));
+        let fragment = V::fragment(packet, there, scope);
+        if let Fragment::Piece { key, .. } = &fragment {
+            let mut hasher = DefaultHasher::new();
+            key.hash(&mut hasher);
+            let thread = frame.thread_of(hasher.finish());
+            if thread != frame.thread() {
+                held.buffer().set_payload(Owner { thread: thread as u32 });
+                return frame.send(held, Next::HandOff(self.version));
+            }
+        }
+        frame.count(Count::Received, 1);
+        frame.packet_of(&mut held).trace(|p| Seen::of(p, l3, &fragment));
+        match fragment {
+            Fragment::Piece { key, from, to, start, is_last } => {
+                let piece = Piece { from, to, start, packet: held };
+                M::take_in(self, frame, New { key, piece, l3, is_last, config, now });
+            }
+            Fragment::Only => {
+                M::take_only(&mut held.buffer());
+                frame.send(held, Next::On(self.version));
+            }
+            Fragment::Told(reason, problem) if PLACE != SENT => {
+                let mut p = frame.packet_of(&mut held);
+                p.error(reason);
+                p.set_payload(problem);
+                frame.send(held, Next::IcmpError(self.version));
+            }
+            Fragment::Bad(reason) | Fragment::Told(reason, _) => frame.discard(held, reason),
+        }
+    }
+    /// The packet of this key, unless its time is up.
+    pub(super) fn find<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        new: &New<V>,
+    ) -> Option<u32> {
+        let at = self.table.find(&new.key)?;
+        if self.table.at(at).is_some_and(|p| new.now - p.since() < new.config.timeout) {
+            return Some(at);
+        }
+        self.time_out(frame, at);
+        None
+    }
+    /// How many packets there may be.
+    pub(super) fn limit(&self, config: &Config) -> usize {
+        self.table.capacity().min(config.most as usize)
+    }
+    /// Gives up a packet whose time is up.
+    fn time_out<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>, at: u32) {
+        self.give_up(frame, at, None, V::TIMEOUT, M::TIMEOUT_PROBLEM);
+    }
+    /// Drops a fragment, and with it all that came before.
+    pub(super) fn refuse<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        at: u32,
+        mut held: Held,
+        reason: V::Error,
+    ) {
+        let counted = frame.count_reason(&mut held, reason);
+        frame.send(held, Next::Drop(self.version));
+        self.give_up(frame, at, Some(counted), reason, None);
+    }
+    /// Forgets a packet and drops what is held of it, for a reason that is counted already or else
+    /// counted once. The sender of the first fragment may be told.
+    pub(super) fn give_up<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        at: u32,
+        mut counted: Option<u16>,
+        reason: V::Error,
+        problem: Option<Problem>,
+    ) {
+        let Some(mut packet) = self.table.remove(at) else { return };
+        while let Some(Piece { from, packet: mut held, .. }) = self.pieces.pop(packet.list()) {
+            match counted {
+                None => counted = Some(frame.count_reason(&mut held, reason)),
+                Some(counted) => held.buffer().set_error(counted),
+            }
+            match problem.filter(|_| from == 0) {
+                Some(problem) => {
+                    held.buffer().set_payload(problem);
+                    frame.send(held, Next::IcmpError(self.version));
+                }
+                None => frame.send(held, Next::Drop(self.version)),
+            }
+        }
+    }
+    /// Gives up the packets that have such a fragment.
+    fn give_up_all(
+        &mut self,
+        frame: &mut Frame<'_, Self>,
+        reason: V::Error,
+        is_meant: impl Fn(&Buffer<'_>) -> bool,
+    ) {
+        for at in self.table.numbers() {
+            let Some(packet) = self.table.at(at) else { continue };
+            if self.pieces.any(packet.list(), |piece| is_meant(&piece.packet.buffer())) {
+                self.give_up(frame, at, None, reason, None);
+            }
+        }
+    }
+    /// Does what control asks for.
+    pub(super) fn work(&mut self, frame: &mut Frame<'_, Self>, task: Task) {
+        match task {
+            Task::Walk => {
+                let kind = PLACES[PLACE].kind;
+                let timeout = self.settings.read(frame.epoch()).of(V::FAMILY, kind).timeout;
+                let now = frame.now();
+                while let Some(at) = self.table.oldest()
+                    && self.table.at(at).is_some_and(|p| now - p.since() >= timeout)
+                {
+                    self.time_out(frame, at);
+                }
+                self.reporter.walked();
+                self.reporter.report(V::FAMILY, self.table.len());
+            }
+            Task::Grow(most) => self.table.set_capacity(most),
+            Task::Forget(interface) => {
+                let is_its = |p: &Buffer<'_>| p.rx() == interface || p.tx() == interface;
+                self.give_up_all(frame, V::DROPPED, is_its);
+            }
+        }
+    }
+    /// What is held.
+    pub(super) fn usage(&self) -> Usage {
+        let lines = self.table.iter().map(|(key, p)| format!("{key}: {}", p.text()));
+        Usage { contexts: lines.collect(), fragments: self.pieces.len() }
+    }
+}
+
+/// What is no longer known of a packet that is put together.
+pub(super) const UNKNOWN: Flags =
+    Flags::CHECKSUM_OK.with(Flags::L4).with(Flags::HASH).with(Flags::PORTS);

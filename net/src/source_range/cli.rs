@@ -1,0 +1,187 @@
+//! Commands about sources and ports.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use control::cli::{Args, Cli, Command, Error, Output, Word};
+use serde::Serialize;
+use wire::Ip4Prefix;
+
+use super::{Ports, Vrfs};
+use crate::router::Router;
+
+impl From<super::Error> for Error {
+    fn from(e: super::Error) -> Self {
+        Self::new(e.to_string())
+    }
+}
+
+/// `set ip source-and-port-range-check vrf ID PREFIX {port N | range N - N} [del]`.
+struct SetRanges {
+    vrf: u32,
+    prefix: Ip4Prefix,
+    ranges: Vec<Ports>,
+    on: bool,
+}
+
+impl Command for SetRanges {
+    const PATHS: &'static [&'static str] = &["set ip source-and-port-range-check"];
+    const ABOUT: &'static str = "List the ports that packets of sources may be for";
+    const USAGE: &'static str =
+        "vrf <table-id> <ip-addr>/<mask> {port nn | range <nn> - <nn>} [del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut vrf, mut prefix, mut ranges, mut on) = (None, None, Vec::new(), true);
+        while !args.is_empty() {
+            if args.keyword("vrf") {
+                vrf = Some(args.value("table id")?);
+            } else if args.keyword("port") {
+                let port = args.value("port")?;
+                ranges.push(port..=port);
+            } else if args.keyword("range") {
+                ranges.push(range(args)?);
+            } else if args.keyword("del") {
+                on = false;
+            } else {
+                prefix = Some(args.value("prefix")?);
+            }
+        }
+        if ranges.is_empty() {
+            return Err(args.error("expected port or range"));
+        }
+        Ok(Self {
+            vrf: vrf.ok_or_else(|| args.error("expected vrf"))?,
+            prefix: prefix.ok_or_else(|| args.error("expected a prefix"))?,
+            ranges,
+            on,
+        })
+    }
+}
+
+/// `N - N` or `N-N`.
+fn range(args: &mut Args<'_>) -> Result<Ports, Error> {
+    let at = *args;
+    let pair = args.peek().and_then(|word| word.split_once('-'));
+    if let Some((low, high)) = pair {
+        args.word();
+        let wrong = |_| at.error("invalid range");
+        return Ok(low.parse().map_err(wrong)?..=high.parse().map_err(wrong)?);
+    }
+    let low = args.value("port")?;
+    if !args.keyword("-") {
+        return Err(args.error("expected -"));
+    }
+    Ok(low..=args.value("port")?)
+}
+
+/// `set interface ip source-and-port-range-check INTERFACE [tcp-out-vrf ID] ... [del]`.
+struct SetInterface {
+    interface: Word,
+    vrfs: Vrfs,
+}
+
+impl Command for SetInterface {
+    const PATHS: &'static [&'static str] = &["set interface ip source-and-port-range-check"];
+    const ABOUT: &'static str = "Check sources and ports of TCP and UDP packets of an interface";
+    const USAGE: &'static str = "<interface> [tcp-out-vrf <table-id>] [udp-out-vrf <table-id>] \
+        [tcp-in-vrf <table-id>] [udp-in-vrf <table-id>] [del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut interface, mut vrfs, mut on) = (None, Vrfs::default(), true);
+        while !args.is_empty() {
+            if args.keyword("tcp-out-vrf") {
+                vrfs.tcp_out = Some(args.value("table id")?);
+            } else if args.keyword("udp-out-vrf") {
+                vrfs.udp_out = Some(args.value("table id")?);
+            } else if args.keyword("tcp-in-vrf") {
+                vrfs.tcp_in = Some(args.value("table id")?);
+            } else if args.keyword("udp-in-vrf") {
+                vrfs.udp_in = Some(args.value("table id")?);
+            } else if args.keyword("del") {
+                on = false;
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
+        if on && vrfs == Vrfs::default() {
+            return Err(args.error("expected a table"));
+        }
+        Ok(Self { interface, vrfs: if on { vrfs } else { Vrfs::default() } })
+    }
+}
+
+/// `show ip source-and-port-range-check vrf ID ADDRESS [port N]`.
+struct Show {
+    vrf: u32,
+    source: Ipv4Addr,
+    port: Option<u16>,
+}
+
+impl Command for Show {
+    const PATHS: &'static [&'static str] = &["show ip source-and-port-range-check"];
+    const ABOUT: &'static str = "Show the ports that packets of a source may be for";
+    const USAGE: &'static str = "vrf <table-id> <ip-addr> [port <n>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut vrf, mut source, mut port) = (None, None, None);
+        while !args.is_empty() {
+            if args.keyword("vrf") {
+                vrf = Some(args.value("table id")?);
+            } else if args.keyword("port") {
+                port = Some(args.value("port")?);
+            } else {
+                source = Some(args.value("address")?);
+            }
+        }
+        let vrf = vrf.ok_or_else(|| args.error("expected vrf"))?;
+        let source = source.ok_or_else(|| args.error("expected an address"))?;
+        Ok(Self { vrf, source, port })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, set: SetRanges| {
+        let done = router.set_source_ranges(set.vrf, set.prefix, &set.ranges, set.on);
+        done.map_err(Error::from)
+    });
+    cli.command(|router: &mut Router, set: SetInterface| {
+        let found = router.interfaces.named(&set.interface);
+        let interface = found.ok_or_else(|| set.interface.unknown("interface"))?.index;
+        router.check_ranges(interface, set.vrfs).map_err(Error::from)
+    });
+    cli.command(|router: &mut Router, show: Show| {
+        let ranges = router.source_ranges(show.vrf, show.source)?;
+        let passes = show.port.map(|port| ranges.iter().any(|r| r.contains(&port)));
+        let ranges = ranges.iter().map(|r| (*r.start(), *r.end())).collect();
+        Ok(Output::of(Shown { source: show.source, port: show.port, passes, ranges }))
+    });
+}
+
+#[derive(Serialize)]
+struct Shown {
+    source: Ipv4Addr,
+    port: Option<u16>,
+    passes: Option<bool>,
+    ranges: Vec<(u16, u16)>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, port, passes, ranges } = self;
+        if let (Some(port), Some(passes)) = (port, passes) {
+            let verdict = if *passes { "PASS" } else { "FAIL" };
+            return writeln!(f, "{source} port {port} {verdict}");
+        }
+        write!(f, "{source}:")?;
+        for (n, (low, high)) in ranges.iter().enumerate() {
+            let comma = if n == 0 { "" } else { "," };
+            if low == high {
+                write!(f, "{comma} {low}")?;
+            } else {
+                write!(f, "{comma} {low} - {high}")?;
+            }
+        }
+        f.write_str("\n")
+    }
+}

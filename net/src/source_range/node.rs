@@ -1,0 +1,133 @@
+//! `ip4-source-and-port-range-check-rx`, `-tx`.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use graph::{Buffer, BuildError, Continue, Frame, Names, Node, Record};
+use infra::rcu::{Reader, Shared, SlabReader};
+use wire::{Protocol, ip4, udp};
+use zerocopy::FromBytes;
+
+use super::{Lists, Tables};
+use crate::adjacency::Adjacency;
+use crate::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use crate::router::Router;
+
+/// For what comes in.
+pub(super) const RX: &str = "ip4-source-and-port-range-check-rx";
+/// For what goes out.
+pub(super) const TX: &str = "ip4-source-and-port-range-check-tx";
+
+/// Checks packets that come in, or go `OUT`.
+#[derive(Clone)]
+pub struct Check<const OUT: bool> {
+    tables: Reader<Tables>,
+    adjacencies: SlabReader<Adjacency>,
+}
+
+/// Drops of [`Check`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// ip4 source and port range check bad packets.
+    #[name("ip4 source and port range check bad packets")]
+    Bad,
+}
+
+/// What [`Check`] counts besides drops.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// ip4 source and port range check good packets.
+    #[name("ip4 source and port range check good packets")]
+    Good,
+}
+
+/// What of a packet is looked at.
+struct Looked {
+    /// TCP (0) or UDP (1).
+    kind: usize,
+    source: Ipv4Addr,
+    port: u16,
+}
+
+impl Looked {
+    /// Of a packet whose IP header is `l3` bytes from its start; `None` for what always passes.
+    #[inline(always)]
+    fn at(p: &Buffer<'_>, l3: usize) -> Option<Self> {
+        let packet = p.bytes().get(l3..)?;
+        let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
+        let kind = match header.protocol {
+            Protocol::TCP => 0,
+            Protocol::UDP => 1,
+            _ => return None,
+        };
+        if header.fragment_offset() != 0 {
+            let port = p.ports()?.dst;
+            return Some(Self { kind, source: header.src_addr(), port });
+        }
+        // Ports are where they are in both.
+        let upper = packet.get(header.header_len()..).unwrap_or_default();
+        let ports = udp::Header::ref_from_prefix(upper).ok();
+        let port = ports.map_or(0, |(ports, _)| ports.dst_port.get());
+        Some(Self { kind, source: header.src_addr(), port })
+    }
+}
+
+impl<const OUT: bool> Node for Check<OUT> {
+    const NAME: &'static str = if OUT { TX } else { RX };
+    type Next = Continue;
+    type Error = Error;
+    type Count = Count;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let tables = self.tables.read(epoch);
+        let mut good = 0;
+        frame.each(|p| {
+            let interface = if OUT { p.tx() } else { p.rx() };
+            // On the way out the layer 2 header of the adjacency is in front.
+            let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
+                Some(a) if OUT => a.header_len.into(),
+                _ => 0,
+            };
+            let Some(looked) = Looked::at(p, l3) else { return Ok(Continue) };
+            let lists: Option<&Lists> = tables.interfaces.get(interface as usize);
+            let number = lists.and_then(|lists| lists[usize::from(OUT)][looked.kind]);
+            let Some(list) = number.and_then(|n| tables.lists.get(usize::from(n))) else {
+                return Ok(Continue);
+            };
+            let passes = list.passes(looked.source, looked.port);
+            p.trace(|_| Found { list: number.unwrap_or_default(), looked, passes });
+            if !passes {
+                return Err(Error::Bad);
+            }
+            good += 1;
+            Ok(Continue)
+        });
+        frame.count(Count::Good, good);
+    }
+}
+
+struct Found {
+    list: u16,
+    looked: Looked,
+    passes: bool,
+}
+
+impl Record for Found {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Looked { kind, source, port } = &self.looked;
+        let protocol = if *kind == 0 { "TCP" } else { "UDP" };
+        let verdict = if self.passes { "PASS" } else { "FAIL" };
+        write!(f, "  list {} {protocol} source ip {source} port {port} {verdict}", self.list)
+    }
+}
+
+pub(super) fn add(router: &mut Router, tables: &Shared<Tables>) -> Result<(), BuildError> {
+    let (tables, adjacencies) = (tables.reader(), router.adjacencies.reader());
+    let rx = Check::<false> { tables: tables.clone(), adjacencies: adjacencies.clone() };
+    router.engine.add_feature(&IP4_UNICAST, rx)?;
+    router.engine.add_feature(&IP4_OUTPUT, Check::<true> { tables, adjacencies })?;
+    Ok(())
+}

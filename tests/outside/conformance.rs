@@ -1,0 +1,66 @@
+//! `docs/reference/conformance.md` names tests that there are.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where tests are; what follows is the name of their module.
+const SOURCES: &[&str] = &[
+    "infra/src",
+    "wire/src",
+    "graph/src",
+    "control/src",
+    "net/src",
+    "drivers/src",
+    "tests/outside",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All sources below a folder by the path of their module, such as `icmp::tests`.
+fn modules(folder: &Path, path: &str, all: &mut HashMap<String, String>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let stem = name.strip_suffix(".rs").unwrap_or(&name);
+        let here = match stem {
+            "mod" | "lib" => path.to_owned(),
+            _ if path.is_empty() => stem.to_owned(),
+            _ => format!("{path}::{stem}"),
+        };
+        if entry.path().is_dir() {
+            modules(&entry.path(), &here, all);
+        } else if stem != name {
+            all.entry(here).or_default().push_str(&fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_test_that_shows_conformance_is_there() {
+    let mut all = HashMap::new();
+    SOURCES.iter().for_each(|folder| modules(&root().join(folder), "", &mut all));
+    let is_there = |name: &str| {
+        let Some((module, function)) = name.rsplit_once("::") else { return false };
+        let outer = module.strip_suffix("::tests").unwrap_or(module);
+        let declared = format!("fn {function}(");
+        [module, outer].iter().any(|m| all.get(*m).is_some_and(|text| text.contains(&declared)))
+    };
+    let list = fs::read_to_string(root().join("docs/reference/conformance.md")).unwrap();
+    let rows: Vec<_> = list.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() > 20, "{} rows", rows.len());
+    let mut last = 0;
+    for row in rows {
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 4, "{row}");
+        let number = cells[0].split(',').next().and_then(|n| n.parse().ok());
+        let number = number.unwrap_or_else(|| panic!("not the number of an RFC: {row}"));
+        assert!(number >= last, "not in order: {row}");
+        last = number;
+        let names: Vec<_> = cells[3].split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "no test: {row}");
+        let missing: Vec<_> = names.iter().filter(|name| !is_there(name)).collect();
+        assert!(missing.is_empty(), "there is no test {missing:?}");
+    }
+}
