@@ -34,7 +34,39 @@ impl Edges {
 
 /// The tables of all dispatching nodes, by the node's name.
 #[derive(Default)]
-struct Dispatch(HashMap<&'static str, Shared<Edges>>);
+struct Dispatch(HashMap<&'static str, Table>);
+
+/// The table of one node.
+struct Table {
+    edges: Shared<Edges>,
+    /// Numbers whose packets a program gets, and the edge for when it no longer does.
+    behind: HashMap<u16, u16>,
+}
+
+impl Table {
+    fn with_room_for(count: usize) -> Self {
+        let edges = Edges { slots: vec![NOBODY; count].into(), others: NOBODY };
+        Self { edges: Shared::new(edges), behind: HashMap::new() }
+    }
+    /// Has `slot` be the edge for `number`.
+    fn publish(&mut self, number: u16, slot: u16) {
+        let mut edges = self.edges.current().clone();
+        edges.slots[usize::from(number)] = slot;
+        self.edges.publish(edges);
+    }
+    /// The edge to who takes a number, or would if no program got its packets.
+    fn listener(&self, number: u16) -> u16 {
+        let edge = self.edges.current().slots[usize::from(number)];
+        self.behind.get(&number).copied().unwrap_or(edge)
+    }
+    /// Has another edge lead to who takes a number. What a program gets it goes on getting.
+    fn set_listener(&mut self, number: u16, slot: u16) {
+        match self.behind.get_mut(&number) {
+            Some(behind) => *behind = slot,
+            None => self.publish(number, slot),
+        }
+    }
+}
 
 /// Why something cannot be given to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +100,7 @@ impl Router {
             self.insert(Dispatch::default());
         }
         let tables = self.state_mut::<Dispatch>().expect("just put in");
-        let new = || Shared::new(Edges { slots: vec![NOBODY; count].into(), others: NOBODY });
-        tables.0.entry(node).or_insert_with(new).reader()
+        tables.0.entry(node).or_insert_with(|| Table::with_room_for(count)).edges.reader()
     }
     /// Has `node` take packets for this router of an IPv4 protocol: their current bytes start at
     /// the IP header, `l4_offset` says where the protocol's own begin, lengths and known checksums
@@ -125,7 +156,8 @@ impl Router {
     pub fn udp6_port(&mut self, port: u16, node: &str) -> Result<(), Error> {
         self.dispatch(V6::NODES.udp_lookup, port, node)
     }
-    /// Has `to` take a number that nobody takes, or nobody take it any more.
+    /// Has `to` take a number that nobody takes, or nobody take it any more. What a program gets
+    /// it goes on getting.
     ///
     /// # Errors
     /// A node that is not there, a number that is taken.
@@ -136,26 +168,37 @@ impl Router {
         to: Option<&str>,
     ) -> Result<(), Error> {
         match to {
-            Some(to) => self.dispatch(at, number, to),
-            None => {
-                self.set_taker(at, number, None);
-                Ok(())
-            }
+            Some(to) => return self.dispatch(at, number, to),
+            None => self.table(at).set_listener(number, NOBODY),
         }
+        Ok(())
     }
-    /// Has an edge lead to who takes a number of the node that has it, or nobody take it any more;
-    /// returns the edge that there was.
-    pub(crate) fn set_taker(
+    /// Has a program get what is for a number, by way of the node `to`, instead of who takes it;
+    /// or no longer. Who takes it may change meanwhile.
+    ///
+    /// # Errors
+    /// A node that is not there.
+    pub(crate) fn divert(
         &mut self,
         at: &'static str,
         number: u16,
-        to: Option<Slot>,
-    ) -> Option<Slot> {
-        let mut edges = self.table(at).current().clone();
-        let entry = &mut edges.slots[usize::from(number)];
-        let old = std::mem::replace(entry, to.map_or(NOBODY, |slot| slot.0));
-        self.table(at).publish(edges);
-        (old != NOBODY).then_some(Slot(old))
+        to: Option<&str>,
+    ) -> Result<(), Error> {
+        let slot = to.map(|to| self.engine.connect(at, to).map_err(Error::Graph)).transpose()?;
+        let table = self.table(at);
+        match slot {
+            Some(Slot(slot)) => {
+                let listener = table.listener(number);
+                table.behind.insert(number, listener);
+                table.publish(number, slot);
+            }
+            None => {
+                if let Some(behind) = table.behind.remove(&number) {
+                    table.publish(number, behind);
+                }
+            }
+        }
+        Ok(())
     }
     /// As [`Router::redispatch`], for a protocol.
     ///
@@ -180,8 +223,8 @@ impl Router {
     ) -> Result<(), Error> {
         let slot = to.map(|to| self.engine.connect(at, to).map_err(Error::Graph)).transpose()?;
         let others = slot.map_or(NOBODY, |slot| slot.0);
-        let edges = Edges { others, ..self.table(at).current().clone() };
-        self.table(at).publish(edges);
+        let table = self.table(at);
+        table.edges.publish(Edges { others, ..table.edges.current().clone() });
         Ok(())
     }
     /// Who takes which UDP ports: family, port, name of the node.
@@ -200,20 +243,22 @@ impl Router {
         let Some(table) = self.state::<Dispatch>().and_then(|d| d.0.get(at)) else {
             return Vec::new();
         };
-        let taken = table.current().slots.iter().enumerate().filter(|(_, slot)| **slot != NOBODY);
+        let taken =
+            table.edges.current().slots.iter().enumerate().filter(|(_, slot)| **slot != NOBODY);
         let node = |slot: u16| self.engine.end_of(at, Slot(slot)).unwrap_or_default().to_owned();
         taken.map(|(number, slot)| (family, number as u16, node(*slot))).collect()
     }
-    fn table(&mut self, at: &'static str) -> &mut Shared<Edges> {
+    fn table(&mut self, at: &'static str) -> &mut Table {
         let tables = self.state_mut::<Dispatch>();
         tables.and_then(|t| t.0.get_mut(at)).expect("a dispatching node has a table")
     }
     fn dispatch(&mut self, at: &'static str, number: u16, to: &str) -> Result<(), Error> {
         let slot = self.engine.connect(at, to).map_err(Error::Graph)?;
-        self.table(at).update(|edges| {
-            let entry = edges.slots.get_mut(usize::from(number)).filter(|e| **e == NOBODY);
-            *entry.ok_or(Error::Taken { at, number })? = slot.0;
-            Ok(())
-        })
+        let table = self.table(at);
+        if table.listener(number) != NOBODY {
+            return Err(Error::Taken { at, number });
+        }
+        table.set_listener(number, slot.0);
+        Ok(())
     }
 }

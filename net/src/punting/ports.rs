@@ -79,12 +79,7 @@ impl Router {
     fn switch<V: Version>(&mut self, port: Port, on: bool) -> Result<(), PortError> {
         let udp = on.then_some(V::NODES.udp_punt);
         let done = match (port.protocol, port.port) {
-            (Protocol::UDP, Some(number)) => {
-                if !on && self.forget_before(V::NODES.udp_lookup, number) {
-                    return Ok(());
-                }
-                self.redispatch(V::NODES.udp_lookup, number, udp)
-            }
+            (Protocol::UDP, Some(number)) => self.redispatch(V::NODES.udp_lookup, number, udp),
             (Protocol::UDP, None) => self.dispatch_others(V::NODES.udp_lookup, udp),
             (Protocol::TCP, None) => {
                 self.redispatch_protocol::<V>(Protocol::TCP, on.then_some(V::NODES.punt))

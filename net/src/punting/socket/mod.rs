@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::feature::Refused;
-use graph::{Buffer, InputState, NodeIndex, Slot};
+use graph::{Buffer, InputState, NodeIndex};
 use infra::rcu::Shared;
 use wire::Protocol;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -143,12 +143,8 @@ pub struct Client {
     pub what: Punted,
     /// The program's socket.
     pub path: PathBuf,
-    /// Who got it before.
-    before: Vec<Before>,
 }
 
-/// A number of a dispatching node, and the edge that there was for it.
-type Before = (&'static str, u16, Option<Slot>);
 /// A number of a dispatching node, and the node that is to get it.
 type Place = (&'static str, u16, &'static str);
 
@@ -209,8 +205,7 @@ impl Router {
         let address = SocketAddr::from_pathname(path).ok().filter(|a| !a.is_unnamed());
         let address = address.ok_or_else(|| Error::Path(path.to_owned()))?;
         let places = places(what)?;
-        let is_known = self.punt_clients().any(|c| c.what == what);
-        let before = if is_known { Vec::new() } else { self.take_over(what, places)? };
+        self.divert_punted(what, places, true)?;
         let sockets = self.state_mut::<Sockets>().expect("the feature puts it in");
         let mut table = sockets.table.current().clone();
         table.insert(what, address);
@@ -221,14 +216,14 @@ impl Router {
             client.path = path;
             return Ok(());
         }
-        let client = Some(Client { what, path, before });
+        let client = Some(Client { what, path });
         match sockets.clients.iter_mut().find(|place| place.is_none()) {
             Some(free) => *free = client,
             None => sockets.clients.push(client),
         }
         Ok(())
     }
-    /// Has packets go where they went before.
+    /// Has packets go to who takes them without it.
     ///
     /// # Errors
     /// [`Error::Unknown`].
@@ -236,37 +231,22 @@ impl Router {
         let sockets = self.state_mut::<Sockets>().expect("the feature puts it in");
         let is_it = |place: &&mut Option<Client>| place.as_ref().is_some_and(|c| c.what == what);
         let place = sockets.clients.iter_mut().find(is_it);
-        let client = place.and_then(Option::take).ok_or(Error::Unknown)?;
+        place.and_then(Option::take).ok_or(Error::Unknown)?;
         let mut table = sockets.table.current().clone();
         table.remove(&what);
         sockets.table.publish(table);
-        for (at, number, slot) in client.before {
-            self.set_taker(at, number, slot);
-        }
+        self.divert_punted(what, places(what)?, false)
+    }
+    /// Has the nodes of this module get what a program is to get, or no longer.
+    fn divert_punted(&mut self, what: Punted, at: Vec<Place>, on: bool) -> Result<(), Error> {
         if let Punted::Reason(reason) = what {
-            self.set_takers(reason, |takers| takers.socket = false);
+            let is_there = self.set_takers(reason, |takers| takers.socket = on);
+            return if is_there { Ok(()) } else { Err(Error::NoReason) };
+        }
+        for (at, number, to) in at {
+            self.divert(at, number, on.then_some(to)).expect("both nodes registered");
         }
         Ok(())
-    }
-    /// Has nobody get a number of a dispatching node when the program that gets it now no longer
-    /// does; false when no program gets it.
-    pub(super) fn forget_before(&mut self, at: &str, number: u16) -> bool {
-        let sockets = self.state_mut::<Sockets>().expect("the feature puts it in");
-        let before = sockets.clients.iter_mut().flatten().flat_map(|c| &mut c.before);
-        let found = before.into_iter().find(|(a, n, _)| (*a, *n) == (at, number));
-        found.map(|(.., slot)| *slot = None).is_some()
-    }
-    /// Has the nodes of this module get what a program is to get; returns who got it before.
-    fn take_over(&mut self, what: Punted, places: Vec<Place>) -> Result<Vec<Before>, Error> {
-        if let Punted::Reason(reason) = what {
-            let is_there = self.set_takers(reason, |takers| takers.socket = true);
-            return if is_there { Ok(Vec::new()) } else { Err(Error::NoReason) };
-        }
-        let over = |(at, number, to)| {
-            let slot = self.engine.connect(at, to).expect("both nodes registered");
-            (at, number, self.set_taker(at, number, Some(slot)))
-        };
-        Ok(places.into_iter().map(over).collect())
     }
 }
 

@@ -175,6 +175,52 @@ fn a_port_that_is_punted_goes_to_a_program_first() {
 }
 
 #[test]
+fn a_protocol_that_is_punted_goes_to_a_program_first_whoever_came_first() {
+    let folder = Folder::new("protocols");
+    let mut bench = folder.bench();
+    let program = folder.program("program");
+    let path = folder.path("program");
+    let mut ospf = ip4(HOST4, "10.0.0.1", Protocol(89), b"hello");
+    let mut got = |bench: &mut Bench, protocol: Protocol| {
+        ospf[9] = protocol.0;
+        ospf[10..12].fill(0);
+        let sum = wire::checksum::Sum::ZERO.add_bytes(&ospf[..20]).checksum();
+        ospf[10..12].copy_from_slice(sum.as_bytes());
+        let before = bench.router.interfaces.values(bench.pg0).punt;
+        bench.send("ip4-receive", std::slice::from_ref(&ospf));
+        let punted = bench.router.interfaces.values(bench.pg0).punt - before;
+        (received(&program, bench.pg0.0).len(), punted)
+    };
+    for protocol in [Protocol(89), Protocol(103)] {
+        let what = Punted::Protocol { is_ip6: false, protocol };
+        let punt = |bench: &mut Bench, on| {
+            bench.control(|r| r.set_punt_protocol(false, protocol, on)).unwrap();
+        };
+        let register = |bench: &mut Bench| {
+            bench.control(|r| r.register_punt_socket(what, HEADER_VERSION, &path)).unwrap();
+        };
+        let deregister = |bench: &mut Bench| {
+            bench.control(|r| r.deregister_punt_socket(what)).unwrap();
+        };
+        assert_eq!(got(&mut bench, protocol), (0, 0));
+        register(&mut bench);
+        punt(&mut bench, true);
+        assert_eq!(got(&mut bench, protocol), (1, 0));
+        punt(&mut bench, false);
+        assert_eq!(got(&mut bench, protocol), (1, 0));
+        punt(&mut bench, true);
+        register(&mut bench);
+        deregister(&mut bench);
+        assert_eq!(got(&mut bench, protocol), (0, 1));
+        register(&mut bench);
+        punt(&mut bench, false);
+        assert_eq!(got(&mut bench, protocol), (1, 0));
+        deregister(&mut bench);
+        assert_eq!(got(&mut bench, protocol), (0, 0));
+    }
+}
+
+#[test]
 fn a_file_that_is_no_socket_stays() {
     let folder = Folder::new("file");
     let path = folder.path("router");
