@@ -123,15 +123,14 @@ pub fn retire(garbage: impl Send + 'static) {
 
 /// Frees what can be freed now; returns how much still waits.
 pub fn reclaim() -> usize {
-    let mut done = Vec::new();
-    let mut list = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+    let retired = || RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut list, mut done) = (retired(), Vec::new());
     while list.front().is_some_and(|(epoch, _)| passed(*epoch)) {
         done.extend(list.pop_front());
     }
-    let waiting = list.len();
     drop(list);
     drop(done); // outside the lock: a destructor may retire more
-    waiting
+    retired().len()
 }
 
 /// State written whole by one owner and read by many: small tables, settings.
@@ -225,12 +224,28 @@ struct Slots<T> {
     of: PhantomData<T>,
 }
 
+/// Set in a slot whose object has been removed: for readers it is still there.
+const LEAVING: usize = 1;
+
 impl<T> Slots<T> {
     fn swap(&self, index: u32, new: Option<T>) -> Option<Box<T>> {
         let new = new.map_or(0, |v| Box::into_raw(Box::new(v)).expose_provenance());
-        let old = self.slots[index as usize].swap(new, Ordering::SeqCst);
+        let old = self.slots[index as usize].swap(new, Ordering::SeqCst) & !LEAVING;
         // SAFETY: a non-zero slot holds a pointer from `Box::into_raw` that nobody else turns back.
         (old != 0).then(|| unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(old)) })
+    }
+}
+
+/// The end of a removed object, come when no reader is on its way to it any more.
+struct Leaving<T: Send + Sync + 'static> {
+    slots: Arc<Slots<T>>,
+    index: u32,
+}
+
+impl<T: Send + Sync + 'static> Drop for Leaving<T> {
+    fn drop(&mut self) {
+        // A reader that was told the index wrongly, later, holds it up to the end of its epoch.
+        self.slots.swap(self.index, None).into_iter().for_each(retire);
     }
 }
 
@@ -269,7 +284,7 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     pub fn insert(&mut self, value: T) -> Result<u32, T> {
         let index = match self.free.front() {
             // An index in flight must not mean another object: reuse it after a grace period only.
-            Some(&(epoch, index)) if passed(epoch) => {
+            Some(&(epoch, index)) if passed(epoch) && self.slot(index) == 0 => {
                 self.free.pop_front();
                 index
             }
@@ -288,20 +303,29 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
             retire(old);
         }
     }
-    /// Removes an object; its index is not given out again before a grace period is over.
+    /// Removes an object that no reader can newly find: those who know its index already find it
+    /// until they move on, so that what they do with it is still done. Its index is not given out
+    /// again before.
     pub fn remove(&mut self, index: u32) {
-        if let Some(old) = self.slots.swap(index, None) {
-            retire(old);
+        const { assert!(align_of::<T>() > LEAVING, "pointers have room for a mark") };
+        let p = self.slot(index);
+        if p != 0 && p & LEAVING == 0 {
+            self.slots.slots[index as usize].store(p | LEAVING, Ordering::Release);
+            retire(Leaving { slots: Arc::clone(&self.slots), index });
             self.used -= 1;
             self.free.push_back((end_epoch(), index));
         }
     }
+    /// What a slot holds, for the owner.
+    fn slot(&self, index: u32) -> usize {
+        self.slots.slots.get(index as usize).map_or(0, |slot| slot.load(Ordering::Relaxed))
+    }
     /// The object at `index`, for the owner.
     pub fn at(&self, index: u32) -> Option<&T> {
-        let p = self.slots.slots.get(index as usize)?.load(Ordering::Relaxed);
-        // SAFETY: a non-zero slot points to a live object; only the owner replaces it, through
-        // `&mut self`.
-        (p != 0).then(|| unsafe { &*std::ptr::with_exposed_provenance(p) })
+        let p = self.slot(index);
+        // SAFETY: a non-zero slot points to a live object, which only the owner replaces or, when
+        // it is not marked, marks for its end: through `&mut self`.
+        (p != 0 && p & LEAVING == 0).then(|| unsafe { &*std::ptr::with_exposed_provenance(p) })
     }
     /// Indices and objects in use.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
@@ -324,7 +348,7 @@ impl<T: Send + Sync + 'static> SlabReader<T> {
     /// The object at `index`, valid while the epoch lasts.
     #[inline(always)]
     pub fn read<'e>(&'e self, index: u32, _: Epoch<'e>) -> Option<&'e T> {
-        let p = self.0.slots.get(index as usize)?.load(Ordering::Acquire);
+        let p = self.0.slots.get(index as usize)?.load(Ordering::Acquire) & !LEAVING;
         // SAFETY: a non-zero slot points to a live object, kept until this thread's epoch ends.
         (p != 0).then(|| unsafe { &*std::ptr::with_exposed_provenance(p) })
     }
@@ -417,5 +441,28 @@ mod tests {
             std::thread::yield_now(); // other tests of this process take part too
         }
         assert_eq!(slab.at(0), Some(&"e"));
+    }
+
+    #[test]
+    fn who_knows_a_removed_object_finds_it_until_it_moves_on() {
+        let kept = Arc::new(5);
+        let mut slab = SharedSlab::new(1).unwrap();
+        slab.insert(Arc::clone(&kept)).unwrap();
+        let (mut me, reader) = (Participant::join(), slab.reader());
+        slab.remove(0);
+        slab.remove(0);
+        assert_eq!((slab.at(0), slab.len()), (None, 0));
+        reclaim();
+        assert_eq!(reader.read(0, me.epoch()), Some(&kept));
+        assert!(slab.insert(Arc::new(6)).is_err(), "the index is still in flight");
+        while reader.read(0, me.epoch()).is_some() {
+            me.quiescent();
+            reclaim(); // other tests of this process take part too
+        }
+        assert_eq!(slab.insert(Arc::new(7)), Ok(0));
+        while Arc::strong_count(&kept) > 1 {
+            me.quiescent();
+            reclaim();
+        }
     }
 }

@@ -260,9 +260,10 @@ impl LoadBalances {
         self.lists[index as usize] = list;
         self.words[index as usize].store(word.0, Release);
     }
-    /// Gives up a load balance; its number is not used again while readers may know it.
+    /// Gives up a load balance that no lookup finds any more; its number is not used again, and
+    /// leads where it did, while packets may be on their way there.
     pub fn free(&mut self, index: u32) {
-        self.follow(index, NO_LIST, Word::DROP);
+        self.lists[index as usize] = NO_LIST;
         self.free.push_back((rcu::end_epoch(), index));
     }
     /// Puts new words into all load balances that follow one of these lists, in one go over all.
@@ -320,6 +321,7 @@ impl LoadBalances {
     pub fn list_of(&self, index: u32) -> Option<u32> {
         self.lists.get(index as usize).copied().filter(|list| *list != NO_LIST)
     }
+    /// Gives up a group that no word names any more but those of load balances that were given up.
     pub fn free_group(&mut self, index: u32) {
         self.groups.remove(index);
     }

@@ -1,9 +1,12 @@
-//! Lookups while routes change: each answer is one that was true at some moment of the lookup.
+//! Lookups while routes change: each finds a prefix that was the longest at some moment of the
+//! lookup, and where this led then or at a later moment of it. (A thread may rest in between: then
+//! a longer prefix may have come since. Nothing is lost by it.)
 //!
 //! What is true after how many changes is worked out before. The writer says which change it
 //! begins and which it has finished; a reader notes both around its lookup. ThreadSanitizer watches
 //! the same run with `make tsan`.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -33,7 +36,8 @@ struct Progress {
 /// What lookups of each probe find after each number of changes.
 struct Truth<F: Family> {
     probes: Vec<F::Bits>,
-    after: Vec<Vec<Via>>,
+    after: Vec<Vec<(Key<F>, Via)>>,
+    routes: Vec<Oracle<F>>,
 }
 
 impl<F: Family> Truth<F>
@@ -45,12 +49,21 @@ where
         let probes: Vec<_> = keys.flat_map(|(bits, len)| [bits, F::last(bits, len)]).collect();
         let mut oracle = Oracle::<F>::new();
         let all = |oracle: &Oracle<F>| probes.iter().map(|probe| oracle.best(*probe)).collect();
-        let mut after = vec![all(&oracle)];
+        let (mut after, mut routes) = (vec![all(&oracle)], vec![oracle.clone()]);
         for change in changes {
             oracle.apply(change);
             after.push(all(&oracle));
+            routes.push(oracle.clone());
         }
-        Self { probes, after }
+        Self { probes, after, routes }
+    }
+    /// Whether a lookup of the probe `i` between these changes may lead there.
+    fn is_true(&self, i: usize, via: Via, moments: RangeInclusive<usize>) -> bool {
+        let last = *moments.end();
+        moments.into_iter().any(|found| {
+            let (key, then) = self.after[found][i];
+            then == via || self.routes[found..=last].iter().any(|r| r.at(key) == Some(via))
+        })
     }
     /// Looks up until all is changed; returns how often.
     fn read(&self, forwarding: &Forwarding<F>, table: TableIndex, progress: &Progress) -> usize {
@@ -62,8 +75,7 @@ where
             let leaf = finder.lookup(*probe, me.epoch());
             let via = forwarding.load_balance(leaf, me.epoch()).choose(0);
             let last = progress.begun.load(SeqCst);
-            let true_then = &self.after[first..=last];
-            let is_true = true_then.iter().any(|after| after[i] == via);
+            let is_true = self.is_true(i, via, first..=last);
             assert!(is_true, "{probe:?} led to {via:?} between changes {first} and {last}");
             me.quiescent();
             count += 1;

@@ -32,6 +32,7 @@ pub(super) fn changes(count: impl Into<SizeRange>) -> impl Strategy<Value = Vec<
 }
 
 /// All routes and who wants them, in no order.
+#[derive(Clone)]
 pub(super) struct Oracle<F: Family>(Vec<(Key<F>, Source, Via)>);
 
 impl<F: Family> Oracle<F>
@@ -61,11 +62,15 @@ where
         self.0.retain(|o| (o.0, o.1) != (key, change.source));
         self.0.extend(change.to.map(|to| (key, change.source, Via::Lookup(to))));
     }
-    /// Where packets to an address go.
-    pub fn best(&self, addr: F::Bits) -> Via {
+    /// The prefix that packets to an address follow, and where that leads.
+    pub fn best(&self, addr: F::Bits) -> (Key<F>, Via) {
         let covers = |o: &&(Key<F>, Source, Via)| F::masked(addr, o.0.1) == o.0.0;
         let best = self.0.iter().filter(covers).max_by_key(|o| (o.0.1, std::cmp::Reverse(o.1)));
-        best.unwrap().2
+        best.map(|o| (o.0, o.2)).unwrap()
+    }
+    /// Where a prefix leads, if it is there.
+    pub fn at(&self, key: Key<F>) -> Option<Via> {
+        self.0.iter().filter(|o| o.0 == key).min_by_key(|o| o.1).map(|o| o.2)
     }
 }
 
@@ -103,7 +108,7 @@ where
             forwarding.load_balance(leaf, me.epoch()).choose(0)
         };
         for probe in &probes {
-            assert_eq!(found(*probe), oracle.best(*probe), "{probe:?} after {change:?}");
+            assert_eq!(found(*probe), oracle.best(*probe).1, "{probe:?} after {change:?}");
         }
     }
     let t = F::tables(&router.fib).at(table).unwrap();
