@@ -138,8 +138,10 @@ impl<C: 'static> Server<C> {
 
     /// A session on standard input and output, in whole lines.
     pub async fn serve_stdio(&self) -> io::Result<()> {
-        let stream = stdio::stream()?;
+        let (stream, all_written) = stdio::stream()?;
         Connection::lines(self, stream).run().await;
+        // What may follow is the end of the program.
+        let _ = all_written.await;
         Ok(())
     }
 
