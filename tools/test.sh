@@ -38,6 +38,19 @@ trap 'rm -f "$log"' EXIT
 status=0
 cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || status=$?
 
+# What failed once more, at the end: who keeps only a part of this keeps that.
+((status == 0)) || awk -v most=80 '
+    /^failures:$/ { part++; next }
+    /^test result:/ { part = 0 }
+    /^error: / { is_error = 1 }
+    /^ *(Running|Doc-tests) / { is_error = 0 }
+    part == 1 && /^---- .* ----$/ { lines = 0 }
+    part == 1 && lines++ == most { print "... (more of this above)" }
+    part == 1 && lines <= most { print }
+    part == 2 && NF { names = names $0 "\n" }
+    is_error { errors = errors $0 "\n" }
+    END { printf "\n== failed\n%s%s", names, errors }' "$log"
+
 awk '/^test result:/ { passed += $4; failed += $6; ignored += $8 }
     END { printf "\n%d passed, %d failed, %d ignored\n", passed, failed, ignored }' "$log"
 exit "$status"

@@ -210,6 +210,14 @@ fn throughput(json: &str) -> f64 {
     bits.unwrap_or_else(|| panic!("no result: {json}")) / 1e9
 }
 
+/// Waits until `is_so`, at most half a minute; whether it became so.
+fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..1500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        is_so()
+    })
+}
+
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
@@ -226,13 +234,14 @@ fn two_hosts_talk_through_it() {
         let mut parts = router();
         hosts.connect(&mut parts, options);
         for address in ["10.77.0.2", "fd77::2"] {
-            let text = hosts.must("l", &format!("ping -c 5 -i 0.05 -W 1 {address}"));
+            let text = hosts.must("l", &format!("ping -c 5 -i 0.05 -W 10 {address}"));
             assert!(text.contains(" 0% packet loss"), "{text}");
             println!("{options:?}: {}", text.lines().last().unwrap_or_default());
         }
-        hosts.must("l", "ping -c 2 -i 0.05 -W 1 -s 1472 -M do 10.77.0.2");
+        hosts.must("l", "ping -c 2 -i 0.05 -W 10 -s 1472 -M do 10.77.0.2");
         hosts.start("r", "iperf3 -s");
-        std::thread::sleep(Duration::from_millis(300));
+        let is_listening = || hosts.must("r", "cat /proc/net/tcp6").contains(":1451 ");
+        assert!(eventually(is_listening), "iperf3 does not listen");
         for flags in ["", "-R", "-6", "-6 -R", "-u -b 200M", "-u -b 200M -R -l 1400"] {
             let to = if flags.contains("-6") { "fd77::2" } else { "10.77.0.2" };
             let json = hosts.must("l", &format!("iperf3 -J -t 2 -c {to} {flags}"));
@@ -286,9 +295,10 @@ fn tags_are_put_back() {
         }
         let engine = &mut parts.router.engine;
         let wire = engine.index_of("ethernet-input").unwrap();
-        let seen = (0..100).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(10));
-            engine.with_node(0, wire, |w: &mut Wire| w.tagged.take()).unwrap()
+        let mut seen = None;
+        eventually(|| {
+            seen = engine.with_node(0, wire, |w: &mut Wire| w.tagged.take()).unwrap();
+            seen.is_some()
         });
         let mut frame = [[0xff; 6], [2; 6]].concat();
         frame.extend([0x81, 0, 0x20, 7, 0x88, 0xb5]);
@@ -317,11 +327,15 @@ fn link_and_device_are_followed() {
     look(&mut parts, 2.0);
     assert!(!is_up(&parts));
     ip(&format!("-n {} link set eth0 up", hosts.ns("l")));
-    std::thread::sleep(Duration::from_millis(50));
-    look(&mut parts, 4.0);
-    assert!(is_up(&parts));
+    let mut now = 2.0;
+    let comes_up = || {
+        now += 2.0;
+        look(&mut parts, now);
+        is_up(&parts)
+    };
+    assert!(eventually(comes_up));
     ip(&format!("link del {}", hosts.device("l")));
-    look(&mut parts, 6.0);
+    look(&mut parts, now + 2.0);
     assert!(!is_up(&parts));
     assert_eq!(cli(&mut parts, &format!("delete host-interface name {}", hosts.device("l"))), "");
 }
@@ -336,23 +350,22 @@ fn a_device_made_again_is_used_again() {
         let hosts = Hosts::new();
         let mut parts = router();
         hosts.connect(&mut parts, options);
-        hosts.must("l", "ping -c 2 -i 0.05 -W 1 10.77.0.2");
+        hosts.must("l", "ping -c 2 -i 0.05 -W 10 10.77.0.2");
         ip(&format!("link del {}", hosts.device("l")));
         let mut now = 0.0;
         let mut look = |parts: &mut Parts| {
             now += 2.0;
             Processes::run_due(&mut parts.router, |r| &mut r.processes, now);
             let name = format!("host-{}", hosts.device("l"));
-            std::thread::sleep(Duration::from_millis(20));
             parts.router.interfaces.named(&name).unwrap().link_up
         };
         assert!(!look(&mut parts));
         hosts.plug_in("l", 1);
-        assert!((0..250).any(|_| look(&mut parts)), "{options}: it stays down");
+        assert!(eventually(|| look(&mut parts)), "{options}: it stays down");
         for address in ["10.77.0.2", "fd77::2"] {
-            hosts.must("l", &format!("ping -c 5 -i 0.05 -W 1 {address}"));
+            hosts.must("l", &format!("ping -c 5 -i 0.05 -W 10 {address}"));
         }
-        hosts.must("r", "ping -c 5 -i 0.05 -W 1 10.77.0.1");
+        hosts.must("r", "ping -c 5 -i 0.05 -W 10 10.77.0.1");
     }
 }
 
@@ -425,12 +438,6 @@ fn coming_and_going_under_traffic_leaks_nothing() {
     let _ = ping.kill();
     let _ = ping.wait();
     // Sockets are closed on another thread.
-    for _ in 0..100 {
-        if open_files() == files {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    assert_eq!(open_files(), files);
+    assert!(eventually(|| open_files() == files), "{} files, not {files}", open_files());
     assert_eq!(parts.router.engine.pool_usage().unwrap().used, 0);
 }

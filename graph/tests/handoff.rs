@@ -278,9 +278,9 @@ enum Next {
     Spread,
 }
 
-/// Waits, at most 5 s, until `count` packets came out.
+/// Waits, at most 30 s, until `count` packets came out.
 fn wait_for(t: &mut TestGraph, count: usize) -> Vec<Caught> {
-    let (mut caught, end) = (Vec::new(), Instant::now() + Duration::from_secs(5));
+    let (mut caught, end) = (Vec::new(), Instant::now() + Duration::from_secs(30));
     while caught.len() < count && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(1));
         caught.extend(t.caught());

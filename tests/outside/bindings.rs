@@ -75,7 +75,7 @@ fn the_rust_client_does_so_through_shared_memory() {
     assert!(matches!(refused, Some(Error::Refused(-7))), "{refused:?}");
     drive(&daemon, Client::connect_shared(&socket, "rust", 8192).unwrap());
     let rings = || daemon.tell("show api ring-stats");
-    assert!(eventually(Duration::from_secs(5), || !rings().contains("rust")), "{}", rings());
+    assert!(eventually(|| !rings().contains("rust")), "{}", rings());
 }
 
 fn drive(daemon: &Daemon, mut client: Client) {

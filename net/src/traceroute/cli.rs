@@ -27,7 +27,7 @@ struct Traceroute {
     first: u8,
     last: u8,
     queries: usize,
-    wait: f64,
+    wait: Option<f64>,
     size: usize,
 }
 
@@ -47,14 +47,18 @@ impl Command for Traceroute {
         arg("hop:1", &["first", "-f"], "hops of the first probes"),
         arg("hops:30", &["max", "-m"], "hops of the last probes"),
         arg("count:3", &["queries", "-q"], "probes for each hop"),
-        arg("sec:5", &["wait", "-w"], "seconds to wait for an answer at most"),
+        arg(
+            "sec:5",
+            &["wait", "-w"],
+            "seconds to wait for each answer; less where others come sooner, if not said",
+        ),
         arg("pktsize:60", &["size"], "bytes of a probe, headers included"),
     ];
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut dst = None;
         let (mut source, mut table, mut is_echo, mut port) = (None, 0, false, PORT);
-        let (mut first, mut last, mut queries, mut wait, mut size) = (1, 30, 3, 5.0, 60);
+        let (mut first, mut last, mut queries, mut wait, mut size) = (1, 30, 3, None, 60);
         while !args.is_empty() {
             let mut is = |words: &[&str]| words.iter().any(|word| args.keyword(word));
             if is(&["ipv4"]) {
@@ -80,7 +84,7 @@ impl Command for Traceroute {
             } else if is(&["queries", "-q"]) {
                 queries = within(args, "queries", 1..=10)?;
             } else if is(&["wait", "-w"]) {
-                wait = within(args, "wait", 0.0..=3600.0)?;
+                wait = Some(within(args, "wait", 0.0..=3600.0)?);
             } else if is(&["size"]) {
                 size = within(args, "size", 0..=LONGEST)?;
             } else if dst.is_none()

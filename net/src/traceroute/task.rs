@@ -19,11 +19,14 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Seconds after which the next hop is asked although this one has not answered. All hops at once
 /// would use up what a near host may send of errors, and it would seem to be far.
 const PACE: f64 = 0.25;
-/// How many times as long as other probes of the hop, or of later hops, a probe is waited for.
+/// How many times as long as other probes of the hop, or of later hops, a probe is waited for when
+/// nobody has said how long.
 const NEAR: f64 = 3.0;
 const FAR: f64 = 10.0;
 /// Seconds that a probe is waited for at least.
-const LEAST: f64 = 0.1;
+const LEAST: f64 = 0.5;
+/// Seconds that a probe is waited for at most.
+const MOST: f64 = 5.0;
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -37,8 +40,8 @@ pub(super) struct Plan {
     pub last: u8,
     /// Probes for each.
     pub queries: usize,
-    /// Seconds to wait for an answer at most.
-    pub wait: f64,
+    /// Seconds to wait for each answer; `None` for what others suggest.
+    pub wait: Option<f64>,
     /// Bytes behind the headers of a probe.
     pub data: usize,
 }
@@ -115,6 +118,8 @@ impl Trace {
     }
     /// Notes what came since the last look.
     fn read(&mut self, router: &mut Router) {
+        // What has come is in time, though control may have been busy.
+        router.handle_events();
         while let Some(answer) = router.next_answer(self.key) {
             self.note(answer);
         }
@@ -144,7 +149,7 @@ impl Trace {
         let later = &self.probes[self.plan.queries * hop + probes.len()..];
         let near = longest(probes).map(|seconds| seconds * NEAR);
         let patience = near.or_else(|| longest(later).map(|seconds| seconds * FAR));
-        let patience = patience.map_or(self.plan.wait, |p| p.max(LEAST).min(self.plan.wait));
+        let patience = self.plan.wait.or(patience.map(|p| p.clamp(LEAST, MOST))).unwrap_or(MOST);
         let is_settled = |p: &Probe| p.answer.is_some() || now - p.sent >= patience;
         probes.len() == self.plan.queries && probes.iter().all(is_settled)
     }
