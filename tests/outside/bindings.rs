@@ -33,7 +33,7 @@ fn govpp_drives_the_daemon() {
     let source = folder("clients/go/example");
     output(Command::new(go).args(["build", "-o"]).arg(&program).arg(".").current_dir(source));
     let mut example = Command::new("timeout");
-    example.arg("60").arg(program);
+    example.arg("300").arg(program);
     example.arg("-api").arg(daemon.folder().join("api.sock"));
     example.arg("-stats").arg(daemon.folder().join("stats.sock"));
     let host = is_root().then(Host::alone);
@@ -139,7 +139,7 @@ fn the_python_package_drives_the_daemon() {
     let python = bindings::LANGUAGES.iter().find(|language| language.name == "python").unwrap();
     std::fs::write(package.join(python.file), (python.write)(&model)).unwrap();
     let mut drive = Command::new("timeout");
-    drive.args(["60", "python3"]).arg(folder("clients/python/tests/drive.py"));
+    drive.args(["300", "python3"]).arg(folder("clients/python/tests/drive.py"));
     drive.env("PYTHONPATH", daemon.folder());
     drive.arg(daemon.folder().join("api.sock")).arg(daemon.folder().join("stats.sock"));
     assert_eq!(output(&mut drive), "driven\n");
@@ -161,7 +161,7 @@ fn a_program_in_c_drives_the_daemon() {
     make.args(["BINDINGS=true", "CFLAGS=-Wall -Wextra -Werror -fsanitize=address,undefined"]);
     output(&mut make);
     let mut example = Command::new("timeout");
-    example.arg("60").arg(out.join("example")).arg(daemon.folder().join("api.sock"));
+    example.arg("300").arg(out.join("example")).arg(daemon.folder().join("api.sock"));
     let text = output(&mut example);
     let end = "interface 0 local0\ninterface 1 loop0\nevent: interface 1 is up\n\
                route to 1, refused with -2\n19999 routes added, 1 refused\n";

@@ -13,7 +13,7 @@ from vpp_papi.vpp_stats import VPPStats
 
 
 def connect(**more):
-    client = VPPApiClient(server_address=sys.argv[1], use_socket=True, **more)
+    client = VPPApiClient(server_address=sys.argv[1], use_socket=True, read_timeout=30, **more)
     client.connect("clients.py")
     return client
 

@@ -41,9 +41,6 @@ fn datagrams_of_60_kb_pass_between_links_of_different_mtus() {
     let hosts = TwoHosts::new();
     let router = &hosts.router;
     router.tell("set interface mtu packet 1280 host-right");
-    let _server = hosts.right.start("iperf3 -s");
-    let is_listening = || hosts.right.run("cat /proc/net/tcp6").contains(":1451 ");
-    assert!(eventually(is_listening), "iperf3 does not listen");
     for (address, reassembly) in
         [("10.1.2.2", "off"), ("2001:db8:2::2", "off"), ("10.1.2.2", "ip4")]
     {
@@ -54,7 +51,7 @@ fn datagrams_of_60_kb_pass_between_links_of_different_mtus() {
             // The first packet has its sender learn the smaller MTU, which would end iperf3.
             hosts.left.run(&format!("ping -n -c 3 -i 0.2 -W 10 -s 1400 {address}"));
         }
-        let text = hosts.left.run(&format!("iperf3 -c {address} -u -l 60000 -b 8M -t 3 -f m"));
+        let text = hosts.left.iperf3(&hosts.right, &format!("-c {address} -u -l 60000 -b 8M -t 3"));
         let (lost, all) = lost(&text).unwrap_or_default();
         // What the router takes it sends on; hosts that starve may lose some before and behind it.
         assert!(received(&text) > 1.0 && lost <= all / 4 && all > 30, "{text}");

@@ -72,7 +72,7 @@ def start(folder):
         assert process.poll() is None, open(f"{folder}/output").read()
         assert time.monotonic() < began + LIMIT, "no api.sock"
         time.sleep(0.005)
-    client = VPPApiClient(apidir=JSON, server_address=f"{folder}/api.sock")
+    client = VPPApiClient(apidir=JSON, server_address=f"{folder}/api.sock", read_timeout=LIMIT)
     client.connect("rig.py")
     assert client.api.show_version().retval == 0
     return process, client, time.monotonic() - began

@@ -43,12 +43,9 @@ impl Taps {
     }
     /// Mbit/s of TCP, both ways and both families.
     fn streams(&self, seconds: u32) -> Vec<f64> {
-        let _server = self.right.start("iperf3 -s");
-        let is_listening = || self.right.run("cat /proc/net/tcp6").contains(":1451 ");
-        assert!(eventually(is_listening), "iperf3 does not listen");
         let run = |options: &str| {
-            let words = format!("iperf3 -c {options} -t {seconds} -f m");
-            received(&self.left.run(&words))
+            let options = format!("-c {options} -t {seconds}");
+            received(&self.left.iperf3(&self.right, &options))
         };
         ["10.1.2.2", "10.1.2.2 -R", "2001:db8:2::2"].map(run).to_vec()
     }

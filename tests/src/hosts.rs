@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-use crate::{Daemon, text_of, unique};
+use crate::{Daemon, eventually, text_of, unique};
 
 /// Two hosts and their router. Both have address `.2`/`::2` in their networks, the router
 /// `.1`/`::1`.
@@ -151,6 +151,19 @@ impl Host {
     pub fn start(&self, words: &str) -> Running {
         let mut command = self.command(words);
         Running(command.stdout(Stdio::null()).spawn().expect("ip can be run"))
+    }
+
+    /// What iperf3 with these options printed here, with a server of its own on `other`: one that has
+    /// had a client does not listen for a while.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn iperf3(&self, other: &Self, options: &str) -> String {
+        let _server = other.start("iperf3 -s -1");
+        let is_one = |line: &str| line.contains(":1451 ") && line.contains(" 0A ");
+        let is_listening = || other.run("cat /proc/net/tcp6").lines().any(is_one);
+        assert!(eventually(is_listening), "iperf3 does not listen");
+        self.run(&format!("iperf3 -f m {options}"))
     }
 
     /// Packets that its device eth0 has received and sent.

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 class Stats:
     """The router's counters."""
 
-    def __init__(self, path: str = "/run/vpp/stats.sock", timeout: float = 1):
+    def __init__(self, path: str = "/run/vpp/stats.sock", timeout: float = 10):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stream:
             stream.settimeout(timeout)
             stream.connect(path)

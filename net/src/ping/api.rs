@@ -101,7 +101,7 @@ mod tests {
             };
             local.call(router, &want("10.0.1.2", 0.01)).unwrap();
             for _ in 0..40 {
-                router.engine.clock().adjust(0.02);
+                router.engine.clock().adjust(0.05);
                 let now = router.now();
                 Processes::run_due(router, |r| &mut r.processes, now);
             }
