@@ -10,7 +10,7 @@ use super::balance::{COLUMNS, NOWHERE};
 use super::family::{Family, Ip4, Ip6};
 use super::path::{Path, TableIndex, Target};
 use super::source::Source;
-use super::table::Key;
+use super::table::{Entry, Key};
 use crate::adjacency::{AdjacencyIndex, Link, Role};
 use crate::interface::Kind;
 use crate::router::Router;
@@ -299,15 +299,17 @@ impl Router {
             self.release_list(list);
             return Err(Error::NoTable);
         };
-        let Some(before) = t.entries.get(&key).map(|e| e.list) else {
+        let seen = |e: &Entry| (e.list, e.is_only(Source::RECURSIVE));
+        let Some(before) = t.entries.get(&key).map(seen) else {
             return self.add_entry::<F>(table, key, source, list);
         };
         let old = t.put(key, source, list);
         let entry = &t.entries[&key];
-        if entry.list != before {
+        if seen(entry) != before {
+            // With the list as it was, what wants a route to the host itself now has one.
             let (own, balance, best) = (entry.own, entry.balance, entry.list);
             self.lead::<F>(table, key, own, balance, best);
-            self.after_change::<F>(table, key, Some(before), Some(best));
+            self.after_change::<F>(table, key, Some(before.0), Some(best));
         }
         old.into_iter().for_each(|old| self.release_list(old));
         Ok(())
@@ -406,13 +408,14 @@ impl Router {
             self.remove_entry::<F>(table, key);
             return;
         }
-        let before = entry.list;
+        let seen = |e: &Entry| (e.list, e.is_only(Source::RECURSIVE));
+        let before = seen(entry);
         let Some(gone) = t.take(key, source) else { return };
         let entry = &t.entries[&key];
-        let (own, balance, best) = (entry.own, entry.balance, entry.list);
-        if best != before {
+        if seen(entry) != before {
+            let (own, balance, best) = (entry.own, entry.balance, entry.list);
             self.lead::<F>(table, key, own, balance, best);
-            self.after_change::<F>(table, key, Some(before), Some(best));
+            self.after_change::<F>(table, key, Some(before.0), Some(best));
         }
         self.release_list(gone);
     }

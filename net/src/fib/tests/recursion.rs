@@ -138,6 +138,19 @@ fn a_path_may_ask_for_a_route_to_the_host_or_over_an_interface() {
 }
 
 #[test]
+fn a_route_to_the_host_counts_with_the_paths_of_the_network_too() {
+    let mut b = bench();
+    let paths = "via 10.0.1.2 pg1";
+    b.set(&format!("ip route add 16.0.0.0/8 {paths}"));
+    b.set("ip route add 2.0.0.0/8 via 16.0.0.1 resolve-via-host");
+    assert_eq!(b.leads("2.0.0.1"), [Via::Drop]);
+    b.set(&format!("ip route add 16.0.0.1/32 {paths}"));
+    assert_eq!(b.leads("2.0.0.1"), b.leads("16.0.0.1"));
+    b.set("ip route del 16.0.0.1/32");
+    assert_eq!(b.leads("2.0.0.1"), [Via::Drop]);
+}
+
+#[test]
 fn a_path_with_labels_is_kept_and_not_used() {
     let mut b = bench();
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1 out-labels 33 44");
