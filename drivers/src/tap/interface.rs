@@ -23,7 +23,7 @@ use crate::host::serving::{Failed, Serving};
 use crate::host::{close_elsewhere, random_mac};
 
 /// Hardware class.
-pub const HARDWARE: &str = "tap";
+pub const HARDWARE: &str = "virtio";
 /// Numbers of interfaces are below this.
 pub const MOST_TAPS: u32 = 1024;
 /// Queues at most, each way.
