@@ -70,10 +70,13 @@ impl Node for ArpReply {
                 return Err(Error::L3SrcAddressIsLocal);
             }
             let is_probe = sender.is_unspecified();
+            let is_for_us = ours.owns4(on, target, epoch) || on_link.is_ours(on, target, epoch);
             if !is_probe && !on_link.has(on, sender, epoch) {
-                return Err(Error::L3SrcAddressNotLocal);
+                // a proxy answers for addresses of other links, and to hosts behind unnumbered ones
+                let is_for_others = arp.operation == Operation::REQUEST && !is_for_us;
+                let may_answer = is_for_others && !arp.is_gratuitous() && answered.is_on(on);
+                return may_answer.then_some(Next::Along).ok_or(Error::L3SrcAddressNotLocal);
             }
-            let is_for_us = ours.owns4(on, target, epoch);
             if !is_probe {
                 let how = Evidence { creates: is_for_us, replaces: true };
                 let (addr, mac) = (sender.into(), arp.sender.mac);

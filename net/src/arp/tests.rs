@@ -35,6 +35,38 @@ fn ranges_are_answered_for_where_the_operator_says() {
 }
 
 #[test]
+fn a_proxy_answers_hosts_that_are_not_of_the_link() {
+    let mut b = Bench::new();
+    b.cli("set arp proxy start 10.9.0.2 end 10.9.0.124");
+    let ask = |target: &str| bytes(request(HOST, "10.66.0.7", target));
+    assert!(b.receive(b.pg0, &[ask("10.9.0.3")]).is_empty());
+    b.expect(&[("arp-reply", "l3_src_address_not_local", 1)]);
+    b.cli("set interface proxy-arp pg0");
+    let out = b.receive(b.pg0, &[ask("10.9.0.3")]);
+    assert_eq!(out[0].bytes, bytes(reply(PG0, "10.9.0.3", HOST, "10.66.0.7")));
+    b.expect(&[("arp-proxy", "proxy_arp_replies_sent", 1)]);
+    // For its own address it is no proxy, and it learns nothing of strangers.
+    assert!(b.receive(b.pg0, &[ask("10.0.0.1")]).is_empty());
+    b.expect(&[("arp-reply", "l3_src_address_not_local", 1)]);
+    assert!(!b.cli("show ip neighbors").contains("10.66.0.7"));
+}
+
+#[test]
+fn addresses_that_routes_say_are_ours_are_answered_for() {
+    let mut b = Bench::new();
+    let ask = bytes(request(HOST, "10.0.0.2", "10.0.0.40"));
+    assert!(b.receive(b.pg0, std::slice::from_ref(&ask)).is_empty());
+    b.expect(&[("arp-reply", "l3_dst_address_not_local", 1)]);
+    b.cli("ip route add 10.0.0.40/32 via local pg0");
+    let out = b.receive(b.pg0, std::slice::from_ref(&ask));
+    assert_eq!(out[0].bytes, bytes(reply(PG0, "10.0.0.40", HOST, "10.0.0.2")));
+    // By way of another interface it is not this link's.
+    b.cli("ip route del 10.0.0.40/32");
+    b.cli("ip route add 10.0.0.40/32 via local pg1");
+    assert!(b.receive(b.pg0, &[ask]).is_empty());
+}
+
+#[test]
 fn wrong_proxies_are_refused() {
     let mut b = Bench::new();
     for (line, error) in [

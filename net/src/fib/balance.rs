@@ -33,8 +33,8 @@ pub enum Via {
     Drop,
     /// To control.
     Punt,
-    /// To this router.
-    Receive,
+    /// To this router, whose address is one of this interface; `u32::MAX`: of none.
+    Receive(u32),
     /// Back as an ICMP error: host unreachable.
     Unreachable,
     /// Back as an ICMP error: prohibited.
@@ -76,7 +76,7 @@ impl Word {
         match via {
             Via::Drop => Self::DROP,
             Via::Punt => Self::new(1, 0),
-            Via::Receive => Self::new(2, 0),
+            Via::Receive(interface) => Self::new(2, interface),
             Via::Unreachable => Self::new(3, 0),
             Via::Prohibit => Self::new(4, 0),
             Via::Adjacency(a) => Self::new(ADJACENCY, a.0),
@@ -102,7 +102,7 @@ impl Word {
         let value = self.0 as u32;
         match self.kind() {
             1 => Via::Punt,
-            2 => Via::Receive,
+            2 => Via::Receive(value),
             3 => Via::Unreachable,
             4 => Via::Prohibit,
             ADJACENCY => Via::Adjacency(AdjacencyIndex(value)),
@@ -345,7 +345,7 @@ mod tests {
         for via in [
             Via::Drop,
             Via::Punt,
-            Via::Receive,
+            Via::Receive(3),
             Via::Unreachable,
             Via::Prohibit,
             Via::Adjacency(a),
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_number_that_serves_again_counts_from_zero() {
         let mut all = LoadBalances::new(&mut Segment::new(1, None).unwrap()).unwrap();
-        let index = all.make(1, Word::one(Via::Receive)).unwrap();
+        let index = all.make(1, Word::one(Via::Receive(1))).unwrap();
         all.counters.to.row(0)[index as usize].add(3, 150);
         assert_eq!(all.counted(index).0, Volume { packets: 3, bytes: 150 });
         all.free(index);

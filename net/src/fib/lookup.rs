@@ -376,7 +376,7 @@ pub(super) fn way<F: Headers, N>(
             p.set_adjacency(index);
             Way::LoadBalance
         }
-        Via::Receive => ends(p, Way::Receive),
+        Via::Receive(_) => ends(p, Way::Receive),
         Via::Drop => ends(p, Way::Drop),
         other => rare(forwarding, p, other, dst, epoch),
     }
@@ -445,7 +445,7 @@ fn again<F: Headers, N>(
     let balance = forwarding.load_balance(index, epoch);
     let via = balance.choose(p.flow_hash());
     match via {
-        Via::Receive => Way::Receive,
+        Via::Receive(_) => Way::Receive,
         // One more table and no further: tables may lead to each other.
         Via::Lookup(_) | Via::SourceLookup(_) | Via::LinkLocal | Via::Drop => Way::Drop,
         _ => {

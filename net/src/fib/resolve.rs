@@ -285,7 +285,9 @@ impl Router {
                 .fib
                 .host(table, addr)
                 .map_or(Via::Drop, |(balance, _)| Via::LoadBalance(balance)),
-            Target::Receive { .. } => Via::Receive,
+            Target::Receive { interface, .. } => {
+                Via::Receive(interface.map_or(u32::MAX, |interface| interface.0))
+            }
             Target::Lookup { table, .. } => Via::Lookup(table.0),
             Target::SourceLookup { table, .. } => Via::SourceLookup(table.0),
             Target::InterfaceRx { interface } => Via::InterfaceRx(interface.0),

@@ -109,6 +109,8 @@ impl NeighborSolicitation {
     /// looks up in the same table.
     fn answers_for(&self, on: u32, target: Ipv6Addr, epoch: Epoch<'_>) -> bool {
         let answered = self.answered.read(epoch);
-        self.addresses.owns6(on, target, epoch) || answered.has(&self.ports, on, target, epoch)
+        self.addresses.owns6(on, target, epoch)
+            || self.on_link.is_ours(on, target, epoch)
+            || answered.has(&self.ports, on, target, epoch)
     }
 }

@@ -30,6 +30,12 @@ impl<F: Family> OnLink<F> {
             ports: router.interfaces.ports(),
         }
     }
+    /// Whether the route to an address is one to this router, by way of an interface.
+    fn ends_here(&self, interface: u32, table: u16, bits: F::Bits, epoch: Epoch<'_>) -> bool {
+        let Some(table) = self.forwarding.table(table, epoch) else { return false };
+        let ways = self.forwarding.load_balance(table.lookup(bits, epoch), epoch);
+        ways.buckets().contains(&Via::Receive(interface))
+    }
     fn leads_to(&self, interface: u32, table: u16, bits: F::Bits, epoch: Epoch<'_>) -> bool {
         let Some(table) = self.forwarding.table(table, epoch) else { return false };
         let ways = self.forwarding.load_balance(table.lookup(bits, epoch), epoch);
@@ -51,6 +57,11 @@ impl OnLink<Ip4> {
         let table = self.ports.read(interface, epoch).and_then(|p| p.ip4);
         table.is_some_and(|table| self.leads_to(interface, table, addr.to_bits(), epoch))
     }
+    /// Whether `addr` is ours on an interface because a route says so.
+    pub fn is_ours(&self, interface: u32, addr: Ipv4Addr, epoch: Epoch<'_>) -> bool {
+        let table = self.ports.read(interface, epoch).and_then(|p| p.ip4);
+        table.is_some_and(|table| self.ends_here(interface, table, addr.to_bits(), epoch))
+    }
 }
 
 impl OnLink<Ip6> {
@@ -60,5 +71,10 @@ impl OnLink<Ip6> {
         table.is_some_and(|table| {
             addr.is_unicast_link_local() || self.leads_to(interface, table, addr.to_bits(), epoch)
         })
+    }
+    /// Whether `addr` is ours on an interface because a route says so.
+    pub fn is_ours(&self, interface: u32, addr: Ipv6Addr, epoch: Epoch<'_>) -> bool {
+        let table = self.ports.read(interface, epoch).and_then(|p| p.ip6);
+        table.is_some_and(|table| self.ends_here(interface, table, addr.to_bits(), epoch))
     }
 }

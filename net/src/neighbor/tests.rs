@@ -383,6 +383,17 @@ fn solicitations_are_answered_and_the_asker_is_known() {
 }
 
 #[test]
+fn solicitations_for_addresses_that_routes_say_are_ours_are_answered() {
+    let mut b = Bench::new();
+    let asked = summed(&solicitation("2001:db8::2", "2001:db8::40"), 0);
+    assert!(b.receive(b.pg0, std::slice::from_ref(&asked)).is_empty());
+    b.expect(&[("ip6-icmp-input", "neighbor_solicitation_source_unknown", 1)]);
+    b.cli("ip route add 2001:db8::40/128 via local pg0");
+    assert_eq!(b.receive(b.pg0, &[asked]).len(), 1);
+    b.expect(&[("ip6-icmp-input", "neighbor_advertisements_tx", 1)]);
+}
+
+#[test]
 fn solicitations_without_an_address_of_layer_2_and_of_duplicate_detection_are_answered() {
     let mut b = Bench::new();
     let out = b.receive(b.pg0, &[summed(&solicitation("fe80::2", "2001:db8::1"), 8)]);

@@ -102,7 +102,7 @@ impl Origin {
             (IpAddr::V6(_), Some(_)) => V6::NODES.rewrite_mcast,
         };
         let node = router.engine.index_of(node).expect("the graph has lookups and rewrites");
-        let is_own = way == Via::Receive;
+        let is_own = matches!(way, Via::Receive(_));
         Ok(Self { src, dst, is_own, interface, table, node, to_groups })
     }
     /// No more packets will be sent.
@@ -140,7 +140,7 @@ fn choose(
 ) -> Option<IpAddr> {
     let interface = match (interface, way) {
         (Some(interface), _) => interface,
-        (None, Via::Receive) => return Some(dst),
+        (None, Via::Receive(_)) => return Some(dst),
         (None, Via::Adjacency(index) | Via::Midchain(index) | Via::Glean(index)) => {
             leaves_by(router, index)?
         }

@@ -334,7 +334,7 @@ impl<F: Family> Page<'_, F> {
             Via::Midchain(a) => (6, adjacency::describe(self.router, a)),
             Via::Glean(a) => (4, adjacency::describe(self.router, a)),
             Via::LoadBalance(index) => (13, format!("dpo-load-balance: [index:{index}]")),
-            Via::Receive => {
+            Via::Receive(_) => {
                 let list = self.router.fib.balances.list_of(balance);
                 let paths = list.map_or(&[][..], |list| &self.router.fib.lists.at(list).paths);
                 let receive = paths.iter().find(|p| matches!(p.target, Target::Receive { .. }));

@@ -43,7 +43,7 @@ fn a_deleted_table_stays_while_an_interface_looks_up_there() {
     b.set("ip table add 7\nset interface ip table pg1 7");
     b.set("set interface ip address pg1 10.0.1.1/24\nip table del 7");
     let table = b.router.fib.table::<Ip4>(7).unwrap();
-    assert_eq!(b.leads_in(table, "10.0.1.1"), [Via::Receive]);
+    assert!(matches!(b.leads_in(table, "10.0.1.1")[..], [Via::Receive(_)]));
     b.set("ip table add 7\nip table del 7\nset interface ip address del pg1 all");
     b.set("set interface ip table pg1 0");
     assert_eq!(b.router.fib.table::<Ip4>(7), None);
