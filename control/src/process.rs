@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use infra::timer::{Handle, MILLISECOND, Wheel};
 
+use crate::events::{EventLog, Topic};
 use crate::log::Logger;
 
 /// Most processes and timers that run in one turn; other work of control comes between two.
@@ -75,6 +76,7 @@ pub struct Processes<C> {
     expected: u64,
     clocks: fn() -> u64,
     log: Logger,
+    noted: EventLog,
     waker: Box<dyn Fn()>,
 }
 
@@ -108,8 +110,8 @@ enum State {
 }
 
 impl<C> Processes<C> {
-    /// No processes. `clocks` reads the CPU's clock counter.
-    pub fn new(log: Logger, clocks: fn() -> u64) -> Self {
+    /// No processes. What runs is noted in `noted`; `clocks` reads the CPU's clock counter.
+    pub fn new(log: Logger, noted: EventLog, clocks: fn() -> u64) -> Self {
         Self {
             list: Vec::new(),
             wheel: Wheel::new(MILLISECOND),
@@ -117,6 +119,7 @@ impl<C> Processes<C> {
             expected: u64::MAX,
             clocks,
             log,
+            noted,
             waker: Box::new(|| ()),
         }
     }
@@ -239,6 +242,7 @@ impl<C> Processes<C> {
     }
 
     fn fire(cx: &mut C, of: fn(&mut C) -> &mut Self, action: Action<C>, key: u64) {
+        of(cx).noted.note(Topic::Timer, format_args!("key {key:#x}"));
         if catch_unwind(AssertUnwindSafe(|| action(cx, key))).is_err() {
             of(cx).log.error(format_args!("a timer panicked; its key was {key}"));
         }
@@ -256,6 +260,7 @@ impl<C> Processes<C> {
         let process = &mut processes.list[index];
         let Some(mut body) = process.body.take() else { return };
         let events = process.take_events(has_timed_out);
+        processes.noted.note(Topic::Dispatch, format_args!("{}: {events:?}", process.name));
         let (count, start) = (events.len() as u64, clocks());
         let mut wake = Wake::OnEvent;
         let run = catch_unwind(AssertUnwindSafe(|| {
@@ -329,7 +334,7 @@ mod tests {
 
     fn router() -> Router {
         let log = Log::new().class("process", "test");
-        Router { processes: Processes::new(log, || 0), seen: Vec::new() }
+        Router { processes: Processes::new(log, EventLog::default(), || 0), seen: Vec::new() }
     }
 
     fn run(router: &mut Router, now: f64) -> Option<f64> {

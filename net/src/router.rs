@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use control::api::{Api, Clients};
 use control::cli::Cli;
+use control::events::{EventLog, Topic};
 use control::feature::Refused;
 use control::log::Log;
 use control::process::{Action, Processes, Timer};
@@ -49,6 +50,8 @@ pub struct Router {
     pub clients: Clients,
     /// The log.
     pub log: Log,
+    /// What happened when.
+    pub event_log: EventLog,
     /// Counters that other programs read.
     pub stats: Segment,
     /// Called when the statistics are brought up to date; see [`Router::on_statistics`].
@@ -76,7 +79,9 @@ pub struct Parts {
 impl Parts {
     /// A router, the built-in commands and the messages that connections are made of.
     pub fn new(router: Router) -> Self {
-        Self { router, cli: Cli::new(), api: Api::new() }
+        let mut cli = Cli::new();
+        router.event_log.register(&mut cli);
+        Self { router, cli, api: Api::new() }
     }
 }
 
@@ -104,6 +109,7 @@ impl Router {
     pub fn counting_in(mut stats: Segment, settings: Settings, log: Log) -> io::Result<Self> {
         let errors = stats.simple(NODE_ERRORS, BY_COUNTER).map_err(io::Error::other)?;
         let engine = Engine::counting_in(settings, errors)?;
+        let event_log = EventLog::new(engine.clock().clone());
         let clocks = || infra::cpu::time_stamp().unwrap_or_default();
         Ok(Self {
             interfaces: Interfaces::new(&mut stats)?,
@@ -114,10 +120,11 @@ impl Router {
             on_adjacency: Vec::new(),
             on_threads: Vec::new(),
             events: EventQueue::default(),
-            processes: Processes::new(log.class("process", "default"), clocks),
+            processes: Processes::new(log.class("process", "default"), event_log.clone(), clocks),
             engine,
-            clients: Clients::default(),
+            clients: Clients::noting(event_log.clone()),
             log,
+            event_log,
             stats,
             on_statistics: Vec::new(),
             states: HashMap::new(),
@@ -148,6 +155,10 @@ impl Router {
         if let Some(why) = failed {
             self.log.class("stats", "counters").warn(why);
         }
+    }
+    /// Notes in the event log that the router has changed.
+    pub fn note(&self, what: impl Display) {
+        self.event_log.note(Topic::State, what);
     }
     /// Seconds on the router's clock.
     pub fn now(&self) -> f64 {

@@ -1,12 +1,16 @@
 //! The command line as a person has it: the telnet dialect of the socket, completion, help, pages,
-//! and long files that are stopped.
+//! and long files that are stopped; `fvctl` at a terminal.
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use tests::{Daemon, is_timing_wanted};
+use tests::{Daemon, eventually, has, is_timing_wanted, program};
 
 use super::GENERATORS;
 
@@ -70,6 +74,163 @@ fn the_originals_client_has_lines_and_nothing_else() {
     assert!(text.starts_with("pg0 (up):\r\n  L3 10.0.0.1/24\r\n"), "{text}");
     assert_eq!(terminal.types("quit\n", "\0"), "\0");
     assert_eq!(terminal.0.read(&mut [0]).unwrap(), 0);
+}
+
+/// What the original's server says first, and what its client answers.
+const GREETING: &str = "fffc22fffe22fffb03fffd03fffb01fffe01fffd18fffa1801fff0fffd1ffffa1f01fff0";
+
+/// The original's client as far as the wire goes: connects, takes the greeting, says what it is.
+fn original(daemon: &Daemon, kind: &str, window: &[u8]) -> Terminal {
+    let mut stream = UnixStream::connect(daemon.folder().join("cli.sock")).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut greeting = [0; GREETING.len() / 2];
+    stream.read_exact(&mut greeting).unwrap();
+    let hex: String = greeting.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, GREETING);
+    let kind = [b"\xff\xfa\x18\x00", kind.as_bytes(), b"\xff\xf0", window].concat();
+    // Byte by byte: nothing is promised about how much comes at once.
+    kind.chunks(1).for_each(|byte| stream.write_all(byte).unwrap());
+    Terminal(stream)
+}
+
+#[test]
+fn the_originals_client_gives_one_command_and_leaves() {
+    let daemon = Daemon::start(GENERATORS);
+    let mut client = original(&daemon, "vppctl", b"");
+    for (line, answer) in [
+        (
+            "show interface address pg0",
+            "pg0 (up):\r\n  L3 10.0.0.1/24\r\n  L3 2001:db8::1/64\r\n\0",
+        ),
+        (
+            "set interface state nosuch up",
+            "set interface state: unknown interface `nosuch up'\r\n\0",
+        ),
+        ("set interface state pg0 up", "\0"),
+        ("create loopback interface", "loop0\r\n\0"),
+    ] {
+        for byte in format!("{line}\n\0").as_bytes().chunks(1) {
+            client.0.write_all(byte).unwrap();
+        }
+        assert_eq!(client.types("", "\0"), answer);
+    }
+    client.0.write_all(b"quit\n").unwrap();
+    let mut rest = Vec::new();
+    client.0.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"\0");
+}
+
+#[test]
+fn the_originals_client_at_a_terminal_has_echo_pages_and_an_end() {
+    let daemon = Daemon::start(GENERATORS);
+    // 80 columns, 24 lines.
+    let mut client = original(&daemon, "xterm-256color", b"\xff\xfa\x1f\x00\x50\x00\x18\xff\xf0");
+    let banner = client.types("", "vpp# ");
+    assert!(banner.contains("\r\n") && banner.ends_with("\r\nvpp# "), "{banner:?}");
+    for key in ["e", "c", "h", "o", " ", "x"] {
+        assert_eq!(client.types(key, key), key);
+    }
+    assert_eq!(client.types("\r", "vpp# "), "\r\nx\r\nvpp# ");
+    client.types("show vlib graph\r", "-- more -- ");
+    client.types("q", "vpp# ");
+    // The window grows: more fits on a page. An option nobody knows changes nothing.
+    client.0.write_all(b"\xff\xfa\x1f\x00\x50\xff\xff\x00\xff\xf0\xff\xfb\x63").unwrap();
+    let text = client.types("show vlib graph\r", "vpp# ");
+    assert!(!text.contains("-- more --") && text.lines().count() > 100);
+    let text = client.types("show terminal\r", "vpp# ");
+    assert!(text.contains("Terminal name:   xterm-256color\r\n"), "{text}");
+    assert!(text.contains("Terminal height: 65280\r\n"), "{text}");
+    client.0.write_all(b"quit\r").unwrap();
+    let mut rest = Vec::new();
+    client.0.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"quit\r\n");
+}
+
+/// `fvctl` at a terminal of its own.
+struct Fvctl {
+    script: Child,
+    keys: Arc<Mutex<ChildStdin>>,
+    seen: Arc<Mutex<String>>,
+}
+
+impl Fvctl {
+    /// Starts it with its history in the daemon's folder.
+    fn start(daemon: &Daemon) -> Self {
+        let folder = daemon.folder().display();
+        let fvctl = program("fvctl").display().to_string();
+        let line = format!("stty cols 100 rows 40; exec {fvctl} -s {folder}/cli.sock");
+        let mut script = Command::new("script");
+        let script = script.args(["-q", "-e", "-c", &line, "/dev/null"]);
+        script.env("XDG_STATE_HOME", daemon.folder()).env("TERM", "xterm");
+        let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let keys = Arc::new(Mutex::new(script.stdin.take().unwrap()));
+        let seen = Arc::new(Mutex::new(String::new()));
+        let mut screen = script.stdout.take().unwrap();
+        let (answers, shown) = (Arc::clone(&keys), Arc::clone(&seen));
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = screen.read(&mut bytes) {
+                let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+                // Where is the cursor? A terminal says so.
+                for _ in text.matches("\x1b[6n") {
+                    let _ = answers.lock().unwrap().write_all(b"\x1b[1;1R");
+                }
+                shown.lock().unwrap().push_str(&text);
+            }
+        });
+        Self { script, keys, seen }
+    }
+
+    fn types(&self, keys: &str) {
+        self.keys.lock().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) {
+        let is_there = || self.seen.lock().unwrap().contains(text);
+        let is_seen = eventually(is_there);
+        assert!(is_seen, "no {text:?} in {:?}", self.seen.lock().unwrap());
+    }
+}
+
+impl Drop for Fvctl {
+    fn drop(&mut self) {
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}
+
+#[test]
+fn pasted_lines_are_all_carried_out_and_kept_whatever_happens() {
+    if !has("script") {
+        return;
+    }
+    let daemon = Daemon::start(GENERATORS);
+    let person = Fvctl::start(&daemon);
+    person.shows("vpp# ");
+    let line = |n: usize| format!("ip route add 30.0.{n}.0/24 via 10.0.1.2 pg1");
+    let count = 150;
+    person.types(&(0..count).map(|n| line(n) + "\r").collect::<String>());
+    let has_route = |n: usize| {
+        let prefix = format!("30.0.{n}.0/24");
+        daemon.ask(&format!("show ip fib {prefix}")).text.contains(&format!("\n{prefix} "))
+    };
+    assert!(eventually(|| has_route(count - 1)));
+    assert!((0..count).all(has_route));
+    person.types("echo Ma\u{df}e\r");
+    person.shows("\nMa\u{df}e");
+    person.types("wait 1000\r");
+    let is_waiting = || daemon.tell("show cli-sessions").contains("wait 1000");
+    assert!(eventually(is_waiting));
+    person.types("\x03");
+    person.shows("interrupted");
+    // Its terminal is gone from one moment to the next.
+    drop(person);
+    let file = daemon.folder().join("ferrovia/history");
+    let kept = fs::read_to_string(&file).unwrap();
+    let expected = (0..count).map(line).chain(["echo Ma\u{df}e".into(), "wait 1000".into()]);
+    assert_eq!(kept.lines().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Nodes and their counters are called what clients of the original know.
 //!
 //! `FERROVIA_REFERENCE` names a folder with `spec/node-names.txt`: a name a line, some of them cut
-//! to 26 characters, and `spec/error-counters.txt`: `/err/<node>/<counter>`. What we have beyond
-//! these lists is in `names-allowed.txt`, reviewed.
+//! to 26 characters, `spec/error-counters.txt`: `/err/<node>/<counter>`, and `spec/cli-commands.txt`:
+//! a command, a tab and its usage. What we have beyond the first two is in `*-allowed.txt`, reviewed;
+//! which commands we lack and why is in `docs/reference/commands-missing.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use net::Parts;
-use tests::skip;
+use tests::{Daemon, skip};
 
 /// What every node counts that fails: there is no such thing in the original.
 const FAILED: &str = "node_failed";
@@ -60,4 +61,38 @@ fn counters_are_the_originals_or_reviewed() {
     compare(&ours, "spec/error-counters.txt", "counters-allowed.txt", |known, name| {
         known.contains(name)
     });
+}
+
+/// The phrases of `commands-missing.md`: what stands in code before the colon of an item.
+fn phrases() -> Vec<Vec<String>> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/commands-missing.md");
+    let text = fs::read_to_string(path).unwrap();
+    let items = text.split("\n- ").skip(1).map(|item| item.split("`:").next().unwrap());
+    let spans = items.flat_map(|item| item.split('`').skip(1).step_by(2));
+    spans.map(|phrase| phrase.split_whitespace().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn commands_are_the_originals_or_explained() {
+    let Some(reference) = std::env::var_os("FERROVIA_REFERENCE") else {
+        skip("FERROVIA_REFERENCE names no lists to compare with");
+        return;
+    };
+    let ours = Daemon::start(&[]).tell("show cli");
+    let ours: BTreeSet<_> = ours.lines().collect();
+    let list = fs::read_to_string(Path::new(&reference).join("spec/cli-commands.txt")).unwrap();
+    let theirs = list.lines().filter_map(|line| line.split('\t').next());
+    let missing: Vec<_> = theirs.filter(|path| !ours.contains(path)).collect();
+    let phrases = phrases();
+    let contains = |path: &str, phrase: &[String]| {
+        let words: Vec<_> = path.split_whitespace().collect();
+        words.windows(phrase.len()).any(|part| part == phrase)
+    };
+    let is_explained = |path: &str| phrases.iter().any(|phrase| contains(path, phrase));
+    eprintln!("{} commands, {} of the original's missing", ours.len(), missing.len());
+    let unexplained: Vec<_> = missing.iter().filter(|path| !is_explained(path)).collect();
+    assert!(unexplained.is_empty(), "neither there nor explained: {unexplained:#?}");
+    let is_idle = |phrase: &&Vec<String>| !missing.iter().any(|path| contains(path, phrase));
+    let idle: Vec<_> = phrases.iter().filter(is_idle).collect();
+    assert!(idle.is_empty(), "explained, but nothing is missing: {idle:#?}");
 }

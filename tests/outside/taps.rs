@@ -72,6 +72,7 @@ fn hosts_behind_tuns_talk() {
     let taps = Taps::new("tun", "gso");
     taps.ping();
     assert!(taps.streams(1).iter().all(|rate| *rate > 1.0));
+    assert_eq!(taps.router.tell("show tun tun1"), taps.router.tell("show tap tun1"));
     let shown = taps.router.tell("show tap tun1");
     assert!(shown.contains("  name \"eth0\"\n") && shown.contains("  tun\n"), "{shown}");
 }
@@ -111,6 +112,7 @@ fn devices_come_and_go_with_their_interfaces() {
     router.tell("delete tap tap0");
     router.tell(&format!("create tap host-ns {namespace} host-if-name stays attach"));
     assert!(router.tell("show tap").contains("Interface: tap0 (ifindex"));
+    assert_eq!(router.tell("show tun"), "");
     for (line, error) in [
         ("create tap id 0", "interface 0 already exists"),
         ("create tap id 5000", "an id is below 1024"),

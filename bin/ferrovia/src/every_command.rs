@@ -163,3 +163,48 @@ fn every_command_completes_its_words_and_the_names_of_interfaces_and_tables() {
     }
     assert_eq!(wrong, "");
 }
+
+/// What `docs/reference/commands.md` begins with.
+const HEAD: &str = "# Commands
+
+What `help` says of each, made by a test (`FERROVIA_BLESS=1` writes it anew). `[ ]` may be left
+out, `|` is a choice, `{ }` belongs together, `<name>` is a value, `...` may come again. Words may
+be shortened as long as they are unique. Which commands of the original are missing, and why, is in
+[commands-missing.md](commands-missing.md).
+";
+
+/// All commands, as `docs/reference/commands.md` describes them.
+fn manual(cli: &Cli<Router>) -> String {
+    let mut text = HEAD.to_owned();
+    let mut section = String::new();
+    for page in cli.manual() {
+        let first = page.path.split(' ').next().unwrap_or_default();
+        if first != section {
+            section = first.to_owned();
+            writeln!(text, "\n## {section}").unwrap();
+        }
+        let line = format!("{} {}", page.path, page.usage);
+        writeln!(text, "\n### {}\n\n{}\n\n    {}", page.path, page.about, line.trim_end()).unwrap();
+        for (at, Candidate { word, help }) in page.arguments.iter().enumerate() {
+            let gap = if at == 0 { "\n" } else { "" };
+            let colon = if help.is_empty() { "" } else { ": " };
+            writeln!(text, "{gap}- `{word}`{colon}{help}").unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn every_command_is_described() {
+    let now = manual(&Whole::new().parts.cli);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
+    if std::env::var_os("FERROVIA_BLESS").is_some() {
+        std::fs::write(path, &now).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    let differs = written.lines().zip(now.lines()).find(|(a, b)| a != b);
+    assert!(
+        written == now,
+        "docs/reference/commands.md differs (FERROVIA_BLESS=1 writes it anew): {differs:?}"
+    );
+}

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use control::cli::Wish;
 use control::config::Listen;
 use control::session::frame::{Answer, Request};
 use control::session::telnet::{Decoder, Event, FRAMES, IAC, WILL};
@@ -39,6 +40,7 @@ pub struct Link {
     at: usize,
     number: u32,
     prompt: String,
+    wish: Option<Wish>,
     ended: bool,
 }
 
@@ -49,6 +51,8 @@ pub enum Outcome {
     Done,
     /// With this error text.
     Failed(String),
+    /// It asks for something that who has the terminal can do.
+    Wish(Wish),
 }
 
 impl Link {
@@ -90,6 +94,7 @@ impl Link {
             at: 0,
             number: 0,
             prompt: String::new(),
+            wish: None,
             ended: false,
         };
         link.socket.set_timeout(Some(GREETING))?;
@@ -185,9 +190,12 @@ impl Link {
             // A command that shows nothing has no JSON either.
             Answer::Output { text } if json && text == "null" => {}
             Answer::Output { text } => print(&text)?,
-            Answer::Done { code: 0, .. } => return Ok(Some(Outcome::Done)),
+            Answer::Done { code: 0, .. } => {
+                return Ok(Some(self.wish.take().map_or(Outcome::Done, Outcome::Wish)));
+            }
             Answer::Done { error, .. } => return Ok(Some(Outcome::Failed(error))),
             Answer::Bye => self.ended = true,
+            Answer::Wish { wish } => self.wish = Some(wish),
             Answer::Hello { .. } | Answer::Candidates { .. } => {}
         }
         Ok(None)

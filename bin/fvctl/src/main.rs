@@ -62,7 +62,7 @@ fn run(options: &ArgMatches) -> io::Result<bool> {
     let words: Vec<_> = options.get_many::<String>("command").into_iter().flatten().collect();
     if !words.is_empty() {
         let words: Vec<_> = words.into_iter().map(String::as_str).collect();
-        return command(&mut link, &words.join(" "), json);
+        return Ok(report(&command(&mut link, &words.join(" "), json)?));
     }
     if io::stdin().is_terminal() {
         return prompt::talk(link, json).map(|()| true);
@@ -72,11 +72,15 @@ fn run(options: &ArgMatches) -> io::Result<bool> {
 
 /// Carries out the commands of `input` up to the first that fails.
 fn script(link: &mut Link, input: impl BufRead, json: bool) -> io::Result<bool> {
-    let mut text = String::new();
+    let (mut text, mut number, mut first) = (String::new(), 0, 1);
     let mut lines = input.lines();
     while !link.has_ended() {
         let line = lines.next().transpose()?;
         let at_end = line.is_none();
+        number += 1;
+        if text.is_empty() {
+            first = number;
+        }
         if let Some(line) = line
             && !line.trim_start().starts_with('#')
         {
@@ -87,8 +91,12 @@ fn script(link: &mut Link, input: impl BufRead, json: bool) -> io::Result<bool> 
             continue;
         }
         let one = std::mem::take(&mut text);
-        if !one.trim().is_empty() && !command(link, &one, json)? {
-            return Ok(false);
+        if !one.trim().is_empty() {
+            let outcome = command(link, &one, json)?;
+            if outcome != Outcome::Done {
+                eprint!("line {first}: ");
+                return Ok(report(&outcome));
+            }
         }
         if at_end {
             break;
@@ -97,12 +105,12 @@ fn script(link: &mut Link, input: impl BufRead, json: bool) -> io::Result<bool> 
     Ok(true)
 }
 
-/// Carries out one command; false when it failed.
-fn command(link: &mut Link, text: &str, json: bool) -> io::Result<bool> {
+/// Carries out one command.
+fn command(link: &mut Link, text: &str, json: bool) -> io::Result<Outcome> {
     let mut printer = Printer { out: io::stdout().lock(), ends_line: true };
     let outcome = link.run(text, json, &mut |text| printer.print(text))?;
     printer.finish()?;
-    Ok(report(&outcome))
+    Ok(outcome)
 }
 
 /// Prints what a failed command says; false when it failed.
@@ -111,6 +119,10 @@ fn report(outcome: &Outcome) -> bool {
         Outcome::Done => true,
         Outcome::Failed(error) => {
             eprintln!("{error}");
+            false
+        }
+        Outcome::Wish(_) => {
+            eprintln!("there is no terminal");
             false
         }
     }

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::env;
+use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use control::cli::Wish;
 use reedline::{
     ColumnarMenu, Completer, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
@@ -28,50 +31,108 @@ const MENU: &str = "words";
 /// The connection, shared with the completer. Both use it from this thread only.
 type Shared = Arc<Mutex<Link>>;
 
-/// Reads and carries out commands until the operator leaves.
-pub fn talk(link: Link, json: bool) -> io::Result<()> {
-    let mut prompt = Text { text: link.prompt().to_owned(), failed: false };
-    let link: Shared = Arc::new(Mutex::new(link));
-    let mut editor = editor(&link)?;
-    loop {
-        let signal = editor.read_line(&prompt)?;
-        let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
-        match signal {
-            // Lines are kept here, over sessions.
-            Signal::Success(line) if line.trim() == "history" => show_history(&editor)?,
-            Signal::Success(line) if !line.trim().is_empty() => {
-                prompt.failed = !report(&carry_out(&mut link, &line, json)?);
-            }
-            Signal::HostCommand(_) => explain(&mut link, editor.current_buffer_contents())?,
-            Signal::CtrlD => return Ok(()),
-            _ => {}
-        }
-        if link.has_ended() {
-            return Ok(());
-        }
-    }
+/// A person at a terminal.
+struct Person {
+    link: Shared,
+    json: bool,
+    editor: Reedline,
+    prompt: Text,
+    /// Output stops at each page.
+    pages: bool,
+    keys: Keys,
 }
 
-/// Carries out one command; what it prints stops at each page of a terminal.
-fn carry_out(link: &mut Link, line: &str, json: bool) -> io::Result<Outcome> {
-    let keys = Keys::watch()?;
-    let out = io::stdout();
-    let size = if out.is_terminal() { tcgetwinsize(&out).ok() } else { None };
-    let Some(size) = size.filter(|size| size.ws_row > 0) else {
-        let mut printer = Printer { out: out.lock(), ends_line: true };
-        let outcome =
-            link.run_watched(line, json, &mut |text| printer.print(text), &mut |s| keys.wait(s))?;
-        printer.finish()?;
-        return Ok(outcome);
-    };
-    let size = Size { lines: size.ws_row.into(), columns: size.ws_col.into() };
-    let pager = RefCell::new(Pager::new(out.lock(), size, Keys::key));
-    let mut wait = |socket: &dyn AsFd| Ok(pager.borrow().is_enough() || keys.wait(socket)?);
-    let outcome =
-        link.run_watched(line, json, &mut |text| pager.borrow_mut().print(text), &mut wait)?;
-    let seen_enough = pager.borrow().is_enough();
-    pager.into_inner().finish()?;
-    Ok(if seen_enough { Outcome::Done } else { outcome })
+/// Reads and carries out commands until the operator leaves.
+pub fn talk(link: Link, json: bool) -> io::Result<()> {
+    let prompt = Text { text: link.prompt().to_owned(), failed: false, plain: is_plain() };
+    let link: Shared = Arc::new(Mutex::new(link));
+    let editor = editor(&link)?;
+    let keys = Keys::take()?;
+    Person { link, json, editor, prompt, pages: true, keys }.talk()
+}
+
+impl Person {
+    fn talk(&mut self) -> io::Result<()> {
+        let shared = Arc::clone(&self.link);
+        loop {
+            let signal = self.editor.read_line(&self.prompt)?;
+            let mut link = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            match signal {
+                Signal::Success(line) if !line.trim().is_empty() => {
+                    // Whoever ends this program, what was typed is kept.
+                    if let Err(error) = self.editor.sync_history() {
+                        writeln!(io::stderr(), "fvctl: the history is not kept: {error}")?;
+                    }
+                    let outcome = self.carry_out(&mut link, &line)?;
+                    self.prompt.failed = !match outcome {
+                        Outcome::Wish(wish) => self.grant(wish)?,
+                        outcome => report(&outcome),
+                    };
+                }
+                Signal::HostCommand(_) => {
+                    explain(&mut link, self.editor.current_buffer_contents())?;
+                }
+                Signal::CtrlD => return Ok(()),
+                _ => {}
+            }
+            if link.has_ended() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Carries out one command; what it prints stops at each page of a terminal.
+    fn carry_out(&self, link: &mut Link, line: &str) -> io::Result<Outcome> {
+        let keys = &self.keys;
+        keys.clear();
+        let out = io::stdout();
+        let size = if self.pages && out.is_terminal() { tcgetwinsize(&out).ok() } else { None };
+        let Some(size) = size.filter(|size| size.ws_row > 0) else {
+            let mut printer = Printer { out: out.lock(), ends_line: true };
+            let mut print = |text: &str| printer.print(text);
+            let outcome = link.run_watched(line, self.json, &mut print, &mut |s| keys.wait(s))?;
+            printer.finish()?;
+            return Ok(outcome);
+        };
+        let size = Size { lines: size.ws_row.into(), columns: size.ws_col.into() };
+        let pager = RefCell::new(Pager::new(out.lock(), size, || keys.key()));
+        let mut wait = |socket: &dyn AsFd| Ok(pager.borrow().is_enough() || keys.wait(socket)?);
+        let mut print = |text: &str| pager.borrow_mut().print(text);
+        let outcome = link.run_watched(line, self.json, &mut print, &mut wait)?;
+        let seen_enough = pager.borrow().is_enough();
+        pager.into_inner().finish()?;
+        Ok(if seen_enough { Outcome::Done } else { outcome })
+    }
+
+    /// Does what a command asks of who has the terminal; false when that cannot be.
+    fn grant(&mut self, wish: Wish) -> io::Result<bool> {
+        match wish {
+            Wish::History => show_history(&self.editor)?,
+            Wish::Terminal => self.show_terminal()?,
+            Wish::Pager(is_on) => self.pages = is_on,
+            Wish::Ansi(is_on) => self.prompt.plain = !is_on,
+            Wish::KeepHistory(_) => {
+                writeln!(io::stderr(), "fvctl keeps {HISTORY} lines over sessions, always")?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn show_terminal(&self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let size = tcgetwinsize(&out).ok();
+        let (width, height) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+        let yes = |is_so| if is_so { "yes" } else { "no" };
+        let name = env::var("TERM").unwrap_or_default();
+        writeln!(out, "Terminal name:   {name}")?;
+        writeln!(out, "Terminal width:  {width}")?;
+        writeln!(out, "Terminal height: {height}")?;
+        writeln!(out, "ANSI capable:    {}", yes(!self.prompt.plain))?;
+        writeln!(out, "History enabled: yes")?;
+        writeln!(out, "History limit:   {HISTORY}")?;
+        writeln!(out, "Pager enabled:   {}", yes(self.pages))
+    }
 }
 
 /// What `?` shows: usage and arguments of the command so far, or the words that begin so.
@@ -146,8 +207,12 @@ fn history() -> io::Result<FileBackedHistory> {
     let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
     let missing = || io::Error::new(io::ErrorKind::NotFound, "neither XDG_STATE_HOME nor HOME");
     let folder = state.or_else(home).ok_or_else(missing)?.join("ferrovia");
-    std::fs::create_dir_all(&folder)?;
-    FileBackedHistory::with_file(HISTORY, folder.join("history")).map_err(io::Error::other)
+    let path = folder.join("history");
+    // Lines may have secrets in them: nobody else reads them, nor those of earlier versions.
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    FileBackedHistory::with_file(HISTORY, path).map_err(io::Error::other)
 }
 
 /// Whether the operator wants no colours.
@@ -180,11 +245,13 @@ impl Completer for Words {
 struct Text {
     text: String,
     failed: bool,
+    /// Without colours.
+    plain: bool,
 }
 
 impl Prompt for Text {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        if !self.failed || is_plain() {
+        if !self.failed || self.plain {
             return Cow::Borrowed(&self.text);
         }
         Cow::Owned(format!("\x1b[31m{}\x1b[39m", self.text))

@@ -11,6 +11,7 @@ use super::message::Message;
 use super::outgoing::{HeadValues, Outgoing, split};
 use super::retval::Retval;
 use super::trace::{Direction, Trace};
+use crate::events::{EventLog, Topic};
 
 /// Set in all numbers of clients, so that none is zero.
 const INDEX_BIT: u32 = 0x8000_0000;
@@ -38,6 +39,7 @@ struct Inner {
     answers: Option<Vec<Vec<u8>>>,
     /// How often so many requests were answered in one turn: 1, 2 to 3, 4 to 7, ….
     turns: [u64; TURNS],
+    events: EventLog,
 }
 
 /// Groups of turns by the requests in them.
@@ -71,6 +73,17 @@ pub struct Status {
 }
 
 impl Clients {
+    /// No clients; those that come and go, and what they ask for, are noted in `events`.
+    pub fn noting(events: EventLog) -> Self {
+        Self(Rc::new(RefCell::new(Inner { events, ..Inner::default() })))
+    }
+
+    /// Notes that a request of a client is carried out.
+    pub(super) fn note_request(&self, client: u32, name: &str) {
+        let events = &self.0.borrow().events;
+        events.note(Topic::Api, format_args!("{name} from client {client:#x}"));
+    }
+
     /// Whether a client of this number is connected.
     pub fn is_connected(&self, client: u32) -> bool {
         self.0.borrow().client(client).is_some()
@@ -139,13 +152,16 @@ impl Clients {
             inner.slots.resize_with(slot + 1, || None);
         }
         inner.slots[slot] = client;
+        inner.note(index(slot), "connected");
         index(slot)
     }
 
     /// Says what a client calls itself.
     pub fn set_name(&self, client: u32, name: String) {
-        if let Some(client) = self.0.borrow_mut().client_mut(client) {
-            client.name = name;
+        let mut inner = self.0.borrow_mut();
+        if let Some(known) = inner.client_mut(client) {
+            known.name = name;
+            inner.note(client, "connected");
         }
     }
 
@@ -165,6 +181,7 @@ impl Clients {
     /// Forgets a client and what it registered for.
     pub fn release(&self, client: u32) {
         let mut inner = self.0.borrow_mut();
+        inner.note(client, "disconnected");
         if let Some(slot) = slot(client).and_then(|slot| inner.slots.get_mut(slot)) {
             *slot = None;
         }
@@ -286,6 +303,13 @@ fn slot(index: u32) -> Option<usize> {
 }
 
 impl Inner {
+    /// Notes what a client did that has said who it is.
+    fn note(&self, client: u32, what: &str) {
+        if let Some(Client { name, .. }) = self.client(client).filter(|c| !c.name.is_empty()) {
+            self.events.note(Topic::State, format_args!("API client {name} ({client:#x}) {what}"));
+        }
+    }
+
     fn client(&self, index: u32) -> Option<&Client> {
         self.slots.get(slot(index)?)?.as_ref()
     }

@@ -76,6 +76,7 @@ pub fn dispatch<C: 'static>(
         return Err(Ignored::NoClient);
     }
     clients.with_trace(Direction::Rx, |trace| trace.record(message));
+    clients.note_request(client, info.name);
     let mut out = clients.take(client);
     let before = out.bytes.len();
     let answer = || around.api.answer(cx, around, entry, caller, fields, &mut out);

@@ -77,7 +77,7 @@ impl<C> Task<C> for Pause {
 
 /// End the session.
 #[derive(Command)]
-#[command("quit", "exit")]
+#[command("quit", "exit", "q")]
 struct Quit;
 
 pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {

@@ -47,7 +47,37 @@ impl fmt::Display for Help {
     }
 }
 
+/// A command as a manual describes it.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Its words.
+    pub path: String,
+    /// What follows them.
+    pub usage: String,
+    /// One line about it.
+    pub about: &'static str,
+    /// Its arguments.
+    pub arguments: Vec<Candidate>,
+}
+
 impl<C: 'static> Cli<C> {
+    /// All commands in the order of their words, without names that exist now.
+    pub fn manual(&self) -> Vec<Page> {
+        let page = |(path, entry): (&str, &Entry<C>)| Page {
+            path: path.to_owned(),
+            usage: entry.usage(),
+            about: entry.about,
+            arguments: entry
+                .args
+                .iter()
+                .map(|a| Candidate { word: word_of(a), help: about(a) })
+                .collect(),
+        };
+        let mut pages: Vec<_> = self.tree.entries().map(page).collect();
+        pages.sort_by(|a, b| a.path.cmp(&b.path));
+        pages
+    }
+
     /// Words that may stand where `line` ends: command words, keywords, live names. The last word
     /// of `line` is completed unless a blank follows it.
     pub fn complete(&self, cx: &C, line: &str) -> Vec<Candidate> {
@@ -143,16 +173,11 @@ impl<C: 'static> Cli<C> {
 
     /// What is said about an argument of a command.
     fn argument(&self, cx: &C, entry: &Entry<C>, arg: &'static ArgInfo) -> Candidate {
-        let word = match arg.keywords {
-            [] => format!("<{}>", arg.name),
-            keywords if arg.kind == Kind::Flag => keywords.join(" | "),
-            keywords => format!("{} <{}>", keywords.join(" | "), arg.name),
-        };
         let help = match arg.kind {
             Kind::Flag => about(arg),
             _ => self.with_names(cx, entry, name_of(arg.name), about(arg)),
         };
-        Candidate { word, help }
+        Candidate { word: word_of(arg), help }
     }
 
     /// `help` and the names that exist now for the value `name`.
@@ -179,10 +204,20 @@ fn keyword<C>(entry: &Entry<C>, word: &str) -> Candidate {
     Candidate { word: word.to_owned(), help: help.to_owned() }
 }
 
+/// How it is written.
+fn word_of(arg: &ArgInfo) -> String {
+    match arg.keywords {
+        [] => format!("<{}>", arg.name),
+        keywords if arg.kind == Kind::Flag => keywords.join(" | "),
+        keywords => format!("{} <{}>", keywords.join(" | "), arg.name),
+    }
+}
+
 /// Its help, and which numbers it may be.
 fn about(arg: &ArgInfo) -> String {
     match arg.range {
-        "" => arg.help.to_owned(),
+        // What every number of the type is says nothing.
+        "" | "0-4294967295" | "0-18446744073709551615" => arg.help.to_owned(),
         range => format!("{} ({range})", arg.help),
     }
 }

@@ -13,27 +13,32 @@ mod macros;
 mod output;
 mod pattern;
 mod run;
+mod sessions;
 mod source;
 mod terminal;
 mod tree;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::rc::Rc;
 
 pub use control_derive::Command;
 
 pub use args::{Args, Value, Word};
 pub use command::{ArgInfo, Command, Kind};
-pub use complete::Candidate;
+pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};
 pub use output::Output;
 pub use run::{Reply, Run, Step, Task};
+pub use sessions::{Session, Sessions};
 pub use source::is_open;
 pub use terminal::Wish;
 
 use command::{Effect, Entry};
 use macros::Macros;
 use tree::Tree;
+
+use crate::events::{EventLog, Topic};
 
 /// Why the commands do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +49,8 @@ pub enum Fault {
     Usage(&'static str),
 }
 
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DuplicatePath(path) => write!(f, "two commands have the path `{path}'"),
             Self::Usage(path) => write!(f, "the usage line of `{path}' cannot be read"),
@@ -63,17 +68,26 @@ pub struct Cli<C> {
     tree: Tree<Entry<C>>,
     names: HashMap<&'static str, Names<C>>,
     macros: Rc<Macros>,
+    events: Option<EventLog>,
+    sessions: Sessions,
     fault: Option<Fault>,
 }
 
 impl<C: 'static> Cli<C> {
     /// Only the built-in commands: `help`, `echo`, `exec`, `wait`, `define`, `quit` and such.
     pub fn new() -> Self {
-        let mut cli =
-            Self { tree: Tree::new(), names: HashMap::new(), macros: Rc::default(), fault: None };
+        let mut cli = Self {
+            tree: Tree::new(),
+            names: HashMap::new(),
+            macros: Rc::default(),
+            events: None,
+            sessions: Sessions::default(),
+            fault: None,
+        };
         builtin::register(&mut cli);
         macros::register(&mut cli);
         terminal::register(&mut cli);
+        sessions::register(&mut cli);
         cli
     }
 
@@ -107,6 +121,23 @@ impl<C: 'static> Cli<C> {
         self
     }
 
+    /// Who gives commands now.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Notes in the event log, if there is one.
+    pub(crate) fn note(&self, what: impl fmt::Display) {
+        if let Some(events) = &self.events {
+            events.note(Topic::Cli, what);
+        }
+    }
+
+    /// Notes each command in this log when it begins.
+    pub(crate) fn note_in(&mut self, events: EventLog) {
+        self.events = Some(events);
+    }
+
     /// The first fault of the commands, if any. Call it once all are registered.
     pub fn check(&self) -> Result<(), Fault> {
         self.fault.clone().map_or(Ok(()), Err)
@@ -114,7 +145,7 @@ impl<C: 'static> Cli<C> {
 
     /// The paths of all commands, in no particular order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.tree.commands()
+        self.tree.entries().map(|(path, _)| path)
     }
 
     fn add<T: Command>(

@@ -192,7 +192,9 @@ impl<C: 'static> Run<C> {
             self.sources.pop();
             return Ok(Step::Again);
         };
-        let (at, effect) = cli.start(cx, &cli.macros.expand(line))?;
+        let line = cli.macros.expand(line);
+        cli.note(&line);
+        let (at, effect) = cli.start(cx, &line)?;
         self.commands += 1;
         match effect {
             Effect::Done(output) => out.append(output),

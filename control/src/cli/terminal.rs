@@ -1,6 +1,9 @@
 //! Commands about the session they are typed in. They are wishes that the session grants; where
 //! there is none they fail.
 
+use std::fmt;
+use std::str::FromStr;
+
 use super::command::Effect;
 use super::{Cli, Command, Error};
 
@@ -13,8 +16,39 @@ pub enum Wish {
     Terminal,
     /// Keep the lines that are typed, at most this many; none forgets them.
     KeepHistory(usize),
+    /// Use escape sequences, or not.
+    Ansi(bool),
     /// Stop at each page, or not.
     Pager(bool),
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::History => f.write_str("history"),
+            Self::Terminal => f.write_str("terminal"),
+            Self::KeepHistory(lines) => write!(f, "keep-history {lines}"),
+            Self::Ansi(is_on) => write!(f, "ansi {is_on}"),
+            Self::Pager(is_on) => write!(f, "pager {is_on}"),
+        }
+    }
+}
+
+impl FromStr for Wish {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (word, value) = text.split_once(' ').unwrap_or((text, ""));
+        let is_on = || value.parse().map_err(|_| ());
+        match word {
+            "history" => Ok(Self::History),
+            "terminal" => Ok(Self::Terminal),
+            "keep-history" => value.parse().map(Self::KeepHistory).map_err(|_| ()),
+            "ansi" => is_on().map(Self::Ansi),
+            "pager" => is_on().map(Self::Pager),
+            _ => Err(()),
+        }
+    }
 }
 
 /// Lines that are kept when their number is not said.
@@ -42,6 +76,16 @@ struct SetHistory {
     limit: Option<usize>,
 }
 
+/// Say whether this session's terminal knows escape sequences.
+#[derive(Command)]
+#[command("set terminal ansi")]
+struct SetAnsi {
+    /// it does
+    on: bool,
+    /// it does not
+    off: bool,
+}
+
 /// Say whether output of this session stops at each page.
 #[derive(Command)]
 #[command("set terminal pager")]
@@ -63,6 +107,10 @@ pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
         (true, true) => Err(both()),
         (_, true) => Ok(Effect::Wish(Wish::KeepHistory(0))),
         (_, false) => Ok(Effect::Wish(Wish::KeepHistory(set.limit.unwrap_or(HISTORY)))),
+    });
+    cli.add::<SetAnsi>(move |_, set| match (set.on, set.off) {
+        (true, true) => Err(both()),
+        (_, off) => Ok(Effect::Wish(Wish::Ansi(!off))),
     });
     cli.add::<SetPager>(move |_, set| match (set.on, set.off) {
         (true, true) => Err(both()),

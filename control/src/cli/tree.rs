@@ -58,9 +58,9 @@ impl<E> Tree<E> {
         new
     }
 
-    /// The paths of all commands.
-    pub fn commands(&self) -> impl Iterator<Item = &str> {
-        self.nodes.iter().filter(|node| node.entry.is_some()).map(|node| &*node.path)
+    /// All commands by their paths.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &E)> {
+        self.nodes.iter().filter_map(|node| Some((&*node.path, &**node.entry.as_ref()?)))
     }
 
     /// Node by number.

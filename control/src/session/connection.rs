@@ -22,8 +22,8 @@ pub(super) struct Connection<C: 'static, S> {
 
 impl<C: 'static, S: AsyncRead + AsyncWrite> Connection<C, S> {
     /// A session that starts in telnet.
-    pub fn telnet(server: &Server<C>, stream: S) -> Self {
-        Self::new(Dialog::telnet(server), stream)
+    pub fn telnet(server: &Server<C>, stream: S, peer: String) -> Self {
+        Self::new(Dialog::telnet(server, peer), stream)
     }
 
     /// A session of plain lines with a prompt.
@@ -41,6 +41,7 @@ impl<C: 'static, S: AsyncRead + AsyncWrite> Connection<C, S> {
         let mut buffer = vec![0; 8192];
         let undecided = sleep(UNDECIDED);
         tokio::pin!(undecided);
+        let killed = self.dialog.killed();
         loop {
             self.dialog.act();
             if self.dialog.is_over() {
@@ -61,6 +62,7 @@ impl<C: 'static, S: AsyncRead + AsyncWrite> Connection<C, S> {
                     }
                 }
                 () = dialog.ready(), if dialog.wants_step() => self.dialog.step(),
+                () = killed.notified() => self.dialog.close("ended by `kill cli-session'"),
                 () = &mut undecided, if dialog.is_undecided() => self.dialog.decide(),
             }
         }

@@ -1,8 +1,12 @@
 //! What one client has said and what it is told; knows no socket.
 
 mod assist;
+mod dialect;
 
 use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tokio::sync::Notify;
 
 use super::Server;
 use super::edit::{Editor, Key};
@@ -11,7 +15,8 @@ use super::job::Job;
 use super::pager::Pager;
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC};
 use super::terminal::{self, Terminal};
-use crate::cli::{Candidate, Error, Output, Step, Wish, is_open};
+use crate::cli::{Candidate, Error, Output, Session, Step, Wish, is_open};
+use dialect::Dialect;
 
 /// Bytes of output that may wait before the command that makes them rests.
 const MAX_WAITING: usize = 256 * 1024;
@@ -19,20 +24,6 @@ const MAX_WAITING: usize = 256 * 1024;
 const MAX_EVENTS: usize = 64 * 1024;
 /// Longest command.
 const MAX_COMMAND: usize = 1024 * 1024;
-
-/// How the two sides talk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dialect {
-    Undecided,
-    /// The original's client: no prompt, no echo, NUL after each command.
-    Plain,
-    /// A person at a terminal that leaves echo and editing to us.
-    Terminal,
-    /// A person at a terminal that echoes and edits itself.
-    Lines,
-    /// Frames of option 203.
-    Framed,
-}
 
 /// State of one session.
 pub(super) struct Dialog<C: 'static> {
@@ -49,6 +40,8 @@ pub(super) struct Dialog<C: 'static> {
     /// Earlier lines of a command whose braces are open.
     block: String,
     work: Option<Work<C>>,
+    /// How others see it.
+    session: Session,
     out: Outgoing,
     prompts: bool,
     /// The client sends no more.
@@ -78,20 +71,20 @@ struct Outgoing {
 }
 
 impl<C: 'static> Dialog<C> {
-    pub fn telnet(server: &Server<C>) -> Self {
-        let mut dialog = Self::new(server, Dialect::Undecided);
+    pub fn telnet(server: &Server<C>, peer: String) -> Self {
+        let mut dialog = Self::new(server, Dialect::Undecided, peer);
         dialog.out.bytes.extend(GREETING);
         dialog.out.bytes.extend(ASK_WINDOW);
         dialog
     }
 
     pub fn lines(server: &Server<C>) -> Self {
-        let mut dialog = Self::new(server, Dialect::Undecided);
+        let mut dialog = Self::new(server, Dialect::Undecided, "standard input".to_owned());
         dialog.begin(Dialect::Lines);
         dialog
     }
 
-    fn new(server: &Server<C>, dialect: Dialect) -> Self {
+    fn new(server: &Server<C>, dialect: Dialect, peer: String) -> Self {
         Self {
             server: server.clone(),
             dialect,
@@ -103,6 +96,7 @@ impl<C: 'static> Dialog<C> {
             line: Vec::new(),
             block: String::new(),
             work: None,
+            session: server.0.cli.sessions().open(peer),
             out: Outgoing::default(),
             prompts: false,
             ended: false,
@@ -169,6 +163,23 @@ impl<C: 'static> Dialog<C> {
         self.begin(self.kind());
     }
 
+    /// Notified when somebody else wants the session to end.
+    pub fn killed(&self) -> Rc<Notify> {
+        self.session.killed()
+    }
+
+    /// Ends it, whatever is in progress, and says `why`.
+    pub fn close(&mut self, why: &str) {
+        if self.is_busy() {
+            self.interrupt();
+        }
+        match self.dialect {
+            Dialect::Framed => self.answer(0, &Answer::Bye),
+            _ => self.write(&format!("\n{why}\n")),
+        }
+        self.closing = true;
+    }
+
     /// Takes bytes from the client.
     pub fn receive(&mut self, bytes: &[u8]) {
         for byte in bytes {
@@ -180,6 +191,7 @@ impl<C: 'static> Dialog<C> {
                 None => {}
                 Some(Event::Terminal(name)) if self.is_undecided() => {
                     self.terminal.name.clone_from(&name);
+                    self.editor.set_ansi(terminal::is_ansi(&name));
                     let is_client = name.eq_ignore_ascii_case("vppctl");
                     self.begin(if is_client { Dialect::Plain } else { self.kind() });
                 }
@@ -234,12 +246,17 @@ impl<C: 'static> Dialog<C> {
             Form::Text(number) => self.answer(*number, &Answer::Output { text: output.to_text() }),
             Form::Json(_, all) => all.append(output),
         }
-        // Programs that speak in frames keep lines and pages themselves.
-        if matches!(work.form, Form::Typed)
-            && let Some(wish) = work.job.wish()
-        {
-            let granted = self.grant(wish);
-            self.print(&granted.to_text());
+        if let Some(wish) = work.job.wish() {
+            match work.form {
+                Form::Typed => {
+                    let granted = self.grant(wish);
+                    self.print(&granted.to_text());
+                }
+                // Programs that speak in frames keep lines and pages themselves.
+                Form::Text(number) | Form::Json(number, _) => {
+                    self.answer(number, &Answer::Wish { wish });
+                }
+            }
         }
         match step {
             Step::Done(result) => self.done(work, result),
@@ -254,6 +271,10 @@ impl<C: 'static> Dialog<C> {
             return;
         }
         self.dialect = dialect;
+        self.session.change(|session| {
+            session.dialect = dialect.word();
+            session.terminal.clone_from(&self.terminal.name);
+        });
         match dialect {
             Dialect::Terminal | Dialect::Lines => {
                 let banner = self.server.0.settings.banner.clone();
@@ -275,6 +296,10 @@ impl<C: 'static> Dialog<C> {
             Wish::Terminal => self.terminal.show(&self.editor),
             Wish::KeepHistory(lines) => {
                 self.editor.keep(lines);
+                Output::none()
+            }
+            Wish::Ansi(is_on) => {
+                self.editor.set_ansi(is_on);
                 Output::none()
             }
             Wish::Pager(is_on) => {
@@ -340,7 +365,12 @@ impl<C: 'static> Dialog<C> {
             return self.acknowledge();
         }
         self.pager.restart();
-        self.work = Some(Work { job: Job::new(&self.server, &text), form: Form::Typed });
+        self.start(&text, Form::Typed);
+    }
+
+    fn start(&mut self, text: &str, form: Form) {
+        self.session.begin(text);
+        self.work = Some(Work { job: Job::new(&self.server, text), form });
     }
 
     fn request(&mut self, frame: &[u8]) {
@@ -349,7 +379,7 @@ impl<C: 'static> Dialog<C> {
             Request::Run { json, text } => {
                 let form =
                     if json { Form::Json(number, Output::none()) } else { Form::Text(number) };
-                self.work = Some(Work { job: Job::new(&self.server, &text), form });
+                self.start(&text, form);
             }
             Request::Complete { line } => {
                 let pair = |candidate: Candidate| (candidate.word, candidate.help);
@@ -361,6 +391,7 @@ impl<C: 'static> Dialog<C> {
     }
 
     fn done(&mut self, work: Work<C>, result: Result<(), Error>) {
+        self.session.finish();
         self.closing |= work.job.quits();
         let number = match work.form {
             Form::Typed => {
@@ -398,6 +429,7 @@ impl<C: 'static> Dialog<C> {
 
     /// Stops what is in progress and forgets what was typed ahead.
     fn interrupt(&mut self) {
+        self.session.finish();
         self.pager.restart();
         let mut output = Output::none();
         let form = self.work.take().map(|mut work| {
@@ -425,6 +457,7 @@ impl<C: 'static> Dialog<C> {
         let (text, goes_on) = self.pager.key(key);
         self.write(&text);
         if !goes_on && self.work.take().is_some() {
+            self.session.finish();
             self.acknowledge();
         }
     }

@@ -35,12 +35,14 @@ pub(super) struct Editor {
     /// Bytes of an escape sequence so far.
     escape: Vec<u8>,
     after_return: bool,
+    /// The terminal wipes what it is told to wipe (ECMA-48).
+    wipes: bool,
 }
 
 impl Editor {
     pub fn new(limit: usize) -> Self {
         let (line, history, escape) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { line, at: 0, history, limit, back: 0, escape, after_return: false }
+        Self { line, at: 0, history, limit, back: 0, escape, after_return: false, wipes: true }
     }
 
     /// The lines that were typed, the oldest first.
@@ -58,6 +60,16 @@ impl Editor {
         self.limit = limit;
         let surplus = self.history.len().saturating_sub(limit);
         self.history.drain(..surplus);
+    }
+
+    /// Says whether the terminal knows escape sequences.
+    pub fn set_ansi(&mut self, is_ansi: bool) {
+        self.wipes = is_ansi;
+    }
+
+    /// Whether it does.
+    pub fn is_ansi(&self) -> bool {
+        self.wipes
     }
 
     /// The line so far.
@@ -95,8 +107,9 @@ impl Editor {
             5 => self.go(self.line.len(), echo),
             6 => self.go(self.right(), echo),
             11 => {
+                let gone = characters(&self.line[self.at..]);
                 self.line.truncate(self.at);
-                echo.extend(b"\x1b[K");
+                self.show_rest(gone, echo);
             }
             14 => self.walk(self.back.saturating_sub(1), echo),
             16 => self.walk(self.back + 1, echo),
@@ -122,7 +135,7 @@ impl Editor {
             self.line.splice(self.at..self.at, text.iter().copied());
             self.at += text.len();
             echo.extend(text);
-            self.show_rest(echo);
+            self.show_rest(0, echo);
         }
     }
 
@@ -131,14 +144,18 @@ impl Editor {
         String::from_utf8_lossy(&self.line[..self.at]).into_owned()
     }
 
-    /// Shows what follows the cursor again and brings the terminal's cursor back.
-    fn show_rest(&self, echo: &mut Vec<u8>) {
+    /// Shows what follows the cursor again, wipes as many characters as are `gone` behind it, and
+    /// brings the terminal's cursor back.
+    fn show_rest(&self, gone: usize, echo: &mut Vec<u8>) {
         let rest = &self.line[self.at..];
-        if !rest.is_empty() {
-            echo.extend(rest);
+        echo.extend(rest);
+        if gone > 0 && self.wipes {
             echo.extend(b"\x1b[K");
-            back(characters(rest), echo);
+        } else {
+            echo.extend(std::iter::repeat_n(b' ', gone));
+            back(gone, echo);
         }
+        back(characters(rest), echo);
     }
 
     /// Moves the cursor.
@@ -182,17 +199,18 @@ impl Editor {
             let left = self.left();
             self.line.drain(left..self.at);
             self.at = left;
-            echo.extend(b"\x08\x1b[K");
-            self.show_rest(echo);
+            echo.push(8);
+            self.show_rest(1, echo);
         }
     }
 
     fn replace(&mut self, line: Vec<u8>, echo: &mut Vec<u8>) {
+        let gone = characters(&self.line).saturating_sub(characters(&line));
         self.go(0, echo);
-        echo.extend(b"\x1b[K");
         echo.extend(&line);
         self.at = line.len();
         self.line = line;
+        self.show_rest(gone, echo);
     }
 
     /// Shows the line `back` lines ago.
@@ -269,12 +287,29 @@ mod tests {
         let typed = |bytes: &[u8]| type_in(&mut Editor::new(2), bytes);
         let (keys, echo) = typed(b"ac\x1b[Db\r");
         assert_eq!(keys, [Key::Line("abc".into())]);
-        assert_eq!(echo, b"ac\x08bc\x1b[K\x08\r\n");
+        assert_eq!(echo, b"ac\x08bc\x08\r\n");
         assert_eq!(typed(b"bd\x01a\x1b[Cc\x05e\r").0, [Key::Line("abcde".into())]);
         assert_eq!(typed("äöü\x1b[D\x1b[D\x08\r".as_bytes()).0, [Key::Line("öü".into())]);
         assert_eq!(typed(b"abc\x1b[H\x1b[3~\x06\x0b\r").0, [Key::Line("b".into())]);
         assert_eq!(typed(b"one\rx\x10\x1b[D\x7f\r").0[1], Key::Line("oe".into()));
         assert_eq!(typed(b"a b\x02\x17c\x1b[D\x1b[D\x1b[D\x1b[C\r").0, [Key::Line("cb".into())]);
+    }
+
+    #[test]
+    fn a_terminal_without_escapes_is_overwritten() {
+        let mut editor = Editor::new(2);
+        editor.set_ansi(false);
+        let (keys, echo) = type_in(&mut editor, b"abc\x02\x7f\x0bxy\x15z\r");
+        assert_eq!(keys, [Key::Line("z".into())]);
+        let shown = [
+            &b"abc\x08"[..],   // one to the left
+            b"\x08c \x08\x08", // b is gone
+            b" \x08",          // and what was behind it
+            b"xy",
+            b"\x08\x08\x08   \x08\x08\x08", // all of the line
+            b"z\r\n",
+        ];
+        assert_eq!(echo, shown.concat());
     }
 
     #[test]

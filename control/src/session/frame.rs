@@ -5,6 +5,7 @@
 //! client's; every [`Request`] but `Cancel` is answered by one closing [`Answer`] with its number.
 
 use super::telnet::{FRAMES, IAC, SB, SE};
+use crate::cli::Wish;
 
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,11 @@ pub enum Answer {
     },
     /// Kind 132, before `Done`: the session ends after this command.
     Bye,
+    /// Kind 133, before `Done`: what the command asks of the client, which has the terminal.
+    Wish {
+        /// As [`Wish`] prints itself.
+        wish: Wish,
+    },
 }
 
 impl Request {
@@ -94,6 +100,7 @@ impl Answer {
                 wrap(131, number, lines.concat().as_bytes())
             }
             Self::Bye => wrap(132, number, &[]),
+            Self::Wish { wish } => wrap(133, number, wish.to_string().as_bytes()),
         }
     }
 
@@ -115,6 +122,7 @@ impl Answer {
                 Self::Candidates { words }
             }
             132 => Self::Bye,
+            133 => Self::Wish { wish: text(rest)?.parse().ok()? },
             _ => return None,
         };
         Some((number, answer))
@@ -176,6 +184,11 @@ mod tests {
                 Answer::Done { code, error: text },
                 Answer::Candidates { words: vec![(word.clone(), word)] },
                 Answer::Bye,
+                Answer::Wish { wish: Wish::History },
+                Answer::Wish { wish: Wish::Terminal },
+                Answer::Wish { wish: Wish::KeepHistory(number as usize) },
+                Answer::Wish { wish: Wish::Ansi(code > 0) },
+                Answer::Wish { wish: Wish::Pager(code > 0) },
             ] {
                 let frame = sent(&answer.encode(number));
                 prop_assert_eq!(Answer::decode(&frame), Some((number, answer)));

@@ -24,7 +24,7 @@ mod stdio;
 pub mod telnet;
 mod terminal;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
@@ -93,7 +93,6 @@ struct Shared<C> {
     cx: Rc<RefCell<C>>,
     settings: Settings,
     changed: Notify,
-    sessions: Cell<usize>,
 }
 
 impl<C> Clone for Server<C> {
@@ -105,8 +104,7 @@ impl<C> Clone for Server<C> {
 impl<C: 'static> Server<C> {
     /// A server without sessions.
     pub fn new(cli: Rc<Cli<C>>, cx: Rc<RefCell<C>>, settings: Settings) -> Self {
-        let (changed, sessions) = (Notify::new(), Cell::new(0));
-        Self(Rc::new(Shared { cli, cx, settings, changed, sessions }))
+        Self(Rc::new(Shared { cli, cx, settings, changed: Notify::new() }))
     }
 
     /// Lets tasks that said [`Step::Wait`] look again. They do so every 10 ms anyway.
@@ -130,8 +128,15 @@ impl<C: 'static> Server<C> {
     pub async fn serve(&self, listener: Listener) -> io::Result<()> {
         loop {
             match listener.accept().await? {
-                listener::Stream::Unix(stream) => self.start(stream),
-                listener::Stream::Tcp(stream) => self.start(stream),
+                listener::Stream::Unix(stream) => {
+                    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
+                    let peer = peer.map_or("unix".to_owned(), |pid| format!("process {pid}"));
+                    self.start(stream, peer);
+                }
+                listener::Stream::Tcp(stream) => {
+                    let peer = stream.peer_addr().map_or("tcp".to_owned(), |a| a.to_string());
+                    self.start(stream, peer);
+                }
             }
         }
     }
@@ -145,21 +150,14 @@ impl<C: 'static> Server<C> {
         Ok(())
     }
 
-    fn start<S>(&self, stream: S)
+    fn start<S>(&self, stream: S, peer: String)
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
     {
-        let sessions = &self.0.sessions;
-        if sessions.get() == MAX_SESSIONS {
+        if self.0.cli.sessions().count() >= MAX_SESSIONS {
             return;
         }
-        sessions.set(sessions.get() + 1);
-        let server = self.clone();
-        tokio::task::spawn_local(async move {
-            Connection::telnet(&server, stream).run().await;
-            let sessions = &server.0.sessions;
-            sessions.set(sessions.get() - 1);
-        });
+        tokio::task::spawn_local(Connection::telnet(self, stream, peer).run());
     }
 }
 

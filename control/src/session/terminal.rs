@@ -25,6 +25,7 @@ struct Shown {
     name: String,
     width: u16,
     height: u16,
+    ansi: bool,
     history: bool,
     history_limit: usize,
     pager: bool,
@@ -42,6 +43,7 @@ impl Terminal {
             name: self.name.clone(),
             width: self.columns,
             height: self.lines,
+            ansi: editor.is_ansi(),
             history: history_limit > 0,
             history_limit,
             pager: self.pages,
@@ -55,10 +57,16 @@ impl fmt::Display for Shown {
         writeln!(f, "Terminal name:   {}", self.name)?;
         writeln!(f, "Terminal width:  {}", self.width)?;
         writeln!(f, "Terminal height: {}", self.height)?;
+        writeln!(f, "ANSI capable:    {}", yes(self.ansi))?;
         writeln!(f, "History enabled: {}", yes(self.history))?;
         writeln!(f, "History limit:   {}", self.history_limit)?;
         writeln!(f, "Pager enabled:   {}", yes(self.pager))
     }
+}
+
+/// Whether a terminal of this type knows escape sequences; one that does not say does.
+pub(super) fn is_ansi(name: &str) -> bool {
+    !["dumb", "unknown", "network", "paper"].contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// What `history` prints.

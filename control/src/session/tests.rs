@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::frame::{Answer, Request};
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC, WILL};
 use super::*;
-use crate::cli::{Args, Command, Error, Task};
+use crate::cli::{Args, Command, Error, Task, Wish};
 use crate::config::Listen;
 
 #[derive(Default)]
@@ -250,6 +250,7 @@ fn people_ask_about_their_session() {
     client.send(b"show terminal\r");
     let text = client.until("vpp# ");
     assert!(text.contains("Terminal name:   xterm\r\nTerminal width:  80\r\n"), "{text}");
+    assert!(text.contains("ANSI capable:    yes"), "{text}");
     assert!(text.contains("Pager enabled:   yes"), "{text}");
     client.send(b"history\r");
     assert_eq!(client.until("vpp# "), "history\r\n    1  show terminal\r\n    2  history\r\nvpp# ");
@@ -259,9 +260,17 @@ fn people_ask_about_their_session() {
     client.send(b"set terminal pager off\rshow lines 100\r");
     client.until("vpp# ");
     assert_eq!(client.until("vpp# ").matches("text\r\n").count(), 100);
+    client.send(b"set terminal ansi off\rshow hellx\x7fo\r");
+    client.until("vpp# ");
+    assert_eq!(client.until("vpp# "), "show hellx\x08 \x08o\r\nhello\r\nvpp# ");
+    let mut dumb = Client::new(&path);
+    dumb.send(b"\xff\xfa\x18\x00DUMB\xff\xf0show terminal\r");
+    dumb.until("vpp# ");
+    assert!(dumb.until("vpp# ").contains("ANSI capable:    no"));
     let mut framed = Client::framed(&path);
     framed.send(&run("history").encode(1));
-    assert_eq!(framed.answer(), (1, done(-1, "there is no terminal")));
+    assert_eq!(framed.answer(), (1, Answer::Wish { wish: Wish::History }));
+    assert_eq!(framed.answer(), (1, done(0, "")));
 }
 
 #[test]
@@ -399,4 +408,35 @@ async fn texts_run_beside_sessions_over_tcp() {
     });
     work.await;
     assert_eq!(cx.borrow().cancelled, 1, "a dropped run tells its task");
+}
+
+#[test]
+fn sessions_are_seen_and_ended_by_others() {
+    let path = serve("sessions.sock");
+    let mut busy = Client::framed(&path);
+    busy.send(&run("test forever").encode(7));
+    assert_eq!(busy.answer(), (7, output("begun\n")));
+    let mut person = Client::new(&path);
+    person.send(b"\xff\xfa\x18\x00xterm\xff\xf0");
+    person.until("vpp# ");
+    let mut client = Client::vppctl(&path);
+    let shown = client.command("show cli-sessions");
+    let row = |number: usize| shown.lines().nth(number).unwrap().split_whitespace();
+    let process = std::process::id().to_string();
+    let words: Vec<_> = row(1).collect();
+    assert_eq!(words[..4], ["1", "process", &process, "framed"], "{shown}");
+    assert_eq!(words[words.len() - 3..], ["1", "test", "forever"], "{shown}");
+    let words: Vec<_> = row(2).collect();
+    assert_eq!(words[3..5], ["terminal", "xterm"], "{shown}");
+    assert!(row(3).any(|word| word == "plain"), "{shown}");
+    assert_eq!(client.command("kill cli-session 9"), "kill cli-session: no session 9\r\n\0");
+    assert_eq!(client.command("kill cli-session 1"), "\0");
+    assert_eq!(busy.answer(), (7, output("so far\n")));
+    assert_eq!(busy.answer(), (7, done(-1, "interrupted")));
+    assert_eq!(busy.answer(), (0, Answer::Bye));
+    assert!(busy.is_closed());
+    assert_eq!(client.command("kill cli-session 2"), "\0");
+    assert_eq!(person.until("session'\r\n"), "\r\nended by `kill cli-session'\r\n");
+    assert!(person.is_closed());
+    assert!(!client.command("show cli-sessions").contains("framed"));
 }

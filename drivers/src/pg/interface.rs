@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use control::api::Retval;
-use control::cli::{Cli, Command, Error, Word};
+use control::cli::{Cli, Command, Error, Output, Word};
 use net::interface::{Interface, Kind, NewInterface, Offloads};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -39,16 +39,19 @@ impl FromStr for Mode {
     type Err = ();
 
     fn from_str(word: &str) -> Result<Self, ()> {
-        match word {
-            "ethernet" => Ok(Self::Ethernet),
-            "ip4" => Ok(Self::Ip4),
-            "ip6" => Ok(Self::Ip6),
-            _ => Err(()),
-        }
+        [Self::Ethernet, Self::Ip4, Self::Ip6].into_iter().find(|m| m.word() == word).ok_or(())
     }
 }
 
 impl Mode {
+    /// Its word in commands.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ethernet => "ethernet",
+            Self::Ip4 => "ip4",
+            Self::Ip6 => "ip6",
+        }
+    }
     /// Where packets of the interface enter the graph.
     pub fn input(self) -> &'static str {
         match self {
@@ -143,8 +146,75 @@ struct Delete {
     name: Option<Word>,
 }
 
+/// Show the interfaces of the packet generator, or one.
+#[derive(Command)]
+#[command("show packet-generator interface")]
+struct Show {
+    /// its number
+    #[keyword("sw_if_index")]
+    sw_if_index: Option<u32>,
+    /// its name
+    #[positional]
+    #[values("interface")]
+    name: Option<Word>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    index: u32,
+    mac: String,
+    mode: Mode,
+    gso_size: Option<u16>,
+    checksum_offload: bool,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = |is_on| if is_on { "enabled" } else { "disabled" };
+        for row in &self.0 {
+            writeln!(f, "Interface: {} (sw_if_index {})", row.interface, row.index)?;
+            writeln!(f, "  hw-addr: {}", row.mac)?;
+            writeln!(f, "  mode: {}", row.mode.word())?;
+            match row.gso_size {
+                Some(size) => writeln!(f, "  gso: enabled, size {size}")?,
+                None => writeln!(f, "  gso: disabled")?,
+            }
+            writeln!(f, "  csum-offload: {}", on(row.checksum_offload))?;
+        }
+        Ok(())
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(create_by_command).command(delete_by_command);
+    cli.command(create_by_command).command(delete_by_command).command(show);
+}
+
+fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
+    let only = match (&c.name, c.sw_if_index) {
+        (Some(_), Some(_)) => return Err(Error::new("expected a name or a sw_if_index, not both")),
+        (Some(name), None) => Some(find(router, name)?.index),
+        (None, Some(n)) => Some(at(router, InterfaceIndex(n))?.index),
+        (None, None) => None,
+    };
+    let generator = router.state::<Generator>().ok_or("the packet generator is not there")?;
+    let row = |i: &Interface| {
+        let own = generator.own(i.index)?;
+        Some(Row {
+            interface: i.name.clone(),
+            index: i.index.0,
+            mac: i.mac.to_string(),
+            mode: own.mode,
+            gso_size: own.offload.map(|o| o.gso_size).filter(|size| *size > 0),
+            checksum_offload: own.offload.is_some_and(|o| o.checksum),
+        })
+    };
+    let chosen = router.interfaces.iter().filter(|i| only.is_none_or(|only| only == i.index));
+    Ok(Output::of(Rows(chosen.filter_map(row).collect())))
 }
 
 fn create_by_command(router: &mut Router, c: Create) -> Result<(), Error> {
@@ -204,8 +274,7 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
 /// # Errors
 /// There is none with this number, or it is another's.
 pub fn delete(router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
-    let found = router.interfaces.at(index);
-    own(found.ok_or_else(|| Error::new(format!("unknown sw_if_index {}", index.0)))?)?;
+    at(router, index)?;
     router.remove_interface(index);
     Ok(())
 }
@@ -222,6 +291,12 @@ fn delete_by_command(router: &mut Router, c: Delete) -> Result<(), Error> {
 /// The generator's interface with this name.
 pub(super) fn find<'r>(router: &'r Router, name: &Word) -> Result<&'r Interface, Error> {
     own(router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?)
+}
+
+/// The generator's interface with this number.
+fn at(router: &Router, index: InterfaceIndex) -> Result<&Interface, Error> {
+    let found = router.interfaces.at(index);
+    own(found.ok_or_else(|| Error::new(format!("unknown sw_if_index {}", index.0)))?)
 }
 
 fn own(interface: &Interface) -> Result<&Interface, Error> {

@@ -208,6 +208,10 @@ impl Generator {
     pub fn streams(&self) -> &[Stream] {
         &self.streams
     }
+    /// What is known of an interface of the generator.
+    pub fn own(&self, index: InterfaceIndex) -> Option<&Own> {
+        self.own.get(&index)
+    }
     /// Notes an interface of the generator.
     pub fn add_interface(&mut self, index: InterfaceIndex, own: Own) {
         self.own.insert(index, own);

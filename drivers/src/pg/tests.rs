@@ -376,6 +376,25 @@ fn traces_show_what_was_made() {
 }
 
 #[test]
+fn interfaces_are_shown_as_they_were_made() {
+    let mut b = Bench::new("interfaces");
+    b.ok("create packet-generator interface pg7 mode ip4");
+    b.ok("create packet-generator interface pg8 hw-addr 02:00:00:00:00:08 gso-enabled gso-size \
+          1400 csum-offload-enabled");
+    let pg8 = "  hw-addr: 02:00:00:00:00:08\n  mode: ethernet\n  gso: enabled, size 1400\n  \
+               csum-offload: enabled\n";
+    let shown = b.ok("show packet-generator interface pg8");
+    let (head, rest) = shown.split_once('\n').unwrap();
+    assert_eq!(rest, pg8);
+    let number = head.strip_prefix("Interface: pg8 (sw_if_index ").unwrap().trim_end_matches(')');
+    assert_eq!(b.ok(&format!("show packet-generator interface sw_if_index {number}")), shown);
+    let all = b.ok("show packet-generator interface");
+    assert!(all.contains(&shown) && all.contains("  mode: ip4\n  gso: disabled\n"), "{all}");
+    assert!(b.err("show packet-generator interface pg99").contains("pg99"));
+    assert!(b.err("show packet-generator interface sw_if_index 99").contains("99"));
+}
+
+#[test]
 fn wrong_input_changes_nothing() {
     let mut b = Bench::new("errors");
     let (bad, empty) = (b.path("bad"), b.path("empty"));

@@ -1,4 +1,4 @@
-//! `show tap`.
+//! `show tap`, `show tun`.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -14,6 +14,19 @@ use super::interface::{Tap, Taps};
 #[derive(Command)]
 #[command("show tap")]
 struct Show {
+    /// interfaces; all when none is given
+    #[positional]
+    #[values("interface")]
+    interfaces: Vec<Word>,
+    /// accepted: the kernel keeps no descriptors where we could see them
+    #[keyword("descriptors")]
+    _descriptors: bool,
+}
+
+/// Show the interfaces that are devices of the host without an Ethernet header.
+#[derive(Command)]
+#[command("show tun")]
+struct ShowTun {
     /// interfaces; all when none is given
     #[positional]
     #[values("interface")]
@@ -80,16 +93,19 @@ impl Row {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(show);
+    cli.command(|router: &mut Router, c: Show| show(router, &c.interfaces, |_| true));
+    cli.command(|router: &mut Router, c: ShowTun| {
+        show(router, &c.interfaces, |tap| tap.wanted.is_tun)
+    });
 }
 
-fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
+fn show(router: &Router, names: &[Word], is_shown: fn(&Tap) -> bool) -> Result<Output, Error> {
     let mut chosen = Vec::new();
-    for name in &c.interfaces {
+    for name in names {
         chosen.push(router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?.index);
     }
     let all = router.state::<Taps>().map_or(&[][..], |taps| &taps.list);
-    let is_chosen = |t: &&Tap| chosen.is_empty() || chosen.contains(&t.index);
+    let is_chosen = |t: &&Tap| is_shown(t) && (chosen.is_empty() || chosen.contains(&t.index));
     Ok(Output::of(Table(all.iter().filter(is_chosen).filter_map(|t| Row::of(router, t)).collect())))
 }
 

@@ -39,6 +39,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         }
         router.engine.clock().adjust(set.seconds);
         router.processes.clock_moved();
+        router.note(format_args!("clock moved by {} s", set.seconds));
         Ok(())
     });
 }

@@ -52,6 +52,9 @@ impl Router {
         for move_to in self.on_threads.clone() {
             move_to(self, &stay).map_err(ThreadsError::Feature)?;
         }
-        self.engine.keep_threads(stay).map_err(ThreadsError::NoAnswer)
+        self.engine.keep_threads(stay.clone()).map_err(ThreadsError::NoAnswer)?;
+        let numbers: Vec<_> = stay.collect();
+        self.note(format_args!("data-plane threads are {numbers:?}"));
+        Ok(())
     }
 }

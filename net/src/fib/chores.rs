@@ -18,6 +18,13 @@ pub const SLICE: usize = 500;
 /// Seconds between two slices, for others.
 const PAUSE: f64 = 0.0005;
 
+impl Chores {
+    /// The table of each, and the deleted interface that it is about.
+    pub fn iter(&self) -> impl Iterator<Item = ((Link, TableIndex), Option<InterfaceIndex>)> + '_ {
+        self.0.iter().map(|chore| (chore.table, chore.over))
+    }
+}
+
 /// Work on a table of a family.
 struct Chore {
     table: (Link, TableIndex),

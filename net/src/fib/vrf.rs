@@ -1,6 +1,7 @@
 //! Making and deleting tables.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::io;
 use std::ops::Bound;
 
@@ -52,6 +53,7 @@ impl Router {
             self.drop_table::<F>(table);
             return Err(Error::Full);
         }
+        self.note_table::<F>(table, "added");
         Ok(table)
     }
     /// Gives a table a name, instead of one made of its number.
@@ -124,7 +126,7 @@ impl Router {
         with: impl Fn(&mut Self, TableIndex, Key<F>, Source) + 'static,
         then: fn(&mut Self, TableIndex),
     ) {
-        let mut last = None;
+        let (mut last, mut count) = (None, 0);
         self.in_slices::<F>(table, over, move |router| {
             let Some(t) = F::tables(&router.fib).at(table) else { return true };
             let start = last.map_or(Bound::Unbounded, Bound::Excluded);
@@ -136,9 +138,13 @@ impl Router {
                 let of = of.filter(|source| is_meant(&router.fib, t, *source, e));
                 meant.extend(of.map(|source| (*key, source)));
             }
+            count += meant.len();
             meant.into_iter().for_each(|(key, source)| with(router, table, key, source));
             if seen == SLICE {
                 return false;
+            }
+            if count > 0 {
+                router.note_table::<F>(table, format_args!("{count} routes swept"));
             }
             then(router, table);
             true
@@ -153,6 +159,7 @@ impl Router {
         self.finish_chores::<F>(table);
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
         (t.is_replacing, t.round) = (true, t.round.wrapping_add(1));
+        self.note_table::<F>(table, "replacement begins");
         twin!(F, self.mark_mtable(table));
         Ok(())
     }
@@ -165,6 +172,7 @@ impl Router {
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
         let was_replacing = std::mem::replace(&mut t.is_replacing, false);
         twin!(F, self.sweep_mtable(table));
+        self.note_table::<F>(table, "replacement ends");
         if was_replacing {
             let is_stale = |_: &Fib, t: &Table<F>, source, e: &Entry| {
                 source == Source::API && e.round != t.round
@@ -172,6 +180,12 @@ impl Router {
             self.sweep::<F>(table, is_stale, |_, _| ());
         }
         Ok(())
+    }
+    /// Notes what happens to a table.
+    fn note_table<F: Family>(&self, table: TableIndex, what: impl Display) {
+        if let Some(t) = F::tables(&self.fib).at(table) {
+            self.note(format_args!("{} table {}: {what}", F::NAME, t.id));
+        }
     }
     fn keys_of<F: Family>(
         &self,
@@ -183,6 +197,7 @@ impl Router {
         each.filter(|(_, source)| which(*source)).collect()
     }
     fn drop_table<F: Family>(&mut self, table: TableIndex) {
+        self.note_table::<F>(table, "deleted");
         // Other routes first, so that what recursion brought here is gone with them.
         let all = self.keys_of::<F>(table, |source| source != Source::RECURSIVE);
         all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));

@@ -11,6 +11,7 @@ mod cli;
 mod counters;
 mod monitor;
 mod mtu;
+mod noted;
 mod output;
 mod placement;
 mod queues;
@@ -287,6 +288,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     };
     parts.router.add_interface(local, output::LocalTx).map_err(refuse)?;
     api::register(&mut parts.api);
+    parts.router.interfaces.observe(noted::note);
     parts.router.interfaces.observe(api::tell);
     cli::register(&mut parts.cli);
     monitor::register(&mut parts.cli);

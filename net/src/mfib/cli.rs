@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use control::cli::{Args, Cli, Command, Error};
 
-use super::show;
 use super::{EntryFlags, ItfFlags, MPath, MPrefix};
+use super::{objects, show};
 use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, Path, Source, Target};
 use crate::interface::InterfaceIndex;
@@ -114,4 +114,5 @@ impl Mroute {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Mroute| c.carry_out(router));
     show::register(cli);
+    objects::register(cli);
 }

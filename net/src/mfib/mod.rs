@@ -11,6 +11,7 @@ mod api;
 mod cli;
 mod forward;
 mod kind;
+mod objects;
 mod replicate;
 mod routes;
 mod show;
@@ -31,6 +32,8 @@ use infra::rcu::SharedSlab;
 use crate::fib::{self, Ip4, Ip6, Path, TableIndex};
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Feature, Parts, Router, refuse};
+
+pub(crate) use objects::sizes;
 
 pub use forward::{Lookup, Rpf};
 pub use kind::Multicast;
@@ -156,6 +159,14 @@ impl Mfib {
         routes.insert(none).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let counters = stats.combined("/net/mroute", COLUMNS).map_err(io::Error::other)?;
         Ok(Self { ip4: MTables::new()?, ip6: MTables::new()?, routes, counters })
+    }
+}
+
+impl Mfib {
+    /// How many routes there are.
+    pub fn route_count(&self) -> usize {
+        self.ip4.iter().map(|(_, t)| t.entries.len()).sum::<usize>()
+            + self.ip6.iter().map(|(_, t)| t.entries.len()).sum::<usize>()
     }
 }
 

@@ -82,6 +82,16 @@ impl Show {
     }
 }
 
+/// Where a copy goes.
+pub(super) fn describe(router: &Router, copy: &Copy) -> String {
+    match copy {
+        Copy::Receive => "[@12]: dpo-receive".to_owned(),
+        Copy::Group(a) | Copy::Neighbor(a) => {
+            format!("[@1]: {}", adjacency::describe(router, *a))
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Route {
     #[serde(skip)]
@@ -120,12 +130,6 @@ fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
     };
     let interfaces = wish.paths.iter().map(|p| (name(p), p.flags.to_string())).collect();
     let copies = router.mfib.routes.at(entry.route).map_or(&[][..], |r| &r.copies);
-    let copy = |copy: &Copy| match copy {
-        Copy::Receive => "[@12]: dpo-receive".to_owned(),
-        Copy::Group(a) | Copy::Neighbor(a) => {
-            format!("[@1]: {}", adjacency::describe(router, *a))
-        }
-    };
     let counted = router.mfib.counters.sum(entry.route as usize);
     Route {
         family: F::NAME,
@@ -134,7 +138,7 @@ fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
         rpf_id: wish.rpf_id,
         stats_index: entry.route,
         interfaces,
-        copies: copies.iter().map(copy).collect(),
+        copies: copies.iter().map(|copy| describe(router, copy)).collect(),
         packets: counted.packets,
         bytes: counted.bytes,
     }

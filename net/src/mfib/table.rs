@@ -117,6 +117,13 @@ pub(super) struct MTable<F: Family> {
     keeper: F::Keeper,
 }
 
+impl<F: Family> MTable<F> {
+    /// Shape and bytes of what nodes look up in.
+    pub fn size(&self) -> (String, usize) {
+        (self.keeper.shape(), self.keeper.memory())
+    }
+}
+
 /// The tables of a family; one comes to be with its first route.
 pub struct MTables<F: Family> {
     all: Vec<Option<MTable<F>>>,

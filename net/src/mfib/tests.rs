@@ -278,3 +278,30 @@ fn messages_add_list_and_delete_multicast_routes() {
     });
     assert_eq!(b.send_group("pg0", &[packet]), dropped());
 }
+
+#[test]
+fn what_routes_are_made_of_is_shown() {
+    let mut b = bench();
+    b.set("ip mroute add 232.1.1.1 via pg0 Accept via pg1 Forward via pg2 Forward");
+    let entries = b.run("show mfib entry");
+    let entry = entries.lines().find(|line| line.contains("232.1.1.1")).unwrap();
+    let (number, rest) = entry.split_once('@').unwrap();
+    assert_eq!(rest, "ipv4-VRF:0 (*, 232.1.1.1/32)");
+    assert!(entries.contains("@ipv6-VRF:0 (*, ff02::1/128)\n"), "{entries}");
+    let interfaces = b.run("show mfib interface");
+    for row in ["pg0: Accept,", "pg1: Forward,", "pg2: Forward,"] {
+        assert!(interfaces.contains(&format!("{number}: {row}\n")), "{interfaces}");
+    }
+    b.send_group("pg0", &[four("10.0.0.2", "232.1.1.1", 100)]);
+    let copies = b.run(&format!("show replicate {number}"));
+    let head = format!("dpo-replicate: [index:{number} buckets:2 to:[1:128]]\n    [0] [@1]: ");
+    assert!(copies.starts_with(&head), "{copies}");
+    assert!(b.run("show replicate").contains(&copies));
+    assert_eq!(b.run("show replicate 99999"), "show replicate: no object 99999\n");
+    // More than are shown in one go.
+    let (ip4, ip6) = (b.run("show mfib entry").lines().count(), 700);
+    for n in 0..ip6 {
+        b.set(&format!("ip6 mroute add ff3e::{n:x} via pg1 Forward"));
+    }
+    assert_eq!(b.run("show mfib entry").lines().count(), ip4 + ip6);
+}

@@ -51,6 +51,11 @@ impl Router {
 
 /// Tells who wants to know that a neighbour is known (anew), or no longer.
 pub(super) fn tell(router: &mut Router, key: Key, neighbor: &Neighbor, is_known: bool) {
+    let (addr, name) = (key.1, router.interfaces.name(key.0.0));
+    match is_known {
+        true => router.note(format_args!("neighbor {addr} on {name}: {}", neighbor.mac)),
+        false => router.note(format_args!("neighbor {addr} on {name}: gone")),
+    }
     if router.neighbors().watchers.is_empty() {
         return;
     }

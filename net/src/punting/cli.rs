@@ -180,6 +180,16 @@ struct ShowRedirects6;
 #[command("show udp ports")]
 struct ShowUdpPorts;
 
+/// Show which UDP ports that nobody listens on are punted.
+#[derive(Command)]
+#[command("show udp punt")]
+struct ShowUdpPunt {
+    /// only those of IPv4
+    ipv4: bool,
+    /// only those of IPv6
+    ipv6: bool,
+}
+
 /// Show who takes protocols for this router.
 #[derive(Command)]
 #[command("show ip local", "show ip6 local")]
@@ -207,6 +217,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, _: ShowUdpPorts| {
         let ports = router.udp_takers();
         Ok(Output::of(Takers { what: "port", rows: ports }))
+    });
+    cli.command(|router: &mut Router, show: ShowUdpPunt| {
+        let both = show.ipv4 == show.ipv6;
+        let shown = [(false, show.ipv4), (true, show.ipv6)].into_iter();
+        let shown = shown.filter(|(_, named)| both || *named);
+        Ok(Output::of(UdpPunt(shown.map(|(is_ip6, _)| UdpPorts::of(router, is_ip6)).collect())))
     });
     cli.command(|router: &mut Router, _: ShowLocal| {
         let protocols = router.protocol_takers();
@@ -246,6 +262,46 @@ impl fmt::Display for Rows {
         self.0.iter().try_for_each(|Row { rx, next_hop, tx }| {
             writeln!(f, "rx {rx} redirect via {next_hop} {tx}")
         })
+    }
+}
+
+/// What `show udp punt` prints.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct UdpPunt(Vec<UdpPorts>);
+
+/// Ports of one version of IP.
+#[derive(Serialize)]
+struct UdpPorts {
+    version: &'static str,
+    all: bool,
+    ports: Vec<u16>,
+}
+
+impl UdpPorts {
+    fn of(router: &Router, is_ip6: bool) -> Self {
+        let punted = router.punted_ports();
+        let punted = punted.filter(|p| p.is_ip6 == is_ip6 && p.protocol == Protocol::UDP);
+        let (all, ports): (Vec<_>, Vec<_>) = punted.map(|p| p.port).partition(Option::is_none);
+        let version = if is_ip6 { "IPV6" } else { "IPV4" };
+        Self { version, all: !all.is_empty(), ports: ports.into_iter().flatten().collect() }
+    }
+}
+
+impl fmt::Display for UdpPunt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for UdpPorts { version, all, ports } in &self.0 {
+            write!(f, "{version} UDP ports punt :")?;
+            match (all, ports.as_slice()) {
+                (true, _) => writeln!(f, " all")?,
+                (false, []) => writeln!(f, " none")?,
+                (false, ports) => {
+                    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+                    writeln!(f, " {}", ports.join(", "))?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -79,5 +79,11 @@ fn commands_name_what_is_wrong_and_show_who_takes_what() {
     }
     bench.run("set punt ip6 udp 53").unwrap();
     assert!(bench.run("show udp ports").unwrap().contains("ip6     53        ip6-udp-punt"));
+    bench.run("set punt ip6 udp 67\nset punt ipv4 udp all").unwrap();
+    let text = bench.run("show udp punt").unwrap();
+    assert_eq!(text, "IPV4 UDP ports punt : all\nIPV6 UDP ports punt : 53, 67\n");
+    bench.run("set punt ipv4 udp del all").unwrap();
+    let text = bench.run("show udp punt ipv4").unwrap();
+    assert_eq!(text, "IPV4 UDP ports punt : none\n");
     assert!(bench.run("show ip local").unwrap().contains("ip4     17        ip4-udp-lookup"));
 }

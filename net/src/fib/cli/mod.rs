@@ -4,6 +4,7 @@ mod objects;
 mod paths;
 mod render;
 mod route;
+mod shared;
 mod show;
 mod summary;
 mod tables;
@@ -17,4 +18,5 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     tables::register(cli);
     show::register(cli);
     objects::register(cli);
+    shared::register(cli);
 }

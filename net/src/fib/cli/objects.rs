@@ -78,19 +78,30 @@ struct Numbered {
     next: u32,
     end: u32,
     show: fn(&Router, u32) -> Output,
+    /// Nothing was shown so far.
+    is_empty: bool,
 }
 
 impl Task<Router> for Numbered {
     fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
         let last = self.end.min(self.next.saturating_add(SLICE));
-        (self.next..last).for_each(|i| out.append((self.show)(router, i)));
+        for shown in (self.next..last).map(|i| (self.show)(router, i)) {
+            self.is_empty &= shown.is_empty();
+            out.append(shown);
+        }
         self.next = last;
-        if last == self.end { Step::Done(Ok(())) } else { Step::Again }
+        if last < self.end {
+            return Step::Again;
+        }
+        if self.is_empty {
+            out.append(Output::both("", [(); 0]));
+        }
+        Step::Done(Ok(()))
     }
 }
 
 /// All objects up to `end`, or one, which is there when it shows something.
-fn numbered(
+pub(super) fn numbered(
     router: &Router,
     index: Option<u32>,
     end: u32,
@@ -100,7 +111,7 @@ fn numbered(
     if let Some(i) = index.filter(|i| show(router, *i).is_empty()) {
         return Err(Error::new(format!("no object {i}")));
     }
-    Ok(Box::new(Numbered { next, end, show }))
+    Ok(Box::new(Numbered { next, end, show, is_empty: true }))
 }
 
 #[derive(Serialize)]
@@ -233,11 +244,25 @@ struct Tables {
     bytes: usize,
 }
 
+/// Objects of one kind and the bytes of each.
 #[derive(Serialize)]
-struct Objects {
+pub(super) struct Objects {
     name: &'static str,
     size: usize,
     count: usize,
+}
+
+impl Objects {
+    pub fn new(name: &'static str, size: usize, count: usize) -> Self {
+        Self { name, size, count }
+    }
+}
+
+impl fmt::Display for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, size, count } = self;
+        writeln!(f, "{name:>20}{size:>12}{count:>14}{:>14}", size * count)
+    }
 }
 
 #[derive(Serialize)]
@@ -256,7 +281,7 @@ impl MemoryRows {
         let (ip4, four) = tables::<Ip4>(router, "IPv4 unicast");
         let (ip6, six) = tables::<Ip6>(router, "IPv6 unicast");
         let lists = || router.fib.lists.iter();
-        let objects = |name, size, count| Objects { name, size, count };
+        let objects = Objects::new;
         Self {
             tables: [ip4, ip6],
             objects: [
@@ -278,10 +303,7 @@ impl fmt::Display for MemoryRows {
             writeln!(f, "{:>20}{:>12}{:>14}", t.name, t.count, t.bytes)?;
         }
         writeln!(f, "  Nodes:\n{:>20}{:>12}{:>14}{:>14}", "Name", "Size", "in-use", "totals")?;
-        for o in &self.objects {
-            writeln!(f, "{:>20}{:>12}{:>14}{:>14}", o.name, o.size, o.count, o.size * o.count)?;
-        }
-        Ok(())
+        self.objects.iter().try_for_each(|objects| objects.fmt(f))
     }
 }
 

@@ -329,3 +329,59 @@ fn what_routes_are_made_of_is_shown_by_number() {
     assert!(b.run("show ip fib mtrie").contains("8-8-8-8: "));
     assert!(b.run("show ip6 fib mtrie").contains("memory usage"));
 }
+
+#[test]
+fn what_is_behind_load_balances_is_shown() {
+    let mut b = sample();
+    let maps = b.run("show load-balance-map");
+    let first = maps.lines().next().unwrap_or_default();
+    assert!(first.ends_with(" buckets:4"), "{maps}");
+    assert!(maps.contains("\n   index:    0    1    2    3\n     map:    0    0    0    1\n"));
+    assert_eq!(maps.matches("load-balance-map:").count(), 1, "others have one bucket: {maps}");
+    let index = first.split([':', ' ']).nth(3).unwrap().to_owned();
+    assert_eq!(b.run(&format!("show load-balance-map {index}")), maps);
+    let none = "show load-balance-map: no object 999\n";
+    assert_eq!(b.run("show load-balance-map 999"), none);
+    // One of the two is lost: the other has all.
+    b.set("ip route del 17.0.0.0/8 via 10.0.1.2 pg1");
+    assert_eq!(b.run("show load-balance-map"), "");
+    assert_eq!(b.run("show lookup-dpo").matches("lookup in").count(), 0);
+    b.set("ip route add 19.0.0.0/8 ip4-lookup-in-table 10");
+    let text = b.run("show lookup-dpo");
+    assert!(text.contains("dst-address,unicast lookup in ipv4-VRF:10"), "{text}");
+}
+
+#[test]
+fn memory_of_what_lookups_find_and_search_is_shown() {
+    let mut b = sample();
+    let counts = |b: &mut Rig| {
+        let text = b.run("show dpo memory");
+        let row = |line: &str| line.split_whitespace().nth(2).and_then(|n| n.parse().ok());
+        text.lines().filter_map(row).collect::<Vec<u32>>()
+    };
+    let before = counts(&mut b);
+    assert_eq!(before.len(), 4, "{before:?}");
+    b.set("ip route add 20.0.0.0/8 via 10.0.1.7 pg1 via 10.0.1.8 pg1");
+    let after = counts(&mut b);
+    assert!(after[0] > before[0], "load balances");
+    assert_eq!(after[1], before[1] + 2, "buckets");
+    assert_eq!(after[2], before[2] + 2, "adjacencies");
+    let tables = b.run("show bihash");
+    let elements = |text: &str, name: &str| {
+        let line = text.split_once(&format!("Table '{name}'\n    ")).unwrap().1;
+        line.split(' ').next().unwrap().parse::<usize>().unwrap()
+    };
+    let name = "ip4 FIB fwding table ipv4-VRF:0";
+    let count = elements(&tables, name);
+    assert_eq!(count, b.router.fib.len::<Ip4>(TableIndex::DEFAULT));
+    assert!(tables.contains("Table 'ip6 FIB fwding table ipv6-VRF:0'\n"), "{tables}");
+    b.set("ip route add count 100000 30.0.0.0/32 via 10.0.1.2 pg1");
+    let bytes = |text: &str| {
+        let table = text.split_once(name).unwrap().1;
+        let used = table.split_once("memory usage ").unwrap().1;
+        used.split(' ').next().unwrap().parse::<usize>().unwrap()
+    };
+    let more = b.run("show bihash");
+    assert_eq!(elements(&more, name), count + 100_000);
+    assert!(bytes(&more) > bytes(&tables), "{more}");
+}

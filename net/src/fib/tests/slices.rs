@@ -24,6 +24,8 @@ fn a_big_table_is_emptied_in_slices() {
     b.control(|r| r.flush_table::<Ip4>(table, Source::CLI).unwrap());
     let mut left = len(&b, table);
     assert!(b.router.has_chores() && left < before && before - left <= SLICE);
+    let walks = format!("FIB Walks: 1 under way\n  ip4 fib:{}\n", table.0);
+    assert_eq!(b.run("show fib walk"), walks);
     while b.router.has_chores() {
         b.control(|r| go_on(r, 0));
         let now = len(&b, table);
@@ -31,6 +33,11 @@ fn a_big_table_is_emptied_in_slices() {
         left = now;
     }
     assert_eq!(left, Ip4::DEFAULTS.len());
+    assert_eq!(b.run("show fib walk"), "FIB Walks: 0 under way\n");
+    let events = b.run("show event-logger");
+    let swept = format!(": state: ip4 table 10: {} routes swept\n", 5 * SLICE);
+    assert!(events.contains(&swept), "{events}");
+    assert!(events.contains(": state: ip4 table 10: added\n"), "{events}");
 }
 
 #[test]

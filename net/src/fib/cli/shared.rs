@@ -1,0 +1,198 @@
+//! What is behind load balances and tables: `show load-balance-map`, `show lookup-dpo`,
+//! `show fib walk`, `show dpo memory`, `show bihash`.
+
+use std::fmt;
+use std::mem::size_of;
+
+use control::cli::{Cli, Command, Output};
+use serde::Serialize;
+
+use super::objects::{Objects, numbered};
+use super::render;
+use crate::adjacency::{Adjacency, Link};
+use crate::fib::balance::Via;
+use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::path::Target;
+use crate::fib::spread::spread;
+use crate::mfib;
+use crate::router::Router;
+
+/// Show which path of a path list has which bucket now.
+#[derive(Command)]
+#[command("show load-balance-map")]
+struct LoadBalanceMap {
+    /// only that of this path list
+    #[positional]
+    index: Option<u32>,
+}
+
+/// Show the path lists whose packets are looked up in another table.
+#[derive(Command)]
+#[command("show lookup-dpo")]
+struct LookupDpo {
+    /// only this one
+    #[positional]
+    index: Option<u32>,
+}
+
+/// Show work on tables that is done in slices and not done yet.
+#[derive(Command)]
+#[command("show fib walk")]
+struct Walk;
+
+/// Show how much memory takes what lookups find.
+#[derive(Command)]
+#[command("show dpo memory")]
+struct DpoMemory;
+
+/// Show the tables that packets are looked up in, and what memory they take.
+#[derive(Command)]
+#[command("show bihash")]
+struct Sizes;
+
+#[derive(Serialize)]
+struct Map {
+    index: u32,
+    buckets: usize,
+    /// Paths by bucket, as positions in the path list.
+    paths: Vec<u16>,
+}
+
+impl fmt::Display for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "load-balance-map: index:{} buckets:{}", self.index, self.buckets)?;
+        write!(f, "   index:")?;
+        (0..self.buckets).try_for_each(|bucket| write!(f, " {bucket:>4}"))?;
+        write!(f, "\n     map:")?;
+        self.paths.iter().try_for_each(|path| write!(f, " {path:>4}"))?;
+        writeln!(f)
+    }
+}
+
+/// The map of a path list that has several buckets.
+fn map(router: &Router, index: u32) -> Output {
+    let list = router.fib.lists.find(index).filter(|list| list.group.is_some());
+    list.map_or_else(Output::none, |list| {
+        let paths = spread(&list.weights(), &list.layout);
+        Output::of(Map { index, buckets: paths.len(), paths })
+    })
+}
+
+/// A path list with a path that is another lookup.
+fn lookup(router: &Router, index: u32) -> Output {
+    let looks = |target| matches!(target, Target::Lookup { .. } | Target::SourceLookup { .. });
+    let list = router.fib.lists.find(index);
+    match list.is_some_and(|list| list.paths.iter().any(|path| looks(path.target))) {
+        true => render::paths(router, index),
+        false => Output::none(),
+    }
+}
+
+#[derive(Serialize)]
+struct Chore {
+    family: &'static str,
+    table: u16,
+    interface: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Chores(Vec<Chore>);
+
+impl fmt::Display for Chores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "FIB Walks: {} under way", self.0.len())?;
+        for chore in &self.0 {
+            write!(f, "  {} fib:{}", chore.family, chore.table)?;
+            match chore.interface {
+                Some(interface) => writeln!(f, " over deleted interface {interface}")?,
+                None => writeln!(f)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn chores(router: &Router) -> Output {
+    let chore = |((link, table), over): ((Link, crate::fib::TableIndex), Option<_>)| Chore {
+        family: if link == Link::Ip4 { Ip4::NAME } else { Ip6::NAME },
+        table: table.0,
+        interface: over.map(|interface: crate::InterfaceIndex| interface.0),
+    };
+    Output::of(Chores(router.fib.chores.iter().map(chore).collect()))
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Dpos([Objects; 4]);
+
+impl fmt::Display for Dpos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "DPO memory\n{:>20}{:>12}{:>14}{:>14}", "Name", "Size", "in-use", "totals")?;
+        self.0.iter().try_for_each(|objects| objects.fmt(f))
+    }
+}
+
+impl Dpos {
+    fn of(router: &Router) -> Self {
+        let maps = router.fib.lists.iter().filter_map(|(_, list)| list.group);
+        let buckets: usize = maps.map(|group| router.fib.balances.group(group).len()).sum();
+        Self([
+            Objects::new("load-balance", size_of::<u64>(), router.fib.balances.len()),
+            Objects::new("bucket", size_of::<Via>(), buckets),
+            Objects::new("adjacency", size_of::<Adjacency>(), router.adjacencies.iter().count()),
+            Objects::new("replicate", size_of::<mfib::MRoute>(), router.mfib.route_count()),
+        ])
+    }
+}
+
+/// A table that packets are looked up in.
+#[derive(Serialize)]
+struct Table {
+    name: String,
+    shape: String,
+    elements: usize,
+    bytes: usize,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Tables(Vec<Table>);
+
+impl Tables {
+    fn of(router: &Router) -> Self {
+        let mut all = Vec::new();
+        Self::add::<Ip4>(router, &mut all);
+        Self::add::<Ip6>(router, &mut all);
+        let table = |(name, shape, elements, bytes)| Table { name, shape, elements, bytes };
+        all.extend(mfib::sizes(router).into_iter().map(table));
+        Self(all)
+    }
+    /// The unicast tables of a family.
+    fn add<F: Family>(router: &Router, all: &mut Vec<Table>) {
+        all.extend(F::tables(&router.fib).every().map(|(_, t)| Table {
+            name: format!("{} FIB fwding table {}", F::NAME, t.name),
+            shape: t.shape(),
+            elements: t.entries.len(),
+            bytes: t.memory(),
+        }));
+    }
+}
+
+impl fmt::Display for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for table in &self.0 {
+            writeln!(f, "\nTable '{}'", table.name)?;
+            writeln!(f, "    {} active elements\n    {}", table.elements, table.shape)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.task(|r: &mut Router, c: LoadBalanceMap| numbered(r, c.index, r.fib.lists.end(), map));
+    cli.task(|r: &mut Router, c: LookupDpo| numbered(r, c.index, r.fib.lists.end(), lookup));
+    cli.command(|router: &mut Router, _: Walk| Ok(chores(router)));
+    cli.command(|router: &mut Router, _: DpoMemory| Ok(Output::of(Dpos::of(router))));
+    cli.command(|router: &mut Router, _: Sizes| Ok(Output::of(Tables::of(router))));
+}

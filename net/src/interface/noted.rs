@@ -1,0 +1,21 @@
+//! What happens to interfaces, for the event log.
+
+use super::{Change, InterfaceIndex};
+use crate::router::Router;
+
+/// Follows changes of interfaces.
+pub(super) fn note(router: &mut Router, index: InterfaceIndex, change: Change) {
+    let Some(i) = router.interfaces.at(index) else { return };
+    let (name, state) = (&i.name, |is_up| if is_up { "up" } else { "down" });
+    match change {
+        Change::Added => router.note(format_args!("interface {name} ({}): added", index.0)),
+        Change::Deleting => router.note(format_args!("interface {name} ({}): deleted", index.0)),
+        Change::State => {
+            let (admin, link) = (state(i.admin_up), state(i.link_up));
+            router.note(format_args!("interface {name}: admin {admin}, link {link}"));
+        }
+        Change::Mac => router.note(format_args!("interface {name}: MAC address {}", i.mac)),
+        Change::Mtu => router.note(format_args!("interface {name}: MTU {}", i.mtu.l3)),
+        Change::Name => router.note(format_args!("interface {}: renamed {name}", index.0)),
+    }
+}
