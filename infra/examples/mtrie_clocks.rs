@@ -12,6 +12,8 @@ use infra::time::Clock;
 
 const KEYS: usize = 1 << 20;
 const BATCH: usize = 256;
+/// Tails of tables that are to have any.
+const TAILS: usize = 1 << 21;
 
 /// Share of each prefix length in the global IPv4 table, in thousandths.
 const LENGTHS: [(u8, u32); 12] = [
@@ -34,14 +36,23 @@ fn main() {
     println!("clock {:.4} GHz, best variant {}", clock.hz() / 1e9, cpu::Variant::best());
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let one = vec![(0x0a00_0000, 8)];
+    for hosts in [1, 16, 256, 4096, 65_536, 1 << 18] {
+        let hosts: Vec<_> = (0..hosts).map(|host| (0x1000_0000 + host, 32)).collect();
+        let name = format!("{} hosts", hosts.len());
+        measure::<8>(&name, &hosts, 0, &clock, &mut random);
+        measure::<8>(&name, &hosts, TAILS, &clock, &mut random);
+        measure::<16>(&name, &hosts, 0, &clock, &mut random);
+        measure::<16>(&name, &hosts, TAILS, &clock, &mut random);
+        measure::<24>(&name, &hosts, TAILS, &clock, &mut random);
+    }
     let dense: Vec<_> = (0..1 << 20).map(|host| (0x0a00_0000 + host, 32)).collect();
     let scattered: Vec<_> = (0..1_000_000).map(|_| (random.next() as u32, 32)).collect();
     let bgp = bgp_like(&mut random);
     for (name, prefixes) in
         [("1 route", one), ("1M dense /32", dense), ("1M random /32", scattered), ("1M BGP", bgp)]
     {
-        measure::<16>(name, &prefixes, &clock, &mut random);
-        measure::<24>(name, &prefixes, &clock, &mut random);
+        measure::<16>(name, &prefixes, TAILS, &clock, &mut random);
+        measure::<24>(name, &prefixes, TAILS, &clock, &mut random);
     }
 }
 
@@ -72,10 +83,11 @@ fn bgp_like(random: &mut Random) -> Vec<(u32, u8)> {
 fn measure<const ROOT_BITS: u8>(
     name: &str,
     prefixes: &[(u32, u8)],
+    tails: usize,
     clock: &Clock,
     random: &mut Random,
 ) {
-    let mut writer = Mtrie::<ROOT_BITS>::writer(1 << 20, 1 << 21, HugePages::Advise)
+    let mut writer = Mtrie::<ROOT_BITS>::writer(1 << 20, tails, HugePages::Advise)
         .expect("address space for so many nodes");
     let start = clock.now();
     fill(&mut writer, prefixes);
@@ -91,9 +103,10 @@ fn measure<const ROOT_BITS: u8>(
         })
         .collect();
     let anywhere: Vec<u32> = (0..KEYS).map(|_| random.next() as u32).collect();
+    let kinds = if tails > 0 { "tails" } else { "plies" };
     let per_prefix = 1e9 / prefixes.len() as f64;
     println!(
-        "{name:<14} root {ROOT_BITS:>2}: lookup uniform {:5.1}, any address {:5.1} clocks; \
+        "{name:<14} root {ROOT_BITS:>2}, {kinds}: lookup uniform {:5.1}, any address {:5.1} clocks; \
          insert {:4.0} ns, update {:4.0} ns; {} nodes, {:.1} MiB",
         clocks(&writer, &uniform),
         clocks(&writer, &anywhere),

@@ -9,6 +9,9 @@
 //!   large table hold one or two prefixes. It takes a sixteenth of the memory and is found with
 //!   the same one access. A tail whose runs change is written anew beside the old one.
 //!
+//! Small tables have plies only: these stay in the processor's cache, where going down them costs
+//! a few clocks a level, without a branch and without sorting keys by kinds of nodes.
+//!
 //! With 24 root bits this is DIR-24-8. Lookups go over a block of keys level by level, so that what
 //! they fetch comes while others are looked at.
 //!
@@ -85,7 +88,7 @@ impl<const ROOT_BITS: u8> Mtrie<ROOT_BITS> {
     const DEPTH: u8 = (32 - ROOT_BITS) / 8;
 
     /// Makes an empty table that may grow to `plies` and `tails` below its root, whose default leaf
-    /// is 0.
+    /// is 0. Without any `tails` all its nodes are plies: for tables that stay in the cache.
     ///
     /// Memory is reserved now and used when it is touched; `pages` should be [`HugePages::Advise`]
     /// only for tables expected to be large. The readers' half is [`Writer::table`].
@@ -130,7 +133,7 @@ impl<const ROOT_BITS: u8> Mtrie<ROOT_BITS> {
         for (key, leaf) in keys.iter().zip(leaves.iter_mut()) {
             *leaf = nodes.slots[(key >> (32 - ROOT_BITS)) as usize].load(Acquire);
         }
-        if has_nodes(leaves) {
+        if !self.tails.is_empty() && has_nodes(leaves) {
             nodes.fetch(keys, leaves, |key| byte::<ROOT_BITS>(key, 1));
         }
     }
@@ -143,10 +146,15 @@ impl<const ROOT_BITS: u8> Mtrie<ROOT_BITS> {
             if !has_nodes(leaves) {
                 break;
             }
-            if depth > 1 {
-                nodes.fetch(keys, leaves, |key| byte::<ROOT_BITS>(key, depth));
+            let byte = |key| byte::<ROOT_BITS>(key, depth);
+            if self.tails.is_empty() {
+                nodes.descend_plies(keys, leaves, byte);
+                continue;
             }
-            nodes.descend(keys, leaves, |key| byte::<ROOT_BITS>(key, depth));
+            if depth > 1 {
+                nodes.fetch(keys, leaves, byte);
+            }
+            nodes.descend(keys, leaves, byte);
         }
         let default = self.default.load(Relaxed);
         leaves.iter_mut().for_each(|leaf| *leaf = if *leaf == 0 { default } else { *leaf });
@@ -206,6 +214,17 @@ impl<'t> Nodes<'t> {
         }
         for i in in_plies {
             slots[usize::from(*i)] = self.in_ply(slots[usize::from(*i)], byte(*i)).load(Acquire);
+        }
+    }
+
+    /// The same where all nodes are plies: a leaf stays what it is, though something is read for it
+    /// as well.
+    #[inline(always)]
+    fn descend_plies(self, keys: &[u32], slots: &mut [u32], byte: impl Fn(u32) -> u8) {
+        for (key, slot) in keys.iter().zip(slots) {
+            let is_node = (slot.cast_signed() >> 31).cast_unsigned();
+            let at = (first_slot(*slot) + usize::from(byte(*key))) & is_node as usize;
+            *slot = self.slots[at].load(Acquire) & is_node | *slot & !is_node;
         }
     }
 

@@ -2,7 +2,8 @@
 //! prefixes.
 //!
 //! A table of a few routes touches a few kilobytes. Past [`TINY_NODES`] it takes a root of 256 KB,
-//! past [`SMALL_NODES`] one of 64 MB in huge pages, which saves most prefixes one level.
+//! past [`SMALL_NODES`] one of 64 MB in huge pages, which saves most prefixes one level. Only then
+//! does it need nodes in one cache line; until then all of it stays in the cache.
 
 use std::io;
 use std::sync::Arc;
@@ -83,7 +84,7 @@ impl Keeper4 {
     /// The next larger shape, empty.
     fn larger(&self) -> Option<io::Result<Self>> {
         // Twice what it grows at, for nodes that wait for readers.
-        let small = || Mtrie::writer(2 * SMALL_NODES, 2 * SMALL_NODES, HugePages::Beyond);
+        let small = || Mtrie::writer(2 * SMALL_NODES, 0, HugePages::Beyond);
         match self {
             Self::Tiny(_) => Some(small().map(Self::Small)),
             Self::Small(_) => {
@@ -100,7 +101,7 @@ impl Keeper for Keeper4 {
     // A full /8 of hosts beside what else a router has.
     const MAX_PREFIXES: usize = (1 << 24) + (1 << 20);
     fn new() -> io::Result<Self> {
-        Mtrie::writer(4 * TINY_NODES, 4 * TINY_NODES, HugePages::No).map(Self::Tiny)
+        Mtrie::writer(4 * TINY_NODES, 0, HugePages::No).map(Self::Tiny)
     }
     fn finder(&self) -> Trie4 {
         match self {

@@ -222,7 +222,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         self.replaced.extend(Some(old.value).filter(|value| value & NODE != 0));
         match parts {
             [one] => one.slot,
-            _ if parts.len() <= PARTS => self.add_tail(parts),
+            _ if parts.len() <= PARTS && self.has_tails() => self.add_tail(parts),
             _ => self.add_ply(parts, depth),
         }
     }
@@ -249,7 +249,8 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
 
     /// The same ply, or what takes its place when few slots need it.
     fn shrunk(&mut self, old: Slot) -> Slot {
-        if self.needs[note::<ROOT_BITS>(old.value)] > FEW {
+        let few = if self.has_tails() { FEW } else { 0 };
+        if self.needs[note::<ROOT_BITS>(old.value)] > few {
             return old;
         }
         let first = first_slot(old.value);
@@ -262,6 +263,10 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         }
         self.replaced.push(old.value);
         if let [one] = *parts { one.slot } else { self.add_tail(&parts) }
+    }
+
+    fn has_tails(&self) -> bool {
+        !self.table.tails.is_empty()
     }
 
     fn slot(&self, at: usize) -> Slot {
@@ -368,7 +373,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
             let plies = self.table.slots.len() / FANOUT - first_ply::<ROOT_BITS>();
             let plies = plies - self.needs.len() + self.free_plies.len();
             let tails = self.table.tails.len() - self.tails_used + self.free_tails.len();
-            if plies >= needed && tails >= needed {
+            if plies >= needed && (tails >= needed || !self.has_tails()) {
                 return Ok(());
             }
             if self.leaving.is_empty() || waited > PATIENCE {
