@@ -14,6 +14,10 @@ mod window;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::args().any(|word| word == "--help") {
+        println!("{}", options::usage());
+        return ExitCode::SUCCESS;
+    }
     let options = match options::Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {

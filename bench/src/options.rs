@@ -50,7 +50,8 @@ pub struct Programs {
     pub ctl: PathBuf,
 }
 
-fn usage() -> String {
+/// What the command line may say.
+pub fn usage() -> String {
     format!(
         "usage: bench [options] [SCENARIO...]\n\
          --bin PATH --ctl PATH      the daemon and its client (target/release)\n\
@@ -59,6 +60,7 @@ fn usage() -> String {
          --secs S                   length of a window (1)\n\
          --core N                   processor of the daemon (the last)\n\
          --out FOLDER               results and traffic (target/bench)\n\
+         --help                     these lines\n\
          scenarios: {}",
         ALL.join(" ")
     )

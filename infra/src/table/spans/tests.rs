@@ -81,7 +81,7 @@ proptest! {
         steps in prop::collection::vec((any::<u64>(), 1..=64u8, 1..4u32, any::<bool>()), 1..80),
         probes in prop::collection::vec(any::<u64>(), 10),
     ) {
-        let mut both = Both::new(64);
+        let mut both = Both::new(1 << 16);
         for (key, len, leaf, removes) in steps {
             // Few different bits, so that prefixes nest and meet.
             let key = key & 0x8000_0300_0000_8003;
@@ -101,7 +101,7 @@ proptest! {
 
 #[test]
 fn a_large_tree_splits_and_merges_again() {
-    let mut both = Both::new(1 << 10);
+    let mut both = Both::new(1 << 16);
     let keys: Vec<u64> = (0..20_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     // All of one length and apart, so that the model needs no search.
     for (i, key) in keys.iter().enumerate() {
@@ -132,7 +132,7 @@ fn a_full_tree_stays_as_it_is() {
 
 #[test]
 fn readers_see_old_or_new_but_nothing_else() {
-    let mut both = Both::new(1 << 10);
+    let mut both = Both::new(1 << 16);
     both.insert(0, 1, 1).unwrap();
     both.insert(1 << 63, 1, 2).unwrap();
     let (spans, is_done) = (both.tree.reader(), AtomicBool::new(false));
