@@ -9,7 +9,8 @@ use infra::rcu::Epoch;
 use super::balance::{LoadBalance, Via};
 use super::forwarding::Forwarding;
 use super::hash;
-use super::lookup::{Headers, trace, way};
+use super::lookup::{Headers, trace};
+use super::way::way;
 
 /// Chooses a way out of the load balance that a packet names as its adjacency.
 #[derive(Clone, Debug)]

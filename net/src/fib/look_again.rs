@@ -16,7 +16,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::family::{Family, Ip4, Ip6};
 use super::finder::Finder;
 use super::forwarding::Forwarding;
-use super::lookup::{Headers, Way, choose, way};
+use super::lookup::{Headers, choose};
+use super::way::{Way, way};
 use crate::interface::Counters;
 use crate::router::Router;
 

@@ -2,9 +2,11 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::ops::Range;
 
-use graph::{BLOCK, Buffer, BuildError, Flags, Frame, Names, Next, Node, Packet, Record};
+use graph::{BLOCK, Buffer, BuildError, Flags, Frame, Names, Next, Node, Packet, Passes, Record};
 use infra::counter::{Volume, VolumeCounter};
+use infra::rcu::Epoch;
 use wire::{icmp4, icmp6, ip4, ip6, print};
 
 use super::balance::{LoadBalance, Via};
@@ -13,7 +15,7 @@ use super::finder::Finder;
 use super::forwarding::Forwarding;
 use super::hash::{self, FlowHash};
 use super::load_balance::LoadBalanceNode;
-use super::look_again::Depth;
+use super::way::{Next4, Next6, Way, way};
 use crate::icmp::Problem;
 use crate::router::Router;
 
@@ -52,77 +54,6 @@ pub trait Headers: Family {
     fn flow_hash(packet: &[u8], config: (FlowHash, u64)) -> u32;
     /// Writes the headers of `packet` for a trace.
     fn write(packet: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result;
-}
-
-/// Where the packet goes, in either family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Dropped on purpose.
-    Drop,
-    /// To control.
-    Punt,
-    /// To this router.
-    Receive,
-    /// To a neighbour.
-    Rewrite,
-    /// Into a tunnel.
-    Midchain,
-    /// To a connected network.
-    Glean,
-    /// Through another load balance.
-    LoadBalance,
-    /// Another look at its destination.
-    LookupDst,
-    /// A look at its source.
-    LookupSrc,
-    /// As if it had come in elsewhere.
-    InterfaceRx,
-    /// Its sender is told.
-    IcmpError,
-}
-
-macro_rules! edges {
-    ($(#[$doc:meta])* $name:ident, $($variant:ident => $to:literal),*;
-        $error:literal, $dst:literal, $src:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, graph::Next)]
-        #[allow(missing_docs)]
-        pub enum $name {
-            $(#[to($to)] $variant,)*
-            #[to($error, payload = Problem)]
-            IcmpError,
-            #[to($dst, payload = Depth)]
-            LookupDst,
-            #[to($src, payload = Depth)]
-            LookupSrc,
-        }
-        impl From<Way> for $name {
-            #[inline(always)]
-            fn from(way: Way) -> Self {
-                match way {
-                    $(Way::$variant => Self::$variant,)*
-                    Way::IcmpError => Self::IcmpError,
-                    Way::LookupDst => Self::LookupDst,
-                    Way::LookupSrc => Self::LookupSrc,
-                }
-            }
-        }
-    };
-}
-
-edges! {
-    /// Edges of `ip4-lookup` and `ip4-load-balance`.
-    Next4, Drop => "ip4-drop", Punt => "ip4-punt", Receive => "ip4-receive",
-    Rewrite => "ip4-rewrite", Midchain => "ip4-midchain", Glean => "ip4-glean",
-    LoadBalance => "ip4-load-balance", InterfaceRx => "interface-rx-dpo-ip4";
-    "ip4-icmp-error", "lookup-ip4-dst", "lookup-ip4-src"
-}
-edges! {
-    /// Edges of `ip6-lookup` and `ip6-load-balance`.
-    Next6, Drop => "ip6-drop", Punt => "ip6-punt", Receive => "ip6-receive",
-    Rewrite => "ip6-rewrite", Midchain => "ip6-midchain", Glean => "ip6-glean",
-    LoadBalance => "ip6-load-balance", InterfaceRx => "interface-rx-dpo-ip6";
-    "ip6-icmp-error", "lookup-ip6-dst", "lookup-ip6-src"
 }
 
 impl Headers for Ip4 {
@@ -207,8 +138,6 @@ impl<F: Headers> Node for Lookup<F> {
         let counters = forwarding.count_to(frame.thread());
         let cpu = frame.cpu();
         let (mut keys, mut leaves) = ([[F::Bits::default(); BLOCK]; STEPS], [[0; BLOCK]; STEPS]);
-        // Neighbouring packets often take one route: they are counted together.
-        let (mut known, mut neighbor, mut run) = (0, None, Volume::default());
         frame.passes(|packets| {
             // Neighbouring packets nearly always look up in one table.
             let (mut fib, mut differ) = (0, 0);
@@ -249,28 +178,57 @@ impl<F: Headers> Node for Lookup<F> {
                     }
                     fetch_balances(forwarding, counters, found);
                 }
-                let Some(step) = step.checked_sub(3) else { continue };
-                let (block, leaves) = (places(step), &leaves[step % STEPS]);
-                packets.usual(block.clone(), |i, p| {
-                    let leaf = leaves[i % BLOCK];
-                    if leaf != known {
-                        count(counters, known, run);
-                        (known, run) = (leaf, Volume::default());
-                        neighbor = forwarding.only_neighbor(leaf);
-                    }
-                    p.set_adjacency(neighbor?.0);
-                    run += Volume { packets: 1, bytes: p.len() as u64 };
-                    Some(F::LookupNext::from(Way::Rewrite))
-                });
-                packets.others(block, |i, p| {
-                    let leaf = leaves[i % BLOCK];
-                    count(counters, leaf, Volume { packets: 1, bytes: p.total_len() as u64 });
-                    Ok(elsewhere::<F, _>(forwarding, p, leaf, epoch))
-                });
+                if let Some(step) = step.checked_sub(3) {
+                    let block = places(step);
+                    let found = &leaves[step % STEPS][..block.len()];
+                    judge(forwarding, counters, packets, block, found, epoch);
+                }
             }
         });
-        count(counters, known, run);
     }
+}
+
+/// Counts the packets of a block and sends them where their leaves lead.
+#[inline(always)]
+fn judge<F: Headers>(
+    forwarding: &Forwarding<F>,
+    counters: &[VolumeCounter],
+    packets: &mut Passes<'_, Lookup<F>>,
+    block: Range<usize>,
+    leaves: &[u32],
+    epoch: Epoch<'_>,
+) {
+    // Packets of one route are counted together. Where routes change between packets none are:
+    // whether one more has the same is what the processor cannot foresee.
+    if are_alike(leaves) {
+        let (leaf, mut run) = (leaves.first().copied().unwrap_or(0), Volume::default());
+        let neighbor = forwarding.only_neighbor(leaf);
+        packets.usual(block.clone(), |_, p| {
+            p.set_adjacency(neighbor?.0);
+            run += Volume { packets: 1, bytes: p.len() as u64 };
+            Some(F::LookupNext::from(Way::Rewrite))
+        });
+        count(counters, leaf, run);
+    } else {
+        packets.usual(block.clone(), |i, p| {
+            let leaf = leaves[i % BLOCK];
+            p.set_adjacency(forwarding.only_neighbor(leaf)?.0);
+            count(counters, leaf, Volume { packets: 1, bytes: p.len() as u64 });
+            Some(F::LookupNext::from(Way::Rewrite))
+        });
+    }
+    packets.others(block, |i, p| {
+        let leaf = leaves[i % BLOCK];
+        count(counters, leaf, Volume { packets: 1, bytes: p.total_len() as u64 });
+        Ok(elsewhere::<F, _>(forwarding, p, leaf, epoch))
+    });
+}
+
+/// Whether all these leaves are one.
+#[inline(always)]
+fn are_alike(leaves: &[u32]) -> bool {
+    let Some(first) = leaves.first() else { return true };
+    leaves.iter().fold(0, |differ, leaf| differ | (leaf ^ first)) == 0
 }
 
 /// Asks for what is read of the load balances that were found, unless it is the same for all.
@@ -280,8 +238,7 @@ fn fetch_balances<F: Family>(
     counters: &[VolumeCounter],
     leaves: &[u32],
 ) {
-    let Some(first) = leaves.first() else { return };
-    if leaves.iter().fold(0, |differ, leaf| differ | (leaf ^ first)) != 0 {
+    if !are_alike(leaves) {
         for leaf in leaves {
             forwarding.balances.fetch(*leaf);
             counters.get(*leaf as usize).into_iter().for_each(infra::cpu::prefetch);
@@ -292,11 +249,7 @@ fn fetch_balances<F: Family>(
 /// Looks up in a table of its own.
 #[cold]
 #[inline(never)]
-fn find_one<F: Headers>(
-    forwarding: &Forwarding<F>,
-    p: &Buffer<'_>,
-    epoch: infra::rcu::Epoch<'_>,
-) -> u32 {
+fn find_one<F: Headers>(forwarding: &Forwarding<F>, p: &Buffer<'_>, epoch: Epoch<'_>) -> u32 {
     forwarding.table(p.fib(), epoch).map_or(0, |table| table.lookup(F::destination(p), epoch))
 }
 
@@ -308,7 +261,7 @@ fn elsewhere<F: Headers, N>(
     forwarding: &Forwarding<F>,
     p: &mut Packet<'_, N>,
     index: u32,
-    epoch: infra::rcu::Epoch<'_>,
+    epoch: Epoch<'_>,
 ) -> F::LookupNext {
     let dst = F::destination(p);
     let balance = forwarding.load_balance(index, epoch);
@@ -328,7 +281,7 @@ pub(super) fn choose<F: Headers, N>(
     forwarding: &Forwarding<F>,
     p: &mut Packet<'_, N>,
     balance: LoadBalance<'_>,
-    epoch: infra::rcu::Epoch<'_>,
+    epoch: Epoch<'_>,
 ) -> Via {
     let hash = F::flow_hash(p.bytes(), forwarding.hashing(p.fib(), epoch));
     p.set_flow_hash(hash);
@@ -347,111 +300,6 @@ pub(super) fn trace<F: Headers, N>(p: &mut Packet<'_, N>) {
 fn count(counters: &[VolumeCounter], index: u32, run: Volume) {
     if let Some(counter) = counters.get(index as usize) {
         counter.add(run.packets, run.bytes);
-    }
-}
-
-/// Notes on the packet what the next node needs, and says which that is.
-#[inline(always)]
-pub(super) fn way<F: Headers, N>(
-    forwarding: &Forwarding<F>,
-    p: &mut Packet<'_, N>,
-    via: Via,
-    dst: F::Bits,
-    epoch: infra::rcu::Epoch<'_>,
-) -> Way {
-    match via {
-        Via::Adjacency(adjacency) => {
-            p.set_adjacency(adjacency.0);
-            Way::Rewrite
-        }
-        Via::Glean(adjacency) => {
-            p.set_adjacency(adjacency.0);
-            Way::Glean
-        }
-        Via::Midchain(adjacency) => {
-            p.set_adjacency(adjacency.0);
-            Way::Midchain
-        }
-        Via::LoadBalance(index) => {
-            p.set_adjacency(index);
-            Way::LoadBalance
-        }
-        Via::Receive(_) => ends(p, Way::Receive),
-        Via::Drop => ends(p, Way::Drop),
-        other => rare(forwarding, p, other, dst, epoch),
-    }
-}
-
-#[inline(always)]
-fn ends<N>(p: &mut Packet<'_, N>, way: Way) -> Way {
-    p.set_adjacency(0);
-    way
-}
-
-#[cold]
-#[inline(never)]
-fn rare<F: Headers, N>(
-    forwarding: &Forwarding<F>,
-    p: &mut Packet<'_, N>,
-    via: Via,
-    dst: F::Bits,
-    epoch: infra::rcu::Epoch<'_>,
-) -> Way {
-    p.set_adjacency(0);
-    match via {
-        Via::Punt => Way::Punt,
-        Via::Unreachable => {
-            p.set_payload(F::UNREACHABLE);
-            Way::IcmpError
-        }
-        Via::Prohibit => {
-            p.set_payload(F::PROHIBITED);
-            Way::IcmpError
-        }
-        Via::Lookup(table) => {
-            p.set_fib(table);
-            p.set_payload(Depth::default());
-            Way::LookupDst
-        }
-        Via::SourceLookup(table) => {
-            p.set_fib(table);
-            p.set_payload(Depth::default());
-            Way::LookupSrc
-        }
-        Via::InterfaceRx(interface) => {
-            p.set_adjacency(interface);
-            Way::InterfaceRx
-        }
-        Via::LinkLocal => {
-            let table = forwarding.link_local(p.rx(), epoch);
-            let way = table.map_or(Way::Drop, |table| again(forwarding, p, table, dst, epoch));
-            // Nobody's packets but our own go on to a link-local address (RFC 4291 section 2.5.6).
-            let stays = way == Way::Receive || p.flags().has(Flags::LOCAL);
-            if stays { way } else { ends(p, Way::Drop) }
-        }
-        _ => Way::Drop,
-    }
-}
-
-/// Sends the packet on to the load balance that another table finds.
-fn again<F: Headers, N>(
-    forwarding: &Forwarding<F>,
-    p: &mut Packet<'_, N>,
-    table: u16,
-    dst: F::Bits,
-    epoch: infra::rcu::Epoch<'_>,
-) -> Way {
-    let index = forwarding.table(table, epoch).map_or(0, |table| table.lookup(dst, epoch));
-    let balance = forwarding.load_balance(index, epoch);
-    let via = balance.choose(p.flow_hash());
-    match via {
-        Via::Receive(_) => Way::Receive,
-        // One more table and no further: tables may lead to each other.
-        Via::Lookup(_) | Via::SourceLookup(_) | Via::LinkLocal | Via::Drop => Way::Drop,
-        _ => {
-            p.set_adjacency(index);
-            Way::LoadBalance
-        }
     }
 }
 

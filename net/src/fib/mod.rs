@@ -32,6 +32,7 @@ mod tests;
 mod trie4;
 pub mod types;
 mod vrf;
+mod way;
 
 use std::fmt;
 use std::io;

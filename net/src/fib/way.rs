@@ -1,0 +1,188 @@
+//! Where a packet goes on: the edges of the nodes that look up, and what a way out of a load
+//! balance has them do.
+
+use graph::{Flags, Packet};
+use infra::rcu::Epoch;
+
+use super::balance::Via;
+use super::finder::Finder;
+use super::forwarding::Forwarding;
+use super::look_again::Depth;
+use super::lookup::Headers;
+use crate::icmp::Problem;
+
+/// Where the packet goes, in either family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Dropped on purpose.
+    Drop,
+    /// To control.
+    Punt,
+    /// To this router.
+    Receive,
+    /// To a neighbour.
+    Rewrite,
+    /// Into a tunnel.
+    Midchain,
+    /// To a connected network.
+    Glean,
+    /// Through another load balance.
+    LoadBalance,
+    /// Another look at its destination.
+    LookupDst,
+    /// A look at its source.
+    LookupSrc,
+    /// As if it had come in elsewhere.
+    InterfaceRx,
+    /// Its sender is told.
+    IcmpError,
+}
+
+macro_rules! edges {
+    ($(#[$doc:meta])* $name:ident, $($variant:ident => $to:literal),*;
+        $error:literal, $dst:literal, $src:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, graph::Next)]
+        #[allow(missing_docs)]
+        pub enum $name {
+            $(#[to($to)] $variant,)*
+            #[to($error, payload = Problem)]
+            IcmpError,
+            #[to($dst, payload = Depth)]
+            LookupDst,
+            #[to($src, payload = Depth)]
+            LookupSrc,
+        }
+        impl From<Way> for $name {
+            #[inline(always)]
+            fn from(way: Way) -> Self {
+                match way {
+                    $(Way::$variant => Self::$variant,)*
+                    Way::IcmpError => Self::IcmpError,
+                    Way::LookupDst => Self::LookupDst,
+                    Way::LookupSrc => Self::LookupSrc,
+                }
+            }
+        }
+    };
+}
+
+edges! {
+    /// Edges of `ip4-lookup` and `ip4-load-balance`.
+    Next4, Drop => "ip4-drop", Punt => "ip4-punt", Receive => "ip4-receive",
+    Rewrite => "ip4-rewrite", Midchain => "ip4-midchain", Glean => "ip4-glean",
+    LoadBalance => "ip4-load-balance", InterfaceRx => "interface-rx-dpo-ip4";
+    "ip4-icmp-error", "lookup-ip4-dst", "lookup-ip4-src"
+}
+edges! {
+    /// Edges of `ip6-lookup` and `ip6-load-balance`.
+    Next6, Drop => "ip6-drop", Punt => "ip6-punt", Receive => "ip6-receive",
+    Rewrite => "ip6-rewrite", Midchain => "ip6-midchain", Glean => "ip6-glean",
+    LoadBalance => "ip6-load-balance", InterfaceRx => "interface-rx-dpo-ip6";
+    "ip6-icmp-error", "lookup-ip6-dst", "lookup-ip6-src"
+}
+
+/// Notes on the packet what the next node needs, and says which that is.
+#[inline(always)]
+pub(super) fn way<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    via: Via,
+    dst: F::Bits,
+    epoch: Epoch<'_>,
+) -> Way {
+    match via {
+        Via::Adjacency(adjacency) => {
+            p.set_adjacency(adjacency.0);
+            Way::Rewrite
+        }
+        Via::Glean(adjacency) => {
+            p.set_adjacency(adjacency.0);
+            Way::Glean
+        }
+        Via::Midchain(adjacency) => {
+            p.set_adjacency(adjacency.0);
+            Way::Midchain
+        }
+        Via::LoadBalance(index) => {
+            p.set_adjacency(index);
+            Way::LoadBalance
+        }
+        Via::Receive(_) => ends(p, Way::Receive),
+        Via::Drop => ends(p, Way::Drop),
+        other => rare(forwarding, p, other, dst, epoch),
+    }
+}
+
+#[inline(always)]
+fn ends<N>(p: &mut Packet<'_, N>, way: Way) -> Way {
+    p.set_adjacency(0);
+    way
+}
+
+#[cold]
+#[inline(never)]
+fn rare<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    via: Via,
+    dst: F::Bits,
+    epoch: Epoch<'_>,
+) -> Way {
+    p.set_adjacency(0);
+    match via {
+        Via::Punt => Way::Punt,
+        Via::Unreachable => {
+            p.set_payload(F::UNREACHABLE);
+            Way::IcmpError
+        }
+        Via::Prohibit => {
+            p.set_payload(F::PROHIBITED);
+            Way::IcmpError
+        }
+        Via::Lookup(table) => {
+            p.set_fib(table);
+            p.set_payload(Depth::default());
+            Way::LookupDst
+        }
+        Via::SourceLookup(table) => {
+            p.set_fib(table);
+            p.set_payload(Depth::default());
+            Way::LookupSrc
+        }
+        Via::InterfaceRx(interface) => {
+            p.set_adjacency(interface);
+            Way::InterfaceRx
+        }
+        Via::LinkLocal => {
+            let table = forwarding.link_local(p.rx(), epoch);
+            let way = table.map_or(Way::Drop, |table| again(forwarding, p, table, dst, epoch));
+            // Nobody's packets but our own go on to a link-local address (RFC 4291 section 2.5.6).
+            let stays = way == Way::Receive || p.flags().has(Flags::LOCAL);
+            if stays { way } else { ends(p, Way::Drop) }
+        }
+        _ => Way::Drop,
+    }
+}
+
+/// Sends the packet on to the load balance that another table finds.
+fn again<F: Headers, N>(
+    forwarding: &Forwarding<F>,
+    p: &mut Packet<'_, N>,
+    table: u16,
+    dst: F::Bits,
+    epoch: Epoch<'_>,
+) -> Way {
+    let index = forwarding.table(table, epoch).map_or(0, |table| table.lookup(dst, epoch));
+    let balance = forwarding.load_balance(index, epoch);
+    let via = balance.choose(p.flow_hash());
+    match via {
+        Via::Receive(_) => Way::Receive,
+        // One more table and no further: tables may lead to each other.
+        Via::Lookup(_) | Via::SourceLookup(_) | Via::LinkLocal | Via::Drop => Way::Drop,
+        _ => {
+            p.set_adjacency(index);
+            Way::LoadBalance
+        }
+    }
+}
