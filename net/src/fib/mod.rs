@@ -23,6 +23,7 @@ mod path;
 mod ranges;
 mod resolve;
 mod routes;
+mod sorted;
 mod source;
 mod spread;
 mod stack;

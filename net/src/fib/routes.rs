@@ -171,7 +171,7 @@ impl Router {
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
         if t.is_replacing
             && source == Source::API
-            && let Some(e) = t.entries.get_mut(&key)
+            && let Some(e) = t.entries.at_mut(&key)
         {
             e.round = t.round;
         }
@@ -391,7 +391,7 @@ impl Router {
         let tables = F::tables_mut(&mut self.fib);
         let done = tables.set_leaf(table, key, balance);
         done.expect("another leaf for a prefix that is there needs no room");
-        if let Some(e) = tables.at_mut(table).and_then(|t| t.entries.get_mut(&key)) {
+        if let Some(e) = tables.at_mut(table).and_then(|t| t.entries.at_mut(&key)) {
             e.balance = balance;
         }
     }

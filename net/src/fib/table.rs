@@ -1,8 +1,8 @@
 //! Routing tables as control keeps them: prefixes with who wants them, in order of their addresses.
 //!
-//! An ordered map, not a hash: what lists or dumps a million routes does so in slices and picks up
-//! where it stopped, a covering prefix is found in a few steps, and routes that come in order cost
-//! less.
+//! An [ordered map](super::sorted), not a hash: what lists or dumps a million routes does so in
+//! slices and picks up where it stopped, a covering prefix is found in a few steps, and routes that
+//! come in order cost less.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,6 +13,7 @@ use super::covers::{Covers, SHORT};
 use super::family::Family;
 use super::finder::{Full, Keeper};
 use super::path::TableIndex;
+use super::sorted::Sorted;
 use super::source::Source;
 use crate::interface::InterfaceIndex;
 
@@ -93,18 +94,19 @@ impl Entry {
     }
 }
 
-/// The longest prefix in a map that covers `bits` and has at most `len` bits. None, when there is
-/// none of at least `least` bits, where there may be shorter ones.
-pub(crate) fn longest<F: Family, T>(
-    map: &BTreeMap<Key<F>, T>,
+/// The longest prefix that covers `bits` and has at most `len` bits, in a map of which `last_until`
+/// finds the last entry whose key is not above another. None, when there is none of at least
+/// `least` bits, where there may be shorter ones.
+pub(crate) fn longest<'m, F: Family, T: 'm>(
+    last_until: impl Fn(Key<F>) -> Option<(&'m Key<F>, &'m T)>,
     bits: F::Bits,
     mut len: u8,
     least: u8,
-) -> Option<(Key<F>, &T)> {
+) -> Option<(Key<F>, &'m T)> {
     loop {
         // The closest entry before: if it does not cover the address, none with more bits than the
         // two have in common does.
-        let (key, entry) = map.range(..=(F::masked(bits, len), len)).next_back()?;
+        let (key, entry) = last_until((F::masked(bits, len), len))?;
         let common = F::common(key.0, bits);
         if common >= key.1 {
             return Some((*key, entry));
@@ -126,7 +128,7 @@ pub(super) struct Table<F: Family> {
     pub is_wanted: bool,
     /// The interface whose link-local addresses it holds, if it is such a table.
     pub link_local: Option<InterfaceIndex>,
-    pub entries: BTreeMap<Key<F>, Entry>,
+    pub entries: Sorted<Key<F>, Entry>,
     /// Addresses that recursive paths lead to, with the path lists of those.
     pub vias: BTreeMap<F::Bits, Vec<u32>>,
     /// Prefixes by length.
@@ -152,13 +154,14 @@ impl<F: Family> Table<F> {
         // What is behind the short ones is sought there, if there is any.
         let long = self.lens.get(usize::from(SHORT) + 1..=usize::from(len)).unwrap_or(&[]);
         if long.iter().any(|count| *count > 0)
-            && let Some(found) = longest::<F, _>(&self.entries, bits, len, SHORT + 1)
+            && let Some(found) =
+                longest::<F, _>(|key| self.entries.last_until(&key), bits, len, SHORT + 1)
         {
             return Some(found);
         }
         let len = self.covers.longest(F::top(bits), len.min(SHORT))?;
-        let (key, entry) = self.entries.get_key_value(&(F::masked(bits, len), len))?;
-        Some((*key, entry))
+        let key = (F::masked(bits, len), len);
+        Some((key, self.entries.get(&key)?))
     }
     /// The entry of a prefix that is likely to come or to go: asks for what else that changes, too,
     /// so that memory is waited for once.
@@ -184,17 +187,17 @@ impl<F: Family> Table<F> {
         *self.count_mut(source) += 1;
         let round = self.round;
         let entry = Entry { source, own, round, balance, list, number, others: None };
-        self.entries.insert(key, entry);
+        self.entries.add(key, entry);
     }
     /// Sets the path list of a source of an entry that is there; returns the one it had.
     pub fn put(&mut self, key: Key<F>, source: Source, list: u32) -> Option<u32> {
-        let old = self.entries.get_mut(&key)?.put(source, list);
+        let old = self.entries.at_mut(&key)?.put(source, list);
         *self.count_mut(source) += u32::from(old.is_none());
         old
     }
     /// Takes a source away from an entry, not its last; returns its list.
     pub fn take(&mut self, key: Key<F>, source: Source) -> Option<u32> {
-        let gone = self.entries.get_mut(&key)?.take(source);
+        let gone = self.entries.at_mut(&key)?.take(source);
         *self.count_mut(source) -= u32::from(gone.is_some());
         gone
     }
@@ -260,7 +263,7 @@ impl<F: Family> Tables<F> {
             name: format!("{}-VRF:{id}", F::LONG_NAME),
             is_wanted: true,
             link_local,
-            entries: BTreeMap::new(),
+            entries: Sorted::new(),
             vias: BTreeMap::new(),
             lens: vec![0; usize::from(F::BITS) + 1],
             covers,

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::io;
-use std::ops::Bound;
 
 use super::chores::SLICE;
 use super::family::{Family, Ip4, Ip6};
@@ -129,8 +128,7 @@ impl Router {
         let (mut last, mut count) = (None, 0);
         self.in_slices::<F>(table, over, move |router| {
             let Some(t) = F::tables(&router.fib).at(table) else { return true };
-            let start = last.map_or(Bound::Unbounded, Bound::Excluded);
-            let some = t.entries.range((start, Bound::Unbounded)).take(SLICE);
+            let some = t.entries.after(last).take(SLICE);
             let (mut meant, mut seen) = (Vec::new(), 0);
             for (key, e) in some {
                 (last, seen) = (Some(*key), seen + 1);
@@ -227,7 +225,7 @@ impl Router {
     fn is_needed<F: Family>(&self, table: TableIndex) -> bool {
         let Some(t) = F::tables(&self.fib).at(table) else { return false };
         let mut inside = HashMap::<u32, u32>::new();
-        for (_, list) in t.entries.values().flat_map(|e| e.sources()) {
+        for (_, list) in t.entries.iter().flat_map(|(_, e)| e.sources()) {
             *inside.entry(list).or_default() += 1;
         }
         let leads_here = |p: &Path| match p.target {

@@ -218,7 +218,8 @@ impl<F: Family> MTables<F> {
         let own = t.entries.get(&(key.0, key.1, None)).map(|e| e.route);
         if own.is_none() && sources.is_empty() {
             if let Some(gone) = t.leaves.remove(&key) {
-                let cover = longest::<F, _>(&t.leaves, key.0, key.1, 0);
+                let until = |key| t.leaves.range(..=key).next_back();
+                let cover = longest::<F, _>(until, key.0, key.1, 0);
                 t.keeper.remove(key.0, key.1, cover.map(|(k, leaf)| (k.1, *leaf)));
                 groups.remove(gone);
             }

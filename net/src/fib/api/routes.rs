@@ -1,7 +1,5 @@
 //! Routes: added, deleted, looked up, listed.
 
-use std::ops::Bound;
-
 use control::api::types::Prefix;
 use control::api::{Api, Message, Record, Retval};
 
@@ -264,8 +262,7 @@ impl<F: Family> Walk<F> {
     }
     fn next(&mut self, router: &Router) -> Option<IpRouteV2> {
         let t = F::tables(&router.fib).at(self.table?)?;
-        let start = self.last.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut rest = t.entries.range((start, Bound::Unbounded));
+        let mut rest = t.entries.after(self.last);
         let is_it = |e: &Entry| self.only == 0 || e.source.id() == self.only;
         let (key, entry) = rest.find(|(_, e)| is_it(e))?;
         self.last = Some(*key);

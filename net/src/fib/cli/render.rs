@@ -1,7 +1,6 @@
 //! A route as `show ip fib` prints it.
 
 use std::fmt::{self, Write};
-use std::ops::Bound;
 
 use control::cli::Output;
 use infra::counter::Volume;
@@ -55,8 +54,7 @@ pub(super) fn after<F: Family>(
     count: usize,
 ) -> Vec<Key<F>> {
     let Some(t) = F::tables(&router.fib).at(table) else { return Vec::new() };
-    let start = last.map_or(Bound::Unbounded, Bound::Excluded);
-    t.entries.range((start, Bound::Unbounded)).map(|(key, _)| *key).take(count).collect()
+    t.entries.after(last).map(|(key, _)| *key).take(count).collect()
 }
 
 /// One route of a table.

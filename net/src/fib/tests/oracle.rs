@@ -115,7 +115,7 @@ where
     let mut keys: Vec<_> = oracle.0.iter().map(|o| o.0).collect();
     keys.sort();
     keys.dedup();
-    assert_eq!(t.entries.keys().copied().collect::<Vec<_>>(), keys);
+    assert_eq!(t.entries.iter().map(|(key, _)| *key).collect::<Vec<_>>(), keys);
 }
 
 pub(super) fn router() -> Router {
