@@ -20,7 +20,10 @@ mod trace;
 mod watch;
 mod worker;
 
-pub use buffer::{Buffer, DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse, Ports};
+pub use buffer::{
+    Buffer, DATA_SIZES, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse, Ports, SizeError,
+    choose_data_size, data_size,
+};
 pub use control::{
     BuildError, CounterChange, Engine, MOST_COUNTERS, MOST_NODES, NodeIndex, NodeSamples, Plan,
     Samples, Settings,

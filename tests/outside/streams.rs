@@ -41,6 +41,30 @@ fn every_packet_is_routed_to_the_byte() {
 }
 
 #[test]
+fn buffers_hold_as_much_as_they_are_configured_to() {
+    for size in [1664, 9216, 16_384] {
+        let config = format!("buffers {{ buffers-per-numa 4096 default data-size {size} }}");
+        let daemon = Daemon::start_with(&config, GENERATORS);
+        let shown = daemon.tell("show buffers");
+        assert!(shown.contains(&format!(" {size} ")), "{shown}");
+        let path = daemon.folder().join("out.pcap");
+        daemon.tell(&format!("packet-generator capture pg1 pcap {}", path.display()));
+        daemon.tell(
+            "packet-generator new { name s limit 99 size 9014-9014 interface pg0 node \
+             ethernet-input data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> \
+             16.0.0.1 UDP: 1234 -> 2345 incrementing 8972 } }",
+        );
+        daemon.generate();
+        let got = frames(&path);
+        assert_eq!(got.len(), 99, "{}", daemon.tell("show errors"));
+        let bytes: Vec<_> = (0..8972_usize).map(|n| n as u8).collect();
+        assert!(got.iter().all(|frame| frame.len() == 9014 && frame[42..] == bytes));
+        let shown = daemon.tell("show buffers");
+        assert!(shown.trim_end().ends_with(" 0"), "a buffer was lost: {shown}");
+    }
+}
+
+#[test]
 fn packets_of_one_flow_keep_their_order() {
     let daemon = Daemon::start(GENERATORS);
     let path = daemon.folder().join("out.pcap");

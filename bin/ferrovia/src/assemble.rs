@@ -130,6 +130,10 @@ fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, Str
         found => found.ok_or_else(|| format!("node: unknown variant '{name}'")),
     };
     let named = config.node.named.iter().map(|(node, v)| Ok((node.clone(), variant(&v.name)?)));
+    if let Some(bytes) = config.buffers.data_size {
+        let refused = |why| format!("buffers: default data-size {bytes}: {why}");
+        graph::choose_data_size(bytes as usize).map_err(refused)?;
+    }
     Ok(Settings {
         buffers: config.buffers.per_numa.map_or(default.buffers, |n| n as usize),
         workers: layout.workers.iter().map(|cpu| Some(*cpu)).collect(),
@@ -168,13 +172,6 @@ fn schedule(cpu: &Cpu, log: &Log) -> Result<(), String> {
 /// Says what the configuration asks for in vain.
 fn notice_ignored(config: &Config, log: &Log) {
     let log = log.class("config", "ignored");
-    if let Some(size) = config.buffers.data_size.filter(|size| *size != graph::DATA_SIZE as u32) {
-        let always = graph::DATA_SIZE;
-        log.warn(format_args!(
-            "buffers: default data-size {size} is not available: it is {always} always, and longer \
-             packets are chains of buffers"
-        ));
-    }
     if config.statseg.page_size != PageSize::Default {
         log.notice("statseg: page-size has no effect: pages are used as counters move");
     }

@@ -133,6 +133,8 @@ fn an_interrupt_ends_it_too() {
 fn what_it_cannot_do_is_said() {
     assert_eq!(refused(&["bogus", "{", "}"]), "ferrovia: unknown stanza 'bogus'\n");
     assert!(refused(&["unix { nodemon }"]).contains("unknown word 'nodemon' in stanza 'unix'"));
+    let refused_size = refused(&["buffers { default data-size 100 }"]);
+    assert_eq!(refused_size, "ferrovia: buffers: default data-size 100: 1664 to 16384 bytes\n");
     assert!(refused(&["cpu { main-core 4095 }"]).contains("main-core: CPU 4095"));
     assert!(refused(&["-c", "/nonexistent"]).contains("open `/nonexistent': No such file"));
     assert!(refused(&["node { default { variant nosuch } }"]).contains("variant 'nosuch'"));

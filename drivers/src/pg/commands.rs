@@ -8,7 +8,7 @@ use net::Router;
 use serde::Serialize;
 
 use super::interface;
-use super::spec::{BUFFER_SIZE, Spec, USAGE};
+use super::spec::{Spec, USAGE};
 use super::stream::{Generator, Stream};
 
 /// `packet-generator new`
@@ -195,7 +195,7 @@ impl fmt::Display for Streams {
             let (enabled, count) = (Centred(enabled, 12), Centred(&count, 16));
             write!(f, "{:<16}{enabled}{count}limit {}, ", s.name, s.limit)?;
             write!(f, "rate {:.2e} pps, size {}-{}, ", s.rate, s.shortest, s.longest)?;
-            writeln!(f, "buffer-size {BUFFER_SIZE}, worker {}, ", s.worker)?;
+            writeln!(f, "buffer-size {}, worker {}, ", graph::data_size(), s.worker)?;
             if self.verbose {
                 writeln!(f, "    interface {}, node {}", s.interface, s.node)?;
                 writeln!(f, "{}", s.packets)?;

@@ -1,6 +1,6 @@
 //! Where the packets of a stream come from.
 
-use graph::DATA_SIZE;
+use graph::data_size;
 
 use super::data::Template;
 use super::data::template::LINE;
@@ -40,5 +40,6 @@ pub fn room(size: usize) -> usize {
 /// Whether a packet of `size` bytes, rounded up, fits one buffer.
 #[inline(always)]
 pub fn fits(size: usize) -> bool {
-    size <= DATA_SIZE - DATA_SIZE % LINE
+    let most = data_size();
+    size <= most - most % LINE
 }

@@ -7,9 +7,6 @@ use control::cli::{Args, Error, Word};
 use super::data::range::{self, Range};
 use super::data::{LONGEST, Layout, Sizes};
 
-/// Bytes of a buffer, the only `buffer-size` there is.
-pub const BUFFER_SIZE: usize = graph::DATA_SIZE;
-
 /// The words that the commands take, for their usage lines.
 pub const USAGE: &str = "[name <name>] [limit <packets>] [rate <packets/s>] [size <a>-<b>|<a>+<b>] \
     [interface|source <interface>] [tx-interface <interface>] [node <node>] [worker <n>] \
@@ -146,7 +143,7 @@ fn max_frame(args: &mut Args<'_>) -> Result<usize, Error> {
 fn buffer_size(args: &mut Args<'_>) -> Result<(), Error> {
     let place = *args;
     let size: usize = args.value("buffer-size")?;
-    let is_good = size == BUFFER_SIZE;
-    let bad = || place.error(format_args!("buffers are of {BUFFER_SIZE} bytes, not"));
-    is_good.then_some(()).ok_or_else(bad)
+    let always = graph::data_size();
+    let bad = || place.error(format_args!("buffers are of {always} bytes, not"));
+    (size == always).then_some(()).ok_or_else(bad)
 }

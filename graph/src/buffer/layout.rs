@@ -5,14 +5,10 @@
 pub const FRAME: usize = 256;
 /// Bytes before the data area where headers can be put in front.
 pub const HEADROOM: usize = 128;
-/// Bytes of the data area.
-pub const DATA_SIZE: usize = 2048;
 /// An index that names nothing.
 pub const NONE: u32 = 0;
 /// Distance of the data area from the start of the buffer in bytes.
 pub(super) const DATA: isize = 128 + HEADROOM as isize;
-/// Distance of buffers in cache lines: odd, so that their first lines spread over all cache sets.
-pub(super) const STRIDE: usize = ((DATA as usize + DATA_SIZE).div_ceil(64)) | 1;
 
 /// The first cache line: what every node touches.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +111,12 @@ impl Flags {
     pub const L4: Self = Self(1 << 9);
     /// `ports` is set.
     pub const PORTS: Self = Self(1 << 10);
+    /// Not to leave by another interface than it came in by.
+    pub const ONE_LINK: Self = Self(1 << 11);
+    /// A policer found it beyond its committed rate.
+    pub const YELLOW: Self = Self(1 << 12);
+    /// A policer found it beyond all that is allowed.
+    pub const RED: Self = Self(1 << 13);
 
     /// Whether any of `other` is set.
     #[inline(always)]

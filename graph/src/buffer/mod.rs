@@ -4,14 +4,16 @@
 //! [`Held`](crate::Held) at a time, and so to one thread. [`Buffer`] is only made by the engine
 //! from an index the calling thread owns, borrowed for as long as it stays there; that makes the
 //! accesses below exclusive. Offsets and lengths change only through methods that keep `offset +
-//! len` inside the buffer.
+//! len` inside the buffer, whose size is that of all pools and does not change ([`data_size`]).
 
 mod layout;
 mod pool;
+mod size;
 
-pub use layout::{DATA_SIZE, FRAME, Flags, HEADROOM, NONE, Ports};
+pub use layout::{FRAME, Flags, HEADROOM, NONE, Ports};
 pub(crate) use pool::Cache;
 pub use pool::{Pool, PoolUse};
+pub use size::{DATA_SIZES, SizeError, choose_data_size, data_size};
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -237,7 +239,7 @@ impl<'p> Buffer<'p> {
     pub fn append_with(&mut self, n: usize) -> Option<&mut [u8]> {
         let hot = self.hot_mut();
         let end = i32::from(hot.offset) + i32::from(hot.len);
-        if end as usize + n > DATA_SIZE {
+        if end as usize + n > data_size() {
             return None;
         }
         let old = usize::from(hot.len);
@@ -247,7 +249,7 @@ impl<'p> Buffer<'p> {
     /// Room behind the first segment in bytes.
     #[inline(always)]
     pub fn tailroom(&self) -> usize {
-        DATA_SIZE
+        data_size()
             .saturating_sub((i32::from(self.hot().offset) + i32::from(self.hot().len)) as usize)
     }
     /// Shortens the first segment to `n` bytes; longer is left alone.
@@ -307,8 +309,10 @@ impl<'p> Buffer<'p> {
     }
     /// Copies the metadata of `from` that describes the packet, not its place.
     pub(crate) fn inherit(&mut self, from: &Buffer<'_>) {
+        const KEPT: Flags = Flags::ONE_LINK.with(Flags::YELLOW).with(Flags::RED);
         let (to, from) = (self.hot_mut(), from.hot());
         (to.rx, to.tx, to.fib, to.adjacency) = (from.rx, from.tx, from.fib, from.adjacency);
+        to.flags = to.flags.with(Flags(from.flags.0 & KEPT.0));
     }
 }
 

@@ -13,11 +13,11 @@ use infra::memory::{HUGE_PAGE, Mapping};
 use serde::Serialize;
 
 use super::Buffer;
-use super::layout::STRIDE;
+use super::size;
 
 /// Buffers that a growing pool adds at a time: the fewest that fill whole 2 MB pages.
 const SEGMENT: usize = 32768;
-const _: () = assert!((SEGMENT * STRIDE * 64).is_multiple_of(HUGE_PAGE));
+const _: () = assert!((SEGMENT * 64).is_multiple_of(HUGE_PAGE));
 /// Free indices that a thread keeps at most, and how many move at a time.
 const CACHE: usize = 1024;
 const BATCH: usize = 512;
@@ -29,6 +29,8 @@ pub struct Pool(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     base: NonNull<u8>,
+    /// Distance of buffers in cache lines.
+    stride: usize,
     limit: usize,
     placed: AtomicUsize,
     short: AtomicBool,
@@ -86,11 +88,13 @@ impl Pool {
     /// # Errors
     /// The kernel's, when it refuses the memory.
     pub fn new(limit: usize) -> io::Result<Self> {
-        let limit = limit.clamp(1024, (u32::MAX as usize) / STRIDE - 1);
-        let map = Mapping::reserve(limit.next_multiple_of(SEGMENT) * STRIDE * 64)?;
+        let (_, stride) = size::settle();
+        let limit = limit.clamp(1024, (u32::MAX as usize) / stride - 1);
+        let map = Mapping::reserve(limit.next_multiple_of(SEGMENT) * stride * 64)?;
         map.name("buffers");
         let pool = Self(Arc::new(Inner {
             base: map.aligned_start(),
+            stride,
             limit,
             placed: AtomicUsize::new(0),
             short: AtomicBool::new(false),
@@ -111,12 +115,13 @@ impl Pool {
         if first == last {
             return Ok(());
         }
-        let (from, bytes) = (first * STRIDE * 64, (last - first) * STRIDE * 64);
+        let stride = self.0.stride;
+        let (from, bytes) = (first * stride * 64, (last - first) * stride * 64);
         let mut depot = self.0.depot.lock().unwrap_or_else(PoisonError::into_inner);
         let pages = place(&mut depot.map, from, bytes.next_multiple_of(HUGE_PAGE))?;
         depot.pages.push(pages);
         // Buffer 0 stays unused, so that index 0 means none. In reverse: the lowest is taken first.
-        depot.free.extend((first.max(1)..last).rev().map(|i| (i * STRIDE) as u32));
+        depot.free.extend((first.max(1)..last).rev().map(|i| (i * stride) as u32));
         self.0.placed.store(last, Ordering::Relaxed);
         Ok(())
     }
@@ -153,8 +158,8 @@ impl Pool {
         let total = self.0.placed.load(Ordering::Relaxed).saturating_sub(1);
         PoolUse {
             name: "default-numa-0".to_owned(),
-            size: STRIDE * 64,
-            data_size: super::DATA_SIZE,
+            size: self.0.stride * 64,
+            data_size: super::data_size(),
             total,
             limit: self.0.limit,
             available: depot.free.len(),
