@@ -1,17 +1,39 @@
 //! What tests of routing start from: a router whose graph is a test graph, with the features under
 //! test and everything else in sinks. Each part's tests add what they need to [`Rig`].
 
+use std::convert::Infallible;
+
 use control::api::{Api, Local};
 use control::cli::Cli;
 use control::log::Log;
-use graph::Settings;
 use graph::testing::TestGraph;
+use graph::{Engine, Frame, Node, Settings};
 use wire::MacAddr;
 
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
-use crate::ip::testing::Transmit;
 use crate::router::{Feature, Parts, Router};
 use crate::{drops, interface};
+
+/// Transmit node of interfaces under test.
+#[derive(Clone)]
+pub(crate) struct Transmit;
+
+#[derive(Clone, Copy, graph::Next)]
+pub(crate) enum Next {
+    #[to("sent")]
+    Sent,
+}
+
+impl Node for Transmit {
+    const NAME: &'static str = "test-tx";
+    type Next = Next;
+    type Error = Infallible;
+    type Count = Infallible;
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        frame.forward_all(Next::Sent);
+    }
+}
 
 pub(crate) struct Rig {
     pub graph: TestGraph,
@@ -23,24 +45,42 @@ pub(crate) struct Rig {
 impl Rig {
     /// With these features behind those that all need.
     pub fn new(features: &[Feature]) -> Self {
-        let new = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
-        let mut router = new.unwrap();
-        let (graph, parts) = TestGraph::new(|engine| {
+        Self::made(1, features, |_| (), |_| ()).0
+    }
+    /// As if there were `threads` of them, with what `first` adds before the features register and
+    /// `then` before the graph is built.
+    pub fn made<T>(
+        threads: usize,
+        features: &[Feature],
+        first: impl FnOnce(&mut Router),
+        then: impl FnOnce(&mut Router) -> T,
+    ) -> (Self, T) {
+        let settings = |buffers| {
+            let workers = vec![None; threads - 1]; // numbers start from 0
+            Settings { buffers, workers, ..Settings::default() }
+        };
+        let start = |engine: &mut Engine| engine.start_inline_threads(threads);
+        let mut router = Router::new(settings(64), Log::new()).unwrap();
+        let is_new = |base: &&Feature| features.iter().all(|f| f.name != base.name);
+        let (graph, (parts, made)) = TestGraph::with(settings(4096), start, |engine| {
             // The router works on the engine under test while it is built.
             std::mem::swap(engine, &mut router.engine);
+            first(&mut router);
             let mut parts = Parts::new(router);
             // Interfaces come later: the graph is to know where they send.
             parts.router.engine.add(Transmit)?;
-            for feature in [drops::FEATURE, interface::FEATURE].iter().chain(features) {
+            let base = [drops::FEATURE, interface::FEATURE];
+            for feature in base.iter().filter(is_new).chain(features) {
                 (feature.register)(&mut parts).unwrap();
             }
+            let made = then(&mut parts.router);
             std::mem::swap(engine, &mut parts.router.engine);
-            Ok(parts)
+            Ok((parts, made))
         });
         let Parts { router, cli, mut api } = parts;
         cli.check().unwrap();
         api.finish(&router.clients).unwrap();
-        Self { graph, router, cli, api }
+        (Self { graph, router, cli, api }, made)
     }
     /// An interface that is up, with `02:00:00:00:00:MAC` if it is of Ethernet.
     pub fn add_interface(&mut self, name: &str, kind: Kind, mac: u8) -> InterfaceIndex {
@@ -68,19 +108,26 @@ impl Rig {
             self.set(&format!("set interface ip address pg{n} 2001:db8:{n}::1/64"));
         }
     }
-    /// Does something with the router and the engine under test.
-    pub fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
+    /// Does something with all of it, the router being on the engine under test.
+    pub fn connected<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let done = work(&mut self.router);
+        let done = work(self);
         std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
         done
     }
+    /// Does something with the router.
+    pub fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
+        self.connected(|rig| work(&mut rig.router))
+    }
     /// Carries out commands; returns what they print.
     pub fn run(&mut self, lines: &str) -> String {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let text = self.cli.run(&mut self.router, lines).text();
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        text
+        self.attempt(lines).unwrap_or_else(|error| error)
+    }
+    /// Carries out commands; returns what they print, or the text with their error.
+    pub fn attempt(&mut self, lines: &str) -> Result<String, String> {
+        let done = self.connected(|rig| rig.cli.run(&mut rig.router, lines));
+        let text = done.text();
+        if done.result.is_err() { Err(text) } else { Ok(text) }
     }
     /// Carries out commands that print nothing.
     #[track_caller]
@@ -89,11 +136,16 @@ impl Rig {
     }
     /// Lets `work` talk to the router as a client of the binary API does.
     pub fn talk<R>(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router) -> R) -> R {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let local = Local::new(&self.api, &self.cli, &self.router.clients);
-        let done = work(&local, &mut self.router);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        done
+        self.connected(|rig| {
+            let local = Local::new(&rig.api, &rig.cli, &rig.router.clients);
+            work(&local, &mut rig.router)
+        })
+    }
+    /// Checks that these counters moved and no others, and that no buffer is lost.
+    #[track_caller]
+    pub fn expect(&mut self, counters: &[(&str, &str, u64)]) {
+        self.graph.expect_counters(counters);
+        assert_eq!(self.graph.buffers_used(), 0, "buffers in use");
     }
     pub fn interface(&self, name: &str) -> InterfaceIndex {
         self.router.interfaces.named(name).unwrap().index

@@ -2,57 +2,44 @@
 //! (10.0.1.1/24, 2001:db8:1::1/64), everything around them in sinks. What `pg1` sends is caught at
 //! `sent`.
 
-use std::convert::Infallible;
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
 
-use control::api::{Api, Local};
-use control::cli::Cli;
-use control::log::Log;
-use graph::testing::{Caught, TestGraph};
-use graph::{Buffer, Engine, Frame, Node, Settings};
+use graph::Buffer;
+use graph::testing::Caught;
 use wire::{MacAddr, Prefix};
 
 use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
-use crate::router::{Parts, Router};
+use crate::router::Router;
+use crate::testing::{Rig, Transmit};
 use crate::{
-    address, drops, engine, fragment, icmp, interface, ip4, ip6, mss_clamp, path_mtu, policer,
-    punting, reassembly, source_range, trace, tracenode,
+    address, engine, fragment, icmp, ip4, ip6, mss_clamp, path_mtu, policer, punting, reassembly,
+    source_range, trace, tracenode,
 };
 
 /// What the neighbour of `pg1` has as its address.
 pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
 
-/// Transmit node of interfaces under test.
-#[derive(Clone)]
-pub(crate) struct Transmit;
-
-#[derive(Clone, Copy, graph::Next)]
-pub(crate) enum Next {
-    #[to("sent")]
-    Sent,
+/// The rig with its interfaces.
+pub(crate) struct Bench {
+    rig: Rig,
+    pub pg0: InterfaceIndex,
+    pub pg1: InterfaceIndex,
 }
 
-impl Node for Transmit {
-    const NAME: &'static str = "test-tx";
-    type Next = Next;
-    type Error = Infallible;
-    type Count = Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        frame.forward_all(Next::Sent);
+impl Deref for Bench {
+    type Target = Rig;
+    fn deref(&self) -> &Rig {
+        &self.rig
     }
 }
 
-/// The graph and the router it belongs to.
-pub(crate) struct Bench {
-    pub graph: TestGraph,
-    pub router: Router,
-    cli: Cli<Router>,
-    api: Api<Router>,
-    pub pg0: InterfaceIndex,
-    pub pg1: InterfaceIndex,
+impl DerefMut for Bench {
+    fn deref_mut(&mut self) -> &mut Rig {
+        &mut self.rig
+    }
 }
 
 impl Bench {
@@ -73,71 +60,35 @@ impl Bench {
         first: impl FnOnce(&mut Router),
         more: impl FnOnce(&mut Router),
     ) -> Self {
-        let settings = |buffers| {
-            let workers = vec![None; threads - 1]; // numbers start from 0
-            Settings { buffers, workers, ..Settings::default() }
-        };
-        let mut router = Router::new(settings(64), Log::new()).unwrap();
-        let start = |engine: &mut Engine| engine.start_inline_threads(threads);
-        let (graph, (router, cli, api, pg0, pg1)) =
-            TestGraph::with(settings(4096), start, |engine| {
-                // The router works on the engine under test while it is built.
-                std::mem::swap(engine, &mut router.engine);
-                first(&mut router);
-                let mut parts = Parts::new(router);
-                for feature in [
-                    engine::FEATURE,
-                    drops::FEATURE,
-                    interface::FEATURE,
-                    address::FEATURE,
-                    ip4::FEATURE,
-                    ip6::FEATURE,
-                    icmp::FEATURE,
-                    fragment::FEATURE,
-                    reassembly::FEATURE,
-                    path_mtu::FEATURE,
-                    mss_clamp::FEATURE,
-                    policer::FEATURE,
-                    source_range::FEATURE,
-                    punting::FEATURE,
-                    trace::FEATURE,
-                    tracenode::FEATURE,
-                ] {
-                    (feature.register)(&mut parts).unwrap();
-                }
-                let Parts { mut router, cli, mut api } = parts;
-                api.finish(&router.clients).unwrap();
-                router.add_table::<Ip4>(0).unwrap();
-                router.add_table::<Ip6>(0).unwrap();
-                let pg0 = add_interface(&mut router, "pg0", ["10.0.0.1/24", "2001:db8::1/64"]);
-                let pg1 = add_interface(&mut router, "pg1", ["10.0.1.1/24", "2001:db8:1::1/64"]);
-                more(&mut router);
-                std::mem::swap(engine, &mut router.engine);
-                Ok((router, cli, api, pg0, pg1))
-            });
-        Self { graph, router, cli, api, pg0, pg1 }
-    }
-    /// Does something with the router and the engine under test.
-    pub fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let done = work(&mut self.router);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        done
+        let features = [
+            engine::FEATURE,
+            address::FEATURE,
+            ip4::FEATURE,
+            ip6::FEATURE,
+            icmp::FEATURE,
+            fragment::FEATURE,
+            reassembly::FEATURE,
+            path_mtu::FEATURE,
+            mss_clamp::FEATURE,
+            policer::FEATURE,
+            source_range::FEATURE,
+            punting::FEATURE,
+            trace::FEATURE,
+            tracenode::FEATURE,
+        ];
+        let (rig, (pg0, pg1)) = Rig::made(threads, &features, first, |router| {
+            router.add_table::<Ip4>(0).unwrap();
+            router.add_table::<Ip6>(0).unwrap();
+            let pg0 = add_interface(router, "pg0", ["10.0.0.1/24", "2001:db8::1/64"]);
+            let pg1 = add_interface(router, "pg1", ["10.0.1.1/24", "2001:db8:1::1/64"]);
+            more(router);
+            (pg0, pg1)
+        });
+        Self { rig, pg0, pg1 }
     }
     /// Carries out a command: what it prints, or its error.
     pub fn run(&mut self, line: &str) -> Result<String, String> {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let done = self.cli.run(&mut self.router, line);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let text = done.text();
-        if done.result.is_err() { Err(text) } else { Ok(text) }
-    }
-    /// Lets `work` talk to the router as a client of the binary API does.
-    pub fn talk(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let local = Local::new(&self.api, &self.cli, &self.router.clients);
-        work(&local, &mut self.router);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        self.rig.attempt(line)
     }
     /// The adjacency of a neighbour on `pg1`, known or not.
     pub fn neighbor(&mut self, addr: &str, is_known: bool) -> AdjacencyIndex {
@@ -171,12 +122,6 @@ impl Bench {
             p.set_rx(rx);
             prepare(p);
         })
-    }
-    /// Checks that these counters moved and no others, and that no buffer is lost.
-    #[track_caller]
-    pub fn expect(&mut self, counters: &[(&str, &str, u64)]) {
-        self.graph.expect_counters(counters);
-        assert_eq!(self.graph.buffers_used(), 0, "buffers in use");
     }
 }
 

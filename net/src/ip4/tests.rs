@@ -207,7 +207,8 @@ fn a_trace_shows_the_headers() {
     let input = bench.graph.engine.index_of("test-input").unwrap();
     bench.graph.engine.trace(input, 1);
     send_chained(&mut bench, vec![changed4(good(), |h| h.fragment = 1.into())]);
-    let text = bench.graph.trace_text(&bench.router).concat();
+    let rig = &mut *bench;
+    let text = rig.graph.trace_text(&rig.router).concat();
     let headers = "  UDP: 10.0.0.2 -> 16.0.0.1\n    tos 0x00, ttl 64, length 50, ";
     for node in ["ip4-input\n", "ip4-drop\n    fib:0 adj:0 flow:0x00000000\n"] {
         assert!(text.contains(&format!(": {node}{headers}")), "{text}");

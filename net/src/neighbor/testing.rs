@@ -3,13 +3,11 @@
 #![forbid(unsafe_code)]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::{Deref, DerefMut};
 
-use control::api::{Api, Local};
 use control::cli::{Cli, Output, Run, Step};
-use control::log::Log;
 use control::process::Processes;
-use graph::Settings;
-use graph::testing::{Caught, TestGraph};
+use graph::testing::Caught;
 use wire::arp::{Header, Operation, Peer};
 use wire::ethernet::{self, EtherType};
 use wire::{MacAddr, Protocol, checksum, icmp6, ip4, ip6, nd};
@@ -17,42 +15,43 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::family::{ArpFrame, NdFrame};
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
-use crate::ip::testing::Transmit;
-use crate::router::{Parts, Router};
+use crate::router::Router;
+use crate::testing::{Rig, Transmit};
 
 /// The address of `pg0`.
 pub(crate) const PG0: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
 /// The address of `pg1`.
 pub(crate) const PG1: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xab]);
 
-/// The router and its graph.
+/// The rig with its interfaces.
 pub(crate) struct Bench {
-    pub graph: TestGraph,
-    router: Router,
-    cli: Cli<Router>,
-    api: Api<Router>,
+    rig: Rig,
     pub pg0: InterfaceIndex,
     pub pg1: InterfaceIndex,
 }
 
+impl Deref for Bench {
+    type Target = Rig;
+    fn deref(&self) -> &Rig {
+        &self.rig
+    }
+}
+
+impl DerefMut for Bench {
+    fn deref_mut(&mut self) -> &mut Rig {
+        &mut self.rig
+    }
+}
+
 impl Bench {
     pub fn new() -> Self {
-        let mut router = Router::new(Settings::default(), Log::new()).unwrap();
-        let (graph, (parts, pg0, pg1)) = TestGraph::new(|engine| {
-            // The router works on the engine under test while it is built.
-            std::mem::swap(engine, &mut router.engine);
-            let mut parts = Parts::new(router);
-            for feature in crate::FEATURES {
-                (feature.register)(&mut parts).unwrap();
-            }
-            let pg0 = add_interface(&mut parts.router, "pg0", PG0);
-            let pg1 = add_interface(&mut parts.router, "pg1", PG1);
-            std::mem::swap(engine, &mut parts.router.engine);
-            Ok((parts, pg0, pg1))
-        });
-        let Parts { router, cli, mut api } = parts;
-        api.finish(&router.clients).unwrap();
-        let mut bench = Self { graph, router, cli, api, pg0, pg1 };
+        let (rig, (pg0, pg1)) = Rig::made(
+            1,
+            crate::FEATURES,
+            |_| (),
+            |router| (add_interface(router, "pg0", PG0), add_interface(router, "pg1", PG1)),
+        );
+        let mut bench = Self { rig, pg0, pg1 };
         for line in [
             "set interface state pg0 up",
             "set interface state pg1 up",
@@ -66,19 +65,9 @@ impl Bench {
         bench.wait(0.0);
         bench
     }
-    /// Does something with the router on the engine under test.
+    /// Does something with the router and its commands.
     pub fn control<R>(&mut self, work: impl FnOnce(&mut Router, &Cli<Router>) -> R) -> R {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let done = work(&mut self.router, &self.cli);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        done
-    }
-    /// Lets `work` talk to the router as a client of the binary API does.
-    pub fn talk(&mut self, work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
-        let local = Local::new(&self.api, &self.cli, &self.router.clients);
-        work(&local, &mut self.router);
-        std::mem::swap(&mut self.graph.engine, &mut self.router.engine);
+        self.rig.connected(|rig| work(&mut rig.router, &rig.cli))
     }
     /// What was counted of messages about neighbours on an interface: requests, replies and
     /// gratuitous ones received, and the same sent.
@@ -90,7 +79,7 @@ impl Bench {
     }
     /// Carries out a command; its text.
     pub fn cli(&mut self, line: &str) -> String {
-        self.control(|router, cli| cli.run(router, line).text())
+        self.rig.run(line)
     }
     /// Carries out a command that takes its time; `answer` says what comes back to `pg1` for each
     /// frame sent.
@@ -136,12 +125,6 @@ impl Bench {
             }
         }
         caught
-    }
-    /// Checks that these counters moved and no others, and that no buffer is lost.
-    #[track_caller]
-    pub fn expect(&mut self, counters: &[(&str, &str, u64)]) {
-        self.graph.expect_counters(counters);
-        assert_eq!(self.graph.buffers_used(), 0, "buffers in use");
     }
 }
 
