@@ -74,6 +74,9 @@ fn each_code_of_icmp_has_its_reason() {
         (uncut(udp4(HOST4, "10.0.1.2", 1, &[0; 1400])), 3, 4, 1300),
         (udp("21.0.0.1"), 3, 10, 0),
         (changed4(udp("10.0.1.2"), |h| h.ttl = 1), 11, 0, 0),
+        // Options: longer than the header, a pointer into the option's own start.
+        (with_options(&udp("10.0.1.2"), &[1, 200, 9, 0]), 12, 0, 22 << 24),
+        (with_options(&udp("10.0.0.1"), &[7, 7, 2, 0, 0, 0, 0, 0]), 12, 0, 22 << 24),
     ] {
         let want = Told(kind, code, rest, "10.0.0.1".into());
         assert_eq!(told(&mut b, &packet), [want]);
@@ -98,6 +101,77 @@ fn each_code_of_icmp6_has_its_reason() {
         assert_eq!(told(&mut b, &packet), [want]);
     }
     assert_eq!(b.graph.buffers_used(), 0);
+}
+
+#[test]
+fn what_a_link_local_address_sends_stays_on_its_link() {
+    let mut b = bench();
+    assert_eq!(b.cli("set ip neighbor pg0 fe80::2 02:00:00:00:00:01 static"), "");
+    for mroute in
+        ["ff0e::5 via pg0 Accept via pg1 Forward", "ff02::5 via pg0 Accept via pg1 Forward"]
+    {
+        assert_eq!(b.cli(&format!("ip mroute add {mroute}")), "");
+    }
+    let from_link = |dst: &str| udp6("fe80::2", dst, 1, &[]);
+    let beyond = Told(1, 2, 0, "fe80::ff:fe00:aa".into());
+    assert_eq!(told(&mut b, &from_link("2001:db8:1::2")), [beyond]);
+    b.expect(&[("ip6-input", "drop", 1), ("ip6-icmp-error", "dest_unreach_sent", 1)]);
+    // Neither to somebody whose address is not known yet, nor to groups, of which nobody is told.
+    for dst in ["2001:db8:1::77", "ff0e::5", "ff02::5"] {
+        let mut out = b.receive(b.pg0, &[framed(&from_link(dst))]);
+        out.append(&mut b.wait(5.0));
+        assert!(out.iter().all(|c| !is_udp(&c.bytes)), "{dst}");
+    }
+    // Back by the same link it goes on, and so does what another address sends.
+    let out = b.receive(b.pg0, &[framed(&from_link("2001:db8:22::1"))]);
+    assert!(out.len() == 1 && out[0].tx == b.pg0.0 && is_udp(&out[0].bytes));
+    let out = b.receive(b.pg0, &[framed(&udp6(HOST6, "ff0e::5", 1, &[]))]);
+    assert!(out.len() == 1 && out[0].tx == b.pg1.0 && is_udp(&out[0].bytes));
+}
+
+#[test]
+fn what_is_for_a_link_local_address_stays_on_its_link() {
+    let mut b = bench();
+    assert_eq!(b.cli("set ip neighbor pg1 fe80::2 02:00:00:00:00:bb static"), "");
+    // A route that says otherwise is not asked.
+    b.cli("ip route add fe80::/10 via 2001:db8:1::2 pg1");
+    let out = b.receive(b.pg0, &[framed(&udp6(HOST6, "fe80::2", 1, &[]))]);
+    assert!(out.iter().all(|c| !is_udp(&c.bytes)));
+}
+
+#[test]
+fn groups_of_one_link_are_never_forwarded() {
+    let mut b = bench();
+    for group in ["224.0.0.5", "225.0.0.5", "ff02::5", "ff12::5", "ff03::5", "ff01::5", "ff00::5"] {
+        let line = format!("ip mroute add {group} via pg0 Accept via pg1 Forward");
+        assert_eq!(b.cli(&line), "", "{line}");
+        let packet = match group.contains('.') {
+            true => udp4(HOST4, group, 1, &[]),
+            false => udp6(HOST6, group, 1, &[]),
+        };
+        let out = b.receive(b.pg0, &vec![framed(&packet); 3]);
+        let forwarded = if ["225.0.0.5", "ff03::5"].contains(&group) { 3 } else { 0 };
+        assert_eq!(out.len(), forwarded, "{group}");
+        let counter = match group {
+            "225.0.0.5" | "ff03::5" => None,
+            "ff01::5" | "ff00::5" => Some(("ip6-input", "dst_lookup_miss", 3)),
+            "224.0.0.5" => Some(("ip4-replicate", "group of one link", 3)),
+            _ => Some(("ip6-replicate", "group of one link", 3)),
+        };
+        b.expect(counter.as_slice());
+    }
+    // Its own groups the router still gets, whatever the route says besides.
+    assert_eq!(b.cli("ip mroute add ff02::1 via pg1 Forward"), "");
+    let ping = icmp6(HOST6, "ff02::1", icmp6::Type::ECHO_REQUEST, &[0; 8]);
+    let out = b.receive(b.pg0, &[framed(&ping)]);
+    assert!(out.len() == 1 && out[0].tx == b.pg0.0 && out[0].bytes[54] == 129);
+}
+
+/// Whether a frame carries UDP right behind its IP header.
+fn is_udp(frame: &[u8]) -> bool {
+    let packet = &frame[14..];
+    let protocol = if packet[0] >> 4 == 4 { packet[9] } else { packet[6] };
+    Protocol(protocol) == Protocol::UDP
 }
 
 #[test]

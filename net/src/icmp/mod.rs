@@ -65,9 +65,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
 /// Makes the buffer of a packet that came in one that this router sends: current bytes start at the
 /// new IP header, and nothing that was known of the old packet holds.
 fn become_ours(p: &mut Buffer<'_>) {
-    let gone = Flags::GSO.with(Flags::CHECKSUM_TODO).with(Flags::CHECKSUM_OK);
-    p.clear_flags(gone.with(Flags::HASH).with(Flags::L2).with(Flags::L4).with(Flags::PORTS));
-    p.add_flags(Flags::LOCAL.with(Flags::L3));
+    const OF_BUFFERS: Flags = Flags::CHAINED.with(Flags::TRACED);
+    p.set_flags(Flags(p.flags().0 & OF_BUFFERS.0).with(Flags::LOCAL).with(Flags::L3));
     p.set_gso_size(0);
     p.set_error(0);
     let l3 = p.offset();

@@ -10,7 +10,9 @@ use wire::ethernet;
 
 use super::Version;
 use super::outputs::Table;
-use super::rewrite::{Next, Rewritten, Seen, count, look_closer, may_go, put_in_front, spend_hop};
+use super::rewrite::{
+    Next, Rewritten, Seen, count, look_closer, may_leave, put_in_front, spend_hop,
+};
 use crate::adjacency::Adjacency;
 
 /// Sends packets to groups.
@@ -45,8 +47,8 @@ impl<V: Version> Node for RewriteGroup<V> {
             let a = a.ok_or(V::DROPPED)?;
             let tx = a.interface.0;
             let output = outputs.get(tx as usize).copied().flatten().ok_or(V::DROPPED)?;
-            if !may_go::<V>(p, a.mtu) {
-                match look_closer::<V, _>(p, a.mtu) {
+            if !may_leave::<V>(p, a) {
+                match look_closer::<V, _>(p, a) {
                     Seen::Good => (),
                     Seen::Bad(why) => return Err(why),
                     Seen::Told => return Ok(Next::IcmpError(version)),

@@ -13,7 +13,7 @@ use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
 use super::Version;
-use super::rewrite::{Rewritten, Seen, count, look_closer, may_go, spend_hop};
+use super::rewrite::{Rewritten, Seen, count, look_closer, may_leave, spend_hop};
 use crate::adjacency::chain::{Hop, TRANSMIT};
 use crate::adjacency::{Adjacencies, Adjacency, AdjacencyIndex, Link};
 use crate::fib::{Forwarding4, Via};
@@ -99,8 +99,8 @@ impl<V: Version> Node for Midchain<V> {
                 let done = completion.apply(UNDONE, p);
                 return if done.is_ok() { Ok(Next::Again(version)) } else { Err(V::DROPPED) };
             }
-            if !may_go::<V>(p, a.mtu) {
-                match look_closer::<V, _>(p, a.mtu) {
+            if !may_leave::<V>(p, a) {
+                match look_closer::<V, _>(p, a) {
                     Seen::Good => (),
                     Seen::Bad(why) => return Err(why),
                     Seen::Told => return Ok(Next::IcmpError(version)),

@@ -96,8 +96,8 @@ impl<V: Version> Node for Rewrite<V> {
                     (known, usual) = (index, a.filter(|a| is_usual(a)));
                 }
                 let a = usual?;
-                let is_local = p.flags().has(Flags::LOCAL);
-                if is_local || p.headroom() < ETHERNET || !may_go::<V>(p, a.mtu) {
+                let is_special = p.flags().has(Flags::LOCAL.with(Flags::ONE_LINK));
+                if is_special || p.headroom() < ETHERNET || !may_go::<V>(p, a.mtu) {
                     return None;
                 }
                 V::spend_hop(p);
@@ -130,8 +130,8 @@ impl<V: Version> Node for Rewrite<V> {
                         Next::Group(version)
                     });
                 }
-                if !may_go::<V>(p, a.mtu) {
-                    match look_closer::<V, _>(p, a.mtu) {
+                if !may_leave::<V>(p, a) {
+                    match look_closer::<V, _>(p, a) {
                         Seen::Good => (),
                         Seen::Bad(why) => return Err(why),
                         Seen::Told => return Ok(Next::IcmpError(version)),
@@ -161,6 +161,19 @@ pub(super) fn may_go<V: Version>(p: &Buffer<'_>, mtu: u16) -> bool {
     V::hops(p).is_some_and(|hops| hops > 1) & (p.total_len() <= usize::from(mtu))
 }
 
+/// Whether a packet has a hop left, fits, and need not stay on its link.
+#[inline(always)]
+pub(super) fn may_leave<V: Version>(p: &Buffer<'_>, a: &Adjacency) -> bool {
+    may_go::<V>(p, a.mtu) && !must_stay(p, a)
+}
+
+/// Whether a packet must not leave by the interface of an adjacency, having come in by another.
+#[inline(always)]
+fn must_stay(p: &Buffer<'_>, a: &Adjacency) -> bool {
+    let is_bound = p.flags().has(Flags::ONE_LINK) && !p.flags().has(Flags::LOCAL);
+    is_bound && a.interface.0 != p.rx()
+}
+
 /// What a closer look at a packet found. One byte: a pair as in a `Result` is returned by different
 /// rules on different processors, which keeps the loop's closure from being compiled for each.
 pub(super) enum Seen<E> {
@@ -179,15 +192,21 @@ pub(super) enum Seen<E> {
 #[inline(never)]
 pub(super) fn look_closer<V: Version, N: Node<Error = V::Error>>(
     p: &mut Packet<'_, N>,
-    mtu: u16,
+    a: &Adjacency,
 ) -> Seen<V::Error> {
-    check::<V, N>(p, mtu).unwrap_or_else(Seen::Bad)
+    check::<V, N>(p, a).unwrap_or_else(Seen::Bad)
 }
 
 fn check<V: Version, N: Node<Error = V::Error>>(
     p: &mut Packet<'_, N>,
-    mtu: u16,
+    a: &Adjacency,
 ) -> Result<Seen<V::Error>, V::Error> {
+    if must_stay(p, a) {
+        p.error(V::DROPPED);
+        p.set_payload(V::SCOPE_PROBLEM.ok_or(V::DROPPED)?);
+        return Ok(Seen::Told);
+    }
+    let mtu = a.mtu;
     let hops = V::hops(p).ok_or(V::DROPPED)?;
     if hops <= 1 && !p.flags().has(Flags::LOCAL) {
         p.error(V::EXPIRED);

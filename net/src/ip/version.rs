@@ -40,6 +40,9 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     /// What its sender is told when nobody listens on a UDP port.
     const PORT_PROBLEM: Problem;
 
+    /// What the sender of a packet is told that must stay on its link; `None` for nothing.
+    const SCOPE_PROBLEM: Option<Problem>;
+
     /// The headers as text.
     fn print(bytes: &[u8], indent: usize) -> impl Display + '_;
     /// Hops left; `None` for a packet shorter than a header.

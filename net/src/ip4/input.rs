@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use graph::{Buffer, Frame, Node, Packet, Slot};
 use infra::rcu::SlabReader;
+use wire::icmp4;
 use wire::ip4::{Header, OFFSET_MASK, VERSION_IHL};
 
-use super::options::has_router_alert;
+use super::options::{self, Asked};
 use super::{Error, IP4_MULTICAST, IP4_UNICAST, V4};
 use crate::icmp::Problem;
 use crate::interface::{Counters, Interfaces, Port};
@@ -191,7 +192,7 @@ fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<(bool, Option<Next
     if !C::is_right_with(&header, options) {
         return Err(Error::BadChecksum);
     }
-    let asks_us = has_router_alert(options);
+    let asked = options::read(options);
     // An offset of 8 bytes lets a second fragment write over TCP's flags (RFC 1858, RFC 3128).
     if header.fragment.get() & OFFSET_MASK == 1 {
         return Err(Error::FragmentOffsetOne);
@@ -212,7 +213,17 @@ fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<(bool, Option<Next
         p.set_payload(V4::EXPIRED_PROBLEM);
         return Ok((false, Some(Next::IcmpError)));
     }
-    Ok((has_options, asks_us.then_some(Next::Options)))
+    Ok(match asked {
+        Asked::Nothing => (has_options, None),
+        Asked::Attention => (true, Some(Next::Options)),
+        // RFC 1812 section 4.3.3.5
+        Asked::Wrong(at) => {
+            p.error(V4::DROPPED);
+            let pointer = (size_of::<Header>() + at) as u32;
+            p.set_payload(Problem::ip4(icmp4::Type::PARAMETER_PROBLEM, 0, pointer));
+            (true, Some(Next::IcmpError))
+        }
+    })
 }
 
 /// Loopback, multicast and broadcast addresses send nothing.

@@ -9,6 +9,10 @@ use crate::ip::Headers;
 
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
+const RECORD_ROUTE: u8 = 7;
+const TIMESTAMP: u8 = 68;
+const LOOSE_ROUTE: u8 = 131;
+const STRICT_ROUTE: u8 = 137;
 const ROUTER_ALERT: u8 = 148;
 
 /// Gives packets with the router alert option to control.
@@ -39,19 +43,61 @@ impl Node for Options {
     }
 }
 
-/// Whether the options of a header (RFC 791 section 3.1) hold a router alert. Options that cannot
-/// be read end the search: routers forward what they do not understand.
-pub(super) fn has_router_alert(mut options: &[u8]) -> bool {
-    loop {
-        let len = match options {
-            [] | [END, ..] => return false,
-            [ROUTER_ALERT, ..] => return true,
+/// What the options of a header are to a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing: they go on as they are.
+    Nothing,
+    /// It is to look at the packet.
+    Attention,
+    /// They are wrong at this place, counted from the first of them.
+    Wrong(usize),
+}
+
+/// Reads the options of a header (RFC 791 section 3.1). Those of kinds that are not known here are
+/// right if their length is; of those that collect addresses or times, the pointer must lie where
+/// there is room for one, or right behind the option.
+pub(super) fn read(options: &[u8]) -> Asked {
+    let (mut at, mut asked) = (0, Asked::Nothing);
+    while let Some(rest) = options.get(at..) {
+        let len = match rest {
+            [] | [END, ..] => break,
             [NO_OPERATION, ..] => 1,
-            [_, len, ..] if *len >= 2 => usize::from(*len),
-            _ => return false,
+            [_] => return Asked::Wrong(at),
+            [kind, len, ..] => {
+                let len = usize::from(*len);
+                let Some(option) = rest.get(..len).filter(|_| len >= 2) else {
+                    return Asked::Wrong(at + 1);
+                };
+                if *kind == ROUTER_ALERT {
+                    asked = Asked::Attention;
+                }
+                if let Some(wrong) = wrong_pointer(*kind, option) {
+                    return Asked::Wrong(at + wrong);
+                }
+                len
+            }
         };
-        options = options.get(len..).unwrap_or(&[]);
+        at += len;
     }
+    asked
+}
+
+/// Where an option is wrong that has a pointer.
+fn wrong_pointer(kind: u8, option: &[u8]) -> Option<usize> {
+    let (first, entry) = match kind {
+        RECORD_ROUTE | LOOSE_ROUTE | STRICT_ROUTE => (4, 4),
+        // With addresses beside the times an entry is twice as long.
+        TIMESTAMP if option.get(3).is_some_and(|flags| flags & 0xf == 0) => (5, 4),
+        TIMESTAMP => (5, 8),
+        _ => return None,
+    };
+    if option.len() < first - 1 {
+        return Some(1);
+    }
+    let pointer = usize::from(option[2]);
+    let has_room = pointer + entry - 1 <= option.len();
+    (pointer < first || pointer <= option.len() && !has_room).then_some(2)
 }
 
 #[cfg(test)]
@@ -60,12 +106,43 @@ mod tests {
 
     #[test]
     fn router_alert_is_found_behind_others() {
-        assert!(has_router_alert(&[148, 4, 0, 0]));
-        assert!(has_router_alert(&[1, 7, 3, 4, 148, 4, 0, 0]));
-        assert!(!has_router_alert(&[7, 3, 4, 0, 148, 4, 0, 0]), "behind the end");
-        assert!(!has_router_alert(&[7, 8, 148, 0]), "longer than there are");
-        assert!(!has_router_alert(&[7, 0, 148, 4]), "of no length");
-        assert!(!has_router_alert(&[7]));
-        assert!(!has_router_alert(&[]));
+        let asks = |options: &[u8]| read(options) == Asked::Attention;
+        assert!(asks(&[148, 4, 0, 0]));
+        assert!(asks(&[1, 7, 3, 4, 148, 4, 0, 0]));
+        assert!(!asks(&[7, 3, 4, 0, 148, 4, 0, 0]), "behind the end");
+    }
+
+    #[test]
+    fn what_is_wrong_with_options_is_pointed_at() {
+        for right in [
+            &[][..],
+            &[0, 7, 9, 9],
+            &[1, 1, 1, 1],
+            &[7, 7, 4, 0, 0, 0, 0, 0],
+            &[7, 7, 8, 10, 0, 0, 1, 0], // full
+            &[131, 7, 4, 10, 0, 0, 9, 0],
+            &[137, 3, 4, 0],
+            &[68, 8, 5, 0, 0, 0, 0, 0],
+            &[68, 4, 5, 0xf0],
+            &[68, 12, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+            &[200, 4, 9, 9], // of no known kind
+        ] {
+            assert_eq!(read(right), Asked::Nothing, "{right:?}");
+        }
+        for (wrong, at) in [
+            (&[7, 8, 148, 0][..], 1), // longer than there are
+            (&[7, 0, 148, 4], 1),
+            (&[200, 1, 148, 4], 1),
+            (&[1, 1, 1, 7], 3), // nothing but the kind
+            (&[1, 7, 2, 4], 2), // no room for the pointer
+            (&[7, 7, 3, 0, 0, 0, 0, 0], 2),
+            (&[1, 7, 7, 5, 0, 0, 0, 0], 3), // room for less than an address
+            (&[131, 7, 0, 10, 0, 0, 9, 0], 2),
+            (&[68, 8, 4, 0, 0, 0, 0, 0], 2),
+            (&[68, 8, 5, 1, 0, 0, 0, 0], 2), // no room for address and time
+            (&[148, 4, 0, 0, 7, 2, 0, 0], 5),
+        ] {
+            assert_eq!(read(wrong), Asked::Wrong(at), "{wrong:?}");
+        }
     }
 }

@@ -52,6 +52,7 @@ impl Version for V4 {
         Problem::ip4(icmp4::Type::TIME_EXCEEDED, icmp4::code::TTL_EXCEEDED, 0);
     const PORT_PROBLEM: Problem =
         Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, icmp4::code::PORT_UNREACHABLE, 0);
+    const SCOPE_PROBLEM: Option<Problem> = None;
 
     fn print(bytes: &[u8], indent: usize) -> impl Display + '_ {
         print::ip4(bytes, indent)

@@ -1,11 +1,11 @@
 //! `ip6-input`: the checks that every IPv6 packet must pass (RFC 8200 section 3, RFC 4291 sections
-//! 2.5.3 and 2.7). Hop-by-hop options are for those who are configured to look at them (RFC 8200
-//! section 4); packets with them are forwarded as all others.
+//! 2.5.3, 2.5.6 and 2.7). Hop-by-hop options are for those who are configured to look at them (RFC
+//! 8200 section 4); packets with them are forwarded as all others.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use graph::{Buffer, Frame, Node, Packet, Slot};
+use graph::{Buffer, Flags, Frame, Node, Packet, Slot};
 use infra::rcu::SlabReader;
 use wire::Protocol;
 use wire::ip6::Header;
@@ -17,6 +17,8 @@ use crate::ip::{Headers, Version, count};
 
 const LOOPBACK: [u8; 16] = std::net::Ipv6Addr::LOCALHOST.octets();
 const MULTICAST: u8 = 0xff;
+/// The first byte of link-local addresses; those of groups are higher.
+const LINK_LOCAL: u8 = 0xfe;
 
 /// Checks IPv6 headers, cuts what follows the packet, and starts the features of the interface.
 #[derive(Clone)]
@@ -112,11 +114,12 @@ fn is_plain(p: &Buffer<'_>) -> bool {
     header.version() == 6
         && size_of::<Header>() + usize::from(header.payload_len.get()) == p.len()
         && header.hop_limit != 0
-        && (header.src[0] != MULTICAST) & (header.dst[0] != MULTICAST)
+        && (header.src[0] < LINK_LOCAL) & (header.dst[0] != MULTICAST)
         && (header.src != LOOPBACK) & (header.dst != LOOPBACK)
 }
 
 /// The checks one by one; cuts what follows the packet. Says where it goes if not the usual way.
+/// What a link-local address sent is marked: it does not leave its link (RFC 4291 section 2.5.6).
 #[inline(never)]
 fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
     let header = *p.header::<Header>().ok_or(Error::TooShort)?;
@@ -126,8 +129,11 @@ fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
     if header.src[0] == MULTICAST || header.src == LOOPBACK {
         return Err(Error::SrcLookupMiss);
     }
-    if header.dst == LOOPBACK {
+    if header.dst == LOOPBACK || is_of_no_link(header.dst) {
         return Err(Error::DstLookupMiss);
+    }
+    if header.src_addr().is_unicast_link_local() {
+        p.add_flags(Flags::ONE_LINK);
     }
     let len = size_of::<Header>() + usize::from(header.payload_len.get());
     // The sender of a fragment may have to be told that its length is wrong (RFC 8200 section 4.5),
@@ -142,6 +148,12 @@ fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
         return Ok(Some(Next::IcmpError));
     }
     Ok(None)
+}
+
+/// Whether an address is that of a group that no packet on a link is for: of one interface only,
+/// or of the scope that is reserved (RFC 4291 section 2.7).
+fn is_of_no_link(dst: [u8; 16]) -> bool {
+    wire::ip6::multicast_scope(dst.into()).is_some_and(|scope| scope <= 1)
 }
 
 #[inline(always)]

@@ -52,6 +52,8 @@ impl Version for V6 {
         Problem::ip6(icmp6::Type::TIME_EXCEEDED, icmp6::code::HOP_LIMIT_EXCEEDED, 0);
     const PORT_PROBLEM: Problem =
         Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, icmp6::code::PORT_UNREACHABLE, 0);
+    const SCOPE_PROBLEM: Option<Problem> =
+        Some(Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, icmp6::code::BEYOND_SCOPE, 0));
 
     fn print(bytes: &[u8], indent: usize) -> impl Display + '_ {
         print::ip6(bytes, indent)

@@ -33,6 +33,8 @@ pub trait Multicast: Headers {
     const ALL: (Self::Bits, u8);
     /// Groups that this router listens to on every interface with an address.
     const OURS: &'static [(Self::Bits, u8)];
+    /// Whether packets to a group must stay on the link that they came by.
+    fn is_of_link(group: Self::Bits) -> bool;
     /// The tables of this family.
     fn mtables(mfib: &Mfib) -> &MTables<Self>;
     /// The tables of this family.
@@ -57,6 +59,11 @@ impl Multicast for Ip4 {
     const ALL: (u32, u8) = (0, 0);
     /// All systems, all routers (RFC 1112 section 4).
     const OURS: &'static [(u32, u8)] = &[(0xe000_0001, 32), (0xe000_0002, 32)];
+    /// 224.0.0.0/24 (RFC 5771 section 4).
+    #[inline(always)]
+    fn is_of_link(group: u32) -> bool {
+        group >> 8 == 0xe0_0000
+    }
     fn mtables(mfib: &Mfib) -> &MTables<Self> {
         &mfib.ip4
     }
@@ -84,6 +91,12 @@ impl Multicast for Ip6 {
         (0xff02 << 112 | 0x16, 128),
         (0xff02 << 112 | 0x1_ff00_0000, 104),
     ];
+    /// Those of one link, and of less (RFC 4291 section 2.7).
+    #[inline(always)]
+    fn is_of_link(group: u128) -> bool {
+        const LINK: u128 = 2;
+        group >> 112 & 0xf <= LINK
+    }
     fn mtables(mfib: &Mfib) -> &MTables<Self> {
         &mfib.ip6
     }

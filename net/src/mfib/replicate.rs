@@ -1,4 +1,5 @@
 //! `ip4-replicate` and `ip6-replicate`: a copy of the packet for each way of its multicast route.
+//! Whatever the route says, what is for a group of one link reaches nobody but this router.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -57,6 +58,9 @@ pub enum Error {
     /// Buffer Allocation Failure.
     #[name("Buffer Allocation Failure")]
     NoBuffer,
+    /// groups of one link are not forwarded.
+    #[name("group of one link")]
+    OneLink,
 }
 
 impl<F: Multicast> Node for Replicate<F> {
@@ -73,6 +77,11 @@ impl<F: Multicast> Node for Replicate<F> {
         frame.each(|p| {
             let index = p.adjacency();
             let copies = self.routes.read(index, epoch).map_or(&[][..], |r| &r.copies);
+            if F::is_of_link(F::destination(p)) {
+                p.trace(|p| Copied { route: index, count: 1, adjacency: p.adjacency() });
+                let is_ours = copies.contains(&Copy::Receive);
+                return if is_ours { Ok(lead(p, Copy::Receive)) } else { Err(Error::OneLink) };
+            }
             let (last, others) = copies.split_last().ok_or(Error::NoBuffer)?;
             if !others.is_empty() {
                 let len = gather(p, bytes);
