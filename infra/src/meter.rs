@@ -101,10 +101,16 @@ impl Meter {
     /// found. A red packet needs nothing.
     #[inline]
     pub fn take(&self, now: f64, tokens: f64) -> Color {
+        self.take_colored(now, tokens, Color::Green)
+    }
+    /// As [`Meter::take`], for a packet that somebody found before: it is found no better now (the
+    /// colour-aware modes of RFC 2697, 2698 and 4115).
+    #[inline]
+    pub fn take_colored(&self, now: f64, tokens: f64, before: Color) -> Color {
         let (mut committed, mut excess) = self.fill(now);
         let algorithm = self.profile.algorithm;
-        let is_green = committed >= tokens;
-        let is_within = excess >= tokens;
+        let is_green = before == Color::Green && committed >= tokens;
+        let is_within = before != Color::Red && excess >= tokens;
         let color = match algorithm {
             Algorithm::TwoRate if !is_within => Color::Red,
             _ if is_green => Color::Green,
@@ -164,6 +170,32 @@ mod tests {
             found[meter.take(now, 100.0) as usize] += 1;
         }
         found
+    }
+
+    #[test]
+    fn what_was_found_before_is_found_no_better() {
+        let all = [
+            Algorithm::OneBucket,
+            Algorithm::SingleRate,
+            Algorithm::TwoRate,
+            Algorithm::Differentiated,
+            Algorithm::Coupled,
+        ];
+        for algorithm in all {
+            let m = meter(algorithm, (0.0, 200.0), (0.0, 300.0));
+            let take = |before| m.take_colored(0.0, 100.0, before);
+            assert_eq!(take(Color::Red), Color::Red);
+            assert_eq!(m.levels(), (200.0, 300.0), "red needs nothing");
+            let yellow = take(Color::Yellow);
+            let (committed, excess) = m.levels();
+            assert_eq!(committed, 200.0, "yellow leaves the first bucket alone");
+            if algorithm == Algorithm::OneBucket {
+                assert_eq!((yellow, excess), (Color::Red, 300.0));
+            } else {
+                assert_eq!((yellow, excess), (Color::Yellow, 200.0));
+            }
+            assert_eq!(take(Color::Green), Color::Green);
+        }
     }
 
     #[test]

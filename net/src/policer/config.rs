@@ -54,8 +54,8 @@ pub struct Config {
     pub unit: Unit,
     /// How they would be rounded.
     pub rounding: Rounding,
-    /// Whether colours that packets have already count. Nothing before a policer colours packets,
-    /// so that all are green when they come, as if this were not set.
+    /// Whether it counts what a policer before, such as that of the interface a packet came in by,
+    /// found the packet to be. What no policer saw is green.
     pub is_color_aware: bool,
     /// What becomes of green, yellow and red packets.
     pub actions: [Action; 3],

@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 
-use graph::{Buffer, Edge, Frame, Node};
+use graph::{Buffer, Edge, Flags, Frame, Node};
 use infra::counter::{Rows, VolumeCounter};
+use infra::meter::Color;
 use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::{Dscp, ip4, ip6};
 
@@ -71,9 +72,10 @@ impl Judge {
     pub fn policer<S: Station>(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> u32 {
         self.table.read(epoch).get(S::place(p) as usize).copied().unwrap_or(NONE)
     }
-    /// What becomes of a packet of so many bytes, as a policer says.
+    /// What becomes of a packet, as a policer says. The packet keeps the colour it was found to
+    /// have, for policers further on that are aware of it.
     #[inline(always)]
-    pub fn judge(&self, policer: u32, bytes: usize, at: &Moment<'_>) -> Verdict {
+    pub fn judge(&self, policer: u32, p: &mut Buffer<'_>, at: &Moment<'_>) -> Verdict {
         if policer == NONE {
             return Verdict::Pass(None);
         }
@@ -81,7 +83,10 @@ impl Judge {
         if self.thread_for(found, at) != at.thread {
             return Verdict::Elsewhere;
         }
-        let color = found.meter.take(at.now, found.config.tokens(bytes));
+        let bytes = p.total_len();
+        let before = if found.config.is_color_aware { color_of(p) } else { Color::Green };
+        let color = found.meter.take_colored(at.now, found.config.tokens(bytes), before);
+        set_color(p, color);
         if let Some(counter) = self.counters[color as usize].row(at.thread).get(policer as usize) {
             counter.add(1, bytes as u64);
         }
@@ -100,6 +105,26 @@ impl Judge {
         }
         policer.owner.claim(at.thread, |owner| threads.contains(&owner))
     }
+}
+
+/// What a policer before found a packet to be; green if there was none.
+#[inline(always)]
+fn color_of(p: &Buffer<'_>) -> Color {
+    match p.flags() {
+        flags if flags.has(Flags::RED) => Color::Red,
+        flags if flags.has(Flags::YELLOW) => Color::Yellow,
+        _ => Color::Green,
+    }
+}
+
+#[inline(always)]
+fn set_color(p: &mut Buffer<'_>, color: Color) {
+    let flag = match color {
+        Color::Green => Flags::default(),
+        Color::Yellow => Flags::YELLOW,
+        Color::Red => Flags::RED,
+    };
+    p.set_flags(p.flags().without(Flags::YELLOW.with(Flags::RED)).with(flag));
 }
 
 /// Writes a DSCP into the IP header that is `l3` bytes from a packet's start.

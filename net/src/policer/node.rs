@@ -119,7 +119,7 @@ impl<S: OnInterface> Node for Police<S> {
                 _ => 0,
             };
             let policer = self.judge.policer::<S>(p, epoch);
-            let verdict = self.judge.judge(policer, p.total_len(), &at);
+            let verdict = self.judge.judge(policer, p, &at);
             p.trace(|p| Policed { interface: S::place(p), policer, verdict });
             match verdict {
                 Verdict::Elsewhere => return Ok(Next::HandOff(self.station)),

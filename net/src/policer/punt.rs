@@ -86,7 +86,7 @@ impl<V: PuntPolicing> Node for PolicePunted<V> {
         let (at, epoch) = (Moment::of(frame), frame.epoch());
         frame.each(|p| {
             let policer = self.judge.policer::<Punted<V>>(p, epoch);
-            let verdict = self.judge.judge(policer, p.total_len(), &at);
+            let verdict = self.judge.judge(policer, p, &at);
             p.trace(|p| Policed { interface: p.rx(), policer, verdict });
             match verdict {
                 Verdict::Elsewhere => return Ok(Next::HandOff(self.station.0)),

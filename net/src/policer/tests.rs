@@ -289,3 +289,30 @@ fn messages_make_change_use_and_list_policers() {
         assert_eq!(router.policers().count(), 0);
     });
 }
+
+#[test]
+fn what_the_policer_before_found_counts_for_those_aware_of_it() {
+    for (aware, found) in [("", [10, 0, 0]), ("color-aware ", [4, 6, 0])] {
+        let mut bench = Bench::new();
+        let neighbor = bench.neighbor("10.0.1.2", true);
+        for line in [
+            "policer add name in type 1r3c cir 1 cb 400 eb 600 exceed-action transmit",
+            &format!(
+                "policer add name out type 1r3c {aware}cir 1 cb 9000 eb 9000 exceed-action transmit"
+            ),
+            "policer input name in pg0",
+            "policer output name out pg1",
+        ] {
+            bench.run(line).unwrap();
+        }
+        let passed = bench.send("ip4-input", &packets(12));
+        assert_eq!((passed.len(), colors(&bench, 0)), (10, [4, 6, 2]));
+        for caught in passed {
+            bench.send_as("ip4-rewrite", &[caught.bytes], move |p| {
+                p.set_flags(caught.flags);
+                p.set_adjacency(neighbor.0);
+            });
+        }
+        assert_eq!(colors(&bench, 1), found);
+    }
+}
