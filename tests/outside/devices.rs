@@ -222,6 +222,16 @@ fn ip_packets_of_a_device_without_ethernet_are_taken() {
         let text = router.tell(&format!("ping {address} repeat 3 interval 0.1"));
         assert!(text.contains("3 sent, 3 received"), "{text}{}", router.tell("show errors"));
     }
+    // What either brings in is punted for as long as it is to be.
+    for interface in ["tun1", "host-tun9"] {
+        for (state, received) in [("punt", 0), ("up", 2)] {
+            router.tell(&format!("set interface state {interface} {state}"));
+            let text = router.tell("ping 10.9.0.2 repeat 2 interval 0.1");
+            let shown = router.tell(&format!("show interface {interface}"));
+            assert!(text.contains(&format!("2 sent, {received} received")), "{text}{shown}");
+            assert!(shown.contains("punt"), "{shown}");
+        }
+    }
     let refused = router.ask("create host-interface name tun9");
     assert!(refused.error.contains("Interface already exists"), "{refused:?}");
     let refused = router.ask("create host-interface name lo mode ip");

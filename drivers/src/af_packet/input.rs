@@ -14,7 +14,7 @@ use wire::zerocopy::IntoBytes;
 use wire::zerocopy::byteorder::network_endian::U16;
 
 use super::ring::Ring;
-use crate::host::input::{self, DeviceInput, Left, Next};
+use crate::host::input::{self, DeviceInput, Left, Next, Route};
 use crate::virtio_header;
 
 /// Receives on Linux devices.
@@ -73,8 +73,16 @@ impl input::Queue for Queue {
     fn key(&self) -> (u32, usize) {
         (self.interface, self.number)
     }
+    fn is_ip(&self) -> bool {
+        self.is_ip
+    }
     #[inline(always)]
-    fn receive<On>(&mut self, intake: &mut Intake<'_, AfPacketInput, On>, counters: &Counters) {
+    fn receive<On>(
+        &mut self,
+        intake: &mut Intake<'_, AfPacketInput, On>,
+        route: Route,
+        counters: &Counters,
+    ) {
         let waiting = self.ring.filled(FRAME);
         if waiting == 0 {
             return;
@@ -83,10 +91,9 @@ impl input::Queue for Queue {
             let number = self.number;
             intake.record(move |p| Passed::of("rx", number, p.rx(), p));
         }
-        let ethernet = Next::of(intake, self.interface);
         let (mut bytes, mut ended) = (0, None);
         let filled = intake.each(waiting, self.interface, |p| {
-            let next = self.fill(p, ethernet).map_err(|why| ended = Some(why)).ok()?;
+            let next = self.fill(p, route).map_err(|why| ended = Some(why)).ok()?;
             bytes += p.total_len() as u64;
             Some(next)
         });
@@ -112,9 +119,9 @@ impl input::Queue for Queue {
 }
 
 impl Queue {
-    /// Brings in the next packet. What is refused is gone; Ethernet frames go to `ethernet`.
+    /// Brings in the next packet. What is refused is gone.
     #[inline(always)]
-    fn fill(&mut self, p: &mut Arrival<'_>, ethernet: Next) -> Result<Next, Ended> {
+    fn fill(&mut self, p: &mut Arrival<'_>, route: Route) -> Result<Next, Ended> {
         let slot = self.ring.next().ok_or(Ended::Quietly)?;
         if slot.is_outgoing() {
             if slot.is_queued() {
@@ -131,7 +138,7 @@ impl Queue {
             return Err(Error::Partial.into());
         }
         drop(slot);
-        let next = if self.is_ip { Next::of_ip(p) } else { ethernet };
+        let next = route.next(p);
         if header != Header::default() || tag.is_some() {
             finish(&header, tag, p)?;
         }

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
 use graph::{Frame, Names, Node, Record};
@@ -64,7 +64,7 @@ impl HostTx {
         is_ethernet: bool,
         (index, interfaces): (Arc<OnceLock<InterfaceIndex>>, &Interfaces),
     ) -> Self {
-        let (outbox, counters) = (Outbox::new(), interfaces.counters());
+        let (outbox, counters) = (Outbox::default(), interfaces.counters());
         Self { senders, choice, outbox, is_ethernet, index, counters }
     }
 }
@@ -79,19 +79,20 @@ impl Node for HostTx {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let thread = frame.thread();
         let index = self.index.get().map_or(0, |i| i.0);
-        let Some(queue) = self.choice.of(thread, frame.epoch()) else {
+        let Some(queues) = self.choice.of(thread, frame.epoch()) else {
             self.counters.tx_error.row(thread)[index as usize].add(frame.len() as u64);
             return frame.consume(|_| Err(Error::NoQueue));
         };
         let sockets = self.senders.read(frame.epoch());
-        let socket = sockets[queue % sockets.len()].as_fd();
         let is_ethernet = self.is_ethernet;
-        let done = self.outbox.send(socket, frame, |p| {
+        let done = self.outbox.send(sockets, frame, |p| {
+            let queue = queues.queue(p) % sockets.len();
             p.trace(|p| Sending {
                 passed: Passed::of("tx", queue, index, p),
                 sent: Sent::of(p, is_ethernet),
             });
-            virtio_header::send(p).map_err(|_| Error::Unfit)
+            let header = virtio_header::send(p).map_err(|_| Error::Unfit)?;
+            Ok((queue, header))
         });
         frame.count_out(done.sent);
         let lost = done.refused + done.failed;

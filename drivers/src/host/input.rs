@@ -18,8 +18,15 @@ pub trait Queue: Send + Sized + 'static {
     type Error: Reason;
     /// Interface it belongs to, and its number among the queues of that.
     fn key(&self) -> (u32, usize);
+    /// Whether packets come without anything in front of their IP header.
+    fn is_ip(&self) -> bool;
     /// Brings in what waits.
-    fn receive<On>(&mut self, intake: &mut Intake<'_, DeviceInput<Self>, On>, counters: &Counters);
+    fn receive<On>(
+        &mut self,
+        intake: &mut Intake<'_, DeviceInput<Self>, On>,
+        route: Route,
+        counters: &Counters,
+    );
     /// Gives up what waits: the interface is down.
     fn skip<On>(&mut self, intake: &mut Intake<'_, DeviceInput<Self>, On>);
 }
@@ -43,6 +50,9 @@ pub enum Next {
     /// IPv6 packets.
     #[to("ip6-input")]
     Ip6,
+    /// The interface punts.
+    #[to("error-punt")]
+    Punt,
     /// A feature before Ethernet.
     #[dynamic]
     Feature(Slot),
@@ -51,17 +61,47 @@ pub enum Next {
 impl Next {
     /// Where Ethernet frames of an interface go: to its first feature, if it has any.
     #[inline(always)]
-    pub fn of<Q: Queue, On>(intake: &Intake<'_, DeviceInput<Q>, On>, interface: u32) -> Self {
+    fn of<Q: Queue, On>(intake: &Intake<'_, DeviceInput<Q>, On>, interface: u32) -> Self {
         let first = intake.start(&DEVICE_INPUT).entrance(interface);
         first.map_or(Self::Ethernet, Self::Feature)
     }
     /// Where an IP packet goes that came without a header in front, which is noted on it.
     #[inline(always)]
-    pub fn of_ip(p: &mut Buffer<'_>) -> Self {
+    fn of_ip(p: &mut Buffer<'_>) -> Self {
         p.set_l3_offset(0);
         p.add_flags(Flags::L3);
         let is_ip6 = p.bytes().first().is_some_and(|b| b >> 4 == 6);
         if is_ip6 { Self::Ip6 } else { Self::Ip4 }
+    }
+}
+
+/// Where the packets of a queue go.
+#[derive(Clone, Copy)]
+pub struct Route {
+    /// All of them; `None` where each says what it is.
+    to: Option<Next>,
+}
+
+impl Route {
+    /// Of packets of an interface; `is_ip` if nothing is in front of their IP header.
+    #[inline(always)]
+    fn new<Q: Queue, On>(
+        intake: &Intake<'_, DeviceInput<Q>, On>,
+        (interface, port): (u32, &Port),
+        is_ip: bool,
+    ) -> Self {
+        let to = match is_ip {
+            true if port.punts => Some(Next::Punt),
+            true => None,
+            // Ethernet input looks whether the interface punts.
+            false => Some(Next::of(intake, interface)),
+        };
+        Self { to }
+    }
+    /// Where a packet goes.
+    #[inline(always)]
+    pub fn next(self, p: &mut Buffer<'_>) -> Next {
+        self.to.unwrap_or_else(|| Next::of_ip(p))
     }
 }
 
@@ -106,11 +146,13 @@ impl<Q: Queue> Input for DeviceInput<Q> {
     #[inline(always)]
     fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         for queue in &mut self.queues {
-            let port = self.ports.read(queue.key().0, intake.epoch());
-            if port.is_some_and(|p| p.up) {
-                queue.receive(intake, &self.counters);
-            } else {
-                queue.skip(intake);
+            let (interface, _) = queue.key();
+            match self.ports.read(interface, intake.epoch()).filter(|port| port.up) {
+                Some(port) => {
+                    let route = Route::new(intake, (interface, port), queue.is_ip());
+                    queue.receive(intake, route, &self.counters);
+                }
+                None => queue.skip(intake),
             }
         }
     }

@@ -12,7 +12,7 @@ use rustix::io::readv;
 use wire::virtio_net::Header;
 use wire::zerocopy::IntoBytes;
 
-use crate::host::input::{self, DeviceInput, Left, Next};
+use crate::host::input::{self, DeviceInput, Left, Next, Route};
 use crate::virtio_header;
 
 /// Packets that are asked for at a time: most loops find few.
@@ -66,9 +66,9 @@ impl Queue {
         let rest = vec![0; LONGEST].into_boxed_slice();
         Self { interface, number, is_ip, fd, rest }
     }
-    /// Reads the next packet. What is refused is gone; Ethernet frames go to `ethernet`.
+    /// Reads the next packet. What is refused is gone.
     #[inline(always)]
-    fn fill(&mut self, p: &mut Arrival<'_>, ethernet: Next) -> Result<Next, Ended> {
+    fn fill(&mut self, p: &mut Arrival<'_>, route: Route) -> Result<Next, Ended> {
         let mut header = Header::default();
         let room = p.tailroom();
         let first = p.append_with(room).ok_or(Ended::Losing(Error::NoBuffers))?;
@@ -84,7 +84,7 @@ impl Queue {
             let rest = self.rest.get(..len - room).unwrap_or_default();
             p.extend(rest).ok_or(Ended::Losing(Error::NoBuffers))?;
         }
-        let next = if self.is_ip { Next::of_ip(p) } else { ethernet };
+        let next = route.next(p);
         if header != Header::default() {
             let noted = virtio_header::receive(&header, p, 0);
             noted.map_err(|_| Ended::Losing(Error::Unfit))?;
@@ -100,18 +100,25 @@ impl input::Queue for Queue {
     fn key(&self) -> (u32, usize) {
         (self.interface, self.number)
     }
+    fn is_ip(&self) -> bool {
+        self.is_ip
+    }
     #[inline(always)]
-    fn receive<On>(&mut self, intake: &mut Intake<'_, TapInput, On>, counters: &Counters) {
+    fn receive<On>(
+        &mut self,
+        intake: &mut Intake<'_, TapInput, On>,
+        route: Route,
+        counters: &Counters,
+    ) {
         if intake.is_tracing() {
             let number = self.number;
             intake.record(move |p| Received::of(number, p));
         }
-        let ethernet = Next::of(intake, self.interface);
         let mut total = 0;
         while total < FRAME {
             let (mut bytes, mut ended) = (0, None);
             let filled = intake.each(BATCH, self.interface, |p| {
-                let next = self.fill(p, ethernet).map_err(|why| ended = Some(why)).ok()?;
+                let next = self.fill(p, route).map_err(|why| ended = Some(why)).ok()?;
                 bytes += p.total_len() as u64;
                 Some(next)
             });

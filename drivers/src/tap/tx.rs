@@ -91,17 +91,18 @@ impl Node for TapTx {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let thread = frame.thread();
         let index = self.index.get().map_or(0, |i| i.0);
-        let Some(queue) = self.choice.of(thread, frame.epoch()) else {
+        let Some(queues) = self.choice.of(thread, frame.epoch()) else {
             self.counters.tx_error.row(thread)[index as usize].add(frame.len() as u64);
             return frame.consume(|_| Err(Error::NoQueue));
         };
-        let fd = self.queues[queue % self.queues.len()].as_fd();
+        let fds = &self.queues;
         let is_ethernet = self.is_ethernet;
         let (mut sent, mut full, mut refused) = (0, 0, 0);
         frame.consume(|p| {
             p.trace(|p| Sent::of(p, is_ethernet));
             let header = virtio_header::send(p).map_err(|_| Error::Unfit)?;
-            match write(fd, &header, p) {
+            let fd = &fds[queues.queue(p) % fds.len()];
+            match write(fd.as_fd(), &header, p) {
                 Ok(_) => sent += 1,
                 Err(Errno::AGAIN | Errno::NOBUFS) => full += 1,
                 Err(_) => refused += 1,

@@ -139,6 +139,16 @@ pub fn flow6(packet: &[u8], (what, seed): (FlowHash, u64)) -> u32 {
     mix(mix(mix(SEED ^ seed, first), second), rest) as u32
 }
 
+/// Hash of the flow of a packet that starts with its IP header; 0 of what is neither IPv4 nor IPv6.
+pub fn flow(packet: &[u8]) -> u32 {
+    let how = (FlowHash::DEFAULT, 0);
+    match packet.first().map(|b| b >> 4) {
+        Some(4) => flow4(packet, how),
+        Some(6) => flow6(packet, how),
+        _ => 0,
+    }
+}
+
 /// Another hash of the same flow, for the next choice on its way.
 #[inline(always)]
 pub fn next(hash: u32) -> u32 {

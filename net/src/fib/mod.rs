@@ -49,6 +49,7 @@ pub use finder::Finder;
 pub(crate) use finder::Keeper;
 pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
 pub use hash::FlowHash;
+pub(crate) use hash::{flow, next};
 pub use lookup::Headers;
 pub use path::{Label, Path, TableIndex, Target, Through};
 pub use routes::{OWN_BALANCES, RouteCounting};

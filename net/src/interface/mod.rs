@@ -39,7 +39,7 @@ pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};
 pub use queues::{Place, QueueError, RxQueue};
 pub use sub::SubInterface;
 pub use table::{Describe, Interfaces};
-pub use tx_queues::{TxChoice, TxQueue, TxQueues};
+pub use tx_queues::{Chosen, TxChoice, TxQueue, TxQueues};
 
 pub(crate) use cli::find;
 

@@ -1,6 +1,8 @@
+use std::sync::{Arc, Mutex};
+
 use control::cli::Cli;
 use control::log::Log;
-use graph::Settings;
+use graph::{Flags, Settings};
 
 use super::output::LocalTx;
 use super::*;
@@ -284,21 +286,65 @@ fn threads_send_on_the_queues_they_are_placed_on() {
     let mut me = infra::rcu::Participant::join();
     let mut chosen = || {
         me.quiescent();
-        [0, 1, 2, 7].map(|thread| choice.of(thread, me.epoch()))
+        [0, 1, 2, 7].map(|thread| choice.of(thread, me.epoch()).map(|c| c.to_vec()))
     };
-    assert_eq!(chosen(), [Some(0), Some(1), Some(0), None]);
+    let on = |queues: &[u16]| Some(queues.to_vec());
+    assert_eq!(chosen(), [on(&[0]), on(&[1]), on(&[0]), None]);
     let shown = "  TX Queues:\n    queue shared thread(s)      \n    \
                  0     yes    0,2\n    1     no     1\n";
     assert!(b.run("show hardware-interfaces pg0").contains(shown));
     assert_eq!(b.run("set interface tx-queue pg0 queue 1 threads 0-2"), "");
     assert_eq!(b.run("set interface tx-queue pg0 queue 0 threads 1"), "");
-    assert_eq!(chosen(), [Some(1), Some(0), Some(1), None]);
+    assert_eq!(chosen(), [on(&[1]), on(&[0, 1]), on(&[1]), None]);
     assert!(b.run("show hardware-interfaces pg0").contains("    1     yes    0-2\n"));
     assert_eq!(b.run("set interface tx-queue pg0 queue 1"), "");
-    assert_eq!(chosen(), [None, Some(0), None, None]);
+    assert_eq!(chosen(), [None, on(&[0]), None, None]);
     let refused = b.run("set interface tx-queue pg0 queue 1 threads 3");
     assert_eq!(refused, "set interface tx-queue: there is no thread 3 that sends\n");
     assert!(b.run("set interface tx-queue pg0").contains("missing `queue <number>'"));
+}
+
+#[test]
+fn flows_are_spread_over_the_queues_of_a_thread() {
+    use crate::ip::testing::Bench;
+    use crate::ip::testing::packets::*;
+    let mut b = Bench::new();
+    let mut queues = TxQueues::new(3, 1);
+    let (all, one) = (queues.choice(), Arc::new(Mutex::new(Vec::new())));
+    queues.place(1, &[0]);
+    queues.place(2, &[0]);
+    // Of each packet its queue, looked at where it lies behind an Ethernet header.
+    let mut queue_of = |packets: &[Vec<u8>], hash: Option<u32>| {
+        let (all, seen) = (all.clone(), Arc::clone(&one));
+        b.send_as("error-drop", packets, move |p| {
+            let me = infra::rcu::Participant::join();
+            p.set_l3_offset(p.offset());
+            p.add_flags(Flags::L3);
+            p.prepend(14).unwrap();
+            if let Some(hash) = hash {
+                p.set_flow_hash(hash);
+                p.add_flags(Flags::HASH);
+            }
+            seen.lock().unwrap().push(all.of(0, me.epoch()).unwrap().queue(p));
+        });
+        std::mem::take(&mut *one.lock().unwrap())
+    };
+    for flows in [
+        (0..256).map(|port| udp4(HOST4, "10.0.1.2", port, &[])).collect::<Vec<_>>(),
+        (0..256).map(|port| udp6(HOST6, "2001:db8:1::2", port, &[])).collect(),
+    ] {
+        let chosen = queue_of(&flows, None);
+        for queue in 0..3 {
+            let share = chosen.iter().filter(|q| **q == queue).count();
+            assert!((40..150).contains(&share), "queue {queue} has {share} of 256 flows");
+        }
+        assert_eq!(queue_of(&flows, None), chosen, "a flow stays where it is");
+    }
+    // What chose one of two ways here does not leave queues without anything.
+    let packet = [udp4(HOST4, "10.0.1.2", 1, &[])];
+    let chosen: Vec<_> = (0..64).flat_map(|n| queue_of(&packet, Some(n * 6))).collect();
+    assert!((0..3).all(|queue| chosen.contains(&queue)), "{chosen:?}");
+    assert_eq!(queue_of(&[vec![0; 40]], None), [0], "no IP");
 }
 
 #[test]

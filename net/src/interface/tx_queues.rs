@@ -1,34 +1,71 @@
 //! Send queues: which threads send on which.
 //!
-//! A thread sends on the first queue it is placed on; where it is on none, what it sends is dropped
-//! and counted. Threads that share a queue are a matter of the driver's.
+//! A thread sends on the queues it is placed on, the packets of a flow all on one of them; where it
+//! is on none, what it sends is dropped and counted. Threads that share a queue are a matter of the
+//! driver's.
 
 use std::collections::BTreeSet;
 
+use graph::{Buffer, Flags};
 use infra::rcu::{Epoch, Reader, Shared};
 
 use super::InterfaceIndex;
 use super::queues::QueueError;
+use crate::fib;
 use crate::router::Router;
 
 /// The send queues of an interface.
 pub struct TxQueues {
     /// Threads of each queue.
     threads: Vec<BTreeSet<usize>>,
-    /// Queue of each thread.
-    chosen: Shared<Vec<Option<u16>>>,
+    /// Queues of each thread.
+    chosen: Shared<Vec<Vec<u16>>>,
 }
 
-/// For transmit nodes: the queue that a thread sends on.
+/// For transmit nodes: the queues that a thread sends on.
 #[derive(Clone)]
-pub struct TxChoice(Reader<Vec<Option<u16>>>);
+pub struct TxChoice(Reader<Vec<Vec<u16>>>);
+
+/// The queues of one thread, one at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chosen<'e>(&'e [u16]);
 
 impl TxChoice {
-    /// The queue of this thread, if it may send.
+    /// The queues of this thread, if it may send.
     #[inline(always)]
-    pub fn of(&self, thread: usize, epoch: Epoch<'_>) -> Option<usize> {
-        self.0.read(epoch).get(thread).copied().flatten().map(usize::from)
+    pub fn of<'e>(&'e self, thread: usize, epoch: Epoch<'e>) -> Option<Chosen<'e>> {
+        let queues = self.0.read(epoch).get(thread)?;
+        (!queues.is_empty()).then_some(Chosen(queues))
     }
+}
+
+impl Chosen<'_> {
+    /// Their numbers.
+    #[cfg(test)]
+    pub(super) fn to_vec(self) -> Vec<u16> {
+        self.0.to_vec()
+    }
+    /// The queue for a packet: one of those, the same for all packets of a flow, and the first for
+    /// what is no IP.
+    #[inline(always)]
+    pub fn queue(self, p: &Buffer<'_>) -> usize {
+        match self.0 {
+            [one] => usize::from(*one),
+            many => spread(many, p),
+        }
+    }
+}
+
+#[inline(never)]
+fn spread(queues: &[u16], p: &Buffer<'_>) -> usize {
+    let flags = p.flags();
+    let hash = match () {
+        // Another one than what chose the way here, or only some queues would get something.
+        () if flags.has(Flags::HASH) => fib::next(p.flow_hash()),
+        () if flags.has(Flags::L3) => fib::flow(p.bytes_from(p.l3_offset())),
+        () => 0,
+    };
+    queues.get(hash as usize % queues.len()).copied().unwrap_or(0).into()
 }
 
 impl TxQueues {
@@ -44,13 +81,19 @@ impl TxQueues {
     pub fn choice(&self) -> TxChoice {
         TxChoice(self.chosen.reader())
     }
+    /// Says which threads send on a queue that is there, and no others.
+    pub(super) fn place(&mut self, number: usize, threads: &[usize]) {
+        self.threads[number] = threads.iter().copied().collect();
+        self.publish();
+    }
     fn publish(&mut self) {
         let end = self.threads.iter().flatten().max().map_or(0, |last| last + 1);
-        let first = |thread| {
-            let at = self.threads.iter().position(|queue| queue.contains(&thread));
-            at.map(|queue| queue as u16)
+        let of = |thread| {
+            let queues = self.threads.iter().enumerate();
+            let its = queues.filter(|(_, threads)| threads.contains(&thread));
+            its.map(|(queue, _)| queue as u16).collect()
         };
-        let chosen = (0..end).map(first).collect();
+        let chosen = (0..end).map(of).collect();
         self.chosen.publish(chosen);
     }
 }
@@ -91,12 +134,11 @@ impl Router {
     ) -> Result<(), QueueError> {
         let there = self.engine.data_threads();
         let queues = self.interfaces.tx_queues.get_mut(&interface).ok_or(QueueError::NoTxQueue)?;
-        let queue = queues.threads.get_mut(number).ok_or(QueueError::NoTxQueue)?;
+        queues.threads.get(number).ok_or(QueueError::NoTxQueue)?;
         if let Some(thread) = threads.iter().find(|t| !there.contains(t)) {
             return Err(QueueError::NoTxThread(*thread));
         }
-        *queue = threads.iter().copied().collect();
-        queues.publish();
+        queues.place(number, threads);
         Ok(())
     }
 }

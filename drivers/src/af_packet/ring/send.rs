@@ -1,7 +1,7 @@
 //! Sending the packets of a frame straight out of their buffers, many in one system call.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use graph::{Frame, Node, Packet};
 use wire::virtio_net::Header;
@@ -13,15 +13,21 @@ const SLICES: usize = 1024;
 /// Stretches of one packet at most, its header included; what the kernel allows is 1024.
 const MOST: usize = 512;
 
-/// Lists for the kernel. Empty except while [`Outbox::send`] runs.
+/// Lists for the kernel, one for each queue. Empty except while [`Outbox::send`] runs.
+#[derive(Default)]
 pub struct Outbox {
+    lists: Vec<List>,
+}
+
+/// What waits for one queue.
+struct List {
     headers: Vec<Header>,
     slices: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,
 }
 
 // SAFETY: the lists hold no pointers between two calls of `send`.
-unsafe impl Send for Outbox {}
+unsafe impl Send for List {}
 
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,53 +40,65 @@ pub struct Sent {
     pub failed: u64,
 }
 
+/// Each thread begins without lists.
 impl Clone for Outbox {
     fn clone(&self) -> Self {
-        Self::new()
+        Self::default()
     }
 }
 
 impl Outbox {
-    /// Lists with all the room they will need.
-    pub fn new() -> Self {
+    /// Sends every packet of the frame on the socket of one of the queues, which `choose` names
+    /// by its place, with the header that goes in front; an error drops it. The packets are given
+    /// back.
+    #[inline(always)]
+    pub fn send<N: Node, On>(
+        &mut self,
+        sockets: &[OwnedFd],
+        frame: &mut Frame<'_, N, On>,
+        mut choose: impl FnMut(&mut Packet<'_, N>) -> Result<(usize, Header), N::Error>,
+    ) -> Sent {
+        let mut sent = Sent::default();
+        let mut left = frame.len();
+        let lists = &mut self.lists;
+        lists.resize_with(lists.len().max(sockets.len()), List::new); // more than once: hardly ever
+        lists.iter_mut().for_each(List::clear);
+        frame.consume(|p| {
+            left -= 1;
+            let made = choose(p);
+            if let Ok((queue, header)) = made {
+                let (list, socket) = (&mut lists[queue], sockets[queue].as_fd());
+                let count = 1 + p.segments().count();
+                if !list.has_room_for(count) {
+                    list.flush(socket, &mut sent);
+                }
+                if count > MOST {
+                    sent.failed += 1;
+                } else {
+                    list.push(header, p);
+                }
+            }
+            if left == 0 {
+                let all = lists.iter_mut().zip(sockets);
+                all.for_each(|(list, socket)| list.flush(socket.as_fd(), &mut sent));
+            }
+            made.map(|_| ())
+        });
+        sent
+    }
+}
+
+impl List {
+    /// One with all the room it will need.
+    fn new() -> Self {
         Self {
             headers: Vec::with_capacity(BATCH),
             slices: Vec::with_capacity(SLICES),
             messages: Vec::with_capacity(BATCH),
         }
     }
-    /// Sends every packet of the frame, each behind what `header` makes of it; an error drops it.
-    /// The packets are given back.
-    #[inline(always)]
-    pub fn send<N: Node, On>(
-        &mut self,
-        socket: BorrowedFd<'_>,
-        frame: &mut Frame<'_, N, On>,
-        mut header: impl FnMut(&mut Packet<'_, N>) -> Result<Header, N::Error>,
-    ) -> Sent {
-        let mut sent = Sent::default();
-        let mut left = frame.len();
-        self.clear();
-        frame.consume(|p| {
-            left -= 1;
-            let made = header(p);
-            if let Ok(header) = made {
-                let count = 1 + p.segments().count();
-                if self.messages.len() == BATCH || self.slices.len() + count > SLICES {
-                    self.flush(socket, &mut sent);
-                }
-                if count > MOST {
-                    sent.failed += 1;
-                } else {
-                    self.push(header, p);
-                }
-            }
-            if left == 0 {
-                self.flush(socket, &mut sent);
-            }
-            made.map(|_| ())
-        });
-        sent
+    fn has_room_for(&self, slices: usize) -> bool {
+        self.messages.len() < BATCH && self.slices.len() + slices <= SLICES
     }
     /// Notes a packet; there is room in all lists, so that nothing in them moves.
     fn push<N>(&mut self, header: Header, p: &Packet<'_, N>) {
