@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::Prefix;
 use wire::prefix::IpPrefix;
 
-use super::{Error, OnInterface};
+use super::{Error, OnInterface, Standing};
 use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, Path, Source, TableIndex, Target};
 use crate::interface::InterfaceIndex;
@@ -47,6 +47,23 @@ impl Router {
             return Err(Error::NotFound(gone));
         }
         self.have(interface, after)
+    }
+    /// Says what speaks against packets coming from an address of an interface, or that nothing
+    /// does.
+    pub fn set_standing(
+        &mut self,
+        interface: InterfaceIndex,
+        addr: Ipv6Addr,
+        standing: Option<Standing>,
+    ) {
+        let on = self.addresses.of(interface);
+        if on.standing(addr) == standing {
+            return;
+        }
+        let mut after = on.clone();
+        after.standing.retain(|(a, _)| *a != addr);
+        after.standing.extend(standing.map(|standing| (addr, standing)));
+        self.addresses.put(interface, after);
     }
     /// Takes all addresses away from an interface but its link-local one.
     pub fn remove_all_addresses(&mut self, interface: InterfaceIndex) {
@@ -210,6 +227,7 @@ impl Router {
         if let (Some(own), None) = (after.link_local, before.link_local) {
             self.add_link_local(interface, own)?;
         }
+        after.forget_standing();
         let (old, new) = (self.routes(interface, &before), self.routes(interface, &after));
         let mut done = Vec::new();
         for route in new.iter().filter(|r| !old.contains(r)) {

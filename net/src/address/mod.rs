@@ -42,13 +42,37 @@ pub struct OnInterface {
     pub directed_broadcast: bool,
     /// The addresses of another interface that it uses, having none itself.
     pub borrowed: Option<Borrowed>,
+    /// IPv6 addresses that packets are not to come from, or rather not.
+    pub standing: Vec<(Ipv6Addr, Standing)>,
     /// The table for IPv4.
     pub table4: TableIndex,
     /// The table for IPv6.
     pub table6: TableIndex,
 }
 
+/// Why packets of our own should not come from an address (RFC 4862 sections 5.4 and 5.5.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its time is nearly over: another one is better.
+    Deprecated,
+    /// It is not known to be ours alone.
+    Tentative,
+}
+
 impl OnInterface {
+    /// Why packets should not come from an address; `None` if nothing is known against it.
+    pub fn standing(&self, addr: Ipv6Addr) -> Option<Standing> {
+        self.standing.iter().find(|(a, _)| *a == addr).map(|(_, standing)| *standing)
+    }
+    /// Forgets what was known against addresses that it no longer has.
+    fn forget_standing(&mut self) {
+        let (ip6, link_local) = (&self.ip6, self.link_local);
+        let has = |addr| link_local == Some(addr) || ip6.iter().any(|p| p.addr() == addr);
+        self.standing.retain(|(addr, _)| has(*addr));
+    }
+    fn may_send_from(&self, addr: Ipv6Addr) -> bool {
+        self.standing(addr) != Some(Standing::Tentative)
+    }
     /// All addresses but the link-local one.
     pub fn iter(&self) -> impl Iterator<Item = Prefix> {
         let ip4 = self.ip4.iter().map(|p| Prefix::Ip4(*p));

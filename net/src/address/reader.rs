@@ -5,7 +5,12 @@ use std::sync::Arc;
 
 use infra::rcu::{Epoch, Reader};
 
-use super::OnInterface;
+use wire::Ip6Prefix;
+
+use super::{OnInterface, Standing};
+
+/// The scope of groups on one link (RFC 4291 section 2.7).
+const LINK: u8 = 2;
 
 /// Addresses by interface, for a node.
 #[derive(Clone, Debug)]
@@ -24,17 +29,28 @@ impl AddressReader {
         let borrowed = all.borrowed.as_ref().and_then(|b| b.ip4.first());
         all.ip4.first().or(borrowed).map(|p| p.addr())
     }
-    /// The address to send from to `dst`: link-local to what is link-local, otherwise the one whose
-    /// network `dst` is in, or the one with most leading bits in common (RFC 6724 section 5, rules
-    /// 2, 8).
+    /// The address to send from to `dst` over an interface, by RFC 6724 section 5: `dst` itself if
+    /// it is one of them (rule 1), link-local to what is of one link (2), rather one that is not
+    /// deprecated (3), and then the one whose network has most leading bits in common with `dst`
+    /// (8), the first of several. One that is not known to be ours alone is none of them; a
+    /// link-local one is the last resort.
     pub fn source6(&self, interface: u32, dst: Ipv6Addr, epoch: Epoch<'_>) -> Option<Ipv6Addr> {
         let all = self.of(interface, epoch)?;
-        let stays = dst.is_unicast_link_local() || wire::ip6::multicast_scope(dst) == Some(2);
-        let common = |a: Ipv6Addr| (a.to_bits() ^ dst.to_bits()).leading_zeros();
+        let link_local = all.link_local.filter(|a| all.may_send_from(*a));
+        let scope = wire::ip6::multicast_scope(dst);
+        if dst.is_unicast_link_local() || scope.is_some_and(|scope| scope <= LINK) {
+            return link_local;
+        }
         let borrowed = all.borrowed.iter().flat_map(|b| &b.ip6);
-        let own = all.ip6.iter().chain(borrowed);
-        let best = own.map(|p| p.addr()).max_by_key(|a| common(*a));
-        best.filter(|_| !stays).or(all.link_local)
+        let own = all.ip6.iter().chain(borrowed).filter(|p| all.may_send_from(p.addr()));
+        let common = |p: &Ip6Prefix| {
+            let bits = (p.addr().to_bits() ^ dst.to_bits()).leading_zeros();
+            bits.min(p.prefix_len().into())
+        };
+        let is_good = |p: &Ip6Prefix| all.standing(p.addr()) != Some(Standing::Deprecated);
+        let rank = |p: &Ip6Prefix| (p.addr() == dst, is_good(p), common(p));
+        let best = own.reduce(|best, p| if rank(p) > rank(best) { p } else { best });
+        best.map(|p| p.addr()).or(link_local)
     }
     /// The link-local address of an interface.
     pub fn link_local(&self, interface: u32, epoch: Epoch<'_>) -> Option<Ipv6Addr> {
@@ -62,7 +78,8 @@ impl AddressReader {
     /// Our address whose network contains `addr`.
     pub fn covering6(&self, interface: u32, addr: Ipv6Addr, epoch: Epoch<'_>) -> Option<Ipv6Addr> {
         let all = self.of(interface, epoch)?;
-        let covers = all.ip6.iter().find(|p| p.contains(addr)).map(|p| p.addr());
+        let own = all.ip6.iter().filter(|p| all.may_send_from(p.addr()));
+        let covers = own.filter(|p| p.contains(addr)).map(|p| p.addr()).next();
         covers.or(all.link_local.filter(|_| addr.is_unicast_link_local()))
     }
 }

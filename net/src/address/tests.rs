@@ -189,6 +189,10 @@ fn nodes_find_the_address_to_send_from() {
     assert!(r.owns4(pg0, [10, 1, 0, 1].into(), e) && !r.owns4(pg0, [10, 1, 0, 2].into(), e));
     assert_eq!(r.source6(pg0, six("2a00::9"), e), Some(six("2a00::1")));
     assert_eq!(r.source6(pg0, six("2001:db8::9"), e), Some(six("2001:db8::1")));
+    assert_eq!(r.source6(pg0, six("2a00::1"), e), Some(six("2a00::1")), "itself");
+    assert_eq!(r.source6(pg0, six("9::9"), e), Some(six("2001:db8::1")), "the first of equals");
+    assert_eq!(r.source6(pg0, six("ff05::9"), e), Some(six("2001:db8::1")));
+    assert_eq!(r.source6(pg0, six("ff01::9"), e), Some(own));
     assert_eq!(r.source6(pg0, six("fe80::9"), e), Some(own));
     assert_eq!(r.source6(pg0, six("ff02::1"), e), Some(own));
     assert_eq!(r.covering6(pg0, six("2a00::77"), e), Some(six("2a00::1")));

@@ -20,6 +20,7 @@ use wire::nd::NeighborSolicitation;
 use wire::{MacAddr, ip6};
 use zerocopy::IntoBytes;
 
+use crate::address::Standing;
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::nd::Tentative;
 use crate::neighbor;
@@ -207,14 +208,21 @@ fn ask_due(router: &mut Router) {
     ours.into_iter().for_each(|(interface, addr)| tell(router, interface, addr));
 }
 
-/// Lets the nodes know which addresses are not to be answered for.
+/// Lets the nodes know which addresses are not to be answered for, nor sent from.
 fn publish(router: &mut Router) {
     let entries = router.dad().entries.iter();
     let mut not_ours: Vec<_> =
         entries.filter(|(_, e)| e.state != State::Preferred).map(|(key, _)| *key).collect();
     not_ours.sort_unstable();
     let tentative: &mut Tentative = router.state_mut().expect("neighbour discovery puts it in");
-    tentative.0.publish(not_ours);
+    let before = tentative.0.current().clone();
+    tentative.0.publish(not_ours.clone());
+    for (interface, addr) in before.into_iter().filter(|key| !not_ours.contains(key)) {
+        router.set_standing(interface, addr, None);
+    }
+    for (interface, addr) in not_ours {
+        router.set_standing(interface, addr, Some(Standing::Tentative));
+    }
 }
 
 /// Does anybody have this address? (RFC 4862 section 5.4.2)

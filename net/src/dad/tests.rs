@@ -44,6 +44,26 @@ fn an_address_nobody_claims_is_ours() {
 }
 
 #[test]
+fn packets_come_from_no_address_that_is_tentative() {
+    let mut b = bench();
+    let source = |b: &mut Bench| {
+        let (on, me) = (b.pg1.0, infra::rcu::Participant::join());
+        let all = b.control(|router, _| router.addresses.reader());
+        let found = all.source6(on, ip6("2001:db8:5::2"), me.epoch());
+        (found, all.covering6(on, ip6("2001:db8:5::2"), me.epoch()))
+    };
+    b.wait(0.0);
+    assert_eq!(source(&mut b), (None, None), "all of them are asked for");
+    b.wait(5.0);
+    assert_eq!(source(&mut b), (Some(ip6(NEW)), Some(ip6(NEW))));
+    b.cli(&format!("set interface ip address del pg1 {NEW}/64"));
+    b.cli(&format!("set interface ip address pg1 {NEW}/64"));
+    assert_eq!(source(&mut b), (Some(ip6("2001:db8:1::1")), None));
+    b.cli("set ip6 dad disable");
+    assert_eq!(source(&mut b).0, Some(ip6(NEW)), "nobody is asked any more");
+}
+
+#[test]
 fn an_address_somebody_has_or_wants_is_a_duplicate() {
     let all = ip6("ff02::1");
     let has =

@@ -45,7 +45,7 @@ fn start(router: &mut Router, client: u32, m: &WantPingFinishedEvents) -> Result
     if !(0.0..=86_400.0).contains(&m.interval) {
         return Err(Retval::INVALID_VALUE);
     }
-    let origin = Origin::towards(dst, 0, None, router)?;
+    let origin = Origin::towards(dst, None, None, router)?;
     let (interval, repeat) = (m.interval, m.repeat);
     let plan = Plan { origin, size: SIZE, interval, repeat, burst: 1 };
     let ping = Ping::start(plan, router);

@@ -18,7 +18,7 @@ struct PingCommand {
     interval: f64,
     repeat: u32,
     burst: u32,
-    table: u32,
+    table: Option<u32>,
 }
 
 /// An argument that may be left out.
@@ -41,14 +41,14 @@ impl Command for PingCommand {
         arg("pktsize:60", &["size"], "bytes of data"),
         arg("sec:1", &["interval"], "seconds between two bursts"),
         arg("cnt:5", &["repeat"], "bursts"),
-        arg("table-id:0", &["table-id"], "look the host up in this table"),
+        arg("table-id", &["table-id"], "look the host up in this table, not the interface's"),
         arg("count:1", &["burst"], "requests in a burst"),
         ArgInfo { kind: Kind::Flag, ..arg("verbose", &["verbose"], "accepted for compatibility") },
     ];
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut dst = None;
-        let (mut source, mut table) = (None, 0);
+        let (mut source, mut table) = (None, None);
         let (mut size, mut interval, mut repeat, mut burst) = (60, 1.0, 5, 1);
         while !args.is_empty() {
             let start = *args;
@@ -71,7 +71,7 @@ impl Command for PingCommand {
             } else if args.keyword("repeat") {
                 repeat = args.value("repeat")?;
             } else if args.keyword("table-id") {
-                table = args.value("table-id")?;
+                table = Some(args.value("table-id")?);
             } else if args.keyword("burst") {
                 burst = args.value("burst")?;
                 if !(1..=256).contains(&burst) {

@@ -1,10 +1,11 @@
 //! `ping`: asks a host for an echo and waits for it (RFC 792, RFC 4443 section 4).
 //!
 //! The command's task has control inject echo requests at the lookup; each carries the time at
-//! which it was put into the graph. Echoes reach [`Replies`], which reads the clock and tells
+//! which it was put into the graph. Echoes reach [`Answers`], which reads the clock and tells
 //! control, and control hands them to the task by the request's identifier.
 
 mod api;
+mod awaited;
 mod cli;
 mod node;
 mod origin;
@@ -13,27 +14,25 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use control::feature::Refused;
-use infra::rcu::Shared;
 use wire::{icmp4, icmp6};
 
 use crate::ip::{V4, V6};
 use crate::router::{Feature, Parts, Router, refuse};
 
+pub(crate) use awaited::Awaited;
+pub use awaited::{Answer, Answers, Comes};
 pub(crate) use cli::arg;
-pub use node::{Echoes, Replies};
+pub use node::Echoes;
 pub(crate) use origin::Origin;
 pub(crate) use packet::{Way, echo_request, stamp};
 
 /// The command and the nodes that take echo replies.
 pub const FEATURE: Feature =
     Feature { name: "ping", about: "Echo requests of our own", default_enabled: true, register };
-
-/// Echoes that wait for a task to look at them.
-const MOST_WAITING: usize = 1024;
 
 /// An echo of a request of ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,10 +51,8 @@ pub struct EchoReply {
 
 /// The commands in progress.
 struct Pings {
-    /// Identifiers of requests, for the nodes.
-    ids: Shared<Vec<u16>>,
-    /// Echoes by identifier.
-    waiting: HashMap<u16, VecDeque<EchoReply>>,
+    /// Echoes by the identifier of requests.
+    echoes: Awaited<EchoReply>,
     last: u16,
     /// Pings that API clients wait for.
     in_background: HashMap<u64, api::Waiting>,
@@ -67,25 +64,12 @@ impl Pings {
     fn begin(&mut self) -> u16 {
         loop {
             self.last = self.last.wrapping_add(1);
-            if !self.waiting.contains_key(&self.last) {
+            if !self.echoes.has(self.last) {
                 break;
             }
         }
-        self.waiting.insert(self.last, VecDeque::new());
-        self.publish();
+        self.echoes.begin(self.last);
         self.last
-    }
-    /// A command is over.
-    fn end(&mut self, id: u16) {
-        self.waiting.remove(&id);
-        self.publish();
-    }
-    /// The next echo for a command.
-    fn next(&mut self, id: u16) -> Option<EchoReply> {
-        self.waiting.get_mut(&id)?.pop_front()
-    }
-    fn publish(&mut self) {
-        self.ids.publish(self.waiting.keys().copied().collect());
     }
 }
 
@@ -96,35 +80,29 @@ pub(crate) fn begin(router: &mut Router) -> u16 {
 
 /// No more echo requests are sent with an identifier.
 pub(crate) fn end(router: &mut Router, id: u16) {
-    router.state_mut::<Pings>().expect("the feature put its state in").end(id);
+    router.state_mut::<Pings>().expect("the feature put its state in").echoes.end(id);
 }
 
 /// The next echo of a request with an identifier.
 pub(crate) fn next(router: &mut Router, id: u16) -> Option<EchoReply> {
-    router.state_mut::<Pings>()?.next(id)
+    router.state_mut::<Pings>()?.echoes.next(id)
 }
 
 /// Takes note of an echo that the data plane reported.
 pub fn answered(router: &mut Router, reply: EchoReply) {
-    let pings = router.state_mut::<Pings>();
-    if let Some(waiting) = pings.and_then(|p| p.waiting.get_mut(&reply.id))
-        && waiting.len() < MOST_WAITING
-    {
-        waiting.push_back(reply);
+    if let Some(pings) = router.state_mut::<Pings>() {
+        pings.echoes.note(reply);
     }
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    let ids = Shared::new(Vec::new());
-    let replies4 = Replies::<V4>::new(ids.reader(), router.events.sender());
-    let replies6 = Replies::<V6>::new(ids.reader(), router.events.sender());
-    router.engine.add(replies4).map_err(refuse)?;
-    router.engine.add(replies6).map_err(refuse)?;
-    router.icmp4_type(icmp4::Type::ECHO_REPLY, node::name::<V4>()).map_err(refuse)?;
-    router.icmp6_type(icmp6::Type::ECHO_REPLY, node::name::<V6>()).map_err(refuse)?;
-    let (waiting, in_background) = (HashMap::new(), HashMap::new());
-    router.insert(Pings { ids, waiting, last: 0, in_background, last_key: 0 });
+    let echoes = Awaited::new();
+    echoes.add_node::<V4>(router).map_err(refuse)?;
+    echoes.add_node::<V6>(router).map_err(refuse)?;
+    router.icmp4_type(icmp4::Type::ECHO_REPLY, V4::REPLIES).map_err(refuse)?;
+    router.icmp6_type(icmp6::Type::ECHO_REPLY, V6::REPLIES).map_err(refuse)?;
+    router.insert(Pings { echoes, last: 0, in_background: HashMap::new(), last_key: 0 });
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

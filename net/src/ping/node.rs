@@ -1,18 +1,17 @@
 //! `ip4-icmp-echo-reply`, `ip6-icmp-echo-reply`: echoes of requests of ours.
 #![forbid(unsafe_code)]
 
-use std::convert::Infallible;
 use std::net::IpAddr;
 
-use graph::{Buffer, Frame, Node};
-use infra::rcu::Reader;
+use graph::Buffer;
 use wire::{icmp4, ip4, ip6};
 use zerocopy::FromBytes;
 
 use super::EchoReply;
+use super::awaited::{Answer, Comes};
 use super::packet::Sent;
-use crate::ip::{Headers, V4, V6, Version};
-use crate::punt::{Event, EventSender};
+use crate::ip::{V4, V6, Version};
+use crate::punt::Event;
 
 /// A version that echoes come in.
 pub trait Echoes: Version {
@@ -36,60 +35,26 @@ impl Echoes for V6 {
     }
 }
 
-/// Tells control which echoes came, and when.
-#[derive(Clone)]
-pub struct Replies<V> {
-    version: std::marker::PhantomData<V>,
-    ids: Reader<Vec<u16>>,
-    events: EventSender,
-}
+impl Answer for EchoReply {
+    type Key = u16;
 
-/// Drops of [`Replies`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// echo replies nobody waits for.
-    Unexpected,
-    /// echo replies too short.
-    TooShort,
-}
-
-/// Name of the node of one version.
-pub(super) fn name<V: Echoes>() -> &'static str {
-    V::REPLIES
-}
-
-impl<V: Echoes> Replies<V> {
-    pub(super) fn new(ids: Reader<Vec<u16>>, events: EventSender) -> Self {
-        Self { version: std::marker::PhantomData, ids, events }
+    fn key(&self) -> u16 {
+        self.id
+    }
+    fn event(self) -> Event {
+        Event::PingReply(self)
     }
 }
 
-impl<V: Echoes> Node for Replies<V> {
-    const NAME: &'static str = V::REPLIES;
-    type Next = Infallible;
-    type Error = Error;
-    type Count = Infallible;
-    const DROP: &'static str = V::NODES.drop;
+impl<V: Echoes> Comes<V> for EchoReply {
+    const NODE: &'static str = V::REPLIES;
 
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (ids, now) = (self.ids.read(frame.epoch()), frame.now());
-        let events = &mut self.events;
-        frame.consume(|p| {
-            p.trace(Headers::<V>::of);
-            // The header is the same in both versions.
-            let message = p.bytes_from(p.l4_offset());
-            let (echo, rest) =
-                icmp4::Echo::ref_from_prefix(message).map_err(|_| Error::TooShort)?;
-            let (id, seq) = (echo.id.get(), echo.seq.get());
-            if !ids.contains(&id) {
-                return Err(Error::Unexpected);
-            }
-            let (sent, _) = Sent::ref_from_prefix(rest).map_err(|_| Error::TooShort)?;
-            let (from, ttl) = V::from(p).ok_or(Error::TooShort)?;
-            let seconds = (now - sent.seconds()).max(0.0);
-            events.send(Event::PingReply(EchoReply { id, seq, from, ttl, seconds }));
-            Ok(())
-        });
+    fn read(p: &Buffer<'_>, now: f64) -> Option<Self> {
+        // The header is the same in both versions.
+        let (echo, rest) = icmp4::Echo::ref_from_prefix(p.bytes_from(p.l4_offset())).ok()?;
+        let (sent, _) = Sent::ref_from_prefix(rest).ok()?;
+        let (from, ttl) = V::from(p)?;
+        let seconds = (now - sent.seconds()).max(0.0);
+        Some(Self { id: echo.id.get(), seq: echo.seq.get(), from, ttl, seconds })
     }
 }

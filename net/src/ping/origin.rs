@@ -69,22 +69,25 @@ impl From<Refusal> for Retval {
 }
 
 impl Origin {
-    /// Towards `dst` in the table called `id`, from the address of `interface`; without one, from
-    /// that of the interface on the way there. An address of our own is asked from itself.
+    /// Towards `dst` in the table called `id`, from the address of `interface`. Without a table it
+    /// is that of the interface, or the first one; without an interface, the one on the way there.
+    /// An address of our own is asked from itself.
     ///
     /// # Errors
     /// [`Refusal`].
     pub fn towards(
         dst: IpAddr,
-        id: u32,
+        id: Option<u32>,
         interface: Option<InterfaceIndex>,
         router: &mut Router,
     ) -> Result<Self, Refusal> {
-        let table = match dst {
-            IpAddr::V4(_) => router.fib.table::<Ip4>(id),
-            IpAddr::V6(_) => router.fib.table::<Ip6>(id),
+        let table = match (dst, id, interface) {
+            (IpAddr::V4(_), None, Some(on)) => Some(router.addresses.of(on).table4),
+            (IpAddr::V6(_), None, Some(on)) => Some(router.addresses.of(on).table6),
+            (IpAddr::V4(_), id, _) => router.fib.table::<Ip4>(id.unwrap_or(0)),
+            (IpAddr::V6(_), id, _) => router.fib.table::<Ip6>(id.unwrap_or(0)),
         };
-        let table = table.ok_or(Refusal::UnknownTable(id))?;
+        let table = table.ok_or(Refusal::UnknownTable(id.unwrap_or(0)))?;
         let is_link_local = matches!(dst, IpAddr::V6(dst) if dst.is_unicast_link_local());
         if (is_link_local || dst.is_multicast()) && interface.is_none() {
             return Err(Refusal::WhichLink);

@@ -162,6 +162,37 @@ fn our_own_addresses() {
 }
 
 #[test]
+fn requests_go_by_the_table_asked_for_or_that_of_the_interface() {
+    let mut b = bench();
+    for line in [
+        "ip table add 10",
+        "ip6 table add 10",
+        "set interface ip address del pg1 10.0.1.1/24",
+        "set interface ip address del pg1 2001:db8:1::1/64",
+        "set interface ip table pg1 10",
+        "set interface ip6 table pg1 10",
+        "set interface ip address pg1 10.0.1.1/24",
+        "set interface ip address pg1 2001:db8:1::1/64",
+        "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb static",
+        "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb static",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    for host in ["10.0.1.2", "2001:db8:1::2"] {
+        for words in ["table-id 10", "source pg1", "source pg1 table-id 10"] {
+            let text = b.run_task(&format!("ping {host} repeat 1 {words}"), echo);
+            assert!(text.ends_with("1 sent, 1 received, 0% packet loss\n"), "{words}: {text}");
+        }
+        for words in ["", "table-id 0"] {
+            let text = b.run_task(&format!("ping {host} repeat 1 {words}"), echo);
+            assert_eq!(text, "ping: no source address or no route to the host\n", "{words}");
+        }
+        let text = b.run_task(&format!("ping {host} repeat 1 source pg1 table-id 0"), echo);
+        assert!(text.ends_with("1 sent, 0 received, 100% packet loss\n"), "{text}");
+    }
+}
+
+#[test]
 fn echoes_that_come_twice_or_to_nobody() {
     let mut b = bench();
     let twice = |frame: &[u8]| [echo(frame), echo(frame)].concat();
@@ -189,10 +220,10 @@ fn a_cancelled_ping_leaves_nothing_behind() {
     let step = b.control(|router, cli| run.step(cli, router, &mut out));
     assert!(matches!(step, Step::Sleep(_)));
     b.control(|router, _| {
-        assert_eq!(router.state::<super::Pings>().unwrap().waiting.len(), 1);
+        assert!(!router.state::<super::Pings>().unwrap().echoes.is_empty());
         run.cancel(router, &mut out);
         assert!(out.to_text().contains("1 sent, 0 received, 100% packet loss"));
-        assert!(router.state::<super::Pings>().unwrap().waiting.is_empty());
+        assert!(router.state::<super::Pings>().unwrap().echoes.is_empty());
     });
     b.graph.run();
     assert_eq!(b.graph.buffers_used(), 0);

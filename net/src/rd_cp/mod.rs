@@ -15,6 +15,7 @@ use control::process::Wake;
 use wire::prefix::IpPrefix;
 use wire::{Ip6Prefix, Prefix, nd};
 
+use crate::address::Standing;
 use crate::fib::{Path, Source, Target};
 use crate::interface::{Change, InterfaceIndex};
 use crate::ra::{Advertised, PrefixHeard, Refusal, Retries};
@@ -38,13 +39,23 @@ pub const FEATURE: Feature = Feature {
     register,
 };
 
+/// An address that was made.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    prefix: Ip6Prefix,
+    /// When its time is over.
+    end: f64,
+    /// When others become better to send from (section 5.5.4).
+    deprecated: f64,
+}
+
 /// What was learned on one interface.
 #[derive(Clone, Debug, Default)]
 struct Learned {
     /// Whether default routes are wanted.
     wants_routes: bool,
-    /// Addresses made, with the time they end at.
-    addresses: Vec<(Ip6Prefix, f64)>,
+    /// Addresses made.
+    addresses: Vec<Made>,
     /// Default routers, with the time they end at.
     routers: Vec<(Ipv6Addr, f64)>,
 }
@@ -69,7 +80,7 @@ impl Router {
             let gone = self.clients().0.remove(&interface).ok_or(Refusal::NotEnabled)?;
             // It need not be looking any more.
             let _ = self.solicit_routers(interface, None);
-            gone.addresses.iter().for_each(|(prefix, _)| remove_address(self, interface, *prefix));
+            gone.addresses.iter().for_each(|made| remove_address(self, interface, made.prefix));
             gone.routers.iter().for_each(|(router, _)| remove_route(self, interface, *router));
             return Ok(());
         };
@@ -131,37 +142,48 @@ fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &PrefixH
     let bits = heard.addr.to_bits() >> 64 << 64 | own.to_bits() & u128::from(u64::MAX);
     let Ok(prefix) = Ip6Prefix::new(Ipv6Addr::from_bits(bits), 64) else { return };
     let now = router.now();
-    let end = if heard.valid == INFINITE { f64::INFINITY } else { now + f64::from(heard.valid) };
+    let after =
+        |seconds| if seconds == INFINITE { f64::INFINITY } else { now + f64::from(seconds) };
+    let (end, deprecated) = (after(heard.valid), after(heard.preferred));
     let Some(learned) = router.clients().0.get_mut(&interface) else { return };
     let count = learned.addresses.len();
-    if let Some((_, old)) = learned.addresses.iter_mut().find(|(p, _)| *p == prefix) {
+    if let Some(made) = learned.addresses.iter_mut().find(|made| made.prefix == prefix) {
         // Nobody who is not asked to can take an address away at once (section 5.5.3 e).
-        let is_longer = end - now > LEAST_LEFT || end > *old;
-        *old = if is_longer { end } else { old.min(now + LEAST_LEFT) };
+        let is_longer = end - now > LEAST_LEFT || end > made.end;
+        made.end = if is_longer { end } else { made.end.min(now + LEAST_LEFT) };
+        made.deprecated = deprecated;
+        if now < deprecated {
+            router.set_standing(interface, prefix.addr(), None);
+        }
     } else if heard.valid > 0 && count < MOST_ADDRESSES {
         // One that is there already, or cannot be, is left to the operator.
         if router.add_address(interface, Prefix::Ip6(prefix)).is_ok()
             && let Some(learned) = router.clients().0.get_mut(&interface)
         {
-            learned.addresses.push((prefix, end));
+            learned.addresses.push(Made { prefix, end, deprecated });
         }
     }
 }
 
-/// Forgets what has come to its end; when the next does.
+/// Forgets what has come to its end, and notes which addresses are deprecated; when there is more
+/// to do.
 fn forget_old(router: &mut Router) -> Option<f64> {
     let now = router.now();
-    let (mut addresses, mut routers) = (Vec::new(), Vec::new());
+    let (mut addresses, mut routers, mut deprecated) = (Vec::new(), Vec::new(), Vec::new());
     let mut next = f64::INFINITY;
     for (interface, learned) in &mut router.clients().0 {
-        learned.addresses.retain(|(prefix, end)| {
-            let stays = now < *end;
-            if stays {
-                next = next.min(*end)
-            } else {
-                addresses.push((*interface, *prefix))
+        learned.addresses.retain(|made| {
+            if now >= made.end {
+                addresses.push((*interface, made.prefix));
+                return false;
             }
-            stays
+            if now < made.deprecated {
+                next = next.min(made.deprecated);
+            } else {
+                deprecated.push((*interface, made.prefix.addr()));
+            }
+            next = next.min(made.end);
+            true
         });
         learned.routers.retain(|(addr, end)| {
             let stays = now < *end;
@@ -175,6 +197,9 @@ fn forget_old(router: &mut Router) -> Option<f64> {
     }
     addresses.into_iter().for_each(|(on, prefix)| remove_address(router, on, prefix));
     routers.into_iter().for_each(|(on, addr)| remove_route(router, on, addr));
+    for (on, addr) in deprecated {
+        router.set_standing(on, addr, Some(Standing::Deprecated));
+    }
     next.is_finite().then_some(next)
 }
 

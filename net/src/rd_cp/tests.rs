@@ -36,6 +36,32 @@ fn addresses_and_default_routes_live_as_long_as_they_are_told() {
 }
 
 #[test]
+fn packets_come_from_addresses_that_are_not_deprecated() {
+    let mut b = bench();
+    let tell = |b: &mut Bench, preferred: u32| {
+        let prefix = ("2001:db8:7::", 64, 0xc0, 100, preferred);
+        b.receive(b.pg0, &[advertisement(ROUTER, 1800, &[prefix])]);
+        b.wait(0.0);
+    };
+    // An address of the network itself is the best to ask somebody there from.
+    let source = |b: &mut Bench| {
+        let (on, me) = (b.pg0.0, infra::rcu::Participant::join());
+        let all = b.control(|router, _| router.addresses.reader());
+        all.source6(on, "2001:db8:7::99".parse().unwrap(), me.epoch()).unwrap().to_string()
+    };
+    let (made, other) = ("2001:db8:7::ff:fe00:aa", "2001:db8::1");
+    tell(&mut b, 2);
+    assert_eq!(source(&mut b), made);
+    b.wait(2.5);
+    assert!(b.cli("show interface address").contains(MADE), "it is still there");
+    assert_eq!(source(&mut b), other);
+    tell(&mut b, 50);
+    assert_eq!(source(&mut b), made);
+    tell(&mut b, 0);
+    assert_eq!(source(&mut b), other);
+}
+
+#[test]
 fn a_router_that_leaves_takes_its_route_along() {
     let mut b = bench();
     b.receive(b.pg0, &[advertisement(ROUTER, 1800, &[])]);

@@ -21,7 +21,7 @@ const LONGEST: usize = 65_000;
 struct Traceroute {
     dst: IpAddr,
     source: Option<Word>,
-    table: u32,
+    table: Option<u32>,
     is_echo: bool,
     port: u16,
     first: u8,
@@ -39,7 +39,7 @@ impl Command for Traceroute {
         arg("ip4-addr", &["ipv4"], "the host's IPv4 address"),
         arg("ip6-addr", &["ipv6"], "the host's IPv6 address"),
         ArgInfo { values: "interface", ..arg("interface", &["source", "-i"], "from its address") },
-        arg("id:0", &["table-id"], "look the host up in this table"),
+        arg("id", &["table-id"], "look the host up in this table, not the interface's"),
         ArgInfo { kind: ArgKind::Flag, ..arg("icmp", &["icmp", "-I"], "send echo requests") },
         ArgInfo { kind: ArgKind::Flag, ..arg("udp", &["udp", "-U"], "send UDP, the default") },
         ArgInfo { kind: ArgKind::Flag, ..arg("-n", &["-n"], "no names, as always") },
@@ -57,7 +57,7 @@ impl Command for Traceroute {
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut dst = None;
-        let (mut source, mut table, mut is_echo, mut port) = (None, 0, false, PORT);
+        let (mut source, mut table, mut is_echo, mut port) = (None, None, false, PORT);
         let (mut first, mut last, mut queries, mut wait, mut size) = (1, 30, 3, None, 60);
         while !args.is_empty() {
             let mut is = |words: &[&str]| words.iter().any(|word| args.keyword(word));
@@ -68,7 +68,7 @@ impl Command for Traceroute {
             } else if is(&["source", "-i"]) {
                 source = Some(args.value("interface")?);
             } else if is(&["table-id"]) {
-                table = args.value("table-id")?;
+                table = Some(args.value("table-id")?);
             } else if is(&["icmp", "-I"]) {
                 is_echo = true;
             } else if is(&["udp", "-U"]) {

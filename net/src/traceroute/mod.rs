@@ -2,9 +2,10 @@
 //! 3.3).
 //!
 //! The command's task sends probes that may go ever farther: UDP to ports that nobody listens on,
-//! or echo requests. What comes back are ICMP errors that quote the probe, which reach [`Answers`];
-//! it tells control, and control hands them to the task by what the probe was sent from. Echoes
-//! come by way of `ping`. As long as no traceroute is in progress nobody takes ICMP errors.
+//! or echo requests. What comes back are ICMP errors that quote the probe, which reach
+//! [`Answers`](crate::ping::Answers); it tells control, and control hands them to the task by what
+//! the probe was sent from. Echoes come by way of `ping`. As long as no traceroute is in progress
+//! nobody takes ICMP errors.
 #![forbid(unsafe_code)]
 
 mod cli;
@@ -14,17 +15,15 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use control::feature::Refused;
-use infra::rcu::Shared;
 use wire::{icmp4, icmp6};
 
 use crate::ip::{self, V4, V6, Version};
+use crate::ping::Awaited;
 use crate::router::{Feature, Parts, Router, refuse};
-
-pub use node::Answers;
+use node::Quotes;
 
 /// The command and the nodes that take ICMP errors about its probes.
 pub const FEATURE: Feature = Feature {
@@ -34,8 +33,6 @@ pub const FEATURE: Feature = Feature {
     register,
 };
 
-/// Answers that wait for a task to look at them.
-const MOST_WAITING: usize = 1024;
 /// ICMP errors that are answers.
 const ERRORS4: [icmp4::Type; 3] = [
     icmp4::Type::DESTINATION_UNREACHABLE,
@@ -73,19 +70,8 @@ pub struct Answer {
     pub at: f64,
 }
 
-/// The commands in progress.
-struct Traces {
-    /// What their probes are known by, for the nodes.
-    keys: Shared<Vec<Key>>,
-    /// Answers by it.
-    waiting: HashMap<Key, VecDeque<Answer>>,
-}
-
-impl Traces {
-    fn publish(&mut self) {
-        self.keys.publish(self.waiting.keys().copied().collect());
-    }
-}
+/// The commands in progress: answers by what their probes are known by.
+struct Traces(Awaited<Answer>);
 
 impl Router {
     /// Collects answers about probes from now on.
@@ -93,62 +79,55 @@ impl Router {
     /// # Errors
     /// When others take ICMP errors.
     fn begin_trace(&mut self, key: Key) -> Result<(), ip::Error> {
-        if self.traces().waiting.is_empty()
+        if self.traces().is_empty()
             && let Err(why) = self.take_errors(true)
         {
             self.take_errors(false).ok();
             return Err(why);
         }
-        self.traces().waiting.insert(key, VecDeque::new());
-        self.traces().publish();
+        self.traces().begin(key);
         Ok(())
     }
     /// No longer collects answers.
     fn end_trace(&mut self, key: Key) {
-        self.traces().waiting.remove(&key);
-        self.traces().publish();
-        if self.traces().waiting.is_empty() {
+        self.traces().end(key);
+        if self.traces().is_empty() {
             // Nobody to take them: there is nothing that could be refused.
             self.take_errors(false).ok();
         }
     }
     fn take_errors(&mut self, is_on: bool) -> Result<(), ip::Error> {
         for kind in ERRORS4 {
-            let node = is_on.then_some(node::name::<V4>());
+            let node = is_on.then_some(V4::ANSWERS);
             self.redispatch(V4::NODES.icmp_input, kind.0.into(), node)?;
         }
         for kind in ERRORS6 {
-            let node = is_on.then_some(node::name::<V6>());
+            let node = is_on.then_some(V6::ANSWERS);
             self.redispatch(V6::NODES.icmp_input, kind.0.into(), node)?;
         }
         Ok(())
     }
     fn next_answer(&mut self, key: Key) -> Option<Answer> {
-        self.traces().waiting.get_mut(&key)?.pop_front()
+        self.traces().next(key)
     }
-    fn traces(&mut self) -> &mut Traces {
-        self.state_mut().expect("the feature puts it in")
+    fn traces(&mut self) -> &mut Awaited<Answer> {
+        &mut self.state_mut::<Traces>().expect("the feature puts it in").0
     }
 }
 
 /// Takes note of an answer that the data plane reported.
 pub fn answered(router: &mut Router, answer: Answer) {
-    let traces = router.state_mut::<Traces>();
-    if let Some(waiting) = traces.and_then(|t| t.waiting.get_mut(&answer.key))
-        && waiting.len() < MOST_WAITING
-    {
-        waiting.push_back(answer);
+    if let Some(Traces(answers)) = router.state_mut() {
+        answers.note(answer);
     }
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    let keys = Shared::new(Vec::new());
-    let answers4 = Answers::<V4>::new(keys.reader(), router.events.sender());
-    let answers6 = Answers::<V6>::new(keys.reader(), router.events.sender());
-    router.engine.add(answers4).map_err(refuse)?;
-    router.engine.add(answers6).map_err(refuse)?;
-    router.insert(Traces { keys, waiting: HashMap::new() });
+    let answers = Awaited::new();
+    answers.add_node::<V4>(router).map_err(refuse)?;
+    answers.add_node::<V6>(router).map_err(refuse)?;
+    router.insert(Traces(answers));
     cli::register(&mut parts.cli);
     Ok(())
 }

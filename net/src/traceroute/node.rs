@@ -1,17 +1,14 @@
 //! `ip4-traceroute-answer`, `ip6-traceroute-answer`: ICMP errors about probes of ours.
 #![forbid(unsafe_code)]
 
-use std::convert::Infallible;
-
-use graph::{Frame, Node};
-use infra::rcu::Reader;
+use graph::Buffer;
 use wire::{Protocol, icmp4, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
 use super::{Answer, Key};
-use crate::ip::{Headers, V4, V6};
-use crate::ping::Echoes;
-use crate::punt::{Event, EventSender};
+use crate::ip::{V4, V6};
+use crate::ping::{Comes, Echoes};
+use crate::punt::Event;
 
 /// A version whose ICMP errors quote packets.
 pub trait Quotes: Echoes {
@@ -37,60 +34,26 @@ impl Quotes for V6 {
     }
 }
 
-/// Tells control which probes were answered, and when.
-#[derive(Clone)]
-pub struct Answers<V> {
-    version: std::marker::PhantomData<V>,
-    keys: Reader<Vec<Key>>,
-    events: EventSender,
-}
+impl crate::ping::Answer for Answer {
+    type Key = Key;
 
-/// Drops of [`Answers`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// errors about nothing of ours.
-    Unexpected,
-    /// errors that quote too little.
-    TooShort,
-}
-
-/// Name of the node of one version.
-pub(super) fn name<V: Quotes>() -> &'static str {
-    V::ANSWERS
-}
-
-impl<V: Quotes> Answers<V> {
-    pub(super) fn new(keys: Reader<Vec<Key>>, events: EventSender) -> Self {
-        Self { version: std::marker::PhantomData, keys, events }
+    fn key(&self) -> Key {
+        self.key
+    }
+    fn event(self) -> Event {
+        Event::ProbeAnswer(self)
     }
 }
 
-impl<V: Quotes> Node for Answers<V> {
-    const NAME: &'static str = V::ANSWERS;
-    type Next = Infallible;
-    type Error = Error;
-    type Count = Infallible;
-    const DROP: &'static str = V::NODES.drop;
+impl<V: Quotes> Comes<V> for Answer {
+    const NODE: &'static str = V::ANSWERS;
 
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (keys, at) = (self.keys.read(frame.epoch()), frame.now());
-        let events = &mut self.events;
-        frame.consume(|p| {
-            p.trace(Headers::<V>::of);
-            let message = p.bytes_from(p.l4_offset());
-            // The header is as long in both versions.
-            let (error, packet) =
-                icmp4::Error::ref_from_prefix(message).map_err(|_| Error::TooShort)?;
-            let (key, seq) = V::quoted(packet).and_then(probe).ok_or(Error::TooShort)?;
-            if !keys.contains(&key) {
-                return Err(Error::Unexpected);
-            }
-            let (from, _) = V::from(p).ok_or(Error::TooShort)?;
-            let error = Some((error.icmp.kind.0, error.icmp.code));
-            events.send(Event::ProbeAnswer(Answer { key, seq, from, error, at }));
-            Ok(())
-        });
+    fn read(p: &Buffer<'_>, at: f64) -> Option<Self> {
+        // The header is as long in both versions.
+        let (error, packet) = icmp4::Error::ref_from_prefix(p.bytes_from(p.l4_offset())).ok()?;
+        let (key, seq) = V::quoted(packet).and_then(probe)?;
+        let (from, _) = V::from(p)?;
+        Some(Self { key, seq, from, error: Some((error.icmp.kind.0, error.icmp.code)), at })
     }
 }
 

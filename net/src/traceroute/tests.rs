@@ -150,9 +150,9 @@ fn a_cancelled_one_leaves_nothing_behind() {
     assert_eq!(sent.len(), 3, "the next hop is not asked yet");
     let late = error(&sent[0].bytes, "10.8.0.1", 11, 0);
     b.control(|router, _| {
-        assert_eq!(router.traces().waiting.len(), 1);
+        assert!(!router.traces().is_empty());
         run.cancel(router, &mut out);
-        assert!(router.traces().waiting.is_empty());
+        assert!(router.traces().is_empty());
     });
     b.receive(b.pg1, &[late]);
     b.expect(&[("ip4-icmp-input", "unknown_type", 1)]);
