@@ -140,6 +140,14 @@ fn what_is_for_a_link_local_address_stays_on_its_link() {
 }
 
 #[test]
+fn link_local_addresses_of_ip4_are_routed_as_others() {
+    let mut b = bench();
+    assert_eq!(b.cli("ip route add 169.254.169.254/32 via 10.0.1.2 pg1"), "");
+    let out = b.receive(b.pg0, &[framed(&udp4(HOST4, "169.254.169.254", 1, &[]))]);
+    assert!(out.len() == 1 && out[0].tx == b.pg1.0 && is_udp(&out[0].bytes));
+}
+
+#[test]
 fn groups_of_one_link_are_never_forwarded() {
     let mut b = bench();
     for group in ["224.0.0.5", "225.0.0.5", "ff02::5", "ff12::5", "ff03::5", "ff01::5", "ff00::5"] {
