@@ -23,7 +23,7 @@ test: setup
 loom: setup
 	RUSTFLAGS="--cfg loom" cargo test -p infra --lib --target-dir $${CARGO_TARGET_DIR:-target}/loom models
 
-# Lookups while routes change, under ThreadSanitizer; needs a nightly Rust.
+# Lookups while routes change, under ThreadSanitizer.
 tsan: setup
 	tools/tsan.sh
 

@@ -284,7 +284,7 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     pub fn insert(&mut self, value: T) -> Result<u32, T> {
         let index = match self.free.front() {
             // An index in flight must not mean another object: reuse it after a grace period only.
-            Some(&(epoch, index)) if passed(epoch) && self.slot(index) == 0 => {
+            Some(&(epoch, index)) if passed(epoch) && self.has_left(index) => {
                 self.free.pop_front();
                 index
             }
@@ -315,6 +315,13 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
             self.used -= 1;
             self.free.push_back((end_epoch(), index));
         }
+    }
+    /// Whether a removed object has come to its end, which it does now if it may.
+    fn has_left(&self, index: u32) -> bool {
+        if self.slot(index) != 0 {
+            reclaim();
+        }
+        self.slot(index) == 0
     }
     /// What a slot holds, for the owner.
     fn slot(&self, index: u32) -> usize {

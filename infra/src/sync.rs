@@ -3,8 +3,9 @@
 //!
 //! A model (`make loom`) is a small program of two or three threads that [loom] runs again and
 //! again: in each order that its steps can come in, each load with every value that the memory
-//! model of C11 allows it to have. Its atomics stand in for those of `rcu`, `ring` and
-//! `table::mtrie`, so the models run the same code as the router.
+//! model of C11 allows it to have. Its atomics stand in for those of `rcu`, `ring`,
+//! `memory::lane`, `table::mtrie` and `table::spans`, so the models run the same code as the
+//! router.
 //!
 //! [loom]: https://docs.rs/loom
 

@@ -10,7 +10,6 @@ use crate::GENERATORS;
 fn state(daemon: &Daemon) -> Vec<String> {
     let mut lines = Vec::new();
     for command in [
-        "show interface",
         "show hardware-interfaces",
         "show interface address",
         "show ip fib",
@@ -21,6 +20,10 @@ fn state(daemon: &Daemon) -> Vec<String> {
     ] {
         lines.extend(daemon.tell(command).lines().map(str::to_owned));
     }
+    // The router may speak of its own accord, so counters change.
+    let interfaces = daemon.tell("show interface");
+    let rows = interfaces.lines().filter(|line| !line.starts_with(' '));
+    lines.extend(rows.map(|row| row.split_whitespace().take(4).collect::<Vec<_>>().join(" ")));
     // The first word is how long a neighbour has been known.
     let neighbors = daemon.tell("show ip neighbors");
     let rows = neighbors.lines().map(|line| line.split_whitespace().skip(1).collect::<Vec<_>>());

@@ -12,15 +12,19 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(all(loom, test))]
+mod models;
+
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst, fence,
+    Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
 };
 
-use super::shared::Region;
+use super::shared::{Region, WORD};
+use crate::sync::{AtomicU64, fence};
 
 /// Words in front of each ring.
 const CONTROL: usize = 64;
@@ -71,7 +75,7 @@ impl Lane {
     /// The kernel's.
     pub fn create(bytes: usize) -> io::Result<(Self, OwnedFd)> {
         let capacity = bytes.clamp(SIZES.0, SIZES.1).next_power_of_two() / 8;
-        let region = Region::new("lane", 2 * 8 * (CONTROL + capacity))?;
+        let region = Region::new("lane", 2 * WORD * (CONTROL + capacity))?;
         let file = region.writable()?;
         Ok((Self { region, capacity, own: 0, written: 0, taken: 0 }, file))
     }
@@ -83,7 +87,7 @@ impl Lane {
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         let region = Region::open(file)?;
         // The two rings are the largest powers of two that fit.
-        let half = (region.size() / 16).saturating_sub(CONTROL);
+        let half = (region.size() / (2 * WORD)).saturating_sub(CONTROL);
         let capacity = if half == 0 { 0 } else { 1 << half.ilog2() };
         if capacity < SIZES.0 / 8 || capacity > SIZES.1 / 8 {
             return Err(Broken.into());

@@ -12,7 +12,7 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{
@@ -25,10 +25,13 @@ use zerocopy::FromZeros;
 
 use super::{Mapping, Reserved};
 use crate::counter::{Counter, VolumeCounter};
+use crate::sync::AtomicU64;
 
 /// Smallest block, and what all start at a multiple of: a cache line.
 const LINE: usize = 64;
 const PAGE: usize = 4096;
+/// Eight bytes; those of models are larger.
+pub(super) const WORD: usize = size_of::<AtomicU64>();
 
 /// The memory, of which blocks are handed out.
 #[derive(Debug)]
@@ -83,7 +86,7 @@ impl Region {
     pub(super) fn words(&self) -> &[AtomicU64] {
         // SAFETY: see the module's contract: so many bytes are mapped as long as `self` lives, from
         // the start of a page, and are only ever accessed as atomics.
-        unsafe { std::slice::from_raw_parts(self.map.start.cast().as_ptr(), self.bytes / 8) }
+        unsafe { std::slice::from_raw_parts(self.map.start.cast().as_ptr(), self.bytes / WORD) }
     }
     /// A descriptor of the file that can be written to as well.
     ///
@@ -182,7 +185,7 @@ impl Block {
         // a multiple of a line, and are only ever accessed as atomics.
         unsafe {
             let start = self.region.map.start.byte_add(self.start).cast();
-            std::slice::from_raw_parts(start.as_ptr(), self.bytes / 8)
+            std::slice::from_raw_parts(start.as_ptr(), self.bytes / WORD)
         }
     }
 }

@@ -27,22 +27,21 @@ impl Drop for Value {
     }
 }
 
-/// Two participants, for which the statics have begun anew.
-fn participants() -> [Participant; 2] {
-    end_epoch();
-    [Participant::join(), Participant::join()]
-}
-
-/// Frees what a model has left.
-fn finish() {
-    assert_eq!(reclaim(), 0, "nobody reads any more");
+/// Tries all executions of a model that is given a participant. There is another place for one, and
+/// the statics have begun anew.
+fn check(model: impl Fn(Participant) + Send + Sync + 'static) {
+    model::check(3, move || {
+        end_epoch();
+        let [me, gone] = [Participant::join(), Participant::join()];
+        drop(gone);
+        model(me);
+        assert_eq!(reclaim(), 0, "nobody reads any more");
+    });
 }
 
 #[test]
 fn a_value_lives_while_it_is_read() {
-    model::check(3, || {
-        let [mut me, gone] = participants();
-        drop(gone);
+    check(|mut me| {
         let mut shared = Shared::new(Value::new(1));
         let reader = shared.reader();
         let reading = thread::spawn(move || {
@@ -55,15 +54,12 @@ fn a_value_lives_while_it_is_read() {
         reclaim();
         reading.join().unwrap();
         drop(shared);
-        finish();
     });
 }
 
 #[test]
 fn who_comes_online_reads_what_lives() {
-    model::check(3, || {
-        let [mut me, gone] = participants();
-        drop(gone);
+    check(|mut me| {
         me.offline();
         let mut shared = Shared::new(Value::new(1));
         let reader = shared.reader();
@@ -77,15 +73,12 @@ fn who_comes_online_reads_what_lives() {
         reclaim();
         reading.join().unwrap();
         drop(shared);
-        finish();
     });
 }
 
 #[test]
 fn who_joins_reads_what_lives() {
-    model::check(3, || {
-        let [me, gone] = participants();
-        drop(gone);
+    check(|me| {
         let mut shared = Shared::new(Value::new(1));
         let reader = shared.reader();
         let reading = thread::spawn(move || {
@@ -97,15 +90,12 @@ fn who_joins_reads_what_lives() {
         reclaim();
         reading.join().unwrap();
         drop(shared);
-        finish();
     });
 }
 
 #[test]
 fn an_object_lives_while_it_is_read() {
-    model::check(3, || {
-        let [mut me, gone] = participants();
-        drop(gone);
+    check(|mut me| {
         let mut slab = SharedSlab::new(1).unwrap();
         assert!(slab.insert(Value::new(1)).is_ok());
         let reader = slab.reader();
@@ -120,15 +110,12 @@ fn an_object_lives_while_it_is_read() {
         reclaim();
         reading.join().unwrap();
         drop(slab);
-        finish();
     });
 }
 
 #[test]
 fn an_index_in_flight_means_no_other_object() {
-    model::check(3, || {
-        let [mut me, gone] = participants();
-        drop(gone);
+    check(|mut me| {
         let mut slab = SharedSlab::new(2).unwrap();
         for value in 0..2 {
             assert!(slab.insert(Value::new(value)).is_ok());
@@ -152,6 +139,5 @@ fn an_index_in_flight_means_no_other_object() {
         drop(new);
         reading.join().unwrap();
         drop((slab, route));
-        finish();
     });
 }

@@ -16,19 +16,22 @@
 //! segments, whose epoch has passed. After that only its atomic parts change. Segments belong to
 //! one [`Store`], which is never shared. A top names segments below the end of the arena only.
 
+#[cfg(all(loom, test))]
+mod models;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Acquire, Ordering::Relaxed};
 
 use zerocopy::FromZeros;
 
 use crate::cpu::{Cpu, prefetch};
 use crate::memory::Reserved;
 use crate::rcu::{Epoch, Reader};
+use crate::sync::AtomicU32;
 
 pub use super::Full;
 pub use writer::{Span, Store, Writer, rewritten};
@@ -39,8 +42,8 @@ const BLOCK: usize = 64;
 const KEYS: usize = 8;
 /// Children that the keys of a line tell apart.
 const FAN: usize = KEYS + 1;
-/// Lines with starts in a segment.
-const LINES: usize = FAN * FAN;
+/// Lines with starts in a segment; one is enough for models.
+const LINES: usize = if cfg!(all(loom, test)) { 1 } else { FAN * FAN };
 /// Most spans of a segment.
 pub const ROOM: usize = LINES * KEYS;
 
