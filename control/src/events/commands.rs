@@ -73,6 +73,7 @@ struct Trace {
     /// processes of control that run (packets at nodes: pcap dispatch trace)
     dispatch: bool,
     /// timers that fire
+    #[keyword("tw_timer")]
     tw_timer: bool,
     /// accepted: nothing stops all threads here, so there is nothing to note
     barrier: bool,

@@ -79,9 +79,18 @@ fn what_happens_all_day_is_noted_when_it_is_asked_for() {
     bench.run("event-logger trace cli disable");
     bench.run("echo behind");
     assert_eq!(bench.texts(), ["echo between", "event-logger trace cli disable"]);
-    bench.run("event-logger trace all");
-    bench.log.note(Topic::Timer, "a timer");
-    assert!(bench.texts().contains(&"a timer".to_owned()));
+    for (word, topic) in [
+        ("api", Topic::Api),
+        ("dispatch", Topic::Dispatch),
+        ("tw_timer", Topic::Timer),
+        ("all", Topic::Cli),
+    ] {
+        bench.log.note(topic, "nobody asked for this");
+        assert_eq!(bench.run(&format!("event-logger trace {word}")), "");
+        bench.log.note(topic, word);
+        assert!(bench.texts().iter().any(|text| text == word), "{word}");
+    }
+    assert!(!bench.texts().iter().any(|text| text.contains("nobody")));
     bench.run("event-logger trace disable");
     let shown = bench.run("event-logger trace");
     assert_eq!(

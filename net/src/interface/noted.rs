@@ -15,7 +15,10 @@ pub(super) fn note(router: &mut Router, index: InterfaceIndex, change: Change) {
             router.note(format_args!("interface {name}: admin {admin}, link {link}"));
         }
         Change::Mac => router.note(format_args!("interface {name}: MAC address {}", i.mac)),
-        Change::Mtu => router.note(format_args!("interface {name}: MTU {}", i.mtu.l3)),
+        Change::Mtu => {
+            let (l3, link) = (i.mtu.l3, i.link_mtu);
+            router.note(format_args!("interface {name}: MTU {l3}, link {link}"));
+        }
         Change::Name => router.note(format_args!("interface {}: renamed {name}", index.0)),
     }
 }

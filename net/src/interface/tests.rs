@@ -125,6 +125,27 @@ fn interfaces_that_come_and_go_leave_nothing() {
 }
 
 #[test]
+fn what_happens_to_interfaces_is_noted() {
+    let mut b = bench();
+    let index = b.add("pg0");
+    b.run("set interface state pg0 up\nset interface mtu 1400 pg0\nset interface name pg0 wan");
+    b.router.remove_interface(index);
+    let noted = b.router.event_log.newest(99).into_iter().map(|event| event.text);
+    let mut noted: Vec<_> = noted.filter(|text| text.starts_with("interface")).collect();
+    // The link's and that of layer 3, one after the other.
+    noted.retain(|text| !text.contains("9000"));
+    noted.dedup();
+    let expected = [
+        "interface pg0 (1): added",
+        "interface pg0: admin up, link up",
+        "interface pg0: MTU 1400, link 1400",
+        "interface 1: renamed wan",
+        "interface wan (1): deleted",
+    ];
+    assert_eq!(noted, expected);
+}
+
+#[test]
 fn devices_have_the_columns_that_scripts_know() {
     let mut b = bench();
     b.add("pg0");

@@ -16,6 +16,7 @@ use super::super::{
 };
 use super::*;
 use crate::api::{Message, Text};
+use crate::events::EventLog;
 use crate::log::Log;
 
 /// Ask for rows.
@@ -54,6 +55,7 @@ struct Router {
 struct Bench {
     path: PathBuf,
     clients: Clients,
+    events: EventLog,
     rows: Rc<Cell<u32>>,
     dump: u16,
     add: u16,
@@ -84,9 +86,10 @@ impl Bench {
             });
         let mut cli = Cli::new();
         register_commands(&mut cli, |router: &Router| &router.clients);
-        let router = Router::default();
+        let events = EventLog::default();
+        let clients = Clients::noting(events.clone());
+        let router = Router { clients: clients.clone(), ..Router::default() };
         let rows = router.rows.clone();
-        let clients = router.clients.clone();
         api.finish(&clients).unwrap();
         let id = |name: &str| api.id(name).unwrap();
         let (dump, add, command) = (id("row_dump"), id("row_add"), id("cli_inband"));
@@ -98,7 +101,8 @@ impl Bench {
             let log = Log::new().class("api", "test");
             let server = Server::new(Rc::new(api), Rc::new(cli), cx, clients.clone(), log);
             spawn_local(async move { server.serve(listener).await });
-            let test = test(Self { path: path.clone(), clients, rows, dump, add, command, lane });
+            let path = path.clone();
+            let test = test(Self { path, clients, events, rows, dump, add, command, lane });
             tokio::time::timeout(std::time::Duration::from_secs(20), test).await.unwrap();
         });
         assert!(path.exists(), "the name stays");
@@ -250,6 +254,13 @@ fn numbers_of_clients_are_used_again() {
         assert_eq!(first.receive().await, [0, 18, 0, 0, 0, 3, 0, 0, 0, 1]);
         assert_eq!(first.stream.read(&mut [0]).await.unwrap(), 0, "the server hangs up");
         let names: Vec<_> = bench.clients.status().into_iter().map(|c| (c.index, c.name)).collect();
+        let noted = bench.events.newest(9).into_iter().map(|event| event.text);
+        let expected = [
+            format!("API client test ({:#x}) connected", first.index),
+            format!("API client test ({:#x}) connected", second.index),
+            format!("API client test ({:#x}) disconnected", first.index),
+        ];
+        assert_eq!(noted.collect::<Vec<_>>(), expected);
         assert_eq!(names, [(second.index, "test".to_owned())]);
         assert_eq!(Client::connect(&bench.path).await.index, first.index);
         drop(second);
