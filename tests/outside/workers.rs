@@ -90,6 +90,7 @@ fn counters_add_up_over_threads_and_flows_keep_their_order() {
         let columns: Vec<_> = lookup.expect("it had packets").split_whitespace().collect();
         assert_eq!((columns[1], columns[3]), ("active", vectors), "{text}");
     }
+    assert!(daemon.tell("show vlib graph").contains("pg-input"), "thread 0 has no nodes");
     let text = daemon.tell("show threads");
     assert!(text.contains("vpp_main") && text.contains("vpp_wk_0") && text.contains("vpp_wk_1"));
     assert!(daemon.tell("show buffers").trim_end().ends_with(" 0"), "a buffer was lost");

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use control::cli::{Args, Cli, Command, Error, Output, Word};
-use graph::NodeIndex;
 use graph::show::{GraphRows, NodeDetail, state_text};
+use graph::{InputState, NodeIndex};
 use infra::cpu::Variant;
 use serde::Serialize;
 
@@ -165,10 +165,12 @@ fn detail(router: &mut Router, index: NodeIndex) -> Result<NodeDetail, Error> {
     let engine = &mut router.engine;
     let next = engine.edge_counts(index).map_err(no_answer)?;
     let is_input = engine.is_input(index);
-    let state = match is_input {
-        true => engine.input_state(0, index).map_err(no_answer)?,
-        false => None,
-    };
+    // Beside workers thread 0 runs no nodes; where one is active it may be on any.
+    let mut state = None;
+    for thread in engine.data_threads().filter(|_| is_input) {
+        let here = engine.input_state(thread, index).map_err(no_answer)?;
+        state = state.filter(|s| *s != InputState::Disabled).or(here);
+    }
     let active = engine.variant_of(index);
     let supported = Variant::ALL.into_iter().filter(|variant| variant.is_supported());
     let row = |v: Variant| (v.name(), v.priority(), v == active, v.description());
