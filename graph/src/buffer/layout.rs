@@ -117,7 +117,15 @@ impl Flags {
     pub const YELLOW: Self = Self(1 << 12);
     /// A policer found it beyond all that is allowed.
     pub const RED: Self = Self(1 << 13);
+    /// How often a route had it come in anew, a number of two bits.
+    pub const ENTRIES: Self = Self(3 << 14);
 
+    /// With one more of [`Flags::ENTRIES`]; `None` after three.
+    #[must_use]
+    pub const fn entered(self) -> Option<Self> {
+        let is_last = self.0 & Self::ENTRIES.0 == Self::ENTRIES.0;
+        if is_last { None } else { Some(Self(self.0 + (1 << 14))) }
+    }
     /// Whether any of `other` is set.
     #[inline(always)]
     pub const fn has(self, other: Self) -> bool {

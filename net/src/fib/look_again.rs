@@ -2,7 +2,7 @@
 //! destination in another table, `lookup-ip4-src` and `lookup-ip6-src` at the source,
 //! `interface-rx-dpo-ip4` and `-ip6` have the packet come in on another interface.
 //!
-//! Tables may lead to each other: after a few looks the packet is dropped.
+//! Tables and interfaces may lead to each other: after a few looks the packet is dropped.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Payload, Record};
+use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Payload, Record};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::family::{Family, Ip4, Ip6};
@@ -132,6 +132,13 @@ pub struct InterfaceRx<F> {
     of: PhantomData<F>,
 }
 
+/// Why packets do not come in on another interface.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum InCircles {
+    /// routes have it come in again and again.
+    Loop,
+}
+
 /// The edge of [`InterfaceRx`].
 #[derive(Clone, Copy)]
 pub struct Input<F>(PhantomData<F>);
@@ -146,7 +153,7 @@ impl<F: Headers> graph::Next for Input<F> {
 impl<F: Headers> Node for InterfaceRx<F> {
     const NAME: &'static str = F::INTERFACE_RX;
     type Next = Input<F>;
-    type Error = Infallible;
+    type Error = InCircles;
     type Count = Infallible;
     const DROP: &'static str = F::DROP_NODE;
 
@@ -155,6 +162,9 @@ impl<F: Headers> Node for InterfaceRx<F> {
         let received = self.counters.rx.row(frame.thread());
         frame.each(|p| {
             let interface = p.adjacency();
+            let entered = p.flags().entered().ok_or(InCircles::Loop)?;
+            p.clear_flags(Flags::ENTRIES);
+            p.add_flags(entered);
             p.set_rx(interface);
             if let Some(counter) = received.get(interface as usize) {
                 counter.add(1, p.total_len() as u64);

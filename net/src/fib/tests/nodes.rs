@@ -208,6 +208,25 @@ fn a_route_may_have_packets_come_in_elsewhere() {
 }
 
 #[test]
+fn routes_that_have_packets_come_in_for_ever_end_in_a_drop() {
+    let mut b = bench();
+    b.set("ip route add 16.0.0.0/8 via rx-ip4 pg2");
+    let pg2 = b.interface("pg2");
+    let mut again = |flags: Flags| {
+        let out =
+            b.graph.send("ip4-lookup", &[packet4("16.0.0.1", 1)], move |p| p.add_flags(flags));
+        out.first().filter(|c| c.at == "ip4-input").map(|c| c.flags)
+    };
+    let mut flags = Flags::default();
+    for entry in 1..=3 {
+        flags = again(flags).unwrap_or_else(|| panic!("entry {entry}"));
+    }
+    assert_eq!(again(flags), None);
+    assert_eq!(b.router.interfaces.values(pg2).rx.packets, 3);
+    b.graph.expect_counters(&[("interface-rx-dpo-ip4", "loop", 1)]);
+}
+
+#[test]
 fn what_makes_a_flow_is_set_by_table() {
     let mut b = bench();
     let one = b.neighbor("pg1", "10.0.1.2").0;
