@@ -2,7 +2,7 @@
 //! known.
 //!
 //! A packet is held and its neighbour asked for, at once for the first packet and again each
-//! second. Control is told that packets wait. Once it knows the neighbour, it has the node send
+//! second; for IPv4 packets that come later have it asked sooner. Control is told that packets wait. Once it knows the neighbour, it has the node send
 //! them back to the lookup; when nobody answers, their senders are told that the host is
 //! unreachable.
 #![forbid(unsafe_code)]
@@ -147,8 +147,9 @@ impl<F: Family, W: Whom> Node for Ask<F, W> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let now = frame.now();
         for held in frame.take() {
-            self.hold(frame, held);
+            self.hold(frame, held, now);
         }
         self.report();
     }
@@ -162,7 +163,7 @@ impl<F: Family, W: Whom> Ask<F, W> {
         let (waiting, allowance) = (Waiting::new(), (QUESTIONS_PER_SECOND, 0.0));
         Self { readers, waiting, allowance, is_reported: false, of: PhantomData }
     }
-    fn hold<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>, mut held: Held) {
+    fn hold<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>, mut held: Held, now: f64) {
         let epoch = frame.epoch();
         let p = held.buffer();
         let adjacency = self.readers.adjacencies.read(p.adjacency(), epoch);
@@ -181,7 +182,7 @@ impl<F: Family, W: Whom> Ask<F, W> {
             frame.packet_of(&mut held).trace(|p| Waits::<F::Other>(waits, Headers::of(p)));
         }
         let key = (interface.0, addr);
-        if !self.waiting.has(key) {
+        if self.waiting.asks(key, now, F::PAUSE) {
             if let Err(why) = self.ask(frame, key) {
                 return frame.discard(held, why);
             }
@@ -191,7 +192,6 @@ impl<F: Family, W: Whom> Ask<F, W> {
         while let Some(older) = self.waiting.make_room(key) {
             frame.discard(older, F::CROWDED);
         }
-        let now = frame.now();
         self.waiting.push(key, held, now);
     }
     /// Sends a question, unless there have been too many, or no buffer is left for it.

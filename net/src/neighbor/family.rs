@@ -37,6 +37,8 @@ pub trait Family: Version {
     const ASKERS: [&'static str; 2];
     /// Where held packets go on.
     const LOOKUP: &'static str;
+    /// Seconds between two questions for one neighbour that packets may have asked.
+    const PAUSE: f64;
     /// What the senders of packets are told when nobody answers.
     const UNREACHABLE: Problem;
     /// The adjacency is none that anybody can be asked for.
@@ -170,6 +172,9 @@ impl Family for V4 {
     const NUMBER: usize = 0;
     const ASKERS: [&'static str; 2] = ["ip4-arp", "ip4-glean"];
     const LOOKUP: &'static str = "ip4-lookup";
+    /// Operators of the original see a request for each burst of packets; RFC 1122 section 2.3.2.1
+    /// wants a limit and recommends a second.
+    const PAUSE: f64 = 0.02;
     const UNREACHABLE: Problem =
         Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, icmp4::code::HOST_UNREACHABLE, 0);
     const NOT_ASKABLE: Error4 = Error4::NonArpAdj;
@@ -219,6 +224,8 @@ impl Family for V6 {
     const NUMBER: usize = 1;
     const ASKERS: [&'static str; 2] = ["ip6-discover-neighbor", "ip6-glean"];
     const LOOKUP: &'static str = "ip6-lookup";
+    /// At most one for each RetransTimer (RFC 4861 section 7.2.2).
+    const PAUSE: f64 = 1.0;
     const UNREACHABLE: Problem =
         Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, icmp6::code::ADDRESS_UNREACHABLE, 0);
     const NOT_ASKABLE: Error6 = Error6::Drop;

@@ -160,6 +160,24 @@ fn who_does_not_answer_is_asked_three_times_and_the_sender_is_told() {
 }
 
 #[test]
+fn a_later_packet_has_its_neighbour_asked_again_and_ip6_only_each_second() {
+    let mut b = Bench::new();
+    let v4 =
+        |b: &mut Bench| sent(&b.receive(b.pg0, &[packet("10.0.1.9"), packet("10.0.1.9")])).len();
+    let v6 = |b: &mut Bench| sent(&b.receive(b.pg0, &[packet6("2001:db8:1::9")])).len();
+    assert_eq!((v4(&mut b), v6(&mut b)), (1, 1));
+    b.graph.engine.clock().adjust(0.1);
+    assert_eq!(v4(&mut b), 1, "one for all that come at once");
+    b.graph.engine.clock().adjust(1.0);
+    assert_eq!(v6(&mut b), 1);
+    b.graph.expect_counters(&[
+        ("ip4-glean", "request_sent", 2),
+        ("ip4-glean", "throttled", 2),
+        ("ip6-glean", "request_sent", 2),
+    ]);
+}
+
+#[test]
 fn one_neighbour_has_room_for_so_many_packets() {
     let mut b = Bench::new();
     let mut packets = vec![packet("10.0.1.9"); MOST_FOR_ONE + 6];

@@ -40,8 +40,11 @@ struct Queue {
     first: usize,
     last: usize,
     len: usize,
+    /// Intervals begun, and when the last was.
     asked: u8,
     asked_at: f64,
+    /// When the last question was, whatever it was for.
+    questioned_at: f64,
 }
 
 /// What a neighbour that did not answer in time is due for.
@@ -65,9 +68,15 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
     pub(super) fn is_empty(&self) -> bool {
         self.neighbors.is_empty()
     }
-    /// Whether packets wait for this neighbour, so that it has been asked.
-    pub(super) fn has(&self, key: Key<A>) -> bool {
-        self.neighbors.contains_key(&key)
+    /// Whether one more packet for a neighbour has it asked: the first does, and at `now` those that
+    /// come `pause` seconds after a question, which count as asking.
+    pub(super) fn asks(&mut self, key: Key<A>, now: f64, pause: f64) -> bool {
+        let Some(queue) = self.neighbors.get_mut(&key) else { return true };
+        let asks = !(0.0..pause).contains(&(now - queue.questioned_at));
+        if asks {
+            queue.questioned_at = now;
+        }
+        asks
     }
     /// Gives up a packet that a further one for `key` has no room beside; call it until it says
     /// `None`.
@@ -88,6 +97,7 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
             len: 0,
             asked: 1,
             asked_at: now,
+            questioned_at: now,
         });
         if let Some(last) = self.slots[queue.last].as_mut() {
             last.after = at;
@@ -104,17 +114,20 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
         }
         Some(slot.packet)
     }
-    /// The neighbours that were asked an interval ago; those due for a question count as asked.
+    /// The neighbours whose interval is over: a question, unless a packet had one asked since, or
+    /// the end; those due for a question count as asked.
     pub(super) fn due(&mut self, now: f64) -> Vec<(Key<A>, Due)> {
         // A clock that was set back must not make packets wait for it.
         let is_late = |q: &Queue| now - q.asked_at >= INTERVAL || now < q.asked_at;
         let late = self.neighbors.iter_mut().filter(|(_, q)| is_late(q));
-        late.map(|(key, q)| {
+        late.filter_map(|(key, q)| {
             if q.asked == ATTEMPTS {
-                return (*key, Due::End);
+                return Some((*key, Due::End));
             }
             (q.asked, q.asked_at) = (q.asked + 1, now);
-            (*key, Due::Question)
+            let lately = (0.0..INTERVAL).contains(&(now - q.questioned_at));
+            q.questioned_at = if lately { q.questioned_at } else { now };
+            (!lately).then_some((*key, Due::Question))
         })
         .collect()
     }
