@@ -45,6 +45,7 @@ retvals! {
     VLAN_ALREADY_EXISTS -56 "VLAN subif already exists",
     INVALID_SRC_ADDRESS -57 "Invalid src address",
     INVALID_DST_ADDRESS -58 "Invalid dst address",
+    ADDRESS_LENGTH_MISMATCH -59 "Address length mismatch",
     ADDRESS_NOT_FOUND_FOR_INTERFACE -60 "Address not found for interface",
     ADDRESS_NOT_DELETABLE -61 "Address not deletable",
     IP6_NOT_ENABLED -62 "ip6 not enabled",

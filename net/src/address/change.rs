@@ -12,7 +12,8 @@ use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 impl Router {
-    /// Gives an interface an address, with routes to its network and to itself.
+    /// Gives an interface an address, with routes to its network and to itself. A link-local one
+    /// takes the place of the one it has.
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
@@ -22,6 +23,13 @@ impl Router {
         let is_broadcast = addr == IpAddr::V4(Ipv4Addr::BROADCAST);
         if new.prefix_len() == 0 || addr.is_multicast() || addr.is_unspecified() || is_broadcast {
             return Err(Error::Invalid(new));
+        }
+        if let IpAddr::V6(link_local) = addr
+            && link_local.is_unicast_link_local()
+        {
+            let is_host = new.prefix_len() == 128;
+            is_host.then_some(()).ok_or(Error::LinkLocalLen(new))?;
+            return self.set_link_local(interface, link_local);
         }
         self.check_conflict(interface, new)?;
         let before = self.addresses.of(interface).clone();
@@ -35,9 +43,12 @@ impl Router {
     /// Takes an address away from an interface, with its routes.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`], [`Error::NotDeletable`].
     pub fn remove_address(&mut self, interface: InterfaceIndex, gone: Prefix) -> Result<(), Error> {
         let mut after = self.addresses.of(interface).clone();
+        if after.link_local.map(IpAddr::V6) == Some(gone.addr()) && gone.prefix_len() == 128 {
+            return Err(Error::NotDeletable(gone));
+        }
         let (count4, count6) = (after.ip4.len(), after.ip6.len());
         match gone {
             Prefix::Ip4(gone) => after.ip4.retain(|p| *p != gone),

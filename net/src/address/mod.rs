@@ -164,6 +164,10 @@ pub enum Error {
     },
     /// Not an address of a link only.
     NotLinkLocal(Ipv6Addr),
+    /// A link-local address is of no network.
+    LinkLocalLen(Prefix),
+    /// The link-local address, which only goes with IPv6.
+    NotDeletable(Prefix),
     /// The interface does not have it.
     NotFound(Prefix),
     /// The interface has addresses, so its table stays, and it cannot use another's.
@@ -187,6 +191,10 @@ impl fmt::Display for Error {
             Self::Invalid(p) => write!(f, "{p} cannot be an interface's address"),
             Self::Conflict { with, .. } => write!(f, "conflicts with {with}"),
             Self::NotLinkLocal(a) => write!(f, "{a} is not a link-local address"),
+            Self::LinkLocalLen(p) => {
+                write!(f, "prefix length of {p}, a link-local address, is 128")
+            }
+            Self::NotDeletable(p) => write!(f, "{p} goes with IPv6 on the interface only"),
             Self::NotFound(p) => write!(f, "no address {p}"),
             Self::HasAddresses => f.write_str("interface has addresses"),
             Self::NoLender => f.write_str("no interface to use the addresses of"),

@@ -175,6 +175,27 @@ fn ip6_brings_a_link_local_address_and_groups() {
 }
 
 #[test]
+fn a_link_local_address_is_set_as_others_are_and_leads_nowhere_else() {
+    let mut b = bench();
+    let pg0 = b.interface("pg0");
+    b.set("set interface ip address pg0 fe80::5/128");
+    let own: Ipv6Addr = "fe80::5".parse().unwrap();
+    assert_eq!(b.router.addresses.of(pg0).link_local, Some(own));
+    assert!(b.router.addresses.of(pg0).ip6.is_empty(), "no network of the table");
+    let add = "set interface ip address: failed to add fe80::6/64 on pg0";
+    assert_eq!(
+        b.run("set interface ip address pg0 fe80::6/64"),
+        format!("{add}: prefix length of fe80::6/64, a link-local address, is 128\n")
+    );
+    let delete = "set interface ip address: failed to delete fe80::5/128 on pg0";
+    assert_eq!(
+        b.run("set interface ip address del pg0 fe80::5/128"),
+        format!("{delete}: fe80::5/128 goes with IPv6 on the interface only\n")
+    );
+    assert_eq!(b.router.addresses.of(pg0).link_local, Some(own));
+}
+
+#[test]
 fn nodes_find_the_address_to_send_from() {
     let mut b = bench();
     b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 10.1.0.1/16");

@@ -90,6 +90,8 @@ fn retval(e: address::Error) -> Retval {
         address::Error::NoInterface => Retval::INVALID_SW_IF_INDEX,
         address::Error::Conflict { .. } => Retval::ADDRESS_IN_USE,
         address::Error::NotFound(_) => Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE,
+        address::Error::LinkLocalLen(_) => Retval::ADDRESS_LENGTH_MISMATCH,
+        address::Error::NotDeletable(_) => Retval::ADDRESS_NOT_DELETABLE,
         address::Error::HasAddresses => Retval::ADDRESS_FOUND_FOR_INTERFACE,
         address::Error::Invalid(_) | address::Error::NoLender => Retval::INVALID_VALUE,
         _ => Retval::UNSPECIFIED,
