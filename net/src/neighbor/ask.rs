@@ -2,9 +2,9 @@
 //! known.
 //!
 //! A packet is held and its neighbour asked for, at once for the first packet and again each
-//! second; for IPv4 packets that come later have it asked sooner. Control is told that packets wait. Once it knows the neighbour, it has the node send
-//! them back to the lookup; when nobody answers, their senders are told that the host is
-//! unreachable.
+//! second; IPv4 packets that come later have it asked sooner. Control is told that packets wait.
+//! Once it knows the neighbour, it has the node send them back to the lookup; when nobody answers,
+//! their senders are told that the host is unreachable.
 #![forbid(unsafe_code)]
 
 use std::fmt;

@@ -68,8 +68,8 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
     pub(super) fn is_empty(&self) -> bool {
         self.neighbors.is_empty()
     }
-    /// Whether one more packet for a neighbour has it asked: the first does, and at `now` those that
-    /// come `pause` seconds after a question, which count as asking.
+    /// Whether one more packet for a neighbour has it asked: the first does, and at `now` one that
+    /// comes `pause` seconds after a question, which counts as asking.
     pub(super) fn asks(&mut self, key: Key<A>, now: f64, pause: f64) -> bool {
         let Some(queue) = self.neighbors.get_mut(&key) else { return true };
         let asks = !(0.0..pause).contains(&(now - queue.questioned_at));
