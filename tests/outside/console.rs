@@ -233,6 +233,42 @@ fn pasted_lines_are_all_carried_out_and_kept_whatever_happens() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
+/// A program that is ended with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_prompt_outlives_the_router() {
+    if !has("script") {
+        return;
+    }
+    let mut daemon = Daemon::start(GENERATORS);
+    let person = Fvctl::start(&daemon);
+    person.shows("vpp# ");
+    assert!(daemon.stop().is_some());
+    person.types("show version\r");
+    person.shows("waiting for it");
+    let config = daemon.folder().join("startup.conf");
+    let second = Command::new(program("ferrovia")).arg("-c").arg(config).spawn();
+    let _second = Ended(second.unwrap());
+    person.shows("connected again");
+    person.types("echo ba\"ck\r");
+    person.shows("\nba\"ck");
+    // Who is sent away stays away.
+    let table = daemon.tell("show cli-sessions");
+    let row = table.lines().find(|line| line.contains(" framed ") && !line.contains("show cli"));
+    let number = row.unwrap().split(' ').next().unwrap();
+    daemon.tell(&format!("kill cli-session {number}"));
+    person.types("echo more\r");
+    person.shows("the router has ended the session");
+}
+
 #[test]
 fn a_long_file_is_stopped_between_two_lines() {
     let daemon = Daemon::start(GENERATORS);

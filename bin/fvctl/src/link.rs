@@ -160,7 +160,7 @@ impl Link {
             };
             if let Event::Frame(frame) = event
                 && let Some((of, answer)) = Answer::decode(&frame)
-                && of == number
+                && (of == number || answer == Answer::Bye)
                 && let Some(outcome) = self.take(answer, json, print)?
             {
                 return Ok(outcome);
@@ -203,8 +203,26 @@ impl Link {
 
     fn send(&mut self, request: &Request) -> io::Result<u32> {
         self.number = self.number.wrapping_add(1);
-        self.socket.write_all(&request.encode(self.number))?;
+        if self.socket.write_all(&request.encode(self.number)).is_err() {
+            return Err(self.last_words());
+        }
         Ok(self.number)
+    }
+
+    /// Reads what a router said that does not listen any more.
+    fn last_words(&mut self) -> io::Error {
+        loop {
+            while let Some(event) = self.decoded() {
+                let answer = match event {
+                    Event::Frame(frame) => Answer::decode(&frame),
+                    _ => None,
+                };
+                self.ended |= matches!(answer, Some((_, Answer::Bye)));
+            }
+            if let Err(error) = self.receive() {
+                return error;
+            }
+        }
     }
 
     fn answer(&mut self) -> io::Result<(u32, Answer)> {

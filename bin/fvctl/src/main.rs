@@ -58,14 +58,15 @@ fn options() -> ArgMatches {
 /// False when a command failed.
 fn run(options: &ArgMatches) -> io::Result<bool> {
     let json = options.get_flag("json");
-    let mut link = Link::open(options.get_one::<String>("socket").map(String::as_str))?;
+    let socket = options.get_one::<String>("socket").map(String::as_str);
+    let mut link = Link::open(socket)?;
     let words: Vec<_> = options.get_many::<String>("command").into_iter().flatten().collect();
     if !words.is_empty() {
         let words: Vec<_> = words.into_iter().map(String::as_str).collect();
         return Ok(report(&command(&mut link, &words.join(" "), json)?));
     }
     if io::stdin().is_terminal() {
-        return prompt::talk(link, json).map(|()| true);
+        return prompt::talk(link, socket, json).map(|()| true);
     }
     script(&mut link, io::stdin().lock(), json)
 }

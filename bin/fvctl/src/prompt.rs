@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use control::cli::Wish;
 use reedline::{
@@ -27,13 +28,17 @@ use crate::{Printer, report};
 /// Lines kept in the history file.
 const HISTORY: usize = 10_000;
 const MENU: &str = "words";
+/// Time between two attempts to find a router that was lost.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// The connection, shared with the completer. Both use it from this thread only.
 type Shared = Arc<Mutex<Link>>;
 
 /// A person at a terminal.
-struct Person {
+struct Person<'s> {
     link: Shared,
+    /// Where the router listens, as it was said.
+    socket: Option<&'s str>,
     json: bool,
     editor: Reedline,
     prompt: Text,
@@ -43,15 +48,15 @@ struct Person {
 }
 
 /// Reads and carries out commands until the operator leaves.
-pub fn talk(link: Link, json: bool) -> io::Result<()> {
+pub fn talk(link: Link, socket: Option<&str>, json: bool) -> io::Result<()> {
     let prompt = Text { text: link.prompt().to_owned(), failed: false, plain: is_plain() };
     let link: Shared = Arc::new(Mutex::new(link));
     let editor = editor(&link)?;
     let keys = Keys::take()?;
-    Person { link, json, editor, prompt, pages: true, keys }.talk()
+    Person { link, socket, json, editor, prompt, pages: true, keys }.talk()
 }
 
-impl Person {
+impl Person<'_> {
     fn talk(&mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.link);
         loop {
@@ -63,7 +68,19 @@ impl Person {
                     if let Err(error) = self.editor.sync_history() {
                         writeln!(io::stderr(), "fvctl: the history is not kept: {error}")?;
                     }
-                    let outcome = self.carry_out(&mut link, &line)?;
+                    let outcome = match self.carry_out(&mut link, &line) {
+                        Err(_) if link.has_ended() => {
+                            writeln!(io::stderr(), "fvctl: the router has ended the session")?;
+                            return Ok(());
+                        }
+                        Err(error) if is_lost(&error) => {
+                            *link = self.again(&error)?;
+                            let text = "connected again; whether the command was carried out is \
+                                        not known";
+                            Outcome::Failed(text.to_owned())
+                        }
+                        outcome => outcome?,
+                    };
                     self.prompt.failed = !match outcome {
                         Outcome::Wish(wish) => self.grant(wish)?,
                         outcome => report(&outcome),
@@ -77,6 +94,18 @@ impl Person {
             }
             if link.has_ended() {
                 return Ok(());
+            }
+        }
+    }
+
+    /// A connection in place of the lost one, once the router listens again. Ctrl-C gives up.
+    fn again(&self, why: &io::Error) -> io::Result<Link> {
+        writeln!(io::stderr(), "fvctl: {why}; waiting for it, Ctrl-C gives up")?;
+        loop {
+            match Link::open(self.socket) {
+                Ok(link) => return Ok(link),
+                Err(error) if self.keys.clear() => return Err(error),
+                Err(_) => std::thread::sleep(AGAIN),
             }
         }
     }
@@ -133,6 +162,12 @@ impl Person {
         writeln!(out, "History limit:   {HISTORY}")?;
         writeln!(out, "Pager enabled:   {}", yes(self.pages))
     }
+}
+
+/// Whether the router is gone, or was.
+fn is_lost(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 /// What `?` shows: usage and arguments of the command so far, or the words that begin so.
