@@ -205,6 +205,7 @@ fn every_command_is_described() {
     let differs = written.lines().zip(now.lines()).find(|(a, b)| a != b);
     assert!(
         written == now,
-        "docs/reference/commands.md differs (FERROVIA_BLESS=1 writes it anew): {differs:?}"
+        "docs/reference/commands.md differs: {differs:?}\n\
+         FERROVIA_BLESS=1 cargo test -p ferrovia every_command_is_described writes it anew"
     );
 }
