@@ -174,7 +174,7 @@ impl Family for V4 {
     const LOOKUP: &'static str = "ip4-lookup";
     /// Operators of the original see a request for each burst of packets; RFC 1122 section 2.3.2.1
     /// wants a limit and recommends a second.
-    const PAUSE: f64 = 0.02;
+    const PAUSE: f64 = 0.005;
     const UNREACHABLE: Problem =
         Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, icmp4::code::HOST_UNREACHABLE, 0);
     const NOT_ASKABLE: Error4 = Error4::NonArpAdj;
