@@ -35,7 +35,7 @@ fn our_traceroute_shows_the_kernels_hops() {
     let Some(hosts) = hosts("ping") else { return };
     // The left host routes on to addresses that only it has.
     hosts.left.run("ip addr add 10.1.9.9/32 dev lo");
-    hosts.left.run("ip -6 addr add 2001:db8:9::9/128 dev lo");
+    hosts.left.own("2001:db8:9::9/128 dev lo");
     for line in [
         "ip route add 10.1.9.0/24 via 10.1.1.2 host-left",
         "ip route add 2001:db8:9::/48 via 2001:db8:1::2 host-left",

@@ -111,7 +111,7 @@ impl Host {
         ip(&format!("-n {router} link set {device} up"));
         ip(&format!("-n {name} link set eth0 up"));
         ip(&format!("-n {name} addr add 10.1.{number}.2/24 dev eth0"));
-        ip(&format!("-n {name} addr add 2001:db8:{number}::2/64 dev eth0 nodad"));
+        host.own(&format!("2001:db8:{number}::2/64 dev eth0 nodad"));
         ip(&format!("-n {name} route add default via 10.1.{number}.1"));
         ip(&format!("-n {name} -6 route add default via 2001:db8:{number}::1"));
         host
@@ -131,6 +131,17 @@ impl Host {
     pub fn attempt(&self, words: &str) -> (bool, String) {
         let output = self.command(words).output().expect("ip can be run");
         (output.status.success(), text_of(&output))
+    }
+
+    /// Gives it an IPv6 address, and waits until that is its own: the kernel takes its time.
+    ///
+    /// # Panics
+    /// When the kernel refuses.
+    pub fn own(&self, address: &str) {
+        self.run(&format!("ip -6 addr add {address}"));
+        let local = format!("local {} ", address.split('/').next().unwrap_or_default());
+        let is_own = || self.run("ip -6 route show table local").contains(&local);
+        assert!(eventually(is_own), "{address} does not become its own");
     }
 
     /// Sets what is named by a path below `/proc/sys/net`.
