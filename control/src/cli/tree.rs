@@ -1,5 +1,6 @@
 //! Command paths as a tree of words, found by any unique prefix of each word.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -18,6 +19,8 @@ pub(super) struct Node<E> {
     pub children: Vec<(&'static str, usize)>,
     /// The command with this path.
     pub entry: Option<Rc<E>>,
+    /// The child found last: the lines of a file mostly begin alike.
+    recent: Cell<usize>,
 }
 
 /// What a word means below a node.
@@ -27,9 +30,15 @@ enum Next {
     Several(Range<usize>),
 }
 
+impl<E> Node<E> {
+    fn new(path: Box<str>) -> Self {
+        Self { path, children: Vec::new(), entry: None, recent: Cell::new(0) }
+    }
+}
+
 impl<E> Tree<E> {
     pub fn new() -> Self {
-        Self { nodes: vec![Node { path: "".into(), children: Vec::new(), entry: None }] }
+        Self { nodes: vec![Node::new("".into())] }
     }
 
     /// Puts `entry` at `path`. Fails when something is there.
@@ -53,7 +62,7 @@ impl<E> Tree<E> {
         let above = &self.nodes[parent].path;
         let path = if above.is_empty() { word.into() } else { format!("{above} {word}").into() };
         let new = self.nodes.len();
-        self.nodes.push(Node { path, children: Vec::new(), entry: None });
+        self.nodes.push(Node::new(path));
         self.nodes[parent].children.insert(place, (word, new));
         new
     }
@@ -97,9 +106,13 @@ impl<E> Tree<E> {
     }
 
     fn next(&self, at: usize, word: &str) -> Next {
-        let children = &self.nodes[at].children;
+        let Node { children, recent, .. } = &self.nodes[at];
+        if let Some(same) = children.get(recent.get()).filter(|c| c.0 == word) {
+            return Next::Node(same.1);
+        }
         // Usually the whole word stands there.
         if let Ok(same) = children.binary_search_by_key(&word, |c| c.0) {
+            recent.set(same);
             return Next::Node(children[same].1);
         }
         let found = self.starting(at, word);

@@ -11,6 +11,9 @@ use infra::memory::{HugePages, Reserved};
 /// Most bits of prefixes that are noted here.
 pub const SHORT: u8 = 24;
 
+/// Levels of bits that are not in the cache anyway.
+const FAR: u8 = 6;
+
 /// The bits: that of a prefix of `n` bits has the number of the prefix's bits behind a 1.
 pub struct Covers(Reserved<u64>);
 
@@ -32,9 +35,10 @@ impl Covers {
             *word = if is_there { *word | bit } else { *word & !bit };
         }
     }
-    /// Asks for what [`Covers::note`] changes.
+    /// Asks for what [`Covers::note`] changes and [`Covers::longest`] looks at first.
     pub fn fetch(&self, top: u32, len: u8) {
-        prefetch(&self.0[number(top, len.min(SHORT)) / 64]);
+        let at = number(top, len.min(SHORT));
+        (0..FAR).for_each(|up| prefetch(&self.0[(at >> up) / 64]));
     }
     /// The length of the longest prefix around the first `len` bits of `top`, or of these.
     pub fn longest(&self, top: u32, len: u8) -> Option<u8> {

@@ -160,6 +160,10 @@ impl Fib {
     pub fn table_id<F: Family>(&self, table: TableIndex) -> Option<u32> {
         F::tables(self).at(table).map(|t| t.id)
     }
+    /// Asks for what changes with a prefix: worth while where there is more to do before.
+    fn fetch<F: Family>(&self, table: TableIndex, key: table::Key<F>) {
+        F::tables(self).at(table).into_iter().for_each(|t| t.fetch(key));
+    }
     /// How many prefixes a table has.
     pub fn len<F: Family>(&self, table: TableIndex) -> usize {
         F::tables(self).at(table).map_or(0, |t| t.entries.len())

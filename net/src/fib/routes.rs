@@ -128,7 +128,7 @@ impl Router {
         paths: &[Path],
     ) -> Result<bool, Error> {
         self.finish_chores::<F>(table);
-        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.fetch(key);
+        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
         let (is_new, old) = (entry.is_none(), entry.and_then(|e| e.list_of(source)));
         let Some(old) = old else {
             // Most routes come with paths of others and are sought once: a search in a big table
@@ -189,7 +189,7 @@ impl Router {
         paths: &[Path],
     ) -> Result<(), Error> {
         self.finish_chores::<F>(table);
-        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.fetch(key);
+        let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
         let old = entry.and_then(|e| e.list_of(source)).ok_or(Error::NoRoute)?;
         let had = &self.fib.lists.at(old).paths;
         if paths.iter().any(|gone| had.iter().all(|p| p.target != gone.target)) {

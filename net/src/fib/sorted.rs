@@ -53,6 +53,10 @@ impl<K: Copy + Ord + Default> Node<K> {
     }
 }
 
+/// Where the value of a key lies, as long as the key is there.
+#[derive(Clone, Copy)]
+pub(super) struct Place(u32);
+
 /// A map whose keys are in order. It keeps the memory it once needed.
 pub(super) struct Sorted<K, V> {
     nodes: Vec<Node<K>>,
@@ -74,7 +78,20 @@ impl<K: Copy + Ord + Default, V> Sorted<K, V> {
         self.values.len() - self.free_values.len()
     }
     pub fn get(&self, key: &K) -> Option<&V> {
-        self.values[self.place(key)? as usize].as_ref()
+        self.at(Place(self.place(key)?))
+    }
+    pub fn at(&self, place: Place) -> Option<&V> {
+        self.values[place.0 as usize].as_ref()
+    }
+    /// Asks for the keys around this one.
+    pub fn fetch(&self, key: &K) {
+        self.leaf(key);
+    }
+    /// Where the value of a key is; asks for it.
+    pub fn find(&self, key: &K) -> Option<Place> {
+        let place = self.place(key)?;
+        prefetch(&self.values[place as usize]);
+        Some(Place(place))
     }
     pub fn at_mut(&mut self, key: &K) -> Option<&mut V> {
         let place = self.place(key)?;
@@ -106,15 +123,16 @@ impl<K: Copy + Ord + Default, V> Sorted<K, V> {
         self.free_values.push(place);
         self.values[place as usize].take()
     }
-    /// The last entry whose key is not above `key`.
-    pub fn last_until(&self, key: &K) -> Option<(&K, &V)> {
+    /// The last key that is not above `key`.
+    pub fn last_until(&self, key: &K) -> Option<(K, Place)> {
         let mut node = self.node(self.leaf(key));
         let mut count = node.rank(key);
         if count == 0 {
             node = self.nodes.get(node.neighbors[0] as usize)?;
             count = node.count;
         }
-        self.entry(node, count.checked_sub(1)?)
+        let last = count.checked_sub(1)?;
+        Some((node.keys[last], Place(node.below[last])))
     }
     /// All entries behind a key, or all there are, in order.
     pub fn after(&self, last: Option<K>) -> impl Iterator<Item = (&K, &V)> {
@@ -258,7 +276,9 @@ mod tests {
                 assert_eq!(ours.remove(key), theirs.remove(key));
             }
             assert_eq!((ours.len(), ours.get(key)), (theirs.len(), theirs.get(key)));
-            assert_eq!(ours.last_until(key), theirs.range(..=key).next_back());
+            let last = ours.last_until(key).and_then(|(key, place)| Some((key, *ours.at(place)?)));
+            assert_eq!(last, theirs.range(..=key).next_back().map(|(key, value)| (*key, *value)));
+            assert_eq!(ours.find(key).and_then(|place| ours.at(place)), theirs.get(key));
             let after = theirs.range((Excluded(*key), Unbounded)).next();
             assert_eq!(ours.after(Some(*key)).next(), after);
         }

@@ -13,7 +13,7 @@ use super::covers::{Covers, SHORT};
 use super::family::Family;
 use super::finder::{Full, Keeper};
 use super::path::TableIndex;
-use super::sorted::Sorted;
+use super::sorted::{Place, Sorted};
 use super::source::Source;
 use crate::interface::InterfaceIndex;
 
@@ -97,19 +97,19 @@ impl Entry {
 /// The longest prefix that covers `bits` and has at most `len` bits, in a map of which `last_until`
 /// finds the last entry whose key is not above another. None, when there is none of at least
 /// `least` bits, where there may be shorter ones.
-pub(crate) fn longest<'m, F: Family, T: 'm>(
-    last_until: impl Fn(Key<F>) -> Option<(&'m Key<F>, &'m T)>,
+pub(crate) fn longest<F: Family, T>(
+    last_until: impl Fn(Key<F>) -> Option<(Key<F>, T)>,
     bits: F::Bits,
     mut len: u8,
     least: u8,
-) -> Option<(Key<F>, &'m T)> {
+) -> Option<(Key<F>, T)> {
     loop {
         // The closest entry before: if it does not cover the address, none with more bits than the
         // two have in common does.
         let (key, entry) = last_until((F::masked(bits, len), len))?;
         let common = F::common(key.0, bits);
         if common >= key.1 {
-            return Some((*key, entry));
+            return Some((key, entry));
         }
         if common < least {
             return None;
@@ -151,6 +151,10 @@ pub(super) struct Table<F: Family> {
 impl<F: Family> Table<F> {
     /// The longest prefix that covers `bits` and has at most `len` bits.
     pub fn longest(&self, bits: F::Bits, len: u8) -> Option<(Key<F>, &Entry)> {
+        let (key, place) = self.find_longest(bits, len)?;
+        Some((key, self.entries.at(place)?))
+    }
+    fn find_longest(&self, bits: F::Bits, len: u8) -> Option<(Key<F>, Place)> {
         // What is behind the short ones is sought there, if there is any.
         let long = self.lens.get(usize::from(SHORT) + 1..=usize::from(len)).unwrap_or(&[]);
         if long.iter().any(|count| *count > 0)
@@ -161,14 +165,14 @@ impl<F: Family> Table<F> {
         }
         let len = self.covers.longest(F::top(bits), len.min(SHORT))?;
         let key = (F::masked(bits, len), len);
-        Some((key, self.entries.get(&key)?))
+        Some((key, self.entries.find(&key)?))
     }
-    /// The entry of a prefix that is likely to come or to go: asks for what else that changes, too,
-    /// so that memory is waited for once.
-    pub fn fetch(&self, key: Key<F>) -> Option<&Entry> {
+    /// Asks for what is read and changed when a prefix comes or goes, so that memory is waited for
+    /// once.
+    pub fn fetch(&self, key: Key<F>) {
         self.keeper.fetch(key.0);
         self.covers.fetch(F::top(key.0), key.1);
-        self.entries.get(&key)
+        self.entries.fetch(&key);
     }
     /// The longest other prefix around `key`.
     pub fn cover(&self, key: Key<F>) -> Option<(Key<F>, &Entry)> {
@@ -216,11 +220,13 @@ impl<F: Family> Table<F> {
     }
     /// Removes an entry and its leaf.
     pub fn remove(&mut self, key: Key<F>) -> Option<Entry> {
+        // Where what is around it leads is read last: by then it has come.
+        let around = key.1.checked_sub(1).and_then(|len| self.find_longest(key.0, len));
         let gone = self.entries.remove(&key)?;
         self.lens[usize::from(key.1)] -= 1;
         self.covers.note(F::top(key.0), key.1, false);
         gone.sources().for_each(|(source, _)| *self.count_mut(source) -= 1);
-        let cover = self.cover(key).map(|(k, e)| (k.1, e.balance));
+        let cover = around.and_then(|(k, place)| Some((k.1, self.entries.at(place)?.balance)));
         self.keeper.remove(key.0, key.1, cover);
         Some(gone)
     }

@@ -1,11 +1,11 @@
 //! All interfaces, by number and by name.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
 use control::stats::Segment;
 use graph::{InputState, Slot};
+use hashbrown::HashMap;
 use infra::rcu::{Shared, SharedSlab, SlabReader};
 use wire::MacAddr;
 

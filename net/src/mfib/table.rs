@@ -218,9 +218,10 @@ impl<F: Family> MTables<F> {
         let own = t.entries.get(&(key.0, key.1, None)).map(|e| e.route);
         if own.is_none() && sources.is_empty() {
             if let Some(gone) = t.leaves.remove(&key) {
-                let until = |key| t.leaves.range(..=key).next_back();
+                let until =
+                    |key| t.leaves.range(..=key).next_back().map(|(key, leaf)| (*key, *leaf));
                 let cover = longest::<F, _>(until, key.0, key.1, 0);
-                t.keeper.remove(key.0, key.1, cover.map(|(k, leaf)| (k.1, *leaf)));
+                t.keeper.remove(key.0, key.1, cover.map(|(k, leaf)| (k.1, leaf)));
                 groups.remove(gone);
             }
             return true;

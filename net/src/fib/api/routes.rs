@@ -190,6 +190,7 @@ impl IpRouteV2 {
             id => router.fib.sources.numbered(id).ok_or(Retval::INVALID_VALUE)?,
         };
         let key = key::<F>(self.prefix.native()?);
+        router.fib.fetch::<F>(table, key);
         let paths = self.paths.iter().map(|p| p.native::<F>(router));
         let paths = paths.collect::<Result<Vec<_>, _>>()?;
         match (is_add, is_multipath) {

@@ -102,12 +102,16 @@ impl Words {
                 if self.target.is_some() {
                     return Ok(true);
                 }
-                let addr = word.parse::<IpAddr>().ok().filter(|_| self.addr.is_none());
-                let named = || router.interfaces.named(word).filter(|_| self.interface.is_none());
-                match (addr, named()) {
-                    (Some(a), _) => self.addr = Some(a),
-                    (None, Some(i)) => self.interface = Some(i.index),
-                    (None, None) => return Ok(false),
+                if self.addr.is_none()
+                    && let Ok(addr) = word.parse()
+                {
+                    self.addr = Some(addr);
+                } else if self.interface.is_none()
+                    && let Some(named) = router.interfaces.named(word)
+                {
+                    self.interface = Some(named.index);
+                } else {
+                    return Ok(false);
                 }
             }
         }

@@ -96,8 +96,10 @@ where
     Key<F>: FromPrefix,
 {
     let table = paths::named::<F>(router, route.table)?;
-    let paths = paths::parse::<F>(router, table, &route.paths)?;
     let first = key::<F>(route.prefix);
+    // What the route changes comes from memory while its paths are read.
+    router.fib.fetch::<F>(table, first);
+    let paths = paths::parse::<F>(router, table, &route.paths)?;
     let mut many = Many::<F> {
         table,
         first,
