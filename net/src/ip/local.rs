@@ -3,24 +3,30 @@
 //!
 //! `ip4-receive` and `ip6-receive` deliver what is right. Whatever is not goes to `ip4-local` and
 //! `ip6-local`, which look again, count, drop, and have the sender told.
+//!
+//! What comes from an address of our own, or from one that no route leads back to, is not right
+//! (RFC 1812 section 5.3.8). What this router sends to itself is.
 
 use std::convert::Infallible;
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Node, Payload, Slot};
-use infra::rcu::Reader;
+use infra::rcu::{Epoch, Reader};
 
 use super::dispatch::Edges;
 use super::{Forwarding, Upper, Version};
 use crate::icmp::Problem;
+use crate::urpf::{Back, WaysBack};
 
 /// `ip4-receive`, `ip6-receive`, and the nodes at the end of their feature arcs.
 #[derive(Clone)]
-pub struct Receive<V> {
+pub struct Receive<V: Version> {
     /// The version.
     pub version: V,
     /// Nodes by protocol.
     pub protocols: Reader<Edges>,
+    /// Ways back to sources.
+    pub ways: WaysBack<V::Family>,
 }
 
 /// Edges of [`Receive`].
@@ -53,14 +59,16 @@ impl<V: Version> Node for Receive<V> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(V::LOCAL_ARC);
-        let protocols = self.protocols.read(frame.epoch());
+        let epoch = frame.epoch();
+        let protocols = self.protocols.read(epoch);
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
             let rx = p.rx();
             if let Some(feature) = arc.first(rx, p) {
                 return Ok(Received::To(feature));
             }
-            let taker = inspect::<V>(p).ok().and_then(|u| protocols.find(u.protocol.0.into()));
+            let upper = inspect::<V>(&self.ways, p, epoch).ok();
+            let taker = upper.and_then(|u| protocols.find(u.protocol.0.into()));
             Ok(taker.map_or(Received::Local(self.version), Received::To))
         });
     }
@@ -68,11 +76,13 @@ impl<V: Version> Node for Receive<V> {
 
 /// `ip4-local`, `ip6-local`.
 #[derive(Clone)]
-pub struct Local<V> {
+pub struct Local<V: Version> {
     /// The version.
     pub version: V,
     /// Nodes by protocol.
     pub protocols: Reader<Edges>,
+    /// Ways back to sources.
+    pub ways: WaysBack<V::Family>,
 }
 
 /// To who takes a packet, or to where its sender is told that nobody does.
@@ -130,13 +140,14 @@ impl<V: Version> Node for Local<V> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let protocols = self.protocols.read(frame.epoch());
+        let epoch = frame.epoch();
+        let protocols = self.protocols.read(epoch);
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
             if V::is_fragment(p) {
                 return Ok(Sorted::Reassemble(self.version));
             }
-            let upper = inspect::<V>(p)?;
+            let upper = inspect::<V>(&self.ways, p, epoch)?;
             if let Some(taker) = protocols.find(upper.protocol.0.into()) {
                 return Ok(Sorted::To(taker));
             }
@@ -148,11 +159,24 @@ impl<V: Version> Node for Local<V> {
     }
 }
 
-/// Checks what a packet carries and notes where it begins.
+/// Checks what a packet carries and where it comes from; notes where what it carries begins.
 #[inline(always)]
-fn inspect<V: Version>(p: &mut Buffer<'_>) -> Result<Upper, V::Error> {
+fn inspect<V: Version>(
+    ways: &WaysBack<V::Family>,
+    p: &mut Buffer<'_>,
+    epoch: Epoch<'_>,
+) -> Result<Upper, V::Error> {
     let upper = V::upper(p)?;
     V::verify(p, &upper)?;
+    if !p.flags().has(Flags::LOCAL)
+        && let Some(source) = V::source_to_check(p, &upper)
+    {
+        match ways.find(p.fib(), source, None, epoch) {
+            Back::Away | Back::Proxied => (),
+            Back::Here => return Err(V::SPOOFED),
+            Back::Nowhere => return Err(V::NO_WAY_BACK),
+        }
+    }
     let l3 = p.offset();
     p.set_l3_offset(l3);
     p.set_l4_offset(l3 + upper.offset as i16);

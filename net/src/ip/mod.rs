@@ -26,6 +26,7 @@ use infra::counter::Counter;
 use wire::Protocol;
 
 use crate::router::{Router, refuse};
+use crate::urpf::WaysBack;
 
 pub use crate::ip4::V4;
 pub use crate::ip6::V6;
@@ -67,12 +68,15 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     }
 
     let protocols = router.dispatch_table(V::NODES.receive, PROTOCOLS);
-    router.engine.add(Receive { version, protocols }).map_err(refuse)?;
+    let ways = WaysBack::new(router);
+    router.engine.add(Receive { version, protocols, ways }).map_err(refuse)?;
     let protocols = router.dispatch_table(V::NODES.local_end, PROTOCOLS);
-    let end = Receive { version, protocols };
+    let ways = WaysBack::new(router);
+    let end = Receive { version, protocols, ways };
     router.engine.add_named(V::NODES.local_end, end).map_err(refuse)?;
     let protocols = router.dispatch_table(V::NODES.local, PROTOCOLS);
-    router.engine.add(Local { version, protocols }).map_err(refuse)?;
+    let ways = WaysBack::new(router);
+    router.engine.add(Local { version, protocols, ways }).map_err(refuse)?;
     let ports = router.dispatch_table(V::NODES.udp_lookup, PORTS);
     router.engine.add(UdpLookup { version, ports }).map_err(refuse)?;
     router.local_protocol::<V>(Protocol::UDP, V::NODES.udp_lookup).map_err(refuse)

@@ -1,13 +1,14 @@
 use std::net::IpAddr;
 
 use graph::{Continue, Flags, Frame, Node};
-use wire::{MacAddr, Protocol};
+use wire::{MacAddr, Protocol, icmp6};
 use zerocopy::IntoBytes;
 
-use super::testing::packets::*;
+use super::testing::packets::{self, *};
 use super::testing::{Bench, NEIGHBOR};
 use super::{DropPacket, Error, V4};
 use crate::adjacency::Role;
+use crate::fib::{Ip4, Path, Source, Target};
 use crate::interface::Mtu;
 use crate::ip4;
 
@@ -209,6 +210,66 @@ fn what_is_for_us_is_checked() {
         assert!(bench.send("ip4-receive", &[packet]).is_empty());
         bench.expect(&[("ip4-local", counter, 1)]);
     }
+}
+
+/// A router that takes UDP port 1, and packets to `198.51.100.0/24` in another's place.
+fn stand_in() -> Bench {
+    let mut bench = Bench::new();
+    let pg1 = bench.pg1;
+    bench.control(|r| {
+        r.engine.add_named("listener", DropPacket(V4)).unwrap();
+        r.udp4_port(1, "listener").unwrap();
+        r.udp6_port(1, "listener").unwrap();
+        let target = Target::Receive { interface: Some(pg1), addr: None };
+        let (table, prefix) = (r.fib.table::<Ip4>(0).unwrap(), "198.51.100.0/24".parse().unwrap());
+        r.set_route(table, prefix, Source::PROXY, &[Path::to(target)]).unwrap();
+    });
+    bench
+}
+
+#[test]
+fn what_is_for_us_comes_from_others_whom_a_route_leads_back_to() {
+    const GOOD: (&str, &str) = ("null-node", "blackholed packets"); // the listener's end
+    const SPOOFED: (&str, &str) = ("ip4-local", "spoofed_local_packets");
+    const NOWHERE4: (&str, &str) = ("ip4-local", "src_lookup_miss");
+    const NOWHERE6: (&str, &str) = ("ip6-local", "src_lookup_miss");
+    for (src, dst, (node, counter)) in [
+        (HOST4, "10.0.0.1", GOOD),
+        ("10.0.1.77", "10.0.0.1", GOOD),
+        ("10.0.0.1", "10.0.0.1", SPOOFED),
+        ("10.0.1.1", "10.0.0.1", SPOOFED),
+        ("198.51.100.1", "10.0.0.1", GOOD),
+        ("192.0.2.1", "10.0.0.1", NOWHERE4),
+        ("0.0.0.0", "10.0.0.1", NOWHERE4),
+        ("0.0.0.0", "255.255.255.255", GOOD),
+        ("192.0.2.1", "224.0.0.9", GOOD),
+        (HOST6, "2001:db8::1", GOOD),
+        ("2001:db8::1", "2001:db8::1", NOWHERE6),
+        ("2a00::1", "2001:db8::1", NOWHERE6),
+        ("2a00::1", "ff02::9", GOOD),
+        ("fe80::1", "2001:db8::1", GOOD),
+    ] {
+        let (packet, at) = match src.contains(':') {
+            true => (udp6(src, dst, 1, &[]), "ip6-receive"),
+            false => (udp4(src, dst, 1, &[]), "ip4-receive"),
+        };
+        let mut bench = stand_in();
+        for n in [1, 3, 4, 255, 256] {
+            bench.send(at, &vec![packet.clone(); n]);
+            bench.expect(&[(node, counter, n as u64)]);
+        }
+        bench.send_as(at, &[packet], |p| p.add_flags(Flags::LOCAL));
+        bench.expect(&[(GOOD.0, GOOD.1, 1)]);
+    }
+}
+
+#[test]
+fn neighbors_may_ask_before_a_route_leads_back() {
+    let echo = packets::icmp6("2a00::1", "2001:db8::1", icmp6::Type::ECHO_REQUEST, &[0; 4]);
+    let mut bench = Bench::new();
+    assert_eq!(bench.send("ip6-receive", &[echo]).len(), 1);
+    let echo = ping4("192.0.2.1", "10.0.0.1", &[]);
+    assert!(bench.send("ip4-receive", &[echo]).is_empty());
 }
 
 #[test]

@@ -7,12 +7,16 @@ use graph::{Buffer, Reason};
 use wire::checksum::Sum;
 use wire::{MacAddr, Protocol};
 
+use crate::fib::Family;
 use crate::icmp::Problem;
+use crate::urpf::Checked;
 
 /// An IP version. Functions on packets take those whose current bytes start at the IP header.
 pub trait Version: Copy + Debug + Send + Sync + 'static {
     /// What packets are dropped for, in all nodes that check headers.
     type Error: Reason;
+    /// Its addresses and what routes know of them.
+    type Family: Checked;
 
     /// The version itself: it has no state.
     const SELF: Self;
@@ -35,6 +39,10 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     const TOO_BIG: Self::Error;
     /// Nobody here takes the protocol.
     const UNKNOWN_PROTOCOL: Self::Error;
+    /// For us, but no route leads back to its source.
+    const NO_WAY_BACK: Self::Error;
+    /// For us, from an address of our own that somebody else used.
+    const SPOOFED: Self::Error;
     /// What its sender is told when the last hop is used up.
     const EXPIRED_PROBLEM: Problem;
     /// What its sender is told when nobody listens on a UDP port.
@@ -66,6 +74,9 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     /// # Errors
     /// What is wrong with it.
     fn verify(p: &Buffer<'_>, upper: &Upper) -> Result<(), Self::Error>;
+    /// The source of a packet for this router that a route has to lead back to; `None` when none
+    /// has to.
+    fn source_to_check(p: &Buffer<'_>, upper: &Upper) -> Option<<Self::Family as Family>::Bits>;
     /// What its sender is told when nobody here takes the protocol; `None` when nothing.
     fn protocol_problem(p: &Buffer<'_>, upper: &Upper) -> Option<Problem>;
 }

@@ -21,6 +21,8 @@ pub enum Error {
     MtuExceeded,
     /// ip4 source lookup miss.
     SrcLookupMiss,
+    /// ip4 spoofed local-address packet drops.
+    SpoofedLocalPackets,
     /// ip4 drop.
     Drop,
     /// unknown ip protocol.

@@ -9,6 +9,7 @@ use wire::ip4::Header;
 use wire::{MacAddr, Protocol, icmp4, print, udp};
 
 use super::{Error, IP4_DROP, IP4_LOCAL, IP4_OUTPUT, IP4_PUNT};
+use crate::fib::Ip4;
 use crate::icmp::Problem;
 use crate::ip::{Nodes, Upper, Version};
 
@@ -18,6 +19,7 @@ pub struct V4;
 
 impl Version for V4 {
     type Error = Error;
+    type Family = Ip4;
 
     const SELF: Self = Self;
     const NODES: Nodes = Nodes {
@@ -48,6 +50,8 @@ impl Version for V4 {
     const EXPIRED: Error = Error::TimeExpired;
     const TOO_BIG: Error = Error::MtuExceeded;
     const UNKNOWN_PROTOCOL: Error = Error::UnknownProtocol;
+    const NO_WAY_BACK: Error = Error::SrcLookupMiss;
+    const SPOOFED: Error = Error::SpoofedLocalPackets;
     const EXPIRED_PROBLEM: Problem =
         Problem::ip4(icmp4::Type::TIME_EXCEEDED, icmp4::code::TTL_EXCEEDED, 0);
     const PORT_PROBLEM: Problem =
@@ -101,6 +105,12 @@ impl Version for V4 {
             }
             _ => Ok(()),
         }
+    }
+    #[inline(always)]
+    fn source_to_check(p: &Buffer<'_>, _: &Upper) -> Option<u32> {
+        // Who has no address yet sends to everybody, and members of a group are anywhere.
+        let header = p.header::<Header>().filter(|h| h.dst[0] < 224)?;
+        Some(u32::from_be_bytes(header.src))
     }
     fn protocol_problem(_: &Buffer<'_>, _: &Upper) -> Option<Problem> {
         let kind = icmp4::Type::DESTINATION_UNREACHABLE;

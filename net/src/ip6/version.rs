@@ -9,8 +9,10 @@ use wire::ip6::{self, Header};
 use wire::{MacAddr, Protocol, icmp6, print, udp};
 
 use super::{Error, IP6_DROP, IP6_LOCAL, IP6_OUTPUT, IP6_PUNT};
+use crate::fib::Ip6;
 use crate::icmp::Problem;
 use crate::ip::{Nodes, Upper, Version};
+use crate::urpf::Checked;
 
 /// IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,7 @@ pub struct V6;
 
 impl Version for V6 {
     type Error = Error;
+    type Family = Ip6;
 
     const SELF: Self = Self;
     const NODES: Nodes = Nodes {
@@ -48,6 +51,8 @@ impl Version for V6 {
     const EXPIRED: Error = Error::TimeExpired;
     const TOO_BIG: Error = Error::MtuExceeded;
     const UNKNOWN_PROTOCOL: Error = Error::UnknownProtocol;
+    const NO_WAY_BACK: Error = Error::SrcLookupMiss;
+    const SPOOFED: Error = Error::SrcLookupMiss;
     const EXPIRED_PROBLEM: Problem =
         Problem::ip6(icmp6::Type::TIME_EXCEEDED, icmp6::code::HOP_LIMIT_EXCEEDED, 0);
     const PORT_PROBLEM: Problem =
@@ -103,6 +108,13 @@ impl Version for V6 {
             }
             _ => Ok(()),
         }
+    }
+    #[inline(always)]
+    fn source_to_check(p: &Buffer<'_>, upper: &Upper) -> Option<u128> {
+        // Neighbours must be able to ask who we are before a route leads to them.
+        let is_icmp = upper.protocol == Protocol::ICMP6;
+        let header = p.header::<Header>().filter(|h| !is_icmp && h.dst[0] != 0xff)?;
+        Some(u128::from_be_bytes(header.src)).filter(|source| !Ip6::is_of_link(*source))
     }
     fn protocol_problem(p: &Buffer<'_>, upper: &Upper) -> Option<Problem> {
         if upper.protocol == Protocol::NO_NEXT_HEADER {

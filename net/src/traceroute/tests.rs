@@ -15,7 +15,7 @@ fn bench() -> Bench {
     for line in [
         "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb static",
         "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb static",
-        "ip route add 10.9.0.0/16 via 10.0.1.2 pg1",
+        "ip route add 10.8.0.0/15 via 10.0.1.2 pg1",
         "ip route add 2001:db8:9::/48 via 2001:db8:1::2 pg1",
     ] {
         assert_eq!(b.cli(line), "", "{line}");

@@ -6,6 +6,7 @@
 //! out.
 
 mod api;
+mod back;
 mod cli;
 mod node;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use crate::fib::{Ip4, Ip6, TableIndex};
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Feature, Parts, Router, refuse};
 
+pub use back::{Back, WaysBack};
 pub use node::{Checked, Urpf};
 
 /// How sources are checked.

@@ -10,16 +10,14 @@ use infra::rcu::{Epoch, Reader, Shared, SlabReader};
 use wire::{ip4, ip6};
 use zerocopy::FromBytes;
 
+use super::back::{Back, WaysBack};
 use super::{Direction, Mode, Tables};
-use crate::adjacency::Adjacency;
-use crate::fib::{Finder, Forwarding, Headers, Ip4, Ip6, Via};
+use crate::address::AddressReader;
+use crate::fib::{Headers, Ip4, Ip6};
 use crate::interface::Port;
 use crate::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use crate::ip6::{IP6_OUTPUT, IP6_UNICAST};
 use crate::router::Router;
-
-/// How many load balances in a row are followed.
-const DEPTH: usize = 8;
 
 /// A family whose sources are checked.
 pub trait Checked: Headers {
@@ -31,6 +29,8 @@ pub trait Checked: Headers {
     fn source_in(packet: &[u8]) -> Option<Self::Bits>;
     /// Whether a source is none that routes could lead to: it is of the link itself.
     fn is_of_link(source: Self::Bits) -> bool;
+    /// Whether an interface has this address, or uses it.
+    fn owns(all: &AddressReader, interface: u32, addr: Self::Bits, epoch: Epoch<'_>) -> bool;
     /// The table of packets that come in on an interface.
     fn table(port: &Port) -> Option<u16>;
 }
@@ -46,6 +46,9 @@ impl Checked for Ip4 {
     #[inline(always)]
     fn is_of_link(source: u32) -> bool {
         source == 0
+    }
+    fn owns(all: &AddressReader, interface: u32, addr: u32, epoch: Epoch<'_>) -> bool {
+        all.owns4(interface, addr.into(), epoch)
     }
     fn table(port: &Port) -> Option<u16> {
         port.ip4
@@ -64,6 +67,9 @@ impl Checked for Ip6 {
     fn is_of_link(source: u128) -> bool {
         source == 0 || source >> 118 == 0xfe80 >> 6
     }
+    fn owns(all: &AddressReader, interface: u32, addr: u128, epoch: Epoch<'_>) -> bool {
+        all.owns6(interface, addr.into(), epoch)
+    }
     fn table(port: &Port) -> Option<u16> {
         port.ip6
     }
@@ -81,8 +87,7 @@ pub(super) fn place<F: Checked>(
 /// Checks the sources of packets that come in, or go `OUT`, loosely or `STRICT`ly.
 #[derive(Clone)]
 pub struct Urpf<F: Checked, const OUT: bool, const STRICT: bool> {
-    forwarding: Forwarding<F>,
-    adjacencies: SlabReader<Adjacency>,
+    ways: WaysBack<F>,
     ports: SlabReader<Port>,
     tables: Reader<Tables>,
     of: PhantomData<F>,
@@ -113,47 +118,16 @@ impl<F: Checked, const OUT: bool, const STRICT: bool> Node for Urpf<F, OUT, STRI
             }
             let (rx, at) = (p.rx(), if OUT { p.tx() } else { p.rx() });
             // On the way out the layer 2 header of the adjacency is in front.
-            let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
-                Some(a) if OUT => a.header_len.into(),
-                _ => 0,
-            };
+            let l3 = if OUT { self.ways.header_len(p.adjacency(), epoch) } else { 0 };
             let source = p.bytes().get(l3..).and_then(F::source_in).ok_or(Error::Drop)?;
             let own = || self.ports.read(rx, epoch).and_then(F::table);
             let table = tables.get(at as usize).copied().flatten().or_else(own);
             let table = table.ok_or(Error::Drop)?;
-            let leads_back = self.leads_back(table, source, rx, epoch);
+            let back = self.ways.find(table, source, STRICT.then_some(rx), epoch);
+            let leads_back = back == Back::Away || F::is_of_link(source);
             p.trace(|_| Looked { table, leads_back });
             if leads_back { Ok(Continue) } else { Err(Error::Drop) }
         });
-    }
-}
-
-impl<F: Checked, const OUT: bool, const STRICT: bool> Urpf<F, OUT, STRICT> {
-    /// Whether a way leads back to a source, over `rx` if that counts.
-    #[inline(always)]
-    fn leads_back(&self, table: u16, source: F::Bits, rx: u32, epoch: Epoch<'_>) -> bool {
-        let Some(finder) = self.forwarding.table(table, epoch) else { return false };
-        let leaf = finder.lookup(source, epoch);
-        if let Some(adjacency) = self.forwarding.only_neighbor(leaf) {
-            return !STRICT || self.is_over(adjacency.0, rx, epoch);
-        }
-        F::is_of_link(source) || self.balance_leads(leaf, rx, epoch, DEPTH)
-    }
-    #[inline(never)]
-    fn balance_leads(&self, index: u32, rx: u32, epoch: Epoch<'_>, depth: usize) -> bool {
-        let balance = self.forwarding.load_balance(index, epoch);
-        balance.buckets().iter().any(|via| match *via {
-            Via::Adjacency(a) | Via::Midchain(a) | Via::Glean(a) => {
-                !STRICT || self.is_over(a.0, rx, epoch)
-            }
-            Via::LoadBalance(next) => depth > 0 && self.balance_leads(next, rx, epoch, depth - 1),
-            Via::Lookup(_) | Via::SourceLookup(_) | Via::Exempt => !STRICT,
-            _ => false,
-        })
-    }
-    #[inline(always)]
-    fn is_over(&self, adjacency: u32, rx: u32, epoch: Epoch<'_>) -> bool {
-        self.adjacencies.read(adjacency, epoch).is_some_and(|a| a.interface.0 == rx)
     }
 }
 
@@ -191,8 +165,7 @@ fn node<F: Checked, const OUT: bool, const STRICT: bool>(
     tables: &Shared<Tables>,
 ) -> Urpf<F, OUT, STRICT> {
     Urpf {
-        forwarding: router.fib.forwarding(),
-        adjacencies: router.adjacencies.reader(),
+        ways: WaysBack::new(router),
         ports: router.interfaces.ports(),
         tables: tables.reader(),
         of: PhantomData,
