@@ -18,6 +18,7 @@ pub mod ip;
 pub mod ip4;
 pub mod ip6;
 pub mod mac;
+pub mod mld;
 pub mod nd;
 mod number;
 pub mod prefix;

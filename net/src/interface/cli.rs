@@ -19,7 +19,7 @@ struct ShowInterface {
     interfaces: Vec<Word>,
 }
 
-/// `show hardware-interfaces [brief|verbose|detail] [INTERFACE...]`.
+/// `show hardware-interfaces [INTERFACE...] [brief|verbose|detail]`, in any order.
 struct ShowHardware {
     brief: bool,
     interfaces: Vec<Word>,
@@ -28,16 +28,16 @@ struct ShowHardware {
 impl Command for ShowHardware {
     const PATHS: &'static [&'static str] = &["show hardware-interfaces"];
     const ABOUT: &'static str = "Show the devices behind interfaces";
-    const USAGE: &'static str = "[brief | verbose | detail] [<interface>]...";
+    const USAGE: &'static str = "[<interface>]... [brief | verbose | detail]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let brief = args.keyword("brief");
-        if !brief && !args.keyword("verbose") {
-            args.keyword("detail");
-        }
-        let mut interfaces = Vec::new();
+        let (mut brief, mut interfaces) = (false, Vec::new());
         while !args.is_empty() {
-            interfaces.push(args.value("interface")?);
+            if args.keyword("brief") {
+                brief = true;
+            } else if !args.keyword("verbose") && !args.keyword("detail") {
+                interfaces.push(args.value("interface")?);
+            }
         }
         Ok(Self { brief, interfaces })
     }

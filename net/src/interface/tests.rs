@@ -162,6 +162,8 @@ pg0                                1     up   pg0
     assert_eq!(b.run("show hardware-interfaces brief").lines().count(), 5);
     assert_eq!(b.run("show hardware").lines().count(), 7);
     assert_eq!(b.run("show hardware-interfaces brief pg0").lines().count(), 3);
+    assert_eq!(b.run("show hardware pg0 brief"), b.run("show hardware-interfaces brief pg0"));
+    assert_eq!(b.run("show hardware pg0 verbose"), b.run("show hardware verbose pg0"));
 }
 
 #[test]

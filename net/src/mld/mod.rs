@@ -1,31 +1,34 @@
-//! Multicast listener reports (RFC 3810 section 5.2): switches that watch them learn which groups
-//! an interface is a member of. `ip6-mld-process` sends one when the groups change, and when the
-//! interface comes up.
+//! Multicast listener discovery (RFC 3810): switches and routers learn which groups an interface is
+//! a member of. `ip6-mld-process` reports when the groups change, and when the interface comes up;
+//! who asks is answered after a random time.
+//!
+//! Who asks for sources of a group is told of the group; who asks by version 1 (RFC 2710) is
+//! answered so, and only then.
 
-use std::collections::BTreeMap;
+mod query;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
 use control::feature::Refused;
-use control::process::Wake;
-use wire::{MacAddr, Protocol, checksum, ethernet, icmp6, ip6};
-use zerocopy::IntoBytes;
+use control::process::{Timer, Wake};
+use graph::Node;
+use wire::{MacAddr, icmp6};
 
 use crate::address::OnInterface;
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::nd::ALL_NODES;
 use crate::neighbor;
-use crate::router::{Feature, Parts, Router};
+use crate::ra::between;
+use crate::router::{Feature, Parts, Router, refuse};
+
+pub use query::{Queries, Query};
+use report::Said;
 
 const PROCESS: &str = "ip6-mld-process";
-/// All routers that understand version 2 of MLD.
-const REPORTS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16);
-/// Hop-by-hop options: ICMPv6 follows; router alert for MLD (RFC 2711), and padding.
-const ROUTER_ALERT: [u8; 8] = [58, 0, 5, 2, 0, 0, 1, 0];
-/// Record types: from now on everybody is listened to; nobody is.
-const TO_EXCLUDE: u8 = 4;
-const TO_INCLUDE: u8 = 3;
-/// Most records that fit into the least MTU.
-const MOST_RECORDS: usize = 60;
 
 /// Multicast listener reports.
 pub const FEATURE: Feature = Feature {
@@ -35,9 +38,22 @@ pub const FEATURE: Feature = Feature {
     register,
 };
 
-/// Reports that are to be sent: groups that were left, by interface.
+/// Reports that are to be sent, by interface.
 #[derive(Default)]
-struct Pending(BTreeMap<InterfaceIndex, Vec<Ipv6Addr>>);
+struct Pending {
+    /// Groups that were left.
+    left: BTreeMap<InterfaceIndex, Vec<Ipv6Addr>>,
+    answers: BTreeMap<InterfaceIndex, Answer>,
+}
+
+/// An answer that waits for its time.
+struct Answer {
+    timer: Timer,
+    due: f64,
+    /// The groups asked for.
+    groups: BTreeSet<Ipv6Addr>,
+    is_version1: bool,
+}
 
 /// Follows the groups of an interface, which was a member of those of `before`.
 fn follow_groups(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
@@ -49,8 +65,7 @@ fn follow_groups(router: &mut Router, interface: InterfaceIndex, before: &OnInte
 }
 
 fn report(router: &mut Router, interface: InterfaceIndex, left: impl Iterator<Item = Ipv6Addr>) {
-    let Pending(pending) = router.state_mut().expect("the feature puts it in");
-    pending.entry(interface).or_default().extend(left);
+    pending(router).left.entry(interface).or_default().extend(left);
     router.processes.signal(PROCESS, 0);
 }
 
@@ -60,37 +75,77 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
     }
 }
 
-fn send(router: &mut Router, interface: InterfaceIndex, left: &[Ipv6Addr]) {
-    let Some(i) = router.interfaces.at(interface) else { return };
-    let on = router.addresses.of(interface);
-    let (true, Some(source)) = (i.admin_up && i.link_up, on.link_local) else { return };
-    if i.kind == Kind::Ethernet {
-        let joined = on.groups6().into_iter().map(|group| (TO_EXCLUDE, group));
-        let left = left.iter().map(|group| (TO_INCLUDE, *group));
-        // Everybody is a member of all nodes, which nobody says.
-        let records = joined.chain(left).filter(|(_, group)| *group != ALL_NODES);
-        let records: Vec<_> = records.take(MOST_RECORDS).collect();
-        let frame = frame(i.mac, source, &records);
+fn pending(router: &mut Router) -> &mut Pending {
+    router.state_mut().expect("the feature puts it in")
+}
+
+/// The groups that an interface is a member of. Everybody is one of all nodes, which nobody says.
+fn groups(router: &Router, interface: InterfaceIndex) -> impl Iterator<Item = Ipv6Addr> {
+    let all = router.addresses.of(interface).groups6();
+    all.into_iter().filter(|group| *group != ALL_NODES)
+}
+
+/// Where reports of an interface come from, if it sends any now.
+fn sender(router: &Router, interface: InterfaceIndex) -> Option<(MacAddr, Ipv6Addr)> {
+    let i = router.interfaces.at(interface)?;
+    let source = router.addresses.of(interface).link_local?;
+    (i.admin_up && i.link_up && i.kind == Kind::Ethernet).then_some((i.mac, source))
+}
+
+fn send_changes(router: &mut Router, interface: InterfaceIndex, left: &[Ipv6Addr]) {
+    let Some((mac, source)) = sender(router, interface) else { return };
+    let joined = groups(router, interface).map(|group| (Said::Joined, group));
+    let left = left.iter().filter(|group| **group != ALL_NODES).map(|group| (Said::Left, *group));
+    let records: Vec<_> = joined.chain(left).collect();
+    for frame in report::version2(mac, source, &records) {
         neighbor::send(router, interface, frame);
     }
 }
 
-fn frame(mac: MacAddr, source: Ipv6Addr, records: &[(u8, Ipv6Addr)]) -> Vec<u8> {
-    let kind = icmp6::Header::new(icmp6::Type::MULTICAST_LISTENER_REPORT_V2, 0);
-    let mut message = [kind.as_bytes(), &[0, 0, 0, records.len() as u8]].concat();
-    for (kind, group) in records {
-        message.extend([*kind, 0, 0, 0]);
-        message.extend(group.octets());
+/// A router asks. Several answers that wait become one, at the time of the first.
+pub(crate) fn asked(router: &mut Router, query: Query) {
+    let Query { interface, group, is_version1, .. } = query;
+    let wanted = groups(router, interface).filter(|g| group.is_unspecified() || *g == group);
+    let mut groups: BTreeSet<_> = wanted.collect();
+    if groups.is_empty() || sender(router, interface).is_none() {
+        return;
     }
-    let len = ROUTER_ALERT.len() + message.len();
-    let mut ip = ip6::Header::new(source, REPORTS, Protocol(0), len as u16);
-    ip.hop_limit = 1;
-    let pseudo = checksum::ip6_pseudo(ip.src, ip.dst, Protocol::ICMP6, message.len() as u32);
-    let sum = pseudo.add_bytes(&message).checksum();
-    message[2..4].copy_from_slice(sum.as_bytes());
-    let to = MacAddr::for_ip6_group(REPORTS);
-    let ethernet = ethernet::Header::new(to, mac, ethernet::EtherType::IP6);
-    [ethernet.as_bytes(), ip.as_bytes(), &ROUTER_ALERT, &message].concat()
+    let wait = between(0.0, f64::from(query.within_ms) / 1000.0);
+    let due = router.now() + wait;
+    let earlier = pending(router).answers.remove(&interface);
+    let mut answer = match earlier {
+        Some(mut answer) => {
+            groups.append(&mut answer.groups);
+            let is_version1 = is_version1 || answer.is_version1;
+            Answer { groups, is_version1, ..answer }
+        }
+        None => {
+            let timer = router.after(wait, send_answer, interface.0.into());
+            Answer { timer, due, groups, is_version1 }
+        }
+    };
+    if due < answer.due {
+        router.cancel(answer.timer);
+        answer.timer = router.after(wait, send_answer, interface.0.into());
+        answer.due = due;
+    }
+    pending(router).answers.insert(interface, answer);
+}
+
+fn send_answer(router: &mut Router, interface: u64) {
+    let interface = InterfaceIndex(interface as u32);
+    let Some(answer) = pending(router).answers.remove(&interface) else { return };
+    let Some((mac, source)) = sender(router, interface) else { return };
+    let still = groups(router, interface).filter(|group| answer.groups.contains(group));
+    let frames: Vec<_> = if answer.is_version1 {
+        still.map(|group| report::version1(mac, source, group)).collect()
+    } else {
+        let records: Vec<_> = still.map(|group| (Said::IsIn, group)).collect();
+        report::version2(mac, source, &records)
+    };
+    for frame in frames {
+        neighbor::send(router, interface, frame);
+    }
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
@@ -98,43 +153,15 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(Pending::default());
     router.interfaces.observe(interface_changed);
     router.addresses.observe(follow_groups);
+    let events = router.events.sender();
+    router.engine.add(Queries { events }).map_err(refuse)?;
+    router.icmp6_type(icmp6::Type::MULTICAST_LISTENER_QUERY, Queries::NAME).map_err(refuse)?;
     let body = |router: &mut Router, _| {
-        let pending: &mut Pending = router.state_mut().expect("put in above");
-        for (interface, left) in std::mem::take(&mut pending.0) {
-            send(router, interface, &left);
+        for (interface, left) in std::mem::take(&mut pending(router).left) {
+            send_changes(router, interface, &left);
         }
         Wake::OnEvent
     };
     router.processes.spawn(PROCESS, Box::new(body));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::neighbor::testing::{Bench, PG0};
-
-    #[test]
-    fn a_report_names_all_groups_but_all_nodes() {
-        let mut b = Bench::new();
-        b.cli("set interface ip address pg0 2001:db8:9::5/64");
-        let out = b.wait(0.0);
-        assert_eq!(out.len(), 1);
-        let bytes = &out[0].bytes;
-        assert_eq!((&bytes[..2], &bytes[6..12]), (&[0x33, 0x33][..], &PG0.0[..]));
-        assert_eq!(bytes[54..62], ROUTER_ALERT);
-        let ip = ip6::Header::new("fe80::ff:fe00:aa".parse().unwrap(), REPORTS, Protocol(0), 0);
-        let message = &bytes[62..];
-        let len = message.len() as u32;
-        let pseudo = checksum::ip6_pseudo(ip.src, ip.dst, Protocol::ICMP6, len);
-        assert!(pseudo.add_bytes(message).is_valid());
-        let records: Vec<_> = message[8..].chunks(20).collect();
-        assert_eq!((message[0], message[7], records.len()), (143, 5, 5));
-        assert!(records.iter().all(|r| r[0] == TO_EXCLUDE));
-        assert_eq!(records[4][17..], [0, 0, 5]);
-
-        b.cli("set interface ip address del pg0 2001:db8:9::5/64");
-        let out = b.wait(0.0);
-        assert_eq!((out[0].bytes[62 + 7], out[0].bytes[62 + 8 + 4 * 20]), (5, TO_INCLUDE));
-    }
 }

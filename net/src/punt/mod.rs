@@ -15,6 +15,7 @@ use wire::MacAddr;
 use crate::arping;
 use crate::dad;
 use crate::interface::InterfaceIndex;
+use crate::mld;
 use crate::neighbor;
 use crate::ping;
 use crate::ra;
@@ -57,6 +58,8 @@ pub enum Event {
     },
     /// Somebody looks for routers.
     Solicited(ra::Solicited),
+    /// A router asks what groups have members here.
+    GroupsAsked(mld::Query),
     /// Another router advertises itself: what it said is in a ring of its own.
     Advertised,
     /// An echo reply came.
@@ -189,6 +192,7 @@ impl Router {
                 }
                 Event::Duplicate { interface, addr } => dad::duplicate(self, interface, addr),
                 Event::Solicited(who) => ra::solicited(self, who),
+                Event::GroupsAsked(query) => mld::asked(self, query),
                 Event::Advertised => ra::hear(self),
                 Event::PingReply(reply) => ping::answered(self, reply),
                 Event::ArpingReply { interface, addr, mac } => {
