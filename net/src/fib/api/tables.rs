@@ -113,7 +113,9 @@ impl IpTable {
             return Ok(());
         }
         if !is_add {
-            return Ok(router.remove_table::<F>(id)?);
+            // What is not there is as good as deleted.
+            let removed = router.remove_table::<F>(id);
+            return Ok(removed.or_else(|e| if e == Error::NoTable { Ok(()) } else { Err(e) })?);
         }
         match router.add_table::<F>(id) {
             Err(e) if e != Error::TableExists => return Err(e.into()),
