@@ -112,6 +112,8 @@ pub enum Sorted<V> {
     IcmpError(V),
     /// A fragment.
     Reassemble(V),
+    /// To whom features give what nobody here takes.
+    Punt(V),
     /// The taker.
     To(Slot),
 }
@@ -120,12 +122,14 @@ impl<V: Version> graph::Next for Sorted<V> {
     const EDGES: &'static [Edge] = &[
         Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
         Edge { to: V::NODES.reassemble, payload: "" },
+        Edge { to: V::NODES.punt, payload: "" },
     ];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
         match self {
             Self::IcmpError(_) => 0,
             Self::Reassemble(_) => 1,
+            Self::Punt(_) => 2,
             Self::To(slot) => slot.0,
         }
     }
@@ -140,6 +144,7 @@ impl<V: Version> Node for Local<V> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let punts = frame.start(V::PUNT_ARC);
         let epoch = frame.epoch();
         let protocols = self.protocols.read(epoch);
         frame.each(|p| {
@@ -150,6 +155,10 @@ impl<V: Version> Node for Local<V> {
             let upper = inspect::<V>(&self.ways, p, epoch)?;
             if let Some(taker) = protocols.find(upper.protocol.0.into()) {
                 return Ok(Sorted::To(taker));
+            }
+            if punts.entrance(p.rx()).is_some() {
+                p.error(V::UNKNOWN_PROTOCOL);
+                return Ok(Sorted::Punt(self.version));
             }
             let problem = V::protocol_problem(p, &upper).ok_or(V::UNKNOWN_PROTOCOL)?;
             p.error(V::UNKNOWN_PROTOCOL);

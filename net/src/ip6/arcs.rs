@@ -130,10 +130,11 @@ pub static IP6_DROP: FeatureArc = FeatureArc {
     side: Side::Receive,
 };
 
-/// Features on packets that are given to control.
+/// Features on packets that are given to control. It begins at `ip6-punt`; `ip6-local` looks only
+/// whether there are any.
 pub static IP6_PUNT: FeatureArc = FeatureArc {
     name: "ip6-punt",
-    starts: &["ip6-punt"],
+    starts: &["ip6-punt", "ip6-local"],
     order: &["stn-ip6-punt", "ip6-punt-acl", "ip6-punt-policer", "ip6-punt-redirect"],
     end: "error-punt",
     side: Side::Receive,

@@ -41,6 +41,34 @@ fn punted_ports_are_redirected_to_a_neighbor() {
 }
 
 #[test]
+fn protocols_that_nobody_takes_are_redirected_too() {
+    let mut bench = Bench::new();
+    for (six, hop, local, packet) in [
+        ("", "10.0.1.2", "ip4-local", ip4(HOST4, "10.0.0.1", Protocol(253), &[7; 8])),
+        ("6", "2001:db8:1::2", "ip6-local", ip6(HOST6, "2001:db8::1", Protocol(253), &[7; 8])),
+    ] {
+        let receive = local.replace("local", "receive");
+        bench.neighbor(hop, true);
+        bench.run(&format!("ip{six} punt redirect add rx pg0 via {hop} pg1")).unwrap();
+        for n in [1, 3, 4, 255, 256] {
+            let out = bench.send(&receive, &vec![packet.clone(); n]);
+            assert_eq!(out.len(), n);
+            assert!(out.iter().all(|c| c.at == "sent" && c.bytes[..6] == NEIGHBOR.0));
+            bench.expect(&[(local, "unknown_protocol", n as u64)]);
+        }
+        bench.run(&format!("ip{six} punt redirect del rx pg0")).unwrap();
+        // Now its sender is told.
+        let out = bench.send(&receive, &[packet]);
+        assert!(out.len() == 1 && out[0].at != "sent");
+        let (error, sent) = match six {
+            "" => ("ip4-icmp-error", "dest_unreach_sent"),
+            _ => ("ip6-icmp-error", "param_problem_sent"),
+        };
+        bench.expect(&[(local, "unknown_protocol", 1), (error, sent, 1)]);
+    }
+}
+
+#[test]
 fn what_nobody_listens_on_is_punted_or_told() {
     let mut bench = Bench::new();
     let packet = udp4(HOST4, "10.0.0.1", 99, &[]);
