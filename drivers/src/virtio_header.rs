@@ -6,12 +6,13 @@
 #![forbid(unsafe_code)]
 
 use graph::{Buffer, Flags};
-use net::gso::{Layout, field_offset};
-use wire::checksum::{Sum, ip4_pseudo, ip6_pseudo, upper_layer};
+use net::gso::{Layout, bytes_from, field_offset};
+use wire::checksum::{Sum, upper_layer};
+use wire::upper::{Upper, ip_offset};
 use wire::virtio_net::{DATA_VALID, GsoType, Header, NEEDS_CSUM};
 use wire::zerocopy::byteorder::network_endian::U16;
 use wire::zerocopy::{FromBytes, IntoBytes};
-use wire::{Protocol, ethernet, ip4, ip6, tcp, vlan};
+use wire::{Protocol, tcp};
 
 /// A header that does not fit its packet, or asks for what nobody here can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,22 +52,13 @@ fn needs_checksum(p: &mut Buffer<'_>, start: usize, offset: usize) -> Result<(),
     if is_sctp {
         let field = start + SCTP_CRC;
         p.bytes_mut().get_mut(field..field + 4).ok_or(Unfit)?.fill(0);
-        let crc = rest(p, start).fold(!0, crc32c);
+        let crc = bytes_from(p, start).fold(!0, crc32c);
         p.bytes_mut()[field..field + 4].copy_from_slice(&(!crc).to_le_bytes());
     } else {
-        let sum = upper_layer(Sum::ZERO, rest(p, start)).checksum();
+        let sum = upper_layer(Sum::ZERO, bytes_from(p, start)).checksum();
         p.bytes_mut()[start + offset..start + offset + 2].copy_from_slice(sum.as_bytes());
     }
     Ok(())
-}
-
-/// The bytes of a packet from `skip` on.
-fn rest<'p>(p: &'p Buffer<'_>, mut skip: usize) -> impl Iterator<Item = &'p [u8]> {
-    p.segments().map(move |s| {
-        let from = skip.min(s.len());
-        skip -= from;
-        &s[from..]
-    })
 }
 
 /// CRC32c of SCTP (RFC 9260 appendix A), bit by bit: hardly ever needed.
@@ -92,11 +84,12 @@ fn needs_segmentation(header: &Header, p: &mut Buffer<'_>) -> Result<(), Unfit> 
         return Ok(());
     }
     // Merged by the receiving device, its checksum verified: as if it were still to be computed.
-    let (found, start) = upper_of(p).ok_or(Unfit)?;
-    if found != protocol {
-        return Err(Unfit);
-    }
-    let sum = pseudo_sum(p, protocol, start).ok_or(Unfit)?.fold();
+    let l3 = ip_of(p).ok_or(Unfit)?;
+    let packet = p.bytes().get(l3..).ok_or(Unfit)?;
+    let upper = Upper::of(packet).filter(|u| u.protocol == protocol).ok_or(Unfit)?;
+    let start = l3 + upper.offset;
+    let len = p.total_len().checked_sub(start).ok_or(Unfit)?;
+    let sum = upper.pseudo(packet, len).ok_or(Unfit)?.fold();
     let field = start + field_offset(protocol).ok_or(Unfit)?;
     let place = p.bytes_mut().get_mut(field..field + 2).ok_or(Unfit)?;
     place.copy_from_slice(U16::new(sum).as_bytes());
@@ -110,37 +103,14 @@ fn ip_of(p: &Buffer<'_>) -> Option<usize> {
     if p.flags().has(Flags::L3) {
         return usize::try_from(p.l3_offset() - p.offset()).ok();
     }
-    let mut at = size_of::<ethernet::Header>();
-    let mut kind = p.header::<ethernet::Header>()?.ethertype;
-    while kind.is_vlan() {
-        let (tag, _) = vlan::Tag::ref_from_prefix(p.bytes().get(at..)?).ok()?;
-        kind = tag.ethertype;
-        at += size_of::<vlan::Tag>();
-    }
-    [ethernet::EtherType::IP4, ethernet::EtherType::IP6].contains(&kind).then_some(at)
+    ip_offset(p.bytes())
 }
 
 /// The upper-layer protocol of a received packet and where its header is.
 fn upper_of(p: &Buffer<'_>) -> Option<(Protocol, usize)> {
     let l3 = ip_of(p)?;
-    let packet = p.bytes().get(l3..)?;
-    if packet.first()? >> 4 == 6 {
-        let upper = ip6::upper_layer(packet)?;
-        return Some((upper.protocol, l3 + upper.offset));
-    }
-    let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
-    Some((header.protocol, l3 + header.header_len()))
-}
-
-fn pseudo_sum(p: &Buffer<'_>, protocol: Protocol, l4: usize) -> Option<Sum> {
-    let packet = p.bytes().get(ip_of(p)?..)?;
-    let len = p.total_len().checked_sub(l4)?;
-    if packet.first()? >> 4 == 6 {
-        let (header, _) = ip6::Header::ref_from_prefix(packet).ok()?;
-        return Some(ip6_pseudo(header.src, header.dst, protocol, u32::try_from(len).ok()?));
-    }
-    let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
-    Some(ip4_pseudo(header.src, header.dst, protocol, u16::try_from(len).ok()?))
+    let upper = Upper::of(p.bytes().get(l3..)?)?;
+    Some((upper.protocol, l3 + upper.offset))
 }
 
 /// The header to send in front of a packet.

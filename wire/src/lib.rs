@@ -25,6 +25,7 @@ pub mod prefix;
 pub mod print;
 pub mod tcp;
 pub mod udp;
+pub mod upper;
 pub mod virtio_net;
 pub mod vlan;
 

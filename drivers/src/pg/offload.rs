@@ -2,9 +2,10 @@
 //! not yet cut.
 
 use graph::{Buffer, Flags};
-use wire::ethernet::{self, EtherType};
+use net::gso::field_offset;
+use wire::upper::{Upper, ip_offset};
 use wire::zerocopy::FromBytes;
-use wire::{Protocol, ip4, ip6, tcp, vlan};
+use wire::{Protocol, tcp};
 
 /// What an interface's other side leaves to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,49 +65,12 @@ impl Offload {
         }
     }
     fn find(&self, bytes: &[u8]) -> Option<Place> {
-        let l3 = if self.is_ethernet { ethernet_len(bytes)? } else { 0 };
+        let l3 = if self.is_ethernet { ip_offset(bytes)? } else { 0 };
         let packet = bytes.get(l3..)?;
-        if packet.first()? >> 4 == 4 {
-            let (ip, _) = ip4::Header::ref_from_prefix(packet).ok()?;
-            let len = usize::from(ip.total_len.get()).checked_sub(ip.header_len())?;
-            let pseudo = wire::checksum::ip4_pseudo(ip.src, ip.dst, ip.protocol, len as u16);
-            let l4 = l3 + ip.header_len();
-            let is_known = is_summed(ip.protocol) && !ip.is_fragment();
-            return is_known.then(|| Place {
-                l3,
-                l4,
-                protocol: ip.protocol,
-                pseudo: pseudo.fold(),
-                len,
-            });
-        }
-        let (ip, _) = ip6::Header::ref_from_prefix(packet).ok()?;
-        let upper = ip6::upper_layer(packet)?;
-        let len = (size_of::<ip6::Header>() + usize::from(ip.payload_len.get()))
-            .checked_sub(upper.offset)?;
-        let pseudo = wire::checksum::ip6_pseudo(ip.src, ip.dst, upper.protocol, len as u32);
-        let is_known = is_summed(upper.protocol) && upper.fragment.is_none();
-        is_known.then(|| Place {
-            l3,
-            l4: l3 + upper.offset,
-            protocol: upper.protocol,
-            pseudo: pseudo.fold(),
-            len,
-        })
+        let upper = Upper::of(packet).filter(|u| !u.is_fragment)?;
+        let is_summed = field_offset(upper.protocol).is_some();
+        let len = upper.upper_len().filter(|_| is_summed)?;
+        let pseudo = upper.pseudo(packet, len)?.fold();
+        Some(Place { l3, l4: l3 + upper.offset, protocol: upper.protocol, pseudo, len })
     }
-}
-
-fn is_summed(protocol: Protocol) -> bool {
-    protocol == Protocol::TCP || protocol == Protocol::UDP
-}
-
-/// Length of the Ethernet header and its tags, when IP follows.
-fn ethernet_len(bytes: &[u8]) -> Option<usize> {
-    let (header, mut rest) = ethernet::Header::ref_from_prefix(bytes).ok()?;
-    let mut kind = header.ethertype;
-    while kind.is_vlan() {
-        let (tag, after) = vlan::Tag::ref_from_prefix(rest).ok()?;
-        (kind, rest) = (tag.ethertype, after);
-    }
-    (kind == EtherType::IP4 || kind == EtherType::IP6).then(|| bytes.len() - rest.len())
 }

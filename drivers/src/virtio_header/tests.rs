@@ -3,8 +3,9 @@ use std::convert::Infallible;
 use graph::testing::{Caught, TestGraph};
 use graph::{Frame, Node};
 use proptest::prelude::*;
+use wire::checksum::{ip4_pseudo, ip6_pseudo};
 use wire::ethernet::EtherType;
-use wire::{MacAddr, udp};
+use wire::{MacAddr, ip4, ip6, udp, vlan};
 
 use super::*;
 

@@ -1,9 +1,10 @@
 //! Completing a layer 4 checksum over a chain of segments (RFC 1071).
 
 use graph::{Buffer, Flags};
+use wire::Protocol;
 use wire::checksum::{Sum, upper_layer};
-use wire::zerocopy::{FromBytes, IntoBytes};
-use wire::{Protocol, ip4, ip6};
+use wire::upper::Upper;
+use wire::zerocopy::IntoBytes;
 
 /// A packet is not what its metadata says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +31,20 @@ pub fn complete(p: &mut Buffer<'_>) -> Result<(), Unfit> {
     if p.len() < field + 2 {
         return Err(Unfit);
     }
-    let mut skip = l4;
-    let rest = p.segments().map(|s| {
-        let from = skip.min(s.len());
-        skip -= from;
-        &s[from..]
-    });
-    let sum = upper_layer(Sum::ZERO, rest);
+    let sum = upper_layer(Sum::ZERO, bytes_from(p, l4));
     let checksum = if protocol == Protocol::UDP { sum.udp_checksum() } else { sum.checksum() };
     p.bytes_mut().get_mut(field..field + 2).ok_or(Unfit)?.copy_from_slice(checksum.as_bytes());
     p.clear_flags(Flags::CHECKSUM_TODO);
     Ok(())
+}
+
+/// The bytes of a packet from `skip` on, segment by segment.
+pub fn bytes_from<'p>(p: &'p Buffer<'_>, mut skip: usize) -> impl Iterator<Item = &'p [u8]> {
+    p.segments().map(move |s| {
+        let from = skip.min(s.len());
+        skip -= from;
+        &s[from..]
+    })
 }
 
 /// The upper-layer protocol, and where its header is in the current bytes.
@@ -52,16 +56,6 @@ pub(super) fn protocol_of(p: &Buffer<'_>) -> Result<(Protocol, usize), Unfit> {
     let at = |offset: i16| usize::try_from(offset - p.offset()).map_err(|_| Unfit);
     let (l3, l4) = (at(p.l3_offset())?, at(p.l4_offset())?);
     let packet = p.bytes().get(l3..).ok_or(Unfit)?;
-    let found = match packet.first().ok_or(Unfit)? >> 4 {
-        4 => {
-            let (header, _) = ip4::Header::ref_from_prefix(packet).map_err(|_| Unfit)?;
-            (header.protocol, l3 + header.header_len())
-        }
-        6 => {
-            let upper = ip6::upper_layer(packet).ok_or(Unfit)?;
-            (upper.protocol, l3 + upper.offset)
-        }
-        _ => return Err(Unfit),
-    };
-    if found.1 == l4 { Ok(found) } else { Err(Unfit) }
+    let upper = Upper::of(packet).ok_or(Unfit)?;
+    if l3 + upper.offset == l4 { Ok((upper.protocol, l4)) } else { Err(Unfit) }
 }

@@ -14,7 +14,7 @@ use graph::{Buffer, Flags, Node, Packet};
 
 use crate::interface::Offloads;
 
-pub use checksum::{Unfit, complete, field_offset};
+pub use checksum::{Unfit, bytes_from, complete, field_offset};
 pub use control::FEATURE;
 pub use segment::{Layout, Segment, Segments};
 
