@@ -29,7 +29,8 @@ pub use control::{
     Samples, Settings,
 };
 pub use engine::{
-    Arrival, BLOCK, Frame, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet, Passes, Taken,
+    Arrival, BLOCK, Frame, Growing, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet,
+    Passes, Taken,
 };
 pub use infra::cpu::Cpu;
 pub use node::{

@@ -34,7 +34,8 @@ pub trait Node: Clone + Send + 'static {
     /// Whether it reads the bytes of usual packets: their first line is fetched ahead.
     const READS_BYTES: bool = true;
 
-    /// Processes one frame: 1 to 256 packets, all for this node.
+    /// Processes one frame: 1 to 256 packets, all for this node, or none when it has asked for that
+    /// ([`Frame::recall_in`]).
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>);
 
     /// The thread ends: a node that holds packets drops and counts them, in a frame without any.

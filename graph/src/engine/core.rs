@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::dispatch::Dispatch;
 use super::handoff::Handoffs;
+use super::recall::Recalls;
 use crate::arc::{ArcTable, FeatureArc};
 use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
 use crate::node::InputState;
@@ -112,6 +113,8 @@ pub struct Core {
     pub(crate) clock: Clock,
     /// Earliest time-stamp at which an input wants to be called although nothing arrives.
     pub(crate) wake_at: u64,
+    /// Nodes to be called although nothing arrives.
+    pub(super) recalls: Recalls,
     /// Clocks that the thread sleeps after each loop, unless woken.
     pub(crate) poll_sleep: u64,
     pub(crate) loops: u64,
@@ -154,6 +157,7 @@ impl Core {
             handoff_trace: None,
             clock,
             wake_at: u64::MAX,
+            recalls: Recalls::new(),
             poll_sleep: 0,
             loops: 0,
             vectors_in: 0,
@@ -220,6 +224,9 @@ impl Core {
             }
         }
         self.drain(epoch);
+        if !self.recalls.is_empty() {
+            self.recall(epoch);
+        }
         self.handoffs.announce();
         self.vectors_in - before + handed
     }
@@ -276,6 +283,12 @@ impl Core {
         p.set_flags(p.flags().with(Flags::TRACED));
         self.trace.visit(handle, node, now);
         Some(handle)
+    }
+    /// Runs a node on a frame without packets.
+    pub(super) fn call_empty(&mut self, node: u16, epoch: Epoch<'_>) {
+        let mut batch = self.spare.pop().unwrap_or_else(new_batch);
+        batch.len = 0;
+        self.call(node, Some(batch), epoch);
     }
     /// Appends packets to the frames of the node at the end of an edge.
     #[inline(always)]

@@ -20,8 +20,8 @@ use crate::node::{Next, Node};
 /// A packet that a node keeps. Dropped, it goes back to its pool.
 #[derive(Debug)]
 pub struct Held {
-    index: u32,
-    pool: Pool,
+    pub(super) index: u32,
+    pub(super) pool: Pool,
 }
 
 impl Held {
@@ -31,7 +31,7 @@ impl Held {
         unsafe { Buffer::new(self.pool.base(), self.index) }
     }
     /// Gives the index up to who goes on with it.
-    fn into_index(self) -> u32 {
+    pub(super) fn into_index(self) -> u32 {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not dropped, so the handle is dropped here once, and not used after.
         unsafe { std::ptr::drop_in_place(&raw mut this.pool) };

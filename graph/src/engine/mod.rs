@@ -7,17 +7,20 @@
 mod core;
 mod dispatch;
 mod frame;
+mod growing;
 mod handoff;
 mod held;
 mod intake;
 mod packet;
 mod passes;
+mod recall;
 
 pub(crate) use core::Core;
 pub use core::NodeStats;
 pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
 pub use frame::{BLOCK, Frame};
+pub use growing::Growing;
 pub(crate) use handoff::{CAPACITY, Outbound, Passed};
 pub use held::{Held, Taken};
 pub use intake::{Arrival, Intake, MOST_SLICES};
