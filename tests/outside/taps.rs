@@ -56,7 +56,7 @@ fn hosts_behind_taps_talk() {
     if !is_root() || !has("ping") || !has("iperf3") {
         return;
     }
-    for options in ["", "gso", "no-gso", "csum-offload num-rx-queues 2 num-tx-queues 2"] {
+    for options in ["", "gso", "no-gso", "num-tx-queues 2", "csum-offload num-rx-queues 2"] {
         let taps = Taps::new("tap", options);
         taps.ping();
         let rates = taps.streams(1);

@@ -23,7 +23,7 @@ struct Create {
     hw_addr: Option<MacAddr>,
     /// another name than tap<id> or tun<id>
     if_name: Option<String>,
-    /// queues that receive
+    /// queues that receive; as many as send, if those are more
     num_rx_queues: Option<usize>,
     /// queues that send
     num_tx_queues: Option<usize>,

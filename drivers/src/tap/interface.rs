@@ -74,7 +74,8 @@ pub struct Wanted {
     pub name: Option<String>,
     /// Its address; random if `None`.
     pub mac: Option<MacAddr>,
-    /// Queues that receive, and queues that send; 0 for one.
+    /// Queues that receive, and queues that send; 0 for one. The device has as many as the more of
+    /// both, and all of them receive.
     pub queues: (usize, usize),
     /// Packets that may wait on the way to the router, and on the way to the host; 0 for as many as
     /// is usual.
@@ -262,11 +263,11 @@ impl Taps {
             return Err(Error::IdInUse(id));
         }
         let made = add(router, &wanted, &queues)?;
-        let receiving = wanted.queues.0.max(1);
         let queue = |(number, fd): (usize, &Arc<OwnedFd>)| {
             (Queue::new(made.0, number, wanted.is_tun, Arc::clone(fd)), Arc::clone(fd))
         };
-        let receivers = queues.iter().take(receiving).enumerate().map(queue).collect();
+        // The host sends on all queues, whichever of them the router sends on.
+        let receivers = queues.iter().enumerate().map(queue).collect();
         let serving = Serving::default();
         let is_gone = false;
         self.list.push(Tap { id, index: made, wanted, device, queues, serving, is_gone });
