@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
 use graph::testing::Caught;
-use wire::{MacAddr, Protocol, ip4, ip6};
+use graph::{Buffer, Flags};
+use wire::upper::Upper;
+use wire::{MacAddr, Protocol, ip4, ip6, tcp, udp};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::chain::{Chain, Encapsulation, Fixup};
@@ -12,7 +14,7 @@ use super::*;
 use crate::fib::{Ip4, TableIndex};
 use crate::ip::testing::packets;
 use crate::testing::Rig;
-use crate::{address, fib, icmp, ip4 as ip4_nodes, ip6 as ip6_nodes, neighbor};
+use crate::{address, fib, icmp, ip4 as ip4_nodes, ip6 as ip6_nodes, mfib, neighbor};
 
 /// IP in IP, from `10.0.0.1` or `2001:db8::1` to the far end.
 struct InIp {
@@ -45,6 +47,7 @@ fn bench(far: &str) -> Rig {
         ip6_nodes::FEATURE,
         icmp::FEATURE,
         neighbor::FEATURE,
+        mfib::FEATURE,
     ];
     let mut b = Rig::new(&all);
     b.add_networks(3);
@@ -167,6 +170,138 @@ fn packets_too_big_for_a_tunnel_are_told_of() {
     let big = packets::udp4("9.9.9.9", "30.1.1.1", 7, &[0; 1300]);
     let out = b.graph.send("ip4-lookup", &[big], |_| ());
     assert_eq!(out[0].at, "ip4-frag");
+}
+
+/// A TCP or UDP packet with `len` bytes of data whose checksum is still to be completed.
+fn unfinished(dst: &str, protocol: Protocol, seq: u32, len: usize) -> Vec<u8> {
+    let data: Vec<u8> = (0..len).map(|at| (at + seq as usize) as u8).collect();
+    let ack = tcp::Flags::ACK;
+    let header = match protocol {
+        Protocol::TCP => tcp::Header::new(1, 2, seq, 3, ack).as_bytes().to_vec(),
+        _ => udp::Header::new(1, 2, 8 + len as u16).as_bytes().to_vec(),
+    };
+    let upper = [header, data].concat();
+    let mut packet = match dst.parse().unwrap() {
+        IpAddr::V4(_) => packets::ip4("9.9.9.9", dst, protocol, &upper),
+        IpAddr::V6(_) => packets::ip6("2a00::9", dst, protocol, &upper),
+    };
+    let found = Upper::of(&packet).unwrap();
+    let pseudo = found.pseudo(&packet, found.upper_len().unwrap()).unwrap().fold();
+    let field = found.offset + if protocol == Protocol::TCP { 16 } else { 6 };
+    packet[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
+    packet
+}
+
+/// Says of a packet that starts with its IP header what a driver would.
+fn describe(p: &mut Buffer<'_>, gso_size: u16) {
+    let found = Upper::of(p.bytes()).unwrap();
+    let at = p.offset();
+    p.set_l3_offset(at);
+    p.set_l4_offset(at + found.offset as i16);
+    p.add_flags(Flags::L3.with(Flags::L4).with(Flags::CHECKSUM_TODO));
+    if p.total_len() > found.offset + 20 + usize::from(gso_size) {
+        p.set_gso_size(gso_size);
+        p.add_flags(Flags::GSO);
+    }
+}
+
+/// The data of a packet behind `outer` bytes of headers, whose checksum is to be right.
+#[track_caller]
+fn data(bytes: &[u8], outer: usize) -> Vec<u8> {
+    let packet = &bytes[outer..];
+    let found = Upper::of(packet).unwrap();
+    let upper = &packet[found.offset..];
+    assert_eq!(found.end, packet.len());
+    assert!(found.pseudo(packet, upper.len()).unwrap().add_bytes(upper).is_valid());
+    upper[if found.protocol == Protocol::TCP { 20 } else { 8 }..].to_vec()
+}
+
+#[test]
+fn big_packets_are_cut_before_a_tunnel_and_stay_in_order() {
+    for (far, dst, at, outer) in
+        [("20.0.0.1", "30.1.1.1", "ip4-lookup", 20), ("2a01::1", "2001:dead::1", "ip6-lookup", 40)]
+    {
+        let mut b = bench(far);
+        b.set("ip route add 20.0.0.0/8 via 10.0.1.2 pg1 via 10.0.2.2 pg2");
+        b.set("ip route add 2a01::/16 via 2001:db8:1::2 pg1 via 2001:db8:2::2 pg2");
+        // The tunnel is one way of two, so that packets have a hash.
+        b.set("ip route add 30.0.0.0/8 via t0 via t0 weight 2");
+        b.set("ip route add 2001:dead::/32 via t0 via t0 weight 2");
+        b.graph.run();
+        for count in [1u32, 3, 4, 85] {
+            // What was big, and what was small, of one connection.
+            let stream: Vec<_> = (0..count)
+                .flat_map(|n| [(n * 3000, 2900), (n * 3000 + 2900, 100)])
+                .map(|(seq, len)| unfinished(dst, Protocol::TCP, seq, len))
+                .collect();
+            let before = tx(&b, "t0");
+            let out = b.graph.send(at, &stream, |p| {
+                if p.total_len() > 1000 {
+                    describe(p, 1000);
+                } else {
+                    finish(p);
+                }
+            });
+            assert_eq!(out.len() as u32, 4 * count);
+            assert_eq!(tx(&b, "t0") - before, 4 * u64::from(count));
+            assert!(out.iter().all(|c| c.at == "sent" && c.tx == out[0].tx), "one way for all");
+            let lens: Vec<_> = out[..4].iter().map(|c| c.bytes.len() - 14 - 2 * outer).collect();
+            assert_eq!(lens, [1020, 1020, 920, 120]);
+            let all: Vec<u8> = out.iter().flat_map(|c| data(&c.bytes[14..], outer)).collect();
+            let expected: Vec<u8> = (0..3000 * count).map(|at| at as u8).collect();
+            assert!(all == expected, "the bytes in order");
+            if outer == 20 {
+                let is_right = |c: &Caught| {
+                    let (ip, rest) = ip4::Header::ref_from_prefix(&c.bytes[14..]).unwrap();
+                    ip.is_checksum_valid() && usize::from(ip.total_len.get()) == 20 + rest.len()
+                };
+                assert!(out.iter().all(is_right));
+            }
+            assert_eq!(b.graph.buffers_used(), 0);
+        }
+    }
+}
+
+/// Completes a packet.
+fn finish(p: &mut Buffer<'_>) {
+    describe(p, u16::MAX);
+    crate::gso::complete(p).unwrap();
+    p.set_flags(Flags::default());
+}
+
+#[test]
+fn groups_are_reached_through_tunnels() {
+    for (far, dst, at, outer) in [
+        ("20.0.0.1", "232.1.1.1", "ip4-mfib-forward-lookup", 20),
+        ("2a01::1", "ff35::1", "ip6-mfib-forward-lookup", 40),
+    ] {
+        let mut b = bench(far);
+        b.set("ip route add 20.0.0.0/8 via 10.0.1.2 pg1");
+        b.set("ip route add 2a01::/16 via 2001:db8:1::2 pg1");
+        b.set(&format!("ip mroute add {dst} via pg0 Accept via t0 Forward via pg2 Forward"));
+        b.graph.run();
+        let pg0 = b.interface("pg0").0;
+        // Whole, not complete, and in more than a buffer; with room for other headers in front.
+        for (len, gso_size, cut) in
+            [(10, 0, 1), (1000, u16::MAX, 1), (5000, u16::MAX, 1), (5000, 1000, 5)]
+        {
+            let packet = unfinished(dst, Protocol::UDP, 0, len);
+            let out = b.graph.send(at, &[packet], move |p| {
+                p.set_rx(pg0);
+                if gso_size == 0 { finish(p) } else { describe(p, gso_size) }
+            });
+            for (name, outer) in [("pg1", outer), ("pg2", 0)] {
+                let tx = b.interface(name).0;
+                let there: Vec<_> = out.iter().filter(|c| c.tx == tx && c.at == "sent").collect();
+                assert_eq!(there.len(), cut, "{name} {len} {gso_size}");
+                let all = there.iter().flat_map(|c| data(&c.bytes[14..], outer));
+                assert!(all.eq((0..len).map(|at| at as u8)), "{name} {len} {gso_size}");
+            }
+            assert_eq!(out.len(), 2 * cut);
+            assert_eq!(b.graph.buffers_used(), 0);
+        }
+        assert_eq!(tx(&b, "t0"), 1 + 1 + 1 + 5);
+    }
 }
 
 #[test]

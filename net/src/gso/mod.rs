@@ -100,15 +100,13 @@ impl Completion {
         p.truncate_chain(first.len());
         p.set_gso_size(0);
         p.clear_flags(Flags::GSO.with(Flags::CHECKSUM_TODO));
-        let place = (p.l2_offset(), p.l3_offset(), p.l4_offset(), p.flags(), p.offset());
-        let adjacency = p.adjacency();
+        let description = Description::of(p);
         let (mut packets, mut bytes) = (1, first.len() as u64);
         for segment in segments {
             let mut new = p.fresh().ok_or(Failure::NoBuffers)?;
             new.extend(segment.headers()).ok_or(Failure::NoBuffers)?;
             new.extend(segment.payload).ok_or(Failure::NoBuffers)?;
-            describe(&mut new, place);
-            new.set_adjacency(adjacency);
+            description.give(&mut new);
             new.follow().ok_or(Failure::NoBuffers)?;
             packets += 1;
             bytes += segment.len() as u64;
@@ -117,12 +115,37 @@ impl Completion {
     }
 }
 
-/// Says of a new segment, which starts at the data area, where its headers are.
-fn describe(new: &mut Buffer<'_>, (l2, l3, l4, flags, start): (i16, i16, i16, Flags, i16)) {
-    new.set_l2_offset(l2 - start);
-    new.set_l3_offset(l3 - start);
-    new.set_l4_offset(l4 - start);
-    new.add_flags(flags.without(Flags::CHAINED.with(Flags::TRACED)));
+/// What is known about a packet, for packets that are made of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    flags: Flags,
+    /// Of the layers, from the start of the packet.
+    offsets: [i16; 3],
+    gso_size: u16,
+    flow_hash: u32,
+}
+
+impl Description {
+    /// What is known about a packet.
+    pub fn of(p: &Buffer<'_>) -> Self {
+        let offsets = [p.l2_offset(), p.l3_offset(), p.l4_offset()];
+        Self {
+            flags: p.flags().without(Flags::CHAINED.with(Flags::TRACED).with(Flags::PORTS)),
+            offsets: offsets.map(|offset| offset.wrapping_sub(p.offset())),
+            gso_size: p.gso_size(),
+            flow_hash: p.flow_hash(),
+        }
+    }
+    /// Says so of a packet with the same headers from its start on.
+    pub fn give(&self, p: &mut Buffer<'_>) {
+        let [l2, l3, l4] = self.offsets.map(|offset| p.offset().wrapping_add(offset));
+        p.set_l2_offset(l2);
+        p.set_l3_offset(l3);
+        p.set_l4_offset(l4);
+        p.set_gso_size(self.gso_size);
+        p.set_flow_hash(self.flow_hash);
+        p.add_flags(self.flags);
+    }
 }
 
 /// The bytes of all segments in one piece; `None` when there are too many.

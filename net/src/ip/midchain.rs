@@ -51,7 +51,7 @@ pub enum Next<V> {
     IcmpError(V),
     /// To be cut into fragments, which come back.
     Fragment(V),
-    /// Was cut into segments, which come one by one.
+    /// Was cut into segments, which come one by one, or follows such a packet.
     Again(V),
     /// On behind the headers, or a feature before that.
     Output(Slot),
@@ -89,6 +89,8 @@ impl<V: Version> Node for Midchain<V> {
         let (adjacencies, completion) = (&self.adjacencies, &mut self.completion);
         let counters = self.counters.row(frame.thread());
         let (mut known, mut adjacency) = (u32::MAX, None);
+        // What comes behind a packet that was cut stays behind its segments.
+        let mut is_behind = false;
         frame.each(|p| {
             let index = p.adjacency();
             if index != known {
@@ -96,8 +98,11 @@ impl<V: Version> Node for Midchain<V> {
             }
             let (a, hop) = adjacency.and_then(with_hop).ok_or(V::DROPPED)?;
             if p.flags().has(UNDONE) {
-                let done = completion.apply(UNDONE, p);
-                return if done.is_ok() { Ok(Next::Again(version)) } else { Err(V::DROPPED) };
+                completion.apply(UNDONE, p).map_err(|_| V::DROPPED)?;
+                is_behind = true;
+            }
+            if is_behind {
+                return Ok(Next::Again(version));
             }
             if !may_leave::<V>(p, a) {
                 match look_closer::<V, _>(p, a) {

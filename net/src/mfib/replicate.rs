@@ -11,6 +11,7 @@ use infra::rcu::SlabReader;
 use super::kind::Multicast;
 use super::table::{Copy, MRoute};
 use crate::fib::{Ip4, Ip6};
+use crate::gso::Description;
 use crate::router::Router;
 
 /// Longest packet that is copied, in bytes.
@@ -111,12 +112,10 @@ fn gather(p: &Buffer<'_>, bytes: &mut [u8]) -> usize {
 
 /// Sends a copy of a packet one way; `None` without buffers, or when the packet is too long.
 fn copy<F: Multicast>(p: &mut Packet<'_, Replicate<F>>, bytes: &[u8], to: Copy) -> Option<()> {
-    let (flags, gso_size, hash) = (p.flags(), p.gso_size(), p.flow_hash());
+    let description = Description::of(p);
     let mut new = p.fresh().filter(|_| !bytes.is_empty())?;
     new.extend(bytes)?;
-    new.add_flags(flags.without(graph::Flags::TRACED).without(graph::Flags::CHAINED));
-    new.set_gso_size(gso_size);
-    new.set_flow_hash(hash);
+    description.give(&mut new);
     let next = lead(&mut new, to);
     new.send(next);
     Some(())

@@ -347,7 +347,9 @@ impl Router {
                 }
             }
             let adjacency = adjacencies[adjacencies.len() - 1];
-            let is_group = role == Role::Multicast;
+            // Into a tunnel there is one way.
+            let role = self.adjacencies.at(adjacency).map(|a| a.role);
+            let is_group = role == Some(Role::Multicast);
             copies.push(if is_group { Copy::Group(adjacency) } else { Copy::Neighbor(adjacency) });
         }
         if wish.flags.has(EntryFlags::DROP) {
