@@ -86,8 +86,11 @@ fn the_generator_is_driven_by_message() {
             sw_if_index,
             coalesce_enabled,
         };
-        assert_eq!(local.call(router, &coalesce(pg0, true)), Err(Retval::UNSUPPORTED));
-        assert_eq!(local.call(router, &coalesce(pg0, false)), Ok(()));
+        for sw_if_index in [pg0, pg4] {
+            assert_eq!(local.call(router, &coalesce(sw_if_index, true)), Ok(()));
+            assert_eq!(local.call(router, &coalesce(sw_if_index, false)), Ok(()));
+        }
+        assert_eq!(local.call(router, &coalesce(InterfaceIndex(0), true)).err(), NOT_THERE);
         assert_eq!(local.call(router, &coalesce(NOBODY, false)).err(), NOT_THERE);
         let path = std::env::temp_dir().join(format!("pg-api-{}.pcap", std::process::id()));
         let capture = |id, is_enabled| PgCapture {
@@ -176,14 +179,14 @@ fn taps_are_refused_by_number_and_listed() {
         m.rx_ring_sz = 256;
         (m.host_if_name_set, m.host_if_name) = (true, name.clone().into());
         (m.host_mtu_set, m.host_mtu_size) = (true, 1400);
-        m.tap_flags = TapFlags::GSO;
+        m.tap_flags = TapFlags::GSO.with(TapFlags::GRO_COALESCE, true);
         m.tag = "mine".to_owned();
         let sw_if_index = local.call(router, &m).unwrap().sw_if_index;
         assert_eq!(local.call(router, &m).err(), Some(Retval::INVALID_INTERFACE));
         assert_eq!(router.interfaces.at(sw_if_index).unwrap().tag, "mine");
         let rows = local.dump(router, &all);
         let row = &rows[0];
-        assert_eq!((row.id, row.host_mtu_size, row.tap_flags), (3, 1400, TapFlags::GSO));
+        assert_eq!((row.id, row.host_mtu_size, row.tap_flags), (3, 1400, m.tap_flags));
         assert_eq!((row.dev_name.as_str(), row.host_if_name.as_str()), ("tap3", name.as_str()));
         local.call(router, &TapDeleteV2 { sw_if_index }).unwrap();
     });

@@ -12,6 +12,7 @@ pub mod engine;
 pub mod ethernet;
 pub mod fib;
 pub mod fragment;
+pub mod gro;
 pub mod gso;
 pub mod icmp;
 pub mod interface;

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -154,16 +155,30 @@ fn the_clients_own_library_works() {
         }
         None => Daemon::start(crate::GENERATORS),
     };
+    drop(socket(&daemon));
+    let statistics = daemon.folder().join("stats.sock").display().to_string();
+    let device = host.is_some().then_some("left");
+    script(&python, "clients.py", &daemon, [statistics.as_str()].into_iter().chain(device));
+}
+
+/// As tests of the original do it.
+#[test]
+fn segments_are_joined_as_clients_expect() {
+    let Some(python) = papi() else { return };
+    let daemon = Daemon::start(&[]);
+    let folder = daemon.folder().display().to_string();
+    script(&python, "gro.py", &daemon, [folder.as_str()]);
+}
+
+/// Runs a script of this folder on a socket and the description of what is said there.
+fn script<'a>(python: &str, name: &str, daemon: &Daemon, args: impl IntoIterator<Item = &'a str>) {
     let json = daemon.folder().join("api");
     assert!(Command::new(program("api-json")).arg(&json).status().unwrap().success());
-    drop(socket(&daemon));
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/outside/clients.py");
     let said = Command::new(python)
-        .arg(script)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("outside").join(name))
         .arg(daemon.folder().join("api.sock"))
         .arg(json)
-        .arg(daemon.folder().join("stats.sock"))
-        .args(host.is_some().then_some("left"))
+        .args(args)
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -15,9 +15,13 @@ struct Taps {
 
 impl Taps {
     fn new(kind: &str, options: &str) -> Self {
+        Self::unlike(kind, [options, options])
+    }
+    /// The same with options of each.
+    fn unlike(kind: &str, options: [&str; 2]) -> Self {
         let (left, right) = (Host::alone(), Host::alone());
         let mut setup = Vec::new();
-        for (n, host) in [(1, &left), (2, &right)] {
+        for (n, host, options) in [(1, &left, options[0]), (2, &right, options[1])] {
             let name = format!("{kind}{n}");
             let tun = if kind == "tun" { "tun" } else { "" };
             setup.extend([
@@ -75,6 +79,32 @@ fn hosts_behind_tuns_talk() {
     assert_eq!(taps.router.tell("show tun tun1"), taps.router.tell("show tap tun1"));
     let shown = taps.router.tell("show tap tun1");
     assert!(shown.contains("  name \"eth0\"\n") && shown.contains("  tun\n"), "{shown}");
+}
+
+#[test]
+fn segments_are_joined_before_the_host_gets_them() {
+    if !is_root() || !has("ping") || !has("iperf3") {
+        return;
+    }
+    for kind in ["tap", "tun"] {
+        // The left host cuts what it sends itself.
+        let taps = Taps::unlike(kind, ["", "gso gro-coalesce"]);
+        taps.ping();
+        let rates = taps.streams(1);
+        assert!(rates.iter().all(|rate| *rate > 100.0), "{kind}: {rates:?}");
+        let shown = taps.router.tell(&format!("show tap {kind}2"));
+        assert!(shown.contains("  packet-coalesce 1\n"), "{shown}");
+        let numbers: Vec<f64> = shown
+            .lines()
+            .filter_map(|line| line.split_once("evicted, ")?.1.strip_suffix(" packets"))
+            .flat_map(|text| text.split(" segments joined to ").map(|n| n.parse().unwrap()))
+            .collect();
+        println!("{kind}: {rates:?} Mbit/s, {numbers:?}");
+        assert!(numbers[0] > 2.0 * numbers[1] && numbers[1] > 100.0, "{shown}");
+        assert!(taps.router.tell(&format!("show tap {kind}1")).contains("packet-coalesce 0\n"));
+        let is_empty = || taps.router.tell("show buffers").trim_end().ends_with(" 0");
+        assert!(eventually(is_empty), "a buffer was lost");
+    }
 }
 
 #[test]
@@ -175,6 +205,7 @@ fn every_option_reaches_the_device() {
         "  name \"eth4\"\n",
         "  host-mtu-size \"1450\"\n",
         "  gso-enabled 1\n",
+        "  packet-coalesce 1\n",
         "  Mac Address: 02:00:00:00:04:01\n",
         "  Device instance: 4\n",
         "Number of RX Virtqueue  3\n",

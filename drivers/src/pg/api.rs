@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use control::api::{Api, Message, Retval};
 use net::{InterfaceIndex, Router, interface};
 
-use super::interface::{Mode, Name, New, create, delete};
+use super::interface::{Mode, Name, New, at, create, delete};
 use super::stream::Generator;
 
 control::numbers! {
@@ -96,7 +96,7 @@ pub struct PgDeleteInterface {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Have an interface merge TCP packets before it sends them.
+/// Have an interface join TCP segments before it sends them.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct PgInterfaceEnableDisableCoalesce {
@@ -153,6 +153,7 @@ fn make(
         name,
         mac: None,
         gso_size: gso.then_some(size),
+        coalesces: gso && flags.contains(PgInterfaceFlags::GRO_COALESCE),
         checksum: flags.contains(PgInterfaceFlags::CSUM_OFFLOAD),
         mode,
     };
@@ -211,8 +212,10 @@ fn interfaces(api: &mut Api<Router>) {
             delete(router, m.sw_if_index).map_err(|_| Retval::INVALID_SW_IF_INDEX)
         })
         .call(|router: &mut Router, m: PgInterfaceEnableDisableCoalesce| {
-            interface::api::find(router, m.sw_if_index)?;
-            // Packets stay as they are.
-            if m.coalesce_enabled { Err(Retval::UNSUPPORTED) } else { Ok(()) }
+            at(router, m.sw_if_index).map_err(|_| Retval::INVALID_SW_IF_INDEX)?;
+            router.with(|generator: &mut Generator, router| {
+                generator.coalesce(router, m.sw_if_index, m.coalesce_enabled);
+            });
+            Ok(())
         });
 }

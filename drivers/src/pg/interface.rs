@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use control::api::Retval;
 use control::cli::{Cli, Command, Error, Output, Word};
+use net::gro::{self, Shape, Tally};
 use net::interface::{Interface, Kind, NewInterface, Offloads};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -69,6 +70,8 @@ pub struct Own {
     pub mode: Mode,
     /// What its other side leaves to us.
     pub offload: Option<Offload>,
+    /// TCP segments that it sends are joined.
+    pub coalesces: bool,
 }
 
 /// `pg3` or `3`.
@@ -89,6 +92,8 @@ pub struct New {
     pub mac: Option<MacAddr>,
     /// Payload of the segments that TCP packets may be cut into; `None` when they may not.
     pub gso_size: Option<u16>,
+    /// Whether TCP segments that it sends are joined.
+    pub coalesces: bool,
     /// Whether TCP and UDP checksums are left to the other side.
     pub checksum: bool,
     /// What its packets start with.
@@ -126,6 +131,8 @@ struct Create {
     gso_enabled: bool,
     /// payload of a segment in bytes
     gso_size: Option<u16>,
+    /// with gso-enabled: TCP segments that it sends are joined
+    coalesce_enabled: bool,
     /// TCP and UDP checksums are left to the other side, in both directions
     csum_offload_enabled: bool,
     /// what its packets start with: ethernet, ip4 or ip6
@@ -167,6 +174,9 @@ struct Row {
     mode: Mode,
     gso_size: Option<u16>,
     checksum_offload: bool,
+    coalesce: bool,
+    /// What was joined, by thread.
+    flow_tables: Vec<(usize, Tally)>,
 }
 
 #[derive(Serialize)]
@@ -185,6 +195,10 @@ impl fmt::Display for Rows {
                 None => writeln!(f, "  gso: disabled")?,
             }
             writeln!(f, "  csum-offload: {}", on(row.checksum_offload))?;
+            writeln!(f, "  coalesce: {}", on(row.coalesce))?;
+            for (thread, tally) in &row.flow_tables {
+                writeln!(f, "    thread {thread} {tally}")?;
+            }
         }
         Ok(())
     }
@@ -202,19 +216,23 @@ fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
         (None, None) => None,
     };
     let generator = router.state::<Generator>().ok_or("the packet generator is not there")?;
-    let row = |i: &Interface| {
-        let own = generator.own(i.index)?;
-        Some(Row {
-            interface: i.name.clone(),
+    let chosen = router.interfaces.iter().filter(|i| only.is_none_or(|only| only == i.index));
+    let known = chosen.filter_map(|i| Some((i.clone(), *generator.own.get(&i.index)?)));
+    let mut rows = Vec::new();
+    for (i, own) in known.collect::<Vec<_>>() {
+        let flow_tables = gro::tallies(router, i.tx, |n: &PgTx| &n.coalescer);
+        rows.push(Row {
+            interface: i.name,
             index: i.index.0,
             mac: i.mac.to_string(),
             mode: own.mode,
             gso_size: own.offload.map(|o| o.gso_size).filter(|size| *size > 0),
             checksum_offload: own.offload.is_some_and(|o| o.checksum),
-        })
-    };
-    let chosen = router.interfaces.iter().filter(|i| only.is_none_or(|only| only == i.index));
-    Ok(Output::of(Rows(chosen.filter_map(row).collect())))
+            coalesce: own.coalesces,
+            flow_tables: flow_tables.map_err(|e| Error::new(e.to_string()))?,
+        });
+    }
+    Ok(Output::of(Rows(rows)))
 }
 
 fn create_by_command(router: &mut Router, c: Create) -> Result<(), Error> {
@@ -223,8 +241,12 @@ fn create_by_command(router: &mut Router, c: Create) -> Result<(), Error> {
         (false, Some(_)) => return Err(Error::new("gso-size without gso-enabled")),
         (_, size) => size,
     };
-    let (mode, checksum) = (c.mode.unwrap_or_default(), c.csum_offload_enabled);
-    create(router, New { name: c.name, mac: c.hw_addr, gso_size, checksum, mode })?;
+    if c.coalesce_enabled && !c.gso_enabled {
+        return Err(Error::new("coalesce-enabled without gso-enabled"));
+    }
+    let (coalesces, checksum) = (c.coalesce_enabled, c.csum_offload_enabled);
+    let (name, mac, mode) = (c.name, c.hw_addr, c.mode.unwrap_or_default());
+    create(router, New { name, mac, gso_size, coalesces, checksum, mode })?;
     Ok(())
 }
 
@@ -262,9 +284,10 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
         offloads: Offloads { checksum: offload.is_some(), gso: gso_size > 0 },
         link_follows_admin: true,
     };
-    let index = router.add_interface(interface, PgTx::new(is_ethernet))?;
+    let (shape, coalesces) = (Shape { is_ethernet, is_gso: gso_size > 0 }, new.coalesces);
+    let index = router.add_interface(interface, PgTx::new(shape, coalesces))?;
     if let Some(generator) = router.state_mut::<Generator>() {
-        generator.add_interface(index, Own { mode: new.mode, offload });
+        generator.own.insert(index, Own { mode: new.mode, offload, coalesces });
     }
     Ok(index)
 }
@@ -294,7 +317,7 @@ pub(super) fn find<'r>(router: &'r Router, name: &Word) -> Result<&'r Interface,
 }
 
 /// The generator's interface with this number.
-fn at(router: &Router, index: InterfaceIndex) -> Result<&Interface, Error> {
+pub(super) fn at(router: &Router, index: InterfaceIndex) -> Result<&Interface, Error> {
     let found = router.interfaces.at(index);
     own(found.ok_or_else(|| Error::new(format!("unknown sw_if_index {}", index.0)))?)
 }

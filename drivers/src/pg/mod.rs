@@ -6,6 +6,7 @@
 
 pub mod api;
 mod capture;
+mod coalesce;
 mod commands;
 pub mod data;
 mod input;
@@ -52,7 +53,10 @@ fn changed(router: &mut Router, index: InterfaceIndex, change: Change) {
 
 /// Streams go on at the threads that stay.
 fn move_to(router: &mut Router, threads: &Range<usize>) -> Result<(), String> {
-    let moved = router.with(|g: &mut Generator, router: &mut Router| g.move_to(router, threads));
+    let moved = router.with(|g: &mut Generator, router: &mut Router| {
+        g.coalesce_on_all(router);
+        g.move_to(router, threads)
+    });
     moved.unwrap_or(Ok(())).map_err(|e| e.to_string())
 }
 

@@ -32,7 +32,8 @@ pub struct Generator {
     /// `pg-input`.
     input: NodeIndex,
     streams: Vec<Stream>,
-    own: HashMap<InterfaceIndex, Own>,
+    /// What is known of the interfaces that it made.
+    pub own: HashMap<InterfaceIndex, Own>,
     captures: HashMap<InterfaceIndex, Arc<Capture>>,
     /// Number of the next stream.
     next_id: u32,
@@ -207,14 +208,6 @@ impl Generator {
     /// All streams, in the order they were made.
     pub fn streams(&self) -> &[Stream] {
         &self.streams
-    }
-    /// What is known of an interface of the generator.
-    pub fn own(&self, index: InterfaceIndex) -> Option<&Own> {
-        self.own.get(&index)
-    }
-    /// Notes an interface of the generator.
-    pub fn add_interface(&mut self, index: InterfaceIndex, own: Own) {
-        self.own.insert(index, own);
     }
     /// Where packets of an interface go when nothing else is said.
     fn entrance(

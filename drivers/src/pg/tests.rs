@@ -9,6 +9,10 @@ use control::cli::Cli;
 use control::log::Log;
 use graph::{Continue, Flags, Frame, Node, Settings};
 use net::interface::DEVICE_INPUT;
+use wire::checksum::ip4_pseudo;
+use wire::ethernet::{self, EtherType};
+use wire::zerocopy::IntoBytes;
+use wire::{MacAddr, Protocol, ip4, tcp};
 
 use super::*;
 use crate::pcap;
@@ -176,6 +180,25 @@ fn frames(lens: &[usize]) -> Vec<Vec<u8>> {
     lens.iter().enumerate().map(|(i, n)| vec![i as u8 + 1; *n]).collect()
 }
 
+/// TCP segments with these data, one behind the other.
+fn segments(data: &[&[u8]]) -> Vec<Vec<u8>> {
+    let mut seq = 0;
+    let mut frame = |data: &&[u8]| {
+        let ethernet = ethernet::Header::new(MacAddr([2; 6]), MacAddr([4; 6]), EtherType::IP4);
+        let (src, dst) = ([10, 0, 0, 1], [10, 0, 1, 2]);
+        let len = 20 + data.len() as u16;
+        let mut ip = ip4::Header::new(src.into(), dst.into(), Protocol::TCP, 20 + len);
+        ip.fragment = ip4::DONT_FRAGMENT.into();
+        let mut tcp = tcp::Header::new(1, 2, seq, 1, tcp::Flags::ACK);
+        let sum = ip4_pseudo(src, dst, Protocol::TCP, len).add_bytes(tcp.as_bytes());
+        tcp.checksum = sum.add_bytes(data).checksum();
+        seq += data.len() as u32;
+        let ip = ip.with_checksum();
+        [ethernet.as_bytes(), ip.as_bytes(), tcp.as_bytes(), data].concat()
+    };
+    data.iter().map(&mut frame).collect()
+}
+
 #[test]
 fn streams_are_listed_as_operators_know_them() {
     let mut b = Bench::new("list");
@@ -286,6 +309,48 @@ fn what_an_interface_sends_is_captured_at_once() {
 }
 
 #[test]
+fn segments_are_joined_where_that_is_wanted() {
+    let mut b = Bench::new("coalesce");
+    b.ok("create packet-generator interface pg2 gso-enabled gso-size 1460 coalesce-enabled");
+    b.up("pg2");
+    let (input, out) =
+        (b.write("in.pcap", &segments(&[b"one", b"two", b"end"])), b.path("out.pcap"));
+    b.ok(&format!("packet-generator capture pg2 pcap {out}"));
+    b.ok(&format!("packet-generator new pcap {input} source pg0 name a node pg2-output"));
+    for round in 1..=2 {
+        b.ok("packet-generator enable");
+        b.run();
+        b.router.engine.clock().adjust(1.0);
+        b.run();
+        let sent = b.read("out.pcap");
+        assert_eq!((sent.len(), &sent[round - 1][54..]), (round, &b"onetwoend"[..]));
+        let shown = b.ok("show packet-generator interface pg2");
+        assert!(
+            shown.contains("  coalesce: enabled\n    thread 0 flow-table: size 16, 0 in use, ")
+        );
+        let joined = format!(" {} segments joined to {round} packets\n", 3 * round);
+        assert!(shown.ends_with(&joined), "{shown}");
+    }
+    let pg2 = b.router.interfaces.named("pg2").unwrap().index;
+    let coalesce = |b: &mut Bench, on| {
+        b.router.with(|g: &mut Generator, router: &mut Router| g.coalesce(router, pg2, on));
+    };
+    // What waits goes when nothing is to wait any more.
+    b.ok("packet-generator enable");
+    b.run();
+    coalesce(&mut b, false);
+    b.run();
+    assert_eq!(b.read("out.pcap").len(), 3);
+    b.ok("packet-generator enable");
+    b.run();
+    assert_eq!(b.read("out.pcap").len(), 6);
+    assert!(b.ok("show packet-generator interface pg2").ends_with("  coalesce: disabled\n"));
+    assert_eq!(b.used(), 0);
+    let line = "create packet-generator interface pg3 coalesce-enabled";
+    assert!(b.err(line).contains("coalesce-enabled without gso-enabled"));
+}
+
+#[test]
 fn a_capture_ends_after_its_count_and_raw_ip_is_said_to_be() {
     let mut b = Bench::new("count");
     b.ok("create packet-generator interface pg4 mode ip4");
@@ -382,7 +447,7 @@ fn interfaces_are_shown_as_they_were_made() {
     b.ok("create packet-generator interface pg8 hw-addr 02:00:00:00:00:08 gso-enabled gso-size \
           1400 csum-offload-enabled");
     let pg8 = "  hw-addr: 02:00:00:00:00:08\n  mode: ethernet\n  gso: enabled, size 1400\n  \
-               csum-offload: enabled\n";
+               csum-offload: enabled\n  coalesce: disabled\n";
     let shown = b.ok("show packet-generator interface pg8");
     let (head, rest) = shown.split_once('\n').unwrap();
     assert_eq!(rest, pg8);

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use graph::{Frame, Node};
+use net::gro::{Coalescer, Shape};
 
 use super::capture::Capture;
 use crate::snapshot::Sent;
@@ -13,6 +14,8 @@ use crate::snapshot::Sent;
 pub struct PgTx {
     /// What sees the packets before they go.
     pub capture: Option<Arc<Capture>>,
+    /// What joins them before that.
+    pub coalescer: Coalescer,
     is_ethernet: bool,
 }
 
@@ -24,9 +27,35 @@ pub enum Count {
 }
 
 impl PgTx {
-    /// Of an interface that sends Ethernet frames, or IP packets.
-    pub fn new(is_ethernet: bool) -> Self {
-        Self { capture: None, is_ethernet }
+    /// Of an interface whose packets look like this, and are joined or not.
+    pub fn new(shape: Shape, coalesces: bool) -> Self {
+        let coalescer = Coalescer::new(shape, coalesces);
+        Self { capture: None, coalescer, is_ethernet: shape.is_ethernet }
+    }
+    /// Has packets joined, or no longer.
+    pub fn coalesce(&mut self, frame: &mut Frame<'_, Self>, on: bool) {
+        self.coalescer.switch(on);
+        if self.coalescer.is_on() {
+            self.send_joined(frame);
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn send_joined<On>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (now, is_ethernet) = (frame.now(), self.is_ethernet);
+        let mut file = self.capture.as_ref().map(|capture| capture.lock());
+        let mut sent = 0;
+        self.coalescer.run(frame, |p| {
+            p.trace(|p| Sent::of(p, is_ethernet));
+            if let Some(file) = &mut file {
+                file.add(p, now);
+            }
+            sent += 1;
+            Ok(())
+        });
+        let lost = file.map_or(0, |mut file| file.write_out());
+        frame.count(Count::NotCaptured, lost);
+        frame.count_out(sent);
     }
 }
 
@@ -39,6 +68,9 @@ impl Node for PgTx {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        if self.coalescer.is_on() {
+            return self.send_joined(frame);
+        }
         frame.count_out(frame.len() as u64);
         let is_ethernet = self.is_ethernet;
         let Some(capture) = &self.capture else {
@@ -56,5 +88,8 @@ impl Node for PgTx {
         });
         let lost = file.write_out();
         frame.count(Count::NotCaptured, lost);
+    }
+    fn end(&mut self, frame: &mut Frame<'_, Self>) {
+        self.coalesce(frame, false);
     }
 }

@@ -203,6 +203,7 @@ macro_rules! create {
                         gso: has(TapFlags::GSO),
                     },
                     completes: false,
+                    coalesces: has(TapFlags::GSO) && has(TapFlags::GRO_COALESCE),
                     persists: has(TapFlags::PERSIST),
                     attaches: has(TapFlags::ATTACH),
                     host: Host {
@@ -331,7 +332,8 @@ impl SwInterfaceTapV2Details {
             .with(TapFlags::CSUM_OFFLOAD, wanted.leaves.checksum && !wanted.leaves.gso)
             .with(TapFlags::PERSIST, wanted.persists)
             .with(TapFlags::ATTACH, wanted.attaches)
-            .with(TapFlags::TUN, wanted.is_tun);
+            .with(TapFlags::TUN, wanted.is_tun)
+            .with(TapFlags::GRO_COALESCE, wanted.coalesces);
         Self {
             sw_if_index: tap.index.0,
             id: tap.id,

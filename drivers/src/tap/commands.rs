@@ -54,9 +54,8 @@ struct Create {
     no_gso: bool,
     /// take big packets uncut, without checksums
     gso: bool,
-    /// accepted with gso: packets stay as big as they come
-    #[keyword("gro-coalesce")]
-    _gro_coalesce: bool,
+    /// with gso: TCP segments are joined before the host gets them
+    gro_coalesce: bool,
     /// take packets without checksums
     csum_offload: bool,
     /// the device stays when the interface is deleted
@@ -140,6 +139,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
         is_tun: c.tun,
         leaves: Leaves { checksum: c.gso || c.csum_offload, gso: c.gso },
         completes: c.no_gso,
+        coalesces: c.gso && c.gro_coalesce,
         persists: c.persist,
         attaches: c.attach,
         host: Host {

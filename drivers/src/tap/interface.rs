@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use graph::NodeIndex;
+use net::gro::{Coalescer, Shape};
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
 use wire::{MacAddr, Prefix};
@@ -86,6 +87,8 @@ pub struct Wanted {
     pub leaves: Leaves,
     /// Everything is completed on the way to the host.
     pub completes: bool,
+    /// TCP segments are joined on the way to the host.
+    pub coalesces: bool,
     /// The device stays when the interface goes.
     pub persists: bool,
     /// The device is there already.
@@ -315,7 +318,9 @@ fn add(router: &mut Router, wanted: &Wanted, fds: &Queues) -> Result<InterfaceIn
     let index = Arc::new(OnceLock::new());
     let queues = TxQueues::new(wanted.queues.1, router.engine.thread_rows());
     let around = (Arc::clone(&index), &router.interfaces);
-    let tx = TapTx::new(Arc::clone(fds), queues.choice(), !wanted.is_tun, around);
+    let shape = Shape { is_ethernet: !wanted.is_tun, is_gso: true };
+    let coalescer = Coalescer::new(shape, wanted.coalesces);
+    let tx = TapTx::new(Arc::clone(fds), queues.choice(), coalescer, around);
     let new = NewInterface {
         name: wanted.name.clone().unwrap_or_default(),
         kind: if wanted.is_tun { Kind::Ip } else { Kind::Ethernet },

@@ -5,10 +5,12 @@ use std::fmt;
 
 use control::cli::{Cli, Command, Error, Output, Word};
 use net::Router;
+use net::gro::{self, Tally};
 use rustix::fd::AsRawFd;
 use serde::Serialize;
 
 use super::interface::{Tap, Taps};
+use super::tx::TapTx;
 
 /// Show the interfaces that are devices of the host.
 #[derive(Command)]
@@ -61,11 +63,14 @@ struct Row {
     tx_queues: usize,
     gso: bool,
     checksum: bool,
+    coalesces: bool,
+    /// What was joined, by thread.
+    flow_tables: Vec<(usize, Tally)>,
     persists: bool,
 }
 
 impl Row {
-    fn of(router: &Router, tap: &Tap) -> Option<Self> {
+    fn of(router: &Router, tap: &Tap, flow_tables: Vec<(usize, Tally)>) -> Option<Self> {
         let i = router.interfaces.at(tap.index)?;
         let (wanted, host) = (&tap.wanted, &tap.wanted.host);
         Some(Self {
@@ -87,6 +92,8 @@ impl Row {
             tx_queues: wanted.queues.1.max(1),
             gso: wanted.leaves.gso,
             checksum: wanted.leaves.checksum,
+            coalesces: wanted.coalesces,
+            flow_tables,
             persists: wanted.persists,
         })
     }
@@ -99,14 +106,23 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
 }
 
-fn show(router: &Router, names: &[Word], is_shown: fn(&Tap) -> bool) -> Result<Output, Error> {
+fn show(router: &mut Router, names: &[Word], is_shown: fn(&Tap) -> bool) -> Result<Output, Error> {
     let mut chosen = Vec::new();
     for name in names {
         chosen.push(router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?.index);
     }
-    let all = router.state::<Taps>().map_or(&[][..], |taps| &taps.list);
-    let is_chosen = |t: &&Tap| is_shown(t) && (chosen.is_empty() || chosen.contains(&t.index));
-    Ok(Output::of(Table(all.iter().filter(is_chosen).filter_map(|t| Row::of(router, t)).collect())))
+    let is_chosen = |t: &Tap| is_shown(t) && (chosen.is_empty() || chosen.contains(&t.index));
+    let row = |router: &mut Router, tap: &Tap| {
+        let Some(i) = router.interfaces.at(tap.index) else { return Ok(None) };
+        let flow_tables = gro::tallies(router, i.tx, |n: &TapTx| &n.coalescer);
+        flow_tables.map(|tables| Row::of(router, tap, tables))
+    };
+    let rows = router.with(|taps: &mut Taps, router: &mut Router| {
+        let shown = taps.list.iter().filter(|t| is_chosen(t));
+        shown.filter_map(|tap| row(router, tap).transpose()).collect::<Result<_, _>>()
+    });
+    let rows = rows.unwrap_or(Ok(Vec::new())).map_err(|e| Error::new(e.to_string()))?;
+    Ok(Output::of(Table(rows)))
 }
 
 impl fmt::Display for Table {
@@ -136,6 +152,7 @@ impl fmt::Display for Row {
         writeln!(f, "  tap-fds {}", fds.join(" "))?;
         writeln!(f, "  gso-enabled {}", u8::from(self.gso))?;
         writeln!(f, "  csum-enabled {}", u8::from(self.checksum))?;
+        writeln!(f, "  packet-coalesce {}", u8::from(self.coalesces))?;
         if self.is_tun {
             writeln!(f, "  tun")?;
         } else {
@@ -146,6 +163,8 @@ impl fmt::Display for Row {
         for (number, thread) in self.rx_threads.iter().enumerate() {
             writeln!(f, "    rx-queue {number} thread {thread}")?;
         }
-        writeln!(f, "  Number of TX Virtqueue  {}", self.tx_queues)
+        writeln!(f, "  Number of TX Virtqueue  {}", self.tx_queues)?;
+        let mut tables = self.flow_tables.iter();
+        tables.try_for_each(|(thread, tally)| writeln!(f, "    thread {thread} {tally}"))
     }
 }

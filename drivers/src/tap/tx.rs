@@ -6,8 +6,9 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 
-use graph::{Buffer, Frame, Node};
-use net::interface::{Counters, TxChoice};
+use graph::{Buffer, Frame, Node, Packet};
+use net::gro::Coalescer;
+use net::interface::{Chosen, Counters, TxChoice};
 use net::{InterfaceIndex, Interfaces};
 use rustix::io::{Errno, writev};
 use wire::virtio_net::Header;
@@ -25,7 +26,8 @@ const MOST: usize = 64;
 pub struct TapTx {
     queues: Queues,
     choice: TxChoice,
-    is_ethernet: bool,
+    /// What joins packets before.
+    pub coalescer: Coalescer,
     /// Known as soon as the interface is made, which needs this node.
     index: Arc<OnceLock<InterfaceIndex>>,
     counters: Arc<Counters>,
@@ -56,15 +58,46 @@ pub enum Count {
 }
 
 impl TapTx {
-    /// A node that sends on `queues`, of which there is at least one, Ethernet frames or IP
-    /// packets.
+    /// A node that sends on `queues`, of which there is at least one.
     pub fn new(
         queues: Queues,
         choice: TxChoice,
-        is_ethernet: bool,
+        coalescer: Coalescer,
         (index, interfaces): (Arc<OnceLock<InterfaceIndex>>, &Interfaces),
     ) -> Self {
-        Self { queues, choice, is_ethernet, index, counters: interfaces.counters() }
+        Self { queues, choice, coalescer, index, counters: interfaces.counters() }
+    }
+}
+
+/// Where packets of a frame are written, and what became of them.
+struct Device<'a> {
+    fds: &'a Queues,
+    /// What this thread sends on.
+    chosen: Option<Chosen<'a>>,
+    is_ethernet: bool,
+    sent: u64,
+    unplaced: u64,
+    full: u64,
+    refused: u64,
+}
+
+impl Device<'_> {
+    #[inline(always)]
+    fn send(&mut self, p: &mut Packet<'_, TapTx>) -> Result<(), Error> {
+        let is_ethernet = self.is_ethernet;
+        p.trace(|p| Sent::of(p, is_ethernet));
+        let Some(queues) = self.chosen else {
+            self.unplaced += 1;
+            return Err(Error::NoQueue);
+        };
+        let header = virtio_header::send(p).map_err(|_| Error::Unfit)?;
+        let fd = &self.fds[queues.queue(p) % self.fds.len()];
+        match write(fd.as_fd(), &header, p) {
+            Ok(_) => self.sent += 1,
+            Err(Errno::AGAIN | Errno::NOBUFS) => self.full += 1,
+            Err(_) => self.refused += 1,
+        }
+        Ok(())
     }
 }
 
@@ -90,31 +123,32 @@ impl Node for TapTx {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let thread = frame.thread();
-        let index = self.index.get().map_or(0, |i| i.0);
-        let Some(queues) = self.choice.of(thread, frame.epoch()) else {
-            self.counters.tx_error.row(thread)[index as usize].add(frame.len() as u64);
-            return frame.consume(|_| Err(Error::NoQueue));
+        let mut device = Device {
+            fds: &self.queues,
+            chosen: self.choice.of(thread, frame.epoch()),
+            is_ethernet: self.coalescer.shape().is_ethernet,
+            sent: 0,
+            unplaced: 0,
+            full: 0,
+            refused: 0,
         };
-        let fds = &self.queues;
-        let is_ethernet = self.is_ethernet;
-        let (mut sent, mut full, mut refused) = (0, 0, 0);
-        frame.consume(|p| {
-            p.trace(|p| Sent::of(p, is_ethernet));
-            let header = virtio_header::send(p).map_err(|_| Error::Unfit)?;
-            let fd = &fds[queues.queue(p) % fds.len()];
-            match write(fd.as_fd(), &header, p) {
-                Ok(_) => sent += 1,
-                Err(Errno::AGAIN | Errno::NOBUFS) => full += 1,
-                Err(_) => refused += 1,
-            }
-            Ok(())
-        });
+        if self.coalescer.is_on() {
+            self.coalescer.run(frame, |p| device.send(p));
+        } else {
+            frame.consume(|p| device.send(p));
+        }
+        let Device { sent, unplaced, full, refused, .. } = device;
         frame.count_out(sent);
-        if full + refused > 0 {
+        if unplaced + full + refused > 0 {
             frame.count(Count::Full, full);
             frame.count(Count::Refused, refused);
             frame.count_dropped(full + refused);
-            self.counters.tx_error.row(thread)[index as usize].add(full + refused);
+            let index = self.index.get().map_or(0, |i| i.0);
+            self.counters.tx_error.row(thread)[index as usize].add(unplaced + full + refused);
         }
+    }
+    fn end(&mut self, frame: &mut Frame<'_, Self>) {
+        self.coalescer.switch(false);
+        self.process(frame);
     }
 }

@@ -1,0 +1,32 @@
+//! Joining what interfaces of the generator send ([`net::gro`]).
+
+use graph::NodeIndex;
+use net::{InterfaceIndex, Router};
+
+use super::stream::Generator;
+use super::tx::PgTx;
+
+impl Generator {
+    /// Has TCP segments that an interface of the generator sends joined, or no longer.
+    pub fn coalesce(&mut self, router: &mut Router, index: InterfaceIndex, on: bool) {
+        let tx = router.interfaces.at(index).map(|i| i.tx);
+        if let (Some(own), Some(tx)) = (self.own.get_mut(&index), tx) {
+            own.coalesces = on;
+            hand_out(router, tx, on);
+        }
+    }
+    /// The data-plane threads change: the new ones join what the others did.
+    pub fn coalesce_on_all(&self, router: &mut Router) {
+        for (index, own) in &self.own {
+            if let Some(tx) = router.interfaces.at(*index).map(|i| i.tx) {
+                hand_out(router, tx, own.coalesces);
+            }
+        }
+    }
+}
+
+fn hand_out(router: &mut Router, tx: NodeIndex, on: bool) {
+    for thread in router.engine.data_threads() {
+        router.engine.visit(thread, tx, move |n: &mut PgTx, frame| n.coalesce(frame, on));
+    }
+}
