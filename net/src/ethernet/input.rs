@@ -155,7 +155,7 @@ impl EthernetInput {
             p.set_rx(sub);
             let port = self.ports.read(sub, epoch);
             if port.is_some_and(|s| s.detailed) {
-                self.counters.count_rx_kind(thread, sub, p.bytes(), p.total_len());
+                self.counters.count_kind(false, thread, sub, p);
             }
             if !port.is_some_and(|s| s.up) {
                 return Err(Error::Down);

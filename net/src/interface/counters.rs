@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use control::stats::{Columns, Error, Segment};
+use graph::Buffer;
 use infra::counter::{Counter, Rows, Volume, VolumeCounter};
 use serde::Serialize;
 
@@ -118,32 +119,22 @@ counters! {
 }
 
 impl Counters {
-    /// Counts a received frame of `len` bytes that starts with `header`, by kind of destination.
-    pub fn count_rx_kind(&self, thread: usize, index: u32, header: &[u8], len: usize) {
-        let kinds = [&self.rx_unicast, &self.rx_multicast, &self.rx_broadcast];
-        count_kind(kinds, thread, index, header, len);
-    }
-    /// Counts a frame that is sent, likewise.
-    pub fn count_tx_kind(&self, thread: usize, index: u32, header: &[u8], len: usize) {
-        let kinds = [&self.tx_unicast, &self.tx_multicast, &self.tx_broadcast];
-        count_kind(kinds, thread, index, header, len);
-    }
-}
-
-fn count_kind(
-    [unicast, multicast, broadcast]: [&Rows<VolumeCounter>; 3],
-    thread: usize,
-    index: u32,
-    header: &[u8],
-    len: usize,
-) {
-    let kind = match header {
-        [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, ..] => broadcast,
-        [first, ..] if first & 1 == 1 => multicast,
-        _ => unicast,
-    };
-    if let Some(counter) = kind.row(thread).get(index as usize) {
-        counter.add(1, len as u64);
+    /// Counts a frame that an interface sends, or receives, by kind of destination.
+    #[inline(always)]
+    pub fn count_kind(&self, is_sent: bool, thread: usize, index: u32, p: &Buffer<'_>) {
+        let [unicast, multicast, broadcast] = if is_sent {
+            [&self.tx_unicast, &self.tx_multicast, &self.tx_broadcast]
+        } else {
+            [&self.rx_unicast, &self.rx_multicast, &self.rx_broadcast]
+        };
+        let kind = match p.bytes() {
+            [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, ..] => broadcast,
+            [first, ..] if first & 1 == 1 => multicast,
+            _ => unicast,
+        };
+        if let Some(counter) = kind.row(thread).get(index as usize) {
+            counter.add(1, p.total_len() as u64);
+        }
     }
 }
 

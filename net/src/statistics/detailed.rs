@@ -13,12 +13,12 @@ use crate::interface::{
 use crate::router::{Parts, Router};
 
 /// `interface collect detailed-stats [INTERFACE] enable|disable`.
-struct Collect {
+struct Switch {
     interface: Option<Word>,
     on: bool,
 }
 
-impl Command for Collect {
+impl Command for Switch {
     const PATHS: &'static [&'static str] = &["interface collect detailed-stats"];
     const ABOUT: &'static str = "Count what an interface carries by kind of destination";
     const USAGE: &'static str = "[<interface>] <enable | disable>";
@@ -45,20 +45,15 @@ pub(super) struct CollectDetailedInterfaceStats {
     pub enable_disable: bool,
 }
 
-/// `stats-collect-tx`: counts what an interface sends by kind of destination.
+/// `stats-collect-rx`, `stats-collect-tx`: counts what interfaces receive or send by kind of
+/// destination.
 #[derive(Clone)]
-struct CollectTx {
+struct Collect<const SENT: bool> {
     counters: Arc<Counters>,
 }
 
-/// `stats-collect-rx`: counts what an interface receives by kind of destination.
-#[derive(Clone)]
-struct CollectRx {
-    counters: Arc<Counters>,
-}
-
-impl Node for CollectRx {
-    const NAME: &'static str = "stats-collect-rx";
+impl<const SENT: bool> Node for Collect<SENT> {
+    const NAME: &'static str = if SENT { "stats-collect-tx" } else { "stats-collect-rx" };
     type Next = Continue;
     type Error = Infallible;
     type Count = Infallible;
@@ -67,27 +62,17 @@ impl Node for CollectRx {
     fn process<On: Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (counters, thread) = (&self.counters, frame.thread());
         frame.each(|p| {
-            counters.count_rx_kind(thread, p.rx(), p.bytes(), p.total_len());
+            let index = if SENT { p.tx() } else { p.rx() };
+            counters.count_kind(SENT, thread, index, p);
             Ok(Continue)
         });
     }
 }
 
-impl Node for CollectTx {
-    const NAME: &'static str = "stats-collect-tx";
-    type Next = Continue;
-    type Error = Infallible;
-    type Count = Infallible;
-
-    #[inline(always)]
-    fn process<On: Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (counters, thread) = (&self.counters, frame.thread());
-        frame.each(|p| {
-            counters.count_tx_kind(thread, p.tx(), p.bytes(), p.total_len());
-            Ok(Continue)
-        });
-    }
-}
+/// On what interfaces receive.
+type CollectRx = Collect<false>;
+/// On what they send.
+type CollectTx = Collect<true>;
 
 pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
     let router = &mut parts.router;
@@ -100,7 +85,7 @@ pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
             let _ = router.collect_detailed(index, false);
         }
     });
-    parts.cli.command(|router, c: Collect| {
+    parts.cli.command(|router, c: Switch| {
         let Some(interface) = c.interface else {
             let ethernet = router.interfaces.iter().filter(|i| i.kind == Kind::Ethernet);
             let all: Vec<_> = ethernet.map(|i| i.index).collect();
