@@ -2,6 +2,8 @@
 //! test and everything else in sinks. Each part's tests add what they need to [`Rig`].
 
 use std::convert::Infallible;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 
 use control::api::{Api, Local};
 use control::cli::Cli;
@@ -85,15 +87,8 @@ impl Rig {
     /// An interface that is up, with `02:00:00:00:00:MAC` if it is of Ethernet.
     pub fn add_interface(&mut self, name: &str, kind: Kind, mac: u8) -> InterfaceIndex {
         let is_ethernet = kind == Kind::Ethernet;
-        let new = NewInterface {
-            name: name.to_owned(),
-            kind,
-            hardware: "test",
-            mac: if is_ethernet { MacAddr([2, 0, 0, 0, 0, mac]) } else { MacAddr::ZERO },
-            mtu: 9000,
-            offloads: Offloads::default(),
-            link_follows_admin: true,
-        };
+        let mac = if is_ethernet { MacAddr([2, 0, 0, 0, 0, mac]) } else { MacAddr::ZERO };
+        let new = NewInterface { kind, ..new_interface(name, mac) };
         self.control(|router| {
             let index = router.add_interface(new, Transmit).unwrap();
             router.set_admin(index, true);
@@ -149,5 +144,45 @@ impl Rig {
     }
     pub fn interface(&self, name: &str) -> InterfaceIndex {
         self.router.interfaces.named(name).unwrap().index
+    }
+}
+
+/// An Ethernet interface that is up when it is to be, and leaves nothing to its device.
+pub(crate) fn new_interface(name: &str, mac: MacAddr) -> NewInterface {
+    NewInterface {
+        name: name.to_owned(),
+        kind: Kind::Ethernet,
+        hardware: "test",
+        mac,
+        mtu: 9000,
+        offloads: Offloads::default(),
+        link_follows_admin: true,
+    }
+}
+
+/// A rig with two interfaces; `Of` tells apart what else it has, and is able to do.
+pub(crate) struct Pair<Of> {
+    rig: Rig,
+    pub pg0: InterfaceIndex,
+    pub pg1: InterfaceIndex,
+    of: PhantomData<Of>,
+}
+
+impl<Of> Pair<Of> {
+    pub fn of((rig, (pg0, pg1)): (Rig, (InterfaceIndex, InterfaceIndex))) -> Self {
+        Self { rig, pg0, pg1, of: PhantomData }
+    }
+}
+
+impl<Of> Deref for Pair<Of> {
+    type Target = Rig;
+    fn deref(&self) -> &Rig {
+        &self.rig
+    }
+}
+
+impl<Of> DerefMut for Pair<Of> {
+    fn deref_mut(&mut self) -> &mut Rig {
+        &mut self.rig
     }
 }

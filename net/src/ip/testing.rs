@@ -3,7 +3,6 @@
 //! `sent`.
 
 use std::net::IpAddr;
-use std::ops::{Deref, DerefMut};
 
 use graph::Buffer;
 use graph::testing::Caught;
@@ -11,9 +10,9 @@ use wire::{MacAddr, Prefix};
 
 use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{Ip4, Ip6};
-use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
+use crate::interface::{InterfaceIndex, NewInterface, Offloads};
 use crate::router::Router;
-use crate::testing::{Rig, Transmit};
+use crate::testing::{Pair, Rig, Transmit, new_interface};
 use crate::{
     address, engine, fragment, icmp, ip4, ip6, mss_clamp, path_mtu, policer, punting, reassembly,
     source_range, trace, tracenode,
@@ -23,24 +22,10 @@ use crate::{
 pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
 
 /// The rig with its interfaces.
-pub(crate) struct Bench {
-    rig: Rig,
-    pub pg0: InterfaceIndex,
-    pub pg1: InterfaceIndex,
-}
+pub(crate) type Bench = Pair<Nodes>;
 
-impl Deref for Bench {
-    type Target = Rig;
-    fn deref(&self) -> &Rig {
-        &self.rig
-    }
-}
-
-impl DerefMut for Bench {
-    fn deref_mut(&mut self) -> &mut Rig {
-        &mut self.rig
-    }
-}
+/// The nodes of IP.
+pub(crate) struct Nodes;
 
 impl Bench {
     pub fn new() -> Self {
@@ -76,19 +61,18 @@ impl Bench {
             trace::FEATURE,
             tracenode::FEATURE,
         ];
-        let (rig, (pg0, pg1)) = Rig::made(threads, &features, first, |router| {
+        Self::of(Rig::made(threads, &features, first, |router| {
             router.add_table::<Ip4>(0).unwrap();
             router.add_table::<Ip6>(0).unwrap();
             let pg0 = add_interface(router, "pg0", ["10.0.0.1/24", "2001:db8::1/64"]);
             let pg1 = add_interface(router, "pg1", ["10.0.1.1/24", "2001:db8:1::1/64"]);
             more(router);
             (pg0, pg1)
-        });
-        Self { rig, pg0, pg1 }
+        }))
     }
     /// Carries out a command: what it prints, or its error.
     pub fn run(&mut self, line: &str) -> Result<String, String> {
-        self.rig.attempt(line)
+        self.attempt(line)
     }
     /// The adjacency of a neighbour on `pg1`, known or not.
     pub fn neighbor(&mut self, addr: &str, is_known: bool) -> AdjacencyIndex {
@@ -126,15 +110,9 @@ impl Bench {
 }
 
 fn add_interface(router: &mut Router, name: &str, addresses: [&str; 2]) -> InterfaceIndex {
-    let new = NewInterface {
-        name: name.to_owned(),
-        kind: Kind::Ethernet,
-        hardware: "test",
-        mac: MacAddr([2, 0, 0, 0, 0, 0xaa]),
-        mtu: 9000,
-        offloads: Offloads { checksum: true, gso: true },
-        link_follows_admin: true,
-    };
+    let mac = MacAddr([2, 0, 0, 0, 0, 0xaa]);
+    let offloads = Offloads { checksum: true, gso: true };
+    let new = NewInterface { offloads, ..new_interface(name, mac) };
     let index = router.add_interface(new, Transmit).unwrap();
     router.set_admin(index, true);
     for address in addresses {

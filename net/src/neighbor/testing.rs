@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::ops::{Deref, DerefMut};
 
 use control::cli::{Cli, Output, Run, Step};
 use control::process::Processes;
@@ -14,9 +13,9 @@ use wire::{MacAddr, Protocol, checksum, icmp6, ip4, ip6, nd};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::family::{ArpFrame, NdFrame};
-use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
+use crate::interface::InterfaceIndex;
 use crate::router::Router;
-use crate::testing::{Rig, Transmit};
+use crate::testing::{Pair, Rig, Transmit, new_interface};
 
 /// The address of `pg0`.
 pub(crate) const PG0: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
@@ -24,34 +23,21 @@ pub(crate) const PG0: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
 pub(crate) const PG1: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xab]);
 
 /// The rig with its interfaces.
-pub(crate) struct Bench {
-    rig: Rig,
-    pub pg0: InterfaceIndex,
-    pub pg1: InterfaceIndex,
-}
+pub(crate) type Bench = Pair<Whole>;
 
-impl Deref for Bench {
-    type Target = Rig;
-    fn deref(&self) -> &Rig {
-        &self.rig
-    }
-}
-
-impl DerefMut for Bench {
-    fn deref_mut(&mut self) -> &mut Rig {
-        &mut self.rig
-    }
-}
+/// All that this crate has.
+pub(crate) struct Whole;
 
 impl Bench {
     pub fn new() -> Self {
-        let (rig, (pg0, pg1)) = Rig::made(
-            1,
-            crate::FEATURES,
-            |_| (),
-            |router| (add_interface(router, "pg0", PG0), add_interface(router, "pg1", PG1)),
-        );
-        let mut bench = Self { rig, pg0, pg1 };
+        let interfaces = |router: &mut Router| {
+            [("pg0", PG0), ("pg1", PG1)]
+                .map(|(name, mac)| {
+                    router.add_interface(new_interface(name, mac), Transmit).unwrap()
+                })
+                .into()
+        };
+        let mut bench = Self::of(Rig::made(1, crate::FEATURES, |_| (), interfaces));
         for line in [
             "set interface state pg0 up",
             "set interface state pg1 up",
@@ -67,7 +53,7 @@ impl Bench {
     }
     /// Does something with the router and its commands.
     pub fn control<R>(&mut self, work: impl FnOnce(&mut Router, &Cli<Router>) -> R) -> R {
-        self.rig.connected(|rig| work(&mut rig.router, &rig.cli))
+        self.connected(|rig| work(&mut rig.router, &rig.cli))
     }
     /// What was counted of messages about neighbours on an interface: requests, replies and
     /// gratuitous ones received, and the same sent.
@@ -79,7 +65,7 @@ impl Bench {
     }
     /// Carries out a command; its text.
     pub fn cli(&mut self, line: &str) -> String {
-        self.rig.run(line)
+        self.run(line)
     }
     /// Carries out a command that takes its time; `answer` says what comes back to `pg1` for each
     /// frame sent.
@@ -126,19 +112,6 @@ impl Bench {
         }
         caught
     }
-}
-
-fn add_interface(router: &mut Router, name: &str, mac: MacAddr) -> InterfaceIndex {
-    let new = NewInterface {
-        name: name.to_owned(),
-        kind: Kind::Ethernet,
-        hardware: "test",
-        mac,
-        mtu: 9000,
-        offloads: Offloads::default(),
-        link_follows_admin: true,
-    };
-    router.add_interface(new, Transmit).unwrap()
 }
 
 /// A host on `pg0`'s link.
