@@ -66,6 +66,31 @@ fn our_traceroute_shows_the_kernels_hops() {
 }
 
 #[test]
+fn routes_of_one_family_go_through_addresses_of_the_other() {
+    let Some(hosts) = hosts("ping") else { return };
+    hosts.left.run("ip addr add 10.1.9.9/32 dev lo");
+    hosts.left.own("2001:db8:9::9/128 dev lo");
+    // IPv4 through an IPv6 route to a neighbour, IPv6 through an IPv4 neighbour.
+    for line in [
+        "ip route add 10.1.9.0/24 via 2001:db8:7::1",
+        "ip route add 2001:db8:7::/48 via 2001:db8:1::2 host-left",
+        "ip route add 2001:db8:9::/48 via 10.1.1.2",
+    ] {
+        assert_eq!(hosts.router.tell(line), "");
+    }
+    // A kernel that has to ask for its router does so by the address it answers from, which is of
+    // no network there.
+    hosts.left.run("ping -n -c 1 10.1.1.1");
+    for address in ["10.1.9.9", "2001:db8:9::9"] {
+        let text = hosts.right.run(&format!("ping -n -c 3 -i 0.2 -W 10 {address}"));
+        assert!(text.contains("3 received"), "{text}");
+    }
+    assert_eq!(hosts.router.tell("ip route del 2001:db8:7::/48"), "");
+    let (is_done, text) = hosts.right.attempt("ping -n -c 1 -W 1 10.1.9.9");
+    assert!(!is_done && text.contains("0 received"), "{text}");
+}
+
+#[test]
 fn the_longest_pings_come_back_in_pieces() {
     let Some(hosts) = hosts("ping") else { return };
     for address in ["10.1.1.2", "2001:db8:2::2"] {

@@ -18,7 +18,7 @@ use graph::Buffer;
 use wire::{ip4, ip6};
 
 use super::{AdjacencyIndex, Link};
-use crate::fib::{Path, TableIndex, Target, Through};
+use crate::fib::{Gateway, Path, TableIndex, Target, Through};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -142,7 +142,8 @@ impl Router {
         let chain = chain.filter(|c| c.header.len() <= MAX_HEADER);
         let new = chain.and_then(|chain| {
             let (table, addr) = chain.to;
-            let path = Path::to(Target::Recursive { table, addr, through: Through::Any });
+            let path =
+                Path::to(Target::Recursive { to: Gateway::of(table, addr), through: Through::Any });
             let (list, stacked) = self.stack_list(index, &path)?;
             let (Chain { header, fixup, .. }, link, fib) = (chain, Link::of(addr), table.0);
             Some((list, Arc::new(Hop { header, fixup, stacked, fib, link })))

@@ -1,10 +1,9 @@
 //! Path lists: every distinct set of paths once, shared by all prefixes that have it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
 
 use super::balance::Word;
-use super::path::{Path, TableIndex, Target};
+use super::path::{Gateway, Path, Target};
 use super::spread::spread;
 use crate::adjacency::{AdjacencyIndex, Link};
 use crate::interface::InterfaceIndex;
@@ -31,23 +30,28 @@ pub(super) struct PathList {
     /// Number of its first path, as `show ip fib` prints it.
     pub first_path: u32,
     /// Addresses whose route it is and that other lists lead to.
-    pub hosts: Vec<(TableIndex, IpAddr)>,
+    pub hosts: Vec<Gateway>,
     /// Mid-chain adjacencies stacked on it.
     pub chains: Vec<AdjacencyIndex>,
 }
 
 impl PathList {
+    /// What its paths lead to.
+    pub fn targets(&self) -> impl Iterator<Item = Target> {
+        self.paths.iter().map(|p| p.target)
+    }
     /// Where its recursive paths lead.
-    pub fn recursions(&self) -> impl Iterator<Item = (TableIndex, IpAddr)> {
-        self.paths.iter().filter_map(|p| match p.target {
-            Target::Recursive { table, addr, .. } => Some((table, addr)),
+    pub fn recursions(&self) -> impl Iterator<Item = Gateway> {
+        self.targets().filter_map(|target| match target {
+            Target::Recursive { to, .. } => Some(to),
             _ => None,
         })
     }
     /// The family of what its paths lead to; IPv4 when they do not say.
     pub fn link(&self) -> Link {
         let of = |p: &Path| match p.target {
-            Target::Neighbor { addr, .. } | Target::Recursive { addr, .. } => Some(Link::of(addr)),
+            Target::Neighbor { addr, .. } => Some(Link::of(addr)),
+            Target::Recursive { to, .. } => Some(to.link),
             Target::ForeignNeighbor { addr, .. } => Some(Link::of(addr).other()),
             Target::Attached { own, .. } => Some(Link::of(own)),
             Target::Receive { addr, .. } => addr.map(Link::of),

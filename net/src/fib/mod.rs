@@ -13,6 +13,7 @@ mod cli;
 mod covers;
 mod family;
 mod finder;
+mod foreign;
 mod forwarding;
 mod hash;
 mod lists;
@@ -35,11 +36,12 @@ pub mod types;
 mod vrf;
 mod way;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
-use crate::adjacency;
+use crate::adjacency::{self, Link};
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Feature, Parts, Router, refuse};
 
@@ -51,7 +53,7 @@ pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
 pub use hash::FlowHash;
 pub(crate) use hash::{flow, next};
 pub use lookup::Headers;
-pub use path::{Label, Path, TableIndex, Target, Through};
+pub use path::{Gateway, Label, Path, TableIndex, Target, Through};
 pub use routes::{OWN_BALANCES, RouteCounting};
 pub use source::{Source, Sources};
 pub use table::Tables;
@@ -60,9 +62,11 @@ pub(crate) use table::longest;
 use balance::LoadBalances;
 use chores::Chores;
 use control::stats::Segment;
+use foreign::Foreign;
 use hash::Hashes;
 use infra::rcu::Shared;
 use lists::PathLists;
+use table::Entry;
 
 /// Everything about routing that control owns.
 pub struct Fib {
@@ -72,6 +76,8 @@ pub struct Fib {
     balances: LoadBalances,
     /// Groups of buckets that no list has any more, while load balances still name them.
     unused_groups: Vec<u32>,
+    /// Where packets of the other family go that follow routes to these addresses.
+    foreign: HashMap<Gateway, Foreign>,
     hashes4: Hashes,
     hashes6: Hashes,
     /// Which prefixes that come from now on have counters of their own.
@@ -126,6 +132,7 @@ impl Fib {
             lists: PathLists::default(),
             balances: LoadBalances::new(stats)?,
             unused_groups: Vec::new(),
+            foreign: HashMap::new(),
             hashes4: Hashes::new(),
             hashes6: Hashes::new(),
             counting: RouteCounting::default(),
@@ -156,6 +163,13 @@ impl Fib {
     pub fn table<F: Family>(&self, id: u32) -> Option<TableIndex> {
         F::tables(self).named(id)
     }
+    /// The table of a family that the operator calls `id`.
+    pub fn table_for(&self, link: Link, id: u32) -> Option<TableIndex> {
+        match link {
+            Link::Ip4 => self.ip4.named(id),
+            Link::Ip6 => self.ip6.named(id),
+        }
+    }
     /// What the operator calls a table.
     pub fn table_id<F: Family>(&self, table: TableIndex) -> Option<u32> {
         F::tables(self).at(table).map(|t| t.id)
@@ -168,35 +182,40 @@ impl Fib {
     pub fn len<F: Family>(&self, table: TableIndex) -> usize {
         F::tables(self).at(table).map_or(0, |t| t.entries.len())
     }
-    /// Load balance and path list of the entry of an address that paths lead to.
-    fn host(&self, table: TableIndex, addr: IpAddr) -> Option<(u32, u32)> {
-        fn of<F: Family>(fib: &Fib, table: TableIndex, bits: F::Bits) -> Option<(u32, u32)> {
-            let entry = F::tables(fib).at(table)?.entries.get(&(bits, F::BITS))?;
-            Some((entry.balance, entry.list))
+    /// The entry of an address that paths lead to.
+    fn entry_of(&self, to: Gateway) -> Option<&Entry> {
+        match to.addr {
+            IpAddr::V4(a) => self.ip4.at(to.table)?.entries.get(&(a.to_bits(), Ip4::BITS)),
+            IpAddr::V6(a) => self.ip6.at(to.table)?.entries.get(&(a.to_bits(), Ip6::BITS)),
         }
-        match addr {
-            IpAddr::V4(a) => of::<Ip4>(self, table, a.to_bits()),
-            IpAddr::V6(a) => of::<Ip6>(self, table, a.to_bits()),
+    }
+    /// Load balance and path list for packets to an address that paths lead to.
+    fn host(&self, to: Gateway) -> Option<(u32, u32)> {
+        if to.is_foreign() {
+            return self.foreign.get(&to).map(|f| (f.balance, f.list));
         }
+        self.entry_of(to).map(|e| (e.balance, e.list))
     }
     /// Whether somebody wants a route to an address itself, not only paths that lead there.
-    fn has_own_route(&self, table: TableIndex, addr: IpAddr) -> bool {
-        fn of<F: Family>(fib: &Fib, table: TableIndex, bits: F::Bits) -> bool {
-            let entry = F::tables(fib).at(table).and_then(|t| t.entries.get(&(bits, F::BITS)));
-            entry.is_some_and(|e| !e.is_only(Source::RECURSIVE))
-        }
-        match addr {
-            IpAddr::V4(a) => of::<Ip4>(self, table, a.to_bits()),
-            IpAddr::V6(a) => of::<Ip6>(self, table, a.to_bits()),
-        }
+    fn has_own_route(&self, to: Gateway) -> bool {
+        self.entry_of(to).is_some_and(|e| !e.is_only(Source::RECURSIVE))
     }
-    /// Path lists with paths that lead to an address.
-    fn lists_behind(&self, table: TableIndex, addr: IpAddr) -> Vec<u32> {
-        let lists = match addr {
-            IpAddr::V4(a) => self.ip4.at(table).and_then(|t| t.vias.get(&a.to_bits())),
-            IpAddr::V6(a) => self.ip6.at(table).and_then(|t| t.vias.get(&a.to_bits())),
+    /// Path lists with paths that lead to an address, for packets of either family.
+    fn lists_behind(&self, to: Gateway) -> &[u32] {
+        let lists = match to.addr {
+            IpAddr::V4(a) => self.ip4.at(to.table).and_then(|t| t.vias.get(&a.to_bits())),
+            IpAddr::V6(a) => self.ip6.at(to.table).and_then(|t| t.vias.get(&a.to_bits())),
         };
-        lists.cloned().unwrap_or_default()
+        lists.map_or(&[], |lists| lists)
+    }
+    /// Notes which path list the route of an address is now.
+    fn move_host(&mut self, to: Gateway, before: Option<u32>, after: Option<u32>) {
+        if let Some(before) = before {
+            self.lists.at_mut(before).hosts.retain(|h| *h != to);
+        }
+        if let Some(after) = after {
+            self.lists.at_mut(after).hosts.push(to);
+        }
     }
 }
 

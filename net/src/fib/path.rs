@@ -17,6 +17,33 @@ impl TableIndex {
     pub const DEFAULT: Self = Self(0);
 }
 
+/// An address whose route packets of a family follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Gateway {
+    /// The family of the packets, which need not be the address's (RFC 8950).
+    pub link: Link,
+    /// The table with the route, of the address's family.
+    pub table: TableIndex,
+    /// The address.
+    pub addr: IpAddr,
+}
+
+impl Gateway {
+    /// For packets of the address's own family.
+    pub fn of(table: TableIndex, addr: IpAddr) -> Self {
+        Self { link: Link::of(addr), table, addr }
+    }
+    /// Whether the packets are of the other family.
+    pub fn is_foreign(&self) -> bool {
+        self.link != Link::of(self.addr)
+    }
+    /// For packets of the other family than now.
+    #[must_use]
+    pub fn for_others(self) -> Self {
+        Self { link: self.link.other(), ..self }
+    }
+}
+
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
@@ -44,10 +71,8 @@ pub enum Target {
     },
     /// Whatever the route to another address leads to.
     Recursive {
-        /// The table with that route.
-        table: TableIndex,
         /// The address.
-        addr: IpAddr,
+        to: Gateway,
         /// What that route must be, or the path is not used.
         through: Through,
     },
@@ -100,6 +125,20 @@ impl Target {
             Self::ForeignNeighbor { interface, addr }
         }
     }
+    /// The same for packets of the other family, nowhere where that cannot be.
+    #[must_use]
+    pub fn for_others(self) -> Self {
+        match self {
+            Self::Neighbor { interface, addr } => Self::ForeignNeighbor { interface, addr },
+            Self::ForeignNeighbor { interface, addr } => Self::Neighbor { interface, addr },
+            Self::Attached { interface, own } => {
+                Self::Attached { interface, own: Link::of(own).other().unspecified() }
+            }
+            Self::Recursive { to, through } => Self::Recursive { to: to.for_others(), through },
+            Self::Lookup { .. } | Self::SourceLookup { .. } | Self::LinkLocal => Self::Drop,
+            other => other,
+        }
+    }
     /// The interface that packets leave by, if the target names one.
     pub fn interface(&self) -> Option<InterfaceIndex> {
         match self {
@@ -107,6 +146,16 @@ impl Target {
             | Self::ForeignNeighbor { interface, .. }
             | Self::Attached { interface, .. }
             | Self::InterfaceRx { interface } => Some(*interface),
+            _ => None,
+        }
+    }
+    /// The table that it leads to, and its family.
+    pub fn table(&self) -> Option<(Link, TableIndex)> {
+        match *self {
+            Self::Recursive { to, .. } => Some((Link::of(to.addr), to.table)),
+            Self::Lookup { link, table } | Self::SourceLookup { link, table } => {
+                Some((link, table))
+            }
             _ => None,
         }
     }
@@ -120,7 +169,7 @@ impl Target {
 }
 
 /// What the route that a recursive path leads to must be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Through {
     /// Any.
     #[default]

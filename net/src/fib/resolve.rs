@@ -14,7 +14,7 @@ use std::net::IpAddr;
 
 use super::balance::{Via, Word};
 use super::family::{Family, Ip4, Ip6};
-use super::path::{Path, TableIndex, Target, Through};
+use super::path::{Gateway, Path, TableIndex, Target, Through};
 use super::source::Source;
 use super::spread::spread;
 use super::table::{Entry, Key, Table};
@@ -24,17 +24,17 @@ use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 impl Router {
-    /// Notes that a path of `list` leads to `addr`.
-    pub(super) fn track(
-        &mut self,
-        table: TableIndex,
-        addr: IpAddr,
-        list: u32,
-    ) -> Result<(), Error> {
-        match addr {
-            IpAddr::V4(a) => self.track_in::<Ip4>(table, a.to_bits(), list),
-            IpAddr::V6(a) => self.track_in::<Ip6>(table, a.to_bits(), list),
+    /// Notes that a path of `list` leads to an address.
+    pub(super) fn track(&mut self, to: Gateway, list: u32) -> Result<(), Error> {
+        match to.addr {
+            IpAddr::V4(a) => self.track_in::<Ip4>(to.table, a.to_bits(), list),
+            IpAddr::V6(a) => self.track_in::<Ip6>(to.table, a.to_bits(), list),
+        }?;
+        let done = if to.is_foreign() { self.track_foreign(to) } else { Ok(()) };
+        if done.is_err() {
+            self.untrack_native(to, list);
         }
+        done
     }
     fn track_in<F: Family>(
         &mut self,
@@ -56,19 +56,25 @@ impl Router {
         if done.is_err() {
             t.vias.remove(&bits);
         } else if let Some(list) = t.entries.get(&host).map(|entry| entry.list) {
-            let place = (table, F::addr(bits));
+            let to = Gateway::of(table, F::addr(bits));
             let hosts = &mut self.fib.lists.at_mut(list).hosts;
-            if !hosts.contains(&place) {
-                hosts.push(place);
+            if !hosts.contains(&to) {
+                hosts.push(to);
             }
         }
         done
     }
-    /// Notes that no path of `list` leads to `addr` any more.
-    pub(super) fn untrack(&mut self, table: TableIndex, addr: IpAddr, list: u32) {
-        match addr {
-            IpAddr::V4(a) => self.untrack_in::<Ip4>(table, a.to_bits(), list),
-            IpAddr::V6(a) => self.untrack_in::<Ip6>(table, a.to_bits(), list),
+    /// Notes that no path of `list` leads to an address any more.
+    pub(super) fn untrack(&mut self, to: Gateway, list: u32) {
+        if to.is_foreign() {
+            self.untrack_foreign(to);
+        }
+        self.untrack_native(to, list);
+    }
+    fn untrack_native(&mut self, to: Gateway, list: u32) {
+        match to.addr {
+            IpAddr::V4(a) => self.untrack_in::<Ip4>(to.table, a.to_bits(), list),
+            IpAddr::V6(a) => self.untrack_in::<Ip6>(to.table, a.to_bits(), list),
         }
     }
     fn untrack_in<F: Family>(&mut self, table: TableIndex, bits: F::Bits, list: u32) {
@@ -83,8 +89,8 @@ impl Router {
         t.vias.remove(&bits);
         let host = (bits, F::BITS);
         if let Some(list) = t.entries.get(&host).map(|entry| entry.list) {
-            let place = (table, F::addr(bits));
-            self.fib.lists.at_mut(list).hosts.retain(|h| *h != place);
+            let to = Gateway::of(table, F::addr(bits));
+            self.fib.lists.at_mut(list).hosts.retain(|h| *h != to);
         }
         self.take_source::<F>(table, host, Source::RECURSIVE);
     }
@@ -117,18 +123,15 @@ impl Router {
     ) {
         let Some(t) = F::tables(&self.fib).at(table).filter(|t| !t.vias.is_empty()) else { return };
         let is_host = key.1 == F::BITS;
-        let behind = t.vias.get(&key.0).filter(|_| is_host).cloned();
+        let is_via = is_host && t.vias.contains_key(&key.0);
         let inside = t.vias.range(key.0..=F::last(key.0, key.1)).map(|(bits, _)| *bits);
         let inside: Vec<_> = inside.filter(|_| !is_host).collect();
-        if let Some(lists) = behind {
-            let place = (table, F::addr(key.0));
-            if let Some(before) = before {
-                self.fib.lists.at_mut(before).hosts.retain(|h| *h != place);
-            }
-            if let Some(after) = after {
-                self.fib.lists.at_mut(after).hosts.push(place);
-            }
-            self.resolve(lists);
+        if is_via {
+            let to = Gateway::of(table, F::addr(key.0));
+            self.fib.move_host(to, before, after);
+            // This may give up lists that lead here.
+            self.follow_foreign(to.for_others());
+            self.resolve(self.fib.lists_behind(to).to_vec());
         }
         for bits in inside {
             self.follow_cover::<F>(table, bits);
@@ -136,6 +139,10 @@ impl Router {
     }
     /// Gives the entry of an address that paths lead to the path list of what now is around it.
     fn follow_cover<F: Family>(&mut self, table: TableIndex, bits: F::Bits) {
+        let t = F::tables(&self.fib).at(table);
+        if !t.is_some_and(|t| t.vias.contains_key(&bits)) {
+            return;
+        }
         let host = (bits, F::BITS);
         let cover = self.cover_list::<F>(table, bits);
         // Without room for another adjacency it leads nowhere.
@@ -169,9 +176,7 @@ impl Router {
             if seen.insert(list) {
                 all.push(list);
                 let l = self.fib.lists.at(list);
-                for (table, addr) in &l.hosts {
-                    waiting.extend(self.fib.lists_behind(*table, *addr));
-                }
+                waiting.extend(l.hosts.iter().flat_map(|to| self.fib.lists_behind(*to)));
                 waiting.extend(self.lists_over_chains(&l.chains));
             }
         }
@@ -192,11 +197,11 @@ impl Router {
             | Target::InterfaceRx { interface } => {
                 is_up(&interface) && self.is_chain_usable(*a, list)
             }
-            Target::Recursive { table, addr, through } => {
-                let next = self.fib.host(table, addr).map(|(_, list)| list);
+            Target::Recursive { to, through } => {
+                let next = self.fib.host(to).map(|(_, list)| list);
                 let leads_on = next.filter(|next| self.fib.lists.at(*next).leads_on);
                 leads_on.is_some_and(|next| {
-                    self.is_through(table, addr, next, through) && !self.reaches(next, list)
+                    self.is_through(to, next, through) && !self.reaches(next, list)
                 })
             }
             _ => true,
@@ -220,11 +225,12 @@ impl Router {
         (l.usable, l.leads_on) = (usable, leads_on);
         changed
     }
-    /// Whether the route to `addr`, whose path list is `next`, is what a path wants to go through.
-    fn is_through(&self, table: TableIndex, addr: IpAddr, next: u32, through: Through) -> bool {
+    /// Whether the route to an address, whose path list is `next`, is what a path wants to go
+    /// through.
+    fn is_through(&self, to: Gateway, next: u32, through: Through) -> bool {
         match through {
             Through::Any => true,
-            Through::Host => self.fib.has_own_route(table, addr),
+            Through::Host => self.fib.has_own_route(to),
             Through::Attached => self.fib.lists.at(next).recursions().next().is_none(),
         }
     }
@@ -238,7 +244,7 @@ impl Router {
             if seen.insert(list) {
                 let l = self.fib.lists.at(list);
                 let next = l.recursions();
-                waiting.extend(next.filter_map(|(t, addr)| Some(self.fib.host(t, addr)?.1)));
+                waiting.extend(next.filter_map(|to| Some(self.fib.host(to)?.1)));
                 waiting.extend(l.adjacencies.iter().filter_map(|a| self.adjacencies.stack_of(*a)));
             }
         }
@@ -281,10 +287,9 @@ impl Router {
                     _ => Via::Adjacency(adjacency),
                 }
             }
-            Target::Recursive { table, addr, .. } => self
-                .fib
-                .host(table, addr)
-                .map_or(Via::Drop, |(balance, _)| Via::LoadBalance(balance)),
+            Target::Recursive { to, .. } => {
+                self.fib.host(to).map_or(Via::Drop, |(balance, _)| Via::LoadBalance(balance))
+            }
             Target::Receive { interface, .. } => {
                 Via::Receive(interface.map_or(u32::MAX, |interface| interface.0))
             }

@@ -226,9 +226,9 @@ impl Router {
         }
         let list = self.fib.lists.add(paths, adjacencies, like);
         let recursions: Vec<_> = self.fib.lists.at(list).recursions().collect();
-        for (n, &(table, addr)) in recursions.iter().enumerate() {
-            if let Err(e) = self.track(table, addr, list) {
-                recursions[..n].iter().for_each(|(table, addr)| self.untrack(*table, *addr, list));
+        for (n, to) in recursions.iter().enumerate() {
+            if let Err(e) = self.track(*to, list) {
+                recursions[..n].iter().for_each(|to| self.untrack(*to, list));
                 self.forget_list(list);
                 return Err(e);
             }
@@ -255,15 +255,18 @@ impl Router {
     }
     /// Gives a path list up.
     pub(super) fn release_list(&mut self, list: u32) {
-        let users = &mut self.fib.lists.at_mut(list).users;
-        *users -= 1;
-        if *users > 0 {
+        let l = self.fib.lists.at_mut(list);
+        l.users -= 1;
+        if l.users > 0 {
+            // All who are left may be in the very table that it leads to.
+            let unwanted = self.fib.lists.at(list).targets().filter_map(|target| target.table());
+            let unwanted = unwanted.filter(|(link, table)| self.fib.is_unwanted(*link, *table));
+            let unwanted: Vec<_> = unwanted.collect();
+            unwanted.into_iter().for_each(|(link, table)| self.reap(link, table));
             return;
         }
         let recursions: Vec<_> = self.fib.lists.at(list).recursions().collect();
-        for (table, addr) in recursions {
-            self.untrack(table, addr, list);
-        }
+        recursions.into_iter().for_each(|to| self.untrack(to, list));
         self.forget_list(list);
     }
     fn forget_list(&mut self, list: u32) {
@@ -271,20 +274,8 @@ impl Router {
         gone.adjacencies.iter().for_each(|a| self.release_adjacency(*a));
         gone.group.into_iter().for_each(|group| self.fib.balances.free_group(group));
         gone.shared.into_iter().for_each(|balance| self.fib.balances.free(balance));
-        for path in gone.paths {
-            match path.target {
-                Target::Lookup { link, table } | Target::SourceLookup { link, table } => match link
-                {
-                    Link::Ip4 => self.reap_table::<Ip4>(table),
-                    Link::Ip6 => self.reap_table::<Ip6>(table),
-                },
-                Target::Recursive { table, addr, .. } if addr.is_ipv4() => {
-                    self.reap_table::<Ip4>(table);
-                }
-                Target::Recursive { table, .. } => self.reap_table::<Ip6>(table),
-                _ => (),
-            }
-        }
+        let tables = gone.targets().filter_map(|target| target.table());
+        tables.for_each(|(link, table)| self.reap(link, table));
     }
 
     /// Sets the path list of a source, which is held already.
@@ -372,6 +363,12 @@ impl Router {
             self.log.class("stats", "routes").warn("not all routes have their counters");
         }
     }
+    /// Has a load balance follow another path list.
+    pub(super) fn follow_list(&mut self, balance: u32, list: u32) {
+        let l = self.fib.lists.at_mut(list);
+        l.is_followed = true;
+        self.fib.balances.follow(balance, list, l.word);
+    }
     /// Has an entry's packets follow another path list.
     fn lead<F: Family>(
         &mut self,
@@ -382,9 +379,7 @@ impl Router {
         list: u32,
     ) {
         if own {
-            let l = self.fib.lists.at_mut(list);
-            l.is_followed = true;
-            self.fib.balances.follow(balance, list, l.word);
+            self.follow_list(balance, list);
             return;
         }
         let balance = self.balance_for(false, list).unwrap_or(NOWHERE);

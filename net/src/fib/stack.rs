@@ -1,11 +1,9 @@
 //! What tunnels need of routing: mid-chain adjacencies are stacked on path lists, which follow the
 //! routes to the tunnels' far ends.
 
-use std::net::IpAddr;
 use std::slice;
 
 use super::balance::Via;
-use super::family::{Family, Ip4, Ip6};
 use super::path::Path;
 use crate::adjacency::{self, AdjacencyIndex};
 use crate::router::Router;
@@ -38,10 +36,7 @@ impl Router {
     /// The entry that a path list leads to, and where its load balance does, as `show adj` says it.
     pub(crate) fn describe_stack(&self, list: u32, balance: u32) -> String {
         let to = self.fib.lists.at(list).recursions().next();
-        let number = to.and_then(|(table, addr)| match addr {
-            IpAddr::V4(a) => self.fib.ip4.at(table)?.number_of((a.to_bits(), Ip4::BITS)),
-            IpAddr::V6(a) => self.fib.ip6.at(table)?.number_of((a.to_bits(), Ip6::BITS)),
-        });
+        let number = to.and_then(|to| Some(self.fib.entry_of(to)?.number));
         let mut via = Via::LoadBalance(balance);
         for _ in 0..DEPTH {
             let Via::LoadBalance(next) = via else { break };

@@ -6,7 +6,7 @@ use control::api::types::AddressUnion;
 use control::api::{Record, Retval};
 
 use super::family::{Family, Ip4, Ip6};
-use super::path::{Label, Path, TableIndex, Target, Through};
+use super::path::{Gateway, Label, Path, TableIndex, Target, Through};
 use crate::adjacency::Link;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -118,8 +118,9 @@ impl FibPath {
     /// The path, of a route of family `F`.
     ///
     /// # Errors
-    /// -2 for an interface that is not there, -3 for a table, -97 for a next hop of another family
-    /// without its interface, -9 for a type that is not known, -7 for labels that cannot be.
+    /// -2 for an interface that is not there, -3 for a table, -97 for a next hop of no family, or
+    /// what only the route's own may have, -9 for a type that is not known, -7 for labels that
+    /// cannot be.
     pub fn native<F: Family>(&self, router: &Router) -> Result<Path, Retval> {
         let target = self.target::<F>(router)?;
         let labels = self.label_stack.get(..usize::from(self.n_labels));
@@ -147,11 +148,14 @@ impl FibPath {
         Ok(match self.kind {
             FibPathType::NORMAL if is_zero => match interface {
                 Some(interface) => Target::Attached { interface, own: F::LINK.unspecified() },
-                None => self.lookup(router)?,
+                None => self.lookup::<F>(router)?,
             },
             FibPathType::NORMAL => self.hop::<F>(router, interface)?,
             FibPathType::LOCAL => {
-                let addr = if is_zero { None } else { Some(self.addr::<F>()?) };
+                let addr = if is_zero { None } else { Some(self.addr()?) };
+                if addr.is_some_and(|addr| Link::of(addr) != F::LINK) {
+                    return Err(Retval::INVALID_ADDRESS_FAMILY);
+                }
                 Target::Receive { interface, addr }
             }
             FibPathType::DROP => Target::Drop,
@@ -174,15 +178,10 @@ impl FibPath {
         router: &Router,
         interface: Option<InterfaceIndex>,
     ) -> Result<Target, Retval> {
+        let addr = self.addr()?;
         if let Some(interface) = interface {
-            let addr = match self.proto {
-                FibPathNhProto::IP4 => self.nh.address.ip4().into(),
-                FibPathNhProto::IP6 => self.nh.address.ip6().into(),
-                _ => return Err(Retval::INVALID_ADDRESS_FAMILY),
-            };
             return Ok(Target::neighbor(F::LINK, interface, addr));
         }
-        let addr = self.addr::<F>()?;
         let through = if self.flags.contains(FibPathFlags::RESOLVE_VIA_HOST) {
             Through::Host
         } else if self.flags.contains(FibPathFlags::RESOLVE_VIA_ATTACHED) {
@@ -190,23 +189,23 @@ impl FibPath {
         } else {
             Through::Any
         };
-        Ok(Target::Recursive { table: self.table::<F>(router)?, addr, through })
+        let table = router.fib.table_for(Link::of(addr), self.table_id);
+        let table = table.ok_or(Retval::NO_SUCH_FIB)?;
+        Ok(Target::Recursive { to: Gateway { link: F::LINK, table, addr }, through })
     }
-    fn lookup(&self, router: &Router) -> Result<Target, Retval> {
+    fn lookup<F: Family>(&self, router: &Router) -> Result<Target, Retval> {
         match self.proto {
-            FibPathNhProto::IP4 => {
-                Ok(Target::Lookup { link: Link::Ip4, table: self.table::<Ip4>(router)? })
+            proto if proto == FibPathNhProto::of(F::LINK) => {
+                Ok(Target::Lookup { link: F::LINK, table: self.table::<F>(router)? })
             }
-            FibPathNhProto::IP6 => {
-                Ok(Target::Lookup { link: Link::Ip6, table: self.table::<Ip6>(router)? })
-            }
+            FibPathNhProto::IP4 | FibPathNhProto::IP6 => Err(Retval::INVALID_ADDRESS_FAMILY),
             _ => Err(Retval::UNIMPLEMENTED),
         }
     }
-    fn addr<F: Family>(&self) -> Result<IpAddr, Retval> {
-        match (self.proto, F::LINK) {
-            (FibPathNhProto::IP4, Link::Ip4) => Ok(self.nh.address.ip4().into()),
-            (FibPathNhProto::IP6, Link::Ip6) => Ok(self.nh.address.ip6().into()),
+    fn addr(&self) -> Result<IpAddr, Retval> {
+        match self.proto {
+            FibPathNhProto::IP4 => Ok(self.nh.address.ip4().into()),
+            FibPathNhProto::IP6 => Ok(self.nh.address.ip6().into()),
             _ => Err(Retval::INVALID_ADDRESS_FAMILY),
         }
     }
@@ -230,9 +229,15 @@ impl FibPath {
                 new.nh.address = addr.into();
                 new.proto = FibPathNhProto::of(Link::of(addr));
             }
-            Target::Recursive { table, addr, through } => {
+            Target::Recursive { to: Gateway { table, addr, .. }, through } => {
                 new.nh.address = addr.into();
-                new.table_id = id(table);
+                let link = Link::of(addr);
+                new.proto = FibPathNhProto::of(link);
+                new.table_id = match link {
+                    Link::Ip4 => router.fib.table_id::<Ip4>(table),
+                    Link::Ip6 => router.fib.table_id::<Ip6>(table),
+                }
+                .unwrap_or(NONE);
                 new.flags = match through {
                     Through::Any => FibPathFlags::NONE,
                     Through::Host => FibPathFlags::RESOLVE_VIA_HOST,

@@ -90,9 +90,15 @@ impl Router {
     }
     /// Deletes a table that nobody wants and nobody needs.
     pub(super) fn reap_table<F: Family>(&mut self, table: TableIndex) {
-        let is_unwanted = F::tables(&self.fib).at(table).is_some_and(|t| !t.is_wanted);
-        if is_unwanted && !self.is_needed::<F>(table) {
+        if self.fib.is_unwanted(F::LINK, table) && !self.is_needed::<F>(table) {
             self.drop_table::<F>(table);
+        }
+    }
+    /// The same of a table of a family.
+    pub(super) fn reap(&mut self, link: Link, table: TableIndex) {
+        match link {
+            Link::Ip4 => self.reap_table::<Ip4>(table),
+            Link::Ip6 => self.reap_table::<Ip6>(table),
         }
     }
     /// Takes out of a table what one source put in.
@@ -196,9 +202,17 @@ impl Router {
     }
     fn drop_table<F: Family>(&mut self, table: TableIndex) {
         self.note_table::<F>(table, "deleted");
-        // Other routes first, so that what recursion brought here is gone with them.
-        let all = self.keys_of::<F>(table, |source| source != Source::RECURSIVE);
-        all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
+        if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
+            // What is given up with it is not to delete it once more.
+            t.is_wanted = true;
+        }
+        // Other routes first, so that what recursion brought here is gone with them, but for what
+        // leads to a list that is being given up.
+        for is_recursive in [false, true] {
+            let is_meant = |source| (source == Source::RECURSIVE) == is_recursive;
+            let all = self.keys_of::<F>(table, is_meant);
+            all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
+        }
         twin!(F, self.drop_mtable(table));
         self.fib.hashes::<F>().set(table.0, FlowHash::DEFAULT);
         F::tables_mut(&mut self.fib).remove(table);
@@ -228,13 +242,12 @@ impl Router {
         for (_, list) in t.entries.iter().flat_map(|(_, e)| e.sources()) {
             *inside.entry(list).or_default() += 1;
         }
-        let leads_here = |p: &Path| match p.target {
-            Target::Recursive { table: to, addr, .. } => to == table && Link::of(addr) == F::LINK,
-            Target::Lookup { table: to, link } | Target::SourceLookup { table: to, link } => {
-                to == table && link == F::LINK
+        for (to, foreign) in &self.fib.foreign {
+            if to.table == table && Link::of(to.addr) == F::LINK {
+                *inside.entry(foreign.list).or_default() += 1;
             }
-            _ => false,
-        };
+        }
+        let leads_here = |p: &Path| p.target.table() == Some((F::LINK, table));
         let mut users = self.fib.lists.iter().filter(|(_, l)| l.paths.iter().any(leads_here));
         t.interfaces > 0 || users.any(|(i, l)| l.users > inside.get(&i).copied().unwrap_or(0))
     }
@@ -282,7 +295,14 @@ impl Router {
     }
 }
 
-impl super::Fib {
+impl Fib {
+    /// Whether a table is there that nobody wants any more.
+    pub(super) fn is_unwanted(&self, link: Link, table: TableIndex) -> bool {
+        match link {
+            Link::Ip4 => self.ip4.at(table).is_some_and(|t| !t.is_wanted),
+            Link::Ip6 => self.ip6.at(table).is_some_and(|t| !t.is_wanted),
+        }
+    }
     /// The table of an interface's link-local addresses.
     pub fn link_local_of(&self, interface: InterfaceIndex) -> Option<TableIndex> {
         let table = *self.link_local.current().get(interface.0 as usize)?;

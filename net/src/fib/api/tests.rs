@@ -82,7 +82,7 @@ fn routes_are_added_changed_listed_and_deleted() {
 #[test]
 fn every_kind_of_path_comes_back_as_it_was_given() {
     let mut b = bench();
-    b.set("ip table add 7\nip6 table add 7");
+    b.set("ip table add 7\nip6 table add 7\nip6 table add 8");
     let pg1 = b.interface("pg1").0;
     let host = FibPathFlags::RESOLVE_VIA_HOST;
     let label = FibMplsLabel { is_uniform: 0, label: 33, ttl: 9, exp: 1 };
@@ -101,6 +101,8 @@ fn every_kind_of_path_comes_back_as_it_was_given() {
         of(Type::ICMP_UNREACH),
         of(Type::ICMP_PROHIBIT),
         labelled,
+        FibPath { table_id: 8, flags: host, ..path("2001::1", NONE) },
+        path("2001::1", pg1),
     ];
     let lookup = IpRouteLookup { table_id: 0, exact: 1, prefix: prefix("16.0.0.0/8").into() };
     for path in paths {
@@ -131,7 +133,19 @@ fn wrong_routes_get_the_numbers_that_clients_know() {
         (add("16.0.0.0/8", 9, &[good]), Retval::NO_SUCH_FIB),
         (add("16.0.0.0/8", 0, &[]), Retval::NO_PATHS_IN_ROUTE),
         (add("16.0.0.0/8", 0, &[path("10.0.1.2", 99)]), Retval::INVALID_SW_IF_INDEX),
-        (add("16.0.0.0/8", 0, &[path("2001::1", NONE)]), Retval::INVALID_ADDRESS_FAMILY),
+        (
+            add("16.0.0.0/8", 0, &[FibPath { proto: FibPathNhProto::MPLS, ..good }]),
+            Retval::INVALID_ADDRESS_FAMILY,
+        ),
+        (add("16.0.0.0/8", 0, &[path("::", NONE)]), Retval::INVALID_ADDRESS_FAMILY),
+        (
+            add("16.0.0.0/8", 0, &[FibPath { kind: Type::LOCAL, ..path("::1", NONE) }]),
+            Retval::INVALID_ADDRESS_FAMILY,
+        ),
+        (
+            add("16.0.0.0/8", 0, &[FibPath { table_id: 9, ..path("2001::1", NONE) }]),
+            Retval::NO_SUCH_FIB,
+        ),
         (add("16.0.0.0/8", 0, &[of(Type(77))]), Retval::UNIMPLEMENTED),
         (add("16.0.0.0/8", 0, &[of(Type::INTERFACE_RX)]), Retval::INVALID_SW_IF_INDEX),
         (add("16.0.0.0/8", 0, &[no_label]), Retval::INVALID_VALUE),

@@ -6,7 +6,7 @@ use control::cli::{Args, Error, Word};
 
 use crate::adjacency::Link;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::{Label, Path, TableIndex, Target, Through};
+use crate::fib::path::{Gateway, Label, Path, TableIndex, Target, Through};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -44,7 +44,8 @@ struct Words {
     target: Option<Target>,
     addr: Option<IpAddr>,
     interface: Option<InterfaceIndex>,
-    table: TableIndex,
+    /// Number of the table that an address without an interface is resolved in.
+    table: u32,
     through: Through,
     weight: u8,
     preference: u8,
@@ -61,7 +62,7 @@ fn one<F: Family>(
         target: None,
         addr: None,
         interface: None,
-        table,
+        table: router.fib.table_id::<F>(table).unwrap_or_default(),
         through: Through::Any,
         weight: 1,
         preference: 0,
@@ -73,7 +74,7 @@ fn one<F: Family>(
             return Ok(None);
         }
     }
-    Ok(words.path::<F>())
+    words.path::<F>(router)
 }
 
 impl Words {
@@ -87,7 +88,7 @@ impl Words {
         match word {
             "weight" => self.weight = number(args)?,
             "preference" => self.preference = number(args)?,
-            "next-hop-table" => self.table = named::<F>(router, number(args)?)?,
+            "next-hop-table" => self.table = number(args)?,
             "resolve-via-host" => self.through = Through::Host,
             "resolve-via-connected" | "resolve-via-attached" => self.through = Through::Attached,
             "out-labels" => {
@@ -117,18 +118,33 @@ impl Words {
         }
         Ok(true)
     }
-    fn path<F: Family>(self) -> Option<Path> {
+    fn path<F: Family>(self, router: &Router) -> Result<Option<Path>, Error> {
         let target = match self.target {
             Some(_) if self.addr.is_some() || self.interface.is_some() => None,
             Some(Target::Lookup { link, .. }) if link != F::LINK => None,
             Some(target) => Some(target),
-            None => hop::<F>(self.addr, self.interface, self.table, self.through),
-        }?;
+            None => self.hop::<F>(router)?,
+        };
+        let Some(target) = target else { return Ok(None) };
         let weight = u16::from(self.weight);
         let are_labels = self.labels.iter().all(|l| l.value < 1 << 20);
         let labels = Some(self.labels).filter(|l| !l.is_empty()).map(Into::into);
         let path = Path { target, weight, preference: self.preference, labels };
-        (weight > 0 && are_labels).then_some(path)
+        Ok((weight > 0 && are_labels).then_some(path))
+    }
+    /// A neighbour, an interface, or an address to resolve through.
+    fn hop<F: Family>(&self, router: &Router) -> Result<Option<Target>, Error> {
+        Ok(Some(match (self.addr, self.interface) {
+            (Some(addr), Some(interface)) => Target::neighbor(F::LINK, interface, addr),
+            (Some(addr), None) => {
+                let table = router.fib.table_for(Link::of(addr), self.table);
+                let table = table.ok_or_else(|| nonexistent(self.table))?;
+                let to = Gateway { link: F::LINK, table, addr };
+                Target::Recursive { to, through: self.through }
+            }
+            (None, Some(interface)) => Target::Attached { interface, own: F::LINK.unspecified() },
+            (None, None) => return Ok(None),
+        }))
     }
 }
 
@@ -159,22 +175,6 @@ fn rx(router: &Router, args: &mut Args<'_>) -> Result<Target, Error> {
     Ok(Target::InterfaceRx { interface: found.index })
 }
 
-/// A neighbour, an interface, or an address to resolve through.
-fn hop<F: Family>(
-    addr: Option<IpAddr>,
-    interface: Option<InterfaceIndex>,
-    table: TableIndex,
-    through: Through,
-) -> Option<Target> {
-    match (addr, interface) {
-        (Some(addr), Some(interface)) => Some(Target::neighbor(F::LINK, interface, addr)),
-        (Some(addr), None) if Link::of(addr) != F::LINK => None,
-        (Some(addr), None) => Some(Target::Recursive { table, addr, through }),
-        (None, Some(interface)) => Some(Target::Attached { interface, own: F::LINK.unspecified() }),
-        (None, None) => None,
-    }
-}
-
 fn local(router: &Router, args: &mut Args<'_>) -> Target {
     let found = args.peek().and_then(|name| router.interfaces.named(name));
     let interface = found.map(|i| i.index);
@@ -190,8 +190,11 @@ fn lookup<F: Family>(router: &Router, id: u32) -> Result<Target, Error> {
 
 /// The table with this number, or the original's words for there being none.
 pub fn named<F: Family>(router: &Router, id: u32) -> Result<TableIndex, Error> {
-    let none = || Error::new(format!("Nonexistent table id {id}"));
-    router.fib.table::<F>(id).ok_or_else(none)
+    router.fib.table::<F>(id).ok_or_else(|| nonexistent(id))
+}
+
+fn nonexistent(id: u32) -> Error {
+    Error::new(format!("Nonexistent table id {id}"))
 }
 
 fn number<T: std::str::FromStr>(args: &mut Args<'_>) -> Result<T, Error> {

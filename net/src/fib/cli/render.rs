@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::adjacency::{self, Link};
 use crate::fib::balance::Via;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::{Path, TableIndex, Target};
+use crate::fib::path::{Gateway, Path, TableIndex, Target};
 use crate::fib::source::Source;
 use crate::fib::table::{Entry, Key};
 use crate::router::Router;
@@ -171,12 +171,11 @@ impl<F: Family> Page<'_, F> {
     }
     fn short(&mut self, prefix: &str, entry: &Entry) -> fmt::Result {
         writeln!(self.text, "{prefix}")?;
-        writeln!(self.text, "  unicast-{}-chain", F::NAME)?;
-        self.forwarding(entry)
+        self.chain(entry.balance)
     }
     fn long(&mut self, prefix: &str, table: TableIndex, key: Key<F>, e: &Entry) -> fmt::Result {
-        let behind = self.router.fib.lists_behind(table, F::addr(key.0));
-        let is_via = key.1 == F::BITS && !behind.is_empty();
+        let to = Gateway::of(table, F::addr(key.0));
+        let is_via = key.1 == F::BITS && !self.router.fib.lists_behind(to).is_empty();
         let locks = 1 + e.sources().count() + usize::from(is_via);
         writeln!(self.text, "{prefix} fib:{} index:{} locks:{locks}", table.0, e.number)?;
         for (i, (source, list)) in e.sources().enumerate() {
@@ -190,8 +189,16 @@ impl<F: Family> Page<'_, F> {
             writeln!(self.text)?;
             self.list(list)?;
         }
-        writeln!(self.text, "\n forwarding:   unicast-{}-chain", F::NAME)?;
-        self.forwarding(e)
+        write!(self.text, "\n forwarding: ")?;
+        self.chain(e.balance)?;
+        let foreign = self.router.fib.host(to.for_others()).filter(|_| is_via);
+        let Some((balance, _)) = foreign else { return Ok(()) };
+        writeln!(self.text, " Delegates:")?;
+        self.text += &match to.link.other() {
+            Link::Ip4 => Page::<Ip4>::text(self.router, |page| page.chain(balance)),
+            Link::Ip6 => Page::<Ip6>::text(self.router, |page| page.chain(balance)),
+        };
+        Ok(())
     }
     fn source(&mut self, source: Source, list: u32, is_best: bool) -> fmt::Result {
         write!(self.text, "  {} refs:1 ", self.router.fib.sources.name(source))?;
@@ -250,12 +257,12 @@ impl<F: Family> Page<'_, F> {
                 writeln!(self.text, "        {}", name(interface))?;
                 writeln!(self.text, "      [@0]: {}", adjacency::describe(router, adjacency))
             }
-            Target::Recursive { table, addr, .. } => {
+            Target::Recursive { to, .. } => {
                 writeln!(self.text, "recursive:  {oper}")?;
-                let (balance, _) = router.fib.host(table, addr).unwrap_or_default();
-                let number = |bits| F::tables(&router.fib).at(table)?.number_of((bits, F::BITS));
-                let number = F::bits(addr).and_then(number).unwrap_or_default();
-                write!(self.text, "        via {addr} in fib:{} via-fib:{number} ", table.0)?;
+                let (balance, _) = router.fib.host(to).unwrap_or_default();
+                let number = router.fib.entry_of(to).map_or(0, |e| e.number);
+                let (addr, table) = (to.addr, to.table.0);
+                write!(self.text, "        via {addr} in fib:{table} via-fib:{number} ")?;
                 writeln!(self.text, "via-dpo:[dpo-load-balance:{balance}]")
             }
             Target::Receive { .. } => {
@@ -288,9 +295,9 @@ impl<F: Family> Page<'_, F> {
             .try_for_each(|l| write!(self.text, "[{} exp:{} ttl:{}]", l.value, l.exp, l.ttl))?;
         writeln!(self.text)
     }
-    fn forwarding(&mut self, entry: &Entry) -> fmt::Result {
-        write!(self.text, "  [@0]: ")?;
-        self.balance(entry.balance, 4, DEPTH)
+    fn chain(&mut self, balance: u32) -> fmt::Result {
+        write!(self.text, "  unicast-{}-chain\n  [@0]: ", F::NAME)?;
+        self.balance(balance, 4, DEPTH)
     }
     /// A load balance from its name on, its buckets on lines of their own.
     fn balance(&mut self, index: u32, indent: usize, depth: usize) -> fmt::Result {

@@ -206,7 +206,11 @@ fn wrong_routes_are_refused_in_known_words() {
             "ip route add 10.0.0.0/8 via 1.2.3.4 next-hop-table 77",
             "ip route: Nonexistent table id 77",
         ),
-        ("ip route add 10.0.0.0/8 via ::1", "ip route: parse error `via ::1'"),
+        ("ip route add 10.0.0.0/8 via ::1 next-hop-table 77", "ip route: Nonexistent table id 77"),
+        (
+            "ip route add 10.0.0.0/8 via ip6-lookup-in-table 0",
+            "ip route: parse error `via ip6-lookup-in-table 0'",
+        ),
         (
             "ip route add 10.0.0.0/8 via 1.2.3.4 weight 0",
             "ip route: parse error `via 1.2.3.4 weight 0'",
@@ -243,7 +247,7 @@ fn many_routes_come_and_go_with_one_command() {
     let before = b.in_use();
     b.set("ip route add count 3000 16.0.0.0/30 via 10.0.1.2 pg1");
     b.set("ip route add count 3000 2001:db8::/64 via fe80::1 pg1");
-    let [_, _, _, four, six] = b.in_use();
+    let [_, _, _, four, six, _] = b.in_use();
     assert_eq!((four - before[3], six - before[4]), (3000, 3000));
     let lead = b.leads("16.0.46.223");
     assert!(matches!(lead[..], [Via::Adjacency(_)]));

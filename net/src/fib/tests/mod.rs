@@ -3,6 +3,7 @@
 
 mod commands;
 mod concurrent;
+mod foreign;
 mod model;
 mod nodes;
 mod oracle;
@@ -16,6 +17,7 @@ use std::net::IpAddr;
 use control::log::Log;
 use graph::Settings;
 use infra::rcu::Participant;
+use proptest::test_runner::Config as ProptestConfig;
 use wire::{MacAddr, Prefix};
 
 use super::*;
@@ -49,8 +51,12 @@ impl Rig {
         self.leads_in(TableIndex::DEFAULT, dst)
     }
     pub fn leads_in(&self, table: TableIndex, dst: &str) -> Vec<Via> {
+        self.follow(self.found(table, dst.parse().unwrap()), 32)
+    }
+    /// The load balance that a lookup finds.
+    fn found(&self, table: TableIndex, dst: IpAddr) -> u32 {
         let me = Participant::join();
-        let leaf = match dst.parse().unwrap() {
+        match dst {
             IpAddr::V4(a) => {
                 let forwarding = self.router.fib.forwarding::<Ip4>();
                 forwarding.table(table.0, me.epoch()).unwrap().lookup(a.to_bits(), me.epoch())
@@ -59,8 +65,7 @@ impl Rig {
                 let forwarding = self.router.fib.forwarding::<Ip6>();
                 forwarding.table(table.0, me.epoch()).unwrap().lookup(a.to_bits(), me.epoch())
             }
-        };
-        self.follow(leaf, 8)
+        }
     }
     fn follow(&self, balance: u32, depth: usize) -> Vec<Via> {
         let balance = self.router.fib.balances.at(balance);
@@ -74,8 +79,8 @@ impl Rig {
         balance.buckets().iter().flat_map(next).collect()
     }
     /// What must be the same again when all is removed: lists, load balances, adjacencies,
-    /// prefixes.
-    pub fn in_use(&self) -> [usize; 5] {
+    /// prefixes, addresses that packets of the other family resolve through.
+    pub fn in_use(&self) -> [usize; 6] {
         let fib = &self.router.fib;
         [
             fib.lists.iter().count(),
@@ -83,8 +88,15 @@ impl Rig {
             self.router.adjacencies.iter().count(),
             fib.len::<Ip4>(TableIndex::DEFAULT),
             fib.len::<Ip6>(TableIndex::DEFAULT),
+            fib.foreign.len(),
         ]
     }
+}
+
+/// How many cases a property is tried with: as many as `PROPTEST_CASES` says, or `usual`.
+pub(super) fn cases(usual: u32) -> ProptestConfig {
+    let said = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    ProptestConfig { cases: said.unwrap_or(usual), ..ProptestConfig::default() }
 }
 
 pub(super) fn prefix(text: &str) -> Prefix {

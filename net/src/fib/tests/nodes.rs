@@ -10,13 +10,13 @@ use zerocopy::IntoBytes;
 
 use super::*;
 
-fn packet4(dst: &str, port: u16) -> Vec<u8> {
+pub(super) fn packet4(dst: &str, port: u16) -> Vec<u8> {
     let dst = dst.parse::<Ipv4Addr>().unwrap();
     let ip = ip4::Header::new([10, 0, 0, 2].into(), dst, Protocol::UDP, 28);
     [ip.as_bytes(), udp::Header::new(port, 2345, 8).as_bytes()].concat()
 }
 
-fn packet6(dst: &str, port: u16) -> Vec<u8> {
+pub(super) fn packet6(dst: &str, port: u16) -> Vec<u8> {
     let (src, dst) = ("2001:db8::2".parse().unwrap(), dst.parse::<Ipv6Addr>().unwrap());
     let ip = ip6::Header::new(src, dst, Protocol::UDP, 8);
     [ip.as_bytes(), udp::Header::new(port, 2345, 8).as_bytes()].concat()

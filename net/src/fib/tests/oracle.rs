@@ -123,7 +123,7 @@ pub(super) fn router() -> Router {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn any_changes_lead_where_a_plain_search_says(changes in changes(1..80)) {
