@@ -101,15 +101,22 @@ impl Router {
             Link::Ip6 => self.reap_table::<Ip6>(table),
         }
     }
-    /// Takes out of a table what one source put in.
+    /// Takes out of a table what some sources put in.
     ///
     /// # Errors
     /// [`Error::NoTable`].
-    pub fn flush_table<F: Family>(&mut self, table: TableIndex, of: Source) -> Result<(), Error> {
+    pub fn flush_table<F: Family>(
+        &mut self,
+        table: TableIndex,
+        of: &[Source],
+    ) -> Result<(), Error> {
         F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
         self.finish_chores::<F>(table);
-        twin!(F, self.flush_mtable(table, of));
-        self.sweep::<F>(table, move |_, _, source, _| source == of, |_, _| ());
+        for source in of {
+            twin!(F, self.flush_mtable(table, *source));
+        }
+        let of = of.to_vec();
+        self.sweep::<F>(table, move |_, _, source, _| of.contains(&source), |_, _| ());
         Ok(())
     }
     /// Takes out of a table, in slices, what `is_gone` says; then does what is to be done `then`.

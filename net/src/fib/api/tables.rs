@@ -181,7 +181,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(())
         })
         .call(|router, m: IpTableFlush| {
-            of_family!(router, m.table, flush_table, Source::API);
+            of_family!(router, m.table, flush_table, &[Source::API]);
             Ok(())
         });
 }

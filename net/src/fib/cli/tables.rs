@@ -9,34 +9,50 @@ use super::paths::named;
 use crate::fib::Error as FibError;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::hash::FlowHash;
+use crate::fib::source::Source;
 use crate::router::Router;
 
-/// `ip table [add|del] ID`.
+/// `ip table [add|del|flush] ID`.
 struct Table {
-    is_del: bool,
+    verb: Verb,
     id: u32,
 }
 
+enum Verb {
+    Add,
+    Del,
+    /// Operators' and clients' routes go.
+    Flush,
+}
+
+const TABLE_USAGE: &str = "[add|del|flush] <table-id>";
+
 impl Table {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_del = args.keyword("del");
-        if !is_del {
+        let verb = if args.keyword("del") {
+            Verb::Del
+        } else if args.keyword("flush") {
+            Verb::Flush
+        } else {
             args.keyword("add");
-        }
-        Ok(Self { is_del, id: args.value("table id")? })
+            Verb::Add
+        };
+        Ok(Self { verb, id: args.value("table id")? })
     }
     fn carry_out<F: Family>(&self, router: &mut Router) -> Result<(), Error> {
-        if self.is_del {
-            named::<F>(router, self.id)?;
-            return router
-                .remove_table::<F>(self.id)
-                .map_err(|e| Error::new(format!("{}: {e}", self.id)));
-        }
-        match router.add_table::<F>(self.id) {
-            // Asked for twice it is there once.
-            Ok(_) | Err(FibError::TableExists) => Ok(()),
-            Err(e) => Err(Error::new(e.to_string())),
-        }
+        let done = match self.verb {
+            Verb::Add => match router.add_table::<F>(self.id) {
+                // Asked for twice it is there once.
+                Ok(_) | Err(FibError::TableExists) => return Ok(()),
+                Err(e) => return Err(Error::new(e.to_string())),
+            },
+            Verb::Del => named::<F>(router, self.id).map(|_| router.remove_table::<F>(self.id))?,
+            Verb::Flush => {
+                let table = named::<F>(router, self.id)?;
+                router.flush_table::<F>(table, &[Source::CLI, Source::API])
+            }
+        };
+        done.map_err(|e| Error::new(format!("{}: {e}", self.id)))
     }
 }
 
@@ -100,8 +116,8 @@ struct Ip6Table(Table);
 
 impl Command for Ip4Table {
     const PATHS: &'static [&'static str] = &["ip table"];
-    const ABOUT: &'static str = "Add or delete an IPv4 table";
-    const USAGE: &'static str = "[add|del] <table-id>";
+    const ABOUT: &'static str = "Add or delete an IPv4 table, or all of its routes";
+    const USAGE: &'static str = TABLE_USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Table::take(args).map(Self)
     }
@@ -109,8 +125,8 @@ impl Command for Ip4Table {
 
 impl Command for Ip6Table {
     const PATHS: &'static [&'static str] = &["ip6 table"];
-    const ABOUT: &'static str = "Add or delete an IPv6 table";
-    const USAGE: &'static str = "[add|del] <table-id>";
+    const ABOUT: &'static str = "Add or delete an IPv6 table, or all of its routes";
+    const USAGE: &'static str = TABLE_USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Table::take(args).map(Self)
     }

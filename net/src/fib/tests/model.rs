@@ -217,7 +217,8 @@ impl Both {
             }
             Step::Flush(at, source) if self.is_there(*at) => {
                 let table = self.table(*at);
-                let flush = |r: &mut Router| of!(at.link, F => r.flush_table::<F>(table, *source));
+                let flush =
+                    |r: &mut Router| of!(at.link, F => r.flush_table::<F>(table, &[*source]));
                 assert_eq!(self.b.control(flush), Ok(()));
                 self.sweep(|key, by, ways| {
                     if key.0 == *at && by == *source {

@@ -21,7 +21,7 @@ fn len(b: &Rig, table: TableIndex) -> usize {
 fn a_big_table_is_emptied_in_slices() {
     let (mut b, table) = filled(5 * SLICE);
     let before = len(&b, table);
-    b.control(|r| r.flush_table::<Ip4>(table, Source::CLI).unwrap());
+    b.control(|r| r.flush_table::<Ip4>(table, &[Source::CLI]).unwrap());
     let mut left = len(&b, table);
     assert!(b.router.has_chores() && left < before && before - left <= SLICE);
     let walks = format!("FIB Walks: 1 under way\n  ip4 fib:{}\n", table.0);
@@ -44,7 +44,7 @@ fn a_big_table_is_emptied_in_slices() {
 fn who_comes_to_a_table_meanwhile_finds_it_empty() {
     let defaults = Ip4::DEFAULTS.len();
     let (mut b, table) = filled(5 * SLICE);
-    b.control(|r| r.flush_table::<Ip4>(table, Source::CLI).unwrap());
+    b.control(|r| r.flush_table::<Ip4>(table, &[Source::CLI]).unwrap());
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1");
     assert!(b.router.has_chores(), "other tables are not waited for");
     b.set("ip route add 20.0.4.0/32 table 10 via 10.0.1.3 pg1");

@@ -30,7 +30,7 @@ fn what_is_not_given_anew_goes_when_routes_are_replaced() {
         let lead = b.leads_in(table, &format!("{dst}.0.0.1"));
         assert_eq!(lead != [Via::Drop], is_there, "{dst}");
     }
-    b.control(|r| r.flush_table::<Ip4>(table, Source::API)).unwrap();
+    b.control(|r| r.flush_table::<Ip4>(table, &[Source::API])).unwrap();
     assert_eq!(b.leads_in(table, "16.0.0.1"), [Via::Drop]);
     assert_ne!(b.leads_in(table, "18.0.0.1"), [Via::Drop], "another source's");
     assert_eq!(b.router.end_replace::<Ip4>(TableIndex(99)), Err(Error::NoTable));
@@ -48,6 +48,19 @@ fn a_deleted_table_stays_while_an_interface_looks_up_there() {
     b.set("set interface ip table pg1 0");
     assert_eq!(b.router.fib.table::<Ip4>(7), None);
     assert_eq!(b.in_use(), before);
+}
+
+#[test]
+fn a_table_is_emptied_of_what_operators_and_clients_put_in() {
+    let mut b = bench();
+    let before = (b.in_use(), b.run("show ip fib"), b.run("show ip6 fib"));
+    b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1");
+    put(&mut b, TableIndex(0), "17.0.0.0/8", Source::API, 0);
+    b.set("ip6 route add 2001:db8:16::/48 via 2001:db8:1::2 pg1\nip6 table flush 0");
+    assert_ne!(b.leads_in(TableIndex(0), "16.0.0.1"), [Via::Drop], "the other family's");
+    b.set("ip table flush 0");
+    assert_eq!((b.in_use(), b.run("show ip fib"), b.run("show ip6 fib")), before);
+    assert_eq!(b.run("ip table flush 77"), "ip table: Nonexistent table id 77\n");
 }
 
 #[test]
