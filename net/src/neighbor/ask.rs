@@ -5,6 +5,9 @@
 //! second; IPv4 packets that come later have it asked sooner. Control is told that packets wait.
 //! Once it knows the neighbour, it has the node send them back to the lookup; when nobody answers,
 //! their senders are told that the host is unreachable.
+//!
+//! A connected network may be reached by a route of another table than its interface's, which alone
+//! has its neighbours and our own addresses there: packets to these are looked up again in it.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -14,7 +17,7 @@ use std::net::IpAddr;
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Held, Names, Node, Payload, Record};
 use infra::counter::{Counter, Rows};
-use infra::rcu::SlabReader;
+use infra::rcu::{Epoch, SlabReader};
 use zerocopy::IntoBytes;
 
 use super::counters::count;
@@ -22,10 +25,12 @@ use super::family::Family;
 use super::waiting::{Due, Key, Waiting};
 use crate::address::AddressReader;
 use crate::adjacency::Adjacency;
+use crate::fib::{self, Finder, Forwarding, Via};
 use crate::icmp::Problem;
 use crate::interface::{InterfaceIndex, Port};
 use crate::ip::{Headers, Version};
 use crate::punt::{Event, EventSender};
+use crate::urpf::Checked;
 
 /// Questions that one node sends in a second on one thread, whatever is thrown at it.
 const QUESTIONS_PER_SECOND: f64 = 1000.0;
@@ -80,6 +85,7 @@ pub struct Ask<F: Family, W> {
     allowance: (f64, f64),
     /// Whether control knows that packets wait.
     is_reported: bool,
+    forwarding: Forwarding<F::Family>,
     of: PhantomData<W>,
 }
 
@@ -159,13 +165,13 @@ impl<F: Family, W: Whom> Node for Ask<F, W> {
 }
 
 impl<F: Family, W: Whom> Ask<F, W> {
-    pub(super) fn new(readers: Readers) -> Self {
+    pub(super) fn new(readers: Readers, forwarding: Forwarding<F::Family>) -> Self {
         let (waiting, allowance) = (Waiting::new(), (QUESTIONS_PER_SECOND, 0.0));
-        Self { readers, waiting, allowance, is_reported: false, of: PhantomData }
+        Self { readers, waiting, allowance, is_reported: false, forwarding, of: PhantomData }
     }
     fn hold<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>, mut held: Held, now: f64) {
         let epoch = frame.epoch();
-        let p = held.buffer();
+        let mut p = held.buffer();
         let adjacency = self.readers.adjacencies.read(p.adjacency(), epoch);
         let Some(interface) = adjacency.map(|a| a.interface) else {
             return frame.discard(held, F::NOT_ASKABLE);
@@ -175,6 +181,10 @@ impl<F: Family, W: Whom> Ask<F, W> {
             frame.count(F::RESOLVED, 1);
             return frame.send(held, next);
         };
+        if let Some(table) = self.own_table(&p, interface.0, epoch) {
+            p.set_fib(table);
+            return frame.send(held, Next::Lookup(F::SELF));
+        }
         let waits = (interface.0, F::any(addr));
         if is_own::<F>(&p) {
             frame.packet_of(&mut held).trace(|p| Waits::<F>(waits, Headers::of(p)));
@@ -193,6 +203,26 @@ impl<F: Family, W: Whom> Ask<F, W> {
             frame.discard(older, F::CROWDED);
         }
         self.waiting.push(key, held, now);
+    }
+    /// The table of the interface of a connected network, if a packet came there by another and it
+    /// knows more of the packet's destination.
+    fn own_table(&self, p: &Buffer<'_>, interface: u32, epoch: Epoch<'_>) -> Option<u16> {
+        let port = self.readers.ports.read(interface, epoch)?;
+        let table = F::Family::table(port).filter(|table| *table != p.fib())?;
+        if W::AT != Destination::AT || !is_own::<F>(p) {
+            return None;
+        }
+        let finder = self.forwarding.table(table, epoch)?;
+        let leaf = finder.lookup(<F::Family as fib::Headers>::destination(p), epoch);
+        let is_known = match self.forwarding.load_balance(leaf, epoch).single()? {
+            Via::Receive(on) => on == interface,
+            Via::Adjacency(index) => {
+                let a = self.readers.adjacencies.read(index.0, epoch);
+                a.is_some_and(|a| a.interface.0 == interface)
+            }
+            _ => false,
+        };
+        is_known.then_some(table)
     }
     /// Sends a question, unless there have been too many, or no buffer is left for it.
     fn ask<On: graph::Cpu>(

@@ -401,10 +401,18 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     };
     let engine = &mut router.engine;
     let askers = Askers {
-        next_hop4: engine.add(Ask::<V4, NextHop>::new(readers.clone())).map_err(refuse)?,
-        destination4: engine.add(Ask::<V4, Destination>::new(readers.clone())).map_err(refuse)?,
-        next_hop6: engine.add(Ask::<V6, NextHop>::new(readers.clone())).map_err(refuse)?,
-        destination6: engine.add(Ask::<V6, Destination>::new(readers.clone())).map_err(refuse)?,
+        next_hop4: engine
+            .add(Ask::<V4, NextHop>::new(readers.clone(), router.fib.forwarding()))
+            .map_err(refuse)?,
+        destination4: engine
+            .add(Ask::<V4, Destination>::new(readers.clone(), router.fib.forwarding()))
+            .map_err(refuse)?,
+        next_hop6: engine
+            .add(Ask::<V6, NextHop>::new(readers.clone(), router.fib.forwarding()))
+            .map_err(refuse)?,
+        destination6: engine
+            .add(Ask::<V6, Destination>::new(readers.clone(), router.fib.forwarding()))
+            .map_err(refuse)?,
     };
     router.insert(Neighbors {
         table: Table::default(),

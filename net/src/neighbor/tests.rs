@@ -591,3 +591,36 @@ fn neighbors_stay_when_the_address_of_their_interface_changes() {
     assert_eq!(b.cli("show ip neighbors").lines().count(), before);
     assert_eq!(before, 3);
 }
+
+#[test]
+fn a_route_of_another_table_leads_to_the_same_neighbours() {
+    let mut b = Bench::new();
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    for line in [
+        "set interface ip address del pg1 10.0.1.1/24",
+        "set interface ip address del pg1 2001:db8:1::1/64",
+        "ip table add 1",
+        "ip6 table add 1",
+        "set interface ip table pg1 1",
+        "set interface ip6 table pg1 1",
+        "set interface ip address pg1 10.0.1.1/24",
+        "set interface ip address pg1 2001:db8:1::1/64",
+        "ip route add 10.0.1.0/24 via pg1",
+        "ip route add 2001:db8:1::/64 via pg1",
+        "set ip neighbor pg1 2001:db8:1::9 02:00:00:00:00:02 static",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    b.wait(0.0);
+    let asked = b.receive(pg0, &[packet("10.0.1.9")]);
+    assert_eq!(arp_of(&asked[0]).arp.target.addr(), ip("10.0.1.9"));
+    let came = b.receive(pg1, &[bytes(reply(OTHER, "10.0.1.9", PG1, "10.0.1.1"))]);
+    assert_eq!(sent(&came).len(), 1, "what was held");
+    for frame in [packet("10.0.1.9"), packet6("2001:db8:1::9")] {
+        let out = b.receive(pg0, &[frame]);
+        assert!(out.len() == 1 && out[0].bytes[..6] == OTHER.0 && out[0].tx == pg1.0);
+    }
+    // Our own address there is nobody to ask for.
+    b.graph.caught();
+    assert!(b.receive(pg0, &[packet("10.0.1.1")]).is_empty());
+}
