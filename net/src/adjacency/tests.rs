@@ -1,5 +1,6 @@
 //! Adjacencies beyond plain neighbours: into a tunnel, and to next hops of the other family.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
@@ -224,10 +225,9 @@ fn big_packets_are_cut_before_a_tunnel_and_stay_in_order() {
         let mut b = bench(far);
         b.set("ip route add 20.0.0.0/8 via 10.0.1.2 pg1 via 10.0.2.2 pg2");
         b.set("ip route add 2a01::/16 via 2001:db8:1::2 pg1 via 2001:db8:2::2 pg2");
-        // The tunnel is one way of two, so that packets have a hash.
-        b.set("ip route add 30.0.0.0/8 via t0 via t0 weight 2");
-        b.set("ip route add 2001:dead::/32 via t0 via t0 weight 2");
+        b.set("ip route add 30.0.0.0/8 via t0\nip route add 2001:dead::/32 via t0");
         b.graph.run();
+        let mut ways = BTreeSet::new();
         for count in [1u32, 3, 4, 85] {
             // What was big, and what was small, of one connection.
             let stream: Vec<_> = (0..count)
@@ -235,16 +235,20 @@ fn big_packets_are_cut_before_a_tunnel_and_stay_in_order() {
                 .map(|(seq, len)| unfinished(dst, Protocol::TCP, seq, len))
                 .collect();
             let before = tx(&b, "t0");
-            let out = b.graph.send(at, &stream, |p| {
+            let out = b.graph.send(at, &stream, move |p| {
                 if p.total_len() > 1000 {
                     describe(p, 1000);
                 } else {
                     finish(p);
                 }
+                // A lookup before has chosen among several ways, too.
+                p.set_flow_hash(count);
+                p.add_flags(Flags::HASH);
             });
             assert_eq!(out.len() as u32, 4 * count);
             assert_eq!(tx(&b, "t0") - before, 4 * u64::from(count));
             assert!(out.iter().all(|c| c.at == "sent" && c.tx == out[0].tx), "one way for all");
+            ways.insert(out[0].tx);
             let lens: Vec<_> = out[..4].iter().map(|c| c.bytes.len() - 14 - 2 * outer).collect();
             assert_eq!(lens, [1020, 1020, 920, 120]);
             let all: Vec<u8> = out.iter().flat_map(|c| data(&c.bytes[14..], outer)).collect();
@@ -259,6 +263,7 @@ fn big_packets_are_cut_before_a_tunnel_and_stay_in_order() {
             }
             assert_eq!(b.graph.buffers_used(), 0);
         }
+        assert_eq!(ways.len(), 2, "some take the one, some the other");
     }
 }
 
