@@ -120,7 +120,6 @@ counters! {
 
 impl Counters {
     /// Counts a frame that an interface sends, or receives, by kind of destination.
-    #[inline(always)]
     pub fn count_kind(&self, is_sent: bool, thread: usize, index: u32, p: &Buffer<'_>) {
         let [unicast, multicast, broadcast] = if is_sent {
             [&self.tx_unicast, &self.tx_multicast, &self.tx_broadcast]
