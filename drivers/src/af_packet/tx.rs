@@ -13,6 +13,7 @@ use net::{InterfaceIndex, Interfaces};
 
 use super::input::Passed;
 use super::ring::Outbox;
+use crate::host::NotSent;
 use crate::snapshot::Sent;
 use crate::virtio_header;
 
@@ -29,17 +30,6 @@ pub struct HostTx {
     /// Known as soon as the interface is made, which needs this node.
     index: Arc<OnceLock<InterfaceIndex>>,
     counters: Arc<Counters>,
-}
-
-/// Drops of [`HostTx`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// packet does not fit its offload flags.
-    #[name("unfit for offload")]
-    Unfit,
-    /// no tx queue available.
-    #[name("no tx queue available")]
-    NoQueue,
 }
 
 /// What [`HostTx`] counts.
@@ -72,7 +62,7 @@ impl HostTx {
 impl Node for HostTx {
     const NAME: &'static str = "host-tx";
     type Next = Infallible;
-    type Error = Error;
+    type Error = NotSent;
     type Count = Count;
 
     #[inline(always)]
@@ -81,7 +71,7 @@ impl Node for HostTx {
         let index = self.index.get().map_or(0, |i| i.0);
         let Some(queues) = self.choice.of(thread, frame.epoch()) else {
             self.counters.tx_error.row(thread)[index as usize].add(frame.len() as u64);
-            return frame.consume(|_| Err(Error::NoQueue));
+            return frame.consume(|_| Err(NotSent::NoQueue));
         };
         let sockets = self.senders.read(frame.epoch());
         let is_ethernet = self.is_ethernet;
@@ -91,7 +81,7 @@ impl Node for HostTx {
                 passed: Passed::of("tx", queue, index, p),
                 sent: Sent::of(p, is_ethernet),
             });
-            let header = virtio_header::send(p).map_err(|_| Error::Unfit)?;
+            let header = virtio_header::send(p)?;
             Ok((queue, header))
         });
         frame.count_out(done.sent);

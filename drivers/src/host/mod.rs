@@ -1,5 +1,6 @@
-//! What drivers of host devices share: receive queues and the threads that serve them, making
-//! interfaces while control serves others, and the host's namespaces, devices and routes.
+//! What drivers of host devices share: receive queues and the threads that serve them, why packets
+//! are not sent, making interfaces while control serves others, and the host's namespaces, devices
+//! and routes.
 #![forbid(unsafe_code)]
 
 pub mod elsewhere;
@@ -13,6 +14,25 @@ use std::path::Path;
 use std::thread::JoinHandle;
 
 use wire::MacAddr;
+
+use crate::virtio_header::Unfit;
+
+/// Why a packet is not sent on a device.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum NotSent {
+    /// packet does not fit its offload flags.
+    #[name("unfit for offload")]
+    Unfit,
+    /// no tx queue available.
+    #[name("no tx queue available")]
+    NoQueue,
+}
+
+impl From<Unfit> for NotSent {
+    fn from(_: Unfit) -> Self {
+        Self::Unfit
+    }
+}
 
 /// Closes what takes the kernel long to close, sockets and devices, where nobody waits for it. It
 /// is gone when the thread has ended.

@@ -15,6 +15,7 @@ use wire::virtio_net::Header;
 use wire::zerocopy::IntoBytes;
 
 use super::interface::Queues;
+use crate::host::NotSent;
 use crate::snapshot::Sent;
 use crate::virtio_header;
 
@@ -31,17 +32,6 @@ pub struct TapTx {
     /// Known as soon as the interface is made, which needs this node.
     index: Arc<OnceLock<InterfaceIndex>>,
     counters: Arc<Counters>,
-}
-
-/// Drops of [`TapTx`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// packet does not fit its offload flags.
-    #[name("unfit for offload")]
-    Unfit,
-    /// no tx queue available.
-    #[name("no tx queue available")]
-    NoQueue,
 }
 
 /// What [`TapTx`] counts.
@@ -83,14 +73,14 @@ struct Device<'a> {
 
 impl Device<'_> {
     #[inline(always)]
-    fn send(&mut self, p: &mut Packet<'_, TapTx>) -> Result<(), Error> {
+    fn send(&mut self, p: &mut Packet<'_, TapTx>) -> Result<(), NotSent> {
         let is_ethernet = self.is_ethernet;
         p.trace(|p| Sent::of(p, is_ethernet));
         let Some(queues) = self.chosen else {
             self.unplaced += 1;
-            return Err(Error::NoQueue);
+            return Err(NotSent::NoQueue);
         };
-        let header = virtio_header::send(p).map_err(|_| Error::Unfit)?;
+        let header = virtio_header::send(p)?;
         let fd = &self.fds[queues.queue(p) % self.fds.len()];
         match write(fd.as_fd(), &header, p) {
             Ok(_) => self.sent += 1,
@@ -117,7 +107,7 @@ fn write(fd: BorrowedFd<'_>, header: &Header, p: &Buffer<'_>) -> Result<usize, E
 impl Node for TapTx {
     const NAME: &'static str = "tap-tx";
     type Next = Infallible;
-    type Error = Error;
+    type Error = NotSent;
     type Count = Count;
 
     #[inline(always)]
