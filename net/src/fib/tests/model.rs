@@ -144,6 +144,8 @@ struct Both {
     is_there: [bool; 2],
     /// Routes of clients that are not given anew yet, where clients replace them.
     stale: BTreeMap<Place, BTreeSet<Prefix>>,
+    /// Routes that found no room.
+    refused: usize,
 }
 
 impl Both {
@@ -154,6 +156,7 @@ impl Both {
             is_wanted: [false; 2],
             is_there: [false; 2],
             stale: BTreeMap::new(),
+            refused: 0,
         }
     }
     fn is_there(&self, place: Place) -> bool {
@@ -275,7 +278,13 @@ impl Both {
             true => r.add_route(table, prefix, source, &paths),
             false => r.set_route(table, prefix, source, &paths),
         });
-        assert_eq!(done, Ok(has_changed));
+        if done == Err(Error::Full) {
+            self.refused += 1;
+            self.model.routes.get_mut(&(at, prefix)).unwrap().insert(source, before);
+            self.sweep(|_, _, _| ());
+        } else {
+            assert_eq!(done, Ok(has_changed));
+        }
     }
     fn take(&mut self, at: Place, n: usize, source: Source, which: Option<usize>) {
         if !self.is_there(at) {
@@ -431,18 +440,34 @@ impl Both {
     }
 }
 
+/// Takes steps, in tables that have room for so many more prefixes than they have at first.
+fn follow(steps: &[Step], room: Option<usize>) -> Both {
+    let mut both = Both::new();
+    let before = both.b.in_use();
+    if let Some(room) = room {
+        both.b.router.fib.ip4.at_mut(TableIndex::DEFAULT).unwrap().budget = before[3] + room;
+        both.b.router.fib.ip6.at_mut(TableIndex::DEFAULT).unwrap().budget = before[4] + room;
+    }
+    for step in steps {
+        both.apply(step);
+        both.check(step);
+    }
+    both.clear();
+    assert_eq!(both.b.in_use(), before, "nothing is left behind");
+    both
+}
+
 proptest! {
     #![proptest_config(cases(48))]
 
     #[test]
     fn routes_lead_where_a_walk_from_the_start_ends(steps in steps()) {
-        let mut both = Both::new();
-        let before = both.b.in_use();
-        for step in &steps {
-            both.apply(step);
-            both.check(step);
-        }
-        both.clear();
-        assert_eq!(both.b.in_use(), before, "nothing is left behind");
+        let both = follow(&steps, None);
+        prop_assert_eq!(both.refused, 0);
+    }
+
+    #[test]
+    fn what_a_full_table_refuses_changes_nothing(steps in steps(), room in 0..8usize) {
+        follow(&steps, Some(room));
     }
 }
