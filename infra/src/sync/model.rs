@@ -12,6 +12,8 @@ use std::sync::{Mutex, PoisonError};
 pub use loom::sync::atomic::fence;
 use zerocopy::FromZeros;
 
+use crate::rcu::{self, Epoch, Participant};
+
 /// Statics take part, so there is one model at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 static EXECUTIONS: atomic::AtomicU64 = atomic::AtomicU64::new(1);
@@ -34,6 +36,30 @@ pub fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
         model();
     });
     println!("{} executions", EXECUTIONS.load(Relaxed) - before);
+}
+
+/// A participant in read-copy-update whose epoch has no other.
+pub fn participant() -> Participant {
+    rcu::end_epoch();
+    Participant::join()
+}
+
+/// A thread that looks two keys up, `times` times, whose leaves are 1 and 4 or one more.
+pub fn reader(
+    mut me: Participant,
+    times: usize,
+    find: impl Fn(&mut [u32; 2], Epoch<'_>) + 'static,
+) -> loom::thread::JoinHandle<()> {
+    loom::thread::spawn(move || {
+        for _ in 0..times {
+            let mut leaves = [0; 2];
+            find(&mut leaves, me.epoch());
+            let [one, other] = leaves;
+            assert!((1..=2).contains(&one), "{one} is no leaf of the one");
+            assert!((4..=5).contains(&other), "{other} is no leaf of the other");
+            me.quiescent();
+        }
+    })
 }
 
 /// The atomic at a place, which is an execution and the number of an atomic in it.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::*;
-use crate::rcu::{self, Participant};
+use crate::rcu::Participant;
 use crate::sync::model;
 
 const ONE: u32 = 10 << 24 | 1 << 16;
@@ -32,29 +32,15 @@ fn table(tails: usize) -> Writer<8> {
 }
 
 /// A thread that looks both keys up, `times` times.
-fn reader(w: &Writer<8>, mut me: Participant, times: usize) -> thread::JoinHandle<()> {
+fn reader(w: &Writer<8>, me: Participant, times: usize) -> thread::JoinHandle<()> {
     let table = Arc::clone(w.table());
-    thread::spawn(move || {
-        for _ in 0..times {
-            let mut leaves = [0; 2];
-            table.find(&[ONE, OTHER], &mut leaves, me.epoch());
-            let [one, other] = leaves;
-            assert!((1..=2).contains(&one), "{one} is no leaf of the one");
-            assert!((4..=5).contains(&other), "{other} is no leaf of the other");
-            me.quiescent();
-        }
-    })
-}
-
-fn participant() -> Participant {
-    rcu::end_epoch();
-    Participant::join()
+    model::reader(me, times, move |leaves, epoch| table.find(&[ONE, OTHER], leaves, epoch))
 }
 
 fn a_node_is_seen_whole(tails: usize) {
     model::check(2, move || {
         let mut w = table(tails);
-        let reading = reader(&w, participant(), 1);
+        let reading = reader(&w, model::participant(), 1);
         w.insert(ONE, 16, 2).unwrap();
         w.insert(OTHER, 16, 5).unwrap();
         reading.join().unwrap();
@@ -75,7 +61,7 @@ fn a_node_below_another_is_seen_whole(tails: usize) {
     model::check(2, move || {
         let mut w = table(tails);
         w.insert(ONE, 16, 2).unwrap();
-        let reading = reader(&w, participant(), 1);
+        let reading = reader(&w, model::participant(), 1);
         w.insert(ONE, 24, 1).unwrap();
         reading.join().unwrap();
     });
@@ -94,7 +80,7 @@ fn a_ply_below_another_is_seen_whole() {
 fn a_node_is_not_used_again_under_a_reader(tails: usize) {
     model::check(3, move || {
         let mut w = table(tails);
-        let me = participant();
+        let me = model::participant();
         w.insert(ONE, 16, 2).unwrap();
         let reading = reader(&w, me, 2);
         w.remove(ONE, 16, Some((8, 1)));

@@ -6,7 +6,7 @@ use loom::thread;
 
 use super::*;
 use crate::cpu::Baseline;
-use crate::rcu::{self, Participant};
+use crate::rcu::Participant;
 use crate::sync::model;
 
 /// A tree with leaf 1 below key 100 and leaf 4 from there on, whose top was used.
@@ -18,23 +18,9 @@ fn tree(store: &mut Store) -> Writer {
 }
 
 /// A thread that looks two keys up, `times` times.
-fn reader(w: &Writer, mut me: Participant, times: usize) -> thread::JoinHandle<()> {
-    let tree = w.reader();
-    thread::spawn(move || {
-        for _ in 0..times {
-            let mut leaves = [0; 2];
-            tree.find(Baseline::everywhere(), &[50, 150], &mut leaves, me.epoch());
-            let [one, other] = leaves;
-            assert!((1..=2).contains(&one), "{one} is no leaf of the one");
-            assert!((4..=5).contains(&other), "{other} is no leaf of the other");
-            me.quiescent();
-        }
-    })
-}
-
-fn participant() -> Participant {
-    rcu::end_epoch();
-    Participant::join()
+fn reader(w: &Writer, me: Participant, times: usize) -> thread::JoinHandle<()> {
+    let (tree, cpu) = (w.reader(), Baseline::everywhere());
+    model::reader(me, times, move |leaves, epoch| tree.find(cpu, &[50, 150], leaves, epoch))
 }
 
 #[test]
@@ -42,7 +28,7 @@ fn a_segment_is_seen_whole() {
     model::check(2, || {
         let mut store = Store::new(16).unwrap();
         let mut w = tree(&mut store);
-        let reading = reader(&w, participant(), 1);
+        let reading = reader(&w, model::participant(), 1);
         w.rewrite(&mut store, (40, 60), |_, _| (2, 2)).unwrap();
         reading.join().unwrap();
     });
@@ -53,7 +39,7 @@ fn a_segment_is_not_used_again_under_a_reader() {
     model::check(2, || {
         let mut store = Store::new(16).unwrap();
         let mut w = tree(&mut store);
-        let reading = reader(&w, participant(), 2);
+        let reading = reader(&w, model::participant(), 2);
         w.rewrite(&mut store, (40, 60), |_, _| (2, 2)).unwrap();
         w.rewrite(&mut store, (140, 160), |_, _| (5, 2)).unwrap();
         reading.join().unwrap();
