@@ -234,6 +234,11 @@ impl Router {
             Through::Attached => self.fib.lists.at(next).recursions().next().is_none(),
         }
     }
+    /// Whether a path of a list leads back to the list.
+    pub(super) fn is_loop(&self, list: u32, path: &Path) -> bool {
+        let Target::Recursive { to, .. } = path.target else { return false };
+        self.fib.host(to).is_some_and(|(_, next)| self.reaches(next, list))
+    }
     /// Whether recursive paths and tunnels lead from one list to another.
     pub(super) fn reaches(&self, from: u32, goal: u32) -> bool {
         let (mut waiting, mut seen) = (vec![from], HashSet::new());

@@ -232,7 +232,11 @@ impl<F: Family> Page<'_, F> {
             let number = l.first_path.wrapping_add(i as u32);
             write!(self.text, "      path:[{number}] pl-index:{list} {} ", F::NAME)?;
             write!(self.text, "weight={} pref={} ", path.weight, path.preference)?;
-            let oper = if l.usable[i] { "oper-flags:resolved," } else { "oper-flags:" };
+            let oper = match l.usable[i] {
+                true => "oper-flags:resolved,",
+                false if self.router.is_loop(list, path) => "oper-flags:recursive-loop,",
+                false => "oper-flags:",
+            };
             self.path(path, oper, l.adjacencies[i])?;
             self.labels(path)?;
         }

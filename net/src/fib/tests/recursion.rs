@@ -72,6 +72,7 @@ fn cycles_are_not_followed() {
     for dst in ["1.9.9.9", "2.9.9.9", "3.9.9.9"] {
         assert_eq!(b.leads(dst), [Via::Drop], "{dst}");
     }
+    assert!(b.run("show ip fib 2.0.0.0/8").contains(" oper-flags:recursive-loop,\n"));
     // Two that lead to each other, each with a way out: neither uses the other.
     b.set("ip route add 5.0.0.0/8 via 6.0.0.1 via 10.0.1.2 pg1");
     b.set("ip route add 6.0.0.0/8 via 5.0.0.1 via 10.0.2.2 pg2");
@@ -82,6 +83,7 @@ fn cycles_are_not_followed() {
     assert_eq!(b.leads("5.9.9.9").len(), 2);
     b.set("ip route del 3.0.0.0/8\nip route add 3.0.0.0/8 via 10.0.1.2 pg1");
     assert!(matches!(b.leads("1.9.9.9")[..], [Via::Adjacency(_)]));
+    assert!(b.run("show ip fib 2.0.0.0/8").contains(" oper-flags:resolved,\n"));
     for net in ["1", "2", "3", "5", "6", "16"] {
         b.set(&format!("ip route del {net}.0.0.0/8"));
     }
