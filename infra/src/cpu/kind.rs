@@ -3,7 +3,7 @@
 /// A kind of processor that hot code is compiled for. The code is generic over it, so that each
 /// kind gets a copy of the whole loop. A value proves that this processor is of the kind.
 pub trait Cpu: Copy + 'static {
-    /// Whether it has AVX-512 F.
+    /// Whether it has AVX-512 F, BW, CD, DQ and VL.
     const HAS_AVX512: bool;
     /// The mark.
     ///

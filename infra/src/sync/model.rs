@@ -83,7 +83,7 @@ macro_rules! atomics {
             start: $int,
         }
 
-        #[expect(dead_code, reason = "not every one is used as any other")]
+        #[allow(dead_code, reason = "not every one is used as any other")]
         impl $name {
             pub const fn new(start: $int) -> Self {
                 Self { place: atomic::AtomicU64::new(0), start }

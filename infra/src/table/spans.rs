@@ -1,12 +1,14 @@
 //! Longest-prefix match over 64-bit keys: the key space cut into *spans* that share a leaf.
 //!
-//! The starts of all spans are the lowest level of a tree whose nodes are cache lines of eight
-//! keys, which one comparison of vectors (two with AVX2) tells apart from nine children. Lookups go
-//! down level by level, a block of keys at a time, so that what one level fetches has come when
-//! the next needs it: 20 to 30 clocks a key among 400,000 spans, whatever the lengths of the
-//! prefixes, where one key at a time takes ten times as long.
+//! The lowest level of a tree are *rows* of up to seven spans with their leaves. A row says where
+//! it starts, and how far behind that its other spans do: distances of 32 bits, in units as large
+//! as all of them allow. Where spans are too far apart for that, rows hold fewer. The nodes above
+//! are cache lines of eight keys, which one comparison of vectors (two with AVX2) tells apart from
+//! nine children. Lookups go down level by level, a block of keys at a time, so that what one level
+//! fetches has come when the next needs it: 15 to 30 clocks a key among 400,000 spans, whatever the
+//! lengths of the prefixes, where one key at a time takes ten times as long.
 //!
-//! The lower three levels lie in *segments* of up to [`ROOM`] spans, the upper ones in one *top* of
+//! The lower three levels lie in *segments* of up to [`ROWS`] rows, the upper ones in one *top* of
 //! each tree. A change of leaves alone is made in place; one of starts writes a new segment beside
 //! the old one and publishes it with one store in the top; only a split or merge makes a new top.
 //! Old segments are used again when no reader can be in them. Many trees may share one [`Arena`].
@@ -36,34 +38,49 @@ use crate::sync::AtomicU32;
 pub use super::Full;
 pub use writer::{Span, Store, Writer, rewritten};
 
-/// Most keys of one [`Spans::find`] that are on their way at a time.
-const BLOCK: usize = 64;
+/// Most keys of one [`Spans::rows`].
+pub const BLOCK: usize = 64;
 /// Keys of a line.
 const KEYS: usize = 8;
 /// Children that the keys of a line tell apart.
 const FAN: usize = KEYS + 1;
-/// Lines with starts in a segment; one is enough for models.
-const LINES: usize = if cfg!(all(loom, test)) { 1 } else { FAN * FAN };
-/// Most spans of a segment.
-pub const ROOM: usize = LINES * KEYS;
+/// Rows of a segment; one is enough for models.
+const ROWS: usize = if cfg!(all(loom, test)) { 1 } else { FAN * FAN };
+/// Most spans of a row.
+const SPANS: usize = 7;
+/// Most children of a top's root.
+const ROOT: usize = 33;
 
 /// Keys in ascending order; those that are not used are the greatest there is.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C, align(64))]
 pub(crate) struct Line([u64; KEYS]);
 
-/// Neighbouring spans. Lines above the starts hold the first start of each child but the first.
-/// What is not used of the leaves repeats the last one, because the greatest key may find it.
+/// Neighbouring spans with their leaves.
+#[derive(Debug, FromZeros)]
+#[repr(C, align(64))]
+pub struct Row {
+    /// How far behind `start` the spans begin, all but the first, in units of `1 << shift`;
+    /// [`u32::MAX`] for those that there are not.
+    behind: [u32; SPANS - 1],
+    start: u64,
+    leaves: [AtomicU32; SPANS],
+    shift: u32,
+}
+
+/// Neighbouring rows. Lines above them hold the start of each child but the first. What is not used
+/// is not found either, but for the very last row by the greatest key: it repeats the last one that
+/// is used.
 #[derive(Debug, FromZeros)]
 #[repr(C, align(64))]
 struct Segment {
     head: Line,
     middle: [Line; FAN],
-    starts: [Line; LINES],
-    leaves: [AtomicU32; ROOM],
+    rows: [Row; ROWS],
     /// Length of the prefix that each leaf is from; the writer's.
-    lens: [AtomicU8; ROOM],
-    count: u32,
+    lens: [[AtomicU8; SPANS]; ROWS],
+    /// How many rows are used.
+    used: u32,
 }
 
 /// Memory for the segments of any number of trees.
@@ -87,7 +104,10 @@ impl Arena {
 /// The upper levels of a tree.
 #[derive(Debug)]
 struct Top {
-    /// Lines of all levels, from the root; level `n` has `FAN` to the power of `n`.
+    /// Where each of the root's children but the first starts; fewer than [`ROOT`].
+    root: Vec<u64>,
+    /// Lines of the levels below the root, as many as children there, each of which has `FAN` times
+    /// as many as the one above.
     lines: Vec<Line>,
     levels: usize,
     /// The segments, by their starts; at least one.
@@ -105,16 +125,35 @@ impl Spans {
     /// Puts the leaf of each key's span into `leaves`, as many as there are keys.
     #[inline(always)]
     pub fn find<On: Cpu>(&self, cpu: On, keys: &[u64], leaves: &mut [u32], epoch: Epoch<'_>) {
-        let top = self.top.read(epoch);
+        let mut rows = [None; BLOCK];
         for (keys, leaves) in keys.chunks(BLOCK).zip(leaves.chunks_mut(BLOCK)) {
-            self.find_block(cpu, top, keys, leaves);
+            self.rows(cpu, keys, &mut rows, epoch);
+            for ((leaf, key), row) in leaves.iter_mut().zip(keys).zip(&rows) {
+                *leaf = leaf_of(cpu, *row, *key);
+            }
         }
     }
+    /// Finds the row of each of at most [`BLOCK`] keys and asks for it.
     #[inline(always)]
-    fn find_block<On: Cpu>(&self, cpu: On, top: &Top, keys: &[u64], leaves: &mut [u32]) {
+    pub fn rows<'e, On: Cpu>(
+        &'e self,
+        cpu: On,
+        keys: &[u64],
+        rows: &mut [Option<&'e Row>; BLOCK],
+        epoch: Epoch<'e>,
+    ) {
+        let top = self.top.read(epoch);
         let mut at = [0u32; BLOCK];
-        let mut level = &top.lines[..];
-        let mut width = 1;
+        let at = &mut at[..keys.len()];
+        let (eights, others) = keys.as_chunks();
+        let (at_eights, at_others) = at.as_chunks_mut();
+        for (at, keys) in at_eights.iter_mut().zip(eights) {
+            *at = ranks(cpu, &top.root, keys);
+        }
+        for (at, key) in at_others.iter_mut().zip(others) {
+            *at = top.root.iter().map(|start| u32::from(start <= key)).sum();
+        }
+        let (mut level, mut width) = (&top.lines[..], top.root.len() + 1);
         for _ in 0..top.levels {
             let (lines, below) = level.split_at(width);
             for (at, key) in at.iter_mut().zip(keys) {
@@ -122,30 +161,61 @@ impl Spans {
             }
             (level, width) = (below, width * FAN);
         }
-        let last = top.segments.len() - 1;
-        let segment = |at: u32| self.arena.at(top.segments[last.min(at as usize)].load(Acquire));
-        let mut segments = [segment(0); BLOCK];
-        let (at, segments) = (&mut at[..keys.len()], &mut segments[..keys.len()]);
-        for (at, found) in at.iter().zip(segments.iter_mut()) {
-            *found = segment(*at);
-            prefetch(&found.head);
+        let (slots, arena) = (&top.segments[..], &*self.arena);
+        let mut segments = [arena.at(slots[0].load(Acquire)); BLOCK];
+        let segments = &mut segments[..keys.len()];
+        if slots.len() > 1 {
+            for (at, segment) in at.iter().zip(&mut *segments) {
+                *segment = arena.at(slots[slots.len().min(*at as usize + 1) - 1].load(Acquire));
+                prefetch(&segment.head);
+            }
         }
         for ((at, key), segment) in at.iter_mut().zip(keys).zip(segments.iter()) {
             *at = rank(cpu, &segment.head, *key);
             prefetch(&segment.middle[*at as usize]);
         }
-        for ((at, key), segment) in at.iter_mut().zip(keys).zip(segments.iter()) {
-            *at = down(cpu, &segment.middle, *at, *key);
-            prefetch(&segment.starts[*at as usize]);
+        for (((at, key), row), segment) in at.iter().zip(keys).zip(rows).zip(segments.iter()) {
+            let found = &segment.rows[down(cpu, &segment.middle, *at, *key) as usize];
+            prefetch(found);
+            *row = Some(found);
         }
-        for ((at, key), segment) in at.iter_mut().zip(keys).zip(segments.iter()) {
-            let count = *at * KEYS as u32 + rank(cpu, &segment.starts[*at as usize], *key);
-            *at = count.saturating_sub(1);
-            prefetch(&segment.leaves[*at as usize]);
+    }
+}
+
+/// The leaf of the span that `key` is in, by its row; 0 without one.
+#[inline(always)]
+pub fn leaf_of<On: Cpu>(cpu: On, row: Option<&Row>, key: u64) -> u32 {
+    match row {
+        Some(row) => row.leaf(cpu, key),
+        None => 0,
+    }
+}
+
+impl Row {
+    /// The leaf of the span that `key`, which is not before the row, is in.
+    #[inline(always)]
+    fn leaf<On: Cpu>(&self, cpu: On, key: u64) -> u32 {
+        let behind = key.wrapping_sub(self.start) >> (self.shift % u64::BITS);
+        let nth = self.rank(cpu, behind.min(u64::from(u32::MAX - 1)) as u32);
+        self.leaves[nth as usize].load(Relaxed)
+    }
+    /// How many spans but the first are not further behind the start than this.
+    #[inline(always)]
+    fn rank<On: Cpu>(&self, _: On, behind: u32) -> u32 {
+        #[cfg(target_arch = "x86_64")]
+        if On::HAS_AVX512 {
+            use std::arch::x86_64::{
+                _mm256_cmple_epu32_mask, _mm256_load_si256, _mm256_set1_epi32,
+            };
+            // SAFETY: a value of `On` proves that the processor has AVX-512 VL; the first half of a
+            // row is 32 bytes, aligned.
+            let mask = unsafe {
+                let keys = _mm256_load_si256(std::ptr::from_ref(self).cast());
+                _mm256_cmple_epu32_mask(keys, _mm256_set1_epi32(behind.cast_signed()))
+            };
+            return (u32::from(mask) & 0x3f).count_ones();
         }
-        for ((leaf, at), segment) in leaves.iter_mut().zip(at).zip(segments.iter()) {
-            *leaf = segment.leaves[*at as usize].load(Relaxed);
-        }
+        self.behind.iter().map(|start| u32::from(*start <= behind)).sum()
     }
 }
 
@@ -157,13 +227,11 @@ pub struct Few {
 }
 
 impl Few {
-    /// Puts the leaf of each key's span into `leaves`, as many as there are keys.
+    /// The leaf of the span that `key` is in.
     #[inline(always)]
-    pub fn find<On: Cpu>(&self, cpu: On, keys: &[u64], leaves: &mut [u32]) {
-        for (key, leaf) in keys.iter().zip(leaves) {
-            let at = rank(cpu, &self.starts, *key).saturating_sub(1);
-            *leaf = self.leaves[at as usize % KEYS];
-        }
+    pub fn leaf<On: Cpu>(&self, cpu: On, key: u64) -> u32 {
+        let at = rank(cpu, &self.starts, key).saturating_sub(1);
+        self.leaves[at as usize % KEYS]
     }
 }
 
@@ -188,4 +256,32 @@ fn rank<On: Cpu>(_: On, line: &Line, key: u64) -> u32 {
         return mask.count_ones();
     }
     line.0.iter().map(|start| u32::from(*start <= key)).sum()
+}
+
+/// How many of these starts are not above each key.
+#[inline(always)]
+fn ranks<On: Cpu>(_: On, starts: &[u64], keys: &[u64; KEYS]) -> [u32; KEYS] {
+    #[cfg(target_arch = "x86_64")]
+    if On::HAS_AVX512 {
+        use std::arch::x86_64::{
+            _mm512_cmple_epu64_mask, _mm512_cvtepi64_epi32, _mm512_loadu_si512,
+            _mm512_mask_sub_epi64, _mm512_set1_epi64, _mm512_setzero_si512,
+        };
+        let mut ranks = [0; KEYS];
+        // SAFETY: a value of `On` proves that the processor has AVX-512 F; eight keys are 64 bytes,
+        // eight ranks 32.
+        unsafe {
+            let (keys, minus_one) =
+                (_mm512_loadu_si512(keys.as_ptr().cast()), _mm512_set1_epi64(-1));
+            let mut count = _mm512_setzero_si512();
+            // No closure: its code would not be for this processor.
+            for start in starts {
+                let mask = _mm512_cmple_epu64_mask(_mm512_set1_epi64(start.cast_signed()), keys);
+                count = _mm512_mask_sub_epi64(count, mask, count, minus_one);
+            }
+            std::ptr::write_unaligned(ranks.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(count));
+        }
+        return ranks;
+    }
+    keys.map(|key| starts.iter().map(|start| u32::from(*start <= key)).sum())
 }

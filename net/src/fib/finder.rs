@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 
+use graph::BLOCK;
 use infra::cpu::{Baseline, Cpu};
 use infra::rcu::Epoch;
 pub use infra::table::Full;
@@ -14,19 +15,37 @@ pub trait Finder: Clone + fmt::Debug + Send + Sync + 'static {
     type Bits: Copy;
     /// Asks for what [`Finder::start`] reads first, where that may be far away.
     fn fetch(&self, _: &[Self::Bits]) {}
-    /// The first step of finding leaves, for at most [`graph::BLOCK`] keys: what it puts into
-    /// `leaves`, as many as keys, is for [`Finder::finish`] in the same epoch. Asks for what that
-    /// reads first, so other things are best done in between.
-    fn start<On: Cpu>(&self, _: On, _: &[Self::Bits], _: &mut [u32], _: Epoch<'_>) {}
+    /// How far a key has come after [`Finder::start`].
+    type Step<'e>: Copy + Default
+    where
+        Self: 'e;
+    /// The first step of finding leaves, for at most [`BLOCK`] keys: what it puts into `steps` is
+    /// for [`Finder::finish`] in the same epoch. Asks for what that reads first, so other things
+    /// are best done in between.
+    fn start<'e, On: Cpu>(
+        &'e self,
+        cpu: On,
+        keys: &[Self::Bits],
+        steps: &mut [Self::Step<'e>; BLOCK],
+        epoch: Epoch<'e>,
+    );
     /// Puts the leaf of the longest prefix that covers each key into `leaves`: all at once, so that
     /// memory is waited for only once for all of them.
-    fn finish<On: Cpu>(&self, cpu: On, keys: &[Self::Bits], leaves: &mut [u32], epoch: Epoch<'_>);
+    fn finish<On: Cpu>(
+        &self,
+        cpu: On,
+        keys: &[Self::Bits],
+        steps: &[Self::Step<'_>; BLOCK],
+        leaves: &mut [u32; BLOCK],
+        epoch: Epoch<'_>,
+    );
     /// The leaf of the longest prefix that covers `key`.
     fn lookup(&self, key: Self::Bits, epoch: Epoch<'_>) -> u32 {
-        let (cpu, mut leaf) = (Baseline::everywhere(), [0]);
-        self.start(cpu, &[key], &mut leaf, epoch);
-        self.finish(cpu, &[key], &mut leaf, epoch);
-        leaf[0]
+        let (cpu, mut steps, mut leaves) =
+            (Baseline::everywhere(), [Self::Step::default(); BLOCK], [0; BLOCK]);
+        self.start(cpu, &[key], &mut steps, epoch);
+        self.finish(cpu, &[key], &steps, &mut leaves, epoch);
+        leaves[0]
     }
 }
 

@@ -137,7 +137,9 @@ impl<F: Headers> Node for Lookup<F> {
         let forwarding = &self.forwarding;
         let counters = forwarding.count_to(frame.thread());
         let cpu = frame.cpu();
+        // Without a table, leaves stay 0.
         let (mut keys, mut leaves) = ([[F::Bits::default(); BLOCK]; STEPS], [[0; BLOCK]; STEPS]);
+        let mut begun = [[<F::Finder as Finder>::Step::default(); BLOCK]; 2];
         frame.passes(|packets| {
             // Neighbouring packets nearly always look up in one table.
             let (mut fib, mut differ) = (0, 0);
@@ -159,24 +161,22 @@ impl<F: Headers> Node for Lookup<F> {
                 }
                 if let Some(step) = step.checked_sub(1) {
                     let (block, at) = (places(step), step % STEPS);
-                    let (keys, found) = (&keys[at][..block.len()], &mut leaves[at][..block.len()]);
-                    found.fill(0);
                     if let Some(table) = table {
-                        table.start(cpu, keys, found, epoch);
+                        table.start(cpu, &keys[at][..block.len()], &mut begun[step % 2], epoch);
                     }
                 }
                 if let Some(step) = step.checked_sub(2) {
                     let (block, at) = (places(step), step % STEPS);
-                    let (keys, found) = (&keys[at][..block.len()], &mut leaves[at][..block.len()]);
+                    let (keys, found) = (&keys[at][..block.len()], &mut leaves[at]);
                     if let Some(table) = table {
-                        table.finish(cpu, keys, found, epoch);
+                        table.finish(cpu, keys, &begun[step % 2], found, epoch);
                     }
                     if differ != 0 {
                         packets.look(block, |i, p| {
                             found[i % BLOCK] = find_one(forwarding, p, epoch);
                         });
                     }
-                    fetch_balances(forwarding, counters, found);
+                    fetch_balances(forwarding, counters, &found[..keys.len()]);
                 }
                 if let Some(step) = step.checked_sub(3) {
                     let block = places(step);

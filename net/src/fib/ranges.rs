@@ -13,9 +13,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::Release};
 
+use graph::BLOCK;
 use infra::cpu::Cpu;
 use infra::rcu::{Epoch, SharedSlab, SlabReader};
-use infra::table::spans::{self, Few, Span, Spans, Store};
+use infra::table::spans::{self, Few, Row, Span, Spans, Store};
 
 use super::family::{Family, Ip6};
 use super::finder::{Finder, Full, Keeper};
@@ -24,8 +25,9 @@ use super::finder::{Finder, Full, Keeper};
 const FORK: u32 = 1 << 31;
 /// Most forks of a table.
 const MAX_FORKS: usize = 1 << 20;
-/// Most segments of a table. Prefixes make two spans each at most, and a segment has room for 648.
-const MAX_SEGMENTS: usize = 1 << 15;
+/// Most segments of a table. Prefixes make two spans each at most; a segment has room for 567, for
+/// 162 where all are single numbers far apart.
+const MAX_SEGMENTS: usize = 1 << 16;
 
 /// What readers see of a table.
 #[derive(Clone, Debug)]
@@ -46,13 +48,35 @@ enum Fork {
 
 impl Finder for Ranges {
     type Bits = u128;
+    type Step<'e> = Option<&'e Row>;
     #[inline(always)]
-    fn finish<On: Cpu>(&self, cpu: On, keys: &[u128], leaves: &mut [u32], epoch: Epoch<'_>) {
-        let mut highs = [0; graph::BLOCK];
+    fn start<'e, On: Cpu>(
+        &'e self,
+        cpu: On,
+        keys: &[u128],
+        steps: &mut [Option<&'e Row>; BLOCK],
+        epoch: Epoch<'e>,
+    ) {
+        let mut highs = [0; BLOCK];
         let highs = &mut highs[..keys.len()];
-        highs.iter_mut().zip(keys).for_each(|(high, key)| *high = (key >> 64) as u64);
-        self.spans.find(cpu, highs, leaves, epoch);
-        if leaves.iter().fold(0, |all, leaf| all | leaf) & FORK != 0 {
+        highs.iter_mut().zip(keys).for_each(|(high, key)| *high = halves(*key).0);
+        self.spans.rows(cpu, highs, steps, epoch);
+    }
+    #[inline(always)]
+    fn finish<On: Cpu>(
+        &self,
+        cpu: On,
+        keys: &[u128],
+        steps: &[Option<&Row>; BLOCK],
+        leaves: &mut [u32; BLOCK],
+        epoch: Epoch<'_>,
+    ) {
+        let (leaves, mut all) = (&mut leaves[..keys.len()], 0);
+        for ((leaf, key), row) in leaves.iter_mut().zip(keys).zip(steps) {
+            *leaf = spans::leaf_of(cpu, *row, halves(*key).0);
+            all |= *leaf;
+        }
+        if all & FORK != 0 {
             self.follow_forks(cpu, keys, leaves, epoch);
         }
         let default = self.default.load(Relaxed);
@@ -61,26 +85,36 @@ impl Finder for Ranges {
 }
 
 impl Ranges {
-    /// Goes on where the first halves of addresses do not decide; all keys of a fork at once.
+    /// Goes on where the first halves of addresses do not decide.
     #[inline(always)]
     fn follow_forks<On: Cpu>(&self, cpu: On, keys: &[u128], leaves: &mut [u32], epoch: Epoch<'_>) {
-        let (mut lows, mut found) = ([0; graph::BLOCK], [0; graph::BLOCK]);
-        while let Some(fork) = leaves.iter().copied().find(|leaf| leaf & FORK != 0) {
+        let (mut lows, mut found) = ([0; BLOCK], [0; BLOCK]);
+        // Spans of a fork are never forks, so each packet is met once.
+        for at in 0..leaves.len() {
+            let fork = leaves[at];
+            if fork & FORK == 0 {
+                continue;
+            }
+            let spans = match self.forks.read(fork & !FORK, epoch) {
+                Some(Fork::Many(spans)) => spans,
+                Some(Fork::Few(few)) => {
+                    leaves[at] = few.leaf(cpu, halves(keys[at]).1);
+                    continue;
+                }
+                None => {
+                    leaves[at] = 0;
+                    continue;
+                }
+            };
+            // All packets behind this fork at once.
             let mut count = 0;
             for (key, _) in keys.iter().zip(leaves.iter()).filter(|(_, leaf)| **leaf == fork) {
-                lows[count] = *key as u64;
+                lows[count] = halves(*key).1;
                 count += 1;
             }
-            match self.forks.read(fork & !FORK, epoch) {
-                Some(Fork::Few(few)) => few.find(cpu, &lows[..count], &mut found[..count]),
-                Some(Fork::Many(spans)) => {
-                    spans.find(cpu, &lows[..count], &mut found[..count], epoch);
-                }
-                None => found.fill(0),
-            }
-            // Spans of a fork are never forks, so this ends.
+            spans.find(cpu, &lows[..count], &mut found[..count], epoch);
             let mine = leaves.iter_mut().filter(|leaf| **leaf == fork);
-            mine.zip(&found).for_each(|(leaf, found)| *leaf = found & !FORK);
+            mine.zip(&found).for_each(|(leaf, found)| *leaf = *found);
         }
     }
 }

@@ -8,6 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
+use graph::BLOCK;
 use infra::cpu::Cpu;
 use infra::memory::HugePages;
 use infra::rcu::Epoch;
@@ -43,16 +44,33 @@ impl Finder for Trie4 {
             trie.fetch(keys);
         }
     }
+    type Step<'e> = u32;
     #[inline(always)]
-    fn start<On: Cpu>(&self, _: On, keys: &[u32], leaves: &mut [u32], epoch: Epoch<'_>) {
+    fn start<'e, On: Cpu>(
+        &'e self,
+        _: On,
+        keys: &[u32],
+        steps: &mut [u32; BLOCK],
+        epoch: Epoch<'e>,
+    ) {
+        let steps = &mut steps[..keys.len()];
         match self {
-            Self::Tiny(trie) => trie.start(keys, leaves, epoch),
-            Self::Small(trie) => trie.start(keys, leaves, epoch),
-            Self::Large(trie) => trie.start(keys, leaves, epoch),
+            Self::Tiny(trie) => trie.start(keys, steps, epoch),
+            Self::Small(trie) => trie.start(keys, steps, epoch),
+            Self::Large(trie) => trie.start(keys, steps, epoch),
         }
     }
     #[inline(always)]
-    fn finish<On: Cpu>(&self, _: On, keys: &[u32], leaves: &mut [u32], epoch: Epoch<'_>) {
+    fn finish<On: Cpu>(
+        &self,
+        _: On,
+        keys: &[u32],
+        steps: &[u32; BLOCK],
+        leaves: &mut [u32; BLOCK],
+        epoch: Epoch<'_>,
+    ) {
+        *leaves = *steps;
+        let leaves = &mut leaves[..keys.len()];
         match self {
             Self::Tiny(trie) => trie.finish(keys, leaves, epoch),
             Self::Small(trie) => trie.finish(keys, leaves, epoch),

@@ -100,16 +100,36 @@ proptest! {
 }
 
 #[test]
+fn spans_share_rows_as_long_as_distances_fit() {
+    let mut both = Both::new(1 << 16);
+    let most = u64::from(u32::MAX) - 1;
+    for (last, rows) in [(most - 1, 1), (most, 1), (most + 1, 2), (most + 2, 2), (u64::MAX, 2)] {
+        for shift in [0, 3, 31] {
+            let last = last.min(u64::MAX >> shift) << shift;
+            let starts = [0, 1 << shift, last];
+            let span = |(start, leaf)| Span { start, leaf, len: 1 };
+            let spans: Vec<Span> = starts.into_iter().zip(1..).map(span).collect();
+            let tree = Writer::new(&mut both.store, &spans).unwrap();
+            assert_eq!(writer::cut(&spans).len(), rows, "{last:#x}");
+            let (keys, mut leaves) = ([0, 1 << shift, last - 1, last, u64::MAX], [0; 5]);
+            tree.reader().find(Baseline::everywhere(), &keys, &mut leaves, both.me.epoch());
+            assert_eq!(leaves, [1, 2, 2, 3, 3], "{last:#x}");
+            assert_eq!(keys.map(|key| tree.span(key).leaf), leaves);
+        }
+    }
+}
+
+#[test]
 fn a_large_tree_splits_and_merges_again() {
     let mut both = Both::new(1 << 16);
-    let keys: Vec<u64> = (0..20_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let keys: Vec<u64> = (0..25_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     // All of one length and apart, so that the model needs no search.
     for (i, key) in keys.iter().enumerate() {
         let set = |_, _| (i as u32 + 1, 48);
         both.tree.rewrite(&mut both.store, range(*key, 48), set).unwrap();
         both.me.quiescent();
     }
-    assert!(both.tree.segment_count() > FAN, "{} segments", both.tree.segment_count());
+    assert!(both.tree.segment_count() > ROOT * FAN, "{} segments", both.tree.segment_count());
     let mut leaves = vec![0; keys.len()];
     both.tree.reader().find(Baseline::everywhere(), &keys, &mut leaves, both.me.epoch());
     assert!(leaves.iter().zip(1..).all(|(leaf, expected)| *leaf == expected));
@@ -124,7 +144,7 @@ fn a_large_tree_splits_and_merges_again() {
 fn a_full_tree_stays_as_it_is() {
     let mut both = Both::new(16);
     let refused = (0..).find(|i| both.insert(i << 40, 64, 7).is_err()).unwrap();
-    assert!(refused > 2 * ROOM as u64, "{refused} prefixes filled it");
+    assert!(refused > 4 * ROWS as u64, "{refused} prefixes filled it");
     assert_eq!(both.insert(1 << 63, 1, 9), Err(Full));
     both.insert(5 << 40, 64, 8).unwrap(); // another leaf needs no room
     both.check(&[refused << 40]);

@@ -9,8 +9,8 @@ use std::sync::atomic::{Ordering::Relaxed, Ordering::Release};
 use std::thread;
 use std::time::Duration;
 
-use super::{Arena, FAN, Few, Full, KEYS, Line, ROOM, Segment, Spans, Top};
-use crate::memory::{HugePages, Reserved};
+use super::{Arena, FAN, Few, Full, KEYS, Line, ROOT, ROWS, SPANS, Segment, Spans, Top};
+use crate::memory::{HUGE_PAGE, HugePages, Reserved};
 use crate::rcu::{self, Shared};
 use crate::sync::AtomicU32;
 
@@ -20,8 +20,11 @@ const NEEDED: usize = 4;
 const MANY: usize = if cfg!(all(loom, test)) { 1 } else { 4 * NEEDED };
 /// How long a change waits for segments that readers may still be in.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Neighbouring segments that have no more spans together become one.
-const SPARSE: usize = ROOM / 3;
+/// Neighbouring segments that have no more rows together become one.
+const SPARSE: usize = ROWS / 3;
+
+/// Places for the spans of a row: one more than it may have, so that their numbers are bits.
+const PLACES: usize = SPANS + 1;
 
 /// A span as its tree keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,33 @@ impl Span {
     }
 }
 
+/// Spans that one row takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run<'a> {
+    spans: &'a [Span],
+    shift: u32,
+}
+
+/// As few runs as spans can be cut into.
+pub(super) fn cut(mut spans: &[Span]) -> Vec<Run<'_>> {
+    let mut runs = Vec::with_capacity(spans.len().div_ceil(SPANS));
+    while let Some(first) = spans.first() {
+        let (mut len, mut all, mut shift) = (1, 0, 0);
+        for span in spans.iter().take(SPANS).skip(1) {
+            let behind = span.start - first.start;
+            all |= behind;
+            if behind >> all.trailing_zeros() >= u64::from(u32::MAX) {
+                break;
+            }
+            (len, shift) = (len + 1, all.trailing_zeros());
+        }
+        let (run, rest) = spans.split_at(len);
+        runs.push(Run { spans: run, shift });
+        spans = rest;
+    }
+    runs
+}
+
 /// The segments of any number of trees, for the one who changes them.
 #[derive(Debug)]
 pub struct Store {
@@ -51,8 +81,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Address space for `max` segments of 9 KB, used as it is needed. All but the first 2 MB are
-    /// in huge pages where the system has them.
+    /// Address space for `max` segments of 6 KB, used as it is needed. Once there are more than
+    /// 2 MB, they are in huge pages where the system has them.
     ///
     /// # Errors
     /// The kernel's, when it refuses the address space.
@@ -82,7 +112,7 @@ impl Store {
         Ok(())
     }
     /// Writes a segment and returns its number.
-    fn add(&mut self, spans: &[Span]) -> u32 {
+    fn add(&mut self, runs: &[Run<'_>]) -> u32 {
         // Asking whether readers have gone on takes some time: it pays once many wait.
         let is_free = |f: &(u64, u32)| rcu::passed(f.0);
         let may_ask = self.free.len() >= MANY || self.used == self.arena.0.len();
@@ -92,13 +122,17 @@ impl Store {
                 slot
             }
             None => {
+                let was_small = self.memory() < HUGE_PAGE;
                 self.used += 1;
+                if was_small && self.memory() >= HUGE_PAGE {
+                    self.arena.0.enlarge();
+                }
                 self.used as u32 - 1
             }
         };
         // SAFETY: the segment was never in use or its epoch has passed, so nobody reads it; `self`
         // is the only one who writes.
-        unsafe { &mut *self.arena.0[slot as usize].get() }.fill(spans);
+        unsafe { &mut *self.arena.0[slot as usize].get() }.fill(runs);
         slot
     }
     fn remove(&mut self, slots: &[u32]) {
@@ -108,55 +142,88 @@ impl Store {
 }
 
 impl Segment {
-    fn fill(&mut self, spans: &[Span]) {
-        let last = spans.last().expect("a segment has spans");
-        let pads = iter::repeat(Span { start: u64::MAX, ..*last });
-        for (i, span) in spans.iter().copied().chain(pads).take(ROOM).enumerate() {
-            self.starts[i / KEYS].0[i % KEYS] = span.start;
-            self.leaves[i].store(span.leaf, Relaxed);
-            *self.lens[i].get_mut() = span.len;
+    fn fill(&mut self, runs: &[Run<'_>]) {
+        self.used = runs.len() as u32;
+        let last = runs.last().expect("a segment has spans");
+        let copy = iter::once((ROWS - 1, last)).filter(|_| runs.len() < ROWS);
+        for (at, run) in runs.iter().enumerate().chain(copy) {
+            let (row, first) = (&mut self.rows[at], run.spans[0]);
+            (row.start, row.shift) = (first.start, run.shift);
+            row.behind = [u32::MAX; SPANS - 1];
+            for (behind, span) in row.behind.iter_mut().zip(&run.spans[1..]) {
+                *behind = ((span.start - first.start) >> run.shift) as u32;
+            }
+            for (i, span) in run.spans.iter().enumerate() {
+                row.leaves[i].store(span.leaf, Relaxed);
+                *self.lens[at][i].get_mut() = span.len;
+            }
         }
-        self.count = spans.len() as u32;
-        let first = |line: usize| self.starts.get(line).map_or(u64::MAX, |line| line.0[0]);
+        let start = |row: usize| runs.get(row).map_or(u64::MAX, |run| run.spans[0].start);
         for group in 0..FAN {
-            self.middle[group] = Line(std::array::from_fn(|i| first(group * FAN + i + 1)));
+            self.middle[group] = Line(std::array::from_fn(|i| start(group * FAN + i + 1)));
         }
-        self.head = Line(std::array::from_fn(|i| first((i + 1) * FAN)));
+        self.head = Line(std::array::from_fn(|i| start((i + 1) * FAN)));
     }
-    fn span(&self, i: usize) -> Span {
-        let start = self.starts[i / KEYS].0[i % KEYS];
-        Span { start, leaf: self.leaves[i].load(Relaxed), len: self.lens[i].load(Relaxed) }
+    fn used(&self) -> usize {
+        self.used as usize
     }
-    fn count(&self) -> usize {
-        self.count as usize
+    /// One past the last place of a span.
+    fn end(&self) -> usize {
+        self.used() * PLACES
     }
-    fn spans(&self, range: Range<usize>) -> impl Iterator<Item = Span> {
-        range.map(|i| self.span(i))
+    /// The span that has a place; in the last places of a row there is none.
+    fn get(&self, place: usize) -> Option<Span> {
+        let (at, i) = (place / PLACES, place % PLACES);
+        let row = &self.rows[at];
+        let behind = if i == 0 { 0 } else { *row.behind.get(i - 1)? };
+        (behind != u32::MAX).then(|| Span {
+            start: row.start + (u64::from(behind) << row.shift),
+            leaf: row.leaves[i].load(Relaxed),
+            len: self.lens[at][i].load(Relaxed),
+        })
     }
-    /// The span that a key is in which is not before the segment.
+    fn spans(&self, places: Range<usize>) -> impl DoubleEndedIterator<Item = Span> {
+        places.filter_map(|place| self.get(place))
+    }
+    /// Place of the span that a key is in which is not before the segment.
     fn place(&self, key: u64) -> usize {
-        let used = &self.starts[..self.count().div_ceil(KEYS)];
-        let line = used.partition_point(|line| line.0[0] <= key).saturating_sub(1);
-        let found = line * KEYS + self.starts[line].0.partition_point(|start| *start <= key);
-        found.min(self.count()).saturating_sub(1)
+        let rows = &self.rows[..self.used()];
+        let at = rows.partition_point(|row| row.start <= key).saturating_sub(1);
+        let is_before = |i: &usize| self.get(*i).is_some_and(|span| span.start <= key);
+        (at * PLACES..(at + 1) * PLACES).rev().find(is_before).unwrap_or(at * PLACES)
+    }
+    /// Gives the spans in these places other leaves and lengths.
+    fn store(&self, places: Range<usize>, new: impl IntoIterator<Item = (u32, u8)>) {
+        let used = places.filter(|place| self.get(*place).is_some());
+        for (place, (leaf, len)) in used.zip(new) {
+            self.rows[place / PLACES].leaves[place % PLACES].store(leaf, Relaxed);
+            self.lens[place / PLACES][place % PLACES].store(len, Relaxed);
+        }
+        let (last, copy) = (&self.rows[self.used() - 1], &self.rows[ROWS - 1]);
+        for (copy, leaf) in copy.leaves.iter().zip(&last.leaves) {
+            copy.store(leaf.load(Relaxed), Relaxed);
+        }
     }
 }
 
 impl Top {
     fn of(firsts: &[u64], slots: &[u32]) -> Self {
-        let mut levels = 0;
-        while FAN.pow(levels) < firsts.len() {
-            levels += 1;
+        let (mut levels, mut width) = (0, 1);
+        while ROOT * width < firsts.len() {
+            (levels, width) = (levels + 1, width * FAN);
         }
+        let root: Vec<u64> = firsts.iter().copied().step_by(width).skip(1).collect();
         let first = |at: usize| firsts.get(at).copied().unwrap_or(u64::MAX);
-        let mut lines = Vec::new();
-        for level in 0..levels {
-            let width = FAN.pow(levels - level - 1);
+        let mut lines = Vec::with_capacity((root.len() + 1) * (width - 1) / KEYS);
+        let mut count = root.len() + 1;
+        for _ in 0..levels {
+            width /= FAN;
             let line = |n| Line(std::array::from_fn(|i| first((n * FAN + i + 1) * width)));
-            lines.extend((0..FAN.pow(level)).map(line));
+            lines.extend((0..count).map(line));
+            count *= FAN;
         }
         let segments = slots.iter().map(|slot| AtomicU32::new(*slot)).collect();
-        Self { lines, levels: levels as usize, segments }
+        Self { root, lines, levels, segments }
     }
     fn slots(&self) -> Vec<u32> {
         self.segments.iter().map(|slot| slot.load(Relaxed)).collect()
@@ -173,13 +240,14 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A tree of these spans, which are in ascending order from key 0 on and fit into one segment.
+    /// A tree of these spans, which are in ascending order from key 0 on: as many at most as there
+    /// are rows in a segment.
     ///
     /// # Errors
     /// [`Full`].
     pub fn new(store: &mut Store, spans: &[Span]) -> Result<Self, Full> {
         store.make_sure()?;
-        let slot = store.add(spans);
+        let slot = store.add(&cut(spans));
         let top = Shared::new(Top::of(&[0], &[slot]));
         Ok(Self { top, firsts: vec![0], arena: Arc::clone(&store.arena) })
     }
@@ -194,12 +262,13 @@ impl Writer {
     /// The span that a key is in.
     pub fn span(&self, key: u64) -> Span {
         let segment = self.segment(self.place(key));
-        segment.span(segment.place(key))
+        segment.get(segment.place(key)).expect("there is a span where a key is")
     }
     /// The only span, if all keys are in one.
     pub fn only(&self) -> Option<Span> {
         let first = self.segment(0);
-        (self.firsts.len() == 1 && first.count() == 1).then(|| first.span(0))
+        let mut spans = first.spans(0..first.end());
+        spans.next().filter(|_| self.firsts.len() == 1 && spans.next().is_none())
     }
     /// How many segments there are.
     pub fn segment_count(&self) -> usize {
@@ -237,12 +306,8 @@ impl Writer {
     pub fn relabel(&mut self, mut change: impl FnMut(u32, u8) -> (u32, u8)) {
         for at in 0..self.firsts.len() {
             let segment = self.segment(at);
-            for (i, old) in segment.spans(0..segment.count()).enumerate() {
-                let (leaf, len) = change(old.leaf, old.len);
-                segment.leaves[i].store(leaf, Relaxed);
-                segment.lens[i].store(len, Relaxed);
-            }
-            self.pad(at);
+            let all = 0..segment.end();
+            segment.store(all.clone(), segment.spans(all).map(|old| change(old.leaf, old.len)));
         }
     }
     fn place(&self, key: u64) -> usize {
@@ -264,67 +329,58 @@ impl Writer {
     ) -> usize {
         let (start, segment) = (self.firsts[at], self.segment(at));
         let end = self.firsts.get(at + 1).map_or(u64::MAX, |next| next - 1);
-        let count = segment.count();
         let (from, to) = (segment.place(first.max(start)), segment.place(last.min(end)) + 1);
-        let end = if to < count { segment.span(to).start - 1 } else { end };
+        let before = segment.spans(0..from).next_back();
+        let mut tail = segment.spans(to..segment.end()).peekable();
+        let end = tail.peek().map_or(end, |after| after.start - 1);
         let old: Vec<Span> = segment.spans(from..to).collect();
         let new = rewritten(&old, end, (first, last), change);
-        let before = from.checked_sub(1).map(|i| segment.span(i));
-        let after = (to < count).then(|| segment.span(to));
         let joins_before = before.is_some_and(|before| before.is_like(&new[0]));
-        let joins_after = after.is_some_and(|after| after.is_like(&new[new.len() - 1]));
+        let joins_after = tail.peek().is_some_and(|after| after.is_like(&new[new.len() - 1]));
         let keeps_starts = new.iter().map(|span| span.start).eq(old.iter().map(|span| span.start));
         let is_in_place = keeps_starts && !joins_before && !joins_after;
         let Some(store) = store.filter(|_| !is_in_place) else {
             debug_assert!(keeps_starts, "what has bounds already splits no span");
-            for (i, span) in (from..to).zip(&new) {
-                segment.leaves[i].store(span.leaf, Relaxed);
-                segment.lens[i].store(span.len, Relaxed);
-            }
-            self.pad(at);
+            segment.store(from..to, new.iter().map(|span| (span.leaf, span.len)));
             return 1;
         };
         let new = new.into_iter().skip(usize::from(joins_before));
-        let tail = segment.spans(to + usize::from(joins_after)..count);
-        let all: Vec<Span> = segment.spans(0..from).chain(new).chain(tail).collect();
-        self.put(store, at, &all, count)
+        let tail = tail.skip(usize::from(joins_after));
+        let mut all = Vec::with_capacity(segment.end() + 2);
+        all.extend(segment.spans(0..from).chain(new).chain(tail));
+        let used = segment.used();
+        self.put(store, at, &cut(&all), used)
     }
-    /// Has what is not used of a segment repeat its last leaf.
-    fn pad(&self, at: usize) {
-        let segment = self.segment(at);
-        let last = segment.span(segment.count() - 1);
-        segment.leaves[segment.count()..].iter().for_each(|leaf| leaf.store(last.leaf, Relaxed));
-    }
-    /// Puts these spans in the place of a segment that had `count`; returns how many segments stand
-    /// there now.
-    fn put(&mut self, store: &mut Store, at: usize, spans: &[Span], count: usize) -> usize {
-        if spans.len() > ROOM {
-            let (left, right) = spans.split_at(spans.len() / 2);
+    /// Puts these spans in the place of a segment that had `used` rows; returns how many segments
+    /// stand there now.
+    fn put(&mut self, store: &mut Store, at: usize, runs: &[Run<'_>], used: usize) -> usize {
+        if runs.len() > ROWS {
+            let (left, right) = runs.split_at(runs.len() / 2);
             self.replace(store, at, 1, &[left, right]);
             return 2;
         }
-        let (old, new) = (self.slot(at), store.add(spans));
+        let (old, new) = (self.slot(at), store.add(runs));
         self.top.current().segments[at].store(new, Release);
         store.remove(&[old]);
-        let shrank = spans.len() < count;
+        let shrank = runs.len() < used;
         if shrank && at > 0 && self.merge(store, at - 1) { 0 } else { 1 }
     }
     /// Joins a segment with the next one if both are sparse.
     fn merge(&mut self, store: &mut Store, at: usize) -> bool {
         let pair = [self.segment(at), self.segment(at + 1)];
-        if pair.iter().map(|segment| segment.count()).sum::<usize>() > SPARSE {
+        if pair.iter().map(|segment| segment.used()).sum::<usize>() > SPARSE {
             return false;
         }
-        let mut both = Vec::with_capacity(SPARSE);
-        pair.iter().flat_map(|s| s.spans(0..s.count())).for_each(|span| push(&mut both, span));
-        self.replace(store, at, 2, &[&both]);
+        let mut both = Vec::with_capacity(SPARSE * SPANS);
+        pair.iter().flat_map(|s| s.spans(0..s.end())).for_each(|span| push(&mut both, span));
+        self.replace(store, at, 2, &[&cut(&both)]);
         true
     }
     /// Puts new segments in the place of `count` old ones.
-    fn replace(&mut self, store: &mut Store, at: usize, count: usize, new: &[&[Span]]) {
+    fn replace(&mut self, store: &mut Store, at: usize, count: usize, new: &[&[Run<'_>]]) {
         let mut slots = self.top.current().slots();
-        let added: Vec<u32> = new.iter().map(|spans| store.add(spans)).collect();
-        self.firsts.splice(at..at + count, new.iter().map(|spans| spans[0].start));
+        let added: Vec<u32> = new.iter().map(|runs| store.add(runs)).collect();
+        self.firsts.splice(at..at + count, new.iter().map(|runs| runs[0].spans[0].start));
         let gone: Vec<u32> = slots.splice(at..at + count, added).collect();
         self.top.publish(Top::of(&self.firsts, &slots));
         store.remove(&gone);
