@@ -149,6 +149,8 @@ pub struct Adjacencies {
     /// `/net/adjacency`.
     counters: Rows<VolumeCounter>,
     are_counted: bool,
+    /// Most adjacencies there may be, up to [`MAX_ADJACENCIES`].
+    pub budget: usize,
 }
 
 /// Why an adjacency cannot be made.
@@ -156,8 +158,8 @@ pub struct Adjacencies {
 pub enum Error {
     /// The interface is not there.
     NoInterface,
-    /// There are as many as there may be.
-    Full,
+    /// There are as many as there may be: so many.
+    Full(usize),
     /// The graph refuses the edge.
     Graph(BuildError),
 }
@@ -166,7 +168,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoInterface => write!(f, "no such interface"),
-            Self::Full => write!(f, "no more than {MAX_ADJACENCIES} adjacencies"),
+            Self::Full(most) => write!(f, "no more than {most} adjacencies"),
             Self::Graph(e) => e.fmt(f),
         }
     }
@@ -194,7 +196,8 @@ impl Adjacencies {
         slab.insert(none).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
         let (by_key, users) = (HashMap::new(), HashMap::new());
         let encapsulations = Encapsulations::default();
-        Ok(Self { slab, by_key, users, encapsulations, counters, are_counted: false })
+        let (are_counted, budget) = (false, MAX_ADJACENCIES);
+        Ok(Self { slab, by_key, users, encapsulations, counters, are_counted, budget })
     }
     /// For nodes.
     pub fn reader(&self) -> SlabReader<Adjacency> {
@@ -277,7 +280,11 @@ impl Router {
             return Ok(*index);
         }
         let new = self.new_adjacency(link, interface, role, next_hop)?;
-        let index = self.adjacencies.slab.insert(new).map_err(|_| Error::Full)?;
+        let most = self.adjacencies.budget;
+        if self.adjacencies.by_key.len() >= most {
+            return Err(Error::Full(most));
+        }
+        let index = self.adjacencies.slab.insert(new).map_err(|_| Error::Full(most))?;
         let index = AdjacencyIndex(index);
         self.adjacencies.by_key.insert(key, index);
         self.adjacencies.users.insert(index, 1);

@@ -71,9 +71,7 @@ impl Router {
         let Some(before) = self.fib.foreign.get(&to).map(|f| f.list) else { return };
         let paths = self.fib.paths_for_others(to);
         let held = self.hold_list(&paths, Some(before));
-        // Without room for another adjacency it leads nowhere.
-        let held = held.or_else(|_| self.hold_list(&[Path::to(Target::Drop)], None));
-        let Ok(list) = held else { return };
+        let Some(list) = self.or_drop(held, to.addr) else { return };
         if let Some(foreign) = self.fib.foreign.get_mut(&to) {
             foreign.list = list;
             let balance = foreign.balance;

@@ -145,9 +145,7 @@ impl Router {
         }
         let host = (bits, F::BITS);
         let cover = self.cover_list::<F>(table, bits);
-        // Without room for another adjacency it leads nowhere.
-        let cover = cover.or_else(|_| self.hold_list(&[Path::to(Target::Drop)], None));
-        let Ok(cover) = cover else { return };
+        let Some(cover) = self.or_drop(cover, F::addr(bits)) else { return };
         let entry = F::tables(&self.fib).at(table).and_then(|t| t.entries.get(&host));
         if entry.and_then(|e| e.list_of(Source::RECURSIVE)) == Some(cover) {
             self.release_list(cover);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use wire::Prefix;
 
 use super::Error;
-use super::balance::{COLUMNS, NOWHERE};
+use super::balance::COLUMNS;
 use super::family::{Family, Ip4, Ip6};
 use super::path::{Path, TableIndex, Target};
 use super::source::Source;
@@ -236,6 +236,16 @@ impl Router {
         self.resolve(vec![list]);
         Ok(list)
     }
+    /// The path list that is held for an address, or one that drops: without room for another
+    /// adjacency it leads nowhere.
+    pub(super) fn or_drop(&mut self, held: Result<u32, Error>, to: IpAddr) -> Option<u32> {
+        let or_drop = held.or_else(|why| {
+            let log = self.log.class("fib", "recursion");
+            log.error(format_args!("packets by way of {to} are dropped: {why}"));
+            self.hold_list(&[Path::to(Target::Drop)], None)
+        });
+        or_drop.ok()
+    }
     fn adjacency_of(&mut self, target: &Target) -> Result<AdjacencyIndex, Error> {
         let (interface, role, next_hop) = match *target {
             Target::Neighbor { interface, addr } => (interface, Role::Neighbor, addr),
@@ -286,19 +296,21 @@ impl Router {
         source: Source,
         list: u32,
     ) -> Result<(), Error> {
-        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else {
-            self.release_list(list);
-            return Err(Error::NoTable);
-        };
         let seen = |e: &Entry| (e.list, e.is_only(Source::RECURSIVE));
-        let Some(before) = t.entries.get(&key).map(seen) else {
+        let entry = F::tables(&self.fib).at(table).and_then(|t| t.entries.get(&key));
+        let Some((before, own)) = entry.map(|e| (seen(e), e.own)) else {
             return self.add_entry::<F>(table, key, source, list);
         };
+        if !own && self.balance_for(false, list).is_none() {
+            self.release_list(list);
+            return Err(Error::Full);
+        }
+        let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
         let old = t.put(key, source, list);
         let entry = &t.entries[&key];
         if seen(entry) != before {
             // With the list as it was, what wants a route to the host itself now has one.
-            let (own, balance, best) = (entry.own, entry.balance, entry.list);
+            let (balance, best) = (entry.balance, entry.list);
             self.lead::<F>(table, key, own, balance, best);
             self.after_change::<F>(table, key, Some(before.0), Some(best));
         }
@@ -312,7 +324,10 @@ impl Router {
         source: Source,
         list: u32,
     ) -> Result<(), Error> {
-        let t = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
+        let Some(t) = F::tables(&self.fib).at(table) else {
+            self.release_list(list);
+            return Err(Error::NoTable);
+        };
         let is_counted = match self.fib.counting {
             RouteCounting::On => true,
             RouteCounting::Off => false,
@@ -382,7 +397,7 @@ impl Router {
             self.follow_list(balance, list);
             return;
         }
-        let balance = self.balance_for(false, list).unwrap_or(NOWHERE);
+        let balance = self.balance_for(false, list).expect("lists of such entries have one");
         let tables = F::tables_mut(&mut self.fib);
         let done = tables.set_leaf(table, key, balance);
         done.expect("another leaf for a prefix that is there needs no room");

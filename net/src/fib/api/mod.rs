@@ -34,7 +34,7 @@ impl From<Error> for Retval {
             Error::TableExists => Self::ENTRY_ALREADY_EXISTS,
             Error::TableInUse => Self::IN_USE,
             Error::Adjacency(adjacency::Error::NoInterface) => Self::INVALID_SW_IF_INDEX,
-            Error::Adjacency(adjacency::Error::Full) => Self::LIMIT_EXCEEDED,
+            Error::Adjacency(adjacency::Error::Full(_)) => Self::LIMIT_EXCEEDED,
             Error::Adjacency(_) => Self::UNSPECIFIED,
         }
     }

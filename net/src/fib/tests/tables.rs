@@ -1,6 +1,7 @@
 //! Tables: who keeps them, and routes replaced all at once.
 
 use super::*;
+use crate::fib::balance::Word;
 
 fn put(b: &mut Rig, table: TableIndex, text: &str, source: Source, nth: u32) {
     let addr = std::net::Ipv4Addr::from_bits(0x0a00_0102 + nth).into();
@@ -105,6 +106,50 @@ fn a_table_over_its_budget_refuses_a_route_and_keeps_the_rest() {
     put(&mut b, table, "16.0.0.0/8", Source::CLI, 1);
     assert!(matches!(b.leads_in(table, "16.0.0.1")[..], [Via::Adjacency(_)]));
     assert_eq!(b.leads_in(table, "20.0.0.1"), [Via::Drop]);
+}
+
+#[test]
+fn without_room_for_adjacencies_routes_are_refused_and_ways_end() {
+    let mut b = bench();
+    b.set("set interface ip address pg1 10.0.1.1/24\nip route add 50.0.0.0/8 via pg1");
+    b.set("ip route add 20.0.0.0/8 via 10.0.1.9 pg1\nip route add 30.0.0.0/8 via 40.0.0.1");
+    b.set("ip6 route add 2a20::/16 via 41.0.0.1");
+    b.router.adjacencies.budget = b.router.adjacencies.iter().count();
+    let before = b.in_use();
+    for via in ["10.0.1.10 pg1", "10.0.1.9 pg1 via 10.0.1.11 pg1", "10.0.1.12"] {
+        let error = b.run(&format!("ip route add 21.0.0.0/8 via {via}"));
+        assert!(error.ends_with(" adjacencies\n"), "{via}: {error}");
+        assert_eq!(b.in_use(), before, "{via}");
+    }
+    b.set("ip route add 21.0.0.0/8 via 10.0.1.9 pg1");
+    // These would be neighbours now, and one of them for the other family.
+    b.set("ip route add 40.0.0.0/8 via pg1");
+    b.set("ip route add 41.0.0.0/8 via 10.0.1.9 pg1");
+    assert_eq!([b.leads("30.0.0.1"), b.leads("2a20::1")], [[Via::Drop], [Via::Drop]]);
+    let log: Vec<_> = b.router.log.entries().iter().map(|e| e.text.clone()).collect();
+    for to in ["40.0.0.1", "41.0.0.1"] {
+        let said = format!("packets by way of {to} are dropped: no more than");
+        assert!(log.iter().any(|line| line.contains(&said)), "{to}: {log:?}");
+    }
+    assert!(matches!(b.leads("20.0.0.1")[..], [Via::Adjacency(_)]));
+}
+
+#[test]
+fn without_room_for_load_balances_routes_stay_as_they_are() {
+    let mut b = bench();
+    b.router.fib.counting = RouteCounting::Off;
+    b.set("ip route add 20.0.0.0/8 via 10.0.1.9 pg1\nip route add 21.0.0.0/8 via 10.0.1.8 pg1");
+    while b.router.fib.balances.make(0, Word::DROP).is_some() {}
+    let before = b.in_use();
+    for (verb, route) in [("add", "20.0.0.0/8"), ("add", "22.0.0.0/8")] {
+        let error = b.run(&format!("ip route {verb} {route} via 10.0.1.10 pg1"));
+        assert!(error.ends_with(": table is full\n"), "{error}");
+        assert_eq!(b.in_use(), before, "{route}");
+    }
+    assert!(matches!(b.leads("20.0.0.1")[..], [Via::Adjacency(_)]));
+    // What is there already may serve others.
+    b.set("ip route add 22.0.0.0/8 via 10.0.1.8 pg1");
+    assert_eq!(b.leads("22.0.0.1"), b.leads("21.0.0.1"));
 }
 
 #[test]
