@@ -182,6 +182,17 @@ impl Segment {
             len: self.lens[at][i].load(Relaxed),
         })
     }
+    /// All spans, in a loop that a processor likes.
+    fn read(&self) -> Vec<Span> {
+        let mut all = Vec::with_capacity(self.end() + 2);
+        for row in 0..self.used() {
+            for place in row * PLACES..row * PLACES + SPANS {
+                let Some(span) = self.get(place) else { break };
+                all.push(span);
+            }
+        }
+        all
+    }
     fn spans(&self, places: Range<usize>) -> impl DoubleEndedIterator<Item = Span> {
         places.filter_map(|place| self.get(place))
     }
@@ -331,12 +342,12 @@ impl Writer {
         let end = self.firsts.get(at + 1).map_or(u64::MAX, |next| next - 1);
         let (from, to) = (segment.place(first.max(start)), segment.place(last.min(end)) + 1);
         let before = segment.spans(0..from).next_back();
-        let mut tail = segment.spans(to..segment.end()).peekable();
-        let end = tail.peek().map_or(end, |after| after.start - 1);
+        let after = segment.spans(to..segment.end()).next();
+        let end = after.map_or(end, |after| after.start - 1);
         let old: Vec<Span> = segment.spans(from..to).collect();
         let new = rewritten(&old, end, (first, last), change);
         let joins_before = before.is_some_and(|before| before.is_like(&new[0]));
-        let joins_after = tail.peek().is_some_and(|after| after.is_like(&new[new.len() - 1]));
+        let joins_after = after.is_some_and(|after| after.is_like(&new[new.len() - 1]));
         let keeps_starts = new.iter().map(|span| span.start).eq(old.iter().map(|span| span.start));
         let is_in_place = keeps_starts && !joins_before && !joins_after;
         let Some(store) = store.filter(|_| !is_in_place) else {
@@ -344,10 +355,10 @@ impl Writer {
             segment.store(from..to, new.iter().map(|span| (span.leaf, span.len)));
             return 1;
         };
-        let new = new.into_iter().skip(usize::from(joins_before));
-        let tail = tail.skip(usize::from(joins_after));
-        let mut all = Vec::with_capacity(segment.end() + 2);
-        all.extend(segment.spans(0..from).chain(new).chain(tail));
+        let mut all = segment.read();
+        let at_old = all.partition_point(|span| span.start < old[0].start);
+        let gone = at_old..at_old + old.len() + usize::from(joins_after);
+        all.splice(gone, new.into_iter().skip(usize::from(joins_before)));
         let used = segment.used();
         self.put(store, at, &cut(&all), used)
     }
