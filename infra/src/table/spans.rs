@@ -5,8 +5,7 @@
 //! as all of them allow. Where spans are too far apart for that, rows hold fewer. The nodes above
 //! are cache lines of eight keys, which one comparison of vectors (two with AVX2) tells apart from
 //! nine children. Lookups go down level by level, a block of keys at a time, so that what one level
-//! fetches has come when the next needs it: 15 to 30 clocks a key among 400,000 spans, whatever the
-//! lengths of the prefixes, where one key at a time takes ten times as long.
+//! fetches has come when the next needs it, whatever the lengths of the prefixes.
 //!
 //! The lower three levels lie in *segments* of up to [`ROWS`] rows, the upper ones in one *top* of
 //! each tree. A change of leaves alone is made in place; one of starts writes a new segment beside
