@@ -17,10 +17,10 @@ use graph::{Engine, MOST_COUNTERS, Names, Settings};
 
 use crate::address::Addresses;
 use crate::adjacency::{Adjacencies, AdjacencyIndex};
+use crate::events::Events;
 use crate::fib::Fib;
 use crate::interface::Interfaces;
 use crate::mfib::Mfib;
-use crate::punt::EventQueue;
 
 /// A router: the graph and all that control knows. One thread owns it; commands, messages and
 /// processes get it as `&mut Router` and change it at once.
@@ -42,8 +42,8 @@ pub struct Router {
     /// Called when the data-plane threads change, while old and new ones are there, with the
     /// numbers of those that stay.
     pub on_threads: Vec<OnThreads>,
-    /// What the data plane has to tell; [`Router::handle_events`] listens.
-    pub events: EventQueue,
+    /// Events from the data plane, handled by [`Router::handle_events`].
+    pub events: Events,
     /// What runs on time and events.
     pub processes: Processes<Self>,
     /// Who is connected to the binary API, and which events they want.
@@ -119,7 +119,7 @@ impl Router {
             addresses: Addresses::new(),
             on_adjacency: Vec::new(),
             on_threads: Vec::new(),
-            events: EventQueue::default(),
+            events: Events::default(),
             processes: Processes::new(log.class("process", "default"), event_log.clone(), clocks),
             engine,
             clients: Clients::noting(event_log.clone()),

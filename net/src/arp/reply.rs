@@ -14,10 +14,10 @@ use super::input::Seen;
 use super::proxy::Answered;
 use super::reason::{Count, Error};
 use crate::address::AddressReader;
+use crate::events::EventSender;
 use crate::fib::Ip4;
 use crate::interface::{InterfaceIndex, Port};
-use crate::neighbor::{ArpFrame, Counters, Evidence, Messages, OnLink, count};
-use crate::punt::{Event, EventSender};
+use crate::neighbor::{ArpFrame, Counters, Evidence, Learned, Messages, OnLink, count};
 
 /// Answers and learns.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub struct ArpReply {
     pub(super) on_link: OnLink<Ip4>,
     pub(super) answered: Reader<Answered>,
     pub(super) counters: Counters,
-    pub(super) events: EventSender,
+    pub(super) events: EventSender<Learned>,
 }
 
 /// Edges of [`ArpReply`].
@@ -80,7 +80,7 @@ impl Node for ArpReply {
             if !is_probe {
                 let how = Evidence { creates: is_for_us, replaces: true };
                 let (addr, mac) = (sender.into(), arp.sender.mac);
-                events.send(Event::Learned { interface: InterfaceIndex(on), addr, mac, how });
+                events.send(Learned { interface: InterfaceIndex(on), addr, mac, how });
             }
             match arp.operation {
                 _ if arp.is_gratuitous() => Err(Error::GratuitousArp),

@@ -22,6 +22,7 @@ use infra::rcu::Shared;
 use wire::MacAddr;
 
 use crate::arp::ARP;
+use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip6::IP6_LOCAL;
 use crate::router::{Feature, Parts, Router, refuse};
@@ -92,8 +93,21 @@ impl Router {
     }
 }
 
+/// A neighbour answered a request of ours.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered {
+    /// The interface it is on.
+    pub interface: InterfaceIndex,
+    /// The neighbour.
+    pub addr: IpAddr,
+    /// Its address of layer 2.
+    pub mac: MacAddr,
+}
+
+impl Event for Answered {}
+
 /// Takes note of an answer that the data plane reported.
-pub fn answered(router: &mut Router, interface: InterfaceIndex, addr: IpAddr, mac: MacAddr) {
+fn answered(router: &mut Router, Answered { interface, addr, mac }: Answered) {
     let Some(all) = router.state_mut::<Arpings>() else { return };
     for asking in all.asking.values_mut().filter(|a| a.asked == (interface, addr)) {
         asking.replies += 1;
@@ -119,6 +133,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add_feature(&ARP, arp).map_err(refuse)?;
     router.engine.add_feature(&IP6_LOCAL, nd).map_err(refuse)?;
     router.insert(Arpings { asked, asking: HashMap::new(), last: 0 });
+    router.events.handle(answered);
     router.interfaces.observe(follow);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

@@ -10,24 +10,24 @@ use wire::arp::{self, Operation};
 use wire::{MacAddr, Protocol, icmp6, ip6, nd};
 use zerocopy::FromBytes;
 
-use super::Asked;
+use super::{Answered, Asked};
 use crate::arp::source_of;
+use crate::events::EventSender;
 use crate::interface::InterfaceIndex;
 use crate::ip::{Headers, V6};
-use crate::punt::{Event, EventSender};
 
 /// Sees ARP replies.
 #[derive(Clone)]
 pub struct AnswersArp {
     pub(super) asked: Reader<Vec<Asked>>,
-    pub(super) events: EventSender,
+    pub(super) events: EventSender<Answered>,
 }
 
 /// Sees neighbour advertisements.
 #[derive(Clone)]
 pub struct AnswersNd {
     pub(super) asked: Reader<Vec<Asked>>,
-    pub(super) events: EventSender,
+    pub(super) events: EventSender<Answered>,
 }
 
 impl Node for AnswersArp {
@@ -80,9 +80,15 @@ fn advertised(p: &Buffer<'_>) -> Option<(IpAddr, MacAddr)> {
 }
 
 #[inline(always)]
-fn tell(p: &Buffer<'_>, addr: IpAddr, mac: MacAddr, asked: &[Asked], events: &mut EventSender) {
+fn tell(
+    p: &Buffer<'_>,
+    addr: IpAddr,
+    mac: MacAddr,
+    asked: &[Asked],
+    events: &mut EventSender<Answered>,
+) {
     let interface = InterfaceIndex(p.rx());
     if asked.contains(&(interface, addr)) {
-        events.send(Event::ArpingReply { interface, addr, mac });
+        events.send(Answered { interface, addr, mac });
     }
 }

@@ -114,6 +114,7 @@ pub(super) fn register(api: &mut Api<Router>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nd::Duplicate;
     use crate::neighbor::testing::Bench;
 
     #[test]
@@ -134,7 +135,10 @@ mod tests {
             local.call(router, &WantIp6DadEvents { enable_disable: true, pid: 7 }).unwrap();
             let pg0 = router.interfaces.named("pg0").unwrap().index;
             router.add_address(pg0, "2001:db8:5::1/64".parse().unwrap()).unwrap();
-            super::super::duplicate(router, pg0, "2001:db8:5::1".parse().unwrap());
+            super::super::duplicate(
+                router,
+                Duplicate { interface: pg0, addr: "2001:db8:5::1".parse().unwrap() },
+            );
             assert!(!router.clients.take(local.index()).bytes.is_empty());
             let off = Ip6DadEnableDisable { enable: false, ..set(0, 0.0) };
             local.call(router, &off).unwrap();

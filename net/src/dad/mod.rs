@@ -22,7 +22,7 @@ use zerocopy::IntoBytes;
 
 use crate::address::Standing;
 use crate::interface::{Change, InterfaceIndex, Kind};
-use crate::nd::Tentative;
+use crate::nd::{Duplicate, Tentative};
 use crate::neighbor;
 use crate::ra::on_link;
 use crate::router::{Feature, Parts, Router};
@@ -166,7 +166,7 @@ fn follow_addresses(router: &mut Router, interface: InterfaceIndex) {
 }
 
 /// Takes note that somebody else has, or wants, an address.
-pub fn duplicate(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
+fn duplicate(router: &mut Router, Duplicate { interface, addr }: Duplicate) {
     let Some(entry) = router.dad_mut().entries.get_mut(&(interface, addr)) else { return };
     if entry.state == State::Tentative {
         entry.state = State::Duplicate;
@@ -252,6 +252,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
     let config = Config { is_on: false, transmits: 1, delay: 1.0 };
     router.insert(Detection { config, entries: BTreeMap::new(), observers: Vec::new() });
+    router.events.handle(duplicate);
     router.interfaces.observe(interface_changed);
     router.addresses.observe(|router, interface, _| follow_addresses(router, interface));
     let body = |router: &mut Router, _| {

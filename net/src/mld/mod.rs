@@ -103,7 +103,7 @@ fn send_changes(router: &mut Router, interface: InterfaceIndex, left: &[Ipv6Addr
 }
 
 /// A router asks. Several answers that wait become one, at the time of the first.
-pub(crate) fn asked(router: &mut Router, query: Query) {
+fn asked(router: &mut Router, query: Query) {
     let Query { interface, group, is_version1, .. } = query;
     let wanted = groups(router, interface).filter(|g| group.is_unspecified() || *g == group);
     let mut groups: BTreeSet<_> = wanted.collect();
@@ -153,6 +153,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(Pending::default());
     router.interfaces.observe(interface_changed);
     router.addresses.observe(follow_groups);
+    router.events.handle(asked);
     let events = router.events.sender();
     router.engine.add(Queries { events }).map_err(refuse)?;
     router.icmp6_type(icmp6::Type::MULTICAST_LISTENER_QUERY, Queries::NAME).map_err(refuse)?;

@@ -7,15 +7,15 @@ use graph::{Buffer, Frame, Node};
 use wire::{ip6, mld};
 use zerocopy::FromBytes;
 
+use crate::events::{Event, EventSender};
 use crate::icmp::{Count6, Error6};
 use crate::interface::InterfaceIndex;
 use crate::ip::{Headers, V6, Version};
-use crate::punt::{Event, EventSender};
 
 /// Tells control of queries.
 #[derive(Clone)]
 pub struct Queries {
-    pub(super) events: EventSender,
+    pub(super) events: EventSender<Query>,
 }
 
 /// What a router asked.
@@ -31,6 +31,8 @@ pub struct Query {
     pub is_version1: bool,
 }
 
+impl Event for Query {}
+
 impl Node for Queries {
     const NAME: &'static str = "icmp6-mld-query";
     const COUNTED_AT: &'static str = V6::NODES.icmp_input;
@@ -44,7 +46,7 @@ impl Node for Queries {
         frame.consume(|p| {
             p.trace(Headers::<V6>::of);
             let query = read(p)?;
-            self.events.send(Event::GroupsAsked(query));
+            self.events.send(query);
             Ok(())
         });
     }

@@ -9,14 +9,15 @@ use graph::{Frame, Node};
 use infra::rcu::Reader;
 use wire::nd::{self, NdOption};
 
+use super::Duplicate;
 use super::message::Message;
 use crate::address::AddressReader;
+use crate::events::EventSender;
 use crate::fib::Ip6;
 use crate::icmp::{Count6, Error6};
 use crate::interface::InterfaceIndex;
 use crate::ip::{Headers, V6, Version};
-use crate::neighbor::{Evidence, Messages, OnLink, count};
-use crate::punt::{Event, EventSender};
+use crate::neighbor::{Evidence, Learned, Messages, OnLink, count};
 
 /// Learns.
 #[derive(Clone)]
@@ -25,7 +26,8 @@ pub struct NeighborAdvertisement {
     pub(super) on_link: OnLink<Ip6>,
     pub(super) tentative: Reader<Vec<(InterfaceIndex, Ipv6Addr)>>,
     pub(super) heard: Messages,
-    pub(super) events: EventSender,
+    pub(super) learned: EventSender<Learned>,
+    pub(super) duplicates: EventSender<Duplicate>,
 }
 
 impl Node for NeighborAdvertisement {
@@ -54,7 +56,7 @@ impl Node for NeighborAdvertisement {
             }
             if self.addresses.owns6(on, told.target, epoch) {
                 if self.tentative.read(epoch).binary_search(&(interface, told.target)).is_ok() {
-                    self.events.send(Event::Duplicate { interface, addr: told.target });
+                    self.duplicates.send(Duplicate { interface, addr: told.target });
                 }
                 return Err(Error6::Drop);
             }
@@ -67,7 +69,7 @@ impl Node for NeighborAdvertisement {
                 && (how.creates || how.replaces)
             {
                 let addr = told.target.into();
-                self.events.send(Event::Learned { interface, addr, mac, how });
+                self.learned.send(Learned { interface, addr, mac, how });
             }
             Err(Error6::NeighborAdvertisementsRx)
         });

@@ -16,12 +16,12 @@ use zerocopy::FromBytes;
 use super::message::{Message, answer};
 use super::proxy::Answered;
 use crate::address::AddressReader;
+use crate::events::EventSender;
 use crate::fib::Ip6;
 use crate::icmp::{Count6, Error6};
 use crate::interface::{InterfaceIndex, Port};
 use crate::ip::{Headers, V6, Version};
-use crate::neighbor::{Counters, Evidence, OnLink, count};
-use crate::punt::{Event, EventSender};
+use crate::neighbor::{Counters, Evidence, Learned, OnLink, count};
 
 /// On which arc the node is.
 pub trait Place: Copy + Send + 'static {
@@ -58,7 +58,7 @@ pub(super) struct Readers {
     pub on_link: OnLink<Ip6>,
     pub answered: Reader<Answered>,
     pub counters: Counters,
-    pub events: EventSender,
+    pub events: EventSender<Learned>,
 }
 
 /// Edges of [`Mirror`].
@@ -110,7 +110,7 @@ impl<P: Place> Node for Mirror<P> {
             if let Some(mac) = asked.mac.filter(|_| is_neighbor) {
                 let how = Evidence { creates: true, replaces: true };
                 let interface = InterfaceIndex(on);
-                events.send(Event::Learned { interface, addr: src.into(), mac, how });
+                events.send(Learned { interface, addr: src.into(), mac, how });
             }
             let ours = ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
             answer(p, &asked, ours)?;

@@ -14,11 +14,14 @@ mod solicitation;
 #[cfg(test)]
 mod tests;
 
+use std::net::Ipv6Addr;
+
 use control::feature::Refused;
 use graph::Node;
 use infra::rcu::Shared;
 use wire::icmp6;
 
+use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip6::{IP6_MULTICAST, IP6_UNICAST};
 use crate::neighbor::OnLink;
@@ -51,7 +54,8 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
     let (ports, addresses) = (router.interfaces.ports(), router.addresses.reader());
-    let (events, on_link) = (router.events.sender(), OnLink::new(router));
+    let on_link = OnLink::new(router);
+    let (learned, duplicates) = (router.events.sender(), router.events.sender());
     let counters = router.neighbors().counters[1].clone();
     let answered = Shared::new(Answered::default());
     let tentative = Shared::new(Vec::new());
@@ -60,7 +64,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         on_link: on_link.clone(),
         tentative: tentative.reader(),
         heard: counters.rx.clone(),
-        events: events.clone(),
+        learned: learned.clone(),
+        duplicates: duplicates.clone(),
     };
     let solicitation = NeighborSolicitation {
         ports: ports.clone(),
@@ -69,12 +74,14 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         answered: answered.reader(),
         tentative: tentative.reader(),
         counters: counters.clone(),
-        events: events.clone(),
+        learned: learned.clone(),
+        duplicates: duplicates.clone(),
     };
     let engine = &mut router.engine;
     engine.add(solicitation).map_err(refuse)?;
     engine.add(advertisement).map_err(refuse)?;
     let answered_here = answered.reader();
+    let events = learned;
     let readers =
         mirror::Readers { ports, addresses, on_link, answered: answered_here, counters, events };
     let mirror = Mirror::<Unicast>::new(readers.clone());
@@ -92,6 +99,17 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     Ok(())
 }
 
+/// Another node has, or wants, an IPv6 address that we ask for ourselves.
+#[derive(Clone, Copy, Debug)]
+pub struct Duplicate {
+    /// The interface we want it on.
+    pub interface: InterfaceIndex,
+    /// The address.
+    pub addr: Ipv6Addr,
+}
+
+impl Event for Duplicate {}
+
 /// Addresses whose uniqueness is not yet known, or is known not to be there, sorted: nobody is
 /// answered for them (RFC 4862 section 5.4).
-pub(crate) struct Tentative(pub Shared<Vec<(InterfaceIndex, std::net::Ipv6Addr)>>);
+pub(crate) struct Tentative(pub Shared<Vec<(InterfaceIndex, Ipv6Addr)>>);

@@ -11,16 +11,17 @@ use graph::{Frame, Node};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::ip6;
 
+use super::Duplicate;
 use super::message::{Message, answer};
 use super::proxy::Answered;
 use crate::address::AddressReader;
 use crate::arp::source_of;
+use crate::events::EventSender;
 use crate::fib::Ip6;
 use crate::icmp::{Count6, Error6};
 use crate::interface::{InterfaceIndex, Port};
 use crate::ip::{Headers, V6, Version};
-use crate::neighbor::{Counters, Evidence, OnLink, count};
-use crate::punt::{Event, EventSender};
+use crate::neighbor::{Counters, Evidence, Learned, OnLink, count};
 
 /// Answers and learns.
 #[derive(Clone)]
@@ -31,7 +32,8 @@ pub struct NeighborSolicitation {
     pub(super) answered: Reader<Answered>,
     pub(super) tentative: Reader<Vec<(InterfaceIndex, Ipv6Addr)>>,
     pub(super) counters: Counters,
-    pub(super) events: EventSender,
+    pub(super) learned: EventSender<Learned>,
+    pub(super) duplicates: EventSender<Duplicate>,
 }
 
 /// Edges of [`NeighborSolicitation`].
@@ -65,7 +67,7 @@ impl Node for NeighborSolicitation {
                 let is_other = source_of(p) != Some(ours);
                 if asked.src.is_unspecified() && is_other {
                     let (interface, addr) = (InterfaceIndex(on), asked.target);
-                    self.events.send(Event::Duplicate { interface, addr });
+                    self.duplicates.send(Duplicate { interface, addr });
                 }
                 return Err(Error6::Drop);
             }
@@ -75,7 +77,7 @@ impl Node for NeighborSolicitation {
             if let Some(mac) = asked.mac {
                 let (interface, addr) = (InterfaceIndex(on), asked.src.into());
                 let how = Evidence { creates: true, replaces: true };
-                self.events.send(Event::Learned { interface, addr, mac, how });
+                self.learned.send(Learned { interface, addr, mac, how });
             }
             answer(p, &asked, ours)?;
             count(&self.counters.tx.replies, thread, on);

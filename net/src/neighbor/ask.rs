@@ -20,16 +20,17 @@ use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, SlabReader};
 use zerocopy::IntoBytes;
 
+use super::Pending;
 use super::counters::count;
 use super::family::Family;
 use super::waiting::{Due, Key, Waiting};
 use crate::address::AddressReader;
 use crate::adjacency::Adjacency;
+use crate::events::EventSender;
 use crate::fib::{self, Finder, Forwarding, Via};
 use crate::icmp::Problem;
 use crate::interface::{InterfaceIndex, Port};
 use crate::ip::{Headers, Version};
-use crate::punt::{Event, EventSender};
 use crate::urpf::Checked;
 
 /// Questions that one node sends in a second on one thread, whatever is thrown at it.
@@ -71,7 +72,7 @@ pub(super) struct Readers {
     pub adjacencies: SlabReader<Adjacency>,
     pub ports: SlabReader<Port>,
     pub addresses: AddressReader,
-    pub events: EventSender,
+    pub events: EventSender<Pending>,
     /// Questions by interface, IPv4 and IPv6.
     pub asked: [Rows<Counter>; 2],
 }
@@ -265,7 +266,7 @@ impl<F: Family, W: Whom> Ask<F, W> {
     /// Tells control that packets wait, until it has heard.
     fn report(&mut self) {
         if !self.is_reported && !self.waiting.is_empty() {
-            self.is_reported = self.readers.events.send(Event::Held);
+            self.is_reported = self.readers.events.send(Pending);
         }
     }
     /// Sends on what waits for these neighbours, which are known now. For control.

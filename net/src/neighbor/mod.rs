@@ -32,6 +32,7 @@ use wire::MacAddr;
 
 use crate::address::OnInterface;
 use crate::adjacency::{AdjacencyIndex, Role};
+use crate::events::Event;
 use crate::fib;
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::ip::{V4, V6};
@@ -233,14 +234,29 @@ impl Router {
     }
 }
 
+/// Packets wait for a neighbour's answer: they are to be asked for again and given up in time.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending;
+
+impl Event for Pending {}
+
+/// A neighbour told its address of layer 2.
+#[derive(Clone, Copy, Debug)]
+pub struct Learned {
+    /// The interface it is on.
+    pub interface: InterfaceIndex,
+    /// The neighbour.
+    pub addr: IpAddr,
+    /// Its address of layer 2.
+    pub mac: MacAddr,
+    /// What the message allows to conclude.
+    pub how: Evidence,
+}
+
+impl Event for Learned {}
+
 /// Takes note of what the data plane heard. Packets that wait for it go on with [`release`].
-pub fn learned(
-    router: &mut Router,
-    interface: InterfaceIndex,
-    addr: IpAddr,
-    mac: MacAddr,
-    how: Evidence,
-) {
+pub fn learned(router: &mut Router, Learned { interface, addr, mac, how }: Learned) {
     let (key, now) = ((interface, addr), router.now());
     let is_up = router.interfaces.at(interface).is_some_and(|i| i.admin_up && i.link_up);
     if !is_up || !has_neighbors(router, interface) {
@@ -290,7 +306,7 @@ pub fn release(router: &mut Router) {
 }
 
 /// Packets wait for neighbours: the nodes that hold them are to be ticked.
-pub fn packets_wait(router: &mut Router) {
+fn packets_wait(router: &mut Router) {
     let Some(neighbors) = router.state_mut::<Neighbors>() else { return };
     if !std::mem::replace(&mut neighbors.is_ticking, true) {
         process::start_ticking(router);
@@ -414,6 +430,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
             .add(Ask::<V6, Destination>::new(readers.clone(), router.fib.forwarding()))
             .map_err(refuse)?,
     };
+    router.events.handle(|router, _: Pending| packets_wait(router));
+    router.events.handle(learned);
+    router.events.afterwards(release);
     router.insert(Neighbors {
         table: Table::default(),
         counters: [arp, nd],

@@ -9,22 +9,20 @@ use std::marker::PhantomData;
 use graph::{Buffer, BuildError, Frame, Node};
 use infra::rcu::{Reader, Shared};
 
+use crate::events::{Event, EventSender};
 use crate::ip::{Headers, Version};
-use crate::punt::{Event, EventSender};
 use crate::router::Router;
 
 /// Answers that wait for one command at most.
 const MOST: usize = 1024;
 
 /// What comes back.
-pub trait Answer: Copy + Send + 'static {
+pub trait Answer: Event {
     /// What tells the answers for one command from those for another.
     type Key: Copy + Eq + Hash + Send + Sync + 'static;
 
     /// Whose answer it is.
     fn key(&self) -> Self::Key;
-    /// What control is told.
-    fn event(self) -> Event;
 }
 
 /// An answer as it comes in packets of one IP version.
@@ -96,7 +94,7 @@ impl<A: Answer> Awaited<A> {
 /// Tells control which answers came, and when.
 pub struct Answers<V, A: Answer> {
     keys: Reader<Vec<A::Key>>,
-    events: EventSender,
+    events: EventSender<A>,
     of: PhantomData<(V, A)>,
 }
 
@@ -132,7 +130,7 @@ impl<V: Version, A: Comes<V>> Node for Answers<V, A> {
             if !keys.contains(&answer.key()) {
                 return Err(Error::Unexpected);
             }
-            events.send(answer.event());
+            events.send(answer);
             Ok(())
         });
     }

@@ -20,6 +20,7 @@ use std::net::IpAddr;
 use control::feature::Refused;
 use wire::{icmp4, icmp6};
 
+use crate::events::Event;
 use crate::ip::{V4, V6};
 use crate::router::{Feature, Parts, Router, refuse};
 
@@ -48,6 +49,8 @@ pub struct EchoReply {
     /// From the request's start to the echo's arrival, in seconds.
     pub seconds: f64,
 }
+
+impl Event for EchoReply {}
 
 /// The commands in progress.
 struct Pings {
@@ -89,7 +92,7 @@ pub(crate) fn next(router: &mut Router, id: u16) -> Option<EchoReply> {
 }
 
 /// Takes note of an echo that the data plane reported.
-pub fn answered(router: &mut Router, reply: EchoReply) {
+fn answered(router: &mut Router, reply: EchoReply) {
     if let Some(pings) = router.state_mut::<Pings>() {
         pings.echoes.note(reply);
     }
@@ -102,6 +105,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     echoes.add_node::<V6>(router).map_err(refuse)?;
     router.icmp4_type(icmp4::Type::ECHO_REPLY, V4::REPLIES).map_err(refuse)?;
     router.icmp6_type(icmp6::Type::ECHO_REPLY, V6::REPLIES).map_err(refuse)?;
+    router.events.handle(answered);
     router.insert(Pings { echoes, last: 0, in_background: HashMap::new(), last_key: 0 });
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

@@ -11,7 +11,6 @@ use super::EchoReply;
 use super::awaited::{Answer, Comes};
 use super::packet::Sent;
 use crate::ip::{V4, V6, Version};
-use crate::punt::Event;
 
 /// A version that echoes come in.
 pub trait Echoes: Version {
@@ -40,9 +39,6 @@ impl Answer for EchoReply {
 
     fn key(&self) -> u16 {
         self.id
-    }
-    fn event(self) -> Event {
-        Event::PingReply(self)
     }
 }
 

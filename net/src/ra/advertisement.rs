@@ -9,17 +9,17 @@ use wire::{MacAddr, ip6};
 use zerocopy::FromBytes;
 
 use super::heard::{Advertised, PrefixHeard};
+use crate::events::EventSender;
 use crate::icmp::{Count6, Error6};
 use crate::interface::InterfaceIndex;
 use crate::ip::{Headers, V6, Version};
-use crate::neighbor::Evidence;
-use crate::punt::{Event, EventSender};
+use crate::neighbor::{Evidence, Learned};
 
 /// Tells control.
 #[derive(Clone)]
 pub struct RouterAdvertisement {
-    pub(super) told: EventSender<Advertised>,
-    pub(super) events: EventSender,
+    pub(super) advertised: EventSender<Advertised>,
+    pub(super) learned: EventSender<Learned>,
 }
 
 impl Node for RouterAdvertisement {
@@ -38,11 +38,9 @@ impl Node for RouterAdvertisement {
             if let Some(mac) = heard.mac {
                 let (interface, addr) = (heard.interface, heard.router.into());
                 let how = Evidence { creates: true, replaces: true };
-                self.events.send(Event::Learned { interface, addr, mac, how });
+                self.learned.send(Learned { interface, addr, mac, how });
             }
-            if self.told.send(heard) {
-                self.events.send(Event::Advertised);
-            }
+            self.advertised.send(heard);
             Err(Error6::RouterAdvertisementsRx)
         });
     }

@@ -1,17 +1,14 @@
-//! What another router said, on its way from the node that heard it to control: a ring beside the
-//! one for events, because it is ten times as long.
+//! What another router said, on its way from the node that heard it to control.
 
 use std::net::Ipv6Addr;
 
 use wire::MacAddr;
 
+use crate::events::Event;
 use crate::interface::InterfaceIndex;
-use crate::punt::{EventQueue, EventSender};
 
 /// Prefixes of one advertisement that are looked at.
 pub const MOST_PREFIXES: usize = 8;
-/// Advertisements that wait for control.
-const RING: usize = 32;
 
 /// A prefix, as another router advertised it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,23 +77,7 @@ impl Advertised {
     }
 }
 
-/// Advertisements that wait for control.
-#[derive(Clone)]
-pub struct Heard(EventQueue<Advertised>);
-
-impl Default for Heard {
-    fn default() -> Self {
-        Self(EventQueue::with_room_for(RING))
-    }
-}
-
-impl Heard {
-    /// For the node.
-    pub fn sender(&self) -> EventSender<Advertised> {
-        self.0.sender()
-    }
-    /// Takes what there is.
-    pub fn take(&self) -> Vec<Advertised> {
-        self.0.take()
-    }
+impl Event for Advertised {
+    /// Fewer than of others: they are ten times as long.
+    const ROOM: usize = 32;
 }

@@ -33,9 +33,8 @@ pub(crate) use advertiser::between;
 pub(crate) use advertiser::on_link;
 pub use advertiser::{Advertiser, Prefix, Tally};
 pub use config::{Changes, Config, PrefixChange, Refusal};
-pub use heard::{Advertised, Heard, MOST_PREFIXES, PrefixHeard};
+pub use heard::{Advertised, MOST_PREFIXES, PrefixHeard};
 pub use node::{RouterSolicitation, Solicited};
-pub use process::solicited;
 pub use show::Shown;
 pub use solicit::{Retries, Soliciting};
 
@@ -53,7 +52,6 @@ pub struct Routers {
     /// Whether solicitations on an interface are to be answered, for the node.
     answers: Shared<Vec<bool>>,
     solicitations: NodeIndex,
-    heard: Heard,
     /// Called with each advertisement of another router.
     observers: Vec<fn(&mut Router, &Advertised)>,
     soliciting: BTreeMap<InterfaceIndex, Soliciting>,
@@ -106,22 +104,23 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 }
 
 /// Tells everybody concerned what other routers said.
-pub fn hear(router: &mut Router) {
-    let routers = router.routers();
-    let (heard, observers) = (routers.heard.take(), routers.observers.clone());
-    for one in &heard {
-        observers.iter().for_each(|observer| observer(router, one));
-    }
+fn heard(router: &mut Router, advertised: Advertised) {
+    let observers = router.routers().observers.clone();
+    observers.iter().for_each(|observer| observer(router, &advertised));
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    let (events, on_link) = (router.events.sender(), OnLink::new(router));
+    let on_link = OnLink::new(router);
     let answers = Shared::new(Vec::new());
-    let heard = Heard::default();
-    let solicitation =
-        RouterSolicitation { on_link, answers: answers.reader(), events: events.clone() };
-    let advertisement = RouterAdvertisement { told: heard.sender(), events };
+    let solicitation = RouterSolicitation {
+        on_link,
+        answers: answers.reader(),
+        solicited: router.events.sender(),
+        learned: router.events.sender(),
+    };
+    let advertisement =
+        RouterAdvertisement { advertised: router.events.sender(), learned: router.events.sender() };
     let solicitations = router.engine.add(solicitation).map_err(refuse)?;
     router.engine.add(advertisement).map_err(refuse)?;
     let (rs, ra) = (icmp6::Type::ROUTER_SOLICITATION, icmp6::Type::ROUTER_ADVERTISEMENT);
@@ -131,10 +130,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         advertisers: BTreeMap::new(),
         answers,
         solicitations,
-        heard,
         observers: Vec::new(),
         soliciting: BTreeMap::new(),
     });
+    router.events.handle(process::solicited);
+    router.events.handle(heard);
     router.interfaces.observe(interface_changed);
     router.addresses.observe(|router, interface, _| follow_ip6(router, interface));
     process::spawn(router);

@@ -11,19 +11,20 @@ use wire::{MacAddr, ip6};
 use zerocopy::FromBytes;
 
 use crate::arp::source_of;
+use crate::events::{Event, EventSender};
 use crate::fib::Ip6;
 use crate::icmp::{Count6, Error6};
 use crate::interface::InterfaceIndex;
 use crate::ip::{Headers, V6, Version};
-use crate::neighbor::{Evidence, OnLink};
-use crate::punt::{Event, EventSender};
+use crate::neighbor::{Evidence, Learned, OnLink};
 
 /// Tells control who asked.
 #[derive(Clone)]
 pub struct RouterSolicitation {
     pub(super) on_link: OnLink<Ip6>,
     pub(super) answers: Reader<Vec<bool>>,
-    pub(super) events: EventSender,
+    pub(super) solicited: EventSender<Solicited>,
+    pub(super) learned: EventSender<Learned>,
 }
 
 /// Edges of [`RouterSolicitation`].
@@ -45,6 +46,8 @@ pub struct Solicited {
     pub mac: MacAddr,
 }
 
+impl Event for Solicited {}
+
 impl Node for RouterSolicitation {
     const NAME: &'static str = "icmp6-router-solicitation";
     const COUNTED_AT: &'static str = V6::NODES.icmp_input;
@@ -56,7 +59,7 @@ impl Node for RouterSolicitation {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let Self { on_link, answers, events } = self;
+        let Self { on_link, answers, solicited, learned } = self;
         let answers = answers.read(epoch);
         frame.consume(|p| {
             p.trace(Headers::<V6>::of);
@@ -67,7 +70,7 @@ impl Node for RouterSolicitation {
             }
             if let Some(mac) = told {
                 let how = Evidence { creates: true, replaces: true };
-                events.send(Event::Learned { interface, addr: addr.into(), mac, how });
+                learned.send(Learned { interface, addr: addr.into(), mac, how });
             }
             match answers.get(interface.0 as usize) {
                 Some(true) => (),
@@ -75,7 +78,7 @@ impl Node for RouterSolicitation {
                 None => return Err(Error6::RouterSolicitationUnsupportedIntf),
             }
             let mac = told.or_else(|| source_of(p)).ok_or(Error6::Drop)?;
-            events.send(Event::Solicited(Solicited { interface, addr, mac }));
+            solicited.send(Solicited { interface, addr, mac });
             Ok(())
         });
     }

@@ -11,7 +11,6 @@ use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Held, Node, Payload};
 use infra::rcu::{Epoch, Reader, SlabReader};
 
-use super::Usage;
 use super::config::{Config, Settings};
 use super::handoff::Owner;
 use super::pieces::{List, Piece, Pieces};
@@ -20,9 +19,10 @@ use super::table::Table;
 use super::trace::Seen;
 use super::version::{Fragment, Reassemble};
 use super::walk::{Reporter, Task};
+use super::{Incomplete, Usage};
 use crate::adjacency::Adjacency;
+use crate::events::EventSender;
 use crate::icmp::Problem;
-use crate::punt::EventSender;
 
 /// Packets in a frame at most.
 const FRAME: usize = 256;
@@ -171,7 +171,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
     pub(super) fn new(
         settings: Reader<Settings>,
         adjacencies: SlabReader<Adjacency>,
-        events: EventSender,
+        events: EventSender<Incomplete>,
         most: usize,
     ) -> Self {
         let kind = PLACES[PLACE].kind;

@@ -31,6 +31,7 @@ use control::feature::Refused;
 use graph::BuildError;
 use infra::rcu::Shared;
 
+use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6};
 use crate::router::{Feature, Parts, Router, refuse};
@@ -57,6 +58,17 @@ pub enum Kind {
     /// Fragments follow the first one.
     Shallow,
 }
+
+/// Fragments wait for others: they are to be given up in time.
+#[derive(Clone, Copy, Debug)]
+pub struct Incomplete {
+    /// 0 for IPv4, 1 for IPv6.
+    pub family: usize,
+    /// What waits for them.
+    pub kind: Kind,
+}
+
+impl Event for Incomplete {}
 
 /// What control keeps.
 struct Reassembly {
@@ -113,7 +125,7 @@ impl Router {
         }
         self.visit_reassembly(family, kind, Task::Grow(config.most as usize));
         self.change(|settings| *settings.of_mut(family, kind) = config);
-        walk::start(self, family, kind);
+        walk::start(self, Incomplete { family, kind });
         Ok(())
     }
     /// Whether fragments for this router are put together, of IPv4 and IPv6.
@@ -179,11 +191,6 @@ impl Router {
 }
 
 /// A node holds fragments, as its event says.
-pub fn fragments_wait(router: &mut Router, family: u8, kind: u8) {
-    let kind = if kind == Kind::Full as u8 { Kind::Full } else { Kind::Shallow };
-    walk::start(router, family.into(), kind);
-}
-
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
     if change != Change::Deleting {
         return;
@@ -214,6 +221,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let ip6 = add::<V6>(router, &settings).map_err(refuse)?;
     router.insert(Reassembly { settings, nodes: [ip4, ip6].concat() });
     router.interfaces.observe(interface_changed);
+    router.events.handle(walk::start);
     walk::spawn(router);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

@@ -12,8 +12,8 @@ use super::gather::{Gather, Method};
 use super::handoff::HandOff;
 use super::place::{PLACES, Place};
 use super::version::Reassemble;
-use super::{Kind, Usage};
-use crate::punt::{Event, EventSender};
+use super::{Incomplete, Kind, Usage};
+use crate::events::EventSender;
 use crate::router::Router;
 
 /// Names of the processes, of full and of shallow reassembly, each of IPv4 and IPv6.
@@ -35,22 +35,21 @@ pub(super) enum Task {
 
 /// Says to control that a node holds something: once until the next walk.
 pub(super) struct Reporter {
-    events: EventSender,
+    events: EventSender<Incomplete>,
     kind: Kind,
     is_reported: bool,
 }
 
 impl Reporter {
-    pub(super) fn new(events: EventSender, kind: Kind) -> Self {
+    pub(super) fn new(events: EventSender<Incomplete>, kind: Kind) -> Self {
         Self { events, kind, is_reported: false }
     }
-    pub(super) fn events(&self) -> EventSender {
+    pub(super) fn events(&self) -> EventSender<Incomplete> {
         self.events.clone()
     }
     pub(super) fn report(&mut self, family: usize, held: usize) {
         if !self.is_reported && held > 0 {
-            let event = Event::Fragments { family: family as u8, kind: self.kind as u8 };
-            self.is_reported = self.events.send(event);
+            self.is_reported = self.events.send(Incomplete { family, kind: self.kind });
         }
     }
     pub(super) fn walked(&mut self) {
@@ -131,7 +130,7 @@ fn usage<V: Reassemble, M: Method<V>, const PLACE: usize>(
 }
 
 /// A node holds something: the process is to look after it.
-pub(super) fn start(router: &mut Router, family: usize, kind: Kind) {
+pub(super) fn start(router: &mut Router, Incomplete { family, kind }: Incomplete) {
     router.processes.signal(WALKS[kind as usize][family], 0);
 }
 

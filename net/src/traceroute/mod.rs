@@ -20,6 +20,7 @@ use std::net::IpAddr;
 use control::feature::Refused;
 use wire::{icmp4, icmp6};
 
+use crate::events::Event;
 use crate::ip::{self, V4, V6, Version};
 use crate::ping::Awaited;
 use crate::router::{Feature, Parts, Router, refuse};
@@ -70,6 +71,8 @@ pub struct Answer {
     pub at: f64,
 }
 
+impl Event for Answer {}
+
 /// The commands in progress: answers by what their probes are known by.
 struct Traces(Awaited<Answer>);
 
@@ -116,7 +119,7 @@ impl Router {
 }
 
 /// Takes note of an answer that the data plane reported.
-pub fn answered(router: &mut Router, answer: Answer) {
+fn answered(router: &mut Router, answer: Answer) {
     if let Some(Traces(answers)) = router.state_mut() {
         answers.note(answer);
     }
@@ -127,6 +130,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let answers = Awaited::new();
     answers.add_node::<V4>(router).map_err(refuse)?;
     answers.add_node::<V6>(router).map_err(refuse)?;
+    router.events.handle(answered);
     router.insert(Traces(answers));
     cli::register(&mut parts.cli);
     Ok(())

@@ -8,7 +8,6 @@ use zerocopy::FromBytes;
 use super::{Answer, Key};
 use crate::ip::{V4, V6};
 use crate::ping::{Comes, Echoes};
-use crate::punt::Event;
 
 /// A version whose ICMP errors quote packets.
 pub trait Quotes: Echoes {
@@ -39,9 +38,6 @@ impl crate::ping::Answer for Answer {
 
     fn key(&self) -> Key {
         self.key
-    }
-    fn event(self) -> Event {
-        Event::ProbeAnswer(self)
     }
 }
 
