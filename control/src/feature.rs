@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use control_derive::Refusal;
+
 /// One optional part of the router. `R` is what the feature registers its commands, nodes and
 /// other parts with.
 pub struct Feature<R> {
@@ -14,6 +16,14 @@ pub struct Feature<R> {
     /// Registers everything the feature brings. Nothing of it may run before this.
     pub register: fn(&mut R) -> Result<(), Refused>,
 }
+
+impl<R> Clone for Feature<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Feature<R> {}
 
 /// Why a feature could not be registered.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,7 +22,6 @@ pub mod ip4;
 pub mod ip6;
 pub mod mfib;
 pub mod mld;
-pub mod mss_clamp;
 pub mod nd;
 pub mod neighbor;
 pub mod path_mtu;
@@ -35,8 +34,7 @@ pub mod reassembly;
 mod router;
 pub mod source_range;
 pub mod statistics;
-#[cfg(test)]
-mod testing;
+pub mod testing;
 pub mod trace;
 pub mod tracenode;
 pub mod traceroute;
@@ -64,7 +62,6 @@ pub const FEATURES: &[Feature] = &[
     fragment::FEATURE,
     reassembly::FEATURE,
     path_mtu::FEATURE,
-    mss_clamp::FEATURE,
     policer::FEATURE,
     punting::FEATURE,
     neighbor::FEATURE,

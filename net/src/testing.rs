@@ -1,5 +1,6 @@
-//! What tests of routing start from: a router whose graph is a test graph, with the features under
-//! test and everything else in sinks. Each part's tests add what they need to [`Rig`].
+//! Rigs for tests: a router on a test graph, with the features under test and everything else in
+//! sinks. [`Bench`] has the nodes of IP and two interfaces; it is what a plugin's tests start from.
+#![forbid(unsafe_code)]
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -16,12 +17,16 @@ use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Feature, Parts, Router};
 use crate::{drops, interface};
 
+pub use crate::ip::testing::{Bench, packets};
+
 /// Transmit node of interfaces under test.
 #[derive(Clone)]
-pub(crate) struct Transmit;
+pub struct Transmit;
 
+/// Where [`Transmit`] sends.
 #[derive(Clone, Copy, graph::Next)]
-pub(crate) enum Next {
+pub enum Next {
+    /// A sink: what got there was sent.
     #[to("sent")]
     Sent,
 }
@@ -37,10 +42,15 @@ impl Node for Transmit {
     }
 }
 
-pub(crate) struct Rig {
+/// A router on a test graph.
+pub struct Rig {
+    /// The graph.
     pub graph: TestGraph,
+    /// The router; its engine is that of the graph only within [`Rig::connected`].
     pub router: Router,
+    /// Its commands.
     pub cli: Cli<Router>,
+    /// Its messages.
     pub api: Api<Router>,
 }
 
@@ -142,13 +152,14 @@ impl Rig {
         self.graph.expect_counters(counters);
         assert_eq!(self.graph.buffers_used(), 0, "buffers in use");
     }
+    /// The number of an interface.
     pub fn interface(&self, name: &str) -> InterfaceIndex {
         self.router.interfaces.named(name).unwrap().index
     }
 }
 
 /// An Ethernet interface that is up when it is to be, and leaves nothing to its device.
-pub(crate) fn new_interface(name: &str, mac: MacAddr) -> NewInterface {
+pub fn new_interface(name: &str, mac: MacAddr) -> NewInterface {
     NewInterface {
         name: name.to_owned(),
         kind: Kind::Ethernet,
@@ -161,14 +172,17 @@ pub(crate) fn new_interface(name: &str, mac: MacAddr) -> NewInterface {
 }
 
 /// A rig with two interfaces; `Of` tells apart what else it has, and is able to do.
-pub(crate) struct Pair<Of> {
+pub struct Pair<Of> {
     rig: Rig,
+    /// The first interface.
     pub pg0: InterfaceIndex,
+    /// The second one.
     pub pg1: InterfaceIndex,
     of: PhantomData<Of>,
 }
 
 impl<Of> Pair<Of> {
+    /// From a rig and its interfaces.
     pub fn of((rig, (pg0, pg1)): (Rig, (InterfaceIndex, InterfaceIndex))) -> Self {
         Self { rig, pg0, pg1, of: PhantomData }
     }

@@ -55,7 +55,7 @@ fn parts() -> Parts {
     let settings = Settings { buffers: 1024, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
     let mut parts = Parts::new(router);
-    for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
+    for feature in plugins::features() {
         (feature.register)(&mut parts).unwrap();
     }
     parts.router.engine.build().unwrap();

@@ -3,14 +3,11 @@
 use control::config::{Plugins, Switch};
 use net::Feature;
 
-/// All features, in the order they register.
-pub const FEATURES: &[&[Feature]] = &[net::FEATURES, drivers::FEATURES];
-
 /// The features that the configuration leaves on. `default { disable }` speaks of plugins in files
 /// of their own; what is built in goes only when it is named.
 pub fn enabled(plugins: &Plugins) -> impl Iterator<Item = &'static Feature> {
     let named = Plugins { default: None, ..plugins.clone() };
-    FEATURES.iter().flat_map(|list| list.iter()).filter(move |f| match named.switch(f.name) {
+    plugins::features().filter(move |f| match named.switch(f.name) {
         Some(Switch::Enable) => true,
         Some(Switch::Disable) => false,
         None => f.default_enabled,
@@ -39,7 +36,7 @@ mod tests {
 
     #[test]
     fn no_two_features_share_a_name() {
-        let mut all: Vec<_> = FEATURES.iter().flat_map(|l| l.iter()).map(|f| f.name).collect();
+        let mut all: Vec<_> = plugins::features().map(|f| f.name).collect();
         let count = all.len();
         all.sort_unstable();
         all.dedup();

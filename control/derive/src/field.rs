@@ -122,7 +122,7 @@ impl Field {
 
     /// Reads the value at its position, then goes on to the next word.
     pub fn read_position(&self) -> TokenStream {
-        let (slot, name) = (self.slot(), self.name());
+        let (slot, name, value) = (self.slot(), self.name(), &self.value);
         match (&self.place, self.shape) {
             (Place::Rest, _) => quote! {
                 if #slot.is_none() {
@@ -144,7 +144,11 @@ impl Field {
             },
             _ => quote! {
                 if #slot.is_none() {
-                    #slot = args.optional();
+                    #slot = if <#value as ::control::cli::Value>::IS_NAME {
+                        Some(args.value(#name)?)
+                    } else {
+                        args.optional()
+                    };
                     if #slot.is_some() {
                         continue;
                     }

@@ -5,6 +5,7 @@
 
 mod field;
 mod message;
+mod refusal;
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -70,6 +71,16 @@ pub fn record(input: TokenStream) -> TokenStream {
 pub fn union(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     message::union(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes an enum the reasons for which requests are refused.
+///
+/// The doc comment of a variant is the text of the error, with its fields in braces (`{0}`, or
+/// their names), and `#[retval(NO_SUCH_ENTRY)]` the number that clients of the binary API get.
+#[proc_macro_derive(Refusal, attributes(retval))]
+pub fn refusal(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    refusal::refusal(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
 fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {

@@ -15,6 +15,9 @@ use super::retval::Retval;
 use super::schema::{Head, MessageInfo};
 use super::work::{self, Around, Caller, Later, Rows, Task, Work};
 
+/// Rows in one piece of a stream.
+const STREAM_PIECE: usize = 1024;
+
 /// First number of a message that is not of the module `memclnt`.
 const FIRST_FREE: u16 = 29;
 
@@ -333,6 +336,30 @@ impl<C: 'static> Module<'_, C> {
             Ok(None)
         })
         .message(reply)
+    }
+
+    /// A request for a table whose rows have ascending numbers, in pieces: `rows` gives those from
+    /// the cursor on, `last` the reply for the cursor of the next piece (4294967295 when there is
+    /// none).
+    pub fn stream_rows<M: Stream>(
+        &mut self,
+        cursor: impl Fn(&M) -> u32 + 'static,
+        rows: impl Fn(&mut C, &M) -> Result<Vec<(u32, M::Details)>, Retval> + 'static,
+        last: impl Fn(u32) -> M::Reply + 'static,
+    ) -> &mut Self {
+        self.stream(move |cx, m: M| {
+            let rows = match rows(cx, &m) {
+                Ok(rows) => rows,
+                Err(retval) => return (Vec::new(), retval, last(u32::MAX)),
+            };
+            let from = cursor(&m);
+            let mut left = rows.into_iter().skip_while(|(number, _)| *number < from);
+            let piece = left.by_ref().take(STREAM_PIECE).map(|(_, row)| row).collect();
+            match left.next() {
+                Some((next, _)) => (piece, Retval::EAGAIN, last(next)),
+                None => (piece, Retval::OK, last(u32::MAX)),
+            }
+        })
     }
 
     /// A request that is never answered.

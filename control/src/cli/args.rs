@@ -1,6 +1,7 @@
 //! The words after a command's path, read from left to right.
 
-use std::fmt::Display;
+use std::any::Any;
+use std::fmt::{self, Display};
 use std::ops::Deref;
 use std::str::FromStr;
 
@@ -13,9 +14,11 @@ pub(super) fn is_blank(byte: u8) -> bool {
 }
 
 /// What is left of a line. Copying it remembers a place to come back to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Args<'a> {
     line: &'a str,
+    /// What the command is for, to look names up.
+    context: Option<&'a dyn Any>,
     /// Byte position of the next word, or the length of the line.
     at: usize,
     /// Where that word ends.
@@ -26,9 +29,19 @@ impl<'a> Args<'a> {
     /// Starts at the first word of `line`.
     pub fn new(line: &'a str) -> Self {
         let line = line.trim_end_matches(|c: char| c.is_ascii() && is_blank(c as u8));
-        let mut args = Self { line, at: 0, end: 0 };
+        let mut args = Self { line, context: None, at: 0, end: 0 };
         args.go_to(0);
         args
+    }
+
+    /// The same words, for values that look names up in `context`.
+    pub fn in_context(self, context: &'a dyn Any) -> Self {
+        Self { context: Some(context), ..self }
+    }
+
+    /// What the command is for, if it is a `C`: values look names up there.
+    pub fn context<C: 'static>(&self) -> Option<&'a C> {
+        self.context?.downcast_ref()
     }
 
     /// True when no word is left.
@@ -106,7 +119,8 @@ impl<'a> Args<'a> {
                 _ => continue,
             }
             if depth == 0 {
-                let inside = Args::new(&self.line[self.at + 1..offset]);
+                let mut inside = Args::new(&self.line[self.at + 1..offset]);
+                inside.context = self.context;
                 self.go_to(offset + 1);
                 return Ok(Some(inside));
             }
@@ -144,9 +158,19 @@ impl<'a> Args<'a> {
     }
 }
 
+impl fmt::Debug for Args<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Args").field(&self.remaining()).finish()
+    }
+}
+
 /// A type that a command's argument may have. Every `FromStr` type is one, read from one word;
 /// implement it by hand for values of several words.
 pub trait Value: Sized {
+    /// Whether a word that comes where one may stand is meant to be one: the name of something that
+    /// is or is not there.
+    const IS_NAME: bool = false;
+
     /// Takes the value; `what` names it in errors. On error the place in `args` is of no meaning.
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error>;
 }

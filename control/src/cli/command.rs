@@ -86,13 +86,15 @@ pub(super) struct Entry<C> {
 }
 
 impl<C> Entry<C> {
-    pub fn new<T: Command>(
-        effect: impl Fn(&mut C, T) -> Result<Effect<C>, Error> + 'static,
-    ) -> Self {
+    pub fn new<T: Command>(effect: impl Fn(&mut C, T) -> Result<Effect<C>, Error> + 'static) -> Self
+    where
+        C: 'static,
+    {
         let run = move |cx: &mut C, args: &mut Args<'_>| {
-            let command = T::parse(args)?;
-            if !args.is_empty() {
-                return Err(args.unknown_of(T::ARGS));
+            let mut words = args.in_context(cx);
+            let command = T::parse(&mut words)?;
+            if !words.is_empty() {
+                return Err(words.unknown_of(T::ARGS));
             }
             effect(cx, command)
         };

@@ -25,7 +25,7 @@ fn router(threads: usize) -> Parts {
     let socket = std::env::temp_dir().join(format!("ferrovia-fuzz-{}", std::process::id()));
     router.insert(net::punting::Settings { socket: Some(socket) });
     let mut parts = Parts::new(router);
-    for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
+    for feature in plugins::features() {
         (feature.register)(&mut parts).expect("features fit together");
     }
     parts.router.engine.build().expect("the graph is whole");

@@ -1,7 +1,7 @@
 //! Commands about interfaces: state, addresses of layer 2, MTUs, counters.
 
 use control::api::Retval;
-use control::cli::{Args, Cli, Command, Error, Output, Word};
+use control::cli::{Args, Cli, Command, Error, Output, Value, Word};
 use wire::MacAddr;
 
 use super::show::{Counted, Hardware, HardwareRow, Row};
@@ -179,6 +179,18 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         router.set_link(index, one_of(test.up, test.down)?);
         Ok(())
     });
+}
+
+/// The name of an interface, as an argument of commands.
+impl Value for InterfaceIndex {
+    const IS_NAME: bool = true;
+
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let router = args.context::<Router>();
+        let name: Word = args.value(what)?;
+        let found = router.and_then(|router| router.interfaces.named(&name));
+        found.map(|i| i.index).ok_or_else(|| name.unknown("interface"))
+    }
 }
 
 /// The number of the interface with this name.

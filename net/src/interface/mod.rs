@@ -6,6 +6,7 @@
 //! output node puts its VLAN tags in.
 
 pub mod api;
+mod attached;
 mod change;
 mod cli;
 mod counters;
@@ -33,6 +34,7 @@ use wire::MacAddr;
 use crate::ethernet::{SubTable, Tags};
 use crate::router::{Feature, Parts, Router, refuse};
 
+pub use attached::{NoInterface, Place as AttachedAt, Setting, Settings};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
 pub use mtu::Mtu;
 pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};

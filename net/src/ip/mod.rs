@@ -12,8 +12,7 @@ mod local;
 mod midchain;
 mod outputs;
 mod rewrite;
-#[cfg(test)]
-pub(crate) mod testing;
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod trace;

@@ -11,25 +11,30 @@ use wire::{MacAddr, Prefix};
 use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, NewInterface, Offloads};
-use crate::router::Router;
+use crate::router::{Feature, Router};
 use crate::testing::{Pair, Rig, Transmit, new_interface};
 use crate::{
-    address, engine, fragment, icmp, ip4, ip6, mss_clamp, path_mtu, policer, punting, reassembly,
+    address, engine, fragment, icmp, ip4, ip6, path_mtu, policer, punting, reassembly,
     source_range, trace, tracenode,
 };
 
 /// What the neighbour of `pg1` has as its address.
-pub(crate) const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
+pub const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
 
 /// The rig with its interfaces.
-pub(crate) type Bench = Pair<Nodes>;
+pub type Bench = Pair<Nodes>;
 
 /// The nodes of IP.
-pub(crate) struct Nodes;
+pub struct Nodes;
 
 impl Bench {
+    /// One thread, nothing but IP.
     pub fn new() -> Self {
         Self::with(|_| ())
+    }
+    /// With a plugin.
+    pub fn plugged(plugin: Feature) -> Self {
+        Self::featuring(&[plugin], 1, |_| (), |_| ())
     }
     /// With what `more` adds before the graph is built.
     pub fn with(more: impl FnOnce(&mut Router)) -> Self {
@@ -45,6 +50,15 @@ impl Bench {
         first: impl FnOnce(&mut Router),
         more: impl FnOnce(&mut Router),
     ) -> Self {
+        Self::featuring(&[], threads, first, more)
+    }
+    /// As [`Bench::made`], with more features behind those of IP.
+    pub fn featuring(
+        extra: &[Feature],
+        threads: usize,
+        first: impl FnOnce(&mut Router),
+        more: impl FnOnce(&mut Router),
+    ) -> Self {
         let features = [
             engine::FEATURE,
             address::FEATURE,
@@ -54,13 +68,13 @@ impl Bench {
             fragment::FEATURE,
             reassembly::FEATURE,
             path_mtu::FEATURE,
-            mss_clamp::FEATURE,
             policer::FEATURE,
             source_range::FEATURE,
             punting::FEATURE,
             trace::FEATURE,
             tracenode::FEATURE,
         ];
+        let features = [&features, extra].concat();
         Self::of(Rig::made(threads, &features, first, |router| {
             router.add_table::<Ip4>(0).unwrap();
             router.add_table::<Ip6>(0).unwrap();
@@ -122,7 +136,7 @@ fn add_interface(router: &mut Router, name: &str, addresses: [&str; 2]) -> Inter
 }
 
 /// Packets as bytes, from their IP header on; right in every respect until a test changes them.
-pub(crate) mod packets {
+pub mod packets {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6, udp};
@@ -133,11 +147,13 @@ pub(crate) mod packets {
     /// A host behind `pg0`.
     pub const HOST6: &str = "2001:db8::2";
 
+    /// An IPv4 packet.
     pub fn ip4(src: &str, dst: &str, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
         let (src, dst): (Ipv4Addr, Ipv4Addr) = (src.parse().unwrap(), dst.parse().unwrap());
         let header = ip4::Header::new(src, dst, protocol, 20 + payload.len() as u16);
         [header.as_bytes(), payload].concat()
     }
+    /// An IPv6 packet.
     pub fn ip6(src: &str, dst: &str, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
         let (src, dst): (Ipv6Addr, Ipv6Addr) = (src.parse().unwrap(), dst.parse().unwrap());
         let header = ip6::Header::new(src, dst, protocol, payload.len() as u16);
@@ -147,18 +163,21 @@ pub(crate) mod packets {
         let header = udp::Header::new(1234, port, 8 + data.len() as u16);
         [header.as_bytes(), data].concat()
     }
+    /// A UDP datagram in IPv4.
     pub fn udp4(src: &str, dst: &str, port: u16, data: &[u8]) -> Vec<u8> {
         let mut packet = ip4(src, dst, Protocol::UDP, &udp(port, data));
         let sum = sum4(&packet).udp_checksum();
         packet[26..28].copy_from_slice(sum.as_bytes());
         packet
     }
+    /// A UDP datagram in IPv6.
     pub fn udp6(src: &str, dst: &str, port: u16, data: &[u8]) -> Vec<u8> {
         let mut packet = ip6(src, dst, Protocol::UDP, &udp(port, data));
         let sum = sum6(&packet).udp_checksum();
         packet[46..48].copy_from_slice(sum.as_bytes());
         packet
     }
+    /// An ICMP echo request.
     pub fn ping4(src: &str, dst: &str, data: &[u8]) -> Vec<u8> {
         let icmp = icmp4::Header::new(icmp4::Type::ECHO_REQUEST, 0);
         let echo = icmp4::Echo { icmp, id: 7.into(), seq: 1.into() };
@@ -167,6 +186,7 @@ pub(crate) mod packets {
         packet[22..24].copy_from_slice(sum.as_bytes());
         packet
     }
+    /// An ICMPv6 message.
     pub fn icmp6(src: &str, dst: &str, kind: icmp6::Type, rest: &[u8]) -> Vec<u8> {
         let icmp = icmp6::Header::new(kind, 0);
         let mut packet = ip6(src, dst, Protocol::ICMP6, &[icmp.as_bytes(), rest].concat());

@@ -29,6 +29,7 @@ pub(crate) type Bench = Pair<Whole>;
 pub(crate) struct Whole;
 
 impl Bench {
+    /// The whole router as hosts on its links see it.
     pub fn new() -> Self {
         let interfaces = |router: &mut Router| {
             [("pg0", PG0), ("pg1", PG1)]

@@ -50,6 +50,7 @@ impl Rig {
     pub fn leads(&self, dst: &str) -> Vec<Via> {
         self.leads_in(TableIndex::DEFAULT, dst)
     }
+    /// Where packets to an address go, by a table.
     pub fn leads_in(&self, table: TableIndex, dst: &str) -> Vec<Via> {
         self.follow(self.found(table, dst.parse().unwrap()), 32)
     }

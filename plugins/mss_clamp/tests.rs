@@ -1,9 +1,10 @@
+use control::api::Retval;
+use mss_clamp::*;
+use net::InterfaceIndex;
+use net::testing::Bench;
+use net::testing::packets::*;
 use wire::{Protocol, tcp};
 use zerocopy::{FromBytes, IntoBytes};
-
-use super::*;
-use crate::ip::testing::Bench;
-use crate::ip::testing::packets::*;
 
 /// A SYN with these options, its checksum right.
 fn syn(is_4: bool, flags: tcp::Flags, options: &[u8]) -> Vec<u8> {
@@ -33,9 +34,9 @@ fn clamping(mss: u16, rx: bool, tx: bool) -> [Clamping; 2] {
 
 #[test]
 fn segment_sizes_are_lowered_and_never_raised() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     let pg0 = bench.pg0;
-    bench.control(|r| r.set_mss_clamp(pg0, clamping(1000, true, false)).unwrap());
+    bench.control(|r| set(r, pg0, clamping(1000, true, false)).unwrap());
     for (is_4, node) in [(true, "ip4-input"), (false, "ip6-input")] {
         let name = format!("tcp-mss-clamping-ip{}-in", if is_4 { 4 } else { 6 });
         for (options, at) in [
@@ -68,9 +69,9 @@ fn segment_sizes_are_lowered_and_never_raised() {
 
 #[test]
 fn what_goes_out_is_clamped_behind_its_header() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     let pg1 = bench.pg1;
-    bench.control(|r| r.set_mss_clamp(pg1, clamping(536, false, true)).unwrap());
+    bench.control(|r| set(r, pg1, clamping(536, false, true)).unwrap());
     for (is_4, node, neighbor) in
         [(true, "ip4-rewrite", "10.0.1.2"), (false, "ip6-rewrite", "2001:db8:1::2")]
     {
@@ -87,7 +88,7 @@ fn what_goes_out_is_clamped_behind_its_header() {
 
 #[test]
 fn commands_set_and_show_it() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     bench
         .run("set interface tcp-mss-clamp pg0 ip4 enable ip4-mss 1000 ip6 rx ip6-mss 900")
         .unwrap();
@@ -97,5 +98,37 @@ fn commands_set_and_show_it() {
     assert_eq!(bench.run("show interface tcp-mss-clamp").unwrap(), "");
     let error = bench.run("set interface tcp-mss-clamp pg0 ip4 sideways").unwrap_err();
     assert!(error.contains("sideways"), "{error}");
+    let error = bench.run("show interface tcp-mss-clamp pg9").unwrap_err();
+    assert!(error.contains("unknown interface `pg9'"), "{error}");
     assert!(bench.run("set interface tcp-mss-clamp pg0 ip4 rx ip4-mss 0").is_err());
+}
+
+#[test]
+fn clients_set_and_list_it() {
+    let mut bench = Bench::plugged(FEATURE);
+    let (pg0, pg1) = (bench.pg0, bench.pg1);
+    bench.talk(|local, router| {
+        let set = |sw_if_index, ipv4_mss| MssClampEnableDisable {
+            sw_if_index,
+            ipv4_mss,
+            ipv6_mss: 1200,
+            ipv4_direction: MssClampDir(3),
+            ipv6_direction: MssClampDir::RX,
+        };
+        local.call(router, &set(pg0, 1000)).unwrap();
+        local.call(router, &set(pg1, 1001)).unwrap();
+        let get = |i| MssClampGet { cursor: 0, sw_if_index: InterfaceIndex(i) };
+        let (rows, retval, last) = local.stream(router, &get(u32::MAX));
+        let listed: Vec<_> = rows.iter().map(|r| (r.sw_if_index, r.ipv4_mss)).collect();
+        assert_eq!(listed, [(pg0, 1000), (pg1, 1001)]);
+        assert_eq!((rows[0].ipv4_direction.0, rows[0].ipv6_direction.0), (3, 1));
+        assert_eq!((retval, last.cursor), (0, u32::MAX));
+        let later = MssClampGet { cursor: pg1.0, ..get(u32::MAX) };
+        assert_eq!(local.stream(router, &later).0.len(), 1);
+        assert_eq!(local.stream(router, &get(pg1.0)).0.len(), 1);
+        assert_eq!(local.stream(router, &get(99)).1, Retval::INVALID_SW_IF_INDEX.0);
+        let nowhere = local.call(router, &set(InterfaceIndex(99), 1)).err();
+        assert_eq!(nowhere, Some(Retval::INVALID_SW_IF_INDEX));
+        assert_eq!(local.call(router, &set(pg0, 0)).err(), Some(Retval::INVALID_VALUE));
+    });
 }

@@ -1,17 +1,16 @@
 //! Commands about MSS clamping.
-#![forbid(unsafe_code)]
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output, Word};
+use control::cli::{Args, Cli, Command, Error, Output};
+use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
-use super::Clamping;
-use crate::router::Router;
+use super::{Both, Clamping};
 
 /// `set interface tcp-mss-clamp INTERFACE ip4 [enable|disable|rx|tx] ip4-mss SIZE ip6 ...`.
 struct SetClamp {
-    interface: Word,
+    interface: InterfaceIndex,
     /// Directions of IPv4 and IPv6, as far as they are named.
     directions: [Option<(bool, bool)>; 2],
     mss: [Option<u16>; 2],
@@ -19,7 +18,7 @@ struct SetClamp {
 
 impl Command for SetClamp {
     const PATHS: &'static [&'static str] = &["set interface tcp-mss-clamp"];
-    const ABOUT: &'static str = "Lower what TCP hosts tell each other of their segment size";
+    const ABOUT: &'static str = "Lower the maximum segment size in TCP packets";
     const USAGE: &'static str = concat!(
         "<interface> [ip4 [enable|disable|rx|tx]] [ip4-mss <size:1-65535>] ",
         "[ip6 [enable|disable|rx|tx]] [ip6-mss <size:1-65535>]"
@@ -45,7 +44,7 @@ impl Command for SetClamp {
     }
 }
 
-/// Which way; both when nothing is said.
+/// Packets that are clamped: in both directions when none is named.
 fn direction(args: &mut Args<'_>) -> (bool, bool) {
     let known = [("enable", (true, true)), ("disable", (false, false))];
     let known = known.into_iter().chain([("rx", (true, false)), ("tx", (false, true))]);
@@ -53,38 +52,28 @@ fn direction(args: &mut Args<'_>) -> (bool, bool) {
     found.map_or((true, true), |(_, direction)| direction)
 }
 
-/// Show where TCP hosts are told a smaller segment size.
+/// Show where the maximum segment size of TCP is lowered.
 #[derive(Command)]
 #[command("show interface tcp-mss-clamp")]
 struct ShowClamp {
     /// only this one
     #[positional]
-    #[values("interface")]
-    interface: Option<Word>,
+    interface: Option<InterfaceIndex>,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetClamp| {
-        let found = router.interfaces.named(&set.interface);
-        let interface = found.ok_or_else(|| set.interface.unknown("interface"))?.index;
-        let old = router.mss_clamps().find(|(i, _)| *i == interface);
-        let mut both = old.map_or_else(Default::default, |(_, both)| both);
+        let mut both = router.setting::<Both>(set.interface);
         for ((clamping, directions), mss) in both.iter_mut().zip(set.directions).zip(set.mss) {
             (clamping.rx, clamping.tx) = directions.unwrap_or((clamping.rx, clamping.tx));
             clamping.mss = mss.unwrap_or(clamping.mss);
         }
-        router.set_mss_clamp(interface, both).map_err(|e| Error::new(e.to_string()))
+        Ok(super::set(router, set.interface, both)?)
     });
     cli.command(|router: &mut Router, show: ShowClamp| {
-        let only = match &show.interface {
-            Some(name) => {
-                let found = router.interfaces.named(name);
-                Some(found.ok_or_else(|| name.unknown("interface"))?.index)
-            }
-            None => None,
-        };
-        let all = router.mss_clamps().filter(|(i, _)| only.is_none_or(|only| only == *i));
-        let rows = all.map(|(i, [ip4, ip6])| Row {
+        let meant =
+            super::all(router).filter(|(i, _)| show.interface.is_none_or(|only| only == *i));
+        let rows = meant.map(|(i, [ip4, ip6])| Row {
             interface: router.interfaces.name(i.0).to_owned(),
             ip4: Shown::of(ip4),
             ip6: Shown::of(ip6),

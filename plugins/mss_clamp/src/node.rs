@@ -2,18 +2,20 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::marker::PhantomData;
 
 use graph::arc::FeatureArc;
 use graph::{BuildError, Continue, Flags, Frame, Names, Node, Packet, Record};
-use infra::rcu::{Reader, Shared, SlabReader};
+use infra::rcu::{Reader, SlabReader};
+use net::Router;
+use net::adjacency::Adjacency;
+use net::interface::Settings;
+use net::ip::{V4, V6, Version};
 use wire::{Protocol, checksum, ip4, ip6, tcp};
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
-use super::Table;
-use crate::adjacency::Adjacency;
-use crate::ip::{V4, V6, Version};
-use crate::router::Router;
+use super::Both;
 
 /// Option: nothing follows.
 const END: u8 = 0;
@@ -26,7 +28,7 @@ const MSS: u8 = 2;
 pub trait Clamped: Version {
     /// Names of the nodes for what comes in and what goes out.
     const NAMES: [&'static str; 2];
-    /// Position in [`Table`].
+    /// Position in [`Both`].
     const FAMILY: usize;
     /// Where the TCP header is in an IP packet, in bytes, if it has one here.
     fn tcp_at(packet: &[u8]) -> Option<usize>;
@@ -57,8 +59,8 @@ impl Clamped for V6 {
 /// Lowers the maximum segment size of TCP packets that come in, or go `OUT`.
 #[derive(Clone)]
 pub struct Clamp<V, const OUT: bool> {
-    version: std::marker::PhantomData<V>,
-    table: Reader<Table>,
+    version: PhantomData<V>,
+    settings: Reader<Settings<Both>>,
     adjacencies: SlabReader<Adjacency>,
 }
 
@@ -72,17 +74,18 @@ pub enum Count {
 pub(super) fn add<V: Clamped>(
     router: &mut Router,
     arcs: [&'static FeatureArc; 2],
-    table: &Shared<Table>,
+    settings: &Reader<Settings<Both>>,
 ) -> Result<(), BuildError> {
-    let new = |table: &Shared<Table>, router: &Router| {
-        (std::marker::PhantomData, table.reader(), router.adjacencies.reader())
+    let (version, adjacencies) = (PhantomData, router.adjacencies.reader());
+    let (settings, engine) = (settings.clone(), &mut router.engine);
+    let rx = Clamp::<V, false> { version, settings, adjacencies };
+    let tx = Clamp::<V, true> {
+        version,
+        settings: rx.settings.clone(),
+        adjacencies: rx.adjacencies.clone(),
     };
-    let (version, reader, adjacencies) = new(table, router);
-    router
-        .engine
-        .add_feature(arcs[0], Clamp::<V, false> { version, table: reader, adjacencies })?;
-    let (version, reader, adjacencies) = new(table, router);
-    router.engine.add_feature(arcs[1], Clamp::<V, true> { version, table: reader, adjacencies })?;
+    engine.add_feature(arcs[0], rx)?;
+    engine.add_feature(arcs[1], tx)?;
     Ok(())
 }
 
@@ -96,11 +99,11 @@ impl<V: Clamped, const OUT: bool> Node for Clamp<V, OUT> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let table = self.table.read(epoch);
+        let settings = self.settings.read(epoch);
         let mut clamped = 0;
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
-            let most = table.get(interface as usize).map_or(0, |both| both[V::FAMILY].mss);
+            let most = settings.get(interface as usize).map_or(0, |both| both[V::FAMILY].mss);
             // On the way out the layer 2 header of the adjacency is in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
                 Some(a) if OUT => a.header_len.into(),
