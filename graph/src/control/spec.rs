@@ -106,6 +106,15 @@ impl Engine {
         self.specs[usize::from(index.0)].starts_traces = N::STARTS_TRACES;
         Ok(index)
     }
+    /// Adds the counters of reasons under a name that no node has: a process, or what clients know
+    /// as a node of its own.
+    ///
+    /// # Errors
+    /// As [`Engine::add`].
+    pub fn add_counters<R: Reason>(&mut self, at: &str) -> Result<(), BuildError> {
+        self.errors.add(&at.into(), (R::TEXTS, &[]))?;
+        Ok(())
+    }
     /// Adds an input node.
     ///
     /// # Errors

@@ -171,7 +171,8 @@ impl Engine {
             Threads::None(_) => 0..0,
         }
     }
-    /// Waits until every thread has finished the packets it had, also those it handed to another.
+    /// Waits until every thread has finished the packets it had, also those it handed to another,
+    /// and what nodes sent on when control visited them.
     ///
     /// # Errors
     /// When a thread does not answer.
@@ -184,9 +185,10 @@ impl Engine {
                 let (sent_by, is_empty_at) = self.ask(thread, look)?;
                 (sent, is_empty) = (sent + sent_by, is_empty & is_empty_at);
             }
-            // Nobody handed anything over between the two rounds, and then nothing waited.
-            let is_alone = self.data_threads().len() < 2;
-            if is_alone || (is_empty && before == Some(sent)) {
+            // Nobody handed anything over between the two rounds, and then nothing waited. One
+            // round is not enough for a single thread either: it may be done between a visit and
+            // the loop in which the packets of the visit go on.
+            if is_empty && before == Some(sent) {
                 break;
             }
             before = Some(sent);

@@ -10,7 +10,7 @@ use super::core::{ArcEdges, Core};
 use super::{Packet, Passes};
 use crate::arc::{Along, FeatureArc, Start, Stretch};
 use crate::buffer::{Buffer, FRAME, Flags};
-use crate::node::{Count, Next, Node};
+use crate::node::{Count, Next, Node, Reason};
 
 /// How many packets ahead their first lines are fetched.
 pub(super) const AHEAD: usize = 8;
@@ -77,6 +77,14 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
             self.core
                 .counter(base + <N::Error as crate::Reason>::TEXTS.len() + what.index())
                 .add(n);
+        }
+    }
+    /// Adds `n` to the counter of a reason, for what is no drop.
+    #[inline(always)]
+    pub fn count_as(&mut self, reason: N::Error, n: u64) {
+        if n > 0 {
+            let base = usize::from(self.core.nodes[usize::from(self.node)].error_base);
+            self.core.counter(base + reason.index()).add(n);
         }
     }
     /// The features on an arc that starts at this node.

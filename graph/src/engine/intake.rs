@@ -57,6 +57,10 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
     pub fn count(&mut self, what: N::Count, n: u64) {
         self.raise(N::Error::TEXTS.len() + what.index(), n);
     }
+    /// Adds `n` to the counter of a reason, for what is no loss.
+    pub fn count_as(&mut self, why: N::Error, n: u64) {
+        self.raise(why.index(), n);
+    }
     /// Adds `n` to a reason for packets that were lost before they had a buffer.
     pub fn count_lost(&mut self, why: N::Error, n: u64) {
         self.raise(why.index(), n);
