@@ -164,6 +164,13 @@ impl Router {
     pub fn now(&self) -> f64 {
         self.engine.clock().now()
     }
+    /// Does what is due: what the data plane reports, processes and timers, one turn of them;
+    /// returns when the next turn is, as [`Processes::run_due`].
+    pub fn run_due(&mut self) -> Option<f64> {
+        self.handle_events();
+        let now = self.now();
+        Processes::run_due(self, |router| &mut router.processes, now)
+    }
     /// Has `action` called with `key` once, in `seconds` on the router's clock.
     pub fn after(&mut self, seconds: f64, action: Action<Self>, key: u64) -> Timer {
         let time = self.now() + seconds;

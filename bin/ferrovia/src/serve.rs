@@ -13,7 +13,6 @@ use control::api;
 use control::cli::io_text;
 use control::config::{Config, Endpoint, Listen, Statistics, Unix};
 use control::log::{Log, Logger};
-use control::process::Processes;
 use control::session::{Listener, Server, Settings};
 use control::stats::{prometheus, server};
 use net::{Parts, Router};
@@ -216,12 +215,9 @@ async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
 
 /// One turn; returns how long until the next.
 fn run_due(router: &mut Router, pool: &Logger) -> Duration {
-    router.handle_events();
     if let Err(e) = router.engine.tend_pool() {
         pool.error(format_args!("cannot add buffers: {}", io_text(&e)));
     }
-    let now = router.now();
-    let due = Processes::run_due(router, |r| &mut r.processes, now);
-    let pause = due.map_or(TEND.as_secs_f64(), |due| due - router.now());
+    let pause = router.run_due().map_or(TEND.as_secs_f64(), |due| due - router.now());
     Duration::from_secs_f64(pause.clamp(0.0, TEND.as_secs_f64()))
 }

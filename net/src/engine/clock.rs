@@ -7,6 +7,7 @@ use control::cli::{Cli, Command, Error, Output};
 use control::wall::{self, Civil};
 use serde::Serialize;
 
+use super::no_answer;
 use crate::router::Router;
 
 /// Show the router's time.
@@ -37,8 +38,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         if !set.seconds.is_finite() {
             return Err(Error::new("seconds must be a finite number"));
         }
+        // What waits for a time that is skipped is done before the answer: who asked relies on it.
+        router.run_due();
         router.engine.clock().adjust(set.seconds);
         router.processes.clock_moved();
+        router.run_due();
+        router.engine.fence().map_err(no_answer)?;
         router.note(format_args!("clock moved by {} s", set.seconds));
         Ok(())
     });

@@ -49,17 +49,20 @@ impl Tell for V6 {
     /// RFC 4443 section 2.4 e. That a packet is too big is told about groups as well.
     fn may_tell(p: &Buffer<'_>, problem: Problem) -> bool {
         let Some(header) = p.header::<Header>() else { return false };
-        let Some(upper) = ip6::upper_layer(p.bytes()) else { return false };
+        // Where the headers are cut off nothing says that it is an error.
+        let upper = ip6::upper_layer(p.bytes());
         let src = header.src_addr();
         let has_one_sender = !src.is_multicast() && !src.is_unspecified() && !src.is_loopback();
-        let is_first = upper.fragment.is_none_or(|f| f.offset() == 0);
         let is_for_one = !header.dst_addr().is_multicast() && !came_to_group(p);
         let is_too_big = problem.kind == icmp6::Type::PACKET_TOO_BIG.0;
-        let is_about_error = is_first && upper.protocol == Protocol::ICMP6 && {
+        let is_about_error = upper.is_some_and(|upper| {
             let message = p.bytes().get(upper.offset..).unwrap_or(&[]);
             let kind = icmp6::Type::ref_from_prefix(message).ok();
-            kind.is_none_or(|(kind, _)| kind.is_error() || *kind == icmp6::Type::REDIRECT)
-        };
+            let is_first = upper.fragment.is_none_or(|f| f.offset() == 0);
+            is_first
+                && upper.protocol == Protocol::ICMP6
+                && kind.is_none_or(|(kind, _)| kind.is_error() || *kind == icmp6::Type::REDIRECT)
+        });
         has_one_sender && (is_for_one || is_too_big) && !is_about_error
     }
     fn tell(

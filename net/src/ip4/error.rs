@@ -3,6 +3,9 @@
 /// Reasons of the nodes that check IPv4 headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Error {
+    /// valid ip4 packets.
+    #[severity("info")]
+    None,
     /// ip4 length < 20 bytes.
     TooShort,
     /// ip4 length > l2 length.
@@ -11,6 +14,9 @@ pub enum Error {
     BadChecksum,
     /// ip4 version != 4.
     Version,
+    /// ip4 options present.
+    #[severity("info")]
+    Options,
     /// ip4 IHL < 5.
     HdrTooShort,
     /// ip4 fragment offset == 1.
@@ -19,12 +25,18 @@ pub enum Error {
     TimeExpired,
     /// ip4 MTU exceeded.
     MtuExceeded,
+    /// ip4 destination lookup miss.
+    DstLookupMiss,
     /// ip4 source lookup miss.
     SrcLookupMiss,
     /// ip4 spoofed local-address packet drops.
     SpoofedLocalPackets,
     /// ip4 drop.
     Drop,
+    /// ip4 punt.
+    Punt,
+    /// ip4 egress interface same as ingress.
+    SameInterface,
     /// unknown ip protocol.
     UnknownProtocol,
     /// bad tcp checksum.
@@ -33,6 +45,16 @@ pub enum Error {
     UdpChecksum,
     /// inconsistent udp/ip lengths.
     UdpLength,
+    /// input ACL table-miss drops.
+    InaclTableMiss,
+    /// input ACL session deny drops.
+    InaclSessionDeny,
+    /// output ACL table-miss drops.
+    OutaclTableMiss,
+    /// output ACL session deny drops.
+    OutaclSessionDeny,
+    /// ip4 source check failed.
+    RpfFailure,
     /// duplicate/overlapping fragments.
     ReassDuplicateFragment,
     /// fragment chain too long (drop).
@@ -45,4 +67,19 @@ pub enum Error {
     ReassTimeout,
     /// drops due to lack of buffers.
     ReassNoBuf,
+    /// drops due to internal reassembly error.
+    ReassInternalError,
+    /// fragments given to a feature of their own.
+    ReassToCustomApp,
+    /// successful reassemblies.
+    #[severity("info")]
+    ReassSuccess,
+    /// fragments reassembled.
+    #[severity("info")]
+    ReassFragmentsReassembled,
+    /// fragments received.
+    #[severity("info")]
+    ReassFragmentsRcvd,
+    /// unsupported ip protocol.
+    ReassUnsuppIpProt,
 }

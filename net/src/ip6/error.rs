@@ -3,6 +3,9 @@
 /// Reasons of the nodes that check IPv6 headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Error {
+    /// valid ip6 packets.
+    #[severity("info")]
+    None,
     /// ip6 length < 40 bytes.
     TooShort,
     /// ip6 length > l2 length.
@@ -19,6 +22,8 @@ pub enum Error {
     DstLookupMiss,
     /// ip6 drop.
     Drop,
+    /// ip6 punt.
+    Punt,
     /// unknown ip protocol.
     UnknownProtocol,
     /// bad udp checksum.
@@ -27,6 +32,20 @@ pub enum Error {
     IcmpChecksum,
     /// inconsistent udp/ip lengths.
     UdpLength,
+    /// unknown udp port.
+    UnknownUdpPort,
+    /// ip6 spoofed local-address packet drops.
+    SpoofedLocalPackets,
+    /// input ACL table-miss drops.
+    InaclTableMiss,
+    /// input ACL session deny drops.
+    InaclSessionDeny,
+    /// output ACL table-miss drops.
+    OutaclTableMiss,
+    /// output ACL session deny drops.
+    OutaclSessionDeny,
+    /// ip6 source check failed.
+    RpfFailure,
     /// fragments without an upper layer header.
     ReassMissingUpper,
     /// duplicate fragments.
@@ -47,4 +66,19 @@ pub enum Error {
     ReassInvalidFragLen,
     /// fragments without a fragment header.
     ReassNoFragHdr,
+    /// drops due to internal reassembly error.
+    ReassInternalError,
+    /// fragments given to a feature of their own.
+    ReassToCustomApp,
+    /// successful reassemblies.
+    #[severity("info")]
+    ReassSuccess,
+    /// fragments reassembled.
+    #[severity("info")]
+    ReassFragmentsReassembled,
+    /// fragments received.
+    #[severity("info")]
+    ReassFragmentsRcvd,
+    /// unsupported ip protocol.
+    ReassUnsuppIpProto,
 }

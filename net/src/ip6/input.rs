@@ -8,7 +8,8 @@ use std::sync::Arc;
 use graph::{Buffer, Flags, Frame, Node, Packet, Slot};
 use infra::rcu::SlabReader;
 use wire::Protocol;
-use wire::ip6::Header;
+use wire::ip6::{FragmentHeader, Header};
+use zerocopy::FromBytes;
 
 use super::{Error, IP6_MULTICAST, IP6_UNICAST, V6};
 use crate::icmp::Problem;
@@ -141,13 +142,25 @@ fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
     if len > p.total_len() && header.next_header != Protocol::FRAGMENT {
         return Err(Error::BadLength);
     }
-    p.truncate_chain(len); // Ethernet pads short frames
+    if !is_odd_fragment(p) {
+        p.truncate_chain(len); // Ethernet pads short frames
+    }
     if header.hop_limit == 0 {
         p.error(Error::TimeExpired);
         p.set_payload(V6::EXPIRED_PROBLEM);
         return Ok(Some(Next::IcmpError));
     }
     Ok(None)
+}
+
+/// Whether a packet is a fragment that others follow, with bytes that are no multiple of 8. It has
+/// enough to fill any frame, so they are no padding: its sender is told where fragments are put
+/// together.
+fn is_odd_fragment(p: &Buffer<'_>) -> bool {
+    let Ok((header, rest)) = Header::ref_from_prefix(p.bytes()) else { return false };
+    let fragment = FragmentHeader::ref_from_prefix(rest).ok();
+    let others_follow = fragment.is_some_and(|(fragment, _)| fragment.more_fragments());
+    header.next_header == Protocol::FRAGMENT && others_follow && p.total_len() % 8 != 0
 }
 
 /// Whether an address is that of a group that no packet on a link is for: of one interface only,

@@ -34,6 +34,34 @@ impl Command for SetReassembly {
     }
 }
 
+/// `set ip reassembly extended [ip4|ip6] [on|off]`.
+struct SetExtended {
+    /// The version; both without.
+    family: Option<usize>,
+    on: bool,
+}
+
+impl Command for SetExtended {
+    const PATHS: &'static [&'static str] = &["set ip reassembly extended"];
+    const ABOUT: &'static str =
+        "Have fragments wait for the last one as well as the first in shallow reassembly";
+    const USAGE: &'static str = "[ip4|ip6] [on|off]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut family, mut on) = (None, true);
+        while !args.is_empty() {
+            match args.peek() {
+                Some("ip4") => family = Some(0),
+                Some("ip6") => family = Some(1),
+                Some(word @ ("on" | "off")) => on = word == "on",
+                _ => return Err(args.error("expected ip4, ip6, on or off")),
+            }
+            args.word();
+        }
+        Ok(Self { family, on })
+    }
+}
+
 /// Show packets that are being put together.
 #[derive(Command)]
 #[command("show ip4-full-reassembly")]
@@ -72,6 +100,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let interface = found.ok_or_else(|| set.interface.unknown("interface"))?.index;
         let done = router.enable_reassembly(interface, Kind::Full, set.on);
         done.map_err(|e| Error::new(e.to_string()))
+    });
+    cli.command(|router: &mut Router, set: SetExtended| {
+        let mut on = router.extended_reassembly();
+        let meant = |family| set.family.is_none_or(|f| f == family);
+        (0..2).filter(|f| meant(*f)).for_each(|family| on[family] = set.on);
+        router.set_extended_reassembly(on);
+        Ok(Output::none())
     });
     cli.command(|router: &mut Router, c: ShowFull4| Ok(show(router, 0, Kind::Full, c.details)));
     cli.command(|router: &mut Router, c: ShowFull6| Ok(show(router, 1, Kind::Full, c.details)));

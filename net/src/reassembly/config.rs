@@ -34,6 +34,8 @@ pub struct Settings {
     pub shallow: [Config; 2],
     /// Whether fragments for this router are put together.
     pub local: [bool; 2],
+    /// Whether fragments of shallow reassembly wait for the last one as well as the first.
+    pub extended: [bool; 2],
 }
 
 impl Settings {
@@ -55,6 +57,11 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { full: [Config::FULL; 2], shallow: [Config::SHALLOW; 2], local: [true; 2] }
+        Self {
+            full: [Config::FULL; 2],
+            shallow: [Config::SHALLOW; 2],
+            local: [true; 2],
+            extended: [false; 2],
+        }
     }
 }

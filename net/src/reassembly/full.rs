@@ -6,7 +6,7 @@
 
 use graph::{Buffer, Frame, Held};
 
-use super::gather::{Count, Entry, Gather, Method, New, Next, UNKNOWN};
+use super::gather::{Entry, Gather, Method, New, Next, UNKNOWN};
 use super::partial::{Added, Partial};
 use super::pieces::{List, Piece};
 use super::version::Reassemble;
@@ -123,8 +123,8 @@ fn finish<V: Reassemble, const PLACE: usize, On: graph::Cpu>(
     if p.extend(whole).is_none() {
         return frame.discard(held, V::NO_BUFFERS);
     }
-    frame.count(Count::Success, 1);
-    frame.count(Count::Reassembled, partial.count.into());
+    frame.count_as(V::SUCCESS, 1);
+    frame.count_as(V::REASSEMBLED, partial.count.into());
     frame.send(held, Next::On(node.version));
 }
 

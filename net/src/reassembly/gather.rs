@@ -5,6 +5,7 @@
 //! recognized, held within limits, and given up.
 #![forbid(unsafe_code)]
 
+use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use graph::arc::Along;
@@ -65,6 +66,8 @@ pub(super) struct New<V: Reassemble> {
     /// Whether nothing follows it.
     pub(super) is_last: bool,
     pub(super) config: Config,
+    /// Whether fragments wait for the last one as well as the first (shallow reassembly).
+    pub(super) is_extended: bool,
     /// The time in seconds.
     pub(super) now: f64,
 }
@@ -92,20 +95,6 @@ pub(super) enum Next<V, const PLACE: usize> {
     HandOff(V),
     /// Along the arc, or to be delivered.
     On(V),
-}
-
-/// What [`Gather`] counts besides drops.
-#[derive(Clone, Copy, graph::Count)]
-pub(super) enum Count {
-    /// successful reassemblies.
-    #[name("reass_success")]
-    Success,
-    /// fragments reassembled.
-    #[name("reass_fragments_reassembled")]
-    Reassembled,
-    /// fragments received.
-    #[name("reass_fragments_rcvd")]
-    Received,
 }
 
 impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
@@ -140,14 +129,14 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Node for Gather<V, M, PLAC
     const NAME: &'static str = PLACES[PLACE].nodes[V::FAMILY];
     type Next = Next<V, PLACE>;
     type Error = V::Error;
-    type Count = Count;
+    type Count = Infallible;
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let settings = self.settings.read(epoch);
-        let config = settings.of(V::FAMILY, PLACES[PLACE].kind);
+        let limits = (settings.of(V::FAMILY, PLACES[PLACE].kind), settings.extended[V::FAMILY]);
         let is_on = PLACE != LOCAL || settings.local[V::FAMILY];
         let mut kept = std::mem::take(&mut self.kept);
         frame.each_or_keep(&mut kept, |p| match self.concerns(p, epoch) {
@@ -157,7 +146,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Node for Gather<V, M, PLAC
         });
         let now = if kept.is_empty() { 0.0 } else { frame.now() };
         for held in kept.drain(..) {
-            self.sort(frame, held, config, now);
+            self.sort(frame, held, limits, now);
         }
         self.kept = kept;
         self.reporter.report(V::FAMILY, self.table.len());
@@ -205,14 +194,14 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         &mut self,
         frame: &mut Frame<'_, Self, On>,
         mut held: Held,
-        config: Config,
+        (config, is_extended): (Config, bool),
         now: f64,
     ) {
         let p = held.buffer();
         let scope = if PLACE == SENT { p.tx() } else { p.fib().into() };
         let l3 = self.l3(&p, frame.epoch()).unwrap_or(0);
         let (packet, there) = (p.bytes().get(l3..).unwrap_or(&[]), p.total_len() - l3.min(p.len()));
-        let fragment = V::fragment(packet, there, scope);
+        let fragment = V::fragment(packet, there, scope, PLACES[PLACE].kind);
         if let Fragment::Piece { key, .. } = &fragment {
             let mut hasher = DefaultHasher::new();
             key.hash(&mut hasher);
@@ -222,12 +211,12 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
                 return frame.send(held, Next::HandOff(self.version));
             }
         }
-        frame.count(Count::Received, 1);
+        frame.count_as(V::RECEIVED, 1);
         frame.packet_of(&mut held).trace(|p| Seen::of(p, l3, &fragment));
         match fragment {
             Fragment::Piece { key, from, to, start, is_last } => {
                 let piece = Piece { from, to, start, packet: held };
-                M::take_in(self, frame, New { key, piece, l3, is_last, config, now });
+                M::take_in(self, frame, New { key, piece, l3, is_last, config, is_extended, now });
             }
             Fragment::Only => {
                 M::take_only(&mut held.buffer());
@@ -317,9 +306,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
     /// Does what control asks for.
     pub(super) fn work(&mut self, frame: &mut Frame<'_, Self>, task: Task) {
         match task {
-            Task::Walk => {
-                let kind = PLACES[PLACE].kind;
-                let timeout = self.settings.read(frame.epoch()).of(V::FAMILY, kind).timeout;
+            Task::Walk { timeout } => {
                 let now = frame.now();
                 while let Some(at) = self.table.oldest()
                     && self.table.at(at).is_some_and(|p| now - p.since() >= timeout)

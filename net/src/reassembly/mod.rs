@@ -33,7 +33,7 @@ use infra::rcu::Shared;
 
 use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
-use crate::ip::{V4, V6};
+use crate::ip::{V4, V6, Version};
 use crate::router::{Feature, Parts, Router, refuse};
 use full::Full;
 use place::{GROUP, LOCAL, PLACES, Place, RECEIVED, SENT, UNICAST};
@@ -110,7 +110,7 @@ impl Router {
         self.reassembly_settings().of(family, kind)
     }
     /// Sets the limits of a kind; `family` is 0 for IPv4, 1 for IPv6. What is held stays, unless it
-    /// is too old now.
+    /// is too old now: that is given up at once.
     ///
     /// # Errors
     /// More packets than [`MOST`].
@@ -125,6 +125,9 @@ impl Router {
         }
         self.visit_reassembly(family, kind, Task::Grow(config.most as usize));
         self.change(|settings| *settings.of_mut(family, kind) = config);
+        self.visit_reassembly(family, kind, Task::Walk { timeout: config.timeout });
+        // A thread that does not answer gives up what is too old later.
+        let _ = self.engine.fence();
         walk::start(self, Incomplete { family, kind });
         Ok(())
     }
@@ -135,6 +138,15 @@ impl Router {
     /// Sets whether fragments for this router are put together, of IPv4 and IPv6.
     pub fn set_local_reassembly(&mut self, on: [bool; 2]) {
         self.change(|settings| settings.local = on);
+    }
+    /// Whether shallow reassembly is extended, of IPv4 and IPv6.
+    pub fn extended_reassembly(&self) -> [bool; 2] {
+        self.reassembly_settings().extended
+    }
+    /// Sets whether shallow reassembly is extended, of IPv4 and IPv6: fragments wait until the last
+    /// of their packet has come too.
+    pub fn set_extended_reassembly(&mut self, on: [bool; 2]) {
+        self.change(|settings| settings.extended = on);
     }
     /// Sets which families' fragments an interface puts together, or holds back.
     ///
@@ -219,6 +231,12 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let settings = Shared::new(Settings::default());
     let ip4 = add::<V4>(router, &settings).map_err(refuse)?;
     let ip6 = add::<V6>(router, &settings).map_err(refuse)?;
+    for node in place::COUNTED4 {
+        router.engine.add_counters::<<V4 as Version>::Error>(node).map_err(refuse)?;
+    }
+    for node in place::COUNTED6 {
+        router.engine.add_counters::<<V6 as Version>::Error>(node).map_err(refuse)?;
+    }
     router.insert(Reassembly { settings, nodes: [ip4, ip6].concat() });
     router.interfaces.observe(interface_changed);
     router.events.handle(walk::start);

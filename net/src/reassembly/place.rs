@@ -64,3 +64,24 @@ pub(super) const PLACES: [Place; 5] = [
         handoffs: ["ip4-sv-reass-output-feature-hoff", "ip6-sv-reass-output-feature-hoff"],
     },
 ];
+
+/// Names beside those of the nodes under which clients look up the counters of IPv4: of the
+/// processes that give up, and of reassembly that other features send packets to.
+pub(super) const COUNTED4: [&str; 7] = [
+    "ip4-full-reassembly",
+    "ip4-full-reassembly-custom",
+    "ip4-full-reassembly-expire-walk",
+    "ip4-sv-reassembly",
+    "ip4-sv-reassembly-custom-context",
+    "ip4-sv-reassembly-custom-next",
+    "ip4-sv-reassembly-expire-walk",
+];
+/// Those of IPv6.
+pub(super) const COUNTED6: [&str; 6] = [
+    "ip6-full-reassembly",
+    "ip6-full-reassembly-custom",
+    "ip6-full-reassembly-expire-walk",
+    "ip6-sv-reassembly",
+    "ip6-sv-reassembly-custom-context",
+    "ip6-sv-reassembly-expire-walk",
+];

@@ -2,12 +2,13 @@
 //!
 //! Nodes behind it that look at ports meet the first fragment, which has them; those that follow it
 //! carry its ports beside them ([`Buffer::ports`]), and so do those that came before it and waited.
-//! The packet is not put together: its fragments go on as they are.
+//! The packet is not put together: its fragments go on as they are. Extended, they wait for the
+//! last one too, so that none passes of a packet whose length nobody knows.
 #![forbid(unsafe_code)]
 
 use graph::{Buffer, Frame, Ports};
 
-use super::gather::{Count, Entry, Gather, Method, New, Next};
+use super::gather::{Entry, Gather, Method, New, Next};
 use super::pieces::{List, Piece};
 use super::version::Reassemble;
 use crate::icmp::Problem;
@@ -20,8 +21,12 @@ pub(super) struct Shallow;
 pub(super) struct Packet {
     /// When the latest came, in seconds.
     heard: f64,
-    /// What the first had, when it has passed.
-    open: Option<Option<Ports>>,
+    /// What the first had, when it has come.
+    first: Option<Option<Ports>>,
+    /// Whether the last has come.
+    has_last: bool,
+    /// Whether they wait no longer.
+    is_open: bool,
     /// Those that wait.
     list: List,
     count: u32,
@@ -35,13 +40,14 @@ impl Entry for Packet {
         self.heard
     }
     fn text(&self) -> String {
-        match self.open {
-            None => format!("first fragment missing, {} fragments wait", self.count),
-            Some(None) => "first fragment passed".to_owned(),
+        let first = match self.first {
+            None => "first fragment missing".to_owned(),
+            Some(None) => "first fragment came".to_owned(),
             Some(Some(ports)) => {
-                format!("first fragment passed, ports {} -> {}", ports.src, ports.dst)
+                format!("first fragment came, ports {} -> {}", ports.src, ports.dst)
             }
-        }
+        };
+        format!("{first}, {} fragments wait", self.count)
     }
 }
 
@@ -63,11 +69,21 @@ impl<V: Reassemble> Method<V> for Shallow {
         node.table.touch(at);
         let Some(packet) = node.table.at(at) else { return };
         packet.heard = new.now;
-        if new.piece.from == 0 && packet.open.is_none() {
-            let p = new.piece.packet.buffer();
-            let ports = p.bytes().get(new.l3..).and_then(V::ports);
-            packet.open = Some(ports);
-            frame.count(Count::Success, 1);
+        packet.has_last |= new.is_last;
+        let mut p = new.piece.packet.buffer();
+        if new.piece.from == 0 && packet.first.is_none() {
+            match V::ports(p.bytes().get(new.l3..).unwrap_or(&[])) {
+                Ok(ports) => packet.first = Some(ports),
+                Err(unsupported) => return frame.discard(new.piece.packet, unsupported),
+            }
+        }
+        if let Some(ports) = packet.first
+            && (packet.is_open || packet.has_last || !new.is_extended)
+        {
+            if !packet.is_open {
+                frame.count_as(V::SUCCESS, 1);
+                packet.is_open = true;
+            }
             // What they knew of the arc and the adjacency is of another loop.
             let (rx, tx, cursor, adjacency) = (p.rx(), p.tx(), p.cursor(), p.adjacency());
             while let Some(Piece { packet: mut held, .. }) = node.pieces.pop(&mut packet.list) {
@@ -80,9 +96,7 @@ impl<V: Reassemble> Method<V> for Shallow {
                 frame.send(held, Next::On(node.version));
             }
             packet.count = 0;
-        }
-        if let Some(ports) = packet.open {
-            new.piece.packet.buffer().set_ports(ports);
+            p.set_ports(ports);
             return frame.send(new.piece.packet, Next::On(node.version));
         }
         if packet.count >= new.config.longest {
@@ -118,6 +132,13 @@ fn find_or_make<V: Reassemble, const PLACE: usize, On: graph::Cpu>(
     {
         node.give_up(frame, oldest, None, V::LIMIT, None);
     }
-    let packet = Packet { heard: new.now, open: None, list: List::EMPTY, count: 0 };
+    let packet = Packet {
+        heard: new.now,
+        first: None,
+        has_last: false,
+        is_open: false,
+        list: List::EMPTY,
+        count: 0,
+    };
     Some(node.table.insert(new.key, packet))
 }

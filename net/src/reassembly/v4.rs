@@ -9,6 +9,7 @@ use wire::Protocol;
 use wire::ip4::Header;
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::Kind;
 use super::version::{Fragment, Reassemble, l4_ports};
 use crate::icmp::Problem;
 use crate::ip::V4;
@@ -51,18 +52,22 @@ impl Reassemble for V4 {
     const LIMIT: Error = Error::ReassLimitReached;
     const TIMEOUT: Error = Error::ReassTimeout;
     const NO_BUFFERS: Error = Error::ReassNoBuf;
+    const UNSUPPORTED: Error = Error::ReassUnsuppIpProt;
+    const SUCCESS: Error = Error::ReassSuccess;
+    const REASSEMBLED: Error = Error::ReassFragmentsReassembled;
+    const RECEIVED: Error = Error::ReassFragmentsRcvd;
 
     #[inline(always)]
     fn concerns(packet: &[u8]) -> bool {
         Header::ref_from_prefix(packet).is_ok_and(|(header, _)| header.is_fragment())
     }
-    fn fragment(packet: &[u8], there: usize, scope: u32) -> Fragment<V4> {
+    fn fragment(packet: &[u8], there: usize, scope: u32, kind: Kind) -> Fragment<V4> {
         let bad = Fragment::Bad(Error::ReassMalformedPacket);
         let Ok((header, _)) = Header::ref_from_prefix(packet) else { return bad };
         let (start, total) = (header.header_len(), usize::from(header.total_len.get()));
         let Some(len) = total.checked_sub(start).filter(|len| *len > 0) else { return bad };
         let (from, is_last) = (header.fragment_offset(), !header.more_fragments());
-        let is_cut_right = is_last || len % 8 == 0;
+        let is_cut_right = kind == Kind::Shallow || is_last || len % 8 == 0;
         if !is_cut_right || start > packet.len() || total > there || start + from + len > LONGEST {
             return bad;
         }
@@ -76,9 +81,13 @@ impl Reassemble for V4 {
         let to = (from + len) as u32;
         Fragment::Piece { key, from: from as u32, to, start: start as u32, is_last }
     }
-    fn ports(packet: &[u8]) -> Option<Ports> {
-        let (header, _) = Header::ref_from_prefix(packet).ok()?;
-        l4_ports(header.protocol, packet.get(header.header_len()..)?)
+    fn ports(packet: &[u8]) -> Result<Option<Ports>, Error> {
+        let Ok((header, _)) = Header::ref_from_prefix(packet) else { return Ok(None) };
+        if !matches!(header.protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) {
+            return Err(Self::UNSUPPORTED);
+        }
+        let l4 = packet.get(header.header_len()..);
+        Ok(l4.and_then(|l4| l4_ports(header.protocol, l4)))
     }
     fn unwrap(_: &mut Buffer<'_>) {
         // A packet of one fragment is not marked as one.

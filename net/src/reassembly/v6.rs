@@ -9,6 +9,7 @@ use wire::ip6::{self, Extension, FragmentHeader, Header};
 use wire::{Protocol, icmp6};
 use zerocopy::FromBytes;
 
+use super::Kind;
 use super::version::{Fragment, Reassemble, l4_ports};
 use crate::icmp::Problem;
 use crate::ip::V6;
@@ -54,16 +55,24 @@ impl Reassemble for V6 {
     const LIMIT: Error = Error::ReassLimitReached;
     const TIMEOUT: Error = Error::ReassTimeout;
     const NO_BUFFERS: Error = Error::ReassNoBuf;
+    const UNSUPPORTED: Error = Error::ReassUnsuppIpProto;
+    const SUCCESS: Error = Error::ReassSuccess;
+    const REASSEMBLED: Error = Error::ReassFragmentsReassembled;
+    const RECEIVED: Error = Error::ReassFragmentsRcvd;
 
     #[inline(always)]
     fn concerns(packet: &[u8]) -> bool {
         // Extension headers that do not end in the first segment are refused as fragments are.
         ip6::upper_layer(packet).is_none_or(|upper| upper.fragment.is_some())
     }
-    fn fragment(packet: &[u8], there: usize, scope: u32) -> Fragment<V6> {
+    fn fragment(packet: &[u8], there: usize, scope: u32, kind: Kind) -> Fragment<V6> {
+        let wrong = |pointer| {
+            let code = icmp6::code::ERRONEOUS_HEADER;
+            Problem::ip6(icmp6::Type::PARAMETER_PROBLEM, code, pointer)
+        };
         let header = Header::ref_from_prefix(packet).ok();
         let Some(((header, _), (at, fragment))) = header.zip(place(packet)) else {
-            return Fragment::Bad(Error::ReassNoFragHdr);
+            return Fragment::Told(Error::ReassNoFragHdr, wrong(chain_end(packet)));
         };
         let start = at.offset + at.len;
         let total = size_of::<Header>() + usize::from(header.payload_len.get());
@@ -71,10 +80,9 @@ impl Reassemble for V6 {
             return Fragment::Bad(Error::ReassInvalidFragLen);
         };
         let (from, is_last) = (fragment.offset(), !fragment.more_fragments());
-        let wrong = |pointer| {
-            let code = icmp6::code::ERRONEOUS_HEADER;
-            Problem::ip6(icmp6::Type::PARAMETER_PROBLEM, code, pointer)
-        };
+        if len == 0 && (from > 0 || !is_last) {
+            return Fragment::Bad(Error::ReassInvalidFragLen);
+        }
         if from == 0 && !has_upper_layer(packet) {
             let code = icmp6::code::INCOMPLETE_HEADER_CHAIN;
             let problem = Problem::ip6(icmp6::Type::PARAMETER_PROBLEM, code, 0);
@@ -83,7 +91,9 @@ impl Reassemble for V6 {
         if from == 0 && is_last && total <= there {
             return Fragment::Only;
         }
-        if !is_last && len % 8 != 0 {
+        // Bytes that the header does not tell of are as wrong as too few that it does.
+        let is_cut_right = is_last || (len % 8, there.saturating_sub(start) % 8) == (0, 0);
+        if kind == Kind::Full && !is_cut_right {
             return Fragment::Told(Error::ReassInvalidFragLen, wrong(PAYLOAD_LEN));
         }
         let before = at.offset - size_of::<Header>();
@@ -91,16 +101,19 @@ impl Reassemble for V6 {
             let pointer = at.offset as u32 + OFFSET;
             return Fragment::Told(Error::ReassInvalidFragSize, wrong(pointer));
         }
-        if len == 0 || total > there {
+        if total > there {
             return Fragment::Bad(Error::ReassInvalidFragLen);
         }
         let key = Key6 { scope, id: fragment.id.get(), src: header.src, dst: header.dst };
         let to = (from + len) as u32;
         Fragment::Piece { key, from: from as u32, to, start: start as u32, is_last }
     }
-    fn ports(packet: &[u8]) -> Option<Ports> {
-        let upper = ip6::upper_layer(packet)?;
-        l4_ports(upper.protocol, packet.get(upper.offset..)?)
+    fn ports(packet: &[u8]) -> Result<Option<Ports>, Error> {
+        let Some(upper) = ip6::upper_layer(packet) else { return Ok(None) };
+        if !matches!(upper.protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP6) {
+            return Err(Self::UNSUPPORTED);
+        }
+        Ok(packet.get(upper.offset..).and_then(|l4| l4_ports(upper.protocol, l4)))
     }
     fn unwrap(p: &mut Buffer<'_>) {
         let Some((at, fragment)) = place(p.bytes()) else { return };
@@ -128,6 +141,11 @@ fn place(packet: &[u8]) -> Option<(Extension, FragmentHeader)> {
     let at = ip6::extensions(packet).find(|e| e.protocol == Protocol::FRAGMENT)?;
     let (fragment, _) = FragmentHeader::read_from_prefix(packet.get(at.offset..)?).ok()?;
     Some((at, fragment))
+}
+
+/// Where the first extension header begins that a packet does not have all of, in bytes.
+fn chain_end(packet: &[u8]) -> u32 {
+    ip6::extensions(packet).last().map_or(size_of::<Header>(), |e| e.offset + e.len) as u32
 }
 
 /// Whether the upper layer's header begins within a packet (RFC 7112 section 5).

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use graph::{Buffer, Ports};
 use wire::Protocol;
 
+use super::Kind;
 use crate::icmp::Problem;
 use crate::ip::Version;
 
@@ -37,14 +38,28 @@ pub(super) trait Reassemble: Version {
     const TIMEOUT: Self::Error;
     /// No buffers.
     const NO_BUFFERS: Self::Error;
+    /// Its own protocol is not known to shallow reassembly ([`Reassemble::ports`]).
+    const UNSUPPORTED: Self::Error;
+
+    /// A packet is put together, or its fragments pass: counted for each packet.
+    const SUCCESS: Self::Error;
+    /// Counted for each fragment of a packet that is put together.
+    const REASSEMBLED: Self::Error;
+    /// Counted for each fragment that comes.
+    const RECEIVED: Self::Error;
 
     /// Whether a packet has to be looked at with [`Reassemble::fragment`].
     fn concerns(packet: &[u8]) -> bool;
     /// What a fragment is, of which `there` bytes have come. `scope` tells apart what else is the
-    /// same: the table it is looked up in, or the interface it goes out on.
-    fn fragment(packet: &[u8], there: usize, scope: u32) -> Fragment<Self>;
-    /// The ports of a first fragment, when its protocol has them.
-    fn ports(packet: &[u8]) -> Option<Ports>;
+    /// same: the table it is looked up in, or the interface it goes out on. Whether fragments fit
+    /// together matters to full reassembly only.
+    fn fragment(packet: &[u8], there: usize, scope: u32, kind: Kind) -> Fragment<Self>;
+    /// The ports of a first fragment, `None` when it is too short or has none.
+    ///
+    /// # Errors
+    /// [`Reassemble::UNSUPPORTED`]: what it carries is neither TCP nor UDP nor ICMP, so that nobody
+    /// could tell its flow from others by what follows the first fragment.
+    fn ports(packet: &[u8]) -> Result<Option<Ports>, Self::Error>;
     /// Makes the only fragment of a packet ([`Fragment::Only`]) the packet.
     fn unwrap(p: &mut Buffer<'_>);
     /// Puts the header of the whole packet, which has `len` bytes behind it, into `whole`; `first`

@@ -25,8 +25,8 @@ const WALKS: [[&str; 2]; 2] = [
 /// What control has a node do.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
-    /// Give up what is too old.
-    Walk,
+    /// Give up what is older than this, in seconds.
+    Walk { timeout: f64 },
     /// Make room for so many packets.
     Grow(usize),
     /// Give up what came in on, or was to go out on, an interface that goes.
@@ -146,7 +146,8 @@ pub(super) fn spawn(router: &mut Router) {
                 }
                 Woken::Timeout => {
                     // A node that goes on holding something says so again.
-                    router.visit_reassembly(family, kind, Task::Walk);
+                    let timeout = router.reassembly(family, kind).timeout;
+                    router.visit_reassembly(family, kind, Task::Walk { timeout });
                     Wake::OnEvent
                 }
             };
