@@ -11,6 +11,7 @@ mod v6;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::fmt;
 
 use control::feature::Refused;
@@ -126,6 +127,9 @@ pub enum Next<V> {
 /// Drops of [`Fragment`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Error {
+    /// packet fragmented.
+    #[severity("info")]
+    None,
     /// packet smaller than MTU.
     SmallPacket,
     /// can't fragment header.
@@ -136,13 +140,11 @@ pub enum Error {
     Malformed,
     /// could not allocate buffer.
     Memory,
-}
-
-/// What [`Fragment`] counts besides drops.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Count {
     /// number of sent fragments.
+    #[severity("info")]
     FragmentSent,
+    /// unknown error.
+    Unknown,
 }
 
 impl<V: Version> graph::Next for Next<V> {
@@ -165,7 +167,7 @@ impl<V: Cut> Node for Fragment<V> {
     const NAME: &'static str = V::NODES.fragment;
     type Next = Next<V>;
     type Error = Error;
-    type Count = Count;
+    type Count = Infallible;
     const INPUT: &'static str = Limit::NAME;
     const DROP: &'static str = V::NODES.drop;
 
@@ -179,7 +181,7 @@ impl<V: Cut> Node for Fragment<V> {
             sent += made?;
             Ok(Next::Rewrite(self.version))
         });
-        frame.count(Count::FragmentSent, sent);
+        frame.count_as(Error::FragmentSent, sent);
     }
 }
 

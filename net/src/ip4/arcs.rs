@@ -13,6 +13,7 @@ pub static IP4_UNICAST: FeatureArc = FeatureArc {
         "ip4-rx-urpf-strict",
         "ip4-full-reassembly-feature",
         "ip4-sv-reassembly-feature",
+        "ip4-punt-test",
         "pcap-filtering",
         "trace-filtering",
         "svs-ip4",

@@ -13,6 +13,7 @@ pub static IP6_UNICAST: FeatureArc = FeatureArc {
         "ip6-rx-urpf-strict",
         "ip6-sv-reassembly-feature",
         "ip6-full-reassembly-feature",
+        "ip6-punt-test",
         "pcap-filtering",
         "trace-filtering",
         "svs-ip6",

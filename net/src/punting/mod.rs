@@ -7,6 +7,7 @@
 
 mod api;
 mod cli;
+mod counted;
 mod ports;
 mod reasons;
 mod redirect;
@@ -14,6 +15,7 @@ mod show;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod udp;
 
 use control::feature::Refused;
@@ -38,6 +40,7 @@ pub const FEATURE: Feature =
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
     redirect::follow::<V4>(router, interface, change);
     redirect::follow::<V6>(router, interface, change);
+    trial::follow(router, interface, change);
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
@@ -48,10 +51,12 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(UdpPunt(V6)).map_err(refuse)?;
     router.insert(ports::Ports::default());
     reasons::add(router).map_err(refuse)?;
+    trial::add(router).map_err(refuse)?;
     socket::register(router)?;
     router.interfaces.observe(interface_changed);
     cli::register(&mut parts.cli);
     show::register(&mut parts.cli);
+    trial::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())
 }

@@ -2,13 +2,14 @@
 //! asked.
 //!
 //! A feature that punts has a reason made ([`Router::punt_reason`]) and sends packets to
-//! `punt-dispatch` with a [`Reason`] on the edge. For each reason packets go to a socket, to the
-//! punted packets of IP, to both (the second gets a copy) or, when nobody asked, to the drop.
+//! `punt-dispatch` with a [`Reason`] on the edge. For each reason packets go to nodes of features,
+//! to the punted packets of IP, to a socket, to several of these (all but one get a copy) or, when
+//! nobody asked, to the drop.
 
 use std::fmt;
 
 use control::stats::Columns;
-use graph::{BuildError, Flags, Frame, Names, Node, Packet, Payload, Record};
+use graph::{BuildError, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
 use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::rcu::{Reader, Shared};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -41,19 +42,22 @@ pub struct ReasonInfo {
 }
 
 /// Who gets the packets of a reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Takers {
     /// A socket.
     pub socket: bool,
     /// Whoever gets what IP punts.
     pub punt: bool,
+    /// Nodes of features, with the edges to them.
+    nodes: Vec<(Slot, String)>,
     is_ip6: bool,
 }
 
 /// What control keeps. Number 0 is no reason.
 pub(super) struct Reasons {
-    list: Vec<ReasonInfo>,
-    takers: Shared<Vec<Takers>>,
+    list: Vec<(ReasonInfo, Takers)>,
+    /// Where packets go, by reason.
+    next: Shared<Vec<Vec<Next>>>,
     counters: Rows<VolumeCounter>,
 }
 
@@ -84,21 +88,20 @@ impl Router {
         if number as usize >= MOST {
             return Err(TooMany);
         }
-        reasons.list.push(ReasonInfo { name, client, is_ip6 });
-        let mut takers = reasons.takers.current().clone();
-        takers.push(Takers { is_ip6, ..Takers::default() });
-        reasons.takers.publish(takers);
+        let takers = Takers { is_ip6, ..Takers::default() };
+        reasons.list.push((ReasonInfo { name, client, is_ip6 }, takers));
+        reasons.publish();
         let counters = reasons.counters.clone();
         self.count_from_zero(&counters, COLUMNS, number, "punt reasons");
         Ok(Reason(number))
     }
     /// All reasons, who gets their packets, and how many there were.
-    pub fn punt_reasons(&self) -> impl Iterator<Item = (Reason, &ReasonInfo, Takers, Volume)> {
+    pub fn punt_reasons(&self) -> impl Iterator<Item = (Reason, &ReasonInfo, &Takers, Volume)> {
         let reasons = self.state::<Reasons>().into_iter();
         reasons.flat_map(|r| {
-            r.list.iter().enumerate().map(|(i, info)| {
-                let takers = r.takers.current().get(i + 1).copied().unwrap_or_default();
-                (Reason(i as u32 + 1), info, takers, r.counters.sum(i + 1))
+            let numbered = r.list.iter().zip(1..);
+            numbered.map(move |((info, takers), i)| {
+                (Reason(i), info, takers, r.counters.sum(i as usize))
             })
         })
     }
@@ -109,20 +112,42 @@ impl Router {
     /// Changes who gets the packets of a reason; false when there is no such reason.
     pub(super) fn set_takers(&mut self, reason: Reason, set: impl FnOnce(&mut Takers)) -> bool {
         let reasons = self.state_mut::<Reasons>().expect("the feature puts it in");
-        let mut takers = reasons.takers.current().clone();
-        let Some(at) = takers.get_mut(reason.0 as usize).filter(|_| reason.0 != 0) else {
-            return false;
-        };
-        set(at);
-        reasons.takers.publish(takers);
+        let at = (reason.0 as usize).checked_sub(1).and_then(|at| reasons.list.get_mut(at));
+        let Some((_, takers)) = at else { return false };
+        set(takers);
+        reasons.publish();
         true
+    }
+    /// Has the packets of a reason given to a node of a feature as well, or no longer.
+    ///
+    /// # Errors
+    /// A node that is not there.
+    pub(super) fn give_to(
+        &mut self,
+        reason: Reason,
+        node: &str,
+        on: bool,
+    ) -> Result<(), BuildError> {
+        let slot = if on { Some(self.engine.connect(Dispatch::NAME, node)?) } else { None };
+        self.set_takers(reason, |takers| {
+            takers.nodes.retain(|(_, name)| name != node);
+            takers.nodes.extend(slot.map(|slot| (slot, node.to_owned())));
+        });
+        Ok(())
+    }
+}
+
+impl Reasons {
+    fn publish(&mut self) {
+        let takers = self.list.iter().map(|(_, takers)| takers.next());
+        self.next.publish([Vec::new()].into_iter().chain(takers).collect());
     }
 }
 
 /// Gives packets to those who asked for their reason.
 #[derive(Clone)]
 pub struct Dispatch {
-    takers: Reader<Vec<Takers>>,
+    next: Reader<Vec<Vec<Next>>>,
     counters: Rows<VolumeCounter>,
     room: Room,
 }
@@ -139,6 +164,9 @@ pub enum Next {
     /// With what IPv6 punts.
     #[to("ip6-punt")]
     Punt6,
+    /// A node of a feature.
+    #[dynamic]
+    Node(Slot),
 }
 
 /// Drops of [`Dispatch`].
@@ -163,15 +191,23 @@ pub enum Count {
 }
 
 impl Takers {
-    /// Where packets go besides the socket.
-    fn punts_to(self) -> Next {
-        if self.is_ip6 { Next::Punt6 } else { Next::Punt4 }
+    /// Where packets go, the socket last: it cannot have a copy.
+    fn next(&self) -> Vec<Next> {
+        let mut next: Vec<_> = self.nodes.iter().map(|(slot, _)| Next::Node(*slot)).collect();
+        if self.punt {
+            next.push(if self.is_ip6 { Next::Punt6 } else { Next::Punt4 });
+        }
+        if self.socket {
+            next.push(Next::Socket);
+        }
+        next
     }
     /// The nodes that get packets.
-    pub(super) fn nodes(self) -> Vec<&'static str> {
+    pub(super) fn nodes(&self) -> Vec<&str> {
         let punt = if self.is_ip6 { "ip6-punt" } else { "ip4-punt" };
-        let all = [(self.socket, "exception-punt-socket"), (self.punt, punt)];
-        all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, node)| node).collect()
+        let fixed = [(self.socket, "exception-punt-socket"), (self.punt, punt)];
+        let fixed = fixed.into_iter().filter(|(is_on, _)| *is_on).map(|(_, node)| node);
+        fixed.chain(self.nodes.iter().map(|(_, node)| &**node)).collect()
     }
 }
 
@@ -184,31 +220,23 @@ impl Node for Dispatch {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let takers = self.takers.read(frame.epoch());
+        let all = self.next.read(frame.epoch());
         let counters = self.counters.row(frame.thread());
         let room = &mut self.room;
         let mut dispatched = 0;
         frame.each(|p| {
             let Reason(reason) = p.payload();
             p.trace(|_| Dispatched(reason));
-            let found = takers.get(reason as usize).filter(|_| reason != 0);
-            let found = found.ok_or(Error::Unknown)?;
+            let next = all.get(reason as usize).filter(|_| reason != 0).ok_or(Error::Unknown)?;
             if let Some(counter) = counters.get(reason as usize) {
                 counter.add(1, p.total_len() as u64);
             }
-            let next = match (found.socket, found.punt) {
-                (false, false) => return Err(Error::Unwanted),
-                (false, true) => found.punts_to(),
-                (true, is_both) => {
-                    if is_both {
-                        copy(p, room, found.punts_to()).ok_or(Error::Uncopied)?;
-                        dispatched += 1;
-                    }
-                    Next::Socket
-                }
-            };
-            dispatched += 1;
-            Ok(next)
+            let (last, others) = next.split_last().ok_or(Error::Unwanted)?;
+            for other in others {
+                copy(p, room, *other).ok_or(Error::Uncopied)?;
+            }
+            dispatched += next.len() as u64;
+            Ok(*last)
         });
         frame.count(Count::Dispatched, dispatched);
     }
@@ -247,13 +275,13 @@ const IPSEC: [(&str, bool); 4] = [
 pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
     let counters = router.stats.combined("/net/punt", COLUMNS);
     let counters = counters.expect("a name that nobody has, in a segment with room for it");
-    let takers = Shared::new(vec![Takers::default()]);
+    let next = Shared::new(vec![Vec::new()]);
     router.engine.add(Dispatch {
-        takers: takers.reader(),
+        next: next.reader(),
         counters: counters.clone(),
         room: Room::new(),
     })?;
-    router.insert(Reasons { list: Vec::new(), takers, counters });
+    router.insert(Reasons { list: Vec::new(), next, counters });
     for (name, is_ip6) in IPSEC {
         let made = router.punt_reason("ipsec", name, is_ip6);
         made.expect("these are the first ones");

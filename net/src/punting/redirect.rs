@@ -222,7 +222,7 @@ impl Router {
 }
 
 /// Uses the adjacency that leads there.
-fn use_way<V: Redirecting>(
+pub(super) fn use_way<V: Redirecting>(
     router: &mut Router,
     RedirectTo { tx, next_hop }: RedirectTo,
 ) -> Result<AdjacencyIndex, RedirectError> {

@@ -28,7 +28,7 @@ struct ShowReasons;
 #[command("show punt stats")]
 struct ShowStats;
 
-/// `show punt socket registrations [l4|exception|ip-proto]`.
+/// `show punt socket registrations [l4|exception|ip]`.
 struct ShowSockets(Option<Kind>);
 
 /// Kinds of what is punted.
@@ -52,10 +52,9 @@ impl Kind {
 impl Command for ShowSockets {
     const PATHS: &'static [&'static str] = &["show punt socket registrations"];
     const ABOUT: &'static str = "Show what is sent to sockets of programs";
-    const USAGE: &'static str = "[l4|exception|ip-proto]";
+    const USAGE: &'static str = "[l4|exception|ip]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let words =
-            [("l4", Kind::L4), ("exception", Kind::Exception), ("ip-proto", Kind::Protocol)];
+        let words = [("l4", Kind::L4), ("exception", Kind::Exception), ("ip", Kind::Protocol)];
         Ok(Self(words.iter().find(|(word, _)| args.keyword(word)).map(|(_, kind)| *kind)))
     }
 }
@@ -106,17 +105,17 @@ struct Row {
     name: &'static str,
     client: &'static str,
     flags: &'static str,
-    nodes: Vec<&'static str>,
+    nodes: Vec<String>,
     packets: u64,
     bytes: u64,
 }
 
 fn rows(router: &Router) -> Vec<Row> {
-    let row = |(Reason(id), info, takers, volume): (Reason, &super::ReasonInfo, _, _)| {
-        let takers: super::Takers = takers;
+    let row = |(Reason(id), info, takers, volume): (_, &super::ReasonInfo, &super::Takers, _)| {
         let infra::counter::Volume { packets, bytes } = volume;
         let flags = if info.is_ip6 { "ip6-packet" } else { "ip4-packet" };
         let (name, client, nodes) = (info.name, info.client, takers.nodes());
+        let nodes = nodes.into_iter().map(str::to_owned).collect();
         Row { id, name, client, flags, nodes, packets, bytes }
     };
     router.punt_reasons().map(row).collect()

@@ -115,3 +115,57 @@ fn commands_name_what_is_wrong_and_show_who_takes_what() {
     assert_eq!(text, "IPV4 UDP ports punt : none\n");
     assert!(bench.run("show ip local").unwrap().contains("ip4     17        ip4-udp-lookup"));
 }
+
+#[test]
+fn punting_is_tried_out_with_neighbors_that_get_what_is_punted() {
+    let mut bench = Bench::new();
+    let packets = |is_4: bool, n| {
+        let (four, six) = (udp4("1.1.1.1", "1.1.1.2", 7, b"x"), udp6("1::1", "1::2", 7, b"x"));
+        vec![if is_4 { four } else { six }; n]
+    };
+    assert!(bench.router.punt_reason_named("reason-v4").is_none());
+    bench.run("test punt pg0").unwrap();
+    for (is_4, at, reason, hop, own) in [
+        (true, "ip4-input", "reason-v4", "10.0.1.2", "10.0.1.1"),
+        (false, "ip6-input", "reason-v6", "2001:db8:1::2", "2001:db8:1::1"),
+    ] {
+        let to_us = if is_4 { udp4(HOST4, own, 7, b"x") } else { udp6(HOST6, own, 7, b"x") };
+        assert!(bench.send(at, &[to_us])[0].at.ends_with("-lookup"), "others go on");
+        assert!(bench.send(at, &packets(is_4, 3)).is_empty());
+        bench.expect(&[("punt-dispatch", "No registrations", 3)]);
+        bench.neighbor(hop, true);
+        bench.run(&format!("test punt pg1 {hop}")).unwrap();
+        let again = bench.run(&format!("test punt pg1 {hop}")).unwrap_err();
+        assert!(again.contains(hop), "{again}");
+        let mut total = 3;
+        for n in [1, 3, 4, 255, 256] {
+            let out = bench.send(at, &packets(is_4, n));
+            assert_eq!(out.len(), n);
+            let whole = packets(is_4, 1).remove(0);
+            assert!(out.iter().all(|c| c.at == "sent" && c.bytes[14..] == whole), "as it was");
+            bench.expect(&[("punt-dispatch", "dispatched", n as u64)]);
+            total += n as u64;
+        }
+        let punted = |bench: &Bench| {
+            let (_, _, takers, volume) =
+                bench.router.punt_reasons().find(|(_, info, ..)| info.name == reason).unwrap();
+            (takers.nodes().len(), volume.packets)
+        };
+        assert_eq!(punted(&bench), (1, total));
+        // Another neighbour gets copies.
+        let other = if is_4 { "10.0.1.9" } else { "2001:db8:1::9" };
+        bench.neighbor(other, true);
+        bench.run(&format!("test punt pg1 {other}")).unwrap();
+        assert_eq!(bench.send(at, &packets(is_4, 4)).len(), 8);
+        bench.expect(&[("punt-dispatch", "dispatched", 8)]);
+        assert!(bench.run("show punt db").unwrap().contains(&format!("{hop}, ")));
+    }
+    let pg1 = bench.pg1;
+    bench.control(|r| r.remove_interface(pg1));
+    assert!(bench.send("ip4-input", &packets(true, 1)).is_empty());
+    bench.expect(&[("punt-dispatch", "No registrations", 1)]);
+    let error = bench.run("test punt nowhere").unwrap_err();
+    assert!(error.contains("nowhere"), "{error}");
+    let error = bench.run("test punt pg0 ten").unwrap_err();
+    assert!(error.contains("ten"), "{error}");
+}

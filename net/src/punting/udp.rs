@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Node};
 
+use super::counted::Counted;
 use crate::ip::{Headers, Version};
 
 /// Gives packets whose current bytes start behind their UDP header to punting, from their IP header
@@ -19,18 +20,6 @@ pub enum Next<V> {
     Punt(V),
 }
 
-/// Why packets are punted, noted on them.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// udp port punt.
-    #[name("udp port punt")]
-    #[severity("info")]
-    Port,
-    /// headers cut off.
-    #[name("invalid packet descriptor")]
-    Cut,
-}
-
 impl<V: Version> graph::Next for Next<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::NODES.punt, payload: "" }];
     #[inline(always)]
@@ -43,17 +32,18 @@ impl<V: Version> graph::Next for Next<V> {
 impl<V: Version> Node for UdpPunt<V> {
     const NAME: &'static str = V::NODES.udp_punt;
     type Next = Next<V>;
-    type Error = Error;
+    type Error = Counted;
     type Count = Infallible;
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
-            let back = usize::try_from(p.offset() - p.l3_offset()).map_err(|_| Error::Cut)?;
-            p.prepend(back).ok_or(Error::Cut)?; // what was passed over is still there
+            let back =
+                usize::try_from(p.offset() - p.l3_offset()).map_err(|_| Counted::Descriptor)?;
+            p.prepend(back).ok_or(Counted::Descriptor)?; // what was passed over is still there
             p.trace(Headers::<V>::of);
-            p.error(Error::Port);
+            p.error(Counted::Port);
             Ok(Next::Punt(self.0))
         });
     }

@@ -117,8 +117,6 @@ pub enum Error {
     Path(PathBuf),
     /// There is no such reason.
     NoReason,
-    /// It is not registered.
-    Unknown,
 }
 
 impl fmt::Display for Error {
@@ -130,7 +128,6 @@ impl fmt::Display for Error {
             Self::NoPort => f.write_str("UDP port number required"),
             Self::Path(path) => write!(f, "{}: no name of a socket", path.display()),
             Self::NoReason => f.write_str("no such punt reason"),
-            Self::Unknown => f.write_str("not registered"),
         }
     }
 }
@@ -223,19 +220,23 @@ impl Router {
         }
         Ok(())
     }
-    /// Has packets go to who takes them without it.
+    /// Has packets go to who takes them without it. What is not registered stays as it is.
     ///
     /// # Errors
-    /// [`Error::Unknown`].
+    /// What never could be registered.
     pub fn deregister_punt_socket(&mut self, what: Punted) -> Result<(), Error> {
+        let places = places(what)?;
+        if matches!(what, Punted::Reason(reason) if !self.punt_reasons().any(|r| r.0 == reason)) {
+            return Err(Error::NoReason);
+        }
         let sockets = self.state_mut::<Sockets>().expect("the feature puts it in");
         let is_it = |place: &&mut Option<Client>| place.as_ref().is_some_and(|c| c.what == what);
-        let place = sockets.clients.iter_mut().find(is_it);
-        place.and_then(Option::take).ok_or(Error::Unknown)?;
+        let Some(place) = sockets.clients.iter_mut().find(is_it) else { return Ok(()) };
+        *place = None;
         let mut table = sockets.table.current().clone();
         table.remove(&what);
         sockets.table.publish(table);
-        self.divert_punted(what, places(what)?, false)
+        self.divert_punted(what, places, false)
     }
     /// Has the nodes of this module get what a program is to get, or no longer.
     fn divert_punted(&mut self, what: Punted, at: Vec<Place>, on: bool) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! `punt-socket-rx`: packets from programs, sent on or routed.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use zerocopy::FromBytes;
 
 use super::{Descriptor, LONGEST};
 use crate::interface::Port;
+use crate::punting::counted::Counted;
 
 /// Receives from the router's socket.
 #[derive(Clone)]
@@ -34,34 +36,12 @@ pub enum Next {
     Ip6,
 }
 
-/// Drops of [`SocketRx`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// buffer allocation failure.
-    #[name("buffer allocation failure")]
-    NoBuffers,
-    /// invalid packet descriptor.
-    #[name("invalid packet descriptor")]
-    Descriptor,
-    /// socket read failure.
-    #[name("socket read failure")]
-    Read,
-}
-
-/// What [`SocketRx`] counts besides drops.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Count {
-    /// Socket RX.
-    #[name("Socket RX")]
-    Received,
-}
-
 /// Why filling packets ended early.
 enum Ended {
     /// There are no more.
     Empty,
     /// One was lost.
-    Losing(Error),
+    Losing(Counted),
 }
 
 impl SocketRx {
@@ -73,14 +53,14 @@ impl SocketRx {
         let Some(socket) = &self.socket else { return Err(Ended::Empty) };
         let read = socket.recv(&mut self.room).map_err(|e| match e.kind() {
             std::io::ErrorKind::WouldBlock => Ended::Empty,
-            _ => Ended::Losing(Error::Read),
+            _ => Ended::Losing(Counted::Read),
         })?;
         let datagram = self.room.get(..read).unwrap_or_default();
-        let (descriptor, bytes) =
-            Descriptor::read_from_prefix(datagram).map_err(|_| Ended::Losing(Error::Descriptor))?;
-        p.extend(bytes).ok_or(Ended::Losing(Error::NoBuffers))?;
+        let (descriptor, bytes) = Descriptor::read_from_prefix(datagram)
+            .map_err(|_| Ended::Losing(Counted::Descriptor))?;
+        p.extend(bytes).ok_or(Ended::Losing(Counted::NoBuffers))?;
         direct(p, descriptor, self.ports.read(descriptor.interface, epoch))
-            .ok_or(Ended::Losing(Error::Descriptor))
+            .ok_or(Ended::Losing(Counted::Descriptor))
     }
 }
 
@@ -111,8 +91,8 @@ fn direct(p: &mut Buffer<'_>, descriptor: Descriptor, port: Option<&Port>) -> Op
 impl Input for SocketRx {
     const NAME: &'static str = "punt-socket-rx";
     type Next = Next;
-    type Error = Error;
-    type Count = Count;
+    type Error = Counted;
+    type Count = Infallible;
 
     #[inline(always)]
     fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
@@ -126,7 +106,7 @@ impl Input for SocketRx {
             let left = FRAME - total;
             let filled =
                 intake.each(left, 0, |p| self.fill(p, epoch).map_err(|why| ended = Some(why)).ok());
-            intake.count(Count::Received, filled as u64);
+            intake.count_as(Counted::Received, filled as u64);
             total += filled;
             match ended {
                 Some(Ended::Losing(why)) => {
@@ -134,7 +114,7 @@ impl Input for SocketRx {
                     total += 1;
                 }
                 Some(Ended::Empty) => return,
-                None if filled < left => return intake.count_lost(Error::NoBuffers, 1),
+                None if filled < left => return intake.count_lost(Counted::NoBuffers, 1),
                 None => (),
             }
         }

@@ -322,7 +322,7 @@ fn what_cannot_be_registered_is_refused() {
         ("punt socket register ipv4 udp 80", "expected socket"),
         ("punt socket register ipv4 udp socket /x", "port"),
         ("punt socket register ipv4 sctp 80 socket /x", "sctp"),
-        ("punt socket deregister ipv4 udp 80", "not registered"),
+        ("punt socket deregister ipv4 udp all", "port number"),
     ] {
         let error = bench.run(line).unwrap_err();
         assert!(error.contains(word), "{line}: {error}");

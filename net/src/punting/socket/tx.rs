@@ -13,6 +13,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Descriptor, Port, Punted, Room, Table};
 use crate::ip::{V4, V6, Version};
+use crate::punting::counted::Counted;
 use crate::punting::reasons::Reason;
 use crate::router::Router;
 
@@ -104,23 +105,11 @@ pub struct ToSocket<S> {
     sort: PhantomData<S>,
 }
 
-/// What [`ToSocket`] counts.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Count {
-    /// Socket TX.
-    #[name("Socket TX")]
-    Sent,
-    /// Socket TX error.
-    #[name("Socket TX error")]
-    #[severity("error")]
-    Refused,
-}
-
 impl<S: Sort> Node for ToSocket<S> {
     const NAME: &'static str = S::NAME;
     type Next = Infallible;
-    type Error = Infallible;
-    type Count = Count;
+    type Error = Counted;
+    type Count = Infallible;
     const INPUT: &'static str = S::INPUT;
 
     #[inline(always)]
@@ -138,8 +127,8 @@ impl<S: Sort> Node for ToSocket<S> {
             Ok(())
         });
         frame.count_punted(sent + refused);
-        frame.count(Count::Sent, sent);
-        frame.count(Count::Refused, refused);
+        frame.count_as(Counted::Sent, sent);
+        frame.count_as(Counted::Unsent, refused);
     }
 }
 
