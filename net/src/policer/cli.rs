@@ -87,13 +87,13 @@ impl Config {
 }
 
 /// A policer by its name or its number.
-enum Named {
+pub(super) enum Named {
     Name(Word),
     Index(u32),
 }
 
 impl Named {
-    fn take(args: &mut Args<'_>) -> Result<Option<Self>, Error> {
+    pub(super) fn take(args: &mut Args<'_>) -> Result<Option<Self>, Error> {
         if args.keyword("name") {
             return args.value("name").map(Self::Name).map(Some);
         }
@@ -105,7 +105,7 @@ impl Named {
     fn expected(args: &mut Args<'_>) -> Result<Self, Error> {
         Self::take(args)?.ok_or_else(|| args.error("expected name or index"))
     }
-    fn find(&self, router: &Router) -> Result<u32, Error> {
+    pub(super) fn find(&self, router: &Router) -> Result<u32, Error> {
         match self {
             Self::Name(name) => router.policer_named(name).ok_or_else(|| name.unknown("policer")),
             Self::Index(index) => {

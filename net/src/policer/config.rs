@@ -1,6 +1,6 @@
 //! What a policer is to do, as clients say it, and what that means for its meter.
 
-use infra::meter::{Algorithm, Color, Fill, Profile};
+use infra::meter::{Algorithm, Color, Fill, Meter, Profile};
 use wire::Dscp;
 
 /// What becomes of packets of one colour.
@@ -78,6 +78,13 @@ impl Default for Config {
 }
 
 impl Config {
+    /// What a packet of so many bytes is that comes at `now`, in seconds, and was found to be
+    /// `before`.
+    #[inline(always)]
+    pub(super) fn color(&self, meter: &Meter, now: f64, bytes: usize, before: Color) -> Color {
+        let before = if self.is_color_aware { before } else { Color::Green };
+        meter.take_colored(now, self.tokens(bytes), before)
+    }
     /// What becomes of packets of a colour.
     #[inline(always)]
     pub fn action(&self, color: Color) -> Action {
@@ -110,7 +117,12 @@ impl Config {
         if committed.burst == 0.0 && excess.burst == 0.0 {
             return Err("no packet passes without a burst");
         }
-        Ok(Profile { algorithm: self.algorithm, committed, excess })
+        // Clients expect of RFC 4115, too, that its second rate is that of all packets.
+        let algorithm = match self.algorithm {
+            Algorithm::Differentiated => Algorithm::TwoRate,
+            algorithm => algorithm,
+        };
+        Ok(Profile { algorithm, committed, excess })
     }
     /// A bucket: tokens are bytes or packets.
     fn fill(&self, rate: u32, burst: u64) -> Fill {

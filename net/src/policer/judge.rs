@@ -84,8 +84,7 @@ impl Judge {
             return Verdict::Elsewhere;
         }
         let bytes = p.total_len();
-        let before = if found.config.is_color_aware { color_of(p) } else { Color::Green };
-        let color = found.meter.take_colored(at.now, found.config.tokens(bytes), before);
+        let color = found.config.color(&found.meter, at.now, bytes, color_of(p));
         set_color(p, color);
         if let Some(counter) = self.counters[color as usize].row(at.thread).get(policer as usize) {
             counter.add(1, bytes as u64);

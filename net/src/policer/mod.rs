@@ -12,6 +12,7 @@ mod node;
 mod punt;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -329,6 +330,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         Ok(())
     });
     cli::register(&mut parts.cli);
+    trial::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())
 }

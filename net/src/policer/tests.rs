@@ -4,6 +4,7 @@ use control::api::Retval;
 
 use super::api::*;
 use super::*;
+use crate::interface::SubInterface;
 use crate::ip::testing::packets::*;
 use crate::ip::testing::{Bench, NEIGHBOR};
 
@@ -315,4 +316,104 @@ fn what_the_policer_before_found_counts_for_those_aware_of_it() {
         }
         assert_eq!(colors(&bench, 1), found);
     }
+}
+
+#[test]
+fn policing_is_tried_out_in_numbers() {
+    for (kind, cir, eir, color, expected) in [
+        ("1r2c", 8500, 0, 0, [2000, 0, 0]),
+        ("1r2c", 4000, 0, 0, [1100, 0, 900]),
+        ("1r2c", 4000, 0, 2, [0, 0, 2000]),
+        ("1r3c", 4000, 0, 0, [1100, 100, 800]),
+        ("1r3c", 4000, 0, 1, [0, 1100, 900]),
+        ("2r3c-4115", 4000, 6000, 0, [1100, 500, 400]),
+        ("2r3c-4115", 4000, 8500, 1, [0, 2000, 0]),
+        ("2r3c-2698", 4000, 6000, 0, [1100, 500, 400]),
+    ] {
+        let mut bench = Bench::new();
+        let config = format!("type {kind} color-aware cir {cir} cb 50000 eir {eir} eb 50000");
+        bench.run(&format!("policer add name one {config}")).unwrap();
+        let before = bench.router.policer(0).unwrap().levels();
+        bench.run(&format!("test policing index 0 rate 8000 burst 1000 colour {color}")).unwrap();
+        let found = colors(&bench, 0);
+        let is_near = found.iter().zip(expected).all(|(a, b): (&u64, u64)| a.abs_diff(b) <= 3);
+        assert!(is_near && found.iter().sum::<u64>() == 2000, "{config} {color}: {found:?}");
+        assert_eq!(bench.router.policed(0)[0].bytes, found[0] * 500);
+        assert_eq!(bench.router.policer(0).unwrap().levels(), before);
+    }
+    let mut bench = Bench::new();
+    bench.run(&format!("policer add name one {SLOW}")).unwrap();
+    for (line, word) in [
+        ("test policing name two rate 1 burst 1", "two"),
+        ("test policing rate 1 burst 1", "name or index"),
+        ("test policing name one burst 1", "rate"),
+        ("test policing name one rate 0 burst 1", "rate"),
+        ("test policing name one rate 1", "burst"),
+        ("test policing name one rate 1 burst 1 colour 3", "3"),
+        ("test policing name one rate 4000000000 burst 4000000000", "packets"),
+    ] {
+        let error = bench.run(line).unwrap_err();
+        assert!(error.contains(word), "{line}: {error}");
+    }
+    assert_eq!(colors(&bench, 0), [0; 3]);
+}
+
+#[test]
+fn sub_interfaces_have_policers_of_their_own() {
+    let mut bench = Bench::new();
+    let (pg0, pg1) = (bench.pg0, bench.pg1);
+    let [one, two] =
+        [(pg0, "10.5.0.1/24", "2001:db8:5::1/64"), (pg1, "10.6.0.1/24", "2001:db8:6::1/64")].map(
+            |(parent, four, six)| {
+                bench.control(|router| {
+                    let sub = SubInterface::dot1q(7, 7);
+                    let index = router.add_sub_interface(parent, sub).unwrap();
+                    router.set_admin(index, true);
+                    router.add_address(index, four.parse().unwrap()).unwrap();
+                    router.add_address(index, six.parse().unwrap()).unwrap();
+                    index
+                })
+            },
+        );
+    let packet = |is_4| match is_4 {
+        true => udp4("10.5.0.2", "10.6.0.2", 99, &[0; 72]),
+        false => udp6("2001:db8:5::2", "2001:db8:6::2", 99, &[0; 52]),
+    };
+    bench.run(&format!("policer add name in {SLOW}")).unwrap();
+    bench.control(|router| router.apply_policer(one, Direction::Input, Some(0))).unwrap();
+    for (is_4, at) in [(true, "ip4-input"), (false, "ip6-input")] {
+        bench.run("policer reset index 0").unwrap();
+        let on_sub = bench.send_as(at, &vec![packet(is_4); 20], move |p| p.set_rx(one.0));
+        assert_eq!(on_sub.iter().filter(|c| c.at.ends_with("-lookup")).count(), 10);
+        assert_eq!(bench.send(at, &vec![packet(is_4); 20]).len(), 20, "not on its parent");
+    }
+    assert_eq!(colors(&bench, 0), [20, 0, 20]);
+    bench.run("policer add name out cir 1 cb 1180 violate-action mark-and-transmit cs1").unwrap();
+    bench.control(|router| router.apply_policer(two, Direction::Output, Some(1))).unwrap();
+    for (is_4, at, hop) in
+        [(true, "ip4-rewrite", "10.6.0.2"), (false, "ip6-rewrite", "2001:db8:6::2")]
+    {
+        bench.run("policer reset index 1").unwrap();
+        let adjacency = bench.control(|router| {
+            let hop = hop.parse().unwrap();
+            let index = router.use_adjacency(two, crate::adjacency::Role::Neighbor, hop).unwrap();
+            router.complete_adjacency(index, NEIGHBOR);
+            index
+        });
+        let sent =
+            bench.send_as(at, &vec![packet(is_4); 12], move |p| p.set_adjacency(adjacency.0));
+        assert!(sent.iter().all(|c| c.at == "sent" && c.bytes[12..16] == [0x81, 0, 0, 7]));
+        let class = |b: &[u8]| match is_4 {
+            true => b[19],
+            false => (u16::from_be_bytes([b[18], b[19]]) >> 4) as u8,
+        };
+        let marked = sent.iter().filter(|c| class(&c.bytes) == 8 << 2).count();
+        assert_eq!((sent.len(), marked), (12, 2), "118 bytes each, tag included");
+    }
+    assert_eq!(colors(&bench, 1), [20, 0, 4]);
+    bench.expect(&[
+        ("policer-input", "Packets Dropped", 20),
+        ("policer-input", "Packets Transmitted", 20),
+        ("policer-output", "Packets Transmitted", 24),
+    ]);
 }
