@@ -37,6 +37,7 @@ pub mod statistics;
 pub mod testing;
 pub mod trace;
 pub mod tracenode;
+pub mod tracepath;
 pub mod traceroute;
 pub mod urpf;
 
@@ -77,4 +78,5 @@ pub const FEATURES: &[Feature] = &[
     arping::FEATURE,
     statistics::FEATURE,
     tracenode::FEATURE,
+    tracepath::FEATURE,
 ];

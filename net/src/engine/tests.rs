@@ -80,7 +80,8 @@ pub(crate) fn bench() -> Bench {
     let settings = Settings { buffers: 4096, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
     let mut parts = Parts::new(router);
-    for feature in [FEATURE, crate::trace::FEATURE, drops::FEATURE, interface::FEATURE] {
+    let (trace, paths) = (crate::trace::FEATURE, crate::tracepath::FEATURE);
+    for feature in [FEATURE, trace, paths, drops::FEATURE, interface::FEATURE] {
         (feature.register)(&mut parts).unwrap();
     }
     let Parts { mut router, cli, mut api } = parts;

@@ -160,7 +160,7 @@ fn is_odd_fragment(p: &Buffer<'_>) -> bool {
     let Ok((header, rest)) = Header::ref_from_prefix(p.bytes()) else { return false };
     let fragment = FragmentHeader::ref_from_prefix(rest).ok();
     let others_follow = fragment.is_some_and(|(fragment, _)| fragment.more_fragments());
-    header.next_header == Protocol::FRAGMENT && others_follow && p.total_len() % 8 != 0
+    header.next_header == Protocol::FRAGMENT && others_follow && !p.total_len().is_multiple_of(8)
 }
 
 /// Whether an address is that of a group that no packet on a link is for: of one interface only,

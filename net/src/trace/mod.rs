@@ -1,10 +1,9 @@
-//! Packet trace for operators and programs: what is traced, which of it is shown, as text, as the
-//! paths that packets took, and as messages of the module `tracedump`.
+//! Packet trace for operators and programs: what is traced, which of it is shown, as text and as
+//! messages of the module `tracedump`.
 
 mod api;
 mod commands;
-mod paths;
-mod timestamps;
+pub(crate) mod timestamps;
 
 use control::cli::Error;
 use graph::{NodeIndex, TracedPacket};
@@ -33,11 +32,11 @@ struct Rule {
 }
 
 /// The packets of a data-plane thread.
-struct Thread {
+pub(crate) struct Thread {
     /// Its number, as `show threads` has it.
-    id: usize,
+    pub(crate) id: usize,
     name: String,
-    packets: Vec<TracedPacket>,
+    pub(crate) packets: Vec<TracedPacket>,
 }
 
 impl Filter {
@@ -63,7 +62,7 @@ impl Router {
     }
 
     /// What was traced and passes the filter, thread by thread.
-    fn traced_packets(&mut self) -> Result<Vec<Thread>, Error> {
+    pub(crate) fn traced_packets(&mut self) -> Result<Vec<Thread>, Error> {
         let filter = self.state::<Filter>().copied().unwrap_or_default();
         let infos = self.engine.thread_infos();
         let mut threads = Vec::new();
@@ -83,7 +82,6 @@ impl Router {
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.insert(Filter::default());
     commands::register(&mut parts.cli);
-    paths::register(&mut parts.cli);
     timestamps::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

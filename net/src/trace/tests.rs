@@ -43,19 +43,6 @@ fn a_filter_chooses_what_is_shown() {
     assert_eq!(packets(&b.run("show trace")), 0, "as before");
     assert_eq!(b.run("trace filter none"), "");
     assert_eq!(packets(&b.run("show trace")), 3);
-    let text = b.run("show trace paths");
-    assert!(text.starts_with("Path 0: 3 packets\n  test-input -> filter -> "), "{text}");
-    assert_eq!(b.json("show trace paths")[0]["packets"], 3);
-    let text = b.run("show trace path 0 max 2");
-    assert!(text.starts_with("Path 0: 3 packets\n") && packets(&text) == 2, "{text}");
-    assert_eq!(b.run("show trace path 1"), "show trace path: no way has the number 1\n");
-    let text = b.run("show trace paths graphviz");
-    assert!(text.contains("\n  \"test-input\" -> \"filter\" [label=\"3\"]\n"), "{text}");
-    let file = std::env::temp_dir().join(format!("trace-{}.dot", std::process::id()));
-    let command = format!("show trace paths graphviz 0 file {}", file.display());
-    assert_eq!(b.run(&command), format!("1 paths written to {}\n", file.display()));
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]

@@ -1,46 +1,61 @@
-//! `show trace path…`: which ways the traced packets took, how many took each, and as a picture.
+//! Paths of traced packets through the graph: their nodes, how many packets took each, and a
+//! picture of them. Read from the trace each time; nothing is kept beside it.
+
+mod api;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
 use control::cli::{Cli, Command, Error, Output};
+use control::feature::Refused;
 use graph::{NodeIndex, TracedPacket};
 use serde::Serialize;
 
-use super::timestamps;
-use crate::router::Router;
+use crate::router::{Feature, Parts, Router};
+use crate::trace::timestamps;
 
-/// Packets of a way that are shown when nothing else is said.
+/// Paths of traced packets.
+pub const FEATURE: Feature = Feature {
+    name: "tracepath",
+    about: "Paths of traced packets through the graph",
+    default_enabled: true,
+    register,
+};
+
+/// Packets of a path that are shown when nothing else is said.
 const SHOWN: usize = 50;
 
-/// Show the different ways the traced packets took through the graph.
+/// Show the different paths of traced packets through the graph.
 #[derive(Command)]
 #[command("show trace paths")]
 struct ShowPaths {
-    /// number of ways to show
+    /// number of paths to show
     max: Option<usize>,
 }
 
-/// Show the packets that took one of these ways.
+/// Show the packets of chosen paths.
 #[derive(Command)]
 #[command("show trace path")]
 struct ShowPackets {
-    /// number of a way in `show trace paths`; all when none is given
+    /// number of a path in `show trace paths`; all when none is given
     #[positional]
     index: Vec<usize>,
-    /// number of packets to show of each way
+    /// number of packets to show of each path
     max: Option<usize>,
 }
 
-/// Draw the ways the traced packets took, in the language of Graphviz.
+/// Draw the paths of traced packets, in the language of Graphviz.
 #[derive(Command)]
 #[command("show trace paths graphviz")]
 struct Draw {
-    /// number of a way in `show trace paths`; all when none is given
+    /// number of a path in `show trace paths`; all when none is given
     #[positional]
     index: Vec<usize>,
-    /// number of ways to draw
+    /// number of paths to draw
     max: Option<usize>,
     /// write it there
     #[values("file")]
@@ -78,34 +93,57 @@ impl fmt::Display for Paths {
     }
 }
 
-/// Numbers of the nodes on a way.
-type Way = Vec<u16>;
-
-/// The ways with their packets, the most used first.
-fn ways(router: &mut Router) -> Result<Vec<(Way, Vec<TracedPacket>)>, Error> {
-    let mut ways = BTreeMap::<Way, Vec<TracedPacket>>::new();
-    for thread in router.traced_packets()? {
-        for packet in thread.packets {
-            let way = packet.visits.iter().map(|visit| visit.0).collect();
-            ways.entry(way).or_default().push(packet);
-        }
-    }
-    let mut ways: Vec<_> = ways.into_iter().collect();
-    ways.sort_by_key(|(_, packets)| std::cmp::Reverse(packets.len()));
-    Ok(ways)
+/// What was traced on one path.
+#[derive(Default)]
+struct Traced {
+    /// Names of its nodes, in the order of the visits.
+    nodes: Vec<String>,
+    packets: Vec<TracedPacket>,
+    /// Threads that packets began on, the first 64 as bits.
+    threads: u64,
 }
 
-/// The first `max` of the ways that are chosen; `shown` packets of each with their texts.
+impl Traced {
+    /// A number that this path has as long as its nodes have their names.
+    fn id(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.nodes.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// All paths, the most used first.
+fn traced(router: &mut Router) -> Result<Vec<Traced>, Error> {
+    let mut paths = BTreeMap::<Vec<u16>, Traced>::new();
+    for thread in router.traced_packets()? {
+        for packet in thread.packets {
+            let nodes = packet.visits.iter().map(|visit| visit.0).collect();
+            let path = paths.entry(nodes).or_default();
+            path.threads |= 1u64.checked_shl(thread.id as u32).unwrap_or(0);
+            path.packets.push(packet);
+        }
+    }
+    let name = |node: &u16| router.engine.name_of(NodeIndex(*node)).to_owned();
+    let named = |(nodes, path): (Vec<u16>, Traced)| Traced {
+        nodes: nodes.iter().map(name).collect(),
+        ..path
+    };
+    let mut paths: Vec<_> = paths.into_iter().map(named).collect();
+    paths.sort_by_key(|path| std::cmp::Reverse(path.packets.len()));
+    Ok(paths)
+}
+
+/// The first `max` of the paths that are chosen; `shown` packets of each with their texts.
 fn paths(router: &mut Router, chosen: &[usize], max: usize, shown: usize) -> Result<Paths, Error> {
-    let ways = ways(router)?;
-    if let Some(index) = chosen.iter().find(|index| **index >= ways.len()) {
-        return Err(Error::new(format!("no way has the number {index}")));
+    let traced = traced(router)?;
+    if let Some(index) = chosen.iter().find(|index| **index >= traced.len()) {
+        return Err(Error::new(format!("no path has the number {index}")));
     }
     let time = timestamps::of(router).writer(router);
-    let path = |(index, (nodes, packets)): (usize, (Way, Vec<TracedPacket>))| Path {
+    let path = |(index, Traced { nodes, packets, .. })| Path {
         index,
         packets: packets.len(),
-        nodes: nodes.iter().map(|n| router.engine.name_of(NodeIndex(*n)).to_owned()).collect(),
+        nodes,
         texts: packets
             .iter()
             .take(shown)
@@ -113,11 +151,11 @@ fn paths(router: &mut Router, chosen: &[usize], max: usize, shown: usize) -> Res
             .collect(),
     };
     let is_chosen = |index: &usize| chosen.is_empty() || chosen.contains(index);
-    let all = ways.into_iter().enumerate().filter(|(index, _)| is_chosen(index));
+    let all = traced.into_iter().enumerate().filter(|(index, _)| is_chosen(index));
     Ok(Paths(all.take(max).map(path).collect()))
 }
 
-/// The nodes on the ways and the edges between them.
+/// The nodes on the paths and the edges between them.
 fn picture(paths: &Paths) -> String {
     let mut edges = BTreeMap::<(&str, &str), usize>::new();
     let mut nodes = BTreeSet::new();
@@ -137,7 +175,13 @@ fn picture(paths: &Paths) -> String {
     text + "}\n"
 }
 
-pub(super) fn register(cli: &mut Cli<Router>) {
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    commands(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
+
+fn commands(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, show: ShowPaths| {
         Ok(Output::of(paths(router, &[], show.max.unwrap_or(usize::MAX), 0)?))
     });
