@@ -25,13 +25,16 @@ pub trait Event: Copy + Send + 'static {
 /// Called when there is something to take.
 pub type Notifier = Arc<dyn Fn() + Send + Sync>;
 
+/// Takes the events of one type and does what they call for.
+type Delivery = Rc<dyn Fn(&mut Router)>;
+
 /// Control's end of all queues.
 #[derive(Default)]
 pub struct Events {
     wakeup: Arc<Wakeup>,
     /// An `Arc<Rings<E>>` by the type of its events.
     rings: HashMap<TypeId, Box<dyn Any>>,
-    handlers: Vec<Rc<dyn Fn(&mut Router)>>,
+    handlers: Vec<Delivery>,
     afterwards: Vec<fn(&mut Router)>,
 }
 
