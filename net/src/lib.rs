@@ -32,7 +32,6 @@ pub mod ra;
 pub mod rd_cp;
 pub mod reassembly;
 mod router;
-pub mod source_range;
 pub mod statistics;
 pub mod testing;
 pub mod trace;
@@ -58,7 +57,6 @@ pub const FEATURES: &[Feature] = &[
     ip4::FEATURE,
     ip6::FEATURE,
     urpf::FEATURE,
-    source_range::FEATURE,
     icmp::FEATURE,
     fragment::FEATURE,
     reassembly::FEATURE,

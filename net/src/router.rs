@@ -192,6 +192,17 @@ impl Router {
     pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
         self.states.get_mut(&TypeId::of::<T>())?.downcast_mut()
     }
+    /// The state of a feature, for the feature itself.
+    ///
+    /// # Panics
+    /// When the feature has put in none: only its own commands, messages and handlers may ask.
+    pub fn own<T: Any>(&self) -> &T {
+        self.state().expect("a feature puts its state in when it registers")
+    }
+    /// As [`Router::own`], for changing.
+    pub fn own_mut<T: Any>(&mut self) -> &mut T {
+        self.state_mut().expect("a feature puts its state in when it registers")
+    }
     /// Lets `work` at the state of a feature and the rest of the router together. `None` when the
     /// feature is not there (or is at work already).
     pub fn with<T: Any, R>(&mut self, work: impl FnOnce(&mut T, &mut Self) -> R) -> Option<R> {

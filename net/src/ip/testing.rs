@@ -14,8 +14,8 @@ use crate::interface::{InterfaceIndex, NewInterface, Offloads};
 use crate::router::{Feature, Router};
 use crate::testing::{Pair, Rig, Transmit, new_interface};
 use crate::{
-    address, engine, fragment, icmp, ip4, ip6, path_mtu, policer, punting, reassembly,
-    source_range, trace, tracenode,
+    address, engine, fragment, icmp, ip4, ip6, path_mtu, policer, punting, reassembly, trace,
+    tracenode,
 };
 
 /// What the neighbour of `pg1` has as its address.
@@ -69,7 +69,6 @@ impl Bench {
             reassembly::FEATURE,
             path_mtu::FEATURE,
             policer::FEATURE,
-            source_range::FEATURE,
             punting::FEATURE,
             trace::FEATURE,
             tracenode::FEATURE,

@@ -2,3 +2,5 @@
 
 #[path = "../../mss_clamp/tests.rs"]
 mod mss_clamp;
+#[path = "../../source_range/tests.rs"]
+mod source_range;

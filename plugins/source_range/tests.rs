@@ -1,14 +1,15 @@
 //! Which packets pass, and how lists are made.
 
 use control::api::Retval;
-
-use super::api::*;
-use super::*;
-use crate::ip::testing::Bench;
-use crate::ip::testing::packets::*;
+use net::InterfaceIndex;
+use net::fib::Ip4;
+use net::reassembly::Kind;
+use net::testing::Bench;
+use net::testing::packets::*;
+use source_range::*;
 
 fn bench() -> Bench {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     for line in [
         "set ip source-and-port-range-check vrf 7 10.0.0.0/8 port 23 range 100 - 200",
         "set ip source-and-port-range-check vrf 7 10.9.0.0/16 range 5-6",
@@ -51,9 +52,7 @@ fn what_comes_in_passes_by_its_source_and_port() {
     assert!(passes(&mut bench, second), "not the first fragment");
     bench.expect(&[]);
     let pg0 = bench.pg0;
-    bench.control(|r| {
-        r.enable_reassembly(pg0, crate::reassembly::Kind::Shallow, [true; 2]).unwrap()
-    });
+    bench.control(|r| r.enable_reassembly(pg0, Kind::Shallow, [true; 2]).unwrap());
     for (port, expected) in [(23, true), (99, false)] {
         let whole = udp4("10.0.0.2", "10.0.1.2", port, &[0; 24]);
         let cut = |data: std::ops::Range<usize>, fragment: u16| {
@@ -72,9 +71,7 @@ fn what_comes_in_passes_by_its_source_and_port() {
             (name, if expected { good } else { bad }, 2),
         ]);
     }
-    bench.control(|r| {
-        r.enable_reassembly(pg0, crate::reassembly::Kind::Shallow, [false; 2]).unwrap()
-    });
+    bench.control(|r| r.enable_reassembly(pg0, Kind::Shallow, [false; 2]).unwrap());
     for n in [1, 3, 4, 255, 256] {
         let packet = udp4("10.0.0.2", "10.0.1.2", 23, b"x");
         assert_eq!(bench.send("ip4-input", &vec![packet; n]).len(), n);
@@ -150,7 +147,7 @@ fn messages_set_lists_and_checks() {
             }
         };
         local.call(router, &add("10.0.0.0/24", 1, (1, 9), true)).unwrap();
-        assert_eq!(router.source_ranges(5, [10, 0, 0, 1].into()).unwrap(), [1..=9]);
+        assert_eq!(ranges_of(router, 5, [10, 0, 0, 1].into()).unwrap(), [1..=9]);
         assert!(router.fib.table::<Ip4>(5).is_some());
         for (message, error) in [
             (add("10.0.0.0/24", 33, (1, 9), true), Retval::EXCEEDED_NUMBER_OF_RANGES_CAPACITY),
@@ -175,6 +172,6 @@ fn messages_set_lists_and_checks() {
         let nowhere = local.call(router, &check(5, InterfaceIndex(99))).err();
         assert_eq!(nowhere, Some(Retval::INVALID_SW_IF_INDEX));
         local.call(router, &add("10.0.0.0/24", 1, (1, 9), false)).unwrap();
-        assert!(router.source_ranges(5, [10, 0, 0, 1].into()).unwrap().is_empty());
+        assert!(ranges_of(router, 5, [10, 0, 0, 1].into()).unwrap().is_empty());
     });
 }

@@ -2,26 +2,29 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use graph::{Buffer, BuildError, Continue, Frame, Names, Node, Record};
 use infra::rcu::{Reader, Shared, SlabReader};
+use net::Router;
+use net::adjacency::Adjacency;
+use net::interface::Settings;
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use wire::{Protocol, ip4, udp};
 use zerocopy::FromBytes;
 
-use super::{Lists, Tables};
-use crate::adjacency::Adjacency;
-use crate::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use crate::router::Router;
+use super::{List, Lists};
 
-/// For what comes in.
+/// For received packets.
 pub(super) const RX: &str = "ip4-source-and-port-range-check-rx";
-/// For what goes out.
+/// For sent packets.
 pub(super) const TX: &str = "ip4-source-and-port-range-check-tx";
 
-/// Checks packets that come in, or go `OUT`.
+/// Checks received packets, or sent ones (`OUT`).
 #[derive(Clone)]
 pub struct Check<const OUT: bool> {
-    tables: Reader<Tables>,
+    settings: Reader<Settings<Lists>>,
+    lists: Reader<Vec<Arc<List>>>,
     adjacencies: SlabReader<Adjacency>,
 }
 
@@ -41,7 +44,7 @@ pub enum Count {
     Good,
 }
 
-/// What of a packet is looked at.
+/// The fields of a packet that are checked.
 struct Looked {
     /// TCP (0) or UDP (1).
     kind: usize,
@@ -82,7 +85,7 @@ impl<const OUT: bool> Node for Check<OUT> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let tables = self.tables.read(epoch);
+        let (settings, known) = (self.settings.read(epoch), self.lists.read(epoch));
         let mut good = 0;
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
@@ -92,9 +95,9 @@ impl<const OUT: bool> Node for Check<OUT> {
                 _ => 0,
             };
             let Some(looked) = Looked::at(p, l3) else { return Ok(Continue) };
-            let lists: Option<&Lists> = tables.interfaces.get(interface as usize);
+            let lists: Option<&Lists> = settings.get(interface as usize);
             let number = lists.and_then(|lists| lists[usize::from(OUT)][looked.kind]);
-            let Some(list) = number.and_then(|n| tables.lists.get(usize::from(n))) else {
+            let Some(list) = number.and_then(|n| known.get(usize::from(n))) else {
                 return Ok(Continue);
             };
             let passes = list.passes(looked.source, looked.port);
@@ -124,10 +127,18 @@ impl Record for Found {
     }
 }
 
-pub(super) fn add(router: &mut Router, tables: &Shared<Tables>) -> Result<(), BuildError> {
-    let (tables, adjacencies) = (tables.reader(), router.adjacencies.reader());
-    let rx = Check::<false> { tables: tables.clone(), adjacencies: adjacencies.clone() };
+pub(super) fn add(
+    router: &mut Router,
+    settings: Reader<Settings<Lists>>,
+    lists: &Shared<Vec<Arc<List>>>,
+) -> Result<(), BuildError> {
+    let (lists, adjacencies) = (lists.reader(), router.adjacencies.reader());
+    let rx = Check::<false> {
+        settings: settings.clone(),
+        lists: lists.clone(),
+        adjacencies: adjacencies.clone(),
+    };
     router.engine.add_feature(&IP4_UNICAST, rx)?;
-    router.engine.add_feature(&IP4_OUTPUT, Check::<true> { tables, adjacencies })?;
+    router.engine.add_feature(&IP4_OUTPUT, Check::<true> { settings, lists, adjacencies })?;
     Ok(())
 }

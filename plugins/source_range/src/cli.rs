@@ -1,21 +1,14 @@
 //! Commands about sources and ports.
-#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use control::cli::{Args, Cli, Command, Error, Output, Word};
+use control::cli::{Args, Cli, Command, Error, Output};
+use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use wire::Ip4Prefix;
 
 use super::{Ports, Vrfs};
-use crate::router::Router;
-
-impl From<super::Error> for Error {
-    fn from(e: super::Error) -> Self {
-        Self::new(e.to_string())
-    }
-}
 
 /// `set ip source-and-port-range-check vrf ID PREFIX {port N | range N - N} [del]`.
 struct SetRanges {
@@ -76,7 +69,7 @@ fn range(args: &mut Args<'_>) -> Result<Ports, Error> {
 
 /// `set interface ip source-and-port-range-check INTERFACE [tcp-out-vrf ID] ... [del]`.
 struct SetInterface {
-    interface: Word,
+    interface: InterfaceIndex,
     vrfs: Vrfs,
 }
 
@@ -142,16 +135,13 @@ impl Command for Show {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetRanges| {
-        let done = router.set_source_ranges(set.vrf, set.prefix, &set.ranges, set.on);
-        done.map_err(Error::from)
+        Ok(super::set_ranges(router, set.vrf, set.prefix, &set.ranges, set.on)?)
     });
     cli.command(|router: &mut Router, set: SetInterface| {
-        let found = router.interfaces.named(&set.interface);
-        let interface = found.ok_or_else(|| set.interface.unknown("interface"))?.index;
-        router.check_ranges(interface, set.vrfs).map_err(Error::from)
+        Ok(super::check(router, set.interface, set.vrfs)?)
     });
     cli.command(|router: &mut Router, show: Show| {
-        let ranges = router.source_ranges(show.vrf, show.source)?;
+        let ranges = super::ranges_of(router, show.vrf, show.source)?;
         let passes = show.port.map(|port| ranges.iter().any(|r| r.contains(&port)));
         let ranges = ranges.iter().map(|r| (*r.start(), *r.end())).collect();
         Ok(Output::of(Shown { source: show.source, port: show.port, passes, ranges }))

@@ -1,21 +1,20 @@
 //! Messages of the module `ip` about sources and ports.
-#![forbid(unsafe_code)]
 
 use control::api::types::Prefix as PrefixField;
 use control::api::{Api, Message, Retval};
+use net::{InterfaceIndex, Router};
 use wire::Prefix;
 
-use super::{Error, Ports, Vrfs};
-use crate::interface::InterfaceIndex;
-use crate::router::Router;
+use super::{Ports, Vrfs};
 
 /// Ranges of ports in a message.
 const RANGES: usize = 32;
 
-/// List ports for sources in a prefix, or no longer.
+/// Add ranges of ports for sources in a prefix, or take them out.
 #[derive(Message)]
-pub(super) struct IpSourceAndPortRangeCheckAddDel {
+pub struct IpSourceAndPortRangeCheckAddDel {
     #[preset(true)]
+    /// added, else taken out
     pub is_add: bool,
     /// the sources
     pub prefix: PrefixField,
@@ -29,32 +28,22 @@ pub(super) struct IpSourceAndPortRangeCheckAddDel {
     pub vrf_id: u32,
 }
 
-/// Have packets of an interface checked, or no longer; 0 or 4294967295 for no list.
+/// Check the sources and ports of an interface, or no longer; 0 or 4294967295 for no list.
 #[derive(Message)]
-pub(super) struct IpSourceAndPortRangeCheckInterfaceAddDel {
+pub struct IpSourceAndPortRangeCheckInterfaceAddDel {
     #[preset(true)]
+    /// checked, else no longer
     pub is_add: bool,
+    /// the interface
     pub sw_if_index: InterfaceIndex,
-    /// the list for TCP that goes out
+    /// the list for sent TCP packets
     pub tcp_in_vrf_id: u32,
-    /// the list for TCP that comes in
+    /// the list for received TCP packets
     pub tcp_out_vrf_id: u32,
-    /// the list for UDP that goes out
+    /// the list for sent UDP packets
     pub udp_in_vrf_id: u32,
-    /// the list for UDP that comes in
+    /// the list for received UDP packets
     pub udp_out_vrf_id: u32,
-}
-
-impl From<Error> for Retval {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NoInterface => Self::INVALID_SW_IF_INDEX,
-            Error::NoTable(_) | Error::Backwards => Self::INVALID_VALUE,
-            Error::Full => Self::LIMIT_EXCEEDED,
-            Error::TooMany => Self::EXCEEDED_NUMBER_OF_RANGES_CAPACITY,
-            Error::Unknown => Self::NO_SUCH_ENTRY,
-        }
-    }
 }
 
 fn add_del(router: &mut Router, m: &IpSourceAndPortRangeCheckAddDel) -> Result<(), Retval> {
@@ -67,7 +56,7 @@ fn add_del(router: &mut Router, m: &IpSourceAndPortRangeCheckAddDel) -> Result<(
     }
     let pairs = m.low_ports.iter().zip(m.high_ports).take(count);
     let ranges: Vec<Ports> = pairs.map(|(low, high)| *low..=high).collect();
-    Ok(router.set_source_ranges(m.vrf_id, prefix, &ranges, m.is_add)?)
+    Ok(super::set_ranges(router, m.vrf_id, prefix, &ranges, m.is_add)?)
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
@@ -81,6 +70,6 @@ pub(super) fn register(api: &mut Api<Router>) {
                 udp_in: vrf(m.udp_in_vrf_id),
                 udp_out: vrf(m.udp_out_vrf_id),
             };
-            Ok(router.check_ranges(m.sw_if_index, vrfs)?)
+            Ok(super::check(router, m.sw_if_index, vrfs)?)
         });
 }

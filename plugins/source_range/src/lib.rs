@@ -1,0 +1,209 @@
+//! Source and port range checks: TCP and UDP packets pass an interface only if their source is in
+//! a listed prefix, with their destination port in one of its ranges.
+//!
+//! Lists have the number of a routing table, but are none: the longest prefix in a list that a
+//! source is in decides. An interface has up to four: for received TCP and UDP packets (their lists
+//! are called `out`, seen from the hosts) and for packets sent to the hosts (`in`). Other protocols
+//! pass, and so do fragments but the first, unless shallow reassembly ([`net::reassembly`]) gave
+//! them its ports.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod node;
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use control::feature::{Refusal, Refused};
+use infra::rcu::Shared;
+use net::fib::Ip4;
+use net::interface::{AttachedAt, NoInterface};
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use net::{Feature, InterfaceIndex, Parts, Router, refuse};
+use wire::Ip4Prefix;
+
+pub use api::{IpSourceAndPortRangeCheckAddDel, IpSourceAndPortRangeCheckInterfaceAddDel};
+
+/// Ranges of one prefix at most.
+pub const MOST_RANGES: usize = 256;
+/// Lists at most.
+const MOST_LISTS: usize = 1 << 16;
+
+/// Ports.
+pub type Ports = RangeInclusive<u16>;
+
+/// Prefixes and the ports of each.
+#[derive(Clone, Default)]
+pub struct List {
+    ranges: HashMap<Ip4Prefix, Vec<Ports>>,
+    /// Lengths of prefixes, longest first.
+    lens: Vec<u8>,
+}
+
+impl List {
+    /// The ranges that hold for a source.
+    #[inline(always)]
+    fn ranges_of(&self, source: Ipv4Addr) -> Option<&[Ports]> {
+        let prefix = |len: &u8| Ip4Prefix::new(source, *len).ok().map(|p| p.network());
+        let found = self.lens.iter().find_map(|len| self.ranges.get(&prefix(len)?));
+        found.map(Vec::as_slice)
+    }
+    /// Whether packets from a source to a port pass.
+    #[inline(always)]
+    pub fn passes(&self, source: Ipv4Addr, port: u16) -> bool {
+        self.ranges_of(source).is_some_and(|ranges| ranges.iter().any(|r| r.contains(&port)))
+    }
+}
+
+/// The numbers of an interface's lists: for TCP and UDP, received and sent.
+pub type Lists = [[Option<u16>; 2]; 2];
+
+/// What control keeps.
+struct Checks {
+    by_vrf: HashMap<u32, u16>,
+    lists: Shared<Vec<Arc<List>>>,
+}
+
+/// Routing tables whose lists an interface is to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vrfs {
+    /// For received TCP packets.
+    pub tcp_out: Option<u32>,
+    /// For received UDP packets.
+    pub udp_out: Option<u32>,
+    /// For sent TCP packets.
+    pub tcp_in: Option<u32>,
+    /// For sent UDP packets.
+    pub udp_in: Option<u32>,
+}
+
+/// Why something cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// no such table {0}
+    #[retval(INVALID_VALUE)]
+    NoTable(u32),
+    /// no more than {MOST_LISTS} tables
+    #[retval(LIMIT_EXCEEDED)]
+    Full,
+    /// no more than {MOST_RANGES} ranges for a prefix
+    #[retval(EXCEEDED_NUMBER_OF_RANGES_CAPACITY)]
+    TooMany,
+    /// a range ends before it begins
+    #[retval(INVALID_VALUE)]
+    Backwards,
+    /// no such range
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown,
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// Adds ranges of ports for sources in a prefix to the list of a routing table, or takes them out.
+/// The table is made if it is not there.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_ranges(
+    router: &mut Router,
+    vrf: u32,
+    prefix: Ip4Prefix,
+    ranges: &[Ports],
+    is_add: bool,
+) -> Result<(), Error> {
+    let prefix = prefix.network();
+    if ranges.iter().any(RangeInclusive::is_empty) {
+        return Err(Error::Backwards);
+    }
+    let checks = router.own::<Checks>();
+    let known = checks.by_vrf.get(&vrf).map(|at| usize::from(*at));
+    let mut lists = checks.lists.current().clone();
+    let mut list = known.map_or_else(List::default, |at| List::clone(&lists[at]));
+    let listed = list.ranges.entry(prefix).or_default();
+    for range in ranges {
+        match listed.iter().position(|r| r == range) {
+            None if is_add => listed.push(range.clone()),
+            Some(at) if !is_add => drop(listed.remove(at)),
+            None => return Err(Error::Unknown),
+            Some(_) => (),
+        }
+    }
+    if listed.len() > MOST_RANGES {
+        return Err(Error::TooMany);
+    }
+    if listed.is_empty() {
+        list.ranges.remove(&prefix);
+    }
+    list.lens = list.ranges.keys().map(|prefix| prefix.prefix_len()).collect();
+    list.lens.sort_unstable_by(|a, b| b.cmp(a));
+    list.lens.dedup();
+    match known {
+        Some(at) => lists[at] = Arc::new(list),
+        None => {
+            let at = u16::try_from(lists.len()).map_err(|_| Error::Full)?;
+            if router.fib.table::<Ip4>(vrf).is_none() {
+                router.add_table::<Ip4>(vrf).map_err(|_| Error::Full)?;
+            }
+            lists.push(Arc::new(list));
+            router.own_mut::<Checks>().by_vrf.insert(vrf, at);
+        }
+    }
+    router.own_mut::<Checks>().lists.publish(lists);
+    Ok(())
+}
+
+/// Has TCP and UDP packets of an interface checked by these lists and no others.
+///
+/// # Errors
+/// [`Error::NoInterface`], [`Error::NoTable`]; nothing has changed then.
+pub fn check(router: &mut Router, interface: InterfaceIndex, vrfs: Vrfs) -> Result<(), Error> {
+    let by_vrf = &router.own::<Checks>().by_vrf;
+    let list = |vrf: Option<u32>| {
+        vrf.map(|vrf| by_vrf.get(&vrf).copied().ok_or(Error::NoTable(vrf))).transpose()
+    };
+    let rx = [list(vrfs.tcp_out)?, list(vrfs.udp_out)?];
+    let tx = [list(vrfs.tcp_in)?, list(vrfs.udp_in)?];
+    Ok(router.put::<Lists>(interface, [rx, tx])?)
+}
+
+/// The ports that a source may send packets to, in the list of a routing table.
+///
+/// # Errors
+/// [`Error::NoTable`].
+pub fn ranges_of(router: &Router, vrf: u32, source: Ipv4Addr) -> Result<&[Ports], Error> {
+    let checks = router.own::<Checks>();
+    let list = checks.by_vrf.get(&vrf).ok_or(Error::NoTable(vrf))?;
+    Ok(checks.lists.current()[usize::from(*list)].ranges_of(source).unwrap_or_default())
+}
+
+/// Source and port range checks.
+pub const FEATURE: Feature = Feature {
+    name: "source_range",
+    about: "Source and port range checks",
+    default_enabled: true,
+    register,
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let (settings, lists) = (router.attach::<Lists>(), Shared::new(Vec::new()));
+    node::add(router, settings, &lists).map_err(refuse)?;
+    router.attach_at::<Lists, _>([
+        AttachedAt { arc: &IP4_UNICAST, node: node::RX, is_on: |[rx, _]| *rx != [None; 2] },
+        AttachedAt { arc: &IP4_OUTPUT, node: node::TX, is_on: |[_, tx]| *tx != [None; 2] },
+    ]);
+    router.insert(Checks { by_vrf: HashMap::new(), lists });
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
