@@ -21,6 +21,7 @@ mod restart;
 mod statistics;
 mod streams;
 mod taps;
+mod terminals;
 mod two_hosts;
 mod ways;
 mod workers;

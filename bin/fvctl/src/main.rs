@@ -4,6 +4,7 @@
 //! when no router could be asked.
 #![forbid(unsafe_code)]
 
+mod hangup;
 mod link;
 mod pager;
 mod prompt;
@@ -58,6 +59,7 @@ fn options() -> ArgMatches {
 /// False when a command failed.
 fn run(options: &ArgMatches) -> io::Result<bool> {
     let json = options.get_flag("json");
+    hangup::watch()?;
     let socket = options.get_one::<String>("socket").map(String::as_str);
     let mut link = Link::open(socket)?;
     let words: Vec<_> = options.get_many::<String>("command").into_iter().flatten().collect();

@@ -148,9 +148,13 @@ impl<C: 'static> Dialog<C> {
         }
     }
 
-    /// The client has sent all it wants.
+    /// The client has sent all it wants. One that speaks frames stays for the answers, so it is
+    /// gone: nobody could stop what it has begun.
     pub fn end(&mut self) {
         self.ended = true;
+        if self.dialect == Dialect::Framed && self.is_busy() {
+            self.interrupt();
+        }
         if self.is_undecided() {
             self.begin(Dialect::Plain);
         }

@@ -141,12 +141,19 @@ impl<C: 'static> Server<C> {
         }
     }
 
-    /// A session on standard input and output, in whole lines.
+    /// A session on standard input and output, in whole lines. It ends with the terminal, if that
+    /// is one.
     pub async fn serve_stdio(&self) -> io::Result<()> {
-        let (stream, all_written) = stdio::stream()?;
-        Connection::lines(self, stream).run().await;
-        // What may follow is the end of the program.
-        let _ = all_written.await;
+        let stdio::Stdio { stream, written, gone } = stdio::open()?;
+        let session = async {
+            Connection::lines(self, stream).run().await;
+            // What may follow is the end of the program.
+            let _ = written.await;
+        };
+        tokio::select! {
+            () = session => {}
+            Ok(()) = gone => {}
+        }
         Ok(())
     }
 

@@ -1,17 +1,27 @@
 //! Standard input and output as one stream, without making the terminal non-blocking: that would
 //! change it for every program that shares it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream as StdStream;
 use std::thread;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
-/// Starts two threads that copy bytes between the terminal and the stream; says when all has been
-/// written that came before the stream's end.
-pub(super) fn stream() -> io::Result<(UnixStream, oneshot::Receiver<()>)> {
+/// Standard input and output.
+pub(super) struct Stdio {
+    /// Both as one.
+    pub stream: UnixStream,
+    /// Told when all has been written that came before the stream's end.
+    pub written: oneshot::Receiver<()>,
+    /// Told when the terminal is gone: nobody waits for what is in progress.
+    pub gone: oneshot::Receiver<()>,
+}
+
+/// Starts two threads that copy bytes between the terminal and the stream.
+pub(super) fn open() -> io::Result<Stdio> {
     let (ours, theirs) = StdStream::pair()?;
     let from_terminal = theirs.try_clone()?;
     thread::Builder::new().name("stdin".into()).spawn(move || {
@@ -19,6 +29,13 @@ pub(super) fn stream() -> io::Result<(UnixStream, oneshot::Receiver<()>)> {
         let _ = copy(io::stdin(), &from_terminal);
         let _ = from_terminal.shutdown(Shutdown::Write);
     })?;
+    let (hang_up, gone) = oneshot::channel();
+    if io::stdin().is_terminal() {
+        thread::Builder::new().name("hangup".into()).spawn(move || {
+            while !is_hung_up() {}
+            let _ = hang_up.send(());
+        })?;
+    }
     let (written, all) = oneshot::channel();
     thread::Builder::new().name("stdout".into()).spawn(move || {
         let _ = copy(&theirs, io::stdout());
@@ -26,7 +43,15 @@ pub(super) fn stream() -> io::Result<(UnixStream, oneshot::Receiver<()>)> {
         let _ = written.send(());
     })?;
     ours.set_nonblocking(true)?;
-    Ok((UnixStream::from_std(ours)?, all))
+    Ok(Stdio { stream: UnixStream::from_std(ours)?, written: all, gone })
+}
+
+/// Waits up to a second; whether the terminal has gone away.
+fn is_hung_up() -> bool {
+    let stdin = io::stdin();
+    let mut one = [PollFd::new(&stdin, PollFlags::empty())];
+    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+    poll(&mut one, Some(&second)).is_ok_and(|count| count > 0)
 }
 
 fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
