@@ -18,6 +18,7 @@ mod names;
 mod neighbors;
 mod punt;
 mod restart;
+mod sockets;
 mod statistics;
 mod streams;
 mod taps;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use control::cli::Wish;
 use control::config::Listen;
+use control::session::TURNED_AWAY;
 use control::session::frame::{Answer, Request};
 use control::session::telnet::{Decoder, Event, FRAMES, IAC, WILL};
 
@@ -233,11 +234,26 @@ impl Link {
                         return Ok(answer);
                     }
                 }
-                Some(Event::Byte(_)) => return Err(foreign()),
+                Some(Event::Byte(first)) => return Err(self.refusal(first)),
                 Some(_) => {}
                 None => self.receive()?,
             }
         }
+    }
+
+    /// Why a router speaks plain text: it turns this session away, or it is none of ours.
+    fn refusal(&mut self, first: u8) -> io::Error {
+        let mut text = vec![first];
+        while text.len() < TURNED_AWAY.len() {
+            match self.decoded() {
+                Some(Event::Byte(byte)) => text.push(byte),
+                Some(_) => break,
+                None if self.receive().is_ok() => {}
+                None => break,
+            }
+        }
+        let is_ours = text == TURNED_AWAY.as_bytes();
+        if is_ours { io::Error::other(TURNED_AWAY.trim_end()) } else { foreign() }
     }
 
     /// The next event out of what has been received.

@@ -37,7 +37,18 @@ pub struct Sessions(Rc<RefCell<Inner>>);
 #[derive(Default)]
 struct Inner {
     last: u32,
-    open: BTreeMap<u32, (Status, Rc<Notify>)>,
+    open: BTreeMap<u32, Open>,
+    /// Counts what clients do, so that it is known who did nothing for longest.
+    moment: u64,
+}
+
+struct Open {
+    status: Status,
+    killed: Rc<Notify>,
+    /// Why it is to end, once it is.
+    why: Option<&'static str>,
+    /// When a command last began or ended.
+    moment: u64,
 }
 
 /// A session as it is shown.
@@ -78,40 +89,78 @@ impl Sessions {
             commands: 0,
             running: String::new(),
         };
-        let number = inner.last;
-        inner.open.insert(number, (status, Rc::clone(&killed)));
+        let (number, moment) = (inner.last, inner.next_moment());
+        let session = Open { status, killed: Rc::clone(&killed), why: None, moment };
+        inner.open.insert(number, session);
         Session { all: self.clone(), number, killed }
     }
 
-    /// How many there are.
+    /// How many there are, without those that are about to end.
     pub fn count(&self) -> usize {
-        self.0.borrow().open.len()
+        self.0.borrow().open.values().filter(|session| session.why.is_none()).count()
     }
 
     /// All by number.
     pub fn status(&self) -> Vec<(u32, Status)> {
         let inner = self.0.borrow();
-        inner.open.iter().map(|(number, (status, _))| (*number, status.clone())).collect()
+        inner.open.iter().map(|(number, session)| (*number, session.status.clone())).collect()
     }
 
-    /// Has a session ended. False when there is none with this number.
-    pub fn kill(&self, number: u32) -> bool {
-        let inner = self.0.borrow();
-        let found = inner.open.get(&number);
-        found.inspect(|(_, killed)| killed.notify_one()).is_some()
+    /// Has a session ended, which is told `why`. False when there is none with this number.
+    pub fn kill(&self, number: u32, why: &'static str) -> bool {
+        let mut inner = self.0.borrow_mut();
+        let found = inner.open.get_mut(&number);
+        found.map(|session| session.end(why)).is_some()
+    }
+
+    /// Has that session ended that did nothing for longest. False when all carry out commands.
+    pub fn kill_idle(&self, why: &'static str) -> bool {
+        let mut inner = self.0.borrow_mut();
+        let all = inner.open.values_mut();
+        let idle = all.filter(|s| s.why.is_none() && s.status.running.is_empty());
+        idle.min_by_key(|session| session.moment).map(|session| session.end(why)).is_some()
+    }
+}
+
+impl Inner {
+    fn next_moment(&mut self) -> u64 {
+        self.moment += 1;
+        self.moment
+    }
+}
+
+impl Open {
+    fn end(&mut self, why: &'static str) {
+        self.why = Some(why);
+        self.killed.notify_one();
     }
 }
 
 impl Session {
     /// Notes something about it.
     pub fn change(&self, change: impl FnOnce(&mut Status)) {
-        if let Some((status, _)) = self.all.0.borrow_mut().open.get_mut(&self.number) {
-            change(status);
+        if let Some(session) = self.all.0.borrow_mut().open.get_mut(&self.number) {
+            change(&mut session.status);
+        }
+    }
+
+    /// Why it is to end.
+    pub fn why(&self) -> &'static str {
+        let inner = self.all.0.borrow();
+        inner.open.get(&self.number).and_then(|session| session.why).unwrap_or_default()
+    }
+
+    fn be_used(&self) {
+        let mut inner = self.all.0.borrow_mut();
+        let moment = inner.next_moment();
+        if let Some(session) = inner.open.get_mut(&self.number) {
+            session.moment = moment;
         }
     }
 
     /// Notes that a command begins.
     pub fn begin(&self, command: &str) {
+        self.be_used();
         self.change(|status| {
             status.commands += 1;
             status.running = command.trim().chars().take(SHOWN).collect();
@@ -120,6 +169,7 @@ impl Session {
 
     /// Notes that the command has ended.
     pub fn finish(&self) {
+        self.be_used();
         self.change(|status| status.running.clear());
     }
 
@@ -166,6 +216,7 @@ pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
     cli.command(move |_, _: Show| Ok(Output::of(Table(all.status().into_iter().collect()))));
     let all = cli.sessions.clone();
     cli.command(move |_, Kill { session }: Kill| {
-        if all.kill(session) { Ok(()) } else { Err(Error::new(format!("no session {session}"))) }
+        let is_there = all.kill(session, "ended by `kill cli-session'");
+        if is_there { Ok(()) } else { Err(Error::new(format!("no session {session}"))) }
     });
 }

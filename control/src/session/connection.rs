@@ -62,7 +62,7 @@ impl<C: 'static, S: AsyncRead + AsyncWrite> Connection<C, S> {
                     }
                 }
                 () = dialog.ready(), if dialog.wants_step() => self.dialog.step(),
-                () = killed.notified() => self.dialog.close("ended by `kill cli-session'"),
+                () = killed.notified() => self.dialog.close(),
                 () = &mut undecided, if dialog.is_undecided() => self.dialog.decide(),
             }
         }

@@ -172,8 +172,9 @@ impl<C: 'static> Dialog<C> {
         self.session.killed()
     }
 
-    /// Ends it, whatever is in progress, and says `why`.
-    pub fn close(&mut self, why: &str) {
+    /// Ends it, whatever is in progress, and says why.
+    pub fn close(&mut self) {
+        let why = self.session.why();
         if self.is_busy() {
             self.interrupt();
         }

@@ -28,6 +28,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
+use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 
 pub use listener::Listener;
@@ -38,8 +39,13 @@ use crate::config::Unix;
 use connection::Connection;
 use job::Job;
 
-/// Most sessions at a time; more are turned away.
+/// Most sessions at a time. For one more that one ends which did nothing for longest; where all
+/// carry out commands it is turned away.
 const MAX_SESSIONS: usize = 256;
+/// What the one that ends is told.
+const ENDED: &str = "ended: there are too many sessions, and this one did nothing for longest";
+/// What the one that is turned away is told, before anything else.
+pub const TURNED_AWAY: &str = "too many sessions, all of them at work: try again later\r\n";
 
 /// How sessions look.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,11 +163,16 @@ impl<C: 'static> Server<C> {
         Ok(())
     }
 
-    fn start<S>(&self, stream: S, peer: String)
+    fn start<S>(&self, mut stream: S, peer: String)
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
     {
-        if self.0.cli.sessions().count() >= MAX_SESSIONS {
+        let sessions = self.0.cli.sessions();
+        if sessions.count() >= MAX_SESSIONS && !sessions.kill_idle(ENDED) {
+            tokio::task::spawn_local(async move {
+                // It fits into the socket; who is gone needs no answer.
+                let _ = stream.write_all(TURNED_AWAY.as_bytes()).await;
+            });
             return;
         }
         tokio::task::spawn_local(Connection::telnet(self, stream, peer).run());

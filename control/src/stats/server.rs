@@ -13,8 +13,9 @@ use tokio::net::UnixListener;
 
 use crate::socket::{SocketFile, receive_with, send_with};
 
-/// Connections that wait to be accepted.
-const BACKLOG: i32 = 128;
+/// Connections that wait to be accepted, as far as the kernel allows it (`somaxconn`): who connects
+/// without blocking is refused at once when there are more.
+const BACKLOG: i32 = 4096;
 
 /// The listening socket.
 #[derive(Debug)]

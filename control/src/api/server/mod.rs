@@ -17,6 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 
+use rustix::process::{Resource, getrlimit};
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
@@ -31,6 +32,13 @@ use connection::Connection;
 /// Most connections at a time; more are turned away.
 const MAX_CONNECTIONS: usize = 16_384;
 
+/// Most connections where this process may have so many files: the other sockets and interfaces
+/// need some, too.
+fn most_connections(files: Option<u64>) -> usize {
+    let files = files.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
+    MAX_CONNECTIONS.min(files / 4 * 3)
+}
+
 /// Answers any number of clients. Clones are the same server.
 ///
 /// It lives on one thread, inside a `tokio::task::LocalSet`. The context is borrowed only while a
@@ -44,6 +52,8 @@ struct Shared<C> {
     clients: Clients,
     log: Logger,
     connections: Cell<usize>,
+    /// Most of them.
+    most: usize,
 }
 
 impl<C> Clone for Server<C> {
@@ -63,7 +73,8 @@ impl<C: 'static> Server<C> {
         log: Logger,
     ) -> Self {
         let connections = Cell::new(0);
-        Self(Rc::new(Shared { api, cli, cx, clients, log, connections }))
+        let most = most_connections(getrlimit(Resource::Nofile).current);
+        Self(Rc::new(Shared { api, cli, cx, clients, log, connections, most }))
     }
 
     /// Accepts connections until the listener fails for good.
@@ -72,8 +83,9 @@ impl<C: 'static> Server<C> {
         loop {
             let Stream::Unix(stream) = listener.accept().await? else { continue };
             let connections = &self.0.connections;
-            if connections.get() == MAX_CONNECTIONS {
-                self.0.log.warn(format_args!("more than {MAX_CONNECTIONS} clients"));
+            if connections.get() == self.0.most {
+                let most = self.0.most;
+                self.0.log.warn(format_args!("more than {most} clients: one is turned away"));
                 continue;
             }
             connections.set(connections.get() + 1);
