@@ -1,8 +1,8 @@
 //! Devices of the host: what is set on interfaces reaches them, and their queues are served as said.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tests::{Daemon, Host, TwoHosts, eventually, has, is_root};
+use tests::{Daemon, Host, TwoHosts, eventually, has, is_root, is_timing_wanted};
 
 use crate::workers::two_workers;
 
@@ -236,4 +236,108 @@ fn ip_packets_of_a_device_without_ethernet_are_taken() {
     assert!(refused.error.contains("Interface already exists"), "{refused:?}");
     let refused = router.ask("create host-interface name lo mode ip");
     assert!(refused.error.contains("an Ethernet device cannot do `mode ip'"), "{refused:?}");
+}
+
+/// `ip` in the router's namespace.
+fn at_router(hosts: &TwoHosts, words: &str) {
+    let between = hosts.left.namespace().replace("-left", "-router");
+    let mut command = std::process::Command::new("ip");
+    let done = command.args(["-n", &between]).args(words.split(' ')).output().expect("ip is there");
+    assert!(done.status.success(), "ip {words}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Waits until a line about an interface says so; where time counts, a second at most.
+#[track_caller]
+fn follows(router: &Daemon, interface: &str, says: &str) {
+    let start = Instant::now();
+    let show = || router.tell(&format!("show hardware-interfaces {interface}"));
+    let show = || show() + &router.tell(&format!("show interface {interface}"));
+    assert!(eventually(|| show().contains(says)), "no {says:?} in {}", show());
+    let time = start.elapsed();
+    assert!(!is_timing_wanted() || time < Duration::from_secs(1), "{time:?}");
+}
+
+/// What a ping that may not be fragmented is answered.
+fn big_ping(host: &Host, to: &str) -> String {
+    host.attempt(&format!("ping -n -c 1 -W 10 -M do -s 1372 {to}")).1
+}
+
+#[test]
+fn an_mtu_that_the_host_changes_is_told_to_senders() {
+    if !is_root() || !has("ping") {
+        return;
+    }
+    let hosts = TwoHosts::new();
+    let targets = ["10.1.2.2", "2001:db8:2::2"];
+    for to in targets {
+        assert!(big_ping(&hosts.left, to).contains(" 0% packet loss"), "{to}");
+    }
+    at_router(&hosts, "link set right mtu 1300");
+    follows(&hosts.router, "host-right", "1300/0/0/0");
+    let four = big_ping(&hosts.left, "10.1.2.2");
+    assert!(four.contains("From 10.1.1.1 ") && four.contains("(mtu = 1300)"), "{four}");
+    let six = big_ping(&hosts.left, "2001:db8:2::2");
+    assert!(
+        six.contains("From 2001:db8:1::1 ") && six.contains("Packet too big: mtu=1300"),
+        "{six}"
+    );
+    assert_eq!(counted(&hosts.router, "fatal failure"), 0);
+    // An operator's own lower limit stays.
+    hosts.router.tell("set interface mtu packet 1290 host-right");
+    at_router(&hosts, "link set right mtu 1500");
+    std::thread::sleep(Duration::from_millis(1500));
+    follows(&hosts.router, "host-right", "1290/0/0/0");
+    hosts.router.tell("set interface mtu packet 1500 host-right");
+    hosts.left.run("ip route flush cache");
+    hosts.left.run("ip -6 route flush cache");
+    for to in targets {
+        let answer = big_ping(&hosts.left, to);
+        assert!(answer.contains(" 0% packet loss"), "{answer}");
+    }
+}
+
+#[test]
+fn a_link_that_goes_down_is_told_to_senders() {
+    if !is_root() || !has("ping") {
+        return;
+    }
+    let hosts = TwoHosts::new();
+    let ping = |to: &str| hosts.left.attempt(&format!("ping -n -c 2 -i 0.2 -W 2 {to}")).1;
+    let is_unreachable = || {
+        for to in ["10.1.2.2", "2001:db8:2::2"] {
+            let answer = ping(to);
+            assert!(answer.contains("nreachable"), "{answer}");
+        }
+    };
+    let is_reachable = || {
+        for to in ["10.1.2.2", "2001:db8:2::2"] {
+            assert!(eventually(|| ping(to).contains(" 0% packet loss")), "{to}");
+        }
+    };
+    is_reachable();
+    // Switched off here, no carrier because of the other end, another name, nothing.
+    at_router(&hosts, "link set right down");
+    follows(&hosts.router, "host-right", " down   host-right");
+    is_unreachable();
+    at_router(&hosts, "link set right up");
+    follows(&hosts.router, "host-right", " up     host-right");
+    is_reachable();
+    hosts.right.run("ip link set eth0 down");
+    follows(&hosts.router, "host-right", " down   host-right");
+    is_unreachable();
+    hosts.right.run("ip link set eth0 up");
+    hosts.right.run("ip route replace default via 10.1.2.1");
+    hosts.right.run("ip addr replace 2001:db8:2::2/64 dev eth0 nodad");
+    hosts.right.run("ip -6 route replace default via 2001:db8:2::1");
+    follows(&hosts.router, "host-right", " up     host-right");
+    is_reachable();
+    for words in ["link set right down", "link set right name other", "link set other up"] {
+        at_router(&hosts, words);
+    }
+    is_reachable();
+    at_router(&hosts, "link set other mtu 1400");
+    follows(&hosts.router, "host-right", "1400/0/0/0");
+    at_router(&hosts, "link del other");
+    follows(&hosts.router, "host-right", " down   host-right");
+    is_unreachable();
 }

@@ -297,3 +297,46 @@ fn a_device_that_the_host_deletes_takes_the_link_away() {
     router.tell(&create);
     assert!(link(" up "), "it is made again");
 }
+
+#[test]
+fn what_the_host_does_to_devices_is_told_to_senders() {
+    if !is_root() || !has("ping") {
+        return;
+    }
+    for kind in ["tap", "tun"] {
+        let taps = Taps::new(kind, "");
+        let ping =
+            |to: &str| taps.right.attempt(&format!("ping -n -c 1 -W 10 -M do -s 1372 {to}")).1;
+        let targets = ["10.1.1.2", "2001:db8:1::2"];
+        for to in targets {
+            let answer = ping(to);
+            assert!(answer.contains(" 0% packet loss"), "{kind} {answer}");
+        }
+        let name = format!("{kind}1");
+        let shows = |says: &str| {
+            let text = || {
+                let hardware = taps.router.tell(&format!("show hardware-interfaces {name}"));
+                hardware + &taps.router.tell(&format!("show interface {name}"))
+            };
+            assert!(eventually(|| text().contains(says)), "no {says:?} in {}", text());
+        };
+        shows("9000/0/0/0");
+        taps.left.run("ip link set eth0 mtu 1300");
+        shows("1300/0/0/0");
+        let four = ping("10.1.1.2");
+        assert!(four.contains("From 10.1.2.1 ") && four.contains("(mtu = 1300)"), "{four}");
+        let six = ping("2001:db8:1::2");
+        assert!(six.contains("Packet too big: mtu=1300"), "{six}");
+        taps.left.run("ip link set eth0 down");
+        shows(&format!(" down   {name}"));
+        for to in targets {
+            let answer = ping(&format!("-s 100 {to}"));
+            assert!(answer.contains("nreachable"), "{kind} {answer}");
+        }
+        taps.left.run("ip link set eth0 name other");
+        taps.left.run("ip link set other up");
+        shows(&format!(" up     {name}"));
+        taps.router.tell("ping 10.1.1.2 repeat 1");
+        shows("host device other");
+    }
+}

@@ -17,6 +17,7 @@ use super::sockets::Sockets;
 use super::tx::{HostTx, Senders};
 use super::{ring, ring::Device};
 use crate::host::elsewhere::Elsewhere;
+use crate::host::netlink::News;
 use crate::host::serving::{Failed, Serving};
 use crate::host::{close_elsewhere, random_mac};
 
@@ -33,6 +34,10 @@ pub struct HostInterfaces {
     pub list: Vec<HostInterface>,
     /// Group of the next interface with several receive queues.
     next_group: u16,
+    /// Tells when something about devices changes; `None` where the kernel does not.
+    pub news: Option<News>,
+    /// Looks at the devices so far.
+    pub looks: u32,
 }
 
 /// One interface.
@@ -41,6 +46,8 @@ pub struct HostInterface {
     pub wanted: Wanted,
     /// Number of the device when it was opened last.
     pub number: u32,
+    /// Name of the device now: the host may change it.
+    pub name: String,
     /// Its interface.
     pub index: InterfaceIndex,
     /// Its sockets that receive, and who serves them.
@@ -49,7 +56,7 @@ pub struct HostInterface {
     pub senders: Shared<Senders>,
     /// What is opened because there is another device of the name.
     pub reopening: Option<Elsewhere<Result<Sockets, Error>>>,
-    /// Bytes that the device was last told to carry, and its speed when it was last seen.
+    /// Bytes that the device carried, and its speed, when it was last seen.
     pub told: (u32, u32),
     /// Packets the kernel had no room for, as counted so far.
     pub lost: u64,
@@ -143,7 +150,8 @@ impl From<interface::Error> for Error {
 
 impl HostInterfaces {
     pub(super) fn new(node: NodeIndex) -> Self {
-        Self { node, list: Vec::new(), next_group: std::process::id() as u16 }
+        let next_group = std::process::id() as u16;
+        Self { node, list: Vec::new(), next_group, news: None, looks: 0 }
     }
     /// Begins to make an interface: opens what it needs of the kernel, for [`Self::finish`].
     ///
@@ -203,6 +211,7 @@ impl HostInterfaces {
         self.list.push(HostInterface {
             wanted: wanted.clone(),
             number: sockets.number,
+            name: wanted.device.clone(),
             index: made,
             serving: Serving::default(),
             senders,
@@ -240,8 +249,9 @@ impl HostInterfaces {
         let senders = Arc::clone(interface.senders.current());
         interface.senders.publish(Senders::from(sockets.senders));
         interface.number = sockets.number;
-        let (name, Some(i)) = (&interface.wanted.device, router.interfaces.at(interface.index))
-        else {
+        interface.name.clone_from(&interface.wanted.device);
+        interface.told.0 = sockets.device.mtu;
+        let (name, Some(i)) = (&interface.name, router.interfaces.at(interface.index)) else {
             return Ok(());
         };
         if let Some(socket) = interface.senders.current().first() {
@@ -250,6 +260,7 @@ impl HostInterfaces {
             }
             if i.link_mtu != sockets.device.mtu {
                 Device::set_mtu(socket, name, i.link_mtu)?;
+                interface.told.0 = i.link_mtu;
             }
         }
         router.engine.fence()?;
@@ -325,17 +336,19 @@ pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change)
     let (is_up, mtu) = (i.admin_up, i.link_mtu);
     let Some(all) = router.state_mut::<HostInterfaces>() else { return };
     let Some(host) = all.list.iter_mut().find(|i| i.index == index) else { return };
-    let name = host.wanted.device.clone();
+    let name = host.name.clone();
     let Some(socket) = host.senders.current().first() else { return };
     let is_running = || Device::named(socket, &name).is_ok_and(|device| device.is_running);
     let (what, done) = match change {
         Change::State if is_up && !is_running() => ("switch on", Device::switch_on(socket, &name)),
         Change::Mtu if mtu != host.told.0 => {
-            host.told.0 = mtu;
             ("change the MTU of", Device::set_mtu(socket, &name, mtu))
         }
         _ => return,
     };
+    if change == Change::Mtu && done.is_ok() {
+        host.told.0 = mtu;
+    }
     if let Err(e) = done {
         let log = router.log.class("af_packet", "");
         log.warn(format_args!("cannot {what} {name}: {e}"));

@@ -1,5 +1,6 @@
-//! Notices, once a second, that a device went up or down, away or came back, and what the kernel
-//! had to drop.
+//! Follows what the host does to devices: up or down, away or back, another MTU, speed or name; and
+//! counts what the kernel had to drop. The kernel tells what has changed (rtnetlink(7)); once a
+//! second all devices are looked at anyway.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -11,11 +12,16 @@ use rustix::net::sockopt::socket_error;
 use super::interface::HostInterfaces;
 use super::ring::take_lost;
 use super::sockets::look;
+use crate::host::netlink::{Link, News};
 
 /// Name of the process.
 const PROCESS: &str = "af-packet-link-process";
-/// Time between two looks.
+/// Time between two looks at all devices.
 const USUALLY: Duration = Duration::from_secs(1);
+/// Time between two looks at what the kernel tells.
+const NEWS: Duration = Duration::from_millis(200);
+/// How many of these are as long as [`USUALLY`].
+const BETWEEN: u32 = 5;
 /// The same while a device is being opened.
 const SOON: Duration = Duration::from_millis(50);
 
@@ -25,23 +31,46 @@ pub(super) fn register(router: &mut Router) {
 
 /// Has the process look from now on; it rests while there are no interfaces.
 pub(super) fn begin(router: &mut Router) {
+    let log = router.log.class("af_packet", "");
+    if let Some(all) = router.state_mut::<HostInterfaces>()
+        && all.news.is_none()
+    {
+        match News::open() {
+            Ok(news) => all.news = Some(news),
+            Err(e) => log.warn(format_args!("devices are looked at only once a second: {e}")),
+        }
+    }
     router.processes.signal(PROCESS, 0);
 }
 
 fn look_at_all(router: &mut Router, _: Event) -> Wake {
     let looked = router.with(|all: &mut HostInterfaces, router| {
+        let news = all.news.as_mut().map(News::take);
+        all.looks = all.looks.wrapping_add(1);
+        let is_opening = all.list.iter().any(|i| i.reopening.is_some());
+        let is_due = is_opening || news.is_none() || all.looks.is_multiple_of(BETWEEN);
+        let news = news.unwrap_or_default();
         for at in 0..all.list.len() {
-            look_at(all, router, at);
+            let i = &all.list[at];
+            let is_it = |link: &Link| {
+                link.number == i.number || link.name.as_ref() == Some(&i.wanted.device)
+            };
+            if is_due || news.iter().any(is_it) {
+                look_at(all, router, at);
+            }
         }
         let is_opening = all.list.iter().any(|i| i.reopening.is_some());
-        (!all.list.is_empty()).then_some(if is_opening { SOON } else { USUALLY })
+        (!all.list.is_empty()).then_some(match (is_opening, &all.news) {
+            (true, _) => SOON,
+            (false, Some(_)) => NEWS,
+            (false, None) => USUALLY,
+        })
     });
     looked.flatten().map_or(Wake::OnEvent, Wake::After)
 }
 
 fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
     let i = &mut all.list[at];
-    let now = look(&i.wanted.device);
     for (_, socket) in &i.serving.queues {
         // Takes note of an error, as when the device went down: it would keep the thread awake.
         let _ = socket_error(socket);
@@ -63,17 +92,29 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
         }
     }
     let i = &mut all.list[at];
-    let is_same = now.as_ref().is_ok_and(|(_, number)| *number == i.number);
-    let is_opened = i.reopening.is_some();
-    let running = is_same && now.as_ref().is_ok_and(|(device, _)| device.is_running);
-    router.set_link(index, running);
-    if let Ok((device, _)) = now {
-        if device.speed_kbps != std::mem::replace(&mut i.told.1, device.speed_kbps) {
-            // Only a sub-interface refuses it.
-            let _ = router.set_link_speed(index, device.speed_kbps);
-        }
-        if !is_same && !is_opened {
+    let Ok(now) = look(Some(i.number), &i.wanted.device) else {
+        return router.set_link(index, false);
+    };
+    if now.number != i.number {
+        router.set_link(index, false);
+        if i.reopening.is_none() {
             all.reopen(at);
         }
+        return;
     }
+    if now.name != i.name {
+        let log = router.log.class("af_packet", "");
+        log.notice(format_args!("device {} is called {} now", i.name, now.name));
+        i.name = now.name;
+    }
+    let (mtu, speed) = (now.device.mtu, now.device.speed_kbps);
+    let before = std::mem::replace(&mut i.told, (mtu, speed));
+    if mtu != before.0 {
+        router.follow_device_mtu(index, mtu);
+    }
+    if speed != before.1 {
+        // Only a sub-interface refuses it.
+        let _ = router.set_link_speed(index, speed);
+    }
+    router.set_link(index, now.device.is_running);
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::net::netdevice::name_to_index;
+use rustix::net::netdevice::{index_to_name, name_to_index};
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::interface::{Error, Wanted};
@@ -25,14 +25,30 @@ pub struct Sockets {
     pub senders: Vec<OwnedFd>,
 }
 
-/// What the kernel says of a device now: its state and its number.
+/// A device as the kernel says it is now.
+pub struct Seen {
+    /// Its state.
+    pub device: Device,
+    /// Its number.
+    pub number: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// Looks for the device with a number, whatever its name is, else for the one of a name.
 ///
 /// # Errors
 /// The kernel's: there is none.
-pub fn look(device: &str) -> io::Result<(Device, u32)> {
+pub fn look(number: Option<u32>, name: &str) -> io::Result<Seen> {
     // Any socket can ask; one of packets would take long to close.
     let probe = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
-    Ok((Device::named(&probe, device)?, name_to_index(&probe, device)?))
+    if let Some(number) = number
+        && let Ok(name) = index_to_name(&probe, number)
+    {
+        return Ok(Seen { device: Device::named(&probe, &name)?, number, name });
+    }
+    let (device, number) = (Device::named(&probe, name)?, name_to_index(&probe, name)?);
+    Ok(Seen { device, number, name: name.to_owned() })
 }
 
 impl Sockets {
@@ -42,7 +58,7 @@ impl Sockets {
     /// # Errors
     /// The kernel's, a device of the wrong kind.
     pub fn open(wanted: &Wanted, group: Fanout) -> Result<Self, Error> {
-        let (device, number) = look(&wanted.device)?;
+        let Seen { device, number, .. } = look(None, &wanted.device)?;
         match (device.is_ethernet, wanted.is_ip) {
             (false, false) => return Err(Error::WrongKind("no Ethernet device: try `mode ip'")),
             (true, true) => return Err(Error::WrongKind("an Ethernet device cannot do `mode ip'")),

@@ -3,9 +3,11 @@
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
@@ -13,13 +15,22 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
-    AddressFamily as Domain, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+    AddressFamily as Domain, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send,
+    socket_with,
 };
 use wire::{MacAddr, Prefix};
 
 /// Bytes of an answer at most.
 const ANSWER: usize = 8192;
+/// Bytes of news told at once at most.
+const NEWS: usize = 32 * 1024;
+/// Packets of news taken at once at most.
+const MOST_NEWS: usize = 256;
+/// The multicast group of what changes about devices (RTMGRP_LINK).
+const LINKS: u32 = 1;
 
 /// A conversation with the kernel about the namespace it was begun in.
 #[derive(Debug)]
@@ -41,24 +52,38 @@ impl Netlink {
     }
     /// Asks for one thing to be done and waits until it is.
     fn ask(&mut self, what: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        let mut request = NetlinkMessage::from(what);
+        self.converse(what, NLM_F_ACK | flags).map(drop)
+    }
+    /// Says one thing and waits for the answer, if it has one besides that it is done.
+    fn converse(
+        &mut self,
+        what: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<Option<RouteNetlinkMessage>> {
         self.sequence += 1;
-        request.header.sequence_number = self.sequence;
-        request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        send(&self.socket, &bytes, SendFlags::empty())?;
+        send_to_kernel(&self.socket, what, flags, self.sequence)?;
         let mut answer = vec![0; ANSWER];
         let (len, _) = recv(&self.socket, &mut answer[..], RecvFlags::empty())?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer[..len]);
         match answer.map_err(io::Error::other)?.payload {
             NetlinkPayload::Error(e) => match e.code {
                 Some(code) => Err(io::Error::from_raw_os_error(code.get().abs())),
-                None => Ok(()),
+                None => Ok(None),
             },
-            _ => Ok(()),
+            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
+            _ => Ok(None),
         }
+    }
+    /// The MTU of a device in bytes.
+    ///
+    /// # Errors
+    /// The kernel's: there is no such device.
+    pub fn mtu(&mut self, link: u32) -> io::Result<u32> {
+        let mut message = LinkMessage::default();
+        message.header.index = link;
+        let answer = self.converse(RouteNetlinkMessage::GetLink(message), 0)?;
+        let mtu = answer.and_then(|answer| Link::of(&answer)).and_then(|link| link.mtu);
+        mtu.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
     fn set_link(&mut self, link: u32, is_up: bool, what: Option<LinkAttribute>) -> io::Result<()> {
         let mut message = LinkMessage::default();
@@ -136,6 +161,122 @@ impl Netlink {
         message.attributes = vec![RouteAttribute::Gateway(gateway), RouteAttribute::Oif(link)];
         self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
+}
+
+/// What the kernel says of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub number: u32,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its MTU in bytes.
+    pub mtu: Option<u32>,
+    /// It is switched on.
+    pub is_up: bool,
+    /// It is no longer there, or no longer in this namespace.
+    pub is_gone: bool,
+}
+
+impl Link {
+    fn of(message: &RouteNetlinkMessage) -> Option<Self> {
+        let (link, is_gone) = match message {
+            RouteNetlinkMessage::NewLink(link) => (link, false),
+            RouteNetlinkMessage::DelLink(link) => (link, true),
+            _ => return None,
+        };
+        let mut seen = Self {
+            number: link.header.index,
+            name: None,
+            mtu: None,
+            is_up: link.header.flags.contains(LinkFlags::Up),
+            is_gone,
+        };
+        for attribute in &link.attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => seen.name = Some(name.clone()),
+                LinkAttribute::Mtu(bytes) => seen.mtu = Some(*bytes),
+                _ => {}
+            }
+        }
+        Some(seen)
+    }
+}
+
+/// What the kernel tells of the devices of a namespace when something about them changes.
+#[derive(Debug)]
+pub struct News {
+    socket: OwnedFd,
+    namespace: Namespace,
+    bytes: Box<[u8]>,
+}
+
+/// A network namespace: whichever has the same value is the same, as long as one of both is kept.
+pub type Namespace = (u64, u64);
+
+impl News {
+    /// Listens to what is told from now on in the namespace of the calling thread.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(Domain::NETLINK, SocketType::RAW, flags, None)?;
+        bind(&socket, &SocketAddrNetlink::new(0, LINKS))?;
+        let here = std::fs::metadata("/proc/thread-self/ns/net")?;
+        Ok(Self { socket, namespace: (here.dev(), here.ino()), bytes: vec![0; NEWS].into() })
+    }
+    /// The namespace they are about.
+    pub fn namespace(&self) -> Namespace {
+        self.namespace
+    }
+    /// Takes what there is, the latest last. When the kernel had to drop some, all devices are
+    /// told, then or the next time.
+    pub fn take(&mut self) -> Vec<Link> {
+        let mut links = Vec::new();
+        for _ in 0..MOST_NEWS {
+            match recv(&self.socket, &mut self.bytes[..], RecvFlags::empty()) {
+                Ok((len, _)) => read_all(&self.bytes[..len], &mut links),
+                Err(Errno::NOBUFS) => {
+                    let all = RouteNetlinkMessage::GetLink(LinkMessage::default());
+                    // If this fails so does the next reading.
+                    let _ = send_to_kernel(&self.socket, all, NLM_F_DUMP, 0);
+                }
+                Err(_) => break,
+            }
+        }
+        links
+    }
+}
+
+/// Adds the links that a packet of messages is about.
+fn read_all(mut bytes: &[u8], links: &mut Vec<Link>) {
+    while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
+        if let NetlinkPayload::InnerMessage(inner) = &message.payload {
+            links.extend(Link::of(inner));
+        }
+        let len = (message.header.length as usize).next_multiple_of(4);
+        match bytes.get(len..) {
+            Some(rest) if len > 0 => bytes = rest,
+            _ => return,
+        }
+    }
+}
+
+fn send_to_kernel(
+    socket: &OwnedFd,
+    what: RouteNetlinkMessage,
+    flags: u16,
+    sequence: u32,
+) -> io::Result<()> {
+    let mut request = NetlinkMessage::from(what);
+    request.header.sequence_number = sequence;
+    request.header.flags = NLM_F_REQUEST | flags;
+    request.finalize();
+    let mut bytes = vec![0; request.buffer_len()];
+    request.serialize(&mut bytes);
+    send(socket, &bytes, SendFlags::empty())?;
+    Ok(())
 }
 
 fn family(addr: IpAddr) -> AddressFamily {

@@ -20,6 +20,7 @@ use super::link;
 use super::open::{Opened, open_after};
 use super::tx::TapTx;
 use crate::host::elsewhere::Elsewhere;
+use crate::host::netlink::{Namespace, News};
 use crate::host::serving::{Failed, Serving};
 use crate::host::{close_elsewhere, random_mac};
 
@@ -44,8 +45,12 @@ pub struct Taps {
     pub list: Vec<Tap>,
     /// What is still being closed.
     closing: Vec<JoinHandle<()>>,
-    /// Whether it is looked at the devices once a second.
+    /// Whether it is looked at the devices.
     pub is_watching: bool,
+    /// Tell when something about devices changes, each for a namespace.
+    pub news: Vec<News>,
+    /// Looks at them so far.
+    pub looks: u32,
 }
 
 /// One interface.
@@ -58,6 +63,10 @@ pub struct Tap {
     pub wanted: Wanted,
     /// Number of the device in its namespace.
     pub device: u32,
+    /// The namespace it was made in.
+    pub namespace: Namespace,
+    /// MTU of the device when it was last seen.
+    pub mtu: u32,
     /// Its queues. Control keeps them so that it is who closes them.
     pub queues: Queues,
     /// Who serves those that receive.
@@ -210,7 +219,8 @@ fn place(
 
 impl Taps {
     pub(super) fn new(node: NodeIndex) -> Self {
-        Self { node, list: Vec::new(), closing: Vec::new(), is_watching: false }
+        let (list, closing, news) = (Vec::new(), Vec::new(), Vec::new());
+        Self { node, list, closing, is_watching: false, news, looks: 0 }
     }
     /// Begins to make an interface: opens its device, for [`Self::finish`]. Fills in what was left
     /// open, its number first.
@@ -260,7 +270,8 @@ impl Taps {
         wanted: Wanted,
         opened: io::Result<Result<Opened, Error>>,
     ) -> Result<InterfaceIndex, Error> {
-        let Opened { device, queues } = opened.map_err(|e| Error::System("open", e))??;
+        let Opened { device, queues, news, mtu } =
+            opened.map_err(|e| Error::System("open", e))??;
         let id = wanted.id.unwrap_or_default();
         if self.is_used(id) {
             return Err(Error::IdInUse(id));
@@ -272,8 +283,21 @@ impl Taps {
         // The host sends on all queues, whichever of them the router sends on.
         let receivers = queues.iter().enumerate().map(queue).collect();
         let serving = Serving::default();
-        let is_gone = false;
-        self.list.push(Tap { id, index: made, wanted, device, queues, serving, is_gone });
+        let (is_gone, namespace) = (false, news.namespace());
+        if self.news.iter().all(|other| other.namespace() != namespace) {
+            self.news.push(news);
+        }
+        self.list.push(Tap {
+            id,
+            index: made,
+            wanted,
+            device,
+            namespace,
+            mtu,
+            queues,
+            serving,
+            is_gone,
+        });
         let tap = self.list.last_mut().expect("it was just put there");
         if let Err(e) = tap.serving.begin(router, (self.node, made, place), receivers) {
             self.delete(router, made)?;

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use super::device;
 use super::interface::{Error, Queues, Wanted};
 use crate::host::namespace;
-use crate::host::netlink::Netlink;
+use crate::host::netlink::{Netlink, News};
 
 /// A device of the host that was opened.
 pub struct Opened {
@@ -19,6 +19,10 @@ pub struct Opened {
     pub device: u32,
     /// Its queues.
     pub queues: Queues,
+    /// Tells when something about it changes.
+    pub news: News,
+    /// Its MTU in bytes.
+    pub mtu: u32,
 }
 
 /// Opens the device. If it is in use it may be one of those that are being closed: these are waited
@@ -66,7 +70,9 @@ fn open(wanted: &Wanted) -> Result<Opened, Error> {
         }
         let number = number_of(name)?;
         set_up(number, wanted, &mut step)?;
-        Ok(Opened { device: number, queues })
+        step = "ask about the device";
+        let (news, mtu) = (News::open()?, Netlink::open()?.mtu(number)?);
+        Ok(Opened { device: number, queues, news, mtu })
     });
     opened.map_err(|e| Error::System(step, e))
 }

@@ -267,6 +267,17 @@ impl Router {
         self.set_mtu(index, mtu);
         Ok(())
     }
+    /// Follows a device of the host that carries `bytes` from now on. So does layer 3, unless it
+    /// was told to carry less.
+    pub fn follow_device_mtu(&mut self, index: InterfaceIndex, bytes: u32) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        let bytes = bytes.min(MAX_LINK_MTU);
+        let is_less = i.mtu.l3 < i.link_mtu && i.mtu.l3 < bytes;
+        let l3 = if is_less { i.mtu.l3 } else { bytes };
+        i.link_mtu = bytes;
+        let mtu = Mtu { l3, ..i.mtu };
+        self.set_mtu(index, mtu);
+    }
     /// Has an interface take frames for any address, or only for its own.
     ///
     /// # Errors
