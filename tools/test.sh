@@ -12,6 +12,22 @@ done
 
 step() { printf '\n== %s\n' "$*"; }
 
+# What tests may leave behind: processes that run our programs, namespaces, network devices.
+target=$(readlink -f "${CARGO_TARGET_DIR:-target}" || true)
+there_is() {
+    local exe id
+    for exe in /proc/[0-9]*/exe; do
+        [[ $(readlink "$exe" 2>/dev/null) == "$target"/* ]] || continue
+        id=${exe#/proc/} id=${id%/exe}
+        echo "process $id: $(tr '\0' ' ' 2>/dev/null <"/proc/$id/cmdline")"
+    done
+    { ip netns list 2>/dev/null || true; } | awk '{ print "namespace " $1 }'
+    for device in /sys/class/net/*; do
+        echo "device ${device##*/}"
+    done
+}
+before=$(there_is | sort)
+
 step "layout of the sources"
 cargo fmt --all --check
 
@@ -50,6 +66,17 @@ cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || status=$?
     part == 2 && NF { names = names $0 "\n" }
     is_error { errors = errors $0 "\n" }
     END { printf "\n== failed\n%s%s", names, errors }' "$log"
+
+# The kernel takes a moment to take namespaces down.
+for _ in 1 2 3 4 5; do
+    left=$(comm -13 <(echo "$before") <(there_is | sort))
+    [[ -n $left ]] || break
+    sleep 1
+done
+if [[ -n $left ]]; then
+    printf '\n== left behind by the tests\n%s\n' "$left"
+    status=1
+fi
 
 awk '/^test result:/ { passed += $4; failed += $6; ignored += $8 }
     END { printf "\n%d passed, %d failed, %d ignored\n", passed, failed, ignored }' "$log"
