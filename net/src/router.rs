@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::io;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use control::api::{Api, Clients};
 use control::cli::Cli;
@@ -204,12 +205,12 @@ impl Router {
         self.state_mut().expect("a feature puts its state in when it registers")
     }
     /// Lets `work` at the state of a feature and the rest of the router together. `None` when the
-    /// feature is not there (or is at work already).
+    /// feature is not there (or is at work already). The state is put back also when `work` panics.
     pub fn with<T: Any, R>(&mut self, work: impl FnOnce(&mut T, &mut Self) -> R) -> Option<R> {
         let mut state = self.states.remove(&TypeId::of::<T>())?.downcast::<T>().ok()?;
-        let done = work(&mut state, self);
+        let done = catch_unwind(AssertUnwindSafe(|| work(&mut state, self)));
         self.states.insert(TypeId::of::<T>(), state);
-        Some(done)
+        Some(done.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 }
 
@@ -220,5 +221,26 @@ impl Names for Router {
             "error" => self.engine.describe_error(index as u16),
             _ => index.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Rig;
+
+    #[test]
+    fn a_panic_at_work_loses_no_state() {
+        let mut rig = Rig::new(&[]);
+        rig.router.insert(7_u8);
+        let work = |router: &mut Router| router.with::<u8, ()>(|seven, _| panic!("with {seven}"));
+        let panicked = catch_unwind(AssertUnwindSafe(|| work(&mut rig.router)));
+        assert!(panicked.is_err());
+        assert_eq!(rig.router.state::<u8>(), Some(&7));
+        let added = rig.router.with::<u8, _>(|seven, router| {
+            *seven += 1;
+            router.state::<u8>().is_none()
+        });
+        assert_eq!((added, rig.router.own::<u8>()), (Some(true), &8));
     }
 }
