@@ -1,9 +1,10 @@
 //! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: as [`super::Rewrite`], to the layer 2 address of the
-//! group that a packet is for (RFC 1112 section 6.4, RFC 2464 section 7).
+//! group that a packet is for (RFC 1112 section 6.4, RFC 2464 section 7), but never out of the
+//! interface that it came in by: another router there would send it back.
 
 use std::convert::Infallible;
 
-use graph::{Frame, Node};
+use graph::{Flags, Frame, Node};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Reader, SlabReader};
 use wire::ethernet;
@@ -46,6 +47,9 @@ impl<V: Version> Node for RewriteGroup<V> {
             let a = self.adjacencies.read(p.adjacency(), epoch).filter(|a| a.complete);
             let a = a.ok_or(V::DROPPED)?;
             let tx = a.interface.0;
+            if tx == p.rx() && !p.flags().has(Flags::LOCAL) {
+                return Err(V::SAME_INTERFACE);
+            }
             let output = outputs.get(tx as usize).copied().flatten().ok_or(V::DROPPED)?;
             if !may_leave::<V>(p, a) {
                 match look_closer::<V, _>(p, a) {

@@ -43,6 +43,10 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     const NO_WAY_BACK: Self::Error;
     /// For us, from an address of our own that somebody else used.
     const SPOOFED: Self::Error;
+    /// To a group, on an interface that its route accepts nothing from.
+    const RPF_FAILURE: Self::Error;
+    /// To a group, and would leave by the interface that it came in by.
+    const SAME_INTERFACE: Self::Error;
     /// What its sender is told when the last hop is used up.
     const EXPIRED_PROBLEM: Problem;
     /// What its sender is told when nobody listens on a UDP port.

@@ -53,7 +53,7 @@ pub enum Error {
     OutaclTableMiss,
     /// output ACL session deny drops.
     OutaclSessionDeny,
-    /// ip4 source check failed.
+    /// Multicast RPF check failed.
     RpfFailure,
     /// duplicate/overlapping fragments.
     ReassDuplicateFragment,

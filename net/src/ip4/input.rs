@@ -98,7 +98,7 @@ pub enum Count {
 }
 
 impl<C: Checksum> Input<C> {
-    pub(super) fn new(interfaces: &Interfaces) -> Self {
+    pub(crate) fn new(interfaces: &Interfaces) -> Self {
         let (ports, counters) = (interfaces.ports(), interfaces.counters());
         Self { ports, counters, checksum: PhantomData }
     }

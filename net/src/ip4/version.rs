@@ -52,6 +52,8 @@ impl Version for V4 {
     const UNKNOWN_PROTOCOL: Error = Error::UnknownProtocol;
     const NO_WAY_BACK: Error = Error::SrcLookupMiss;
     const SPOOFED: Error = Error::SpoofedLocalPackets;
+    const RPF_FAILURE: Error = Error::RpfFailure;
+    const SAME_INTERFACE: Error = Error::SameInterface;
     const EXPIRED_PROBLEM: Problem =
         Problem::ip4(icmp4::Type::TIME_EXCEEDED, icmp4::code::TTL_EXCEEDED, 0);
     const PORT_PROBLEM: Problem =

@@ -20,6 +20,8 @@ pub enum Error {
     SrcLookupMiss,
     /// ip6 destination lookup miss.
     DstLookupMiss,
+    /// ip6 egress interface same as ingress.
+    SameInterface,
     /// ip6 drop.
     Drop,
     /// ip6 punt.
@@ -44,7 +46,7 @@ pub enum Error {
     OutaclTableMiss,
     /// output ACL session deny drops.
     OutaclSessionDeny,
-    /// ip6 source check failed.
+    /// Multicast RPF check failed.
     RpfFailure,
     /// fragments without an upper layer header.
     ReassMissingUpper,

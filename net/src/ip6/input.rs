@@ -49,7 +49,7 @@ pub enum Next {
 }
 
 impl Input {
-    pub(super) fn new(interfaces: &Interfaces) -> Self {
+    pub(crate) fn new(interfaces: &Interfaces) -> Self {
         Self { ports: interfaces.ports(), counters: interfaces.counters() }
     }
 }
@@ -130,7 +130,7 @@ fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
     if header.src[0] == MULTICAST || header.src == LOOPBACK {
         return Err(Error::SrcLookupMiss);
     }
-    if header.dst == LOOPBACK || is_of_no_link(header.dst) {
+    if header.dst == LOOPBACK {
         return Err(Error::DstLookupMiss);
     }
     if header.src_addr().is_unicast_link_local() {
@@ -161,12 +161,6 @@ fn is_odd_fragment(p: &Buffer<'_>) -> bool {
     let fragment = FragmentHeader::ref_from_prefix(rest).ok();
     let others_follow = fragment.is_some_and(|(fragment, _)| fragment.more_fragments());
     header.next_header == Protocol::FRAGMENT && others_follow && !p.total_len().is_multiple_of(8)
-}
-
-/// Whether an address is that of a group that no packet on a link is for: of one interface only,
-/// or of the scope that is reserved (RFC 4291 section 2.7).
-fn is_of_no_link(dst: [u8; 16]) -> bool {
-    wire::ip6::multicast_scope(dst.into()).is_some_and(|scope| scope <= 1)
 }
 
 #[inline(always)]

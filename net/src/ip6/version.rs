@@ -53,6 +53,8 @@ impl Version for V6 {
     const UNKNOWN_PROTOCOL: Error = Error::UnknownProtocol;
     const NO_WAY_BACK: Error = Error::SrcLookupMiss;
     const SPOOFED: Error = Error::SrcLookupMiss;
+    const RPF_FAILURE: Error = Error::RpfFailure;
+    const SAME_INTERFACE: Error = Error::SameInterface;
     const EXPIRED_PROBLEM: Problem =
         Problem::ip6(icmp6::Type::TIME_EXCEEDED, icmp6::code::HOP_LIMIT_EXCEEDED, 0);
     const PORT_PROBLEM: Problem =

@@ -42,9 +42,10 @@ pub(super) struct IpMroute {
 #[derive(Message)]
 #[reply(IpMrouteAddDelReply)]
 pub(super) struct IpMrouteAddDel {
+    /// add the paths to those there are, or take them away; without paths a deletion takes all
     #[preset(true)]
     pub is_add: bool,
-    /// whether paths are added to those there are, or taken from them
+    /// has no meaning: paths are always added to those there are
     pub is_multipath: bool,
     pub route: IpMroute,
 }
@@ -156,7 +157,6 @@ impl IpMroute {
         router: &mut Router,
         prefix: MPrefix,
         is_add: bool,
-        is_multipath: bool,
     ) -> Result<u32, Retval> {
         let table = router.fib.table::<F>(self.table_id).ok_or(Retval::NO_SUCH_FIB)?;
         let path = |p: &MfibPath| {
@@ -166,19 +166,10 @@ impl IpMroute {
         let paths = self.paths.iter().map(path).collect::<Result<Vec<_>, Retval>>()?;
         let source = Source::API;
         if is_add {
-            let (flags, rpf_id) = (EntryFlags(self.entry_flags.0), self.rpf_id);
-            let is_whole = !is_multipath && !paths.is_empty();
-            return Ok(router.update_mroute(
-                table,
-                prefix,
-                source,
-                (flags, rpf_id),
-                &paths,
-                is_whole,
-            )?);
+            let of_all = (EntryFlags(self.entry_flags.0), self.rpf_id);
+            return Ok(router.update_mroute(table, prefix, source, of_all, &paths)?);
         }
-        let gone = if is_multipath { &*paths } else { &[] };
-        match router.remove_mroute(table, prefix, source, gone) {
+        match router.remove_mroute(table, prefix, source, &paths) {
             // What is not there is gone already.
             Ok(()) | Err(Error::NoRoute) => Ok(0),
             Err(e) => Err(e.into()),
@@ -213,10 +204,9 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: IpMrouteAddDel| {
             let prefix = MPrefix::of_message(m.route.prefix)?;
-            let (is_add, is_multipath) = (m.is_add, m.is_multipath);
             let stats_index = match prefix.group {
-                IpAddr::V4(_) => m.route.add_del::<Ip4>(router, prefix, is_add, is_multipath)?,
-                IpAddr::V6(_) => m.route.add_del::<Ip6>(router, prefix, is_add, is_multipath)?,
+                IpAddr::V4(_) => m.route.add_del::<Ip4>(router, prefix, m.is_add)?,
+                IpAddr::V6(_) => m.route.add_del::<Ip6>(router, prefix, m.is_add)?,
             };
             Ok(IpMrouteAddDelReply { stats_index })
         })

@@ -17,6 +17,7 @@ use super::table::{MFinder, MRoute};
 use super::{EntryFlags, ItfFlags};
 use crate::adjacency::Adjacency;
 use crate::fib::{Finder, Forwarding, Ip4, Ip6, Via};
+use crate::ip::Version;
 use crate::router::Router;
 
 /// Finds the route of packets to groups.
@@ -42,7 +43,7 @@ impl<F: Multicast> Node for Lookup<F> {
     type Next = ToRpf<F>;
     type Error = Infallible;
     type Count = Infallible;
-    const DROP: &'static str = F::NODES.drop;
+    const DROP: &'static str = <F::Version as Version>::NODES.drop;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -89,8 +90,10 @@ pub enum Way<F> {
 }
 
 impl<F: Multicast> graph::Next for Way<F> {
-    const EDGES: &'static [Edge] =
-        &[Edge { to: F::NODES.drop, payload: "" }, Edge { to: F::NODES.replicate, payload: "" }];
+    const EDGES: &'static [Edge] = &[
+        Edge { to: <F::Version as Version>::NODES.drop, payload: "" },
+        Edge { to: F::NODES.replicate, payload: "" },
+    ];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
         match self {
@@ -100,25 +103,18 @@ impl<F: Multicast> graph::Next for Way<F> {
     }
 }
 
-/// Drops of [`Rpf`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// Multicast RPF check failed.
-    #[name("rpf_failure")]
-    Rpf,
-}
-
 impl<F: Multicast> Node for Rpf<F> {
     const NAME: &'static str = F::NODES.rpf;
+    const COUNTED_AT: &'static str = <F::Version as Version>::NODES.input;
     type Next = Way<F>;
-    type Error = Error;
+    type Error = <F::Version as Version>::Error;
     type Count = Infallible;
-    const DROP: &'static str = F::NODES.drop;
+    const DROP: &'static str = <F::Version as Version>::NODES.drop;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let thread = frame.thread();
+        let (thread, now) = (frame.thread(), frame.now());
         frame.each(|p| {
             let index = p.adjacency();
             let Some(route) = self.routes.read(index, epoch) else {
@@ -133,10 +129,10 @@ impl<F: Multicast> Node for Rpf<F> {
             let wants_signal = flags.signals(route.flags)
                 || (route.flags.has(EntryFlags::CONNECTED) && self.is_connected(p, epoch));
             if wants_signal {
-                self.signals.note(index, rx, p.bytes());
+                self.signals.note(index, rx, now, p.bytes());
             }
             if !flags.has(ItfFlags::ACCEPT) && !route.flags.has(EntryFlags::ACCEPT_ALL) {
-                return Err(Error::Rpf);
+                return Err(F::Version::RPF_FAILURE);
             }
             Ok(if route.copies.is_empty() { Way::Drop(PhantomData) } else { Way::Replicate })
         });

@@ -5,6 +5,9 @@ use graph::Buffer;
 use super::Mfib;
 use super::table::MTables;
 use crate::fib::{Headers, Ip4, Ip6};
+use crate::ip::Version;
+use crate::ip4::V4;
+use crate::ip6::V6;
 
 /// Names of the nodes of one family.
 #[derive(Clone, Copy, Debug)]
@@ -15,18 +18,13 @@ pub struct Names {
     pub rpf: &'static str,
     /// Makes copies.
     pub replicate: &'static str,
-    /// Sends to a group on an interface.
-    pub rewrite_mcast: &'static str,
-    /// Sends to a neighbour.
-    pub rewrite: &'static str,
-    /// Packets for this router.
-    pub receive: &'static str,
-    /// Ends packets.
-    pub drop: &'static str,
 }
 
 /// IPv4 or IPv6, as multicast routing needs them.
 pub trait Multicast: Headers {
+    /// The version of IP.
+    type Version: Version<Family = Self>;
+
     /// Names of its nodes.
     const NODES: Names;
     /// The route that every table has for groups without a better one: it drops.
@@ -47,14 +45,12 @@ pub trait Multicast: Headers {
 }
 
 impl Multicast for Ip4 {
+    type Version = V4;
+
     const NODES: Names = Names {
         lookup: "ip4-mfib-forward-lookup",
         rpf: "ip4-mfib-forward-rpf",
         replicate: "ip4-replicate",
-        rewrite_mcast: "ip4-rewrite-mcast",
-        rewrite: "ip4-rewrite",
-        receive: "ip4-receive",
-        drop: "ip4-drop",
     };
     const ALL: (u32, u8) = (0, 0);
     /// All systems, all routers (RFC 1112 section 4).
@@ -73,14 +69,12 @@ impl Multicast for Ip4 {
 }
 
 impl Multicast for Ip6 {
+    type Version = V6;
+
     const NODES: Names = Names {
         lookup: "ip6-mfib-forward-lookup",
         rpf: "ip6-mfib-forward-rpf",
         replicate: "ip6-replicate",
-        rewrite_mcast: "ip6-rewrite-mcast",
-        rewrite: "ip6-rewrite",
-        receive: "ip6-receive",
-        drop: "ip6-drop",
     };
     const ALL: (u128, u8) = (0xff00 << 112, 8);
     /// All nodes, all routers, MLDv2 reports, solicited nodes (RFC 4291 section 2.7.1, RFC 3810
@@ -91,11 +85,12 @@ impl Multicast for Ip6 {
         (0xff02 << 112 | 0x16, 128),
         (0xff02 << 112 | 0x1_ff00_0000, 104),
     ];
-    /// Those of one link, and of less (RFC 4291 section 2.7).
+    /// Those of one link (RFC 4291 section 2.7). What is narrower, or reserved, goes where a route
+    /// says, as clients expect.
     #[inline(always)]
     fn is_of_link(group: u128) -> bool {
         const LINK: u128 = 2;
-        group >> 112 & 0xf <= LINK
+        group >> 112 & 0xf == LINK
     }
     fn mtables(mfib: &Mfib) -> &MTables<Self> {
         &mfib.ip6

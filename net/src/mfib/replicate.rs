@@ -5,13 +5,14 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Packet, Record};
+use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Packet, Record};
 use infra::rcu::SlabReader;
 
 use super::kind::Multicast;
 use super::table::{Copy, MRoute};
 use crate::fib::{Ip4, Ip6};
 use crate::gso::Description;
+use crate::ip::Version;
 use crate::router::Router;
 
 /// Longest packet that is copied, in bytes.
@@ -31,7 +32,7 @@ pub struct Replicate<F> {
 pub enum To<F> {
     /// To this router.
     Receive(PhantomData<F>),
-    /// To the group on an interface.
+    /// To the group on an interface, unless it came in by that.
     Group,
     /// To one neighbour.
     Neighbor,
@@ -39,9 +40,9 @@ pub enum To<F> {
 
 impl<F: Multicast> graph::Next for To<F> {
     const EDGES: &'static [Edge] = &[
-        Edge { to: F::NODES.receive, payload: "" },
-        Edge { to: F::NODES.rewrite_mcast, payload: "" },
-        Edge { to: F::NODES.rewrite, payload: "" },
+        Edge { to: <F::Version as Version>::NODES.receive, payload: "" },
+        Edge { to: <F::Version as Version>::NODES.rewrite_mcast, payload: "" },
+        Edge { to: <F::Version as Version>::NODES.rewrite, payload: "" },
     ];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
@@ -69,7 +70,7 @@ impl<F: Multicast> Node for Replicate<F> {
     type Next = To<F>;
     type Error = Error;
     type Count = std::convert::Infallible;
-    const DROP: &'static str = F::NODES.drop;
+    const DROP: &'static str = <F::Version as Version>::NODES.drop;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -133,9 +134,11 @@ fn lead<F>(p: &mut Buffer<'_>, to: Copy) -> To<F> {
             p.set_adjacency(adjacency.0);
             To::Group
         }
-        Copy::Neighbor(adjacency) => {
+        Copy::Neighbor(adjacency, interface) => {
             p.set_adjacency(adjacency.0);
-            To::Neighbor
+            // Nothing goes back where it came from: the node for groups sees to that.
+            let comes_back = interface.0 == p.rx() && !p.flags().has(Flags::LOCAL);
+            if comes_back { To::Group } else { To::Neighbor }
         }
     }
 }

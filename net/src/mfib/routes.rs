@@ -46,8 +46,7 @@ impl Router {
             Ok(())
         })
     }
-    /// Both at once: sets what holds for all packets, and adds paths to those there are, or puts
-    /// these in their place (`is_whole`).
+    /// Both at once: sets what holds for all packets, and adds paths to those there are.
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
@@ -58,13 +57,9 @@ impl Router {
         source: Source,
         (flags, rpf_id): (EntryFlags, u32),
         paths: &[MPath],
-        is_whole: bool,
     ) -> Result<u32, Error> {
         self.change_any(table, prefix, source, |wish| {
             (wish.flags, wish.rpf_id) = (flags, rpf_id);
-            if is_whole {
-                wish.paths.clear();
-            }
             wish.add(paths);
             Ok(())
         })
@@ -350,7 +345,11 @@ impl Router {
             // Into a tunnel there is one way.
             let role = self.adjacencies.at(adjacency).map(|a| a.role);
             let is_group = role == Some(Role::Multicast);
-            copies.push(if is_group { Copy::Group(adjacency) } else { Copy::Neighbor(adjacency) });
+            copies.push(if is_group {
+                Copy::Group(adjacency)
+            } else {
+                Copy::Neighbor(adjacency, interface)
+            });
         }
         if wish.flags.has(EntryFlags::DROP) {
             copies.clear();

@@ -86,7 +86,7 @@ impl Show {
 pub(super) fn describe(router: &Router, copy: &Copy) -> String {
     match copy {
         Copy::Receive => "[@12]: dpo-receive".to_owned(),
-        Copy::Group(a) | Copy::Neighbor(a) => {
+        Copy::Group(a) | Copy::Neighbor(a, _) => {
             format!("[@1]: {}", adjacency::describe(router, *a))
         }
     }

@@ -33,6 +33,8 @@ pub(super) struct Signals(Vec<Noted>);
 struct Noted {
     route: u32,
     rx: u32,
+    /// Router time.
+    at: f64,
     len: usize,
     bytes: [u8; KEPT],
 }
@@ -53,28 +55,39 @@ impl Clone for Signals {
 impl Signals {
     /// Keeps a packet, unless one of its kind waits or there is no room.
     #[cold]
-    pub fn note(&mut self, route: u32, rx: u32, packet: &[u8]) {
+    pub fn note(&mut self, route: u32, rx: u32, at: f64, packet: &[u8]) {
         if self.0.len() == MOST || self.0.iter().any(|n| (n.route, n.rx) == (route, rx)) {
             return;
         }
         let len = packet.len().min(KEPT);
         let mut bytes = [0; KEPT];
         bytes[..len].copy_from_slice(&packet[..len]);
-        self.0.push(Noted { route, rx, len, bytes });
+        self.0.push(Noted { route, rx, at, len, bytes });
     }
-    fn take(&mut self) -> Vec<(u32, u32, Vec<u8>)> {
-        self.0.drain(..).map(|n| (n.route, n.rx, n.bytes[..n.len].to_vec())).collect()
+    fn take(&mut self) -> Vec<Noted> {
+        self.0.drain(..).collect()
     }
 }
 
 impl Router {
-    /// Takes the packets that control wants to hear of, but of routes that are gone.
+    /// Takes the packets that control wants to hear of, the newest first, but of routes that are
+    /// gone.
     pub fn take_signals(&mut self) -> Vec<Signal> {
         let mut all = self.signals_of::<Ip4>();
         all.extend(self.signals_of::<Ip6>());
-        all
+        all.reverse(); // those of one frame have one time
+        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut newest: Vec<Signal> = Vec::new();
+        for (_, signal) in all {
+            let of = |s: &Signal| (s.table, s.prefix, s.interface);
+            if !newest.iter().any(|s| of(s) == of(&signal)) {
+                newest.push(signal);
+            }
+        }
+        newest
     }
-    fn signals_of<F: Multicast>(&mut self) -> Vec<Signal> {
+    /// Those of all threads, with the router's time.
+    fn signals_of<F: Multicast>(&mut self) -> Vec<(f64, Signal)> {
         let Some(node) = self.engine.index_of(F::NODES.rpf) else { return Vec::new() };
         let mut noted = Vec::new();
         for thread in self.engine.data_threads() {
@@ -82,19 +95,13 @@ impl Router {
             // A thread that does not answer has none.
             noted.extend(self.engine.with_node(thread, node, take).unwrap_or_default());
         }
-        let of = |(route, rx, bytes): (u32, u32, Vec<u8>)| {
-            let (table, key) = self.route_key::<F>(route)?;
-            let (prefix, interface) = (prefix::<F>(key), InterfaceIndex(rx));
-            Some(Signal { prefix, table, interface, bytes })
+        let of = |n: Noted| {
+            let (table, key) = self.route_key::<F>(n.route)?;
+            let (prefix, interface) = (prefix::<F>(key), InterfaceIndex(n.rx));
+            let bytes = n.bytes[..n.len].to_vec();
+            Some((n.at, Signal { prefix, table, interface, bytes }))
         };
-        let mut all: Vec<Signal> = Vec::new();
-        for signal in noted.into_iter().filter_map(of) {
-            let is_same = |s: &Signal| (s.prefix, s.interface) == (signal.prefix, signal.interface);
-            if !all.iter().any(|s| s.table == signal.table && is_same(s)) {
-                all.push(signal);
-            }
-        }
-        all
+        noted.into_iter().filter_map(of).collect()
     }
     fn route_key<F: Multicast>(&self, route: u32) -> Option<(TableIndex, MKey<F>)> {
         let table = self.mfib.routes.at(route)?.table;

@@ -11,6 +11,7 @@ use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
 use super::{EntryFlags, ItfFlags, MPath};
 use crate::adjacency::AdjacencyIndex;
 use crate::fib::{Family, Finder, Keeper, Source, TableIndex, longest};
+use crate::interface::InterfaceIndex;
 
 /// Most groups of a family.
 const MAX_GROUPS: usize = 1 << 20;
@@ -25,8 +26,8 @@ pub enum Copy {
     Receive,
     /// To the group, on the interface of this adjacency.
     Group(AdjacencyIndex),
-    /// To one neighbour.
-    Neighbor(AdjacencyIndex),
+    /// To one neighbour, behind this interface.
+    Neighbor(AdjacencyIndex, InterfaceIndex),
 }
 
 /// A multicast route, as nodes read it.

@@ -3,17 +3,24 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::testing::Caught;
-use wire::{Protocol, ip4, ip6, udp};
+use wire::{Protocol, udp};
 use zerocopy::IntoBytes;
 
 use super::*;
 use crate::address;
 use crate::fib::{Path, Source, Target};
 use crate::testing::Rig;
+use crate::{ip4, ip6};
 
 /// A router with `pg0` to `pg3` up, `10.0.N.1/24` and `2001:db8:N::1/64` on them.
 fn bench() -> Rig {
-    let mut b = Rig::new(&[fib::FEATURE, address::FEATURE, FEATURE]);
+    let features = [fib::FEATURE, address::FEATURE, FEATURE];
+    // What is refused is counted at the nodes that check headers.
+    let inputs = |r: &mut Router| {
+        r.engine.add(ip4::Input::<ip4::Checked>::new(&r.interfaces)).unwrap();
+        r.engine.add(ip6::Input::new(&r.interfaces)).unwrap();
+    };
+    let (mut b, ()) = Rig::made(1, &features, inputs, |_| ());
     b.add_networks(4);
     b
 }
@@ -40,14 +47,14 @@ impl Rig {
 
 fn four(src: &str, group: &str, len: usize) -> Vec<u8> {
     let (src, dst) = (src.parse::<Ipv4Addr>().unwrap(), group.parse::<Ipv4Addr>().unwrap());
-    let ip = ip4::Header::new(src, dst, Protocol::UDP, 28 + len as u16);
+    let ip = wire::ip4::Header::new(src, dst, Protocol::UDP, 28 + len as u16);
     let udp = udp::Header::new(1, 2, 8 + len as u16);
     [ip.as_bytes(), udp.as_bytes(), &vec![7; len]].concat()
 }
 
 fn six(src: &str, group: &str) -> Vec<u8> {
     let (src, dst) = (src.parse::<Ipv6Addr>().unwrap(), group.parse::<Ipv6Addr>().unwrap());
-    let ip = ip6::Header::new(src, dst, Protocol::UDP, 8);
+    let ip = wire::ip6::Header::new(src, dst, Protocol::UDP, 8);
     [ip.as_bytes(), udp::Header::new(1, 2, 8).as_bytes()].concat()
 }
 
@@ -164,6 +171,54 @@ fn control_hears_of_one_packet_until_it_asks() {
 }
 
 #[test]
+fn the_newest_signal_comes_first() {
+    let mut b = bench();
+    for group in ["232.1.1.1", "232.1.1.2", "ff3e::1"] {
+        b.set(&format!("ip mroute add {group} Signal via pg0 Accept via pg1 Forward"));
+    }
+    let groups = |b: &mut Rig| {
+        let all = b.control(Router::take_signals);
+        all.iter().map(|s| s.prefix.group.to_string()).collect::<Vec<_>>()
+    };
+    // At once, and one after the other.
+    let both = [four("9.9.9.9", "232.1.1.1", 9), four("9.9.9.9", "232.1.1.2", 9)];
+    b.send_group("pg0", &both);
+    assert_eq!(groups(&mut b), ["232.1.1.2", "232.1.1.1"]);
+    for n in [1, 0] {
+        b.send_group("pg0", &both[n..=n]);
+        b.graph.engine.clock().adjust(1.0);
+    }
+    b.send_group("pg0", &[six("2001:db8:9::9", "ff3e::1")]);
+    assert_eq!(groups(&mut b), ["ff3e::1", "232.1.1.1", "232.1.1.2"]);
+}
+
+#[test]
+fn only_groups_of_one_link_stay_there_whatever_a_route_says() {
+    let mut b = bench();
+    let to = |tx: &str| vec![("ip6-rewrite-mcast".to_owned(), tx.to_owned())];
+    for (group, is_sent) in
+        [("ff00::5", true), ("ff01::5", true), ("ff02::5", false), ("ff05::5", true)]
+    {
+        b.set(&format!("ip mroute add {group} via pg0 Accept via pg1 Forward"));
+        let ends = b.send_group("pg0", &[six("2001:db8::9", group)]);
+        let expected =
+            if is_sent { to("pg1") } else { vec![("ip6-drop".to_owned(), String::new())] };
+        assert_eq!(ends, expected, "{group}");
+    }
+    b.set("ip mroute add 224.0.0.5 via pg0 Accept via pg1 Forward");
+    assert_eq!(b.send_group("pg0", &[four("10.0.0.9", "224.0.0.5", 9)]), dropped());
+}
+
+#[test]
+fn a_copy_for_a_neighbour_where_it_came_in_goes_to_the_node_that_refuses_it() {
+    let mut b = bench();
+    b.set("ip mroute add 232.1.1.1 via 10.0.0.2 pg0 Accept Forward via 10.0.1.2 pg1 Forward");
+    let ends = b.send_group("pg0", &[four("10.0.0.9", "232.1.1.1", 9)]);
+    let end = |at: &str, tx: &str| (at.to_owned(), tx.to_owned());
+    assert_eq!(ends, [end("ip4-rewrite", "pg1"), end("ip4-rewrite-mcast", "pg0")]);
+}
+
+#[test]
 fn a_table_of_routes_is_replaced_and_flushed() {
     let mut b = bench();
     b.set("ip table add 7");
@@ -260,6 +315,19 @@ fn messages_add_list_and_delete_multicast_routes() {
         assert_eq!((all.len(), lens), (3 + 2, vec![32, 64]));
         assert_eq!(mine[0].route.entry_flags, MfibEntryFlags::SIGNAL);
         assert_eq!(local.dump(router, &IpMtableDump {}).len(), 2);
+        // Another path comes to those there are, and one that is there takes the new flags.
+        let flags = MfibItfFlags(MfibItfFlags::ACCEPT.0 | MfibItfFlags::FORWARD.0);
+        let group = prefix([232, 1, 1, 7], [0; 4], 32);
+        for one in paths.iter().chain(&[path(pg0, flags)]) {
+            let one = IpMrouteAddDel { is_multipath: false, ..add(group, &[*one]) };
+            local.call(router, &one).unwrap();
+        }
+        let table = IpTable { table_id: 0, is_ip6: false, ..IpTable::default() };
+        let all = local.dump(router, &IpMrouteDump { table });
+        let merged = all.iter().find(|d| d.route.prefix == group).unwrap();
+        assert_eq!(merged.route.paths, [path(pg0, flags), paths[1]]);
+        let gone = IpMrouteAddDel { is_add: false, is_multipath: false, ..add(group, &[]) };
+        local.call(router, &gone).unwrap();
         let error = local.call(router, &add(prefix([232, 1, 1, 1], [0; 4], 33), &paths)).map(drop);
         assert_eq!(error, Err(Retval::INVALID_VALUE));
     });
