@@ -31,13 +31,15 @@ pub struct Writer {
     burst: Vec<u8>,
     /// How many packets that is.
     waiting: u64,
+    /// How many could not be written.
+    lost: u64,
 }
 
 #[derive(Debug)]
 enum State {
     Armed,
     Open { file: File, len: u64 },
-    Failed,
+    Failed(io::Error),
 }
 
 impl Capture {
@@ -61,6 +63,7 @@ impl Capture {
             state: State::Armed,
             burst: Vec::new(),
             waiting: 0,
+            lost: 0,
         };
         Ok(Self { inner: Mutex::new(writer) })
     }
@@ -68,16 +71,26 @@ impl Capture {
     pub fn lock(&self) -> MutexGuard<'_, Writer> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+    /// Why packets are missing in the file, if any are.
+    pub fn failure(&self) -> Option<String> {
+        let writer = self.lock();
+        let State::Failed(why) = &writer.state else { return None };
+        let (path, why, lost) = (writer.path.display(), control::cli::io_text(why), writer.lost);
+        Some(format!("write `{path}': {why}; {lost} packets are not in it"))
+    }
 }
 
 impl Writer {
     /// Adds a packet sent at router time `now`.
     pub fn add(&mut self, p: &Buffer<'_>, now: f64) {
-        if self.left == 0 || matches!(self.state, State::Failed) {
+        if self.left == 0 {
             return;
         }
         self.left -= 1;
         self.waiting += 1;
+        if matches!(self.state, State::Failed(_)) {
+            return;
+        }
         pcap::append(&mut self.burst, self.epoch + now, p.total_len(), p.segments());
     }
     /// Writes what was added, all of it or nothing. Returns how many packets could not be written.
@@ -86,12 +99,15 @@ impl Writer {
         if count == 0 {
             return 0;
         }
-        let done = self.open().and_then(|()| self.write_burst());
-        self.burst.clear();
-        if done.is_ok() {
-            return 0;
+        if !matches!(self.state, State::Failed(_)) {
+            let done = self.open().and_then(|()| self.write_burst());
+            self.burst.clear();
+            match done {
+                Ok(()) => return 0,
+                Err(e) => self.state = State::Failed(e),
+            }
         }
-        self.state = State::Failed;
+        self.lost += count;
         count
     }
     fn open(&mut self) -> io::Result<()> {
@@ -105,8 +121,11 @@ impl Writer {
     fn write_burst(&mut self) -> io::Result<()> {
         let State::Open { file, len } = &mut self.state else { return Ok(()) };
         if let Err(e) = file.write_all(&self.burst) {
-            // Half a record would spoil what is there.
+            // Half a record would spoil what is there, and a file without a header says nothing.
             let _ = file.set_len(*len);
+            if *len == 0 {
+                let _ = std::fs::remove_file(&self.path);
+            }
             return Err(e);
         }
         *len += self.burst.len() as u64;

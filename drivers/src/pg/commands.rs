@@ -50,7 +50,7 @@ struct Delete {
     stream: String,
 }
 
-/// Start a stream, or all.
+/// Start a stream, or all; the interfaces of the generator that their packets come in on go up.
 #[derive(Command)]
 #[command("packet-generator enable-stream")]
 struct Enable {
@@ -112,7 +112,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
 }
 
-fn with<T>(
+/// Lets the generator work on the router.
+pub(super) fn with<T>(
     router: &mut Router,
     work: impl FnOnce(&mut Generator, &mut Router) -> Result<T, Error>,
 ) -> Result<T, Error> {

@@ -72,6 +72,8 @@ pub struct Own {
     pub offload: Option<Offload>,
     /// TCP segments that it sends are joined.
     pub coalesces: bool,
+    /// It drops frames to other addresses.
+    pub filters: bool,
 }
 
 /// `pg3` or `3`.
@@ -175,6 +177,7 @@ struct Row {
     gso_size: Option<u16>,
     checksum_offload: bool,
     coalesce: bool,
+    mac_filter: bool,
     /// What was joined, by thread.
     flow_tables: Vec<(usize, Tally)>,
 }
@@ -198,6 +201,9 @@ impl fmt::Display for Rows {
             writeln!(f, "  coalesce: {}", on(row.coalesce))?;
             for (thread, tally) in &row.flow_tables {
                 writeln!(f, "    thread {thread} {tally}")?;
+            }
+            if row.mac_filter {
+                writeln!(f, "  mac-filter: enabled")?;
             }
         }
         Ok(())
@@ -229,6 +235,7 @@ fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
             gso_size: own.offload.map(|o| o.gso_size).filter(|size| *size > 0),
             checksum_offload: own.offload.is_some_and(|o| o.checksum),
             coalesce: own.coalesces,
+            mac_filter: own.filters,
             flow_tables: flow_tables.map_err(|e| Error::new(e.to_string()))?,
         });
     }
@@ -281,15 +288,26 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
         hardware: HARDWARE,
         mac,
         mtu: MTU,
-        offloads: Offloads { checksum: offload.is_some(), gso: gso_size > 0 },
+        // It is a test device: what it cannot cut it takes whole, and counts.
+        offloads: Offloads { checksum: offload.is_some(), gso: true },
         link_follows_admin: true,
     };
     let (shape, coalesces) = (Shape { is_ethernet, is_gso: gso_size > 0 }, new.coalesces);
     let index = router.add_interface(interface, PgTx::new(shape, coalesces))?;
     if let Some(generator) = router.state_mut::<Generator>() {
-        generator.own.insert(index, Own { mode: new.mode, offload, coalesces });
+        generator.own.insert(index, Own { mode: new.mode, offload, coalesces, filters: false });
     }
     Ok(index)
+}
+
+/// Has big packets cut for an interface that does not do that, if somebody asks for it.
+pub(super) fn follow_segments(router: &mut Router, index: InterfaceIndex) {
+    let offload = router.state::<Generator>().and_then(|g| g.own.get(&index)).map(|o| o.offload);
+    let asks = router.interfaces.at(index).is_some_and(|i| i.asks_segments);
+    if let Some(offload) = offload {
+        let gso = !asks || offload.is_some_and(|o| o.gso_size > 0);
+        router.set_offloads(index, Offloads { checksum: offload.is_some(), gso });
+    }
 }
 
 /// Deletes an interface of the generator.

@@ -11,6 +11,7 @@ mod commands;
 pub mod data;
 mod input;
 mod interface;
+mod mac_filter;
 mod offload;
 mod replay;
 mod source;
@@ -41,13 +42,18 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     api::register(&mut parts.api);
     commands::register(&mut parts.cli);
     interface::register(&mut parts.cli);
+    mac_filter::register(&mut parts.router, &mut parts.cli).map_err(net::refuse)?;
     Ok(())
 }
 
 /// Streams and captures end with their interface.
 fn changed(router: &mut Router, index: InterfaceIndex, change: Change) {
-    if change == Change::Deleting {
-        router.with::<Generator, _>(|generator, router| generator.forget(router, index));
+    match change {
+        Change::Deleting => {
+            router.with::<Generator, _>(|generator, router| generator.forget(router, index));
+        }
+        Change::Segments => interface::follow_segments(router, index),
+        _ => (),
     }
 }
 

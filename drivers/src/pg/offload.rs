@@ -50,9 +50,6 @@ impl Offload {
         }
         let at = place.l4 + checksum;
         let Some(field) = p.bytes_mut().get_mut(at..at + 2) else { return };
-        if place.protocol == Protocol::UDP && *field == [0, 0] {
-            return; // UDP without a checksum stays without
-        }
         field.copy_from_slice(&place.pseudo.to_be_bytes());
         let offset = p.offset();
         p.set_l2_offset(offset);

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use control::api::Retval;
 use control::cli::Error;
+use control::process::Timer;
 use graph::{BuildError, Flags, InputState, NodeIndex};
 use net::interface::{DEVICE_INPUT, Interface};
 use net::{InterfaceIndex, Router};
@@ -24,6 +25,8 @@ use super::trace::Origin;
 use super::tx;
 use crate::pcap;
 
+/// Seconds between two looks at a capture.
+const PATIENCE: f64 = 1.0;
 /// Streams there may be at most.
 const MOST_STREAMS: usize = 10_000;
 
@@ -34,9 +37,15 @@ pub struct Generator {
     streams: Vec<Stream>,
     /// What is known of the interfaces that it made.
     pub own: HashMap<InterfaceIndex, Own>,
-    captures: HashMap<InterfaceIndex, Arc<Capture>>,
+    captures: HashMap<InterfaceIndex, Capturing>,
     /// Number of the next stream.
     next_id: u32,
+}
+
+/// A capture, and when it is looked at again.
+struct Capturing {
+    capture: Arc<Capture>,
+    watch: Timer,
 }
 
 /// One stream.
@@ -178,6 +187,27 @@ impl Stream {
         connect(r, &new.node)?;
         *self = new;
         Ok(())
+    }
+}
+
+/// Says once in the log when what an interface sends can no longer be written.
+fn look_at_capture(router: &mut Router, key: u64) {
+    let index = InterfaceIndex(key as u32);
+    let watch = router.after(PATIENCE, look_at_capture, key);
+    let all = router.state_mut::<Generator>().map(|generator| &mut generator.captures);
+    let found = all.and_then(|captures| captures.get_mut(&index));
+    let failure = found.map(|of| {
+        of.watch = watch;
+        of.capture.failure()
+    });
+    match failure {
+        Some(None) => (),
+        Some(Some(why)) => {
+            router.cancel(watch);
+            let name = router.interfaces.name(index.0).to_owned();
+            router.log.class("pg", "capture").error(format_args!("{name}: {why}"));
+        }
+        None => _ = router.cancel(watch),
     }
 }
 
@@ -328,6 +358,11 @@ impl Generator {
     /// Starts a stream, from the beginning or with what is left.
     fn start(&mut self, router: &mut Router, at: usize, afresh: bool) -> Result<(), Error> {
         let next = connect(router, &self.streams[at].node)?;
+        let interface = self.streams[at].interface;
+        let is_down = router.interfaces.at(interface).is_some_and(|i| !i.admin_up);
+        if afresh && is_down && self.own.contains_key(&interface) {
+            router.set_admin(interface, true);
+        }
         let own = self.own.get(&self.streams[at].interface);
         let mut offload = own.and_then(|o| o.offload);
         let s = &mut self.streams[at];
@@ -386,9 +421,9 @@ impl Generator {
     /// # Errors
     /// A thread does not answer.
     pub fn move_to(&mut self, router: &mut Router, threads: &Range<usize>) -> Result<(), Error> {
-        for (index, capture) in &self.captures {
+        for (index, of) in &self.captures {
             if let Some(interface) = router.interfaces.at(*index).cloned() {
-                self.hand_out(router, &interface, Some(Arc::clone(capture)))?;
+                self.hand_out(router, &interface, Some(Arc::clone(&of.capture)))?;
             }
         }
         let no_answer = |e: graph::NoAnswer| Error::new(e.to_string());
@@ -440,18 +475,23 @@ impl Generator {
         let capture = Capture::arm(path, link, count, router.engine.clock())
             .map_err(|e| Error::new(format!("create `{shown}': {}", control::cli::io_text(&e))))?;
         let capture = Arc::new(capture);
-        self.captures.insert(interface.index, Arc::clone(&capture));
+        let watch = router.after(PATIENCE, look_at_capture, interface.index.0.into());
+        let new = Capturing { capture: Arc::clone(&capture), watch };
+        if let Some(old) = self.captures.insert(interface.index, new) {
+            router.cancel(old.watch);
+        }
         self.hand_out(router, interface, Some(capture))
     }
     /// Ends a capture, if there is one.
     ///
     /// # Errors
-    /// A thread does not answer.
+    /// A thread does not answer, packets could not be written. It has ended nevertheless.
     pub fn end_capture(&mut self, r: &mut Router, interface: &Interface) -> Result<(), Error> {
-        if self.captures.remove(&interface.index).is_some() {
-            self.hand_out(r, interface, None)?;
-        }
-        Ok(())
+        let Some(ended) = self.captures.remove(&interface.index) else { return Ok(()) };
+        r.cancel(ended.watch);
+        self.hand_out(r, interface, None)?;
+        let failed = |why| Error::new(why).with_code(Retval::SYSCALL_ERROR_1.0);
+        ended.capture.failure().map_or(Ok(()), |why| Err(failed(why)))
     }
     fn hand_out(
         &self,
@@ -482,6 +522,8 @@ impl Generator {
             self.streams.remove(at);
         }
         let _ = self.end_capture(router, &interface);
+        // One without Ethernet has none.
+        let _ = self.filter(router, index, false);
         self.own.remove(&index);
     }
 }

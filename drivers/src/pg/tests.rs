@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use control::cli::Cli;
 use control::log::Log;
+use control::process::Processes;
 use graph::{Continue, Flags, Frame, Node, Settings};
 use net::interface::DEVICE_INPUT;
 use wire::checksum::ip4_pseudo;
@@ -14,6 +15,7 @@ use wire::ethernet::{self, EtherType};
 use wire::zerocopy::IntoBytes;
 use wire::{MacAddr, Protocol, ip4, tcp};
 
+use super::mac_filter::MacFilter;
 use super::*;
 use crate::pcap;
 
@@ -317,33 +319,27 @@ fn segments_are_joined_where_that_is_wanted() {
         (b.write("in.pcap", &segments(&[b"one", b"two", b"end"])), b.path("out.pcap"));
     b.ok(&format!("packet-generator capture pg2 pcap {out}"));
     b.ok(&format!("packet-generator new pcap {input} source pg0 name a node pg2-output"));
-    for round in 1..=2 {
-        b.ok("packet-generator enable");
-        b.run();
-        b.router.engine.clock().adjust(1.0);
-        b.run();
-        let sent = b.read("out.pcap");
-        assert_eq!((sent.len(), &sent[round - 1][54..]), (round, &b"onetwoend"[..]));
-        let shown = b.ok("show packet-generator interface pg2");
-        assert!(
-            shown.contains("  coalesce: enabled\n    thread 0 flow-table: size 16, 0 in use, ")
-        );
-        let joined = format!(" {} segments joined to {round} packets\n", 3 * round);
-        assert!(shown.ends_with(&joined), "{shown}");
-    }
+    // What waits goes ahead of the next packets, however late they come.
+    b.ok("packet-generator enable");
+    b.run();
+    b.router.engine.clock().adjust(1.0);
+    b.run();
+    assert!(!b.folder.join("out.pcap").exists());
+    b.ok("packet-generator enable");
+    b.run();
+    let sent = b.read("out.pcap");
+    assert_eq!((sent.len(), &sent[0][54..]), (1, &b"onetwoend"[..]));
+    let shown = b.ok("show packet-generator interface pg2");
+    assert!(shown.contains("  coalesce: enabled\n    thread 0 flow-table: size 16, 1 in use, "));
+    assert!(shown.ends_with(" 3 segments joined to 1 packets\n"), "{shown}");
     let pg2 = b.router.interfaces.named("pg2").unwrap().index;
-    let coalesce = |b: &mut Bench, on| {
-        b.router.with(|g: &mut Generator, router: &mut Router| g.coalesce(router, pg2, on));
-    };
-    // What waits goes when nothing is to wait any more.
+    // And when nothing is to wait any more.
+    b.router.with(|g: &mut Generator, router: &mut Router| g.coalesce(router, pg2, false));
+    b.run();
+    assert_eq!(b.read("out.pcap").len(), 2);
     b.ok("packet-generator enable");
     b.run();
-    coalesce(&mut b, false);
-    b.run();
-    assert_eq!(b.read("out.pcap").len(), 3);
-    b.ok("packet-generator enable");
-    b.run();
-    assert_eq!(b.read("out.pcap").len(), 6);
+    assert_eq!(b.read("out.pcap").len(), 5);
     assert!(b.ok("show packet-generator interface pg2").ends_with("  coalesce: disabled\n"));
     assert_eq!(b.used(), 0);
     let line = "create packet-generator interface pg3 coalesce-enabled";
@@ -376,6 +372,126 @@ fn a_file_that_cannot_be_written_is_counted() {
     assert_eq!(std::fs::read(&out).unwrap(), b"mine");
     let lost = b.router.engine.errors().into_iter().find(|e| e.2.name == "not_captured").unwrap();
     assert_eq!((lost.1.as_str(), lost.3), ("pg1-tx", 3));
+    b.ok("packet-generator enable");
+    b.run();
+    // It is said in the log, once, and at the end.
+    let why = format!("write `{out}': File exists; 6 packets are not in it");
+    let said = |b: &Bench| b.router.log.entries().iter().filter(|e| e.text.contains(&why)).count();
+    for _ in 0..3 {
+        b.router.engine.clock().adjust(2.0);
+        let now = b.router.now();
+        Processes::run_due(&mut b.router, |r| &mut r.processes, now);
+    }
+    assert_eq!(said(&b), 1);
+    let end = format!("packet-generator capture pg1 pcap {out} disable");
+    assert_eq!(b.err(&end), format!("packet-generator capture: {why}"));
+    b.ok(&end);
+}
+
+#[test]
+fn an_interface_goes_up_with_its_streams() {
+    let mut b = Bench::new("up");
+    let pg0 = b.router.interfaces.named("pg0").unwrap().index;
+    b.ok("create loopback interface");
+    for name in ["pg0", "loop0"] {
+        b.ok(&format!(
+            "packet-generator new {{ name {name} limit 1 interface {name} data {{ hex 0x01 }} }}"
+        ));
+    }
+    let is_up = |b: &Bench, name: &str| b.router.interfaces.named(name).unwrap().admin_up;
+    b.router.set_admin(pg0, false);
+    b.ok("packet-generator enable");
+    assert!(is_up(&b, "pg0") && !is_up(&b, "loop0"));
+    b.ok("packet-generator disable");
+    assert!(is_up(&b, "pg0"));
+}
+
+#[test]
+fn udp_sums_are_left_to_us_also_where_there_is_none() {
+    let mut b = Bench::new("udp-sum");
+    b.ok("create packet-generator interface pg7 csum-offload-enabled");
+    b.ok(
+        "packet-generator new { name a limit 1 interface pg7 node catch data { IP4: 2:0:0:0:0:1 -> \
+          2:0:0:0:0:2 UDP: 1.1.1.1 -> 2.2.2.2 UDP: 1 -> 2 checksum 0 incrementing 100 } }",
+    );
+    b.ok("packet-generator enable");
+    b.router.engine.run_inline(10);
+    let caught = std::mem::take(&mut *b.caught.lock().unwrap());
+    assert!(caught[0].1.has(Flags::CHECKSUM_TODO));
+    assert_ne!(caught[0].2[40..42], [0, 0], "the pseudo header's sum");
+}
+
+#[test]
+fn a_filter_lets_in_what_is_for_the_interface_and_for_groups() {
+    let mut b = Bench::new("mac-filter");
+    let pg0 = b.router.interfaces.named("pg0").unwrap();
+    let (index, own) = (pg0.index, pg0.mac.0);
+    let [further, other, group, all] =
+        [[2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, 8], [1, 0, 0x5e, 1, 1, 1], [0xff; 6]];
+    b.router.set_secondary_mac(index, MacAddr(further), true).unwrap();
+    let frame = |dst: [u8; 6]| {
+        let header = ethernet::Header::new(MacAddr(dst), MacAddr([4; 6]), EtherType::new(0x88b5));
+        [header.as_bytes(), &[0; 46]].concat()
+    };
+    let frames = [own, other, further, group, all].map(frame);
+    let input = b.write("in.pcap", &frames);
+    b.ok(&format!("packet-generator new {{ name a pcap {input} source pg0 }}"));
+    b.router.engine.set_feature(&DEVICE_INPUT, Seen::NAME, index.0, true).unwrap();
+    let run = |b: &mut Bench| {
+        b.ok("packet-generator enable");
+        b.run()
+    };
+    assert_eq!(run(&mut b), frames);
+    b.ok("packet-generator mac-filter pg0 on");
+    assert!(b.ok("show packet-generator interface pg0").ends_with("  mac-filter: enabled\n"));
+    assert_eq!(run(&mut b), [own, further, group, all].map(frame));
+    let dropped = b.router.engine.errors().into_iter().find(|e| e.1 == MacFilter::NAME).unwrap();
+    assert_eq!((dropped.2.name, dropped.3), ("mac mismatch", 1));
+    b.ok("packet-generator mac-filter pg0 off");
+    assert_eq!(run(&mut b), frames);
+    b.ok("create packet-generator interface pg4 mode ip4");
+    for (line, error) in [
+        ("pg0", "missing on or off"),
+        ("pg0 maybe", "unknown input `maybe'"),
+        ("pg4 on", "packets of an IP interface have no address to filter by"),
+        ("local0 on", "local0 is not a packet-generator interface"),
+    ] {
+        let said = b.err(&format!("packet-generator mac-filter {line}"));
+        assert_eq!(said, format!("packet-generator mac-filter: {error}"));
+    }
+    b.ok("packet-generator mac-filter pg0 on");
+    b.router.remove_interface(index);
+    assert!(b.router.engine.set_feature(&DEVICE_INPUT, MacFilter::NAME, index.0, false).is_ok());
+}
+
+#[test]
+fn big_packets_are_cut_when_somebody_asks_for_it() {
+    let mut b = Bench::new("cut");
+    b.ok("create packet-generator interface pg2 gso-enabled gso-size 1000");
+    b.up("pg2");
+    b.ok("packet-generator new { name a limit 2 interface pg2 node pg1-output data { \
+          IP4: 2:0:0:0:0:1 -> 2:0:0:0:0:2 TCP: 1.1.1.1 -> 2.2.2.2 TCP: 1 -> 2 incrementing 2500 } }");
+    let pg1 = b.router.interfaces.named("pg1").unwrap().index;
+    let lens = |b: &mut Bench, name: &str| {
+        let out = b.path(name);
+        b.ok(&format!("packet-generator capture pg1 pcap {out}"));
+        b.ok("packet-generator enable");
+        b.run();
+        b.read(name).iter().map(Vec::len).collect::<Vec<_>>()
+    };
+    let whole = |b: &Bench| {
+        let errors = b.router.engine.errors();
+        let found = errors.into_iter().find(|e| e.1 == "pg1-tx" && e.2.text.contains("gso"));
+        found.map_or(0, |e| e.3)
+    };
+    assert_eq!(lens(&mut b, "1"), [2554, 2554]);
+    assert_eq!(whole(&b), 2);
+    b.router.set_segments(pg1, true);
+    assert_eq!(lens(&mut b, "2"), [1054, 1054, 554, 1054, 1054, 554]);
+    assert_eq!(whole(&b), 2);
+    b.router.set_segments(pg1, false);
+    assert_eq!(lens(&mut b, "3"), [2554, 2554]);
+    assert_eq!(whole(&b), 4);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use graph::{Frame, Node};
+use graph::{Flags, Frame, Node, Packet};
 use net::gro::{Coalescer, Shape};
 
 use super::capture::Capture;
@@ -16,7 +16,6 @@ pub struct PgTx {
     pub capture: Option<Arc<Capture>>,
     /// What joins them before that.
     pub coalescer: Coalescer,
-    is_ethernet: bool,
 }
 
 /// Counters of [`PgTx`].
@@ -24,13 +23,16 @@ pub struct PgTx {
 pub enum Count {
     /// Packets not captured: the file cannot be written.
     NotCaptured,
+    /// gso disabled on itf  -- gso packet .
+    #[name("gso_packet_drop")]
+    #[severity("error")]
+    Whole,
 }
 
 impl PgTx {
     /// Of an interface whose packets look like this, and are joined or not.
     pub fn new(shape: Shape, coalesces: bool) -> Self {
-        let coalescer = Coalescer::new(shape, coalesces);
-        Self { capture: None, coalescer, is_ethernet: shape.is_ethernet }
+        Self { capture: None, coalescer: Coalescer::for_tests(shape, coalesces) }
     }
     /// Has packets joined, or no longer.
     pub fn coalesce(&mut self, frame: &mut Frame<'_, Self>, on: bool) {
@@ -42,11 +44,11 @@ impl PgTx {
     #[cold]
     #[inline(never)]
     fn send_joined<On>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (now, is_ethernet) = (frame.now(), self.is_ethernet);
+        let (now, shape) = (frame.now(), self.coalescer.shape());
         let mut file = self.capture.as_ref().map(|capture| capture.lock());
-        let mut sent = 0;
+        let (mut sent, mut whole) = (0, 0);
         self.coalescer.run(frame, |p| {
-            p.trace(|p| Sent::of(p, is_ethernet));
+            look(p, shape, &mut whole);
             if let Some(file) = &mut file {
                 file.add(p, now);
             }
@@ -55,7 +57,17 @@ impl PgTx {
         });
         let lost = file.map_or(0, |mut file| file.write_out());
         frame.count(Count::NotCaptured, lost);
+        frame.count(Count::Whole, whole);
         frame.count_out(sent);
+    }
+}
+
+/// Traces a packet, and counts one that the interface should have got in segments.
+#[inline(always)]
+fn look(p: &mut Packet<'_, PgTx>, shape: Shape, whole: &mut u64) {
+    if p.flags().has(Flags::TRACED.with(Flags::GSO)) {
+        *whole += u64::from(p.flags().has(Flags::GSO) && !shape.is_gso);
+        p.trace(|p| Sent::of(p, shape.is_ethernet));
     }
 }
 
@@ -72,22 +84,24 @@ impl Node for PgTx {
             return self.send_joined(frame);
         }
         frame.count_out(frame.len() as u64);
-        let is_ethernet = self.is_ethernet;
+        let (shape, mut whole) = (self.coalescer.shape(), 0);
         let Some(capture) = &self.capture else {
-            return frame.consume(|p| {
-                p.trace(|p| Sent::of(p, is_ethernet));
+            frame.consume(|p| {
+                look(p, shape, &mut whole);
                 Ok(())
             });
+            return frame.count(Count::Whole, whole);
         };
         let now = frame.now();
         let mut file = capture.lock();
         frame.consume(|p| {
-            p.trace(|p| Sent::of(p, is_ethernet));
+            look(p, shape, &mut whole);
             file.add(p, now);
             Ok(())
         });
         let lost = file.write_out();
         frame.count(Count::NotCaptured, lost);
+        frame.count(Count::Whole, whole);
     }
     fn end(&mut self, frame: &mut Frame<'_, Self>) {
         self.coalesce(frame, false);

@@ -225,6 +225,6 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
             router.forget_addresses(interface);
         }
         Change::Mac => router.renew_link_local(interface),
-        Change::Added | Change::State | Change::Mtu | Change::Name => (),
+        Change::Added | Change::State | Change::Mtu | Change::Name | Change::Segments => (),
     }
 }

@@ -242,6 +242,6 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
         Change::State => router.resolve_interface(interface),
         Change::Deleting => router.forget_interface(interface),
         Change::Added => router.welcome_interface(interface),
-        Change::Mac | Change::Mtu | Change::Name => (),
+        Change::Mac | Change::Mtu | Change::Name | Change::Segments => (),
     }
 }

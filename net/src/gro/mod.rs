@@ -6,7 +6,8 @@
 //! come one behind the other and differ in nothing but their numbers, what they acknowledge and
 //! the window: both of these count as the last one says. A flow ends with a segment that is
 //! shorter or says PSH or FIN, goes before any other packet of its connection, and waits for its
-//! next segment no longer than 40 us. What is joined has had its checksum verified.
+//! next segment no longer than 40 us, or on a test device until the next packets come. What is
+//! joined has had its checksum verified.
 
 mod flow;
 mod segment;
@@ -24,6 +25,8 @@ pub const FLOWS: usize = 16;
 /// How long a segment waits for the next of its flow at most, in seconds. Less than a thread waits
 /// for packets before it goes to sleep.
 const PATIENCE: f64 = 40e-6;
+/// Seconds after which segments of a test device are not joined to later ones.
+const TEST_PATIENCE: f64 = 5e-3;
 /// Segments of memory that a joined packet has at most: a driver takes as many.
 const MOST_SEGMENTS: usize = 60;
 
@@ -80,6 +83,8 @@ pub struct Coalescer {
     shape: Shape,
     /// How long a segment waits, in seconds.
     patience: f64,
+    /// And then goes, or else with the next packets.
+    is_on_time: bool,
     table: Option<Box<Table>>,
 }
 
@@ -110,7 +115,13 @@ impl Default for Table {
 impl Coalescer {
     /// One that joins, or not yet.
     pub fn new(shape: Shape, is_on: bool) -> Self {
-        Self { shape, patience: PATIENCE, table: is_on.then(Box::default) }
+        let table = is_on.then(Box::default);
+        Self { shape, patience: PATIENCE, is_on_time: true, table }
+    }
+    /// One of a test device: what waits goes ahead of the next packets, however late they come, so
+    /// that a burst is joined the same way each time.
+    pub fn for_tests(shape: Shape, is_on: bool) -> Self {
+        Self { patience: TEST_PATIENCE, is_on_time: false, ..Self::new(shape, is_on) }
     }
     /// What packets look like.
     pub fn shape(&self) -> Shape {
@@ -147,17 +158,20 @@ impl Coalescer {
         let Some(table) = &mut self.table else { return };
         let now = frame.now();
         let mut out = Out { frame: &mut *frame, send: &mut send, shape: self.shape };
+        if !self.is_on_time {
+            table.end_before(now - self.patience, &mut out);
+        }
         for held in packets {
             table.take(held, now, &mut out);
         }
-        let patience = if table.is_ending { 0.0 } else { self.patience };
-        while table.flows.first().is_some_and(|flow| flow.since + patience <= now) {
-            table.end(0, &mut out);
-        }
         if table.is_ending {
+            table.end_before(f64::INFINITY, &mut out);
             self.table = None;
-        } else if let Some(flow) = table.flows.first() {
-            frame.recall_in(flow.since + patience - now);
+        } else if self.is_on_time {
+            table.end_before(now - self.patience, &mut out);
+            if let Some(flow) = table.flows.first() {
+                frame.recall_in(flow.since + self.patience - now);
+            }
         }
     }
 }
@@ -220,6 +234,12 @@ impl Table {
                 self.flows.push(Flow::new(key, segment, held, now));
             }
             None => out.send(held),
+        }
+    }
+    /// Ends flows whose first segment came at `time` or before.
+    fn end_before<N: Node, On>(&mut self, time: f64, out: &mut Out<'_, '_, N, On>) {
+        while self.flows.first().is_some_and(|flow| flow.since <= time) {
+            self.end(0, out);
         }
     }
     /// Sends a flow's segments as one packet.

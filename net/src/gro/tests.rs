@@ -484,3 +484,18 @@ proptest! {
         prop_assert_eq!(bench.graph.buffers_used(), 0);
     }
 }
+
+#[test]
+fn on_a_test_device_what_waits_goes_ahead_of_the_next_packets() {
+    let mut b = Bench::new(true);
+    let coalescer = Coalescer::for_tests(Shape { is_ethernet: true, is_gso: true }, true);
+    let set = |tx: &mut Tx| tx.coalescer = coalescer;
+    b.graph.engine.with_node(0, b.node, set).unwrap();
+    let segments = stream(PLAIN, 3);
+    assert!(b.send(&segments[..2]).is_empty());
+    assert!(b.wait(1.0).is_empty());
+    // The next segment is too late to be joined.
+    let left = b.send(&segments[2..]);
+    assert_eq!(left.iter().map(|l| l.cut.len()).collect::<Vec<_>>(), [2]);
+    assert_eq!(b.tally().unwrap().flows, 1);
+}

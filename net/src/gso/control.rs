@@ -1,5 +1,6 @@
-//! `set interface feature gso` and its message. Big packets are always cut where an interface
-//! cannot send them, so there is nothing to switch: whoever asks is told that it is so.
+//! `set interface feature gso` and its message. Devices always get what they can send, with or
+//! without the feature; only a test device takes big packets whole while nobody asks for segments
+//! ([`Change::Segments`](crate::interface::Change)).
 
 use control::api::{Api, Message};
 use control::cli::{Cli, Command, Word};
@@ -19,12 +20,11 @@ struct SetGso {
     #[positional]
     #[values("interface")]
     interface: Word,
-    /// as it always is
+    /// as it is for all but test devices
     #[keyword("enable")]
     _enable: bool,
-    /// accepted: a device never gets what it cannot send
-    #[keyword("disable")]
-    _disable: bool,
+    /// a test device gets big packets whole
+    disable: bool,
 }
 
 /// Have big packets cut before an interface sends them, where its device does not.
@@ -33,7 +33,7 @@ struct SetGso {
 pub struct FeatureGsoEnableDisable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// as it always is
+    /// or, for a test device, no longer
     pub enable_disable: bool,
 }
 
@@ -45,14 +45,17 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
 
 fn commands(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetGso| {
-        let found = router.interfaces.named(&c.interface);
-        found.map(|_| ()).ok_or_else(|| c.interface.unknown("interface"))
+        let index = interface::find(router, &c.interface)?;
+        router.set_segments(index, !c.disable);
+        Ok(())
     });
 }
 
 fn messages(api: &mut Api<Router>) {
     api.core("gso", "1.0.0").call(|router: &mut Router, m: FeatureGsoEnableDisable| {
-        interface::api::find(router, m.sw_if_index).map(|_| ())
+        interface::api::find(router, m.sw_if_index)?;
+        router.set_segments(m.sw_if_index, m.enable_disable);
+        Ok(())
     });
 }
 

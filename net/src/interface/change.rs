@@ -65,6 +65,7 @@ impl Router {
             link_up: false,
             mtu: Mtu { l3: new.mtu, ip4: 0, ip6: 0, mpls: 0 },
             offloads: new.offloads,
+            asks_segments: false,
             link_follows_admin: new.link_follows_admin,
             output,
             tx,
@@ -80,6 +81,12 @@ impl Router {
         let Some(i) = self.interfaces.at_mut(index) else { return };
         i.offloads = offloads;
         self.interfaces.change_port(index, |p| p.todo = gso::left_by(offloads));
+    }
+    /// Says whether somebody asked for big packets to be cut before an interface sends them.
+    pub fn set_segments(&mut self, index: InterfaceIndex, is_asked: bool) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.asks_segments = is_asked;
+        self.tell(index, Change::Segments);
     }
     fn add_interface_nodes(
         &mut self,

@@ -124,6 +124,8 @@ pub struct Interface {
     pub mtu: Mtu,
     /// What the transmit node does by itself.
     pub offloads: Offloads,
+    /// Whether somebody asked for big packets to be cut before they are sent.
+    pub asks_segments: bool,
     #[serde(skip)]
     link_follows_admin: bool,
     /// `<name>-output`.
@@ -213,6 +215,8 @@ pub enum Change {
     Mtu,
     /// Its name.
     Name,
+    /// Whether somebody asked for big packets to be cut.
+    Segments,
 }
 
 /// Called after (before, for [`Change::Deleting`]) an interface changed; those who observe longest

@@ -19,6 +19,10 @@ pub(super) fn note(router: &mut Router, index: InterfaceIndex, change: Change) {
             let (l3, link) = (i.mtu.l3, i.link_mtu);
             router.note(format_args!("interface {name}: MTU {l3}, link {link}"));
         }
+        Change::Segments => {
+            let state = if i.asks_segments { "enabled" } else { "disabled" };
+            router.note(format_args!("interface {name}: feature gso {state}"));
+        }
         Change::Name => router.note(format_args!("interface {}: renamed {name}", index.0)),
     }
 }

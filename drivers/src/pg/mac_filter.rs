@@ -1,0 +1,105 @@
+//! `pg-input-mac-filter`: an interface of the generator takes only the frames that a device with a
+//! filter would take: to an address of its own, to groups, and to everybody.
+
+use std::convert::Infallible;
+
+use control::cli::{Args, Cli, Command, Error, Word};
+use graph::{Continue, Frame, Node};
+use infra::rcu::SlabReader;
+use net::interface::{DEVICE_INPUT, Port};
+use net::{InterfaceIndex, Router};
+use wire::ethernet;
+
+use super::interface::{self, Mode};
+use super::stream::Generator;
+
+/// Drops frames to others.
+#[derive(Clone)]
+pub struct MacFilter {
+    ports: SlabReader<Port>,
+}
+
+/// Drops of [`MacFilter`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Drop {
+    /// frame to another address.
+    #[name("mac mismatch")]
+    Mismatch,
+}
+
+impl Node for MacFilter {
+    const NAME: &'static str = "pg-input-mac-filter";
+    type Next = Continue;
+    type Error = Drop;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        frame.each(|p| {
+            let dst = p.header::<ethernet::Header>().map(|h| h.dst).ok_or(Drop::Mismatch)?;
+            let port = self.ports.read(p.rx(), epoch).ok_or(Drop::Mismatch)?;
+            let is_ours = dst.is_multicast() || dst == port.mac || port.secondary.contains(&dst);
+            if is_ours { Ok(Continue) } else { Err(Drop::Mismatch) }
+        });
+    }
+}
+
+/// `packet-generator mac-filter INTERFACE on|off`.
+struct Switch {
+    interface: Word,
+    on: bool,
+}
+
+impl Command for Switch {
+    const PATHS: &'static [&'static str] = &["packet-generator mac-filter"];
+    const ABOUT: &'static str = "Have an interface drop frames to other addresses, or take all";
+    const USAGE: &'static str = "<interface> {on|off}";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let interface = args.value("interface")?;
+        let on = args.keyword("on");
+        if !on && !args.keyword("off") {
+            return Err(if args.is_empty() {
+                Error::new("missing on or off")
+            } else {
+                args.unknown()
+            });
+        }
+        Ok(Self { interface, on })
+    }
+}
+
+impl Generator {
+    /// Has an interface of the generator drop frames to other addresses, or take all.
+    ///
+    /// # Errors
+    /// Its packets have no Ethernet header.
+    pub fn filter(
+        &mut self,
+        router: &mut Router,
+        index: InterfaceIndex,
+        on: bool,
+    ) -> Result<(), Error> {
+        let Some(own) = self.own.get_mut(&index) else { return Ok(()) };
+        if own.mode != Mode::Ethernet {
+            return Err(Error::new("packets of an IP interface have no address to filter by"));
+        }
+        own.filters = on;
+        let done = router.engine.set_feature(&DEVICE_INPUT, MacFilter::NAME, index.0, on);
+        done.map_err(|e| Error::new(e.to_string()))
+    }
+}
+
+pub(super) fn register(
+    router: &mut Router,
+    cli: &mut Cli<Router>,
+) -> Result<(), graph::BuildError> {
+    let ports = router.interfaces.ports();
+    router.engine.add_feature(&DEVICE_INPUT, MacFilter { ports })?;
+    cli.command(|router: &mut Router, c: Switch| {
+        let index = interface::find(router, &c.interface)?.index;
+        super::commands::with(router, |generator, router| generator.filter(router, index, c.on))
+    });
+    Ok(())
+}
