@@ -138,20 +138,21 @@ fn captures_are_driven_by_message() {
         assert_eq!(local.call(router, &on(NOBODY)).err(), NOT_THERE);
         let refused = [
             (PcapTraceOn { capture_rx: false, capture_drop: false, ..on(NOBODY) }, -7),
-            (PcapTraceOn { filter: true, ..on(NOBODY) }, -5),
             (PcapTraceOn { error: "no.such".into(), ..on(NOBODY) }, -5),
             (PcapTraceOn { filename: "../x".into(), ..on(NOBODY) }, -7),
+            (PcapTraceOn { filename: "".into(), ..on(NOBODY) }, -7),
             (PcapTraceOn { max_packets: u32::MAX, max_bytes_per_packet: !0, ..on(NOBODY) }, -99),
         ];
         for (m, retval) in refused {
             let m = PcapTraceOn { sw_if_index: InterfaceIndex(0), ..m };
             assert_eq!(local.call(router, &m), Err(Retval(retval)));
         }
-        let error = "error-drop.node_failed";
-        let m = PcapTraceOn { error: error.into(), ..on(InterfaceIndex(0)) };
-        local.call(router, &m).unwrap();
-        assert_eq!(local.call(router, &m), Err(Retval::VALUE_EXIST));
-        assert_eq!(local.call(router, &PcapTraceOff {}), Ok(()));
+        for error in ["error-drop.node_failed", "{error-drop}.{node_failed}"] {
+            let m = PcapTraceOn { error: error.into(), ..on(InterfaceIndex(0)) };
+            local.call(router, &m).unwrap();
+            assert_eq!(local.call(router, &m), Err(Retval::VALUE_EXIST));
+            assert_eq!(local.call(router, &PcapTraceOff {}), nothing);
+        }
         assert!(!std::path::Path::new("/tmp").join(&file).exists(), "nothing was captured");
         assert_eq!(local.call(router, &PcapTraceOff {}), nothing);
     });

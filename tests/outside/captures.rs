@@ -92,6 +92,8 @@ fn what_comes_and_goes_is_captured() {
         ("pcap trace max 10", "expected rx, tx or drop"),
         ("pcap trace rx intfc nosuch", "unknown interface `nosuch'"),
         ("pcap trace drop error nosuch", "unknown reason `nosuch'"),
+        ("pcap trace drop error {no}.{such}", "unknown reason `no.such'"),
+        ("pcap trace drop error {no} such", "invalid error `{no} such'"),
         ("pcap trace rx file ../x", "is no name for a file"),
         ("pcap trace rx filter", "No classify filter configured"),
         ("pcap dispatch trace max 3", "expected on, off or status"),

@@ -15,7 +15,7 @@ pub struct PcapTraceOn {
     pub capture_tx: bool,
     /// those that are dropped
     pub capture_drop: bool,
-    /// only those that a classifier chose: refused
+    /// only those that a classifier chose: none while it has no table
     pub filter: bool,
     /// take memory at once
     pub preallocate_data: bool,
@@ -35,7 +35,7 @@ pub struct PcapTraceOn {
     pub filename: Text<64>,
 }
 
-/// End the capture and write its file.
+/// End the capture and write its file; without packets there is none, which is an error.
 #[derive(Message)]
 pub struct PcapTraceOff {}
 
@@ -46,14 +46,15 @@ pub(super) fn register(api: &mut Api<Router>) {
             if !is_all {
                 interface::api::find(router, m.sw_if_index)?;
             }
-            if m.filter {
-                return Err(Retval::NO_SUCH_LABEL);
+            if m.filename.as_str().is_empty() {
+                return Err(Retval::INVALID_VALUE);
             }
             let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
             let wanted = Wanted {
                 rx: m.capture_rx,
                 tx: m.capture_tx,
                 drop: m.capture_drop,
+                filter: m.filter,
                 most: m.max_packets as usize,
                 most_bytes: m.max_bytes_per_packet as usize,
                 interface: (!is_all).then_some(m.sw_if_index),
@@ -67,9 +68,9 @@ pub(super) fn register(api: &mut Api<Router>) {
         .task(|router: &mut Router, _, _: PcapTraceOff| {
             let ended = router.with(|all: &mut Captures, router| all.stop(router));
             let writing = ended.ok_or(Retval::UNSPECIFIED)??;
-            Ok(Pending::new(writing, |_, written| {
-                written.map_err(Error::from)??;
-                Ok(())
+            Ok(Pending::new(writing, |_, written| match written.map_err(Error::from)?? {
+                (0, _) => Err(Retval::NO_SUCH_ENTRY),
+                _ => Ok(()),
             }))
         });
 }

@@ -33,6 +33,8 @@ pub struct Wanted {
     pub tx: bool,
     /// What is dropped.
     pub drop: bool,
+    /// Only what the classifier chooses: nothing while it has no table.
+    pub filter: bool,
     /// Packets at most.
     pub most: usize,
     /// Bytes of each packet at most.
@@ -149,10 +151,12 @@ impl Captures {
         let usual = format!("{}.pcap", what.concat());
         let path = place(wanted.file.as_deref().unwrap_or(&usual))?;
         let error = wanted.error.as_deref().map(|name| reason(router, name)).transpose()?;
-        let node = |is_chosen: bool, name| router.engine.index_of(name).filter(|_| is_chosen);
+        let is_any = !wanted.filter;
+        let node = |on: bool, name| router.engine.index_of(name).filter(|_| on && is_any);
         let points = Points {
             rx: node(wanted.rx, "ethernet-input"),
             drop: node(wanted.drop, "error-drop"),
+            tx: wanted.tx && is_any,
             interface: wanted.interface,
             error,
             store: store(wanted.most, wanted.most_bytes, wanted.at_once)?,
@@ -227,9 +231,9 @@ impl Captures {
     /// Shows the threads' packets to who is to see them.
     fn watch(&self, router: &mut Router) {
         let mut watches = Vec::new();
-        if let Some(Running { watcher, what, .. }) = &self.trace {
+        if let Some(Running { watcher, .. }) = &self.trace {
             let mut nodes: Vec<NodeIndex> = watcher.rx.into_iter().chain(watcher.drop).collect();
-            if what.contains("tx") {
+            if watcher.tx {
                 nodes.extend(router.interfaces.iter().map(|i| i.output));
             }
             watches.push(Watch::new(Some(&nodes), watcher.clone()));
@@ -274,9 +278,10 @@ fn place(name: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// The counter of a reason named `node.reason`.
+/// The counter of a reason named `node.reason`, or `{node}.{reason}` as clients write it.
 fn reason(router: &Router, name: &str) -> Result<u16, Error> {
-    let found = name.split_once('.').and_then(|(node, reason)| {
+    let bare = name.strip_prefix('{').and_then(|n| n.strip_suffix('}')?.split_once("}.{"));
+    let found = bare.or_else(|| name.split_once('.')).and_then(|(node, reason)| {
         let mut counters = router.engine.counters();
         counters.find(|(_, n, text, _)| *n == node && text.name == reason).map(|c| c.0)
     });

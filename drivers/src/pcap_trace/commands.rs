@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use control::api::Retval;
-use control::cli::{Args, Cli, Command, Error, Task, Word};
+use control::cli::{Args, Cli, Command, Error, Task, Value, Word};
 use net::Router;
 
 use super::captures::{self, Captures, Running, Wanted, Written};
@@ -39,7 +39,7 @@ struct Trace {
     /// bytes of a packet at most; 512 if not given
     max_bytes_per_pkt: Option<usize>,
     /// only packets dropped for this reason: node.reason
-    error: Option<String>,
+    error: Option<ReasonName>,
     /// refused: there is no classifier
     filter: bool,
     /// take memory at once
@@ -47,6 +47,20 @@ struct Trace {
     /// accepted: memory is always given back
     #[keyword("free-data")]
     _free_data: bool,
+}
+
+/// `node.reason`, or `{node}.{reason}`.
+struct ReasonName(String);
+
+impl Value for ReasonName {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let start = *args;
+        let Some(mut node) = args.block()? else { return Ok(Self(args.value(what)?)) };
+        let reason = if args.keyword(".") { args.block()? } else { None };
+        let mut reason = reason.ok_or_else(|| start.error(format_args!("invalid {what}")))?;
+        let [node, reason]: [String; 2] = [node.value("node")?, reason.value("reason")?];
+        Ok(Self(format!("{node}.{reason}")))
+    }
 }
 
 /// `pcap dispatch trace`
@@ -149,10 +163,11 @@ fn trace(all: &mut Captures, router: &mut Router, c: Trace) -> Result<Answer, Er
         rx: c.rx,
         tx: c.tx,
         drop: c.drop,
+        filter: false,
         most: c.max.unwrap_or(MOST),
         most_bytes: c.max_bytes_per_pkt.unwrap_or(MOST_BYTES),
         interface,
-        error: c.error,
+        error: c.error.map(|name| name.0),
         file: c.file,
         at_once: c.preallocate_data,
     };

@@ -11,6 +11,8 @@ pub struct Points {
     pub rx: Option<NodeIndex>,
     /// Where they are dropped, if those are chosen.
     pub drop: Option<NodeIndex>,
+    /// What goes out, on all interfaces.
+    pub tx: bool,
     /// Only those of this interface.
     pub interface: Option<InterfaceIndex>,
     /// Only those dropped for the reason that this counter counts.
