@@ -14,6 +14,7 @@ mod idle;
 mod layouts;
 mod load;
 mod messages;
+mod multicast;
 mod names;
 mod neighbors;
 mod punt;
