@@ -126,6 +126,20 @@ fn dropped_packets_are_captured_whole_with_their_reason() {
         assert_eq!(packet[..6], [0xde, 0xad, 0, 0, 0, 0]);
         assert!(reason.starts_with(b"ip4-input: ") && reason.ends_with(b"\0"), "{reason:?}");
     }
+    // What an ICMP error answers is dropped as well.
+    daemon.tell("packet-generator delete bad");
+    daemon.tell(
+        "packet-generator new { name closed limit 2 size 64-64 interface loop0 node ethernet-input \
+         data { IP4: 1.2.3 -> de:ad:00:00:00:00 UDP: 11.22.33.44 -> 11.22.33.1 UDP: 1 -> 2 \
+         incrementing 22 } }",
+    );
+    let only = "error {ip4-udp-lookup}.{no_listener}";
+    daemon.tell(&format!("pcap trace drop file {} {only}", file.display()));
+    generate(&daemon);
+    daemon.tell("pcap trace off");
+    let closed = frames(&file);
+    assert_eq!(closed.len(), 2);
+    assert!(closed.iter().all(|f| f[..6] == [0xde, 0xad, 0, 0, 0, 0] && f[23] == 17));
 }
 
 #[test]

@@ -21,6 +21,9 @@ use crate::pcap;
 /// Where files go that are named without a folder.
 const FOLDER: &str = "/tmp";
 
+/// Where packets end that go no further: some are answered by an ICMP error.
+const DROPS: [&str; 3] = ["error-drop", "ip4-icmp-error", "ip6-icmp-error"];
+
 /// How many packets were written, and where.
 pub type Written = Result<(usize, PathBuf), Error>;
 
@@ -155,7 +158,7 @@ impl Captures {
         let node = |on: bool, name| router.engine.index_of(name).filter(|_| on && is_any);
         let points = Points {
             rx: node(wanted.rx, "ethernet-input"),
-            drop: node(wanted.drop, "error-drop"),
+            drops: DROPS.iter().filter_map(|name| node(wanted.drop, name)).collect(),
             tx: wanted.tx && is_any,
             interface: wanted.interface,
             error,
@@ -232,7 +235,8 @@ impl Captures {
     fn watch(&self, router: &mut Router) {
         let mut watches = Vec::new();
         if let Some(Running { watcher, .. }) = &self.trace {
-            let mut nodes: Vec<NodeIndex> = watcher.rx.into_iter().chain(watcher.drop).collect();
+            let mut nodes: Vec<NodeIndex> =
+                watcher.rx.iter().chain(&watcher.drops).copied().collect();
             if watcher.tx {
                 nodes.extend(router.interfaces.iter().map(|i| i.output));
             }

@@ -2,9 +2,10 @@
 //! every node (`pcap dispatch trace`), in files that Wireshark reads.
 //!
 //! Received packets are seen where `ethernet-input` gets them, sent ones at `<name>-output`,
-//! dropped ones at `error-drop`, whole again as they came in and with the reason behind them. The
-//! engine shows them ([`graph::Watch`]): nodes know nothing of captures, and while there is none
-//! nothing is done. Packets are kept in memory; control writes the file when the capture ends.
+//! dropped ones at `error-drop`, or where an ICMP error answers them, whole again as they came in
+//! and with the reason behind them. The engine shows them ([`graph::Watch`]): nodes know nothing of
+//! captures, and while there is none nothing is done. Packets are kept in memory; control writes
+//! the file when the capture ends.
 #![forbid(unsafe_code)]
 
 pub mod api;

@@ -9,8 +9,8 @@ use super::store::Store;
 pub struct Points {
     /// Where packets come in, if those are chosen.
     pub rx: Option<NodeIndex>,
-    /// Where they are dropped, if those are chosen.
-    pub drop: Option<NodeIndex>,
+    /// Where they are dropped, or answered by an ICMP error, if those are chosen.
+    pub drops: Vec<NodeIndex>,
     /// What goes out, on all interfaces.
     pub tx: bool,
     /// Only those of this interface.
@@ -24,7 +24,7 @@ pub struct Points {
 impl Watcher for Points {
     fn see(&self, node: NodeIndex, p: &Buffer<'_>, now: f64) {
         let is_received = Some(node) == self.rx;
-        let is_dropped = Some(node) == self.drop;
+        let is_dropped = self.drops.contains(&node);
         let interface = if is_received || is_dropped { p.rx() } else { p.tx() };
         if self.interface.is_some_and(|only| only.0 != interface) {
             return;

@@ -6,6 +6,7 @@
 
 pub mod api;
 mod capture;
+mod capturing;
 mod coalesce;
 mod commands;
 pub mod data;
