@@ -6,7 +6,10 @@
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
-use crate::{Protocol, ip4, ip6};
+use crate::{Protocol, ip4, ip6, udp};
+
+/// UDP port of GTP-U.
+const GTP_U: u16 = 2152;
 
 /// Addresses, ports and protocol of an IPv4 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +76,28 @@ pub fn ip6_flow_key(packet: &[u8]) -> Option<Key6> {
     Some(Key6 { src: header.src, dst: header.dst, ports, protocol, label: header.flow_label() })
 }
 
+/// Tunnel endpoint of an IPv4 packet with GTP-U in it (3GPP TS 29.281 section 5.1); `None` of
+/// others.
+pub fn ip4_gtp_tunnel(packet: &[u8]) -> Option<u32> {
+    let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
+    let is_whole = !header.is_fragment();
+    is_whole.then(|| gtp_tunnel(header.protocol, packet.get(header.header_len()..)?))?
+}
+
+/// The same of an IPv6 packet.
+pub fn ip6_gtp_tunnel(packet: &[u8]) -> Option<u32> {
+    let upper = ip6::upper_layer(packet).filter(|upper| upper.fragment.is_none())?;
+    gtp_tunnel(upper.protocol, packet.get(upper.offset..)?)
+}
+
+fn gtp_tunnel(protocol: Protocol, bytes: &[u8]) -> Option<u32> {
+    let (udp, rest) = udp::Header::ref_from_prefix(bytes).ok()?;
+    // Version and kind of protocol, type, length, tunnel endpoint.
+    let gtp = rest.first_chunk::<8>()?;
+    let is_gtp = protocol == Protocol::UDP && udp.dst_port.get() == GTP_U && gtp[0] >> 4 == 0b0011;
+    is_gtp.then(|| u32::from_be_bytes([gtp[4], gtp[5], gtp[6], gtp[7]]))
+}
+
 #[inline]
 fn ports(protocol: Protocol, packet: &[u8], offset: usize) -> Ports {
     let bytes = packet.get(offset..).unwrap_or(&[]);
@@ -88,7 +113,6 @@ mod tests {
     use zerocopy::IntoBytes;
 
     use super::*;
-    use crate::udp;
 
     const UDP: Ports = Ports { src: 1234, dst: 2345 };
 
@@ -103,6 +127,28 @@ mod tests {
         let key = ip4_flow_key(&packet4(Protocol::UDP, ip4::DONT_FRAGMENT)).unwrap();
         assert_eq!((key.src, key.dst), ([10, 0, 0, 2], [16, 0, 0, 1]));
         assert_eq!((key.ports, key.protocol), (UDP, Protocol::UDP));
+    }
+
+    #[test]
+    fn tunnels_of_gtp() {
+        let payload = [0x30, 255, 0, 0, 0x12, 0x34, 0x56, 0x78];
+        let with = |udp: udp::Header, payload: &[u8]| {
+            let len = (udp.as_bytes().len() + payload.len()) as u16;
+            let (a, b) = ([10, 0, 0, 2].into(), [16, 0, 0, 1].into());
+            let ip4 = ip4::Header::new(a, b, Protocol::UDP, 20 + len);
+            let (a, b) = (a.to_ipv6_mapped(), b.to_ipv6_mapped());
+            let ip6 = ip6::Header::new(a, b, Protocol::UDP, len);
+            let rest = [udp.as_bytes(), payload].concat();
+            (
+                ip4_gtp_tunnel(&[ip4.as_bytes(), &rest].concat()),
+                ip6_gtp_tunnel(&[ip6.as_bytes(), &rest].concat()),
+            )
+        };
+        let to = |port| udp::Header::new(2152, port, 16);
+        assert_eq!(with(to(2152), &payload), (Some(0x1234_5678), Some(0x1234_5678)));
+        assert_eq!(with(to(2153), &payload), (None, None));
+        assert_eq!(with(to(2152), &payload[..7]), (None, None));
+        assert_eq!(with(to(2152), &[0x50, 255, 0, 0, 1, 2, 3, 4]), (None, None), "version 2");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! seed of the router's own keeps routers in a row from all choosing alike.
 
 use infra::rcu::{Epoch, Reader, Shared};
-use wire::flow::{ip4_flow_key, ip6_flow_key};
+use wire::flow::{ip4_flow_key, ip4_gtp_tunnel, ip6_flow_key, ip6_gtp_tunnel};
 
 /// What of a packet counts for its flow hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,7 +121,8 @@ pub fn flow4(packet: &[u8], (what, seed): (FlowHash, u64)) -> u32 {
     let dst = u64::from(u32::from_be_bytes(key.dst)) & what.mask(FlowHash::DST);
     let (first, second) = what.pair(src, dst);
     let state = mix(SEED ^ seed, first << 32 | second);
-    mix(state, ports(what, key.ports.src, key.ports.dst, key.protocol.0)) as u32
+    let hash = mix(state, ports(what, key.ports.src, key.ports.dst, key.protocol.0));
+    with_tunnel(hash, what, || ip4_gtp_tunnel(packet))
 }
 
 /// Hash of the flow of an IPv6 packet.
@@ -136,7 +137,17 @@ pub fn flow6(packet: &[u8], (what, seed): (FlowHash, u64)) -> u32 {
     let (first, second) = what.pair(src, dst);
     let label = u64::from(key.label) & what.mask(FlowHash::FLOW_LABEL);
     let rest = ports(what, key.ports.src, key.ports.dst, key.protocol.0) ^ label << 44;
-    mix(mix(mix(SEED ^ seed, first), second), rest) as u32
+    let hash = mix(mix(mix(SEED ^ seed, first), second), rest);
+    with_tunnel(hash, what, || ip6_gtp_tunnel(packet))
+}
+
+/// The hash, with the tunnel endpoint in it where that counts.
+#[inline(always)]
+fn with_tunnel(hash: u64, what: FlowHash, tunnel: impl FnOnce() -> Option<u32>) -> u32 {
+    if !what.has(FlowHash::GTPV1_TEID) {
+        return hash as u32;
+    }
+    tunnel().map_or(hash, |tunnel| mix(hash, tunnel.into())) as u32
 }
 
 /// Hash of the flow of a packet that starts with its IP header; 0 of what is neither IPv4 nor IPv6.
@@ -200,6 +211,27 @@ mod tests {
             count[(h as usize & 1) << 1 | (next(h) as usize & 1)] += 1;
         }
         assert!(count.iter().all(|n| n.abs_diff(1024) < 200), "{count:?}");
+    }
+    #[test]
+    fn tunnels_of_gtp_count_where_they_are_to() {
+        let packet = |tunnel: u8, is_ip6: bool| {
+            let udp = [wire::udp::Header::new(1, 2152, 16).as_bytes(), &[0x30, 255, 0, 0]].concat();
+            let body = [&udp[..], &[0, 0, 0, tunnel]].concat();
+            let [a, b] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(std::net::Ipv4Addr::from);
+            let protocol = wire::Protocol::UDP;
+            if is_ip6 {
+                let (a, b) = (a.to_ipv6_mapped(), b.to_ipv6_mapped());
+                [wire::ip6::Header::new(a, b, protocol, 16).as_bytes(), &body].concat()
+            } else {
+                [wire::ip4::Header::new(a, b, protocol, 36).as_bytes(), &body].concat()
+            }
+        };
+        for (is_ip6, flow) in [(false, flow4 as fn(&[u8], _) -> u32), (true, flow6)] {
+            let hash = |tunnel, what| flow(&packet(tunnel, is_ip6), (FlowHash(what), 0));
+            let all = FlowHash::GTPV1_TEID.0 | FlowHash::DEFAULT.0;
+            assert_ne!(hash(1, all), hash(2, all));
+            assert_eq!(hash(1, FlowHash::DEFAULT.0), hash(2, FlowHash::DEFAULT.0));
+        }
     }
     #[test]
     fn only_what_counts_changes_the_hash() {

@@ -334,8 +334,8 @@ fn dump<V: Redirecting>(router: &Router, only: InterfaceIndex) -> Vec<IpPuntRedi
     let details = all.map(|(from, to)| IpPuntRedirectDetails {
         punt: PuntRedirect {
             rx_sw_if_index: from.unwrap_or(ALL),
-            tx_sw_if_index: to.tx,
-            nh: to.next_hop.into(),
+            tx_sw_if_index: to.map_or(ALL, |to| to.tx),
+            nh: to.map_or_else(|| V::UNSPECIFIED, |to| to.next_hop).into(),
         },
     });
     details.collect()
@@ -347,17 +347,20 @@ fn set_v2<V: Redirecting, F: Family>(
 ) -> Result<(), Retval> {
     let from = Some(m.punt.rx_sw_if_index).filter(|i| *i != ALL);
     if !m.is_add {
-        return Ok(router.set_punt_redirect::<V>(from, None)?);
+        return Ok(router.remove_punt_redirect::<V>(from)?);
     }
-    let [path] = &m.punt.paths[..] else { return Err(Retval::NO_PATHS_IN_ROUTE) };
-    let to = match path.native::<F>(router)?.target {
-        Target::Neighbor { interface, addr } => RedirectTo { tx: interface, next_hop: addr },
-        Target::Attached { interface, .. } => {
-            RedirectTo { tx: interface, next_hop: F::LINK.unspecified() }
-        }
+    let to = match &m.punt.paths[..] {
+        [] => None,
+        [path] => Some(match path.native::<F>(router)?.target {
+            Target::Neighbor { interface, addr } => RedirectTo { tx: interface, next_hop: addr },
+            Target::Attached { interface, .. } => {
+                RedirectTo { tx: interface, next_hop: F::LINK.unspecified() }
+            }
+            _ => return Err(Retval::UNIMPLEMENTED),
+        }),
         _ => return Err(Retval::UNIMPLEMENTED),
     };
-    Ok(router.set_punt_redirect::<V>(from, Some(to))?)
+    Ok(router.set_punt_redirect::<V>(from, to)?)
 }
 
 fn dump_v2<V: Redirecting, F: Family>(
@@ -368,12 +371,12 @@ fn dump_v2<V: Redirecting, F: Family>(
         |from: &Option<InterfaceIndex>| m.sw_if_index == ALL || *from == Some(m.sw_if_index);
     let all = router.punt_redirects::<V>().filter(|(from, _)| chosen(from));
     let details = all.map(|(from, to)| {
-        let target = if to.next_hop.is_unspecified() {
-            Target::Attached { interface: to.tx, own: to.next_hop }
-        } else {
-            Target::Neighbor { interface: to.tx, addr: to.next_hop }
+        let target = |to: RedirectTo| match to.next_hop.is_unspecified() {
+            true => Target::Attached { interface: to.tx, own: to.next_hop },
+            false => Target::Neighbor { interface: to.tx, addr: to.next_hop },
         };
-        let paths = vec![FibPath::of::<F>(router, &Path::to(target))];
+        let path = |to| FibPath::of::<F>(router, &Path::to(target(to)));
+        let paths = to.map(path).into_iter().collect();
         let punt = PuntRedirectV2 { rx_sw_if_index: from.unwrap_or(ALL), af: m.af, paths };
         IpPuntRedirectV2Details { punt }
     });
@@ -393,10 +396,12 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router: &mut Router, m: IpPuntRedirect| {
             let from = Some(m.punt.rx_sw_if_index).filter(|i| *i != ALL);
             let (tx, next_hop) = (m.punt.tx_sw_if_index, m.punt.nh.native()?);
-            let to = m.is_add.then_some(RedirectTo { tx, next_hop });
-            let done = match next_hop {
-                IpAddr::V4(_) => router.set_punt_redirect::<V4>(from, to),
-                IpAddr::V6(_) => router.set_punt_redirect::<V6>(from, to),
+            let to = Some(RedirectTo { tx, next_hop });
+            let done = match (next_hop, m.is_add) {
+                (IpAddr::V4(_), true) => router.set_punt_redirect::<V4>(from, to),
+                (IpAddr::V6(_), true) => router.set_punt_redirect::<V6>(from, to),
+                (IpAddr::V4(_), false) => router.remove_punt_redirect::<V4>(from),
+                (IpAddr::V6(_), false) => router.remove_punt_redirect::<V6>(from),
             };
             done.map_err(Retval::from)
         })
@@ -466,8 +471,13 @@ mod tests {
             let told = local.dump(router, &ask);
             assert_eq!(told.len(), 1);
             assert_eq!((told[0].punt.rx_sw_if_index, told[0].punt.paths[0]), (pg0, path));
-            let none = local.call(router, &set(Vec::new(), true)).err();
-            assert_eq!(none, Some(Retval::NO_PATHS_IN_ROUTE));
+            let two = local.call(router, &set(vec![path, path], true)).err();
+            assert_eq!(two, Some(Retval::UNIMPLEMENTED));
+            assert_eq!(local.dump(router, &ask)[0].punt.paths.len(), 1);
+            local.call(router, &set(Vec::new(), true)).unwrap();
+            assert!(local.dump(router, &ask)[0].punt.paths.is_empty());
+            let old = IpPuntRedirectDump { sw_if_index: ALL, is_ipv6: false };
+            assert_eq!(local.dump(router, &old)[0].punt.tx_sw_if_index, ALL);
             local.call(router, &set(Vec::new(), false)).unwrap();
             assert!(local.dump(router, &ask).is_empty());
         });

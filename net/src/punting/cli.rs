@@ -125,20 +125,21 @@ impl SetRedirect {
         }
         Ok(Self { on, rx, to })
     }
-    fn carry_out<V: Redirecting>(&self, router: &mut Router, none: IpAddr) -> Result<(), Error> {
+    fn carry_out<V: Redirecting>(&self, router: &mut Router) -> Result<(), Error> {
         let index = |router: &Router, name: &Word| {
             let found = router.interfaces.named(name).map(|i| i.index);
             found.ok_or_else(|| name.unknown("interface"))
         };
         let from = self.rx.as_ref().map(|name| index(router, name)).transpose()?;
-        let to = match self.to.as_ref().filter(|_| self.on) {
+        let done = match self.to.as_ref().filter(|_| self.on) {
             Some((next_hop, tx)) => {
-                let next_hop = next_hop.unwrap_or(none);
-                Some(RedirectTo { tx: index(router, tx)?, next_hop })
+                let next_hop = next_hop.unwrap_or(V::UNSPECIFIED);
+                let to = RedirectTo { tx: index(router, tx)?, next_hop };
+                router.set_punt_redirect::<V>(from, Some(to))
             }
-            None => None,
+            None => router.remove_punt_redirect::<V>(from),
         };
-        router.set_punt_redirect::<V>(from, to).map_err(|e| Error::new(e.to_string()))
+        done.map_err(|e| Error::new(e.to_string()))
     }
 }
 
@@ -206,12 +207,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, old: Deregister| {
         Ok::<_, Error>(router.deregister_punt_socket(Punted::Port(old.0))?)
     });
-    cli.command(|router: &mut Router, set: SetRedirect4| {
-        set.0.carry_out::<V4>(router, std::net::Ipv4Addr::UNSPECIFIED.into())
-    });
-    cli.command(|router: &mut Router, set: SetRedirect6| {
-        set.0.carry_out::<V6>(router, std::net::Ipv6Addr::UNSPECIFIED.into())
-    });
+    cli.command(|router: &mut Router, set: SetRedirect4| set.0.carry_out::<V4>(router));
+    cli.command(|router: &mut Router, set: SetRedirect6| set.0.carry_out::<V6>(router));
     cli.command(|router: &mut Router, _: ShowRedirects4| Ok(redirects::<V4>(router)));
     cli.command(|router: &mut Router, _: ShowRedirects6| Ok(redirects::<V6>(router)));
     cli.command(|router: &mut Router, _: ShowUdpPorts| {
@@ -240,8 +237,7 @@ fn redirects<V: Redirecting>(router: &Router) -> Output {
     let name = |i: InterfaceIndex| router.interfaces.name(i.0).to_owned();
     let rows = router.punt_redirects::<V>().map(|(from, to)| Row {
         rx: from.map_or_else(|| "all".to_owned(), name),
-        next_hop: to.next_hop,
-        tx: name(to.tx),
+        to: to.map(|to| Way { next_hop: to.next_hop, tx: name(to.tx) }),
     });
     Output::of(Rows(rows.collect()))
 }
@@ -249,6 +245,12 @@ fn redirects<V: Redirecting>(router: &Router) -> Output {
 #[derive(Serialize)]
 struct Row {
     rx: String,
+    #[serde(flatten)]
+    to: Option<Way>,
+}
+
+#[derive(Serialize)]
+struct Way {
     next_hop: IpAddr,
     tx: String,
 }
@@ -259,8 +261,9 @@ struct Rows(Vec<Row>);
 
 impl fmt::Display for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Row { rx, next_hop, tx }| {
-            writeln!(f, "rx {rx} redirect via {next_hop} {tx}")
+        self.0.iter().try_for_each(|Row { rx, to }| match to {
+            Some(Way { next_hop, tx }) => writeln!(f, "rx {rx} redirect via {next_hop} {tx}"),
+            None => writeln!(f, "rx {rx} redirect nowhere"),
         })
     }
 }

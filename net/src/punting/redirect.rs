@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::arc::{Along, FeatureArc};
 use graph::{BuildError, Edge, Frame, Names, Node, Record};
@@ -23,26 +23,22 @@ pub trait Redirecting: Version {
     type NoRedirect: graph::Reason;
     /// No redirect holds for the interface.
     const NO_REDIRECT: Self::NoRedirect;
-    /// Whether an address is of the version.
-    fn is_of(addr: IpAddr) -> bool;
+    /// No address in particular.
+    const UNSPECIFIED: IpAddr;
 }
 
 impl Redirecting for V4 {
     const REDIRECT: &'static str = "ip4-punt-redirect";
     type NoRedirect = Error4;
     const NO_REDIRECT: Error4 = Error4::NoRedirect;
-    fn is_of(addr: IpAddr) -> bool {
-        addr.is_ipv4()
-    }
+    const UNSPECIFIED: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 }
 
 impl Redirecting for V6 {
     const REDIRECT: &'static str = "ip6-punt-redirect";
     type NoRedirect = Error6;
     const NO_REDIRECT: Error6 = Error6::NoRedirect;
-    fn is_of(addr: IpAddr) -> bool {
-        addr.is_ipv6()
-    }
+    const UNSPECIFIED: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 }
 
 /// Drops of the node of IPv4.
@@ -61,12 +57,12 @@ pub enum Error6 {
     NoRedirect,
 }
 
-/// Adjacencies by the interface packets came in on.
+/// Adjacencies by the interface packets came in on; `Some(None)` where a redirect leads nowhere.
 #[derive(Clone, Default)]
 struct Table {
     /// For interfaces that are not named.
-    any: Option<u32>,
-    by_interface: Vec<Option<u32>>,
+    any: Option<Option<u32>>,
+    by_interface: Vec<Option<Option<u32>>>,
 }
 
 /// Where what an interface punts goes.
@@ -84,7 +80,7 @@ type From = Option<InterfaceIndex>;
 /// What control keeps of one version.
 struct Redirects<V> {
     table: Shared<Table>,
-    list: BTreeMap<From, (RedirectTo, AdjacencyIndex)>,
+    list: BTreeMap<From, Option<(RedirectTo, AdjacencyIndex)>>,
     version: PhantomData<V>,
 }
 
@@ -123,7 +119,7 @@ impl<V: Redirecting> Node for Redirect<V> {
         let table = self.table.read(frame.epoch());
         frame.each(|p| {
             let named = table.by_interface.get(p.rx() as usize).copied().flatten();
-            let to = named.or(table.any);
+            let to = named.or(table.any).flatten();
             p.trace(|_| Redirected(to));
             p.set_adjacency(to.ok_or(V::NO_REDIRECT)?);
             Ok(Next::Rewrite(self.version))
@@ -175,12 +171,11 @@ impl Router {
     /// Where punted packets go, by the interface they came in on (`None`: all not named).
     pub fn punt_redirects<V: Redirecting>(
         &self,
-    ) -> impl Iterator<Item = (Option<InterfaceIndex>, RedirectTo)> {
+    ) -> impl Iterator<Item = (Option<InterfaceIndex>, Option<RedirectTo>)> {
         let all = self.state::<Redirects<V>>().into_iter().flat_map(|r| r.list.iter());
-        all.map(|(from, (to, _))| (*from, *to))
+        all.map(|(from, to)| (*from, to.map(|(to, _)| to)))
     }
-    /// Sets where punted packets of an interface (`None`: of all not named) go; `None` takes it
-    /// back.
+    /// Sets where punted packets of an interface (`None`: of all not named) go; nowhere for `None`.
     ///
     /// # Errors
     /// [`RedirectError`]; nothing has changed then.
@@ -197,27 +192,43 @@ impl Router {
             None => None,
         };
         let redirects = self.state_mut::<Redirects<V>>().expect("the feature puts it in");
-        let old = match new {
-            Some(new) => redirects.list.insert(from, new),
-            None => Some(redirects.list.remove(&from).ok_or(RedirectError::Unknown)?),
-        };
+        let old = redirects.list.insert(from, new).flatten();
+        self.follow_redirects::<V>(old);
+        Ok(())
+    }
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// [`RedirectError::Unknown`].
+    pub fn remove_punt_redirect<V: Redirecting>(
+        &mut self,
+        from: Option<InterfaceIndex>,
+    ) -> Result<(), RedirectError> {
+        let redirects = self.state_mut::<Redirects<V>>().expect("the feature puts it in");
+        let old = redirects.list.remove(&from).ok_or(RedirectError::Unknown)?;
+        self.follow_redirects::<V>(old);
+        Ok(())
+    }
+    /// Has nodes see the redirects there are now, and gives up one that is gone.
+    fn follow_redirects<V: Redirecting>(&mut self, gone: Option<(RedirectTo, AdjacencyIndex)>) {
+        let redirects = self.state_mut::<Redirects<V>>().expect("the feature puts it in");
         let mut table = Table::default();
-        for (from, (_, adjacency)) in &redirects.list {
+        for (from, to) in &redirects.list {
+            let adjacency = Some(to.map(|(_, adjacency)| adjacency.0));
             let Some(InterfaceIndex(i)) = from else {
-                table.any = Some(adjacency.0);
+                table.any = adjacency;
                 continue;
             };
             let at = *i as usize;
             table.by_interface.resize(table.by_interface.len().max(at + 1), None);
-            table.by_interface[at] = Some(adjacency.0);
+            table.by_interface[at] = adjacency;
         }
         let is_used = !redirects.list.is_empty();
         redirects.table.publish(table);
-        if let Some((_, adjacency)) = old {
+        if let Some((_, adjacency)) = gone {
             self.release_adjacency(adjacency);
         }
         self.set_feature_everywhere(V::PUNT_ARC, V::REDIRECT, is_used);
-        Ok(())
     }
 }
 
@@ -226,7 +237,7 @@ pub(super) fn use_way<V: Redirecting>(
     router: &mut Router,
     RedirectTo { tx, next_hop }: RedirectTo,
 ) -> Result<AdjacencyIndex, RedirectError> {
-    if !V::is_of(next_hop) {
+    if next_hop.is_ipv4() != V::UNSPECIFIED.is_ipv4() {
         return Err(RedirectError::OtherVersion);
     }
     if router.interfaces.at(tx).is_none() {
@@ -253,13 +264,12 @@ pub(super) fn follow<V: Redirecting>(
     match change {
         Change::Added if !redirects.list.is_empty() => switch::<V>(router, interface, true),
         Change::Deleting => {
-            let concerns =
-                |from: &From, to: &RedirectTo| *from == Some(interface) || to.tx == interface;
-            let gone = redirects.list.iter().filter(|(from, (to, _))| concerns(from, to));
-            let gone: Vec<_> = gone.map(|(from, _)| *from).collect();
+            let leads_there = |to: Option<RedirectTo>| to.is_some_and(|to| to.tx == interface);
+            let all = router.punt_redirects::<V>();
+            let gone = all.filter(|(from, to)| *from == Some(interface) || leads_there(*to));
+            let gone: Vec<_> = gone.map(|(from, _)| from).collect();
             for from in gone {
-                let done = router.set_punt_redirect::<V>(from, None);
-                done.expect("it was there just now, and so is its interface");
+                router.remove_punt_redirect::<V>(from).expect("it was there just now");
             }
             switch::<V>(router, interface, false);
         }

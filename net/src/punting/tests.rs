@@ -41,13 +41,30 @@ fn punted_ports_are_redirected_to_a_neighbor() {
 }
 
 #[test]
+fn a_redirect_without_a_path_leads_nowhere() {
+    let mut bench = Bench::new();
+    bench.run("set punt ipv4 udp 7654").unwrap();
+    bench.neighbor("10.0.1.2", true);
+    bench.run("ip punt redirect add rx all via 10.0.1.2 pg1").unwrap();
+    let (pg0, packet) = (bench.pg0, udp4(HOST4, "10.0.0.1", 7654, b"x"));
+    let send = |bench: &mut Bench| bench.send("ip4-receive", &[packet.clone()]).len();
+    assert_eq!(send(&mut bench), 1);
+    bench.control(|r| r.set_punt_redirect::<crate::ip::V4>(Some(pg0), None).unwrap());
+    assert_eq!(send(&mut bench), 0);
+    let shown = bench.run("show ip punt redirect").unwrap();
+    assert_eq!(shown, "rx all redirect via 10.0.1.2 pg1\nrx pg0 redirect nowhere\n");
+    bench.run("ip punt redirect del rx pg0").unwrap();
+    assert_eq!(send(&mut bench), 1);
+}
+
+#[test]
 fn protocols_that_nobody_takes_are_redirected_too() {
     let mut bench = Bench::new();
     for (six, hop, local, packet) in [
         ("", "10.0.1.2", "ip4-local", ip4(HOST4, "10.0.0.1", Protocol(253), &[7; 8])),
-        ("6", "2001:db8:1::2", "ip6-local", ip6(HOST6, "2001:db8::1", Protocol(253), &[7; 8])),
+        ("6", "2001:db8:1::2", "ip6-input", ip6(HOST6, "2001:db8::1", Protocol(253), &[7; 8])),
     ] {
-        let receive = local.replace("local", "receive");
+        let receive = format!("ip{}-receive", packet[0] >> 4);
         bench.neighbor(hop, true);
         bench.run(&format!("ip{six} punt redirect add rx pg0 via {hop} pg1")).unwrap();
         for n in [1, 3, 4, 255, 256] {

@@ -1,9 +1,9 @@
 //! Checks of source addresses on interfaces: unicast reverse-path forwarding (RFC 3704).
 //!
-//! *Loose* takes a packet when there is a way back to its source at all; *strict* when one leads
-//! over the interface it came in on. Checked is what comes in on an interface, or what goes out of
-//! it; the interface a packet came in on counts for both. What this router made passes on its way
-//! out.
+//! *Loose* takes a packet when there is a way back to its source at all. *Strict* takes what comes
+//! in when a way back leads over the interface it came in on, and what goes out when there is a way
+//! back and none leads over the interface it leaves by: nobody behind that sends it. What this
+//! router made passes on its way out.
 
 mod api;
 mod back;

@@ -123,8 +123,13 @@ impl<F: Checked, const OUT: bool, const STRICT: bool> Node for Urpf<F, OUT, STRI
             let own = || self.ports.read(rx, epoch).and_then(F::table);
             let table = tables.get(at as usize).copied().flatten().or_else(own);
             let table = table.ok_or(Error::Drop)?;
-            let back = self.ways.find(table, source, STRICT.then_some(rx), epoch);
-            let leads_back = back == Back::Away || F::is_of_link(source);
+            let leads = |over| self.ways.find(table, source, over, epoch) == Back::Away;
+            let leads_back = match (STRICT, OUT) {
+                (false, _) => leads(None),
+                (true, false) => leads(Some(rx)),
+                // Nobody behind the interface sends what leaves by it.
+                (true, true) => leads(None) && !leads(Some(at)),
+            } || F::is_of_link(source);
             p.trace(|_| Looked { table, leads_back });
             if leads_back { Ok(Continue) } else { Err(Error::Drop) }
         });
