@@ -175,10 +175,8 @@ impl Row {
 fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
     with(router, |generator, router| {
         let running: Vec<_> = generator.streams().iter().map(Stream::is_running).collect();
-        if running.contains(&false) {
-            // Packets of those that ended just now may still be on their way.
-            router.engine.fence().map_err(|e| Error::new(e.to_string()))?;
-        }
+        // Packets of streams that ended just now, or that control sent, may still be on their way.
+        router.engine.fence().map_err(|e| Error::new(e.to_string()))?;
         let rows = generator.streams().iter().zip(running);
         let streams = rows.map(|(s, on)| Row::of(s, on, router)).collect();
         Ok(Output::of(Streams { streams, verbose: c.verbose }))

@@ -105,7 +105,7 @@ impl Show {
             })
             .collect();
         match self.index {
-            Some(index) if rows.is_empty() => Err(Error::new(format!("no adjacency {index}"))),
+            Some(index) if rows.is_empty() => Ok(Output::text(format!("no adjacency {index}"))),
             _ => Ok(Output::of(Rows(rows))),
         }
     }

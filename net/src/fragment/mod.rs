@@ -3,7 +3,8 @@
 //!
 //! A node that finds a packet too big puts a [`Limit`] on it and sends it here; the fragments go on
 //! to the rewrite over the adjacency that the packet has. IPv4 packets are cut unless their sender
-//! forbids it, IPv6 packets only when this router made them.
+//! forbids it, IPv6 packets only when this router made them. A fragment is at most as long as a
+//! buffer, whatever the MTU.
 
 mod v4;
 mod v6;
@@ -205,7 +206,7 @@ impl<V: Cut> Fragment<V> {
         p.segments().for_each(|s| self.whole.extend_from_slice(s));
         let whole = &self.whole[..];
         let (body, header_len) = V::split(whole)?;
-        let room = mtu.saturating_sub(header_len) & !7;
+        let room = mtu.min(graph::data_size()).saturating_sub(header_len) & !7;
         if room == 0 {
             return Err(Error::CantFragmentHeader);
         }

@@ -8,8 +8,8 @@ use super::{Limit, Problem};
 use crate::address::AddressReader;
 use crate::ip::{Headers, Version};
 
-/// Hops that an ICMP error leaves with: all there are, the one out of this router taken away.
-pub(super) const HOPS: u8 = 254;
+/// Hops that an ICMP error leaves with: all there are.
+pub(super) const HOPS: u8 = 255;
 /// Kinds of errors that are counted, at most.
 const KINDS: usize = 4;
 

@@ -142,7 +142,7 @@ fn errors_quote_what_they_are_about() {
         (header.src_addr().to_string(), header.dst_addr().to_string()),
         (US4.into(), HOST4.into())
     );
-    assert_eq!((header.ttl, header.tos, &error[20..22]), (254, 0, &[3, 3][..]));
+    assert_eq!((header.ttl, header.tos, &error[20..22]), (255, 0, &[3, 3][..]));
     assert_eq!(error[28..], about);
     assert!(is_icmp4_valid(&error));
     let problem = Problem::ip4(wire::icmp4::Type::PARAMETER_PROBLEM, 0, 9);
@@ -161,7 +161,7 @@ fn errors_quote_what_they_are_about() {
         (header.src_addr().to_string(), header.dst_addr().to_string()),
         (US6.into(), HOST6.into())
     );
-    assert_eq!((header.hop_limit, header.traffic_class(), &error[40..42]), (254, 0, &[1, 4][..]));
+    assert_eq!((header.hop_limit, header.traffic_class(), &error[40..42]), (255, 0, &[1, 4][..]));
     assert_eq!(error[48..], about);
     assert!(sum6(&error).is_valid());
     bench.expect(&[("ip6-icmp-error", "dest_unreach_sent", 1)]);

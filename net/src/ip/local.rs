@@ -137,6 +137,7 @@ impl<V: Version> graph::Next for Sorted<V> {
 
 impl<V: Version> Node for Local<V> {
     const NAME: &'static str = V::NODES.local;
+    const COUNTED_AT: &'static str = V::LOCAL_COUNTED_AT;
     type Next = Sorted<V>;
     type Error = V::Error;
     type Count = Infallible;

@@ -221,7 +221,9 @@ fn check<V: Version, N: Node<Error = V::Error>>(
             p.set_payload(Limit { mtu });
             return Ok(Seen::Big);
         };
-        spend_hop::<V>(p); // what is quoted is what would have been sent
+        if V::QUOTES_AS_SENT {
+            spend_hop::<V>(p);
+        }
         p.error(V::TOO_BIG);
         p.set_payload(problem);
         return Ok(Seen::Told);

@@ -84,7 +84,7 @@ fn what_does_not_fit_is_told_or_dropped() {
         p.set_adjacency(over4);
     });
     let [error, sent] = &out[..] else { panic!("{out:?}") };
-    assert_eq!(error.bytes[36], 63, "what is quoted has a hop less");
+    assert_eq!(error.bytes[36], 64, "what came is quoted");
     assert_eq!((sent.at.as_str(), sent.bytes.len()), ("sent", 1314));
     assert_eq!((&error.bytes[20..22], &error.bytes[26..28]), (&[3, 4][..], &[5, 20][..]));
     assert_eq!(error.bytes.len(), 576);
@@ -93,6 +93,7 @@ fn what_does_not_fit_is_told_or_dropped() {
     let out = bench.send_as("ip6-rewrite", &[big], move |p| p.set_adjacency(over6));
     assert_eq!((&out[0].bytes[40..42], &out[0].bytes[44..48]), (&[2, 0][..], &[0, 0, 5, 20][..]));
     assert_eq!(out[0].bytes.len(), 1280);
+    assert_eq!(out[0].bytes[55], 63, "what would have been sent is quoted");
     bench.expect(&[("ip6-input", "mtu_exceeded", 1), ("ip6-icmp-error", "packet_too_big_sent", 1)]);
 }
 
@@ -232,7 +233,7 @@ fn what_is_for_us_comes_from_others_whom_a_route_leads_back_to() {
     const GOOD: (&str, &str) = ("null-node", "blackholed packets"); // the listener's end
     const SPOOFED: (&str, &str) = ("ip4-local", "spoofed_local_packets");
     const NOWHERE4: (&str, &str) = ("ip4-local", "src_lookup_miss");
-    const NOWHERE6: (&str, &str) = ("ip6-local", "src_lookup_miss");
+    const NOWHERE6: (&str, &str) = ("ip6-input", "src_lookup_miss");
     for (src, dst, (node, counter)) in [
         (HOST4, "10.0.0.1", GOOD),
         ("10.0.1.77", "10.0.0.1", GOOD),

@@ -59,6 +59,8 @@ impl Version for V4 {
     const PORT_PROBLEM: Problem =
         Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, icmp4::code::PORT_UNREACHABLE, 0);
     const SCOPE_PROBLEM: Option<Problem> = None;
+    const LOCAL_COUNTED_AT: &'static str = "";
+    const QUOTES_AS_SENT: bool = false;
 
     fn print(bytes: &[u8], indent: usize) -> impl Display + '_ {
         print::ip4(bytes, indent)

@@ -92,12 +92,12 @@ fn an_unrecognized_next_header_is_pointed_at() {
         assert_eq!(reply[48..], packet);
         assert!(sum6(reply).is_valid());
         bench.expect(&[
-            ("ip6-local", "unknown_protocol", 1),
+            ("ip6-input", "unknown_protocol", 1),
             ("ip6-icmp-error", "param_problem_sent", 1),
         ]);
     }
     bench.send("ip6-receive", &[ip6(HOST6, "2001:db8::1", Protocol::NO_NEXT_HEADER, &[])]);
-    bench.expect(&[("ip6-local", "unknown_protocol", 1)]);
+    bench.expect(&[("ip6-input", "unknown_protocol", 1)]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn what_is_for_us_is_checked() {
     for (counter, packet) in cases {
         let mut bench = Bench::new();
         assert!(bench.send("ip6-receive", &[packet]).is_empty());
-        bench.expect(&[("ip6-local", counter, 1)]);
+        bench.expect(&[("ip6-input", counter, 1)]);
     }
 }
 

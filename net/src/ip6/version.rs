@@ -61,6 +61,8 @@ impl Version for V6 {
         Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, icmp6::code::PORT_UNREACHABLE, 0);
     const SCOPE_PROBLEM: Option<Problem> =
         Some(Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, icmp6::code::BEYOND_SCOPE, 0));
+    const LOCAL_COUNTED_AT: &'static str = Self::NODES.input;
+    const QUOTES_AS_SENT: bool = true;
 
     fn print(bytes: &[u8], indent: usize) -> impl Display + '_ {
         print::ip6(bytes, indent)

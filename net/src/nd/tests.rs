@@ -75,7 +75,7 @@ fn a_mirror_answers_for_everybody_else() {
     let mut broken = asked.clone();
     broken[57] ^= 1;
     assert!(b.receive(b.pg0, &[broken]).is_empty());
-    b.graph.expect_counters(&[("ip6-local", "icmp_checksum", 1)]);
+    b.graph.expect_counters(&[("ip6-input", "icmp_checksum", 1)]);
     let detection = summed(&solicitation("::", "2001:db8:88::1"), 8);
     assert!(b.receive(b.pg0, &[detection]).is_empty(), "nobody is kept from an address");
     assert_eq!(b.cli("set interface ip6-nd proxy pg0 disable"), "");
