@@ -167,6 +167,20 @@ impl Router {
         self.have(interface, keeps(old))?;
         self.have(interface, new)
     }
+    /// Follows an interface that is switched on or off: only while it is on its addresses bring
+    /// routes.
+    pub(super) fn follow_admin(&mut self, interface: InterfaceIndex) {
+        let on = self.addresses.of(interface).clone();
+        let is_up = self.interfaces.at(interface).is_some_and(|i| i.admin_up);
+        if on.is_routed == is_up || on.iter().next().is_none() {
+            return;
+        }
+        if let Err(why) = self.have(interface, on) {
+            let name = self.interfaces.name(interface.0).to_owned();
+            let log = self.log.class("ip", "address");
+            log.error(format_args!("routes of {name}: {why}"));
+        }
+    }
     /// Follows a change of the interface's own MAC address.
     pub(super) fn renew_link_local(&mut self, interface: InterfaceIndex) {
         let on = self.addresses.of(interface).clone();
@@ -239,6 +253,8 @@ impl Router {
             self.add_link_local(interface, own)?;
         }
         after.forget_standing();
+        let is_up = self.interfaces.at(interface).is_some_and(|i| i.admin_up);
+        after.is_routed = is_up && after.iter().next().is_some();
         let (old, new) = (self.routes(interface, &before), self.routes(interface, &after));
         let mut done = Vec::new();
         for route in new.iter().filter(|r| !old.contains(r)) {
@@ -256,8 +272,7 @@ impl Router {
         if after.link_local.is_none() && before.link_local.is_some() {
             self.remove_link_local(interface);
         }
-        let port4 = after.has_ip4().then_some(after.table4.0);
-        let port6 = after.has_ip6().then_some(after.table6.0);
+        let [port4, port6] = [Link::Ip4, Link::Ip6].map(|link| after.table(link).map(|t| t.0));
         self.follow_groups(interface, &before, &after);
         self.addresses.put(interface, after);
         self.interfaces.change_port(interface, |p| (p.ip4, p.ip6) = (port4, port6));
@@ -307,9 +322,7 @@ impl Router {
     }
     /// Has an interface listen to the groups of the versions that are enabled, in its tables.
     fn follow_groups(&mut self, interface: InterfaceIndex, old: &OnInterface, new: &OnInterface) {
-        let ip4 = |on: &OnInterface| on.has_ip4().then_some(on.table4);
-        let ip6 = |on: &OnInterface| on.has_ip6().then_some(on.table6);
-        let all = [(Link::Ip4, ip4(old), ip4(new)), (Link::Ip6, ip6(old), ip6(new))];
+        let all = [Link::Ip4, Link::Ip6].map(|link| (link, old.table(link), new.table(link)));
         for (link, old, new) in all.into_iter().filter(|(_, old, new)| old != new) {
             let both = [(old, false), (new, true)];
             for (table, is_on) in both.into_iter().filter_map(|(t, is_on)| Some((t?, is_on))) {
@@ -336,6 +349,9 @@ fn has(routes: &[(TableIndex, Prefix, Target)], route: &(TableIndex, Prefix, Tar
 /// The routes that an interface's addresses bring.
 fn routes(interface: InterfaceIndex, on: &OnInterface) -> Vec<(TableIndex, Prefix, Target)> {
     let mut all = Vec::new();
+    if !on.is_routed {
+        return all;
+    }
     let receive = |addr: IpAddr| Target::Receive { interface: Some(interface), addr: Some(addr) };
     for prefix in on.iter() {
         let addr = prefix.addr();
@@ -352,6 +368,13 @@ fn routes(interface: InterfaceIndex, on: &OnInterface) -> Vec<(TableIndex, Prefi
             }
         };
         add(prefix.network(), Target::Attached { interface, own });
+        if let Prefix::Ip4(p) = prefix
+            && p.prefix_len() == 31
+        {
+            // The two ends of a link (RFC 3021).
+            let peer = IpAddr::V4(Ipv4Addr::from_bits(p.addr().to_bits() ^ 1));
+            add(host(peer), Target::Neighbor { interface, addr: peer });
+        }
         if let Prefix::Ip4(p) = prefix
             && p.prefix_len() <= 30
         {

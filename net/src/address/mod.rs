@@ -18,6 +18,7 @@ use std::sync::Arc;
 use infra::rcu::Shared;
 use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 
+use crate::adjacency::Link;
 use crate::fib::{self, TableIndex};
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Feature, Parts, Router};
@@ -44,6 +45,8 @@ pub struct OnInterface {
     pub borrowed: Option<Borrowed>,
     /// IPv6 addresses that packets are not to come from, or rather not.
     pub standing: Vec<(Ipv6Addr, Standing)>,
+    /// Whether its addresses bring routes: while it is up.
+    pub is_routed: bool,
     /// The table for IPv4.
     pub table4: TableIndex,
     /// The table for IPv6.
@@ -85,6 +88,13 @@ impl OnInterface {
     /// Whether IPv6 packets may come in.
     pub fn has_ip6(&self) -> bool {
         self.wants_ip6 || self.borrowed.is_some() || !self.ip6.is_empty()
+    }
+    /// The table that its packets of a version are looked up in; `None` where they may not come in.
+    pub fn table(&self, link: Link) -> Option<TableIndex> {
+        match link {
+            Link::Ip4 => self.has_ip4().then_some(self.table4),
+            Link::Ip6 => self.has_ip6().then_some(self.table6),
+        }
     }
     /// IPv6 groups it is a member of: all nodes, all routers, MLDv2 reports, and one for each
     /// address.
@@ -225,6 +235,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
             router.forget_addresses(interface);
         }
         Change::Mac => router.renew_link_local(interface),
-        Change::Added | Change::State | Change::Mtu | Change::Name | Change::Segments => (),
+        Change::State => router.follow_admin(interface),
+        Change::Added | Change::Mtu | Change::Name | Change::Segments => (),
     }
 }

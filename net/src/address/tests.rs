@@ -49,6 +49,45 @@ fn addresses_are_listed() {
 }
 
 #[test]
+fn only_while_an_interface_is_up_its_addresses_bring_routes() {
+    let mut b = bench();
+    let nothing = b.address_state();
+    let pg0 = b.interface("pg0");
+    let addresses = "set interface ip address pg0 10.0.0.1/24\n\
+        set interface ip address pg0 10.1.0.1/31\n\
+        set interface ip address pg0 2001:db8::1/64";
+    b.set(addresses);
+    let all = b.address_state();
+    assert!(all.contains("10.0.0.1/32") && all.contains("2001:db8::1/128"), "{all}");
+    b.control(|r| r.set_admin(pg0, false));
+    let down = b.run("show ip fib") + &b.run("show ip6 fib");
+    for gone in ["10.0.0.", "10.1.0.", "2001:db8::"] {
+        assert!(!down.contains(gone), "{down}");
+    }
+    assert!(b.run("show interface address").contains("L3 10.0.0.1/24"), "it still has it");
+    b.set("set interface ip address del pg0 10.0.0.1/24");
+    b.control(|r| r.set_admin(pg0, true));
+    b.set("set interface ip address del pg0 10.1.0.1/31");
+    b.set("set interface ip address del pg0 2001:db8::1/64");
+    assert_eq!(b.address_state(), nothing);
+    b.control(|r| r.set_admin(pg0, false));
+    b.set(addresses);
+    b.control(|r| r.set_admin(pg0, true));
+    assert_eq!(b.address_state(), all);
+}
+
+#[test]
+fn the_other_end_of_a_31_is_a_neighbour() {
+    let mut b = bench();
+    for (own, peer) in [("10.0.0.0", "10.0.0.1"), ("10.0.0.1", "10.0.0.0")] {
+        b.set(&format!("set interface ip address pg0 {own}/31"));
+        let shown = b.run(&format!("show ip fib {peer}/32"));
+        assert!(shown.contains(&format!("via {peer} pg0")), "{shown}");
+        b.set(&format!("set interface ip address del pg0 {own}/31"));
+    }
+}
+
+#[test]
 fn conflicts_are_refused_in_known_words() {
     let mut b = bench();
     b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 2001:db8::1/64");

@@ -164,6 +164,9 @@ fn packets_too_big_for_a_tunnel_are_told_of() {
     let mut b = bench("20.0.0.1");
     b.set("ip route add 20.0.0.0/8 via 10.0.1.2 pg1\nip route add 2001:dead::/32 via t0");
     b.set("ip route add 30.0.0.0/8 via t0\nset interface mtu ip6 1280 t0\nset interface mtu ip4 600 t0");
+    b.graph.run();
+    let asked = [("ip4-arp", "request_sent", 3), ("ip6-discover-neighbor", "request_sent", 3)];
+    b.graph.expect_counters(&asked);
     let big = packets::udp6("2001:db8::2", "2001:dead::1", 7, &[0; 1300]);
     b.graph.send("ip6-lookup", &[big], |_| ());
     let answers = [("ip6-input", "mtu_exceeded", 1), ("ip6-icmp-error", "drop", 1)];
@@ -313,6 +316,7 @@ fn groups_are_reached_through_tunnels() {
 fn ip4_goes_to_a_next_hop_known_by_its_ip6_address() {
     let mut b = bench("20.0.0.1");
     b.set("ip route add 40.0.0.0/8 via 2001:db8:1::77 pg1");
+    b.graph.run();
     let out = b.graph.send("ip4-lookup", &[packets::udp4("9.9.9.9", "40.1.1.1", 7, b"")], |_| ());
     let asked = ip6::Header::ref_from_prefix(&out[0].bytes[14..]).unwrap().0;
     assert_eq!((out.len(), asked.version()), (1, 6), "it is solicited, the packet waits");

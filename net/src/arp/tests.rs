@@ -124,6 +124,8 @@ fn hosts_of_attached_routes_are_on_the_link() {
     b.expect(&[("arp-reply", "l3_src_address_not_local", 1)]);
     // Behind a router is not on the link.
     b.cli("ip route add 10.7.0.0/16 via 10.0.0.2 pg0");
+    b.settle();
+    b.expect(&[("ip4-arp", "request_sent", 1)]);
     assert!(b.receive(b.pg0, std::slice::from_ref(&ask)).is_empty());
     b.expect(&[("arp-reply", "l3_src_address_not_local", 1)]);
     b.cli("ip route add 10.7.0.9/32 via pg0");

@@ -26,11 +26,31 @@ macro_rules! twin {
 }
 
 impl Router {
-    /// Adds a table that the operator calls `id`.
+    /// Adds a table that the operator calls `id`, for unicast and multicast. One that is there for
+    /// unicast only gets its multicast part.
     ///
     /// # Errors
     /// [`Error::TableExists`], [`Error::Full`].
     pub fn add_table<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
+        let added = match self.add_unicast_table::<F>(id) {
+            Err(e) if e != Error::TableExists => return Err(e),
+            added => added,
+        };
+        let table = F::tables(&self.fib).named(id).expect("it is there");
+        let lacks_multicast = !twin!(F, self.has_mtable(table));
+        if twin!(F, self.add_mtable(table)).is_err() {
+            if added.is_ok() {
+                self.drop_table::<F>(table);
+            }
+            return Err(Error::Full);
+        }
+        if lacks_multicast { Ok(table) } else { added }
+    }
+    /// Adds a table for unicast only. Interfaces that look up there use table 0 for multicast.
+    ///
+    /// # Errors
+    /// [`Error::TableExists`], [`Error::Full`].
+    pub fn add_unicast_table<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
         if let Some(table) = F::tables(&self.fib).named(id) {
             self.finish_chores::<F>(table);
         }
@@ -47,10 +67,6 @@ impl Router {
                 self.drop_table::<F>(table);
                 return Err(e);
             }
-        }
-        if twin!(F, self.fill_mtable(table)).is_err() {
-            self.drop_table::<F>(table);
-            return Err(Error::Full);
         }
         self.note_table::<F>(table, "added");
         Ok(table)

@@ -52,11 +52,11 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     /// What its sender is told when nobody listens on a UDP port.
     const PORT_PROBLEM: Problem;
 
-    /// The node whose counters say what packets for this router are refused for; empty for the one
-    /// that refuses them.
+    /// The node at whose counters packets for this router are refused; empty for the one that
+    /// refuses them.
     const LOCAL_COUNTED_AT: &'static str;
-    /// Whether the sender of a packet that is too big is shown what would have been sent, with a hop
-    /// less, or what came.
+    /// Whether the sender of a packet that is too big is shown what would have been sent, with a
+    /// hop less, or what came.
     const QUOTES_AS_SENT: bool;
 
     /// What the sender of a packet is told that must stay on its link; `None` for nothing.

@@ -4,8 +4,8 @@
 //! A route is for a group and one source, `(S,G)`, or for a range of groups and any source,
 //! `(*,G/len)`; the former is preferred, then the longer range. Its paths carry flags: packets are
 //! *accepted* from some, *forwarded* to others. As with unicast routes several sources of control
-//! may want one, and the best counts. Every unicast table has its multicast twin, which costs
-//! nothing until it has routes of its own.
+//! may want one, and the best counts. A unicast table has a multicast twin unless it was made
+//! without: then its interfaces use the first table for multicast.
 
 mod api;
 mod cli;

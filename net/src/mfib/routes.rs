@@ -92,6 +92,7 @@ impl Router {
         interface: InterfaceIndex,
         is_on: bool,
     ) {
+        let table = self.multicast_table::<F>(table);
         let own = F::LINK.unspecified();
         let target = Target::Attached { interface, own };
         let path = MPath { path: Path::to(target), flags: ItfFlags::ACCEPT };
@@ -116,8 +117,40 @@ impl Router {
             }
         }
     }
+    /// The table that interfaces of a unicast table use for multicast: its twin, or the first one
+    /// when it has none.
+    fn multicast_table<F: Multicast>(&self, unicast: TableIndex) -> TableIndex {
+        if self.has_mtable::<F>(unicast) { unicast } else { TableIndex::DEFAULT }
+    }
+    /// Whether a unicast table has a multicast twin.
+    pub(crate) fn has_mtable<F: Multicast>(&self, unicast: TableIndex) -> bool {
+        F::mtables(&self.mfib).at(unicast).is_some()
+    }
+    /// Gives a unicast table its multicast twin, unless it has one. Interfaces that look up there
+    /// listen in the twin from then on.
+    ///
+    /// # Errors
+    /// [`Error::Full`]; there is no twin then.
+    pub(crate) fn add_mtable<F: Multicast>(&mut self, table: TableIndex) -> Result<(), Error> {
+        if self.has_mtable::<F>(table) {
+            return Ok(());
+        }
+        let all = self.addresses.iter().filter(|(_, on)| on.table(F::LINK) == Some(table));
+        let listening: Vec<_> = all.map(|(index, _)| index).collect();
+        let move_over = |router: &mut Self, is_on| {
+            listening.iter().for_each(|on| router.listen_to_groups::<F>(table, *on, is_on));
+        };
+        move_over(self, false);
+        let made = F::mtables_mut(&mut self.mfib).make(table).map_err(|_| Error::Full);
+        let filled = made.and_then(|()| self.fill_mtable::<F>(table));
+        if filled.is_err() {
+            self.drop_mtable::<F>(table);
+        }
+        move_over(self, true);
+        filled
+    }
     /// Makes the entries that every table has.
-    pub(crate) fn fill_mtable<F: Multicast>(&mut self, table: TableIndex) -> Result<(), Error> {
+    fn fill_mtable<F: Multicast>(&mut self, table: TableIndex) -> Result<(), Error> {
         let (bits, len) = F::ALL;
         self.change_mroute::<F>(table, (bits, len, None), Source::DEFAULT, |wish| {
             wish.flags = EntryFlags::DROP;
@@ -218,11 +251,7 @@ impl Router {
         source: Source,
         change: impl FnOnce(&mut Wish) -> Result<(), Error>,
     ) -> Result<u32, Error> {
-        if self.fib.table_id::<F>(table).is_none() {
-            return Err(Error::NoTable);
-        }
-        let no_room = |_| Error::Full;
-        let t = F::mtables_mut(&mut self.mfib).made(table).map_err(no_room)?;
+        let t = F::mtables(&self.mfib).at(table).ok_or(Error::NoTable)?;
         let old = t.entries.get(&key);
         let wish = old.and_then(|e| e.wishes.iter().find(|w| w.0 == source));
         let mut wish = wish.map(|w| w.1.clone()).unwrap_or_default();
@@ -275,8 +304,8 @@ impl Router {
         wishes: Vec<(Source, Wish)>,
     ) -> Result<u32, Error> {
         let (route, adjacencies) = self.mroute_of::<F>(table, &wishes[0].1)?;
-        let t = F::mtables_mut(&mut self.mfib).made(table).map_err(|_| Error::Full)?;
-        if let Some(entry) = t.entries.get_mut(&key) {
+        let t = F::mtables_mut(&mut self.mfib).at_mut(table);
+        if let Some(entry) = t.and_then(|t| t.entries.get_mut(&key)) {
             entry.wishes = wishes;
             entry.is_stale = false;
             let old = std::mem::replace(&mut entry.adjacencies, adjacencies);

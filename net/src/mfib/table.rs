@@ -125,7 +125,7 @@ impl<F: Family> MTable<F> {
     }
 }
 
-/// The tables of a family; one comes to be with its first route.
+/// The tables of a family, by the number of their unicast twins.
 pub struct MTables<F: Family> {
     all: Vec<Option<MTable<F>>>,
     finders: Shared<Vec<Option<F::Finder>>>,
@@ -140,10 +140,13 @@ pub(super) struct MFinder<F: Family> {
 }
 
 impl<F: Family> MFinder<F> {
-    /// Number of the route for packets of a source to a group; 0 for none.
+    /// Number of the route for packets of a source to a group; 0 for none. The first table serves
+    /// unicast tables without a multicast twin.
     #[inline(always)]
     pub fn find(&self, table: u16, source: F::Bits, group: F::Bits, epoch: Epoch<'_>) -> u32 {
-        let Some(Some(finder)) = self.finders.read(epoch).get(usize::from(table)) else { return 0 };
+        let all = self.finders.read(epoch);
+        let of = |table: u16| all.get(usize::from(table)).and_then(Option::as_ref);
+        let Some(finder) = of(table).or_else(|| of(TableIndex::DEFAULT.0)) else { return 0 };
         let leaf = finder.lookup(group, epoch);
         let Some(group) = self.groups.read(leaf, epoch) else { return 0 };
         match group.sources.binary_search_by_key(&source, |s| s.0) {
@@ -170,17 +173,15 @@ impl<F: Family> MTables<F> {
     pub(super) fn at_mut(&mut self, table: TableIndex) -> Option<&mut MTable<F>> {
         self.all.get_mut(usize::from(table.0))?.as_mut()
     }
-    /// A table, made if it is not there.
-    pub(super) fn made(&mut self, table: TableIndex) -> io::Result<&mut MTable<F>> {
+    /// Makes a table that is not there.
+    pub(super) fn make(&mut self, table: TableIndex) -> io::Result<()> {
         let at = usize::from(table.0);
         self.all.resize_with(self.all.len().max(at + 1), || None);
-        if self.all[at].is_none() {
-            let keeper = F::Keeper::new()?;
-            self.publish(at, Some(keeper.finder()));
-            let (entries, leaves) = (BTreeMap::new(), BTreeMap::new());
-            self.all[at] = Some(MTable { entries, leaves, keeper });
-        }
-        Ok(self.all[at].as_mut().expect("just made"))
+        let keeper = F::Keeper::new()?;
+        self.publish(at, Some(keeper.finder()));
+        let (entries, leaves) = (BTreeMap::new(), BTreeMap::new());
+        self.all[at] = Some(MTable { entries, leaves, keeper });
+        Ok(())
     }
     /// Forgets a table without entries.
     pub(super) fn forget(&mut self, table: TableIndex) {

@@ -254,6 +254,37 @@ fn a_table_of_routes_is_replaced_and_flushed() {
 }
 
 #[test]
+fn tables_may_be_for_unicast_only() {
+    let mut b = bench();
+    for (ip, name, group, addr) in [
+        ("ip", "ipv4-VRF", "224.0.0.1/32", "10.7.0.1/24"),
+        ("ip6", "ipv6-VRF", "ff02::1/128", "2001:7::1/64"),
+    ] {
+        let before = b.run(&format!("show {ip} mfib"));
+        let listens = |b: &mut Rig, table: u32| {
+            b.run(&format!("show {ip} mfib table {table} {group}")).contains("pg9")
+        };
+        b.add_interface("pg9", crate::interface::Kind::Ethernet, 0xcc);
+        b.set(&format!("{ip} table add 7 no-mfib\n{ip} table add 7 no-mfib"));
+        b.set(&format!("set interface {ip} table pg9 7\nset interface ip address pg9 {addr}"));
+        assert!(b.run(&format!("show {ip} fib table 7 summary")).contains(&format!("{name}:7")));
+        assert!(!b.run(&format!("show {ip} mfib summary")).contains(&format!("{name}:7")));
+        assert!(listens(&mut b, 0), "the first table serves it");
+        let refused = b.run(&format!("{ip} mroute add {group} table 7 via pg9 Forward"));
+        assert!(refused.contains("no such table"), "{refused}");
+        b.set(&format!("{ip} table add 7"));
+        assert!(b.run(&format!("show {ip} mfib summary")).contains(&format!("{name}:7")));
+        assert!(listens(&mut b, 7) && !listens(&mut b, 0), "now its own does");
+        b.set(&format!("{ip} table add 7 no-mfib"));
+        assert!(listens(&mut b, 7), "nothing is taken away");
+        let pg9 = b.interface("pg9");
+        b.control(|r| r.remove_interface(pg9));
+        b.set(&format!("{ip} table del 7\n{ip} table del 7"));
+        assert_eq!(b.run(&format!("show {ip} mfib")), before);
+    }
+}
+
+#[test]
 fn wrong_routes_are_refused() {
     let mut b = bench();
     for (line, error) in [

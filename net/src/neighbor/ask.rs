@@ -256,6 +256,19 @@ impl<F: Family, W: Whom> Ask<F, W> {
         }
         Ok(())
     }
+    /// Asks for neighbours that routes lead to, as far as questions may be sent now. For control.
+    pub(super) fn ask_for<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        missing: &[(InterfaceIndex, IpAddr)],
+    ) {
+        for (interface, addr) in missing {
+            if let Some(addr) = F::addr(*addr) {
+                // Without an address of ours nobody can be asked; packets that need it say so.
+                let _ = self.ask(frame, (interface.0, addr));
+            }
+        }
+    }
     fn may_ask(&mut self, now: f64) -> bool {
         let (left, at) = self.allowance;
         let left = (left + (now - at).max(0.0) * QUESTIONS_PER_SECOND).min(QUESTIONS_PER_SECOND);

@@ -56,6 +56,9 @@ pub const FEATURE: Feature = Feature {
     register,
 };
 
+/// Neighbours that wait for an address of ours to be asked from, at most.
+const MOST_UNASKED: usize = 256;
+
 /// What control keeps of neighbours.
 pub struct Neighbors {
     /// Those that are known.
@@ -66,6 +69,8 @@ pub struct Neighbors {
     watchers: Vec<Watcher>,
     /// Became known; held packets are not yet sent on.
     known: Vec<Key>,
+    /// Routes lead to them, but there was no address of ours to ask from.
+    unasked: Vec<Key>,
     /// Whether packets wait and the nodes are being ticked.
     is_ticking: bool,
     /// Events of the data plane lost so far.
@@ -276,7 +281,8 @@ pub fn learned(router: &mut Router, Learned { interface, addr, mac, how }: Learn
     }
 }
 
-/// Completes a new adjacency whose neighbour is known already.
+/// Completes a new adjacency whose neighbour is known already. Another neighbour is asked for: that
+/// a route leads there says that packets will.
 pub fn adjacency_made(router: &mut Router, index: AdjacencyIndex) {
     let Some(a) = router.adjacencies.at(index) else { return };
     let key = (a.interface, a.next_hop);
@@ -284,9 +290,42 @@ pub fn adjacency_made(router: &mut Router, index: AdjacencyIndex) {
         return;
     }
     let Some(neighbors) = router.state_mut::<Neighbors>() else { return };
-    if let Some(mac) = neighbors.table.at(key).map(|n| n.mac) {
-        neighbors.known.push(key);
-        router.complete_adjacency(index, mac);
+    let Some(mac) = neighbors.table.at(key).map(|n| n.mac) else { return ask_soon(router, key) };
+    neighbors.known.push(key);
+    router.complete_adjacency(index, mac);
+}
+
+/// Asks for a neighbour, now or when there is an address of ours in its network.
+fn ask_soon(router: &mut Router, key: Key) {
+    let on = router.addresses.of(key.0);
+    if covers(on, key.1) || on.borrowed.is_some() {
+        return ask(router, &[key]);
+    }
+    let unasked = &mut router.neighbors_mut().unasked;
+    if unasked.len() < MOST_UNASKED {
+        unasked.push(key);
+    }
+}
+
+/// Asks for those that are not known and that routes lead to.
+fn ask(router: &mut Router, keys: &[Key]) {
+    let is_missing = |key: &&Key| {
+        let mut all = router.adjacencies.of_neighbor(key.0, key.1);
+        let is_up = router.interfaces.at(key.0).is_some_and(|i| i.admin_up && i.link_up);
+        is_up && all.any(|index| router.adjacencies.at(index).is_some_and(|a| !a.complete))
+    };
+    let (ip4, ip6): (Vec<_>, Vec<_>) =
+        keys.iter().filter(is_missing).partition(|(_, addr)| addr.is_ipv4());
+    let (askers, thread) = (router.neighbors().askers, router.engine.data_threads().start);
+    if !ip4.is_empty() {
+        router.engine.visit::<Ask<V4, NextHop>>(thread, askers.next_hop4, move |node, frame| {
+            node.ask_for(frame, &ip4);
+        });
+    }
+    if !ip6.is_empty() {
+        router.engine.visit::<Ask<V6, NextHop>>(thread, askers.next_hop6, move |node, frame| {
+            node.ask_for(frame, &ip6);
+        });
     }
 }
 
@@ -374,6 +413,10 @@ fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnI
     flush(router, interface, |router, (on, addr), _| {
         covers(before, addr) && !covers(router.addresses.of(on), addr)
     });
+    let unasked = std::mem::take(&mut router.neighbors_mut().unasked);
+    let (here, elsewhere): (Vec<_>, _) = unasked.into_iter().partition(|key| key.0 == interface);
+    router.neighbors_mut().unasked = elsewhere;
+    ask(router, &here);
 }
 
 fn covers(on: &OnInterface, addr: IpAddr) -> bool {
@@ -395,7 +438,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
             flush(router, interface, |_, _, _| true);
             visit(router, &Forgotten(interface));
         }
-        Change::State if !is_up => {
+        Change::State if !i.admin_up => {
             flush(router, interface, |_, _, n| !n.is_static);
             visit(router, &Forgotten(interface));
         }
@@ -439,6 +482,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         askers,
         watchers: Vec::new(),
         known: Vec::new(),
+        unasked: Vec::new(),
         is_ticking: false,
         lost: 0,
     });

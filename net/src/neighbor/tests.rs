@@ -1,7 +1,8 @@
 //! Neighbours from outside: frames in, frames and all counters out.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use graph::testing::Caught;
 use wire::arp::{Operation, Peer};
 use wire::ethernet::EtherType;
 use wire::{MacAddr, ip6, nd};
@@ -126,6 +127,8 @@ fn packets_wait_for_the_answer_and_go_on_in_order() {
 fn next_hops_of_routes_are_asked_for_too() {
     let mut b = Bench::new();
     assert_eq!(b.cli("ip route add 16.0.0.0/8 via 10.0.1.3 pg1"), "");
+    assert_eq!(b.settle().len(), 1);
+    b.graph.expect_counters(&[("ip4-arp", "request_sent", 1)]);
     let out = b.receive(b.pg0, &[packet("16.0.0.1"), packet("16.0.0.2")]);
     assert_eq!(sent(&out), [request(PG1, "10.0.1.1", "10.0.1.3").as_bytes()]);
     b.graph.expect_counters(&[("ip4-arp", "request_sent", 1), ("ip4-arp", "throttled", 1)]);
@@ -136,6 +139,36 @@ fn next_hops_of_routes_are_asked_for_too() {
 
     assert_eq!(b.cli("ip route add 17.0.0.0/8 via 10.0.1.3 pg1"), "");
     assert_eq!(sent(&b.receive(b.pg0, &[packet("17.0.0.1")])).len(), 1, "known at once");
+}
+
+#[test]
+fn neighbours_that_routes_lead_to_are_asked_for_at_once() {
+    let mut b = Bench::new();
+    let targets = |b: &mut Bench, line: &str| {
+        assert_eq!(b.cli(line), "", "{line}");
+        let out = b.graph.run();
+        let target = |c: &Caught| match u16::from_be_bytes([c.bytes[12], c.bytes[13]]) {
+            0x0806 => IpAddr::from(<[u8; 4]>::try_from(&c.bytes[38..42]).unwrap()),
+            _ => IpAddr::from(<[u8; 16]>::try_from(&c.bytes[62..78]).unwrap()),
+        };
+        out.iter().map(|c| target(c).to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(targets(&mut b, "ip route add 20.0.0.0/8 via 10.0.1.7 pg1"), ["10.0.1.7"]);
+    assert_eq!(targets(&mut b, "ip6 route add 20::/16 via 2001:db8:1::7 pg1"), ["2001:db8:1::7"]);
+    let nobody: [&str; 0] = [];
+    assert_eq!(targets(&mut b, "ip route add 21.0.0.0/8 via 10.0.1.7 pg1"), nobody, "once");
+    let known = "set ip neighbor pg1 10.0.1.9 02:00:00:00:00:09";
+    assert_eq!(targets(&mut b, known), nobody);
+    assert_eq!(targets(&mut b, "ip route add 22.0.0.0/8 via 10.0.1.9 pg1"), nobody, "known");
+    assert_eq!(targets(&mut b, "ip route add 23.0.0.0/8 via 10.3.0.1 pg1"), nobody, "no address");
+    let both = targets(&mut b, "set interface ip address pg1 10.3.0.0/31");
+    assert_eq!(both, ["10.3.0.1"], "both routes lead to it");
+    let other = targets(&mut b, "set interface ip address pg1 10.4.0.1/31");
+    assert_eq!(other, ["10.4.0.0"]);
+    let asked = b.messages(0, b.pg1)[3];
+    assert_eq!(asked, 3);
+    assert_eq!(targets(&mut b, "set interface state pg1 down"), nobody);
+    assert_eq!(targets(&mut b, "ip route add 24.0.0.0/8 via 10.0.1.8 pg1"), nobody, "down");
 }
 
 #[test]
@@ -252,6 +285,8 @@ fn packets_that_wait_on_a_thread_that_ends_are_counted() {
 fn without_an_address_of_ours_nobody_is_asked() {
     let mut b = Bench::new();
     b.cli("ip route add 16.0.0.0/8 via 10.0.1.3 pg1");
+    b.settle();
+    b.expect(&[("ip4-arp", "request_sent", 1)]);
     b.cli("set interface ip address del pg1 10.0.1.1/24");
     b.receive(b.pg0, &[packet("16.0.0.1")]);
     b.expect(&[("ip4-arp", "no_source_address", 1)]);
@@ -496,6 +531,8 @@ fn advertisements_count_as_far_as_their_flags_say() {
 fn ip6_packets_wait_for_the_answer_too() {
     let mut b = Bench::new();
     b.cli("ip route add 2001:db8:ff::/48 via 2001:db8:1::3 pg1");
+    b.settle();
+    b.graph.expect_counters(&[("ip6-discover-neighbor", "request_sent", 1)]);
     let packets = [packet6("2001:db8:1::9"), packet6("2001:db8:1::9"), packet6("2001:db8:ff::1")];
     let out = b.receive(b.pg0, &packets);
     let asked: Vec<_> = out.iter().map(|c| NdFrame::read_from_bytes(&c.bytes).unwrap()).collect();

@@ -33,7 +33,7 @@ pub(super) struct IpTableAddDel {
 #[derive(Message)]
 struct IpTableAddDelV2 {
     table: IpTable,
-    /// whether there is to be a multicast table, too; there always is
+    /// whether there is to be a multicast table, too
     #[preset(true)]
     create_mfib: bool,
     #[preset(true)]
@@ -83,6 +83,14 @@ pub(super) struct IpTableFlush {
     pub table: IpTable,
 }
 
+/// What a new table is for.
+#[derive(Clone, Copy)]
+enum Parts {
+    /// Unicast and multicast.
+    All,
+    Unicast,
+}
+
 impl IpTable {
     fn of<F: Family>(router: &Router) -> Vec<Self> {
         let tables = F::tables(&router.fib).iter();
@@ -99,25 +107,34 @@ impl IpTable {
         all.extend(Self::of::<Ip6>(router));
         all
     }
-    fn add_del(&self, router: &mut Router, is_add: bool) -> Result<(), Retval> {
+    fn add(&self, router: &mut Router, parts: Parts) -> Result<(), Retval> {
         if self.is_ip6 {
-            self.add_del_of::<Ip6>(router, is_add)
+            self.add_of::<Ip6>(router, parts)
         } else {
-            self.add_del_of::<Ip4>(router, is_add)
+            self.add_of::<Ip4>(router, parts)
         }
     }
-    fn add_del_of<F: Family>(&self, router: &mut Router, is_add: bool) -> Result<(), Retval> {
+    fn del(&self, router: &mut Router) -> Result<(), Retval> {
+        let removed = match self.table_id {
+            // Table 0 is always there: to delete it changes nothing.
+            0 => Ok(()),
+            id if self.is_ip6 => router.remove_table::<Ip6>(id),
+            id => router.remove_table::<Ip4>(id),
+        };
+        // What is not there is as good as deleted.
+        Ok(removed.or_else(|e| if e == Error::NoTable { Ok(()) } else { Err(e) })?)
+    }
+    fn add_of<F: Family>(&self, router: &mut Router, parts: Parts) -> Result<(), Retval> {
         let id = self.table_id;
-        // Table 0 is always there: to add or delete it changes nothing.
+        // Table 0 is always there: to add it changes nothing.
         if id == 0 {
             return Ok(());
         }
-        if !is_add {
-            // What is not there is as good as deleted.
-            let removed = router.remove_table::<F>(id);
-            return Ok(removed.or_else(|e| if e == Error::NoTable { Ok(()) } else { Err(e) })?);
-        }
-        match router.add_table::<F>(id) {
+        let added = match parts {
+            Parts::All => router.add_table::<F>(id),
+            Parts::Unicast => router.add_unicast_table::<F>(id),
+        };
+        match added {
             Err(e) if e != Error::TableExists => return Err(e.into()),
             _ => (),
         }
@@ -133,7 +150,7 @@ impl IpTable {
             let found = (1..u32::MAX).find(|id| is_free(router, *id));
             self.table_id = found.ok_or(Retval::LIMIT_EXCEEDED)?;
         }
-        self.add_del_of::<F>(router, true)?;
+        self.add_of::<F>(router, Parts::All)?;
         let table = router.fib.table::<F>(self.table_id);
         let table = table.and_then(|t| F::tables(&router.fib).at(t));
         self.name = table.map_or("", |t| &t.name).into();
@@ -159,8 +176,15 @@ macro_rules! of_family {
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("ip", IP_VERSION)
-        .call(|router, m: IpTableAddDel| m.table.add_del(router, m.is_add))
-        .call(|router, m: IpTableAddDelV2| m.table.add_del(router, m.is_add))
+        .call(|router, m: IpTableAddDel| match m.is_add {
+            true => m.table.add(router, Parts::All),
+            false => m.table.del(router),
+        })
+        .call(|router, m: IpTableAddDelV2| match (m.is_add, m.create_mfib) {
+            (true, true) => m.table.add(router, Parts::All),
+            (true, false) => m.table.add(router, Parts::Unicast),
+            (false, _) => m.table.del(router),
+        })
         .call(|router, m: IpTableAllocate| {
             let table = if m.table.is_ip6 {
                 m.table.allocate::<Ip6>(router)?

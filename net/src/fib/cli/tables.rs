@@ -12,24 +12,27 @@ use crate::fib::hash::FlowHash;
 use crate::fib::source::Source;
 use crate::router::Router;
 
-/// `ip table [add|del|flush] ID`.
+/// `ip table [add|del|flush] ID [no-mfib]`.
 struct Table {
     verb: Verb,
     id: u32,
 }
 
 enum Verb {
+    /// With a multicast table of the same number.
     Add,
+    /// For unicast only.
+    AddUnicast,
     Del,
     /// Operators' and clients' routes go.
     Flush,
 }
 
-const TABLE_USAGE: &str = "[add|del|flush] <table-id>";
+const TABLE_USAGE: &str = "{[add] <table-id> [no-mfib] | del|flush <table-id>}";
 
 impl Table {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
-        let verb = if args.keyword("del") {
+        let mut verb = if args.keyword("del") {
             Verb::Del
         } else if args.keyword("flush") {
             Verb::Flush
@@ -37,16 +40,17 @@ impl Table {
             args.keyword("add");
             Verb::Add
         };
-        Ok(Self { verb, id: args.value("table id")? })
+        let id = args.value("table id")?;
+        if matches!(verb, Verb::Add) && args.keyword("no-mfib") {
+            verb = Verb::AddUnicast;
+        }
+        Ok(Self { verb, id })
     }
     fn carry_out<F: Family>(&self, router: &mut Router) -> Result<(), Error> {
         let done = match self.verb {
-            Verb::Add => match router.add_table::<F>(self.id) {
-                // Asked for twice it is there once.
-                Ok(_) | Err(FibError::TableExists) => return Ok(()),
-                Err(e) => return Err(Error::new(e.to_string())),
-            },
-            Verb::Del => named::<F>(router, self.id).map(|_| router.remove_table::<F>(self.id))?,
+            Verb::Add => there(router.add_table::<F>(self.id)),
+            Verb::AddUnicast => there(router.add_unicast_table::<F>(self.id)),
+            Verb::Del => gone(router.remove_table::<F>(self.id)),
             Verb::Flush => {
                 let table = named::<F>(router, self.id)?;
                 router.flush_table::<F>(table, &[Source::CLI, Source::API])
@@ -54,6 +58,16 @@ impl Table {
         };
         done.map_err(|e| Error::new(format!("{}: {e}", self.id)))
     }
+}
+
+/// What is not there is as good as deleted.
+fn gone(deleted: Result<(), FibError>) -> Result<(), FibError> {
+    deleted.or_else(|e| if e == FibError::NoTable { Ok(()) } else { Err(e) })
+}
+
+/// A table that is asked for twice is there once.
+fn there<T>(added: Result<T, FibError>) -> Result<(), FibError> {
+    added.map(drop).or_else(|e| if e == FibError::TableExists { Ok(()) } else { Err(e) })
 }
 
 /// `set ip flow-hash table ID WORD...`.

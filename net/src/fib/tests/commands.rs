@@ -184,7 +184,7 @@ fn tables_and_adjacencies_are_listed() {
         b.run(&format!("show adjacency {first}")),
         known.lines().next().unwrap().to_owned() + "\n"
     );
-    assert_eq!(b.run("show adj 9999"), "show adj: no adjacency 9999\n");
+    assert_eq!(b.run("show adj 9999"), "no adjacency 9999\n");
 }
 
 #[test]
@@ -228,8 +228,8 @@ fn wrong_routes_are_refused_in_known_words() {
             "ip route add count 99 255.0.0.0/8 drop",
             "ip route: count 99 leads out of the address space",
         ),
-        ("ip table del 77", "ip table: Nonexistent table id 77"),
-        ("ip6 table del 77", "ip6 table: Nonexistent table id 77"),
+        ("ip table flush 77", "ip table: Nonexistent table id 77"),
+        ("ip6 table flush 77", "ip6 table: Nonexistent table id 77"),
         ("ip table del 0", "ip table: 0: table is in use"),
         ("show ip fib table 77", "show ip fib: Nonexistent table id 77"),
         ("show ip fib bogus", "show ip fib: unknown input `bogus'"),
