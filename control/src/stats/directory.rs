@@ -1,7 +1,9 @@
 //! The directory: a vector of named entries whose places never move.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use infra::memory::shared::{Block, Region};
 
@@ -9,12 +11,12 @@ use super::layout::{ENTRY, ENTRY_NAME, ENTRY_VALUE, Kind, LEAD, NAME_LEN};
 use super::{Error, value::Content};
 
 /// Most entries there may be.
-const CAPACITY: usize = 3 << 19;
+const CAPACITY: usize = 1 << 21;
 
 /// One entry as control knows it.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub name: Arc<str>,
+    pub name: Box<str>,
     pub content: Content,
 }
 
@@ -22,7 +24,9 @@ pub(super) struct Entry {
 pub(super) struct Directory {
     block: Block,
     entries: Vec<Option<Entry>>,
-    by_name: HashMap<Arc<str>, u32>,
+    /// Places by name, which is said there.
+    by_name: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     /// Places of removed entries; each names the one before it in the segment.
     free: Vec<u32>,
 }
@@ -31,14 +35,20 @@ impl Directory {
     /// An empty one; `None` when the region is too small.
     pub fn new(region: &Arc<Region>) -> Option<Self> {
         let block = region.block(8 * (LEAD + CAPACITY * ENTRY))?;
-        Some(Self { block, entries: Vec::new(), by_name: HashMap::new(), free: Vec::new() })
+        Some(Self {
+            block,
+            entries: Vec::new(),
+            by_name: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            free: Vec::new(),
+        })
     }
     /// Pointer to the vector.
     pub fn pointer(&self) -> u64 {
         self.block.address(LEAD)
     }
     pub fn find(&self, name: &str) -> Option<u32> {
-        self.by_name.get(name).copied()
+        self.by_name.find(self.hasher.hash_one(name), |i| self.is_named(*i, name)).copied()
     }
     pub fn at(&self, index: u32) -> Option<&Entry> {
         self.entries.get(index as usize)?.as_ref()
@@ -56,7 +66,7 @@ impl Directory {
         {
             return Err(Error::BadName(name.to_owned()));
         }
-        if self.by_name.contains_key(name) {
+        if self.find(name).is_some() {
             return Err(Error::NameInUse(name.to_owned()));
         }
         if self.free.is_empty() && self.entries.len() == CAPACITY {
@@ -67,12 +77,10 @@ impl Directory {
     /// Puts an entry in; its name was checked.
     pub fn insert(&mut self, name: &str, kind: Kind, value: u64, content: Content) -> u32 {
         let index = self.free.pop().unwrap_or(self.entries.len() as u32);
-        let name: Arc<str> = name.into();
-        self.write_name(index, &name);
+        self.write_name(index, name);
         self.set(index, value);
         self.block.store(Self::word(index), kind as u64);
-        self.by_name.insert(Arc::clone(&name), index);
-        let entry = Some(Entry { name, content });
+        let entry = Some(Entry { name: name.into(), content });
         match self.entries.get_mut(index as usize) {
             Some(place) => *place = entry,
             None => {
@@ -80,11 +88,12 @@ impl Directory {
                 self.block.store(LEAD - 1, self.entries.len() as u64);
             }
         }
+        self.note_name(index);
         index
     }
     pub fn remove(&mut self, index: u32) -> Option<Entry> {
+        self.forget_name(index);
         let entry = self.entries.get_mut(index as usize)?.take()?;
-        self.by_name.remove(&entry.name);
         self.write_name(index, "");
         self.set(index, self.free.last().map_or(u64::MAX, |last| u64::from(*last)));
         self.block.store(Self::word(index), Kind::Empty as u64);
@@ -93,12 +102,26 @@ impl Directory {
     }
     /// Gives an entry another name, which was checked.
     pub fn rename(&mut self, index: u32, name: &str) {
-        let name: Arc<str> = name.into();
-        self.write_name(index, &name);
+        self.forget_name(index);
+        self.write_name(index, name);
         if let Some(entry) = self.at_mut(index) {
-            let old = std::mem::replace(&mut entry.name, Arc::clone(&name));
-            self.by_name.remove(&old);
-            self.by_name.insert(name, index);
+            entry.name = name.into();
+            self.note_name(index);
+        }
+    }
+    fn is_named(&self, index: u32, name: &str) -> bool {
+        self.at(index).is_some_and(|entry| *entry.name == *name)
+    }
+    fn note_name(&mut self, index: u32) {
+        let Self { entries, by_name, hasher, .. } = self;
+        let name = |i: &u32| entries[*i as usize].as_ref().map_or("", |entry| &entry.name);
+        by_name.insert_unique(hasher.hash_one(name(&index)), index, |i| hasher.hash_one(name(i)));
+    }
+    fn forget_name(&mut self, index: u32) {
+        let Some(entry) = self.at(index) else { return };
+        let hash = self.hasher.hash_one(&*entry.name);
+        if let Ok(place) = self.by_name.find_entry(hash, |i| *i == index) {
+            place.remove();
         }
     }
     pub fn set(&self, index: u32, value: u64) {

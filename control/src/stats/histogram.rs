@@ -41,7 +41,7 @@ impl Segment {
         for thread in 0..rows.threads() {
             rows.row(thread)[0].set(first.into());
         }
-        let content = Content::Histogram(vector, rows.clone());
+        let content = Content::Histogram(Box::new((vector, rows.clone())));
         self.insert_vector(name, Kind::Histogram, content)?;
         Ok(Histogram { rows, first })
     }

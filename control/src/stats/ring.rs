@@ -110,7 +110,7 @@ impl Segment {
         store_bytes(&block, schema_at / 8, schema.as_bytes());
         let memory = RingMemory { block: Arc::clone(&block), entry_size, ring_size };
         let (pointer, cost) = (block.address(0), memory.cost());
-        self.insert(name, Kind::Ring, pointer, Content::Ring(memory), cost)?;
+        self.insert(name, Kind::Ring, pointer, Content::Ring(Box::new(memory)), cost)?;
         Ok(Ring {
             block,
             entry_words: entry_size as usize / 8,

@@ -186,7 +186,7 @@ impl Segment {
         self.directory.check(name)?;
         let vector = Vector::new::<Counter>(&self.region, threads, by).ok_or_else(no_room)?;
         let rows = vector.rows();
-        let content = Content::Simple(vector, rows.clone());
+        let content = Content::Simple(Box::new((vector, rows.clone())));
         self.insert_vector(name, Kind::Simple, content)?;
         Ok(rows)
     }
@@ -199,7 +199,7 @@ impl Segment {
         let vector = Vector::new::<VolumeCounter>(&self.region, self.threads, by);
         let vector = vector.ok_or_else(no_room)?;
         let rows = vector.rows();
-        let content = Content::Combined(vector, rows.clone());
+        let content = Content::Combined(Box::new((vector, rows.clone())));
         self.insert_vector(name, Kind::Combined, content)?;
         Ok(rows)
     }
@@ -254,7 +254,7 @@ impl Segment {
         self.directory.check(name)?;
         let vector = NameVector::new(&self.region, capacity).ok_or_else(no_room)?;
         let pointer = vector.pointer();
-        self.insert(name, Kind::Names, pointer, Content::Names(vector), 64).map(drop)
+        self.insert(name, Kind::Names, pointer, Content::Names(Box::new(vector)), 64).map(drop)
     }
     /// Sets a name in a vector of names.
     ///
@@ -358,9 +358,9 @@ impl Segment {
         Some(match &self.directory.at(index)?.content {
             Content::Scalar => Value::Scalar(self.directory.value(index)),
             Content::Gauge => Value::Gauge(self.directory.value(index)),
-            Content::Simple(vector, rows) => Value::Simple(rows, vector.len()),
-            Content::Combined(vector, rows) => Value::Combined(rows, vector.len()),
-            Content::Histogram(vector, rows) => Value::Histogram(rows, vector.len()),
+            Content::Simple(both) => Value::Simple(&both.1, both.0.len()),
+            Content::Combined(both) => Value::Combined(&both.1, both.0.len()),
+            Content::Histogram(both) => Value::Histogram(&both.1, both.0.len()),
             Content::Names(names) => Value::Names(names.iter().collect()),
             Content::Symlink { target, column } => {
                 Value::Symlink(&self.directory.at(*target)?.name, *column)

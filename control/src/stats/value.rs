@@ -6,33 +6,33 @@ use super::names::NameVector;
 use super::ring::RingMemory;
 use super::vector::Vector;
 
-/// What keeps the memory of an entry.
+/// What keeps the memory of an entry. Most are symlinks, so the others are elsewhere.
 #[derive(Debug)]
 pub(super) enum Content {
     Scalar,
     Gauge,
-    Simple(Vector, Rows<Counter>),
-    Combined(Vector, Rows<VolumeCounter>),
-    Names(NameVector),
+    Simple(Box<(Vector, Rows<Counter>)>),
+    Combined(Box<(Vector, Rows<VolumeCounter>)>),
+    Names(Box<NameVector>),
     Symlink { target: u32, column: u32 },
-    Histogram(Vector, Rows<Counter>),
-    Ring(RingMemory),
+    Histogram(Box<(Vector, Rows<Counter>)>),
+    Ring(Box<RingMemory>),
 }
+
+const _: () = assert!(size_of::<Content>() == 16);
 
 impl Content {
     pub fn vector(&self) -> Option<&Vector> {
         match self {
-            Self::Simple(vector, _) | Self::Histogram(vector, _) | Self::Combined(vector, _) => {
-                Some(vector)
-            }
+            Self::Simple(both) | Self::Histogram(both) => Some(&both.0),
+            Self::Combined(both) => Some(&both.0),
             _ => None,
         }
     }
     pub fn vector_mut(&mut self) -> Option<&mut Vector> {
         match self {
-            Self::Simple(vector, _) | Self::Histogram(vector, _) | Self::Combined(vector, _) => {
-                Some(vector)
-            }
+            Self::Simple(both) | Self::Histogram(both) => Some(&mut both.0),
+            Self::Combined(both) => Some(&mut both.0),
             _ => None,
         }
     }
