@@ -1,7 +1,9 @@
 //! Feature arcs: optional nodes in a declared order between two fixed points of the graph.
 #![forbid(unsafe_code)]
 
-use std::sync::Arc;
+use std::io;
+
+use infra::table::numbers::{Numbers, NumbersReader, View};
 
 use crate::buffer::Buffer;
 
@@ -29,48 +31,138 @@ pub enum Side {
     Transmit,
 }
 
-/// Features enabled on one interface, as positions in the arc's list of built features; the last
-/// entry is the end. Immutable: a change makes a new list, so a packet's cursor stays valid for its
-/// loop.
-pub type Chain = Arc<[u8]>;
+/// Interfaces there may be.
+pub const MOST_INTERFACES: usize = 1 << 16;
 
-/// The chains of every arc, by interface.
-#[derive(Clone, Debug, Default)]
-pub struct ArcTable {
-    pub(crate) arcs: Vec<Vec<Option<Chain>>>,
+/// Place of a node that no catalogue knows, beside one that is on the arc or in its catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Right before it; the arc's end is a name too.
+    Before(&'static str),
+    /// Right behind it.
+    After(&'static str),
 }
 
-impl ArcTable {
-    pub(crate) fn chains(&self, arc: Option<usize>) -> &[Option<Chain>] {
-        arc.and_then(|a| self.arcs.get(a)).map_or(&[], Vec::as_slice)
+/// Features that are on, by interface: a bit for each feature in the arc's order. A change is a
+/// store, whatever the number of interfaces, and packets take what is on when they get there.
+#[derive(Debug)]
+pub(crate) struct Enabled {
+    /// First the number of interfaces with features, then the words of each interface.
+    words: Numbers,
+    /// Words of an interface.
+    stride: usize,
+}
+
+/// [`Enabled`] as a thread has it.
+#[derive(Clone, Debug)]
+pub(crate) struct EnabledReader {
+    words: NumbersReader,
+    stride: usize,
+}
+
+/// [`Enabled`] as a node has it for one frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Features<'f> {
+    words: View<'f>,
+    stride: usize,
+}
+
+impl Enabled {
+    /// Room for `count` features.
+    pub fn new(count: usize) -> io::Result<Self> {
+        let stride = count.div_ceil(64).max(1);
+        Ok(Self { words: Numbers::new(1 + MOST_INTERFACES * stride)?, stride })
+    }
+    pub fn reader(&self) -> EnabledReader {
+        EnabledReader { words: self.words.reader(), stride: self.stride }
+    }
+    pub fn is_on(&self, interface: u32, position: usize) -> bool {
+        let word = self.words.at(1 + interface as usize * self.stride + position / 64);
+        word >> (position % 64) & 1 == 1
+    }
+    /// Whether an interface has any feature.
+    fn has_any(&self, interface: u32) -> bool {
+        let first = 1 + interface as usize * self.stride;
+        (first..first + self.stride).any(|word| self.words.at(word) != 0)
+    }
+    pub fn set(&mut self, interface: u32, position: usize, on: bool) {
+        let had_any = self.has_any(interface);
+        let (at, bit) = (1 + interface as usize * self.stride + position / 64, position % 64);
+        let word = self.words.at(at) & !(1 << bit) | u64::from(on) << bit;
+        assert!(self.words.set(at, word), "interfaces have numbers below MOST_INTERFACES");
+        self.count(interface, had_any);
+    }
+    /// Switches all features of an interface off.
+    pub fn clear(&mut self, interface: u32) {
+        let had_any = self.has_any(interface);
+        let first = 1 + interface as usize * self.stride;
+        (first..first + self.stride).for_each(|word| {
+            self.words.set(word, 0);
+        });
+        self.count(interface, had_any);
+    }
+    /// An arc nobody uses costs its start nothing, so it is known how many do.
+    fn count(&mut self, interface: u32, had_any: bool) {
+        let has_any = u64::from(self.has_any(interface));
+        self.words.set(0, self.words.at(0) + has_any - u64::from(had_any));
+    }
+}
+
+impl EnabledReader {
+    #[inline(always)]
+    pub fn features(&self) -> Features<'_> {
+        let words = self.words.view();
+        let is_used = words.at(0) > 0;
+        Features { words: if is_used { words } else { View::EMPTY }, stride: self.stride }
+    }
+}
+
+impl Features<'_> {
+    /// Of an arc without features.
+    pub const NONE: Self = Self { words: View::EMPTY, stride: 0 };
+
+    /// The first feature of an interface at `position` or behind it.
+    #[inline(always)]
+    fn from(&self, interface: u32, position: u32) -> Option<u32> {
+        let first = 1 + interface as usize * self.stride;
+        let mut wanted = u64::MAX << (position % 64);
+        for word in position / 64..self.stride as u32 {
+            let bits = self.words.at(first + word as usize) & wanted;
+            if bits != 0 {
+                return Some(word * 64 + bits.trailing_zeros());
+            }
+            wanted = u64::MAX;
+        }
+        None
     }
 }
 
 /// One arc as the node at its start sees it for one frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'f> {
-    pub(crate) chains: &'f [Option<Chain>],
-    pub(crate) base: u16,
+    pub(crate) features: Features<'f>,
+    pub(crate) base: u32,
+    /// Whether any interface has a feature on this arc.
+    pub(crate) is_used: bool,
 }
 
-impl Start<'_> {
+impl<'f> Start<'f> {
+    /// Of an arc that does not start here.
+    pub(crate) const NONE: Self = Self { features: Features::NONE, base: 0, is_used: false };
+
+    pub(crate) fn of(edges: &'f crate::engine::ArcEdges) -> Self {
+        let features = edges.features.features();
+        Self { features, base: edges.base, is_used: !features.words.is_empty() }
+    }
     /// Whether any interface has a feature on this arc.
     #[inline(always)]
     pub fn is_used(&self) -> bool {
-        !self.chains.is_empty()
-    }
-    /// The edge to the first feature of `interface` for packets that an input node has just filled,
-    /// whose cursor is at the start; `None` when it has none.
-    #[inline(always)]
-    pub fn entrance(&self, interface: u32) -> Option<crate::Slot> {
-        let chain = self.chains.get(interface as usize)?.as_ref()?;
-        Some(crate::Slot(self.base + u16::from(*chain.first()?)))
+        self.is_used
     }
     /// The edge to the first feature of `interface`, or `None` when it has none.
     #[inline(always)]
-    pub fn first(&self, interface: u32, p: &mut Buffer<'_>) -> Option<crate::Slot> {
-        p.set_cursor(0);
-        self.entrance(interface)
+    pub fn first(&self, interface: u32) -> Option<crate::Slot> {
+        Some(crate::Slot(self.base + self.features.from(interface, 0)?))
     }
 }
 
@@ -86,29 +178,38 @@ pub struct Along<'f> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch<'f> {
     pub arc: Option<&'static FeatureArc>,
-    pub chains: &'f [Option<Chain>],
-    pub base: u16,
+    pub features: Features<'f>,
+    pub base: u32,
+    /// The position behind the node's own.
+    pub after: u32,
     pub side: Side,
     /// Position of the arc's end in the edges from `base` on.
-    pub end: u16,
+    pub end: u32,
 }
 
-impl Stretch<'_> {
+impl<'f> Stretch<'f> {
     /// Of a node that is on no arc.
-    pub const NONE: Self = Self { arc: None, chains: &[], base: 0, side: Side::Receive, end: 0 };
+    pub const NONE: Self = Self {
+        arc: None,
+        features: Features::NONE,
+        base: 0,
+        after: 0,
+        side: Side::Receive,
+        end: 0,
+    };
 
+    pub fn of(edges: &'f crate::engine::ArcEdges) -> Self {
+        let features = edges.features.features();
+        let (arc, side) = (Some(edges.arc), edges.arc.side);
+        Self { arc, features, base: edges.base, after: edges.after, side, end: edges.end }
+    }
     #[inline(always)]
-    fn next(&self, p: &mut Buffer<'_>) -> u16 {
+    fn next(&self, p: &Buffer<'_>) -> u32 {
         let interface = match self.side {
             Side::Receive => p.rx(),
             Side::Transmit => p.tx(),
         };
-        let cursor = p.cursor().wrapping_add(1);
-        p.set_cursor(cursor);
-        let chain = self.chains.get(interface as usize).and_then(Option::as_ref);
-        let step =
-            chain.and_then(|c| c.get(usize::from(cursor))).map_or(self.end, |s| u16::from(*s));
-        self.base + step
+        self.base + self.features.from(interface, self.after).unwrap_or(self.end)
     }
 }
 
@@ -118,13 +219,36 @@ impl Along<'_> {
 
     /// The edge to the next feature, or to the end of the arc; of a node that is on one arc.
     #[inline(always)]
-    pub fn next(&self, p: &mut Buffer<'_>) -> u16 {
+    pub fn next(&self, p: &mut Buffer<'_>) -> u32 {
         self.first.next(p)
     }
     /// As [`Along::next`], of a node that is on two arcs, for a packet on `arc`.
     #[inline(always)]
-    pub fn next_on(&self, arc: &'static FeatureArc, p: &mut Buffer<'_>) -> u16 {
+    pub fn next_on(&self, arc: &'static FeatureArc, p: &mut Buffer<'_>) -> u32 {
         let is_second = self.second.arc.is_some_and(|a| std::ptr::eq(a, arc));
         if is_second { self.second.next(p) } else { self.first.next(p) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_found_in_order_in_any_word() {
+        let mut enabled = Enabled::new(130).unwrap();
+        let reader = enabled.reader();
+        assert!(reader.features().words.is_empty());
+        for position in [3, 63, 64, 129] {
+            enabled.set(7, position, true);
+            enabled.set(8, position, true);
+        }
+        enabled.clear(8);
+        let after = |position| reader.features().from(7, position);
+        assert_eq!([0, 3, 4, 64, 65].map(after), [3, 3, 63, 64, 129].map(Some));
+        assert_eq!((after(130), reader.features().from(8, 0)), (None, None));
+        assert_eq!(reader.features().from(u32::MAX, 0), None);
+        enabled.clear(7);
+        assert!(reader.features().words.is_empty(), "an arc nobody uses costs its start nothing");
     }
 }

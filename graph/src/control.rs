@@ -2,6 +2,7 @@
 //! threads.
 #![forbid(unsafe_code)]
 
+mod arcs;
 mod build;
 mod counting;
 mod errors;

@@ -30,7 +30,7 @@ pub use control::{
 };
 pub use engine::{
     Arrival, BLOCK, Frame, Growing, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet,
-    Passes, Taken,
+    Passes, ROOM, Taken,
 };
 pub use infra::cpu::Cpu;
 pub use node::{

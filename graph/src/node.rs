@@ -91,14 +91,14 @@ pub trait Payload: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
 
 /// Number of an edge of one particular node, as [`crate::Engine::connect`] returned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(pub u16);
+pub struct Slot(pub u32);
 
 /// The edges of a node. Derive it.
 pub trait Next: Copy + 'static {
     /// The edges known when the node was written, in variant order.
     const EDGES: &'static [Edge];
     /// Number of the edge to take.
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16;
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32;
 }
 
 /// The edge of a feature node that passes packets on: to the next feature, or to the arc's end.
@@ -108,14 +108,14 @@ pub struct Continue;
 impl Next for Continue {
     const EDGES: &'static [Edge] = &[];
     #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         along.next(p)
     }
 }
 
 impl Next for Infallible {
     const EDGES: &'static [Edge] = &[];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {}
     }
 }

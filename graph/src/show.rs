@@ -12,7 +12,7 @@ use crate::node::InputState;
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeRow {
     /// Number of the node.
-    pub index: u16,
+    pub index: u32,
     /// Its name.
     pub name: String,
     /// State of an input node.
@@ -69,9 +69,9 @@ pub struct ProcessRow {
 #[derive(Clone, Debug, Serialize)]
 pub struct EdgeCount {
     /// Number of the edge.
-    pub slot: u16,
+    pub slot: u32,
     /// Number of the node at its end.
-    pub node: u16,
+    pub node: u32,
     /// Name of the node at its end.
     pub name: String,
     /// Packets.
@@ -238,13 +238,13 @@ pub struct NodeDetail {
     /// `active`, or how an input node is called.
     pub state: &'static str,
     /// Number.
-    pub index: u16,
+    pub index: u32,
     /// CPU variants: name, priority, whether it is the one in use, description.
     pub variants: Vec<(&'static str, u32, bool, &'static str)>,
     /// Edges.
     pub next: Vec<EdgeCount>,
     /// Nodes with an edge to this one.
-    pub previous: Vec<(String, u16)>,
+    pub previous: Vec<(String, u32)>,
 }
 
 impl fmt::Display for NodeDetail {

@@ -35,7 +35,7 @@ pub struct Caught {
     pub error: String,
 }
 
-type Catches = Arc<Mutex<Vec<(Caught, u16)>>>;
+type Catches = Arc<Mutex<Vec<(Caught, u32)>>>;
 
 #[derive(Clone)]
 struct Sink {
@@ -139,7 +139,7 @@ impl TestGraph {
     pub fn caught(&mut self) -> Vec<Caught> {
         let caught =
             std::mem::take(&mut *self.catches.lock().unwrap_or_else(PoisonError::into_inner));
-        let text = |n: u16| if n == 0 { String::new() } else { self.engine.describe_error(n) };
+        let text = |n: u32| if n == 0 { String::new() } else { self.engine.describe_error(n) };
         caught.into_iter().map(|(c, error)| Caught { error: text(error), ..c }).collect()
     }
     /// Checks that exactly these counters moved since the last call: node, name, by how much.

@@ -36,7 +36,7 @@ pub(crate) type Arrived = Box<dyn Fn(&Buffer<'_>) -> SharedRecord + Send>;
 #[derive(Clone)]
 struct Step {
     handle: u16,
-    node: u16,
+    node: u32,
     at: f64,
     record: Option<SharedRecord>,
 }
@@ -70,7 +70,7 @@ pub struct TracedPacket {
 }
 
 /// One node that a traced packet visited: its number, when in seconds, and what it said.
-pub type Visit = (u16, f64, Vec<Arc<dyn Record>>);
+pub type Visit = (u32, f64, Vec<Arc<dyn Record>>);
 
 impl TracedPacket {
     /// Its text: a line with time since start and name for each node, and its records.
@@ -127,14 +127,14 @@ impl Recorder {
     pub fn end(&mut self) {
         self.live = self.live.saturating_sub(1);
     }
-    pub fn visit(&mut self, handle: u16, node: u16, at: f64) {
+    pub fn visit(&mut self, handle: u16, node: u32, at: f64) {
         self.push(Step { handle, node, at, record: None });
     }
     #[cold]
-    pub fn record(&mut self, handle: u16, node: u16, at: f64, record: impl Record) {
+    pub fn record(&mut self, handle: u16, node: u32, at: f64, record: impl Record) {
         self.record_shared(handle, node, at, Arc::new(record));
     }
-    pub fn record_shared(&mut self, handle: u16, node: u16, at: f64, record: SharedRecord) {
+    pub fn record_shared(&mut self, handle: u16, node: u32, at: f64, record: SharedRecord) {
         self.push(Step { handle, node, at, record: Some(record) });
     }
     fn push(&mut self, step: Step) {

@@ -28,15 +28,15 @@ impl Watch {
     /// Shows `watcher` the packets of these nodes; of all if `None`.
     pub fn new(nodes: Option<&[NodeIndex]>, watcher: Arc<dyn Watcher>) -> Self {
         let set = |nodes: &[NodeIndex]| {
-            let end = nodes.iter().map(|n| usize::from(n.0) + 1).max().unwrap_or(0);
+            let end = nodes.iter().map(|n| n.0 as usize + 1).max().unwrap_or(0);
             let mut set = vec![false; end];
-            nodes.iter().for_each(|n| set[usize::from(n.0)] = true);
+            nodes.iter().for_each(|n| set[n.0 as usize] = true);
             set.into()
         };
         Self { nodes: nodes.map(set), watcher }
     }
-    pub(crate) fn show(&self, node: u16, packet: &Buffer<'_>, now: f64) {
-        let is_chosen = |nodes: &Arc<[bool]>| nodes.get(usize::from(node)) == Some(&true);
+    pub(crate) fn show(&self, node: u32, packet: &Buffer<'_>, now: f64) {
+        let is_chosen = |nodes: &Arc<[bool]>| nodes.get(node as usize) == Some(&true);
         if self.nodes.as_ref().is_none_or(is_chosen) {
             self.watcher.see(NodeIndex(node), packet, now);
         }

@@ -71,7 +71,7 @@ impl Node for Split {
                 0xee => panic!("magic packet"),
                 0xff => {
                     let rx = p.rx();
-                    Ok(arc.first(rx, p).map_or(SplitNext::End, SplitNext::Feature))
+                    Ok(arc.first(rx).map_or(SplitNext::End, SplitNext::Feature))
                 }
                 b if b % 2 == 1 => Ok(SplitNext::Odd),
                 _ => Ok(SplitNext::Even),

@@ -192,7 +192,7 @@ impl Node for Entrance {
         let start = frame.start(&ARC);
         frame.each(|p| {
             let interface = p.rx();
-            Ok(start.first(interface, p).map_or(EntranceNext::End, EntranceNext::Feature))
+            Ok(start.first(interface).map_or(EntranceNext::End, EntranceNext::Feature))
         });
     }
 }

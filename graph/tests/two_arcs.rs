@@ -36,7 +36,7 @@ macro_rules! start {
                 let arc = frame.start(&$arc);
                 frame.each(|p| {
                     let interface = if $arc.side == Side::Receive { p.rx() } else { p.tx() };
-                    Ok(arc.first(interface, p).map_or(Start::Sink, Start::Feature))
+                    Ok(arc.first(interface).map_or(Start::Sink, Start::Feature))
                 });
             }
         }
@@ -83,7 +83,7 @@ struct On(&'static FeatureArc);
 
 impl graph::Next for On {
     const EDGES: &'static [Edge] = &[];
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         along.next_on(self.0, p)
     }
 }

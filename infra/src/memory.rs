@@ -3,6 +3,7 @@
 //! Safety contract: a [`Reserved`] owns its mapping from creation to drop, so every element lies in
 //! mapped, zero-initialised, suitably aligned memory for as long as a reference to it can exist.
 
+pub mod allocations;
 pub mod lane;
 pub mod shared;
 

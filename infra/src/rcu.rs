@@ -303,6 +303,18 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
             retire(old);
         }
     }
+    /// Puts an object at an index of the owner's choice, or takes the one there out; readers see it
+    /// from their next read on. For slabs without [`SharedSlab::insert`].
+    ///
+    /// # Panics
+    /// With an index beyond the room there is.
+    pub fn put(&mut self, index: u32, value: Option<T>) {
+        let is_new = value.is_some();
+        self.slots.given.fetch_max(index as usize + 1, Ordering::Relaxed);
+        let old = self.slots.swap(index, value);
+        self.used = self.used + usize::from(is_new) - usize::from(old.is_some());
+        old.into_iter().for_each(retire);
+    }
     /// Removes an object that no reader can newly find: those who know its index already find it
     /// until they move on, so that what they do with it is still done. Its index is not given out
     /// again before.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 pub mod mtrie;
+pub mod numbers;
 pub mod spans;
 
 /// A table has no room for what was to be added; nothing has changed.

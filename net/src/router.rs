@@ -117,7 +117,7 @@ impl Router {
             adjacencies: Adjacencies::new(&mut stats)?,
             fib: Fib::new(&mut stats)?,
             mfib: Mfib::new(&mut stats)?,
-            addresses: Addresses::new(),
+            addresses: Addresses::new()?,
             on_adjacency: Vec::new(),
             on_threads: Vec::new(),
             events: Events::default(),
@@ -139,13 +139,13 @@ impl Router {
     /// Lets clients see the counters of nodes that came, and no longer those of nodes that went.
     pub fn publish_counters(&mut self) {
         let changes = self.engine.take_counter_changes();
-        let Some(most) = changes.iter().map(|c| usize::from(c.index) + 1).max() else { return };
+        let Some(most) = changes.iter().map(|c| c.index as usize + 1).max() else { return };
         let failed = self.stats.change(|stats| {
             let mut failed = stats.grow(BY_COUNTER, most.next_multiple_of(256)).err();
             for change in changes {
                 let name = format!("/err/{}/{}", change.node, change.name);
                 let done = if change.is_new {
-                    stats.symlink(&name, NODE_ERRORS, change.index.into())
+                    stats.symlink(&name, NODE_ERRORS, change.index)
                 } else {
                     stats.remove(&name)
                 };
@@ -218,7 +218,7 @@ impl Names for Router {
     fn name(&self, kind: &str, index: u32) -> String {
         match kind {
             "interface" => self.interfaces.name(index).to_owned(),
-            "error" => self.engine.describe_error(index as u16),
+            "error" => self.engine.describe_error(index),
             _ => index.to_string(),
         }
     }

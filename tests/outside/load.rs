@@ -97,3 +97,67 @@ fn interfaces_that_come_and_go_leave_nothing_behind() {
     assert_eq!(names, names_now);
     assert!(now < bytes + (128 << 10), "{bytes} bytes became {now}");
 }
+
+/// Bytes that a process has in memory.
+fn memory(daemon: &Daemon) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap();
+    let of = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+    };
+    of("RssAnon:") + of("RssShmem:")
+}
+
+#[test]
+fn interfaces_by_the_thousand_cost_little_each_and_give_it_back() {
+    let count: u32 = if is_timing_wanted() { 16_000 } else { 2_000 };
+    let daemon = Daemon::start(crate::GENERATORS);
+    let mut client = Client::connect(daemon.folder().join("api.sock"), "load").unwrap();
+    let segment = stats::fetch(&daemon.folder().join("stats.sock")).unwrap();
+    let reader = stats::Reader::new(segment).unwrap();
+    let mut make = || {
+        let mut all = Vec::new();
+        let requests = (0..count).map(|_| CreateLoopback::default());
+        let refused = client.calls(requests, |_, made| all.push(made.unwrap().sw_if_index));
+        assert_eq!(refused.unwrap(), 0);
+        all
+    };
+    let before = memory(&daemon);
+    let all = make();
+    let each = (memory(&daemon) - before) / u64::from(count);
+    println!("{count} loopbacks: {each} bytes each");
+    assert!(each < 16 << 10, "{each} bytes each");
+
+    // The last one has all that others have, under its own name.
+    let last = format!("loop{}", count - 1);
+    daemon.tell(&format!("set interface state {last} up"));
+    daemon.tell(&format!("set interface ip address {last} 10.9.0.1/24"));
+    daemon.tell(&format!("set ip neighbor {last} 10.9.0.2 02:00:00:00:09:02 static"));
+    daemon.tell(
+        "packet-generator new { name s limit 7 size 64-64 interface pg0 node ethernet-input \
+         data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> 10.9.0.2 \
+         UDP: 1 -> 2 incrementing 22 } }",
+    );
+    daemon.generate();
+    let sum = |name: &str| reader.read(name).unwrap().unwrap().sum(0);
+    assert_eq!(sum(&format!("/interfaces/{last}/tx")), 7);
+    assert_eq!(sum(&format!("/err/{last}-output/interface is down")), 0);
+    let runtime = daemon.tell("show runtime");
+    let has_run = |node: &str| runtime.lines().any(|line| line.starts_with(&format!("{node} ")));
+    assert!(has_run(&format!("{last}-output")) && has_run(&format!("{last}-tx")), "{runtime}");
+    assert!(daemon.tell(&format!("show node {last}-tx")).contains("ethernet-input"));
+
+    let delete = |all: Vec<u32>, client: &mut Client| {
+        let requests = all.into_iter().map(|sw_if_index| DeleteLoopback { sw_if_index });
+        assert_eq!(client.calls(requests, |_, _| ()).unwrap(), 0);
+    };
+    let most = memory(&daemon);
+    let mut other = Client::connect(daemon.folder().join("api.sock"), "load").unwrap();
+    delete(all, &mut other);
+    assert!(!daemon.tell("show interface").contains("loop"));
+    assert!(reader.read(&format!("/interfaces/{last}/tx")).unwrap().is_none());
+    let all = make();
+    let again = memory(&daemon);
+    assert!(again < most + (most - before) / 8, "{before} bytes became {most}, then {again}");
+    delete(all, &mut other);
+}

@@ -62,7 +62,7 @@ impl Next {
     /// Where Ethernet frames of an interface go: to its first feature, if it has any.
     #[inline(always)]
     fn of<Q: Queue, On>(intake: &Intake<'_, DeviceInput<Q>, On>, interface: u32) -> Self {
-        let first = intake.start(&DEVICE_INPUT).entrance(interface);
+        let first = intake.start(&DEVICE_INPUT).first(interface);
         first.map_or(Self::Ethernet, Self::Feature)
     }
     /// Where an IP packet goes that came without a header in front, which is noted on it.

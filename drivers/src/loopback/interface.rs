@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use control::api::Retval;
-use net::interface::{self, Kind, NewInterface, Offloads};
+use net::interface::{self, Change, Kind, NewInterface, Offloads};
 use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
@@ -15,6 +15,27 @@ pub const HARDWARE: &str = "Loopback";
 /// Instances are below this.
 const INSTANCES: u32 = 16384;
 const MTU: u32 = 9000;
+
+/// No instance below this one is free, so that the lowest free one is found at once.
+#[derive(Default)]
+struct Lowest(u32);
+
+/// Notes which instances become free.
+pub(super) fn register(router: &mut Router) {
+    router.insert(Lowest::default());
+    router.interfaces.observe(|router, index, change| {
+        let free = match change {
+            Change::Deleting => {
+                router.interfaces.name(index.0).strip_prefix("loop").and_then(|n| n.parse().ok())
+            }
+            Change::Name => Some(0), // what it was called is not known any more
+            _ => None,
+        };
+        if let (Some(lowest), Some(free)) = (router.state_mut::<Lowest>(), free) {
+            lowest.0 = lowest.0.min(free);
+        }
+    });
+}
 
 /// Why a loopback cannot be made or deleted.
 #[derive(Debug)]
@@ -71,7 +92,12 @@ pub fn create(
         Some(n) if n >= INSTANCES => return Err(Error::NoInstance(n)),
         Some(n) if !is_free(&n) => return Err(Error::InUse(Some(n))),
         Some(n) => n,
-        None => (0..INSTANCES).find(is_free).ok_or(Error::InUse(None))?,
+        None => {
+            let lowest = router.state().map_or(0, |Lowest(lowest)| *lowest);
+            let free = (lowest..INSTANCES).find(is_free);
+            router.insert(Lowest(free.unwrap_or(INSTANCES)));
+            free.ok_or(Error::InUse(None))?
+        }
     };
     let [.., high, low] = instance.to_be_bytes();
     let mac = mac.unwrap_or(MacAddr([0xde, 0xad, 0, 0, high, low]));

@@ -13,6 +13,7 @@ pub const FEATURE: Feature =
     Feature { name: "loopback", about: "Loopback interfaces", default_enabled: true, register };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    interface::register(&mut parts.router);
     commands::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

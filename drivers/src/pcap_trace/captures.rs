@@ -195,11 +195,11 @@ impl Captures {
         let ended = self.trace.take().ok_or(Error::NotRunning)?;
         self.settle(router)?;
         let described =
-            |c: (u16, &str, CounterText, u64)| (c.0, format!("{}: {}\0", c.1, c.2.text));
+            |c: (u32, &str, CounterText, u64)| (c.0, format!("{}: {}\0", c.1, c.2.text));
         let reasons: HashMap<_, _> = router.engine.counters().map(described).collect();
         let epoch = epoch(router);
         Ok(Elsewhere::begin(move || {
-            let reason = |error: &Option<u16>, _: &[u8]| {
+            let reason = |error: &Option<u32>, _: &[u8]| {
                 let text = error.and_then(|e| reasons.get(&e)).cloned();
                 (Vec::new(), text.unwrap_or_default().into_bytes())
             };
@@ -283,7 +283,7 @@ fn place(name: &str) -> Result<PathBuf, Error> {
 }
 
 /// The counter of a reason named `node.reason`, or `{node}.{reason}` as clients write it.
-fn reason(router: &Router, name: &str) -> Result<u16, Error> {
+fn reason(router: &Router, name: &str) -> Result<u32, Error> {
     let bare = name.strip_prefix('{').and_then(|n| n.strip_suffix('}')?.split_once("}.{"));
     let found = bare.or_else(|| name.split_once('.')).and_then(|(node, reason)| {
         let mut counters = router.engine.counters();

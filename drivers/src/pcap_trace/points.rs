@@ -16,9 +16,9 @@ pub struct Points {
     /// Only those of this interface.
     pub interface: Option<InterfaceIndex>,
     /// Only those dropped for the reason that this counter counts.
-    pub error: Option<u16>,
+    pub error: Option<u32>,
     /// Those so far; of a dropped one the number of its reason.
-    pub store: Store<Option<u16>>,
+    pub store: Store<Option<u32>>,
 }
 
 impl Watcher for Points {

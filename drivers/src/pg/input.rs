@@ -250,7 +250,7 @@ impl Running {
     #[inline(always)]
     fn next<On>(&self, intake: &Intake<'_, PgInput, On>) -> Next {
         let arc = intake.start(&DEVICE_INPUT);
-        let first = arc.entrance(self.rx).filter(|_| self.meets_features);
+        let first = arc.first(self.rx).filter(|_| self.meets_features);
         Next::To(first.unwrap_or(self.next))
     }
     #[inline(never)]

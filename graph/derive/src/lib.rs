@@ -50,7 +50,7 @@ fn next_impl(d: &DeriveInput) -> syn::Result<Tokens> {
             let (to, payload) = edge(v)?;
             let payload =
                 payload.map_or_else(|| quote!(""), |p| quote!(<#p as ::graph::Payload>::NAME));
-            let slot = edges.len() as u16;
+            let slot = edges.len() as u32;
             edges.push(quote!(::graph::Edge { to: #to, payload: #payload }));
             arms.push(quote!(Self::#id => #slot));
         }
@@ -60,7 +60,7 @@ fn next_impl(d: &DeriveInput) -> syn::Result<Tokens> {
             const EDGES: &'static [::graph::Edge] = &[#(#edges),*];
             #[inline(always)]
             #[allow(unused_variables)]
-            fn slot(self, along: &::graph::arc::Along<'_>, p: &mut ::graph::Buffer<'_>) -> u16 {
+            fn slot(self, along: &::graph::arc::Along<'_>, p: &mut ::graph::Buffer<'_>) -> u32 {
                 match self { #(#arms),* }
             }
         }

@@ -104,9 +104,7 @@ impl<'p> Buffer<'p> {
         /// Payload bytes of one segment after segmentation; 0 for a packet that fits.
         gso_size, set_gso_size: u16 = gso_size;
         /// Number of the counter that says why it is dropped; 0 for none.
-        error, set_error: u16 = error;
-        /// Place on the feature arc it is on.
-        cursor, set_cursor: u8 = cursor;
+        error, set_error: u32 = error;
         /// Handle of its trace; meaningful with [`Flags::TRACED`].
         trace_handle, set_trace_handle: u16 = trace;
         /// Offset of the layer 2 header from the start of the data area, in bytes; may be negative.

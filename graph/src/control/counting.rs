@@ -53,11 +53,11 @@ impl Engine {
         self.errors.take_changes()
     }
     /// All counters: number, node, text, value.
-    pub fn counters(&self) -> impl Iterator<Item = (u16, &str, CounterText, u64)> {
+    pub fn counters(&self) -> impl Iterator<Item = (u32, &str, CounterText, u64)> {
         self.errors.iter(&self.counters)
     }
     /// The counters that are not zero: number, node, text, value.
-    pub fn errors(&self) -> Vec<(u16, String, CounterText, u64)> {
+    pub fn errors(&self) -> Vec<(u32, String, CounterText, u64)> {
         let moved = self.counters().filter(|e| e.3 > 0);
         moved.map(|(i, node, text, n)| (i, node.to_owned(), text, n)).collect()
     }
@@ -69,7 +69,7 @@ impl Engine {
         self.zero_counters(0..self.errors.len())
     }
     /// `node: text` of a counter.
-    pub fn describe_error(&self, index: u16) -> String {
+    pub fn describe_error(&self, index: u32) -> String {
         self.errors.describe(index)
     }
 }

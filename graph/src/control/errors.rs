@@ -1,5 +1,6 @@
 //! The catalogue of counters: which number is which counter of which node.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,13 +9,13 @@ use infra::counter::{Counter, Rows};
 use super::BuildError;
 use crate::node::CounterText;
 
-/// Most counters there may be: a packet names its own in 16 bits.
-pub const MOST_COUNTERS: usize = 65536;
+/// Most counters there may be: a dozen for each of 65,536 interfaces and more.
+pub const MOST_COUNTERS: usize = 1 << 20;
 /// The counter of packets that a route discards on purpose (`error` 0 of a packet).
 const BLACKHOLED: CounterText =
     CounterText { name: "blackholed packets", text: "blackholed packets", severity: "error" };
 /// The counter of packets that reach a node whose interface is gone.
-pub(crate) const DELETED: u16 = 1;
+pub(crate) const DELETED: u32 = 1;
 const GONE: CounterText =
     CounterText { name: "deleted", text: "interface deleted", severity: "error" };
 const PANIC: CounterText =
@@ -24,7 +25,7 @@ const PANIC: CounterText =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterChange {
     /// Its number.
-    pub index: u16,
+    pub index: u32,
     /// The node it is counted at.
     pub node: Arc<str>,
     /// Its name there.
@@ -41,7 +42,8 @@ struct Row {
 
 pub(super) struct Errors {
     rows: Vec<Option<Row>>,
-    free: Vec<(u16, u16)>,
+    /// Numbers that are free again, by how many are together.
+    free: HashMap<u32, Vec<u32>>,
     changes: Vec<CounterChange>,
 }
 
@@ -49,7 +51,7 @@ impl Errors {
     pub fn new() -> Self {
         let row = |text| Some(Row { node: "null-node".into(), text });
         let rows = vec![row(BLACKHOLED), row(GONE)];
-        let mut this = Self { rows, free: Vec::new(), changes: Vec::new() };
+        let mut this = Self { rows, free: HashMap::new(), changes: Vec::new() };
         this.note(0..2, true);
         this
     }
@@ -58,7 +60,7 @@ impl Errors {
             if let Some(Row { node, text }) = row
                 && text.name != PANIC.name
             {
-                let (node, index) = (Arc::clone(node), index as u16);
+                let (node, index) = (Arc::clone(node), index as u32);
                 self.changes.push(CounterChange { index, node, name: text.name, is_new });
             }
         }
@@ -76,10 +78,10 @@ impl Errors {
         &mut self,
         node: &Arc<str>,
         texts: (&[CounterText], &[CounterText]),
-    ) -> Result<(u16, u16), BuildError> {
+    ) -> Result<(u32, u32), BuildError> {
         let count = texts.0.len() + texts.1.len() + 1;
-        let base = match self.free.iter().position(|f| usize::from(f.1) == count) {
-            Some(at) => usize::from(self.free.swap_remove(at).0),
+        let base = match self.free.get_mut(&(count as u32)).and_then(Vec::pop) {
+            Some(base) => base as usize,
             None if self.rows.len() + count <= MOST_COUNTERS => {
                 self.rows.resize(self.rows.len() + count, None);
                 self.rows.len() - count
@@ -90,17 +92,17 @@ impl Errors {
             self.rows[base + i] = Some(Row { node: Arc::clone(node), text: *text });
         }
         self.note(base..base + count, true);
-        Ok((base as u16, count as u16))
+        Ok((base as u32, count as u32))
     }
-    pub fn remove(&mut self, base: u16, count: u16) {
-        let range = usize::from(base)..usize::from(base) + usize::from(count);
+    pub fn remove(&mut self, base: u32, count: u32) {
+        let range = base as usize..(base + count) as usize;
         self.note(range.clone(), false);
         self.rows[range].fill(None);
-        self.free.push((base, count));
+        self.free.entry(count).or_default().push(base);
     }
     /// Says that a node with these counters has another name.
-    pub fn rename(&mut self, base: u16, count: u16, node: &Arc<str>) {
-        let range = usize::from(base)..usize::from(base) + usize::from(count);
+    pub fn rename(&mut self, base: u32, count: u32, node: &Arc<str>) {
+        let range = base as usize..(base + count) as usize;
         self.note(range.clone(), false);
         self.rows[range.clone()].iter_mut().flatten().for_each(|row| row.node = Arc::clone(node));
         self.note(range, true);
@@ -109,15 +111,15 @@ impl Errors {
     pub fn iter<'a>(
         &'a self,
         counters: &'a Rows<Counter>,
-    ) -> impl Iterator<Item = (u16, &'a str, CounterText, u64)> {
+    ) -> impl Iterator<Item = (u32, &'a str, CounterText, u64)> {
         self.rows.iter().enumerate().filter_map(|(i, row)| {
             let row = row.as_ref()?;
-            Some((i as u16, &*row.node, row.text, counters.sum(i)))
+            Some((i as u32, &*row.node, row.text, counters.sum(i)))
         })
     }
     /// `node: text` of a counter.
-    pub fn describe(&self, index: u16) -> String {
-        match self.rows.get(usize::from(index)) {
+    pub fn describe(&self, index: u32) -> String {
+        match self.rows.get(index as usize) {
             Some(Some(row)) => format!("{}: {}", row.node, row.text.text),
             _ => format!("counter {index}"),
         }

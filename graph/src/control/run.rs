@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use infra::counter::{Counter, Rows};
 use infra::cpu::Variant;
-use infra::rcu::Shared;
 use infra::time::Clock;
 
 use super::errors::{Errors, MOST_COUNTERS};
 use super::spec::{Engine, NodeIndex};
-use crate::arc::ArcTable;
 use crate::buffer::{Buffer, Pool, PoolUse};
 use crate::engine::{Core, Frame};
 use crate::node::{InputState, Node};
@@ -115,8 +113,8 @@ impl Engine {
             by_name: HashMap::new(),
             deleted: Vec::new(),
             arcs: Vec::new(),
+            pending: Vec::new(),
             starts: Vec::new(),
-            table: Shared::new(ArcTable::default()),
             errors: Errors::new(),
             counters,
             pool: Pool::new(settings.buffers)?,
@@ -154,11 +152,11 @@ impl Engine {
         }
     }
     pub(super) fn hand_out(&mut self, index: NodeIndex) {
-        let is_input = self.specs[usize::from(index.0)].is_input;
+        let is_input = self.specs[index.0 as usize].is_input;
         self.post_all(|this| {
             let runtime = this.runtime(index);
             Box::new(move |core| {
-                let at = usize::from(index.0);
+                let at = index.0 as usize;
                 if at == core.nodes.len() {
                     core.nodes.push(runtime);
                 } else {
@@ -174,12 +172,18 @@ impl Engine {
             })
         });
     }
+    /// Gives the threads one more edge of a node, whatever the number of those it has.
+    pub(super) fn hand_out_edge(&mut self, index: NodeIndex, target: NodeIndex) {
+        self.post_all(|_| {
+            Box::new(move |core| core.nodes[index.0 as usize].edges.push((target.0, 0)))
+        });
+    }
     pub(super) fn hand_out_edges(&mut self, index: NodeIndex) {
         self.post_all(|this| {
             let edges = this.edge_numbers(index);
-            let arcs = this.specs[usize::from(index.0)].arcs.clone();
+            let arcs = this.specs[index.0 as usize].arcs.clone();
             Box::new(move |core| {
-                let n = &mut core.nodes[usize::from(index.0)];
+                let n = &mut core.nodes[index.0 as usize];
                 let counted = n.edges.iter().map(|e| e.1).chain(std::iter::repeat(0));
                 n.edges = edges.into_iter().zip(counted).map(|(e, c)| (e.0, c)).collect();
                 n.arcs = arcs;
@@ -224,7 +228,7 @@ impl Engine {
         node: NodeIndex,
     ) -> Result<Option<InputState>, NoAnswer> {
         self.ask(thread, move |core| {
-            core.inputs.contains(&node.0).then(|| core.nodes[usize::from(node.0)].state)
+            core.inputs.contains(&node.0).then(|| core.nodes[node.0 as usize].state)
         })
     }
     /// Wakes a thread, and calls the node there, when `fd` is readable. End it with
@@ -257,7 +261,7 @@ impl Engine {
     pub fn trace(&mut self, node: NodeIndex, count: u32) {
         self.post_all(|_| {
             Box::new(move |core| {
-                let to_trace = &mut core.nodes[usize::from(node.0)].to_trace;
+                let to_trace = &mut core.nodes[node.0 as usize].to_trace;
                 *to_trace = to_trace.saturating_add(count);
             })
         });
@@ -310,15 +314,14 @@ impl Engine {
             .iter()
             .enumerate()
             .map(|(slot, (n, _))| EdgeCount {
-                slot: slot as u16,
+                slot: slot as u32,
                 node: *n,
                 name: self.name_of(NodeIndex(*n)).to_owned(),
                 vectors: 0,
             })
             .collect();
         for thread in self.data_threads() {
-            let edges =
-                self.ask(thread, move |core| core.nodes[usize::from(node.0)].edges.clone())?;
+            let edges = self.ask(thread, move |core| core.nodes[node.0 as usize].edges.clone())?;
             counts.iter_mut().zip(edges).for_each(|(c, e)| c.vectors += e.1);
         }
         Ok(counts)
@@ -362,12 +365,12 @@ impl Engine {
     }
     /// The CPU variant of a node.
     pub fn variant_of(&self, index: NodeIndex) -> Variant {
-        self.specs.get(usize::from(index.0)).map_or(Variant::Default, |s| s.variant)
+        self.specs.get(index.0 as usize).map_or(Variant::Default, |s| s.variant)
     }
     /// Has a node run as compiled for this variant, from its next frame on; false when there is no
     /// such node or the processor does not support the variant.
     pub fn set_variant(&mut self, index: NodeIndex, variant: Variant) -> bool {
-        let at = usize::from(index.0);
+        let at = index.0 as usize;
         let Some(spec) = self.specs.get_mut(at).filter(|_| variant.is_supported()) else {
             return false;
         };
@@ -383,25 +386,34 @@ impl Engine {
     }
     /// Whether a node brings packets in.
     pub fn is_input(&self, index: NodeIndex) -> bool {
-        self.specs.get(usize::from(index.0)).is_some_and(|s| s.is_input)
+        self.specs.get(index.0 as usize).is_some_and(|s| s.is_input)
     }
     /// Whether traces start at a node.
     pub fn starts_traces(&self, index: NodeIndex) -> bool {
-        self.specs.get(usize::from(index.0)).is_some_and(|s| s.starts_traces)
+        self.specs.get(index.0 as usize).is_some_and(|s| s.starts_traces)
     }
-    /// Names of the nodes with an edge to this one.
-    pub fn sources_of(&self, index: NodeIndex) -> Vec<NodeIndex> {
-        let leads = |i: &NodeIndex| self.edge_numbers(*i).iter().any(|e| e.0 == index.0);
-        self.node_names().map(|(i, _)| i).filter(leads).collect()
+    /// The nodes with an edge to each of `wanted`.
+    pub fn sources_of(&self, wanted: &[NodeIndex]) -> HashMap<NodeIndex, Vec<NodeIndex>> {
+        let mut sources: HashMap<_, _> = wanted.iter().map(|node| (*node, Vec::new())).collect();
+        for (from, _) in self.node_names() {
+            for (to, _) in self.edge_numbers(from) {
+                let list = sources.get_mut(&NodeIndex(to));
+                // One with several edges is one source.
+                if let Some(list) = list.filter(|list| list.last() != Some(&from)) {
+                    list.push(from);
+                }
+            }
+        }
+        sources
     }
 }
 
 impl Core {
     fn thread_row(&mut self) -> ThreadRow {
         let row = |(i, n): (usize, &crate::engine::NodeRuntime)| NodeRow {
-            index: i as u16,
+            index: i as u32,
             name: String::new(),
-            state: self.inputs.contains(&(i as u16)).then_some(n.state),
+            state: self.inputs.contains(&(i as u32)).then_some(n.state),
             stats: n.stats,
         };
         ThreadRow {

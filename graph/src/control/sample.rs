@@ -6,7 +6,7 @@ use super::spec::Engine;
 use crate::engine::{Core, Sampled};
 
 /// Columns for what a thread tells of each node.
-pub const MOST_NODES: usize = 1 << 16;
+pub const MOST_NODES: usize = 1 << 18;
 
 /// Where threads put what they did. All are set, not counted.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Core {
             Sampled { stamp: crate::engine::stamp(), loops: self.loops, ..Sampled::default() };
         for (at, node) in self.nodes.iter().enumerate() {
             let stats = &node.stats;
-            if self.inputs.contains(&(at as u16)) {
+            if self.inputs.contains(&(at as u32)) {
                 now.input += stats.vectors;
             } else {
                 now.calls += stats.calls;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use infra::counter::{Counter, Rows};
 use infra::cpu::Variant;
-use infra::rcu::Shared;
 use infra::time::Clock;
 
 use super::BuildError;
+use super::arcs::{ArcSpec, Pending};
 use super::errors::Errors;
 use super::run::Threads;
-use crate::arc::{ArcTable, FeatureArc};
+use crate::arc::FeatureArc;
 use crate::buffer::Pool;
 use crate::engine::{ArcEdges, Dispatch, InputAdapter, NodeAdapter, NodeRuntime, NodeStats};
 use crate::node::{Count, CounterText, Edge, Input, InputState, Next, Node, Reason, Slot};
@@ -20,7 +20,7 @@ use crate::watch::Watch;
 
 /// Number of a node in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeIndex(pub u16);
+pub struct NodeIndex(pub u32);
 
 /// What a node counts, and under which node's name if not its own.
 struct Counted {
@@ -48,12 +48,14 @@ pub(super) struct Spec {
     pub make: Make,
     /// First the node's own edges, then the drop, then what was connected or arcs added.
     pub edges: Vec<Target>,
+    /// The first edge to each node, once there are many.
+    pub slots: HashMap<NodeIndex, u32>,
     /// Payload of each of the node's own edges.
     pub payloads: Vec<&'static str>,
     pub takes: &'static str,
-    pub drop_slot: u16,
-    pub error_base: u16,
-    pub error_count: u16,
+    pub drop_slot: u32,
+    pub error_base: u32,
+    pub error_count: u32,
     pub reasons: &'static [CounterText],
     pub counts: &'static [CounterText],
     /// Whether its counters are another node's.
@@ -62,16 +64,39 @@ pub(super) struct Spec {
     pub variant: Variant,
 }
 
+/// More edges than these are not searched one by one.
+const FEW_EDGES: usize = 32;
+
+impl Spec {
+    /// The first edge that leads to a node.
+    fn slot_to(&mut self, target: NodeIndex) -> Option<u32> {
+        let slots = (0u32..).zip(&self.edges).filter_map(|(slot, edge)| match edge {
+            Target::Node(node) => Some((*node, slot)),
+            Target::Name(_) => None,
+        });
+        if self.edges.len() <= FEW_EDGES {
+            return slots.filter(|s| s.0 == target).map(|s| s.1).next();
+        }
+        if self.slots.is_empty() {
+            for (node, slot) in slots {
+                self.slots.entry(node).or_insert(slot);
+            }
+        }
+        self.slots.get(&target).copied()
+    }
+}
+
 /// Everything about the graph that control owns: nodes, arcs, counters, buffers and threads.
 pub struct Engine {
     pub(super) specs: Vec<Spec>,
     pub(super) by_name: HashMap<Arc<str>, NodeIndex>,
     pub(super) deleted: Vec<NodeIndex>,
-    /// Arcs in use, each with its built features in order.
-    pub(super) arcs: Vec<(&'static FeatureArc, Vec<&'static str>)>,
+    /// Arcs in use.
+    pub(super) arcs: Vec<ArcSpec>,
+    /// Features switched before the graph is built.
+    pub(super) pending: Vec<Pending>,
     /// Starts of arcs among nodes made for one interface, until the graph is built.
     pub(super) starts: Vec<(NodeIndex, &'static FeatureArc)>,
-    pub(super) table: Shared<ArcTable>,
     pub(super) errors: Errors,
     pub(super) counters: Rows<Counter>,
     pub(super) pool: Pool,
@@ -103,7 +128,7 @@ impl Engine {
             counts: <N::Count as Count>::TEXTS,
         };
         let index = self.insert(name, None, make, N::Next::EDGES, N::DROP, counted, N::INPUT)?;
-        self.specs[usize::from(index.0)].starts_traces = N::STARTS_TRACES;
+        self.specs[index.0 as usize].starts_traces = N::STARTS_TRACES;
         Ok(index)
     }
     /// Adds the counters of reasons under a name that no node has: a process, or what clients know
@@ -128,46 +153,8 @@ impl Engine {
         };
         let state = Some(N::STATE);
         let index = self.insert(N::NAME, state, make, N::Next::EDGES, N::DROP, counted, "")?;
-        self.specs[usize::from(index.0)].starts_traces = true;
+        self.specs[index.0 as usize].starts_traces = true;
         Ok(index)
-    }
-    /// Adds a node and puts it on a feature arc, where the arc's catalogue has its name.
-    ///
-    /// # Errors
-    /// As [`Engine::add`], and a name that the catalogue does not have.
-    pub fn add_feature<N: Node>(
-        &mut self,
-        arc: &'static FeatureArc,
-        node: N,
-    ) -> Result<NodeIndex, BuildError> {
-        self.place(arc, N::NAME)?;
-        self.add(node)
-    }
-    /// Puts a node that is there (or will be) on a feature arc.
-    ///
-    /// # Errors
-    /// A name that the arc's catalogue does not have.
-    pub fn place(
-        &mut self,
-        arc: &'static FeatureArc,
-        node: &'static str,
-    ) -> Result<(), BuildError> {
-        let position = |n: &str| arc.order.iter().position(|o| *o == n);
-        if position(node).is_none() {
-            return Err(BuildError::NotOnArc { node: node.to_owned(), arc: arc.name });
-        }
-        let at = self.arc_number(arc);
-        let features = &mut self.arcs[at].1;
-        features.push(node);
-        features.sort_by_key(|n| position(n));
-        Ok(())
-    }
-    /// Number of an arc; a new one is added.
-    pub(super) fn arc_number(&mut self, arc: &'static FeatureArc) -> usize {
-        self.arcs.iter().position(|(a, _)| std::ptr::eq(*a, arc)).unwrap_or_else(|| {
-            self.arcs.push((arc, Vec::new()));
-            self.arcs.len() - 1
-        })
     }
     #[allow(clippy::too_many_arguments)]
     fn insert(
@@ -191,9 +178,10 @@ impl Engine {
             starts_traces: false,
             state: input.unwrap_or(InputState::Adaptive),
             variant: self.variants.of(&name),
-            drop_slot: own.len() as u16,
+            drop_slot: own.len() as u32,
             payloads: own.iter().map(|e| e.payload).collect(),
             arcs: Vec::new(),
+            slots: HashMap::new(),
             name: Arc::clone(&name),
             make,
             edges,
@@ -206,12 +194,12 @@ impl Engine {
         };
         let index = match self.deleted.pop() {
             Some(index) => {
-                self.specs[usize::from(index.0)] = spec;
+                self.specs[index.0 as usize] = spec;
                 index
             }
             None => {
                 self.specs.push(spec);
-                NodeIndex((self.specs.len() - 1) as u16)
+                NodeIndex((self.specs.len() - 1) as u32)
             }
         };
         self.by_name.insert(name, index);
@@ -229,18 +217,18 @@ impl Engine {
         &mut self,
         name: &Arc<str>,
         counted: &Counted,
-    ) -> Result<(u16, u16), BuildError> {
+    ) -> Result<(u32, u32), BuildError> {
         if counted.at.is_empty() {
             let texts = (counted.reasons, counted.counts);
             let (base, count) = self.errors.add(name, texts)?;
-            let range = usize::from(base)..usize::from(base) + usize::from(count);
+            let range = base as usize..(base + count) as usize;
             if range.clone().any(|i| self.counters.sum(i) != 0) {
                 // They were another node's. A thread that does not answer keeps their values.
                 let _ = self.zero_counters(range);
             }
             return Ok((base, count));
         }
-        let at = self.index_of(counted.at).map(|i| &self.specs[usize::from(i.0)]);
+        let at = self.index_of(counted.at).map(|i| &self.specs[i.0 as usize]);
         let same = |at: &&Spec| {
             let counts = counted.counts.is_empty() || at.counts == counted.counts;
             at.reasons == counted.reasons && counts
@@ -266,7 +254,7 @@ impl Engine {
         if self.by_name.get(name).is_some_and(|i| *i != index) {
             return Err(BuildError::DuplicateNode(name.to_owned()));
         }
-        let spec = &mut self.specs[usize::from(index.0)];
+        let spec = &mut self.specs[index.0 as usize];
         let old = std::mem::replace(&mut spec.name, name.into());
         self.by_name.remove(&old);
         self.by_name.insert(Arc::clone(&spec.name), index);
@@ -276,7 +264,7 @@ impl Engine {
         Ok(())
     }
     fn forget(&mut self, index: NodeIndex) {
-        let spec = &mut self.specs[usize::from(index.0)];
+        let spec = &mut self.specs[index.0 as usize];
         self.by_name.remove(&spec.name);
         if !spec.shares {
             self.errors.remove(spec.error_base, spec.error_count);
@@ -284,10 +272,9 @@ impl Engine {
         spec.name = format!("deleted-{}", index.0).into();
         spec.make = Box::new(|v| Box::new(NodeAdapter::new(super::build::Deleted, v)));
         (spec.is_input, spec.error_count) = (false, 0);
-        spec.edges = vec![spec.edges[usize::from(spec.drop_slot)].clone()];
+        spec.edges = vec![spec.edges[spec.drop_slot as usize].clone()];
         (spec.drop_slot, spec.error_base) = (0, super::errors::DELETED);
-        spec.payloads.clear();
-        spec.arcs.clear();
+        (spec.payloads, spec.arcs, spec.slots) = (Vec::new(), Vec::new(), HashMap::new());
         self.deleted.push(index);
     }
     /// Adds an edge between two nodes, or finds it. Nothing travels along it.
@@ -301,37 +288,27 @@ impl Engine {
         if !self.takes(target, "") {
             return Err(BuildError::Payload { node: from.to_owned(), to: to.to_owned() });
         }
-        let edges = &mut self.specs[usize::from(at.0)].edges;
-        let slot = edges.iter().position(|e| *e == Target::Node(target)).unwrap_or_else(|| {
-            edges.push(Target::Node(target));
-            edges.len() - 1
-        });
-        if self.threads.are_running() {
-            self.hand_out_edges(at);
+        let spec = &mut self.specs[at.0 as usize];
+        if let Some(slot) = spec.slot_to(target) {
+            return Ok(Slot(slot));
         }
-        Ok(Slot(slot as u16))
+        let slot = spec.edges.len() as u32;
+        spec.edges.push(Target::Node(target));
+        if !spec.slots.is_empty() {
+            spec.slots.insert(target, slot);
+        }
+        if self.threads.are_running() {
+            self.hand_out_edge(at, target);
+        }
+        Ok(Slot(slot))
     }
     /// Name of the node at the end of an edge that [`Engine::connect`] gave out.
     pub fn end_of(&self, from: &str, slot: Slot) -> Option<&str> {
-        let edges = &self.specs[usize::from(self.index_of(from)?.0)].edges;
-        match edges.get(usize::from(slot.0))? {
+        let edges = &self.specs[self.index_of(from)?.0 as usize].edges;
+        match edges.get(slot.0 as usize)? {
             Target::Node(node) => Some(self.name_of(*node)),
             Target::Name(name) => Some(name),
         }
-    }
-    /// Says that node `node`, made for one interface, is a start of `arc`; or that it hands packets
-    /// on the arc to another thread, where they go on. Call before it is in use.
-    ///
-    /// # Errors
-    /// A node that is not there.
-    pub fn starts(&mut self, node: NodeIndex, arc: &'static FeatureArc) -> Result<(), BuildError> {
-        if !self.threads.are_running() {
-            self.starts.push((node, arc)); // the arc's features are not known yet
-            return Ok(());
-        }
-        self.add_arc_edges(node, arc)?;
-        self.hand_out_edges(node);
-        Ok(())
     }
     /// The number of a node, by name.
     pub fn index_of(&self, name: &str) -> Option<NodeIndex> {
@@ -339,16 +316,16 @@ impl Engine {
     }
     /// The name of a node, by number.
     pub fn name_of(&self, index: NodeIndex) -> &str {
-        self.specs.get(usize::from(index.0)).map_or("", |s| &s.name)
+        self.specs.get(index.0 as usize).map_or("", |s| &s.name)
     }
     /// Nodes there are, deleted ones left out.
     pub fn node_names(&self) -> impl Iterator<Item = (NodeIndex, &str)> {
         let live = |i: &usize| self.by_name.contains_key(&self.specs[*i].name);
-        (0..self.specs.len()).filter(live).map(|i| (NodeIndex(i as u16), &*self.specs[i].name))
+        (0..self.specs.len()).filter(live).map(|i| (NodeIndex(i as u32), &*self.specs[i].name))
     }
     /// What a thread needs of a node.
     pub(super) fn runtime(&self, index: NodeIndex) -> NodeRuntime {
-        let s = &self.specs[usize::from(index.0)];
+        let s = &self.specs[index.0 as usize];
         NodeRuntime {
             dispatch: Some((s.make)(s.variant)),
             edges: self.edge_numbers(index),
@@ -365,11 +342,11 @@ impl Engine {
         }
     }
     /// Node numbers at the end of a node's edges.
-    pub(super) fn edge_numbers(&self, index: NodeIndex) -> Vec<(u16, u64)> {
+    pub(super) fn edge_numbers(&self, index: NodeIndex) -> Vec<(u32, u64)> {
         let number = |t: &Target| match t {
             Target::Node(i) => (i.0, 0),
             Target::Name(name) => unreachable!("edge to {name} is not resolved"),
         };
-        self.specs[usize::from(index.0)].edges.iter().map(number).collect()
+        self.specs[index.0 as usize].edges.iter().map(number).collect()
     }
 }

@@ -31,13 +31,12 @@ pub struct Plan {
 impl Engine {
     /// What a new thread begins with.
     fn core(&self, thread: usize) -> Core {
-        let arcs = self.table.reader();
         let counters = self.counters.clone();
-        let mut core = Core::new(thread, &self.pool, counters, arcs, self.clock.clone());
+        let mut core = Core::new(thread, &self.pool, counters, self.clock.clone());
         for at in 0..self.specs.len() {
-            core.nodes.push(self.runtime(NodeIndex(at as u16)));
+            core.nodes.push(self.runtime(NodeIndex(at as u32)));
             if self.specs[at].is_input {
-                core.inputs.push(at as u16);
+                core.inputs.push(at as u32);
             }
         }
         core.poll_sleep = (self.poll_sleep.as_secs_f64() * self.clock.hz()) as u64;

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 use infra::counter::{Counter, Rows};
-use infra::rcu::{Epoch, Reader};
+use infra::rcu::Epoch;
 use infra::time::Clock;
 use serde::Serialize;
 
 use super::dispatch::Dispatch;
 use super::handoff::Handoffs;
 use super::recall::Recalls;
-use crate::arc::{ArcTable, FeatureArc};
+use crate::arc::{EnabledReader, FeatureArc};
 use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
+use crate::control::MOST_NODES;
 use crate::node::InputState;
 use crate::trace::Recorder;
 use crate::watch::Watch;
@@ -32,13 +33,13 @@ pub(crate) struct NodeRuntime {
     /// Taken out while it runs.
     pub dispatch: Option<Box<dyn Dispatch>>,
     /// Node at the end of each edge, and packets that went there. The last static edge is the drop.
-    pub edges: Vec<(u16, u64)>,
+    pub edges: Vec<(u32, u64)>,
     /// Edge that dropped packets take.
-    pub drop_slot: u16,
+    pub drop_slot: u32,
     /// Number of its first counter.
-    pub error_base: u16,
+    pub error_base: u32,
     /// Counters it has (reasons, counts, and the panic counter last).
-    pub error_count: u16,
+    pub error_count: u32,
     /// Where the edges of an arc begin, for arcs that start here or that it is on.
     pub arcs: Vec<ArcEdges>,
     /// The frame that is being filled for it.
@@ -57,9 +58,12 @@ pub(crate) struct NodeRuntime {
 #[derive(Clone, Debug)]
 pub(crate) struct ArcEdges {
     pub arc: &'static FeatureArc,
-    pub number: usize,
-    pub base: u16,
-    pub end: u16,
+    pub features: EnabledReader,
+    /// The first of the edges to all features, and behind these to the arc's end.
+    pub base: u32,
+    pub end: u32,
+    /// The position behind the node's own; the first where it is no feature.
+    pub after: u32,
 }
 
 /// Counters of one node on one thread.
@@ -94,22 +98,23 @@ pub struct Core {
     pub(crate) cache: Cache,
     pub(crate) nodes: Vec<NodeRuntime>,
     /// Nodes with frames waiting, one entry for each frame.
-    pub(crate) pending: VecDeque<u16>,
+    pub(crate) pending: VecDeque<u32>,
     /// Boxed, so that frames move between nodes without being copied.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<Batch>>,
     /// New packets that go right behind the one they were made from: its index, theirs.
     pub(super) followers: Vec<(u32, u32)>,
-    pub(crate) inputs: Vec<u16>,
+    pub(crate) inputs: Vec<u32>,
     pub(crate) errors: Rows<Counter>,
-    pub(crate) arcs: Reader<ArcTable>,
     pub(crate) trace: Recorder,
     /// Who sees packets before nodes do.
     pub(crate) watches: Vec<Watch>,
     /// Packets to and from other threads.
     pub(crate) handoffs: Handoffs,
     /// The node under whose name traces go on after a handoff, if it is there.
-    pub(crate) handoff_trace: Option<u16>,
+    pub(crate) handoff_trace: Option<u32>,
+    /// What [`Packet::with_room`](super::Packet::with_room) lends.
+    pub(super) room: Box<[u8]>,
     pub(crate) clock: Clock,
     /// Earliest time-stamp at which an input wants to be called although nothing arrives.
     pub(crate) wake_at: u64,
@@ -133,28 +138,24 @@ pub struct Core {
 unsafe impl Send for Core {}
 
 impl Core {
-    pub(crate) fn new(
-        thread: usize,
-        pool: &Pool,
-        errors: Rows<Counter>,
-        arcs: Reader<ArcTable>,
-        clock: Clock,
-    ) -> Self {
+    pub(crate) fn new(thread: usize, pool: &Pool, errors: Rows<Counter>, clock: Clock) -> Self {
         Self {
             thread,
             base: pool.base(),
             cache: Cache::new(pool),
-            nodes: Vec::new(),
+            // Room for all there may be, so that they never move while packets flow; it is used as
+            // they come.
+            nodes: Vec::with_capacity(MOST_NODES),
             pending: VecDeque::with_capacity(1024),
             spare: Vec::with_capacity(256),
             followers: Vec::with_capacity(MOST_FOLLOWERS),
             inputs: Vec::new(),
             errors,
-            arcs,
             trace: Recorder::default(),
             watches: Vec::new(),
             handoffs: Handoffs::new(thread),
             handoff_trace: None,
+            room: new_room(),
             clock,
             wake_at: u64::MAX,
             recalls: Recalls::new(),
@@ -209,10 +210,10 @@ impl Core {
         self.last_stamp = stamp();
         self.loops += 1;
         let before = self.vectors_in;
-        let handed = self.take_handed(epoch);
+        let handed = self.take_handed();
         for i in 0..self.inputs.len() {
             let node = self.inputs[i];
-            let n = &mut self.nodes[usize::from(node)];
+            let n = &mut self.nodes[node as usize];
             let call = match n.state {
                 InputState::Polling | InputState::Adaptive => true,
                 InputState::Interrupt => n.interrupt,
@@ -233,7 +234,7 @@ impl Core {
     /// Dispatches waiting frames until there are none.
     pub(crate) fn drain(&mut self, epoch: Epoch<'_>) {
         while let Some(node) = self.pending.pop_front() {
-            let n = &mut self.nodes[usize::from(node)];
+            let n = &mut self.nodes[node as usize];
             if let Some(batch) = n.full.pop_front().or_else(|| n.open.take()) {
                 self.call(node, Some(batch), epoch);
             }
@@ -241,8 +242,8 @@ impl Core {
     }
     /// Runs one node: on a frame, or, an input node, on nothing.
     #[inline(always)]
-    fn call(&mut self, node: u16, batch: Option<Box<Batch>>, epoch: Epoch<'_>) {
-        let at = usize::from(node);
+    fn call(&mut self, node: u32, batch: Option<Box<Batch>>, epoch: Epoch<'_>) {
+        let at = node as usize;
         let Some(mut dispatch) = self.nodes[at].dispatch.take() else { return };
         if (self.trace.is_live() || !self.watches.is_empty())
             && let Some(batch) = &batch
@@ -262,7 +263,7 @@ impl Core {
     }
     /// Notes which node traced packets visit, and shows all to who watches.
     #[cold]
-    fn show(&mut self, node: u16, indices: &[u32]) {
+    fn show(&mut self, node: u32, indices: &[u32]) {
         let now = self.clock.now();
         for &index in indices {
             // SAFETY: the frame was taken off the node's queue: its packets are this thread's.
@@ -275,8 +276,8 @@ impl Core {
     }
     /// Starts the trace of a packet at a node, if any are still to be traced there.
     #[cold]
-    pub(super) fn start_trace(&mut self, node: u16, p: &mut Buffer<'_>, now: f64) -> Option<u16> {
-        let left = &mut self.nodes[usize::from(node)].to_trace;
+    pub(super) fn start_trace(&mut self, node: u32, p: &mut Buffer<'_>, now: f64) -> Option<u16> {
+        let left = &mut self.nodes[node as usize].to_trace;
         *left = left.checked_sub(1)?;
         let handle = self.trace.begin()?;
         p.set_trace_handle(handle);
@@ -285,15 +286,15 @@ impl Core {
         Some(handle)
     }
     /// Runs a node on a frame without packets.
-    pub(super) fn call_empty(&mut self, node: u16, epoch: Epoch<'_>) {
+    pub(super) fn call_empty(&mut self, node: u32, epoch: Epoch<'_>) {
         let mut batch = self.spare.pop().unwrap_or_else(new_batch);
         batch.len = 0;
         self.call(node, Some(batch), epoch);
     }
     /// Appends packets to the frames of the node at the end of an edge.
     #[inline(always)]
-    pub(crate) fn send(&mut self, from: u16, slot: u16, indices: &[u32]) {
-        match self.nodes[usize::from(from)].edges.get_mut(usize::from(slot)) {
+    pub(crate) fn send(&mut self, from: u32, slot: u32, indices: &[u32]) {
+        match self.nodes[from as usize].edges.get_mut(slot as usize) {
             Some(edge) => {
                 edge.1 += indices.len() as u64;
                 let to = edge.0;
@@ -306,9 +307,9 @@ impl Core {
     }
     /// Appends packets to the frames of a node.
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, to: u16, mut indices: &[u32]) {
+    pub(crate) fn enqueue(&mut self, to: u32, mut indices: &[u32]) {
         while !indices.is_empty() {
-            let n = &mut self.nodes[usize::from(to)];
+            let n = &mut self.nodes[to as usize];
             let batch = match &mut n.open {
                 Some(batch) => batch,
                 None => {
@@ -442,18 +443,25 @@ impl Core {
     /// Lets `change` at the node's own state on this thread. For control, between loops.
     pub(crate) fn with_node<N: 'static, R>(
         &mut self,
-        node: u16,
+        node: u32,
         change: impl FnOnce(&mut N, &mut Self) -> R,
     ) -> Option<R> {
-        let mut dispatch = self.nodes.get_mut(usize::from(node))?.dispatch.take()?;
+        let mut dispatch = self.nodes.get_mut(node as usize)?.dispatch.take()?;
         let done = dispatch.node().downcast_mut::<N>().map(|n| change(n, self));
-        self.nodes[usize::from(node)].dispatch = Some(dispatch);
+        self.nodes[node as usize].dispatch = Some(dispatch);
         done
     }
     /// Sets when an input node is called.
-    pub(crate) fn set_state(&mut self, node: u16, state: InputState) {
-        self.nodes[usize::from(node)].state = state;
+    pub(crate) fn set_state(&mut self, node: u32, state: InputState) {
+        self.nodes[node as usize].state = state;
     }
+}
+
+/// Bytes of the room that a thread has for a packet in one piece.
+pub const ROOM: usize = 65_536 + 256;
+
+pub(super) fn new_room() -> Box<[u8]> {
+    vec![0; ROOM].into()
 }
 
 fn new_batch() -> Box<Batch> {

@@ -14,13 +14,13 @@ use crate::node::{Input, Node};
 /// A node of any type on one thread.
 pub(crate) trait Dispatch: Send {
     /// Processes a frame, or brings packets in; returns how many packets it was.
-    fn run(&mut self, core: &mut Core, node: u16, batch: Option<&Batch>, epoch: Epoch<'_>) -> u64;
+    fn run(&mut self, core: &mut Core, node: u32, batch: Option<&Batch>, epoch: Epoch<'_>) -> u64;
     /// The node's own state, for control.
     fn node(&mut self) -> &mut dyn Any;
     /// Has it run as compiled for this variant, which the processor must support.
     fn choose(&mut self, variant: Variant);
     /// Has the node end.
-    fn end(&mut self, core: &mut Core, node: u16, epoch: Epoch<'_>);
+    fn end(&mut self, core: &mut Core, node: u32, epoch: Epoch<'_>);
 }
 
 type Body<N> = fn(&mut N, &mut Frame<'_, N>);
@@ -40,7 +40,7 @@ impl<N: Node> NodeAdapter<N> {
 
 impl<N: Node> Dispatch for NodeAdapter<N> {
     #[inline]
-    fn run(&mut self, core: &mut Core, node: u16, batch: Option<&Batch>, epoch: Epoch<'_>) -> u64 {
+    fn run(&mut self, core: &mut Core, node: u32, batch: Option<&Batch>, epoch: Epoch<'_>) -> u64 {
         let Some(batch) = batch else { return 0 };
         let indices = &batch.indices[..batch.len];
         let mut frame = Frame { core, node, indices, epoch, of: PhantomData, done: false };
@@ -60,7 +60,7 @@ impl<N: Node> Dispatch for NodeAdapter<N> {
     fn choose(&mut self, variant: Variant) {
         self.body = body::<N>(variant);
     }
-    fn end(&mut self, core: &mut Core, node: u16, epoch: Epoch<'_>) {
+    fn end(&mut self, core: &mut Core, node: u32, epoch: Epoch<'_>) {
         empty(&mut self.node, core, node, epoch, N::end);
     }
 }
@@ -69,7 +69,7 @@ impl<N: Node> Dispatch for NodeAdapter<N> {
 pub(super) fn empty<N: Node>(
     node: &mut N,
     core: &mut Core,
-    number: u16,
+    number: u32,
     epoch: Epoch<'_>,
     work: impl FnOnce(&mut N, &mut Frame<'_, N>),
 ) {
@@ -82,12 +82,15 @@ pub(super) fn empty<N: Node>(
 
 /// A node panicked (or forgot its frame): packets that did not go on are dropped and counted.
 #[cold]
-pub(super) fn lost(core: &mut Core, node: u16, indices: &[u32]) {
-    let n = &core.nodes[usize::from(node)];
-    let counter = usize::from(n.error_base + n.error_count) - 1;
+pub(super) fn lost(core: &mut Core, node: u32, indices: &[u32]) {
+    let n = &core.nodes[node as usize];
+    let counter = (n.error_base + n.error_count) as usize - 1;
     core.counter(counter).add(indices.len().max(1) as u64);
     core.vectors_drop += indices.len() as u64;
     core.free(indices);
+    if core.room.is_empty() {
+        core.room = super::core::new_room(); // it panicked with the room in its hands
+    }
 }
 
 /// An input node compiled for one CPU variant.
@@ -104,7 +107,7 @@ impl<N: Input> InputAdapter<N> {
 
 impl<N: Input> Dispatch for InputAdapter<N> {
     #[inline]
-    fn run(&mut self, core: &mut Core, node: u16, _: Option<&Batch>, epoch: Epoch<'_>) -> u64 {
+    fn run(&mut self, core: &mut Core, node: u32, _: Option<&Batch>, epoch: Epoch<'_>) -> u64 {
         let mut intake = Intake { core, node, epoch, received: 0, of: PhantomData };
         let caught = catch_unwind(AssertUnwindSafe(|| (self.body)(&mut self.node, &mut intake)));
         let received = intake.received;
@@ -120,7 +123,7 @@ impl<N: Input> Dispatch for InputAdapter<N> {
     fn choose(&mut self, variant: Variant) {
         self.body = poll::<N>(variant);
     }
-    fn end(&mut self, _: &mut Core, _: u16, _: Epoch<'_>) {
+    fn end(&mut self, _: &mut Core, _: u32, _: Epoch<'_>) {
         // It holds no packets.
     }
 }

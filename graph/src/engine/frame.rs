@@ -22,7 +22,7 @@ pub const BLOCK: usize = 64;
 #[repr(C)]
 pub struct Frame<'f, N: Node, On = Baseline> {
     pub(super) core: &'f mut Core,
-    pub(super) node: u16,
+    pub(super) node: u32,
     pub(super) indices: &'f [u32],
     pub(super) epoch: Epoch<'f>,
     pub(super) of: PhantomData<(N, On)>,
@@ -73,7 +73,7 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     #[inline(always)]
     pub fn count(&mut self, what: N::Count, n: u64) {
         if n > 0 {
-            let base = usize::from(self.core.nodes[usize::from(self.node)].error_base);
+            let base = self.core.nodes[self.node as usize].error_base as usize;
             self.core
                 .counter(base + <N::Error as crate::Reason>::TEXTS.len() + what.index())
                 .add(n);
@@ -83,37 +83,24 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     #[inline(always)]
     pub fn count_as(&mut self, reason: N::Error, n: u64) {
         if n > 0 {
-            let base = usize::from(self.core.nodes[usize::from(self.node)].error_base);
+            let base = self.core.nodes[self.node as usize].error_base as usize;
             self.core.counter(base + reason.index()).add(n);
         }
     }
     /// The features on an arc that starts at this node.
     pub fn start(&self, arc: &'static FeatureArc) -> Start<'f> {
-        let arcs = &self.core.nodes[usize::from(self.node)].arcs;
-        match arcs.iter().find(|a| std::ptr::eq(a.arc, arc)) {
-            Some(a) => Start { chains: self.chains(a.number), base: a.base },
-            None => Start { chains: &[], base: 0 },
-        }
+        self.arcs().iter().find(|a| std::ptr::eq(a.arc, arc)).map_or(Start::NONE, Start::of)
     }
     /// The arcs this feature node is on (of a node that is on none: one without features).
     pub(super) fn along(&self) -> Along<'f> {
-        Along { first: self.stretch(0), second: self.stretch(1) }
+        let arcs = self.arcs();
+        let stretch = |which| arcs.get(which).map_or(Stretch::NONE, Stretch::of);
+        Along { first: stretch(0), second: stretch(1) }
     }
-    fn stretch(&self, which: usize) -> Stretch<'f> {
-        let of = |a: &ArcEdges| Stretch {
-            arc: Some(a.arc),
-            chains: self.chains(a.number),
-            base: a.base,
-            side: a.arc.side,
-            end: a.end,
-        };
-        self.core.nodes[usize::from(self.node)].arcs.get(which).map_or(Stretch::NONE, of)
-    }
-    fn chains(&self, arc: usize) -> &'f [Option<crate::arc::Chain>] {
-        // SAFETY: the table is valid for the epoch 'f; the reader it is found through lives in the
-        // core, which 'f borrows, and is replaced only between loops.
-        let table = unsafe { &*std::ptr::from_ref(self.core.arcs.read(self.epoch)) };
-        table.chains(Some(arc))
+    fn arcs(&self) -> &'f [ArcEdges] {
+        // SAFETY: the list belongs to the node's entry in the core, which 'f borrows, and is
+        // replaced only between loops.
+        unsafe { &*std::ptr::from_ref(self.core.nodes[self.node as usize].arcs.as_slice()) }
     }
     /// Runs `verdict` on every packet in order: `Ok` sends it along an edge, `Err` drops and counts
     /// it.
@@ -123,8 +110,8 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         mut verdict: impl FnMut(&mut Packet<'_, N>) -> Result<N::Next, N::Error>,
     ) {
         let along = self.along();
-        let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
-        let mut slots = [0u16; FRAME];
+        let drop_slot = self.core.nodes[self.node as usize].drop_slot;
+        let mut slots = [0u32; FRAME];
         // In locals, so that stores into packets do not make the compiler read them again.
         let (base, indices) = (self.core.base, self.waiting());
         for (i, (&index, slot)) in indices.iter().zip(&mut slots).enumerate() {
@@ -195,8 +182,8 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         self.core.vectors_punt += n;
     }
     /// Raises counter number `index` of the whole graph, as a packet's `error` names it.
-    pub fn count_global(&mut self, index: u16, n: u64) {
-        self.core.counter(usize::from(index)).add(n);
+    pub fn count_global(&mut self, index: u32, n: u64) {
+        self.core.counter(index as usize).add(n);
     }
     /// The packets, unless they have gone on already: nothing may send one twice.
     #[inline(always)]
@@ -212,7 +199,7 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         Packet { buffer, core: self.core, node: self.node, of: PhantomData }
     }
     #[inline(always)]
-    fn scatter(&mut self, slots: &[u16; FRAME]) {
+    fn scatter(&mut self, slots: &[u32; FRAME]) {
         let indices = self.waiting();
         self.done = true;
         scatter(self.core, self.node, indices, slots);
@@ -231,7 +218,7 @@ pub(super) fn fetch(base: NonNull<u8>, index: u32, reads_bytes: bool) {
 
 /// Sends packet `i` along edge `slots[i]`, keeping the order on each edge.
 #[inline(always)]
-pub(super) fn scatter(core: &mut Core, node: u16, indices: &[u32], slots: &[u16; FRAME]) {
+pub(super) fn scatter(core: &mut Core, node: u32, indices: &[u32], slots: &[u32; FRAME]) {
     let n = indices.len().min(FRAME);
     if !core.followers.is_empty() {
         return scatter_led(core, node, &indices[..n], slots);
@@ -246,7 +233,7 @@ pub(super) fn scatter(core: &mut Core, node: u16, indices: &[u32], slots: &[u16;
 
 /// Packet by packet, each with its followers, which lie in the order of their leaders.
 #[cold]
-fn scatter_led(core: &mut Core, node: u16, indices: &[u32], slots: &[u16; FRAME]) {
+fn scatter_led(core: &mut Core, node: u32, indices: &[u32], slots: &[u32; FRAME]) {
     let followers = std::mem::take(&mut core.followers);
     let mut waiting = followers.iter().peekable();
     for (index, slot) in indices.iter().zip(slots) {
@@ -260,7 +247,7 @@ fn scatter_led(core: &mut Core, node: u16, indices: &[u32], slots: &[u16; FRAME]
 }
 
 /// For each edge in use: which packets take it (a vector compare), then pick them out.
-fn scatter_mixed(core: &mut Core, node: u16, indices: &[u32], slots: &[u16; FRAME]) {
+fn scatter_mixed(core: &mut Core, node: u32, indices: &[u32], slots: &[u32; FRAME]) {
     let mut left = [0u64; FRAME / 64];
     for (word, chunk) in left.iter_mut().zip(indices.chunks(64)) {
         *word = u64::MAX >> (64 - chunk.len());

@@ -9,18 +9,16 @@
 //! (so the net for panics does not touch it) and goes to exactly one frame when it is taken out.
 //! When a thread ends, its rings are read to their end, or give the packets back to the pool.
 //!
-//! What a packet carries is its metadata. Between two threads an interface's features may change,
-//! so the cursor along an arc travels as the place of the feature on the arc, which stays.
+//! What a packet carries is its metadata. Between two threads an interface's features may change:
+//! a feature knows its own place on the arc, and what is behind it then is what comes next.
 
 use std::sync::Arc;
 
-use infra::rcu::Epoch;
 use infra::ring::{Receiver, Sender};
 
 use super::Frame;
 use super::core::Core;
 use super::frame::scatter;
-use crate::arc::{ArcTable, Side};
 use crate::buffer::{Buffer, FRAME, Flags};
 use crate::node::{Next, Node};
 use crate::trace::HandedOver;
@@ -29,11 +27,10 @@ use crate::worker::Bell;
 /// Packets that may be on their way from one thread to another.
 pub(crate) const CAPACITY: usize = 8192;
 
-/// A packet on its way to node `to`, handed over by node `from`.
+/// A packet on its way to node `to`.
 pub(crate) struct Passed {
     index: u32,
-    to: u16,
-    from: u16,
+    to: u32,
 }
 
 /// The way out to one thread.
@@ -114,9 +111,9 @@ impl<N: Node, On> Frame<'_, N, On> {
         mut verdict: impl FnMut(&mut crate::Packet<'_, N>) -> Result<(usize, N::Next), N::Error>,
     ) {
         let along = self.along();
-        let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
+        let drop_slot = self.core.nodes[self.node as usize].drop_slot;
         let mut threads = [usize::MAX; FRAME];
-        let mut slots = [0u16; FRAME];
+        let mut slots = [0u32; FRAME];
         let (base, indices) = (self.core.base, self.waiting());
         for (i, &index) in indices.iter().enumerate().take(FRAME) {
             // SAFETY: the packet lies in this frame and nothing else refers to it.
@@ -136,7 +133,7 @@ impl<N: Node, On> Frame<'_, N, On> {
         for (i, &index) in indices.iter().enumerate().take(FRAME) {
             let mut slot = slots[i];
             if threads[i] != self.core.thread && self.core.handoffs.is_open(threads[i]) {
-                if self.core.pass(threads[i], self.node, slot, index, self.epoch) {
+                if self.core.pass(threads[i], self.node, slot, index) {
                     continue;
                 }
                 // SAFETY: the packet was in this frame and is in no other.
@@ -152,23 +149,16 @@ impl<N: Node, On> Frame<'_, N, On> {
 
 impl Core {
     /// Puts a packet that left its frame into the ring to `thread`; false if it is full.
-    fn pass(&mut self, thread: usize, from: u16, slot: u16, index: u32, epoch: Epoch<'_>) -> bool {
-        let n = &mut self.nodes[usize::from(from)];
-        let Some(edge) = n.edges.get_mut(usize::from(slot)) else { return false };
+    fn pass(&mut self, thread: usize, from: u32, slot: u32, index: u32) -> bool {
+        let n = &mut self.nodes[from as usize];
+        let Some(edge) = n.edges.get_mut(slot as usize) else { return false };
         let Some(Some(way)) = self.handoffs.out.get_mut(thread) else { return false };
         if way.ring.len() == way.ring.capacity() {
             return false;
         }
         // SAFETY: the caller gives the packet up.
-        let mut p = unsafe { Buffer::new(self.base, index) };
-        let cursor = p.cursor();
-        let chain = chain_of(n.arcs.first().map(|a| (a.number, a.arc.side)), &self.arcs, &p, epoch);
-        if let Some(place) = chain.and_then(|c| c.get(usize::from(cursor))) {
-            p.set_cursor(*place);
-        }
-        let is_traced = p.flags().has(Flags::TRACED);
-        if way.ring.try_send(Passed { index, to: edge.0, from }).is_err() {
-            p.set_cursor(cursor);
+        let is_traced = unsafe { Buffer::new(self.base, index) }.flags().has(Flags::TRACED);
+        if way.ring.try_send(Passed { index, to: edge.0 }).is_err() {
             return false;
         }
         edge.1 += 1;
@@ -180,7 +170,7 @@ impl Core {
         true
     }
     /// Takes what other threads handed over to the frames of its nodes; returns how many packets.
-    pub(crate) fn take_handed(&mut self, epoch: Epoch<'_>) -> u64 {
+    pub(crate) fn take_handed(&mut self) -> u64 {
         if self.handoffs.is_empty() {
             return 0;
         }
@@ -191,32 +181,23 @@ impl Core {
             for _ in 0..ring.len() {
                 let Some(passed) = ring.try_recv() else { break };
                 count += 1;
-                self.arrive(*thread, &passed, epoch);
+                self.arrive(*thread, &passed);
             }
         }
         self.handoffs.incoming = incoming;
         count
     }
-    fn arrive(&mut self, thread: usize, passed: &Passed, epoch: Epoch<'_>) {
+    fn arrive(&mut self, thread: usize, passed: &Passed) {
         // SAFETY: the packet was taken out of a ring: it is this thread's alone.
         let mut p = unsafe { Buffer::new(self.base, passed.index) };
-        let from = self.nodes.get(usize::from(passed.from)).and_then(|n| n.arcs.first());
-        let chain = chain_of(from.map(|a| (a.number, a.arc.side)), &self.arcs, &p, epoch);
-        if let Some(chain) = chain {
-            let place = p.cursor();
-            let at = chain.iter().position(|c| *c >= place).unwrap_or(chain.len());
-            let is_there = chain.get(at) == Some(&place);
-            // The feature is gone? Then what comes next is the one behind its place.
-            p.set_cursor(if is_there { at as u8 } else { (at as u8).wrapping_sub(1) });
-        }
         if p.flags().has(Flags::TRACED) {
             self.trace_on(thread, &mut p);
         }
-        if usize::from(passed.to) < self.nodes.len() {
+        if (passed.to as usize) < self.nodes.len() {
             self.enqueue(passed.to, &[passed.index]);
         } else {
             // The node is so new that this thread does not have it yet.
-            self.counter(usize::from(crate::control::DELETED)).add(1);
+            self.counter(crate::control::DELETED as usize).add(1);
             self.vectors_drop += 1;
             self.free(&[passed.index]);
         }
@@ -236,21 +217,6 @@ impl Core {
             (None, _) => p.set_flags(p.flags().without(Flags::TRACED)),
         }
     }
-}
-
-/// The features of a packet's interface on the arc of a node.
-fn chain_of<'a>(
-    arc: Option<(usize, Side)>,
-    arcs: &'a infra::rcu::Reader<ArcTable>,
-    p: &Buffer<'_>,
-    epoch: Epoch<'a>,
-) -> Option<&'a crate::arc::Chain> {
-    let (number, side) = arc?;
-    let interface = match side {
-        Side::Receive => p.rx(),
-        Side::Transmit => p.tx(),
-    };
-    arcs.read(epoch).chains(Some(number)).get(interface as usize)?.as_ref()
 }
 
 impl Drop for Core {

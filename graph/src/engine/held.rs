@@ -85,7 +85,7 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     ) {
         let mut stays = [false; FRAME];
         let indices = if self.done { &[] } else { self.indices };
-        let drop_slot = self.core.nodes[usize::from(self.node)].drop_slot;
+        let drop_slot = self.core.nodes[self.node as usize].drop_slot;
         let along = self.along();
         let (mut going, mut slots, mut count) = ([0; FRAME], [0; FRAME], 0);
         for (&index, stays) in indices.iter().zip(&mut stays) {
@@ -129,12 +129,12 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     /// Drops a held packet and counts the reason.
     pub fn discard(&mut self, mut held: Held, reason: N::Error) {
         self.packet_of(&mut held).error(reason);
-        let slot = self.core.nodes[usize::from(self.node)].drop_slot;
+        let slot = self.core.nodes[self.node as usize].drop_slot;
         self.core.send(self.node, slot, &[held.into_index()]);
     }
     /// Counts a reason and notes it on a held packet, as [`Packet::error`]; returns its number, for
     /// packets that are dropped for the same reason without being counted ([`Buffer::set_error`]).
-    pub fn count_reason(&mut self, held: &mut Held, reason: N::Error) -> u16 {
+    pub fn count_reason(&mut self, held: &mut Held, reason: N::Error) -> u32 {
         let mut p = self.packet_of(held);
         p.error(reason);
         Buffer::error(&p)
@@ -160,7 +160,7 @@ impl Core {
     /// sent.
     pub(crate) fn inject(
         &mut self,
-        node: u16,
+        node: u32,
         bytes: &[u8],
         prepare: impl FnOnce(&mut Buffer<'_>),
     ) {
@@ -177,7 +177,7 @@ impl Core {
     /// loops.
     pub(crate) fn visit<N: Node>(
         &mut self,
-        node: u16,
+        node: u32,
         work: impl FnOnce(&mut N, &mut Frame<'_, N>),
     ) {
         self.with_node(node, |n: &mut N, core| {
@@ -190,7 +190,7 @@ impl Core {
         let me = Participant::join();
         for node in 0..self.nodes.len() {
             let Some(mut dispatch) = self.nodes[node].dispatch.take() else { continue };
-            dispatch.end(self, node as u16, me.epoch());
+            dispatch.end(self, node as u32, me.epoch());
             self.nodes[node].dispatch = Some(dispatch);
         }
         self.drain(me.epoch());

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use infra::cpu::{Baseline, prefetch_ptr};
 use infra::rcu::Epoch;
 
-use super::core::Core;
+use super::core::{ArcEdges, Core};
 use super::frame::scatter;
 use crate::arc::{Along, FeatureArc, Start};
 use crate::buffer::{Buffer, FRAME};
@@ -21,7 +21,7 @@ pub const MOST_SLICES: usize = 40;
 #[repr(C)]
 pub struct Intake<'i, N: Input, On = Baseline> {
     pub(super) core: &'i mut Core,
-    pub(super) node: u16,
+    pub(super) node: u32,
     pub(super) epoch: Epoch<'i>,
     pub(super) received: u64,
     pub(super) of: PhantomData<(N, On)>,
@@ -68,7 +68,7 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
     }
     fn raise(&mut self, offset: usize, n: u64) {
         if n > 0 {
-            let base = usize::from(self.core.nodes[usize::from(self.node)].error_base);
+            let base = self.core.nodes[self.node as usize].error_base as usize;
             self.core.counter(base + offset).add(n);
         }
     }
@@ -78,14 +78,11 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
     }
     /// The features on an arc that starts at this node.
     pub fn start(&self, arc: &'static FeatureArc) -> Start<'i> {
-        let arcs = &self.core.nodes[usize::from(self.node)].arcs;
-        // SAFETY: the table is valid for the epoch 'i; the reader lives in the core, which 'i
-        // borrows.
-        let table = unsafe { &*std::ptr::from_ref(self.core.arcs.read(self.epoch)) };
-        match arcs.iter().find(|a| std::ptr::eq(a.arc, arc)) {
-            Some(a) => Start { chains: table.chains(Some(a.number)), base: a.base },
-            None => Start { chains: &[], base: 0 },
-        }
+        // SAFETY: the list belongs to the node's entry in the core, which 'i borrows, and is
+        // replaced only between loops.
+        let arcs: &'i [ArcEdges] =
+            unsafe { &*std::ptr::from_ref(self.core.nodes[self.node as usize].arcs.as_slice()) };
+        arcs.iter().find(|a| std::ptr::eq(a.arc, arc)).map_or(Start::NONE, Start::of)
     }
     /// Fills up to `n` fresh packets of interface `rx`, at most a frame, as far as there are
     /// buffers.
@@ -101,7 +98,7 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
     ) -> usize {
         let n = self.core.cache.ensure(n.min(FRAME));
         let mut indices = [0u32; FRAME];
-        let mut slots = [0u16; FRAME];
+        let mut slots = [0u32; FRAME];
         let along = Along::NONE;
         for slot in indices[..n].iter_mut() {
             *slot = self.core.cache.take().unwrap_or_default();
@@ -128,7 +125,7 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
         // Whatever a refused packet had gathered goes back with it.
         self.core.free(&indices[filled..n]);
         let indices = &indices[..filled];
-        if self.core.nodes[usize::from(self.node)].to_trace > 0 {
+        if self.core.nodes[self.node as usize].to_trace > 0 {
             self.mark(indices);
         }
         self.received += filled as u64;
@@ -138,7 +135,7 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
     /// Whether [`Intake::record`] would do something for packets just filled.
     #[inline(always)]
     pub fn is_tracing(&self) -> bool {
-        self.core.nodes[usize::from(self.node)].to_trace > 0
+        self.core.nodes[self.node as usize].to_trace > 0
     }
     #[cold]
     fn mark(&mut self, indices: &[u32]) {

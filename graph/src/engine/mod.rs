@@ -16,8 +16,8 @@ mod passes;
 mod recall;
 
 pub(crate) use core::Core;
-pub use core::NodeStats;
 pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
+pub use core::{NodeStats, ROOM};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
 pub use frame::{BLOCK, Frame};
 pub use growing::Growing;

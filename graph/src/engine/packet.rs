@@ -12,7 +12,7 @@ use crate::trace::Record;
 pub struct Packet<'p, N> {
     pub(super) buffer: Buffer<'p>,
     pub(super) core: &'p mut Core,
-    pub(super) node: u16,
+    pub(super) node: u32,
     pub(super) of: PhantomData<N>,
 }
 
@@ -46,7 +46,7 @@ impl<'p, N> Packet<'p, N> {
     /// nodes with [`Node::STARTS_TRACES`].
     #[inline(always)]
     pub fn start_trace(&mut self) {
-        let is_wanted = self.core.nodes[usize::from(self.node)].to_trace > 0;
+        let is_wanted = self.core.nodes[self.node as usize].to_trace > 0;
         if is_wanted && !self.buffer.flags().has(Flags::TRACED) {
             let now = self.core.clock.now();
             self.core.start_trace(self.node, &mut self.buffer, now);
@@ -62,6 +62,14 @@ impl<'p, N> Packet<'p, N> {
         buffer.inherit(&self.buffer);
         let (leader, node) = (self.buffer.index(), self.node);
         Some(NewPacket { buffer, core: self.core, node, leader, last: None, of: PhantomData })
+    }
+    /// Lets `work` at the packet with [`ROOM`](super::ROOM) bytes, enough for any packet in one
+    /// piece. The thread lends them to all its nodes; what is in them is unspecified.
+    pub fn with_room<R>(&mut self, work: impl FnOnce(&mut Self, &mut [u8]) -> R) -> R {
+        let mut room = std::mem::take(&mut self.core.room);
+        let done = work(self, &mut room);
+        self.core.room = room;
+        done
     }
     /// Puts bytes behind what is there, in as many further segments as it takes; `None` when
     /// buffers ran out. For a packet of one segment.
@@ -95,7 +103,7 @@ impl<'p, N> Packet<'p, N> {
 #[inline(never)]
 fn trace_now<'p, R: Record>(
     core: &mut Core,
-    node: u16,
+    node: u32,
     buffer: Buffer<'p>,
     what: impl FnOnce(&Buffer<'p>) -> R,
 ) {
@@ -109,9 +117,9 @@ impl<N: Node> Packet<'_, N> {
     /// say).
     #[inline(always)]
     pub fn error(&mut self, reason: N::Error) {
-        let error = self.core.nodes[usize::from(self.node)].error_base + reason.index() as u16;
+        let error = self.core.nodes[self.node as usize].error_base + reason.index() as u32;
         self.buffer.set_error(error);
-        self.core.counter(usize::from(error)).add(1);
+        self.core.counter(error as usize).add(1);
     }
 }
 
@@ -119,7 +127,7 @@ impl<N: Node> Packet<'_, N> {
 pub struct NewPacket<'p, N> {
     pub(super) buffer: Buffer<'p>,
     pub(super) core: &'p mut Core,
-    pub(super) node: u16,
+    pub(super) node: u32,
     /// The packet it was made from.
     leader: u32,
     /// Index of the last segment, when there are several.
@@ -158,7 +166,7 @@ impl<N: Node> NewPacket<'_, N> {
 
 impl<'p, N> NewPacket<'p, N> {
     /// One that no other packet led to.
-    pub(super) fn alone(buffer: Buffer<'p>, core: &'p mut Core, node: u16) -> Self {
+    pub(super) fn alone(buffer: Buffer<'p>, core: &'p mut Core, node: u32) -> Self {
         Self { buffer, core, node, leader: crate::NONE, last: None, of: PhantomData }
     }
     /// Puts bytes behind what is there, in as many further segments as it takes; `None` when

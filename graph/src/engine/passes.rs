@@ -12,7 +12,7 @@ use crate::buffer::{Buffer, FRAME, Flags};
 use crate::node::{Next, Node};
 
 /// The mark of a packet that [`Passes::usual`] left alone: no node has so many edges.
-const OTHER: u16 = u16::MAX;
+const OTHER: u32 = u32::MAX;
 /// What makes a packet unusual for every node.
 const SPECIAL: Flags = Flags::TRACED.with(Flags::CHAINED);
 
@@ -21,13 +21,13 @@ const SPECIAL: Flags = Flags::TRACED.with(Flags::CHAINED);
 pub struct Passes<'p, N: Node> {
     core: &'p mut Core,
     base: NonNull<u8>,
-    node: u16,
-    drop_slot: u16,
+    node: u32,
+    drop_slot: u32,
     along: Along<'p>,
     len: usize,
     /// The last one is repeated behind the end, for what is fetched ahead.
     indices: [u32; FRAME + AHEAD],
-    slots: [u16; FRAME],
+    slots: [u32; FRAME],
     of: PhantomData<N>,
 }
 
@@ -35,10 +35,10 @@ impl<'p, N: Node> Passes<'p, N> {
     /// Over packets that all take the drop edge unless a pass says otherwise. They lie in a frame
     /// that is this node's for `'p`.
     #[inline(always)]
-    pub(super) fn new(core: &'p mut Core, node: u16, along: Along<'p>, packets: &[u32]) -> Self {
+    pub(super) fn new(core: &'p mut Core, node: u32, along: Along<'p>, packets: &[u32]) -> Self {
         let len = packets.len().min(FRAME);
         let last = packets.last().copied().unwrap_or_default();
-        let drop_slot = core.nodes[usize::from(node)].drop_slot;
+        let drop_slot = core.nodes[node as usize].drop_slot;
         let (base, slots) = (core.base, [drop_slot; FRAME]);
         let mut indices = [last; FRAME + AHEAD];
         indices[..len].copy_from_slice(&packets[..len]);

@@ -12,7 +12,7 @@ use crate::node::Node;
 pub(super) struct Recalls(Vec<Recall>);
 
 struct Recall {
-    node: u16,
+    node: u32,
     /// Seconds on the router's clock.
     at: f64,
 }

@@ -178,7 +178,7 @@ impl Handle {
         wait.recv_timeout(PATIENCE).map_err(|_| NoAnswer(self.name.clone()))
     }
     /// Wakes the thread, and calls node `node`, when `fd` is readable.
-    pub fn watch(&self, fd: BorrowedFd<'_>, node: u16) -> io::Result<()> {
+    pub fn watch(&self, fd: BorrowedFd<'_>, node: u32) -> io::Result<()> {
         let data = epoll::EventData::new_u64(u64::from(node));
         Ok(epoll::add(&self.shared.epoll, fd, data, epoll::EventFlags::IN)?)
     }
@@ -286,7 +286,7 @@ fn read_mail(shared: &Shared, core: &mut Core) {
 }
 
 fn may_sleep(core: &Core) -> bool {
-    core.inputs.iter().all(|i| core.nodes[usize::from(*i)].state != InputState::Polling)
+    core.inputs.iter().all(|i| core.nodes[*i as usize].state != InputState::Polling)
 }
 
 /// Sleeps until a file descriptor is ready, control has mail, another thread handed packets over,

@@ -11,16 +11,17 @@ mod show;
 mod tests;
 mod unnumbered;
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
 use std::net::Ipv6Addr;
-use std::sync::Arc;
 
-use infra::rcu::Shared;
+use infra::rcu::SharedSlab;
 use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 
 use crate::adjacency::Link;
 use crate::fib::{self, TableIndex};
-use crate::interface::{Change, InterfaceIndex};
+use crate::interface::{Change, InterfaceIndex, MAX_INTERFACES};
 use crate::router::{Feature, Parts, Router};
 
 pub use reader::AddressReader;
@@ -115,7 +116,9 @@ impl OnInterface {
 /// The addresses of all interfaces.
 #[derive(Debug)]
 pub struct Addresses {
-    all: Shared<Vec<Option<Arc<OnInterface>>>>,
+    all: SharedSlab<OnInterface>,
+    /// Who uses the addresses of an interface: its number, theirs.
+    borrowers: BTreeSet<(InterfaceIndex, InterfaceIndex)>,
     nothing: OnInterface,
     observers: Vec<Observer>,
 }
@@ -124,22 +127,26 @@ pub struct Addresses {
 pub type Observer = fn(&mut Router, InterfaceIndex, &OnInterface);
 
 impl Addresses {
-    pub(crate) fn new() -> Self {
-        Self {
-            all: Shared::new(Vec::new()),
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            all: SharedSlab::new(MAX_INTERFACES)?,
+            borrowers: BTreeSet::new(),
             nothing: OnInterface::default(),
             observers: Vec::new(),
-        }
+        })
     }
     /// What an interface has.
     pub fn of(&self, interface: InterfaceIndex) -> &OnInterface {
-        let found = self.all.current().get(interface.0 as usize);
-        found.and_then(|a| a.as_deref()).unwrap_or(&self.nothing)
+        self.all.at(interface.0).unwrap_or(&self.nothing)
     }
     /// Every interface that has something.
     pub fn iter(&self) -> impl Iterator<Item = (InterfaceIndex, &OnInterface)> {
-        let numbered = self.all.current().iter().enumerate();
-        numbered.filter_map(|(i, a)| Some((InterfaceIndex(i as u32), a.as_deref()?)))
+        self.all.iter().map(|(index, on)| (InterfaceIndex(index), on))
+    }
+    /// The interfaces that use the addresses of another one.
+    fn borrowers(&self, from: InterfaceIndex) -> Vec<InterfaceIndex> {
+        let all = (from, InterfaceIndex(0))..=(from, InterfaceIndex(u32::MAX));
+        self.borrowers.range(all).map(|(_, interface)| *interface).collect()
     }
     /// Has `observer` called whenever the addresses of an interface change.
     pub fn observe(&mut self, observer: Observer) {
@@ -150,11 +157,16 @@ impl Addresses {
         AddressReader::new(self.all.reader())
     }
     fn put(&mut self, interface: InterfaceIndex, new: OnInterface) {
-        let mut all = self.all.current().clone();
-        let at = interface.0 as usize;
-        all.resize(all.len().max(at + 1), None);
-        all[at] = (new != self.nothing).then(|| Arc::new(new));
-        self.all.publish(all);
+        let lender = |on: &OnInterface| on.borrowed.as_ref().map(|b| b.from);
+        let (before, after) = (lender(self.of(interface)), lender(&new));
+        if before != after {
+            before.map(|from| self.borrowers.remove(&(from, interface)));
+            after.map(|from| self.borrowers.insert((from, interface)));
+        }
+        let is_something = new != self.nothing;
+        if is_something || self.all.at(interface.0).is_some() {
+            self.all.put(interface.0, is_something.then_some(new));
+        }
     }
 }
 

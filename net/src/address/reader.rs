@@ -1,9 +1,8 @@
 //! What nodes see of interfaces' addresses.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 
-use infra::rcu::{Epoch, Reader};
+use infra::rcu::{Epoch, SlabReader};
 
 use wire::Ip6Prefix;
 
@@ -14,14 +13,14 @@ const LINK: u8 = 2;
 
 /// Addresses by interface, for a node.
 #[derive(Clone, Debug)]
-pub struct AddressReader(Reader<Vec<Option<Arc<OnInterface>>>>);
+pub struct AddressReader(SlabReader<OnInterface>);
 
 impl AddressReader {
-    pub(super) fn new(all: Reader<Vec<Option<Arc<OnInterface>>>>) -> Self {
+    pub(super) fn new(all: SlabReader<OnInterface>) -> Self {
         Self(all)
     }
     fn of<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Option<&'e OnInterface> {
-        self.0.read(epoch).get(interface as usize)?.as_deref()
+        self.0.read(interface, epoch)
     }
     /// The first IPv4 address of an interface, or of the one whose addresses it uses.
     pub fn source4(&self, interface: u32, epoch: Epoch<'_>) -> Option<Ipv4Addr> {

@@ -57,10 +57,8 @@ impl Router {
     /// Follows a change of the addresses of an interface that others borrow from; `None` when it is
     /// about to be deleted.
     pub(super) fn lend(&mut self, from: InterfaceIndex, lender: Option<&OnInterface>) {
-        let borrows = |on: &OnInterface| on.borrowed.as_ref().is_some_and(|b| b.from == from);
-        let all = self.addresses.iter().filter(|(_, on)| borrows(on));
-        let all: Vec<_> = all.map(|(index, on)| (index, on.clone())).collect();
-        for (index, on) in all {
+        for index in self.addresses.borrowers(from) {
+            let on = self.addresses.of(index).clone();
             let borrowed = lender.map(|lender| Borrowed::of(from, lender));
             // It has no routes of its own that could be refused.
             let _ = self.have(index, OnInterface { borrowed, ..on });

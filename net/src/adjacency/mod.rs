@@ -9,7 +9,7 @@
 pub mod chain;
 mod cli;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Link {
 }
 
 /// What an adjacency leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Role {
     /// One neighbour.
     Neighbor,
@@ -143,7 +143,7 @@ impl Adjacency {
 /// All adjacencies.
 pub struct Adjacencies {
     slab: SharedSlab<Adjacency>,
-    by_key: HashMap<(InterfaceIndex, Link, Role, IpAddr), AdjacencyIndex>,
+    by_key: BTreeMap<(InterfaceIndex, Link, Role, IpAddr), AdjacencyIndex>,
     users: HashMap<AdjacencyIndex, u32>,
     encapsulations: Encapsulations,
     /// `/net/adjacency`.
@@ -194,7 +194,7 @@ impl Adjacencies {
             hop: None,
         };
         slab.insert(none).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
-        let (by_key, users) = (HashMap::new(), HashMap::new());
+        let (by_key, users) = (BTreeMap::new(), HashMap::new());
         let encapsulations = Encapsulations::default();
         let (are_counted, budget) = (false, MAX_ADJACENCIES);
         Ok(Self { slab, by_key, users, encapsulations, counters, are_counted, budget })
@@ -387,9 +387,10 @@ impl Router {
     pub(super) fn refresh_adjacencies(&mut self, interface: InterfaceIndex) {
         let Some(i) = self.interfaces.at(interface) else { return };
         let mac = i.mac;
-        let mine = self.adjacencies.iter().filter(|(_, a)| a.interface == interface);
-        let mine: Vec<_> = mine.map(|(index, a)| (index, a.link, a.role, a.next_hop)).collect();
-        for (index, link, role, next_hop) in mine {
+        let first = (interface, Link::Ip4, Role::Neighbor, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let mine = self.adjacencies.by_key.range(first..).take_while(|(key, _)| key.0 == interface);
+        let mine: Vec<_> = mine.map(|(key, index)| (*key, *index)).collect();
+        for ((_, link, role, next_hop), index) in mine {
             let mtu = self.mtu_to(link, interface, role, next_hop);
             self.adjacencies.change(index, |a| {
                 a.mtu = mtu;

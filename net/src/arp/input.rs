@@ -53,7 +53,7 @@ impl Node for ArpInput {
                 return Err(Error::L3DstAddressUnset);
             }
             let rx = p.rx();
-            arc.first(rx, p).map(Next::Feature).ok_or(Error::InterfaceNotIpEnabled)
+            arc.first(rx).map(Next::Feature).ok_or(Error::InterfaceNotIpEnabled)
         });
     }
 }

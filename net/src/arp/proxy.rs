@@ -126,12 +126,15 @@ impl Router {
         on: bool,
     ) -> Result<(), Refusal> {
         self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+        let place = self.arp_proxies().interfaces.binary_search(&interface);
+        if place.is_ok() == on {
+            return Ok(());
+        }
         set(self, interface, ArpProxy::NAME, on);
         let mut new = self.arp_proxies().clone();
-        match (new.interfaces.binary_search(&interface), on) {
-            (Ok(at), false) => drop(new.interfaces.remove(at)),
-            (Err(at), true) => new.interfaces.insert(at, interface),
-            _ => return Ok(()),
+        match place {
+            Ok(at) => drop(new.interfaces.remove(at)),
+            Err(at) => new.interfaces.insert(at, interface),
         }
         self.publish_arp_proxies(new);
         Ok(())

@@ -49,7 +49,7 @@ impl Node for ErrorDrop {
             if let Some(counter) = drops.get(rx as usize) {
                 counter.add(1);
             }
-            Ok(arc.first(rx, p).map_or(Next::Drop, Next::Feature))
+            Ok(arc.first(rx).map_or(Next::Drop, Next::Feature))
         });
     }
 }
@@ -87,10 +87,10 @@ impl Node for Drop {
     }
 }
 
-pub(super) struct Reason(pub(super) u16);
+pub(super) struct Reason(pub(super) u32);
 
 impl Record for Reason {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "  {}", names.name("error", u32::from(self.0)))
+        write!(f, "  {}", names.name("error", self.0))
     }
 }

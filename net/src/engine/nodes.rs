@@ -101,7 +101,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router, ShowNode(name): ShowNode| {
         let index = find(router, &name)?;
-        Ok(Output::of(detail(router, index)?))
+        Ok(Output::of(details(router, &[index])?.remove(0)))
     });
     cli.command(|router, _: ShowVariants| -> Result<_, Error> {
         let nodes: Vec<_> = router.engine.node_names().map(|(index, _)| index).collect();
@@ -127,9 +127,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         }
     });
     cli.command(|router, draw: Draw| {
-        let details: Result<Vec<_>, _> =
-            sorted(router).into_iter().map(|index| detail(router, index)).collect();
-        let details = details?;
+        let details = details(router, &sorted(router))?;
         let text = picture(&details);
         let Some(file) = draw.file else { return Ok(Output::both(text, details)) };
         std::fs::write(&file, text)?;
@@ -141,8 +139,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             Some(name) => vec![find(router, &name)?],
             None => sorted(router),
         };
-        let details = nodes.into_iter().map(|index| detail(router, index));
-        Ok(Output::of(GraphRows(details.collect::<Result<_, _>>()?)))
+        Ok(Output::of(GraphRows(details(router, &nodes)?)))
     });
 }
 
@@ -161,7 +158,17 @@ fn sorted(router: &Router) -> Vec<NodeIndex> {
     nodes.into_iter().map(|node| node.0).collect()
 }
 
-fn detail(router: &mut Router, index: NodeIndex) -> Result<NodeDetail, Error> {
+fn details(router: &mut Router, nodes: &[NodeIndex]) -> Result<Vec<NodeDetail>, Error> {
+    let mut sources = router.engine.sources_of(nodes);
+    let mut detail = |index| detail(router, index, sources.remove(&index).unwrap_or_default());
+    nodes.iter().map(|index| detail(*index)).collect()
+}
+
+fn detail(
+    router: &mut Router,
+    index: NodeIndex,
+    sources: Vec<NodeIndex>,
+) -> Result<NodeDetail, Error> {
     let engine = &mut router.engine;
     let next = engine.edge_counts(index).map_err(no_answer)?;
     let is_input = engine.is_input(index);
@@ -174,7 +181,6 @@ fn detail(router: &mut Router, index: NodeIndex) -> Result<NodeDetail, Error> {
     let active = engine.variant_of(index);
     let supported = Variant::ALL.into_iter().filter(|variant| variant.is_supported());
     let row = |v: Variant| (v.name(), v.priority(), v == active, v.description());
-    let sources = engine.sources_of(index).into_iter();
     Ok(NodeDetail {
         name: engine.name_of(index).to_owned(),
         kind: if is_input { "input" } else { "internal" },
@@ -182,6 +188,6 @@ fn detail(router: &mut Router, index: NodeIndex) -> Result<NodeDetail, Error> {
         index: index.0,
         variants: supported.map(row).collect(),
         next,
-        previous: sources.map(|i| (engine.name_of(i).to_owned(), i.0)).collect(),
+        previous: sources.into_iter().map(|i| (engine.name_of(i).to_owned(), i.0)).collect(),
     })
 }

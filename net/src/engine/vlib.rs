@@ -114,14 +114,14 @@ pub(super) fn register(api: &mut Api<Router>) {
     api.core("vlib", "1.0.0")
         .call(|router, m: GetNodeIndex| {
             let node = find(router, &m.node_name, Retval::NO_SUCH_NODE)?;
-            Ok(GetNodeIndexReply { node_index: node.0.into() })
+            Ok(GetNodeIndexReply { node_index: node.0 })
         })
         .call(|router, m: AddNodeNext| {
             find(router, &m.node_name, Retval::NO_SUCH_NODE)?;
             find(router, &m.next_name, Retval::NO_SUCH_NODE_2)?;
             let slot = router.engine.connect(&m.node_name, &m.next_name);
             let slot = slot.map_err(|_| Retval::UNSPECIFIED)?;
-            Ok(AddNodeNextReply { next_index: slot.0.into() })
+            Ok(AddNodeNextReply { next_index: slot.0 })
         })
         .call(|router, _: ShowThreads| Ok(ShowThreadsReply { thread_data: threads_of(router) }))
         .call(|router, m: GetNextIndex| {
@@ -129,7 +129,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             let next = find(router, &m.next_name, Retval::NO_SUCH_NODE_2)?;
             let edges = router.engine.edge_counts(node).map_err(|_| Retval::UNSPECIFIED)?;
             let edge = edges.iter().find(|e| e.node == next.0).ok_or(Retval::NO_SUCH_NODE_2)?;
-            Ok(GetNextIndexReply { next_index: edge.slot.into() })
+            Ok(GetNextIndexReply { next_index: edge.slot })
         })
         .call(|_, m: F64EndianValue| {
             Ok(F64EndianValueReply { retval: 0, f64_one_result: m.f64_one })

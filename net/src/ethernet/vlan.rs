@@ -1,6 +1,8 @@
 //! VLAN tags: which sub-interface a frame is for, and what is put in front of what one sends (IEEE
 //! 802.1Q clause 9).
 
+use std::sync::Arc;
+
 use graph::{Buffer, Flags};
 use wire::ethernet::{EtherType, Header};
 use wire::vlan::Tag;
@@ -128,12 +130,20 @@ impl Key {
     }
 }
 
-/// The sub-interfaces of one interface, by the tags of the frames they take.
+/// The sub-interfaces of one interface, by the tags of the frames they take. A changed copy shares
+/// all parts with the original but one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubTable {
-    /// In order of their keys.
-    entries: Vec<(Key, Entry)>,
+    /// Each in the order of its keys; one part while they are few, [`PARTS`] from then on.
+    parts: Vec<Arc<Part>>,
+    count: usize,
 }
+
+type Part = Vec<(Key, Entry)>;
+
+/// Parts of a table with more than [`FEW`] entries.
+const PARTS: usize = 256;
+const FEW: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
@@ -145,25 +155,43 @@ impl SubTable {
     /// Adds a sub-interface; false when there is one for the same tags.
     pub fn add(&mut self, sub: &SubInterface, index: InterfaceIndex) -> bool {
         let (key, entry) = (Key::of(sub), Entry { interface: index.0, is_exact: sub.is_exact });
-        match self.entries.binary_search_by_key(&key, |e| e.0) {
-            Ok(_) => false,
-            Err(at) => {
-                self.entries.insert(at, (key, entry));
-                true
+        if self.at(key).is_some() {
+            return false;
+        }
+        self.count += 1;
+        self.set_parts(if self.count > FEW { PARTS } else { self.parts.len().max(1) });
+        let at = self.part(key);
+        insert(Arc::make_mut(&mut self.parts[at]), key, entry);
+        true
+    }
+    /// Takes a sub-interface out.
+    pub fn remove(&mut self, sub: &SubInterface) {
+        let (key, part) = (Key::of(sub), self.part(Key::of(sub)));
+        let Some(entries) = self.parts.get_mut(part) else { return };
+        if let Ok(at) = entries.binary_search_by_key(&key, |e| e.0) {
+            Arc::make_mut(entries).remove(at);
+            self.count -= 1;
+        }
+    }
+    fn part(&self, key: Key) -> usize {
+        key.0.wrapping_mul(0x9e37_79b1) as usize >> 24 & self.parts.len().wrapping_sub(1)
+    }
+    fn set_parts(&mut self, count: usize) {
+        if self.parts.len() != count {
+            let old = std::mem::replace(&mut self.parts, vec![Arc::default(); count]);
+            for (key, entry) in old.iter().flat_map(|part| part.iter().copied()) {
+                let at = self.part(key);
+                insert(Arc::make_mut(&mut self.parts[at]), key, entry);
             }
         }
     }
-    /// Takes a sub-interface out.
-    pub fn remove(&mut self, index: InterfaceIndex) {
-        self.entries.retain(|e| e.1.interface != index.0);
-    }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.count == 0
     }
     /// Whether frames without tags may be for one of them.
     pub fn has_untagged(&self) -> bool {
-        self.entries.first().is_some_and(|e| e.0 == Key::new(0, false, 0, 0))
+        self.at(Key::new(0, false, 0, 0)).is_some()
     }
     /// The sub-interface that a frame is for: the one that says most about its tags.
     pub fn find(&self, tagged: &Tagged) -> Option<u32> {
@@ -188,8 +216,15 @@ impl SubTable {
         default.map(|e| e.interface)
     }
     fn at(&self, key: Key) -> Option<Entry> {
-        let at = self.entries.binary_search_by_key(&key, |e| e.0).ok()?;
-        Some(self.entries[at].1)
+        let part = self.parts.get(self.part(key))?;
+        let at = part.binary_search_by_key(&key, |e| e.0).ok()?;
+        Some(part[at].1)
+    }
+}
+
+fn insert(part: &mut Part, key: Key, entry: Entry) {
+    if let Err(at) = part.binary_search_by_key(&key, |e| e.0) {
+        part.insert(at, (key, entry));
     }
 }
 
@@ -251,13 +286,33 @@ mod tests {
             assert_eq!(find(&table, tags), expected, "{tags:?}");
         }
         assert_eq!(find(&table, &[]), None);
-        table.remove(InterfaceIndex(6));
+        table.remove(&subs[6]);
         assert_eq!(find(&table, &[(AD, 1)]), None);
         assert!(table.add(&sub(0, None, None, false), InterfaceIndex(8)) && table.has_untagged());
         assert_eq!(find(&table, &[]), Some(8));
         assert_eq!(find(&table, &[(Q, 0xe000)]), Some(2), "any VLAN, 0 among them");
-        table.remove(InterfaceIndex(2));
+        table.remove(&subs[2]);
         assert_eq!(find(&table, &[(Q, 0xe000)]), Some(8), "only a priority");
+    }
+
+    #[test]
+    fn a_copy_with_one_more_shares_nearly_all_parts() {
+        let (mut table, count) = (SubTable::default(), 4095);
+        for id in 1..=count {
+            let before = table.clone();
+            assert!(table.add(&SubInterface::dot1q(id.into(), id), InterfaceIndex(id.into())));
+            let same = before.parts.iter().zip(&table.parts).filter(|(a, b)| Arc::ptr_eq(a, b));
+            let (same, most) = (same.count(), table.parts.iter().map(|p| p.len()).max().unwrap());
+            assert!(
+                usize::from(id) <= FEW + 1 || (same == PARTS - 1 && most <= 48),
+                "{same} {most}"
+            );
+        }
+        for id in 1..=count {
+            assert_eq!(find(&table, &[(0x8100, id)]), Some(id.into()));
+        }
+        (1..=count).for_each(|id| table.remove(&SubInterface::dot1q(id.into(), id)));
+        assert!(table.is_empty() && find(&table, &[(0x8100, 1)]).is_none());
     }
 
     #[test]

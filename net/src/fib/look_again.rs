@@ -145,7 +145,7 @@ pub struct Input<F>(PhantomData<F>);
 
 impl<F: Headers> graph::Next for Input<F> {
     const EDGES: &'static [Edge] = &[Edge { to: F::INPUT_NODE, payload: "" }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         0
     }
 }

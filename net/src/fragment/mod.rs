@@ -151,7 +151,7 @@ pub enum Error {
 impl<V: Version> graph::Next for Next<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::NODES.rewrite, payload: "" }];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         let Self::Rewrite(_) = self;
         0
     }

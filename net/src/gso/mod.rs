@@ -19,7 +19,7 @@ pub use control::FEATURE;
 pub use segment::{Layout, Segment, Segments};
 
 /// Bytes of a GSO packet at most, headers included.
-pub const MAX_PACKET: usize = 65_536 + 256;
+pub const MAX_PACKET: usize = graph::ROOM;
 
 /// Why a packet cannot be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,28 +36,8 @@ impl From<Unfit> for Failure {
     }
 }
 
-/// Does what an interface cannot.
-#[derive(Debug)]
-pub struct Completion {
-    /// Room for one GSO packet in one piece.
-    whole: Box<[u8]>,
-}
-
-impl Default for Completion {
-    fn default() -> Self {
-        Self { whole: vec![0; MAX_PACKET].into_boxed_slice() }
-    }
-}
-
-/// Another one has room of its own, which it touches only when it needs it.
-impl Clone for Completion {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
 /// What is left to do for an interface that does `offloads` by itself: packets with any of these
-/// flags need [`Completion::apply`].
+/// flags need [`apply`].
 pub fn left_by(offloads: Offloads) -> Flags {
     let mut todo = Flags::default();
     if !offloads.checksum {
@@ -69,50 +49,45 @@ pub fn left_by(offloads: Offloads) -> Flags {
     todo
 }
 
-impl Completion {
-    /// Completes a packet as `todo` says; further segments follow it. Returns packets and bytes
-    /// that are to be sent.
-    ///
-    /// # Errors
-    /// The packet is to be dropped; segments made so far go with it.
-    #[cold]
-    pub fn apply<N: Node>(
-        &mut self,
-        todo: Flags,
-        p: &mut Packet<'_, N>,
-    ) -> Result<(u64, u64), Failure> {
-        if p.flags().has(Flags::GSO) && todo.has(Flags::GSO) {
-            return self.segment(p);
-        }
-        if p.flags().has(Flags::CHECKSUM_TODO) && todo.has(Flags::CHECKSUM_TODO) {
-            complete(p)?;
-        }
-        Ok((1, p.total_len() as u64))
+/// Completes a packet as `todo` says; further segments follow it. Returns packets and bytes
+/// that are to be sent.
+///
+/// # Errors
+/// The packet is to be dropped; segments made so far go with it.
+#[cold]
+pub fn apply<N: Node>(todo: Flags, p: &mut Packet<'_, N>) -> Result<(u64, u64), Failure> {
+    if p.flags().has(Flags::GSO) && todo.has(Flags::GSO) {
+        return p.with_room(segment);
     }
-    /// The packet becomes its first segment.
-    fn segment<N: Node>(&mut self, p: &mut Packet<'_, N>) -> Result<(u64, u64), Failure> {
-        let packet = linear(&mut self.whole, p).ok_or(Unfit)?;
-        let layout = Layout::of(p)?;
-        let mut segments = Segments::new(packet, layout, usize::from(p.gso_size()))?;
-        let first = segments.next().ok_or(Unfit)?;
-        let headers = first.headers();
-        p.bytes_mut().get_mut(..headers.len()).ok_or(Unfit)?.copy_from_slice(headers);
-        p.truncate_chain(first.len());
-        p.set_gso_size(0);
-        p.clear_flags(Flags::GSO.with(Flags::CHECKSUM_TODO));
-        let description = Description::of(p);
-        let (mut packets, mut bytes) = (1, first.len() as u64);
-        for segment in segments {
-            let mut new = p.fresh().ok_or(Failure::NoBuffers)?;
-            new.extend(segment.headers()).ok_or(Failure::NoBuffers)?;
-            new.extend(segment.payload).ok_or(Failure::NoBuffers)?;
-            description.give(&mut new);
-            new.follow().ok_or(Failure::NoBuffers)?;
-            packets += 1;
-            bytes += segment.len() as u64;
-        }
-        Ok((packets, bytes))
+    if p.flags().has(Flags::CHECKSUM_TODO) && todo.has(Flags::CHECKSUM_TODO) {
+        complete(p)?;
     }
+    Ok((1, p.total_len() as u64))
+}
+
+/// The packet becomes its first segment.
+fn segment<N: Node>(p: &mut Packet<'_, N>, room: &mut [u8]) -> Result<(u64, u64), Failure> {
+    let packet = linear(room, p).ok_or(Unfit)?;
+    let layout = Layout::of(p)?;
+    let mut segments = Segments::new(packet, layout, usize::from(p.gso_size()))?;
+    let first = segments.next().ok_or(Unfit)?;
+    let headers = first.headers();
+    p.bytes_mut().get_mut(..headers.len()).ok_or(Unfit)?.copy_from_slice(headers);
+    p.truncate_chain(first.len());
+    p.set_gso_size(0);
+    p.clear_flags(Flags::GSO.with(Flags::CHECKSUM_TODO));
+    let description = Description::of(p);
+    let (mut packets, mut bytes) = (1, first.len() as u64);
+    for segment in segments {
+        let mut new = p.fresh().ok_or(Failure::NoBuffers)?;
+        new.extend(segment.headers()).ok_or(Failure::NoBuffers)?;
+        new.extend(segment.payload).ok_or(Failure::NoBuffers)?;
+        description.give(&mut new);
+        new.follow().ok_or(Failure::NoBuffers)?;
+        packets += 1;
+        bytes += segment.len() as u64;
+    }
+    Ok((packets, bytes))
 }
 
 /// What is known about a packet, for packets that are made of it.

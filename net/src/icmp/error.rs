@@ -63,7 +63,7 @@ pub enum Error {
 impl<V: Tell> graph::Next for Next<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::LOOKUP, payload: "" }];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         let Self::Lookup(_) = self;
         0
     }

@@ -1,5 +1,6 @@
 //! Making, changing and deleting interfaces.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use graph::arc::FeatureArc;
@@ -54,7 +55,7 @@ impl Router {
             name: new.name,
             sup: index,
             sub: None,
-            subs: Vec::new(),
+            subs: BTreeSet::new(),
             kind: new.kind,
             hardware: new.hardware,
             tag: String::new(),
@@ -116,6 +117,7 @@ impl Router {
         }
         self.tell(index, Change::Deleting);
         let Some(gone) = self.interfaces.take(index) else { return };
+        self.engine.forget_interface(index.0);
         if gone.is_sub() {
             self.forget_sub(&gone);
         } else {

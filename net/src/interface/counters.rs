@@ -8,7 +8,7 @@ use infra::counter::{Counter, Rows, Volume, VolumeCounter};
 use serde::Serialize;
 
 /// Most interfaces there may be.
-pub const MAX_INTERFACES: usize = 1 << 16;
+pub const MAX_INTERFACES: usize = graph::arc::MOST_INTERFACES;
 /// Columns of vectors in the statistics segment that have one for each interface.
 pub const COLUMNS: Columns = Columns::growing("interface", MAX_INTERFACES);
 

@@ -10,6 +10,7 @@ mod attached;
 mod change;
 mod cli;
 mod counters;
+mod edges;
 mod monitor;
 mod mtu;
 mod noted;
@@ -23,6 +24,7 @@ mod sub_cli;
 mod table;
 mod tx_queues;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -36,6 +38,7 @@ use crate::router::{Feature, Parts, Router, refuse};
 
 pub use attached::{NoInterface, Place as AttachedAt, Setting, Settings};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
+pub use edges::{Edges, EdgesReader};
 pub use mtu::Mtu;
 pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};
 pub use queues::{Place, QueueError, RxQueue};
@@ -102,7 +105,7 @@ pub struct Interface {
     pub sub: Option<SubInterface>,
     /// Its sub-interfaces.
     #[serde(skip)]
-    pub subs: Vec<InterfaceIndex>,
+    pub subs: BTreeSet<InterfaceIndex>,
     /// What it carries.
     pub kind: Kind,
     /// Hardware class.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use graph::arc::{FeatureArc, Side};
 use graph::{Buffer, Flags, Frame, Names, Node, Packet, Record, Slot};
-use infra::rcu::{Epoch, Reader, SlabReader};
+use infra::rcu::{Epoch, SlabReader};
 use wire::print;
 
-use super::{Counters, InterfaceIndex, Interfaces, Port};
-use crate::gso::{Completion, Failure};
+use super::{Counters, EdgesReader, InterfaceIndex, Interfaces, Port};
+use crate::gso::{self, Failure};
 
 /// Features on everything an interface sends.
 pub static INTERFACE_OUTPUT: FeatureArc = FeatureArc {
@@ -62,7 +62,6 @@ pub static DEVICE_INPUT: FeatureArc = FeatureArc {
 #[derive(Clone)]
 pub struct InterfaceOutput {
     index: InterfaceIndex,
-    completion: Completion,
     ports: SlabReader<Port>,
     counters: Arc<Counters>,
 }
@@ -103,8 +102,7 @@ impl InterfaceOutput {
     pub(super) const TX: Slot = Slot(1);
 
     pub(super) fn new(index: InterfaceIndex, all: &Interfaces) -> Self {
-        let completion = Completion::default();
-        Self { index, completion, ports: all.ports(), counters: all.counters() }
+        Self { index, ports: all.ports(), counters: all.counters() }
     }
 }
 
@@ -143,7 +141,7 @@ impl InterfaceOutput {
         }
         let mut new = (1, p.total_len() as u64);
         if p.flags().has(todo) {
-            match self.completion.apply(todo, p) {
+            match gso::apply(todo, p) {
                 Ok(done) => new = done,
                 Err(why) => return Seen::Bad(why.into()),
             }
@@ -172,7 +170,7 @@ impl Node for InterfaceOutput {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut packets_sent, mut bytes_sent, mut sent) = (0, 0, (0, 0));
         let first = |p: &mut Buffer<'_>| {
-            let first = if arc.is_used() { arc.first(p.tx(), p) } else { None };
+            let first = if arc.is_used() { arc.first(p.tx()) } else { None };
             Next::To(first.unwrap_or(Self::TX))
         };
         frame.passes(|packets| {
@@ -200,7 +198,7 @@ impl Node for InterfaceOutput {
 #[derive(Clone)]
 pub(super) struct ArcEnd {
     /// The edge to `<name>-tx`, by interface.
-    pub edges: Reader<Vec<Option<Slot>>>,
+    pub edges: EdgesReader,
 }
 
 /// Edges of [`ArcEnd`].
@@ -227,10 +225,7 @@ impl Node for ArcEnd {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let edges = self.edges.read(frame.epoch());
-        frame.each(|p| {
-            let edge = edges.get(p.tx() as usize).copied().flatten();
-            edge.map(EndNext::Tx).ok_or(EndError::Gone)
-        });
+        frame.each(|p| edges.to(p.tx()).map(EndNext::Tx).ok_or(EndError::Gone));
     }
 }
 

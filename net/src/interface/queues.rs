@@ -111,8 +111,7 @@ impl Router {
     /// Before the threads run.
     pub fn threads_for_queues(&self, count: usize) -> Vec<usize> {
         let threads = self.engine.data_threads();
-        let queues = self.interfaces.iter().flat_map(|i| &i.queues);
-        let mut served: Vec<_> = queues.map(|q| q.thread).collect();
+        let mut served: Vec<_> = self.interfaces.queues().map(|q| q.thread).collect();
         let idlest = |_| {
             let load = |thread: &usize| served.iter().filter(|t| *t == thread).count();
             let thread = threads.clone().min_by_key(load).expect("there is a thread");
@@ -128,12 +127,16 @@ impl Router {
         let queues: Vec<_> = queues.into_iter().map(|q| RxQueue { mode, ..q }).collect();
         let Some(old) = self.interfaces.queues_mut(interface) else { return };
         old.clone_from(&queues);
+        self.interfaces.receiving.insert(interface);
         queues.iter().for_each(|q| self.tend_input(q.thread, q.node));
     }
     /// An input node is called as often as the most demanding of its queues on the thread wants.
     fn tend_input(&mut self, thread: usize, node: NodeIndex) {
-        let queues = self.interfaces.iter().flat_map(|i| &i.queues);
-        let modes = queues.filter(|q| (q.thread, q.node) == (thread, node)).map(|q| q.mode);
+        let modes = self
+            .interfaces
+            .queues()
+            .filter(|q| (q.thread, q.node) == (thread, node))
+            .map(|q| q.mode);
         let urgency = |mode: &InputState| match mode {
             InputState::Disabled => 0,
             InputState::Interrupt => 1,

@@ -1,5 +1,7 @@
 //! Sub-interfaces: what comes in on an interface with certain VLAN tags (IEEE 802.1Q, 802.1ad).
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use wire::vlan;
 
@@ -73,7 +75,15 @@ impl Router {
         if self.interfaces.named(&name).is_some() {
             return Err(Error::SubExists(sub.id));
         }
-        let p = p.clone();
+        // Not its sub-interfaces, of which there may be thousands.
+        let p = Interface {
+            name: String::new(),
+            tag: String::new(),
+            subs: BTreeSet::new(),
+            queues: Vec::new(),
+            port: p.port.clone(),
+            ..*p
+        };
         let mut table = p.port.subs.as_deref().cloned().unwrap_or_default();
         let tx = self.engine.name_of(p.tx).to_owned();
         let edge = self.engine.connect(INTERFACE_OUTPUT.end, &tx)?;
@@ -90,20 +100,16 @@ impl Router {
             name,
             sup: parent,
             sub: Some(sub),
-            subs: Vec::new(),
             kind: Kind::Ethernet,
-            hardware: p.hardware,
-            tag: String::new(),
             admin_up: false,
             mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
             link_follows_admin: false,
-            queues: Vec::new(),
             port,
             ..p
         });
         self.interfaces.change_port(index, |_| ());
         if let Some(p) = self.interfaces.at_mut(parent) {
-            p.subs.push(index);
+            p.subs.insert(index);
         }
         self.interfaces.change_port(parent, |port| port.subs = Some(table.into()));
         self.tell(index, Change::Added);
@@ -123,11 +129,11 @@ impl Router {
     /// Has the parent of a sub-interface that is gone know.
     pub(super) fn forget_sub(&mut self, gone: &Interface) {
         if let Some(p) = self.interfaces.at_mut(gone.sup) {
-            p.subs.retain(|s| *s != gone.index);
+            p.subs.remove(&gone.index);
         }
         self.interfaces.change_port(gone.sup, |port| {
             let mut table = port.subs.as_deref().cloned().unwrap_or_default();
-            table.remove(gone.index);
+            gone.sub.iter().for_each(|sub| table.remove(sub));
             port.subs = (!table.is_empty()).then(|| table.into());
         });
     }

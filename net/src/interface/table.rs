@@ -1,18 +1,19 @@
 //! All interfaces, by number and by name.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
 use control::stats::Segment;
 use graph::{InputState, Slot};
 use hashbrown::HashMap;
-use infra::rcu::{Shared, SharedSlab, SlabReader};
+use infra::rcu::{SharedSlab, SlabReader};
 use wire::MacAddr;
 
 use super::output::ArcEnd;
 use super::{
-    Counters, Error, Interface, InterfaceIndex, MAX_INTERFACES, Observer, Port, RxQueue, TxQueues,
-    Values,
+    Counters, Edges, Error, Interface, InterfaceIndex, MAX_INTERFACES, Observer, Port, RxQueue,
+    TxQueues, Values,
 };
 use crate::router::Router;
 
@@ -25,9 +26,11 @@ pub struct Interfaces {
     by_name: HashMap<String, InterfaceIndex>,
     ports: SharedSlab<Port>,
     /// Edge from the end of the output arc to `<name>-tx`, by interface.
-    edges: Shared<Vec<Option<Slot>>>,
+    edges: Edges,
     counters: Arc<Counters>,
     pub(super) observers: Vec<Observer>,
+    /// Those that have receive queues.
+    pub(super) receiving: BTreeSet<InterfaceIndex>,
     /// By interface.
     pub(super) tx_queues: HashMap<InterfaceIndex, TxQueues>,
     /// What to say of devices, by hardware class.
@@ -42,9 +45,10 @@ impl Interfaces {
             list: Vec::new(),
             by_name: HashMap::new(),
             ports: SharedSlab::new(MAX_INTERFACES)?,
-            edges: Shared::new(Vec::new()),
+            edges: Edges::new()?,
             counters: Arc::new(Counters::new(stats).map_err(io::Error::other)?),
             observers: Vec::new(),
+            receiving: BTreeSet::new(),
             tx_queues: HashMap::new(),
             describe: HashMap::new(),
             default_rx_mode: InputState::Adaptive,
@@ -90,16 +94,16 @@ impl Interfaces {
     pub fn describe(&mut self, hardware: &'static str, describe: Describe) {
         self.describe.insert(hardware, describe);
     }
+    /// All receive queues.
+    pub(super) fn queues(&self) -> impl Iterator<Item = &RxQueue> {
+        self.receiving.iter().filter_map(|index| self.at(*index)).flat_map(|i| &i.queues)
+    }
     /// The receive queues of an interface; none if it is not there.
     pub(super) fn queues_mut(&mut self, index: InterfaceIndex) -> Option<&mut Vec<RxQueue>> {
         self.at_mut(index).map(|i| &mut i.queues)
     }
     pub(super) fn set_edge(&mut self, index: InterfaceIndex, edge: Option<Slot>) {
-        let mut edges = self.edges.current().clone();
-        let at = index.0 as usize;
-        edges.resize(edges.len().max(at + 1), None);
-        edges[at] = edge;
-        self.edges.publish(edges);
+        self.edges.set(index, edge);
     }
     pub(super) fn at_mut(&mut self, index: InterfaceIndex) -> Option<&mut Interface> {
         self.list.get_mut(index.0 as usize)?.as_mut()
@@ -128,6 +132,7 @@ impl Interfaces {
         let gone = self.list.get_mut(index.0 as usize)?.take()?;
         self.by_name.remove(&gone.name);
         self.tx_queues.remove(&index);
+        self.receiving.remove(&index);
         self.set_edge(index, None);
         Some(gone)
     }

@@ -13,14 +13,14 @@ use wire::{Protocol, icmp4, icmp6};
 use super::{V4, V6, Version};
 use crate::router::Router;
 
-const NOBODY: u16 = u16::MAX;
+const NOBODY: u32 = u32::MAX;
 
 /// The edge that leads to who takes a number.
 #[derive(Clone)]
 pub struct Edges {
-    slots: Box<[u16]>,
+    slots: Box<[u32]>,
     /// To who takes those that nobody else does.
-    others: u16,
+    others: u32,
 }
 
 impl Edges {
@@ -40,7 +40,7 @@ struct Dispatch(HashMap<&'static str, Table>);
 struct Table {
     edges: Shared<Edges>,
     /// Numbers whose packets a program gets, and the edge for when it no longer does.
-    behind: HashMap<u16, u16>,
+    behind: HashMap<u16, u32>,
 }
 
 impl Table {
@@ -49,18 +49,18 @@ impl Table {
         Self { edges: Shared::new(edges), behind: HashMap::new() }
     }
     /// Has `slot` be the edge for `number`.
-    fn publish(&mut self, number: u16, slot: u16) {
+    fn publish(&mut self, number: u16, slot: u32) {
         let mut edges = self.edges.current().clone();
         edges.slots[usize::from(number)] = slot;
         self.edges.publish(edges);
     }
     /// The edge to who takes a number, or would if no program got its packets.
-    fn listener(&self, number: u16) -> u16 {
+    fn listener(&self, number: u16) -> u32 {
         let edge = self.edges.current().slots[usize::from(number)];
         self.behind.get(&number).copied().unwrap_or(edge)
     }
     /// Has another edge lead to who takes a number. What a program gets it goes on getting.
-    fn set_listener(&mut self, number: u16, slot: u16) {
+    fn set_listener(&mut self, number: u16, slot: u32) {
         match self.behind.get_mut(&number) {
             Some(behind) => *behind = slot,
             None => self.publish(number, slot),
@@ -245,7 +245,7 @@ impl Router {
         };
         let taken =
             table.edges.current().slots.iter().enumerate().filter(|(_, slot)| **slot != NOBODY);
-        let node = |slot: u16| self.engine.end_of(at, Slot(slot)).unwrap_or_default().to_owned();
+        let node = |slot: u32| self.engine.end_of(at, Slot(slot)).unwrap_or_default().to_owned();
         taken.map(|(number, slot)| (family, number as u16, node(*slot))).collect()
     }
     fn table(&mut self, at: &'static str) -> &mut Table {

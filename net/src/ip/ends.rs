@@ -59,7 +59,7 @@ impl<V: Version> Node for DropPacket<V> {
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
             let rx = p.rx();
-            Ok(arc.first(rx, p).map_or(Dropping::ErrorDrop, Dropping::Feature))
+            Ok(arc.first(rx).map_or(Dropping::ErrorDrop, Dropping::Feature))
         });
     }
 }
@@ -76,7 +76,7 @@ impl<V: Version> Node for Punt<V> {
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
             let rx = p.rx();
-            Ok(arc.first(rx, p).map_or(Punting::ErrorPunt, Punting::Feature))
+            Ok(arc.first(rx).map_or(Punting::ErrorPunt, Punting::Feature))
         });
     }
 }

@@ -6,15 +6,15 @@ use std::convert::Infallible;
 
 use graph::{Flags, Frame, Node};
 use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::{Reader, SlabReader};
+use infra::rcu::SlabReader;
 use wire::ethernet;
 
 use super::Version;
-use super::outputs::Table;
 use super::rewrite::{
     Next, Rewritten, Seen, count, look_closer, may_leave, put_in_front, spend_hop,
 };
 use crate::adjacency::Adjacency;
+use crate::interface::EdgesReader;
 
 /// Sends packets to groups.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ pub struct RewriteGroup<V> {
     /// Packets and bytes by adjacency.
     pub counters: Rows<VolumeCounter>,
     /// Edges by interface.
-    pub outputs: Reader<Table>,
+    pub outputs: EdgesReader,
 }
 
 impl<V: Version> Node for RewriteGroup<V> {
@@ -50,7 +50,7 @@ impl<V: Version> Node for RewriteGroup<V> {
             if tx == p.rx() && !p.flags().has(Flags::LOCAL) {
                 return Err(V::SAME_INTERFACE);
             }
-            let output = outputs.get(tx as usize).copied().flatten().ok_or(V::DROPPED)?;
+            let output = outputs.to(tx).ok_or(V::DROPPED)?;
             if !may_leave::<V>(p, a) {
                 match look_closer::<V, _>(p, a) {
                     Seen::Good => (),
@@ -69,7 +69,7 @@ impl<V: Version> Node for RewriteGroup<V> {
                 count(counters, p, p.adjacency());
             }
             p.trace(|p| Rewritten::of(p, a));
-            Ok(Next::Output(arc.first(tx, p).unwrap_or(output)))
+            Ok(Next::Output(arc.first(tx).unwrap_or(output)))
         });
     }
 }

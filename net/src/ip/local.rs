@@ -41,7 +41,7 @@ pub enum Received<V> {
 impl<V: Version> graph::Next for Received<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::NODES.local, payload: "" }];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Local(_) => 0,
             Self::To(slot) => slot.0,
@@ -64,7 +64,7 @@ impl<V: Version> Node for Receive<V> {
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
             let rx = p.rx();
-            if let Some(feature) = arc.first(rx, p) {
+            if let Some(feature) = arc.first(rx) {
                 return Ok(Received::To(feature));
             }
             let upper = inspect::<V>(&self.ways, p, epoch).ok();
@@ -97,7 +97,7 @@ pub enum Delivery<V> {
 impl<V: Version> graph::Next for Delivery<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::NODES.icmp_error, payload: Problem::NAME }];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::IcmpError(_) => 0,
             Self::To(slot) => slot.0,
@@ -125,7 +125,7 @@ impl<V: Version> graph::Next for Sorted<V> {
         Edge { to: V::NODES.punt, payload: "" },
     ];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::IcmpError(_) => 0,
             Self::Reassemble(_) => 1,
@@ -157,7 +157,7 @@ impl<V: Version> Node for Local<V> {
             if let Some(taker) = protocols.find(upper.protocol.0.into()) {
                 return Ok(Sorted::To(taker));
             }
-            if punts.entrance(p.rx()).is_some() {
+            if punts.first(p.rx()).is_some() {
                 p.error(V::UNKNOWN_PROTOCOL);
                 return Ok(Sorted::Punt(self.version));
             }

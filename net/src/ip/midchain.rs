@@ -18,7 +18,7 @@ use crate::adjacency::chain::{Hop, TRANSMIT};
 use crate::adjacency::{Adjacencies, Adjacency, AdjacencyIndex, Link};
 use crate::fib::{Forwarding4, Via};
 use crate::fragment::Limit;
-use crate::gso::Completion;
+use crate::gso;
 use crate::icmp::Problem;
 use crate::interface::Counters;
 use crate::router::Router;
@@ -34,13 +34,12 @@ pub struct Midchain<V> {
     version: V,
     adjacencies: SlabReader<Adjacency>,
     counters: Rows<VolumeCounter>,
-    completion: Completion,
 }
 
 impl<V: Version> Midchain<V> {
     pub(super) fn new(all: &Adjacencies) -> Self {
         let (adjacencies, counters) = (all.reader(), all.counters());
-        Self { version: V::SELF, adjacencies, counters, completion: Completion::default() }
+        Self { version: V::SELF, adjacencies, counters }
     }
 }
 
@@ -64,7 +63,7 @@ impl<V: Version> graph::Next for Next<V> {
         Edge { to: V::NODES.midchain, payload: "" },
     ];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::IcmpError(_) => 0,
             Self::Fragment(_) => 1,
@@ -86,7 +85,7 @@ impl<V: Version> Node for Midchain<V> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, version) = (frame.epoch(), self.version);
         let arc = frame.start(V::OUTPUT_ARC);
-        let (adjacencies, completion) = (&self.adjacencies, &mut self.completion);
+        let adjacencies = &self.adjacencies;
         let counters = self.counters.row(frame.thread());
         let (mut known, mut adjacency) = (u32::MAX, None);
         // What comes behind a packet that was cut stays behind its segments.
@@ -98,7 +97,7 @@ impl<V: Version> Node for Midchain<V> {
             }
             let (a, hop) = adjacency.and_then(with_hop).ok_or(V::DROPPED)?;
             if p.flags().has(UNDONE) {
-                completion.apply(UNDONE, p).map_err(|_| V::DROPPED)?;
+                gso::apply(UNDONE, p).map_err(|_| V::DROPPED)?;
                 is_behind = true;
             }
             if is_behind {
@@ -121,7 +120,7 @@ impl<V: Version> Node for Midchain<V> {
                 count(counters, p, index);
             }
             p.trace(|p| Rewritten::of(p, a));
-            Ok(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)))
+            Ok(Next::Output(arc.first(a.interface.0).unwrap_or(a.output)))
         });
     }
 }

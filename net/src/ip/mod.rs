@@ -60,9 +60,9 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     let counters = router.adjacencies.counters();
     engine.add(Midchain::<V>::new(&router.adjacencies)).map_err(refuse)?;
     let group = |outputs| RewriteGroup { version, adjacencies, counters, outputs };
-    outputs::add(router, group).map_err(refuse)?;
+    outputs::add(router, group)?;
     if router.engine.index_of(OutputArcEnd::NAME).is_none() {
-        outputs::add(router, OutputArcEnd::new).map_err(refuse)?;
+        outputs::add(router, OutputArcEnd::new)?;
         router.engine.add(Transmit::new(router)).map_err(refuse)?;
     }
 

@@ -3,27 +3,24 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-use graph::{BuildError, Frame, Node, Slot};
-use infra::rcu::{Reader, Shared};
+use control::feature::Refused;
+use graph::{Frame, Node, Slot};
 
-use crate::interface::{Change, InterfaceIndex};
-use crate::router::Router;
-
-/// Edges of one node, by interface.
-pub type Table = Vec<Option<Slot>>;
+use crate::interface::{Change, Edges, EdgesReader, InterfaceIndex};
+use crate::router::{Router, refuse};
 
 /// The tables of all such nodes.
 #[derive(Default)]
-struct Outputs(HashMap<&'static str, Shared<Table>>);
+struct Outputs(HashMap<&'static str, Edges>);
 
 /// Adds a node made from the table of its edges to the output of every interface there is and will
 /// be.
 pub(super) fn add<N: Node>(
     router: &mut Router,
-    make: impl FnOnce(Reader<Table>) -> N,
-) -> Result<(), BuildError> {
-    let table = Shared::new(Table::new());
-    router.engine.add(make(table.reader()))?;
+    make: impl FnOnce(EdgesReader) -> N,
+) -> Result<(), Refused> {
+    let table = Edges::new().map_err(refuse)?;
+    router.engine.add(make(table.reader())).map_err(refuse)?;
     if router.state::<Outputs>().is_none() {
         router.insert(Outputs::default());
         router.interfaces.observe(follow);
@@ -54,11 +51,7 @@ pub(crate) fn lead_output(router: &mut Router, interface: InterfaceIndex, output
     router.with(|outputs: &mut Outputs, router| {
         for (node, table) in &mut outputs.0 {
             let Ok(slot) = router.engine.connect(node, output) else { continue };
-            let mut edges = table.current().clone();
-            let at = interface.0 as usize;
-            edges.resize(edges.len().max(at + 1), None);
-            edges[at] = Some(slot);
-            table.publish(edges);
+            table.set(interface, Some(slot));
         }
     });
 }
@@ -66,7 +59,7 @@ pub(crate) fn lead_output(router: &mut Router, interface: InterfaceIndex, output
 /// `interface-output`: where packets leave the features on what IP sends.
 #[derive(Clone)]
 pub struct OutputArcEnd {
-    edges: Reader<Table>,
+    edges: EdgesReader,
 }
 
 /// Edges of [`OutputArcEnd`].
@@ -86,7 +79,7 @@ pub enum Error {
 }
 
 impl OutputArcEnd {
-    pub(super) fn new(edges: Reader<Table>) -> Self {
+    pub(super) fn new(edges: EdgesReader) -> Self {
         Self { edges }
     }
 }
@@ -100,9 +93,6 @@ impl Node for OutputArcEnd {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let edges = self.edges.read(frame.epoch());
-        frame.each(|p| {
-            let edge = edges.get(p.tx() as usize).copied().flatten();
-            edge.map(Next::Output).ok_or(Error::Deleted)
-        });
+        frame.each(|p| edges.to(p.tx()).map(Next::Output).ok_or(Error::Deleted));
     }
 }

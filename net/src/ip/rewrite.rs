@@ -60,7 +60,7 @@ impl<V: Version> graph::Next for Next<V> {
         Edge { to: V::NODES.resolve_other, payload: "" },
     ];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Resolve(_) => 0,
             Self::IcmpError(_) => 1,
@@ -107,7 +107,7 @@ impl<V: Version> Node for Rewrite<V> {
                     count(counters, p, index);
                 }
                 if arc.is_used() {
-                    return Some(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)));
+                    return Some(Next::Output(arc.first(a.interface.0).unwrap_or(a.output)));
                 }
                 Some(Next::Output(a.output))
             });
@@ -144,7 +144,7 @@ impl<V: Version> Node for Rewrite<V> {
                     count(counters, p, index);
                 }
                 p.trace(|p| Rewritten::of(p, a));
-                Ok(Next::Output(arc.first(a.interface.0, p).unwrap_or(a.output)))
+                Ok(Next::Output(arc.first(a.interface.0).unwrap_or(a.output)))
             });
         });
     }

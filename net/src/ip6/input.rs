@@ -81,7 +81,7 @@ impl Node for Input {
                 run += 1;
                 p.set_fib(fib);
                 if has_features {
-                    return Some(unicast.first(rx, p).map_or(Next::Lookup, Next::Feature));
+                    return Some(unicast.first(rx).map_or(Next::Lookup, Next::Feature));
                 }
                 Some(Next::Lookup)
             });
@@ -100,7 +100,7 @@ impl Node for Input {
                 } else {
                     (unicast, Next::Lookup)
                 };
-                Ok(arc.first(rx, p).map_or(end, Next::Feature))
+                Ok(arc.first(rx).map_or(end, Next::Feature))
             });
         });
         count(received, known, run);

@@ -33,7 +33,7 @@ pub struct ToRpf<F>(PhantomData<F>);
 impl<F: Multicast> graph::Next for ToRpf<F> {
     const EDGES: &'static [Edge] = &[Edge { to: F::NODES.rpf, payload: "" }];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         0
     }
 }
@@ -95,7 +95,7 @@ impl<F: Multicast> graph::Next for Way<F> {
         Edge { to: F::NODES.replicate, payload: "" },
     ];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Drop(_) => 0,
             Self::Replicate => 1,

@@ -45,7 +45,7 @@ impl<F: Multicast> graph::Next for To<F> {
         Edge { to: <F::Version as Version>::NODES.rewrite, payload: "" },
     ];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Receive(_) => 0,
             Self::Group => 1,

@@ -160,6 +160,9 @@ impl Router {
     /// [`Refusal::NoInterface`].
     pub fn set_nd_mirror(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), Refusal> {
         self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+        if self.nd_answered().is_mirrored(interface.0) == on {
+            return Ok(());
+        }
         let mut new = self.nd_answered().clone();
         new.mirrored.retain(|i| *i != interface);
         if on {

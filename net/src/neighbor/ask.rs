@@ -134,7 +134,7 @@ impl<F: Family> graph::Next for Next<F> {
         Edge { to: F::Other::LOOKUP, payload: "" },
         Edge { to: F::Other::NODES.icmp_error, payload: Problem::NAME },
     ];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Lookup(_) => 0,
             Self::Unreachable(_) => 1,

@@ -171,7 +171,7 @@ pub enum Error {
 impl<S: Station> graph::Next for Next<S> {
     const EDGES: &'static [Edge] = &[Edge { to: S::NAME, payload: "" }];
     #[inline(always)]
-    fn slot(self, _: &graph::arc::Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &graph::arc::Along<'_>, _: &mut Buffer<'_>) -> u32 {
         let Self::Police(_) = self;
         0
     }

@@ -258,7 +258,11 @@ impl Router {
     }
     fn put_policer(&mut self, interface: InterfaceIndex, direction: Direction, policer: u32) {
         let table = &mut self.policing().interfaces[direction as usize];
-        let (mut new, at) = (table.current().clone(), interface.0 as usize);
+        let at = interface.0 as usize;
+        if table.current().get(at).copied().unwrap_or(NONE) == policer {
+            return;
+        }
+        let mut new = table.current().clone();
         new.resize(new.len().max(at + 1), NONE);
         new[at] = policer;
         table.publish(new);

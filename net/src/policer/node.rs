@@ -94,7 +94,7 @@ pub enum Count {
 impl<S: OnInterface> graph::Next for Next<S> {
     const EDGES: &'static [Edge] = &[Edge { to: S::HAND_OFF, payload: "" }];
     #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         match self {
             Self::HandOff(_) => 0,
             Self::On(version) => along.next_on(S::ARCS[version], p),

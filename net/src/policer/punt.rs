@@ -66,7 +66,7 @@ pub enum Error {
 impl<V: PuntPolicing> graph::Next for Next<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::NAMES[1], payload: "" }];
     #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         match self {
             Self::HandOff(_) => 0,
             Self::On => along.next(p),

@@ -80,7 +80,7 @@ enum Next {
 impl graph::Next for Next {
     const EDGES: &'static [Edge] = &[Edge { to: "punt-dispatch", payload: Reason::NAME }];
     #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Punt => 0,
             Self::On => along.next(p),
@@ -126,7 +126,7 @@ enum Sent<V> {
 impl<V: Version> graph::Next for Sent<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::NODES.rewrite, payload: "" }];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         let Self::Rewrite(_) = self;
         0
     }

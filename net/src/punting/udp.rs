@@ -23,7 +23,7 @@ pub enum Next<V> {
 impl<V: Version> graph::Next for Next<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::NODES.punt, payload: "" }];
     #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         let Self::Punt(_) = self;
         0
     }

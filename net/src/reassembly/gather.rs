@@ -105,7 +105,7 @@ impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
         Edge { to: V::NODES.local, payload: "" },
     ];
     #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         match self {
             Self::IcmpError(_) => 0,
             Self::Drop(_) => 1,
@@ -270,7 +270,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         &mut self,
         frame: &mut Frame<'_, Self, On>,
         at: u32,
-        mut counted: Option<u16>,
+        mut counted: Option<u32>,
         reason: V::Error,
         problem: Option<Problem>,
     ) {

@@ -44,7 +44,7 @@ pub(super) enum Error {
 
 impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
     const EDGES: &'static [Edge] = &[Edge { to: PLACES[PLACE].nodes[V::FAMILY], payload: "" }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u16 {
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         let Self::Back(_) = self;
         0
     }

@@ -85,12 +85,11 @@ impl<V: Reassemble> Method<V> for Shallow {
                 packet.is_open = true;
             }
             // What they knew of the arc and the adjacency is of another loop.
-            let (rx, tx, cursor, adjacency) = (p.rx(), p.tx(), p.cursor(), p.adjacency());
+            let (rx, tx, adjacency) = (p.rx(), p.tx(), p.adjacency());
             while let Some(Piece { packet: mut held, .. }) = node.pieces.pop(&mut packet.list) {
                 let mut waiting = held.buffer();
                 waiting.set_rx(rx);
                 waiting.set_tx(tx);
-                waiting.set_cursor(cursor);
                 waiting.set_adjacency(adjacency);
                 waiting.set_ports(ports);
                 frame.send(held, Next::On(node.version));

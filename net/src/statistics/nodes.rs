@@ -34,8 +34,8 @@ impl Nodes {
     pub fn follow(&mut self, router: &mut Router) {
         let mut now = Vec::new();
         for (index, name) in router.engine.node_names() {
-            now.resize(now.len().max(usize::from(index.0) + 1), None);
-            now[usize::from(index.0)] = Some(name.to_owned());
+            now.resize(now.len().max(index.0 as usize + 1), None);
+            now[index.0 as usize] = Some(name.to_owned());
         }
         let processes: Vec<_> = router.processes.status().collect();
         let first = now.len();

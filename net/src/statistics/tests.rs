@@ -123,7 +123,7 @@ fn nodes_are_there_when_they_are_wanted() {
     b.at(0.0);
     b.send("pg/0-output", &[frame(2, 60), frame(2, 60), frame(2, 60)], 0);
     b.at(10.0);
-    let index = usize::from(b.router.engine.index_of("pg/0-output").unwrap().0);
+    let index = b.router.engine.index_of("pg/0-output").unwrap().0 as usize;
     assert_eq!(b.read("/sys/node/vectors").sum(index), 3);
     assert_eq!(b.read("/nodes/pg_0-output/vectors").sum(0), 3);
     assert_eq!(b.read("/nodes/pg_0-output/calls").sum(0), 1);

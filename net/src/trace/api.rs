@@ -163,8 +163,8 @@ pub(super) fn register(api: &mut Api<Router>) {
 }
 
 fn node(router: &Router, index: u32) -> Result<NodeIndex, Retval> {
-    let index = u16::try_from(index).map(NodeIndex).map_err(|_| Retval::NO_SUCH_NODE)?;
-    let known = router.engine.node_names().any(|(node, _)| node == index);
+    let (engine, index) = (&router.engine, NodeIndex(index));
+    let known = engine.index_of(engine.name_of(index)) == Some(index);
     if known { Ok(index) } else { Err(Retval::NO_SUCH_NODE) }
 }
 

@@ -164,7 +164,7 @@ fn trace(router: &mut Router, max: usize) -> Result<Trace, Error> {
     for thread in router.traced_packets()? {
         let engine = &router.engine;
         let packets = thread.packets.iter().take(max).map(|packet| {
-            let node = |visit: &(u16, f64, _)| engine.name_of(NodeIndex(visit.0)).to_owned();
+            let node = |visit: &(u32, f64, _)| engine.name_of(NodeIndex(visit.0)).to_owned();
             Packet {
                 nodes: packet.visits.iter().map(node).collect(),
                 text: packet.text_at(engine, router, &time),

@@ -23,7 +23,7 @@ pub struct Next {
 impl graph::Next for Next {
     const EDGES: &'static [Edge] = &[];
     #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u16 {
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         along.next_on(if self.is_ip6 { &IP6_UNICAST } else { &IP4_UNICAST }, p)
     }
 }

@@ -114,7 +114,7 @@ impl Traced {
 
 /// All paths, the most used first.
 fn traced(router: &mut Router) -> Result<Vec<Traced>, Error> {
-    let mut paths = BTreeMap::<Vec<u16>, Traced>::new();
+    let mut paths = BTreeMap::<Vec<u32>, Traced>::new();
     for thread in router.traced_packets()? {
         for packet in thread.packets {
             let nodes = packet.visits.iter().map(|visit| visit.0).collect();
@@ -123,8 +123,8 @@ fn traced(router: &mut Router) -> Result<Vec<Traced>, Error> {
             path.packets.push(packet);
         }
     }
-    let name = |node: &u16| router.engine.name_of(NodeIndex(*node)).to_owned();
-    let named = |(nodes, path): (Vec<u16>, Traced)| Traced {
+    let name = |node: &u32| router.engine.name_of(NodeIndex(*node)).to_owned();
+    let named = |(nodes, path): (Vec<u32>, Traced)| Traced {
         nodes: nodes.iter().map(name).collect(),
         ..path
     };

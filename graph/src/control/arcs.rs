@@ -1,0 +1,342 @@
+//! Feature arcs as control sees them: which features there are, in which order, and where they are
+//! on.
+//!
+//! A feature is on for an interface while its own switch is, or while others require it: these are
+//! counted, so that none of them switches it off for another.
+
+use std::collections::HashMap;
+
+use super::BuildError;
+use super::spec::{Engine, NodeIndex, Target};
+use crate::arc::{Beside, Enabled, FeatureArc, MOST_INTERFACES};
+use crate::engine::ArcEdges;
+use crate::node::Node;
+
+/// An arc and its features.
+pub(super) struct ArcSpec {
+    arc: &'static FeatureArc,
+    /// Names with a place on it, in order, built or not; the last one is the end.
+    order: Vec<&'static str>,
+    /// Built features, in order.
+    features: Vec<&'static str>,
+    /// The features as nodes and interfaces number them.
+    laid_out: Vec<&'static str>,
+    /// What is on; made when the graph is built.
+    enabled: Option<Enabled>,
+    /// What others require, by interface.
+    required: HashMap<u32, Vec<Required>>,
+}
+
+/// A feature that others require on an interface.
+struct Required {
+    feature: &'static str,
+    /// How often.
+    count: u32,
+    /// Whether its own switch is on.
+    own: bool,
+}
+
+/// A change of what is on.
+#[derive(Clone, Copy)]
+pub(super) enum Wish {
+    Switch(bool),
+    Require,
+    Release,
+}
+
+/// A change that waits for the graph to be built.
+pub(super) type Pending = (&'static FeatureArc, String, u32, Wish);
+
+impl ArcSpec {
+    fn new(arc: &'static FeatureArc) -> Self {
+        Self {
+            arc,
+            order: arc.order.iter().chain([&arc.end]).copied().collect(),
+            features: Vec::new(),
+            laid_out: Vec::new(),
+            enabled: None,
+            required: HashMap::new(),
+        }
+    }
+    fn place(&self, name: &str) -> Option<usize> {
+        self.order.iter().position(|n| *n == name)
+    }
+    /// The node where packets go when no feature is left.
+    pub fn end(&self) -> &'static str {
+        self.arc.end
+    }
+    fn is_on(&self, interface: u32, position: usize) -> bool {
+        self.enabled.as_ref().is_some_and(|enabled| enabled.is_on(interface, position))
+    }
+    fn change(&mut self, position: usize, interface: u32, wish: Wish) {
+        let (feature, is_on) = (self.laid_out[position], self.is_on(interface, position));
+        let required = self.required.entry(interface).or_default();
+        let at = required.iter().position(|r| r.feature == feature);
+        let on = match (wish, at) {
+            (Wish::Switch(on), None) => on,
+            (Wish::Switch(on), Some(at)) => {
+                required[at].own = on;
+                true
+            }
+            (Wish::Require, None) => {
+                required.push(Required { feature, count: 1, own: is_on });
+                true
+            }
+            (Wish::Require, Some(at)) => {
+                required[at].count += 1;
+                true
+            }
+            (Wish::Release, None) => panic!("{feature} is released more often than required"),
+            (Wish::Release, Some(at)) => {
+                required[at].count -= 1;
+                required[at].count > 0 || required.swap_remove(at).own
+            }
+        };
+        if required.is_empty() {
+            self.required.remove(&interface);
+        }
+        if let Some(enabled) = &mut self.enabled {
+            enabled.set(interface, position, on);
+        }
+    }
+}
+
+impl Engine {
+    /// Adds a node and puts it on a feature arc, where the arc's catalogue has its name.
+    ///
+    /// # Errors
+    /// As [`Engine::add`], and a name that the catalogue does not have.
+    pub fn add_feature<N: Node>(
+        &mut self,
+        arc: &'static FeatureArc,
+        node: N,
+    ) -> Result<NodeIndex, BuildError> {
+        self.place(arc, N::NAME)?;
+        self.add(node)
+    }
+    /// Puts a node that is there (or will be) on a feature arc.
+    ///
+    /// # Errors
+    /// A name that the arc's catalogue does not have.
+    pub fn place(
+        &mut self,
+        arc: &'static FeatureArc,
+        node: &'static str,
+    ) -> Result<(), BuildError> {
+        let number = self.arc_number(arc);
+        let spec = &mut self.arcs[number];
+        if !arc.order.contains(&node) {
+            return Err(BuildError::NotOnArc { node: node.to_owned(), arc: arc.name });
+        }
+        spec.features.push(node);
+        self.sort_features(number);
+        Ok(())
+    }
+    /// Puts a node that is there (or will be) on a feature arc whose catalogue does not know it,
+    /// beside another one: a name of the catalogue, built or not, one that was placed so before, or
+    /// the arc's end.
+    ///
+    /// # Errors
+    /// Another node that the arc does not have, or this one when it has a place already.
+    pub fn place_beside(
+        &mut self,
+        arc: &'static FeatureArc,
+        node: &'static str,
+        beside: Beside,
+    ) -> Result<(), BuildError> {
+        let number = self.arc_number(arc);
+        let spec = &mut self.arcs[number];
+        let (other, behind) = match beside {
+            Beside::Before(other) => (other, 0),
+            Beside::After(other) => (other, 1),
+        };
+        let at = spec.place(other).map(|at| at + behind).filter(|at| *at < spec.order.len());
+        let not_there = || BuildError::NotOnArc { node: other.to_owned(), arc: arc.name };
+        let at = at.ok_or_else(not_there)?;
+        if spec.place(node).is_some() {
+            return Err(BuildError::DuplicateNode(node.to_owned()));
+        }
+        spec.order.insert(at, node);
+        spec.features.push(node);
+        self.sort_features(number);
+        Ok(())
+    }
+    fn sort_features(&mut self, number: usize) {
+        let ArcSpec { order, features, .. } = &mut self.arcs[number];
+        features.sort_by_key(|name| order.iter().position(|n| n == name));
+    }
+    /// Number of an arc; a new one is added.
+    fn arc_number(&mut self, arc: &'static FeatureArc) -> usize {
+        self.arcs.iter().position(|a| std::ptr::eq(a.arc, arc)).unwrap_or_else(|| {
+            self.arcs.push(ArcSpec::new(arc));
+            self.arcs.len() - 1
+        })
+    }
+    /// Numbers the features of all arcs, and gives the nodes their edges.
+    pub(super) fn lay_out_arcs(&mut self) -> Result<(), BuildError> {
+        for number in 0..self.arcs.len() {
+            let spec = &mut self.arcs[number];
+            let enabled = Enabled::new(spec.features.len());
+            spec.enabled = Some(enabled.map_err(|_| BuildError::NoMemory(spec.arc.name))?);
+            spec.laid_out.clone_from(&spec.features);
+        }
+        // A node's first entry must be the arc it is on, so features come before starts.
+        for number in 0..self.arcs.len() {
+            let (arc, features) = (self.arcs[number].arc, self.arcs[number].laid_out.clone());
+            for (position, name) in features.into_iter().enumerate() {
+                let index = self.index_of(name);
+                let index = index.ok_or_else(|| BuildError::UnknownNode(name.to_owned()))?;
+                self.add_arc_edges(index, arc, position as u32 + 1)?;
+            }
+        }
+        for number in 0..self.arcs.len() {
+            let spec = &self.arcs[number];
+            let (arc, features) = (spec.arc, spec.laid_out.clone());
+            let starts = arc.starts.iter().filter(|s| !features.contains(s));
+            for start in starts.filter(|_| !features.is_empty()) {
+                if let Some(index) = self.index_of(start) {
+                    self.add_arc_edges(index, arc, 0)?;
+                }
+            }
+        }
+        for (index, arc) in std::mem::take(&mut self.starts) {
+            self.add_arc_edges(index, arc, 0)?;
+        }
+        for (arc, feature, interface, wish) in std::mem::take(&mut self.pending) {
+            self.change_feature(arc, &feature, interface, wish)?;
+        }
+        Ok(())
+    }
+    /// Gives a node the edges to every feature of an arc, in order, and to the arc's end. `after`
+    /// is the position behind its own, if it is one of them.
+    fn add_arc_edges(
+        &mut self,
+        index: NodeIndex,
+        arc: &'static FeatureArc,
+        after: u32,
+    ) -> Result<(), BuildError> {
+        let number = self.arc_number(arc);
+        let spec = &mut self.arcs[number];
+        if spec.enabled.is_none() {
+            let enabled = Enabled::new(0).map_err(|_| BuildError::NoMemory(arc.name))?;
+            spec.enabled = Some(enabled);
+        }
+        let Some(features) = spec.enabled.as_ref().map(Enabled::reader) else { return Ok(()) };
+        let targets: Vec<_> = (self.arcs[number].laid_out.iter().chain([&arc.end]))
+            .map(|n| self.index_of(n).ok_or_else(|| BuildError::UnknownNode((*n).to_owned())))
+            .collect::<Result<_, _>>()?;
+        let spec = &mut self.specs[index.0 as usize];
+        let (base, end) = (spec.edges.len() as u32, targets.len() as u32 - 1);
+        spec.edges.extend(targets.into_iter().map(Target::Node));
+        spec.slots.clear();
+        spec.arcs.push(ArcEdges { arc, features, base, end, after });
+        Ok(())
+    }
+    /// Says that node `node`, made for one interface, is a start of `arc`. Call before it is in
+    /// use.
+    ///
+    /// # Errors
+    /// A node that is not there.
+    pub fn starts(&mut self, node: NodeIndex, arc: &'static FeatureArc) -> Result<(), BuildError> {
+        if !self.threads.are_running() {
+            self.starts.push((node, arc)); // the arc's features are not known yet
+            return Ok(());
+        }
+        self.add_arc_edges(node, arc, 0)?;
+        self.hand_out_edges(node);
+        Ok(())
+    }
+    /// Switches a feature of an arc on or off for one interface; other interfaces' packets notice
+    /// nothing. It stays on while others require it.
+    ///
+    /// # Errors
+    /// A feature that is not on the arc.
+    pub fn set_feature(
+        &mut self,
+        arc: &'static FeatureArc,
+        feature: &str,
+        interface: u32,
+        on: bool,
+    ) -> Result<(), BuildError> {
+        self.change_feature(arc, feature, interface, Wish::Switch(on))
+    }
+    /// Has a feature on for one interface, whatever its switch says, until as many have released it
+    /// as required it.
+    ///
+    /// # Errors
+    /// A feature that is not on the arc.
+    pub fn require_feature(
+        &mut self,
+        arc: &'static FeatureArc,
+        feature: &str,
+        interface: u32,
+    ) -> Result<(), BuildError> {
+        self.change_feature(arc, feature, interface, Wish::Require)
+    }
+    /// Takes back what [`Engine::require_feature`] said once.
+    ///
+    /// # Errors
+    /// A feature that is not on the arc.
+    ///
+    /// # Panics
+    /// When it was not required.
+    pub fn release_feature(
+        &mut self,
+        arc: &'static FeatureArc,
+        feature: &str,
+        interface: u32,
+    ) -> Result<(), BuildError> {
+        self.change_feature(arc, feature, interface, Wish::Release)
+    }
+    fn change_feature(
+        &mut self,
+        arc: &'static FeatureArc,
+        feature: &str,
+        interface: u32,
+        wish: Wish,
+    ) -> Result<(), BuildError> {
+        assert!((interface as usize) < MOST_INTERFACES, "interfaces have numbers below the most");
+        let number = self.arc_number(arc);
+        let spec = &mut self.arcs[number];
+        let not_there = || BuildError::NotOnArc { node: feature.to_owned(), arc: arc.name };
+        if !spec.features.contains(&feature) {
+            return Err(not_there());
+        }
+        if spec.enabled.is_none() {
+            // Its number is not known yet.
+            self.pending.push((arc, feature.to_owned(), interface, wish));
+            return Ok(());
+        }
+        let position = spec.laid_out.iter().position(|f| *f == feature).ok_or_else(not_there)?;
+        spec.change(position, interface, wish);
+        Ok(())
+    }
+    /// Switches everything off for an interface that is gone, whoever requires it.
+    pub fn forget_interface(&mut self, interface: u32) {
+        for spec in &mut self.arcs {
+            spec.required.remove(&interface);
+            spec.enabled.iter_mut().for_each(|enabled| enabled.clear(interface));
+        }
+    }
+    /// The arc of this name, if it is known.
+    pub fn arc_named(&self, name: &str) -> Option<&'static FeatureArc> {
+        self.arcs.iter().map(|spec| spec.arc).find(|arc| arc.name == name)
+    }
+    /// Says that there is an arc, whether or not a feature is built for it.
+    pub fn declare(&mut self, arc: &'static FeatureArc) {
+        self.arc_number(arc);
+    }
+    /// Arcs there are: name, features that are there in order, and the node at the end.
+    pub fn arcs(&self) -> impl Iterator<Item = (&'static str, &[&'static str], &'static str)> {
+        self.arcs.iter().map(|spec| (spec.arc.name, spec.features.as_slice(), spec.arc.end))
+    }
+    /// Features that are on for an interface, arc by arc: name of the arc, its features.
+    pub fn features_of(&self, interface: u32) -> Vec<(&'static str, Vec<&'static str>)> {
+        let on = |spec: &ArcSpec| {
+            let all = spec.laid_out.iter().copied().enumerate();
+            let on = all.filter(|(position, _)| spec.is_on(interface, *position));
+            (spec.arc.name, on.map(|(_, name)| name).collect())
+        };
+        self.arcs.iter().map(on).collect()
+    }
+}
