@@ -1,7 +1,9 @@
 //! `ip4-icmp-echo-request`: answers pings (RFC 1812 section 4.3.3.6) in the buffer they came in.
-//! The reply comes from the address that was asked and carries no options.
+//! The reply comes from the address that was asked, or for a group from one of the interface, and
+//! carries no options.
 
 use std::convert::Infallible;
+use std::net::Ipv4Addr;
 
 use graph::{Buffer, Frame, Node};
 use wire::ip4::{DEFAULT_TTL, Header, VERSION_IHL};
@@ -9,12 +11,15 @@ use wire::{checksum, icmp4};
 use zerocopy::byteorder::network_endian::U16;
 
 use super::become_ours;
+use crate::address::AddressReader;
 use crate::ip::{Headers, V4};
 
 /// Makes echo requests echo replies.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct EchoRequest4 {
     id: u16,
+    /// Our addresses, for requests to a group.
+    addresses: AddressReader,
 }
 
 /// Edges of [`EchoRequest4`].
@@ -30,6 +35,15 @@ pub enum Next {
 pub enum Error {
     /// echo request too short.
     LengthTooSmallForType,
+    /// echo request without an address to answer from.
+    Drop,
+}
+
+impl EchoRequest4 {
+    /// With the addresses of all interfaces.
+    pub fn new(addresses: AddressReader) -> Self {
+        Self { id: 0, addresses }
+    }
 }
 
 impl Node for EchoRequest4 {
@@ -41,17 +55,24 @@ impl Node for EchoRequest4 {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
         frame.each(|p| {
             p.trace(Headers::<V4>::of);
             self.id = self.id.wrapping_add(1);
-            reply(p, self.id).ok_or(Error::LengthTooSmallForType)?;
+            let asked = p.header::<Header>().map(Header::dst_addr).ok_or(Error::Drop)?;
+            let own = if asked.is_multicast() {
+                self.addresses.source4(p.rx(), epoch)
+            } else {
+                Some(asked)
+            };
+            reply(p, self.id, own.ok_or(Error::Drop)?).ok_or(Error::LengthTooSmallForType)?;
             p.set_rx(0); // from here on it is local0's
             Ok(Next::Lookup)
         });
     }
 }
 
-fn reply(p: &mut Buffer<'_>, id: u16) -> Option<()> {
+fn reply(p: &mut Buffer<'_>, id: u16, src: Ipv4Addr) -> Option<()> {
     let request = *p.header::<Header>()?;
     let len = usize::from(request.total_len.get()).checked_sub(request.header_len())?;
     p.advance(request.header_len())?;
@@ -65,7 +86,7 @@ fn reply(p: &mut Buffer<'_>, id: u16) -> Option<()> {
         total_len: U16::new((size_of::<Header>() + len) as u16),
         id: id.into(),
         ttl: DEFAULT_TTL,
-        src: request.dst,
+        src: src.octets(),
         dst: request.src,
         ..request
     };

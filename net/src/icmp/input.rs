@@ -100,10 +100,10 @@ impl Messages for V4 {
         if len < size_of::<icmp4::Echo>() {
             return Err(Error::LengthTooSmallForType);
         }
-        // Nobody answers for a group (RFC 1812 section 4.3.3.6 allows it).
+        // Nobody answers for everybody (RFC 1812 section 4.3.3.6 allows it).
         let is_echo = header.kind == icmp4::Type::ECHO_REQUEST;
-        let is_group = |p: &Buffer<'_>| p.header::<ip4::Header>().is_none_or(|h| h.dst[0] >= 224);
-        if is_echo && is_group(p) { Err(Error::Drop) } else { Ok(()) }
+        let is_for_all = |p: &Buffer<'_>| p.header::<ip4::Header>().is_none_or(|h| h.dst[0] >= 240);
+        if is_echo && is_for_all(p) { Err(Error::Drop) } else { Ok(()) }
     }
 }
 

@@ -49,7 +49,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let types = router.dispatch_table(V6::NODES.icmp_input, TYPES);
     router.engine.add(IcmpInput { version: V6, types }).map_err(refuse)?;
 
-    router.engine.add(EchoRequest4::default()).map_err(refuse)?;
+    router.engine.add(EchoRequest4::new(router.addresses.reader())).map_err(refuse)?;
     let addresses = router.addresses.reader();
     router.engine.add(EchoRequest6 { addresses }).map_err(refuse)?;
     router.engine.add(IcmpError::<V4>::new(router.addresses.reader())).map_err(refuse)?;

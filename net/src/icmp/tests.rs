@@ -78,9 +78,20 @@ fn replies_have_no_options_or_extension_headers() {
 }
 
 #[test]
-fn only_ip6_answers_for_groups() {
+fn echoes_to_groups_are_answered_from_an_address_of_the_interface() {
     let mut bench = Bench::new();
-    assert!(bench.send("ip4-receive", &[ping4(HOST4, "224.0.0.1", &[])]).is_empty());
+    let out = bench.send("ip4-receive", &[ping4(HOST4, "224.0.0.1", b"all")]);
+    let src = ip4::Header::ref_from_prefix(&out[0].bytes).unwrap().0.src_addr();
+    assert_eq!(src.to_string(), US4);
+    assert!(is_icmp4_valid(&out[0].bytes));
+    bench.expect(&[("ip4-icmp-input", "echo_replies_sent", 1)]);
+    let to_all = ping4(HOST4, "224.0.0.1", &[]);
+    assert!(bench.send_as("ip4-receive", &[to_all], |p| p.set_rx(0)).is_empty());
+    bench.expect(&[
+        ("ip4-icmp-input", "echo_replies_sent", 1),
+        ("ip4-icmp-echo-request", "drop", 1),
+    ]);
+    assert!(bench.send("ip4-receive", &[ping4(HOST4, "255.255.255.255", &[])]).is_empty());
     bench.expect(&[("ip4-icmp-input", "drop", 1)]);
     let out = bench.send("ip6-receive", &[echo6("ff02::1", b"all")]);
     let src = ip6::Header::ref_from_prefix(&out[0].bytes).unwrap().0.src_addr();
