@@ -1,6 +1,7 @@
 //! `ip4-input`: the checks that every IPv4 packet must pass (RFC 1812 sections 5.2.2, 4.2.2 and
 //! 5.3.7).
 
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -90,13 +91,6 @@ pub enum Next {
     Feature(Slot),
 }
 
-/// What [`Input`] counts besides drops.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Count {
-    /// ip4 options present.
-    Options,
-}
-
 impl<C: Checksum> Input<C> {
     pub(crate) fn new(interfaces: &Interfaces) -> Self {
         let (ports, counters) = (interfaces.ports(), interfaces.counters());
@@ -109,7 +103,7 @@ impl<C: Checksum> Node for Input<C> {
     const COUNTED_AT: &'static str = C::COUNTED_AT;
     type Next = Next;
     type Error = Error;
-    type Count = Count;
+    type Count = Infallible;
     const DROP: &'static str = V4::NODES.drop;
 
     #[inline(always)]
@@ -158,7 +152,7 @@ impl<C: Checksum> Node for Input<C> {
             });
         });
         count(received, known, run);
-        frame.count(Count::Options, with_options);
+        frame.count_as(Error::Options, with_options);
     }
 }
 

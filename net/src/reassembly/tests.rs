@@ -313,7 +313,6 @@ fn fragments_without_ports_do_not_pass_and_are_given_up_when_control_says_so() {
         };
         let pieces = cut(&whole, 7, 400);
         assert!(send(&mut bench, &pieces).is_empty());
-        bench.expect(&[(node, "reass_fragments_rcvd", 3), (node, name, 1)]);
         assert_eq!(bench.graph.buffers_used(), 2, "the first is dropped, others wait");
         let family = usize::from(!is_4);
         let none = Config { timeout: 0.0, ..PATIENT };
@@ -321,7 +320,8 @@ fn fragments_without_ports_do_not_pass_and_are_given_up_when_control_says_so() {
         bench.control(|r| r.set_reassembly(family, Kind::Shallow, PATIENT).unwrap());
         assert!(bench.graph.run().is_empty());
         assert_eq!(bench.graph.buffers_used(), 0);
-        bench.expect(&[(node, "reass_timeout", 1)]);
+        let moved = [("reass_timeout", 1), ("reass_fragments_rcvd", 3), (name, 1)];
+        bench.expect(&moved.map(|(name, n)| (node, name, n)));
         assert_eq!(send(&mut bench, &[whole]).len(), 1, "whole packets pass");
     }
 }
@@ -616,8 +616,8 @@ fn hostile_fragments_end_in_counters() {
         (FULL4, "reass_fragments_reassembled", 3),
         (FULL4, "reass_fragments_rcvd", 5),
     ]);
-    // IPv6: a later fragment that would make the packet too long is told of, so are one without a
-    // whole header and one whose headers do not end in the first segment.
+    // IPv6: a later fragment that would make the packet too long is told of, so is one without a
+    // whole header, but not one whose headers do not end in the first segment.
     let front = &packet(false, &[])[..40];
     let far = piece(front, 65248, &[0; 500], false, 1);
     let mut short = piece(front, 0, &[], true, 2);
@@ -631,10 +631,10 @@ fn hostile_fragments_end_in_counters() {
     let lost = changed6(piece(front, 400, &[0; 400], true, 3), |h| h.payload_len = 808.into());
     let told = send(&mut bench, &[far.clone(), short, endless, cut, lost]);
     let said: Vec<_> = told.iter().map(|c| (c.bytes[40], c.bytes[41], c.bytes[47])).collect();
-    assert_eq!(said, [(4, 0, 42), (4, 0, 40), (4, 0, 40), (4, 0, 4)]);
+    assert_eq!(said, [(4, 0, 42), (4, 0, 40), (4, 0, 4)]);
     assert_eq!(told[0].bytes[48..], far[..told[0].bytes.len() - 48]);
     bench.expect(&[
-        ("ip6-icmp-error", "param_problem_sent", 4),
+        ("ip6-icmp-error", "param_problem_sent", 3),
         (FULL6, "reass_invalid_frag_size", 1),
         (FULL6, "reass_invalid_frag_len", 2),
         (FULL6, "reass_no_frag_hdr", 2),

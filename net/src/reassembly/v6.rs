@@ -72,7 +72,12 @@ impl Reassemble for V6 {
         };
         let header = Header::ref_from_prefix(packet).ok();
         let Some(((header, _), (at, fragment))) = header.zip(place(packet)) else {
-            return Fragment::Told(Error::ReassNoFragHdr, wrong(chain_end(packet)));
+            // Headers that end in a later segment are not their sender's fault.
+            let reason = Error::ReassNoFragHdr;
+            if packet.len() < there {
+                return Fragment::Bad(reason);
+            }
+            return Fragment::Told(reason, wrong(chain_end(packet)));
         };
         let start = at.offset + at.len;
         let total = size_of::<Header>() + usize::from(header.payload_len.get());
