@@ -1,4 +1,5 @@
-//! What a feature of the router is: a name and a function that registers its parts.
+//! What a feature of the router is: a name, what it requires, and a function that registers its
+//! parts.
 
 use std::fmt;
 
@@ -11,8 +12,13 @@ pub struct Feature<R> {
     pub name: &'static str,
     /// One line for `show plugins`.
     pub about: &'static str,
+    /// What it is in the original.
+    pub origin: Origin,
     /// Whether it is there without being asked for.
     pub default_enabled: bool,
+    /// Features without which it cannot be: their state is asked for, or their nodes are at the end
+    /// of its edges. In any order, and also of each other.
+    pub requires: &'static [&'static str],
     /// Registers everything the feature brings. Nothing of it may run before this.
     pub register: fn(&mut R) -> Result<(), Refused>,
 }
@@ -24,6 +30,33 @@ impl<R> Clone for Feature<R> {
 }
 
 impl<R> Copy for Feature<R> {}
+
+/// What a feature is in the original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A part of the program itself: off when it is named.
+    Core,
+    /// A plugin that brings interfaces: off when it is named, as nothing comes in without.
+    Driver,
+    /// A plugin: off when it is named, and by `plugin default { disable }`.
+    Plugin,
+}
+
+impl<R> Feature<R> {
+    /// The file that it is in, in the original, under which operators know it.
+    pub fn file(&self) -> String {
+        format!("{}_plugin.so", self.name.replace('-', "_"))
+    }
+}
+
+/// The first of `features` that requires one which is not among them, and that one.
+pub fn unmet<R>(features: &[&Feature<R>]) -> Option<(&'static str, &'static str)> {
+    let is_there = |name: &str| features.iter().any(|f| f.name == name);
+    features.iter().find_map(|f| {
+        let missing = f.requires.iter().find(|name| !is_there(name));
+        missing.map(|missing| (f.name, *missing))
+    })
+}
 
 /// Why a feature could not be registered.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::{FEATURES, af_packet, loopback, pcap_trace, pg, tap};
 fn talk(work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
     let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
     let mut parts = Parts::new(router.unwrap());
-    for feature in net::FEATURES.iter().chain(FEATURES) {
+    for feature in net::FEATURES.iter().chain(FEATURES).filter(|f| f.default_enabled) {
         (feature.register)(&mut parts).unwrap();
     }
     parts.api.finish(&parts.router.clients).unwrap();

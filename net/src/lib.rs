@@ -41,12 +41,13 @@ pub mod traceroute;
 pub mod urpf;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
-pub use router::{Feature, OnThreads, Parts, Router, refuse};
+pub use router::{Feature, OnThreads, Origin, Parts, Router, refuse};
 
 /// What this crate brings, in the order it registers.
 pub const FEATURES: &[Feature] = &[
     engine::FEATURE,
     trace::FEATURE,
+    trace::TRACEDUMP,
     drops::FEATURE,
     interface::FEATURE,
     gso::FEATURE,
@@ -68,6 +69,7 @@ pub const FEATURES: &[Feature] = &[
     nd::FEATURE,
     ra::FEATURE,
     dad::FEATURE,
+    dad::autoremove::FEATURE,
     mld::FEATURE,
     container::FEATURE,
     rd_cp::FEATURE,

@@ -88,6 +88,7 @@ impl Parts {
 
 /// One part of the router: a folder, and one line in a list.
 pub type Feature = control::feature::Feature<Parts>;
+pub use control::feature::Origin;
 
 /// An error of any kind as the reason a feature could not be registered.
 pub fn refuse(why: impl Display) -> Refused {

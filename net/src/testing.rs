@@ -82,7 +82,8 @@ impl Rig {
             // Interfaces come later: the graph is to know where they send.
             parts.router.engine.add(Transmit)?;
             let base = [drops::FEATURE, interface::FEATURE];
-            for feature in base.iter().filter(is_new).chain(features) {
+            let on = features.iter().filter(|f| f.default_enabled);
+            for feature in base.iter().filter(is_new).chain(on) {
                 (feature.register)(&mut parts).unwrap();
             }
             let made = then(&mut parts.router);

@@ -58,7 +58,7 @@ fn parts() -> Parts {
     let settings = Settings { buffers: 1024, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
     let mut parts = Parts::new(router);
-    for feature in plugins::features() {
+    for feature in plugins::features().filter(|f| f.default_enabled) {
         (feature.register)(&mut parts).unwrap();
     }
     parts.router.engine.build().unwrap();

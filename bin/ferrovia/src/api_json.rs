@@ -34,7 +34,7 @@ fn write(folder: &Path) -> Result<(), String> {
     let settings = Settings { buffers: 1024, ..Settings::default() };
     let router = Router::new(settings, Log::new()).map_err(|e| e.to_string())?;
     let mut parts = Parts::new(router);
-    for feature in features::enabled(&Plugins::default()) {
+    for feature in features::enabled(&Plugins::default())? {
         (feature.register)(&mut parts).map_err(|e| format!("feature {}: {e}", feature.name))?;
     }
     parts.api.finish(&parts.router.clients).map_err(|e| e.to_string())?;

@@ -9,7 +9,7 @@ use control::log::Log;
 use control::stats::Segment;
 use graph::Settings;
 use infra::cpu::{self, Policy, Variant};
-use net::{Parts, Router};
+use net::{Origin, Parts, Router};
 
 use crate::layout::Layout;
 use crate::workers::{self, Placement};
@@ -89,9 +89,11 @@ pub fn router(config: &Config) -> Result<Parts, String> {
 
 fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
     let mut loaded = Vec::new();
-    for feature in features::enabled(&config.plugins) {
+    for feature in features::enabled(&config.plugins)? {
         (feature.register)(parts).map_err(|e| format!("feature {}: {e}", feature.name))?;
-        loaded.push((feature.name, feature.about));
+        if feature.origin != Origin::Core {
+            loaded.push((feature.file(), feature.about));
+        }
     }
     let (version, build_date) = (version::long(), version::build_date());
     parts.router.insert(net::engine::Program {
@@ -99,7 +101,7 @@ fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
         build_date,
         built_by: version::BUILT_BY,
         built_on: version::BUILT_ON,
-        features: loaded,
+        plugins: loaded,
     });
     let Parts { router, cli, api } = parts;
     api.finish(&router.clients).map_err(|e| e.to_string())?;

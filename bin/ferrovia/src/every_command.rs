@@ -41,7 +41,9 @@ struct Whole {
 
 impl Whole {
     fn new() -> Self {
-        let config = Config::parse("buffers { buffers-per-numa 4096 }", &[]).unwrap();
+        let text =
+            "buffers { buffers-per-numa 4096 } plugins { plugin ip6_dad_autoremove { enable } }";
+        let config = Config::parse(text, &[]).unwrap();
         let mut whole = Self { parts: assemble::router(&config).unwrap() };
         let reply = whole.run(SETUP);
         assert!(reply.result.is_ok(), "{}", reply.text());

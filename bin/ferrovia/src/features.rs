@@ -1,17 +1,32 @@
 //! Everything this daemon can do.
 
 use control::config::{Plugins, Switch};
-use net::Feature;
+use control::feature::unmet;
+use net::{Feature, Origin};
 
-/// The features that the configuration leaves on. `default { disable }` speaks of plugins in files
-/// of their own; what is built in goes only when it is named.
-pub fn enabled(plugins: &Plugins) -> impl Iterator<Item = &'static Feature> {
+/// The features that the configuration leaves on. `plugin default { disable }` is about plugins;
+/// everything else goes only when it is named.
+///
+/// # Errors
+/// One is off that another one requires: what to say.
+pub fn enabled(plugins: &Plugins) -> Result<Vec<&'static Feature>, String> {
     let named = Plugins { default: None, ..plugins.clone() };
-    plugins::features().filter(move |f| match named.switch(f.name) {
+    let on: Vec<_> = plugins::features().filter(|f| is_on(f, &named, plugins.default)).collect();
+    match unmet(&on) {
+        None => Ok(on),
+        Some((name, missing)) => Err(format!(
+            "plugins: {missing} is disabled, and {name} requires it: disable both or none"
+        )),
+    }
+}
+
+fn is_on(feature: &Feature, named: &Plugins, default: Option<Switch>) -> bool {
+    let default = default.filter(|_| feature.origin == Origin::Plugin);
+    match named.switch(feature.name).or(default) {
         Some(Switch::Enable) => true,
         Some(Switch::Disable) => false,
-        None => f.default_enabled,
-    })
+        None => feature.default_enabled,
+    }
 }
 
 #[cfg(test)]
@@ -20,18 +35,51 @@ mod tests {
 
     use super::*;
 
-    fn names(text: &str) -> Vec<&'static str> {
-        enabled(&Config::parse(text, &[]).unwrap().plugins).map(|f| f.name).collect()
+    fn names(text: &str) -> Result<Vec<&'static str>, String> {
+        let on = enabled(&Config::parse(text, &[]).unwrap().plugins)?;
+        Ok(on.into_iter().map(|f| f.name).collect())
     }
 
     #[test]
-    fn features_are_switched_off_by_name() {
-        let all = names("");
+    fn features_are_switched_by_name() {
+        let all = names("").unwrap();
         assert!(all.contains(&"ethernet"));
-        let without = names("plugins { plugin ethernet_plugin.so { disable } }");
-        assert!(!without.contains(&"ethernet"));
+        let without = names("plugins { plugin urpf_plugin.so { disable } }").unwrap();
+        assert!(!without.contains(&"urpf"));
         assert_eq!(without.len(), all.len() - 1);
-        assert_eq!(names("plugins { default { disable } plugin nosuch.so { enable } }"), all);
+        assert_eq!(names("plugins { plugin nosuch.so { enable } }").unwrap(), all);
+        assert!(!all.contains(&"ip6_dad_autoremove"));
+        let text = "plugins { plugin ip6_dad_autoremove_plugin.so { enable } }";
+        assert!(names(text).unwrap().contains(&"ip6_dad_autoremove"));
+    }
+
+    #[test]
+    fn the_default_is_about_plugins() {
+        let text = "plugins { plugin default { disable } plugin ping_plugin.so { enable } }";
+        let on = names(text).unwrap();
+        for feature in plugins::features() {
+            let stays = feature.name == "ping" || feature.origin != Origin::Plugin;
+            assert_eq!(on.contains(&feature.name), stays, "{}", feature.name);
+        }
+    }
+
+    #[test]
+    fn what_others_require_stays() {
+        let why = names("plugins { plugin ra { disable } }").unwrap_err();
+        assert_eq!(why, "plugins: ra is disabled, and rd-cp requires it: disable both or none");
+        let both = names("plugins { plugin ra { disable } plugin rd_cp_plugin.so { disable } }");
+        assert!(!both.unwrap().contains(&"ra"));
+    }
+
+    #[test]
+    fn requirements_are_features_and_nothing_built_in_requires_a_plugin() {
+        for feature in plugins::features() {
+            for name in feature.requires {
+                let required = plugins::features().find(|f| f.name == *name);
+                let origin = required.unwrap_or_else(|| panic!("there is no {name}")).origin;
+                assert!(origin != Origin::Plugin || feature.origin == origin, "{name}");
+            }
+        }
     }
 
     #[test]

@@ -235,3 +235,59 @@ fn the_client_tells_success_by_its_status() {
     assert_eq!(error, "set interface state: unknown interface `nosuch up'\n");
     assert!(run(&["-j", "show errors"]).1[0].starts_with("[]"));
 }
+
+/// A start with one feature off, at work a little: whether it went well, or what was refused.
+fn without(feature: &str) -> Result<(), String> {
+    let folder = folder(&format!("without-{feature}"));
+    let socket = folder.join("cli.sock");
+    let text = format!(
+        "unix {{ nodaemon runtime-dir DIR cli-listen DIR/cli.sock }} \
+         socksvr {{ socket-name DIR/api.sock }} statseg {{ socket-name DIR/stats.sock }} \
+         plugins {{ plugin {feature} {{ disable }} }}"
+    );
+    let text = text.replace("DIR", folder.to_str().unwrap());
+    let child = program().args(text.split_whitespace()).spawn().unwrap();
+    let mut daemon = Daemon { child, folder };
+    assert!(eventually(|| socket.exists() || daemon.child.try_wait().unwrap().is_some()));
+    if socket.exists() {
+        // What is not there is an unknown command.
+        for line in [
+            "create loopback interface",
+            "set interface state loop0 up",
+            "set interface ip address loop0 10.0.0.1/24",
+            "set interface ip address loop0 2001:db8::1/64",
+            "set ip neighbor loop0 10.0.0.2 02:00:00:00:00:01",
+            "set interface state loop0 down",
+            "delete loopback interface intfc loop0",
+            "show plugins",
+        ] {
+            daemon.ask(line);
+        }
+        let (status, text) = daemon.end(Signal::TERM);
+        assert_eq!(status, Some(0), "{feature}: {text}");
+        assert!(!text.contains("panicked"), "{feature}: {text}");
+        return Ok(());
+    }
+    let status = daemon.child.wait().unwrap().code();
+    let mut text = String::new();
+    daemon.child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(status, Some(1), "{feature}: {text}");
+    Err(text)
+}
+
+#[test]
+fn any_feature_can_be_off_or_it_is_said_what_requires_it() {
+    for feature in plugins::features() {
+        let requires =
+            |other: &&net::Feature| other.default_enabled && other.requires.contains(&feature.name);
+        let by = plugins::features().find(requires);
+        match (without(feature.name), by) {
+            (Ok(()), None) => (),
+            (Err(text), Some(by)) => {
+                let said = format!("{} is disabled, and {} requires it", feature.name, by.name);
+                assert!(text.contains(&said), "{text}");
+            }
+            (result, _) => panic!("{}: {result:?}", feature.name),
+        }
+    }
+}

@@ -28,15 +28,17 @@ mod ring;
 mod sockets;
 mod tx;
 
-use net::{Feature, Parts, refuse};
+use net::{Feature, Origin, Parts, refuse};
 
 pub use input::AfPacketInput;
 
 /// Interfaces on Linux devices.
 pub const FEATURE: Feature = Feature {
     name: "af_packet",
-    about: "Interfaces on devices of the host (packet sockets)",
+    about: "af-packet",
+    origin: Origin::Driver,
     default_enabled: true,
+    requires: &["ethernet"],
     register,
 };
 

@@ -6,11 +6,17 @@ mod commands;
 mod interface;
 mod tx;
 
-use net::{Feature, Parts};
+use net::{Feature, Origin, Parts};
 
 /// Loopback interfaces.
-pub const FEATURE: Feature =
-    Feature { name: "loopback", about: "Loopback interfaces", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "loopback",
+    about: "Loopback interfaces",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ethernet"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     interface::register(&mut parts.router);

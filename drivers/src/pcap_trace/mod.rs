@@ -15,13 +15,15 @@ mod dispatch;
 mod points;
 mod store;
 
-use net::{Feature, Parts};
+use net::{Feature, Origin, Parts};
 
 /// Captures of packets.
 pub const FEATURE: Feature = Feature {
     name: "pcap_trace",
     about: "Captures of received, sent and dropped packets",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["interface"],
     register,
 };
 

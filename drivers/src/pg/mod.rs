@@ -24,14 +24,20 @@ mod tx;
 use std::ops::Range;
 
 use net::interface::Change;
-use net::{Feature, InterfaceIndex, Parts, Router};
+use net::{Feature, InterfaceIndex, Origin, Parts, Router};
 
 use input::PgInput;
 use stream::Generator;
 
 /// The packet generator.
-pub const FEATURE: Feature =
-    Feature { name: "pg", about: "Packet generator", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "pg",
+    about: "Packet generator",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ethernet"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;

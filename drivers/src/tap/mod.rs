@@ -15,15 +15,17 @@ mod open;
 mod show;
 mod tx;
 
-use net::{Feature, Parts, refuse};
+use net::{Feature, Origin, Parts, refuse};
 
 pub use input::TapInput;
 
 /// TAP and TUN interfaces.
 pub const FEATURE: Feature = Feature {
     name: "tap",
-    about: "Interfaces that are devices of the host (tap, tun)",
+    about: "TAP/TUN device",
+    origin: Origin::Driver,
     default_enabled: true,
+    requires: &["ethernet"],
     register,
 };
 

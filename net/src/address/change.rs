@@ -21,7 +21,9 @@ impl Router {
         self.interfaces.at(interface).ok_or(Error::NoInterface)?;
         let addr = new.addr();
         let is_broadcast = addr == IpAddr::V4(Ipv4Addr::BROADCAST);
-        if new.prefix_len() == 0 || addr.is_multicast() || addr.is_unspecified() || is_broadcast {
+        // IPv6 takes multicast addresses, as the original does: nothing is sent from them.
+        let is_multicast = addr.is_multicast() && (addr.is_ipv4() || new.prefix_len() < 128);
+        if new.prefix_len() == 0 || is_multicast || addr.is_unspecified() || is_broadcast {
             return Err(Error::Invalid(new));
         }
         if let IpAddr::V6(link_local) = addr

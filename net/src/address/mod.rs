@@ -22,7 +22,7 @@ use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 use crate::adjacency::Link;
 use crate::fib::{self, TableIndex};
 use crate::interface::{Change, InterfaceIndex, MAX_INTERFACES};
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Feature, Origin, Parts, Router};
 
 pub use reader::AddressReader;
 pub use unnumbered::Borrowed;
@@ -75,7 +75,7 @@ impl OnInterface {
         self.standing.retain(|(addr, _)| has(*addr));
     }
     fn may_send_from(&self, addr: Ipv6Addr) -> bool {
-        self.standing(addr) != Some(Standing::Tentative)
+        !addr.is_multicast() && self.standing(addr) != Some(Standing::Tentative)
     }
     /// All addresses but the link-local one.
     pub fn iter(&self) -> impl Iterator<Item = Prefix> {
@@ -103,7 +103,8 @@ impl OnInterface {
         let Some(link_local) = self.link_local else { return Vec::new() };
         let all = [0x1, 0x2, 0x16].map(|group| Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, group));
         let mut groups = all.to_vec();
-        for addr in std::iter::once(link_local).chain(self.ip6.iter().map(|p| p.addr())) {
+        let own = self.ip6.iter().map(|p| p.addr()).filter(|a| !a.is_multicast());
+        for addr in std::iter::once(link_local).chain(own) {
             let group = wire::ip6::solicited_node(addr);
             if !groups.contains(&group) {
                 groups.push(group);
@@ -227,8 +228,14 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Addresses and their commands.
-pub const FEATURE: Feature =
-    Feature { name: "address", about: "Addresses of interfaces", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "address",
+    about: "Addresses of interfaces",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["fib", "mfib"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.interfaces.observe(follow);

@@ -69,6 +69,20 @@ impl AddressReader {
             a.link_local == Some(addr) || a.ip6.iter().chain(borrowed).any(|p| p.addr() == addr)
         })
     }
+    /// Whether an interface uses the addresses of another one.
+    pub fn is_unnumbered(&self, interface: u32, epoch: Epoch<'_>) -> bool {
+        self.of(interface, epoch).is_some_and(|a| a.borrowed.is_some())
+    }
+    /// Whether `addr` is in a network of the interface whose addresses this one uses.
+    pub fn shares4(&self, interface: u32, addr: Ipv4Addr, epoch: Epoch<'_>) -> bool {
+        let borrowed = self.of(interface, epoch).and_then(|a| a.borrowed.as_ref());
+        borrowed.is_some_and(|b| b.ip4.iter().any(|p| p.contains(addr)))
+    }
+    /// Whether `addr` is in a network of the interface whose addresses this one uses.
+    pub fn shares6(&self, interface: u32, addr: Ipv6Addr, epoch: Epoch<'_>) -> bool {
+        let borrowed = self.of(interface, epoch).and_then(|a| a.borrowed.as_ref());
+        borrowed.is_some_and(|b| b.ip6.iter().any(|p| p.contains(addr)))
+    }
     /// Our address whose network contains `addr`.
     pub fn covering4(&self, interface: u32, addr: Ipv4Addr, epoch: Epoch<'_>) -> Option<Ipv4Addr> {
         let all = self.of(interface, epoch)?;

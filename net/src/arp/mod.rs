@@ -22,7 +22,7 @@ use crate::interface::{Change, InterfaceIndex};
 use crate::neighbor::OnLink;
 use proxy::Proxies;
 
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use disabled::ArpDisabled;
 pub use input::{ARP, ArpInput};
@@ -32,8 +32,14 @@ pub use reply::ArpReply;
 pub(crate) use reply::{as_made_here, source_of};
 
 /// ARP.
-pub const FEATURE: Feature =
-    Feature { name: "arp", about: "ARP and proxy ARP", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "arp",
+    about: "ARP and proxy ARP",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["neighbor"],
+    register,
+};
 
 /// Follows an interface's IPv4: its ARP packets are answered, or dropped and counted as disabled.
 fn follow_ip4(router: &mut Router, interface: InterfaceIndex) {

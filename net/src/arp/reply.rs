@@ -66,18 +66,30 @@ impl Node for ArpReply {
             if !is_sender(p, arp.sender.mac) {
                 return Err(Error::L2AddressMismatch);
             }
+            let is_request = arp.operation == Operation::REQUEST;
             if ours.owns4(on, sender, epoch) {
-                return Err(Error::L3SrcAddressIsLocal);
+                // A host that has the address which its unnumbered interface uses asks the proxy.
+                let is_mirror = is_request && ours.is_unnumbered(on, epoch) && sender != target;
+                let may_answer = is_mirror && answered.is_on(on);
+                return may_answer.then_some(Next::Along).ok_or(Error::L3SrcAddressIsLocal);
             }
             let is_probe = sender.is_unspecified();
             let is_for_us = ours.owns4(on, target, epoch) || on_link.is_ours(on, target, epoch);
-            if !is_probe && !on_link.has(on, sender, epoch) {
+            let is_neighbor = on_link.has(on, sender, epoch) || ours.shares4(on, sender, epoch);
+            // The only host behind an unnumbered interface is answered, whatever its address.
+            let is_alone = is_request && is_for_us && ours.is_unnumbered(on, epoch);
+            if !is_probe && !is_neighbor && !is_alone {
                 // a proxy answers for addresses of other links, and to hosts behind unnumbered ones
-                let is_for_others = arp.operation == Operation::REQUEST && !is_for_us;
+                let is_for_others = is_request && !is_for_us;
                 let may_answer = is_for_others && !arp.is_gratuitous() && answered.is_on(on);
-                return may_answer.then_some(Next::Along).ok_or(Error::L3SrcAddressNotLocal);
+                let is_near = is_for_us || on_link.has(on, target, epoch);
+                let why = match is_near {
+                    true => Error::L3SrcAddressNotLocal,
+                    false => Error::L3DstAddressNotLocal,
+                };
+                return may_answer.then_some(Next::Along).ok_or(why);
             }
-            if !is_probe {
+            if !is_probe && is_neighbor {
                 let how = Evidence { creates: is_for_us, replaces: true };
                 let (addr, mac) = (sender.into(), arp.sender.mac);
                 events.send(Learned { interface: InterfaceIndex(on), addr, mac, how });
@@ -90,7 +102,7 @@ impl Node for ArpReply {
                     answer(p, &arp, port.mac).ok_or(Error::InterfaceNotIpEnabled)?;
                     count(&counters.tx.replies, thread, on);
                     sent += 1;
-                    learned += u64::from(!is_probe);
+                    learned += u64::from(!is_probe && is_neighbor);
                     Ok(Next::Output)
                 }
                 _ if answered.is_on(on) => Ok(Next::Along),

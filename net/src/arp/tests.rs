@@ -40,7 +40,7 @@ fn a_proxy_answers_hosts_that_are_not_of_the_link() {
     b.cli("set arp proxy start 10.9.0.2 end 10.9.0.124");
     let ask = |target: &str| bytes(request(HOST, "10.66.0.7", target));
     assert!(b.receive(b.pg0, &[ask("10.9.0.3")]).is_empty());
-    b.expect(&[("arp-reply", "l3_src_address_not_local", 1)]);
+    b.expect(&[("arp-reply", "l3_dst_address_not_local", 1)]);
     b.cli("set interface proxy-arp pg0");
     let out = b.receive(b.pg0, &[ask("10.9.0.3")]);
     assert_eq!(out[0].bytes, bytes(reply(PG0, "10.9.0.3", HOST, "10.66.0.7")));
@@ -49,6 +49,30 @@ fn a_proxy_answers_hosts_that_are_not_of_the_link() {
     assert!(b.receive(b.pg0, &[ask("10.0.0.1")]).is_empty());
     b.expect(&[("arp-reply", "l3_src_address_not_local", 1)]);
     assert!(!b.cli("show ip neighbors").contains("10.66.0.7"));
+}
+
+#[test]
+fn a_proxy_answers_a_host_that_has_the_address_its_unnumbered_interface_uses() {
+    let mut b = Bench::new();
+    let pg1 = b.pg1;
+    for line in [
+        "set interface ip address del pg1 10.0.1.1/24",
+        "set interface ip address del pg1 2001:db8:1::1/64",
+        "set interface unnumbered pg1 use pg0",
+        "set arp proxy start 10.0.0.0 end 10.0.0.255",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    b.wait(0.0);
+    let ask = bytes(request(HOST, "10.0.0.1", "10.0.0.9"));
+    assert!(b.receive(pg1, std::slice::from_ref(&ask)).is_empty());
+    b.expect(&[("arp-reply", "l3_src_address_is_local", 1)]);
+    b.cli("set interface proxy-arp pg1");
+    let out = b.receive(pg1, std::slice::from_ref(&ask));
+    assert_eq!(out[0].bytes, bytes(reply(PG1, "10.0.0.9", HOST, "10.0.0.1")));
+    assert_eq!(b.cli("show ip neighbors"), "", "nothing is learned of it");
+    b.cli("set interface proxy-arp pg0");
+    assert!(b.receive(b.pg0, &[ask]).is_empty(), "an address of its own is nobody else's");
 }
 
 #[test]

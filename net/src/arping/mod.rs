@@ -25,13 +25,19 @@ use crate::arp::ARP;
 use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip6::IP6_LOCAL;
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use node::{AnswersArp, AnswersNd};
 
 /// The command, the messages and the nodes that see answers.
-pub const FEATURE: Feature =
-    Feature { name: "arping", about: "Questions to neighbors", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "arping",
+    about: "Arping (arping)",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["arp", "nd"],
+    register,
+};
 
 /// Whose answers are counted.
 pub type Asked = (InterfaceIndex, IpAddr);

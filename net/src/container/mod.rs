@@ -13,13 +13,15 @@ use wire::Prefix;
 
 use crate::fib::{self, Path, Source, TableIndex, Target};
 use crate::interface::{Change, InterfaceIndex};
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Feature, Origin, Parts, Router};
 
 /// Prefixes of containers, their commands and messages.
 pub const FEATURE: Feature = Feature {
     name: "container",
     about: "Proxies for prefixes of containers",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["arp", "nd"],
     register,
 };
 

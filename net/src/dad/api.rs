@@ -44,7 +44,7 @@ struct Ip6DadDetails {
     dad_retransmit_delay: f64,
 }
 
-/// Register for what becomes of addresses.
+/// Register for the steps of addresses that are asked for.
 #[derive(Message)]
 #[events(Ip6DadEvent)]
 struct WantIp6DadEvents {
@@ -52,7 +52,7 @@ struct WantIp6DadEvents {
     pid: u32,
 }
 
-/// It is known whether an address is ours.
+/// An address is tentative, was asked for, or is known to be ours or not.
 #[derive(Debug, PartialEq, Message)]
 struct Ip6DadEvent {
     state: Ip6DadState,
@@ -69,8 +69,8 @@ impl From<OutOfBounds> for Retval {
     }
 }
 
-/// Tells clients what became of an address.
-pub(super) fn known(router: &mut Router, on: InterfaceIndex, address: Ipv6Addr, entry: &Entry) {
+/// Tells clients of a step of an address.
+pub(super) fn stepped(router: &mut Router, on: InterfaceIndex, address: Ipv6Addr, entry: &Entry) {
     let state = match entry.state {
         State::Tentative => Ip6DadState::TENTATIVE,
         State::Preferred => Ip6DadState::PREFERRED,
@@ -135,11 +135,13 @@ mod tests {
             local.call(router, &WantIp6DadEvents { enable_disable: true, pid: 7 }).unwrap();
             let pg0 = router.interfaces.named("pg0").unwrap().index;
             router.add_address(pg0, "2001:db8:5::1/64".parse().unwrap()).unwrap();
+            let two = router.clients.take(local.index()).bytes.len();
             super::super::duplicate(
                 router,
                 Duplicate { interface: pg0, addr: "2001:db8:5::1".parse().unwrap() },
             );
-            assert!(!router.clients.take(local.index()).bytes.is_empty());
+            let one = router.clients.take(local.index()).bytes.len();
+            assert!(one > 0 && two == 2 * one, "tentative, asked for, and a duplicate");
             let off = Ip6DadEnableDisable { enable: false, ..set(0, 0.0) };
             local.call(router, &off).unwrap();
             assert!(!local.dump(router, &Ip6DadDump {})[0].enabled);

@@ -48,8 +48,10 @@ struct Row {
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "IPv6 DAD is {}", if self.enabled { "enabled" } else { "disabled" })?;
-        writeln!(f, "  transmits {}, delay {:.1} seconds", self.transmits, self.delay)?;
+        writeln!(f, "IPv6 DAD:")?;
+        writeln!(f, "  Enabled: {}", if self.enabled { "yes" } else { "no" })?;
+        writeln!(f, "  Transmits: {}", self.transmits)?;
+        writeln!(f, "  Delay: {:.1} seconds", self.delay)?;
         self.addresses.iter().try_for_each(|a| {
             writeln!(f, "  {:<24} {:<40} {:<10} sent {}", a.interface, a.address, a.state, a.sent)
         })

@@ -3,9 +3,13 @@
 //! An address that comes to an interface which is up is *tentative*: it is asked for, and nobody is
 //! answered for it meanwhile. When nobody claims it within the configured time it is *preferred*;
 //! when somebody does, or wants it too, it is a *duplicate*: the operator is told, and it stays
-//! without answers until it is removed.
+//! without answers until it is removed, by the operator or by [`autoremove`].
+//!
+//! As in the original, addresses that were there before detection was switched on are not asked
+//! for, nor is the link-local address made of the interface's MAC address.
 
 mod api;
+pub mod autoremove;
 mod cli;
 #[cfg(test)]
 mod tests;
@@ -20,12 +24,12 @@ use wire::nd::NeighborSolicitation;
 use wire::{MacAddr, ip6};
 use zerocopy::IntoBytes;
 
-use crate::address::Standing;
+use crate::address::{OnInterface, Standing};
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::nd::{Duplicate, Tentative};
 use crate::neighbor;
 use crate::ra::on_link;
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Feature, Origin, Parts, Router};
 
 const PROCESS: &str = "ip6-dad-process";
 /// Most questions about an address.
@@ -35,7 +39,9 @@ pub const MAX_TRANSMITS: u8 = 10;
 pub const FEATURE: Feature = Feature {
     name: "ip6-dad",
     about: "IPv6 duplicate address detection",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["nd"],
     register,
 };
 
@@ -77,9 +83,13 @@ pub struct Detection {
     /// How it is done.
     pub config: Config,
     entries: BTreeMap<(InterfaceIndex, Ipv6Addr), Entry>,
-    /// Called when it is known whether an address is ours.
-    observers: Vec<fn(&mut Router, InterfaceIndex, Ipv6Addr, &Entry)>,
+    /// Called with each step of an address.
+    observers: Vec<Observer>,
 }
+
+/// Called when an address becomes tentative, when it was asked for, and when it is known whether it
+/// is ours.
+pub type Observer = fn(&mut Router, InterfaceIndex, Ipv6Addr, &Entry);
 
 /// Why a configuration is refused: a value is out of its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,36 +140,52 @@ impl Router {
         }
         Ok(())
     }
-    /// Has `observer` called when it is known whether an address is ours.
-    pub fn on_dad(&mut self, observer: fn(&mut Router, InterfaceIndex, Ipv6Addr, &Entry)) {
+    /// Has `observer` called with each step of an address.
+    pub fn on_dad(&mut self, observer: Observer) {
         self.dad_mut().observers.push(observer);
     }
 }
 
-/// Follows the addresses of an interface: new ones are asked for, others forgotten.
-fn follow_addresses(router: &mut Router, interface: InterfaceIndex) {
-    let on = router.addresses.of(interface);
-    let all: Vec<_> = on.link_local.into_iter().chain(on.ip6.iter().map(|p| p.addr())).collect();
+/// The addresses of an interface that are asked for: all that the operator gave it.
+fn asked_for(router: &Router, interface: InterfaceIndex, on: &OnInterface) -> Vec<Ipv6Addr> {
+    let derived = router.interfaces.at(interface).map(|i| i.mac.link_local());
+    let all = on.link_local.into_iter().chain(on.ip6.iter().map(|p| p.addr()));
+    all.filter(|a| Some(*a) != derived && !a.is_loopback() && !a.is_multicast()).collect()
+}
+
+/// Follows the addresses of an interface, which had those of `before`: new ones are asked for,
+/// those that went forgotten.
+fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
+    let now = asked_for(router, interface, router.addresses.of(interface));
+    let before = asked_for(router, interface, before);
+    let dad = router.dad_mut();
+    let count = dad.entries.len();
+    dad.entries.retain(|(on, addr), _| *on != interface || now.contains(addr));
+    if dad.entries.len() != count {
+        publish(router);
+    }
+    start(router, interface, now.into_iter().filter(|addr| !before.contains(addr)));
+}
+
+/// Begins to ask for addresses of an interface, if it is up.
+fn start(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    addresses: impl Iterator<Item = Ipv6Addr>,
+) {
     let is_up = router
         .interfaces
         .at(interface)
         .is_some_and(|i| i.admin_up && i.link_up && i.kind == Kind::Ethernet);
-    let now = router.now();
-    let dad = router.dad_mut();
-    let count = dad.entries.len();
-    dad.entries.retain(|(on, addr), _| *on != interface || all.contains(addr));
-    let mut has_changed = dad.entries.len() != count;
-    if dad.config.is_on && is_up {
-        for addr in all {
-            let entry = dad.entries.entry((interface, addr));
-            entry.or_insert_with(|| {
-                has_changed = true;
-                Entry { state: State::Tentative, sent: 0, next: now }
-            });
-        }
+    if !router.dad().config.is_on || !is_up {
+        return;
     }
-    if has_changed {
+    let new: Vec<_> = addresses.collect();
+    let first = Entry { state: State::Tentative, sent: 0, next: router.now() };
+    router.dad_mut().entries.extend(new.iter().map(|addr| ((interface, *addr), first)));
+    if !new.is_empty() {
         publish(router);
+        new.into_iter().for_each(|addr| tell(router, interface, addr));
         ask_due(router);
         router.processes.signal(PROCESS, 0);
     }
@@ -201,7 +227,10 @@ fn ask_due(router: &mut Router) {
             ask.push(*key);
         }
     }
-    ask.into_iter().for_each(|(interface, addr)| send(router, interface, addr));
+    for (interface, addr) in ask {
+        send(router, interface, addr);
+        tell(router, interface, addr);
+    }
     if !ours.is_empty() {
         publish(router);
     }
@@ -244,7 +273,8 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
         router.dad_mut().entries.retain(|(on, _), _| *on != interface);
         publish(router);
     } else {
-        follow_addresses(router, interface);
+        let all = asked_for(router, interface, router.addresses.of(interface));
+        start(router, interface, all.into_iter());
     }
 }
 
@@ -254,7 +284,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(Detection { config, entries: BTreeMap::new(), observers: Vec::new() });
     router.events.handle(duplicate);
     router.interfaces.observe(interface_changed);
-    router.addresses.observe(|router, interface, _| follow_addresses(router, interface));
+    router.addresses.observe(follow_addresses);
     let body = |router: &mut Router, _| {
         ask_due(router);
         let now = router.now();
@@ -266,7 +296,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         }
     };
     router.processes.spawn(PROCESS, Box::new(body));
-    router.on_dad(api::known);
+    router.on_dad(api::stepped);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

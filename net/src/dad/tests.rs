@@ -26,14 +26,14 @@ fn bench() -> Bench {
 fn an_address_nobody_claims_is_ours() {
     let mut b = bench();
     let out = b.wait(0.0);
-    assert_eq!(questions(&out), 3, "the new one, and those that were not asked for yet");
+    assert_eq!(questions(&out), 1, "those that were there before are not asked for");
     assert!(b.cli("show ip6 dad").contains("tentative"));
     let mut asked = solicitation("2001:db8:5::2", NEW);
     asked.ethernet.src = OTHER;
     let asked = summed(&asked, 0);
     assert!(b.receive(b.pg1, std::slice::from_ref(&asked)).is_empty(), "nobody is answered yet");
     b.expect(&[("ip6-icmp-input", "drop", 1)]);
-    assert_eq!(questions(&b.wait(1.5)), 3);
+    assert_eq!(questions(&b.wait(1.5)), 1);
     assert_eq!(questions(&b.wait(3.0)), 0);
     let shown = b.cli("show ip6 dad");
     assert!(!shown.contains("tentative") && shown.contains("preferred"), "{shown}");
@@ -53,7 +53,7 @@ fn packets_come_from_no_address_that_is_tentative() {
         (found, all.covering6(on, ip6("2001:db8:5::2"), me.epoch()))
     };
     b.wait(0.0);
-    assert_eq!(source(&mut b), (None, None), "all of them are asked for");
+    assert_eq!(source(&mut b), (Some(ip6("2001:db8:1::1")), None), "the new one is asked for");
     b.wait(5.0);
     assert_eq!(source(&mut b), (Some(ip6(NEW)), Some(ip6(NEW))));
     b.cli(&format!("set interface ip address del pg1 {NEW}/64"));
@@ -100,7 +100,37 @@ fn a_link_that_comes_back_is_asked_again() {
     b.cli("set interface state pg1 down");
     assert!(!b.cli("show ip6 dad").contains("pg1"));
     b.cli("set interface state pg1 up");
-    assert_eq!(questions(&b.wait(0.0)), 3);
+    assert_eq!(questions(&b.wait(0.0)), 2, "both that the operator gave it");
+}
+
+#[test]
+fn only_addresses_of_the_operator_that_can_be_anothers_are_asked_for() {
+    let mut b = bench();
+    b.wait(5.0);
+    b.cli("set interface state pg1 down");
+    b.cli("set interface state pg1 up");
+    b.wait(5.0);
+    let asked = |b: &mut Bench, addr: &str| {
+        assert_eq!(b.cli(&format!("set interface ip address pg1 {addr}")), "");
+        questions(&b.wait(0.0))
+    };
+    assert_eq!(asked(&mut b, "fe80::77/128"), 1, "a link-local address of its own making is");
+    assert_eq!(asked(&mut b, "::1/128"), 0);
+    assert_eq!(asked(&mut b, "ff05::5/128"), 0);
+    let shown = b.cli("show ip6 dad");
+    assert!(shown.contains("fe80::77 ") && !shown.contains(" ::1 "), "{shown}");
+}
+
+#[test]
+fn nothing_is_sent_from_a_multicast_address() {
+    let mut b = Bench::new();
+    b.cli("set interface ip address pg1 ff05::5/128");
+    let text = b.cli("set interface ip address pg1 ff05::/64");
+    assert!(text.contains("ff05::/64"), "{text}");
+    let (on, me) = (b.pg1.0, infra::rcu::Participant::join());
+    let all = b.control(|router, _| router.addresses.reader());
+    let found = all.source6(on, ip6("ff05::5"), me.epoch());
+    assert_eq!(found, Some(ip6("2001:db8:1::1")));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod tests;
 
 use graph::arc::{FeatureArc, Side};
 
-use crate::router::{Feature, Parts, refuse};
+use crate::router::{Feature, Origin, Parts, refuse};
 
 pub use nodes::{Drop, ErrorDrop};
 pub use punt::{ErrorPunt, Punt};
@@ -25,7 +25,9 @@ pub static ERROR_DROP: FeatureArc = FeatureArc {
 pub const FEATURE: Feature = Feature {
     name: "drops",
     about: "Where dropped and punted packets end",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &[],
     register,
 };
 

@@ -19,8 +19,8 @@ pub struct Program {
     pub built_by: &'static str,
     /// Where it was built.
     pub built_on: &'static str,
-    /// Features that are loaded: name and one line about each.
-    pub features: Vec<(&'static str, &'static str)>,
+    /// Plugins that are loaded: file in the original and one line about each.
+    pub plugins: Vec<(String, &'static str)>,
 }
 
 /// Show the program's version.
@@ -33,7 +33,7 @@ struct ShowVersion {
     cmdline: bool,
 }
 
-/// Show the features that are loaded.
+/// Show the plugins of the original that are loaded; what it has built in is not among them.
 #[derive(Command)]
 #[command("show plugins")]
 struct ShowPlugins;
@@ -106,7 +106,7 @@ impl fmt::Display for Plugins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, " Plugin path is: built in plugins shown in load order\n")?;
         writeln!(f, "     {:<40} {:<32} Description", "Plugin", "Version")?;
-        for (number, (name, about)) in self.0.features.iter().enumerate() {
+        for (number, (name, about)) in self.0.plugins.iter().enumerate() {
             let version = env!("CARGO_PKG_VERSION");
             writeln!(f, "{:>3}. {name:<40} {version:<32} {about}", number + 1)?;
         }

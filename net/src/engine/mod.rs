@@ -20,7 +20,7 @@ mod workers;
 use control::cli::Error;
 use graph::NoAnswer;
 
-use crate::router::{Feature, Parts};
+use crate::router::{Feature, Origin, Parts};
 
 pub use about::Program;
 pub use workers::ThreadsError;
@@ -29,7 +29,9 @@ pub use workers::ThreadsError;
 pub const FEATURE: Feature = Feature {
     name: "engine",
     about: "Commands about graph, threads, counters, trace and memory",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["drops"],
     register,
 };
 

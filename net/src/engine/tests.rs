@@ -81,7 +81,8 @@ pub(crate) fn bench() -> Bench {
     let router = Router::new(settings, Log::new()).unwrap();
     let mut parts = Parts::new(router);
     let (trace, paths) = (crate::trace::FEATURE, crate::tracepath::FEATURE);
-    for feature in [FEATURE, trace, paths, drops::FEATURE, interface::FEATURE] {
+    let dump = crate::trace::TRACEDUMP;
+    for feature in [FEATURE, trace, dump, paths, drops::FEATURE, interface::FEATURE] {
         (feature.register)(&mut parts).unwrap();
     }
     let Parts { mut router, cli, mut api } = parts;
@@ -241,16 +242,16 @@ fn arcs_are_listed_with_their_ends() {
 #[test]
 fn the_program_tells_what_it_is() {
     let mut b = bench();
-    let features = vec![("pg", "Packet generator")];
+    let plugins = vec![("urpf_plugin.so".to_owned(), "Checks of source addresses")];
     let version = "ferrovia v1 built by X".to_owned();
-    b.router.insert(Program { version, features, ..Program::default() });
+    b.router.insert(Program { version, plugins, ..Program::default() });
     assert_eq!(b.run("show version"), "ferrovia v1 built by X\n");
     assert!(b.run("show version verbose").contains("Current PID:              "));
     let text = b.run("show plugins");
     assert!(
         text.starts_with(" Plugin path is: built in plugins shown in load order\n\n     Plugin  ")
     );
-    assert!(text.contains("\n  1. pg                                       "), "{text}");
+    assert!(text.contains("\n  1. urpf_plugin.so                           "), "{text}");
     assert!(b.run("show cpu").starts_with("Model name:               "));
     assert!(b.run("show threads").starts_with("ID Name LWP CPU Sched Loops Epolls "));
 }

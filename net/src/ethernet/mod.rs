@@ -4,14 +4,20 @@ mod ethertypes;
 mod input;
 mod vlan;
 
-use crate::router::{Feature, Parts, refuse};
+use crate::router::{Feature, Origin, Parts, refuse};
 
 pub use input::EthernetInput;
 pub use vlan::{SubTable, Tagged, Tags};
 
 /// Ethernet input.
-pub const FEATURE: Feature =
-    Feature { name: "ethernet", about: "Ethernet input", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "ethernet",
+    about: "Ethernet input",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["interface", "arp", "ip4", "ip6"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;

@@ -16,6 +16,7 @@ mod finder;
 mod foreign;
 mod forwarding;
 mod hash;
+mod hosts;
 mod lists;
 mod load_balance;
 mod look_again;
@@ -43,7 +44,7 @@ use std::net::IpAddr;
 
 use crate::adjacency::{self, Link};
 use crate::interface::{Change, InterfaceIndex};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
 pub use family::{Family, Ip4, Ip6};
@@ -220,8 +221,14 @@ impl Fib {
 }
 
 /// Routing: lookup nodes, route and table commands.
-pub const FEATURE: Feature =
-    Feature { name: "fib", about: "IPv4 and IPv6 routing tables", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "fib",
+    about: "IPv4 and IPv6 routing tables",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["interface"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;

@@ -98,28 +98,6 @@ impl Router {
             Prefix::Ip6(_) => self.remove_paths::<Ip6>(table, key::<Ip6>(prefix), source, paths),
         }
     }
-    /// Routes the address of a known neighbour to it.
-    ///
-    /// # Errors
-    /// [`Error`]; nothing has changed then.
-    pub fn fib_add_neighbor(
-        &mut self,
-        interface: crate::InterfaceIndex,
-        addr: IpAddr,
-    ) -> Result<(), Error> {
-        let Some((table, prefix)) = self.neighbor_route(interface, addr) else { return Ok(()) };
-        let path = Path::to(Target::Neighbor { interface, addr });
-        self.set_route(table, prefix, Source::ADJACENCY, &[path]).map(drop)
-    }
-    /// No longer does.
-    pub fn fib_remove_neighbor(&mut self, interface: crate::InterfaceIndex, addr: IpAddr) {
-        let Some((table, prefix)) = self.neighbor_route(interface, addr) else { return };
-        let path = Path::to(Target::Neighbor { interface, addr });
-        // Another interface's neighbour with this address, or none: then there is nothing to
-        // remove.
-        let _ = self.remove_route(table, prefix, Source::ADJACENCY, &[path]);
-    }
-
     pub(super) fn add_paths<F: Family>(
         &mut self,
         table: TableIndex,
@@ -127,6 +105,8 @@ impl Router {
         source: Source,
         paths: &[Path],
     ) -> Result<bool, Error> {
+        let paths = self.to_host::<F>(key, paths);
+        let paths = &*paths;
         self.finish_chores::<F>(table);
         let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
         let (is_new, old) = (entry.is_none(), entry.and_then(|e| e.list_of(source)));
@@ -154,6 +134,8 @@ impl Router {
         source: Source,
         paths: &[Path],
     ) -> Result<bool, Error> {
+        let paths = self.to_host::<F>(key, paths);
+        let paths = &*paths;
         self.finish_chores::<F>(table);
         let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
         let old = entry.and_then(|e| e.list_of(source));
@@ -188,6 +170,8 @@ impl Router {
         source: Source,
         paths: &[Path],
     ) -> Result<(), Error> {
+        let paths = self.to_host::<F>(key, paths);
+        let paths = &*paths;
         self.finish_chores::<F>(table);
         let entry = F::tables(&self.fib).at(table).ok_or(Error::NoTable)?.entries.get(&key);
         let old = entry.and_then(|e| e.list_of(source)).ok_or(Error::NoRoute)?;

@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::gso;
 use crate::ip::{V4, V6, Version};
-use crate::router::{Feature, Parts, refuse};
+use crate::router::{Feature, Origin, Parts, refuse};
 
 /// Bytes of headers that are repeated in each fragment, at most.
 const MOST_HEADER: usize = 256;
@@ -30,8 +30,14 @@ const MOST_HEADER: usize = 256;
 const LONGEST: usize = 40 + 65535;
 
 /// Fragmentation.
-pub const FEATURE: Feature =
-    Feature { name: "fragment", about: "Fragmentation", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "fragment",
+    about: "Fragmentation",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let engine = &mut parts.router.engine;

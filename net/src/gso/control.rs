@@ -6,11 +6,17 @@ use control::api::{Api, Message};
 use control::cli::{Cli, Command, Word};
 
 use crate::interface::{self, InterfaceIndex};
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Feature, Origin, Parts, Router};
 
 /// Cutting big packets.
-pub const FEATURE: Feature =
-    Feature { name: "gso", about: "Segmentation offload", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "gso",
+    about: "Segmentation offload",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["interface"],
+    register,
+};
 
 /// Have big packets cut before an interface sends them, where its device does not.
 #[derive(Command)]

@@ -23,7 +23,7 @@ use graph::{Buffer, Flags};
 use wire::{Protocol, icmp4, icmp6};
 
 use crate::ip::{V4, V6, Version};
-use crate::router::{Feature, Parts, refuse};
+use crate::router::{Feature, Origin, Parts, refuse};
 
 pub use echo4::EchoRequest4;
 pub use echo6::EchoRequest6;
@@ -39,8 +39,14 @@ pub use reason6::{Count6, Error6};
 const TYPES: usize = 1 << 8;
 
 /// ICMP.
-pub const FEATURE: Feature =
-    Feature { name: "icmp", about: "ICMP and ICMPv6", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "icmp",
+    about: "ICMP and ICMPv6",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;

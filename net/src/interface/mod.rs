@@ -34,7 +34,7 @@ use serde::Serialize;
 use wire::MacAddr;
 
 use crate::ethernet::{SubTable, Tags};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use attached::{NoInterface, Place as AttachedAt, Setting, Settings};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
@@ -279,7 +279,9 @@ impl From<BuildError> for Error {
 pub const FEATURE: Feature = Feature {
     name: "interface",
     about: "Interfaces, their state and counters",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["engine", "drops"],
     register,
 };
 

@@ -71,6 +71,7 @@ impl Bench {
             policer::FEATURE,
             punting::FEATURE,
             trace::FEATURE,
+            trace::TRACEDUMP,
             tracenode::FEATURE,
         ];
         let features = [&features, extra].concat();

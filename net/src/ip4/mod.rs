@@ -11,7 +11,7 @@ mod version;
 
 use control::feature::Refused;
 
-use crate::router::{Feature, Parts, refuse};
+use crate::router::{Feature, Origin, Parts, refuse};
 
 pub use arcs::{IP4_DROP, IP4_LOCAL, IP4_MULTICAST, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
 pub use error::Error;
@@ -20,8 +20,14 @@ pub use options::Options;
 pub use version::V4;
 
 /// IPv4.
-pub const FEATURE: Feature =
-    Feature { name: "ip4", about: "IPv4 forwarding", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "ip4",
+    about: "IPv4 forwarding",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["interface", "address", "ethernet", "icmp", "fragment", "reassembly", "neighbor"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;

@@ -9,7 +9,7 @@ mod version;
 
 use control::feature::Refused;
 
-use crate::router::{Feature, Parts, refuse};
+use crate::router::{Feature, Origin, Parts, refuse};
 
 pub use arcs::{IP6_DROP, IP6_LOCAL, IP6_MULTICAST, IP6_OUTPUT, IP6_PUNT, IP6_UNICAST};
 pub use error::Error;
@@ -17,8 +17,14 @@ pub use input::Input;
 pub use version::V6;
 
 /// IPv6.
-pub const FEATURE: Feature =
-    Feature { name: "ip6", about: "IPv6 forwarding", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "ip6",
+    about: "IPv6 forwarding",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["interface", "address", "ethernet", "icmp", "fragment", "reassembly", "neighbor"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;

@@ -31,7 +31,7 @@ use infra::rcu::SharedSlab;
 
 use crate::fib::{self, Ip4, Ip6, Path, TableIndex};
 use crate::interface::{Change, InterfaceIndex};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub(crate) use objects::sizes;
 
@@ -199,8 +199,14 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Multicast routing: nodes and commands.
-pub const FEATURE: Feature =
-    Feature { name: "mfib", about: "Multicast routing", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "mfib",
+    about: "Multicast routing",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["fib"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;

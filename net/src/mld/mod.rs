@@ -23,7 +23,7 @@ use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::nd::ALL_NODES;
 use crate::neighbor;
 use crate::ra::between;
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use query::{Queries, Query};
 use report::Said;
@@ -34,7 +34,9 @@ const PROCESS: &str = "ip6-mld-process";
 pub const FEATURE: Feature = Feature {
     name: "mld",
     about: "IPv6 multicast listener reports",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["icmp", "neighbor"],
     register,
 };
 

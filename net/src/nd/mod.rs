@@ -25,7 +25,7 @@ use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip6::{IP6_MULTICAST, IP6_UNICAST};
 use crate::neighbor::OnLink;
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use advertisement::NeighborAdvertisement;
 pub use message::ALL_NODES;
@@ -39,7 +39,9 @@ use proxy::Proxies;
 pub const FEATURE: Feature = Feature {
     name: "nd",
     about: "IPv6 neighbour discovery and its proxy",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["icmp", "neighbor"],
     register,
 };
 

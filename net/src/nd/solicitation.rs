@@ -62,7 +62,7 @@ impl Node for NeighborSolicitation {
             let asked = Message::solicitation(p, p.l4_offset())?;
             count(&self.counters.rx.requests, thread, on);
             let ours = self.ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
-            self.check_source(on, &asked, epoch)?;
+            let is_neighbor = self.check_source(on, &asked, epoch)?;
             if self.is_tentative(on, asked.target, epoch) {
                 let is_other = source_of(p) != Some(ours);
                 if asked.src.is_unspecified() && is_other {
@@ -74,7 +74,7 @@ impl Node for NeighborSolicitation {
             if !self.answers_for(on, asked.target, epoch) {
                 return Err(Error6::NeighborSolicitationSourceUnknown);
             }
-            if let Some(mac) = asked.mac {
+            if let Some(mac) = asked.mac.filter(|_| is_neighbor) {
                 let (interface, addr) = (InterfaceIndex(on), asked.src.into());
                 let how = Evidence { creates: true, replaces: true };
                 self.learned.send(Learned { interface, addr, mac, how });
@@ -89,19 +89,23 @@ impl Node for NeighborSolicitation {
 }
 
 impl NeighborSolicitation {
-    fn check_source(&self, on: u32, asked: &Message, epoch: Epoch<'_>) -> Result<(), Error6> {
+    /// Whether it comes from a neighbour, to be learned. The only host behind an unnumbered
+    /// interface is answered, whatever its address.
+    fn check_source(&self, on: u32, asked: &Message, epoch: Epoch<'_>) -> Result<bool, Error6> {
         if asked.src.is_unspecified() {
             let is_detection =
                 asked.mac.is_none() && asked.dst == ip6::solicited_node(asked.target);
-            return if is_detection { Ok(()) } else { Err(Error6::Drop) };
+            return if is_detection { Ok(false) } else { Err(Error6::Drop) };
         }
-        if self.addresses.owns6(on, asked.src, epoch) {
+        let ours = &self.addresses;
+        if ours.owns6(on, asked.src, epoch) {
             return Err(Error6::Drop);
         }
-        match self.on_link.has(on, asked.src, epoch) {
-            true => Ok(()),
-            false => Err(Error6::NeighborSolicitationSourceNotOnLink),
+        if self.on_link.has(on, asked.src, epoch) || ours.shares6(on, asked.src, epoch) {
+            return Ok(true);
         }
+        let is_alone = ours.is_unnumbered(on, epoch) && ours.owns6(on, asked.target, epoch);
+        is_alone.then_some(false).ok_or(Error6::NeighborSolicitationSourceNotOnLink)
     }
     fn is_tentative(&self, on: u32, target: Ipv6Addr, epoch: Epoch<'_>) -> bool {
         let tentative = self.tentative.read(epoch);

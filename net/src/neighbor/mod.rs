@@ -5,6 +5,9 @@
 //! ([`learned`]), which keeps the [`Table`], completes adjacencies, adds the neighbour's host
 //! route, and at last has the held packets looked up again ([`release`]). Control ticks the nodes
 //! as long as packets wait; a node asks again each second and gives up after three questions.
+//!
+//! A neighbour has its host route where the network around its address is connected to its
+//! interface ([`reach`]): nobody draws packets of another link to an interface.
 
 mod announce;
 mod api;
@@ -14,6 +17,7 @@ mod counters;
 mod family;
 mod on_link;
 mod process;
+mod reach;
 mod show;
 mod table;
 #[cfg(test)]
@@ -30,13 +34,12 @@ use control::feature::Refused;
 use graph::{Frame, Node, NodeIndex};
 use wire::MacAddr;
 
-use crate::address::OnInterface;
 use crate::adjacency::{AdjacencyIndex, Role};
 use crate::events::Event;
 use crate::fib;
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::ip::{V4, V6};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub(crate) use announce::{announcement6, send};
 pub use ask::{Ask, Destination, NextHop};
@@ -52,7 +55,9 @@ use ask::Readers;
 pub const FEATURE: Feature = Feature {
     name: "neighbor",
     about: "The neighbour table and resolution of next hops",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["ip4", "ip6"],
     register,
 };
 
@@ -222,6 +227,7 @@ impl Router {
     /// Makes route and adjacency follow the table, which has changed at `key`.
     fn settle(&mut self, key: Key, now: Neighbor, outcome: Outcome) -> Result<(), Error> {
         if now.has_route
+            && reach::is_reachable(self, key)
             && let Err(e) = self.fib_add_neighbor(key.0, key.1)
         {
             // Without its route, packets to it would be held again and again.
@@ -298,7 +304,7 @@ pub fn adjacency_made(router: &mut Router, index: AdjacencyIndex) {
 /// Asks for a neighbour, now or when there is an address of ours in its network.
 fn ask_soon(router: &mut Router, key: Key) {
     let on = router.addresses.of(key.0);
-    if covers(on, key.1) || on.borrowed.is_some() {
+    if reach::covers(on, key.1) || on.borrowed.is_some() {
         return ask(router, &[key]);
     }
     let unasked = &mut router.neighbors_mut().unasked;
@@ -407,23 +413,12 @@ fn flush(router: &mut Router, on: InterfaceIndex, which: impl Fn(&Router, Key, &
     }
 }
 
-/// Follows the addresses of an interface, which had those of `before`: neighbours in networks that
-/// are no longer ours are forgotten.
-fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
-    flush(router, interface, |router, (on, addr), _| {
-        covers(before, addr) && !covers(router.addresses.of(on), addr)
-    });
+/// Asks for those on an interface that waited for an address of ours.
+fn ask_waiting(router: &mut Router, interface: InterfaceIndex) {
     let unasked = std::mem::take(&mut router.neighbors_mut().unasked);
     let (here, elsewhere): (Vec<_>, _) = unasked.into_iter().partition(|key| key.0 == interface);
     router.neighbors_mut().unasked = elsewhere;
     ask(router, &here);
-}
-
-fn covers(on: &OnInterface, addr: IpAddr) -> bool {
-    match addr {
-        IpAddr::V6(a) if a.is_unicast_link_local() => on.link_local.is_some(),
-        _ => on.iter().any(|p| p.contains(addr)),
-    }
 }
 
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
@@ -488,7 +483,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     });
     router.on_adjacency.push(adjacency_made);
     router.interfaces.observe(interface_changed);
-    router.addresses.observe(follow_addresses);
+    router.addresses.observe(reach::follow_addresses);
+    router.addresses.observe(|router, interface, _| ask_waiting(router, interface));
     process::spawn(router);
     cli::register(&mut parts.cli);
     show::register(&mut parts.cli);

@@ -36,10 +36,14 @@ pub(super) fn spawn(router: &mut Router) {
     };
     router.processes.spawn(TICKER, Box::new(ticker));
     for (family, name) in AGERS.into_iter().enumerate() {
+        // When it last looked.
+        let mut last = None;
         let ager = move |router: &mut Router, _| {
-            age(router, family);
-            let age = router.neighbors().table.configs[family].age;
-            if age > 0.0 { Wake::AfterOrEvent(LOOK) } else { Wake::OnEvent }
+            let now = router.now();
+            age(router, family, now - last.unwrap_or(now));
+            let ages = router.neighbors().table.configs[family].age > 0.0;
+            last = ages.then_some(now);
+            if ages { Wake::AfterOrEvent(LOOK) } else { Wake::OnEvent }
         };
         router.processes.spawn(name, Box::new(ager));
     }
@@ -55,10 +59,11 @@ pub(super) fn configured(router: &mut Router, family: usize) {
     router.processes.signal(AGERS[family], 0);
 }
 
-fn age(router: &mut Router, family: usize) {
+/// Looks through a family's neighbours, `leap` seconds after the last time.
+fn age(router: &mut Router, family: usize, leap: f64) {
     let now = router.now();
     let table: &mut table::Table = &mut router.neighbors_mut().table;
-    let (ask, forget) = table.aged(family, now, ATTEMPTS);
+    let table::Aged { ask, forget } = table.aged(family, (now, leap), ATTEMPTS);
     ask.into_iter().for_each(|key| announce::probe(router, key));
     for key in forget {
         // It was there just now.

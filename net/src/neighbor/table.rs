@@ -69,6 +69,15 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
+/// Neighbours that were not heard of for too long.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Aged {
+    /// To be asked whether they are still there.
+    pub ask: Vec<Key>,
+    /// To be forgotten.
+    pub forget: Vec<Key>,
+}
+
 /// Bounds of one family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -175,8 +184,8 @@ impl Table {
     }
     /// The neighbours of a family that were not heard of for too long: those to be asked again,
     /// which count as asked, and those to be forgotten because they did not answer `attempts`
-    /// times.
-    pub fn aged(&mut self, of: usize, now: f64, attempts: u8) -> (Vec<Key>, Vec<Key>) {
+    /// times, or could not be asked while the clock went `leap` seconds ahead.
+    pub fn aged(&mut self, of: usize, (now, leap): (f64, f64), attempts: u8) -> Aged {
         let age = self.configs[of].age;
         let (mut ask, mut forget) = (Vec::new(), Vec::new());
         for (_, key) in self.by_turn[of].iter().filter(|_| age > 0.0) {
@@ -184,14 +193,15 @@ impl Table {
             if now - n.updated <= age {
                 break;
             }
-            if n.probes == attempts {
+            let over = now - n.updated - age;
+            if n.probes == attempts || over.min(leap) > f64::from(attempts) + 1.0 {
                 forget.push(*key);
             } else if ask.len() < MOST_ASKED {
                 n.probes += 1;
                 ask.push(*key);
             }
         }
-        (ask, forget)
+        Aged { ask, forget }
     }
     /// Begins a replacement: all are stale until they are set or heard of again.
     pub fn mark(&mut self) {
@@ -330,12 +340,18 @@ mod tests {
         let mac = MacAddr([2, 0, 0, 0, 0, 1]);
         table.learn((on, one), mac, how, 0.0).unwrap();
         table.learn((on, two), mac, how, 9.0).unwrap();
-        assert_eq!(table.aged(0, 100.0, 1), (vec![], vec![]), "ageing is off");
+        let aged = |table: &mut Table, now, leap| {
+            let Aged { ask, forget } = table.aged(0, (now, leap), 1);
+            (ask, forget)
+        };
+        assert_eq!(aged(&mut table, 100.0, 1.0), (vec![], vec![]), "ageing is off");
         table.configs[0].age = 10.0;
-        assert_eq!(table.aged(0, 11.0, 1), (vec![(on, one)], vec![]));
-        assert_eq!(table.aged(0, 12.0, 1), (vec![], vec![(on, one)]));
+        assert_eq!(aged(&mut table, 11.0, 1.0), (vec![(on, one)], vec![]));
+        assert_eq!(aged(&mut table, 12.0, 1.0), (vec![], vec![(on, one)]));
         table.learn((on, one), mac, Evidence { creates: false, replaces: false }, 12.5).unwrap();
-        assert_eq!(table.aged(0, 13.0, 1), (vec![], vec![]), "it was heard of again");
+        assert_eq!(aged(&mut table, 13.0, 1.0), (vec![], vec![]), "it was heard of again");
+        assert_eq!(aged(&mut table, 20.9, 9.0), (vec![(on, two)], vec![]), "it may answer");
+        assert_eq!(aged(&mut table, 60.0, 2.1).1, [(on, two), (on, one)], "their time is over");
         assert_eq!(table.oldest(0), Some((on, two)));
         table.set((on, two), Neighbor::new(mac, true, true, 14.0)).unwrap();
         assert_eq!(table.oldest(0), Some((on, one)), "static ones do not age");

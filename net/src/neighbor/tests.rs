@@ -52,6 +52,8 @@ fn arp_that_is_wrong_is_counted_and_not_answered() {
         ("arp-reply", "l3_src_address_is_local", with(&|f| f.arp.sender.ip = [10, 0, 0, 1])),
         ("arp-reply", "l3_src_address_not_local", with(&|f| f.arp.sender.ip = [10, 0, 1, 2])),
         ("arp-reply", "l3_dst_address_not_local", with(&|f| f.arp.target.ip = [10, 0, 0, 9])),
+        ("arp-reply", "l3_dst_address_not_local", bytes(request(HOST, "10.0.1.2", "10.0.1.2"))),
+        ("arp-reply", "l3_dst_address_not_local", bytes(reply(HOST, "10.0.1.2", PG0, "10.0.1.2"))),
         ("arp-reply", "l3_dst_address_not_local", with(&|f| f.arp.target.ip = [10, 0, 1, 1])),
         ("arp-reply", "opcode_not_request", with(&|f| f.arp.operation = op(3))),
         ("arp-reply", "gratuitous_arp", with(&|f| f.arp.target.ip = [10, 0, 0, 2])),

@@ -14,11 +14,17 @@ use control::feature::Refused;
 use crate::adjacency::Role;
 use crate::fib::{Ip4, Ip6};
 use crate::interface::InterfaceIndex;
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Feature, Origin, Parts, Router};
 
 /// Path MTUs.
-pub const FEATURE: Feature =
-    Feature { name: "path-mtu", about: "Path MTUs", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "path-mtu",
+    about: "Path MTUs",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 /// Whose: identifier of the table, host.
 pub type Key = (u32, IpAddr);

@@ -32,8 +32,14 @@ pub(crate) use origin::Origin;
 pub(crate) use packet::{Way, echo_request, stamp};
 
 /// The command and the nodes that take echo replies.
-pub const FEATURE: Feature =
-    Feature { name: "ping", about: "Echo requests of our own", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "ping",
+    about: "Ping (ping)",
+    origin: crate::router::Origin::Plugin,
+    default_enabled: true,
+    requires: &["icmp"],
+    register,
+};
 
 /// An echo of a request of ours.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -28,7 +28,7 @@ use infra::rcu::{Shared, SharedSlab};
 
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use config::{Action, Config, Rounding, Unit};
 pub use judge::Verdict;
@@ -315,8 +315,14 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
 }
 
 /// Policers.
-pub const FEATURE: Feature =
-    Feature { name: "policer", about: "Policers", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "policer",
+    about: "Policer",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;

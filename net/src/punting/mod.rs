@@ -22,7 +22,7 @@ use control::feature::Refused;
 
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use api::{PuntException, PuntIpProto, PuntL4, PuntUnion};
 pub use ports::{Port, PortError};
@@ -34,8 +34,14 @@ pub use socket::{
 pub use udp::UdpPunt;
 
 /// Punting. Takes [`Settings`] from the router, if they are there.
-pub const FEATURE: Feature =
-    Feature { name: "punt", about: "Punted packets", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "punt",
+    about: "Punted packets",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
     redirect::follow::<V4>(router, interface, change);

@@ -26,7 +26,7 @@ use wire::icmp6;
 
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::neighbor::OnLink;
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use advertisement::RouterAdvertisement;
 pub(crate) use advertiser::between;
@@ -42,7 +42,9 @@ pub use solicit::{Retries, Soliciting};
 pub const FEATURE: Feature = Feature {
     name: "ra",
     about: "IPv6 router advertisements and solicitations",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["icmp", "neighbor"],
     register,
 };
 

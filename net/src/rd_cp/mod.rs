@@ -19,7 +19,7 @@ use crate::address::Standing;
 use crate::fib::{Path, Source, Target};
 use crate::interface::{Change, InterfaceIndex};
 use crate::ra::{Advertised, PrefixHeard, Refusal, Retries};
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Feature, Origin, Parts, Router};
 
 const PROCESS: &str = "rd-cp-process";
 /// For ever.
@@ -35,7 +35,9 @@ const RETRIES: Retries = Retries { first: 1, longest: 120, count: 0, duration: 0
 pub const FEATURE: Feature = Feature {
     name: "rd-cp",
     about: "IPv6 addresses and default routes from router advertisements",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["ra"],
     register,
 };
 

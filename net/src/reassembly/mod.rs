@@ -34,7 +34,7 @@ use infra::rcu::Shared;
 use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6, Version};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 use full::Full;
 use place::{GROUP, LOCAL, PLACES, Place, RECEIVED, SENT, UNICAST};
 use shallow::Shallow;
@@ -47,8 +47,14 @@ pub use config::{Config, Settings};
 pub const MOST: u32 = 65_536;
 
 /// Reassembly.
-pub const FEATURE: Feature =
-    Feature { name: "reassembly", about: "Reassembly", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "reassembly",
+    about: "Reassembly",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 /// A kind of reassembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

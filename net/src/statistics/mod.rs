@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use control::feature::Refused;
 
-use crate::router::{Feature, Parts, refuse};
+use crate::router::{Feature, Origin, Parts, refuse};
 
 /// What the configuration says about the statistics (`statseg { … }`).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +37,9 @@ impl Default for Settings {
 pub const FEATURE: Feature = Feature {
     name: "statistics",
     about: "Statistics segment: what other programs read",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["interface"],
     register,
 };
 

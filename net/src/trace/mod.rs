@@ -9,14 +9,26 @@ use control::cli::Error;
 use graph::{NodeIndex, TracedPacket};
 
 use crate::engine::no_answer;
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Feature, Origin, Parts, Router};
 
 /// Trace of packets.
 pub const FEATURE: Feature = Feature {
-    name: "tracedump",
+    name: "trace",
     about: "Trace of single packets through the graph",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["engine"],
     register,
+};
+
+/// Messages about traces.
+pub const TRACEDUMP: Feature = Feature {
+    name: "tracedump",
+    about: "Streaming packet trace dump plugin",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["trace"],
+    register: register_messages,
 };
 
 /// Which of the traced packets are shown.
@@ -83,6 +95,10 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.insert(Filter::default());
     commands::register(&mut parts.cli);
     timestamps::register(&mut parts.cli);
+    Ok(())
+}
+
+fn register_messages(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     api::register(&mut parts.api);
     Ok(())
 }

@@ -15,12 +15,18 @@ use control::feature::Refused;
 use crate::interface::{self, Change, InterfaceIndex};
 use crate::ip4::IP4_UNICAST;
 use crate::ip6::IP6_UNICAST;
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 use node::Filtering;
 
 /// Traces that begin in the middle of the graph.
-pub const FEATURE: Feature =
-    Feature { name: "tracenode", about: "Tracing packet node", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "tracenode",
+    about: "Tracing packet node",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 /// Have packets of an interface traced from the feature on, or no longer.
 #[derive(Command)]

@@ -15,14 +15,16 @@ use control::feature::Refused;
 use graph::{NodeIndex, TracedPacket};
 use serde::Serialize;
 
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Feature, Origin, Parts, Router};
 use crate::trace::timestamps;
 
 /// Paths of traced packets.
 pub const FEATURE: Feature = Feature {
     name: "tracepath",
-    about: "Paths of traced packets through the graph",
+    about: "Display traces based on packet paths",
+    origin: Origin::Plugin,
     default_enabled: true,
+    requires: &["trace"],
     register,
 };
 

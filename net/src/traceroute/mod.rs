@@ -23,14 +23,16 @@ use wire::{icmp4, icmp6};
 use crate::events::Event;
 use crate::ip::{self, V4, V6, Version};
 use crate::ping::Awaited;
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 use node::Quotes;
 
 /// The command and the nodes that take ICMP errors about its probes.
 pub const FEATURE: Feature = Feature {
     name: "traceroute",
     about: "The way that packets of our own take",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["icmp"],
     register,
 };
 

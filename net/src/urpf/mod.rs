@@ -19,7 +19,7 @@ use infra::rcu::Shared;
 use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, TableIndex};
 use crate::interface::{Change, InterfaceIndex};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use back::{Back, WaysBack};
 pub use node::{Checked, Urpf};
@@ -148,8 +148,14 @@ impl Router {
 }
 
 /// Source checks.
-pub const FEATURE: Feature =
-    Feature { name: "urpf", about: "Checks of source addresses", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "urpf",
+    about: "Unicast Reverse Path Forwarding (uRPF)",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;

@@ -11,14 +11,20 @@ use net::interface::{AttachedAt, NoInterface};
 use net::ip::{V4, V6};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
-use net::{Feature, InterfaceIndex, Parts, Router, refuse};
+use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
 pub use api::{MssClampDir, MssClampEnableDisable, MssClampGet};
 pub use node::{Clamp, Clamped};
 
 /// MSS clamping.
-pub const FEATURE: Feature =
-    Feature { name: "mss_clamp", about: "TCP MSS clamping", default_enabled: true, register };
+pub const FEATURE: Feature = Feature {
+    name: "mss_clamp",
+    about: "TCP MSS clamping plugin",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
 
 /// How the packets of one IP version are clamped on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use infra::rcu::Shared;
 use net::fib::Ip4;
 use net::interface::{AttachedAt, NoInterface};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::{Feature, InterfaceIndex, Parts, Router, refuse};
+use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::Ip4Prefix;
 
 pub use api::{IpSourceAndPortRangeCheckAddDel, IpSourceAndPortRangeCheckInterfaceAddDel};
@@ -190,7 +190,9 @@ pub fn ranges_of(router: &Router, vrf: u32, source: Ipv4Addr) -> Result<&[Ports]
 pub const FEATURE: Feature = Feature {
     name: "source_range",
     about: "Source and port range checks",
+    origin: Origin::Core,
     default_enabled: true,
+    requires: &["ip4", "ip6"],
     register,
 };
 

@@ -176,7 +176,9 @@ impl Both {
                 }
                 To::Attached(i) => {
                     let interface = self.b.interface(INTERFACES[i]);
-                    Target::Attached { interface, own: place.link.unspecified() }
+                    // With an address of ours, or a host's route leads to that host.
+                    let own = walk::address(place.link, 0);
+                    Target::Attached { interface, own }
                 }
                 To::Through(at, n, through) => {
                     let (table, addr) = (self.place(at)?, walk::address(at.link, n));

@@ -1,0 +1,146 @@
+//! Removal of IPv6 addresses that somebody else has: a plugin that is off unless the startup
+//! configuration names it. Once there it removes duplicates, and has addresses asked for, until
+//! the operator says otherwise.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use control::cli::{Cli, Command, Output};
+use control::feature::Refused;
+use serde::Serialize;
+use wire::Prefix;
+
+use super::{Config, Entry, State};
+use crate::interface::InterfaceIndex;
+use crate::router::{Feature, Origin, Parts, Router};
+
+/// Removal of duplicate addresses.
+pub const FEATURE: Feature = Feature {
+    name: "ip6_dad_autoremove",
+    about: "IPv6 addresses that somebody else has are removed",
+    origin: Origin::Plugin,
+    default_enabled: false,
+    requires: &["ip6-dad"],
+    register,
+};
+
+/// What control keeps.
+struct Autoremove {
+    is_on: bool,
+    removed: u64,
+}
+
+/// Remove IPv6 addresses that somebody else has; addresses are asked for from now on.
+#[derive(Clone, Debug, Command)]
+#[command("set ip6 dad autoremove enable")]
+struct Enable;
+
+/// Leave IPv6 addresses that somebody else has to the operator.
+#[derive(Clone, Debug, Command)]
+#[command("set ip6 dad autoremove disable")]
+struct Disable;
+
+/// Show whether duplicate IPv6 addresses are removed, and how many were.
+#[derive(Clone, Debug, Command)]
+#[command("show ip6 dad autoremove")]
+struct Show;
+
+#[derive(Serialize)]
+struct Shown {
+    enabled: bool,
+    removed: u64,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Removal of duplicate IPv6 addresses:")?;
+        writeln!(f, "  Enabled: {}", if self.enabled { "yes" } else { "no" })?;
+        writeln!(f, "  Removed: {}", self.removed)
+    }
+}
+
+fn state(router: &mut Router) -> &mut Autoremove {
+    router.state_mut().expect("the feature puts it in")
+}
+
+fn switch(router: &mut Router, is_on: bool) {
+    state(router).is_on = is_on;
+    let dad = router.dad().config;
+    if is_on && !dad.is_on {
+        let done = router.configure_dad(Config { is_on: true, ..dad });
+        done.expect("its values are those that were good before");
+    }
+}
+
+/// Removes a duplicate.
+fn follow(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr, entry: &Entry) {
+    if entry.state != State::Duplicate || !state(router).is_on {
+        return;
+    }
+    let ip6 = &router.addresses.of(interface).ip6;
+    let Some(prefix) = ip6.iter().find(|p| p.addr() == addr).copied() else { return };
+    let name = router.interfaces.name(interface.0).to_owned();
+    let log = router.log.class("ip6", "dad");
+    match router.remove_address(interface, Prefix::Ip6(prefix)) {
+        Ok(()) => {
+            state(router).removed += 1;
+            log.notice(format_args!("{prefix} on {name} is removed: somebody else has it"));
+        }
+        Err(why) => log.error(format_args!("{prefix} on {name} cannot be removed: {why}")),
+    }
+}
+
+fn commands(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, _: Enable| {
+        switch(router, true);
+        Ok(())
+    });
+    cli.command(|router: &mut Router, _: Disable| {
+        switch(router, false);
+        Ok(())
+    });
+    cli.command(|router: &mut Router, _: Show| {
+        let Autoremove { is_on: enabled, removed } = *state(router);
+        Ok(Output::of(Shown { enabled, removed }))
+    });
+}
+
+fn install(router: &mut Router) {
+    router.insert(Autoremove { is_on: true, removed: 0 });
+    router.on_dad(follow);
+    switch(router, true);
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    install(&mut parts.router);
+    commands(&mut parts.cli);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::nd::Duplicate;
+    use crate::neighbor::testing::Bench;
+
+    #[test]
+    fn a_duplicate_is_removed_while_it_is_on() {
+        let mut b = Bench::new();
+        b.control(|router, _| super::install(router));
+        assert!(b.cli("show ip6 dad").contains("Enabled: yes"));
+        let become_duplicate = |b: &mut Bench, addr: &str| {
+            assert_eq!(b.cli(&format!("set interface ip address pg1 {addr}/64")), "");
+            let pg1 = b.pg1;
+            let duplicate = Duplicate { interface: pg1, addr: addr.parse().unwrap() };
+            b.control(|router, _| crate::dad::duplicate(router, duplicate));
+            b.cli("show interface address").contains(addr)
+        };
+        assert!(!become_duplicate(&mut b, "2001:db8:5::1"));
+        b.control(|router, _| super::switch(router, false));
+        assert!(become_duplicate(&mut b, "2001:db8:6::1"));
+        b.cli("set ip6 dad disable");
+        b.control(|router, _| super::switch(router, true));
+        assert!(b.cli("show ip6 dad").contains("Enabled: yes"), "it needs to be asked for");
+        assert!(!become_duplicate(&mut b, "2001:db8:7::1"));
+        assert_eq!(b.control(|router, _| super::state(router).removed), 2);
+    }
+}

@@ -1,0 +1,211 @@
+//! Which neighbours have host routes: those whose network is connected to their interface, or to
+//! the one whose addresses it uses. A neighbour that the operator sets stays while its network
+//! comes and goes; those that were heard of go with it.
+#![forbid(unsafe_code)]
+
+use std::net::IpAddr;
+
+use super::table::Key;
+use super::{Neighbor, flush};
+use crate::address::OnInterface;
+use crate::fib::{Path, Source, Target};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// Whether a neighbour's host route leads to where its network is.
+pub(super) fn is_reachable(router: &Router, (interface, addr): Key) -> bool {
+    if matches!(addr, IpAddr::V6(a) if a.is_unicast_link_local()) {
+        return true;
+    }
+    let lender = router.addresses.of(interface).borrowed.as_ref().map_or(interface, |b| b.from);
+    let route = router.neighbor_route(interface, addr);
+    route.is_some_and(|route| router.is_connected(route, &[interface, lender]))
+}
+
+/// Follows the addresses of an interface, which had those of `before`: neighbours in networks that
+/// are no longer ours are forgotten, or lose their host routes; others get theirs.
+pub(super) fn follow_addresses(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    before: &OnInterface,
+) {
+    flush(router, interface, |router, (on, addr), n| {
+        !n.is_static && covers(before, addr) && !covers(router.addresses.of(on), addr)
+    });
+    let now = router.addresses.of(interface);
+    let has_moved = |addr: IpAddr| match addr {
+        IpAddr::V4(_) => now.table4 != before.table4,
+        IpAddr::V6(_) => now.table6 != before.table6,
+    };
+    let all =
+        router.neighbors().table.on(interface).filter(|(_, n): &(Key, &Neighbor)| n.has_route);
+    let concerned = all
+        .filter(|((_, addr), _)| has_moved(*addr) || covers(before, *addr) != covers(now, *addr));
+    let concerned: Vec<_> = concerned.map(|(key, _)| (key, has_moved(key.1))).collect();
+    for (key, has_moved) in concerned {
+        if has_moved {
+            leave(router, key, before);
+        }
+        if !is_reachable(router, key) {
+            router.fib_remove_neighbor(key.0, key.1);
+        } else if let Err(why) = router.fib_add_neighbor(key.0, key.1) {
+            router.log.class("ip-neighbor", "fib").error(format_args!("{}: {why}", key.1));
+        }
+    }
+}
+
+/// Takes a neighbour's host route out of the table that its interface had.
+fn leave(router: &mut Router, (interface, addr): Key, before: &OnInterface) {
+    let table = if addr.is_ipv4() { before.table4 } else { before.table6 };
+    let Some((_, host)) = router.neighbor_route(interface, addr) else { return };
+    let path = Path::to(Target::Neighbor { interface, addr });
+    // Most had lost it with their network.
+    let _ = router.remove_route(table, host, Source::ADJACENCY, &[path]);
+}
+
+pub(super) fn covers(on: &OnInterface, addr: IpAddr) -> bool {
+    match addr {
+        IpAddr::V6(a) if a.is_unicast_link_local() => on.link_local.is_some(),
+        IpAddr::V4(a) => {
+            let borrowed = on.borrowed.iter().flat_map(|b| &b.ip4);
+            on.ip4.iter().chain(borrowed).any(|p| p.contains(a))
+        }
+        IpAddr::V6(a) => {
+            let borrowed = on.borrowed.iter().flat_map(|b| &b.ip6);
+            on.ip6.iter().chain(borrowed).any(|p| p.contains(a))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::interface::InterfaceIndex;
+    use crate::neighbor::testing::*;
+
+    /// Where a packet to an address goes, and to whom.
+    fn sends(b: &mut Bench, frame: Vec<u8>) -> Option<(InterfaceIndex, [u8; 6])> {
+        let out = b.receive(b.pg0, &[frame]);
+        out.first().map(|c| (InterfaceIndex(c.tx), c.bytes[..6].try_into().unwrap()))
+    }
+
+    #[test]
+    fn nobody_draws_packets_of_another_link_to_an_interface() {
+        let mut b = Bench::new();
+        b.cli("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:01");
+        b.cli("set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:01");
+        for addr in ["10.0.1.2", "2001:db8:1::2", "100.1.1.1", "2001:db8:99::1"] {
+            let line = format!("set ip neighbor pg0 {addr} 02:00:00:00:00:02 static");
+            assert_eq!(b.cli(&line), "");
+        }
+        b.wait(0.0);
+        let pg1 = b.pg1;
+        assert_eq!(sends(&mut b, packet("10.0.1.2")), Some((pg1, HOST.0)));
+        assert_eq!(sends(&mut b, packet6("2001:db8:1::2")), Some((pg1, HOST.0)));
+        assert_eq!(b.cli("show ip neighbors pg0").lines().count(), 5, "they are known");
+        for addr in ["100.1.1.1/32", "2001:db8:99::1/128"] {
+            let ip6 = if addr.contains(':') { "6" } else { "" };
+            let shown = b.cli(&format!("show ip{ip6} fib {addr}"));
+            assert!(!shown.contains("adjacency refs"), "{shown}");
+        }
+        b.cli("set interface ip address pg0 100.1.1.9/24");
+        b.cli("set interface ip address pg0 2001:db8:99::9/64");
+        let pg0 = b.pg0;
+        assert_eq!(sends(&mut b, packet("100.1.1.1")), Some((pg0, OTHER.0)));
+        assert_eq!(sends(&mut b, packet6("2001:db8:99::1")), Some((pg0, OTHER.0)));
+    }
+
+    #[test]
+    fn a_neighbour_the_operator_sets_follows_its_interface_into_another_table() {
+        let mut b = Bench::new();
+        for line in [
+            "ip table add 7",
+            "ip6 table add 7",
+            "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:01 static",
+            "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:01 static",
+            "set ip neighbor pg1 10.0.1.3 02:00:00:00:00:01",
+            "set ip neighbor pg1 2001:db8:1::3 02:00:00:00:00:01",
+            "enable ip6 interface pg1",
+            "set interface ip address del pg1 10.0.1.1/24",
+            "set interface ip address del pg1 2001:db8:1::1/64",
+        ] {
+            assert_eq!(b.cli(line), "", "{line}");
+        }
+        let routes = |b: &mut Bench, table: u32| {
+            let ip4 = b.cli(&format!("show ip fib table {table} 10.0.1.2/32"));
+            let ip6 = b.cli(&format!("show ip6 fib table {table} 2001:db8:1::2/128"));
+            [ip4, ip6].map(|text| text.contains("adjacency refs"))
+        };
+        assert_eq!(routes(&mut b, 0), [false; 2], "their networks are gone");
+        let shown = b.cli("show ip neighbors pg1");
+        assert!(shown.contains("10.0.1.2") && shown.contains("2001:db8:1::2"), "{shown}");
+        assert!(!shown.contains("10.0.1.3") && !shown.contains("2001:db8:1::3"), "{shown}");
+        for line in [
+            "set interface ip table pg1 7",
+            "set interface ip6 table pg1 7",
+            "set interface ip address pg1 10.0.1.1/24",
+            "set interface ip address pg1 2001:db8:1::1/64",
+        ] {
+            assert_eq!(b.cli(line), "", "{line}");
+        }
+        assert_eq!((routes(&mut b, 0), routes(&mut b, 7)), ([false; 2], [true; 2]));
+    }
+
+    #[test]
+    fn a_host_route_to_an_interface_leads_to_a_neighbour_there() {
+        let mut b = Bench::new();
+        for line in ["ip route add 10.9.9.9/32 via pg1", "ip route add 2001:db8:9::9/128 via pg1"] {
+            assert_eq!(b.cli(line), "", "{line}");
+        }
+        let pg1 = b.pg1;
+        let asked = b.receive(b.pg0, &[packet("10.9.9.9")]);
+        assert_eq!(arp_of(&asked[0]).arp.target.addr(), ip("10.9.9.9"));
+        assert_eq!(b.receive(b.pg0, &[packet6("2001:db8:9::9")]).len(), 1, "asked for as well");
+        let answer = bytes(reply(HOST, "10.9.9.9", PG1, "10.0.1.1"));
+        assert_eq!(sent(&b.receive(pg1, &[answer])).len(), 1, "what was held");
+        b.cli("set ip neighbor pg1 2001:db8:9::9 02:00:00:00:00:01");
+        b.wait(0.0);
+        for frame in [packet("10.9.9.9"), packet6("2001:db8:9::9")] {
+            assert_eq!(sends(&mut b, frame), Some((pg1, HOST.0)), "nobody is asked again");
+        }
+        for line in ["ip route del 10.9.9.9/32 via pg1", "ip route del 2001:db8:9::9/128 via pg1"] {
+            assert_eq!(b.cli(line), "", "{line}");
+        }
+    }
+
+    #[test]
+    fn the_host_behind_an_unnumbered_interface_is_answered_whatever_its_address() {
+        let mut b = Bench::new();
+        for line in [
+            "set interface ip address del pg1 10.0.1.1/24",
+            "set interface ip address del pg1 2001:db8:1::1/64",
+            "set interface unnumbered pg1 use pg0",
+        ] {
+            assert_eq!(b.cli(line), "", "{line}");
+        }
+        b.wait(0.0);
+        let pg1 = b.pg1;
+        let asked4 = |sender, target| bytes(request(HOST, sender, target));
+        let asked6 = |sender, target| summed(&solicitation(sender, target), 0);
+        for (far, near) in [
+            (asked4("172.16.3.5", "10.0.0.1"), asked4("10.0.0.77", "10.0.0.1")),
+            (asked6("2001:db8:99::5", "2001:db8::1"), asked6("2001:db8::77", "2001:db8::1")),
+        ] {
+            assert_eq!(b.receive(pg1, &[far]).len(), 1);
+            assert_eq!(b.cli("show ip neighbors pg1"), "", "it is in no network of ours");
+            assert_eq!(b.receive(pg1, &[near]).len(), 1);
+            let shown = b.cli("show ip neighbors pg1");
+            assert_eq!(shown.lines().count(), 2, "{shown}");
+            b.control(|router, _| {
+                router.flush_neighbors(false, None);
+                router.flush_neighbors(true, None);
+            });
+        }
+        // Nobody is answered for whom the router does not speak.
+        assert!(b.receive(pg1, &[asked4("172.16.3.5", "10.10.10.3")]).is_empty());
+        assert!(b.receive(pg1, &[asked6("2001:db8:99::5", "2001:db8::9")]).is_empty());
+        b.receive(pg1, &[asked4("10.0.0.77", "10.0.0.1")]);
+        assert_eq!(sends(&mut b, packet("10.0.0.77")), Some((pg1, HOST.0)));
+        b.cli("set interface unnumbered del pg1");
+        assert_eq!(b.cli("show ip neighbors pg1"), "");
+    }
+}
