@@ -172,6 +172,33 @@ impl Router {
         places.iter().for_each(|place| self.enable_at(&PLACES[*place], interface, on));
         Ok(())
     }
+    /// Notes that one feature more needs the ports of all fragments that an interface receives, of
+    /// a family (0 for IPv4, 1 for IPv6), or that it no longer does. Shallow reassembly is on while
+    /// any of them needs it, whatever [`Router::enable_reassembly`] says.
+    ///
+    /// # Errors
+    /// An interface that is not there.
+    ///
+    /// # Panics
+    /// When more no longer need it than did.
+    pub fn need_fragment_ports(
+        &mut self,
+        interface: InterfaceIndex,
+        family: usize,
+        is_needed: bool,
+    ) -> Result<(), Error> {
+        self.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        for place in [UNICAST, GROUP].map(|place| &PLACES[place]) {
+            let Some(arcs) = place.arcs else { continue };
+            let (arc, node) = (arcs[family], place.nodes[family]);
+            let done = match is_needed {
+                true => self.engine.require_feature(arc, node, interface.0),
+                false => self.engine.release_feature(arc, node, interface.0),
+            };
+            done.expect("the node is on the arc since the feature registered");
+        }
+        Ok(())
+    }
     fn enable_at(&mut self, place: &Place, interface: InterfaceIndex, on: [bool; 2]) {
         for ((arc, node), on) in place.arcs.into_iter().flatten().zip(place.nodes).zip(on) {
             let done = self.engine.set_feature(arc, node, interface.0, on);

@@ -586,6 +586,30 @@ fn what_is_sent_and_what_is_for_groups_follows_the_first() {
 }
 
 #[test]
+fn features_that_need_ports_do_not_switch_them_off_for_each_other() {
+    let mut bench = Bench::new();
+    let pg0 = bench.pg0;
+    bench.control(|r| {
+        let mut step = |change: &dyn Fn(&mut Router), expected| {
+            change(r);
+            let on = r.engine.features_of(pg0.0).into_iter().flat_map(|(_, names)| names);
+            assert_eq!(on.filter(|name| *name == SHALLOW6).count(), expected);
+        };
+        let need =
+            |is_needed| move |r: &mut Router| r.need_fragment_ports(pg0, 1, is_needed).unwrap();
+        let enable = |on| {
+            move |r: &mut Router| r.enable_reassembly(pg0, Kind::Shallow, [false, on]).unwrap()
+        };
+        step(&need(true), 1);
+        step(&need(true), 1);
+        step(&need(false), 1);
+        step(&enable(true), 1);
+        step(&need(false), 1);
+        step(&enable(false), 0);
+    });
+}
+
+#[test]
 fn fragments_of_an_interface_that_goes_are_given_up() {
     let mut bench = bench(Kind::Full, PATIENT);
     let pg1 = bench.pg1;
