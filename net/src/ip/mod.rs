@@ -76,6 +76,10 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     let protocols = router.dispatch_table(V::NODES.local, PROTOCOLS);
     let ways = WaysBack::new(router);
     router.engine.add(Local { version, protocols, ways }).map_err(refuse)?;
+    if !V::LOCAL_COUNTED_AT.is_empty() {
+        // Clients know them under the node's own name, too.
+        router.engine.add_counters::<V::Error>(V::NODES.local).map_err(refuse)?;
+    }
     let ports = router.dispatch_table(V::NODES.udp_lookup, PORTS);
     router.engine.add(UdpLookup { version, ports }).map_err(refuse)?;
     router.local_protocol::<V>(Protocol::UDP, V::NODES.udp_lookup).map_err(refuse)
