@@ -23,13 +23,15 @@ pub struct Args<'a> {
     at: usize,
     /// Where that word ends.
     end: usize,
+    /// Whether words may follow each other without blanks.
+    is_glued: bool,
 }
 
 impl<'a> Args<'a> {
     /// Starts at the first word of `line`.
     pub fn new(line: &'a str) -> Self {
         let line = line.trim_end_matches(|c: char| c.is_ascii() && is_blank(c as u8));
-        let mut args = Self { line, context: None, at: 0, end: 0 };
+        let mut args = Self { line, context: None, at: 0, end: 0, is_glued: false };
         args.go_to(0);
         args
     }
@@ -42,6 +44,12 @@ impl<'a> Args<'a> {
     /// What the command is for, if it is a `C`: values look names up there.
     pub fn context<C: 'static>(&self) -> Option<&'a C> {
         self.context?.downcast_ref()
+    }
+
+    /// The same words for a second reading, where blanks between a keyword or value and what
+    /// follows it may be missing: `repeat5interval 1`. Scripts for the original write this.
+    pub(crate) fn glued(self) -> Self {
+        Self { is_glued: true, ..self }
     }
 
     /// True when no word is left.
@@ -70,12 +78,34 @@ impl<'a> Args<'a> {
     pub fn keyword(&mut self, keyword: &str) -> bool {
         let start = *self;
         for word in keyword.split(' ') {
-            if self.word() != Some(word) {
+            if !self.takes(word) {
                 *self = start;
                 return false;
             }
         }
         true
+    }
+
+    fn takes(&mut self, word: &str) -> bool {
+        let rest = self.peek().and_then(|next| next.strip_prefix(word));
+        let is_whole = |rest: &str| rest.is_empty() || self.is_glued && may_follow(rest);
+        let is_it = rest.is_some_and(is_whole);
+        if is_it {
+            self.go_to(self.at + word.len());
+        }
+        is_it
+    }
+
+    /// Where the next word could be cut in two, the longest first part first: that part and what
+    /// is left behind it. Nothing unless words are read as glued.
+    pub(crate) fn cuts(self) -> impl Iterator<Item = (&'a str, Self)> {
+        let word = self.peek().filter(|_| self.is_glued).unwrap_or_default();
+        let ends = word.char_indices().rev().map(|(at, _)| at);
+        ends.filter(|at| *at > 0 && may_follow(&word[*at..])).map(move |at| {
+            let mut rest = self;
+            rest.go_to(self.at + at);
+            (&word[..at], rest)
+        })
     }
 
     /// Takes a value; `what` names it in the error when it is missing or malformed.
@@ -119,8 +149,8 @@ impl<'a> Args<'a> {
                 _ => continue,
             }
             if depth == 0 {
-                let mut inside = Args::new(&self.line[self.at + 1..offset]);
-                inside.context = self.context;
+                let inside = Args::new(&self.line[self.at + 1..offset]);
+                let inside = Self { context: self.context, is_glued: self.is_glued, ..inside };
                 self.go_to(offset + 1);
                 return Ok(Some(inside));
             }
@@ -181,8 +211,26 @@ impl<T: FromStr> Value for T {
         let Some(word) = args.word() else {
             return Err(Error::new(format!("missing {what}")));
         };
-        word.parse().map_err(|_| start.error(format_args!("invalid {what}")))
+        if let Ok(value) = word.parse() {
+            return Ok(value);
+        }
+        let cut = if start.is_glued { cut(word) } else { None };
+        let (len, value) = cut.ok_or_else(|| start.error(format_args!("invalid {what}")))?;
+        args.go_to(start.at + len);
+        Ok(value)
     }
+}
+
+/// Whether this may follow a keyword without a blank.
+fn may_follow(rest: &str) -> bool {
+    rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == ':')
+}
+
+/// The longest value that `word` begins with and its length. What follows begins with a letter: no
+/// number is cut in two.
+fn cut<T: FromStr>(word: &str) -> Option<(usize, T)> {
+    let letters = word.char_indices().rev().filter(|(at, c)| *at > 0 && c.is_ascii_alphabetic());
+    letters.into_iter().find_map(|(at, _)| Some((at, word[..at].parse().ok()?)))
 }
 
 /// A word that only the handler can look up, such as an interface's name. It remembers what

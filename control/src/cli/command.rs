@@ -92,10 +92,8 @@ impl<C> Entry<C> {
     {
         let run = move |cx: &mut C, args: &mut Args<'_>| {
             let mut words = args.in_context(cx);
-            let command = T::parse(&mut words)?;
-            if !words.is_empty() {
-                return Err(words.unknown_of(T::ARGS));
-            }
+            let mut glued = words.glued();
+            let command = read(&mut words).or_else(|e| read(&mut glued).map_err(|_| e))?;
             effect(cx, command)
         };
         Self { about: T::ABOUT, args: T::ARGS, usage: T::USAGE, run: Box::new(run) }
@@ -128,6 +126,12 @@ impl<C> Entry<C> {
         let words: Vec<_> = self.args.iter().map(ArgInfo::usage).collect();
         words.join(" ")
     }
+}
+
+/// Reads all of a command's arguments.
+fn read<T: Command>(args: &mut Args<'_>) -> Result<T, Error> {
+    let command = T::parse(args)?;
+    if args.is_empty() { Ok(command) } else { Err(args.unknown_of(T::ARGS)) }
 }
 
 /// All words that introduce arguments.

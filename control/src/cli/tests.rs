@@ -174,6 +174,29 @@ fn arguments_come_in_any_order() {
 }
 
 #[test]
+fn words_need_no_blanks_in_between() {
+    for line in
+        ["create thing pg0 size7del", "create thing pg0 size 7del", "create thing pg0 delsize 7"]
+    {
+        let mut cx = Toy::default();
+        assert_eq!(toy().run(&mut cx, line).text(), "", "{line}");
+        let thing = &cx.things[0];
+        assert_eq!((&*thing.name, thing.size, thing.del), ("pg0", Some(7), true), "{line}");
+    }
+    for (line, error) in [
+        ("pg0 size 4294967296", "invalid size `4294967296'"),
+        ("pg0 size 7x", "invalid size `7x'"),
+        ("pg0 size-7", "unknown input `size-7'"),
+        ("pg0 delete", "unknown input `delete'"),
+    ] {
+        let mut cx = Toy::default();
+        let text = toy().run(&mut cx, &format!("create thing {line}")).text();
+        assert_eq!(text, format!("create thing: {error}\n"));
+        assert!(cx.things.is_empty(), "nothing of it is carried out");
+    }
+}
+
+#[test]
 fn errors_read_as_clients_expect() {
     for (line, error) in [
         ("bogus cmd", "unknown input `bogus cmd'"),

@@ -32,6 +32,8 @@ use stanza::Section;
 /// The whole start-up configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
+    /// Whether a file was given that has no stanzas.
+    pub file_is_empty: bool,
     /// `unix { … }`: process, files, CLI.
     pub unix: Unix,
     /// `cpu { … }`: threads and where they run.
@@ -64,7 +66,15 @@ impl Config {
     pub fn parse(text: &str, extra: &[&str]) -> Result<Self, Error> {
         let mut config = Self::default();
         for stanza in stanza::split(text)? {
-            config.take(stanza, extra)?;
+            let mut new = config.clone();
+            config = match new.take(&stanza, false, extra) {
+                Ok(()) => new,
+                Err(error) => {
+                    // The original reads words without blanks in between as well.
+                    config.take(&stanza, true, extra).map_err(|_| error)?;
+                    config
+                }
+            };
         }
         Ok(config)
     }
@@ -79,7 +89,7 @@ impl Config {
         self.others.iter().filter(move |stanza| stanza.word == word)
     }
 
-    fn take(&mut self, stanza: Stanza, extra: &[&str]) -> Result<(), Error> {
+    fn take(&mut self, stanza: &Stanza, is_glued: bool, extra: &[&str]) -> Result<(), Error> {
         let section: &mut dyn Section = match stanza.word.as_str() {
             "unix" => &mut self.unix,
             "cpu" => &mut self.cpu,
@@ -92,14 +102,14 @@ impl Config {
             "node" => &mut self.node,
             "logging" => &mut self.logging,
             "plugins" => &mut self.plugins,
-            "plugin_path" => return self.plugins.set_path(&stanza),
+            "plugin_path" => return self.plugins.set_path(stanza),
             word if names::STANZAS.contains(&word) || extra.contains(&word) => {
-                self.others.push(stanza);
+                self.others.push(stanza.clone());
                 return Ok(());
             }
             word => return Err(Error::new(format!("unknown stanza '{word}'"))),
         };
-        stanza.read_into(section)
+        stanza.read_into(section, is_glued)
     }
 }
 

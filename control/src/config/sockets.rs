@@ -136,10 +136,8 @@ impl Section for ApiSegment {
 
 /// `on` or `off` (`enable`, `disable`).
 pub(super) fn on_off(args: &mut Args<'_>, what: &str) -> Result<bool, Error> {
-    let start = *args;
-    match args.word() {
-        Some("on" | "enable") => Ok(true),
-        Some("off" | "disable") => Ok(false),
-        _ => Err(start.error(format_args!("expected on or off after {what}, got")).into()),
-    }
+    let words = [("on", true), ("off", false), ("enable", true), ("disable", false)];
+    let found = words.into_iter().find(|(word, _)| args.keyword(word));
+    let missing = || args.error(format_args!("expected on or off after {what}, got")).into();
+    found.map(|(_, is_on)| is_on).ok_or_else(missing)
 }

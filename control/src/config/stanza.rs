@@ -89,8 +89,11 @@ impl Stanza {
         Ok(())
     }
 
-    pub(super) fn read_into(&self, section: &mut dyn Section) -> Result<(), Error> {
-        read(&mut self.args(), section).map_err(|e| self.locate(e))
+    /// Gives its words to `section`; with `is_glued`, those without blanks in between as well.
+    pub(super) fn read_into(&self, section: &mut dyn Section, is_glued: bool) -> Result<(), Error> {
+        let args = self.args();
+        let mut args = if is_glued { args.glued() } else { args };
+        read(&mut args, section).map_err(|e| self.locate(e))
     }
 
     /// Says which stanza an error is about.
@@ -101,10 +104,18 @@ impl Stanza {
 
 /// Gives all words of `args` to `section`.
 pub(super) fn read(args: &mut Args<'_>, section: &mut dyn Section) -> Result<(), Error> {
-    while let Some(word) = args.word() {
-        section.word(word, args)?;
+    loop {
+        let start = *args;
+        let Some(word) = args.word() else { return Ok(()) };
+        let Err(error) = section.word(word, args) else { continue };
+        let mut cuts = start.cuts().filter(|_| error == Error::unknown(word));
+        let found = cuts.find_map(|(word, mut rest)| {
+            let result = section.word(word, &mut rest);
+            let is_known = result != Err(Error::unknown(word));
+            is_known.then(|| result.map(|()| rest))
+        });
+        *args = found.unwrap_or(Err(error))?;
     }
-    Ok(())
 }
 
 /// The block that must follow `word`.

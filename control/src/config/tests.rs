@@ -48,6 +48,32 @@ fn a_supervisors_line_is_accepted() {
 }
 
 #[test]
+fn words_need_no_blanks_in_between() {
+    let config = parse("statseg { per-node-counters onupdate-interval 0.05 }").statseg;
+    assert_eq!((config.per_node_counters, config.update_interval), (true, Some(0.05)));
+    let config = parse("statseg{per-node-counters offupdate-interval0.5size 1M socket-name/s}");
+    assert!(!config.statseg.per_node_counters);
+    assert_eq!(config.statseg.update_interval, Some(0.5));
+    assert_eq!(config.statseg.size, Some(Size(1 << 20)));
+    assert_eq!(config.statseg.socket_name.as_deref(), Some("/s".as_ref()));
+    let config = parse("unix { nodaemonexec /a log /b } cpu { main-core1workers 2 }");
+    assert!(config.unix.nodaemon && config.unix.exec.len() == 1);
+    assert_eq!((config.cpu.main_core, config.cpu.workers), (Some(1), Some(2)));
+    // What is wrong either way is named as it was written.
+    for (text, what) in [
+        (
+            "statseg { per-node-counters onupdate 1 }",
+            "expected on or off after per-node-counters, got `onupdate 1'",
+        ),
+        ("statseg { update-interval0.05x }", "unknown word 'update-interval0.05x'"),
+        ("cpu { workers2 corez }", "unknown word 'workers2'"),
+    ] {
+        let name = text.split(' ').next().unwrap();
+        assert_eq!(error(text), format!("{what} in stanza '{name}' (line 1)"));
+    }
+}
+
+#[test]
 fn unknown_words_are_refused_by_name() {
     assert_eq!(error("bogus { x }"), "unknown stanza 'bogus'");
     assert_eq!(error("\ncpu { cores 2 }"), "unknown word 'cores' in stanza 'cpu' (line 2)");

@@ -79,6 +79,17 @@ fn questions_and_announcements_are_what_they_should_be() {
 }
 
 #[test]
+fn words_need_no_blanks_in_between() {
+    let mut b = Bench::new();
+    for addr in ["10.0.1.2", "2001:db8:1::2"] {
+        let text = b.run_task(&format!("arping {addr}pg1 repeat 2interval 0.1"), answer);
+        assert!(text.contains("\nReceived 2 "), "{text}");
+        let text = b.run_task(&format!("arping gratuitous{addr}pg1 repeat 2"), |_| Vec::new());
+        assert!(text.starts_with("Sending 2 "), "{text}");
+    }
+}
+
+#[test]
 fn who_stops_asking_leaves_nothing_behind() {
     let mut b = Bench::new();
     let (mut run, mut out) = (Run::new("arping 10.0.1.2 pg1 repeat 9"), Output::none());
