@@ -200,7 +200,7 @@ async fn interactive(server: &Server<Router>, wanted: bool) -> Result<(), String
 /// Runs processes when they are due, does what the data plane reports, tends what nobody else looks
 /// after.
 async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
-    let (pool, panics) = (log.class("buffers", "pool"), log.class("process", "panic"));
+    let (pool, panics) = (log.class("buffer", "default"), log.class("process", "panic"));
     loop {
         // A panic is in the log then, and the next turn comes.
         let turn = || run_due(&mut router.borrow_mut(), &pool);

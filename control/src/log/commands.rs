@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{ClassLevel, DEFAULT_RATE, Entry, Level, Log};
-use crate::cli::{Cli, Command, Output, Word};
+use crate::cli::{Cli, Command, Error, Output, Word};
 
 /// Show the log.
 #[derive(Command)]
@@ -60,6 +60,25 @@ struct SetClass {
     #[values("disabled|emerg|alert|crit|error|warn|notice|info|debug")]
     #[keyword("kmsg-level")]
     _kmsg_level: Option<Level>,
+}
+
+/// Write an entry into the log.
+#[derive(Command)]
+#[command("test log")]
+struct TestLog {
+    /// how bad it is
+    #[positional]
+    #[values("emerg|alert|crit|error|warn|notice|info|debug")]
+    level: Level,
+    /// class
+    #[positional]
+    class: Word,
+    /// its subclass
+    #[positional]
+    subclass: Word,
+    /// what happened
+    #[rest]
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -127,6 +146,15 @@ impl Log {
             let change = ClassLevel { level, syslog_level, rate_limit };
             let changed = log.0.borrow_mut().set_class(&class, &change);
             if changed == 0 { Err(class.unknown("log class")) } else { Ok(()) }
+        });
+        let log = self.clone();
+        cli.command(move |_, TestLog { level, class, subclass, text }: TestLog| {
+            let found = log.find(&class, &subclass).ok_or_else(|| class.unknown("log class"))?;
+            if level == Level::Disabled {
+                return Err(Error::new("`disabled' is no level of an entry"));
+            }
+            found.log(level, text);
+            Ok(())
         });
     }
 

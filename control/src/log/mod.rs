@@ -3,6 +3,7 @@
 //! Entries belong to a class and subclass, each with its own level and rate limit. The data plane
 //! never logs; it counts.
 
+mod classes;
 mod commands;
 mod level;
 mod throttle;
@@ -28,6 +29,8 @@ use throttle::{Throttle, Verdict};
 const DEFAULT_SIZE: usize = 512;
 /// Entries a second of one class when nothing else is configured.
 const DEFAULT_RATE: u32 = 50;
+/// Entries a second of a class without a limit, as clients see it.
+const UNLIMITED_RATE: u32 = i32::MAX as u32;
 /// Seconds a class is cut off for when nothing else is configured.
 const DEFAULT_UNTHROTTLE: u32 = 3;
 
@@ -78,7 +81,7 @@ struct Class {
 impl Log {
     /// An empty log that is copied to nowhere but standard error.
     pub fn new() -> Self {
-        Self(Rc::new(RefCell::new(Ring {
+        let mut ring = Ring {
             entries: VecDeque::new(),
             size: DEFAULT_SIZE,
             unthrottle_time: DEFAULT_UNTHROTTLE,
@@ -87,7 +90,15 @@ impl Log {
             classes: Vec::new(),
             configured: Vec::new(),
             file: None,
-        })))
+        };
+        for (name, subclasses) in classes::KNOWN {
+            for subclass in *subclasses {
+                let class = ring.add_class(name, subclass);
+                let is_unlimited = classes::UNLIMITED.contains(&(name, subclass));
+                ring.classes[class].set.rate_limit = is_unlimited.then_some(UNLIMITED_RATE);
+            }
+        }
+        Self(Rc::new(RefCell::new(ring)))
     }
 
     /// Applies `logging { … }`.
@@ -118,6 +129,13 @@ impl Log {
         let known = ring.classes.iter().position(|c| (c.name, c.subclass) == (name, subclass));
         let class = known.unwrap_or_else(|| ring.add_class(name, subclass));
         Logger { log: self.clone(), class }
+    }
+
+    /// A class that is there, by name.
+    fn find(&self, name: &str, subclass: &str) -> Option<Logger> {
+        let ring = self.0.borrow();
+        let class = ring.classes.iter().position(|c| (c.name, c.subclass) == (name, subclass))?;
+        Some(Logger { log: self.clone(), class })
     }
 
     /// A copy of all entries, oldest first.

@@ -3,15 +3,14 @@ use crate::cli::Cli;
 
 const NOW: Duration = Duration::from_millis(1_795_294_686_617);
 
-fn put(log: &Log, class: usize, level: Level, text: &str, now: Duration) {
-    log.0.borrow_mut().log(class, level, &text, now);
+fn put(class: &Logger, level: Level, text: &str, now: Duration) {
+    class.log.0.borrow_mut().log(class.class, level, &text, now);
 }
 
 #[test]
 fn an_entry_prints_as_clients_expect() {
     let log = Log::new();
-    log.class("plugin", "load");
-    put(&log, 0, Level::Notice, "Plugin disabled (default): x.so", NOW);
+    put(&log.class("plugin", "load"), Level::Notice, "Plugin disabled (default): x.so", NOW);
     assert_eq!(
         log.entries()[0].to_string(),
         "2026/11/21 20:58:06:617 notice     plugin/load    Plugin disabled (default): x.so"
@@ -21,16 +20,16 @@ fn an_entry_prints_as_clients_expect() {
 #[test]
 fn levels_and_size_bound_what_is_kept() {
     let log = Log::new();
-    log.class("a", "b");
+    let class = log.class("a", "b");
     let mut cli: Cli<()> = Cli::new();
     log.register(&mut cli);
-    put(&log, 0, Level::Info, "below the level", NOW);
+    put(&class, Level::Info, "below the level", NOW);
     assert!(log.entries().is_empty());
 
     assert_eq!(cli.run(&mut (), "set logging class a/b level debug").text(), "");
     assert_eq!(cli.run(&mut (), "set logging size 2").text(), "");
     for text in ["1", "2", "3"] {
-        put(&log, 0, Level::Debug, text, NOW);
+        put(&class, Level::Debug, text, NOW);
     }
     let texts: Vec<_> = log.entries().into_iter().map(|e| e.text).collect();
     assert_eq!(texts, ["2", "3"]);
@@ -49,14 +48,14 @@ fn a_class_that_logs_too_much_is_cut_off() {
     let set = ClassLevel { rate_limit: Some(2), ..ClassLevel::default() };
     let config = Logging { classes: vec![("a".into(), set)], ..Logging::default() };
     log.configure(&config);
-    log.class("a", "b");
+    let class = log.class("a", "b");
     for _ in 0..5 {
-        put(&log, 0, Level::Notice, "again", NOW);
+        put(&class, Level::Notice, "again", NOW);
     }
     assert_eq!(log.entries().len(), 2);
-    put(&log, 0, Level::Notice, "later", NOW + Duration::from_secs(2));
+    put(&class, Level::Notice, "later", NOW + Duration::from_secs(2));
     assert_eq!(log.entries().len(), 2, "still cut off");
-    put(&log, 0, Level::Notice, "later", NOW + Duration::from_secs(4));
+    put(&class, Level::Notice, "later", NOW + Duration::from_secs(4));
     let texts: Vec<_> = log.entries().into_iter().map(|e| e.text).collect();
     assert_eq!(texts[2..], ["4 messages were not logged: above the rate limit", "later"]);
 }
@@ -64,16 +63,14 @@ fn a_class_that_logs_too_much_is_cut_off() {
 #[test]
 fn the_configuration_prints_as_clients_expect() {
     let log = Log::new();
-    let set = ClassLevel { rate_limit: Some(2_147_483_647), ..ClassLevel::default() };
-    log.configure(&Logging { classes: vec![("plugin/load".into(), set)], ..Logging::default() });
-    log.class("plugin", "load");
-    log.class("ip4", "neighbor");
     log.class("plugin", "other");
+    log.class("ours", "default");
     let mut cli: Cli<()> = Cli::new();
     log.register(&mut cli);
-    assert_eq!(
-        cli.run(&mut (), "show logging configuration").text(),
-        "Buffer Size:         512 entries
+    assert_eq!(cli.run(&mut (), "set logging class ip level debug rate-limit 100").text(), "");
+    assert_eq!(cli.run(&mut (), "set logging class dev/pci syslog-level info").text(), "");
+    let text = cli.run(&mut (), "show logging configuration").text();
+    let start = "Buffer Size:         512 entries
 Defaults:
   Log Level:         notice
   Syslog Log Level:  warn
@@ -84,10 +81,52 @@ Class/Subclass         Level          Syslog Level   Kmsg Log Level Rate Limit
 plugin
   load                 notice         warn           disabled       2147483647
   other                notice         warn           disabled       50
-ip4
-  neighbor             notice         warn           disabled       50
-"
-    );
+vfio
+  default              notice         warn           disabled       50
+";
+    assert!(text.starts_with(start), "{text}");
+    for part in [
+        "\nip
+  pmtu                 debug          warn           disabled       100
+  neighbor             debug          warn           disabled       100
+bfd\n",
+        "  counters             notice         warn           disabled       50
+  config               notice         warn           disabled       50
+  pci                  notice         info           disabled       50
+  api                  notice         warn           disabled       50
+crypto\n",
+        "\nip4\n  neighbor             notice         warn           disabled       50\n",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let end = "vat-plug
+  load                 notice         warn           disabled       2147483647
+ours
+  default              notice         warn           disabled       50
+";
+    assert!(text.ends_with(end), "{text}");
+}
+
+#[test]
+fn an_entry_can_be_written_by_hand() {
+    let log = Log::new();
+    let mut cli: Cli<()> = Cli::new();
+    log.register(&mut cli);
+    let tell = |line: &str| cli.run(&mut (), line).text();
+    assert_eq!(tell("test log notice fib entry two words"), "");
+    assert_eq!(tell("test log debug fib entry below the level"), "");
+    for (line, error) in [
+        ("notice nosuch entry x", "unknown log class `nosuch entry x'"),
+        ("notice fib nosuch x", "unknown log class `fib nosuch x'"),
+        ("loud fib entry x", "invalid level `loud fib entry x'"),
+        ("disabled fib entry x", "`disabled' is no level of an entry"),
+        ("notice fib entry", "missing text"),
+    ] {
+        assert_eq!(tell(&format!("test log {line}")), format!("test log: {error}\n"));
+    }
+    let entries = log.entries();
+    assert_eq!(entries.len(), 1);
+    assert_eq!((&*entries[0].class, &*entries[0].text), ("fib/entry", "two words"));
 }
 
 #[test]

@@ -350,7 +350,7 @@ pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change)
         host.told.0 = mtu;
     }
     if let Err(e) = done {
-        let log = router.log.class("af_packet", "");
+        let log = router.log.class("af_packet", "default");
         log.warn(format_args!("cannot {what} {name}: {e}"));
     }
 }

@@ -84,7 +84,7 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
     if let Some(opened) = result {
         i.reopening = None;
         let name = i.wanted.device.clone();
-        let log = router.log.class("af_packet", "");
+        let log = router.log.class("af_packet", "default");
         let done = opened.map_err(Into::into).and_then(|sockets| sockets);
         match done.and_then(|sockets| all.replace(router, at, sockets)) {
             Ok(()) => log.notice(format_args!("{name} is another device now: opened again")),

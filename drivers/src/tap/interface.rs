@@ -381,6 +381,6 @@ pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change)
     let Some(taps) = router.state::<Taps>() else { return };
     let Some(tap) = taps.list.iter().find(|t| t.index == index) else { return };
     if let Some(Err(e)) = tap.queues.first().map(|queue| device::set_carrier(queue, is_up)) {
-        router.log.class("tap", "").warn(format_args!("cannot set the carrier: {e}"));
+        router.log.class("tap", "default").warn(format_args!("cannot set the carrier: {e}"));
     }
 }

@@ -55,7 +55,7 @@ fn look_whether_there(tap: &mut Tap, router: &mut Router) {
         // A queue without a device would keep its thread awake.
         tap.serving.unwatch(router);
         let name = router.interfaces.name(tap.index.0);
-        let log = router.log.class("tap", "");
+        let log = router.log.class("tap", "default");
         log.warn(format_args!("the device of {name} was deleted"));
         router.set_link(tap.index, false);
     }

@@ -224,7 +224,7 @@ impl Router {
     /// adjacency it leads nowhere.
     pub(super) fn or_drop(&mut self, held: Result<u32, Error>, to: IpAddr) -> Option<u32> {
         let or_drop = held.or_else(|why| {
-            let log = self.log.class("fib", "recursion");
+            let log = self.log.class("fib", "entry");
             log.error(format_args!("packets by way of {to} are dropped: {why}"));
             self.hold_list(&[Path::to(Target::Drop)], None)
         });

@@ -283,7 +283,7 @@ pub fn learned(router: &mut Router, Learned { interface, addr, mac, how }: Learn
     // Packets can wait for a neighbour that is known: the answer overtook a change of routes.
     let goes_on = outcome != Outcome::Ignored && neighbor.has_route;
     if goes_on && let Err(why) = router.settle(key, neighbor, outcome) {
-        router.log.class("ip-neighbor", "fib").error(format_args!("{addr}: {why}"));
+        router.log.class("ip", "neighbor").error(format_args!("{addr}: {why}"));
     }
 }
 

@@ -219,7 +219,10 @@ fn add_route(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
     let table = router.addresses.of(interface).table6;
     let (prefix, path) = default_route(interface, addr);
     if let Err(why) = router.add_route(table, prefix, Source::IP6_ND, &[path]) {
-        router.log.class("ip6", "rd-cp").error(format_args!("no default route via {addr}: {why}"));
+        router
+            .log
+            .class("rd_cp", "default")
+            .error(format_args!("no default route via {addr}: {why}"));
     }
 }
 

@@ -1,0 +1,66 @@
+//! Classes that clients know, in the order of `show logging configuration`. They are there whether or
+//! not a part of the router writes into them, so that scripts may set their levels.
+
+/// Classes and their subclasses.
+pub(super) const KNOWN: &[(&str, &[&str])] = &[
+    ("plugin", &["load"]),
+    ("vfio", &["default"]),
+    ("perfmon", &["intel-uncore", "default"]),
+    ("intel_dsa", &["default", "dsa"]),
+    ("auto", &["sdl"]),
+    ("session", &["sdl", "api", "rt"]),
+    ("segment-manager", &["error"]),
+    (
+        "dev",
+        &[
+            "platform", "runtime", "queue", "process", "port", "handler", "default", "counters",
+            "config", "pci", "api",
+        ],
+    ),
+    ("crypto", &["ctx", "main"]),
+    ("ip6", &["neighbor", "link", "dad"]),
+    ("ip4", &["neighbor"]),
+    ("interface", &["runtime", "tx-queue", "rx-queue", "caps", "default"]),
+    ("pci", &["linux", "default"]),
+    ("dma", &["default"]),
+    ("fuse", &["default"]),
+    ("handoff", &["default"]),
+    ("vlib", &["file"]),
+    ("log", &["default"]),
+    ("buffer", &["default"]),
+    ("cli", &["log"]),
+    ("atlantic", &["default", "reg", "port", "queue", "utils", "counters"]),
+    ("iavf", &["adminq", "counters", "init", "port", "queue", "virtchnl"]),
+    ("ige", &["init", "phy", "port", "queue", "reg"]),
+    ("adj", &["adj"]),
+    ("dpo", &["load-balance", "replicate"]),
+    ("fib", &["entry", "path", "path-list", "walk"]),
+    ("mfib", &["entry"]),
+    ("ip", &["pmtu", "neighbor"]),
+    ("bfd", &["udp", "default"]),
+    ("ipsec", &["tun"]),
+    ("virtio", &["default"]),
+    ("teib", &["teib"]),
+    ("rd_cp", &["default"]),
+    ("acl_plugin", &["default"]),
+    ("af_packet", &["default"]),
+    ("det44", &["default"]),
+    ("dhcp", &["client"]),
+    ("dhcp6", &["client"]),
+    ("igmp", &["default"]),
+    ("ikev2", &["default"]),
+    ("memif_plugin", &["default"]),
+    ("nat44-ei", &["default"]),
+    ("nat64", &["default"]),
+    ("nat", &["default"]),
+    ("policer", &["default"]),
+    ("sflow", &["all"]),
+    ("tap", &["default"]),
+    ("vhost-user", &["default"]),
+    ("vmxnet3", &["default"]),
+    ("vat-plug", &["load"]),
+];
+
+/// Classes without a limit: they write when the router starts, all at once.
+pub(super) const UNLIMITED: &[(&str, &str)] =
+    &[("plugin", "load"), ("cli", "log"), ("vat-plug", "load")];
