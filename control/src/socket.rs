@@ -56,8 +56,8 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Has `bind` make a listening socket that appears as `path` only when it accepts. Folders are
-    /// made; a socket that nobody serves is replaced.
+    /// Has `bind` make a listening socket that appears as `path` only when it accepts. Folders below
+    /// `/run` are made, others must be there; a socket that nobody serves is replaced.
     ///
     /// # Errors
     /// The kernel's; `AddrInUse` when somebody serves it, which `is_served` tells.
@@ -69,12 +69,12 @@ impl SocketFile {
         if is_served(path) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(format!(".{}", std::process::id()));
-        let temporary = PathBuf::from(temporary);
+        let folder = path.parent().filter(|folder| folder.starts_with("/run"));
+        folder.map_or(Ok(()), fs::create_dir_all)?;
+        // Paths of sockets have 107 bytes at most: this one is no longer than that of `cli.sock`.
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+        let initial: String = name.chars().take(1).collect();
+        let temporary = path.with_file_name(format!("{initial}{}", std::process::id()));
         let _ = fs::remove_file(&temporary);
         let socket = bind(&temporary)?;
         fs::set_permissions(&temporary, fs::Permissions::from_mode(0o770))?;
@@ -103,5 +103,34 @@ impl Drop for SocketFile {
         if inode(&self.path).is_ok_and(|now| now == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use super::*;
+
+    fn appear(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
+        SocketFile::appear(path, |p| UnixStream::connect(p).is_ok(), |p| UnixListener::bind(p))
+    }
+
+    #[test]
+    fn paths_may_be_as_long_as_the_kernel_takes() {
+        let folder = std::env::temp_dir().join(format!("control-socket-{}", std::process::id()));
+        let deep = "x".repeat(107 - "/cli.sock".len() - 1 - folder.as_os_str().len());
+        let folder = folder.join(deep);
+        let path = folder.join("cli.sock");
+        assert_eq!(path.as_os_str().len(), 107);
+        let missing = appear(&path).map(drop).map_err(|e| e.kind());
+        assert_eq!(missing, Err(io::ErrorKind::NotFound), "the folder is not made");
+        fs::create_dir_all(&folder).unwrap();
+        let (_listener, file) = appear(&path).unwrap();
+        assert!(UnixStream::connect(&path).is_ok());
+        assert_eq!(appear(&path).map(drop).map_err(|e| e.kind()), Err(io::ErrorKind::AddrInUse));
+        drop(file);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
+        fs::remove_dir_all(folder.parent().unwrap()).unwrap();
     }
 }

@@ -13,8 +13,8 @@ const MARK: &str = "FERROVIA_IN_BACKGROUND";
 
 /// Which of the two processes this is.
 pub enum Side {
-    /// The first: the daemon is ready, nothing is left to do.
-    Parent,
+    /// The first: the daemon, a process of this number, is ready.
+    Parent(u32),
     /// The second.
     Daemon(Ready),
 }
@@ -40,7 +40,7 @@ pub fn enter() -> Result<Side, String> {
     let mut byte = [0];
     let ready = daemon.stdout.take().map(|mut out| out.read(&mut byte));
     if matches!(ready, Some(Ok(1))) {
-        return Ok(Side::Parent);
+        return Ok(Side::Parent(daemon.id()));
     }
     let status = daemon.wait().map_err(failed)?;
     Err(format!("the daemon did not start ({status})"))

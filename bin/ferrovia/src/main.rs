@@ -44,7 +44,14 @@ fn run(options: &Options) -> Result<(), String> {
     let wants_background = options.config.is_some() && !unix.nodaemon && !unix.interactive;
     let background = match wants_background {
         true => match background::enter()? {
-            background::Side::Parent => return Ok(()),
+            background::Side::Parent(process) => {
+                if let Some(file) = options.config.as_ref().filter(|_| config.file_is_empty) {
+                    let file = file.display();
+                    let what = format!("process {process} runs in the background without them");
+                    eprintln!("ferrovia: `{file}' has no stanzas: {what}");
+                }
+                return Ok(());
+            }
             background::Side::Daemon(ready) => Some(ready),
         },
         false => None,

@@ -140,8 +140,18 @@ fn what_it_cannot_do_is_said() {
     assert!(refused(&["node { default { variant nosuch } }"]).contains("variant 'nosuch'"));
     let text = refused(&["unix { nodaemon runtime-dir /proc/nosuch }"]);
     assert!(text.starts_with("ferrovia: cannot make runtime-dir /proc/nosuch: "), "{text}");
-    let text = refused(&["unix { nodaemon runtime-dir /tmp cli-listen /proc/nosuch/cli.sock }"]);
-    assert!(text.starts_with("ferrovia: cannot listen on /proc/nosuch/cli.sock: "), "{text}");
+    let dir = folder("listen");
+    for (stanza, socket) in [
+        ("unix { nodaemon runtime-dir DIR cli-listen DIR/a/cli.sock }", "a/cli.sock"),
+        ("unix { nodaemon runtime-dir DIR } statseg { socket-name DIR/b/s }", "b/s"),
+        ("unix { nodaemon runtime-dir DIR } socksvr { socket-name DIR/c/s }", "c/s"),
+    ] {
+        let dir = dir.display().to_string();
+        let text = refused(&[&stanza.replace("DIR", &dir)]);
+        let why = format!("ferrovia: cannot listen on {dir}/{socket}: No such file or directory\n");
+        assert!(text.ends_with(&why), "{text}");
+    }
+    fs::remove_dir(&dir).expect("no folder is made and no socket left behind");
 }
 
 #[test]
@@ -189,6 +199,15 @@ fn without_nodaemon_a_file_puts_it_into_the_background() {
     let pid = fs::read_to_string(dir.join("pid")).unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     assert!(eventually(|| !dir.join("cli.sock").exists()));
+
+    fs::write(&file, "# all of it is a comment\n").unwrap();
+    let words = format!("unix {{ runtime-dir {0} pidfile {0}/pid }}", dir.display());
+    let empty = program().arg("-c").arg(&file).arg(words).output().unwrap();
+    let pid = fs::read_to_string(dir.join("pid")).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    assert!(eventually(|| !dir.join("cli.sock").exists()));
+    let text = String::from_utf8(empty.stderr).unwrap();
+    assert!(empty.status.success() && text.contains("has no stanzas: process "), "{text}");
 
     fs::write(&file, "unix { runtime-dir /proc/nosuch }\n").unwrap();
     let failed = program().arg("-c").arg(&file).output().unwrap();

@@ -83,8 +83,9 @@ impl Options {
             text = super::stanza::without_comments(&file);
             text.push('\n');
         }
+        let file_is_empty = self.config.is_some() && text.trim().is_empty();
         text.push_str(&self.words);
-        let mut config = Config::parse(&text, extra)?;
+        let mut config = Config { file_is_empty, ..Config::parse(&text, extra)? };
         config.unix.interactive |= self.interactive;
         Ok(config)
     }

@@ -31,7 +31,7 @@ pub(crate) enum Stream {
 }
 
 impl Listener {
-    /// Binds; folders are made, a socket that nobody serves is replaced.
+    /// Binds; a socket that nobody serves is replaced.
     pub async fn bind(address: &Listen) -> io::Result<Self> {
         let socket = match address {
             Listen::Unix(path) => {
