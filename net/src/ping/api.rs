@@ -47,7 +47,8 @@ fn start(router: &mut Router, client: u32, m: &WantPingFinishedEvents) -> Result
     }
     let origin = Origin::towards(dst, None, None, router)?;
     let (interval, repeat) = (m.interval, m.repeat);
-    let plan = Plan { origin, size: SIZE, interval, repeat, burst: 1 };
+    // Clients expect the event one interval after the last request.
+    let plan = Plan { origin, size: SIZE, interval, repeat, burst: 1, wait: interval };
     let ping = Ping::start(plan, router);
     let pings = router.state_mut::<Pings>().expect("the feature put its state in");
     pings.last_key += 1;
@@ -99,15 +100,19 @@ mod tests {
                 repeat: 2,
                 interval,
             };
-            local.call(router, &want("10.0.1.2", 0.01)).unwrap();
-            for _ in 0..40 {
-                router.engine.clock().adjust(0.05);
-                let now = router.now();
-                Processes::run_due(router, |r| &mut r.processes, now);
+            for host in ["10.0.1.2", "2001:db8:1::2"] {
+                local.call(router, &want(host, 0.2)).unwrap();
+                // The event comes one interval after the last request.
+                for _ in 0..9 {
+                    router.engine.clock().adjust(0.05);
+                    let now = router.now();
+                    Processes::run_due(router, |r| &mut r.processes, now);
+                }
+                let seen = local.events::<PingFinishedEvent>();
+                let counts: Vec<_> =
+                    seen.iter().map(|e| (e.request_count, e.reply_count)).collect();
+                assert_eq!(counts, [(2, 0)], "{host}");
             }
-            let seen = local.events::<PingFinishedEvent>();
-            let counts: Vec<_> = seen.iter().map(|e| (e.request_count, e.reply_count)).collect();
-            assert_eq!(counts, [(2, 0)]);
             let far = local.call(router, &want("192.0.2.1", 1.0)).err();
             assert_eq!(far, Some(Retval::INVALID_DST_ADDRESS));
             let never = local.call(router, &want("10.0.1.2", -1.0)).err();

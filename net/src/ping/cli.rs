@@ -10,6 +10,9 @@ use super::packet;
 use super::task::{Ping, Plan};
 use crate::router::Router;
 
+/// Seconds that the command waits for the last echoes at least, however short the interval.
+const LAST: f64 = 1.0;
+
 /// `ping`, as typed.
 struct PingCommand {
     dst: IpAddr,
@@ -103,7 +106,7 @@ fn ping(router: &mut Router, c: PingCommand) -> Result<Box<dyn Task<Router>>, Er
     let origin = Origin::towards(c.dst, c.table, interface, router);
     let origin = origin.map_err(|e| Error::new(e.to_string()))?;
     let PingCommand { size, interval, repeat, burst, .. } = c;
-    let plan = Plan { origin, size, interval, repeat, burst };
+    let plan = Plan { origin, size, interval, repeat, burst, wait: interval.max(LAST) };
     Ok(Box::new(Ping::start(plan, router)))
 }
 

@@ -1,14 +1,13 @@
 //! One `ping` in progress.
 #![forbid(unsafe_code)]
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use control::cli::{Output, Step, Task};
 use serde::Serialize;
-use wire::ip4::DEFAULT_TTL;
 
 use super::EchoReply;
 use super::origin::Origin;
@@ -17,8 +16,8 @@ use crate::router::Router;
 
 /// How often a task looks whether echoes have come.
 const LOOK: Duration = Duration::from_millis(5);
-/// Seconds that the last echoes are waited for at least.
-const LAST: f64 = 1.0;
+/// Hops that requests may go. Hosts that ask for a distance of one count on the original's.
+pub(super) const HOPS: u8 = 255;
 /// What the length of an echo counts beyond its data, as operators know it.
 const OVERHEAD: usize = 56;
 
@@ -33,8 +32,10 @@ pub(super) struct Plan {
     pub interval: f64,
     /// Bursts.
     pub repeat: u32,
-    /// Requests in each.
+    /// Requests in each, all with one sequence number.
     pub burst: u32,
+    /// Seconds that the last echoes are waited for.
+    pub wait: f64,
 }
 
 /// A plan being carried out.
@@ -44,8 +45,8 @@ pub(super) struct Ping {
     bursts: u32,
     sent: u32,
     received: u32,
-    /// Numbers of requests that were answered, the last 65,536.
-    answered: HashSet<u16>,
+    /// Echoes of each burst by its sequence number, the last 65,536.
+    answered: HashMap<u16, u32>,
     /// When the next burst is due, or the last one has waited long enough.
     due: f64,
     is_over: bool,
@@ -55,7 +56,7 @@ impl Ping {
     pub(super) fn start(plan: Plan, router: &mut Router) -> Self {
         let (id, due) = (super::begin(router), router.now());
         let (bursts, sent, received) = (0, 0, 0);
-        Self { plan, id, bursts, sent, received, answered: HashSet::new(), due, is_over: false }
+        Self { plan, id, bursts, sent, received, answered: HashMap::new(), due, is_over: false }
     }
     /// Requests sent and answered.
     pub(super) fn counts(&self) -> (u32, u32) {
@@ -63,12 +64,11 @@ impl Ping {
     }
     fn send(&mut self, router: &mut Router) {
         let Plan { origin, size, .. } = self.plan;
+        let seq = self.bursts as u16;
+        self.answered.remove(&seq);
         for _ in 0..self.plan.burst {
             self.sent += 1;
-            let seq = self.sent as u16;
-            self.answered.remove(&seq);
-            let (src, dst, hops) = (origin.src, origin.dst, DEFAULT_TTL);
-            let way = Way { src, dst, hops, id: seq };
+            let way = Way { src: origin.src, dst: origin.dst, hops: HOPS, id: self.sent as u16 };
             let clock = router.engine.clock().clone();
             let packet = echo_request(way, self.id, seq, size);
             origin.send(router, packet, move |p| stamp(p.bytes_mut(), clock.now()));
@@ -79,12 +79,14 @@ impl Ping {
         // What has come is in time, though control may have been busy.
         router.handle_events();
         while let Some(reply) = super::next(router, self.id) {
-            let is_first = self.answered.insert(reply.seq);
-            self.received += u32::from(is_first);
+            let count = self.answered.entry(reply.seq).or_default();
+            *count += 1;
+            let is_duplicate = *count > self.plan.burst;
+            self.received += u32::from(!is_duplicate);
             let EchoReply { seq, from, ttl, seconds, .. } = reply;
             let bytes = self.plan.size + OVERHEAD;
             let ms = seconds * 1e3;
-            out.append(Output::of(Echo { bytes, from, seq, ttl, ms, is_duplicate: !is_first }));
+            out.append(Output::of(Echo { bytes, from, seq, ttl, ms, is_duplicate }));
         }
     }
     fn finish(&mut self, router: &mut Router, out: &mut Output) {
@@ -107,7 +109,7 @@ impl Task<Router> for Ping {
         if !is_sent && now >= self.due {
             self.bursts += 1;
             let is_last = self.bursts == self.plan.repeat;
-            self.due = now + self.plan.interval.max(if is_last { LAST } else { 0.0 });
+            self.due = now + if is_last { self.plan.wait } else { self.plan.interval };
             self.send(router);
         }
         let left = Duration::from_secs_f64((self.due - router.now()).clamp(0.0, 1.0));

@@ -76,6 +76,28 @@ fn a_host_that_answers() {
 }
 
 #[test]
+fn a_burst_has_one_number_and_goes_as_far_as_it_can() {
+    let mut b = bench();
+    for (host, hops, at) in [("10.0.1.2", 22, 34), ("2001:db8:1::2", 21, 54)] {
+        let seen = std::cell::RefCell::new(Vec::new());
+        let keep = |frame: &[u8]| {
+            let number =
+                |offset: usize| u16::from_be_bytes([frame[at + offset], frame[at + offset + 1]]);
+            seen.borrow_mut().push((frame[hops], number(4), number(6)));
+            // One more echo than was asked for.
+            if number(6) == 2 { [echo(frame), echo(frame)].concat() } else { echo(frame) }
+        };
+        let text = b.run_task(&format!("ping {host} repeat 2 burst 3 interval 0.1"), keep);
+        assert!(text.ends_with("6 sent, 6 received, 0% packet loss\n"), "{text}");
+        assert_eq!(text.matches("(duplicate)").count(), 3, "{text}");
+        let seen = seen.into_inner();
+        let id = seen[0].1;
+        let expected: Vec<_> = [1, 1, 1, 2, 2, 2].map(|seq| (255, id, seq)).into();
+        assert_eq!(seen, expected);
+    }
+}
+
+#[test]
 fn requests_longer_than_the_link_allows_go_in_fragments() {
     let mut b = bench();
     b.cli("set interface mtu packet 1500 pg1");
@@ -122,7 +144,7 @@ fn groups_are_asked_on_one_link() {
         let before = b.cli("show adj").lines().count();
         // A member answers, from its own address.
         let answers = |frame: &[u8]| {
-            assert_eq!((&frame[..6], frame[at]), (&mac[..], 64));
+            assert_eq!((&frame[..6], frame[at]), (&mac[..], 255));
             let mut asked = frame.to_vec();
             asked[..6].copy_from_slice(&[2, 0, 0, 0, 0, 0xbb]);
             if group.contains('.') {
