@@ -10,6 +10,9 @@ use serde::Serialize;
 use super::no_answer;
 use crate::router::Router;
 
+/// Where the clock ends, in seconds: some thirty years.
+const END: f64 = 1e9;
+
 /// Show the router's time.
 #[derive(Command)]
 #[command("show clock")]
@@ -35,16 +38,25 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Clock { now: router.now(), wall: wall::now(), threads }))
     });
     cli.command(|router, set: SetClockAdjust| {
-        if !set.seconds.is_finite() {
+        let seconds = set.seconds;
+        if !seconds.is_finite() {
             return Err(Error::new("seconds must be a finite number"));
+        }
+        if seconds < 0.0 {
+            return Err(Error::new(format!("the clock only goes forward, not by {seconds}")));
+        }
+        let most = END - router.now();
+        if seconds > most {
+            let text = format!("at most {most:.0} seconds, not {seconds:e}: the clock ends there");
+            return Err(Error::new(text));
         }
         // What waits for a time that is skipped is done before the answer: who asked relies on it.
         router.run_due();
-        router.engine.clock().adjust(set.seconds);
+        router.engine.clock().adjust(seconds);
         router.processes.clock_moved();
         router.run_due();
         router.engine.fence().map_err(no_answer)?;
-        router.note(format_args!("clock moved by {} s", set.seconds));
+        router.note(format_args!("clock moved by {seconds} s"));
         Ok(())
     });
 }

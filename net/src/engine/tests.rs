@@ -210,6 +210,18 @@ fn clock_moves_when_told() {
         "set clock adjust: seconds must be a finite number\n"
     );
     assert!(b.run("set clock adjust soon").contains("invalid seconds"));
+    let before = b.router.now();
+    let back = "set clock adjust: the clock only goes forward, not by -50\n";
+    assert_eq!(b.run("set clock adjust -50"), back);
+    for far in ["1e300", "1000000000", "inf"] {
+        let text = b.run(&format!("set clock adjust {far}"));
+        assert!(
+            text.contains("at most 99999") || far == "inf" && text.contains("finite"),
+            "{text}"
+        );
+    }
+    assert!((before..before + 5.0).contains(&b.router.now()), "nothing was carried out");
+    assert_eq!(b.run("set clock adjust 0"), "");
 }
 
 #[test]
