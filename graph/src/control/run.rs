@@ -392,6 +392,13 @@ impl Engine {
     pub fn starts_traces(&self, index: NodeIndex) -> bool {
         self.specs.get(index.0 as usize).is_some_and(|s| s.starts_traces)
     }
+    /// The nodes at the end of a node's edges, in the order of the edges; none without a node of
+    /// this number.
+    pub fn next_of(&self, index: NodeIndex) -> Vec<NodeIndex> {
+        let is_there = (index.0 as usize) < self.specs.len();
+        let edges = if is_there { self.edge_numbers(index) } else { Vec::new() };
+        edges.into_iter().map(|(node, _)| NodeIndex(node)).collect()
+    }
     /// The nodes with an edge to each of `wanted`.
     pub fn sources_of(&self, wanted: &[NodeIndex]) -> HashMap<NodeIndex, Vec<NodeIndex>> {
         let mut sources: HashMap<_, _> = wanted.iter().map(|node| (*node, Vec::new())).collect();

@@ -7,6 +7,7 @@ mod clock;
 mod errors;
 mod features;
 mod files;
+mod graph_nodes;
 mod handoff;
 mod heaps;
 mod memory;
@@ -50,6 +51,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     threads::register(cli);
     arcs::register(&mut parts.api);
     control::api::register_commands(cli, |router| &router.clients);
+    graph_nodes::register(&mut parts.api);
     vlib::register(&mut parts.api);
     vpe::register(&mut parts.api);
     Ok(())

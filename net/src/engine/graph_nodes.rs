@@ -1,0 +1,187 @@
+//! The message `graph_node_get` of the module `graph`: nodes by number, name or property.
+
+use control::api::{Api, Message, Retval, Text};
+use graph::NodeIndex;
+
+use crate::router::Router;
+
+/// Nodes in one piece of the answer.
+const PIECE: usize = 512;
+/// A number that means none.
+const NONE: u32 = u32::MAX;
+
+control::numbers! {
+    /// Properties of a node.
+    enum NodeFlag: u32 = "node_flag" in "" {
+        NO_FREE = 1 => "NODE_FLAG_FRAME_NO_FREE_AFTER_DISPATCH",
+        IS_OUTPUT = 2 => "NODE_FLAG_IS_OUTPUT",
+        IS_DROP = 4 => "NODE_FLAG_IS_DROP",
+        IS_PUNT = 8 => "NODE_FLAG_IS_PUNT",
+        IS_HANDOFF = 16 => "NODE_FLAG_IS_HANDOFF",
+        TRACE = 32 => "NODE_FLAG_TRACE",
+        TO_POLLING = 64 => "NODE_FLAG_SWITCH_FROM_INTERRUPT_TO_POLLING_MODE",
+        TO_INTERRUPT = 128 => "NODE_FLAG_SWITCH_FROM_POLLING_TO_INTERRUPT_MODE",
+        TRACE_SUPPORTED = 256 => "NODE_FLAG_TRACE_SUPPORTED",
+    }
+}
+
+/// Ask for nodes: the one with a number or a name, or all with one of some properties.
+#[derive(Message)]
+#[stream(GraphNodeDetails, GraphNodeGetReply)]
+#[option(
+    "vat_help",
+    "graph_node_dump [start <cursor>] [node_index <index>]|[node_name <name>]|[flags]"
+)]
+struct GraphNodeGet {
+    /// 0, or the cursor of the answer before
+    cursor: u32,
+    /// number of a node; 4294967295 for any
+    index: u32,
+    /// name of a node; empty for any
+    name: Text<64>,
+    /// properties of which a node has one; 0 for any node
+    flags: NodeFlag,
+    /// list the edges as well
+    want_arcs: bool,
+}
+
+/// The end of an answer.
+#[derive(Message)]
+struct GraphNodeGetReply {
+    /// where to go on; 4294967295 when there is no more
+    cursor: u32,
+}
+
+/// A node.
+#[derive(Message)]
+struct GraphNodeDetails {
+    index: u32,
+    name: Text<64>,
+    flags: NodeFlag,
+    /// numbers of the nodes at the end of its edges
+    #[counted(n_arcs: u32)]
+    arcs_out: Vec<u32>,
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("graph", "1.0.0").stream(|router, m: GraphNodeGet| {
+        let reply = |cursor| GraphNodeGetReply { cursor };
+        let (nodes, next) = match one(router, &m) {
+            Some(Ok(node)) => (vec![node], None),
+            Some(Err(retval)) => return (Vec::new(), retval, reply(NONE)),
+            None => several(router, &m),
+        };
+        let rows = nodes.into_iter().map(|node| row(router, node, m.want_arcs)).collect();
+        match next {
+            Some(next) => (rows, Retval::EAGAIN, reply(next)),
+            None => (rows, Retval::OK, reply(NONE)),
+        }
+    });
+}
+
+/// The node with the number or name asked for; `None` when neither is given.
+fn one(router: &Router, m: &GraphNodeGet) -> Option<Result<NodeIndex, Retval>> {
+    let engine = &router.engine;
+    let found = match (m.index, &*m.name) {
+        (NONE, "") => return None,
+        (NONE, name) => engine.index_of(name),
+        (index, _) => engine.node_names().map(|n| n.0).find(|n| n.0 == index),
+    };
+    Some(found.ok_or(Retval::NO_SUCH_NODE))
+}
+
+/// A piece of the nodes with a property from a number on, and the number to go on at.
+fn several(router: &Router, m: &GraphNodeGet) -> (Vec<NodeIndex>, Option<u32>) {
+    let has = |node: &NodeIndex| m.flags.0 == 0 || flags(router, *node).0 & m.flags.0 != 0;
+    let all = router.engine.node_names().map(|(node, _)| node);
+    let rest = all.skip_while(|node| node.0 < m.cursor).filter(has);
+    let mut nodes: Vec<_> = rest.take(PIECE + 1).collect();
+    let next = nodes.get(PIECE).map(|node| node.0);
+    nodes.truncate(PIECE);
+    (nodes, next)
+}
+
+fn row(router: &Router, node: NodeIndex, with_edges: bool) -> GraphNodeDetails {
+    let next = if with_edges { router.engine.next_of(node) } else { Vec::new() };
+    GraphNodeDetails {
+        index: node.0,
+        name: router.engine.name_of(node).into(),
+        flags: flags(router, node),
+        arcs_out: next.into_iter().map(|node| node.0).collect(),
+    }
+}
+
+fn flags(router: &Router, node: NodeIndex) -> NodeFlag {
+    let name = router.engine.name_of(node);
+    let is_output = router.interfaces.iter().any(|i| i.output == node || i.tx == node);
+    NodeFlag(0)
+        .with(NodeFlag::IS_OUTPUT, is_output)
+        .with(NodeFlag::IS_DROP, matches!(name, "drop" | "error-drop"))
+        .with(NodeFlag::IS_PUNT, matches!(name, "punt" | "error-punt"))
+        .with(NodeFlag::IS_HANDOFF, name.ends_with("-handoff"))
+        .with(NodeFlag::TRACE_SUPPORTED, router.engine.starts_traces(node))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::bench;
+    use super::*;
+
+    fn ask(index: u32, name: &str, flags: NodeFlag) -> GraphNodeGet {
+        GraphNodeGet { cursor: 0, index, name: name.into(), flags, want_arcs: true }
+    }
+
+    #[test]
+    fn nodes_are_found_by_number_name_and_property() {
+        let mut b = bench();
+        b.talk(|local, router| {
+            let any = NodeFlag(0);
+            let (rows, retval, last) = local.stream(router, &ask(NONE, "", any));
+            let all: Vec<_> =
+                router.engine.node_names().map(|(i, name)| (i.0, name.to_owned())).collect();
+            let seen: Vec<_> = rows.iter().map(|r| (r.index, r.name.to_string())).collect();
+            assert_eq!((seen, retval, last.cursor), (all.clone(), 0, NONE));
+
+            let index = router.engine.index_of("test-input").unwrap().0;
+            let filter = router.engine.index_of("filter").unwrap().0;
+            for question in [ask(index, "", any), ask(NONE, "test-input", any)] {
+                let (rows, retval, _) = local.stream(router, &question);
+                let row = &rows[0];
+                assert_eq!(
+                    (rows.len(), retval, row.index, &*row.name),
+                    (1, 0, index, "test-input")
+                );
+                assert!(row.arcs_out.contains(&filter), "{:?}", row.arcs_out);
+                let (rows, ..) =
+                    local.stream(router, &GraphNodeGet { want_arcs: false, ..question });
+                assert!(rows[0].arcs_out.is_empty());
+            }
+            let (rows, ..) = local.stream(router, &ask(NONE, "", NodeFlag(4 | 8)));
+            let names: Vec<_> = rows.iter().map(|r| r.name.to_string()).collect();
+            assert!(
+                !names.is_empty() && names.iter().all(|n| n.contains("drop") || n.contains("punt"))
+            );
+            for (index, name) in [(NONE - 1, ""), (NONE, "nosuch")] {
+                let (rows, retval, last) = local.stream(router, &ask(index, name, any));
+                assert_eq!((rows.len(), retval, last.cursor), (0, Retval::NO_SUCH_NODE.0, NONE));
+            }
+        });
+    }
+
+    #[test]
+    fn many_nodes_come_in_pieces() {
+        let mut b = bench();
+        b.talk(|local, router| {
+            for n in 0..PIECE {
+                let name = format!("another-{n}");
+                router.engine.add_named(&name, super::super::handoff::HandoffTrace).unwrap();
+            }
+            let all = router.engine.node_names().count();
+            let (rows, retval, last) = local.stream(router, &ask(NONE, "", NodeFlag(0)));
+            assert_eq!((rows.len(), retval), (PIECE, Retval::EAGAIN.0));
+            let rest = GraphNodeGet { cursor: last.cursor, ..ask(NONE, "", NodeFlag(0)) };
+            let (more, retval, last) = local.stream(router, &rest);
+            assert_eq!((rows.len() + more.len(), retval, last.cursor), (all, 0, NONE));
+        });
+    }
+}
