@@ -47,7 +47,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     }
     let failed = |what: &'static str| move |e| format!("{what}: {}", io_text(&e));
     let allowed = cpu::allowed().map_err(failed("cannot tell the CPUs of this process"))?;
-    let layout = Layout::new(&config.cpu, &allowed).map_err(|e| e.to_string())?;
+    let layout = Layout::new(&config.cpu, &allowed).map_err(|e| e.text("corelist-workers"))?;
     let most = allowed.len().min(MOST_WORKERS).max(layout.workers.len());
     let settings = Settings { most_workers: most, ..settings(config, &layout, &log)? };
     let budget = config.statseg.size.map(|size| size.0);

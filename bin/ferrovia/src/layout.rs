@@ -28,8 +28,20 @@ pub enum Error {
     NotAllowed(&'static str, u32, Vec<usize>),
     /// A CPU for two things.
     Twice(usize),
-    /// More workers than CPUs are left for them: workers, CPUs.
-    TooFew(usize, usize),
+    /// More workers than CPUs are left for them: workers, CPUs, a list that leaves none to control.
+    TooFew(usize, usize, Option<String>),
+}
+
+impl Error {
+    /// The text, when a list of CPUs follows `word`.
+    pub fn text(&self, word: &str) -> String {
+        match self {
+            Self::TooFew(_, _, Some(list)) => {
+                format!("{self}; with `{word} {list}' control shares their CPUs")
+            }
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -39,7 +51,7 @@ impl fmt::Display for Error {
                 write!(f, "cpu: {word}: CPU {cpu} is not one this process may use ({allowed:?})")
             }
             Self::Twice(cpu) => write!(f, "cpu: CPU {cpu} cannot be main-core and a worker's"),
-            Self::TooFew(workers, cpus) => {
+            Self::TooFew(workers, cpus, _) => {
                 write!(f, "cpu: {workers} workers need a CPU each, {cpus} are left for them")
             }
         }
@@ -93,15 +105,21 @@ impl Layout {
 }
 
 /// CPUs for `workers N`: the first after those that are skipped, the main core left out.
-fn next_free(cpu: &Cpu, main: Option<usize>, allowed: &[usize]) -> Result<Vec<usize>, Error> {
-    let count = cpu.workers.unwrap_or(0) as usize;
-    let rest = allowed.iter().copied().skip(cpu.skip_cores as usize);
+fn next_free(config: &Cpu, main: Option<usize>, allowed: &[usize]) -> Result<Vec<usize>, Error> {
+    let count = config.workers.unwrap_or(0) as usize;
+    let rest = allowed.iter().copied().skip(config.skip_cores as usize);
     let rest: Vec<_> = match main {
         Some(main) => rest.filter(|c| *c != main).collect(),
         None => rest.skip(1).collect(),
     };
     let workers: Vec<_> = rest.iter().copied().take(count).collect();
-    if workers.len() < count { Err(Error::TooFew(count, rest.len())) } else { Ok(workers) }
+    if workers.len() == count {
+        return Ok(workers);
+    }
+    let name = |(at, cpu): (usize, &usize)| if config.relative { at } else { *cpu }.to_string();
+    let names = allowed.iter().enumerate().take(count).map(name);
+    let all = (main.is_none() && count <= allowed.len()).then(|| names.collect::<Vec<_>>());
+    Err(Error::TooFew(count, rest.len(), all.map(|all| all.join(","))))
 }
 
 #[cfg(test)]
@@ -161,9 +179,13 @@ mod tests {
             text("corelist-workers 0,1 main-core 1", &[0, 1]),
             "cpu: CPU 1 cannot be main-core and a worker's"
         );
-        assert_eq!(
-            text("workers 4", &[0, 1]),
-            "cpu: 4 workers need a CPU each, 1 are left for them"
-        );
+        let few = "cpu: 4 workers need a CPU each, 1 are left for them";
+        assert_eq!(text("workers 4", &[0, 1]), few);
+        let error = layout("workers 2", &[1, 3]).unwrap_err();
+        let hint = "cpu: 2 workers need a CPU each, 1 are left for them; \
+                    with `corelist 1,3' control shares their CPUs";
+        assert_eq!(error.text("corelist"), hint);
+        assert_eq!(parts("corelist-workers 1,3", &[1, 3]).1, [1, 3], "it does work");
+        assert!(!layout("main-core 1 workers 2", &[1, 3]).unwrap_err().text("x").contains('`'));
     }
 }

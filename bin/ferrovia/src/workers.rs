@@ -46,7 +46,7 @@ pub fn register(cli: &mut Cli<Router>) {
         };
         let config = Cpu { workers: count, corelist_workers: list, ..placed.config.clone() };
         let layout =
-            Layout::new(&config, &placed.allowed).map_err(|e| Error::new(e.to_string()))?;
+            Layout::new(&config, &placed.allowed).map_err(|e| Error::new(e.text("corelist")))?;
         apply(router, &layout)
     });
 }
