@@ -167,6 +167,12 @@ impl Prefix {
         }
     }
 
+    /// Whether all bits count: it is a single address.
+    pub fn is_host(&self) -> bool {
+        let bits = if self.addr().is_ipv4() { Ipv4Addr::BITS } else { Ipv6Addr::BITS };
+        u32::from(self.prefix_len()) == bits
+    }
+
     /// The prefix with host bits zero.
     pub fn network(&self) -> Self {
         match self {

@@ -231,7 +231,11 @@ impl Router {
                     && with.network() == new.network()
                     && with.addr() != new.addr();
                 let overlaps = with.contains(new.addr()) || new.contains(with.addr());
-                if overlaps && !is_sibling {
+                // A single address may lie in the network of another interface.
+                let is_within = other != interface
+                    && (new.is_host() || with.is_host())
+                    && with.addr() != new.addr();
+                if overlaps && !is_sibling && !is_within {
                     return Err(Error::Conflict { with, interface: other });
                 }
             }

@@ -88,6 +88,31 @@ fn the_other_end_of_a_31_is_a_neighbour() {
 }
 
 #[test]
+fn a_single_address_may_lie_in_the_network_of_another_interface() {
+    for hosts_first in [false, true] {
+        let mut b = bench();
+        let networks = "set interface ip address pg0 10.0.0.1/24\n\
+                        set interface ip address pg0 2001:db8::1/64";
+        let hosts = "set interface ip address pg1 10.0.0.9/32\n\
+                     set interface ip address pg1 2001:db8::9/128";
+        let (first, second) = if hosts_first { (hosts, networks) } else { (networks, hosts) };
+        b.set(first);
+        b.set(second);
+        for (shown, addr) in [
+            ("show ip fib 10.0.0.9", "10.0.0.9/32"),
+            ("show ip6 fib 2001:db8::9", "2001:db8::9/128"),
+        ] {
+            let text = b.run(shown);
+            assert!(text.contains(addr) && text.contains("receive"), "{text}");
+        }
+        for same in ["10.0.0.1/32", "2001:db8::1/128"] {
+            let text = b.run(&format!("set interface ip address pg1 {same}"));
+            assert!(text.contains("which conflicts with"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn conflicts_are_refused_in_known_words() {
     let mut b = bench();
     b.set("set interface ip address pg0 10.0.0.1/24\nset interface ip address pg0 2001:db8::1/64");

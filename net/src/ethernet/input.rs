@@ -44,6 +44,9 @@ pub enum Next {
 /// Drops of [`EthernetInput`].
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
+    /// no error.
+    #[name("no error")]
+    None,
     /// l3 mac mismatch.
     #[name("l3 mac mismatch")]
     MacMismatch,
