@@ -33,6 +33,7 @@ pub mod rd_cp;
 pub mod reassembly;
 mod router;
 pub mod statistics;
+pub mod stn;
 pub mod testing;
 pub mod trace;
 pub mod tracenode;
@@ -72,6 +73,7 @@ pub const FEATURES: &[Feature] = &[
     dad::autoremove::FEATURE,
     mld::FEATURE,
     container::FEATURE,
+    stn::FEATURE,
     rd_cp::FEATURE,
     ping::FEATURE,
     traceroute::FEATURE,
