@@ -178,12 +178,16 @@ impl Router {
     /// Switches an interface on or off.
     pub fn set_admin(&mut self, index: InterfaceIndex, up: bool) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
+        let before = (i.admin_up, i.link_up);
         i.admin_up = up;
         if i.link_follows_admin {
             i.link_up = up;
         }
+        let is_changed = before != (i.admin_up, i.link_up);
         self.interfaces.change_port(index, |p| p.punts = false);
-        self.publish_state(index);
+        if is_changed {
+            self.publish_state(index);
+        }
     }
     /// Switches an interface on so that all frames it brings in are punted, until it is switched on
     /// or off again.

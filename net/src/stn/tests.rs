@@ -10,6 +10,9 @@ use crate::neighbor::testing::{Bench, packet, packet6};
 fn what_nobody_listens_for_leaves_as_it_came() {
     let mut b = Bench::new();
     let (pg0, pg1) = (b.pg0, b.pg1);
+    for host in ["10.0.0.2", "2001:db8::2"] {
+        b.cli(&format!("set ip neighbor pg0 {host} 02:00:00:00:00:01 static"));
+    }
     for (addr, frame) in [
         ("10.7.0.9", packet("10.7.0.9")),
         ("10.0.0.1", packet("10.0.0.1")),

@@ -253,6 +253,8 @@ fn who_wants_hears_of_changes() {
         router.set_admin(PG0, true);
         let seen = local.events::<SwInterfaceEvent>();
         assert_eq!((seen.len(), seen[0].sw_if_index, seen[0].flags.0), (1, PG0, 3));
+        router.set_admin(PG0, true);
+        assert!(local.events::<SwInterfaceEvent>().is_empty(), "nothing has changed");
         router.remove_interface(PG0);
         let seen = local.events::<SwInterfaceEvent>();
         assert!(seen.len() == 1 && seen[0].deleted && seen[0].flags.0 == 0);
