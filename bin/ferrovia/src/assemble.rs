@@ -51,8 +51,12 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     let most = allowed.len().min(MOST_WORKERS).max(layout.workers.len());
     let settings = Settings { most_workers: most, ..settings(config, &layout, &log)? };
     let budget = config.statseg.size.map(|size| size.0);
+    let threads = 1 + layout.workers.len();
     let stats = Segment::new(settings.thread_rows(), budget);
-    let router = stats.and_then(|stats| Router::counting_in(stats, settings, log.clone()));
+    let router = stats.and_then(|mut stats| {
+        stats.show_threads(threads);
+        Router::counting_in(stats, settings, log.clone())
+    });
     let router = router.map_err(failed("cannot reserve memory"))?;
     let mut parts = Parts::new(router);
     for ip in config.stanzas("ip") {

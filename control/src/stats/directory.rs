@@ -60,6 +60,10 @@ impl Directory {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
         self.entries.iter().enumerate().filter_map(|(i, e)| Some((i as u32, e.as_ref()?)))
     }
+    /// What all entries hold.
+    pub fn contents_mut(&mut self) -> impl Iterator<Item = &mut Content> {
+        self.entries.iter_mut().flatten().map(|entry| &mut entry.content)
+    }
     /// Whether `name` may be given to a new entry.
     pub fn check(&self, name: &str) -> Result<(), Error> {
         if name.is_empty() || name.len() > NAME_LEN || !name.bytes().all(|b| (32..127).contains(&b))

@@ -56,6 +56,8 @@ pub struct Segment {
     header: Block,
     pub(super) directory: Directory,
     threads: usize,
+    /// How many of them clients see; all if `None`.
+    shown_threads: Option<usize>,
     usage: Usage,
     /// Entries whose columns grow together, and how far they have.
     groups: HashMap<&'static str, Group>,
@@ -93,6 +95,7 @@ impl Segment {
             header,
             directory,
             threads,
+            shown_threads: None,
             groups: HashMap::new(),
             depth: 0,
         };
@@ -117,6 +120,21 @@ impl Segment {
     /// How many threads count.
     pub fn threads(&self) -> usize {
         self.threads
+    }
+    /// Has clients see the counters of the first `threads` threads, not of all that have room; never
+    /// of fewer than before, as what ended threads have counted still counts.
+    pub fn show_threads(&mut self, threads: usize) {
+        let shown = self.shown_threads.map_or(threads, |shown| shown.max(threads));
+        if self.shown_threads.replace(shown) == Some(shown) {
+            return;
+        }
+        self.change(|this| {
+            for content in this.directory.contents_mut() {
+                if let Some(vector) = content.vector_mut() {
+                    vector.show_threads(shown);
+                }
+            }
+        });
     }
     /// Memory it has and uses.
     pub fn usage(&self) -> Usage {
@@ -214,6 +232,9 @@ impl Segment {
         let by = vector.columns;
         let grown = self.groups.get(by.of).map_or(0, |group| group.len);
         vector.show(if by.of.is_empty() { by.capacity } else { grown });
+        if let Some(shown) = self.shown_threads {
+            vector.show_threads(shown);
+        }
         let cost = vector.fixed_cost() + vector.cost(vector.len());
         let pointer = vector.pointer();
         let index = self.insert(name, kind, pointer, content, cost)?;

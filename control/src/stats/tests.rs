@@ -91,6 +91,25 @@ fn clients_read_what_was_counted() {
 }
 
 #[test]
+fn clients_see_the_threads_there_are() {
+    let mut s = Segment::new(4, None).unwrap();
+    let reader = Reader::new(s.readable().unwrap()).unwrap();
+    s.show_threads(1);
+    let lost = s.simple("/port/lost", BY_PORT).unwrap();
+    let single = s.row("/port/single", 1).unwrap();
+    s.grow(BY_PORT, 1).unwrap();
+    lost.row(2)[0].add(5);
+    single.row(0)[0].add(1);
+    assert_eq!(read(&reader, "/port/lost"), Sample::Simple(vec![vec![0]]));
+    for threads in [3, 1] {
+        s.show_threads(threads);
+        let all = Sample::Simple(vec![vec![0], vec![0], vec![5]]);
+        assert_eq!(read(&reader, "/port/lost"), all, "threads that end have counted");
+        assert_eq!(read(&reader, "/port/single"), Sample::Simple(vec![vec![1]]));
+    }
+}
+
+#[test]
 fn removed_entries_leave_a_place_that_serves_again() {
     let (mut s, reader) = segment();
     let epoch = s.epoch();

@@ -53,6 +53,10 @@ impl Vector {
         self.len = len.min(self.columns.capacity);
         self.rows.iter().for_each(|row| row.store(LEAD - 1, self.len as u64));
     }
+    /// Has clients see the rows of the first `threads` threads.
+    pub fn show_threads(&mut self, threads: usize) {
+        self.top.store(LEAD - 1, threads.min(self.rows.len()) as u64);
+    }
     /// Bytes that `len` elements of each row take.
     pub fn cost(&self, len: usize) -> u64 {
         (self.rows.len() * len.min(self.columns.capacity) * self.element) as u64

@@ -44,6 +44,7 @@ impl Router {
     pub fn set_threads(&mut self, first: usize, plans: &[Plan]) -> Result<(), ThreadsError> {
         let stay = first..first + plans.len();
         self.engine.add_threads(first, plans).map_err(ThreadsError::System)?;
+        self.stats.show_threads(stay.end);
         let queues = self.interfaces.iter().flat_map(|i| (0..i.queues.len()).map(|q| (i.index, q)));
         let queues: Vec<_> = queues.collect();
         for ((interface, queue), thread) in queues.into_iter().zip(stay.clone().cycle()) {
