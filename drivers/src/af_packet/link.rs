@@ -31,7 +31,7 @@ pub(super) fn register(router: &mut Router) {
 
 /// Has the process look from now on; it rests while there are no interfaces.
 pub(super) fn begin(router: &mut Router) {
-    let log = router.log.class("af_packet", "");
+    let log = router.log.class("af_packet", "default");
     if let Some(all) = router.state_mut::<HostInterfaces>()
         && all.news.is_none()
     {
@@ -103,7 +103,7 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
         return;
     }
     if now.name != i.name {
-        let log = router.log.class("af_packet", "");
+        let log = router.log.class("af_packet", "default");
         log.notice(format_args!("device {} is called {} now", i.name, now.name));
         i.name = now.name;
     }
