@@ -56,8 +56,8 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Has `bind` make a listening socket that appears as `path` only when it accepts. Folders below
-    /// `/run` are made, others must be there; a socket that nobody serves is replaced.
+    /// Has `bind` make a listening socket that appears as `path` only when it accepts. Folders
+    /// below `/run` are made, others must be there; a socket that nobody serves is replaced.
     ///
     /// # Errors
     /// The kernel's; `AddrInUse` when somebody serves it, which `is_served` tells.

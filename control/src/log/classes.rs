@@ -1,5 +1,5 @@
-//! Classes that clients know, in the order of `show logging configuration`. They are there whether or
-//! not a part of the router writes into them, so that scripts may set their levels.
+//! Classes that clients know, in the order of `show logging configuration`. They are there whether
+//! or not a part of the router writes into them, so that scripts may set their levels.
 
 /// Classes and their subclasses.
 pub(super) const KNOWN: &[(&str, &[&str])] = &[

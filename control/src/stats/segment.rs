@@ -121,8 +121,8 @@ impl Segment {
     pub fn threads(&self) -> usize {
         self.threads
     }
-    /// Has clients see the counters of the first `threads` threads, not of all that have room; never
-    /// of fewer than before, as what ended threads have counted still counts.
+    /// Has clients see the counters of the first `threads` threads, not of all that have room;
+    /// never of fewer than before, as what ended threads have counted still counts.
     pub fn show_threads(&mut self, threads: usize) {
         let shown = self.shown_threads.map_or(threads, |shown| shown.max(threads));
         if self.shown_threads.replace(shown) == Some(shown) {

@@ -1,4 +1,5 @@
-//! `stn-ip4-punt`, `stn-ip6-punt`: punted packets for an address with a rule leave by its interface.
+//! `stn-ip4-punt`, `stn-ip6-punt`: punted packets for an address with a rule leave by its
+//! interface.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
