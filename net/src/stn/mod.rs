@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::IpAddr;
 
-use control::feature::Refused;
+use control::feature::{Origin, Refused};
 use infra::rcu::Shared;
 use wire::Protocol;
 
@@ -29,8 +29,10 @@ pub use node::{Handing, ToInterface};
 /// Rules, their commands, messages and nodes.
 pub const FEATURE: Feature = Feature {
     name: "stn",
-    about: "Packets handed to an interface",
+    about: "VPP Steals the NIC (STN) for Container Integration",
+    origin: Origin::Plugin,
     default_enabled: true,
+    requires: &["punt"],
     register,
 };
 
