@@ -11,6 +11,7 @@ const SOURCES: &[&str] = &[
     "graph/src",
     "control/src",
     "net/src",
+    "plugins",
     "drivers/src",
     "tests/outside",
 ];

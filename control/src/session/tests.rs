@@ -78,6 +78,7 @@ impl Command for Block {
 fn serve(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("control-session-{}", std::process::id()));
     let path = folder.join(name);
+    std::fs::create_dir_all(&folder).unwrap();
     let address = Listen::Unix(path.clone());
     thread::spawn(move || {
         let mut cli: Cli<Toy> = Cli::new();
@@ -357,6 +358,7 @@ fn a_stuck_client_and_a_lost_one_harm_nobody() {
 async fn the_socket_comes_and_goes_under_its_name() {
     let folder = std::env::temp_dir().join(format!("control-listen-{}", std::process::id()));
     let path = folder.join("cli.sock");
+    std::fs::create_dir_all(&folder).unwrap();
     let address = Listen::Unix(path.clone());
     let listener = Listener::bind(&address).await.unwrap();
     let second = Listener::bind(&address).await.err().unwrap();

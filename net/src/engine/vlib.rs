@@ -171,7 +171,7 @@ mod tests {
         b.talk(|local, router| {
             let node = local.call(router, &GetNodeIndex { node_name: "filter".into() }).unwrap();
             let index = router.engine.index_of("filter").unwrap();
-            assert_eq!(node.node_index, u32::from(index.0));
+            assert_eq!(node.node_index, index.0);
             let missing = local.call(router, &GetNodeIndex { node_name: "nosuch".into() });
             assert_eq!(missing.err(), Some(Retval::NO_SUCH_NODE));
             let add = |to: &str| AddNodeNext { node_name: "filter".into(), next_name: to.into() };

@@ -27,10 +27,16 @@ pub type Bench = Pair<Nodes>;
 /// The nodes of IP.
 pub struct Nodes;
 
+impl Default for Bench {
+    fn default() -> Self {
+        Self::with(|_| ())
+    }
+}
+
 impl Bench {
     /// One thread, nothing but IP.
     pub fn new() -> Self {
-        Self::with(|_| ())
+        Self::default()
     }
     /// With a plugin.
     pub fn plugged(plugin: Feature) -> Self {

@@ -47,7 +47,7 @@ fn a_redirect_without_a_path_leads_nowhere() {
     bench.neighbor("10.0.1.2", true);
     bench.run("ip punt redirect add rx all via 10.0.1.2 pg1").unwrap();
     let (pg0, packet) = (bench.pg0, udp4(HOST4, "10.0.0.1", 7654, b"x"));
-    let send = |bench: &mut Bench| bench.send("ip4-receive", &[packet.clone()]).len();
+    let send = |bench: &mut Bench| bench.send("ip4-receive", std::slice::from_ref(&packet)).len();
     assert_eq!(send(&mut bench), 1);
     bench.control(|r| r.set_punt_redirect::<crate::ip::V4>(Some(pg0), None).unwrap());
     assert_eq!(send(&mut bench), 0);

@@ -65,7 +65,7 @@ fn times_are_written_as_wanted() {
 #[test]
 fn programs_page_through_the_trace() {
     let mut b = bench();
-    let node = b.router.engine.index_of("test-input").unwrap().0.into();
+    let node = b.router.engine.index_of("test-input").unwrap().0;
     let capture = |node_index| TraceCapturePackets {
         node_index,
         max_packets: 3,
@@ -104,7 +104,7 @@ fn programs_set_filters() {
     let mut b = bench();
     b.run("trace add test-input 3");
     b.router.engine.run_inline(10);
-    let node = b.router.engine.index_of("filter").unwrap().0.into();
+    let node = b.router.engine.index_of("filter").unwrap().0;
     let filters = |flag, node_index| TraceSetFilters {
         flag,
         count: 1,
