@@ -29,6 +29,7 @@ struct SetNumber {
 fn serve(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("fvctl-{}", std::process::id()));
     let path = folder.join(name);
+    std::fs::create_dir_all(&folder).unwrap();
     let address = Listen::Unix(path.clone());
     thread::spawn(move || {
         let mut cli: Cli<u8> = Cli::new();
@@ -47,10 +48,13 @@ fn serve(name: &str) -> PathBuf {
             server.serve(listener).await.unwrap();
         });
     });
-    while !path.exists() {
+    for _ in 0..3000 {
+        if path.exists() {
+            return path;
+        }
         thread::sleep(Duration::from_millis(10));
     }
-    path
+    panic!("no socket")
 }
 
 fn fvctl(socket: &PathBuf, words: &[&str], input: &str) -> Ended {
