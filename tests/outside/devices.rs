@@ -302,7 +302,7 @@ fn a_link_that_goes_down_is_told_to_senders() {
         return;
     }
     let hosts = TwoHosts::new();
-    let ping = |to: &str| hosts.left.attempt(&format!("ping -n -c 2 -i 0.2 -W 2 {to}")).1;
+    let ping = |to: &str| hosts.left.attempt(&format!("ping -n -c 2 -i 0.2 -W 5 {to}")).1;
     let is_unreachable = || {
         for to in ["10.1.2.2", "2001:db8:2::2"] {
             let answer = ping(to);
@@ -317,19 +317,19 @@ fn a_link_that_goes_down_is_told_to_senders() {
     is_reachable();
     // Switched off here, no carrier because of the other end, another name, nothing.
     at_router(&hosts, "link set right down");
-    follows(&hosts.router, "host-right", " down   host-right");
+    follows(&hosts.router, "host-right", " down  host-right");
     is_unreachable();
     at_router(&hosts, "link set right up");
-    follows(&hosts.router, "host-right", " up     host-right");
+    follows(&hosts.router, "host-right", " up   host-right");
     is_reachable();
     hosts.right.run("ip link set eth0 down");
-    follows(&hosts.router, "host-right", " down   host-right");
+    follows(&hosts.router, "host-right", " down  host-right");
     is_unreachable();
     hosts.right.run("ip link set eth0 up");
     hosts.right.run("ip route replace default via 10.1.2.1");
     hosts.right.run("ip addr replace 2001:db8:2::2/64 dev eth0 nodad");
     hosts.right.run("ip -6 route replace default via 2001:db8:2::1");
-    follows(&hosts.router, "host-right", " up     host-right");
+    follows(&hosts.router, "host-right", " up   host-right");
     is_reachable();
     for words in ["link set right down", "link set right name other", "link set other up"] {
         at_router(&hosts, words);
@@ -338,6 +338,6 @@ fn a_link_that_goes_down_is_told_to_senders() {
     at_router(&hosts, "link set other mtu 1400");
     follows(&hosts.router, "host-right", "1400/0/0/0");
     at_router(&hosts, "link del other");
-    follows(&hosts.router, "host-right", " down   host-right");
+    follows(&hosts.router, "host-right", " down  host-right");
     is_unreachable();
 }

@@ -44,6 +44,23 @@ def segment(mac, is_ip6, seq, ack, data, flags=ACK, padding=0):
     return ethernet + head + tcp + bytes(padding)
 
 
+def datagram(mac):
+    """A UDP datagram that comes to pg0 for the host behind pg2."""
+    addresses = bytes([10, 0, 0, 2, 10, 0, 2, 2])
+    head = struct.pack(">BBHHHBBH", 0x45, 0, 28, 1, 0x4000, 64, 17, 0) + addresses
+    head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
+    udp = struct.pack(">HHHH", 1234, 4321, 8, 0)
+    return mac + bytes.fromhex("0200000000010800") + head + udp + bytes(18)
+
+
+def write(path, frames):
+    """A capture file of these frames."""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1))
+        for data in frames:
+            file.write(struct.pack("<IIII", 0, 0, len(data), len(data)) + data)
+
+
 def cli(line):
     reply = api.cli_inband(cmd=line + "\n")
     assert reply.retval == 0, (line, reply.reply)
@@ -69,15 +86,18 @@ def interface(number, flags=0, size=0):
 def through(frames, count):
     """The IP lengths and acknowledgments of the packets that come out, and their data."""
     source, captured = f"{FOLDER}/in.pcap", f"{FOLDER}/out.pcap"
-    with open(source, "wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65536, 1))
-        for data in frames:
-            file.write(struct.pack("<IIII", 0, 0, len(data), len(data)) + data)
+    write(source, frames)
+    after = f"{FOLDER}/after.pcap"
+    write(after, [datagram(mac)])
     cli(f"packet-generator capture pg2 pcap {captured}")
     cli(f"packet-generator new pcap {source} source pg0 name burst")
     cli("packet-generator enable")
     end, came = time.monotonic() + LIMIT, []
     while len(came) < count:
+        # What waits for more to be joined leaves ahead of the next packets.
+        cli(f"packet-generator new pcap {after} source pg0 name after")
+        cli("packet-generator enable-stream after")
+        cli("packet-generator delete after")
         assert time.monotonic() < end, f"{len(came)} packets, not {count}"
         time.sleep(0.01)
         if os.path.exists(captured):

@@ -215,6 +215,7 @@ fn every_option_reaches_the_device() {
     }
     // Somewhere else, so that the default routes are used.
     router.tell("create loopback interface");
+    router.tell("set interface state loop0 up");
     router.tell("set interface ip address loop0 10.5.0.1/32");
     assert!(host.run("ping -n -c 2 -i 0.1 -W 10 10.5.0.1").contains("2 received"));
     router.tell("delete tap uplink");
@@ -328,14 +329,15 @@ fn what_the_host_does_to_devices_is_told_to_senders() {
         let six = ping("2001:db8:1::2");
         assert!(six.contains("Packet too big: mtu=1300"), "{six}");
         taps.left.run("ip link set eth0 down");
-        shows(&format!(" down   {name}"));
-        for to in targets {
+        shows(&format!(" down  {name}"));
+        // There are no neighbours behind a tun: its routes lead nowhere without a link.
+        for to in targets.into_iter().filter(|_| kind == "tap") {
             let answer = ping(&format!("-s 100 {to}"));
             assert!(answer.contains("nreachable"), "{kind} {answer}");
         }
         taps.left.run("ip link set eth0 name other");
         taps.left.run("ip link set other up");
-        shows(&format!(" up     {name}"));
+        shows(&format!(" up   {name}"));
         taps.router.tell("ping 10.1.1.2 repeat 1");
         shows("host device other");
     }

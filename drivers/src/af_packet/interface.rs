@@ -288,6 +288,9 @@ impl HostInterfaces {
         let index = self.list[at].index;
         let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
         let gone = self.list.remove(at);
+        if self.list.is_empty() {
+            self.news = None;
+        }
         router.remove_interface(index);
         // Until here a thread may hold the sockets that send.
         router.engine.fence()?;

@@ -34,6 +34,7 @@ pub(super) fn begin(router: &mut Router) {
     let log = router.log.class("af_packet", "default");
     if let Some(all) = router.state_mut::<HostInterfaces>()
         && all.news.is_none()
+        && !all.list.is_empty()
     {
         match News::open() {
             Ok(news) => all.news = Some(news),

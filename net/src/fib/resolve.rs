@@ -187,8 +187,17 @@ impl Router {
             self.fib.leaving != Some(*i)
                 && self.interfaces.at(*i).is_some_and(|i| i.admin_up && i.link_up)
         };
+        let is_on = |i: &InterfaceIndex| {
+            self.fib.leaving != Some(*i) && self.interfaces.at(*i).is_some_and(|i| i.admin_up)
+        };
+        let is_glean =
+            |a: AdjacencyIndex| self.adjacencies.at(a).is_some_and(|a| a.role == Role::Glean);
         let is_usable = |(p, a): (&Path, &AdjacencyIndex)| match p.target {
             _ if p.labels.is_some() => false,
+            // Without a link no neighbour answers there, and senders get to know.
+            Target::Attached { interface, .. } if is_glean(*a) && l.paths.len() == 1 => {
+                is_on(&interface)
+            }
             Target::Neighbor { interface, .. }
             | Target::ForeignNeighbor { interface, .. }
             | Target::Attached { interface, .. }

@@ -437,7 +437,12 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
             flush(router, interface, |_, _, n| !n.is_static);
             visit(router, &Forgotten(interface));
         }
-        Change::State | Change::Mac if is_up => announce::all(router, interface),
+        Change::State if !i.link_up => reach::follow_link(router, interface, false),
+        Change::State => {
+            reach::follow_link(router, interface, true);
+            announce::all(router, interface);
+        }
+        Change::Mac if is_up => announce::all(router, interface),
         _ => (),
     }
 }

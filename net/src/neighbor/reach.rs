@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use super::table::Key;
+use super::table::{Key, Outcome};
 use super::{Neighbor, flush};
 use crate::address::OnInterface;
 use crate::fib::{Path, Source, Target};
@@ -50,6 +50,28 @@ pub(super) fn follow_addresses(
             router.fib_remove_neighbor(key.0, key.1);
         } else if let Err(why) = router.fib_add_neighbor(key.0, key.1) {
             router.log.class("ip-neighbor", "fib").error(format_args!("{}: {why}", key.1));
+        }
+    }
+}
+
+/// Has packets to the neighbours of an interface held, and answered with errors, while its link is
+/// down: its connected routes lead to nobody. The neighbours stay, so packets go on as soon as the
+/// link is up again.
+pub(super) fn follow_link(router: &mut Router, interface: InterfaceIndex, is_up: bool) {
+    let neighbors = router.neighbors().table.on(interface);
+    let all: Vec<_> = neighbors.map(|(key, n)| (key, *n)).collect();
+    for (key, now) in all {
+        if is_up {
+            // Without room for its route it is forgotten.
+            let _ = router.settle(key, now, Outcome::Same);
+        } else if now.has_route {
+            router.fib_remove_neighbor(key.0, key.1);
+        }
+        for index in router.adjacencies.of_neighbor(key.0, key.1) {
+            match is_up {
+                true => router.complete_adjacency(index, now.mac),
+                false => router.forget_adjacency(index),
+            }
         }
     }
 }

@@ -663,3 +663,23 @@ fn a_route_of_another_table_leads_to_the_same_neighbours() {
     b.graph.caught();
     assert!(b.receive(pg0, &[packet("10.0.1.1")]).is_empty());
 }
+
+#[test]
+fn neighbours_stay_while_a_link_is_down_and_packets_wait() {
+    let mut b = Bench::new();
+    let pg1 = b.pg1;
+    for (addr, frame) in
+        [("10.0.1.2", packet("10.0.1.2")), ("2001:db8:1::2", packet6("2001:db8:1::2"))]
+    {
+        b.cli(&format!("set ip neighbor pg1 {addr} 02:00:00:00:00:01"));
+        b.wait(0.0);
+        let (pg0, sent) = (b.pg0, std::slice::from_ref(&frame));
+        assert_eq!(b.receive(pg0, sent)[0].bytes[..6], HOST.0);
+        b.control(|r, _| r.set_link(pg1, false));
+        assert!(b.receive(pg0, sent).iter().all(|c| c.bytes[..6] != HOST.0));
+        assert!(b.cli("show ip neighbors").contains(addr));
+        b.control(|r, _| r.set_link(pg1, true));
+        b.settle();
+        assert_eq!(b.receive(pg0, sent)[0].bytes[..6], HOST.0, "as before");
+    }
+}
