@@ -94,7 +94,7 @@
 //! | none | `X_reply` that has only `retval` | [`Module::call`], `Ok(())` |
 //! | `#[reply(R)]` | one `R` | [`Module::call`], [`Module::task`] when it takes long |
 //! | `#[details(D)]` | some `D`, no reply | [`Module::dump`], [`Module::dump_each`] if big |
-//! | `#[stream(D, R)]` | some `D`, then `R` | [`Module::stream`] |
+//! | `#[stream(D, R)]` | some `D`, then `R` | [`Module::stream_rows`], [`Module::stream`] |
 //! | `#[silent]` | nothing | [`Module::silent`] |
 //!
 //! `#[events(E)]` besides says that it registers for events `E`: [`Module::call_by`] and
@@ -168,7 +168,7 @@ pub use local::Local;
 pub use message::{Call, Dump, Message, Reply, Request, Stream, plain_reply};
 pub use outgoing::{HEADER, HeadValues, Outgoing, request, split};
 pub use overlay::{Overlay, Union};
-pub use registry::{Api, DuplicateMessage, Folder, Module};
+pub use registry::{Api, DuplicateMessage, Folder, Module, Piece, STREAM_PIECE};
 pub use retval::Retval;
 pub use server::Server;
 pub use work::{Around, Caller, Progress, Slice, Task, Work};

@@ -15,11 +15,35 @@ use super::retval::Retval;
 use super::schema::{Head, MessageInfo};
 use super::work::{self, Around, Caller, Later, Rows, Task, Work};
 
-/// Rows in one piece of a stream.
-const STREAM_PIECE: usize = 1024;
+/// Rows in one piece of [`Module::stream_rows`].
+pub const STREAM_PIECE: usize = 1024;
 
 /// First number of a message that is not of the module `memclnt`.
 const FIRST_FREE: u16 = 29;
+
+/// A piece of a stream: its rows from the cursor on, until it is full.
+pub struct Piece<D> {
+    from: u32,
+    rows: Vec<D>,
+    /// The first that is for the next piece.
+    next: Option<u32>,
+}
+
+impl<D> Piece<D> {
+    /// Offers the row of a number, in ascending order. False when the piece is full: no further
+    /// ones need to be offered.
+    pub fn offer(&mut self, number: u32, row: impl FnOnce() -> D) -> bool {
+        if number < self.from {
+            return true;
+        }
+        if self.rows.len() == STREAM_PIECE {
+            self.next = Some(number);
+            return false;
+        }
+        self.rows.push(row());
+        true
+    }
+}
 
 /// What answers a request: at once (`None`) or in slices.
 type Answered<C> = Result<Option<Box<dyn Work<C>>>, Short>;
@@ -338,26 +362,21 @@ impl<C: 'static> Module<'_, C> {
         .message(reply)
     }
 
-    /// A request for a table whose rows have ascending numbers, in pieces: `rows` gives those from
-    /// the cursor on, `last` the reply for the cursor of the next piece (4294967295 when there is
-    /// none).
+    /// A request for a table whose rows have ascending numbers, in pieces: `rows` offers them to a
+    /// piece, which takes those from the cursor on; `last` is the reply for the cursor of the next
+    /// piece (4294967295 when there is none).
     pub fn stream_rows<M: Stream>(
         &mut self,
         cursor: impl Fn(&M) -> u32 + 'static,
-        rows: impl Fn(&mut C, &M) -> Result<Vec<(u32, M::Details)>, Retval> + 'static,
+        rows: impl Fn(&mut C, &M, &mut Piece<M::Details>) -> Result<(), Retval> + 'static,
         last: impl Fn(u32) -> M::Reply + 'static,
     ) -> &mut Self {
         self.stream(move |cx, m: M| {
-            let rows = match rows(cx, &m) {
-                Ok(rows) => rows,
-                Err(retval) => return (Vec::new(), retval, last(u32::MAX)),
-            };
-            let from = cursor(&m);
-            let mut left = rows.into_iter().skip_while(|(number, _)| *number < from);
-            let piece = left.by_ref().take(STREAM_PIECE).map(|(_, row)| row).collect();
-            match left.next() {
-                Some((next, _)) => (piece, Retval::EAGAIN, last(next)),
-                None => (piece, Retval::OK, last(u32::MAX)),
+            let mut piece = Piece { from: cursor(&m), rows: Vec::new(), next: None };
+            match (rows(cx, &m, &mut piece), piece.next) {
+                (Err(retval), _) => (Vec::new(), retval, last(u32::MAX)),
+                (Ok(()), Some(next)) => (piece.rows, Retval::EAGAIN, last(next)),
+                (Ok(()), None) => (piece.rows, Retval::OK, last(u32::MAX)),
             }
         })
     }

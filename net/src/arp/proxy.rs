@@ -82,11 +82,11 @@ pub(super) struct Proxies(pub Shared<Answered>);
 impl Router {
     /// What ARP requests are answered for others.
     pub fn arp_proxies(&self) -> &Answered {
-        let proxies: &Proxies = self.state().expect("the feature puts it in");
+        let proxies: &Proxies = self.own();
         proxies.0.current()
     }
     fn publish_arp_proxies(&mut self, new: Answered) {
-        let proxies: &mut Proxies = self.state_mut().expect("the feature puts it in");
+        let proxies: &mut Proxies = self.own_mut();
         proxies.0.publish(new);
     }
     /// Answers for a range of addresses of table `id` from now on, or no longer.

@@ -95,7 +95,7 @@ impl Router {
         }
     }
     fn arpings(&mut self) -> &mut Arpings {
-        self.state_mut().expect("the feature puts it in")
+        self.own_mut()
     }
 }
 

@@ -81,11 +81,11 @@ impl Router {
     }
     /// The prefixes of containers, by interface.
     pub fn container_proxies(&self) -> impl Iterator<Item = (InterfaceIndex, Prefix)> {
-        let all = self.state::<Proxied>().expect("the feature puts it in");
+        let all = self.own::<Proxied>();
         all.0.keys().copied()
     }
     fn proxied_mut(&mut self) -> &mut Proxied {
-        self.state_mut().expect("the feature puts it in")
+        self.own_mut()
     }
 }
 

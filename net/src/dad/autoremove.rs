@@ -1,6 +1,6 @@
-//! Removal of IPv6 addresses that somebody else has: a plugin that is off unless the startup
-//! configuration names it. Once there it removes duplicates, and has addresses asked for, until
-//! the operator says otherwise.
+//! Removal of duplicate IPv6 addresses: a plugin that is off unless the startup configuration names
+//! it. Once loaded it enables duplicate address detection and removes the duplicates, until the
+//! operator disables it.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -17,7 +17,7 @@ use crate::router::{Feature, Origin, Parts, Router};
 /// Removal of duplicate addresses.
 pub const FEATURE: Feature = Feature {
     name: "ip6_dad_autoremove",
-    about: "IPv6 addresses that somebody else has are removed",
+    about: "Removal of duplicate IPv6 addresses",
     origin: Origin::Plugin,
     default_enabled: false,
     requires: &["ip6-dad"],
@@ -30,12 +30,12 @@ struct Autoremove {
     removed: u64,
 }
 
-/// Remove IPv6 addresses that somebody else has; addresses are asked for from now on.
+/// Remove duplicate IPv6 addresses; enables duplicate address detection.
 #[derive(Clone, Debug, Command)]
 #[command("set ip6 dad autoremove enable")]
 struct Enable;
 
-/// Leave IPv6 addresses that somebody else has to the operator.
+/// Keep duplicate IPv6 addresses.
 #[derive(Clone, Debug, Command)]
 #[command("set ip6 dad autoremove disable")]
 struct Disable;
@@ -60,7 +60,7 @@ impl fmt::Display for Shown {
 }
 
 fn state(router: &mut Router) -> &mut Autoremove {
-    router.state_mut().expect("the feature puts it in")
+    router.own_mut()
 }
 
 fn switch(router: &mut Router, is_on: bool) {
@@ -84,7 +84,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr, entry:
     match router.remove_address(interface, Prefix::Ip6(prefix)) {
         Ok(()) => {
             state(router).removed += 1;
-            log.notice(format_args!("{prefix} on {name} is removed: somebody else has it"));
+            log.notice(format_args!("{prefix} on {name} is removed: it is a duplicate"));
         }
         Err(why) => log.error(format_args!("{prefix} on {name} cannot be removed: {why}")),
     }

@@ -117,10 +117,10 @@ pub fn is_on(router: &Router) -> bool {
 impl Router {
     /// Duplicate address detection as it stands.
     pub fn dad(&self) -> &Detection {
-        self.state().expect("the feature puts it in")
+        self.own()
     }
     fn dad_mut(&mut self) -> &mut Detection {
-        self.state_mut().expect("the feature puts it in")
+        self.own_mut()
     }
     /// Configures it for addresses that come from now on; off, what is tentative is ours at once.
     ///

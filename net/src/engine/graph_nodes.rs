@@ -5,8 +5,6 @@ use graph::NodeIndex;
 
 use crate::router::Router;
 
-/// Nodes in one piece of the answer.
-const PIECE: usize = 512;
 /// A number that means none.
 const NONE: u32 = u32::MAX;
 
@@ -64,41 +62,33 @@ struct GraphNodeDetails {
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
-    api.plugin("graph", "1.0.0").stream(|router, m: GraphNodeGet| {
-        let reply = |cursor| GraphNodeGetReply { cursor };
-        let (nodes, next) = match one(router, &m) {
-            Some(Ok(node)) => (vec![node], None),
-            Some(Err(retval)) => return (Vec::new(), retval, reply(NONE)),
-            None => several(router, &m),
-        };
-        let rows = nodes.into_iter().map(|node| row(router, node, m.want_arcs)).collect();
-        match next {
-            Some(next) => (rows, Retval::EAGAIN, reply(next)),
-            None => (rows, Retval::OK, reply(NONE)),
-        }
-    });
+    api.plugin("graph", "1.0.0").stream_rows(
+        // The cursor is about several.
+        |m: &GraphNodeGet| if (m.index, &*m.name) == (NONE, "") { m.cursor } else { 0 },
+        |router, m, piece| {
+            let row = |node| row(router, node, m.want_arcs);
+            if let Some(node) = one(router, m)? {
+                piece.offer(node.0, || row(node));
+                return Ok(());
+            }
+            let has = |node: &NodeIndex| m.flags.0 == 0 || flags(router, *node).0 & m.flags.0 != 0;
+            let mut nodes = router.engine.node_names().map(|(node, _)| node).filter(has);
+            nodes.all(|node| piece.offer(node.0, || row(node)));
+            Ok(())
+        },
+        |cursor| GraphNodeGetReply { cursor },
+    );
 }
 
 /// The node with the number or name asked for; `None` when neither is given.
-fn one(router: &Router, m: &GraphNodeGet) -> Option<Result<NodeIndex, Retval>> {
+fn one(router: &Router, m: &GraphNodeGet) -> Result<Option<NodeIndex>, Retval> {
     let engine = &router.engine;
     let found = match (m.index, &*m.name) {
-        (NONE, "") => return None,
+        (NONE, "") => return Ok(None),
         (NONE, name) => engine.index_of(name),
         (index, _) => engine.node_names().map(|n| n.0).find(|n| n.0 == index),
     };
-    Some(found.ok_or(Retval::NO_SUCH_NODE))
-}
-
-/// A piece of the nodes with a property from a number on, and the number to go on at.
-fn several(router: &Router, m: &GraphNodeGet) -> (Vec<NodeIndex>, Option<u32>) {
-    let has = |node: &NodeIndex| m.flags.0 == 0 || flags(router, *node).0 & m.flags.0 != 0;
-    let all = router.engine.node_names().map(|(node, _)| node);
-    let rest = all.skip_while(|node| node.0 < m.cursor).filter(has);
-    let mut nodes: Vec<_> = rest.take(PIECE + 1).collect();
-    let next = nodes.get(PIECE).map(|node| node.0);
-    nodes.truncate(PIECE);
-    (nodes, next)
+    found.map(Some).ok_or(Retval::NO_SUCH_NODE)
 }
 
 fn row(router: &Router, node: NodeIndex, with_edges: bool) -> GraphNodeDetails {
@@ -124,6 +114,8 @@ fn flags(router: &Router, node: NodeIndex) -> NodeFlag {
 
 #[cfg(test)]
 mod tests {
+    use control::api::STREAM_PIECE;
+
     use super::super::tests::bench;
     use super::*;
 
@@ -172,13 +164,13 @@ mod tests {
     fn many_nodes_come_in_pieces() {
         let mut b = bench();
         b.talk(|local, router| {
-            for n in 0..PIECE {
+            for n in 0..STREAM_PIECE {
                 let name = format!("another-{n}");
                 router.engine.add_named(&name, super::super::handoff::HandoffTrace).unwrap();
             }
             let all = router.engine.node_names().count();
             let (rows, retval, last) = local.stream(router, &ask(NONE, "", NodeFlag(0)));
-            assert_eq!((rows.len(), retval), (PIECE, Retval::EAGAIN.0));
+            assert_eq!((rows.len(), retval), (STREAM_PIECE, Retval::EAGAIN.0));
             let rest = GraphNodeGet { cursor: last.cursor, ..ask(NONE, "", NodeFlag(0)) };
             let (more, retval, last) = local.stream(router, &rest);
             assert_eq!((rows.len() + more.len(), retval, last.cursor), (all, 0, NONE));

@@ -83,12 +83,23 @@ impl Router {
         }
         false
     }
-    /// No longer does.
+    /// Takes the route to a neighbour away.
     pub fn fib_remove_neighbor(&mut self, interface: crate::InterfaceIndex, addr: IpAddr) {
-        let Some((table, prefix)) = self.neighbor_route(interface, addr) else { return };
+        if let Some((table, _)) = self.neighbor_route(interface, addr) {
+            self.fib_remove_neighbor_from(table, interface, addr);
+        }
+    }
+    /// Takes the route to a neighbour out of a table that its interface may have left.
+    pub(crate) fn fib_remove_neighbor_from(
+        &mut self,
+        table: TableIndex,
+        interface: crate::InterfaceIndex,
+        addr: IpAddr,
+    ) {
+        let Some((_, host)) = self.neighbor_route(interface, addr) else { return };
         let path = Path::to(Target::Neighbor { interface, addr });
         // Another interface's neighbour with this address, or none: then there is nothing to
         // remove.
-        let _ = self.remove_route(table, prefix, Source::ADJACENCY, &[path]);
+        let _ = self.remove_route(table, host, Source::ADJACENCY, &[path]);
     }
 }

@@ -183,13 +183,10 @@ impl Router {
     /// Whether paths of a list can be used. Returns whether that changed.
     fn evaluate(&mut self, list: u32) -> bool {
         let l = self.fib.lists.at(list);
-        let is_up = |i: &InterfaceIndex| {
-            self.fib.leaving != Some(*i)
-                && self.interfaces.at(*i).is_some_and(|i| i.admin_up && i.link_up)
-        };
-        let is_on = |i: &InterfaceIndex| {
-            self.fib.leaving != Some(*i) && self.interfaces.at(*i).is_some_and(|i| i.admin_up)
-        };
+        let at =
+            |i: &InterfaceIndex| self.interfaces.at(*i).filter(|_| self.fib.leaving != Some(*i));
+        let is_on = |i: &InterfaceIndex| at(i).is_some_and(|i| i.admin_up);
+        let is_up = |i: &InterfaceIndex| is_on(i) && at(i).is_some_and(|i| i.link_up);
         let is_glean =
             |a: AdjacencyIndex| self.adjacencies.at(a).is_some_and(|a| a.role == Role::Glean);
         let is_usable = |(p, a): (&Path, &AdjacencyIndex)| match p.target {

@@ -186,10 +186,9 @@ impl Value for InterfaceIndex {
     const IS_NAME: bool = true;
 
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
-        let router = args.context::<Router>();
+        let router = args.context();
         let name: Word = args.value(what)?;
-        let found = router.and_then(|router| router.interfaces.named(&name));
-        found.map(|i| i.index).ok_or_else(|| name.unknown("interface"))
+        find(router.ok_or_else(|| name.unknown("interface"))?, &name)
     }
 }
 

@@ -36,7 +36,7 @@ use wire::MacAddr;
 use crate::ethernet::{SubTable, Tags};
 use crate::router::{Feature, Origin, Parts, Router, refuse};
 
-pub use attached::{NoInterface, Place as AttachedAt, Setting, Settings};
+pub use attached::{AttachedAt, NoInterface, Setting};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
 pub use edges::{Edges, EdgesReader};
 pub use mtu::Mtu;

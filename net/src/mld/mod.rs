@@ -78,7 +78,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 }
 
 fn pending(router: &mut Router) -> &mut Pending {
-    router.state_mut().expect("the feature puts it in")
+    router.own_mut()
 }
 
 /// The groups that an interface is a member of. Everybody is one of all nodes, which nobody says.

@@ -58,7 +58,7 @@ pub(super) struct Readers {
     pub on_link: OnLink<Ip6>,
     pub answered: Reader<Answered>,
     pub counters: Counters,
-    pub events: EventSender<Learned>,
+    pub learned: EventSender<Learned>,
 }
 
 /// Edges of [`Mirror`].
@@ -90,7 +90,7 @@ impl<P: Place> Node for Mirror<P> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let mut sent = 0;
-        let Readers { ports, addresses, on_link, answered, counters, events } = &mut self.readers;
+        let Readers { ports, addresses, on_link, answered, counters, learned } = &mut self.readers;
         let answered = answered.read(epoch);
         frame.each(|p| {
             p.trace(Headers::<V6>::of);
@@ -110,7 +110,7 @@ impl<P: Place> Node for Mirror<P> {
             if let Some(mac) = asked.mac.filter(|_| is_neighbor) {
                 let how = Evidence { creates: true, replaces: true };
                 let interface = InterfaceIndex(on);
-                events.send(Learned { interface, addr: src.into(), mac, how });
+                learned.send(Learned { interface, addr: src.into(), mac, how });
             }
             let ours = ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
             answer(p, &asked, ours)?;

@@ -83,9 +83,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     engine.add(solicitation).map_err(refuse)?;
     engine.add(advertisement).map_err(refuse)?;
     let answered_here = answered.reader();
-    let events = learned;
     let readers =
-        mirror::Readers { ports, addresses, on_link, answered: answered_here, counters, events };
+        mirror::Readers { ports, addresses, on_link, answered: answered_here, counters, learned };
     let mirror = Mirror::<Unicast>::new(readers.clone());
     engine.add_feature(&IP6_UNICAST, mirror).map_err(refuse)?;
     let mirror = Mirror::<Multicast>::new(readers);

@@ -182,11 +182,11 @@ impl Router {
         set(self, interface, false);
     }
     fn nd_answered(&self) -> &Answered {
-        let proxies: &Proxies = self.state().expect("the feature puts it in");
+        let proxies: &Proxies = self.own();
         proxies.0.current()
     }
     fn publish_nd_answered(&mut self, new: Answered) {
-        let proxies: &mut Proxies = self.state_mut().expect("the feature puts it in");
+        let proxies: &mut Proxies = self.own_mut();
         proxies.0.publish(new);
         let all: Vec<_> = self.interfaces.iter().map(|i| i.index).collect();
         all.into_iter().for_each(|interface| follow(self, interface));

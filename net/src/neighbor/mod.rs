@@ -125,10 +125,10 @@ impl std::error::Error for Error {}
 impl Router {
     /// What is known of neighbours.
     pub fn neighbors(&self) -> &Neighbors {
-        self.state().expect("the feature puts it in")
+        self.own()
     }
     pub(self) fn neighbors_mut(&mut self) -> &mut Neighbors {
-        self.state_mut().expect("the feature puts it in")
+        self.own_mut()
     }
     /// Sets a neighbour for the operator. Packets that wait for it go on with [`release`].
     ///

@@ -8,7 +8,6 @@ use std::net::IpAddr;
 use super::table::{Key, Outcome};
 use super::{Neighbor, flush};
 use crate::address::OnInterface;
-use crate::fib::{Path, Source, Target};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -44,12 +43,13 @@ pub(super) fn follow_addresses(
     let concerned: Vec<_> = concerned.map(|(key, _)| (key, has_moved(key.1))).collect();
     for (key, has_moved) in concerned {
         if has_moved {
-            leave(router, key, before);
+            let table = if key.1.is_ipv4() { before.table4 } else { before.table6 };
+            router.fib_remove_neighbor_from(table, key.0, key.1);
         }
         if !is_reachable(router, key) {
             router.fib_remove_neighbor(key.0, key.1);
         } else if let Err(why) = router.fib_add_neighbor(key.0, key.1) {
-            router.log.class("ip-neighbor", "fib").error(format_args!("{}: {why}", key.1));
+            router.log.class("ip", "neighbor").error(format_args!("{}: {why}", key.1));
         }
     }
 }
@@ -74,15 +74,6 @@ pub(super) fn follow_link(router: &mut Router, interface: InterfaceIndex, is_up:
             }
         }
     }
-}
-
-/// Takes a neighbour's host route out of the table that its interface had.
-fn leave(router: &mut Router, (interface, addr): Key, before: &OnInterface) {
-    let table = if addr.is_ipv4() { before.table4 } else { before.table6 };
-    let Some((_, host)) = router.neighbor_route(interface, addr) else { return };
-    let path = Path::to(Target::Neighbor { interface, addr });
-    // Most had lost it with their network.
-    let _ = router.remove_route(table, host, Source::ADJACENCY, &[path]);
 }
 
 pub(super) fn covers(on: &OnInterface, addr: IpAddr) -> bool {

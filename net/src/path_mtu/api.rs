@@ -4,7 +4,7 @@
 use control::api::types::Address;
 use control::api::{Api, Message, Record, Retval};
 
-use super::Error;
+use super::{Error, Key};
 use crate::router::Router;
 
 /// How long packets to a host may be.
@@ -59,27 +59,29 @@ impl From<Error> for Retval {
     }
 }
 
-/// Rows in one piece of the answer.
-const PIECE: usize = 1024;
-
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("ip", "3.2.0")
         .call(|router: &mut Router, m: IpPathMtuUpdate| {
             let key = (m.pmtu.table_id, m.pmtu.nh.native()?);
             Ok(router.set_path_mtu(key, m.pmtu.path_mtu)?)
         })
-        .stream(|router, m: IpPathMtuGet| {
-            let all = router.path_mtus().skip(m.cursor as usize);
-            let rows = all.take(PIECE).map(|((table_id, nh), path_mtu)| IpPathMtuDetails {
-                pmtu: IpPathMtu { client_index: 0, context: 0, table_id, nh: nh.into(), path_mtu },
-            });
-            let rows: Vec<_> = rows.collect();
-            let next = m.cursor as usize + rows.len();
-            let is_end = next >= router.path_mtus().count();
-            let retval = if is_end { Retval::OK } else { Retval::EAGAIN };
-            let cursor = if is_end { u32::MAX } else { next as u32 };
-            (rows, retval, IpPathMtuGetReply { cursor })
-        })
+        .stream_rows(
+            |m: &IpPathMtuGet| m.cursor,
+            |router, _, piece| {
+                let row = |((table_id, nh), path_mtu): (Key, u16)| IpPathMtuDetails {
+                    pmtu: IpPathMtu {
+                        client_index: 0,
+                        context: 0,
+                        table_id,
+                        nh: nh.into(),
+                        path_mtu,
+                    },
+                };
+                (0..).zip(router.path_mtus()).all(|(at, mtu)| piece.offer(at, || row(mtu)));
+                Ok(())
+            },
+            |cursor| IpPathMtuGetReply { cursor },
+        )
         .call(|router, _: IpPathMtuReplaceBegin| {
             router.begin_path_mtus();
             Ok(())

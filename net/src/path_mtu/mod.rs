@@ -106,7 +106,7 @@ impl Router {
         all.0.get(&(table?, next_hop)).map(|path| path.mtu)
     }
     fn path_mtus_mut(&mut self) -> &mut PathMtus {
-        self.state_mut().expect("the feature puts it in")
+        self.own_mut()
     }
     /// Has the adjacencies of a host follow.
     fn apply(&mut self, host: IpAddr) {

@@ -50,7 +50,7 @@ fn start(router: &mut Router, client: u32, m: &WantPingFinishedEvents) -> Result
     // Clients expect the event one interval after the last request.
     let plan = Plan { origin, size: SIZE, interval, repeat, burst: 1, wait: interval };
     let ping = Ping::start(plan, router);
-    let pings = router.state_mut::<Pings>().expect("the feature put its state in");
+    let pings = router.own_mut::<Pings>();
     pings.last_key += 1;
     let key = pings.last_key;
     pings.in_background.insert(key, Waiting { client, ping });

@@ -84,12 +84,12 @@ impl Pings {
 
 /// An identifier for echo requests, whose echoes are kept until [`end`].
 pub(crate) fn begin(router: &mut Router) -> u16 {
-    router.state_mut::<Pings>().expect("the feature put its state in").begin()
+    router.own_mut::<Pings>().begin()
 }
 
 /// No more echo requests are sent with an identifier.
 pub(crate) fn end(router: &mut Router, id: u16) {
-    router.state_mut::<Pings>().expect("the feature put its state in").echoes.end(id);
+    router.own_mut::<Pings>().echoes.end(id);
 }
 
 /// The next echo of a request with an identifier.

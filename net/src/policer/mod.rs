@@ -144,7 +144,7 @@ impl Policers {
 
 impl Router {
     fn policing(&mut self) -> &mut Policers {
-        self.state_mut().expect("the feature puts it in")
+        self.own_mut()
     }
     /// All policers, by number.
     pub fn policers(&self) -> impl Iterator<Item = (u32, &Policer)> {

@@ -71,7 +71,7 @@ impl TestPolicing {
             let color = config.color(&meter, i as f64 * seconds, PACKET, self.before);
             found[color as usize] += 1;
         }
-        let counters = router.state::<Policers>().expect("the feature puts it in").counters.clone();
+        let counters = router.own::<Policers>().counters.clone();
         // Row 0 may be a thread's that counts there right now.
         let counted = router.engine.on_threads(move |row| {
             for (counters, packets) in counters.iter().zip(found).filter(|_| row == 0) {

@@ -68,7 +68,7 @@ impl Router {
             return Ok(());
         }
         if port.is_ip6 { self.switch::<V6>(port, on) } else { self.switch::<V4>(port, on) }?;
-        let ports = &mut self.state_mut::<Ports>().expect("the feature puts it in").ports;
+        let ports = &mut self.own_mut::<Ports>().ports;
         if on {
             ports.insert(port)
         } else {
@@ -99,7 +99,7 @@ impl Router {
         on: bool,
     ) -> Result<(), PortError> {
         let is_there = |router: &mut Self| {
-            let ports = router.state_mut::<Ports>().expect("the feature puts it in");
+            let ports = router.own_mut::<Ports>();
             ports.protocols.contains(&(is_ip6, protocol))
         };
         match (is_there(self), on) {
@@ -114,7 +114,7 @@ impl Router {
                 self.redispatch_protocol::<V4>(protocol, to)?;
             }
         }
-        let ports = self.state_mut::<Ports>().expect("the feature puts it in");
+        let ports = self.own_mut::<Ports>();
         if on {
             ports.protocols.insert((is_ip6, protocol))
         } else {

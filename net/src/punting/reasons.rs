@@ -83,7 +83,7 @@ impl Router {
         name: &'static str,
         is_ip6: bool,
     ) -> Result<Reason, TooMany> {
-        let reasons = self.state_mut::<Reasons>().expect("the feature puts it in");
+        let reasons = self.own_mut::<Reasons>();
         let number = reasons.list.len() as u32 + 1;
         if number as usize >= MOST {
             return Err(TooMany);
@@ -111,7 +111,7 @@ impl Router {
     }
     /// Changes who gets the packets of a reason; false when there is no such reason.
     pub(super) fn set_takers(&mut self, reason: Reason, set: impl FnOnce(&mut Takers)) -> bool {
-        let reasons = self.state_mut::<Reasons>().expect("the feature puts it in");
+        let reasons = self.own_mut::<Reasons>();
         let at = (reason.0 as usize).checked_sub(1).and_then(|at| reasons.list.get_mut(at));
         let Some((_, takers)) = at else { return false };
         set(takers);

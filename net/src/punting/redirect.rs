@@ -191,7 +191,7 @@ impl Router {
             Some(to) => Some((to, use_way::<V>(self, to)?)),
             None => None,
         };
-        let redirects = self.state_mut::<Redirects<V>>().expect("the feature puts it in");
+        let redirects = self.own_mut::<Redirects<V>>();
         let old = redirects.list.insert(from, new).flatten();
         self.follow_redirects::<V>(old);
         Ok(())
@@ -204,14 +204,14 @@ impl Router {
         &mut self,
         from: Option<InterfaceIndex>,
     ) -> Result<(), RedirectError> {
-        let redirects = self.state_mut::<Redirects<V>>().expect("the feature puts it in");
+        let redirects = self.own_mut::<Redirects<V>>();
         let old = redirects.list.remove(&from).ok_or(RedirectError::Unknown)?;
         self.follow_redirects::<V>(old);
         Ok(())
     }
     /// Has nodes see the redirects there are now, and gives up one that is gone.
     fn follow_redirects<V: Redirecting>(&mut self, gone: Option<(RedirectTo, AdjacencyIndex)>) {
-        let redirects = self.state_mut::<Redirects<V>>().expect("the feature puts it in");
+        let redirects = self.own_mut::<Redirects<V>>();
         let mut table = Table::default();
         for (from, to) in &redirects.list {
             let adjacency = Some(to.map(|(_, adjacency)| adjacency.0));

@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
 
-use control::cli::{Args, Cli, Command, Error, Word};
+use control::cli::{Args, Cli, Command, Error};
 use graph::arc::{Along, FeatureArc};
 use graph::{Buffer, BuildError, Edge, Frame, Node, NodeIndex, Payload};
 use infra::rcu::{Reader, Shared};
@@ -167,7 +167,7 @@ struct Trial {
 
 /// `test punt INTERFACE [NEXT-HOP]`.
 struct TestPunt {
-    interface: Word,
+    interface: InterfaceIndex,
     next_hop: Option<IpAddr>,
 }
 
@@ -191,7 +191,7 @@ impl Router {
         }
         let made = self.punt_reason("punt-test", V::REASON, V::IS_IP6);
         let reason = made.map_err(|e| Error::new(e.to_string()))?;
-        let trial = self.state_mut::<Trial>().expect("the feature puts it in");
+        let trial = self.own_mut::<Trial>();
         trial.reasons[usize::from(V::IS_IP6)].publish(reason);
         Ok(reason)
     }
@@ -215,15 +215,14 @@ impl Router {
             }
         };
         self.give_to(reason, &name, true).map_err(|e| said(&e))?;
-        let trial = self.state_mut::<Trial>().expect("the feature puts it in");
+        let trial = self.own_mut::<Trial>();
         trial.asked.push(Asked { interface: to.tx, name, node, adjacency, reason });
         Ok(())
     }
 }
 
 fn try_out(router: &mut Router, test: &TestPunt) -> Result<(), Error> {
-    let found = router.interfaces.named(&test.interface);
-    let tx = found.ok_or_else(|| test.interface.unknown("interface"))?.index;
+    let tx = test.interface;
     match test.next_hop {
         None => {
             router.punt_for_trial::<V4>(tx)?;

@@ -73,10 +73,10 @@ impl Router {
         self.routers_mut().observers.push(observer);
     }
     fn routers(&self) -> &Routers {
-        self.state().expect("the feature puts it in")
+        self.own()
     }
     fn routers_mut(&mut self) -> &mut Routers {
-        self.state_mut().expect("the feature puts it in")
+        self.own_mut()
     }
 }
 

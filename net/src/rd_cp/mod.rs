@@ -96,7 +96,7 @@ impl Router {
         self.solicit_routers(interface, Some(RETRIES))
     }
     fn clients(&mut self) -> &mut Clients {
-        self.state_mut().expect("the feature puts it in")
+        self.own_mut()
     }
 }
 

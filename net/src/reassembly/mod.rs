@@ -207,7 +207,7 @@ impl Router {
     }
     /// The nodes of a family and a kind.
     fn gatherers(&self, family: usize, kind: Kind) -> Vec<Gatherer> {
-        let state = self.state::<Reassembly>().expect("the feature puts it in");
+        let state = self.own::<Reassembly>();
         let is_meant = |n: &&Gatherer| n.family == family && n.place.kind == kind;
         state.nodes.iter().filter(is_meant).copied().collect()
     }
@@ -225,10 +225,10 @@ impl Router {
         sum
     }
     fn reassembly_settings(&self) -> &Settings {
-        self.state::<Reassembly>().expect("the feature puts it in").settings.current()
+        self.own::<Reassembly>().settings.current()
     }
     fn change(&mut self, change: impl FnOnce(&mut Settings)) {
-        let state = self.state_mut::<Reassembly>().expect("the feature puts it in");
+        let state = self.own_mut::<Reassembly>();
         let mut settings = state.settings.current().clone();
         change(&mut settings);
         state.settings.publish(settings);

@@ -1,21 +1,24 @@
 //! Messages of the module `stn`.
 
 use control::api::types::Address;
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Message};
 
-use super::{Error, Rule};
+use super::Rule;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Hand packets for an address that nobody here listens for to an interface, or no longer.
+/// Send punted packets for an address out of an interface, unchanged, or delete the rule.
 #[derive(Message)]
 pub(super) struct StnAddDelRule {
+    /// destination address
     pub ip_address: Address,
+    /// outgoing interface
     pub sw_if_index: InterfaceIndex,
+    /// or deleted
     pub is_add: bool,
 }
 
-/// Ask for the rules.
+/// List the rules.
 #[derive(Message)]
 #[details(StnRulesDetails)]
 pub(super) struct StnRulesDump {}
@@ -23,17 +26,10 @@ pub(super) struct StnRulesDump {}
 /// A rule.
 #[derive(Message)]
 pub(super) struct StnRulesDetails {
+    /// destination address
     pub ip_address: Address,
+    /// outgoing interface
     pub sw_if_index: InterfaceIndex,
-}
-
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::NoInterface => Self::INVALID_SW_IF_INDEX,
-            Error::Unknown(_) => Self::NO_SUCH_ENTRY,
-        }
-    }
 }
 
 pub(super) fn register(api: &mut Api<Router>) {

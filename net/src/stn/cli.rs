@@ -3,26 +3,26 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use control::cli::{Cli, Command, Error, Output, Word};
+use control::cli::{Cli, Command, Output};
 use serde::Serialize;
 
 use super::Rule;
+use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Hand packets for an address that nobody here listens for to an interface.
+/// Send punted packets for an address out of an interface, unchanged.
 #[derive(Command)]
 #[command("stn rule")]
 struct SetRule {
-    /// whom they are for
+    /// destination address
     address: IpAddr,
-    /// where they leave as they came
-    #[values("interface")]
-    interface: Word,
-    /// no longer
+    /// outgoing interface
+    interface: InterfaceIndex,
+    /// delete the rule of the address
     del: bool,
 }
 
-/// Show which packets are handed to which interface.
+/// Show the rules for punted packets.
 #[derive(Command)]
 #[command("show stn rules")]
 struct ShowRules;
@@ -53,12 +53,11 @@ impl fmt::Display for Rows {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetRule| {
-        let found = router.interfaces.named(&c.interface).map(|i| i.index);
-        let interface = found.ok_or_else(|| c.interface.unknown("interface"))?;
-        let rule = Rule { addr: c.address, interface };
-        let done =
-            if c.del { router.remove_stn_rule(rule.addr) } else { router.add_stn_rule(rule) };
-        done.map_err(|e| Error::new(e.to_string()))
+        let SetRule { address: addr, interface, del } = c;
+        Ok(match del {
+            true => router.remove_stn_rule(addr)?,
+            false => router.add_stn_rule(Rule { addr, interface })?,
+        })
     });
     cli.command(|router: &mut Router, _: ShowRules| {
         let row = |(rule_index, Rule { addr, interface }): (u32, Rule)| {

@@ -1,8 +1,8 @@
-//! Rules of "steals the NIC": packets for an address that this router takes and nobody here listens
-//! for leave by an interface as they came, for the host that the interface once belonged to.
+//! "Steals the NIC" (STN): an interface that the router took from its host. Packets to an address
+//! of a rule that no local protocol takes leave by the rule's interface unchanged, for that host.
 //!
-//! While there are rules for a version, what nobody listens for is punted instead of being answered
-//! with an ICMP error, and `stn-ip4-punt` or `stn-ip6-punt` sees it first.
+//! While there are rules for an IP version, packets to ports without a listener are punted instead
+//! of being answered with an ICMP error, and `stn-ip4-punt` or `stn-ip6-punt` sees them first.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -12,10 +12,9 @@ mod node;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::net::IpAddr;
 
-use control::feature::{Origin, Refused};
+use control::feature::{Origin, Refusal, Refused};
 use infra::rcu::Shared;
 use wire::Protocol;
 
@@ -39,9 +38,9 @@ pub const FEATURE: Feature = Feature {
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Whom packets are for.
+    /// The destination address.
     pub addr: IpAddr,
-    /// Where they leave.
+    /// The outgoing interface.
     pub interface: InterfaceIndex,
 }
 
@@ -51,28 +50,20 @@ struct Rules {
     rules: BTreeMap<u32, Rule>,
     /// For the nodes.
     table: Shared<HashMap<IpAddr, u32>>,
-    /// What is punted because there are rules.
+    /// Ports that are punted because there are rules.
     punted: Vec<Port>,
 }
 
 /// Why a rule is not made or deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// The interface is not there.
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// The address has no rule.
+    /// no rule for {0}
+    #[retval(NO_SUCH_ENTRY)]
     Unknown(IpAddr),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoInterface => f.write_str("no such interface"),
-            Self::Unknown(addr) => write!(f, "no rule for {addr}"),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 impl Router {
     /// Rules by number.
@@ -106,11 +97,11 @@ impl Router {
         Ok(())
     }
     fn stn_rules_mut(&mut self) -> &mut BTreeMap<u32, Rule> {
-        &mut self.state_mut::<Rules>().expect("the feature puts it in").rules
+        &mut self.own_mut::<Rules>().rules
     }
     /// Has nodes, arcs and punting follow a change of the rules.
     fn follow_stn_rules(&mut self) {
-        let state = self.state_mut::<Rules>().expect("the feature puts it in");
+        let state = self.own_mut::<Rules>();
         let entries = state.rules.values().map(|rule| (rule.addr, rule.interface.0));
         state.table.publish(entries.collect());
         let punted = std::mem::take(&mut state.punted);
@@ -130,11 +121,11 @@ impl Router {
                 kept.push(port);
             }
         }
-        self.state_mut::<Rules>().expect("the feature puts it in").punted = kept;
+        self.own_mut::<Rules>().punted = kept;
     }
 }
 
-/// What nobody listens for, of each version.
+/// All ports without a listener, of UDP and TCP in each version.
 fn ports() -> [Port; 4] {
     let port = |is_ip6, protocol| Port { is_ip6, protocol, port: None };
     [(false, Protocol::UDP), (false, Protocol::TCP), (true, Protocol::UDP), (true, Protocol::TCP)]

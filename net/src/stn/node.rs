@@ -1,4 +1,4 @@
-//! `stn-ip4-punt`, `stn-ip6-punt`: punted packets for an address with a rule leave by its
+//! `stn-ip4-punt`, `stn-ip6-punt`: send punted packets for an address with a rule out of the rule's
 //! interface.
 #![forbid(unsafe_code)]
 
@@ -21,7 +21,7 @@ pub trait Handing: Version {
     const NODE: &'static str;
     /// The arc it is on.
     const ARC: &'static FeatureArc = Self::PUNT_ARC;
-    /// Whom a packet is for.
+    /// The destination address of a packet.
     fn dst(p: &Buffer<'_>) -> Option<IpAddr>;
 }
 

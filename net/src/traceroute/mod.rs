@@ -116,7 +116,7 @@ impl Router {
         self.traces().next(key)
     }
     fn traces(&mut self) -> &mut Awaited<Answer> {
-        &mut self.state_mut::<Traces>().expect("the feature puts it in").0
+        &mut self.own_mut::<Traces>().0
     }
 }
 

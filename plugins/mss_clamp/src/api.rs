@@ -79,13 +79,14 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .stream_rows(
             |m: &MssClampGet| m.cursor,
-            |router, m| {
+            |router, m, piece| {
                 let is_one = m.sw_if_index.0 != u32::MAX;
                 if is_one && router.interfaces.at(m.sw_if_index).is_none() {
                     return Err(Retval::INVALID_SW_IF_INDEX);
                 }
-                let meant = super::all(router).filter(|(i, _)| !is_one || *i == m.sw_if_index);
-                Ok(meant.map(|(i, [ip4, ip6])| (i.0, details(i, ip4, ip6))).collect())
+                let mut meant = super::all(router).filter(|(i, _)| !is_one || *i == m.sw_if_index);
+                meant.all(|(i, [ip4, ip6])| piece.offer(i.0, || details(i, ip4, ip6)));
+                Ok(())
             },
             |cursor| MssClampGetReply { cursor },
         );

@@ -76,7 +76,7 @@ pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Both)> {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    let settings = router.attach::<Both>();
+    let settings = router.attach::<Both>().map_err(refuse)?;
     node::add::<V4>(router, [&IP4_UNICAST, &IP4_OUTPUT], &settings).map_err(refuse)?;
     node::add::<V6>(router, [&IP6_UNICAST, &IP6_OUTPUT], &settings).map_err(refuse)?;
     router.attach_at::<Both, _>([

@@ -6,10 +6,9 @@ use std::marker::PhantomData;
 
 use graph::arc::FeatureArc;
 use graph::{BuildError, Continue, Flags, Frame, Names, Node, Packet, Record};
-use infra::rcu::{Reader, SlabReader};
+use infra::rcu::SlabReader;
 use net::Router;
 use net::adjacency::Adjacency;
-use net::interface::Settings;
 use net::ip::{V4, V6, Version};
 use wire::{Protocol, checksum, ip4, ip6, tcp};
 use zerocopy::FromBytes;
@@ -60,7 +59,7 @@ impl Clamped for V6 {
 #[derive(Clone)]
 pub struct Clamp<V, const OUT: bool> {
     version: PhantomData<V>,
-    settings: Reader<Settings<Both>>,
+    settings: SlabReader<Both>,
     adjacencies: SlabReader<Adjacency>,
 }
 
@@ -74,7 +73,7 @@ pub enum Count {
 pub(super) fn add<V: Clamped>(
     router: &mut Router,
     arcs: [&'static FeatureArc; 2],
-    settings: &Reader<Settings<Both>>,
+    settings: &SlabReader<Both>,
 ) -> Result<(), BuildError> {
     let (version, adjacencies) = (PhantomData, router.adjacencies.reader());
     let (settings, engine) = (settings.clone(), &mut router.engine);
@@ -99,11 +98,10 @@ impl<V: Clamped, const OUT: bool> Node for Clamp<V, OUT> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let settings = self.settings.read(epoch);
         let mut clamped = 0;
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
-            let most = settings.get(interface as usize).map_or(0, |both| both[V::FAMILY].mss);
+            let most = self.settings.read(interface, epoch).map_or(0, |both| both[V::FAMILY].mss);
             // On the way out the layer 2 header of the adjacency is in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
                 Some(a) if OUT => a.header_len.into(),

@@ -198,7 +198,7 @@ pub const FEATURE: Feature = Feature {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    let (settings, lists) = (router.attach::<Lists>(), Shared::new(Vec::new()));
+    let (settings, lists) = (router.attach::<Lists>().map_err(refuse)?, Shared::new(Vec::new()));
     node::add(router, settings, &lists).map_err(refuse)?;
     router.attach_at::<Lists, _>([
         AttachedAt { arc: &IP4_UNICAST, node: node::RX, is_on: |[rx, _]| *rx != [None; 2] },

@@ -8,7 +8,6 @@ use graph::{Buffer, BuildError, Continue, Frame, Names, Node, Record};
 use infra::rcu::{Reader, Shared, SlabReader};
 use net::Router;
 use net::adjacency::Adjacency;
-use net::interface::Settings;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use wire::{Protocol, ip4, udp};
 use zerocopy::FromBytes;
@@ -23,7 +22,7 @@ pub(super) const TX: &str = "ip4-source-and-port-range-check-tx";
 /// Checks received packets, or sent ones (`OUT`).
 #[derive(Clone)]
 pub struct Check<const OUT: bool> {
-    settings: Reader<Settings<Lists>>,
+    settings: SlabReader<Lists>,
     lists: Reader<Vec<Arc<List>>>,
     adjacencies: SlabReader<Adjacency>,
 }
@@ -85,7 +84,7 @@ impl<const OUT: bool> Node for Check<OUT> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let (settings, known) = (self.settings.read(epoch), self.lists.read(epoch));
+        let known = self.lists.read(epoch);
         let mut good = 0;
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
@@ -95,7 +94,7 @@ impl<const OUT: bool> Node for Check<OUT> {
                 _ => 0,
             };
             let Some(looked) = Looked::at(p, l3) else { return Ok(Continue) };
-            let lists: Option<&Lists> = settings.get(interface as usize);
+            let lists: Option<&Lists> = self.settings.read(interface, epoch);
             let number = lists.and_then(|lists| lists[usize::from(OUT)][looked.kind]);
             let Some(list) = number.and_then(|n| known.get(usize::from(n))) else {
                 return Ok(Continue);
@@ -129,7 +128,7 @@ impl Record for Found {
 
 pub(super) fn add(
     router: &mut Router,
-    settings: Reader<Settings<Lists>>,
+    settings: SlabReader<Lists>,
     lists: &Shared<Vec<Arc<List>>>,
 ) -> Result<(), BuildError> {
     let (lists, adjacencies) = (lists.reader(), router.adjacencies.reader());

@@ -203,7 +203,7 @@ impl Router {
         let address = address.ok_or_else(|| Error::Path(path.to_owned()))?;
         let places = places(what)?;
         self.divert_punted(what, places, true)?;
-        let sockets = self.state_mut::<Sockets>().expect("the feature puts it in");
+        let sockets = self.own_mut::<Sockets>();
         let mut table = sockets.table.current().clone();
         table.insert(what, address);
         sockets.table.publish(table);
@@ -229,7 +229,7 @@ impl Router {
         if matches!(what, Punted::Reason(reason) if !self.punt_reasons().any(|r| r.0 == reason)) {
             return Err(Error::NoReason);
         }
-        let sockets = self.state_mut::<Sockets>().expect("the feature puts it in");
+        let sockets = self.own_mut::<Sockets>();
         let is_it = |place: &&mut Option<Client>| place.as_ref().is_some_and(|c| c.what == what);
         let Some(place) = sockets.clients.iter_mut().find(is_it) else { return Ok(()) };
         *place = None;
