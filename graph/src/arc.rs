@@ -4,8 +4,10 @@
 use std::io;
 
 use infra::table::numbers::{Numbers, NumbersReader, View};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::buffer::Buffer;
+use crate::node::Payload;
 
 /// An arc, declared once by the crate of the node it starts at.
 #[derive(Debug)]
@@ -29,6 +31,21 @@ pub enum Side {
     Receive,
     /// The one it goes out on.
     Transmit,
+    /// None: the packet carries what it has still to meet ([`Carried`]). The node at the start of
+    /// the arc puts it there ([`Start::bits`]), and every node on the way may take some out.
+    Carried,
+}
+
+/// Features that a packet has still to meet on an arc of [`Side::Carried`], a bit for each position
+/// on the arc, 64 at most. The first thing in the payload of such a packet.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(transparent)]
+pub struct Carried(pub u64);
+
+impl Payload for Carried {
+    const NAME: &'static str = "carried features";
 }
 
 /// Interfaces there may be.
@@ -159,6 +176,16 @@ impl<'f> Start<'f> {
     pub fn is_used(&self) -> bool {
         self.is_used
     }
+    /// The features of an interface on an arc of [`Side::Carried`].
+    #[inline(always)]
+    pub fn bits(&self, interface: u32) -> u64 {
+        self.features.words.at(1 + interface as usize * self.features.stride)
+    }
+    /// The edge to the feature at a position of the arc.
+    #[inline(always)]
+    pub fn at(&self, position: u32) -> crate::Slot {
+        crate::Slot(self.base + position)
+    }
     /// The edge to the first feature of `interface`, or `None` when it has none.
     #[inline(always)]
     pub fn first(&self, interface: u32) -> Option<crate::Slot> {
@@ -208,6 +235,10 @@ impl<'f> Stretch<'f> {
         let interface = match self.side {
             Side::Receive => p.rx(),
             Side::Transmit => p.tx(),
+            Side::Carried => {
+                let bits = p.payload::<Carried>().0 & (u64::MAX << (self.after % 64));
+                return self.base + if bits == 0 { self.end } else { bits.trailing_zeros() };
+            }
         };
         self.base + self.features.from(interface, self.after).unwrap_or(self.end)
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::BuildError;
 use super::spec::{Engine, NodeIndex, Target};
-use crate::arc::{Beside, Enabled, FeatureArc, MOST_INTERFACES};
+use crate::arc::{Beside, Enabled, FeatureArc, MOST_INTERFACES, Side};
 use crate::engine::ArcEdges;
 use crate::node::Node;
 
@@ -176,6 +176,8 @@ impl Engine {
     pub(super) fn lay_out_arcs(&mut self) -> Result<(), BuildError> {
         for number in 0..self.arcs.len() {
             let spec = &mut self.arcs[number];
+            let is_carried = spec.arc.side == Side::Carried;
+            assert!(!is_carried || spec.features.len() < 64, "a packet carries 64 bits");
             let enabled = Enabled::new(spec.features.len());
             spec.enabled = Some(enabled.map_err(|_| BuildError::NoMemory(spec.arc.name))?);
             spec.laid_out.clone_from(&spec.features);
@@ -317,6 +319,13 @@ impl Engine {
             spec.required.remove(&interface);
             spec.enabled.iter_mut().for_each(|enabled| enabled.clear(interface));
         }
+    }
+    /// The bit of a feature on an arc of [`Side::Carried`](crate::arc::Side); 0 when it is not
+    /// there.
+    pub fn feature_bit(&self, arc: &'static FeatureArc, feature: &str) -> u64 {
+        let spec = self.arcs.iter().find(|spec| std::ptr::eq(spec.arc, arc));
+        let at = spec.and_then(|spec| spec.laid_out.iter().position(|f| *f == feature));
+        at.map_or(0, |at| 1 << at)
     }
     /// The arc of this name, if it is known.
     pub fn arc_named(&self, name: &str) -> Option<&'static FeatureArc> {

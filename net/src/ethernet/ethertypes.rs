@@ -10,23 +10,43 @@ use crate::router::Router;
 /// Edges of [`EthernetInput`] by type, in order.
 pub(super) type Edges = Vec<(EtherType, Slot)>;
 
-/// All of them.
-pub(super) struct EtherTypes(Shared<Edges>);
+/// All of them, and the edge that bridged frames take.
+pub(super) struct EtherTypes {
+    types: Shared<Edges>,
+    layer2: Shared<Option<Slot>>,
+}
 
 impl Default for EtherTypes {
     fn default() -> Self {
-        Self(Shared::new(Edges::new()))
+        Self { types: Shared::new(Edges::new()), layer2: Shared::new(None) }
     }
 }
 
 impl EtherTypes {
     /// For the node.
     pub fn reader(&self) -> Reader<Edges> {
-        self.0.reader()
+        self.types.reader()
+    }
+    /// The edge of bridged frames, for the node.
+    pub fn layer2(&self) -> Reader<Option<Slot>> {
+        self.layer2.reader()
     }
 }
 
 impl Router {
+    /// Has the frames of interfaces that are bridged or cross-connected
+    /// ([`Mode`](crate::interface::Mode)) go to `node`, layer 2 header and tags kept: its length is
+    /// the distance of the offsets of layers 2 and 3.
+    ///
+    /// # Errors
+    /// A node that is not there.
+    pub fn register_layer2(&mut self, node: &str) -> Result<(), BuildError> {
+        let slot = self.engine.connect(<EthernetInput as graph::Node>::NAME, node)?;
+        if let Some(types) = self.state_mut::<EtherTypes>() {
+            types.layer2.publish(Some(slot));
+        }
+        Ok(())
+    }
     /// Has frames of a type go to `node`, layer 2 header stripped; to nobody else from now on.
     ///
     /// # Errors
@@ -38,11 +58,11 @@ impl Router {
     ) -> Result<(), BuildError> {
         let slot = self.engine.connect(<EthernetInput as graph::Node>::NAME, node)?;
         if let Some(types) = self.state_mut::<EtherTypes>() {
-            let mut edges = types.0.current().clone();
+            let mut edges = types.types.current().clone();
             edges.retain(|e| e.0 != ethertype);
             edges.push((ethertype, slot));
             edges.sort_unstable();
-            types.0.publish(edges);
+            types.types.publish(edges);
         }
         Ok(())
     }

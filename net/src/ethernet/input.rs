@@ -9,15 +9,17 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::ethernet::{EtherType, Header};
 use wire::{MacAddr, print};
 
-use super::ethertypes::Edges;
+use super::ethertypes::{Edges, EtherTypes};
 use super::vlan::Tagged;
-use crate::interface::{Counters, Interfaces, Port};
+use crate::interface::{Counters, Interfaces, Mode, Port};
 
 /// Checks the destination of frames and sends them to their protocol, layer 2 header stripped.
 #[derive(Clone)]
 pub struct EthernetInput {
     ports: SlabReader<Port>,
     types: Reader<Edges>,
+    /// Where bridged frames go.
+    layer2: Reader<Option<Slot>>,
     counters: Arc<Counters>,
 }
 
@@ -62,11 +64,15 @@ pub enum Error {
     /// frame shorter than its header.
     #[name("too short")]
     TooShort,
+    /// nothing bridges frames.
+    #[name("no bridging")]
+    NoBridging,
 }
 
 impl EthernetInput {
-    pub(super) fn new(interfaces: &Interfaces, types: Reader<Edges>) -> Self {
-        Self { ports: interfaces.ports(), types, counters: interfaces.counters() }
+    pub(super) fn new(interfaces: &Interfaces, edges: &EtherTypes) -> Self {
+        let (types, layer2) = (edges.reader(), edges.layer2());
+        Self { ports: interfaces.ports(), types, layer2, counters: interfaces.counters() }
     }
 }
 
@@ -75,12 +81,16 @@ const ADDRESS: u64 = (1 << 48) - 1;
 /// No address: an interface that takes nothing without a closer look.
 const NOBODY: u64 = u64::MAX;
 
+/// Whether frames without tags that come in need no closer look.
+fn is_plain(port: &Port) -> bool {
+    port.up && !port.punts && port.subs.as_ref().is_none_or(|subs| !subs.has_untagged())
+}
+
 /// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame. Where frames
 /// without tags are for a sub-interface, or all of them are punted, each needs a closer look.
 fn own_address(port: &Port) -> u64 {
     let [a, b, c, d, e, f] = port.mac.0;
-    let is_plain = port.subs.as_ref().is_none_or(|subs| !subs.has_untagged());
-    if port.up && is_plain && !port.punts {
+    if is_plain(port) && port.mode == Mode::Layer3 {
         u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
     } else {
         NOBODY
@@ -97,16 +107,24 @@ impl Node for EthernetInput {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         // Neighbouring packets nearly always come from one interface.
-        let (mut known, mut own) = (u32::MAX, NOBODY);
+        let (mut known, mut own, mut bridge) = (u32::MAX, NOBODY, None);
+        let layer2 = *self.layer2.read(epoch);
         frame.passes(|packets| {
             packets.usual(packets.all(), |_, p| {
                 let rx = p.rx();
                 if rx != known {
-                    (known, own) = (rx, self.ports.read(rx, epoch).map_or(NOBODY, own_address));
+                    let port = self.ports.read(rx, epoch);
+                    (known, own) = (rx, port.map_or(NOBODY, own_address));
+                    let is_bridged = |p: &&Port| is_plain(p) && p.mode != Mode::Layer3;
+                    bridge = port.filter(is_bridged).and(layer2);
                 }
                 let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
                 if u64::from_le_bytes(*header.first_chunk()?) & ADDRESS != own {
-                    return None;
+                    let is_tagged =
+                        EtherType::new(u16::from_be_bytes(*header.last_chunk()?)).is_vlan();
+                    let next = bridge.filter(|_| !is_tagged).map(Next::Other)?;
+                    keep(p, size_of::<Header>());
+                    return Some(next);
                 }
                 let next = match EtherType::new(u16::from_be_bytes(*header.last_chunk()?)) {
                     EtherType::IP4 => Next::Ip4,
@@ -126,13 +144,19 @@ impl Node for EthernetInput {
     }
 }
 
-/// Takes the layer 2 header off.
+/// Notes where the headers of layers 2 and 3 are; the first one stays, with its tags.
 #[inline(always)]
-fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
+fn keep(p: &mut Buffer<'_>, len: usize) {
     let offset = p.offset();
     p.set_l2_offset(offset);
     p.set_l3_offset(offset + len as i16);
     p.add_flags(Flags::L2.with(Flags::L3));
+}
+
+/// Takes the layer 2 header off.
+#[inline(always)]
+fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
+    keep(p, len);
     p.advance(len)
 }
 
@@ -152,6 +176,7 @@ impl EthernetInput {
         }
         let tagged = Tagged::read(p.bytes()).ok_or(Error::TooShort)?;
         let sub = main.subs.as_ref().and_then(|subs| subs.find(&tagged));
+        let mut mode = main.mode;
         if let Some(sub) = sub {
             let bytes = p.total_len() as u64;
             self.counters.rx.row(thread)[sub as usize].add(1, bytes);
@@ -166,8 +191,13 @@ impl EthernetInput {
             if port.is_some_and(|s| s.punts) {
                 return Ok(Next::Punt);
             }
-        } else if !tagged.is_untagged() {
+            mode = port.map_or(mode, |s| s.mode);
+        } else if !tagged.is_untagged() && mode == Mode::Layer3 {
             return Err(Error::UnknownVlan);
+        }
+        if mode != Mode::Layer3 {
+            keep(p, tagged.header_len());
+            return self.layer2.read(epoch).map(Next::Other).ok_or(Error::NoBridging);
         }
         let dst = p.header::<Header>().ok_or(Error::TooShort)?.dst;
         if !takes(main, dst) {

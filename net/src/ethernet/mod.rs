@@ -22,7 +22,7 @@ pub const FEATURE: Feature = Feature {
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;
     let types = ethertypes::EtherTypes::default();
-    let input = EthernetInput::new(&router.interfaces, types.reader());
+    let input = EthernetInput::new(&router.interfaces, &types);
     router.engine.add(input).map_err(refuse)?;
     router.insert(types);
     Ok(())

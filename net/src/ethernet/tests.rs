@@ -2,7 +2,7 @@ use wire::MacAddr;
 
 use super::*;
 use crate::adjacency::Role;
-use crate::interface::{InterfaceIndex, SubInterface};
+use crate::interface::{InterfaceIndex, Mode, SubInterface};
 use crate::ip::testing::{Bench, packets};
 
 const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0xaa];
@@ -10,7 +10,7 @@ const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0xaa];
 fn bench() -> Bench {
     Bench::with(|router| {
         let types = ethertypes::EtherTypes::default();
-        router.engine.add(EthernetInput::new(&router.interfaces, types.reader())).unwrap();
+        router.engine.add(EthernetInput::new(&router.interfaces, &types)).unwrap();
         router.insert(types);
     })
 }
@@ -165,6 +165,36 @@ fn other_protocols_go_where_they_are_registered() {
     b.control(|r| {
         assert!(r.register_ethertype(wire::ethernet::EtherType::LLDP, "nosuch").is_err());
     });
+}
+
+#[test]
+fn frames_of_bridged_interfaces_go_one_way_with_their_header_and_tags() {
+    let mut b = bench();
+    let (pg0, own) = (b.pg0, frame(OWN, &[], 0x800, &[1; 30]));
+    let sub = b.sub(pg0, SubInterface::dot1q(1, 5), "10.5.0.1/24");
+    let frames = [
+        own.clone(),
+        frame([1, 2, 3, 4, 5, 6], &[], 0x1234, &[2; 30]),
+        frame([1, 2, 3, 4, 5, 6], &[(0x8100, 6), (0x8100, 5)], 0x800, &[3; 30]),
+        frame([1, 2, 3, 4, 5, 6], &[(0x8100, 5)], 0x806, &[4; 30]),
+    ];
+    b.control(|r| r.set_mode(pg0, Mode::CrossConnect).unwrap());
+    assert!(b.send("ethernet-input", &frames[..1]).is_empty());
+    b.expect(&[("ethernet-input", "no bridging", 1)]);
+    b.control(|r| r.register_layer2("arp-input").unwrap());
+    b.control(|r| r.set_mode(sub, Mode::Bridge).unwrap());
+    assert!(b.control(|r| r.interfaces.port(sub).unwrap().tags == Tags::NONE));
+    for count in [1, 3, 4, 255, 256] {
+        let many: Vec<_> = frames.iter().cycle().take(count).cloned().collect();
+        let caught = b.send("ethernet-input", &many);
+        let seen: Vec<_> = caught.iter().map(|c| (&*c.at, c.rx, &c.bytes)).collect();
+        let mut wanted: Vec<_> = many.iter().map(|f| ("arp-input", pg0.0, f)).collect();
+        wanted.iter_mut().skip(3).step_by(4).for_each(|w| w.1 = sub.0);
+        assert_eq!(seen, wanted);
+    }
+    b.expect(&[]);
+    b.control(|r| [pg0, sub].map(|i| r.set_mode(i, Mode::Layer3).unwrap()));
+    assert!(b.control(|r| r.interfaces.port(sub).unwrap().tags != Tags::NONE));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use wire::MacAddr;
 use super::output::INTERFACE_OUTPUT;
 use super::{
     Change, Error, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface, Offloads,
-    Values, counters,
+    TagRewrite, Values, counters,
 };
 use crate::gso;
 use crate::router::Router;
@@ -67,6 +67,7 @@ impl Router {
             mtu: Mtu { l3: new.mtu, ip4: 0, ip6: 0, mpls: 0 },
             offloads: new.offloads,
             asks_segments: false,
+            tag_rewrite: TagRewrite::default(),
             link_follows_admin: new.link_follows_admin,
             output,
             tx,

@@ -42,7 +42,7 @@ pub use edges::{Edges, EdgesReader};
 pub use mtu::Mtu;
 pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};
 pub use queues::{Place, QueueError, RxQueue};
-pub use sub::SubInterface;
+pub use sub::{SubInterface, TagRewrite};
 pub use table::{Describe, Interfaces};
 pub use tx_queues::{Chosen, TxChoice, TxQueue, TxQueues};
 
@@ -61,6 +61,18 @@ pub enum Kind {
     Ip,
     /// Nothing: `local0`.
     Local,
+}
+
+/// What is done with the frames that an interface receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Mode {
+    /// Those for its own address go to their protocol.
+    #[default]
+    Layer3,
+    /// All of them are bridged.
+    Bridge,
+    /// All of them leave by another interface.
+    CrossConnect,
 }
 
 /// What the transmit node of an interface does by itself, as packet metadata asks for it.
@@ -129,6 +141,9 @@ pub struct Interface {
     pub offloads: Offloads,
     /// Whether somebody asked for big packets to be cut before they are sent.
     pub asks_segments: bool,
+    /// How tags of bridged frames are rewritten, for those who ask; what does it notes it here.
+    #[serde(skip)]
+    pub tag_rewrite: TagRewrite,
     #[serde(skip)]
     link_follows_admin: bool,
     /// `<name>-output`.
@@ -166,6 +181,8 @@ pub struct Port {
     pub punts: bool,
     /// Takes frames for any address.
     pub promiscuous: bool,
+    /// What is done with the frames that come in.
+    pub mode: Mode,
     /// IPv4 table of packets received here; `None` while IPv4 is not enabled.
     pub ip4: Option<u16>,
     /// IPv6 table of packets received here; `None` while IPv6 is not enabled.
@@ -191,6 +208,7 @@ impl Port {
             up: false,
             punts: false,
             promiscuous: false,
+            mode: Mode::Layer3,
             ip4: None,
             ip6: None,
             sup,

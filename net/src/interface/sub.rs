@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use wire::vlan;
+use wire::{MacAddr, vlan};
 
-use super::{Change, Error, INTERFACE_OUTPUT, Interface, InterfaceIndex, Kind, Mtu};
+use super::{Change, Error, INTERFACE_OUTPUT, Interface, InterfaceIndex, Kind, Mode, Mtu};
 use crate::ethernet::Tags;
 use crate::router::Router;
 
@@ -26,6 +26,27 @@ pub struct SubInterface {
     pub outer: Option<u16>,
     /// VLAN of the inner tag; any if `None`.
     pub inner: Option<u16>,
+}
+
+/// How the tags of bridged frames are rewritten, in the numbers of the binary API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TagRewrite {
+    /// The operation; 0 for none.
+    pub op: u32,
+    /// The outer tag pushed is of 802.1Q, not of 802.1ad.
+    pub push_dot1q: u32,
+    /// VLANs of the tags pushed, the outer one first.
+    pub tags: [u32; 2],
+    /// Of provider backbone bridging: VLAN of the outer tag.
+    pub outer_tag: u16,
+    /// Its destination.
+    pub b_dmac: MacAddr,
+    /// Its source.
+    pub b_smac: MacAddr,
+    /// Its VLAN.
+    pub b_vlanid: u16,
+    /// Its service.
+    pub i_sid: u32,
 }
 
 impl SubInterface {
@@ -103,6 +124,7 @@ impl Router {
             kind: Kind::Ethernet,
             admin_up: false,
             mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
+            tag_rewrite: TagRewrite::default(),
             link_follows_admin: false,
             port,
             ..p
@@ -114,6 +136,25 @@ impl Router {
         self.interfaces.change_port(parent, |port| port.subs = Some(table.into()));
         self.tell(index, Change::Added);
         Ok(index)
+    }
+    /// Says what is done with the frames that an interface receives. What it sends gets the tags of
+    /// a sub-interface only while it is not bridged: bridged frames bring their own.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`].
+    pub fn set_mode(&mut self, index: InterfaceIndex, mode: Mode) -> Result<(), Error> {
+        let i = self.interfaces.at(index).ok_or(Error::Unknown)?;
+        let tags = i.sub.filter(|_| mode == Mode::Layer3).map(|sub| sub.tags_to_send());
+        self.interfaces.change_port(index, |port| {
+            (port.mode, port.tags) = (mode, tags.unwrap_or(Tags::NONE));
+        });
+        Ok(())
+    }
+    /// Notes how the tags of an interface's bridged frames are rewritten.
+    pub fn note_tag_rewrite(&mut self, index: InterfaceIndex, rewrite: TagRewrite) {
+        if let Some(i) = self.interfaces.at_mut(index) {
+            i.tag_rewrite = rewrite;
+        }
     }
     /// Deletes a sub-interface.
     ///

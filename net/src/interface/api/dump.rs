@@ -81,7 +81,7 @@ pub struct SwInterfaceDetails {
 
 impl SwInterfaceDetails {
     fn of(i: &Interface) -> Self {
-        let sub = i.sub.unwrap_or_default();
+        let (sub, rewrite) = (i.sub.unwrap_or_default(), i.tag_rewrite);
         let flags = IfStatusFlags::default()
             .with(IfStatusFlags::ADMIN_UP, i.admin_up)
             .with(IfStatusFlags::LINK_UP, i.link_up);
@@ -100,15 +100,15 @@ impl SwInterfaceDetails {
             sub_outer_vlan_id: sub.outer.unwrap_or(0),
             sub_inner_vlan_id: sub.inner.unwrap_or(0),
             sub_if_flags: i.sub.as_ref().map(flags_of).unwrap_or_default(),
-            vtr_op: 0,
-            vtr_push_dot1q: 0,
-            vtr_tag1: 0,
-            vtr_tag2: 0,
-            outer_tag: 0,
-            b_dmac: MacAddr::ZERO,
-            b_smac: MacAddr::ZERO,
-            b_vlanid: 0,
-            i_sid: 0,
+            vtr_op: rewrite.op,
+            vtr_push_dot1q: rewrite.push_dot1q,
+            vtr_tag1: rewrite.tags[0],
+            vtr_tag2: rewrite.tags[1],
+            outer_tag: rewrite.outer_tag,
+            b_dmac: rewrite.b_dmac,
+            b_smac: rewrite.b_smac,
+            b_vlanid: rewrite.b_vlanid,
+            i_sid: rewrite.i_sid,
             interface_name: i.name.clone().into(),
             interface_dev_type: i.hardware.into(),
             tag: i.tag.clone().into(),
