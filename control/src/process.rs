@@ -5,6 +5,7 @@
 //! every process and timer: what became due runs in the order of its time. Times are seconds as
 //! `f64`, kept to the millisecond, never early.
 
+use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -17,6 +18,12 @@ use crate::log::Logger;
 const MAX_TURN: usize = 256;
 /// Most events one process may have waiting.
 const MAX_EVENTS: usize = 256;
+
+/// A random number of seconds between two, so that routers do not speak all at once.
+pub fn between(least: f64, most: f64) -> f64 {
+    let random = RandomState::new().hash_one(()) >> 11;
+    least + (most - least) * random as f64 / (1_u64 << 53) as f64
+}
 
 /// Why a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -480,5 +487,12 @@ mod tests {
         assert_eq!(run(&mut r, 0.0), Some(0.0), "the signal is for the next turn");
         assert_eq!(run(&mut r, 0.0), None);
         assert_eq!(r.seen.last(), Some(&("second", Event::Signal(1))));
+    }
+
+    #[test]
+    fn random_times_lie_between() {
+        let all: Vec<_> = (0..1000).map(|_| between(3.0, 4.0)).collect();
+        assert!(all.iter().all(|t| (3.0..4.0).contains(t)));
+        assert!(all.iter().any(|t| *t < 3.1) && all.iter().any(|t| *t > 3.9));
     }
 }

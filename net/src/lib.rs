@@ -4,8 +4,6 @@
 pub mod address;
 pub mod adjacency;
 pub mod arp;
-pub mod arping;
-pub mod container;
 pub mod dad;
 pub mod drops;
 pub mod engine;
@@ -21,7 +19,6 @@ pub mod ip;
 pub mod ip4;
 pub mod ip6;
 pub mod mfib;
-pub mod mld;
 pub mod nd;
 pub mod neighbor;
 pub mod path_mtu;
@@ -33,11 +30,8 @@ pub mod rd_cp;
 pub mod reassembly;
 mod router;
 pub mod statistics;
-pub mod stn;
 pub mod testing;
 pub mod trace;
-pub mod tracenode;
-pub mod tracepath;
 pub mod traceroute;
 pub mod urpf;
 
@@ -71,14 +65,8 @@ pub const FEATURES: &[Feature] = &[
     ra::FEATURE,
     dad::FEATURE,
     dad::autoremove::FEATURE,
-    mld::FEATURE,
-    container::FEATURE,
-    stn::FEATURE,
     rd_cp::FEATURE,
     ping::FEATURE,
     traceroute::FEATURE,
-    arping::FEATURE,
     statistics::FEATURE,
-    tracenode::FEATURE,
-    tracepath::FEATURE,
 ];

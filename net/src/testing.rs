@@ -1,5 +1,6 @@
 //! Rigs for tests: a router on a test graph, with the features under test and everything else in
 //! sinks. [`Bench`] has the nodes of IP and two interfaces; it is what a plugin's tests start from.
+//! [`whole::Bench`] is a whole router with hosts on its links.
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;
@@ -18,6 +19,7 @@ use crate::router::{Feature, Parts, Router};
 use crate::{drops, interface};
 
 pub use crate::ip::testing::{Bench, packets};
+pub use crate::neighbor::testing as whole;
 
 /// Transmit node of interfaces under test.
 #[derive(Clone)]

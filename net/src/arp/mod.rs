@@ -28,8 +28,8 @@ pub use disabled::ArpDisabled;
 pub use input::{ARP, ArpInput};
 pub use proxy::{Answered, ArpProxy, Range, Refusal};
 pub use reason::{Count, Error};
-pub use reply::ArpReply;
-pub(crate) use reply::{as_made_here, source_of};
+pub(crate) use reply::as_made_here;
+pub use reply::{ArpReply, source_of};
 
 /// ARP.
 pub const FEATURE: Feature = Feature {

@@ -131,7 +131,7 @@ fn is_sender(p: &Buffer<'_>, claimed: MacAddr) -> bool {
 }
 
 /// The sender's address of layer 2.
-pub(crate) fn source_of(p: &Buffer<'_>) -> Option<MacAddr> {
+pub fn source_of(p: &Buffer<'_>) -> Option<MacAddr> {
     let header = ethernet::Header::ref_from_prefix(p.bytes_from(p.l2_offset()));
     header.ok().filter(|_| p.flags().has(Flags::L2)).map(|(h, _)| h.src)
 }

@@ -80,9 +80,9 @@ pub(crate) fn bench() -> Bench {
     let settings = Settings { buffers: 4096, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
     let mut parts = Parts::new(router);
-    let (trace, paths) = (crate::trace::FEATURE, crate::tracepath::FEATURE);
+    let trace = crate::trace::FEATURE;
     let dump = crate::trace::TRACEDUMP;
-    for feature in [FEATURE, trace, dump, paths, drops::FEATURE, interface::FEATURE] {
+    for feature in [FEATURE, trace, dump, drops::FEATURE, interface::FEATURE] {
         (feature.register)(&mut parts).unwrap();
     }
     let Parts { mut router, cli, mut api } = parts;

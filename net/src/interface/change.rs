@@ -164,12 +164,7 @@ impl Router {
     ///
     /// # Panics
     /// For a feature that is not on the arc.
-    pub(crate) fn set_feature_everywhere(
-        &mut self,
-        arc: &'static FeatureArc,
-        feature: &str,
-        on: bool,
-    ) {
+    pub fn set_feature_everywhere(&mut self, arc: &'static FeatureArc, feature: &str, on: bool) {
         let all: Vec<_> = self.interfaces.iter().map(|i| i.index).collect();
         for InterfaceIndex(index) in all {
             let done = self.engine.set_feature(arc, feature, index, on);

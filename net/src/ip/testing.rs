@@ -15,7 +15,6 @@ use crate::router::{Feature, Router};
 use crate::testing::{Pair, Rig, Transmit, new_interface};
 use crate::{
     address, engine, fragment, icmp, ip4, ip6, path_mtu, policer, punting, reassembly, trace,
-    tracenode,
 };
 
 /// What the neighbour of `pg1` has as its address.
@@ -78,7 +77,6 @@ impl Bench {
             punting::FEATURE,
             trace::FEATURE,
             trace::TRACEDUMP,
-            tracenode::FEATURE,
         ];
         let features = [&features, extra].concat();
         Self::of(Rig::made(threads, &features, first, |router| {

@@ -54,7 +54,7 @@ fn announcement4(mac: MacAddr, addr: Ipv4Addr) -> Vec<u8> {
 }
 
 /// The frame that tells everybody on a link that `addr` is at `mac`.
-pub(crate) fn announcement6(mac: MacAddr, addr: Ipv6Addr) -> Vec<u8> {
+pub fn announcement6(mac: MacAddr, addr: Ipv6Addr) -> Vec<u8> {
     let to = MacAddr::for_ip6_group(ALL_NODES);
     let flags = nd::ROUTER | nd::OVERRIDE;
     NdFrame::advertisement(mac, to, addr, ALL_NODES, flags).as_bytes().to_vec()
@@ -73,7 +73,7 @@ fn send_counted(
 }
 
 /// Sends a frame, with its layer 2 header, out of an interface.
-pub(crate) fn send(router: &mut Router, interface: InterfaceIndex, frame: Vec<u8>) {
+pub fn send(router: &mut Router, interface: InterfaceIndex, frame: Vec<u8>) {
     send_after(router, interface, frame, || ());
 }
 

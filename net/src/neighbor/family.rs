@@ -274,7 +274,7 @@ impl Family for V6 {
 
 impl NdFrame {
     /// Tells `dst`, at layer 2 `to`, that `target`, an address of this router, is at `mac`.
-    pub(crate) fn advertisement(
+    pub fn advertisement(
         mac: MacAddr,
         to: MacAddr,
         target: Ipv6Addr,

@@ -20,8 +20,7 @@ mod process;
 mod reach;
 mod show;
 mod table;
-#[cfg(test)]
-pub(crate) mod testing;
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -41,7 +40,7 @@ use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::ip::{V4, V6};
 use crate::router::{Feature, Origin, Parts, Router, refuse};
 
-pub(crate) use announce::{announcement6, send};
+pub use announce::{announcement6, send};
 pub use ask::{Ask, Destination, NextHop};
 pub use counters::{Counters, Messages, count};
 pub use family::{ArpFrame, Family, NdFrame};

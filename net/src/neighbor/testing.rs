@@ -14,23 +14,33 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::family::{ArpFrame, NdFrame};
 use crate::interface::InterfaceIndex;
-use crate::router::Router;
+use crate::router::{Feature, Router};
 use crate::testing::{Pair, Rig, Transmit, new_interface};
 
 /// The address of `pg0`.
-pub(crate) const PG0: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
+pub const PG0: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
 /// The address of `pg1`.
-pub(crate) const PG1: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xab]);
+pub const PG1: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xab]);
 
 /// The rig with its interfaces.
-pub(crate) type Bench = Pair<Whole>;
+pub type Bench = Pair<Whole>;
 
 /// All that this crate has.
-pub(crate) struct Whole;
+pub struct Whole;
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self::plugged(&[])
+    }
+}
 
 impl Bench {
     /// The whole router as hosts on its links see it.
     pub fn new() -> Self {
+        Self::default()
+    }
+    /// With plugins.
+    pub fn plugged(plugins: &[Feature]) -> Self {
         let interfaces = |router: &mut Router| {
             [("pg0", PG0), ("pg1", PG1)]
                 .map(|(name, mac)| {
@@ -38,7 +48,8 @@ impl Bench {
                 })
                 .into()
         };
-        let mut bench = Self::of(Rig::made(1, crate::FEATURES, |_| (), interfaces));
+        let features = [crate::FEATURES, plugins].concat();
+        let mut bench = Self::of(Rig::made(1, &features, |_| (), interfaces));
         for line in [
             "set interface state pg0 up",
             "set interface state pg1 up",
@@ -116,43 +127,48 @@ impl Bench {
 }
 
 /// A host on `pg0`'s link.
-pub(crate) const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+pub const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 /// Another one.
-pub(crate) const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+pub const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-pub(crate) fn ip(text: &str) -> Ipv4Addr {
+/// An IPv4 address.
+pub fn ip(text: &str) -> Ipv4Addr {
     text.parse().unwrap()
 }
 
-pub(crate) fn ip6(text: &str) -> Ipv6Addr {
+/// An IPv6 address.
+pub fn ip6(text: &str) -> Ipv6Addr {
     text.parse().unwrap()
 }
 
 /// Who has `target`? Asked by `sender`.
-pub(crate) fn request(mac: MacAddr, sender: &str, target: &str) -> ArpFrame {
+pub fn request(mac: MacAddr, sender: &str, target: &str) -> ArpFrame {
     ArpFrame {
         ethernet: ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::ARP),
         arp: Header::request(Peer::new(mac, ip(sender)), ip(target)),
     }
 }
 
-pub(crate) fn reply(mac: MacAddr, sender: &str, to: MacAddr, target: &str) -> ArpFrame {
+/// The answer of `sender` to `target` at `to`.
+pub fn reply(mac: MacAddr, sender: &str, to: MacAddr, target: &str) -> ArpFrame {
     let mut frame = request(mac, sender, target);
     frame.ethernet.dst = to;
     (frame.arp.operation, frame.arp.target.mac) = (Operation::REPLY, to);
     frame
 }
 
-pub(crate) fn bytes(frame: impl IntoBytes + zerocopy::Immutable) -> Vec<u8> {
+/// A frame as bytes.
+pub fn bytes(frame: impl IntoBytes + zerocopy::Immutable) -> Vec<u8> {
     frame.as_bytes().to_vec()
 }
 
 /// A UDP packet for `dst` that came to `pg0` from 10.0.0.2.
-pub(crate) fn packet(dst: &str) -> Vec<u8> {
+pub fn packet(dst: &str) -> Vec<u8> {
     packet_to(PG0, dst)
 }
 
-pub(crate) fn packet_to(port: MacAddr, dst: &str) -> Vec<u8> {
+/// As [`packet`], to another MAC address.
+pub fn packet_to(port: MacAddr, dst: &str) -> Vec<u8> {
     let header = ip4::Header::new(ip("10.0.0.2"), ip(dst), Protocol::UDP, 20 + 20);
     let udp = [&[4, 210, 9, 41, 0, 20, 0, 0], &[7; 12][..]].concat();
     let ethernet = ethernet::Header::new(port, HOST, EtherType::IP4);
@@ -160,22 +176,24 @@ pub(crate) fn packet_to(port: MacAddr, dst: &str) -> Vec<u8> {
 }
 
 /// A UDP packet for `dst` that came to `pg0` from 2001:db8::2.
-pub(crate) fn packet6(dst: &str) -> Vec<u8> {
+pub fn packet6(dst: &str) -> Vec<u8> {
     let header = ip6::Header::new(ip6("2001:db8::2"), ip6(dst), Protocol(253), 16);
     let ethernet = ethernet::Header::new(PG0, HOST, EtherType::IP6);
     [ethernet.as_bytes(), header.as_bytes(), &[7; 16]].concat()
 }
 
-pub(crate) fn arp_of(caught: &Caught) -> ArpFrame {
+/// What was caught, as ARP.
+pub fn arp_of(caught: &Caught) -> ArpFrame {
     ArpFrame::read_from_bytes(&caught.bytes).unwrap()
 }
 
-pub(crate) fn sent(caught: &[Caught]) -> Vec<&[u8]> {
+/// The frames that were sent.
+pub fn sent(caught: &[Caught]) -> Vec<&[u8]> {
     caught.iter().filter(|c| c.at == "sent").map(|c| c.bytes.as_slice()).collect()
 }
 
 /// A solicitation for `target` from `src` at `HOST`, to its group.
-pub(crate) fn solicitation(src: &str, target: &str) -> NdFrame {
+pub fn solicitation(src: &str, target: &str) -> NdFrame {
     let group = ip6::solicited_node(ip6(target));
     let to = MacAddr::for_ip6_group(group);
     let mut frame = NdFrame::advertisement(HOST, to, ip6(target), group, 0);
@@ -185,7 +203,7 @@ pub(crate) fn solicitation(src: &str, target: &str) -> NdFrame {
 }
 
 /// The bytes of a message with its checksum, `cut` short.
-pub(crate) fn summed(frame: &NdFrame, cut: usize) -> Vec<u8> {
+pub fn summed(frame: &NdFrame, cut: usize) -> Vec<u8> {
     let mut bytes = frame.as_bytes().to_vec();
     bytes.truncate(bytes.len() - cut);
     let len = (bytes.len() - 54) as u16;

@@ -2,9 +2,9 @@
 //! state; times are seconds on the router's clock.
 #![forbid(unsafe_code)]
 
-use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv6Addr;
 
+use control::process::between;
 use wire::nd::{self, LinkLayer, Mtu, PrefixInformation};
 use wire::{Ip6Prefix, MacAddr, Protocol, checksum, ethernet, icmp6, ip6};
 use zerocopy::IntoBytes;
@@ -165,12 +165,6 @@ pub fn on_link(
     [ethernet.as_bytes(), ip.as_bytes(), &message].concat()
 }
 
-/// A random number of seconds between two, so that routers do not speak all at once.
-pub fn between(least: f64, most: f64) -> f64 {
-    let random = RandomState::new().hash_one(()) >> 11;
-    least + (most - least) * random as f64 / (1_u64 << 53) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,12 +209,5 @@ mod tests {
         a.restart(7.5);
         assert!(a.answers(7.6), "a new configuration is told at once");
         assert_eq!(a.tally, Tally { sent: 4, received: 6, dropped: 2 });
-    }
-
-    #[test]
-    fn random_times_lie_between() {
-        let all: Vec<_> = (0..1000).map(|_| between(3.0, 4.0)).collect();
-        assert!(all.iter().all(|t| (3.0..4.0).contains(t)));
-        assert!(all.iter().any(|t| *t < 3.1) && all.iter().any(|t| *t > 3.9));
     }
 }

@@ -29,7 +29,6 @@ use crate::neighbor::OnLink;
 use crate::router::{Feature, Origin, Parts, Router, refuse};
 
 pub use advertisement::RouterAdvertisement;
-pub(crate) use advertiser::between;
 pub(crate) use advertiser::on_link;
 pub use advertiser::{Advertiser, Prefix, Tally};
 pub use config::{Changes, Config, PrefixChange, Refusal};

@@ -4,12 +4,12 @@
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use control::process::Wake;
+use control::process::{Wake, between};
 use wire::nd::{self, LinkLayer};
 use wire::{MacAddr, icmp6};
 use zerocopy::IntoBytes;
 
-use super::advertiser::{between, on_link};
+use super::advertiser::on_link;
 use super::config::Refusal;
 use crate::interface::InterfaceIndex;
 use crate::neighbor;

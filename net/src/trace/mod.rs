@@ -3,7 +3,7 @@
 
 mod api;
 mod commands;
-pub(crate) mod timestamps;
+pub mod timestamps;
 
 use control::cli::Error;
 use graph::{NodeIndex, TracedPacket};
@@ -44,11 +44,12 @@ struct Rule {
 }
 
 /// The packets of a data-plane thread.
-pub(crate) struct Thread {
+pub struct Thread {
     /// Its number, as `show threads` has it.
-    pub(crate) id: usize,
+    pub id: usize,
     name: String,
-    pub(crate) packets: Vec<TracedPacket>,
+    /// Traced packets.
+    pub packets: Vec<TracedPacket>,
 }
 
 impl Filter {
@@ -74,7 +75,7 @@ impl Router {
     }
 
     /// What was traced and passes the filter, thread by thread.
-    pub(crate) fn traced_packets(&mut self) -> Result<Vec<Thread>, Error> {
+    pub fn traced_packets(&mut self) -> Result<Vec<Thread>, Error> {
         let filter = self.state::<Filter>().copied().unwrap_or_default();
         let infos = self.engine.thread_infos();
         let mut threads = Vec::new();

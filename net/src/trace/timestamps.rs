@@ -15,7 +15,7 @@ use crate::router::Router;
 /// A way to write times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Timestamps {
+pub enum Timestamps {
     /// `00:00:50:686468` since start.
     #[default]
     Relative,
@@ -96,6 +96,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 }
 
 /// The way that was set.
-pub(crate) fn of(router: &Router) -> Timestamps {
+pub fn of(router: &Router) -> Timestamps {
     router.state::<Timestamps>().copied().unwrap_or_default()
 }

@@ -4,7 +4,16 @@
 use net::Feature;
 
 /// The plugins, in the order they register.
-const PLUGINS: &[Feature] = &[mss_clamp::FEATURE, source_range::FEATURE];
+const PLUGINS: &[Feature] = &[
+    arping::FEATURE,
+    container::FEATURE,
+    mld::FEATURE,
+    mss_clamp::FEATURE,
+    source_range::FEATURE,
+    stn::FEATURE,
+    tracenode::FEATURE,
+    tracepath::FEATURE,
+];
 
 /// All features: the core, the plugins, the drivers, in the order they register.
 pub fn features() -> impl Iterator<Item = &'static Feature> {

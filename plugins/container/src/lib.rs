@@ -1,0 +1,193 @@
+//! Proxies for containers: packets to a container's prefix are this router's own, so that what
+//! terminates here answers in its place.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+
+use control::api::types::Prefix as PrefixField;
+use control::api::{Api, Message};
+use control::cli::{Cli, Command, Output};
+use control::feature::{Refusal, Refused};
+use net::fib::{self, Path, Source, TableIndex, Target};
+use net::interface::Change;
+use net::{Feature, InterfaceIndex, Origin, Parts, Router};
+use serde::Serialize;
+use wire::Prefix;
+use wire::prefix::IpPrefix;
+
+/// Prefixes of containers, their commands and messages.
+pub const FEATURE: Feature = Feature {
+    name: "container",
+    about: "Proxies for prefixes of containers",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["arp", "nd"],
+    register,
+};
+
+/// The prefixes of containers, and the table each has its route in.
+#[derive(Default)]
+struct Proxied(BTreeMap<(InterfaceIndex, Prefix), TableIndex>);
+
+/// Why a proxy is not made or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// no container has {0}
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown(Prefix),
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    Route(fib::Error),
+}
+
+/// Delivers packets to a prefix here, in the table of the interface that the container is behind,
+/// or no longer.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    prefix: Prefix,
+    is_on: bool,
+) -> Result<(), Error> {
+    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    let key = (interface, prefix.network());
+    if !is_on {
+        let gone = router.own_mut::<Proxied>().0.remove(&key);
+        // The route was there since the proxy came.
+        let _ = router.remove_route(gone.ok_or(Error::Unknown(prefix))?, key.1, Source::PROXY, &[]);
+        return Ok(());
+    }
+    let on = router.addresses.of(interface);
+    let table = if prefix.addr().is_ipv4() { on.table4 } else { on.table6 };
+    let target = Target::Receive { interface: Some(interface), addr: Some(prefix.addr()) };
+    router.set_route(table, key.1, Source::PROXY, &[Path::to(target)]).map_err(Error::Route)?;
+    router.own_mut::<Proxied>().0.insert(key, table);
+    Ok(())
+}
+
+/// The prefixes of containers, by interface.
+pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Prefix)> {
+    router.own::<Proxied>().0.keys().copied()
+}
+
+/// Answer for a container: packets to its address are delivered here.
+#[derive(Command)]
+#[command("ip container")]
+struct SetContainer {
+    /// the container's address
+    #[positional]
+    address: IpAddr,
+    /// the interface it is behind
+    #[positional]
+    interface: InterfaceIndex,
+    /// delete the proxy
+    del: bool,
+}
+
+/// Show whether this router answers for a container.
+#[derive(Command)]
+#[command("show ip container")]
+struct ShowContainer {
+    /// the container's address
+    #[positional]
+    address: IpAddr,
+    /// the interface it is behind
+    #[positional]
+    interface: InterfaceIndex,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    prefix: String,
+    interface: String,
+    is_enabled: bool,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.is_enabled { "enabled" } else { "disabled" };
+        write!(f, "{} {}: {state}", self.prefix, self.interface)
+    }
+}
+
+fn host(addr: IpAddr) -> Prefix {
+    match addr {
+        IpAddr::V4(a) => IpPrefix::host(a).into(),
+        IpAddr::V6(a) => IpPrefix::host(a).into(),
+    }
+}
+
+fn commands(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetContainer| {
+        Ok(set(router, c.interface, host(c.address), !c.del)?)
+    });
+    cli.command(|router: &mut Router, c: ShowContainer| {
+        let key = (c.interface, host(c.address));
+        let is_enabled = all(router).any(|proxied| proxied == key);
+        let interface = router.interfaces.name(c.interface.0).to_owned();
+        Ok(Output::of(Shown { prefix: key.1.to_string(), interface, is_enabled }))
+    });
+}
+
+/// Answer for the prefix of a container, or delete the proxy.
+#[derive(Message)]
+pub struct IpContainerProxyAddDel {
+    /// the prefix
+    pub pfx: PrefixField,
+    /// the interface it is behind
+    pub sw_if_index: InterfaceIndex,
+    /// added, else deleted
+    #[preset(true)]
+    pub is_add: bool,
+}
+
+/// List the prefixes of containers.
+#[derive(Message)]
+#[details(IpContainerProxyDetails)]
+pub struct IpContainerProxyDump {}
+
+/// A prefix of a container.
+#[derive(Message)]
+pub struct IpContainerProxyDetails {
+    /// the interface it is behind
+    pub sw_if_index: InterfaceIndex,
+    /// the prefix
+    pub prefix: PrefixField,
+}
+
+fn messages(api: &mut Api<Router>) {
+    api.core("ip", "3.2.0")
+        .call(|router: &mut Router, m: IpContainerProxyAddDel| {
+            let prefix = m.pfx.native()?;
+            Ok(set(router, m.sw_if_index, prefix, m.is_add)?)
+        })
+        .dump(|router: &mut Router, _: IpContainerProxyDump| {
+            let row = |(sw_if_index, prefix): (_, Prefix)| IpContainerProxyDetails {
+                sw_if_index,
+                prefix: prefix.into(),
+            };
+            all(router).map(row).collect()
+        });
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    parts.router.insert(Proxied::default());
+    parts.router.interfaces.observe(|router, interface, change| {
+        if change == Change::Deleting {
+            let gone = all(router).filter(|(on, _)| *on == interface);
+            for (on, prefix) in gone.collect::<Vec<_>>() {
+                set(router, on, prefix, false).expect("it was there just now");
+            }
+        }
+    });
+    commands(&mut parts.cli);
+    messages(&mut parts.api);
+    Ok(())
+}

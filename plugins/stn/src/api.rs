@@ -1,0 +1,51 @@
+//! Messages of the module `stn`.
+
+use control::api::types::Address;
+use control::api::{Api, Message};
+
+use super::Rule;
+use net::InterfaceIndex;
+use net::Router;
+
+/// Send punted packets for an address out of an interface, unchanged, or delete the rule.
+#[derive(Message)]
+pub struct StnAddDelRule {
+    /// destination address
+    pub ip_address: Address,
+    /// outgoing interface
+    pub sw_if_index: InterfaceIndex,
+    /// or deleted
+    pub is_add: bool,
+}
+
+/// List the rules.
+#[derive(Message)]
+#[details(StnRulesDetails)]
+pub struct StnRulesDump {}
+
+/// A rule.
+#[derive(Message)]
+pub struct StnRulesDetails {
+    /// destination address
+    pub ip_address: Address,
+    /// outgoing interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("stn", "2.0.0")
+        .call(|router: &mut Router, m: StnAddDelRule| {
+            let addr = m.ip_address.native()?;
+            match m.is_add {
+                true => Ok(super::add(router, Rule { addr, interface: m.sw_if_index })?),
+                false => Ok(super::remove(router, addr)?),
+            }
+        })
+        .dump(|router: &mut Router, _: StnRulesDump| {
+            let row = |(_, Rule { addr, interface }): (u32, Rule)| StnRulesDetails {
+                ip_address: addr.into(),
+                sw_if_index: interface,
+            };
+            super::all(router).map(row).collect()
+        });
+}

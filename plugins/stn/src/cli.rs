@@ -1,0 +1,75 @@
+//! `stn rule`, `show stn rules`.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use control::cli::{Cli, Command, Output};
+use serde::Serialize;
+
+use super::Rule;
+use net::InterfaceIndex;
+use net::Router;
+
+/// Send punted packets for an address out of an interface, unchanged.
+#[derive(Command)]
+#[command("stn rule")]
+struct SetRule {
+    /// destination address
+    address: IpAddr,
+    /// outgoing interface
+    interface: InterfaceIndex,
+    /// delete the rule of the address
+    del: bool,
+}
+
+/// Show the rules for punted packets.
+#[derive(Command)]
+#[command("show stn rules")]
+struct ShowRules;
+
+#[derive(Serialize)]
+struct Row {
+    rule_index: u32,
+    address: IpAddr,
+    iface: String,
+    sw_if_index: u32,
+    next_node: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| {
+            writeln!(f, "- rule_index: {}", row.rule_index)?;
+            writeln!(f, "  address: {}", row.address)?;
+            writeln!(f, "  iface: {} ({})", row.iface, row.sw_if_index)?;
+            writeln!(f, "  next_node: {}", row.next_node)
+        })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetRule| {
+        let SetRule { address: addr, interface, del } = c;
+        Ok(match del {
+            true => super::remove(router, addr)?,
+            false => super::add(router, Rule { addr, interface })?,
+        })
+    });
+    cli.command(|router: &mut Router, _: ShowRules| {
+        let row = |(rule_index, Rule { addr, interface }): (u32, Rule)| {
+            let output = router.interfaces.at(interface).map(|i| router.engine.name_of(i.output));
+            Row {
+                rule_index,
+                address: addr,
+                iface: router.interfaces.name(interface.0).to_owned(),
+                sw_if_index: interface.0,
+                next_node: output.unwrap_or_default().to_owned(),
+            }
+        };
+        Ok(Output::of(Rows(super::all(router).map(row).collect())))
+    });
+}

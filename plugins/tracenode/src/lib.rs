@@ -1,0 +1,104 @@
+//! `trace-filtering`: traces packets in the middle of the graph, where they are known to be IP and
+//! for which interface, instead of where they come in.
+//!
+//! Enabled on an interface, the node starts the trace of as many packets of this interface as
+//! `trace add trace-filtering COUNT` says. It takes all of them: there are no filters that choose.
+#![forbid(unsafe_code)]
+
+mod node;
+
+use control::api::{Api, Message};
+use control::cli::{Cli, Command};
+use control::feature::{Refusal, Refused};
+use net::interface::{AttachedAt, NoInterface};
+use net::ip4::IP4_UNICAST;
+use net::ip6::IP6_UNICAST;
+use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+
+pub use node::{Filtering, Next};
+
+/// Traces that begin in the middle of the graph.
+pub const FEATURE: Feature = Feature {
+    name: "tracenode",
+    about: "Tracing packet node",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+};
+
+/// The setting of an interface: whether its packets are traced.
+#[derive(Clone, Default, PartialEq)]
+struct IsTraced(bool);
+
+/// Why the feature is not switched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// Trace packets of an interface from the feature on.
+#[derive(Command)]
+#[command("tracenode feature")]
+struct TraceNode {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// switch it off
+    disable: bool,
+    /// accepted: there are no filters, of traces or captures
+    #[keyword("pcap")]
+    _pcap: bool,
+}
+
+/// Trace packets of an interface from the feature on, or switch it off.
+#[derive(Message)]
+#[option("vat_help", "tracenode_enable_disable <intfc> [disable] [pcap]")]
+pub struct TracenodeEnableDisable {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// which filters choose; there are none
+    #[preset(false)]
+    pub is_pcap: bool,
+    /// on, else off
+    #[preset("true")]
+    pub enable: bool,
+}
+
+/// Traces packets of an interface from `trace-filtering` on, or no longer.
+///
+/// # Errors
+/// [`Error`].
+pub fn set(router: &mut Router, interface: InterfaceIndex, is_on: bool) -> Result<(), Error> {
+    Ok(router.put(interface, IsTraced(is_on))?)
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    router.attach::<IsTraced>().map_err(refuse)?;
+    router.engine.add_feature(&IP4_UNICAST, Filtering).map_err(refuse)?;
+    router.engine.place(&IP6_UNICAST, node::NAME).map_err(refuse)?;
+    let at = |arc| AttachedAt::<IsTraced> { arc, node: node::NAME, is_on: |traced| traced.0 };
+    router.attach_at([at(&IP4_UNICAST), at(&IP6_UNICAST)]);
+    commands(&mut parts.cli);
+    messages(&mut parts.api);
+    Ok(())
+}
+
+fn commands(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: TraceNode| Ok(set(router, c.interface, !c.disable)?));
+}
+
+fn messages(api: &mut Api<Router>) {
+    api.plugin("tracenode", "0.1.0").call(|router: &mut Router, m: TracenodeEnableDisable| {
+        Ok(set(router, m.sw_if_index, m.enable)?)
+    });
+}
