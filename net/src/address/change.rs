@@ -334,7 +334,7 @@ impl Router {
             for (table, is_on) in both.into_iter().filter_map(|(t, is_on)| Some((t?, is_on))) {
                 match link {
                     Link::Ip4 => self.listen_to_groups::<Ip4>(table, interface, is_on),
-                    Link::Ip6 => self.listen_to_groups::<Ip6>(table, interface, is_on),
+                    _ => self.listen_to_groups::<Ip6>(table, interface, is_on),
                 }
             }
         }

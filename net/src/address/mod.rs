@@ -95,6 +95,7 @@ impl OnInterface {
         match link {
             Link::Ip4 => self.has_ip4().then_some(self.table4),
             Link::Ip6 => self.has_ip6().then_some(self.table6),
+            Link::Mpls | Link::Ethernet => None,
         }
     }
     /// IPv6 groups it is a member of: all nodes, all routers, MLDv2 reports, and one for each

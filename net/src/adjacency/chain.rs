@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use graph::Buffer;
+use graph::{Buffer, Slot};
 use wire::{ip4, ip6};
 
 use super::{AdjacencyIndex, Link};
@@ -35,9 +35,24 @@ pub struct Chain {
     pub header: Box<[u8]>,
     /// What is written for each packet.
     pub fixup: Fixup,
-    /// The table and address whose route leads to the far end; the outer header is of the
-    /// address's family.
-    pub to: (TableIndex, IpAddr),
+    /// How packets go on behind the headers.
+    pub to: Onward,
+}
+
+/// How packets go on behind the headers of a tunnel.
+#[derive(Clone, Debug)]
+pub enum Onward {
+    /// As the route to the far end leads, in this table; the outer header is of the address's
+    /// family.
+    Route(TableIndex, IpAddr),
+    /// Over paths of the tunnel's own, as packets of this kind.
+    Paths(Link, Box<[Path]>),
+}
+
+impl From<(TableIndex, IpAddr)> for Onward {
+    fn from((table, addr): (TableIndex, IpAddr)) -> Self {
+        Self::Route(table, addr)
+    }
 }
 
 /// Writes into headers of a tunnel, which are in front of the packet, what depends on it.
@@ -92,8 +107,10 @@ pub struct Hop {
     pub stacked: u32,
     /// Table of that route.
     pub fib: u16,
-    /// Family of the outer header.
-    pub link: Link,
+    /// Edge to the node that sends to the neighbour on the way there.
+    pub rewrite: Slot,
+    /// Edge to the node that follows the load balance.
+    pub balance: Slot,
 }
 
 /// Which interfaces are tunnels, and the path list that each of their adjacencies is stacked on.
@@ -141,12 +158,19 @@ impl Router {
         let chain = Rc::clone(tunnel).chain(a.link, a.next_hop);
         let chain = chain.filter(|c| c.header.len() <= MAX_HEADER);
         let new = chain.and_then(|chain| {
-            let (table, addr) = chain.to;
-            let path =
-                Path::to(Target::Recursive { to: Gateway::of(table, addr), through: Through::Any });
-            let (list, stacked) = self.stack_list(index, &path)?;
-            let (Chain { header, fixup, .. }, link, fib) = (chain, Link::of(addr), table.0);
-            Some((list, Arc::new(Hop { header, fixup, stacked, fib, link })))
+            let Chain { header, fixup, to } = chain;
+            let (link, table, paths) = match to {
+                Onward::Route(table, addr) => {
+                    let (to, through) = (Gateway::of(table, addr), Through::Any);
+                    (to.link, table, [Path::to(Target::Recursive { to, through })].into())
+                }
+                Onward::Paths(link, paths) => (link, TableIndex::DEFAULT, paths),
+            };
+            let rewrite = self.engine.connect(TRANSMIT, link.rewrite_node()).ok()?;
+            let balance = self.engine.connect(TRANSMIT, link.load_balance_node()).ok()?;
+            let (list, stacked) = self.stack_list(index, &paths)?;
+            let hop = Hop { header, fixup, stacked, fib: table.0, rewrite, balance };
+            Some((list, Arc::new(hop)))
         });
         let (list, hop) = new.unzip();
         self.adjacencies.change(index, |a| a.hop = hop);

@@ -13,10 +13,7 @@ use crate::router::Router;
 /// What an adjacency does, in one line as routes and traces show it.
 pub fn describe(router: &Router, index: AdjacencyIndex) -> String {
     let Some(a) = router.adjacencies.at(index) else { return "deleted".to_owned() };
-    let family = match a.link {
-        Link::Ip4 => "ipv4",
-        Link::Ip6 => "ipv6",
-    };
+    let family = a.link.name();
     let interface = router.interfaces.name(a.interface.0);
     let mut text = match a.role {
         Role::Neighbor if !a.complete => {

@@ -48,14 +48,32 @@ pub enum Link {
     Ip4,
     /// IPv6.
     Ip6,
+    /// Labelled packets (RFC 3032).
+    Mpls,
+    /// Ethernet frames: into tunnels that carry them.
+    Ethernet,
 }
 
 impl Link {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ip4, Self::Ip6, Self::Mpls, Self::Ethernet];
+
+    /// As adjacencies and traces name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ip4 => "ipv4",
+            Self::Ip6 => "ipv6",
+            Self::Mpls => "mpls",
+            Self::Ethernet => "ethernet",
+        }
+    }
     /// The node that puts the header in front.
     pub fn rewrite_node(self) -> &'static str {
         match self {
             Self::Ip4 => "ip4-rewrite",
             Self::Ip6 => "ip6-rewrite",
+            Self::Mpls => "mpls-output",
+            Self::Ethernet => "adj-l2-rewrite",
         }
     }
     /// The node that puts the headers of a tunnel in front.
@@ -63,30 +81,35 @@ impl Link {
         match self {
             Self::Ip4 => "ip4-midchain",
             Self::Ip6 => "ip6-midchain",
+            Self::Mpls => "mpls-midchain",
+            Self::Ethernet => "adj-l2-midchain",
         }
     }
-    /// The other one.
-    pub fn other(self) -> Self {
+    /// The node that sends packets on as a load balance says.
+    pub fn load_balance_node(self) -> &'static str {
         match self {
-            Self::Ip4 => Self::Ip6,
-            Self::Ip6 => Self::Ip4,
+            Self::Ip4 => "ip4-load-balance",
+            Self::Ip6 => "ip6-load-balance",
+            Self::Mpls => "mpls-load-balance",
+            Self::Ethernet => "l2-load-balance",
         }
     }
     fn ethertype(self) -> EtherType {
         match self {
             Self::Ip4 => EtherType::IP4,
             Self::Ip6 => EtherType::IP6,
+            Self::Mpls | Self::Ethernet => EtherType::MPLS,
         }
     }
     /// The family of an address.
     pub fn of(addr: IpAddr) -> Self {
         if addr.is_ipv4() { Self::Ip4 } else { Self::Ip6 }
     }
-    /// `0.0.0.0` or `::`.
+    /// `::` for IPv6, otherwise `0.0.0.0`.
     pub fn unspecified(self) -> IpAddr {
         match self {
-            Self::Ip4 => Ipv4Addr::UNSPECIFIED.into(),
             Self::Ip6 => Ipv6Addr::UNSPECIFIED.into(),
+            _ => Ipv4Addr::UNSPECIFIED.into(),
         }
     }
 }
@@ -224,14 +247,14 @@ impl Adjacencies {
     ) -> Option<AdjacencyIndex> {
         self.by_key.get(&(interface, Link::of(next_hop), role, next_hop)).copied()
     }
-    /// All adjacencies of a neighbour: what is sent to it may be of either family.
+    /// All adjacencies of a neighbour, one for each link.
     pub fn of_neighbor(
         &self,
         interface: InterfaceIndex,
         next_hop: IpAddr,
     ) -> impl Iterator<Item = AdjacencyIndex> + use<> {
         let of = |link| self.by_key.get(&(interface, link, Role::Neighbor, next_hop)).copied();
-        [of(Link::Ip4), of(Link::Ip6)].into_iter().flatten()
+        Link::ALL.map(of).into_iter().flatten()
     }
     /// How many use an adjacency.
     pub fn users(&self, index: AdjacencyIndex) -> u32 {
@@ -375,6 +398,8 @@ impl Router {
         let of = match link {
             Link::Ip4 => Mtu::for_ip4,
             Link::Ip6 => Mtu::for_ip6,
+            Link::Mpls => Mtu::for_mpls,
+            Link::Ethernet => |mtu: &Mtu| mtu.l3,
         };
         self.interfaces.mtu_of(interface, of).min(u32::from(u16::MAX)) as u16
     }

@@ -35,7 +35,7 @@ impl Encapsulation for InIp {
                 (ip6::Header::new(own, far, carried, 0).as_bytes().into(), Fixup::Ip6)
             }
         };
-        Some(Chain { header, fixup, to: (TableIndex::DEFAULT, self.far) })
+        Some(Chain { header, fixup, to: (TableIndex::DEFAULT, self.far).into() })
     }
 }
 

@@ -15,6 +15,7 @@ use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::memory::{HugePages, Reserved};
 use infra::rcu::{self, Epoch, SharedSlab, SlabReader};
 
+use super::objects::{Object, ObjectKind};
 use crate::adjacency::AdjacencyIndex;
 
 /// Most load balances there may be.
@@ -57,6 +58,8 @@ pub enum Via {
     InterfaceRx(u32),
     /// Nowhere; but as a source its addresses pass a loose reverse-path check.
     Exempt,
+    /// To an object of a feature.
+    Object(Object),
 }
 
 /// A [`Via`], or a group of them, as one number.
@@ -65,6 +68,8 @@ pub(super) struct Word(u64);
 
 const ADJACENCY: u32 = 5;
 const GROUP: u32 = 0x80;
+/// Kinds of objects count from here.
+const OBJECTS: u32 = 0x100;
 
 impl Word {
     pub const DROP: Self = Self(0);
@@ -88,6 +93,7 @@ impl Word {
             Via::InterfaceRx(interface) => Self::new(11, interface),
             Via::Exempt => Self::new(12, 0),
             Via::Midchain(a) => Self::new(13, a.0),
+            Via::Object(Object { kind, index }) => Self::new(OBJECTS + u32::from(kind.0), index),
         }
     }
     pub fn group(index: u32) -> Self {
@@ -114,6 +120,9 @@ impl Word {
             11 => Via::InterfaceRx(value),
             12 => Via::Exempt,
             13 => Via::Midchain(AdjacencyIndex(value)),
+            kind if kind >= OBJECTS => {
+                Via::Object(Object { kind: ObjectKind((kind - OBJECTS) as u16), index: value })
+            }
             _ => Via::Drop,
         }
     }
@@ -357,6 +366,8 @@ mod tests {
             Via::InterfaceRx(9),
             Via::Exempt,
             Via::Midchain(a),
+            Via::Object(Object { kind: ObjectKind(0), index: 5 }),
+            Via::Object(Object { kind: ObjectKind(u16::MAX), index: u32::MAX }),
         ] {
             assert_eq!(Word::one(via).via(), via);
         }

@@ -1,17 +1,18 @@
-//! Next hops of the other family (RFC 8950): IPv4 routes that resolve through an IPv6 address, and
-//! the other way round.
+//! Next hops for packets of another kind than their address: IPv4 routes that resolve through an
+//! IPv6 address, and the other way round (RFC 8950); labelled packets, frames into tunnels.
 //!
 //! What an entry's load balance leads to is for packets of the entry's family. Beside it an address
-//! that routes of the other family lead to has one for theirs: it follows the entry's paths as they
-//! are [for others](super::path::Target::for_others), to the same neighbours by adjacencies of
-//! their own, on through the same addresses. It comes with the first path that leads there and goes
-//! with the last.
+//! has one for each other [link](crate::adjacency::Link) that paths lead there with: it follows the
+//! entry's paths as they are [for that](super::path::Target::with_link), to the same neighbours by
+//! adjacencies of their own, on through the same addresses. It comes with the first path that leads
+//! there and goes with the last.
 
 use super::path::{Gateway, Path, Target};
 use super::{Error, Fib};
+use crate::adjacency::Link;
 use crate::router::Router;
 
-/// Where packets of the other family go that follow the route to an address.
+/// Where packets of another kind go that follow the route to an address.
 pub(super) struct Foreign {
     /// The paths of the address's entry, for them.
     pub list: u32,
@@ -21,23 +22,23 @@ pub(super) struct Foreign {
 }
 
 impl Fib {
-    /// The paths of the route to an address, for packets of the other family.
-    fn paths_for_others(&self, to: Gateway) -> Vec<Path> {
+    /// The paths of the route to an address, for packets of another kind.
+    fn foreign_paths(&self, to: Gateway) -> Vec<Path> {
         let Some(entry) = self.entry_of(to) else { return vec![Path::to(Target::Drop)] };
         let paths = self.lists.at(entry.list).paths.iter();
-        paths.map(|p| Path { target: p.target.for_others(), ..p.clone() }).collect()
+        paths.map(|p| p.with_link(to.link)).collect()
     }
 }
 
 impl Router {
-    /// Notes that one more path leads packets of the other family to an address, which has an
+    /// Notes that one more path leads packets of another kind to an address, which has an
     /// entry.
     pub(super) fn track_foreign(&mut self, to: Gateway) -> Result<(), Error> {
         if let Some(foreign) = self.fib.foreign.get_mut(&to) {
             foreign.users += 1;
             return Ok(());
         }
-        let paths = self.fib.paths_for_others(to);
+        let paths = self.fib.foreign_paths(to);
         let list = self.hold_list(&paths, None)?;
         // These paths may have led here themselves.
         if let Some(foreign) = self.fib.foreign.get_mut(&to) {
@@ -66,10 +67,15 @@ impl Router {
         self.fib.balances.free(balance);
         self.release_list(list);
     }
-    /// Follows a change of the route to an address, if packets of the other family follow it.
+    /// Follows a change of the route to an address, as packets of other kinds follow it.
     pub(super) fn follow_foreign(&mut self, to: Gateway) {
+        for link in Link::ALL.into_iter().filter(|link| *link != to.link) {
+            self.follow_foreign_link(to.with_link(link));
+        }
+    }
+    fn follow_foreign_link(&mut self, to: Gateway) {
         let Some(before) = self.fib.foreign.get(&to).map(|f| f.list) else { return };
-        let paths = self.fib.paths_for_others(to);
+        let paths = self.fib.foreign_paths(to);
         let held = self.hold_list(&paths, Some(before));
         let Some(list) = self.or_drop(held, to.addr) else { return };
         if let Some(foreign) = self.fib.foreign.get_mut(&to) {

@@ -6,6 +6,7 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 use super::balance::{Balances, LoadBalance};
 use super::family::{Family, Ip4, Ip6};
 use super::hash::{self, FlowHash, HashReader};
+use super::objects::ObjectEdges;
 use crate::adjacency::AdjacencyIndex;
 
 /// Tables and load balances of one family, for a node; each thread has a clone.
@@ -16,6 +17,7 @@ pub struct Forwarding<F: Family> {
     /// Link-local table of each interface.
     pub(super) link_local: Reader<Vec<u16>>,
     pub(super) hashes: HashReader,
+    pub(super) objects: ObjectEdges,
 }
 
 /// Of IPv4.
@@ -24,6 +26,11 @@ pub type Forwarding4 = Forwarding<Ip4>;
 pub type Forwarding6 = Forwarding<Ip6>;
 
 impl<F: Family> Forwarding<F> {
+    /// With edges to the objects of features, for a node that leads packets there.
+    #[must_use]
+    pub fn leading_to(self, objects: ObjectEdges) -> Self {
+        Self { objects, ..self }
+    }
     /// The table with this index; `None` once it is deleted.
     #[inline(always)]
     pub fn table<'e>(&'e self, fib: u16, epoch: Epoch<'e>) -> Option<&'e F::Finder> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::balance::Word;
+use super::follow::Follower;
 use super::path::{Gateway, Path, Target};
 use super::spread::spread;
 use crate::adjacency::{AdjacencyIndex, Link};
@@ -33,6 +34,8 @@ pub(super) struct PathList {
     pub hosts: Vec<Gateway>,
     /// Mid-chain adjacencies stacked on it.
     pub chains: Vec<AdjacencyIndex>,
+    /// Those who are called when it may lead elsewhere.
+    pub followers: Vec<Follower>,
 }
 
 impl PathList {
@@ -47,12 +50,12 @@ impl PathList {
             _ => None,
         })
     }
-    /// The family of what its paths lead to; IPv4 when they do not say.
+    /// What the packets are that its paths are for; IPv4 when they do not say.
     pub fn link(&self) -> Link {
         let of = |p: &Path| match p.target {
             Target::Neighbor { addr, .. } => Some(Link::of(addr)),
             Target::Recursive { to, .. } => Some(to.link),
-            Target::ForeignNeighbor { addr, .. } => Some(Link::of(addr).other()),
+            Target::ForeignNeighbor { link, .. } => Some(link),
             Target::Attached { own, .. } => Some(Link::of(own)),
             Target::Receive { addr, .. } => addr.map(Link::of),
             Target::Lookup { link, .. } | Target::SourceLookup { link, .. } => Some(link),
@@ -138,6 +141,7 @@ impl PathLists {
             first_path: self.next_path,
             hosts: Vec::new(),
             chains: Vec::new(),
+            followers: Vec::new(),
         };
         let previous = like.map_or_else(Vec::new, |like| self.places(like, paths));
         list.layout = spread(&list.weights(), &previous).into();

@@ -191,12 +191,17 @@ pub(super) fn register(router: &mut Router) -> Result<(), BuildError> {
 }
 
 fn add<F: Headers>(router: &mut Router) -> Result<(), BuildError> {
-    let forwarding = || router.fib.forwarding::<F>();
-    let dst = LookAgain::<F, Destination> { forwarding: forwarding(), look: PhantomData };
-    let src = LookAgain::<F, Source> { forwarding: forwarding(), look: PhantomData };
-    router.engine.add_named(Destination::name::<F>(), dst)?;
-    router.engine.add_named(Source::name::<F>(), src)?;
+    add_look::<F, Destination>(router)?;
+    add_look::<F, Source>(router)?;
     let counters = router.interfaces.counters();
     router.engine.add(InterfaceRx::<F> { counters, of: PhantomData })?;
+    Ok(())
+}
+
+fn add_look<F: Headers, L: Look>(router: &mut Router) -> Result<(), BuildError> {
+    router.add_forwarder(F::LINK, L::name::<F>(), |router, objects| LookAgain::<F, L> {
+        forwarding: router.fib.forwarding::<F>().leading_to(objects),
+        look: PhantomData,
+    })?;
     Ok(())
 }

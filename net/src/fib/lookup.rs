@@ -335,8 +335,12 @@ pub(super) fn register(router: &mut Router) -> Result<(), BuildError> {
 }
 
 fn add<F: Headers>(router: &mut Router) -> Result<(), BuildError> {
-    let forwarding = router.fib.forwarding::<F>();
-    router.engine.add(Lookup { forwarding: forwarding.clone() })?;
-    router.engine.add(LoadBalanceNode::new(forwarding))?;
+    let forwarding = |router: &Router, objects| router.fib.forwarding::<F>().leading_to(objects);
+    router.add_forwarder(F::LINK, F::LOOKUP, |router, objects| Lookup {
+        forwarding: forwarding(router, objects),
+    })?;
+    router.add_forwarder(F::LINK, F::LOAD_BALANCE, |router, objects| {
+        LoadBalanceNode::new(forwarding(router, objects))
+    })?;
     Ok(())
 }

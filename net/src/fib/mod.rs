@@ -13,6 +13,7 @@ mod cli;
 mod covers;
 mod family;
 mod finder;
+mod follow;
 mod foreign;
 mod forwarding;
 mod hash;
@@ -21,6 +22,7 @@ mod lists;
 mod load_balance;
 mod look_again;
 mod lookup;
+mod objects;
 mod path;
 mod ranges;
 mod resolve;
@@ -50,10 +52,12 @@ pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
 pub use family::{Family, Ip4, Ip6};
 pub use finder::Finder;
 pub(crate) use finder::Keeper;
+pub use follow::{Followed, Follower};
 pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
 pub use hash::FlowHash;
 pub(crate) use hash::{flow, next};
 pub use lookup::Headers;
+pub use objects::{NewKind, Object, ObjectEdges, ObjectKind};
 pub use path::{Gateway, Label, Path, TableIndex, Target, Through};
 pub use routes::{OWN_BALANCES, RouteCounting};
 pub use source::{Source, Sources};
@@ -67,6 +71,7 @@ use foreign::Foreign;
 use hash::Hashes;
 use infra::rcu::Shared;
 use lists::PathLists;
+use objects::Objects;
 use table::Entry;
 
 /// Everything about routing that control owns.
@@ -77,7 +82,11 @@ pub struct Fib {
     balances: LoadBalances,
     /// Groups of buckets that no list has any more, while load balances still name them.
     unused_groups: Vec<u32>,
-    /// Where packets of the other family go that follow routes to these addresses.
+    /// Kinds of forwarding objects.
+    objects: Objects,
+    /// Those who follow what has changed, until they are called.
+    to_call: Vec<Follower>,
+    /// Where packets of another kind go that follow routes to these addresses.
     foreign: HashMap<Gateway, Foreign>,
     hashes4: Hashes,
     hashes6: Hashes,
@@ -133,6 +142,8 @@ impl Fib {
             lists: PathLists::default(),
             balances: LoadBalances::new(stats)?,
             unused_groups: Vec::new(),
+            objects: Objects::new(),
+            to_call: Vec::new(),
             foreign: HashMap::new(),
             hashes4: Hashes::new(),
             hashes6: Hashes::new(),
@@ -150,6 +161,7 @@ impl Fib {
             balances: self.balances.reader(),
             link_local: self.link_local.reader(),
             hashes: if F::BITS == 32 { self.hashes4.reader() } else { self.hashes6.reader() },
+            objects: self.objects.none(),
         }
     }
     fn hashes<F: Family>(&mut self) -> &mut Hashes {
@@ -169,6 +181,7 @@ impl Fib {
         match link {
             Link::Ip4 => self.ip4.named(id),
             Link::Ip6 => self.ip6.named(id),
+            Link::Mpls | Link::Ethernet => None,
         }
     }
     /// What the operator calls a table.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::objects::Object;
 use crate::adjacency::Link;
 use crate::interface::InterfaceIndex;
 
@@ -20,7 +21,7 @@ impl TableIndex {
 /// An address whose route packets of a family follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gateway {
-    /// The family of the packets, which need not be the address's (RFC 8950).
+    /// What the packets are, which need not be of the address's family (RFC 8950).
     pub link: Link,
     /// The table with the route, of the address's family.
     pub table: TableIndex,
@@ -33,14 +34,14 @@ impl Gateway {
     pub fn of(table: TableIndex, addr: IpAddr) -> Self {
         Self { link: Link::of(addr), table, addr }
     }
-    /// Whether the packets are of the other family.
+    /// Whether the packets are not of the address's own family.
     pub fn is_foreign(&self) -> bool {
         self.link != Link::of(self.addr)
     }
-    /// For packets of the other family than now.
+    /// For packets of another kind.
     #[must_use]
-    pub fn for_others(self) -> Self {
-        Self { link: self.link.other(), ..self }
+    pub fn with_link(self, link: Link) -> Self {
+        Self { link, ..self }
     }
 }
 
@@ -54,9 +55,11 @@ pub enum Target {
         /// The neighbour.
         addr: IpAddr,
     },
-    /// A neighbour known by an address of the other family: IPv4 packets to an IPv6 next hop
-    /// (RFC 8950), or the other way round.
+    /// A neighbour that gets packets of another kind than its address: IPv4 packets to an IPv6
+    /// next hop (RFC 8950), or the other way round; labelled packets.
     ForeignNeighbor {
+        /// What the packets are.
+        link: Link,
         /// The interface.
         interface: InterfaceIndex,
         /// The neighbour.
@@ -114,6 +117,8 @@ pub enum Target {
     Prohibit,
     /// Control.
     Punt,
+    /// An object of a feature.
+    Object(Object),
 }
 
 impl Target {
@@ -122,20 +127,25 @@ impl Target {
         if Link::of(addr) == link {
             Self::Neighbor { interface, addr }
         } else {
-            Self::ForeignNeighbor { interface, addr }
+            Self::ForeignNeighbor { link, interface, addr }
         }
     }
-    /// The same for packets of the other family, nowhere where that cannot be.
+    /// The same for packets of another kind, nowhere where that cannot be.
     #[must_use]
-    pub fn for_others(self) -> Self {
+    pub fn with_link(self, link: Link) -> Self {
         match self {
-            Self::Neighbor { interface, addr } => Self::ForeignNeighbor { interface, addr },
-            Self::ForeignNeighbor { interface, addr } => Self::Neighbor { interface, addr },
-            Self::Attached { interface, own } => {
-                Self::Attached { interface, own: Link::of(own).other().unspecified() }
+            Self::Neighbor { interface, addr } | Self::ForeignNeighbor { interface, addr, .. } => {
+                Self::neighbor(link, interface, addr)
             }
-            Self::Recursive { to, through } => Self::Recursive { to: to.for_others(), through },
-            Self::Lookup { .. } | Self::SourceLookup { .. } | Self::LinkLocal => Self::Drop,
+            Self::Attached { interface, own } if Link::of(own) != link => match link {
+                Link::Ip4 | Link::Ip6 => Self::Attached { interface, own: link.unspecified() },
+                _ => Self::ForeignNeighbor { link, interface, addr: link.unspecified() },
+            },
+            Self::Recursive { to, through } => Self::Recursive { to: to.with_link(link), through },
+            Self::Lookup { link: of, .. } | Self::SourceLookup { link: of, .. } if of != link => {
+                Self::Drop
+            }
+            Self::LinkLocal if link != Link::Ip6 => Self::Drop,
             other => other,
         }
     }
@@ -211,5 +221,10 @@ impl Path {
     /// A path that shares evenly.
     pub fn to(target: Target) -> Self {
         Self { target, weight: 1, preference: 0, labels: None }
+    }
+    /// The same for packets of another kind.
+    #[must_use]
+    pub fn with_link(&self, link: Link) -> Self {
+        Self { target: self.target.with_link(link), ..self.clone() }
     }
 }

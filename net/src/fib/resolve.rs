@@ -130,7 +130,7 @@ impl Router {
             let to = Gateway::of(table, F::addr(key.0));
             self.fib.move_host(to, before, after);
             // This may give up lists that lead here.
-            self.follow_foreign(to.for_others());
+            self.follow_foreign(to);
             self.resolve(self.fib.lists_behind(to).to_vec());
         }
         for bits in inside {
@@ -159,13 +159,14 @@ impl Router {
         // Without cycles this is over after as many rounds as lists lead through each other.
         while lists.iter().map(|list| self.evaluate(*list)).filter(|changed| *changed).count() > 0 {
         }
-        let words = lists.into_iter().filter_map(|list| Some((list, self.publish_list(list)?)));
+        let words = lists.iter().filter_map(|list| Some((*list, self.publish_list(*list)?)));
         let words: Vec<_> = words.collect();
         if !words.is_empty() {
             self.fib.balances.rewrite(&words);
         }
         let unused = std::mem::take(&mut self.fib.unused_groups);
         unused.into_iter().for_each(|group| self.fib.balances.free_group(group));
+        self.call_followers(&lists);
     }
     fn upstream(&self, mut waiting: Vec<u32>) -> Vec<u32> {
         let mut seen = HashSet::new();
@@ -221,6 +222,7 @@ impl Router {
                     | Target::Lookup { .. }
                     | Target::SourceLookup { .. }
                     | Target::InterfaceRx { .. }
+                    | Target::Object(_)
             )
         };
         let leads_on = l.paths.iter().zip(&usable).any(|(p, usable)| *usable && leads(p));
@@ -311,6 +313,7 @@ impl Router {
             Target::Unreachable => Via::Unreachable,
             Target::Prohibit => Via::Prohibit,
             Target::Punt => Via::Punt,
+            Target::Object(object) => Via::Object(object),
         }
     }
 

@@ -11,7 +11,7 @@ use super::family::{Family, Ip4, Ip6};
 use super::path::{Path, TableIndex, Target};
 use super::source::Source;
 use super::table::{Entry, Key};
-use crate::adjacency::{AdjacencyIndex, Link, Role};
+use crate::adjacency::{AdjacencyIndex, Role};
 use crate::interface::Kind;
 use crate::router::Router;
 
@@ -233,8 +233,7 @@ impl Router {
     fn adjacency_of(&mut self, target: &Target) -> Result<AdjacencyIndex, Error> {
         let (interface, role, next_hop) = match *target {
             Target::Neighbor { interface, addr } => (interface, Role::Neighbor, addr),
-            Target::ForeignNeighbor { interface, addr } => {
-                let link = Link::of(addr).other();
+            Target::ForeignNeighbor { link, interface, addr } => {
                 let made = self.use_adjacency_for(link, interface, Role::Neighbor, addr);
                 return made.map_err(Error::Adjacency);
             }

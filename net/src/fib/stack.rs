@@ -1,8 +1,6 @@
 //! What tunnels need of routing: mid-chain adjacencies are stacked on path lists, which follow the
 //! routes to the tunnels' far ends.
 
-use std::slice;
-
 use super::balance::Via;
 use super::path::Path;
 use crate::adjacency::{self, AdjacencyIndex};
@@ -12,10 +10,14 @@ use crate::router::Router;
 const DEPTH: usize = 8;
 
 impl Router {
-    /// Stacks an adjacency on a path; returns the path list and the load balance that follows it.
+    /// Stacks an adjacency on paths; returns the path list and the load balance that follows it.
     /// `None` when there is no room, or not the table.
-    pub(crate) fn stack_list(&mut self, chain: AdjacencyIndex, path: &Path) -> Option<(u32, u32)> {
-        let list = self.hold_list(slice::from_ref(path), None).ok()?;
+    pub(crate) fn stack_list(
+        &mut self,
+        chain: AdjacencyIndex,
+        paths: &[Path],
+    ) -> Option<(u32, u32)> {
+        let list = self.hold_list(paths, None).ok()?;
         let Some(balance) = self.balance_for(false, list) else {
             self.release_list(list);
             return None;

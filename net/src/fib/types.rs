@@ -53,6 +53,8 @@ impl FibPathNhProto {
         match link {
             Link::Ip4 => Self::IP4,
             Link::Ip6 => Self::IP6,
+            Link::Mpls => Self::MPLS,
+            Link::Ethernet => Self::ETHERNET,
         }
     }
 }
@@ -224,8 +226,7 @@ impl FibPath {
         };
         let id = |table| router.fib.table_id::<F>(table).unwrap_or(NONE);
         match path.target {
-            Target::Neighbor { addr, .. } => new.nh.address = addr.into(),
-            Target::ForeignNeighbor { addr, .. } => {
+            Target::Neighbor { addr, .. } | Target::ForeignNeighbor { addr, .. } => {
                 new.nh.address = addr.into();
                 new.proto = FibPathNhProto::of(Link::of(addr));
             }
@@ -233,9 +234,9 @@ impl FibPath {
                 new.nh.address = addr.into();
                 let link = Link::of(addr);
                 new.proto = FibPathNhProto::of(link);
-                new.table_id = match link {
-                    Link::Ip4 => router.fib.table_id::<Ip4>(table),
-                    Link::Ip6 => router.fib.table_id::<Ip6>(table),
+                new.table_id = match addr {
+                    IpAddr::V4(_) => router.fib.table_id::<Ip4>(table),
+                    IpAddr::V6(_) => router.fib.table_id::<Ip6>(table),
                 }
                 .unwrap_or(NONE);
                 new.flags = match through {
@@ -258,7 +259,7 @@ impl FibPath {
             Target::Drop | Target::Exempt | Target::Punt => new.kind = FibPathType::DROP,
             Target::Unreachable => new.kind = FibPathType::ICMP_UNREACH,
             Target::Prohibit => new.kind = FibPathType::ICMP_PROHIBIT,
-            Target::Attached { .. } | Target::LinkLocal => (),
+            Target::Attached { .. } | Target::LinkLocal | Target::Object(_) => (),
         }
         for (to, label) in new.label_stack.iter_mut().zip(path.labels.iter().flat_map(|l| &**l)) {
             let is_uniform = label.is_uniform.into();

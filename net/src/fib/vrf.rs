@@ -20,7 +20,7 @@ macro_rules! twin {
     ($family:ident, $router:ident.$method:ident($($arg:expr),*)) => {
         match $family::LINK {
             Link::Ip4 => $router.$method::<Ip4>($($arg),*),
-            Link::Ip6 => $router.$method::<Ip6>($($arg),*),
+            _ => $router.$method::<Ip6>($($arg),*),
         }
     };
 }
@@ -115,6 +115,7 @@ impl Router {
         match link {
             Link::Ip4 => self.reap_table::<Ip4>(table),
             Link::Ip6 => self.reap_table::<Ip6>(table),
+            Link::Mpls | Link::Ethernet => (),
         }
     }
     /// Takes out of a table what some sources put in.
@@ -324,6 +325,7 @@ impl Fib {
         match link {
             Link::Ip4 => self.ip4.at(table).is_some_and(|t| !t.is_wanted),
             Link::Ip6 => self.ip6.at(table).is_some_and(|t| !t.is_wanted),
+            Link::Mpls | Link::Ethernet => false,
         }
     }
     /// The table of an interface's link-local addresses.

@@ -1,7 +1,7 @@
 //! Where a packet goes on: the edges of the nodes that look up, and what a way out of a load
 //! balance has them do.
 
-use graph::{Flags, Packet};
+use graph::{Flags, Packet, Slot};
 use infra::rcu::Epoch;
 
 use super::balance::Via;
@@ -36,6 +36,8 @@ pub enum Way {
     InterfaceRx,
     /// Its sender is told.
     IcmpError,
+    /// To the node of an object's kind.
+    Object(Slot),
 }
 
 macro_rules! edges {
@@ -52,6 +54,8 @@ macro_rules! edges {
             LookupDst,
             #[to($src, payload = Depth)]
             LookupSrc,
+            #[dynamic]
+            Object(Slot),
         }
         impl From<Way> for $name {
             #[inline(always)]
@@ -61,6 +65,7 @@ macro_rules! edges {
                     Way::IcmpError => Self::IcmpError,
                     Way::LookupDst => Self::LookupDst,
                     Way::LookupSrc => Self::LookupSrc,
+                    Way::Object(slot) => Self::Object(slot),
                 }
             }
         }
@@ -114,6 +119,16 @@ pub(super) fn way<F: Headers, N>(
     }
 }
 
+impl<F: Headers> Forwarding<F> {
+    /// Notes on the packet what the next node needs where a bucket leads, and says which edge goes
+    /// there.
+    #[inline(always)]
+    pub fn lead<N>(&self, p: &mut Packet<'_, N>, via: Via, epoch: Epoch<'_>) -> F::BalanceNext {
+        let dst = F::destination(p);
+        way::<F, _>(self, p, via, dst, epoch).into()
+    }
+}
+
 #[inline(always)]
 fn ends<N>(p: &mut Packet<'_, N>, way: Way) -> Way {
     p.set_adjacency(0);
@@ -153,6 +168,11 @@ fn rare<F: Headers, N>(
         Via::InterfaceRx(interface) => {
             p.set_adjacency(interface);
             Way::InterfaceRx
+        }
+        Via::Object(object) => {
+            let slot = forwarding.objects.slot(object.kind, epoch);
+            p.set_adjacency(object.index);
+            slot.map_or(Way::Drop, Way::Object)
         }
         Via::LinkLocal => {
             let table = forwarding.link_local(p.rx(), epoch);

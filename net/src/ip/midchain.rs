@@ -15,7 +15,7 @@ use infra::rcu::{Epoch, SlabReader};
 use super::Version;
 use super::rewrite::{Rewritten, Seen, count, look_closer, may_leave, spend_hop};
 use crate::adjacency::chain::{Hop, TRANSMIT};
-use crate::adjacency::{Adjacencies, Adjacency, AdjacencyIndex, Link};
+use crate::adjacency::{Adjacencies, Adjacency, AdjacencyIndex};
 use crate::fib::{Forwarding4, Via};
 use crate::fragment::Limit;
 use crate::gso;
@@ -111,7 +111,9 @@ impl<V: Version> Node for Midchain<V> {
                     Seen::Big => return Ok(Next::Fragment(version)),
                 }
             }
-            spend_hop::<V>(p);
+            if !hop.header.is_empty() {
+                spend_hop::<V>(p); // otherwise where the packet goes on as it is
+            }
             p.prepend(hop.header.len()).ok_or(V::DROPPED)?.copy_from_slice(&hop.header);
             hop.fixup.apply(p);
             p.clear_flags(Flags::L3.with(Flags::L4));
@@ -141,18 +143,9 @@ pub struct Transmit {
 /// Edges of [`Transmit`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum TransmitNext {
-    /// To the neighbour on the way to an IPv4 far end.
-    #[to("ip4-rewrite")]
-    Rewrite4,
-    /// Wherever else the route to it leads.
-    #[to("ip4-load-balance")]
-    Balance4,
-    /// To the neighbour on the way to an IPv6 far end.
-    #[to("ip6-rewrite")]
-    Rewrite6,
-    /// Wherever else the route to it leads.
-    #[to("ip6-load-balance")]
-    Balance6,
+    /// To the neighbour on the way to the far end, or wherever else the route to it leads.
+    #[dynamic]
+    Onward(Slot),
 }
 
 /// Drops of [`Transmit`].
@@ -204,12 +197,8 @@ impl Node for Transmit {
             p.set_fib(hop.fib);
             let neighbor = this.neighbor(hop.stacked, epoch);
             p.set_adjacency(neighbor.map_or(hop.stacked, |a| a.0));
-            Ok(match (hop.link, neighbor.is_some()) {
-                (Link::Ip4, true) => TransmitNext::Rewrite4,
-                (Link::Ip4, false) => TransmitNext::Balance4,
-                (Link::Ip6, true) => TransmitNext::Rewrite6,
-                (Link::Ip6, false) => TransmitNext::Balance6,
-            })
+            let slot = if neighbor.is_some() { hop.rewrite } else { hop.balance };
+            Ok(TransmitNext::Onward(slot))
         });
     }
 }

@@ -302,10 +302,7 @@ impl Record for Rewritten {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let a = &self.adjacency;
         let interface = names.name("interface", a.interface.0);
-        let link = match a.link {
-            Link::Ip4 => "ipv4",
-            Link::Ip6 => "ipv6",
-        };
+        let link = a.link.name();
         write!(f, "  tx_sw_if_index {} dpo-idx {} : {link}", a.interface.0, self.index)?;
         match a.role {
             Role::Multicast => write!(f, "-mcast: {interface}: ")?,

@@ -99,7 +99,7 @@ fn details(router: &Router, c: &Check) -> UrpfInterfaceDetails {
     let on = router.addresses.of(c.interface);
     let (af, table) = match c.link {
         Link::Ip4 => (AddressFamily::IP4, router.fib.table_id::<Ip4>(c.table.unwrap_or(on.table4))),
-        Link::Ip6 => (AddressFamily::IP6, router.fib.table_id::<Ip6>(c.table.unwrap_or(on.table6))),
+        _ => (AddressFamily::IP6, router.fib.table_id::<Ip6>(c.table.unwrap_or(on.table6))),
     };
     let mode = if c.mode == Mode::Strict { UrpfMode::STRICT } else { UrpfMode::LOOSE };
     let (sw_if_index, is_input) = (c.interface, c.direction == Direction::Rx);

@@ -73,7 +73,7 @@ impl<F: Checked> WaysBack<F> {
         balance.buckets().iter().any(|via| match *via {
             Via::Adjacency(a) | Via::Midchain(a) | Via::Glean(a) => self.counts(a.0, over, epoch),
             Via::LoadBalance(next) => depth > 0 && self.leads_away(next, over, epoch, depth - 1),
-            Via::Lookup(_) | Via::SourceLookup(_) | Via::Exempt => over.is_none(),
+            Via::Lookup(_) | Via::SourceLookup(_) | Via::Exempt | Via::Object(_) => over.is_none(),
             _ => false,
         })
     }

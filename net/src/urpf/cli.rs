@@ -14,7 +14,7 @@ use crate::router::Router;
 fn table(router: &Router, link: Link, id: u32) -> Result<TableIndex, Error> {
     let found = match link {
         Link::Ip4 => router.fib.table::<Ip4>(id),
-        Link::Ip6 => router.fib.table::<Ip6>(id),
+        _ => router.fib.table::<Ip6>(id),
     };
     found.ok_or_else(|| Error::new(format!("Nonexistent table id {id}")))
 }
@@ -147,7 +147,7 @@ impl fmt::Display for Rows {
 fn show(router: &Router) -> Rows {
     let table = |link, table| match link {
         Link::Ip4 => router.fib.table_id::<Ip4>(table),
-        Link::Ip6 => router.fib.table_id::<Ip6>(table),
+        _ => router.fib.table_id::<Ip6>(table),
     };
     let row = |c: &Check| Row {
         interface: router.interfaces.name(c.interface.0).to_owned(),

@@ -103,7 +103,7 @@ impl Router {
         self.interfaces.at(interface).ok_or(Error::NoInterface)?;
         let has_table = |table: TableIndex| match link {
             Link::Ip4 => self.fib.table_id::<Ip4>(table).is_some(),
-            Link::Ip6 => self.fib.table_id::<Ip6>(table).is_some(),
+            _ => self.fib.table_id::<Ip6>(table).is_some(),
         };
         if table.is_some_and(|table| !has_table(table)) {
             return Err(Error::NoTable);
@@ -135,7 +135,7 @@ impl Router {
         for each in [Mode::Loose, Mode::Strict] {
             let (arc, node) = match link {
                 Link::Ip4 => node::place::<Ip4>(direction, each),
-                Link::Ip6 => node::place::<Ip6>(direction, each),
+                _ => node::place::<Ip6>(direction, each),
             };
             let done = self.engine.set_feature(arc, node, interface.0, mode == Some(each));
             done.expect("the node is on the arc since the feature registered");

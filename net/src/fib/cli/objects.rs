@@ -178,13 +178,13 @@ impl AllEntries {
         let fib = &router.fib;
         let after = |link, least: u16| match link {
             Link::Ip4 => fib.ip4.every().map(|t| t.0).find(|t| t.0 >= least),
-            Link::Ip6 => fib.ip6.every().map(|t| t.0).find(|t| t.0 >= least),
+            _ => fib.ip6.every().map(|t| t.0).find(|t| t.0 >= least),
         };
         let same = self.table.0.checked_add(1).and_then(|next| after(self.link, next));
         let next = match (same, self.link) {
             (Some(table), link) => Some((link, table)),
             (None, Link::Ip4) => after(Link::Ip6, 0).map(|table| (Link::Ip6, table)),
-            (None, Link::Ip6) => None,
+            (None, _) => None,
         };
         (self.link, self.table) = next.unwrap_or((self.link, self.table));
         next.is_some()
@@ -198,7 +198,7 @@ impl Task<Router> for AllEntries {
                 self.last4 = self.slice::<Ip4>(router, self.last4, out);
                 self.last4.is_some()
             }
-            Link::Ip6 => {
+            _ => {
                 self.last6 = self.slice::<Ip6>(router, self.last6, out);
                 self.last6.is_some()
             }

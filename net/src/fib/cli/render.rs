@@ -107,8 +107,8 @@ fn of_list(
 ) -> Output {
     let Some(list) = router.fib.lists.find(index) else { return Output::none() };
     let text = match list.link() {
-        Link::Ip4 => Page::<Ip4>::text(router, |page| four(page, index)),
         Link::Ip6 => Page::<Ip6>::text(router, |page| six(page, index)),
+        _ => Page::<Ip4>::text(router, |page| four(page, index)),
     };
     let lines: Vec<_> =
         text.lines().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
@@ -134,8 +134,8 @@ pub(super) fn load_balance(router: &Router, index: u32) -> Output {
     let balances = &router.fib.balances;
     let Some(list) = balances.list_of(index) else { return Output::none() };
     let text = match router.fib.lists.at(list).link() {
-        Link::Ip4 => Page::<Ip4>::text(router, |page| page.balance(index, 4, DEPTH)),
         Link::Ip6 => Page::<Ip6>::text(router, |page| page.balance(index, 4, DEPTH)),
+        _ => Page::<Ip4>::text(router, |page| page.balance(index, 4, DEPTH)),
     };
     let buckets = balances.at(index).buckets().len();
     let (to, via) = balances.counted(index);
@@ -191,13 +191,17 @@ impl<F: Family> Page<'_, F> {
         }
         write!(self.text, "\n forwarding: ")?;
         self.chain(e.balance)?;
-        let foreign = self.router.fib.host(to.for_others()).filter(|_| is_via);
-        let Some((balance, _)) = foreign else { return Ok(()) };
-        writeln!(self.text, " Delegates:")?;
-        self.text += &match to.link.other() {
-            Link::Ip4 => Page::<Ip4>::text(self.router, |page| page.chain(balance)),
-            Link::Ip6 => Page::<Ip6>::text(self.router, |page| page.chain(balance)),
-        };
+        let others = Link::ALL.into_iter().filter(|link| *link != to.link && is_via);
+        for (i, link) in others.enumerate() {
+            let Some((balance, _)) = self.router.fib.host(to.with_link(link)) else { continue };
+            if i == 0 {
+                writeln!(self.text, " Delegates:")?;
+            }
+            self.text += &match link {
+                Link::Ip6 => Page::<Ip6>::text(self.router, |page| page.chain(balance)),
+                _ => Page::<Ip4>::text(self.router, |page| page.chain(balance)),
+            };
+        }
         Ok(())
     }
     fn source(&mut self, source: Source, list: u32, is_best: bool) -> fmt::Result {
@@ -251,7 +255,8 @@ impl<F: Family> Page<'_, F> {
         let router = self.router;
         let name = |i: crate::InterfaceIndex| router.interfaces.name(i.0);
         match path.target {
-            Target::Neighbor { interface, addr } | Target::ForeignNeighbor { interface, addr } => {
+            Target::Neighbor { interface, addr }
+            | Target::ForeignNeighbor { interface, addr, .. } => {
                 writeln!(self.text, "attached-nexthop:  {oper}")?;
                 writeln!(self.text, "        {addr} {}", name(interface))?;
                 writeln!(self.text, "      [@0]: {}", adjacency::describe(router, adjacency))
@@ -365,6 +370,7 @@ impl<F: Family> Page<'_, F> {
             Via::Punt => (1, self.target(&Target::Punt)),
             Via::Unreachable => (2, self.target(&Target::Unreachable)),
             Via::Prohibit => (2, self.target(&Target::Prohibit)),
+            Via::Object(object) => (20, self.router.describe_object(object)),
             Via::LinkLocal => (9, self.target(&Target::LinkLocal)),
         };
         format!("[@{number}]: {text}")

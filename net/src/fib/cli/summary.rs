@@ -37,7 +37,7 @@ impl fmt::Display for Summary {
         for (len, count) in &self.prefixes {
             match self.link {
                 Link::Ip4 => writeln!(f, "{len:>20}{count:>16}")?,
-                Link::Ip6 => writeln!(f, "{}{}", centred(len, 20), centred(count, 16))?,
+                _ => writeln!(f, "{}{}", centred(len, 20), centred(count, 16))?,
             }
         }
         Ok(())

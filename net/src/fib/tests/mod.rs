@@ -6,6 +6,7 @@ mod concurrent;
 mod foreign;
 mod model;
 mod nodes;
+mod objects;
 mod oracle;
 mod recursion;
 mod routes;

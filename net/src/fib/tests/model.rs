@@ -123,7 +123,7 @@ macro_rules! of {
                 type $f = Ip4;
                 $work
             }
-            Link::Ip6 => {
+            _ => {
                 type $f = Ip6;
                 $work
             }
