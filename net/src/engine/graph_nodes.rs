@@ -1,8 +1,13 @@
-//! The message `graph_node_get` of the module `graph`: nodes by number, name or property.
+//! `graph_node_get` of the module `graph` and `show graph`: nodes by number, name or property.
+
+use std::fmt;
 
 use control::api::{Api, Message, Retval, Text};
+use control::cli::{Args, Cli, Command, Error, Output};
 use graph::NodeIndex;
+use serde::Serialize;
 
+use super::nodes::find;
 use crate::router::Router;
 
 /// A number that means none.
@@ -78,6 +83,115 @@ pub(super) fn register(api: &mut Api<Router>) {
         },
         |cursor| GraphNodeGetReply { cursor },
     );
+}
+
+/// Properties as words of the command line.
+const WORDS: [(&str, NodeFlag); 9] = [
+    ("input", NodeFlag::TRACE_SUPPORTED),
+    ("trace_supported", NodeFlag::TRACE_SUPPORTED),
+    ("drop", NodeFlag::IS_DROP),
+    ("output", NodeFlag::IS_OUTPUT),
+    ("punt", NodeFlag::IS_PUNT),
+    ("handoff", NodeFlag::IS_HANDOFF),
+    ("no_free", NodeFlag::NO_FREE),
+    ("polling", NodeFlag::TO_POLLING),
+    ("interrupt", NodeFlag::TO_INTERRUPT),
+];
+
+/// `show graph`.
+struct ShowGraph {
+    node: Option<String>,
+    want_arcs: bool,
+    flags: NodeFlag,
+}
+
+impl Command for ShowGraph {
+    const PATHS: &'static [&'static str] = &["show graph"];
+    const ABOUT: &'static str = "Show nodes: one, or those with one of some properties";
+    const USAGE: &'static str = "[node [<node>]] [want_arcs] [input|trace_supported] [drop] \
+        [output] [punt] [handoff] [no_free] [polling] [interrupt]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut show = Self { node: None, want_arcs: false, flags: NodeFlag(0) };
+        while let Some(word) = args.peek() {
+            let place = *args;
+            args.word();
+            let is_option = |word| word == "want_arcs" || WORDS.iter().any(|w| w.0 == word);
+            if let Some((_, flag)) = WORDS.iter().find(|w| w.0 == word) {
+                show.flags.0 |= flag.0;
+            } else if word == "want_arcs" {
+                show.want_arcs = true;
+            } else if word != "node" {
+                return Err(place.error("unknown input"));
+            } else if !args.peek().is_none_or(is_option) {
+                show.node = args.word().map(str::to_owned);
+            }
+        }
+        Ok(show)
+    }
+}
+
+/// A node of `show graph`.
+#[derive(Serialize)]
+struct Row {
+    index: u32,
+    name: String,
+    flags: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    arcs: Vec<Arc>,
+}
+
+/// The node at the end of an edge.
+#[derive(Serialize)]
+struct Arc {
+    index: u32,
+    name: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<8}{:<40}Flags", "Index", "Node")?;
+        for row in &self.0 {
+            let line = format!("{:<8}{:<40}{}", row.index, row.name, row.flags.join(" "));
+            writeln!(f, "{}", line.trim_end())?;
+            for (edge, arc) in row.arcs.iter().enumerate() {
+                writeln!(f, "  {:<6}  -> {} ({})", format!("[{edge}]"), arc.name, arc.index)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn register_command(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, show: ShowGraph| -> Result<_, Error> {
+        let nodes = match &show.node {
+            Some(name) => vec![find(router, name)?],
+            None => router.engine.node_names().map(|(node, _)| node).collect(),
+        };
+        let nodes = nodes.into_iter().map(|node| (node, flags(router, node)));
+        let has = |flags: NodeFlag| show.flags.0 == 0 || flags.0 & show.flags.0 != 0;
+        let rows = nodes.filter(|(_, flags)| show.node.is_some() || has(*flags));
+        let name = |node| router.engine.name_of(node).to_owned();
+        // Of the two words for one property the first.
+        let words = || WORDS.iter().filter(|word| word.0 != "trace_supported");
+        let row = |(node, flags): (NodeIndex, NodeFlag)| Row {
+            index: node.0,
+            name: name(node),
+            flags: words().filter(|w| flags.0 & w.1.0 != 0).map(|w| w.0).collect(),
+            arcs: match show.want_arcs {
+                true => router.engine.next_of(node),
+                false => Vec::new(),
+            }
+            .into_iter()
+            .map(|node| Arc { index: node.0, name: name(node) })
+            .collect(),
+        };
+        Ok(Output::of(Rows(rows.map(row).collect())))
+    });
 }
 
 /// The node with the number or name asked for; `None` when neither is given.
@@ -158,6 +272,36 @@ mod tests {
                 assert_eq!((rows.len(), retval, last.cursor), (0, Retval::NO_SUCH_NODE.0, NONE));
             }
         });
+    }
+
+    #[test]
+    fn operators_ask_for_nodes_by_the_same() {
+        let mut b = bench();
+        let (input, filter) = ("test-input", "filter");
+        let index = |name: &str| b.router.engine.index_of(name).unwrap().0;
+        let (input_row, edge) = (index(input), index(filter));
+        let one = b.run("show graph node test-input want_arcs");
+        assert!(one.lines().nth(1).is_some_and(|l| l.ends_with(" input")), "{one}");
+        assert!(one.contains(&format!("-> {filter} ({edge})\n")), "{one}");
+        assert_eq!(b.run(&format!("show graph want_arcs node {input_row}")), one);
+        assert_eq!(b.run("show graph node test-input").lines().count(), 2);
+
+        let all = b.router.engine.node_names().count();
+        assert_eq!(b.run("show graph").lines().count(), 1 + all);
+        assert_eq!(b.run("show graph node").lines().count(), 1 + all);
+        let some = b.run("show graph node drop punt");
+        let wanted = |l: &str| l.contains("drop") || l.contains("punt");
+        assert!(some.lines().count() > 1 && some.lines().skip(1).all(wanted), "{some}");
+        let any = "show graph node input drop output punt handoff no_free polling interrupt";
+        assert!(b.run(any).contains(input) && !b.run(any).contains(filter));
+        assert!(b.run("show graph trace_supported").contains(input));
+        assert_eq!(b.run("show graph polling interrupt no_free").lines().count(), 1);
+        assert_eq!(b.json(any), b.json(&any.replace("input", "trace_supported")));
+        assert_eq!(b.json("show graph node filter")[0]["name"], filter);
+
+        assert_eq!(b.run("show graph node nosuch"), "show graph: unknown node name: 'nosuch'\n");
+        let wrong = "show graph: unknown input `inputs drop'\n";
+        assert_eq!(b.run("show graph inputs drop"), wrong);
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     about::register(cli);
     clock::register(cli);
     errors::register(cli);
+    graph_nodes::register_command(cli);
     files::register(cli);
     heaps::register(cli);
     memory::register(cli);

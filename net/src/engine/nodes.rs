@@ -143,7 +143,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
 }
 
-fn find(router: &Router, name: &str) -> Result<NodeIndex, Error> {
+/// The node of a name or number.
+pub(super) fn find(router: &Router, name: &str) -> Result<NodeIndex, Error> {
     let by_number = || {
         let index = NodeIndex(name.parse().ok()?);
         (!router.engine.name_of(index).is_empty()).then_some(index)

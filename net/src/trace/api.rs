@@ -6,7 +6,7 @@
 use control::api::{Api, Message, Retval};
 use graph::NodeIndex;
 
-use super::{Filter, Rule};
+use super::{Filter, Rule, timestamps};
 use crate::router::Router;
 
 /// Packets in one reply when the request does not say.
@@ -201,7 +201,8 @@ fn capture(router: &mut Router, m: TraceCapturePackets) -> Result<(), Retval> {
 /// Texts of the packets of each thread.
 fn texts(router: &mut Router) -> Vec<Vec<String>> {
     let threads = router.traced_packets().unwrap_or_default();
-    let text = |packet: &graph::TracedPacket| packet.text(&router.engine, router);
+    let time = timestamps::of(router).writer(router);
+    let text = |packet: &graph::TracedPacket| packet.text_at(&router.engine, router, &time);
     threads.iter().map(|thread| thread.packets.iter().map(text).collect()).collect()
 }
 

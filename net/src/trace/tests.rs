@@ -63,6 +63,29 @@ fn times_are_written_as_wanted() {
 }
 
 #[test]
+fn programs_read_times_as_operators_do() {
+    let mut b = bench();
+    b.run("trace add test-input 1");
+    b.router.engine.run_inline(10);
+    for format in ["relative", "unix", "datetime"] {
+        b.run(&format!("set trace timestamp-format {format}"));
+        let shown = b.run("show trace");
+        b.talk(|local, router| {
+            let dump = TraceDump { clear_cache: 0, thread_id: 0, position: 0, max_records: 1 };
+            let v2 = TraceV2Dump { thread_id: 0, position: 0, max: 1, clear_cache: false };
+            let texts = [
+                local.stream(router, &dump).0[0].trace_data.clone(),
+                local.dump(router, &v2)[0].trace_data.clone(),
+            ];
+            // What the wall showed at the start is reckoned anew each time: the last digits differ.
+            let coarse = |text: &str| text[..8].to_owned();
+            let time = coarse(shown.lines().nth(3).unwrap());
+            assert!(texts.iter().all(|t| coarse(t) == time), "{texts:?} {time}");
+        });
+    }
+}
+
+#[test]
 fn programs_page_through_the_trace() {
     let mut b = bench();
     let node = b.router.engine.index_of("test-input").unwrap().0;
