@@ -70,7 +70,8 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
     let (ports, addresses) = (router.interfaces.ports(), router.addresses.reader());
-    let (events, on_link) = (router.events.sender(), OnLink::new(router));
+    let events = (router.events.sender(), router.events.sender());
+    let on_link = OnLink::new(router);
     let answered = Shared::new(Answered::default());
     let counters = router.neighbors().counters[0].clone();
     let engine = &mut router.engine;

@@ -17,7 +17,7 @@ use crate::address::AddressReader;
 use crate::events::EventSender;
 use crate::fib::Ip4;
 use crate::interface::{InterfaceIndex, Port};
-use crate::neighbor::{ArpFrame, Counters, Evidence, Learned, Messages, OnLink, count};
+use crate::neighbor::{ArpFrame, Counters, Evidence, Heard, Learned, Messages, OnLink, count};
 
 /// Answers and learns.
 #[derive(Clone)]
@@ -27,7 +27,8 @@ pub struct ArpReply {
     pub(super) on_link: OnLink<Ip4>,
     pub(super) answered: Reader<Answered>,
     pub(super) counters: Counters,
-    pub(super) events: EventSender<Learned>,
+    /// Answers, and requests.
+    pub(super) events: (EventSender<Learned>, EventSender<Heard>),
 }
 
 /// Edges of [`ArpReply`].
@@ -92,7 +93,12 @@ impl Node for ArpReply {
             if !is_probe && is_neighbor {
                 let how = Evidence { creates: is_for_us, replaces: true };
                 let (addr, mac) = (sender.into(), arp.sender.mac);
-                events.send(Learned { interface: InterfaceIndex(on), addr, mac, how });
+                let news = Learned { interface: InterfaceIndex(on), addr, mac, how };
+                if is_request {
+                    events.1.send(Heard(news))
+                } else {
+                    events.0.send(news)
+                };
             }
             match arp.operation {
                 _ if arp.is_gratuitous() => Err(Error::GratuitousArp),

@@ -63,6 +63,9 @@ pub const FEATURE: Feature = Feature {
 /// Neighbours that wait for an address of ours to be asked from, at most.
 const MOST_UNASKED: usize = 256;
 
+/// Neighbours that asked, and whose answers are waited for, at most.
+const MOST_HEARD: usize = 4096;
+
 /// What control keeps of neighbours.
 pub struct Neighbors {
     /// Those that are known.
@@ -73,6 +76,8 @@ pub struct Neighbors {
     watchers: Vec<Watcher>,
     /// Became known; held packets are not yet sent on.
     known: Vec<Key>,
+    /// Became known by a question of theirs, at a time, while packets waited for an answer.
+    heard: Vec<(Key, f64)>,
     /// Routes lead to them, but there was no address of ours to ask from.
     unasked: Vec<Key>,
     /// Whether packets wait and the nodes are being ticked.
@@ -158,7 +163,9 @@ impl Router {
         if old.is_some_and(|old| old.has_route) && !has_route {
             self.fib_remove_neighbor(interface, addr);
         }
-        self.settle(key, new, outcome)
+        self.settle(key, new, outcome)?;
+        self.neighbors_mut().known.push(key);
+        Ok(())
     }
     /// Works at the table; where it is full, once more with the oldest neighbour gone, if so
     /// configured.
@@ -239,7 +246,6 @@ impl Router {
             }
             watch::tell(self, key, &now, true);
         }
-        self.neighbors_mut().known.push(key);
         Ok(())
     }
 }
@@ -265,12 +271,51 @@ pub struct Learned {
 
 impl Event for Learned {}
 
+/// A neighbour told its address of layer 2 when it asked for ours, by ARP.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard(pub Learned);
+
+impl Event for Heard {}
+
 /// Takes note of what the data plane heard. Packets that wait for it go on with [`release`].
-pub fn learned(router: &mut Router, Learned { interface, addr, mac, how }: Learned) {
+pub fn learned(router: &mut Router, news: Learned) {
+    if take_note(router, news) {
+        router.neighbors_mut().known.push((news.interface, news.addr));
+    }
+}
+
+/// Takes note of a neighbour that asked. Packets that wait for it go on with its answer to our own
+/// question, or after the time for one.
+fn heard(router: &mut Router, Heard(news): Heard) {
+    let (key, now) = ((news.interface, news.addr), router.now());
+    let before = router.neighbors().known.len();
+    if take_note(router, news) {
+        let neighbors = router.neighbors_mut();
+        // Its route's new adjacency has found it known.
+        neighbors.known.truncate(before);
+        if neighbors.is_ticking && neighbors.heard.len() < MOST_HEARD {
+            neighbors.heard.push((key, now));
+        } else {
+            neighbors.known.push(key);
+        }
+    }
+}
+
+/// Has packets go on whose neighbours had `time` seconds to answer since they asked.
+fn end_hearing(router: &mut Router, time: f64) {
+    let now = router.now();
+    let neighbors = router.neighbors_mut();
+    let ended = neighbors.heard.extract_if(.., |(_, at)| !(0.0..time).contains(&(now - *at)));
+    neighbors.known.extend(ended.map(|(key, _)| key));
+    release(router);
+}
+
+/// Whether a neighbour is known now, as it says.
+fn take_note(router: &mut Router, Learned { interface, addr, mac, how }: Learned) -> bool {
     let (key, now) = ((interface, addr), router.now());
     let is_up = router.interfaces.at(interface).is_some_and(|i| i.admin_up && i.link_up);
     if !is_up || !has_neighbors(router, interface) {
-        return;
+        return false;
     }
     let learned = router.with_room(addr, |table| table.learn(key, mac, how, now));
     let neighbors = router.neighbors_mut();
@@ -278,12 +323,16 @@ pub fn learned(router: &mut Router, Learned { interface, addr, mac, how }: Learn
         neighbors.table.refused[table::family(addr)] += 1;
     }
     let outcome = learned.unwrap_or(Outcome::Ignored);
-    let Some(neighbor) = neighbors.table.at(key).copied() else { return };
+    let Some(neighbor) = neighbors.table.at(key).copied() else { return false };
     // Packets can wait for a neighbour that is known: the answer overtook a change of routes.
-    let goes_on = outcome != Outcome::Ignored && neighbor.has_route;
-    if goes_on && let Err(why) = router.settle(key, neighbor, outcome) {
+    if outcome == Outcome::Ignored || !neighbor.has_route {
+        return false;
+    }
+    let settled = router.settle(key, neighbor, outcome);
+    if let Err(why) = &settled {
         router.log.class("ip", "neighbor").error(format_args!("{addr}: {why}"));
     }
+    settled.is_ok()
 }
 
 /// Completes a new adjacency whose neighbour is known already. Another neighbour is asked for: that
@@ -474,6 +523,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     };
     router.events.handle(|router, _: Pending| packets_wait(router));
     router.events.handle(learned);
+    router.events.handle(heard);
     router.events.afterwards(release);
     router.insert(Neighbors {
         table: Table::default(),
@@ -481,6 +531,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         askers,
         watchers: Vec::new(),
         known: Vec::new(),
+        heard: Vec::new(),
         unasked: Vec::new(),
         is_ticking: false,
         lost: 0,

@@ -8,7 +8,8 @@ use graph::Frame;
 
 use super::ask::{Ask, Whom};
 use super::family::Family;
-use super::{Work, announce, table, visit};
+use super::waiting::INTERVAL;
+use super::{Work, announce, end_hearing, table, visit};
 use crate::router::Router;
 
 /// Ticks the nodes while packets wait.
@@ -31,6 +32,7 @@ pub(super) fn spawn(router: &mut Router) {
             // A node that goes on holding packets says so again.
             router.neighbors_mut().is_ticking = false;
             visit(router, &Tick);
+            end_hearing(router, INTERVAL);
             Wake::OnEvent
         }
     };

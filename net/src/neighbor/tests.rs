@@ -126,6 +126,27 @@ fn packets_wait_for_the_answer_and_go_on_in_order() {
 }
 
 #[test]
+fn packets_wait_for_the_answer_even_if_the_neighbour_asks_meanwhile() {
+    for answers in [true, false] {
+        let mut b = Bench::new();
+        assert_eq!(sent(&b.receive(b.pg0, &[packet("10.0.1.9")])).len(), 1, "asked");
+        let out = b.receive(b.pg1, &[bytes(request(HOST, "10.0.1.9", "10.0.1.1"))]);
+        assert_eq!(sent(&out), [bytes(reply(PG1, "10.0.1.1", HOST, "10.0.1.9"))], "answered only");
+        assert!(b.cli("show ip neighbors").contains("10.0.1.9"));
+        assert_eq!(sent(&b.receive(b.pg0, &[packet("10.0.1.9")])).len(), 1, "it is known");
+        if answers {
+            let out = b.receive(b.pg1, &[bytes(reply(HOST, "10.0.1.9", PG1, "10.0.1.1"))]);
+            assert_eq!(sent(&out).len(), 1);
+            assert!(b.wait(5.0).is_empty());
+        } else {
+            let late = b.wait(5.0);
+            let packets = sent(&late).into_iter().filter(|p| p[12..14] == [8, 0]).count();
+            assert_eq!((packets, b.graph.buffers_used()), (1, 0), "a second later it goes on");
+        }
+    }
+}
+
+#[test]
 fn next_hops_of_routes_are_asked_for_too() {
     let mut b = Bench::new();
     assert_eq!(b.cli("ip route add 16.0.0.0/8 via 10.0.1.3 pg1"), "");

@@ -17,7 +17,7 @@ pub(super) const MOST: usize = 1024;
 /// How often a neighbour is asked before its packets are given up (RFC 4861 section 10).
 const ATTEMPTS: u8 = 3;
 /// Seconds between two questions (RFC 1122 section 2.3.2.1, RFC 4861 section 10).
-const INTERVAL: f64 = 1.0;
+pub(super) const INTERVAL: f64 = 1.0;
 
 /// A neighbour: number of the interface, address.
 pub(super) type Key<A> = (u32, A);
