@@ -188,14 +188,10 @@ impl Router {
             |i: &InterfaceIndex| self.interfaces.at(*i).filter(|_| self.fib.leaving != Some(*i));
         let is_on = |i: &InterfaceIndex| at(i).is_some_and(|i| i.admin_up);
         let is_up = |i: &InterfaceIndex| is_on(i) && at(i).is_some_and(|i| i.link_up);
-        let is_glean =
-            |a: AdjacencyIndex| self.adjacencies.at(a).is_some_and(|a| a.role == Role::Glean);
         let is_usable = |(p, a): (&Path, &AdjacencyIndex)| match p.target {
             _ if p.labels.is_some() => false,
-            // Without a link no neighbour answers there, and senders get to know.
-            Target::Attached { interface, .. } if is_glean(*a) && l.paths.len() == 1 => {
-                is_on(&interface)
-            }
+            // Without a link nobody answers there, and senders get to know.
+            Target::Attached { interface, .. } if self.is_alone(list, *a) => is_on(&interface),
             Target::Neighbor { interface, .. }
             | Target::ForeignNeighbor { interface, .. }
             | Target::Attached { interface, .. }
@@ -230,6 +226,11 @@ impl Router {
         let changed = l.usable != usable || l.leads_on != leads_on;
         (l.usable, l.leads_on) = (usable, leads_on);
         changed
+    }
+    /// Whether an adjacency is the only way to a connected network, and no tunnel.
+    fn is_alone(&self, list: u32, to: AdjacencyIndex) -> bool {
+        let is_chain = self.adjacencies.at(to).is_none_or(|a| a.role == Role::Midchain);
+        !is_chain && self.fib.lists.at(list).paths.len() == 1
     }
     /// Whether the route to an address, whose path list is `next`, is what a path wants to go
     /// through.
@@ -292,8 +293,14 @@ impl Router {
         let adjacency = l.adjacencies[path];
         match l.paths[path].target {
             Target::Neighbor { .. } | Target::ForeignNeighbor { .. } | Target::Attached { .. } => {
-                match self.adjacencies.at(adjacency).map(|a| a.role) {
+                let a = self.adjacencies.at(adjacency);
+                let is_up = |i| self.interfaces.at(i).is_some_and(|i| i.link_up);
+                match a.map(|a| a.role) {
                     Some(Role::Glean) => Via::Glean(adjacency),
+                    // Nobody can be asked for, as there are no neighbours.
+                    Some(Role::Neighbor) if !a.is_some_and(|a| is_up(a.interface)) => {
+                        Via::Unreachable
+                    }
                     Some(Role::Midchain) => Via::Midchain(adjacency),
                     _ => Via::Adjacency(adjacency),
                 }

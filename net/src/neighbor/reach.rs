@@ -64,6 +64,7 @@ pub(super) fn follow_link(router: &mut Router, interface: InterfaceIndex, is_up:
         if is_up {
             // Without room for its route it is forgotten.
             let _ = router.settle(key, now, Outcome::Same);
+            router.neighbors_mut().known.push(key);
         } else if now.has_route {
             router.fib_remove_neighbor(key.0, key.1);
         }

@@ -199,3 +199,27 @@ fn routes_share_their_counters_when_told_to() {
     assert_eq!(b.in_use()[1], before + 1 + 9);
     assert!("perhaps".parse::<crate::fib::RouteCounting>().is_err());
 }
+
+#[test]
+fn who_is_behind_a_link_that_is_down_is_unreachable_if_nobody_can_be_asked_for() {
+    let mut b = bench();
+    let tun = b.add_interface("tun0", crate::interface::Kind::Ip, 0);
+    b.set("set interface ip address tun0 10.3.0.1/24");
+    b.set("set interface ip address tun0 2001:db8:3::1/64");
+    b.set("ip route add 16.0.0.0/8 via tun0\nip route add 17.0.0.0/8 via 10.3.0.9 tun0");
+    b.set("ip route add 18.0.0.0/8 via tun0 via 10.0.1.2 pg1");
+    b.set("ip route add 19.0.0.0/8 via 10.3.0.9");
+    let all = ["10.3.0.2", "2001:db8:3::2", "16.0.0.1", "17.0.0.1", "18.0.0.1", "19.0.0.1"];
+    let ways = |b: &Rig| all.map(|to| b.leads(to));
+    let before = ways(&b);
+    assert!(before.iter().flatten().all(|via| matches!(via, Via::Adjacency(_))), "{before:?}");
+    b.control(|router| router.set_link(tun, false));
+    let [host4, host6, attached, by_hop, two, recursive] = ways(&b);
+    assert_eq!([host4, host6, attached], [(); 3].map(|()| vec![Via::Unreachable]));
+    assert_eq!((by_hop, recursive), (vec![Via::Drop], vec![Via::Drop]));
+    assert_eq!(two, before[4][1..], "the other way is used");
+    b.control(|router| router.set_link(tun, true));
+    assert_eq!(ways(&b), before);
+    b.control(|router| router.set_admin(tun, false));
+    assert_eq!([b.leads("10.3.0.2"), b.leads("16.0.0.1")], [[Via::Drop], [Via::Drop]]);
+}
