@@ -15,6 +15,7 @@ mod ask;
 mod cli;
 mod counters;
 mod family;
+mod learn;
 mod on_link;
 mod process;
 mod reach;
@@ -44,6 +45,7 @@ pub use announce::{announcement6, send};
 pub use ask::{Ask, Destination, NextHop};
 pub use counters::{Counters, Messages, count};
 pub use family::{ArpFrame, Family, NdFrame};
+pub use learn::{Heard, Learned, learned};
 pub use on_link::OnLink;
 pub use table::{Config, Evidence, Key, LIMIT, Neighbor, Outcome, Table};
 pub use watch::Watcher;
@@ -62,9 +64,6 @@ pub const FEATURE: Feature = Feature {
 
 /// Neighbours that wait for an address of ours to be asked from, at most.
 const MOST_UNASKED: usize = 256;
-
-/// Neighbours that asked, and whose answers are waited for, at most.
-const MOST_HEARD: usize = 4096;
 
 /// What control keeps of neighbours.
 pub struct Neighbors {
@@ -256,85 +255,6 @@ pub struct Pending;
 
 impl Event for Pending {}
 
-/// A neighbour told its address of layer 2.
-#[derive(Clone, Copy, Debug)]
-pub struct Learned {
-    /// The interface it is on.
-    pub interface: InterfaceIndex,
-    /// The neighbour.
-    pub addr: IpAddr,
-    /// Its address of layer 2.
-    pub mac: MacAddr,
-    /// What the message allows to conclude.
-    pub how: Evidence,
-}
-
-impl Event for Learned {}
-
-/// A neighbour told its address of layer 2 when it asked for ours, by ARP.
-#[derive(Clone, Copy, Debug)]
-pub struct Heard(pub Learned);
-
-impl Event for Heard {}
-
-/// Takes note of what the data plane heard. Packets that wait for it go on with [`release`].
-pub fn learned(router: &mut Router, news: Learned) {
-    if take_note(router, news) {
-        router.neighbors_mut().known.push((news.interface, news.addr));
-    }
-}
-
-/// Takes note of a neighbour that asked. Packets that wait for it go on with its answer to our own
-/// question, or after the time for one.
-fn heard(router: &mut Router, Heard(news): Heard) {
-    let (key, now) = ((news.interface, news.addr), router.now());
-    let before = router.neighbors().known.len();
-    if take_note(router, news) {
-        let neighbors = router.neighbors_mut();
-        // Its route's new adjacency has found it known.
-        neighbors.known.truncate(before);
-        if neighbors.is_ticking && neighbors.heard.len() < MOST_HEARD {
-            neighbors.heard.push((key, now));
-        } else {
-            neighbors.known.push(key);
-        }
-    }
-}
-
-/// Has packets go on whose neighbours had `time` seconds to answer since they asked.
-fn end_hearing(router: &mut Router, time: f64) {
-    let now = router.now();
-    let neighbors = router.neighbors_mut();
-    let ended = neighbors.heard.extract_if(.., |(_, at)| !(0.0..time).contains(&(now - *at)));
-    neighbors.known.extend(ended.map(|(key, _)| key));
-    release(router);
-}
-
-/// Whether a neighbour is known now, as it says.
-fn take_note(router: &mut Router, Learned { interface, addr, mac, how }: Learned) -> bool {
-    let (key, now) = ((interface, addr), router.now());
-    let is_up = router.interfaces.at(interface).is_some_and(|i| i.admin_up && i.link_up);
-    if !is_up || !has_neighbors(router, interface) {
-        return false;
-    }
-    let learned = router.with_room(addr, |table| table.learn(key, mac, how, now));
-    let neighbors = router.neighbors_mut();
-    if learned.is_err() {
-        neighbors.table.refused[table::family(addr)] += 1;
-    }
-    let outcome = learned.unwrap_or(Outcome::Ignored);
-    let Some(neighbor) = neighbors.table.at(key).copied() else { return false };
-    // Packets can wait for a neighbour that is known: the answer overtook a change of routes.
-    if outcome == Outcome::Ignored || !neighbor.has_route {
-        return false;
-    }
-    let settled = router.settle(key, neighbor, outcome);
-    if let Err(why) = &settled {
-        router.log.class("ip", "neighbor").error(format_args!("{addr}: {why}"));
-    }
-    settled.is_ok()
-}
-
 /// Completes a new adjacency whose neighbour is known already. Another neighbour is asked for: that
 /// a route leads there says that packets will.
 pub fn adjacency_made(router: &mut Router, index: AdjacencyIndex) {
@@ -523,7 +443,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     };
     router.events.handle(|router, _: Pending| packets_wait(router));
     router.events.handle(learned);
-    router.events.handle(heard);
+    router.events.handle(learn::heard);
     router.events.afterwards(release);
     router.insert(Neighbors {
         table: Table::default(),

@@ -8,8 +8,9 @@ use graph::Frame;
 
 use super::ask::{Ask, Whom};
 use super::family::Family;
+use super::learn::end_hearing;
 use super::waiting::INTERVAL;
-use super::{Work, announce, end_hearing, table, visit};
+use super::{Work, announce, table, visit};
 use crate::router::Router;
 
 /// Ticks the nodes while packets wait.
