@@ -5,6 +5,15 @@ use std::fmt;
 
 pub use control_derive::Refusal;
 
+/// Whose something is that was registered: a number for each plugin that can be unloaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Owner(pub u32);
+
+impl Owner {
+    /// What stays as long as the router.
+    pub const CORE: Self = Self(0);
+}
+
 /// One optional part of the router. `R` is what the feature registers its commands, nodes and
 /// other parts with.
 pub struct Feature<R> {

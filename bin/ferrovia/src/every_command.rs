@@ -51,7 +51,7 @@ impl Whole {
     }
 
     fn paths(&self) -> Vec<String> {
-        let mut paths: Vec<_> = self.parts.cli.paths().map(str::to_owned).collect();
+        let mut paths = self.parts.cli.paths();
         paths.sort();
         paths
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::field::Field as _;
-use super::registry::{Api, Entry, Folder, Service};
+use super::registry::{Api, Entry, Folder, Service, Table};
 use super::schema::{Body, Count, Declaration, FieldInfo, MessageInfo, Options, Preset, Type};
 use super::types::Prefix;
 use super::{crc, page};
@@ -46,8 +46,12 @@ pub fn files<C: 'static>(api: &Api<C>) -> Vec<ApiFile> {
     // There are clients that do not start without the types of addresses.
     add_type(&Prefix::TYPE, &mut shared);
     let mut files = Vec::new();
+    let api = api.table();
     for (number, module) in api.modules().iter().enumerate() {
         let entries: Vec<_> = api.entries_of(number).collect();
+        if entries.is_empty() {
+            continue; // its plugin is unloaded
+        }
         let types = types_of(&entries);
         let stem = |declaration: &Declaration| stem(declaration.file).to_owned();
         for declaration in types.iter().filter(|d| !d.file.is_empty() && stem(d) != module.name) {
@@ -89,7 +93,7 @@ pub fn all<C: 'static>(api: &Api<C>) -> String {
 }
 
 /// The CRC in the name of a module's range.
-pub(super) fn file_crc<C: 'static>(api: &Api<C>, module: usize) -> u32 {
+pub(super) fn file_crc<C: 'static>(api: &Table<C>, module: usize) -> u32 {
     let entries: Vec<_> = api.entries_of(module).collect();
     let own = types_of(&entries);
     let name = api.modules()[module].name;

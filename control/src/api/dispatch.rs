@@ -79,7 +79,7 @@ pub fn dispatch<C: 'static>(
     clients.note_request(client, info.name);
     let mut out = clients.take(client);
     let before = out.bytes.len();
-    let answer = || around.api.answer(cx, around, entry, caller, fields, &mut out);
+    let answer = || around.api.answer(cx, around, &entry, caller, fields, &mut out);
     let answered = catch_unwind(AssertUnwindSafe(answer));
     let result = match answered {
         Ok(Ok(work)) => Ok(work.map(|work| Job { client, work })),

@@ -168,7 +168,7 @@ pub use local::Local;
 pub use message::{Call, Dump, Message, Reply, Request, Stream, plain_reply};
 pub use outgoing::{HEADER, HeadValues, Outgoing, request, split};
 pub use overlay::{Overlay, Union};
-pub use registry::{Api, DuplicateMessage, Folder, Module, Piece, STREAM_PIECE};
+pub use registry::{Api, Folder, Module, Piece, STREAM_PIECE, Unnumbered};
 pub use retval::Retval;
 pub use server::Server;
 pub use work::{Around, Caller, Progress, Slice, Task, Work};

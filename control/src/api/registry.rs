@@ -1,8 +1,10 @@
 //! All messages of a router: which module has them, which number they have, who answers them.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 use super::clients::Clients;
 use super::crc;
@@ -14,6 +16,7 @@ use super::outgoing::{HeadValues, Outgoing};
 use super::retval::Retval;
 use super::schema::{Head, MessageInfo};
 use super::work::{self, Around, Caller, Later, Rows, Task, Work};
+use crate::feature::Owner;
 
 /// Rows in one piece of [`Module::stream_rows`].
 pub const STREAM_PIECE: usize = 1024;
@@ -50,14 +53,49 @@ type Answered<C> = Result<Option<Box<dyn Work<C>>>, Short>;
 type Answer<C> =
     dyn Fn(&mut C, Around<'_, C>, Caller, &mut Reader<'_>, &mut Outgoing) -> Answered<C>;
 
-/// All messages. `C` is the context that owns the router's state.
+/// All messages. `C` is the context that owns the router's state. Clones are the same: messages
+/// come and go while others are answered.
+///
+/// Numbers are given once: those of a module that went are not given to other messages, as there
+/// may be clients with a table that has the old ones. A module that comes back as it was gets its
+/// old numbers.
 pub struct Api<C> {
+    table: Rc<RefCell<Rc<Table<C>>>>,
+}
+
+impl<C> Clone for Api<C> {
+    fn clone(&self) -> Self {
+        Self { table: Rc::clone(&self.table) }
+    }
+}
+
+/// All messages as they are now: who answers a request holds on to it.
+pub(super) struct Table<C> {
     modules: Vec<ModuleEntry>,
-    entries: Vec<Entry<C>>,
+    entries: Vec<Rc<Entry<C>>>,
     /// Entries by number of the message.
     by_id: Vec<Option<usize>>,
     by_name: HashMap<&'static str, usize>,
+    /// First numbers of modules that went, by what was in them.
+    gone: HashMap<Vec<(&'static str, u32)>, u16>,
+    /// First number that no message has or had.
+    next: u16,
     duplicate: Option<&'static str>,
+    /// Whose the messages are that are being added.
+    owner: Owner,
+}
+
+impl<C> Clone for Table<C> {
+    fn clone(&self) -> Self {
+        Self {
+            modules: self.modules.clone(),
+            entries: self.entries.clone(),
+            by_id: self.by_id.clone(),
+            by_name: self.by_name.clone(),
+            gone: self.gone.clone(),
+            ..*self
+        }
+    }
 }
 
 /// A message and what is done with it.
@@ -67,7 +105,15 @@ pub(super) struct Entry<C> {
     pub module: usize,
     pub id: u16,
     pub service: Option<Service>,
-    answer: Option<Box<Answer<C>>>,
+    answer: Option<Rc<Answer<C>>>,
+    /// Whose it is.
+    owner: Owner,
+}
+
+impl<C> Clone for Entry<C> {
+    fn clone(&self) -> Self {
+        Self { answer: self.answer.clone(), ..*self }
+    }
 }
 
 /// How a request is answered.
@@ -93,23 +139,32 @@ pub enum Folder {
 }
 
 /// A file of declarations.
+#[derive(Clone)]
 pub(super) struct ModuleEntry {
     pub name: &'static str,
     pub folder: Folder,
     pub version: &'static str,
 }
 
-/// Two messages of one name.
+/// Two messages of one name, or more than there are numbers for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DuplicateMessage(pub &'static str);
+pub enum Unnumbered {
+    /// Two messages have this name.
+    Duplicate(&'static str),
+    /// There is no number left for this one.
+    TooMany(&'static str),
+}
 
-impl fmt::Display for DuplicateMessage {
+impl fmt::Display for Unnumbered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "two messages are called {}", self.0)
+        match self {
+            Self::Duplicate(name) => write!(f, "two messages are called {name}"),
+            Self::TooMany(name) => write!(f, "there is no number left for the message {name}"),
+        }
     }
 }
 
-impl std::error::Error for DuplicateMessage {}
+impl std::error::Error for Unnumbered {}
 
 /// What a module's messages are registered with. Several features may contribute to one module.
 pub struct Module<'a, C> {
@@ -120,13 +175,17 @@ pub struct Module<'a, C> {
 impl<C: 'static> Api<C> {
     /// Only the messages that connections are made of.
     pub fn new() -> Self {
-        let mut api = Self {
+        let table = Table {
             modules: Vec::new(),
             entries: Vec::new(),
             by_id: Vec::new(),
             by_name: HashMap::new(),
+            gone: HashMap::new(),
+            next: FIRST_FREE,
             duplicate: None,
+            owner: Owner::CORE,
         };
+        let mut api = Self { table: Rc::new(RefCell::new(Rc::new(table))) };
         super::memclnt::register(&mut api);
         super::cli_inband::register(&mut api);
         super::lane::register(&mut api);
@@ -149,56 +208,51 @@ impl<C: 'static> Api<C> {
         folder: Folder,
         version: &'static str,
     ) -> Module<'_, C> {
-        let known = self.modules.iter().position(|m| m.name == name);
-        let module = known.unwrap_or_else(|| {
-            self.modules.push(ModuleEntry { name, folder, version });
-            self.modules.len() - 1
+        let module = self.change(|table| {
+            let known = table.modules.iter().position(|m| m.name == name);
+            known.unwrap_or_else(|| {
+                table.modules.push(ModuleEntry { name, folder, version });
+                table.modules.len() - 1
+            })
         });
         Module { api: self, module }
     }
 
-    /// Gives numbers to all messages and makes events known to `clients`. Call it once all are
-    /// registered, and again when messages were added since.
+    /// Gives numbers to all messages that have none and makes events known to `clients`. Call it
+    /// once all are registered, and again when messages came or went since.
     ///
     /// # Errors
-    /// Two messages of one name.
-    pub fn finish(&mut self, clients: &Clients) -> Result<(), DuplicateMessage> {
-        if let Some(name) = self.duplicate {
-            return Err(DuplicateMessage(name));
-        }
-        let mut next = FIRST_FREE;
-        for module in 0..self.modules.len() {
-            let is_fixed = self.modules[module].name == super::memclnt::NAME;
-            let mut fixed = 1;
-            let number = if is_fixed { &mut fixed } else { &mut next };
-            for entry in self.entries.iter_mut().filter(|e| e.module == module) {
-                entry.id = *number;
-                *number += 1;
-            }
-        }
-        self.by_id = vec![None; usize::from(next)];
-        for (at, entry) in self.entries.iter().enumerate() {
-            self.by_id[usize::from(entry.id)] = Some(at);
-        }
-        clients.set_directory(Directory::new(self.messages().collect(), self.ranges()));
+    /// Two messages of one name, or too many.
+    pub fn finish(&mut self, clients: &Clients) -> Result<(), Unnumbered> {
+        self.change(Table::number)?;
+        let table = self.table();
+        clients.set_directory(Directory::new(table.messages().collect(), table.ranges()));
         Ok(())
     }
 
-    /// Number, name and CRC of all messages, by number.
-    pub fn messages(&self) -> impl Iterator<Item = (u16, &'static MessageInfo, u32)> + '_ {
-        let entries = self.by_id.iter().flatten().map(|at| &self.entries[*at]);
-        entries.map(|e| (e.id, e.info, e.crc))
+    /// Says whose the messages are that are added from now on.
+    pub fn set_owner(&mut self, owner: Owner) {
+        self.change(|table| table.owner = owner);
     }
 
-    fn ranges(&self) -> Vec<(String, u16, u16)> {
-        let modules = self.modules.iter().enumerate();
-        let ranges = modules.filter(|(_, m)| m.name != super::memclnt::NAME);
-        let ranges = ranges.filter_map(|(at, module)| {
-            let ids = || self.entries_of(at).map(|e| e.id);
-            let name = format!("{}_{:08x}", module.name, describe::file_crc(self, at));
-            Some((name, ids().min()?, ids().max()?))
-        });
-        ranges.collect()
+    /// Takes away all messages of an owner: requests for them are unknown from now on. Call
+    /// [`Api::finish`] then.
+    pub fn remove_all_of(&mut self, owner: Owner) {
+        self.change(|table| table.remove(owner));
+    }
+
+    /// All messages as they are now.
+    pub(super) fn table(&self) -> Rc<Table<C>> {
+        Rc::clone(&self.table.borrow())
+    }
+
+    fn change<R>(&mut self, work: impl FnOnce(&mut Table<C>) -> R) -> R {
+        work(Rc::make_mut(&mut self.table.borrow_mut()))
+    }
+
+    /// Number, name and CRC of all messages, by number.
+    pub fn messages(&self) -> impl Iterator<Item = (u16, &'static MessageInfo, u32)> {
+        self.table().messages().collect::<Vec<_>>().into_iter()
     }
 
     /// The declaration of the message of this number.
@@ -208,20 +262,14 @@ impl<C: 'static> Api<C> {
 
     /// The number of the message of this name.
     pub fn id(&self, name: &str) -> Option<u16> {
-        self.by_name.get(name).map(|at| self.entries[*at].id)
+        let table = self.table.borrow();
+        table.by_name.get(name).map(|at| table.entries[*at].id)
     }
 
-    pub(super) fn entry(&self, id: u16) -> Option<&Entry<C>> {
-        let at = *self.by_id.get(usize::from(id))?;
-        Some(&self.entries[at?])
-    }
-
-    pub(super) fn entries_of(&self, module: usize) -> impl Iterator<Item = &Entry<C>> {
-        self.entries.iter().filter(move |e| e.module == module)
-    }
-
-    pub(super) fn modules(&self) -> &[ModuleEntry] {
-        &self.modules
+    pub(super) fn entry(&self, id: u16) -> Option<Rc<Entry<C>>> {
+        let table = self.table.borrow();
+        let at = *table.by_id.get(usize::from(id))?;
+        Some(Rc::clone(&table.entries[at?]))
     }
 
     /// Answers a request whose fields begin at `fields`.
@@ -240,20 +288,117 @@ impl<C: 'static> Api<C> {
         }
     }
 
-    fn add(&mut self, module: usize, info: &'static MessageInfo) -> &mut Entry<C> {
+    fn add(
+        &mut self,
+        module: usize,
+        info: &'static MessageInfo,
+        answered: Option<(Service, Option<Rc<Answer<C>>>)>,
+    ) {
+        self.change(|table| {
+            if let Some(entry) = table.add(module, info)
+                && let Some((service, answer)) = answered
+            {
+                (entry.service, entry.answer) = (Some(service), answer);
+            }
+        });
+    }
+}
+
+impl<C: 'static> Table<C> {
+    /// Number, name and CRC of all messages, by number.
+    fn messages(&self) -> impl Iterator<Item = (u16, &'static MessageInfo, u32)> + '_ {
+        let entries = self.by_id.iter().flatten().map(|at| &self.entries[*at]);
+        entries.map(|e| (e.id, e.info, e.crc))
+    }
+
+    fn ranges(&self) -> Vec<(String, u16, u16)> {
+        let modules = self.modules.iter().enumerate();
+        let ranges = modules.filter(|(_, m)| m.name != super::memclnt::NAME);
+        let ranges = ranges.filter_map(|(at, module)| {
+            let ids = || self.entries_of(at).map(|e| e.id);
+            let name = format!("{}_{:08x}", module.name, describe::file_crc(self, at));
+            Some((name, ids().min()?, ids().max()?))
+        });
+        ranges.collect()
+    }
+
+    pub(super) fn entries_of(&self, module: usize) -> impl Iterator<Item = &Entry<C>> {
+        self.entries.iter().map(Rc::as_ref).filter(move |e| e.module == module)
+    }
+
+    pub(super) fn modules(&self) -> &[ModuleEntry] {
+        &self.modules
+    }
+
+    /// Numbers what has none yet, each module's one after the other.
+    fn number(&mut self) -> Result<(), Unnumbered> {
+        if let Some(name) = self.duplicate {
+            return Err(Unnumbered::Duplicate(name));
+        }
+        let mut next = self.next;
+        for module in 0..self.modules.len() {
+            let is_fixed = self.modules[module].name == super::memclnt::NAME;
+            let is_new = |e: &&mut Rc<Entry<C>>| e.module == module && e.id == 0;
+            let new: Vec<_> = self.entries.iter_mut().filter(is_new).collect();
+            let Some(first) = new.first().map(|e| e.info.name) else { continue };
+            let names: Vec<_> = new.iter().map(|e| (e.info.name, e.crc)).collect();
+            let known = if is_fixed { Some(1) } else { self.gone.remove(&names) };
+            let start = known.unwrap_or(next);
+            let end = u16::try_from(usize::from(start) + new.len());
+            let end = end.map_err(|_| Unnumbered::TooMany(first))?;
+            next = if known.is_some() { next } else { end };
+            for (entry, id) in new.into_iter().zip(start..) {
+                Rc::make_mut(entry).id = id;
+            }
+        }
+        self.next = next;
+        self.index();
+        Ok(())
+    }
+
+    /// Says anew where the messages are.
+    fn index(&mut self) {
+        self.by_id = vec![None; usize::from(self.next)];
+        self.by_name.clear();
+        for (at, entry) in self.entries.iter().enumerate() {
+            self.by_name.insert(entry.info.name, at);
+            if entry.id > 0 {
+                self.by_id[usize::from(entry.id)] = Some(at);
+            }
+        }
+    }
+
+    fn remove(&mut self, owner: Owner) {
+        for module in 0..self.modules.len() {
+            let is_his = |e: &&Rc<Entry<C>>| e.module == module && e.owner == owner && e.id > 0;
+            let his: Vec<_> = self.entries.iter().filter(is_his).collect();
+            if let Some(first) = his.first() {
+                let names = his.iter().map(|e| (e.info.name, e.crc)).collect();
+                self.gone.insert(names, first.id);
+            }
+        }
+        self.entries.retain(|e| e.owner != owner);
+        self.duplicate = None;
+        self.index();
+    }
+
+    /// The entry of a message, a new one or one that is the same.
+    fn add(&mut self, module: usize, info: &'static MessageInfo) -> Option<&mut Entry<C>> {
         if let Some(at) = self.by_name.get(info.name) {
             let at = *at;
             // A declaration that several requests name is the same one.
             let is_same = self.entries[at].answer.is_none() && info.head != Head::Request;
             if !is_same {
                 self.duplicate.get_or_insert(info.name);
+                return None;
             }
-            return &mut self.entries[at];
+            return Some(Rc::make_mut(&mut self.entries[at]));
         }
-        let crc = crc::of_message(info);
+        let (crc, owner) = (crc::of_message(info), self.owner);
         self.by_name.insert(info.name, self.entries.len());
-        self.entries.push(Entry { info, crc, module, id: 0, service: None, answer: None });
-        self.entries.last_mut().expect("it has just been added")
+        let new = Entry { info, crc, module, id: 0, service: None, answer: None, owner };
+        self.entries.push(Rc::new(new));
+        self.entries.last_mut().map(Rc::make_mut)
     }
 }
 
@@ -392,13 +537,13 @@ impl<C: 'static> Module<'_, C> {
 
     /// A request that the transport itself answers.
     pub(super) fn by_transport<M: Call>(&mut self) -> &mut Self {
-        self.api.add(self.module, M::INFO).service = Some(one_reply(M::REPLY));
+        self.api.add(self.module, M::INFO, Some((one_reply(M::REPLY), None)));
         self.message(M::REPLY)
     }
 
     /// A message that no request of this module names, such as an event.
     pub fn message(&mut self, info: &'static MessageInfo) -> &mut Self {
-        self.api.add(self.module, info);
+        self.api.add(self.module, info, None);
         self
     }
 
@@ -428,9 +573,7 @@ impl<C: 'static> Module<'_, C> {
         A: Fn(&mut C, Around<'_, C>, Caller, &mut Reader<'_>, &mut Outgoing) -> Answered<C>,
         A: 'static,
     {
-        let entry = self.api.add(self.module, M::INFO);
-        entry.service = Some(service);
-        entry.answer = Some(Box::new(answer));
+        self.api.add(self.module, M::INFO, Some((service, Some(Rc::new(answer)))));
         self
     }
 }

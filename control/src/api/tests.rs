@@ -7,6 +7,7 @@ use wire::MacAddr;
 use super::types::{Address, AddressWithPrefix, Prefix};
 use super::*;
 use crate::cli::Cli;
+use crate::feature::Owner;
 use crate::numbers;
 
 numbers! {
@@ -366,8 +367,64 @@ fn two_messages_of_one_name_are_an_error() {
     let mut api = Api::<Router>::new();
     api.core("a", "1.0.0").call(|_, _: UnionSet| Ok(()));
     api.core("b", "1.0.0").call(|_, _: UnionSet| Ok(()));
-    assert_eq!(api.finish(&Clients::default()), Err(DuplicateMessage("union_set")));
+    assert_eq!(api.finish(&Clients::default()), Err(Unnumbered::Duplicate("union_set")));
 }
+
+#[test]
+fn messages_come_and_go_and_keep_their_numbers() {
+    let (mut api, _, router) = api();
+    let numbers = |api: &Api<Router>| api.messages().map(|m| (m.0, m.1.name)).collect::<Vec<_>>();
+    let before = numbers(&api);
+    let add = |api: &mut Api<Router>, owner: u32, other: bool| {
+        api.set_owner(Owner(owner));
+        let mut module = api.plugin("late", "1.0.0");
+        if other {
+            module.call(|_, _: LateSet| Ok(()));
+        } else {
+            module.call(|_, _: LateGet| Ok(()));
+        }
+        api.set_owner(Owner::CORE);
+        api.finish(&router.clients)
+    };
+    let remove = |api: &mut Api<Router>, owner: u32| {
+        api.remove_all_of(Owner(owner));
+        api.finish(&router.clients).unwrap();
+    };
+    add(&mut api, 1, false).unwrap();
+    let first = api.id("late_get").unwrap();
+    assert_eq!(first as usize, before.len() + 1);
+    let range = |first| Some((first, first + 1));
+    let directory = || router.clients.directory();
+    let late = || directory().ranges.iter().find(|r| r.0.starts_with("late_")).map(|r| (r.1, r.2));
+    assert_eq!(late(), range(first));
+    remove(&mut api, 1);
+    assert_eq!((numbers(&api), late()), (before.clone(), None));
+    assert!(files(&api).iter().all(|f| f.path != "plugins/late.api.json"));
+    // Another message never gets the number of one that clients may still know.
+    add(&mut api, 2, true).unwrap();
+    assert_eq!(api.id("late_set"), Some(first + 2));
+    remove(&mut api, 2);
+    for _ in 0..3 {
+        add(&mut api, 3, false).unwrap();
+        assert_eq!((api.id("late_get"), late()), (Some(first), range(first)));
+        remove(&mut api, 3);
+    }
+    // Nor is one lost to a plugin that declares a message there is.
+    api.set_owner(Owner(4));
+    api.plugin("late", "1.0.0").call(|_, _: UnionSet| Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(api.finish(&router.clients), Err(Unnumbered::Duplicate("union_set")));
+    api.remove_all_of(Owner(4));
+    api.finish(&router.clients).unwrap();
+    assert_eq!(numbers(&api), before);
+}
+
+/// A message that is not always there.
+#[derive(Message)]
+struct LateGet {}
+
+/// Another one.
+#[derive(Message)]
+struct LateSet {}
 
 #[test]
 fn files_describe_modules_and_the_types_they_share() {

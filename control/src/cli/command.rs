@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::pattern::{Pattern, name_of};
 use super::{Args, Error, Output, Task, Wish};
+use crate::feature::Owner;
 
 /// A command as data. Derive it (`#[derive(Command)]`), or write [`parse`](Self::parse) by hand
 /// for an odd grammar.
@@ -83,6 +84,8 @@ pub(super) struct Entry<C> {
     pub args: &'static [ArgInfo],
     usage: &'static str,
     pub run: Action<C>,
+    /// Whose it is.
+    pub owner: Owner,
 }
 
 impl<C> Entry<C> {
@@ -96,7 +99,8 @@ impl<C> Entry<C> {
             let command = read(&mut words).or_else(|e| read(&mut glued).map_err(|_| e))?;
             effect(cx, command)
         };
-        Self { about: T::ABOUT, args: T::ARGS, usage: T::USAGE, run: Box::new(run) }
+        let (about, args, usage) = (T::ABOUT, T::ARGS, T::USAGE);
+        Self { about, args, usage, run: Box::new(run), owner: Owner::CORE }
     }
 
     /// What may follow the path; `None` when the usage line cannot be read.

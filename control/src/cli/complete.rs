@@ -73,7 +73,7 @@ impl<C: 'static> Cli<C> {
                 .map(|a| Candidate { word: word_of(a), help: about(a) })
                 .collect(),
         };
-        let mut pages: Vec<_> = self.tree.entries().map(page).collect();
+        let mut pages: Vec<_> = self.tree().entries().map(page).collect();
         pages.sort_by(|a, b| a.path.cmp(&b.path));
         pages
     }
@@ -84,12 +84,13 @@ impl<C: 'static> Cli<C> {
         let start = line.rfind([' ', '\t', '{']).map_or(0, |i| i + 1);
         let (head, prefix) = line.split_at(start);
         let mut args = Args::new(head);
-        let Ok(at) = self.tree.descend(&mut args) else { return Vec::new() };
+        let tree = self.tree();
+        let Ok(at) = tree.descend(&mut args) else { return Vec::new() };
         let mut found = Vec::new();
         if args.is_empty() {
             found = self.words(at, prefix);
         }
-        if let Some(entry) = &self.tree.node(at).entry {
+        if let Some(entry) = &tree.node(at).entry {
             for expected in expected(entry, args) {
                 match expected {
                     Expected::Word(word) if word.starts_with(prefix) => {
@@ -115,8 +116,9 @@ impl<C: 'static> Cli<C> {
     /// What `help WORDS` prints.
     pub(super) fn help(&self, cx: &C, words: &str) -> Result<Output, Error> {
         let mut args = Args::new(words);
-        let at = self.tree.descend(&mut args)?;
-        let node = self.tree.node(at);
+        let tree = self.tree();
+        let at = tree.descend(&mut args)?;
+        let node = tree.node(at);
         if node.entry.is_none() && !args.is_empty() {
             return Err(args.unknown().under(&node.path));
         }
@@ -138,9 +140,10 @@ impl<C: 'static> Cli<C> {
     }
 
     fn words(&self, at: usize, prefix: &str) -> Vec<Candidate> {
-        let children = &self.tree.node(at).children[self.tree.starting(at, prefix)];
+        let tree = self.tree();
+        let children = &tree.node(at).children[tree.starting(at, prefix)];
         let candidates = children.iter().map(|(word, child)| {
-            let about = self.tree.node(*child).entry.as_ref().map_or("", |e| e.about);
+            let about = tree.node(*child).entry.as_ref().map_or("", |e| e.about);
             Candidate { word: (*word).to_owned(), help: about.to_owned() }
         });
         candidates.collect()
@@ -151,7 +154,7 @@ impl<C: 'static> Cli<C> {
         let declared = entry.value(name).map_or("", |arg| arg.values);
         let last = name.rsplit(['-', ' ']).next().unwrap_or(name);
         let kinds = if declared.is_empty() { [name, last] } else { [declared; 2] };
-        let names = match kinds.iter().find_map(|kind| self.names.get(kind)) {
+        let names = match kinds.iter().find_map(|kind| self.names_of(kind)) {
             Some(names) => names(cx),
             None if kinds.contains(&"file") => paths(prefix),
             None if declared.contains('|') => declared.split('|').map(str::to_owned).collect(),

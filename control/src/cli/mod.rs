@@ -18,6 +18,7 @@ mod source;
 mod terminal;
 mod tree;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
@@ -39,6 +40,7 @@ use macros::Macros;
 use tree::Tree;
 
 use crate::events::{EventLog, Topic};
+use crate::feature::Owner;
 
 /// Why the commands do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,29 +62,51 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Live names of one kind, for completion.
-type Names<C> = Box<dyn Fn(&C) -> Vec<String>>;
+/// Live names of one kind, for completion, and whose they are.
+struct Names<C> {
+    list: Rc<dyn Fn(&C) -> Vec<String>>,
+    owner: Owner,
+}
 
-/// All commands of a router whose state is a `C`.
+/// All commands of a router whose state is a `C`. Clones are the same: commands come and go while
+/// others are carried out.
 pub struct Cli<C> {
-    tree: Tree<Entry<C>>,
-    names: HashMap<&'static str, Names<C>>,
+    commands: Rc<RefCell<Commands<C>>>,
     macros: Rc<Macros>,
     events: Option<EventLog>,
     sessions: Sessions,
+}
+
+struct Commands<C> {
+    /// Who carries out a command holds on to the tree it was found in.
+    tree: Rc<Tree<Entry<C>>>,
+    names: HashMap<&'static str, Names<C>>,
     fault: Option<Fault>,
+    /// Whose the commands are that are being added.
+    owner: Owner,
+}
+
+impl<C> Clone for Cli<C> {
+    fn clone(&self) -> Self {
+        Self {
+            commands: Rc::clone(&self.commands),
+            macros: Rc::clone(&self.macros),
+            events: self.events.clone(),
+            sessions: self.sessions.clone(),
+        }
+    }
 }
 
 impl<C: 'static> Cli<C> {
     /// Only the built-in commands: `help`, `echo`, `exec`, `wait`, `define`, `quit` and such.
     pub fn new() -> Self {
+        let (tree, names) = (Rc::new(Tree::new()), HashMap::new());
+        let commands = Commands { tree, names, fault: None, owner: Owner::CORE };
         let mut cli = Self {
-            tree: Tree::new(),
-            names: HashMap::new(),
+            commands: Rc::new(RefCell::new(commands)),
             macros: Rc::default(),
             events: None,
             sessions: Sessions::default(),
-            fault: None,
         };
         builtin::register(&mut cli);
         macros::register(&mut cli);
@@ -117,7 +141,10 @@ impl<C: 'static> Cli<C> {
         kind: &'static str,
         names: impl Fn(&C) -> Vec<String> + 'static,
     ) -> &mut Self {
-        self.names.insert(kind, Box::new(names));
+        let mut commands = self.commands.borrow_mut();
+        let owner = commands.owner;
+        commands.names.insert(kind, Names { list: Rc::new(names), owner });
+        drop(commands);
         self
     }
 
@@ -140,28 +167,58 @@ impl<C: 'static> Cli<C> {
 
     /// The first fault of the commands, if any. Call it once all are registered.
     pub fn check(&self) -> Result<(), Fault> {
-        self.fault.clone().map_or(Ok(()), Err)
+        self.commands.borrow().fault.clone().map_or(Ok(()), Err)
     }
 
     /// The paths of all commands, in no particular order.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.tree.entries().map(|(path, _)| path)
+    pub fn paths(&self) -> Vec<String> {
+        self.tree().entries().map(|(path, _)| path.to_owned()).collect()
+    }
+
+    /// Says whose the commands and names are that are added from now on.
+    pub fn set_owner(&mut self, owner: Owner) {
+        self.commands.borrow_mut().owner = owner;
+    }
+
+    /// Takes away all commands and names of an owner, and the fault that its commands made. What is
+    /// being carried out of them ends with an error at its next slice.
+    pub fn remove_all_of(&mut self, owner: Owner) {
+        let mut commands = self.commands.borrow_mut();
+        Rc::make_mut(&mut commands.tree).remove(|entry| entry.owner == owner);
+        commands.names.retain(|_, names| names.owner != owner);
+        commands.fault = None;
+    }
+
+    /// All commands as they are now.
+    fn tree(&self) -> Rc<Tree<Entry<C>>> {
+        Rc::clone(&self.commands.borrow().tree)
+    }
+
+    /// How to list live names of a kind.
+    fn names_of(&self, kind: &str) -> Option<Rc<dyn Fn(&C) -> Vec<String>>> {
+        self.commands.borrow().names.get(kind).map(|names| Rc::clone(&names.list))
     }
 
     fn add<T: Command>(
         &mut self,
         effect: impl Fn(&mut C, T) -> Result<Effect<C>, Error> + 'static,
     ) -> &mut Self {
-        let entry = std::rc::Rc::new(Entry::new::<T>(effect));
-        for path in T::PATHS {
-            if self.tree.insert(path, entry.clone()).is_err() {
-                self.fault.get_or_insert(Fault::DuplicatePath(path));
+        self.insert(T::PATHS, Entry::new::<T>(effect));
+        self
+    }
+
+    fn insert(&mut self, paths: &'static [&'static str], mut entry: Entry<C>) {
+        let mut commands = self.commands.borrow_mut();
+        entry.owner = commands.owner;
+        let entry = Rc::new(entry);
+        for path in paths {
+            if Rc::make_mut(&mut commands.tree).insert(path, entry.clone()).is_err() {
+                commands.fault.get_or_insert(Fault::DuplicatePath(path));
             }
             if entry.pattern().is_none() {
-                self.fault.get_or_insert(Fault::Usage(path));
+                commands.fault.get_or_insert(Fault::Usage(path));
             }
         }
-        self
     }
 }
 

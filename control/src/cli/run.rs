@@ -1,9 +1,10 @@
 //! Carrying out commands in slices, so that a long one never holds up the control plane.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::command::Effect;
+use super::command::{Effect, Entry};
 use super::source::Source;
 use super::{Args, Cli, Error, Output, Wish};
 
@@ -51,7 +52,18 @@ pub struct Run<C> {
 struct Running<C> {
     /// The command's place in the tree.
     at: usize,
+    /// The command there when it began.
+    entry: Option<Rc<Entry<C>>>,
     task: Box<dyn Task<C>>,
+}
+
+impl<C: 'static> Running<C> {
+    /// Whether the command is still the one that was started.
+    fn is_there(&self, cli: &Cli<C>) -> bool {
+        let (tree, entry) = (cli.tree(), self.entry.as_ref());
+        let now = tree.node(self.at).entry.as_ref();
+        entry.zip(now).is_some_and(|(entry, now)| Rc::ptr_eq(entry, now))
+    }
 }
 
 /// What a text led to.
@@ -104,8 +116,9 @@ impl<C: 'static> Cli<C> {
         {
             return Ok((0, Effect::Help(words.to_owned())));
         }
-        let at = self.tree.descend(&mut args)?;
-        let node = self.tree.node(at);
+        let tree = self.tree();
+        let at = tree.descend(&mut args)?;
+        let node = tree.node(at);
         let Some(entry) = &node.entry else {
             let known = node.children.iter().map(|(word, _)| *word);
             return Err(args.unknown().meaning(args.peek(), known).under(&node.path));
@@ -198,7 +211,10 @@ impl<C: 'static> Run<C> {
         self.commands += 1;
         match effect {
             Effect::Done(output) => out.append(output),
-            Effect::Task(task) => return self.slice(Running { at, task }, cli, cx, out),
+            Effect::Task(task) => {
+                let entry = cli.tree().node(at).entry.clone();
+                return self.slice(Running { at, entry, task }, cli, cx, out);
+            }
             Effect::Help(words) => out.append(cli.help(cx, &words)?),
             Effect::Exec(path) => {
                 let nested = if self.sources.len() < MAX_FILES {
@@ -209,7 +225,7 @@ impl<C: 'static> Run<C> {
                 self.sources.push(nested.map_err(|e| e.under("exec"))?);
             }
             Effect::Commands => {
-                let mut paths: Vec<_> = cli.paths().collect();
+                let mut paths = cli.paths();
                 paths.sort_unstable();
                 out.append(Output::both(paths.join("\n"), paths));
             }
@@ -233,10 +249,14 @@ impl<C: 'static> Run<C> {
         cx: &mut C,
         out: &mut Output,
     ) -> Result<Step, Error> {
+        if !running.is_there(cli) {
+            running.task.cancel(cx, out);
+            return Err(Error::new("the command is gone: its plugin is unloaded"));
+        }
         let step = guarded(|| Ok(running.task.step(cx, out)));
         match step.unwrap_or_else(|panic| Step::Done(Err(panic))) {
             Step::Done(result) => {
-                result.map_err(|e| e.under(&cli.tree.node(running.at).path))?;
+                result.map_err(|e| e.under(&cli.tree().node(running.at).path))?;
                 Ok(Step::Again)
             }
             step => {

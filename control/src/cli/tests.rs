@@ -261,7 +261,7 @@ fn usage_lines_are_read_when_commands_are_registered() {
     let mut cli = toy();
     cli.command(|_, _: Broken| Ok(()));
     assert_eq!(cli.check(), Err(Fault::Usage("broken")));
-    assert!(cli.paths().any(|path| path == "create thing"));
+    assert!(cli.paths().contains(&"create thing".to_owned()));
 }
 
 #[test]
@@ -297,14 +297,55 @@ fn words_may_be_abbreviated() {
     assert_eq!(run("sh err"), "3 errors\n");
     assert_eq!(run("sh eth 4"), "ethernet Some(4)\n");
     assert_eq!(run("sh eth p"), "port\n");
-    let mut cli = toy();
-    cli.tree.insert("show e", cli.tree.node(cli.tree_node("echo")).entry.clone().unwrap()).unwrap();
+    let cli = toy();
+    let echo = cli.tree().node(cli.tree_node("echo")).entry.clone().unwrap();
+    let mut commands = cli.commands.borrow_mut();
+    Rc::make_mut(&mut commands.tree).insert("show e", echo).unwrap();
+    drop(commands);
     assert_eq!(cli.run(&mut Toy::default(), "show e x").text(), "x\n", "exact wins");
+}
+
+/// Count as long as nobody takes the command away.
+#[derive(Command)]
+#[command("count on", "show counting")]
+struct CountOn;
+
+struct Counting;
+
+impl Task<Toy> for Counting {
+    fn step(&mut self, toy: &mut Toy, _: &mut Output) -> Step {
+        toy.steps.set(toy.steps.get() + 1);
+        Step::Wait
+    }
+}
+
+#[test]
+fn commands_come_and_go_while_others_are_carried_out() {
+    let (cli, mut toy) = (toy(), Toy::default());
+    let before = cli.paths().len();
+    let mut more = cli.clone();
+    for _ in 0..3 {
+        more.set_owner(Owner(7));
+        more.task(|_, _: CountOn| Ok(Box::new(Counting)));
+        more.values("thing", |_| vec!["seven".to_owned()]);
+        more.set_owner(Owner::CORE);
+        let (mut run, mut out) = (Run::new("count on"), Output::none());
+        assert_eq!(run.step(&cli, &mut toy, &mut out), Step::Wait);
+        assert_eq!(cli.complete(&toy, "show counti")[0].word, "counting");
+        more.remove_all_of(Owner(7));
+        assert_eq!(cli.paths().len(), before);
+        assert!(cli.complete(&toy, "show counti").is_empty());
+        let Step::Done(Err(gone)) = run.step(&cli, &mut toy, &mut out) else { panic!() };
+        assert_eq!(gone.to_string(), "the command is gone: its plugin is unloaded");
+        let unknown = cli.run(&mut toy, "count on").text();
+        assert!(unknown.contains("unknown input `count on'"), "{unknown}");
+    }
+    assert_eq!(toy.steps.get(), 3);
 }
 
 impl Cli<Toy> {
     fn tree_node(&self, line: &str) -> usize {
-        self.tree.descend(&mut Args::new(line)).unwrap()
+        self.tree().descend(&mut Args::new(line)).unwrap()
     }
 }
 

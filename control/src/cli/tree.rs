@@ -7,6 +7,9 @@ use std::rc::Rc;
 use super::{Args, Error};
 
 /// Words with what they lead to. The root is node 0.
+///
+/// Nodes keep their numbers: of what was removed the word is gone, the node stays and is used again
+/// when the word comes back.
 pub(super) struct Tree<E> {
     nodes: Vec<Node<E>>,
 }
@@ -19,6 +22,8 @@ pub(super) struct Node<E> {
     pub children: Vec<(&'static str, usize)>,
     /// The command with this path.
     pub entry: Option<Rc<E>>,
+    /// Next words that lead nowhere now.
+    spare: Vec<(&'static str, usize)>,
     /// The child found last: the lines of a file mostly begin alike.
     recent: Cell<usize>,
 }
@@ -30,9 +35,27 @@ enum Next {
     Several(Range<usize>),
 }
 
+impl<E> Clone for Tree<E> {
+    fn clone(&self) -> Self {
+        Self { nodes: self.nodes.clone() }
+    }
+}
+
+impl<E> Clone for Node<E> {
+    fn clone(&self) -> Self {
+        Self {
+            path: self.path.clone(),
+            children: self.children.clone(),
+            entry: self.entry.clone(),
+            spare: self.spare.clone(),
+            recent: self.recent.clone(),
+        }
+    }
+}
+
 impl<E> Node<E> {
     fn new(path: Box<str>) -> Self {
-        Self { path, children: Vec::new(), entry: None, recent: Cell::new(0) }
+        Self { path, children: Vec::new(), spare: Vec::new(), entry: None, recent: Cell::new(0) }
     }
 }
 
@@ -59,12 +82,34 @@ impl<E> Tree<E> {
     }
 
     fn grow(&mut self, parent: usize, place: usize, word: &'static str) -> usize {
+        if let Some(at) = self.nodes[parent].spare.iter().position(|(spare, _)| *spare == word) {
+            let known = self.nodes[parent].spare.swap_remove(at);
+            self.nodes[parent].children.insert(place, known);
+            return known.1;
+        }
         let above = &self.nodes[parent].path;
         let path = if above.is_empty() { word.into() } else { format!("{above} {word}").into() };
         let new = self.nodes.len();
         self.nodes.push(Node::new(path));
         self.nodes[parent].children.insert(place, (word, new));
         new
+    }
+
+    /// Takes away the commands that `is_it` says, and the words that lead nowhere then.
+    pub fn remove(&mut self, is_it: impl Fn(&E) -> bool) {
+        for node in &mut self.nodes {
+            node.entry.take_if(|entry| is_it(entry));
+        }
+        // Children have higher numbers than what they hang below.
+        for at in (0..self.nodes.len()).rev() {
+            let mut children = std::mem::take(&mut self.nodes[at].children);
+            let (used, spare): (Vec<_>, _) = children.drain(..).partition(|(_, child)| {
+                let child = &self.nodes[*child];
+                child.entry.is_some() || !child.children.is_empty()
+            });
+            self.nodes[at].children = used;
+            self.nodes[at].spare.extend(spare);
+        }
     }
 
     /// All commands by their paths.
