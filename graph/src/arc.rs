@@ -109,6 +109,18 @@ impl Enabled {
         assert!(self.words.set(at, word), "interfaces have numbers below MOST_INTERFACES");
         self.count(interface, had_any);
     }
+    /// The same features at other positions: `from` has the old position of each, if it had one.
+    pub fn moved(&self, from: &[Option<usize>]) -> io::Result<Self> {
+        let mut new = Self::new(from.len())?;
+        if self.words.at(0) > 0 {
+            for interface in (0..MOST_INTERFACES as u32).filter(|i| self.has_any(*i)) {
+                let is_on = |old: Option<usize>| old.is_some_and(|at| self.is_on(interface, at));
+                let on = from.iter().enumerate().filter(|(_, old)| is_on(**old));
+                on.for_each(|(position, _)| new.set(interface, position, true));
+            }
+        }
+        Ok(new)
+    }
     /// Switches all features of an interface off.
     pub fn clear(&mut self, interface: u32) {
         let had_any = self.has_any(interface);
@@ -231,7 +243,7 @@ impl<'f> Stretch<'f> {
         Self { arc, features, base: edges.base, after: edges.after, side, end: edges.end }
     }
     #[inline(always)]
-    fn next(&self, p: &Buffer<'_>) -> u32 {
+    pub fn next(&self, p: &Buffer<'_>) -> u32 {
         let interface = match self.side {
             Side::Receive => p.rx(),
             Side::Transmit => p.tx(),

@@ -4,6 +4,7 @@
 
 mod arcs;
 mod build;
+mod change;
 mod counting;
 mod errors;
 mod run;

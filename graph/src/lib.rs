@@ -21,7 +21,7 @@ mod watch;
 mod worker;
 
 pub use buffer::{
-    Buffer, DATA_SIZES, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse, Ports, SizeError,
+    Buffer, DATA_SIZES, FIELDS, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse, Ports, SizeError,
     choose_data_size, data_size,
 };
 pub use control::{
@@ -29,8 +29,8 @@ pub use control::{
     Samples, Settings,
 };
 pub use engine::{
-    Arrival, BLOCK, Frame, Growing, Held, Intake, MOST_SLICES, NewPacket, NodeStats, Packet,
-    Passes, ROOM, Taken,
+    Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Held, Intake, MOST_SLICES, NewPacket,
+    NodeStats, Packet, Passes, ROOM, Taken,
 };
 pub use infra::cpu::Cpu;
 pub use node::{

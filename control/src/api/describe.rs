@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::field::Field as _;
-use super::registry::{Api, Entry, Folder, Service, Table};
+use super::registry::Api;
 use super::schema::{Body, Count, Declaration, FieldInfo, MessageInfo, Options, Preset, Type};
+use super::table::{Entry, Folder, Service, Table};
 use super::types::Prefix;
 use super::{crc, page};
 

@@ -150,6 +150,7 @@ mod registry;
 mod retval;
 pub mod schema;
 mod server;
+mod table;
 mod trace;
 pub mod types;
 mod work;
@@ -168,9 +169,10 @@ pub use local::Local;
 pub use message::{Call, Dump, Message, Reply, Request, Stream, plain_reply};
 pub use outgoing::{HEADER, HeadValues, Outgoing, request, split};
 pub use overlay::{Overlay, Union};
-pub use registry::{Api, Folder, Module, Piece, STREAM_PIECE, Unnumbered};
+pub use registry::{Api, Module, Piece, STREAM_PIECE};
 pub use retval::Retval;
 pub use server::Server;
+pub use table::{Folder, Unnumbered};
 pub use work::{Around, Caller, Progress, Slice, Task, Work};
 
 #[cfg(test)]

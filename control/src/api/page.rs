@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use super::commands::type_of;
-use super::registry::Service;
 use super::schema::{Body, Declaration, FieldInfo, Head, MessageInfo, Preset};
+use super::table::Service;
 
 /// The page of a module; `messages` with CRC and what they lead to.
 pub fn of(

@@ -62,9 +62,12 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// Lists names that there are.
+type List<C> = Rc<dyn Fn(&C) -> Vec<String>>;
+
 /// Live names of one kind, for completion, and whose they are.
 struct Names<C> {
-    list: Rc<dyn Fn(&C) -> Vec<String>>,
+    list: List<C>,
     owner: Owner,
 }
 
@@ -195,7 +198,7 @@ impl<C: 'static> Cli<C> {
     }
 
     /// How to list live names of a kind.
-    fn names_of(&self, kind: &str) -> Option<Rc<dyn Fn(&C) -> Vec<String>>> {
+    fn names_of(&self, kind: &str) -> Option<List<C>> {
         self.commands.borrow().names.get(kind).map(|names| Rc::clone(&names.list))
     }
 

@@ -39,6 +39,17 @@ pub(super) struct Hot {
 
 const _: () = assert!(size_of::<Hot>() == 64);
 
+macro_rules! fields {
+    ($($field:ident)*) => { &[$((stringify!($field), std::mem::offset_of!(Hot, $field)),)*] };
+}
+
+/// The fields of the first cache line and where they begin, in bytes: what code that is compiled
+/// apart relies on. The bytes of a packet begin at `offset` from [`HEADROOM`] bytes behind the
+/// second line.
+pub const FIELDS: &[(&str, usize)] = fields!(
+    offset len flags rest rx tx next error l2 l3 l4 gso_size flow_hash fib trace adjacency payload
+);
+
 /// The second cache line: what few nodes need. Each field means something with a flag only.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]

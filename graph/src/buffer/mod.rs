@@ -10,7 +10,7 @@ mod layout;
 mod pool;
 mod size;
 
-pub use layout::{FRAME, Flags, HEADROOM, NONE, Ports};
+pub use layout::{FIELDS, FRAME, Flags, HEADROOM, NONE, Ports};
 pub(crate) use pool::Cache;
 pub use pool::{Pool, PoolUse};
 pub use size::{DATA_SIZES, SizeError, choose_data_size, data_size};

@@ -14,22 +14,22 @@ use crate::node::Node;
 
 /// An arc and its features.
 pub(super) struct ArcSpec {
-    arc: &'static FeatureArc,
+    pub arc: &'static FeatureArc,
     /// Names with a place on it, in order, built or not; the last one is the end.
-    order: Vec<&'static str>,
+    pub order: Vec<&'static str>,
     /// Built features, in order.
-    features: Vec<&'static str>,
+    pub features: Vec<&'static str>,
     /// The features as nodes and interfaces number them.
-    laid_out: Vec<&'static str>,
+    pub laid_out: Vec<&'static str>,
     /// What is on; made when the graph is built.
-    enabled: Option<Enabled>,
+    pub enabled: Option<Enabled>,
     /// What others require, by interface.
-    required: HashMap<u32, Vec<Required>>,
+    pub required: HashMap<u32, Vec<Required>>,
 }
 
 /// A feature that others require on an interface.
-struct Required {
-    feature: &'static str,
+pub(super) struct Required {
+    pub feature: &'static str,
     /// How often.
     count: u32,
     /// Whether its own switch is on.
@@ -130,6 +130,9 @@ impl Engine {
         }
         spec.features.push(node);
         self.sort_features(number);
+        if self.owner != 0 {
+            self.placed.push((self.owner, node));
+        }
         Ok(())
     }
     /// Puts a node that is there (or will be) on a feature arc whose catalogue does not know it,
@@ -159,6 +162,9 @@ impl Engine {
         spec.order.insert(at, node);
         spec.features.push(node);
         self.sort_features(number);
+        if self.owner != 0 {
+            self.placed.push((self.owner, node));
+        }
         Ok(())
     }
     fn sort_features(&mut self, number: usize) {
@@ -211,7 +217,7 @@ impl Engine {
     }
     /// Gives a node the edges to every feature of an arc, in order, and to the arc's end. `after`
     /// is the position behind its own, if it is one of them.
-    fn add_arc_edges(
+    pub(super) fn add_arc_edges(
         &mut self,
         index: NodeIndex,
         arc: &'static FeatureArc,
@@ -224,15 +230,19 @@ impl Engine {
             spec.enabled = Some(enabled);
         }
         let Some(features) = spec.enabled.as_ref().map(Enabled::reader) else { return Ok(()) };
-        let targets: Vec<_> = (self.arcs[number].laid_out.iter().chain([&arc.end]))
-            .map(|n| self.index_of(n).ok_or_else(|| BuildError::UnknownNode((*n).to_owned())))
-            .collect::<Result<_, _>>()?;
+        let targets = self.targets_of(number)?;
         let spec = &mut self.specs[index.0 as usize];
-        let (base, end) = (spec.edges.len() as u32, targets.len() as u32 - 1);
+        let (base, room) = (spec.edges.len() as u32, targets.len() as u32);
         spec.edges.extend(targets.into_iter().map(Target::Node));
         spec.slots.clear();
-        spec.arcs.push(ArcEdges { arc, features, base, end, after });
+        spec.arcs.push(ArcEdges { arc, features, base, end: room - 1, room, after });
         Ok(())
+    }
+    /// The features of an arc, and behind these its end.
+    pub(super) fn targets_of(&self, number: usize) -> Result<Vec<NodeIndex>, BuildError> {
+        let ArcSpec { arc, laid_out, .. } = &self.arcs[number];
+        let index = |n: &&str| self.index_of(n).ok_or_else(|| BuildError::UnknownNode((*n).into()));
+        laid_out.iter().chain([&arc.end]).map(index).collect()
     }
     /// Says that node `node`, made for one interface, is a start of `arc`. Call before it is in
     /// use.
@@ -290,7 +300,7 @@ impl Engine {
     ) -> Result<(), BuildError> {
         self.change_feature(arc, feature, interface, Wish::Release)
     }
-    fn change_feature(
+    pub(super) fn change_feature(
         &mut self,
         arc: &'static FeatureArc,
         feature: &str,
@@ -304,7 +314,7 @@ impl Engine {
         if !spec.features.contains(&feature) {
             return Err(not_there());
         }
-        if spec.enabled.is_none() {
+        if spec.enabled.is_none() || !spec.laid_out.contains(&feature) {
             // Its number is not known yet.
             self.pending.push((arc, feature.to_owned(), interface, wish));
             return Ok(());

@@ -122,6 +122,8 @@ impl Engine {
             variants: VariantChoice(choice, single),
             poll_sleep: settings.poll_sleep,
             watches: Vec::new(),
+            owner: 0,
+            placed: Vec::new(),
             threads: Threads::None(settings),
         })
     }

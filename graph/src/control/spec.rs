@@ -23,13 +23,13 @@ use crate::watch::Watch;
 pub struct NodeIndex(pub u32);
 
 /// What a node counts, and under which node's name if not its own.
-struct Counted {
-    at: &'static str,
-    reasons: &'static [CounterText],
-    counts: &'static [CounterText],
+pub(super) struct Counted {
+    pub at: &'static str,
+    pub reasons: &'static [CounterText],
+    pub counts: &'static [CounterText],
 }
 
-type Make = Box<dyn Fn(Variant) -> Box<dyn Dispatch>>;
+pub(super) type Make = Box<dyn Fn(Variant) -> Box<dyn Dispatch>>;
 
 /// Where an edge leads: a name until the graph is built, a number from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,18 +62,23 @@ pub(super) struct Spec {
     pub shares: bool,
     pub arcs: Vec<ArcEdges>,
     pub variant: Variant,
+    /// Whose the node is.
+    pub owner: u32,
 }
 
 /// More edges than these are not searched one by one.
 const FEW_EDGES: usize = 32;
 
 impl Spec {
-    /// The first edge that leads to a node.
+    /// The first edge that leads to a node; those of arcs change with their features.
     fn slot_to(&mut self, target: NodeIndex) -> Option<u32> {
+        let of_arcs: Vec<_> = self.arcs.iter().map(|a| a.base..a.base + a.room).collect();
+        let is_own = |slot: &u32| !of_arcs.iter().any(|arc| arc.contains(slot));
         let slots = (0u32..).zip(&self.edges).filter_map(|(slot, edge)| match edge {
             Target::Node(node) => Some((*node, slot)),
             Target::Name(_) => None,
         });
+        let slots = slots.filter(|(_, slot)| is_own(slot));
         if self.edges.len() <= FEW_EDGES {
             return slots.filter(|s| s.0 == target).map(|s| s.1).next();
         }
@@ -106,6 +111,10 @@ pub struct Engine {
     /// Who sees packets on all threads.
     pub(crate) watches: Vec<Watch>,
     pub(super) variants: super::run::VariantChoice,
+    /// Whose the nodes are that are being added.
+    pub(super) owner: u32,
+    /// Names that owners put on arcs, whether or not their nodes are there.
+    pub(super) placed: Vec<(u32, &'static str)>,
 }
 
 impl Engine {
@@ -157,12 +166,12 @@ impl Engine {
         Ok(index)
     }
     #[allow(clippy::too_many_arguments)]
-    fn insert(
+    pub(super) fn insert(
         &mut self,
         name: &str,
         input: Option<InputState>,
         make: Make,
-        own: &'static [Edge],
+        own: &[Edge],
         drop: &'static str,
         counted: Counted,
         takes: &'static str,
@@ -191,6 +200,7 @@ impl Engine {
             reasons: counted.reasons,
             counts: counted.counts,
             shares: !counted.at.is_empty(),
+            owner: self.owner,
         };
         let index = match self.deleted.pop() {
             Some(index) => {
@@ -263,7 +273,7 @@ impl Engine {
         }
         Ok(())
     }
-    fn forget(&mut self, index: NodeIndex) {
+    pub(super) fn forget(&mut self, index: NodeIndex) {
         let spec = &mut self.specs[index.0 as usize];
         self.by_name.remove(&spec.name);
         if !spec.shares {
@@ -275,6 +285,7 @@ impl Engine {
         spec.edges = vec![spec.edges[spec.drop_slot as usize].clone()];
         (spec.drop_slot, spec.error_base) = (0, super::errors::DELETED);
         (spec.payloads, spec.arcs, spec.slots) = (Vec::new(), Vec::new(), HashMap::new());
+        spec.owner = 0;
         self.deleted.push(index);
     }
     /// Adds an edge between two nodes, or finds it. Nothing travels along it.

@@ -62,6 +62,8 @@ pub(crate) struct ArcEdges {
     /// The first of the edges to all features, and behind these to the arc's end.
     pub base: u32,
     pub end: u32,
+    /// Edges from `base` on that are the arc's own: as many as it ever had features, and its end.
+    pub room: u32,
     /// The position behind the node's own; the first where it is no feature.
     pub after: u32,
 }

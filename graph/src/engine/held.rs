@@ -187,11 +187,17 @@ impl Core {
     }
     /// Has all nodes give up what they hold, and drops it. For control, before the thread ends.
     pub(crate) fn end(&mut self) {
+        let all: Vec<_> = (0..self.nodes.len() as u32).collect();
+        self.end_nodes(&all);
+    }
+    /// Has some nodes give up what they hold, and drops it. For control, between loops.
+    pub(crate) fn end_nodes(&mut self, nodes: &[u32]) {
         let me = Participant::join();
-        for node in 0..self.nodes.len() {
-            let Some(mut dispatch) = self.nodes[node].dispatch.take() else { continue };
-            dispatch.end(self, node as u32, me.epoch());
-            self.nodes[node].dispatch = Some(dispatch);
+        for &node in nodes {
+            let at = node as usize;
+            let Some(mut dispatch) = self.nodes[at].dispatch.take() else { continue };
+            dispatch.end(self, node, me.epoch());
+            self.nodes[at].dispatch = Some(dispatch);
         }
         self.drain(me.epoch());
     }

@@ -6,6 +6,7 @@
 
 mod core;
 mod dispatch;
+mod foreign;
 mod frame;
 mod growing;
 mod handoff;
@@ -19,6 +20,8 @@ pub(crate) use core::Core;
 pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
 pub use core::{NodeStats, ROOM};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
+pub(crate) use foreign::ForeignAdapter;
+pub use foreign::{Foreign, ForeignFrame};
 pub use frame::{BLOCK, Frame};
 pub use growing::Growing;
 pub(crate) use handoff::{CAPACITY, Outbound, Passed};
