@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::configuration::Configuration;
+
 pub use control_derive::Refusal;
 
 /// Whose something is that was registered: a number for each plugin that can be unloaded.
@@ -15,8 +17,8 @@ impl Owner {
 }
 
 /// One optional part of the router. `R` is what the feature registers its commands, nodes and
-/// other parts with.
-pub struct Feature<R> {
+/// other parts with, `C` the router.
+pub struct Feature<R, C> {
     /// Its name in `plugins { plugin NAME { enable } }`.
     pub name: &'static str,
     /// One line for `show plugins`.
@@ -30,15 +32,17 @@ pub struct Feature<R> {
     pub requires: &'static [&'static str],
     /// Registers everything the feature brings. Nothing of it may run before this.
     pub register: fn(&mut R) -> Result<(), Refused>,
+    /// What it was told, as the commands that make it again.
+    pub configuration: Configuration<C>,
 }
 
-impl<R> Clone for Feature<R> {
+impl<R, C> Clone for Feature<R, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R> Copy for Feature<R> {}
+impl<R, C> Copy for Feature<R, C> {}
 
 /// What a feature is in the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub enum Origin {
     Plugin,
 }
 
-impl<R> Feature<R> {
+impl<R, C> Feature<R, C> {
     /// The file that it is in, in the original, under which operators know it.
     pub fn file(&self) -> String {
         format!("{}_plugin.so", self.name.replace('-', "_"))
@@ -59,7 +63,7 @@ impl<R> Feature<R> {
 }
 
 /// The first of `features` that requires one which is not among them, and that one.
-pub fn unmet<R>(features: &[&Feature<R>]) -> Option<(&'static str, &'static str)> {
+pub fn unmet<R, C>(features: &[&Feature<R, C>]) -> Option<(&'static str, &'static str)> {
     let is_there = |name: &str| features.iter().any(|f| f.name == name);
     features.iter().find_map(|f| {
         let missing = f.requires.iter().find(|name| !is_there(name));

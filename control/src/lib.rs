@@ -9,6 +9,7 @@ extern crate self as control;
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod configuration;
 pub mod events;
 pub mod feature;
 pub mod log;

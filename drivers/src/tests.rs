@@ -13,7 +13,7 @@ fn talk(work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
     let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
     let mut parts = Parts::new(router.unwrap());
     for feature in net::FEATURES.iter().chain(FEATURES).filter(|f| f.default_enabled) {
-        (feature.register)(&mut parts).unwrap();
+        parts.add(feature).unwrap();
     }
     parts.api.finish(&parts.router.clients).unwrap();
     parts.router.engine.build().unwrap();

@@ -78,7 +78,7 @@ fn router() -> Parts {
     let router = Router::new(Settings { buffers: 65536, ..Settings::default() }, Log::new());
     let mut parts = Parts::new(router.unwrap());
     for feature in net::FEATURES.iter().filter(|f| ["drops", "interface"].contains(&f.name)) {
-        (feature.register)(&mut parts).unwrap();
+        parts.add(feature).unwrap();
     }
     (drivers::af_packet::FEATURE.register)(&mut parts).unwrap();
     let engine = &mut parts.router.engine;

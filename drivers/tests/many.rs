@@ -20,7 +20,7 @@ fn talk(work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
     let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
     let mut parts = Parts::new(router.expect("memory"));
     for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
-        (feature.register)(&mut parts).expect("features register");
+        parts.add(feature).expect("features register");
     }
     parts.api.finish(&parts.router.clients).expect("messages have names of their own");
     parts.router.engine.build().expect("the graph is whole");

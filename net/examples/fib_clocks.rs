@@ -93,7 +93,7 @@ impl Bench {
         for feature in
             [net::drops::FEATURE, net::interface::FEATURE, net::fib::FEATURE, net::address::FEATURE]
         {
-            (feature.register)(&mut parts).expect("features fit together");
+            parts.add(&feature).expect("features fit together");
         }
         let headers = Headers { packets: Arc::default(), at: 0, left: 0 };
         parts.router.engine.add_input(headers).expect("no other input");

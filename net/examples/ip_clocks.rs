@@ -69,7 +69,7 @@ fn main() {
     let router = Router::new(Settings::default(), Log::new()).expect("memory");
     let mut parts = Parts::new(router);
     for feature in net::FEATURES {
-        (feature.register)(&mut parts).expect("features register");
+        parts.add(feature).expect("features register");
     }
     let mut router = parts.router;
     let rx = add_interface(&mut router, "pg0", ["10.0.0.1/24", "2001:db8::1/64"]);

@@ -36,7 +36,7 @@ pub mod traceroute;
 pub mod urpf;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
-pub use router::{Feature, OnThreads, Origin, Parts, Router, refuse};
+pub use router::{Configuration, Feature, OnThreads, Origin, Parts, Router, refuse};
 
 /// What this crate brings, in the order it registers.
 pub const FEATURES: &[Feature] = &[

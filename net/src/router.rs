@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use control::api::{Api, Clients};
 use control::cli::Cli;
+use control::configuration::Configured;
 use control::events::{EventLog, Topic};
 use control::feature::Refused;
 use control::log::Log;
@@ -57,6 +58,8 @@ pub struct Router {
     pub stats: Segment,
     /// Called when the statistics are brought up to date; see [`Router::on_statistics`].
     pub(crate) on_statistics: Vec<fn(&mut Self)>,
+    /// What features were told, in the order in which they registered.
+    pub configured: Configured<Self>,
     states: HashMap<TypeId, Box<dyn Any>>,
 }
 
@@ -82,12 +85,23 @@ impl Parts {
     pub fn new(router: Router) -> Self {
         let mut cli = Cli::new();
         router.event_log.register(&mut cli);
+        control::configuration::register(&mut cli, |router: &Router| &router.configured);
         Self { router, cli, api: Api::new() }
+    }
+    /// Has a feature register its parts.
+    ///
+    /// # Errors
+    /// The feature's.
+    pub fn add(&mut self, feature: &Feature) -> Result<(), Refused> {
+        self.router.configured.push((feature.name, feature.configuration));
+        (feature.register)(self)
     }
 }
 
 /// One part of the router: a folder, and one line in a list.
-pub type Feature = control::feature::Feature<Parts>;
+pub type Feature = control::feature::Feature<Parts, Router>;
+/// What a feature was told, as the commands that make it again.
+pub type Configuration = control::configuration::Configuration<Router>;
 pub use control::feature::Origin;
 
 /// An error of any kind as the reason a feature could not be registered.
@@ -129,6 +143,7 @@ impl Router {
             event_log,
             stats,
             on_statistics: Vec::new(),
+            configured: Vec::new(),
             states: HashMap::new(),
         })
     }

@@ -86,7 +86,7 @@ impl Rig {
             let base = [drops::FEATURE, interface::FEATURE];
             let on = features.iter().filter(|f| f.default_enabled);
             for feature in base.iter().filter(is_new).chain(on) {
-                (feature.register)(&mut parts).unwrap();
+                parts.add(feature).unwrap();
             }
             let made = then(&mut parts.router);
             std::mem::swap(engine, &mut parts.router.engine);

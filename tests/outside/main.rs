@@ -59,7 +59,7 @@ fn parts() -> Parts {
     let router = Router::new(settings, Log::new()).unwrap();
     let mut parts = Parts::new(router);
     for feature in plugins::features().filter(|f| f.default_enabled) {
-        (feature.register)(&mut parts).unwrap();
+        parts.add(feature).unwrap();
     }
     parts.router.engine.build().unwrap();
     parts

@@ -35,7 +35,7 @@ fn write(folder: &Path) -> Result<(), String> {
     let router = Router::new(settings, Log::new()).map_err(|e| e.to_string())?;
     let mut parts = Parts::new(router);
     for feature in features::enabled(&Plugins::default())? {
-        (feature.register)(&mut parts).map_err(|e| format!("feature {}: {e}", feature.name))?;
+        parts.add(feature).map_err(|e| format!("feature {}: {e}", feature.name))?;
     }
     parts.api.finish(&parts.router.clients).map_err(|e| e.to_string())?;
     for file in files(&parts.api) {

@@ -94,7 +94,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
 fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
     let mut loaded = Vec::new();
     for feature in features::enabled(&config.plugins)? {
-        (feature.register)(parts).map_err(|e| format!("feature {}: {e}", feature.name))?;
+        parts.add(feature).map_err(|e| format!("feature {}: {e}", feature.name))?;
         if feature.origin != Origin::Core {
             loaded.push((feature.file(), feature.about));
         }

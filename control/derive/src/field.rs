@@ -157,6 +157,32 @@ impl Field {
         }
     }
 
+    /// Writes the field as it is read.
+    pub fn print(&self) -> TokenStream {
+        let ident = &self.ident;
+        let keyword = match &self.place {
+            Place::Keywords(words) => words.first(),
+            Place::Position | Place::Rest => None,
+        };
+        let word = keyword.map(|word| quote!(line.word(#word);));
+        match self.shape {
+            Shape::Flag => quote!(line.flag(#keyword, self.#ident);),
+            Shape::Required => quote!(#word line.value(&self.#ident);),
+            Shape::Optional => quote! {
+                if let Some(value) = &self.#ident {
+                    #word
+                    line.value(value);
+                }
+            },
+            Shape::Repeated => quote! {
+                for value in &self.#ident {
+                    #word
+                    line.value(value);
+                }
+            },
+        }
+    }
+
     /// The field in the struct expression.
     pub fn finish(&self) -> TokenStream {
         let (ident, slot) = (&self.ident, self.slot());

@@ -8,9 +8,9 @@ mod message;
 mod refusal;
 
 use proc_macro::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::punctuated::Punctuated;
-use syn::{Data, DeriveInput, Error, Fields, LitStr, Token, parse_macro_input};
+use syn::{Data, DeriveInput, Error, Fields, Ident, LitStr, Token, parse_macro_input};
 
 use field::Field;
 
@@ -35,6 +35,15 @@ use field::Field;
 pub fn command(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes a command print itself in the words that parse to it: the inverse of
+/// `#[derive(Command)]`, for commands of a configuration. `#[stage(Routes)]` says when it comes
+/// there; without, it is one of `Settings`.
+#[proc_macro_derive(Print, attributes(stage))]
+pub fn print(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand_print(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
 /// Makes a struct a message of the binary API; `control::api` says how.
@@ -117,6 +126,25 @@ fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
                     return Err(args.unknown_of(Self::ARGS));
                 }
                 #body
+            }
+        }
+    })
+}
+
+fn expand_print(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+    let (name, fields) = (&input.ident, fields(input)?);
+    let stage = input.attrs.iter().find(|a| a.path().is_ident("stage"));
+    let stage = stage.map(|a| a.parse_args::<Ident>()).transpose()?;
+    let stage = stage.unwrap_or_else(|| format_ident!("Settings"));
+    let fields = fields.iter().map(Field::print);
+    Ok(quote! {
+        impl ::control::cli::Print for #name {
+            const STAGE: ::control::configuration::Stage =
+                ::control::configuration::Stage::#stage;
+
+            #[allow(unused_variables)]
+            fn print(&self, line: &mut ::control::cli::Line<'_>) {
+                #(#fields)*
             }
         }
     })

@@ -235,7 +235,7 @@ fn cut<T: FromStr>(word: &str) -> Option<(usize, T)> {
 
 /// A word that only the handler can look up, such as an interface's name. It remembers what
 /// followed it because errors show that.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Word {
     text: String,
     len: usize,
@@ -253,11 +253,23 @@ impl Word {
     }
 }
 
+impl PartialEq for Word {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
 impl Deref for Word {
     type Target = str;
 
     fn deref(&self) -> &str {
         self.as_str()
+    }
+}
+
+impl Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
     }
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod macros;
 mod output;
 mod pattern;
+mod print;
 mod run;
 mod sessions;
 mod source;
@@ -23,13 +24,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
-pub use control_derive::Command;
+pub use control_derive::{Command, Print};
 
 pub use args::{Args, Value, Word};
 pub use command::{ArgInfo, Command, Kind};
 pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};
 pub use output::Output;
+pub use print::{Line, Print, PrintValue, is_printable};
 pub use run::{Reply, Run, Step, Task};
 pub use sessions::{Session, Sessions};
 pub use source::is_open;

@@ -28,7 +28,7 @@ mod ring;
 mod sockets;
 mod tx;
 
-use net::{Feature, Origin, Parts, refuse};
+use net::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use input::AfPacketInput;
 
@@ -40,6 +40,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ethernet"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

@@ -1,14 +1,16 @@
 //! Making and deleting loopback interfaces.
 
-use control::cli::{Cli, Command, Error, Word};
-use net::Router;
+use control::cli::{Cli, Command, Error, Print};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
 use super::interface;
 
 /// Create a loopback interface.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("create loopback interface", "loopback create-interface")]
+#[stage(Interfaces)]
 struct Create {
     /// its address; de:ad:00:00:<instance> if not given
     mac: Option<MacAddr>,
@@ -21,8 +23,7 @@ struct Create {
 #[command("delete loopback interface", "loopback delete-interface")]
 struct Delete {
     /// its name
-    #[values("interface")]
-    intfc: Word,
+    intfc: InterfaceIndex,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -42,7 +43,14 @@ fn create(router: &mut Router, c: Create) -> Result<String, Error> {
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
-    let found = router.interfaces.named(&c.intfc).map(|i| i.index);
-    let index = found.ok_or_else(|| c.intfc.unknown("interface"))?;
-    Ok(interface::delete(router, index)?)
+    Ok(interface::delete(router, c.intfc)?)
+}
+
+/// The loopbacks there are.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for i in router.interfaces.iter().filter(|i| i.hardware == interface::HARDWARE && !i.is_sub()) {
+        let instance = i.made.name.strip_prefix("loop").and_then(|n| n.parse().ok());
+        let mac = Some(i.made.mac).filter(|mac| Some(*mac) != instance.map(interface::usual_mac));
+        lines.push_at(i.index.0, &Create { mac, instance });
+    }
 }

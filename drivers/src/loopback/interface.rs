@@ -99,8 +99,7 @@ pub fn create(
             free.ok_or(Error::InUse(None))?
         }
     };
-    let [.., high, low] = instance.to_be_bytes();
-    let mac = mac.unwrap_or(MacAddr([0xde, 0xad, 0, 0, high, low]));
+    let mac = mac.unwrap_or_else(|| usual_mac(instance));
     if mac.is_multicast() || mac == MacAddr::ZERO {
         return Err(Error::InvalidMac(mac));
     }
@@ -119,6 +118,12 @@ pub fn create(
     let made = router.add_interface(new, tx).map_err(Error::Refused)?;
     index.set(made).expect("set here only");
     Ok(made)
+}
+
+/// The address of a loopback to which none is given.
+pub(super) fn usual_mac(instance: u32) -> MacAddr {
+    let [.., high, low] = instance.to_be_bytes();
+    MacAddr([0xde, 0xad, 0, 0, high, low])
 }
 
 /// Deletes a loopback.

@@ -6,7 +6,7 @@ mod commands;
 mod interface;
 mod tx;
 
-use net::{Feature, Origin, Parts};
+use net::{Configuration, Feature, Origin, Parts};
 
 /// Loopback interfaces.
 pub const FEATURE: Feature = Feature {
@@ -16,6 +16,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ethernet"],
     register,
+    configuration: Configuration::Commands(commands::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

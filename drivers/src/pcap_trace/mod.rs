@@ -15,7 +15,7 @@ mod dispatch;
 mod points;
 mod store;
 
-use net::{Feature, Origin, Parts};
+use net::{Configuration, Feature, Origin, Parts};
 
 /// Captures of packets.
 pub const FEATURE: Feature = Feature {
@@ -25,6 +25,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface"],
     register,
+    configuration: Configuration::None("packets are captured for a while"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

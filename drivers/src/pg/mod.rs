@@ -24,7 +24,7 @@ mod tx;
 use std::ops::Range;
 
 use net::interface::Change;
-use net::{Feature, InterfaceIndex, Origin, Parts, Router};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
 
 use input::PgInput;
 use stream::Generator;
@@ -37,6 +37,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ethernet"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

@@ -93,7 +93,7 @@ impl Bench {
         let mut parts = Parts::new(router);
         let net = [net::drops::FEATURE, net::interface::FEATURE, net::ethernet::FEATURE];
         for feature in net.iter().chain([&FEATURE, &crate::loopback::FEATURE]) {
-            (feature.register)(&mut parts).unwrap();
+            parts.add(feature).unwrap();
         }
         let Parts { mut router, cli, .. } = parts;
         let caught = Catches::default();

@@ -15,7 +15,7 @@ mod open;
 mod show;
 mod tx;
 
-use net::{Feature, Origin, Parts, refuse};
+use net::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use input::TapInput;
 
@@ -27,6 +27,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ethernet"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

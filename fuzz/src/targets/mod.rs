@@ -26,7 +26,7 @@ fn router(threads: usize) -> Parts {
     router.insert(net::punting::Settings { socket: Some(socket) });
     let mut parts = Parts::new(router);
     for feature in plugins::features() {
-        (feature.register)(&mut parts).expect("features fit together");
+        parts.add(feature).expect("features fit together");
     }
     parts.router.engine.build().expect("the graph is whole");
     parts.router.engine.start_inline_threads(threads);

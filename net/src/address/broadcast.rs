@@ -1,7 +1,7 @@
 //! Directed broadcast (RFC 1812 section 5.3.5.2): packets from elsewhere for all hosts of a
 //! connected network are dropped, as RFC 2644 wants, or sent to all of its link.
 
-use control::cli::{Cli, Command, Error as Message, Word};
+use control::cli::{Cli, Command, Error as Message, Print};
 
 use super::{Error, OnInterface};
 use crate::interface::InterfaceIndex;
@@ -24,26 +24,24 @@ impl Router {
 }
 
 /// Send packets for all hosts of an interface's networks to them, or drop them.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip directed-broadcast")]
-struct SetDirectedBroadcast {
+pub(super) struct SetDirectedBroadcast {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
     /// send them
-    enable: bool,
+    pub enable: bool,
     /// drop them, as it is at first
-    disable: bool,
+    pub disable: bool,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetDirectedBroadcast| {
-        let interface = super::cli::find(router, &c.interface)?;
         if c.enable == c.disable {
             return Err(Message::new("expected `enable' or `disable'"));
         }
-        router.set_directed_broadcast(interface, c.enable).map_err(super::cli::plain)
+        router.set_directed_broadcast(c.interface, c.enable).map_err(super::cli::plain)
     });
 }
 

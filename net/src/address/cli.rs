@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use control::cli::{Args, Cli, Command, Error, Output, Word};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Word};
+use control::configuration::Stage;
 use wire::Prefix;
 use wire::prefix::InvalidPrefix;
 
@@ -13,11 +14,12 @@ use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 /// `set interface ip address [del] INTERFACE PREFIX|all`.
-struct SetAddress {
-    is_del: bool,
-    interface: Word,
+#[derive(Debug, PartialEq)]
+pub(super) struct SetAddress {
+    pub is_del: bool,
+    pub interface: InterfaceIndex,
     /// `None` for all.
-    prefix: Option<Prefix>,
+    pub prefix: Option<Prefix>,
 }
 
 impl Command for SetAddress {
@@ -42,6 +44,17 @@ impl Command for SetAddress {
     }
 }
 
+impl Print for SetAddress {
+    const STAGE: Stage = Stage::Addresses;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("del", self.is_del).value(&self.interface);
+        match &self.prefix {
+            Some(prefix) => line.value(prefix),
+            None => line.word("all"),
+        };
+    }
+}
+
 /// Show addresses of interfaces.
 #[derive(Command)]
 #[command("show interface address")]
@@ -53,13 +66,12 @@ struct ShowAddress {
 }
 
 /// Enable IPv4 on an interface without an address.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("enable ip4 interface")]
-struct EnableIp4 {
+pub(super) struct EnableIp4 {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
 }
 
 /// No longer enable IPv4 on an interface without an address.
@@ -68,18 +80,16 @@ struct EnableIp4 {
 struct DisableIp4 {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
 }
 
 /// Enable IPv6 on an interface: it gets a link-local address.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("enable ip6 interface")]
-struct EnableIp6 {
+pub(super) struct EnableIp6 {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
 }
 
 /// No longer enable IPv6 on an interface without an address.
@@ -88,8 +98,7 @@ struct EnableIp6 {
 struct DisableIp6 {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
 }
 
 /// Show what an interface does in IPv6.
@@ -103,31 +112,29 @@ struct ShowIp6Interface {
 }
 
 /// Choose the IPv4 table of an interface.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip table")]
-struct SetTable4 {
+pub(super) struct SetTable4 {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
     /// number of the table
     #[positional]
     #[values("table-id")]
-    table: u32,
+    pub table: u32,
 }
 
 /// Choose the IPv6 table of an interface.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip6 table")]
-struct SetTable6 {
+pub(super) struct SetTable6 {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
     /// number of the table
     #[positional]
     #[values("table-id")]
-    table: u32,
+    pub table: u32,
 }
 
 pub(super) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
@@ -140,8 +147,8 @@ pub(super) fn plain(e: impl std::fmt::Display) -> Error {
 
 impl SetAddress {
     fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
-        let interface = find(router, &self.interface)?;
-        let name = self.interface.as_str();
+        let interface = self.interface;
+        let name = router.interfaces.name(interface.0).to_owned();
         match (self.prefix, self.is_del) {
             (None, true) => {
                 router.remove_all_addresses(interface);
@@ -201,28 +208,26 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetAddress| c.carry_out(router));
     cli.command(|router: &mut Router, c: ShowAddress| c.carry_out(router));
     cli.command(|router: &mut Router, c: EnableIp4| {
-        router.enable_ip4(find(router, &c.interface)?, true).map_err(plain)
+        router.enable_ip4(c.interface, true).map_err(plain)
     });
     cli.command(|router: &mut Router, c: DisableIp4| {
-        router.enable_ip4(find(router, &c.interface)?, false).map_err(plain)
+        router.enable_ip4(c.interface, false).map_err(plain)
     });
     cli.command(|router: &mut Router, c: EnableIp6| {
-        router.enable_ip6(find(router, &c.interface)?, true).map_err(plain)
+        router.enable_ip6(c.interface, true).map_err(plain)
     });
     cli.command(|router: &mut Router, c: DisableIp6| {
-        router.enable_ip6(find(router, &c.interface)?, false).map_err(plain)
+        router.enable_ip6(c.interface, false).map_err(plain)
     });
     cli.command(|router: &mut Router, c: ShowIp6Interface| c.carry_out(router));
     cli.command(|router: &mut Router, c: SetTable4| {
-        let interface = find(router, &c.interface)?;
         let table = router.fib.table::<Ip4>(c.table);
         let table = table.ok_or_else(|| Error::new(format!("Nonexistent table id {}", c.table)))?;
-        router.set_interface_table4(interface, table).map_err(plain)
+        router.set_interface_table4(c.interface, table).map_err(plain)
     });
     cli.command(|router: &mut Router, c: SetTable6| {
-        let interface = find(router, &c.interface)?;
         let table = router.fib.table::<Ip6>(c.table);
         let table = table.ok_or_else(|| Error::new(format!("Nonexistent table id {}", c.table)))?;
-        router.set_interface_table6(interface, table).map_err(plain)
+        router.set_interface_table6(c.interface, table).map_err(plain)
     });
 }

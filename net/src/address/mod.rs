@@ -5,6 +5,7 @@ mod api;
 mod broadcast;
 mod change;
 mod cli;
+mod configuration;
 mod reader;
 mod show;
 #[cfg(test)]
@@ -22,7 +23,7 @@ use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 use crate::adjacency::Link;
 use crate::fib::{self, TableIndex};
 use crate::interface::{Change, InterfaceIndex, MAX_INTERFACES};
-use crate::router::{Feature, Origin, Parts, Router};
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 pub use reader::AddressReader;
 pub use unnumbered::Borrowed;
@@ -236,6 +237,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["fib", "mfib"],
     register,
+    configuration: Configuration::Commands(configuration::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

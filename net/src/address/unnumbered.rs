@@ -1,6 +1,7 @@
 //! Interfaces without addresses of their own, which send from another's (RFC 1812 section 2.2.7).
 
-use control::cli::{Cli, Command, Error as Message, Word};
+use control::cli::{Cli, Command, Error as Message, Line, Print};
+use control::configuration::Stage;
 use serde::Serialize;
 use wire::{Ip4Prefix, Ip6Prefix};
 
@@ -67,9 +68,10 @@ impl Router {
 }
 
 /// `set interface unnumbered {<interface> use <interface> | del <interface>}`.
-struct SetUnnumbered {
-    interface: Word,
-    from: Option<Word>,
+#[derive(Debug, PartialEq)]
+pub(super) struct SetUnnumbered {
+    pub interface: InterfaceIndex,
+    pub from: Option<InterfaceIndex>,
 }
 
 impl Command for SetUnnumbered {
@@ -89,14 +91,16 @@ impl Command for SetUnnumbered {
     }
 }
 
+impl Print for SetUnnumbered {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("del", self.from.is_none()).value(&self.interface);
+        line.option("use", self.from.as_ref());
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetUnnumbered| {
-        let find = |router: &Router, name: &Word| {
-            let found = router.interfaces.named(name).map(|i| i.index);
-            found.ok_or_else(|| name.unknown("interface"))
-        };
-        let interface = find(router, &c.interface)?;
-        let from = c.from.map(|name| find(router, &name)).transpose()?;
-        router.set_unnumbered(interface, from).map_err(|e| Message::new(e.to_string()))
+        router.set_unnumbered(c.interface, c.from).map_err(|e| Message::new(e.to_string()))
     });
 }

@@ -22,7 +22,7 @@ use crate::interface::{Change, InterfaceIndex};
 use crate::neighbor::OnLink;
 use proxy::Proxies;
 
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use disabled::ArpDisabled;
 pub use input::{ARP, ArpInput};
@@ -39,6 +39,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["neighbor"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// Follows an interface's IPv4: its ARP packets are answered, or dropped and counted as disabled.

@@ -12,7 +12,7 @@ use wire::Prefix;
 
 use super::{Config, Entry, State};
 use crate::interface::InterfaceIndex;
-use crate::router::{Feature, Origin, Parts, Router};
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 /// Removal of duplicate addresses.
 pub const FEATURE: Feature = Feature {
@@ -22,6 +22,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: false,
     requires: &["ip6-dad"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// What control keeps.

@@ -29,7 +29,7 @@ use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::nd::{Duplicate, Tentative};
 use crate::neighbor;
 use crate::ra::on_link;
-use crate::router::{Feature, Origin, Parts, Router};
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 const PROCESS: &str = "ip6-dad-process";
 /// Most questions about an address.
@@ -43,6 +43,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["nd"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// How it is done.

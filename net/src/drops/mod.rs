@@ -7,7 +7,7 @@ mod tests;
 
 use graph::arc::{FeatureArc, Side};
 
-use crate::router::{Feature, Origin, Parts, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use nodes::{Drop, ErrorDrop};
 pub use punt::{ErrorPunt, Punt};
@@ -29,6 +29,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &[],
     register,
+    configuration: Configuration::None("nothing can be set"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

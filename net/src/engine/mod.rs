@@ -21,7 +21,7 @@ mod workers;
 use control::cli::Error;
 use graph::NoAnswer;
 
-use crate::router::{Feature, Origin, Parts};
+use crate::router::{Configuration, Feature, Origin, Parts};
 
 pub use about::Program;
 pub use workers::ThreadsError;
@@ -34,6 +34,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["drops"],
     register,
+    configuration: Configuration::None("it is set in startup.conf"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

@@ -83,7 +83,7 @@ pub(crate) fn bench() -> Bench {
     let trace = crate::trace::FEATURE;
     let dump = crate::trace::TRACEDUMP;
     for feature in [FEATURE, trace, dump, drops::FEATURE, interface::FEATURE] {
-        (feature.register)(&mut parts).unwrap();
+        parts.add(&feature).unwrap();
     }
     let Parts { mut router, cli, mut api } = parts;
     cli.check().unwrap();

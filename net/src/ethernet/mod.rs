@@ -4,7 +4,7 @@ mod ethertypes;
 mod input;
 mod vlan;
 
-use crate::router::{Feature, Origin, Parts, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use input::EthernetInput;
 pub use vlan::{SubTable, Tagged, Tags};
@@ -17,6 +17,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface", "arp", "ip4", "ip6"],
     register,
+    configuration: Configuration::None("what interfaces are told is kept with them"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

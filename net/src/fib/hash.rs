@@ -27,6 +27,8 @@ impl FlowHash {
     pub const FLOW_LABEL: Self = Self(1 << 7);
     /// Tunnel endpoint of GTP-U.
     pub const GTPV1_TEID: Self = Self(1 << 8);
+    /// All of them.
+    pub const ALL: u32 = (1 << 9) - 1;
     /// What counts unless told otherwise.
     pub const DEFAULT: Self = Self(0b1001_1111);
 
@@ -95,6 +97,9 @@ impl Hashes {
         new.tables.resize(new.tables.len().max(at + 1), FlowHash::DEFAULT);
         new.tables[at] = what;
         self.0.publish(new);
+    }
+    pub fn seed(&self) -> u32 {
+        self.0.current().seed as u32
     }
     pub fn set_seed(&mut self, seed: u32) {
         let new = Config { seed: seed.into(), ..self.0.current().clone() };

@@ -46,7 +46,7 @@ use std::net::IpAddr;
 
 use crate::adjacency::{self, Link};
 use crate::interface::{Change, InterfaceIndex};
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
 pub use family::{Family, Ip4, Ip6};
@@ -241,6 +241,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface"],
     register,
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

@@ -1,6 +1,8 @@
 //! Paths: where a route leads, as control knows it.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -201,6 +203,42 @@ pub struct Label {
     pub exp: u8,
     /// Whether time to live and traffic class are those of the packet (RFC 3443: uniform model).
     pub is_uniform: bool,
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { value, ttl, exp, is_uniform } = self;
+        write!(f, "{value}")?;
+        if *ttl != 0 {
+            write!(f, ",ttl={ttl}")?;
+        }
+        if *exp != 0 {
+            write!(f, ",exp={exp}")?;
+        }
+        f.write_str(if *is_uniform { ",uniform" } else { "" })
+    }
+}
+
+/// Text is no label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidLabel;
+
+impl FromStr for Label {
+    type Err = InvalidLabel;
+    fn from_str(text: &str) -> Result<Self, InvalidLabel> {
+        let mut parts = text.split(',');
+        let value = parts.next().and_then(|v| v.parse().ok()).ok_or(InvalidLabel)?;
+        let mut label = Self { value, ttl: 0, exp: 0, is_uniform: false };
+        for part in parts {
+            match part.split_once('=') {
+                Some(("ttl", ttl)) => label.ttl = ttl.parse().map_err(|_| InvalidLabel)?,
+                Some(("exp", exp)) => label.exp = exp.parse().map_err(|_| InvalidLabel)?,
+                None if part == "uniform" => label.is_uniform = true,
+                _ => return Err(InvalidLabel),
+            }
+        }
+        Ok(label)
+    }
 }
 
 /// One of the ways of a route.

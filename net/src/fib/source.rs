@@ -98,6 +98,14 @@ impl Sources {
         self.made.push((new, name.to_owned()));
         Some(new)
     }
+    /// Those that clients made, in order.
+    pub fn made(&self) -> impl Iterator<Item = (Source, &str)> {
+        self.made.iter().map(|(source, name)| (*source, name.as_str()))
+    }
+    /// The source of this name.
+    pub fn named(&self, name: &str) -> Option<Source> {
+        self.iter().find(|(_, n)| *n == name).map(|(source, _)| source)
+    }
     /// All, by number.
     pub fn iter(&self) -> impl Iterator<Item = (Source, &str)> {
         let built_in = BUILT_IN.iter().copied();

@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::gso;
 use crate::ip::{V4, V6, Version};
-use crate::router::{Feature, Origin, Parts, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 /// Bytes of headers that are repeated in each fragment, at most.
 const MOST_HEADER: usize = 256;
@@ -37,6 +37,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("nothing can be set"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

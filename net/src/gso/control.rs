@@ -6,7 +6,7 @@ use control::api::{Api, Message};
 use control::cli::{Cli, Command, Word};
 
 use crate::interface::{self, InterfaceIndex};
-use crate::router::{Feature, Origin, Parts, Router};
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 /// Cutting big packets.
 pub const FEATURE: Feature = Feature {
@@ -16,6 +16,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// Have big packets cut before an interface sends them, where its device does not.
@@ -78,7 +79,7 @@ mod tests {
         let router = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new());
         let mut parts = Parts::new(router.unwrap());
         for feature in [crate::drops::FEATURE, interface::FEATURE, FEATURE] {
-            (feature.register)(&mut parts).unwrap();
+            parts.add(&feature).unwrap();
         }
         parts.api.finish(&parts.router.clients).unwrap();
         let local = Local::new(&parts.api, &parts.cli, &parts.router.clients);

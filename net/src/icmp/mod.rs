@@ -23,7 +23,7 @@ use graph::{Buffer, Flags};
 use wire::{Protocol, icmp4, icmp6};
 
 use crate::ip::{V4, V6, Version};
-use crate::router::{Feature, Origin, Parts, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use echo4::EchoRequest4;
 pub use echo6::EchoRequest6;
@@ -46,6 +46,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("nothing can be set"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

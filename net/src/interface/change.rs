@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use graph::arc::FeatureArc;
 use graph::{BuildError, NoAnswer, Node, NodeIndex};
@@ -44,6 +45,7 @@ impl Router {
             return Err(Error::NameInUse(new.name));
         }
         let (index, port) = self.interfaces.reserve(new.mac, None)?;
+        let made = Arc::new(new.clone());
         let nodes = self.begin_counting(index, &new.name).and_then(|()| {
             let nodes = self.add_interface_nodes(&new, index, tx).map_err(Error::Graph);
             nodes.inspect_err(|_| counters::hide(&mut self.stats, index.0 as usize, &new.name))
@@ -53,6 +55,7 @@ impl Router {
         self.interfaces.put(Interface {
             index,
             name: new.name,
+            made,
             sup: index,
             sub: None,
             subs: BTreeSet::new(),
@@ -284,6 +287,7 @@ impl Router {
         let is_less = i.mtu.l3 < i.link_mtu && i.mtu.l3 < bytes;
         let l3 = if is_less { i.mtu.l3 } else { bytes };
         i.link_mtu = bytes;
+        Arc::make_mut(&mut i.made).mtu = bytes;
         let mtu = Mtu { l3, ..i.mtu };
         self.set_mtu(index, mtu);
     }
@@ -304,6 +308,9 @@ impl Router {
         let i = self.interfaces.at_mut(index).ok_or(Error::Unknown)?;
         if tag.len() > MAX_TAG {
             return Err(Error::Invalid("a tag has 63 letters at most"));
+        }
+        if !control::cli::is_printable(tag) {
+            return Err(Error::Invalid("a tag is a line of text without braces and $"));
         }
         tag.clone_into(&mut i.tag);
         Ok(())

@@ -1,7 +1,8 @@
 //! Commands about interfaces: state, addresses of layer 2, MTUs, counters.
 
 use control::api::Retval;
-use control::cli::{Args, Cli, Command, Error, Output, Value, Word};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Value, Word};
+use control::configuration::Stage;
 use wire::MacAddr;
 
 use super::show::{Counted, Hardware, HardwareRow, Row};
@@ -49,44 +50,45 @@ impl Command for ShowHardware {
 struct ClearInterfaces;
 
 /// Switch an interface on or off.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface state")]
-struct SetState {
+#[stage(State)]
+pub(super) struct SetState {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
     /// switch it on
     #[alias("enable")]
-    up: bool,
+    pub up: bool,
     /// switch it off
     #[alias("disable")]
-    down: bool,
+    pub down: bool,
     /// switch it on and punt whatever it brings in
-    punt: bool,
+    pub punt: bool,
 }
 
 /// Set the MAC address of an interface.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface mac address")]
-struct SetMac {
+pub(super) struct SetMac {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
     /// its new address
     #[positional]
-    mac: MacAddr,
+    pub mac: MacAddr,
 }
 
 /// `set interface mtu [packet|ip4|ip6|mpls] BYTES INTERFACE`.
-struct SetMtu {
-    protocol: Protocol,
-    bytes: u32,
-    interface: Word,
+#[derive(Debug, PartialEq)]
+pub(super) struct SetMtu {
+    pub protocol: Protocol,
+    pub bytes: u32,
+    pub interface: InterfaceIndex,
 }
 
-enum Protocol {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Protocol {
     All,
     Packet,
     Ip4,
@@ -100,32 +102,37 @@ impl Command for SetMtu {
     const USAGE: &'static str = "[packet | ip4 | ip6 | mpls] <bytes> <interface>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let protocol = match args.peek() {
-            Some("packet") => Protocol::Packet,
-            Some("ip4") => Protocol::Ip4,
-            Some("ip6") => Protocol::Ip6,
-            Some("mpls") => Protocol::Mpls,
-            _ => Protocol::All,
-        };
-        if !matches!(protocol, Protocol::All) {
-            args.word();
-        }
+        let named = Protocol::WORDS.iter().find(|(_, word)| args.keyword(word));
+        let protocol = named.map_or(Protocol::All, |(protocol, _)| *protocol);
         Ok(Self { protocol, bytes: args.value("mtu")?, interface: args.value("interface")? })
     }
 }
 
+impl Protocol {
+    const WORDS: [(Self, &'static str); 4] =
+        [(Self::Packet, "packet"), (Self::Ip4, "ip4"), (Self::Ip6, "ip6"), (Self::Mpls, "mpls")];
+}
+
+impl Print for SetMtu {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        let named = Protocol::WORDS.iter().find(|(protocol, _)| *protocol == self.protocol);
+        line.flag(named.map_or("", |(_, word)| word), named.is_some());
+        line.value(&self.bytes).value(&self.interface);
+    }
+}
+
 /// Have an interface take frames for any address, or only for its own.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface promiscuous")]
-struct SetPromiscuous {
+pub(super) struct SetPromiscuous {
     /// any address
-    on: bool,
+    pub on: bool,
     /// its own only
-    off: bool,
+    pub off: bool,
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
 }
 
 /// Pretend that the link of an interface came up or went down.
@@ -134,8 +141,7 @@ struct SetPromiscuous {
 struct TestLinkState {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// it came up
     up: bool,
     /// it went down
@@ -152,31 +158,27 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         router.clear_interface_counters(None).map_err(no_answer)
     });
     cli.command(|router, set: SetState| {
-        let index = find(router, &set.interface)?;
         match (set.punt, set.up, set.down) {
-            (true, false, false) => router.set_punting(index),
+            (true, false, false) => router.set_punting(set.interface),
             (true, ..) => return Err(Error::new("one or the other, not both")),
-            (false, up, down) => router.set_admin(index, one_of(up, down)?),
+            (false, up, down) => router.set_admin(set.interface, one_of(up, down)?),
         }
         Ok(())
     });
     cli.command(|router, set: SetMac| {
-        let index = find(router, &set.interface)?;
         if set.mac.is_multicast() {
             return Err(Error::new("a multicast address cannot be an interface's own"));
         }
-        router.set_mac(index, set.mac);
+        router.set_mac(set.interface, set.mac);
         Ok(())
     });
     cli.command(set_mtu);
     cli.command(|router, set: SetPromiscuous| {
-        let index = find(router, &set.interface)?;
         let on = one_of(set.on, set.off)?;
-        Ok(router.set_promiscuous(index, on)?)
+        Ok(router.set_promiscuous(set.interface, on)?)
     });
     cli.command(|router, test: TestLinkState| {
-        let index = find(router, &test.interface)?;
-        router.set_link(index, one_of(test.up, test.down)?);
+        router.set_link(test.interface, one_of(test.up, test.down)?);
         Ok(())
     });
 }
@@ -189,6 +191,13 @@ impl Value for InterfaceIndex {
         let router = args.context();
         let name: Word = args.value(what)?;
         find(router.ok_or_else(|| name.unknown("interface"))?, &name)
+    }
+}
+
+impl PrintValue for InterfaceIndex {
+    fn print(&self, line: &mut Line<'_>) {
+        let name = line.context::<Router>().map(|router| router.interfaces.name(self.0));
+        line.word(name.unwrap_or_default());
     }
 }
 
@@ -216,8 +225,7 @@ fn show_hardware(router: &mut Router, show: ShowHardware) -> Result<Output, Erro
 
 fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
     const MOST: u32 = 65_535;
-    let index = find(router, &set.interface)?;
-    let SetMtu { protocol, bytes, .. } = set;
+    let SetMtu { protocol, bytes, interface: index } = set;
     if bytes > MOST {
         return Err(Error::new(format!("an MTU is {MOST} bytes at most")));
     }

@@ -9,6 +9,7 @@ pub mod api;
 mod attached;
 mod change;
 mod cli;
+mod configuration;
 mod counters;
 mod edges;
 mod monitor;
@@ -34,7 +35,7 @@ use serde::Serialize;
 use wire::MacAddr;
 
 use crate::ethernet::{SubTable, Tags};
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use attached::{AttachedAt, NoInterface, Setting};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
@@ -110,6 +111,9 @@ pub struct Interface {
     pub index: InterfaceIndex,
     /// Its name.
     pub name: String,
+    /// What it was made from; of a sub-interface, its parent.
+    #[serde(skip)]
+    pub made: Arc<NewInterface>,
     /// The interface whose nodes it uses: itself, or the parent of a sub-interface.
     pub sup: InterfaceIndex,
     /// Which frames of its parent it takes; `None` when it is no sub-interface.
@@ -301,6 +305,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["engine", "drops"],
     register,
+    configuration: Configuration::Commands(configuration::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-use control::cli::{Cli, Command, Output, Word};
+use control::cli::{Cli, Command, Output, Print, Word};
 use serde::Serialize;
 use wire::MacAddr;
 
+use super::InterfaceIndex;
 use super::cli::{chosen, find};
 use crate::engine::no_answer;
 use crate::router::Router;
 
 /// Call an interface something.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface tag")]
-struct SetTag {
+pub(super) struct SetTag {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
     /// what to call it
-    #[positional]
-    tag: String,
+    #[rest]
+    pub tag: String,
 }
 
 /// Call an interface nothing any more.
@@ -29,8 +29,7 @@ struct SetTag {
 struct ClearTag {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
 }
 
 /// Show what interfaces are called.
@@ -44,21 +43,20 @@ struct ShowTag {
 }
 
 /// Have an interface take frames for one address more, or no longer.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface secondary-mac-address")]
-struct SetSecondary {
+pub(super) struct SetSecondary {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
     /// the address
     #[positional]
-    mac: MacAddr,
+    pub mac: MacAddr,
     /// take them; the default
     #[keyword("add")]
-    _add: bool,
+    pub _add: bool,
     /// no longer
-    del: bool,
+    pub del: bool,
 }
 
 /// Show the further addresses of interfaces.
@@ -72,16 +70,17 @@ struct ShowSecondary {
 }
 
 /// Give an interface another name.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface name")]
-struct SetName {
+#[stage(Interfaces)]
+pub(super) struct SetName {
     /// interface
     #[positional]
     #[values("interface")]
-    interface: Word,
+    pub interface: Word,
     /// its new name
     #[positional]
-    name: String,
+    pub name: String,
 }
 
 /// Give an interface another number in its name.
@@ -90,24 +89,22 @@ struct SetName {
 struct Renumber {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// the number
     #[positional]
     number: u32,
 }
 
 /// Say what the link of an interface carries.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface link-speed")]
-struct SetSpeed {
+pub(super) struct SetSpeed {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    pub interface: InterfaceIndex,
     /// kilobits per second; 0 for unknown
     #[positional]
-    kbps: u32,
+    pub kbps: u32,
 }
 
 /// Start the counters of interfaces anew.
@@ -162,7 +159,7 @@ impl Router {
     /// As [`Router::rename_interface`].
     pub fn renumber_interface(
         &mut self,
-        index: super::InterfaceIndex,
+        index: InterfaceIndex,
         number: u32,
     ) -> Result<(), super::Error> {
         let i = self.interfaces.at(index).ok_or(super::Error::Unknown)?;
@@ -175,14 +172,8 @@ impl Router {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: SetTag| {
-        let index = find(router, &c.interface)?;
-        Ok(router.set_tag(index, &c.tag)?)
-    });
-    cli.command(|router: &mut Router, c: ClearTag| {
-        let index = find(router, &c.interface)?;
-        Ok(router.set_tag(index, "")?)
-    });
+    cli.command(|router: &mut Router, c: SetTag| Ok(router.set_tag(c.interface, &c.tag)?));
+    cli.command(|router: &mut Router, c: ClearTag| Ok(router.set_tag(c.interface, "")?));
     cli.command(|router: &mut Router, c: ShowTag| {
         let tag = |tag: &str| if tag.is_empty() { "(none)".to_owned() } else { tag.to_owned() };
         let row = |i: &super::Interface| Row {
@@ -193,8 +184,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Rows(chosen(router, &c.interfaces)?.into_iter().map(row).collect())))
     });
     cli.command(|router: &mut Router, c: SetSecondary| {
-        let index = find(router, &c.interface)?;
-        router.set_secondary_mac(index, c.mac, !c.del)?;
+        router.set_secondary_mac(c.interface, c.mac, !c.del)?;
         Ok(())
     });
     cli.command(|router: &mut Router, c: ShowSecondary| {
@@ -212,13 +202,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(router.rename_interface(index, &c.name)?)
     });
     cli.command(|router: &mut Router, c: Renumber| {
-        let index = find(router, &c.interface)?;
-        Ok(router.renumber_interface(index, c.number)?)
+        Ok(router.renumber_interface(c.interface, c.number)?)
     });
-    cli.command(|router: &mut Router, c: SetSpeed| {
-        let index = find(router, &c.interface)?;
-        Ok(router.set_link_speed(index, c.kbps)?)
-    });
+    cli.command(|router: &mut Router, c: SetSpeed| Ok(router.set_link_speed(c.interface, c.kbps)?));
     cli.command(|router: &mut Router, c: ClearHardware| {
         let chosen: Vec<_> = chosen(router, &c.interfaces)?.iter().map(|i| i.index).collect();
         let mut clear = |i| router.clear_interface_counters(Some(i));

@@ -100,6 +100,7 @@ impl Router {
         let p = Interface {
             name: String::new(),
             tag: String::new(),
+            made: p.made.clone(),
             subs: BTreeSet::new(),
             queues: Vec::new(),
             port: p.port.clone(),

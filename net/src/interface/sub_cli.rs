@@ -1,20 +1,21 @@
 //! Commands about sub-interfaces.
 
-use control::cli::{Args, Cli, Command, Error, Word};
+use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::configuration::Stage;
 
-use super::SubInterface;
-use super::cli::find;
+use super::{InterfaceIndex, SubInterface};
 use crate::router::Router;
 
 /// Sub-interfaces that one command makes at most.
 const MOST: u32 = 4096;
 
 /// `create sub-interfaces`.
-struct Create {
-    parent: Word,
-    first: SubInterface,
+#[derive(Debug, PartialEq)]
+pub(super) struct Create {
+    pub parent: InterfaceIndex,
+    pub first: SubInterface,
     /// Number of the last one of a range, each for the VLAN of its number.
-    last: u32,
+    pub last: u32,
 }
 
 impl Command for Create {
@@ -31,14 +32,30 @@ impl Command for Create {
     }
 }
 
+impl Print for Create {
+    const STAGE: Stage = Stage::SubInterfaces;
+    fn print(&self, line: &mut Line<'_>) {
+        let sub = &self.first;
+        line.value(&self.parent).value(&sub.id);
+        let vlan = |vlan: Option<u16>| vlan.map_or("any".to_owned(), |vlan| vlan.to_string());
+        match sub.tags {
+            0 => line.word(if sub.is_default { "default" } else { "untagged" }),
+            _ => line.keyword(if sub.is_dot1ad { "dot1ad" } else { "dot1q" }, &vlan(sub.outer)),
+        };
+        if sub.tags == 2 {
+            line.keyword("inner-dot1q", &vlan(sub.inner));
+        }
+        line.flag("exact-match", sub.tags > 0 && sub.is_exact);
+    }
+}
+
 /// Delete a sub-interface.
 #[derive(Command)]
 #[command("delete sub-interface")]
 struct Delete {
     /// sub-interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
 }
 
 /// `5` or `5-7`.
@@ -85,7 +102,7 @@ fn vlan(args: &mut Args<'_>) -> Result<Option<u16>, Error> {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| {
-        let parent = find(router, &c.parent)?;
+        let parent = c.parent;
         let mut names = Vec::new();
         for id in c.first.id..=c.last {
             let sub = if id == c.first.id { c.first } else { plain(id)? };
@@ -94,8 +111,5 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         }
         Ok(names.join("\n"))
     });
-    cli.command(|router: &mut Router, c: Delete| {
-        let index = find(router, &c.interface)?;
-        Ok(router.remove_sub_interface(index)?)
-    });
+    cli.command(|router: &mut Router, c: Delete| Ok(router.remove_sub_interface(c.interface)?));
 }

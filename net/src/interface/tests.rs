@@ -22,7 +22,7 @@ fn bench_of(threads: usize) -> Bench {
     let router = Router::new(settings, Log::new());
     let mut parts = Parts::new(router.unwrap());
     for feature in [crate::drops::FEATURE, FEATURE] {
-        (feature.register)(&mut parts).unwrap();
+        parts.add(&feature).unwrap();
     }
     let Parts { mut router, cli, .. } = parts;
     cli.check().unwrap();

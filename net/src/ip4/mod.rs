@@ -11,7 +11,7 @@ mod version;
 
 use control::feature::Refused;
 
-use crate::router::{Feature, Origin, Parts, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use arcs::{IP4_DROP, IP4_LOCAL, IP4_MULTICAST, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
 pub use error::Error;
@@ -27,6 +27,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface", "address", "ethernet", "icmp", "fragment", "reassembly", "neighbor"],
     register,
+    configuration: Configuration::None("what interfaces are told is kept with their addresses"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -9,7 +9,7 @@ mod version;
 
 use control::feature::Refused;
 
-use crate::router::{Feature, Origin, Parts, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use arcs::{IP6_DROP, IP6_LOCAL, IP6_MULTICAST, IP6_OUTPUT, IP6_PUNT, IP6_UNICAST};
 pub use error::Error;
@@ -24,6 +24,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface", "address", "ethernet", "icmp", "fragment", "reassembly", "neighbor"],
     register,
+    configuration: Configuration::None("what interfaces are told is kept with their addresses"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -31,7 +31,7 @@ use infra::rcu::SharedSlab;
 
 use crate::fib::{self, Ip4, Ip6, Path, TableIndex};
 use crate::interface::{Change, InterfaceIndex};
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub(crate) use objects::sizes;
 
@@ -206,6 +206,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["fib"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

@@ -25,7 +25,7 @@ use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip6::{IP6_MULTICAST, IP6_UNICAST};
 use crate::neighbor::OnLink;
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use advertisement::NeighborAdvertisement;
 pub use message::ALL_NODES;
@@ -43,6 +43,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["icmp", "neighbor"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {

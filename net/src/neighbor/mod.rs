@@ -39,7 +39,7 @@ use crate::events::Event;
 use crate::fib;
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::ip::{V4, V6};
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use announce::{announcement6, send};
 pub use ask::{Ask, Destination, NextHop};
@@ -60,6 +60,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// Neighbours that wait for an address of ours to be asked from, at most.

@@ -14,7 +14,7 @@ use control::feature::Refused;
 use crate::adjacency::Role;
 use crate::fib::{Ip4, Ip6};
 use crate::interface::InterfaceIndex;
-use crate::router::{Feature, Origin, Parts, Router};
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 /// Path MTUs.
 pub const FEATURE: Feature = Feature {
@@ -24,6 +24,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// Whose: identifier of the table, host.

@@ -22,7 +22,7 @@ use wire::{icmp4, icmp6};
 
 use crate::events::Event;
 use crate::ip::{V4, V6};
-use crate::router::{Feature, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Parts, Router, refuse};
 
 pub(crate) use awaited::Awaited;
 pub use awaited::{Answer, Answers, Comes};
@@ -39,6 +39,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["icmp"],
     register,
+    configuration: Configuration::None("echo requests are sent once"),
 };
 
 /// An echo of a request of ours.

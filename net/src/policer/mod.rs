@@ -28,7 +28,7 @@ use infra::rcu::{Shared, SharedSlab};
 
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6};
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use config::{Action, Config, Rounding, Unit};
 pub use judge::Verdict;
@@ -322,6 +322,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

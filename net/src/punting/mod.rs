@@ -22,7 +22,7 @@ use control::feature::Refused;
 
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6};
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use api::{PuntException, PuntIpProto, PuntL4, PuntUnion};
 pub use ports::{Port, PortError};
@@ -41,6 +41,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {

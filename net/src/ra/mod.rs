@@ -26,7 +26,7 @@ use wire::icmp6;
 
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::neighbor::OnLink;
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use advertisement::RouterAdvertisement;
 pub(crate) use advertiser::on_link;
@@ -45,6 +45,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["icmp", "neighbor"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// What control keeps.

@@ -19,7 +19,7 @@ use crate::address::Standing;
 use crate::fib::{Path, Source, Target};
 use crate::interface::{Change, InterfaceIndex};
 use crate::ra::{Advertised, PrefixHeard, Refusal, Retries};
-use crate::router::{Feature, Origin, Parts, Router};
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 const PROCESS: &str = "rd-cp-process";
 /// For ever.
@@ -39,6 +39,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ra"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// An address that was made.

@@ -34,7 +34,7 @@ use infra::rcu::Shared;
 use crate::events::Event;
 use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6, Version};
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 use full::Full;
 use place::{GROUP, LOCAL, PLACES, Place, RECEIVED, SENT, UNICAST};
 use shallow::Shallow;
@@ -54,6 +54,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// A kind of reassembly.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use control::feature::Refused;
 
-use crate::router::{Feature, Origin, Parts, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 /// What the configuration says about the statistics (`statseg { … }`).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,6 +41,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface"],
     register,
+    configuration: Configuration::None("it is set in startup.conf"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -42,7 +42,7 @@ impl Bench {
         let mut parts = Parts::new(router);
         parts.router.insert(settings);
         for feature in crate::FEATURES {
-            (feature.register)(&mut parts).unwrap();
+            parts.add(feature).unwrap();
         }
         let Parts { mut router, cli, mut api } = parts;
         api.finish(&router.clients).unwrap();

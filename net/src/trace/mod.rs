@@ -9,7 +9,7 @@ use control::cli::Error;
 use graph::{NodeIndex, TracedPacket};
 
 use crate::engine::no_answer;
-use crate::router::{Feature, Origin, Parts, Router};
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 /// Trace of packets.
 pub const FEATURE: Feature = Feature {
@@ -19,6 +19,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["engine"],
     register,
+    configuration: Configuration::None("packets are traced for a while"),
 };
 
 /// Messages about traces.
@@ -29,6 +30,7 @@ pub const TRACEDUMP: Feature = Feature {
     default_enabled: true,
     requires: &["trace"],
     register: register_messages,
+    configuration: Configuration::None("packets are traced for a while"),
 };
 
 /// Which of the traced packets are shown.

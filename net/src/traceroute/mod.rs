@@ -23,7 +23,7 @@ use wire::{icmp4, icmp6};
 use crate::events::Event;
 use crate::ip::{self, V4, V6, Version};
 use crate::ping::Awaited;
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 use node::Quotes;
 
 /// The command and the nodes that take ICMP errors about its probes.
@@ -34,6 +34,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["icmp"],
     register,
+    configuration: Configuration::None("probes are sent once"),
 };
 
 /// ICMP errors that are answers.

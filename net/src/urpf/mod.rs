@@ -19,7 +19,7 @@ use infra::rcu::Shared;
 use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, TableIndex};
 use crate::interface::{Change, InterfaceIndex};
-use crate::router::{Feature, Origin, Parts, Router, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use back::{Back, WaysBack};
 pub use node::{Checked, Urpf};
@@ -155,6 +155,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

@@ -21,7 +21,7 @@ use net::arp::ARP;
 use net::events::Event;
 use net::interface::{Change, InterfaceIndex};
 use net::ip6::IP6_LOCAL;
-use net::{Feature, Origin, Parts, Router, refuse};
+use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use wire::MacAddr;
 
 pub use api::{ArpingAcd, ArpingAcdReply, ArpingReply, Ask};
@@ -35,6 +35,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["arp", "nd"],
     register,
+    configuration: Configuration::None("requests are sent once"),
 };
 
 /// The neighbour whose answers are counted.

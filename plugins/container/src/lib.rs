@@ -12,7 +12,7 @@ use control::cli::{Cli, Command, Output};
 use control::feature::{Refusal, Refused};
 use net::fib::{self, Path, Source, TableIndex, Target};
 use net::interface::Change;
-use net::{Feature, InterfaceIndex, Origin, Parts, Router};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
 use serde::Serialize;
 use wire::Prefix;
 use wire::prefix::IpPrefix;
@@ -25,6 +25,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["arp", "nd"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// The prefixes of containers, and the table each has its route in.

@@ -19,7 +19,7 @@ use net::address::OnInterface;
 use net::interface::{Change, InterfaceIndex, Kind};
 use net::nd::ALL_NODES;
 use net::neighbor;
-use net::{Feature, Origin, Parts, Router, refuse};
+use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use wire::{MacAddr, icmp6};
 
 pub use query::{Queries, Query};
@@ -35,6 +35,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["icmp", "neighbor"],
     register,
+    configuration: Configuration::None("it follows the addresses of interfaces"),
 };
 
 /// Reports that are to be sent, by interface.

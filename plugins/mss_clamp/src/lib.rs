@@ -11,7 +11,7 @@ use net::interface::{AttachedAt, NoInterface};
 use net::ip::{V4, V6};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
-use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
 pub use api::{MssClampDir, MssClampEnableDisable, MssClampGet};
 pub use node::{Clamp, Clamped};
@@ -24,6 +24,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// How the packets of one IP version are clamped on an interface.

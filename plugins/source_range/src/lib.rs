@@ -22,7 +22,7 @@ use infra::rcu::Shared;
 use net::fib::Ip4;
 use net::interface::{AttachedAt, NoInterface};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::Ip4Prefix;
 
 pub use api::{IpSourceAndPortRangeCheckAddDel, IpSourceAndPortRangeCheckInterfaceAddDel};
@@ -194,6 +194,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

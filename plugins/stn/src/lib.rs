@@ -17,7 +17,7 @@ use infra::rcu::Shared;
 use net::interface::{Change, InterfaceIndex};
 use net::ip::{V4, V6};
 use net::punting::Port;
-use net::{Feature, Parts, Router, refuse};
+use net::{Configuration, Feature, Parts, Router, refuse};
 use wire::Protocol;
 
 pub use api::{StnAddDelRule, StnRulesDetails, StnRulesDump};
@@ -31,6 +31,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["punt"],
     register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
 };
 
 /// A rule.

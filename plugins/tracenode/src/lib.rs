@@ -13,7 +13,7 @@ use control::feature::{Refusal, Refused};
 use net::interface::{AttachedAt, NoInterface};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
-use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
 pub use node::{Filtering, Next};
 
@@ -25,6 +25,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
+    configuration: Configuration::None("packets are traced for a while"),
 };
 
 /// The setting of an interface: whether its packets are traced.

@@ -13,7 +13,7 @@ use control::cli::{Cli, Command, Error, Output};
 use control::feature::Refused;
 use graph::{NodeIndex, TracedPacket};
 use net::trace::timestamps;
-use net::{Feature, Origin, Parts, Router};
+use net::{Configuration, Feature, Origin, Parts, Router};
 use serde::Serialize;
 
 pub use api::{TracePathNode, TracepathDetails, TracepathDump};
@@ -26,6 +26,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["trace"],
     register,
+    configuration: Configuration::None("packets are traced for a while"),
 };
 
 /// Packets of a path that are shown when nothing else is said.

@@ -90,8 +90,8 @@ fn set(router: &mut Router, id: u32, af: AddressFamily, what: u32) -> Result<(),
         Ok(router.set_flow_hash::<F>(table, what)?)
     }
     match af {
-        AddressFamily::IP4 => of::<Ip4>(router, id, FlowHash(what)),
-        AddressFamily::IP6 => of::<Ip6>(router, id, FlowHash(what)),
+        AddressFamily::IP4 => of::<Ip4>(router, id, FlowHash(what & FlowHash::ALL)),
+        AddressFamily::IP6 => of::<Ip6>(router, id, FlowHash(what & FlowHash::ALL)),
         _ => Err(Retval::INVALID_ADDRESS_FAMILY),
     }
 }

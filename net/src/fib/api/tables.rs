@@ -1,6 +1,7 @@
 //! Tables: made, deleted, named, listed, flushed, replaced.
 
 use control::api::{Api, Message, Record, Retval, Text};
+use control::cli::is_printable;
 
 use super::IP_VERSION;
 use crate::fib::Error;
@@ -129,6 +130,9 @@ impl IpTable {
         // Table 0 is always there: to add it changes nothing.
         if id == 0 {
             return Ok(());
+        }
+        if !is_printable(&self.name) {
+            return Err(Retval::INVALID_VALUE);
         }
         let added = match parts {
             Parts::All => router.add_table::<F>(id),

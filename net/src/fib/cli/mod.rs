@@ -1,5 +1,6 @@
 //! Commands about routes and tables.
 
+mod configuration;
 mod objects;
 mod paths;
 mod render;
@@ -13,8 +14,11 @@ use control::cli::Cli;
 
 use crate::router::Router;
 
+pub(super) use configuration::configuration;
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     route::register(cli);
+    configuration::register(cli);
     tables::register(cli);
     show::register(cli);
     objects::register(cli);

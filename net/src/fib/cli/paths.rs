@@ -92,9 +92,8 @@ impl Words {
             "resolve-via-host" => self.through = Through::Host,
             "resolve-via-connected" | "resolve-via-attached" => self.through = Through::Attached,
             "out-labels" => {
-                while let Some(value) = args.peek().and_then(|w| w.parse().ok()) {
-                    args.word();
-                    self.labels.push(Label { value, ttl: 0, exp: 0, is_uniform: false });
+                while let Some(label) = args.optional() {
+                    self.labels.push(label);
                 }
             }
             _ if self.target.is_some() => return Ok(false),
@@ -159,7 +158,10 @@ fn target<F: Family>(
         "punt" => Target::Punt,
         "unreachable" | "null-send-unreach" => Target::Unreachable,
         "prohibit" | "null-send-prohibit" => Target::Prohibit,
-        "local" => local(router, args),
+        "local" => local::<F>(router, args)?,
+        "source-lookup-in-table" => {
+            Target::SourceLookup { link: F::LINK, table: named::<F>(router, number(args)?)? }
+        }
         "ip4-lookup-in-table" => lookup::<Ip4>(router, number(args)?)?,
         "ip6-lookup-in-table" => lookup::<Ip6>(router, number(args)?)?,
         "rx-ip4" if F::BITS == 32 => rx(router, args)?,
@@ -175,13 +177,17 @@ fn rx(router: &Router, args: &mut Args<'_>) -> Result<Target, Error> {
     Ok(Target::InterfaceRx { interface: found.index })
 }
 
-fn local(router: &Router, args: &mut Args<'_>) -> Target {
+fn local<F: Family>(router: &Router, args: &mut Args<'_>) -> Result<Target, Error> {
     let found = args.peek().and_then(|name| router.interfaces.named(name));
     let interface = found.map(|i| i.index);
     if interface.is_some() {
         args.word();
     }
-    Target::Receive { interface, addr: None }
+    let addr = if args.keyword("address") { Some(args.value("address")?) } else { None };
+    if addr.is_some_and(|addr| Link::of(addr) != F::LINK) {
+        return Err(args.error("an address of the other version before"));
+    }
+    Ok(Target::Receive { interface, addr })
 }
 
 fn lookup<F: Family>(router: &Router, id: u32) -> Result<Target, Error> {

@@ -5,7 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use control::cli::{Args, Cli, Command, Error, Output, Step, Task};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Step, Task, Word};
+use control::configuration::Stage;
 use wire::Prefix;
 use wire::prefix::InvalidPrefix;
 
@@ -21,19 +22,22 @@ use crate::router::Router;
 /// Routes changed between two looks at the rest of the control plane.
 const SLICE: u32 = 1000;
 
-/// `ip route [add|del] [count N] PREFIX [table ID] PATHS`.
-struct Route {
-    is_del: bool,
-    count: u32,
-    prefix: Prefix,
-    table: u32,
-    paths: String,
+/// `ip route [add|del] [count N] PREFIX [table ID] [source NAME] PATHS`.
+#[derive(Debug, PartialEq)]
+pub(super) struct Route {
+    pub is_del: bool,
+    pub count: u32,
+    pub prefix: Prefix,
+    pub table: u32,
+    /// The operator if `None`.
+    pub source: Option<Word>,
+    pub paths: String,
 }
 
 impl Command for Route {
     const PATHS: &'static [&'static str] = &["ip route", "ip6 route"];
     const ABOUT: &'static str = "Add or delete routes";
-    const USAGE: &'static str = "[add|del] [count <n>] <prefix> [table <table-id>] \
+    const USAGE: &'static str = "[add|del] [count <n>] <prefix> [table <table-id>] [source <name>] \
         {{via [<next-hop>] [<interface>] [next-hop-table <table-id>] [weight <n:0-255>] \
         [preference <n:0-255>] [resolve-via-host] [resolve-via-connected] \
         [out-labels <label>...]}... | via rx-ip4|rx-ip6 <interface> | \
@@ -41,6 +45,7 @@ impl Command for Route {
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut count, mut table, mut prefix) = (false, 1, 0, None);
+        let mut source = None;
         while let Some(word) = args.peek() {
             match word {
                 "add" => is_del = false,
@@ -50,6 +55,11 @@ impl Command for Route {
                     let value = args.peek().and_then(|n| n.parse::<u32>().ok());
                     let value = value.ok_or_else(|| args.error("parse error"))?;
                     *(if word == "count" { &mut count } else { &mut table }) = value;
+                }
+                "source" => {
+                    args.word();
+                    source = Some(args.value("source")?);
+                    continue;
                 }
                 _ if prefix.is_some() => break,
                 _ => match Prefix::from_str(word) {
@@ -70,7 +80,18 @@ impl Command for Route {
             Some((paths, table)) => (paths.to_owned(), table),
             None => (paths, table),
         };
-        Ok(Self { is_del, count, prefix, table, paths })
+        Ok(Self { is_del, count, prefix, table, source, paths })
+    }
+}
+
+impl Print for Route {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_del { "del" } else { "add" });
+        line.option("count", Some(&self.count).filter(|count| **count != 1));
+        line.value(&self.prefix);
+        line.option("table", Some(&self.table).filter(|table| **table != 0));
+        line.option("source", self.source.as_ref()).flag(&self.paths, !self.paths.is_empty());
     }
 }
 
@@ -96,6 +117,10 @@ where
     Key<F>: FromPrefix,
 {
     let table = paths::named::<F>(router, route.table)?;
+    let source = route.source.as_ref().map_or(Ok(Source::CLI), |name| {
+        let found = router.fib.sources.named(name).filter(|source| source.is_client());
+        found.ok_or_else(|| name.unknown("source"))
+    })?;
     let first = key::<F>(route.prefix);
     // What the route changes comes from memory while its paths are read.
     router.fib.fetch::<F>(table, first);
@@ -103,6 +128,7 @@ where
     let mut many = Many::<F> {
         table,
         first,
+        source,
         count: route.count,
         paths,
         is_del: route.is_del,
@@ -132,6 +158,7 @@ impl Task<Router> for Done {
 struct Many<F: Family> {
     table: TableIndex,
     first: Key<F>,
+    source: Source,
     count: u32,
     paths: Vec<Path>,
     is_del: bool,
@@ -149,10 +176,10 @@ impl<F: Family> Many<F> {
         let key = self.key(i);
         let failed = |e| Error::new(RouteError(F::prefix(key), e).to_string());
         if self.is_del {
-            let done = router.remove_paths::<F>(self.table, key, Source::CLI, &self.paths);
+            let done = router.remove_paths::<F>(self.table, key, self.source, &self.paths);
             return done.map_err(failed);
         }
-        let done = router.add_paths::<F>(self.table, key, Source::CLI, &self.paths);
+        let done = router.add_paths::<F>(self.table, key, self.source, &self.paths);
         if !done.map_err(failed)? && self.count > 1 {
             self.kept.push(i);
         }
@@ -163,7 +190,7 @@ impl<F: Family> Many<F> {
             return;
         }
         let (table, first, kept) = (self.table, self.first, std::mem::take(&mut self.kept));
-        let (paths, mut left) = (self.paths.clone(), self.done);
+        let (paths, source, mut left) = (self.paths.clone(), self.source, self.done);
         router.in_slices::<F>(table, None, move |router| {
             for _ in 0..chores::SLICE {
                 let Some(i) = left.checked_sub(1) else { return true };
@@ -172,7 +199,7 @@ impl<F: Family> Many<F> {
                     && let Some(bits) = F::later(first.0, first.1, i)
                 {
                     // It was added a moment ago.
-                    let _ = router.remove_paths::<F>(table, (bits, first.1), Source::CLI, &paths);
+                    let _ = router.remove_paths::<F>(table, (bits, first.1), source, &paths);
                 }
             }
             false

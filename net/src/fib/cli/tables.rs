@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::Stage;
 use serde::Serialize;
 
 use super::paths::named;
@@ -12,13 +13,16 @@ use crate::fib::hash::FlowHash;
 use crate::fib::source::Source;
 use crate::router::Router;
 
-/// `ip table [add|del|flush] ID [no-mfib]`.
-struct Table {
-    verb: Verb,
-    id: u32,
+/// `ip table [add|del|flush] ID [no-mfib] [name NAME]`.
+#[derive(Debug, PartialEq)]
+pub(super) struct Table {
+    pub verb: Verb,
+    pub id: u32,
+    pub name: Option<String>,
 }
 
-enum Verb {
+#[derive(Debug, PartialEq)]
+pub(super) enum Verb {
     /// With a multicast table of the same number.
     Add,
     /// For unicast only.
@@ -28,7 +32,7 @@ enum Verb {
     Flush,
 }
 
-const TABLE_USAGE: &str = "{[add] <table-id> [no-mfib] | del|flush <table-id>}";
+const TABLE_USAGE: &str = "{[add] <table-id> [no-mfib] [name <name...>] | del|flush <table-id>}";
 
 impl Table {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -44,7 +48,21 @@ impl Table {
         if matches!(verb, Verb::Add) && args.keyword("no-mfib") {
             verb = Verb::AddUnicast;
         }
-        Ok(Self { verb, id })
+        let is_named = matches!(verb, Verb::Add | Verb::AddUnicast) && args.keyword("name");
+        let name = is_named.then(|| args.rest().to_owned());
+        if name.as_ref().is_some_and(String::is_empty) {
+            return Err(Error::new("missing name"));
+        }
+        Ok(Self { verb, id, name })
+    }
+    fn print(&self, line: &mut Line<'_>) {
+        let verb = match self.verb {
+            Verb::Add | Verb::AddUnicast => "add",
+            Verb::Del => "del",
+            Verb::Flush => "flush",
+        };
+        line.keyword(verb, &self.id).flag("no-mfib", self.verb == Verb::AddUnicast);
+        line.option("name", self.name.as_ref());
     }
     fn carry_out<F: Family>(&self, router: &mut Router) -> Result<(), Error> {
         let done = match self.verb {
@@ -55,6 +73,11 @@ impl Table {
                 let table = named::<F>(router, self.id)?;
                 router.flush_table::<F>(table, &[Source::CLI, Source::API])
             }
+        };
+        let named = self.name.as_ref().filter(|_| done.is_ok());
+        let done = match named.zip(router.fib.table::<F>(self.id)) {
+            Some((name, table)) => router.name_table::<F>(table, name),
+            None => done,
         };
         done.map_err(|e| Error::new(format!("{}: {e}", self.id)))
     }
@@ -71,14 +94,16 @@ fn there<T>(added: Result<T, FibError>) -> Result<(), FibError> {
 }
 
 /// `set ip flow-hash table ID WORD...`.
-struct SetHash {
-    table: u32,
-    what: FlowHash,
+#[derive(Debug, PartialEq)]
+pub(super) struct SetHash {
+    pub table: u32,
+    pub what: FlowHash,
 }
 
 impl SetHash {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut table, mut what) = (0, FlowHash(0));
+        let mut is_none = false;
         while let Some(word) = args.peek() {
             let at = *args;
             args.word();
@@ -86,14 +111,24 @@ impl SetHash {
                 table = args.value("table id")?;
                 continue;
             }
+            if word == "none" {
+                is_none = true;
+                continue;
+            }
             let known = FlowHash::NAMES.iter().find(|(_, name)| *name == word);
             let (bit, _) = known.ok_or_else(|| at.unknown())?;
             what = FlowHash(what.0 | bit.0);
         }
-        if what == FlowHash(0) {
+        if is_none != (what == FlowHash(0)) {
             return Err(Error::new("nothing to hash"));
         }
         Ok(Self { table, what })
+    }
+    fn print(&self, line: &mut Line<'_>) {
+        line.keyword("table", &self.table).flag("none", self.what == FlowHash(0));
+        for (bit, name) in FlowHash::NAMES {
+            line.flag(name, self.what.has(bit));
+        }
     }
     fn carry_out<F: Family>(&self, router: &mut Router) -> Result<(), Error> {
         let table = named::<F>(router, self.table)?;
@@ -101,11 +136,13 @@ impl SetHash {
     }
 }
 
-struct SetIp4Hash(SetHash);
-struct SetIp6Hash(SetHash);
+#[derive(Debug, PartialEq)]
+pub(super) struct SetIp4Hash(pub SetHash);
+#[derive(Debug, PartialEq)]
+pub(super) struct SetIp6Hash(pub SetHash);
 
-const HASH_USAGE: &str =
-    "table <table-id> [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [flowlabel]";
+const HASH_USAGE: &str = "[table <table-id>] {none | [src] [dst] [sport] [dport] [proto] \
+    [reverse] [symmetric] [flowlabel] [gtpv1teid]}";
 
 impl Command for SetIp4Hash {
     const PATHS: &'static [&'static str] = &["set ip flow-hash"];
@@ -125,8 +162,10 @@ impl Command for SetIp6Hash {
     }
 }
 
-struct Ip4Table(Table);
-struct Ip6Table(Table);
+#[derive(Debug, PartialEq)]
+pub(super) struct Ip4Table(pub Table);
+#[derive(Debug, PartialEq)]
+pub(super) struct Ip6Table(pub Table);
 
 impl Command for Ip4Table {
     const PATHS: &'static [&'static str] = &["ip table"];
@@ -144,6 +183,34 @@ impl Command for Ip6Table {
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Table::take(args).map(Self)
     }
+}
+
+/// Prints a command as the one that it wraps.
+macro_rules! printed {
+    ($($name:ident: $stage:ident;)*) => {$(
+        impl Print for $name {
+            const STAGE: Stage = Stage::$stage;
+            fn print(&self, line: &mut Line<'_>) {
+                self.0.print(line);
+            }
+        }
+    )*};
+}
+
+printed! {
+    Ip4Table: Objects;
+    Ip6Table: Objects;
+    SetIp4Hash: Settings;
+    SetIp6Hash: Settings;
+}
+
+/// Set the number that makes the choices of this router differ from those of others.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set ip flow-hash router-id")]
+pub(super) struct SetSeed {
+    /// any number; 0 at first
+    #[positional]
+    pub number: u32,
 }
 
 /// List IPv4 tables.
@@ -216,6 +283,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: ShowIp6Table| {
         Ok(Output::of(Rows::of::<Ip6>(router, c.id)))
+    });
+    cli.command(|router: &mut Router, c: SetSeed| {
+        router.set_flow_hash_seed(c.number);
+        Ok(())
     });
     cli.command(|router: &mut Router, c: SetIp4Hash| c.0.carry_out::<Ip4>(router));
     cli.command(|router: &mut Router, c: SetIp6Hash| c.0.carry_out::<Ip6>(router));

@@ -24,7 +24,7 @@ fn talk(work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
     let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
     let mut parts = Parts::new(router.unwrap());
     for feature in crate::FEATURES {
-        (feature.register)(&mut parts).unwrap();
+        parts.add(feature).unwrap();
     }
     let new = NewInterface {
         name: "pg0".to_owned(),

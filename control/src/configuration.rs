@@ -1,0 +1,200 @@
+//! Declared state: what a feature was told, as the commands that make it again.
+//!
+//! `show configuration` prints the commands of all features in an order in which they can be
+//! carried out by a router that has just started. State that is learned, and what is so by default,
+//! is not in it.
+
+use std::any::Any;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::cli::{Cli, Command, Error, Line, Output, Print, Step, Task};
+
+/// Commands of a feature after which others get their turn.
+const SLICE: usize = 500;
+
+/// When a command comes: after those that make what it names. Commands of one stage come in the
+/// order of their features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Makes what needs no interface: tables, policers, bridge domains.
+    Objects,
+    /// Makes interfaces.
+    Interfaces,
+    /// Makes interfaces on others.
+    SubInterfaces,
+    /// Sets what addresses depend on, and everything that depends on nothing else.
+    Settings,
+    /// Gives addresses.
+    Addresses,
+    /// Attaches objects and features to interfaces.
+    Attachments,
+    /// Adds neighbours and routes.
+    Routes,
+    /// Switches on what is complete.
+    State,
+}
+
+const STAGES: usize = Stage::State as usize + 1;
+
+/// The configuration of a feature in a router whose state is a `C`.
+pub enum Configuration<C> {
+    /// Puts in the commands that make the feature's state again.
+    Commands(fn(&C, &mut Lines<'_>)),
+    /// There is none, and why.
+    None(&'static str),
+}
+
+impl<C> Clone for Configuration<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Configuration<C> {}
+
+/// A command of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Row {
+    feature: &'static str,
+    command: String,
+}
+
+/// Where features put their commands.
+pub struct Lines<'a> {
+    context: &'a dyn Any,
+    feature: &'static str,
+    found: &'a mut Found,
+    left: usize,
+}
+
+/// What was put in so far.
+#[derive(Default)]
+struct Found {
+    /// By stage, with the place among those of one stage.
+    rows: [Vec<(u64, Row)>; STAGES],
+    /// Where a feature goes on.
+    cursor: Option<Box<dyn Any>>,
+}
+
+impl Lines<'_> {
+    /// Puts a command in.
+    pub fn push<T: Print>(&mut self, command: &T) {
+        self.push_at(0, command);
+    }
+
+    /// Puts a command in, among those of its stage at this place: such as the number of the
+    /// interface that it makes.
+    pub fn push_at<T: Print>(&mut self, place: u32, command: &T) {
+        self.push_in(T::STAGE, u64::from(place) << 1, command);
+    }
+
+    /// The place right behind all of a place.
+    pub fn behind(place: u32) -> u64 {
+        u64::from(place) << 1 | 1
+    }
+
+    /// Puts a command into another stage than its own.
+    pub fn push_in<T: Print>(&mut self, stage: Stage, place: u64, command: &T) {
+        let command = Line::of(command, self.context);
+        self.found.rows[stage as usize].push((place, Row { feature: self.feature, command }));
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Whether the feature should let others have their turn: it calls [`pause`](Self::pause) and
+    /// returns.
+    pub fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Has the feature called again, where [`resumed`](Self::resumed) gives it `cursor`.
+    pub fn pause(&mut self, cursor: impl Any) {
+        self.found.cursor = Some(Box::new(cursor));
+    }
+
+    /// Where the feature paused; `None` when it begins.
+    pub fn resumed<T: Any>(&mut self) -> Option<T> {
+        Some(*self.found.cursor.take()?.downcast().ok()?)
+    }
+}
+
+/// The features that have a configuration, by name.
+pub type Configured<C> = Vec<(&'static str, Configuration<C>)>;
+
+/// Show the configuration as the commands that make it again.
+#[derive(Command)]
+#[command("show configuration")]
+struct Show {
+    /// only what this feature was told
+    #[positional]
+    feature: Option<String>,
+}
+
+/// A configuration that is being collected.
+struct Collection<C> {
+    left: std::vec::IntoIter<(&'static str, Configuration<C>)>,
+    current: Option<(&'static str, Configuration<C>)>,
+    found: Found,
+}
+
+impl<C: 'static> Collection<C> {
+    /// Goes on with the current feature, or the next one; whether there is more.
+    fn advance(&mut self, cx: &C) -> bool {
+        self.current = self.current.take().or_else(|| self.left.next());
+        let Some((feature, configuration)) = self.current else { return false };
+        if let Configuration::Commands(commands) = configuration {
+            commands(cx, &mut Lines { context: cx, feature, found: &mut self.found, left: SLICE });
+        }
+        if self.found.cursor.is_none() {
+            self.current = None;
+        }
+        true
+    }
+}
+
+impl<C: 'static> Task<C> for Collection<C> {
+    fn step(&mut self, cx: &mut C, out: &mut Output) -> Step {
+        if self.advance(cx) {
+            return Step::Again;
+        }
+        out.append(Output::of(Rows::from(std::mem::take(&mut self.found))));
+        Step::Done(Ok(()))
+    }
+}
+
+/// Commands in the order in which they can be carried out.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl From<Found> for Rows {
+    fn from(mut found: Found) -> Self {
+        found.rows.iter_mut().for_each(|stage| stage.sort_by_key(|(place, _)| *place));
+        Self(found.rows.into_iter().flatten().map(|(_, row)| row).collect())
+    }
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| writeln!(f, "{}", row.command))
+    }
+}
+
+/// Adds `show configuration` for the features that the context lists.
+pub fn register<C: 'static>(cli: &mut Cli<C>, features: fn(&C) -> &Configured<C>) {
+    cli.values("feature", move |cx: &C| {
+        features(cx).iter().map(|(name, _)| (*name).to_owned()).collect()
+    });
+    cli.task(move |cx: &mut C, show: Show| {
+        let mut all = features(cx).clone();
+        if let Some(only) = &show.feature {
+            all.retain(|(name, _)| name == only);
+            if all.is_empty() {
+                return Err(Error::new(format!("unknown feature `{only}'")));
+            }
+        }
+        let left = all.into_iter();
+        Ok(Box::new(Collection { left, current: None, found: Found::default() }) as _)
+    });
+}

@@ -1,0 +1,200 @@
+//! Tables, sources and routes that the operator and clients want, as commands.
+
+use std::fmt::Write;
+
+use control::cli::{Cli, Command, Error, Print, Word};
+use control::configuration::{Lines, Stage};
+
+use super::route::Route;
+use super::tables::{Ip4Table, Ip6Table, SetHash, SetIp4Hash, SetIp6Hash, SetSeed, Table, Verb};
+use crate::adjacency::Link;
+use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::hash::FlowHash;
+use crate::fib::path::{Path, TableIndex, Target, Through};
+use crate::fib::source::Source;
+use crate::fib::table::{Entry, Key};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// Make a source of routes, or know that it is there.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set fib source")]
+#[stage(Objects)]
+pub(super) struct SetSource {
+    /// name
+    #[positional]
+    pub name: String,
+    /// the source with the least one decides where a prefix leads
+    pub priority: u8,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetSource| {
+        let made = router.fib.sources.add(&c.name, c.priority);
+        made.map(drop).ok_or_else(|| Error::new("no more sources"))
+    });
+}
+
+/// The last prefix of a table that was looked at.
+struct Place<F: Family> {
+    table: TableIndex,
+    last: Option<Key<F>>,
+}
+
+/// Where the walk through all tables goes on.
+enum Cursor {
+    Ip4(Place<Ip4>),
+    Ip6(Place<Ip6>),
+}
+
+impl<F: Family> Place<F> {
+    const FIRST: Self = Self { table: TableIndex::DEFAULT, last: None };
+
+    /// Puts routes in until others have their turn; where to go on then.
+    fn walk(self, router: &Router, lines: &mut Lines<'_>) -> Option<Self> {
+        let left = F::tables(&router.fib).iter().filter(|(index, _)| *index >= self.table);
+        for (table, t) in left {
+            let last = self.last.filter(|_| table == self.table);
+            for (key, entry) in t.entries.after(last) {
+                routes::<F>(router, t.id, *key, entry, lines);
+                if lines.is_full() {
+                    return Some(Self { table, last: Some(*key) });
+                }
+            }
+        }
+        None
+    }
+}
+
+pub(in crate::fib) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let cursor = lines.resumed().unwrap_or_else(|| {
+        for (source, name) in router.fib.sources.made() {
+            lines.push(&SetSource { name: name.to_owned(), priority: source.priority() });
+        }
+        if router.fib.hashes4.seed() != 0 {
+            lines.push(&SetSeed { number: router.fib.hashes4.seed() });
+        }
+        tables::<Ip4, _, _>(router, lines, Ip4Table, SetIp4Hash);
+        tables::<Ip6, _, _>(router, lines, Ip6Table, SetIp6Hash);
+        Cursor::Ip4(Place::FIRST)
+    });
+    let ip6 = match cursor {
+        Cursor::Ip4(place) => match place.walk(router, lines) {
+            Some(place) => return lines.pause(Cursor::Ip4(place)),
+            None => Place::FIRST,
+        },
+        Cursor::Ip6(place) => place,
+    };
+    if let Some(place) = ip6.walk(router, lines) {
+        lines.pause(Cursor::Ip6(place));
+    }
+}
+
+/// The tables of a family. One that stays only for those who look up there is deleted last.
+fn tables<F: Family, T: Print, H: Print>(
+    router: &Router,
+    lines: &mut Lines<'_>,
+    table: fn(Table) -> T,
+    hash: fn(SetHash) -> H,
+) {
+    for (index, t) in F::tables(&router.fib).iter() {
+        let has_multicast = match F::LINK {
+            Link::Ip4 => router.has_mtable::<Ip4>(index),
+            _ => router.has_mtable::<Ip6>(index),
+        };
+        let is_usual = t.name == format!("{}-VRF:{}", F::LONG_NAME, t.id);
+        let name = (!is_usual).then(|| t.name.clone());
+        if index != TableIndex::DEFAULT {
+            let verb = if has_multicast { Verb::Add } else { Verb::AddUnicast };
+            lines.push(&table(Table { verb, id: t.id, name }));
+        }
+        if !t.is_wanted {
+            let gone = Table { verb: Verb::Del, id: t.id, name: None };
+            lines.push_in(Stage::State, 0, &table(gone));
+        }
+        let what = router.fib.flow_hash::<F>(index);
+        if what != FlowHash::DEFAULT {
+            lines.push(&hash(SetHash { table: t.id, what }));
+        }
+    }
+}
+
+/// The routes to a prefix that the operator and clients want.
+fn routes<F: Family>(
+    router: &Router,
+    table: u32,
+    key: Key<F>,
+    entry: &Entry,
+    lines: &mut Lines<'_>,
+) {
+    for (source, list) in entry.sources().filter(|(source, _)| source.is_client()) {
+        let paths = router.fib.lists.at(list).paths.iter().map(|path| words::<F>(router, path));
+        // Routes over a deleted interface are on their way out.
+        let Some(paths) = paths.collect::<Option<Vec<_>>>() else { continue };
+        let name = Word::from(router.fib.sources.name(source));
+        let source = (source != Source::CLI).then_some(name);
+        let (prefix, paths) = (F::prefix(key), paths.join(" "));
+        lines.push(&Route { is_del: false, count: 1, prefix, table, source, paths });
+    }
+}
+
+/// A path as it is written; `None` when what it names is not there.
+pub(super) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
+    let name = |i: InterfaceIndex| router.interfaces.at(i).map(|i| i.name.as_str());
+    let mut text = String::from("via ");
+    let mut write = |words: std::fmt::Arguments<'_>| text.write_fmt(words).ok();
+    match path.target {
+        Target::Neighbor { interface, addr } | Target::ForeignNeighbor { interface, addr, .. } => {
+            write(format_args!("{addr} {}", name(interface)?))
+        }
+        Target::Attached { interface, .. } => write(format_args!("{}", name(interface)?)),
+        Target::Recursive { to, through } => {
+            let table = id(router, Link::of(to.addr), to.table)?;
+            let through = match through {
+                Through::Any => "",
+                Through::Host => " resolve-via-host",
+                Through::Attached => " resolve-via-connected",
+            };
+            write(format_args!("{} next-hop-table {table}{through}", to.addr))
+        }
+        Target::Receive { interface, addr } => {
+            let interface =
+                interface.map_or(Some(String::new()), |i| Some(format!(" {}", name(i)?)));
+            let addr = addr.map_or(String::new(), |addr| format!(" address {addr}"));
+            write(format_args!("local{}{addr}", interface?))
+        }
+        Target::Lookup { link, table } => {
+            write(format_args!("lookup in table {}", id(router, link, table)?))
+        }
+        Target::SourceLookup { link, table } => {
+            write(format_args!("source-lookup-in-table {}", id(router, link, table)?))
+        }
+        Target::InterfaceRx { interface } => {
+            write(format_args!("rx-{} {}", F::NAME, name(interface)?))
+        }
+        Target::Unreachable => write(format_args!("unreachable")),
+        Target::Prohibit => write(format_args!("prohibit")),
+        Target::Punt => write(format_args!("punt")),
+        Target::Drop | Target::Exempt | Target::LinkLocal => write(format_args!("drop")),
+        // What makes the object makes the route.
+        Target::Object(_) => None,
+    }?;
+    if path.weight != 1 {
+        write!(text, " weight {}", path.weight).ok()?;
+    }
+    if path.preference != 0 {
+        write!(text, " preference {}", path.preference).ok()?;
+    }
+    for (n, label) in path.labels.iter().flat_map(|labels| labels.iter()).enumerate() {
+        write!(text, "{} {label}", if n == 0 { " out-labels" } else { "" }).ok()?;
+    }
+    Some(text)
+}
+
+fn id(router: &Router, link: Link, table: TableIndex) -> Option<u32> {
+    match link {
+        Link::Ip4 => router.fib.table_id::<Ip4>(table),
+        Link::Ip6 => router.fib.table_id::<Ip6>(table),
+        Link::Mpls | Link::Ethernet => None,
+    }
+}

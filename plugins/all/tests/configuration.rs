@@ -1,0 +1,160 @@
+//! What all features were told, printed and replayed.
+#![forbid(unsafe_code)]
+
+use net::Feature;
+use net::testing::Rig;
+
+/// A router with all features and nothing else.
+fn rig() -> Rig {
+    let features: Vec<Feature> = plugins::features().copied().collect();
+    Rig::new(&features)
+}
+
+/// Has one router told `told`, and another one what the first one then prints, which must be
+/// `printed`.
+#[track_caller]
+fn replays(told: &str, printed: &str) {
+    let (mut first, mut second) = (rig(), rig());
+    first.attempt(told).unwrap();
+    let configuration = first.run("show configuration");
+    assert_eq!(configuration, printed);
+    if !printed.is_empty() {
+        second.attempt(&configuration).unwrap();
+    }
+    assert_eq!(second.run("show configuration"), printed);
+}
+
+#[test]
+fn a_router_that_was_told_nothing_prints_nothing() {
+    replays("comment nothing", "");
+}
+
+#[test]
+fn interfaces_are_made_before_they_are_named_and_named_before_they_are_used() {
+    replays(
+        "set interface state local0 up
+loopback create-interface
+loopback create-interface mac 02:00:00:00:00:07 instance 7
+create sub-interfaces loop7 5 dot1ad 100 inner-dot1q any
+create sub-interfaces loop7 6 untagged
+set interface state loop7.5 up
+set interface mtu 1500 loop0
+set interface mtu ip6 1400 loop0
+set interface mtu packet 9100 loop7
+set interface name loop0 loop1
+set interface name loop7 loop0
+set interface name loop0.6 native
+set interface tag loop1 the first one
+set interface mac address loop1 02:00:00:00:00:09
+set interface secondary-mac-address loop1 02:00:00:00:00:0a
+set interface promiscuous on loop0
+set interface link-speed loop0 10000
+set interface state loop0 punt",
+        "create loopback interface instance 0
+set interface name loop0 loop1
+create loopback interface mac 02:00:00:00:00:07 instance 7
+set interface name loop7 renamed-2
+set interface name renamed-2 loop0
+create sub-interfaces loop0 5 dot1ad 100 inner-dot1q any
+create sub-interfaces loop0 6 untagged
+set interface name loop0.6 native
+set interface mtu 1500 loop1
+set interface mtu ip6 1400 loop1
+set interface tag loop1 the first one
+set interface secondary-mac-address loop1 02:00:00:00:00:0a
+set interface mtu packet 9100 loop0
+set interface link-speed loop0 10000
+set interface promiscuous on loop0
+set interface mac address loop1 02:00:00:00:00:09
+set interface state local0 up
+set interface state loop0 punt
+set interface state loop0.5 up
+",
+    );
+}
+
+#[test]
+fn addresses_come_behind_tables_and_before_routes() {
+    replays(
+        "loopback create-interface
+loopback create-interface
+loopback create-interface
+ip table add 7 name the blue one
+ip6 table 8 no-mfib
+set ip flow-hash table 7 src symmetric
+set interface ip table loop1 7
+set interface ip6 table loop1 8
+enable ip4 interface loop2
+set interface ip address loop0 10.0.0.1/24
+set interface ip address loop0 10.0.0.2/24
+set interface ip address loop1 10.0.0.1/24
+set interface ip address loop1 2001:db8::1/64
+set interface ip address loop1 fe80::7/128
+set interface ip directed-broadcast loop0 enable
+set interface unnumbered loop2 use loop0
+set fib source bgp priority 60
+ip route add 16.0.0.0/8 via 10.0.0.9 loop0 weight 3 via 10.0.0.8 loop0 preference 2
+ip route add 16.0.0.0/8 source bgp via 2001:db8::9 loop1 out-labels 100,ttl=7,uniform 200
+ip route add 16.0.0.0/8 source API via loop0
+ip route add 17.0.0.0/8 table 7 via 10.0.0.99 resolve-via-host
+ip route add 18.0.0.0/8 table 7 via lookup in table 0
+ip route add 18.1.0.0/16 via source-lookup-in-table 7
+ip route add 18.2.0.0/16 via local loop1 address 10.0.0.1
+ip route add 18.3.0.0/16 via rx-ip4 loop1
+ip route add 18.4.0.0/16 via prohibit via unreachable
+ip route add 2001:db8:9::/48 table 8 via 10.0.0.9 next-hop-table 0
+set interface state loop0 up",
+        "set fib source bgp priority 60
+ip table add 7 name the blue one
+ip6 table add 8 no-mfib
+create loopback interface instance 0
+create loopback interface instance 1
+create loopback interface instance 2
+set ip flow-hash table 7 src symmetric
+set interface ip directed-broadcast loop0 enable
+set interface ip table loop1 7
+set interface ip6 table loop1 8
+enable ip4 interface loop2
+set interface ip address loop0 10.0.0.1/24
+set interface ip address loop0 10.0.0.2/24
+set interface ip address loop1 10.0.0.1/24
+set interface ip address loop1 2001:db8::1/64
+set interface unnumbered loop2 use loop0
+set interface ip address loop1 fe80::7/128
+ip route add 16.0.0.0/8 source bgp via 2001:db8::9 loop1 out-labels 100,ttl=7,uniform 200
+ip route add 16.0.0.0/8 source API via loop0
+ip route add 16.0.0.0/8 via 10.0.0.9 loop0 weight 3 via 10.0.0.8 loop0 preference 2
+ip route add 18.1.0.0/16 via source-lookup-in-table 7
+ip route add 18.2.0.0/16 via local loop1 address 10.0.0.1
+ip route add 18.3.0.0/16 via rx-ip4 loop1
+ip route add 18.4.0.0/16 via prohibit via unreachable
+ip route add 17.0.0.0/8 table 7 via 10.0.0.99 next-hop-table 7 resolve-via-host
+ip route add 18.0.0.0/8 table 7 via lookup in table 0
+ip route add 2001:db8:9::/48 table 8 via 10.0.0.9 next-hop-table 0
+set interface state loop0 up
+",
+    );
+}
+
+#[test]
+fn one_feature_prints_its_own() {
+    let mut rig = rig();
+    rig.attempt("loopback create-interface\nip table 3").unwrap();
+    assert_eq!(rig.run("show configuration fib"), "ip table add 3\n");
+    assert_eq!(rig.run("show configuration ping"), "");
+    let unknown = "show configuration: unknown feature `nosuch'\n";
+    assert_eq!(rig.run("show configuration nosuch"), unknown);
+}
+
+#[test]
+fn routes_are_printed_in_slices() {
+    let mut rig = rig();
+    rig.set("ip route add count 1200 16.0.0.0/24 via drop\nip6 route add 2001:db8::/32 via drop");
+    let printed = rig.run("show configuration");
+    assert_eq!(printed.lines().count(), 1201);
+    assert!(
+        printed.ends_with(
+            "ip route add 16.4.175.0/24 via drop\nip route add 2001:db8::/32 via drop\n"
+        )
+    );
+}
