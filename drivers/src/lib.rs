@@ -1,6 +1,7 @@
 //! Packets in and out: the packet generator, loopbacks, and devices of the host.
 
 pub mod af_packet;
+pub mod gro;
 pub mod host;
 pub mod loopback;
 mod pcap;

@@ -4,14 +4,12 @@
 pub mod address;
 pub mod adjacency;
 pub mod arp;
-pub mod dad;
 pub mod drops;
 pub mod engine;
 pub mod ethernet;
 pub mod events;
 pub mod fib;
 pub mod fragment;
-pub mod gro;
 pub mod gso;
 pub mod icmp;
 pub mod interface;
@@ -22,17 +20,13 @@ pub mod mfib;
 pub mod nd;
 pub mod neighbor;
 pub mod path_mtu;
-pub mod ping;
 pub mod policer;
 pub mod punting;
-pub mod ra;
-pub mod rd_cp;
 pub mod reassembly;
 mod router;
 pub mod statistics;
 pub mod testing;
 pub mod trace;
-pub mod traceroute;
 pub mod urpf;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
@@ -62,11 +56,5 @@ pub const FEATURES: &[Feature] = &[
     neighbor::FEATURE,
     arp::FEATURE,
     nd::FEATURE,
-    ra::FEATURE,
-    dad::FEATURE,
-    dad::autoremove::FEATURE,
-    rd_cp::FEATURE,
-    ping::FEATURE,
-    traceroute::FEATURE,
     statistics::FEATURE,
 ];

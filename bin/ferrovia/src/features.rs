@@ -5,19 +5,25 @@ use control::feature::unmet;
 use net::{Feature, Origin};
 
 /// The features that the configuration leaves on. `plugin default { disable }` is about plugins;
-/// everything else goes only when it is named.
+/// everything else goes only when it is named. A plugin that nobody named goes along with one that
+/// it requires.
 ///
 /// # Errors
-/// One is off that another one requires: what to say.
+/// One is off that another one requires: the message.
 pub fn enabled(plugins: &Plugins) -> Result<Vec<&'static Feature>, String> {
     let named = Plugins { default: None, ..plugins.clone() };
-    let on: Vec<_> = plugins::features().filter(|f| is_on(f, &named, plugins.default)).collect();
-    match unmet(&on) {
-        None => Ok(on),
-        Some((name, missing)) => Err(format!(
-            "plugins: {missing} is disabled, and {name} requires it: disable both or none"
-        )),
+    let mut on: Vec<_> =
+        plugins::features().filter(|f| is_on(f, &named, plugins.default)).collect();
+    while let Some((name, missing)) = unmet(&on) {
+        let goes_along = |f: &&Feature| f.name == name && f.origin == Origin::Plugin;
+        if !on.iter().any(goes_along) || named.switch(name).is_some() {
+            return Err(format!(
+                "plugins: {missing} is disabled, and {name} requires it: disable both or none"
+            ));
+        }
+        on.retain(|f| f.name != name);
     }
+    Ok(on)
 }
 
 fn is_on(feature: &Feature, named: &Plugins, default: Option<Switch>) -> bool {
@@ -69,6 +75,15 @@ mod tests {
         assert_eq!(why, "plugins: ra is disabled, and rd-cp requires it: disable both or none");
         let both = names("plugins { plugin ra { disable } plugin rd_cp_plugin.so { disable } }");
         assert!(!both.unwrap().contains(&"ra"));
+    }
+
+    #[test]
+    fn plugins_go_along_with_what_they_require() {
+        let without = names("plugins { plugin ping_plugin.so { disable } }").unwrap();
+        assert!(!without.contains(&"ping") && !without.contains(&"traceroute"));
+        let both = "plugins { plugin ping_plugin.so { disable } plugin traceroute { enable } }";
+        let why = names(both).unwrap_err();
+        assert!(why.contains("ping is disabled, and traceroute requires it"), "{why}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Joining what interfaces of the generator send ([`net::gro`]).
+//! Joining what interfaces of the generator send ([`crate::gro`]).
 
 use graph::NodeIndex;
 use net::{InterfaceIndex, Router};

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::gro::{self, Shape, Tally};
 use control::api::Retval;
 use control::cli::{Cli, Command, Error, Output, Word};
-use net::gro::{self, Shape, Tally};
 use net::interface::{Interface, Kind, NewInterface, Offloads};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;

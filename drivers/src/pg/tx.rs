@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use crate::gro::{Coalescer, Shape};
 use graph::{Flags, Frame, Node, Packet};
-use net::gro::{Coalescer, Shape};
 
 use super::capture::Capture;
 use crate::snapshot::Sent;

@@ -8,8 +8,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use crate::gro::{Coalescer, Shape};
 use graph::NodeIndex;
-use net::gro::{Coalescer, Shape};
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
 use wire::{MacAddr, Prefix};

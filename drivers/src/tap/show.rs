@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use crate::gro::{self, Tally};
 use control::cli::{Cli, Command, Error, Output, Word};
 use net::Router;
-use net::gro::{self, Tally};
 use rustix::fd::AsRawFd;
 use serde::Serialize;
 

@@ -6,8 +6,8 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 
+use crate::gro::Coalescer;
 use graph::{Buffer, Frame, Node, Packet};
-use net::gro::Coalescer;
 use net::interface::{Chosen, Counters, TxChoice};
 use net::{InterfaceIndex, Interfaces};
 use rustix::io::{Errno, writev};

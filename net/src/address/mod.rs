@@ -17,6 +17,7 @@ use std::fmt;
 use std::io;
 use std::net::Ipv6Addr;
 
+use control::cli::Output;
 use infra::rcu::SharedSlab;
 use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 
@@ -124,7 +125,12 @@ pub struct Addresses {
     borrowers: BTreeSet<(InterfaceIndex, InterfaceIndex)>,
     nothing: OnInterface,
     observers: Vec<Observer>,
+    /// Sections of `show ip6 interface`, with their names in JSON.
+    sections: Vec<(&'static str, Section)>,
 }
+
+/// Makes the section of a feature in `show ip6 interface`, for an interface that has one.
+pub type Section = fn(&Router, InterfaceIndex) -> Option<Output>;
 
 /// Called after the addresses of an interface changed, with those it had before.
 pub type Observer = fn(&mut Router, InterfaceIndex, &OnInterface);
@@ -136,7 +142,12 @@ impl Addresses {
             borrowers: BTreeSet::new(),
             nothing: OnInterface::default(),
             observers: Vec::new(),
+            sections: Vec::new(),
         })
+    }
+    /// Adds a section to `show ip6 interface`; `name` is its key in JSON.
+    pub fn show(&mut self, name: &'static str, section: Section) {
+        self.sections.push((name, section));
     }
     /// What an interface has.
     pub fn of(&self, interface: InterfaceIndex) -> &OnInterface {

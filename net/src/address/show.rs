@@ -1,15 +1,15 @@
 //! Addresses as `show interface address` and `show ip6 interface` print them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv6Addr;
 
+use control::cli::Output;
 use serde::Serialize;
 use wire::Prefix;
 
 use super::OnInterface;
-use crate::dad;
 use crate::interface::InterfaceIndex;
-use crate::ra;
 use crate::router::Router;
 
 /// Interfaces and their addresses.
@@ -87,23 +87,28 @@ pub(super) struct Ip6Interface {
     addresses: Vec<String>,
     link_local: Ipv6Addr,
     groups: Vec<Ipv6Addr>,
-    duplicate_detection: bool,
-    /// `None` on interfaces without neighbours.
-    advertiser: Option<ra::Shown>,
+    /// Sections of features.
+    #[serde(flatten)]
+    sections: BTreeMap<&'static str, serde_json::Value>,
+    #[serde(skip)]
+    texts: String,
 }
 
 impl Ip6Interface {
     pub fn of(router: &Router, index: InterfaceIndex) -> Option<Self> {
         let i = router.interfaces.at(index)?;
         let on = router.addresses.of(index);
+        let sections = router.addresses.sections.iter();
+        let shown = sections.filter_map(|(name, of)| Some((*name, of(router, index)?)));
+        let shown: Vec<(_, Output)> = shown.collect();
         Some(Self {
             interface: i.name.clone(),
             up: i.admin_up,
             addresses: on.ip6.iter().map(|p| p.to_string()).collect(),
             link_local: on.link_local?,
             groups: on.groups6(),
-            duplicate_detection: dad::is_on(router),
-            advertiser: router.advertiser(index).map(|a| ra::Shown::of(a, i.mtu.for_ip6())),
+            sections: shown.iter().map(|(name, part)| (*name, part.to_json())).collect(),
+            texts: shown.iter().map(|(_, part)| part.to_text()).collect(),
         })
     }
 }
@@ -120,8 +125,6 @@ impl fmt::Display for Ip6Interface {
         self.groups.iter().try_for_each(|g| writeln!(f, "    {g}"))?;
         writeln!(f, "  Neighbor Discovery: enabled")?;
         writeln!(f, "    ICMP redirects are disabled")?;
-        let dad = if self.duplicate_detection { "enabled" } else { "disabled" };
-        writeln!(f, "    ND DAD is {dad}")?;
-        self.advertiser.iter().try_for_each(|a| a.fmt(f))
+        f.write_str(&self.texts)
     }
 }

@@ -222,7 +222,6 @@ fn ip6_brings_a_link_local_address_and_groups() {
     ff02::1:ff00:1
   Neighbor Discovery: enabled
     ICMP redirects are disabled
-    ND DAD is disabled
 ";
     assert_eq!(text, head);
     assert_eq!(b.run("show ip6 interface pg1"), "show ip6 interface: IPv6 is not enabled on pg1\n");

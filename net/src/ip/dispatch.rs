@@ -161,7 +161,7 @@ impl Router {
     ///
     /// # Errors
     /// A node that is not there, a number that is taken.
-    pub(crate) fn redispatch(
+    pub fn redispatch(
         &mut self,
         at: &'static str,
         number: u16,
@@ -204,7 +204,7 @@ impl Router {
     ///
     /// # Errors
     /// The same.
-    pub(crate) fn redispatch_protocol<V: Version>(
+    pub fn redispatch_protocol<V: Version>(
         &mut self,
         protocol: Protocol,
         to: Option<&str>,

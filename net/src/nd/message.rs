@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use graph::{Buffer, Packet};
 use wire::nd::{self, NdOption};
-use wire::{MacAddr, ethernet, icmp6, ip6};
+use wire::{MacAddr, Protocol, checksum, ethernet, icmp6, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::arp::{as_made_here, source_of};
@@ -14,6 +14,21 @@ use crate::neighbor::NdFrame;
 
 /// All nodes on the link (RFC 4291 section 2.7.1).
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+
+/// A frame with an ICMPv6 message that stays on its link (hop limit 255), with its checksum.
+pub fn frame(
+    (mac, source): (MacAddr, Ipv6Addr),
+    (to, dst): (MacAddr, Ipv6Addr),
+    mut message: Vec<u8>,
+) -> Vec<u8> {
+    let mut ip = ip6::Header::new(source, dst, Protocol::ICMP6, message.len() as u16);
+    ip.hop_limit = 255;
+    let pseudo = checksum::ip6_pseudo(ip.src, ip.dst, Protocol::ICMP6, message.len() as u32);
+    let sum = pseudo.add_bytes(&message).checksum();
+    message[2..4].copy_from_slice(sum.as_bytes());
+    let ethernet = ethernet::Header::new(to, mac, ethernet::EtherType::IP6);
+    [ethernet.as_bytes(), ip.as_bytes(), &message].concat()
+}
 
 /// A solicitation or an advertisement, checked (RFC 4861 section 7.1.1, 7.1.2).
 pub(super) struct Message {

@@ -1,6 +1,6 @@
 //! IPv6 neighbour discovery: what neighbours say of each other (RFC 4861 section 7), and answering
 //! for others (section 7.2.8). Questions for neighbours are asked by [`crate::neighbor`], routers
-//! speak in [`crate::ra`]. Redirects are ignored: routers choose next hops by their routes.
+//! are the plugin `ra`'s. Redirects are ignored: routers choose next hops by their routes.
 //!
 //! What the nodes count is found at `ip6-icmp-input`.
 
@@ -28,7 +28,7 @@ use crate::neighbor::OnLink;
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use advertisement::NeighborAdvertisement;
-pub use message::ALL_NODES;
+pub use message::{ALL_NODES, frame};
 pub use mirror::{Mirror, Multicast, Unicast};
 pub use proxy::{Answered, Proxied, Refusal};
 pub use solicitation::NeighborSolicitation;
@@ -114,4 +114,7 @@ impl Event for Duplicate {}
 
 /// Addresses whose uniqueness is not yet known, or is known not to be there, sorted: nobody is
 /// answered for them (RFC 4862 section 5.4).
-pub(crate) struct Tentative(pub Shared<Vec<(InterfaceIndex, Ipv6Addr)>>);
+pub struct Tentative(
+    /// The addresses, with their interfaces.
+    pub Shared<Vec<(InterfaceIndex, Ipv6Addr)>>,
+);

@@ -7,12 +7,18 @@ use net::Feature;
 const PLUGINS: &[Feature] = &[
     arping::FEATURE,
     container::FEATURE,
+    dad::FEATURE,
+    dad::autoremove::FEATURE,
     mld::FEATURE,
     mss_clamp::FEATURE,
+    ping::FEATURE,
+    ra::FEATURE,
+    rd_cp::FEATURE,
     source_range::FEATURE,
     stn::FEATURE,
     tracenode::FEATURE,
     tracepath::FEATURE,
+    traceroute::FEATURE,
 ];
 
 /// All features: the core, the plugins, the drivers, in the order they register.

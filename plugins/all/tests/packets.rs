@@ -4,10 +4,18 @@
 mod arping;
 #[path = "../../container/tests.rs"]
 mod container;
+#[path = "../../dad/tests.rs"]
+mod dad;
 #[path = "../../mld/tests.rs"]
 mod mld;
 #[path = "../../mss_clamp/tests.rs"]
 mod mss_clamp;
+#[path = "../../ping/tests.rs"]
+mod ping;
+#[path = "../../ra/tests.rs"]
+mod ra;
+#[path = "../../rd_cp/tests.rs"]
+mod rd_cp;
 #[path = "../../source_range/tests.rs"]
 mod source_range;
 #[path = "../../stn/tests.rs"]
@@ -16,3 +24,5 @@ mod stn;
 mod tracenode;
 #[path = "../../tracepath/tests.rs"]
 mod tracepath;
+#[path = "../../traceroute/tests.rs"]
+mod traceroute;

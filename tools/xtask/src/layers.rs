@@ -1,4 +1,5 @@
-//! A folder uses only folders above it in the list; every crate has a README.
+//! A folder uses only folders above it in the list; plugins use each other only where they say that
+//! they require it; every crate has a README.
 
 use crate::Finding;
 use crate::tree::{File, Tree};
@@ -31,13 +32,22 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 continue;
             };
             let is_sibling = SIBLINGS_APART.contains(&LAYERS[level]) && level_of(used) == level;
-            if level_of(used) > level || (is_sibling && folder != LIST) {
+            let is_apart = is_sibling && folder != LIST && !requires(tree, folder, dependency);
+            if level_of(used) > level || is_apart {
                 let message = format!("{folder} may not use {used}: see the order of folders");
                 findings.push(Finding::new(&manifest.path, line, message));
             }
         }
     }
     findings
+}
+
+/// Whether the plugin in `folder` says that it requires another one.
+fn requires(tree: &Tree, folder: &str, plugin: &str) -> bool {
+    let path = format!("{folder}/src/lib.rs");
+    let Some(source) = tree.files.iter().find(|file| file.path == path) else { return false };
+    let list = source.text.split_once("requires: &[").and_then(|(_, rest)| rest.split_once(']'));
+    list.is_some_and(|(list, _)| list.contains(&format!("\"{plugin}\"")))
 }
 
 /// Position of a crate's folder in the list.
@@ -102,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn plugins_do_not_use_each_other() {
+    fn plugins_use_only_others_that_they_require() {
         let tree = Tree::of(&[
             ("plugins/a/Cargo.toml", "[package]\nname = \"a\"\n"),
             ("plugins/a/README.md", ""),
@@ -113,5 +123,9 @@ mod tests {
             ("plugins/b/README.md", ""),
         ]);
         assert_eq!(check(&tree).len(), 1);
+        let mut tree = tree;
+        let requires = "requires: &[\"ip4\", \"a\"],".to_owned();
+        tree.files.push(File { path: "plugins/b/src/lib.rs".into(), text: requires });
+        assert!(check(&tree).is_empty());
     }
 }

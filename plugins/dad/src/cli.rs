@@ -1,0 +1,86 @@
+//! Commands about duplicate address detection.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use control::cli::{Cli, Command, Error, Output};
+use serde::Serialize;
+
+use super::{Config, State};
+use net::Router;
+
+/// Detect duplicates of new IPv6 addresses.
+#[derive(Clone, Debug, Command)]
+#[command("set ip6 dad enable")]
+struct Enable {
+    /// solicitations for an address, 1 to 10; 1 unless given
+    transmits: Option<u8>,
+    /// seconds between two; 1 unless given
+    delay: Option<f64>,
+}
+
+/// Switch duplicate address detection off.
+#[derive(Clone, Debug, Command)]
+#[command("set ip6 dad disable")]
+struct Disable;
+
+/// Show the configuration of duplicate address detection, and the state of addresses.
+#[derive(Clone, Debug, Command)]
+#[command("show ip6 dad")]
+struct Show;
+
+#[derive(Serialize)]
+struct Shown {
+    enabled: bool,
+    transmits: u8,
+    delay: f64,
+    addresses: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    address: Ipv6Addr,
+    state: &'static str,
+    sent: u8,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "IPv6 DAD:")?;
+        writeln!(f, "  Enabled: {}", if self.enabled { "yes" } else { "no" })?;
+        writeln!(f, "  Transmits: {}", self.transmits)?;
+        writeln!(f, "  Delay: {:.1} seconds", self.delay)?;
+        self.addresses.iter().try_for_each(|a| {
+            writeln!(f, "  {:<24} {:<40} {:<10} sent {}", a.interface, a.address, a.state, a.sent)
+        })
+    }
+}
+
+fn show(router: &mut Router, _: Show) -> Result<Output, Error> {
+    let dad = super::detection(router);
+    let Config { is_on, transmits, delay } = dad.config;
+    let addresses = dad.iter().map(|(interface, address, entry)| Row {
+        interface: router.interfaces.name(interface.0).to_owned(),
+        address,
+        state: match entry.state {
+            State::Tentative => "tentative",
+            State::Preferred => "preferred",
+            State::Duplicate => "duplicate",
+        },
+        sent: entry.sent,
+    });
+    Ok(Output::of(Shown { enabled: is_on, transmits, delay, addresses: addresses.collect() }))
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Enable| {
+        let (transmits, delay) = (c.transmits.unwrap_or(1), c.delay.unwrap_or(1.0));
+        Ok(super::configure(router, Config { is_on: true, transmits, delay })?)
+    });
+    cli.command(|router: &mut Router, _: Disable| {
+        let now = super::detection(router).config;
+        Ok(super::configure(router, Config { is_on: false, ..now })?)
+    });
+    cli.command(show);
+}
