@@ -148,6 +148,12 @@ impl TestGraph {
     /// When others did: that is a failed test.
     #[track_caller]
     pub fn expect_counters(&mut self, expected: &[(&str, &str, u64)]) {
+        let moved = self.moved_counters();
+        let moved: Vec<_> = moved.iter().map(|(n, t, v)| (n.as_str(), *t, *v)).collect();
+        assert_eq!(moved, expected, "counters that moved (left) and counters expected (right)");
+    }
+    /// The counters that moved since this was asked last: node, name, by how much.
+    pub fn moved_counters(&mut self) -> Vec<(String, &'static str, u64)> {
         let mut moved = Vec::new();
         for (_, node, text, value) in self.engine.errors() {
             let old = self.seen.insert((node.clone(), text.name), value).unwrap_or(0);
@@ -155,8 +161,7 @@ impl TestGraph {
                 moved.push((node, text.name, value - old));
             }
         }
-        let moved: Vec<_> = moved.iter().map(|(n, t, v)| (n.as_str(), *t, *v)).collect();
-        assert_eq!(moved, expected, "counters that moved (left) and counters expected (right)");
+        moved
     }
     /// Text of all traces so far.
     pub fn trace_text(&mut self, names: &dyn Names) -> Vec<String> {

@@ -7,6 +7,7 @@ pub mod meter;
 pub mod owner;
 pub mod rcu;
 pub mod ring;
+pub mod sequence;
 mod sync;
 pub mod table;
 pub mod time;

@@ -25,8 +25,10 @@ pub mod punting;
 pub mod reassembly;
 mod router;
 pub mod statistics;
+pub mod teib;
 pub mod testing;
 pub mod trace;
+pub mod tunnel;
 pub mod urpf;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
@@ -51,6 +53,8 @@ pub const FEATURES: &[Feature] = &[
     fragment::FEATURE,
     reassembly::FEATURE,
     path_mtu::FEATURE,
+    tunnel::FEATURE,
+    teib::FEATURE,
     policer::FEATURE,
     punting::FEATURE,
     neighbor::FEATURE,

@@ -195,8 +195,13 @@ impl Header {
     /// Sets the DSCP and updates the checksum incrementally.
     #[inline]
     pub fn set_dscp(&mut self, dscp: Dscp) {
+        self.set_tos(dscp.get() << 2 | self.tos & 3);
+    }
+
+    /// Sets DSCP and ECN and updates the checksum incrementally.
+    #[inline]
+    pub fn set_tos(&mut self, tos: u8) {
         let word = |tos| U16::new(u16::from_be_bytes([self.version_ihl, tos]));
-        let tos = dscp.get() << 2 | self.tos & 3;
         self.checksum = checksum::update(self.checksum, word(self.tos), word(tos));
         self.tos = tos;
     }

@@ -97,7 +97,7 @@ pub trait Encapsulation {
 }
 
 /// What nodes read of a [`Chain`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hop {
     /// Put in front.
     pub header: Box<[u8]>,
@@ -144,9 +144,16 @@ impl Router {
         if before.is_none() {
             crate::ip::lead_output(self, interface, TRANSMIT);
         }
-        let all = self.adjacencies.iter().filter(|(_, a)| a.interface == interface);
-        let all: Vec<_> = all.map(|(index, _)| index).collect();
-        all.into_iter().for_each(|index| self.stack(index));
+        self.encapsulate_anew(interface, None);
+    }
+    /// Has what a tunnel puts in front asked for anew: of packets to a next hop, or all.
+    pub fn encapsulate_anew(&mut self, interface: InterfaceIndex, next_hop: Option<IpAddr>) {
+        let mine = self
+            .adjacencies
+            .on(interface)
+            .filter(|((.., hop), _)| next_hop.is_none_or(|wanted| *hop == wanted));
+        let mine: Vec<_> = mine.map(|(_, index)| *index).collect();
+        mine.into_iter().for_each(|index| self.stack(index));
         self.resolve_interface(interface);
     }
     /// Asks for what an adjacency puts in front, and stacks it on the route to the far end.

@@ -1,6 +1,7 @@
 //! `show adjacency`.
 
 use std::fmt::{self, Write};
+use std::net::IpAddr;
 
 use control::cli::{Args, Cli, Command, Error, Output, Word};
 use serde::Serialize;
@@ -49,28 +50,31 @@ fn network(router: &Router, a: &Adjacency) -> String {
     found.map_or_else(|| a.next_hop.to_string(), |p| p.network().to_string())
 }
 
-/// `show adj [INDEX] [INTERFACE] [summary]`.
+/// `show adj [INDEX] [INTERFACE] [NEXT-HOP] [summary]`.
 struct Show {
     index: Option<u32>,
     interface: Option<Word>,
+    next_hop: Option<IpAddr>,
     summary: bool,
 }
 
 impl Show {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut show = Self { index: None, interface: None, summary: false };
+        let mut show = Self { index: None, interface: None, next_hop: None, summary: false };
         while !args.is_empty() {
             if args.keyword("summary") {
                 show.summary = true;
             } else if let Some(index) = args.optional() {
                 show.index = Some(index);
+            } else if let Some(next_hop) = args.optional() {
+                show.next_hop = Some(next_hop);
             } else {
                 show.interface = Some(args.value("interface")?);
             }
         }
         Ok(show)
     }
-    fn carry_out(&self, router: &Router, only: Option<Role>) -> Result<Output, Error> {
+    fn carry_out(&self, router: &Router, is_meant: fn(Role) -> bool) -> Result<Output, Error> {
         let interface = match &self.interface {
             Some(name) => {
                 let found = router.interfaces.named(name);
@@ -85,7 +89,8 @@ impl Show {
         let chosen = |(index, a): &(AdjacencyIndex, &Adjacency)| {
             self.index.is_none_or(|i| i == index.0)
                 && interface.is_none_or(|i| i == a.interface)
-                && only.is_none_or(|role| role == a.role)
+                && self.next_hop.is_none_or(|next_hop| next_hop == a.next_hop)
+                && is_meant(a.role)
         };
         let rows: Vec<_> = all
             .by_ref()
@@ -134,7 +139,7 @@ impl fmt::Display for Rows {
 struct ShowAll(Show);
 struct ShowNeighbors(Show);
 
-const USAGE: &str = "[<index>] [<interface>] [summary]";
+const USAGE: &str = "[<index>] [<interface>] [<next-hop>] [summary]";
 
 impl Command for ShowAll {
     const PATHS: &'static [&'static str] = &["show adj", "show adjacency"];
@@ -173,9 +178,9 @@ impl Command for Count {
 }
 
 pub(crate) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: ShowAll| c.0.carry_out(router, None));
+    cli.command(|router: &mut Router, c: ShowAll| c.0.carry_out(router, |_| true));
     cli.command(|router: &mut Router, c: ShowNeighbors| {
-        c.0.carry_out(router, Some(Role::Neighbor))
+        c.0.carry_out(router, |role| matches!(role, Role::Neighbor | Role::Midchain))
     });
     cli.command(|router: &mut Router, c: Count| {
         router.count_adjacencies(c.is_on);

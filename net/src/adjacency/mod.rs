@@ -163,10 +163,13 @@ impl Adjacency {
     }
 }
 
+/// What an adjacency is found by.
+type Key = (InterfaceIndex, Link, Role, IpAddr);
+
 /// All adjacencies.
 pub struct Adjacencies {
     slab: SharedSlab<Adjacency>,
-    by_key: BTreeMap<(InterfaceIndex, Link, Role, IpAddr), AdjacencyIndex>,
+    by_key: BTreeMap<Key, AdjacencyIndex>,
     users: HashMap<AdjacencyIndex, u32>,
     encapsulations: Encapsulations,
     /// `/net/adjacency`.
@@ -255,6 +258,11 @@ impl Adjacencies {
     ) -> impl Iterator<Item = AdjacencyIndex> + use<> {
         let of = |link| self.by_key.get(&(interface, link, Role::Neighbor, next_hop)).copied();
         Link::ALL.map(of).into_iter().flatten()
+    }
+    /// All adjacencies of an interface.
+    fn on(&self, interface: InterfaceIndex) -> impl Iterator<Item = (&Key, &AdjacencyIndex)> {
+        let first = (interface, Link::Ip4, Role::Neighbor, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        self.by_key.range(first..).take_while(move |(key, _)| key.0 == interface)
     }
     /// How many use an adjacency.
     pub fn users(&self, index: AdjacencyIndex) -> u32 {
@@ -412,8 +420,7 @@ impl Router {
     pub(super) fn refresh_adjacencies(&mut self, interface: InterfaceIndex) {
         let Some(i) = self.interfaces.at(interface) else { return };
         let mac = i.mac;
-        let first = (interface, Link::Ip4, Role::Neighbor, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        let mine = self.adjacencies.by_key.range(first..).take_while(|(key, _)| key.0 == interface);
+        let mine = self.adjacencies.on(interface);
         let mine: Vec<_> = mine.map(|(key, index)| (*key, *index)).collect();
         for ((_, link, role, next_hop), index) in mine {
             let mtu = self.mtu_to(link, interface, role, next_hop);

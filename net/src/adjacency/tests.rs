@@ -95,8 +95,8 @@ fn a_tunnel_puts_its_header_in_front_and_follows_the_route_to_its_far_end() {
         assert_eq!((name.as_str(), rest.len()), ("pg1", inner_len));
         assert!(outer.is_checksum_valid() && outer.total_len.get() == 20 + inner_len as u16);
         assert_eq!((outer.dst, rest[0] >> 4), ([20, 0, 0, 1], inner));
-        // One hop each: in front of the tunnel, and behind.
-        assert_eq!((rest[if inner == 4 { 8 } else { 7 }], outer.ttl), (63, 63));
+        // A hop less of what is carried; the outer header is made here.
+        assert_eq!((rest[if inner == 4 { 8 } else { 7 }], outer.ttl), (63, 64));
     }
     assert_eq!(tx(&b, "t0"), 2);
     // The route to the far end moves: the tunnel does with it, and its routes are not touched.

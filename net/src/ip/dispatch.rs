@@ -21,6 +21,8 @@ pub struct Edges {
     slots: Box<[u32]>,
     /// To who takes those that nobody else does.
     others: u32,
+    /// Numbers whose packets need no checksum, in ascending order.
+    bare: Vec<u16>,
 }
 
 impl Edges {
@@ -29,6 +31,10 @@ impl Edges {
     pub fn find(&self, number: usize) -> Option<Slot> {
         let slot = self.slots.get(number).copied().filter(|slot| *slot != NOBODY);
         slot.or((self.others != NOBODY).then_some(self.others)).map(Slot)
+    }
+    /// Whether somebody takes packets for `number` only with a checksum.
+    pub(super) fn needs_checksum(&self, number: u16) -> bool {
+        self.find(number.into()).is_some() && self.bare.binary_search(&number).is_err()
     }
 }
 
@@ -45,7 +51,7 @@ struct Table {
 
 impl Table {
     fn with_room_for(count: usize) -> Self {
-        let edges = Edges { slots: vec![NOBODY; count].into(), others: NOBODY };
+        let edges = Edges { slots: vec![NOBODY; count].into(), others: NOBODY, bare: Vec::new() };
         Self { edges: Shared::new(edges), behind: HashMap::new() }
     }
     /// Has `slot` be the edge for `number`.
@@ -225,6 +231,25 @@ impl Router {
         let others = slot.map_or(NOBODY, |slot| slot.0);
         let table = self.table(at);
         table.edges.publish(Edges { others, ..table.edges.current().clone() });
+        Ok(())
+    }
+    /// Has packets of tunnels come to a UDP port, over IPv6 also without a checksum (RFC 6935), or
+    /// no longer.
+    ///
+    /// # Errors
+    /// A node that is not there, a port that is taken.
+    pub(crate) fn lead_tunnel_port<V: Version>(
+        &mut self,
+        port: u16,
+        to: Option<&str>,
+    ) -> Result<(), Error> {
+        self.redispatch(V::NODES.udp_lookup, port, to)?;
+        let table = self.table(V::NODES.udp_lookup);
+        let mut edges = table.edges.current().clone();
+        edges.bare.retain(|bare| *bare != port);
+        edges.bare.extend(to.map(|_| port));
+        edges.bare.sort_unstable();
+        table.edges.publish(edges);
         Ok(())
     }
     /// Who takes which UDP ports: family, port, name of the node.

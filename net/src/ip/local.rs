@@ -12,6 +12,7 @@ use std::convert::Infallible;
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Node, Payload, Slot};
 use infra::rcu::{Epoch, Reader};
+use wire::{Protocol, udp};
 
 use super::dispatch::Edges;
 use super::{Forwarding, Upper, Version};
@@ -25,6 +26,8 @@ pub struct Receive<V: Version> {
     pub version: V,
     /// Nodes by protocol.
     pub protocols: Reader<Edges>,
+    /// Nodes by UDP port.
+    pub ports: Reader<Edges>,
     /// Ways back to sources.
     pub ways: WaysBack<V::Family>,
 }
@@ -60,14 +63,14 @@ impl<V: Version> Node for Receive<V> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let arc = frame.start(V::LOCAL_ARC);
         let epoch = frame.epoch();
-        let protocols = self.protocols.read(epoch);
+        let (protocols, ports) = (self.protocols.read(epoch), self.ports.read(epoch));
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
             let rx = p.rx();
             if let Some(feature) = arc.first(rx) {
                 return Ok(Received::To(feature));
             }
-            let upper = inspect::<V>(&self.ways, p, epoch).ok();
+            let upper = inspect::<V>(&self.ways, ports, p, epoch).ok();
             let taker = upper.and_then(|u| protocols.find(u.protocol.0.into()));
             Ok(taker.map_or(Received::Local(self.version), Received::To))
         });
@@ -81,6 +84,8 @@ pub struct Local<V: Version> {
     pub version: V,
     /// Nodes by protocol.
     pub protocols: Reader<Edges>,
+    /// Nodes by UDP port.
+    pub ports: Reader<Edges>,
     /// Ways back to sources.
     pub ways: WaysBack<V::Family>,
 }
@@ -147,13 +152,13 @@ impl<V: Version> Node for Local<V> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let punts = frame.start(V::PUNT_ARC);
         let epoch = frame.epoch();
-        let protocols = self.protocols.read(epoch);
+        let (protocols, ports) = (self.protocols.read(epoch), self.ports.read(epoch));
         frame.each(|p| {
             p.trace(Forwarding::<V>::of);
             if V::is_fragment(p) {
                 return Ok(Sorted::Reassemble(self.version));
             }
-            let upper = inspect::<V>(&self.ways, p, epoch)?;
+            let upper = inspect::<V>(&self.ways, ports, p, epoch)?;
             if let Some(taker) = protocols.find(upper.protocol.0.into()) {
                 return Ok(Sorted::To(taker));
             }
@@ -173,11 +178,13 @@ impl<V: Version> Node for Local<V> {
 #[inline(always)]
 fn inspect<V: Version>(
     ways: &WaysBack<V::Family>,
+    ports: &Edges,
     p: &mut Buffer<'_>,
     epoch: Epoch<'_>,
 ) -> Result<Upper, V::Error> {
     let upper = V::upper(p)?;
-    V::verify(p, &upper)?;
+    V::verify(p, &upper)
+        .or_else(|why| if is_bare(ports, p, &upper) { Ok(()) } else { Err(why) })?;
     if !p.flags().has(Flags::LOCAL)
         && let Some(source) = V::source_to_check(p, &upper)
     {
@@ -192,4 +199,16 @@ fn inspect<V: Version>(
     p.set_l4_offset(l3 + upper.offset as i16);
     p.add_flags(Flags::L3.with(Flags::L4));
     Ok(upper)
+}
+
+/// Whether a packet is UDP without a checksum, and for a port that needs none: a tunnel's, or one
+/// that nobody listens on.
+#[cold]
+fn is_bare(ports: &Edges, p: &Buffer<'_>, upper: &Upper) -> bool {
+    let udp = (upper.protocol == Protocol::UDP).then(|| upper.header::<udp::Header>(p)).flatten();
+    udp.is_some_and(|udp| {
+        let len = usize::from(udp.len.get());
+        let is_right = (size_of::<udp::Header>()..=upper.len).contains(&len);
+        is_right && udp.checksum.get() == 0 && !ports.needs_checksum(udp.dst_port.get())
+    })
 }

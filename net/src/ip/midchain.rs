@@ -113,10 +113,12 @@ impl<V: Version> Node for Midchain<V> {
             }
             if !hop.header.is_empty() {
                 spend_hop::<V>(p); // otherwise where the packet goes on as it is
+                // The outer header is made here: it has all its hops, and may be cut.
+                p.add_flags(Flags::LOCAL);
             }
             p.prepend(hop.header.len()).ok_or(V::DROPPED)?.copy_from_slice(&hop.header);
-            hop.fixup.apply(p);
             p.clear_flags(Flags::L3.with(Flags::L4));
+            hop.fixup.apply(p);
             p.set_tx(a.interface.0);
             if a.is_counted {
                 count(counters, p, index);
@@ -135,9 +137,15 @@ fn with_hop(a: &Adjacency) -> Option<(&Adjacency, &Hop)> {
 #[derive(Clone)]
 pub struct Transmit {
     adjacencies: SlabReader<Adjacency>,
+    stacked: Stacked,
+    counters: Arc<Counters>,
+}
+
+/// Where packets go behind the headers of a tunnel.
+#[derive(Clone)]
+pub(crate) struct Stacked {
     /// Load balances are the same for both families.
     balances: Forwarding4,
-    counters: Arc<Counters>,
 }
 
 /// Edges of [`Transmit`].
@@ -158,11 +166,22 @@ pub enum TransmitError {
 
 impl Transmit {
     pub(super) fn new(router: &Router) -> Self {
-        Self {
-            adjacencies: router.adjacencies.reader(),
-            balances: router.fib.forwarding(),
-            counters: router.interfaces.counters(),
-        }
+        let counters = router.interfaces.counters();
+        Self { adjacencies: router.adjacencies.reader(), stacked: Stacked::new(router), counters }
+    }
+}
+
+impl Stacked {
+    pub(crate) fn new(router: &Router) -> Self {
+        Self { balances: router.fib.forwarding() }
+    }
+    /// Has a packet go on as the route to the far end of its tunnel leads: by this edge.
+    #[inline(always)]
+    pub(crate) fn next(&self, p: &mut Buffer<'_>, hop: &Hop, epoch: Epoch<'_>) -> Slot {
+        p.set_fib(hop.fib);
+        let neighbor = self.neighbor(hop.stacked, epoch);
+        p.set_adjacency(neighbor.map_or(hop.stacked, |a| a.0));
+        if neighbor.is_some() { hop.rewrite } else { hop.balance }
     }
     /// The neighbour that a load balance leads to, if it leads to one only.
     #[inline(always)]
@@ -194,11 +213,7 @@ impl Node for Transmit {
             let (a, hop) = found.ok_or(TransmitError::Gone)?;
             count(sent, p, a.interface.0);
             p.trace(|_| Chained { index, interface: a.interface.0, stacked: hop.stacked });
-            p.set_fib(hop.fib);
-            let neighbor = this.neighbor(hop.stacked, epoch);
-            p.set_adjacency(neighbor.map_or(hop.stacked, |a| a.0));
-            let slot = if neighbor.is_some() { hop.rewrite } else { hop.balance };
-            Ok(TransmitNext::Onward(slot))
+            Ok(TransmitNext::Onward(this.stacked.next(p, hop, epoch)))
         });
     }
 }

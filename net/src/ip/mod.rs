@@ -9,7 +9,7 @@ mod dispatch;
 mod ends;
 mod group;
 mod local;
-mod midchain;
+pub(crate) mod midchain;
 mod outputs;
 mod rewrite;
 pub mod testing;
@@ -22,6 +22,7 @@ mod version;
 use control::feature::Refused;
 use graph::Node;
 use infra::counter::Counter;
+use infra::rcu::Reader;
 use wire::Protocol;
 
 use crate::router::{Router, refuse};
@@ -66,16 +67,13 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
         router.engine.add(Transmit::new(router)).map_err(refuse)?;
     }
 
-    let protocols = router.dispatch_table(V::NODES.receive, PROTOCOLS);
-    let ways = WaysBack::new(router);
-    router.engine.add(Receive { version, protocols, ways }).map_err(refuse)?;
-    let protocols = router.dispatch_table(V::NODES.local_end, PROTOCOLS);
-    let ways = WaysBack::new(router);
-    let end = Receive { version, protocols, ways };
+    let (protocols, ports, ways) = takers::<V>(router, V::NODES.receive);
+    router.engine.add(Receive { version, protocols, ports, ways }).map_err(refuse)?;
+    let (protocols, ports, ways) = takers::<V>(router, V::NODES.local_end);
+    let end = Receive { version, protocols, ports, ways };
     router.engine.add_named(V::NODES.local_end, end).map_err(refuse)?;
-    let protocols = router.dispatch_table(V::NODES.local, PROTOCOLS);
-    let ways = WaysBack::new(router);
-    router.engine.add(Local { version, protocols, ways }).map_err(refuse)?;
+    let (protocols, ports, ways) = takers::<V>(router, V::NODES.local);
+    router.engine.add(Local { version, protocols, ports, ways }).map_err(refuse)?;
     if !V::LOCAL_COUNTED_AT.is_empty() {
         // Clients know them under the node's own name, too.
         router.engine.add_counters::<V::Error>(V::NODES.local).map_err(refuse)?;
@@ -83,6 +81,16 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     let ports = router.dispatch_table(V::NODES.udp_lookup, PORTS);
     router.engine.add(UdpLookup { version, ports }).map_err(refuse)?;
     router.local_protocol::<V>(Protocol::UDP, V::NODES.udp_lookup).map_err(refuse)
+}
+
+/// What a node reads that gives packets to those who take their protocol.
+fn takers<V: Version>(
+    router: &mut Router,
+    node: &'static str,
+) -> (Reader<Edges>, Reader<Edges>, WaysBack<V::Family>) {
+    let protocols = router.dispatch_table(node, PROTOCOLS);
+    let ports = router.dispatch_table(V::NODES.udp_lookup, PORTS);
+    (protocols, ports, WaysBack::new(router))
 }
 
 /// Counts a run of packets of one interface.

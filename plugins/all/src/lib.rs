@@ -9,6 +9,8 @@ const PLUGINS: &[Feature] = &[
     container::FEATURE,
     dad::FEATURE,
     dad::autoremove::FEATURE,
+    gre::FEATURE,
+    ipip::FEATURE,
     mld::FEATURE,
     mss_clamp::FEATURE,
     ping::FEATURE,

@@ -6,6 +6,10 @@ mod arping;
 mod container;
 #[path = "../../dad/tests.rs"]
 mod dad;
+#[path = "../../gre/tests.rs"]
+mod gre;
+#[path = "../../ipip/tests.rs"]
+mod ipip;
 #[path = "../../mld/tests.rs"]
 mod mld;
 #[path = "../../mss_clamp/tests.rs"]

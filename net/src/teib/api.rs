@@ -1,0 +1,64 @@
+//! Messages of the module `teib`.
+
+use std::net::IpAddr;
+
+use control::api::types::Address;
+use control::api::{Api, Message, Record};
+
+use super::Peer;
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// How a peer is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct TeibEntry {
+    /// the tunnel
+    pub sw_if_index: InterfaceIndex,
+    /// the peer's address behind the tunnel
+    pub peer: Address,
+    /// the address it is reached by
+    pub nh: Address,
+    /// the table of that address
+    pub nh_table_id: u32,
+}
+
+/// Set how a peer is reached, or forget it.
+#[derive(Message)]
+pub struct TeibEntryAddDel {
+    /// set, else forgotten
+    pub is_add: u8,
+    /// the peer
+    pub entry: TeibEntry,
+}
+
+/// List all peers.
+#[derive(Message)]
+#[details(TeibDetails)]
+pub struct TeibDump {}
+
+/// A peer.
+#[derive(Debug, Message)]
+pub struct TeibDetails {
+    /// the peer
+    pub entry: TeibEntry,
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.core("teib", "1.0.0")
+        .call(|router: &mut Router, m: TeibEntryAddDel| {
+            let TeibEntry { sw_if_index, peer, nh, nh_table_id } = m.entry;
+            let peer = (sw_if_index, peer.native()?);
+            match m.is_add {
+                0 => router.remove_peer(peer)?,
+                _ => router.add_peer(peer, nh.native()?, nh_table_id)?,
+            }
+            Ok(())
+        })
+        .dump(|router, _: TeibDump| {
+            let row = |((sw_if_index, peer), nh, nh_table_id): (Peer, IpAddr, u32)| {
+                let (peer, nh) = (peer.into(), nh.into());
+                TeibDetails { entry: TeibEntry { sw_if_index, peer, nh, nh_table_id } }
+            };
+            router.peers().into_iter().map(row).collect()
+        });
+}

@@ -1,0 +1,233 @@
+//! The fields of an outer header: those that are the same for all packets, made ready, and those
+//! that depend on what is carried, written packet by packet.
+//!
+//! Congestion marks are treated as RFC 6040 says: put on as they are where asked for, and joined
+//! with those of what is carried when that is taken out.
+
+use std::net::IpAddr;
+
+use graph::{Buffer, Flags};
+use wire::checksum::ip6_pseudo;
+use wire::{Protocol, ip4, ip6, udp};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::{Behind, EncapDecapFlags as Copies, Outer};
+use crate::adjacency::Link;
+use crate::adjacency::chain::{Chain, Fixup};
+
+/// Bits of a traffic class that are congestion marks.
+const ECN: u8 = 3;
+/// The mark of a packet that met congestion.
+const CONGESTED: u8 = 3;
+/// The marks of packets that can be marked.
+const CAPABLE_0: u8 = 2;
+const CAPABLE_1: u8 = 1;
+/// First of the ports that stand for flows.
+const FLOW_PORTS: u16 = 0xc000;
+
+/// What is written packet by packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Varying {
+    copies: Copies,
+    carried: Link,
+    /// Bytes of all headers.
+    header: u8,
+    /// Place of a length field in the headers, and where the bytes that it counts begin.
+    length: Option<(u8, u8)>,
+}
+
+impl Varying {
+    fn packed(self) -> u64 {
+        let carried = match self.carried {
+            Link::Ip4 => 4,
+            Link::Ip6 => 6,
+            Link::Mpls => 1,
+            Link::Ethernet => 0,
+        };
+        let (at, from) = self.length.unwrap_or_default();
+        u64::from_le_bytes([self.copies.0, carried, self.header, at, from, 0, 0, 0])
+    }
+    fn unpacked(number: u64) -> Self {
+        let [copies, carried, header, at, from, ..] = number.to_le_bytes();
+        let carried = match carried {
+            4 => Link::Ip4,
+            6 => Link::Ip6,
+            1 => Link::Mpls,
+            _ => Link::Ethernet,
+        };
+        Self { copies: Copies(copies), carried, header, length: (at > 0).then_some((at, from)) }
+    }
+}
+
+impl Outer {
+    /// All headers in front of what is carried to a far end.
+    pub(super) fn chain(&self, dst: IpAddr, hops: u8, carried: Link, behind: &Behind) -> Chain {
+        let hop_limit = if self.hop_limit == 0 { hops } else { self.hop_limit };
+        let mut header = match (self.src, dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let mut outer = ip4::Header::new(src, dst, behind.protocol, 0);
+                (outer.ttl, outer.tos) = (hop_limit, self.dscp << 2);
+                if self.flags.contains(Copies::ENCAP_SET_DF) {
+                    outer.fragment = ip4::DONT_FRAGMENT.into();
+                }
+                outer.with_checksum().as_bytes().to_vec()
+            }
+            (src, dst) => {
+                let of = |addr| match addr {
+                    IpAddr::V6(addr) => addr,
+                    IpAddr::V4(addr) => addr.to_ipv6_mapped(),
+                };
+                let mut outer = ip6::Header::new(of(src), of(dst), behind.protocol, 0);
+                outer.hop_limit = hop_limit;
+                outer.set_traffic_class(self.dscp << 2);
+                outer.as_bytes().to_vec()
+            }
+        };
+        let ip = header.len() as u8;
+        header.extend_from_slice(&behind.bytes);
+        let length = behind.length.map(|(at, from)| (ip + at, ip + from));
+        let varying = Varying { copies: self.flags, carried, header: header.len() as u8, length };
+        let is_plain = length.is_none()
+            && behind.protocol != Protocol::UDP
+            && varying.copies.0 & !(Copies::ENCAP_SET_DF.0 | Copies::DECAP_COPY_ECN.0) == 0;
+        let fixup = match (is_plain, self.src) {
+            (true, IpAddr::V4(_)) => Fixup::Ip4,
+            (true, IpAddr::V6(_)) => Fixup::Ip6,
+            (false, _) => Fixup::Own(write, varying.packed()),
+        };
+        Chain { header: header.into(), fixup, to: (self.table, dst).into() }
+    }
+}
+
+/// Fields of the packet that is carried.
+#[derive(Clone, Copy, Default)]
+struct Inner {
+    class: u8,
+    hops: u8,
+    label: u32,
+    dont_fragment: bool,
+}
+
+impl Inner {
+    fn of(carried: Link, packet: &[u8]) -> Option<Self> {
+        match carried {
+            Link::Ip4 => {
+                let (h, _) = ip4::Header::ref_from_prefix(packet).ok()?;
+                let dont_fragment = h.dont_fragment();
+                Some(Self { class: h.tos, hops: h.ttl, label: 0, dont_fragment })
+            }
+            Link::Ip6 => {
+                let (h, _) = ip6::Header::ref_from_prefix(packet).ok()?;
+                let (class, label) = (h.traffic_class(), h.flow_label());
+                Some(Self { class, hops: h.hop_limit, label, dont_fragment: false })
+            }
+            Link::Mpls | Link::Ethernet => None,
+        }
+    }
+    /// The traffic class of the outer header, which had one already.
+    fn class(self, copies: Copies, own: u8) -> u8 {
+        let dscp = if copies.contains(Copies::ENCAP_COPY_DSCP) { self.class } else { own };
+        let ecn = if copies.contains(Copies::ENCAP_COPY_ECN) { self.class } else { 0 };
+        dscp & !ECN | ecn & ECN
+    }
+}
+
+/// Writes the fields of the headers in front of a packet.
+fn write(p: &mut Buffer<'_>, number: u64) {
+    let varying = Varying::unpacked(number);
+    let len = p.total_len();
+    let header = usize::from(varying.header);
+    let inner = Inner::of(varying.carried, p.bytes().get(header..).unwrap_or(&[]));
+    let port = FLOW_PORTS | flow_of(p, varying.carried, header) as u16;
+    if let Some((at, from)) = varying.length {
+        let (at, counted) = (usize::from(at), len.saturating_sub(from.into()) as u16);
+        if let Some(field) = p.bytes_mut().get_mut(at..at + 2) {
+            field.copy_from_slice(&counted.to_be_bytes());
+        }
+    }
+    match p.bytes().first().map(|b| b >> 4) {
+        Some(4) => write4(p, len, varying.copies, inner, port),
+        _ => write6(p, len, varying.copies, inner, port),
+    }
+}
+
+fn write4(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, port: u16) {
+    let Ok((outer, rest)) = ip4::Header::mut_from_prefix(p.bytes_mut()) else { return };
+    outer.total_len = (len as u16).into();
+    if let Some(inner) = inner {
+        outer.tos = inner.class(copies, outer.tos);
+        if copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
+            outer.ttl = inner.hops;
+        }
+        if copies.contains(Copies::ENCAP_COPY_DF) && inner.dont_fragment {
+            outer.fragment = ip4::DONT_FRAGMENT.into();
+        }
+    }
+    outer.update_checksum();
+    if outer.protocol == Protocol::UDP
+        && let Ok((udp, _)) = udp::Header::mut_from_prefix(rest)
+    {
+        udp.src_port = port.into();
+        udp.len = ((len - size_of::<ip4::Header>()) as u16).into();
+    }
+}
+
+fn write6(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, port: u16) {
+    let Ok((outer, rest)) = ip6::Header::mut_from_prefix(p.bytes_mut()) else { return };
+    let upper = len.saturating_sub(size_of::<ip6::Header>());
+    outer.payload_len = (upper as u16).into();
+    if let Some(inner) = inner {
+        outer.set_traffic_class(inner.class(copies, outer.traffic_class()));
+        if copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
+            outer.hop_limit = inner.hops;
+        }
+        if copies.contains(Copies::ENCAP_COPY_FLOW_LABEL) {
+            outer.set_flow_label(inner.label);
+        }
+    }
+    if outer.next_header != Protocol::UDP {
+        return;
+    }
+    let pseudo = ip6_pseudo(outer.src, outer.dst, Protocol::UDP, upper as u32);
+    let Ok((udp, _)) = udp::Header::mut_from_prefix(rest) else { return };
+    (udp.src_port, udp.len) = (port.into(), (upper as u16).into());
+    // As in all packets with a checksum that the device or the output node completes.
+    udp.checksum = pseudo.fold().into();
+    let l3 = p.offset();
+    p.set_l3_offset(l3);
+    p.set_l4_offset(l3 + size_of::<ip6::Header>() as i16);
+    p.add_flags(Flags::L3.with(Flags::L4).with(Flags::CHECKSUM_TODO));
+}
+
+/// A number that is the same for all packets of a flow.
+fn flow_of(p: &Buffer<'_>, carried: Link, header: usize) -> u32 {
+    if p.flags().has(Flags::HASH) {
+        return p.flow_hash();
+    }
+    let bytes = p.bytes().get(header..).unwrap_or(&[]);
+    super::flow::hash(carried, bytes)
+}
+
+/// Joins the congestion mark of an outer header, given its traffic class, with that of the packet
+/// it was taken off.
+pub(super) fn take_congestion(class: u8, carried: Link, p: &mut Buffer<'_>) {
+    let outer = class & ECN;
+    let joined = |inner: u8| match (outer, inner & ECN) {
+        (CONGESTED, _) => inner | CONGESTED,
+        (CAPABLE_1, CAPABLE_0) => inner & !ECN | CAPABLE_1,
+        _ => inner,
+    };
+    match carried {
+        Link::Ip4 => {
+            if let Some(inner) = p.header_mut::<ip4::Header>() {
+                inner.set_tos(joined(inner.tos));
+            }
+        }
+        Link::Ip6 => {
+            if let Some(inner) = p.header_mut::<ip6::Header>() {
+                inner.set_traffic_class(joined(inner.traffic_class()));
+            }
+        }
+        Link::Mpls | Link::Ethernet => (),
+    }
+}

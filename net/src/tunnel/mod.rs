@@ -1,0 +1,229 @@
+//! Tunnels: what all kinds have in common.
+//!
+//! A tunnel is an interface with an [`Outer`] header. A kind of tunnel is a type that knows its own
+//! header ([`Kind`]) and how to take it off ([`Decapsulate`]); addresses, instances, interfaces,
+//! fields of the outer header, far ends and nodes are here.
+//!
+//! IP packets are sent over [mid-chain adjacencies](crate::adjacency::chain). Tunnels for Ethernet
+//! frames have a transmit node that leads to the kind's [`Output`]. Received packets find their
+//! tunnel in one table of [far ends](ends) that all kinds share. Tunnels to several far ends ask
+//! the [TEIB](crate::teib) for them.
+#![forbid(unsafe_code)]
+
+pub mod api;
+pub mod bypass;
+mod ends;
+mod fields;
+mod flow;
+mod input;
+mod output;
+pub mod show;
+mod state;
+pub mod testing;
+
+use std::net::IpAddr;
+
+use control::feature::{Refusal, Refused};
+use graph::Slot;
+use wire::{MacAddr, Protocol};
+
+use crate::adjacency::Link;
+use crate::fib::TableIndex;
+use crate::interface::{self, InterfaceIndex};
+use crate::router::{Configuration, Feature, Origin, Parts, refuse};
+
+pub use api::{EncapDecapFlags, TunnelMode};
+pub use ends::{End, Ends, EndsReader, Tuple};
+pub use input::{By, Decapsulate, Input, Opened};
+pub use output::{Encapsulate, Output};
+pub use state::Tunnels;
+
+/// By what packets to a tunnel's near end are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Carrier {
+    /// IP protocols.
+    Protocols(&'static [Protocol]),
+    /// A UDP port.
+    Port(u16),
+}
+
+/// What a kind puts between the outer IP header and what is carried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// What the outer IP header announces.
+    pub protocol: Protocol,
+    /// The headers, from that of UDP on where there is one.
+    pub bytes: Vec<u8>,
+    /// A field of two bytes with the length of all that follows it and some more bytes: its place
+    /// in `bytes`, and the place from which on bytes count.
+    pub length: Option<(u8, u8)>,
+    /// The place of a field of four bytes in `bytes` that numbers frames.
+    pub sequence: Option<u8>,
+}
+
+impl Behind {
+    /// A UDP header with the headers that follow it.
+    pub fn udp(port: u16, bytes: &[u8]) -> Self {
+        let udp = wire::udp::Header::new(port, port, 0);
+        let bytes = [zerocopy::IntoBytes::as_bytes(&udp), bytes].concat();
+        Self { protocol: Protocol::UDP, bytes, length: None, sequence: None }
+    }
+}
+
+/// A kind of tunnel.
+pub trait Kind: Clone + 'static {
+    /// How names of its interfaces begin; the instance follows.
+    const PREFIX: &'static str;
+    /// Hardware class of its interfaces.
+    const HARDWARE: &'static str;
+    /// Node that takes packets from far ends, over IPv4 and IPv6.
+    const INPUT: [&'static str; 2];
+    /// Hops that packets to the far end may take, unless the tunnel says.
+    const HOP_LIMIT: u8 = 64;
+    /// Whether its interfaces are up from the start.
+    const STARTS_UP: bool = false;
+
+    /// By what packets from far ends are known.
+    fn carrier(&self) -> Carrier;
+    /// What tells apart tunnels between the same addresses.
+    fn key(&self) -> u64;
+    /// Whether Ethernet frames are carried, and the address of the interface then.
+    fn mac(&self, instance: u32) -> Option<MacAddr>;
+    /// What is put behind the outer header; `None` where that cannot be carried.
+    fn behind(&self, carried: Link) -> Option<Behind>;
+    /// The node that sends Ethernet frames, for kinds that do.
+    fn output(&self, outer: Link) -> Option<&'static str> {
+        let _ = outer;
+        None
+    }
+    /// Where received packets go, if not as they are; an edge of the input node.
+    fn next(&self) -> Option<Slot> {
+        None
+    }
+}
+
+/// The far end that a command names, unspecified for several.
+///
+/// # Errors
+/// None, or one although there are several.
+pub fn far_end(src: IpAddr, dst: Option<IpAddr>, is_multipoint: bool) -> Result<IpAddr, Error> {
+    match (dst, is_multipoint) {
+        (None, true) => Ok(Link::of(src).unspecified()),
+        (Some(dst), false) if !dst.is_unspecified() => Ok(dst),
+        (dst, _) => Err(Error::Destination(dst.unwrap_or_else(|| Link::of(src).unspecified()))),
+    }
+}
+
+/// An Ethernet address for the interface of a tunnel, locally administered.
+pub fn made_mac(kind: u8, instance: u32) -> MacAddr {
+    let [a, b, c, d] = instance.to_be_bytes();
+    MacAddr([0x02, kind, a, b, c, d])
+}
+
+/// The outer header of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outer {
+    /// Own address.
+    pub src: IpAddr,
+    /// Far end; unspecified when there are several.
+    pub dst: IpAddr,
+    /// The interface that a multicast group at the far end is reached by.
+    pub group_over: Option<InterfaceIndex>,
+    /// The table that leads to the far end.
+    pub table: TableIndex,
+    /// What is copied from and to what is carried.
+    pub flags: EncapDecapFlags,
+    /// Code point, where it is not copied.
+    pub dscp: u8,
+    /// Hops; 0 for those of the kind.
+    pub hop_limit: u8,
+}
+
+impl Outer {
+    /// Between two addresses, nothing special.
+    pub fn new(src: IpAddr, dst: IpAddr, table: TableIndex) -> Self {
+        let flags = EncapDecapFlags::NONE;
+        Self { src, dst, group_over: None, table, flags, dscp: 0, hop_limit: 0 }
+    }
+    /// Family of the header.
+    pub fn link(&self) -> Link {
+        Link::of(self.src)
+    }
+    /// Whether there are several far ends, which the TEIB knows.
+    pub fn is_multipoint(&self) -> bool {
+        self.dst.is_unspecified()
+    }
+}
+
+/// A tunnel of a kind.
+#[derive(Clone, Debug)]
+pub struct Tunnel<K> {
+    /// Number in the name of its interface.
+    pub instance: u32,
+    /// Its interface.
+    pub interface: InterfaceIndex,
+    /// The outer header.
+    pub outer: Outer,
+    /// What the kind has besides.
+    pub kind: K,
+}
+
+/// Why a tunnel is not made or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// source and destination are of different families
+    #[retval(INVALID_VALUE)]
+    Families,
+    /// source and destination are the same
+    #[retval(SAME_SRC_DST)]
+    SameAddresses,
+    /// {0} is no source of a tunnel
+    #[retval(INVALID_SRC_ADDRESS)]
+    Source(IpAddr),
+    /// {0} is no destination of this tunnel
+    #[retval(INVALID_DST_ADDRESS)]
+    Destination(IpAddr),
+    /// no table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// such a tunnel exists
+    #[retval(TUNNEL_EXISTS)]
+    Exists,
+    /// there is no such tunnel
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown,
+    /// the interface is no such tunnel
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// instance {0} is in use
+    #[retval(INSTANCE_IN_USE)]
+    InUse(u32),
+    /// no interface to reach multicast group {0} by
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoGroupInterface(IpAddr),
+    /// {0}
+    #[retval(UDP_PORT_TAKEN)]
+    Taken(crate::ip::Error),
+    /// {0}
+    #[retval(LIMIT_EXCEEDED)]
+    Interface(interface::Error),
+    /// no such node behind the input of the tunnel
+    #[retval(INVALID_VALUE)]
+    NoNext,
+}
+
+/// What tunnels share.
+pub const FEATURE: Feature = Feature {
+    name: "tunnel",
+    about: "What tunnels share: far ends, outer headers",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6", "icmp"],
+    register,
+    configuration: Configuration::None("its tunnels are those of the kinds"),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    parts.router.insert(state::Common::new().map_err(refuse)?);
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Output nodes of tunnels for Ethernet frames: the tunnel's headers are put in front, and the
+//! packet goes on as the route to the far end leads.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use graph::{Flags, Frame, Names, Node, Reason, Record, Slot};
+use infra::rcu::SlabReader;
+use infra::sequence::Sequence;
+
+use super::Kind;
+use crate::adjacency::AdjacencyIndex;
+use crate::adjacency::chain::Hop;
+use crate::ip::midchain::Stacked;
+
+/// What is put in front of frames for an interface, and where they go then.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    /// The headers, stacked on the route to the far end.
+    pub hop: Hop,
+    /// The adjacency that a multicast group is reached over instead.
+    pub group: Option<AdjacencyIndex>,
+    /// Where the number of the frame is written in the headers.
+    pub sequence: Option<(usize, Arc<Sequence>)>,
+}
+
+/// How a kind counts what it sends.
+pub trait Encapsulate: Kind {
+    /// Reasons to drop a frame.
+    type Error: Reason;
+    /// What is counted besides.
+    type Count: graph::Count;
+    /// The tunnel cannot take it.
+    const NO_TUNNEL: Self::Error;
+    /// A frame was put into a packet.
+    const ENCAPSULATED: Self::Count;
+}
+
+/// `<interface>-tx`: to the node that all tunnels of a kind share. Tunnels that have none send
+/// nothing this way.
+#[derive(Clone)]
+pub(super) struct ToOutput {
+    pub has_output: bool,
+}
+
+/// Edges of [`ToOutput`] and [`Output`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Onwards {
+    /// The output node; from there to the neighbour on the way to the far end, or wherever else
+    /// the route to it leads.
+    #[dynamic]
+    To(Slot),
+}
+
+/// Drops of [`ToOutput`].
+#[derive(Clone, Copy, graph::Reason)]
+pub(super) enum Unsent {
+    /// tunnel carries no frames.
+    #[name("tunnel carries no frames")]
+    NoFrames,
+}
+
+impl ToOutput {
+    /// The edge to the output node: behind the drop, the first that is connected.
+    pub const OUTPUT: Slot = Slot(1);
+}
+
+impl Node for ToOutput {
+    const NAME: &'static str = "tunnel-output-no-count";
+    type Next = Onwards;
+    type Error = Unsent;
+    type Count = Infallible;
+    const READS_BYTES: bool = false;
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        match self.has_output {
+            true => frame.forward_all(Onwards::To(Self::OUTPUT)),
+            false => frame.each(|_| Err(Unsent::NoFrames)),
+        }
+    }
+}
+
+/// Sends Ethernet frames to far ends.
+pub struct Output<K> {
+    sending: SlabReader<Sending>,
+    stacked: Stacked,
+    of: PhantomData<fn() -> K>,
+}
+
+impl<K> Clone for Output<K> {
+    fn clone(&self) -> Self {
+        let (sending, stacked) = (self.sending.clone(), self.stacked.clone());
+        Self { sending, stacked, of: PhantomData }
+    }
+}
+
+impl<K: Encapsulate> Output<K> {
+    pub(super) fn new(sending: SlabReader<Sending>, stacked: Stacked) -> Self {
+        Self { sending, stacked, of: PhantomData }
+    }
+}
+
+impl<K: Encapsulate> Node for Output<K> {
+    const NAME: &'static str = "tunnel-output";
+    type Next = Onwards;
+    type Error = K::Error;
+    type Count = K::Count;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, this) = (frame.epoch(), &*self);
+        let mut put = 0;
+        frame.each(|p| {
+            let interface = p.tx();
+            let to = this.sending.read(interface, epoch).ok_or(K::NO_TUNNEL)?;
+            p.clear_flags(Flags::L3.with(Flags::L4));
+            let header = &to.hop.header;
+            p.prepend(header.len()).ok_or(K::NO_TUNNEL)?.copy_from_slice(header);
+            to.hop.fixup.apply(p);
+            if let Some((at, sequence)) = &to.sequence
+                && let Some(field) = p.bytes_mut().get_mut(*at..*at + size_of::<u32>())
+            {
+                field.copy_from_slice(&sequence.take().to_be_bytes());
+            }
+            p.add_flags(Flags::LOCAL);
+            put += 1;
+            p.trace(|_| Put { interface });
+            Ok(Onwards::To(match to.group {
+                Some(adjacency) => {
+                    p.set_adjacency(adjacency.0);
+                    to.hop.rewrite
+                }
+                None => this.stacked.next(p, &to.hop, epoch),
+            }))
+        });
+        frame.count(K::ENCAPSULATED, put);
+    }
+}
+
+struct Put {
+    interface: u32,
+}
+
+impl Record for Put {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  encapsulated for {}", names.name("interface", self.interface))
+    }
+}

@@ -1,0 +1,111 @@
+//! Tunnels as `show` commands list them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use control::cli::{Args, Error, Output};
+use serde::Serialize;
+
+use super::{Kind, Tunnel};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
+
+/// A tunnel of any kind.
+#[derive(Serialize)]
+pub struct Shown {
+    instance: u32,
+    src: IpAddr,
+    dst: IpAddr,
+    table_id: u32,
+    sw_if_index: u32,
+    interface: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    more: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct All(Vec<Shown>, #[serde(skip)] &'static str);
+
+impl fmt::Display for All {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return writeln!(f, "No {} tunnels configured...", self.1);
+        }
+        self.0.iter().try_for_each(|t| {
+            let Shown { instance, src, dst, table_id, sw_if_index, more, .. } = t;
+            write!(f, "[{instance}] instance {instance} src {src} dst {dst} ")?;
+            write!(f, "fib-idx {table_id} sw-if-idx {sw_if_index}")?;
+            writeln!(f, "{}{more}", if more.is_empty() { "" } else { " " })
+        })
+    }
+}
+
+/// The tunnels of a kind, with what `more` says of each.
+pub fn all<K: Kind>(
+    router: &Router,
+    kind: &'static str,
+    more: impl Fn(&Tunnel<K>) -> String,
+) -> Output {
+    let row = |t: &Tunnel<K>| Shown {
+        instance: t.instance,
+        src: t.outer.src,
+        dst: t.outer.dst,
+        table_id: router.tunnel_table_id(&t.outer),
+        sw_if_index: t.interface.0,
+        interface: router.interfaces.name(t.interface.0).to_owned(),
+        more: more(t),
+    };
+    Output::of(All(router.tunnels::<K>().iter().map(row).collect(), kind))
+}
+
+/// Where packets of a tuple belong.
+#[derive(Serialize)]
+struct EndRow {
+    src: IpAddr,
+    dst: IpAddr,
+    fib: u16,
+    key: u64,
+    interface: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct EndRows(Vec<EndRow>);
+
+impl fmt::Display for EndRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| {
+            let EndRow { src, dst, fib, key, interface } = row;
+            writeln!(f, "src {src} dst {dst} fib-idx {fib} key {key} -> {interface}")
+        })
+    }
+}
+
+/// Where packets from far ends of a kind belong.
+pub fn ends<K: Kind>(router: &Router) -> Output {
+    let addr = |is_6: bool, bits: u128| match is_6 {
+        true => IpAddr::V6(Ipv6Addr::from_bits(bits)),
+        false => IpAddr::V4(Ipv4Addr::from_bits(bits as u32)),
+    };
+    let rows = router.tunnel_ends::<K>().map(|(tuple, end)| {
+        let is_6 = tuple.kind % 2 == 1;
+        let interface = router.interfaces.name(end.interface.0).to_owned();
+        let (src, dst) = (addr(is_6, tuple.remote), addr(is_6, tuple.local));
+        EndRow { src, dst, fib: tuple.table, key: tuple.key, interface }
+    });
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|row| (row.src, row.dst, row.fib, row.key));
+    Output::of(EndRows(rows))
+}
+
+/// The interface that a command names, by `sw_if_index` and its number or by its name.
+///
+/// # Errors
+/// No such interface.
+pub fn interface(args: &mut Args<'_>) -> Result<InterfaceIndex, Error> {
+    match args.keyword("sw_if_index") {
+        true => Ok(InterfaceIndex(args.value("sw_if_index")?)),
+        false => args.value("interface"),
+    }
+}

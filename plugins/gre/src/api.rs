@@ -1,0 +1,227 @@
+//! Messages of the module `gre`.
+
+use control::api::types::Address;
+use control::api::{Api, Message, Record, Retval};
+use net::tunnel::{EncapDecapFlags, Error, Outer, Tunnel, TunnelMode};
+use net::{InterfaceIndex, Router};
+
+use super::{Gre, What};
+
+control::numbers! {
+    /// What a GRE tunnel carries.
+    pub enum GreTunnelType: u8 = "gre_tunnel_type" in "" {
+        L3 = 0 => "GRE_API_TUNNEL_TYPE_L3",
+        TEB = 1 => "GRE_API_TUNNEL_TYPE_TEB",
+        ERSPAN = 2 => "GRE_API_TUNNEL_TYPE_ERSPAN",
+    }
+}
+
+/// A GRE tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct GreTunnel {
+    /// what it carries
+    #[name("type")]
+    pub kind: GreTunnelType,
+    /// one far end or several
+    pub mode: TunnelMode,
+    /// fields that are copied
+    pub flags: EncapDecapFlags,
+    /// of ERSPAN, 10 bits
+    pub session_id: u16,
+    /// number in the interface's name; 4294967295 for the first that is free
+    pub instance: u32,
+    /// the table that leads to the far end
+    pub outer_table_id: u32,
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// own address
+    pub src: Address,
+    /// far end; unspecified when there are several
+    pub dst: Address,
+}
+
+/// A GRE tunnel with its key.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct GreTunnelV2 {
+    /// what it carries
+    #[name("type")]
+    pub kind: GreTunnelType,
+    /// one far end or several
+    pub mode: TunnelMode,
+    /// fields that are copied
+    pub flags: EncapDecapFlags,
+    /// of ERSPAN, 10 bits
+    pub session_id: u16,
+    /// number in the interface's name; 4294967295 for the first that is free
+    pub instance: u32,
+    /// the table that leads to the far end
+    pub outer_table_id: u32,
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// own address
+    pub src: Address,
+    /// far end; unspecified when there are several
+    pub dst: Address,
+    /// 0 for none
+    pub key: u32,
+}
+
+/// Make or delete a GRE tunnel.
+#[derive(Message)]
+#[reply(GreTunnelAddDelReply)]
+pub struct GreTunnelAddDel {
+    /// made, else deleted
+    pub is_add: bool,
+    /// the tunnel
+    pub tunnel: GreTunnel,
+}
+
+/// The tunnel is made or deleted.
+#[derive(Debug, Message)]
+pub struct GreTunnelAddDelReply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Make or delete a GRE tunnel with a key.
+#[derive(Message)]
+#[reply(GreTunnelAddDelV2Reply)]
+pub struct GreTunnelAddDelV2 {
+    /// made, else deleted
+    pub is_add: bool,
+    /// the tunnel
+    pub tunnel: GreTunnelV2,
+}
+
+/// The tunnel is made or deleted.
+#[derive(Debug, Message)]
+pub struct GreTunnelAddDelV2Reply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// List the GRE tunnels.
+#[derive(Message)]
+#[option("deprecated")]
+#[details(GreTunnelDetails)]
+pub struct GreTunnelDump {
+    /// only this one; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A GRE tunnel.
+#[derive(Debug, Message)]
+#[option("deprecated")]
+pub struct GreTunnelDetails {
+    /// the tunnel
+    pub tunnel: GreTunnel,
+}
+
+/// List the GRE tunnels with their keys.
+#[derive(Message)]
+#[details(GreTunnelV2Details)]
+pub struct GreTunnelV2Dump {
+    /// only this one; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A GRE tunnel with its key.
+#[derive(Debug, Message)]
+pub struct GreTunnelV2Details {
+    /// the tunnel
+    pub tunnel: GreTunnelV2,
+}
+
+impl From<GreTunnel> for GreTunnelV2 {
+    fn from(t: GreTunnel) -> Self {
+        Self {
+            kind: t.kind,
+            mode: t.mode,
+            flags: t.flags,
+            session_id: t.session_id,
+            instance: t.instance,
+            outer_table_id: t.outer_table_id,
+            sw_if_index: t.sw_if_index,
+            src: t.src,
+            dst: t.dst,
+            key: 0,
+        }
+    }
+}
+
+fn add_del(router: &mut Router, is_add: bool, m: &GreTunnelV2) -> Result<InterfaceIndex, Retval> {
+    let (src, dst) = (m.src.native()?, m.dst.native()?);
+    if (m.mode == TunnelMode::MP) != dst.is_unspecified() {
+        return Err(Error::Destination(dst).into());
+    }
+    let what = match m.kind {
+        GreTunnelType::L3 => What::Packets,
+        GreTunnelType::TEB => What::Frames,
+        GreTunnelType::ERSPAN if m.session_id <= super::SESSION => What::Mirrored(m.session_id),
+        _ => return Err(Retval::INVALID_VALUE),
+    };
+    let outer = Outer::new(src, dst, router.tunnel_table(src, m.outer_table_id)?);
+    let (outer, gre) = (Outer { flags: m.flags, ..outer }, Gre { what, key: m.key });
+    if is_add {
+        let instance = Some(m.instance).filter(|n| *n != u32::MAX);
+        return Ok(router.add_tunnel(instance, outer, gre)?);
+    }
+    let interface = router.find_tunnel(&outer, &gre)?;
+    router.remove_tunnel::<Gre>(interface)?;
+    Ok(interface)
+}
+
+fn described(router: &Router, t: &Tunnel<Gre>) -> GreTunnelV2 {
+    let (kind, session_id) = match t.kind.what {
+        What::Packets => (GreTunnelType::L3, 0),
+        What::Frames => (GreTunnelType::TEB, 0),
+        What::Mirrored(session) => (GreTunnelType::ERSPAN, session),
+    };
+    GreTunnelV2 {
+        kind,
+        mode: TunnelMode::of(t.outer.is_multipoint()),
+        flags: t.outer.flags,
+        session_id,
+        instance: t.instance,
+        outer_table_id: router.tunnel_table_id(&t.outer),
+        sw_if_index: t.interface,
+        src: t.outer.src.into(),
+        dst: t.outer.dst.into(),
+        key: t.kind.key,
+    }
+}
+
+fn without_key(t: GreTunnelV2) -> GreTunnel {
+    GreTunnel {
+        kind: t.kind,
+        mode: t.mode,
+        flags: t.flags,
+        session_id: t.session_id,
+        instance: t.instance,
+        outer_table_id: t.outer_table_id,
+        sw_if_index: t.sw_if_index,
+        src: t.src,
+        dst: t.dst,
+    }
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("gre", "2.2.0")
+        .call(|router: &mut Router, m: GreTunnelAddDel| {
+            let sw_if_index = add_del(router, m.is_add, &m.tunnel.into())?;
+            Ok(GreTunnelAddDelReply { sw_if_index })
+        })
+        .call(|router, m: GreTunnelAddDelV2| {
+            let sw_if_index = add_del(router, m.is_add, &m.tunnel)?;
+            Ok(GreTunnelAddDelV2Reply { sw_if_index })
+        })
+        .dump(|router, m: GreTunnelDump| {
+            let chosen = router.tunnels::<Gre>().chosen(m.sw_if_index);
+            let row = |t| GreTunnelDetails { tunnel: without_key(described(router, t)) };
+            chosen.map(row).collect()
+        })
+        .dump(|router, m: GreTunnelV2Dump| {
+            let chosen = router.tunnels::<Gre>().chosen(m.sw_if_index);
+            chosen.map(|t| GreTunnelV2Details { tunnel: described(router, t) }).collect()
+        });
+}

@@ -1,0 +1,103 @@
+//! Tunnels that carry IP packets in IP packets (RFC 2003, RFC 2473, RFC 4213).
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+
+use control::feature::Refused;
+use net::adjacency::Link;
+use net::tunnel::{Behind, By, Carrier, Decapsulate, Kind, Opened};
+use net::{Configuration, Feature, Origin, Parts, refuse};
+use wire::{MacAddr, Protocol};
+
+pub use api::*;
+
+/// MPLS in IP (RFC 4023).
+const MPLS_IN_IP: Protocol = Protocol(137);
+
+/// The kind of tunnel. It has no fields of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipip;
+
+impl Kind for Ipip {
+    const PREFIX: &'static str = "ipip";
+    const HARDWARE: &'static str = "IPIP";
+    const INPUT: [&'static str; 2] = ["ipip4-input", "ipip6-input"];
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Protocols(&[Protocol::IP4, Protocol::IP6, MPLS_IN_IP])
+    }
+    fn key(&self) -> u64 {
+        0
+    }
+    fn mac(&self, _: u32) -> Option<MacAddr> {
+        None
+    }
+    fn behind(&self, carried: Link) -> Option<Behind> {
+        let protocol = match carried {
+            Link::Ip4 => Protocol::IP4,
+            Link::Ip6 => Protocol::IP6,
+            Link::Mpls => MPLS_IN_IP,
+            Link::Ethernet => return None,
+        };
+        Some(Behind { protocol, bytes: Vec::new(), length: None, sequence: None })
+    }
+}
+
+/// Drops of the input nodes.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// no tunnel.
+    #[name("no tunnel")]
+    NoTunnel,
+    /// bad protocol.
+    #[name("bad protocol")]
+    BadProtocol,
+    /// fragmented outer packet.
+    #[name("fragmented outer packet")]
+    Fragmented,
+}
+
+/// What the input nodes count.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// packets decapsulated.
+    #[name("packets decapsulated")]
+    Decapsulated,
+}
+
+impl Decapsulate for Ipip {
+    type Error = Error;
+    type Count = Count;
+    const NO_TUNNEL: Error = Error::NoTunnel;
+    const DECAPSULATED: Count = Count::Decapsulated;
+
+    #[inline(always)]
+    fn open(_: &[u8], by: By) -> Result<Opened, Error> {
+        let carried = match by.protocol {
+            Protocol::IP4 => Link::Ip4,
+            Protocol::IP6 => Link::Ip6,
+            MPLS_IN_IP => Link::Mpls,
+            _ => return Err(Error::BadProtocol),
+        };
+        Ok(Opened { key: 0, len: 0, carried })
+    }
+}
+
+/// IP in IP tunnels.
+pub const FEATURE: Feature = Feature {
+    name: "ipip",
+    about: "IP in IP tunnels",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["tunnel", "teib"],
+    register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    parts.router.add_tunnel_kind::<Ipip>().map_err(refuse)?;
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

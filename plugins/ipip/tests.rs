@@ -1,0 +1,182 @@
+use control::api::Retval;
+use control::api::types::IpDscp;
+use ipip::*;
+use net::InterfaceIndex;
+use net::testing::{Rig, packets::*};
+use net::tunnel::testing::*;
+use net::tunnel::{EncapDecapFlags as Copies, TunnelMode};
+use wire::{Protocol, ip4, ip6};
+use zerocopy::FromBytes;
+
+/// Puts something into a packet.
+type Wrap = fn(&str, &str, Protocol, &[u8]) -> Vec<u8>;
+
+fn wanted(src: &str, dst: &str) -> IpipTunnel {
+    let addr = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
+    IpipTunnel {
+        instance: u32::MAX,
+        src: addr(src),
+        dst: addr(dst),
+        sw_if_index: InterfaceIndex(0),
+        table_id: 0,
+        flags: Copies::NONE,
+        mode: TunnelMode::P2P,
+        dscp: IpDscp::CS0,
+    }
+}
+
+/// Makes a tunnel, up, with routes to 30.0.0.0/8 and 3000::/16.
+fn make(rig: &mut Rig, tunnel: IpipTunnel) -> InterfaceIndex {
+    let made = rig.talk(|client, router| client.call(router, &IpipAddTunnel { tunnel }).unwrap());
+    let name = rig.router.interfaces.name(made.sw_if_index.0).to_owned();
+    rig.set(&format!("set interface state {name} up"));
+    rig.set(&format!("ip route add 30.0.0.0/8 via {name}\nip route add 3000::/16 via {name}"));
+    rig.set(&format!("enable ip4 interface {name}\nenable ip6 interface {name}"));
+    settle(rig);
+    made.sw_if_index
+}
+
+#[test]
+fn fields_of_the_outer_header_are_copied_as_asked() {
+    use Copies as C;
+    let both = Copies(C::ENCAP_COPY_DSCP.0 | C::ENCAP_COPY_ECN.0);
+    // Flags, class of what is carried, whether it may be cut: class, TTL and cut of the outer one.
+    let cases = [
+        (C::NONE, 0xb9, true, (10 << 2, 64, false)),
+        (C::ENCAP_COPY_DSCP, 0xb9, true, (0xb8, 64, false)),
+        (C::ENCAP_COPY_ECN, 0xb9, true, (10 << 2 | 1, 64, false)),
+        (both, 0xb9, true, (0xb9, 64, false)),
+        (C::ENCAP_SET_DF, 0, false, (10 << 2, 64, true)),
+        (C::ENCAP_COPY_DF, 0, true, (10 << 2, 64, true)),
+        (C::ENCAP_COPY_DF, 0, false, (10 << 2, 64, false)),
+        (C::ENCAP_COPY_HOP_LIMIT, 0, false, (10 << 2, 8, false)),
+    ];
+    for (flags, class, df, expected) in cases {
+        for (src, dst) in [("10.0.1.1", "20.0.0.1"), ("2001:db8:1::1", "2a01::1")] {
+            let mut rig = rig(FEATURE);
+            make(&mut rig, IpipTunnel { flags, dscp: IpDscp::AF11, ..wanted(src, dst) });
+            let packet = changed4(udp4(HOST4, "30.1.1.1", 7, b"data"), |h| {
+                (h.tos, h.ttl) = (class, 9);
+                h.fragment = if df { ip4::DONT_FRAGMENT } else { 0 }.into();
+            });
+            let out = sent(&mut rig, "ip4-input", packet.clone());
+            let (seen, inner) = if src.contains(':') {
+                let (outer, inner) = ip6::Header::ref_from_prefix(&out).unwrap();
+                assert_eq!(usize::from(outer.payload_len.get()), inner.len());
+                assert_eq!(outer.next_header, Protocol::IP4);
+                ((outer.traffic_class(), outer.hop_limit, expected.2), inner)
+            } else {
+                let (outer, inner) = ip4::Header::ref_from_prefix(&out).unwrap();
+                assert!(outer.is_checksum_valid());
+                assert_eq!(usize::from(outer.total_len.get()), out.len());
+                ((outer.tos, outer.ttl, outer.dont_fragment()), inner)
+            };
+            assert_eq!(seen, expected, "{flags:?} {src}");
+            assert_eq!(inner, changed4(packet, |h| h.ttl = 8));
+            let six = changed6(udp6(HOST6, "3000::1", 7, b"data"), |h| h.set_traffic_class(class));
+            let out = sent(&mut rig, "ip6-input", six);
+            let outer = if src.contains(':') { 40 } else { 20 };
+            assert_eq!((out.len(), out[outer] >> 4), (outer + 52, 6));
+        }
+    }
+}
+
+#[test]
+fn packets_of_far_ends_come_in_by_the_tunnel() {
+    for (own, far, at, node, wrap) in [
+        ("10.0.1.1", "20.0.0.1", "ip4-receive", "ipip4-input", ip4 as Wrap),
+        ("2001:db8:1::1", "2a01::1", "ip6-receive", "ipip6-input", ip6 as Wrap),
+    ] {
+        let mut rig = rig(FEATURE);
+        let flags = Copies::DECAP_COPY_ECN;
+        let tunnel = make(&mut rig, IpipTunnel { flags, ..wanted(own, far) });
+        let inner = changed4(udp4("30.1.1.1", "10.0.0.2", 7, b"data"), |h| h.tos = 0xb9);
+        let mut outer = wrap(far, own, Protocol::IP4, &inner);
+        for count in [1, 3, 4, 255, 256] {
+            let out = send(&mut rig, at, &vec![outer.clone(); count]);
+            assert!(out.iter().all(|c| c.at == "sent" && c.rx == tunnel.0), "{node}");
+            assert_eq!(out[0].bytes[14..], changed4(inner.clone(), |h| h.ttl -= 1));
+            rig.expect(&[(node, "packets decapsulated", count as u64)]);
+        }
+        // The mark of congestion goes on.
+        if own.contains(':') {
+            outer = changed6(outer, |h| h.set_traffic_class(3));
+        } else {
+            outer = changed4(outer, |h| h.tos = 3);
+        }
+        assert_eq!(sent(&mut rig, at, outer)[1], 0xbb);
+        rig.expect(&[(node, "packets decapsulated", 1)]);
+        let six = wrap(far, own, Protocol::IP6, &udp6("3000::1", "2001:db8::2", 7, b"data"));
+        assert_eq!(sent(&mut rig, at, six).len(), 52);
+        rig.expect(&[(node, "packets decapsulated", 1)]);
+        let stranger = if own.contains(':') { "2a01::9" } else { "20.0.0.9" };
+        send(&mut rig, at, &[wrap(stranger, own, Protocol::IP4, &inner)]);
+        rig.expect(&[(node, "no tunnel", 1)]);
+        let name = rig.router.interfaces.name(tunnel.0).to_owned();
+        rig.set(&format!("set interface state {name} down"));
+        send(&mut rig, at, &[wrap(far, own, Protocol::IP4, &inner)]);
+        rig.expect(&[(node, "no tunnel", 1)]);
+        // With the last tunnel the protocol is nobody's again.
+        let line = format!("delete ipip tunnel sw_if_index {}", tunnel.0);
+        rig.set(&line);
+        assert_eq!(rig.run(&line), "delete ipip tunnel: the interface is no such tunnel\n");
+        send(&mut rig, at, &[wrap(far, own, Protocol::IP4, &inner)]);
+        assert!(rig.graph.moved_counters().iter().any(|(_, name, _)| *name == "unknown_protocol"));
+    }
+}
+
+#[test]
+fn far_ends_of_several_are_known_by_the_teib() {
+    let mut rig = rig(FEATURE);
+    assert_eq!(rig.run("create ipip tunnel src 10.0.1.1 p2mp"), "ipip0\n");
+    rig.set("set interface state ipip0 up\nset interface ip address ipip0 172.16.0.1/24");
+    rig.set("ip route add 30.0.0.0/8 via 172.16.0.2 ipip0");
+    settle(&mut rig);
+    let packet = udp4(HOST4, "30.1.1.1", 7, b"data");
+    assert!(send(&mut rig, "ip4-input", &[packet.clone()]).iter().all(|c| c.at != "sent"));
+    rig.set("create teib ipip0 peer 172.16.0.2 nh 20.0.0.7");
+    assert_eq!(rig.run("show teib"), "[0] ipip0: 172.16.0.2 via [0]:20.0.0.7\n");
+    let out = sent(&mut rig, "ip4-input", packet.clone());
+    assert_eq!((&out[12..16], &out[16..20]), (&[10, 0, 1, 1][..], &[20, 0, 0, 7][..]));
+    let out = sent(&mut rig, "ip4-input", udp4(HOST4, "172.16.0.2", 7, b"data"));
+    assert_eq!(out[16..20], [20, 0, 0, 7]);
+    let inner = udp4("30.1.1.1", "10.0.0.2", 7, b"data");
+    let back = ip4("20.0.0.7", "10.0.1.1", Protocol::IP4, &inner);
+    assert_eq!(sent(&mut rig, "ip4-receive", back.clone()).len(), inner.len());
+    let again = rig.run("create teib ipip0 peer 172.16.0.2 nh 20.0.0.8");
+    assert_eq!(again, "create teib: 172.16.0.2 is known already\n");
+    rig.set("delete teib ipip0 peer 172.16.0.2");
+    assert!(send(&mut rig, "ip4-input", &[packet]).iter().all(|c| c.at != "sent"));
+    assert!(send(&mut rig, "ip4-receive", &[back]).iter().all(|c| c.at != "sent"));
+    assert_eq!(rig.graph.buffers_used(), 0);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_nothing() {
+    let mut rig = rig(FEATURE);
+    let count = |rig: &Rig| rig.router.interfaces.iter().count();
+    let before = count(&rig);
+    let with = |tunnel| IpipAddTunnel { tunnel };
+    let good = wanted("10.0.1.1", "20.0.0.1");
+    rig.talk(|client, router| {
+        let mut refused = |tunnel| client.call(router, &with(tunnel)).unwrap_err();
+        assert_eq!(refused(wanted("10.0.1.1", "2a01::1")), Retval::INVALID_VALUE);
+        assert_eq!(refused(wanted("10.0.1.1", "10.0.1.1")), Retval::SAME_SRC_DST);
+        assert_eq!(refused(wanted("10.0.1.1", "0.0.0.0")), Retval::INVALID_DST_ADDRESS);
+        assert_eq!(refused(wanted("0.0.0.0", "20.0.0.1")), Retval::INVALID_SRC_ADDRESS);
+        assert_eq!(refused(IpipTunnel { table_id: 9, ..good }), Retval::NO_SUCH_FIB);
+        let made = client.call(router, &with(good)).unwrap();
+        let mut refused = |tunnel| client.call(router, &with(tunnel)).unwrap_err();
+        assert_eq!(refused(good), Retval::TUNNEL_EXISTS);
+        let other = IpipTunnel { instance: 0, ..wanted("10.0.1.1", "20.0.0.2") };
+        assert_eq!(refused(other), Retval::INSTANCE_IN_USE);
+        let all = IpipTunnelDump { sw_if_index: InterfaceIndex(u32::MAX) };
+        let rows = client.dump(router, &all);
+        let expected = IpipTunnel { instance: 0, sw_if_index: made.sw_if_index, ..good };
+        assert_eq!(rows.iter().map(|r| r.tunnel).collect::<Vec<_>>(), [expected]);
+        let gone = IpipDelTunnel { sw_if_index: made.sw_if_index };
+        client.call(router, &gone).unwrap();
+        assert_eq!(client.call(router, &gone).err(), Some(Retval::INVALID_SW_IF_INDEX));
+    });
+    assert_eq!(count(&rig), before);
+}
