@@ -37,5 +37,5 @@ pub use node::{
     Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,
 };
 pub use trace::{Names, Record, TracedPacket, time_of_day};
-pub use watch::{Watch, Watcher};
+pub use watch::{Filter, Sight, Watch, Watcher};
 pub use worker::{NoAnswer, ThreadInfo};

@@ -27,7 +27,7 @@ pub trait Node: Clone + Send + 'static {
     /// The node that gets what this one drops.
     const DROP: &'static str = "error-drop";
     /// The node, added before, under whose name reasons are counted; it has the same. Empty: its
-    /// own.
+    /// own. What is counted besides has the node's own name, unless both nodes count the same.
     const COUNTED_AT: &'static str = "";
     /// Whether it starts traces, as input nodes do ([`Packet::start_trace`](crate::Packet)).
     const STARTS_TRACES: bool = false;

@@ -7,13 +7,33 @@
 use std::fmt;
 use std::sync::Arc;
 
+use infra::rcu::Epoch;
+
 use crate::buffer::Buffer;
 use crate::control::{Engine, NodeIndex};
 
+/// Where and when a packet is seen.
+#[derive(Clone, Copy)]
+pub struct Sight<'e> {
+    /// Number of the data-plane thread.
+    pub thread: usize,
+    /// Seconds on the router's clock.
+    pub now: f64,
+    /// The right to read shared state meanwhile.
+    pub epoch: Epoch<'e>,
+}
+
 /// Sees packets on data-plane threads. It may take its time, as what traces packets may.
 pub trait Watcher: Send + Sync + 'static {
-    /// A packet that `node` is about to be given, at `now` seconds of the router's clock.
-    fn see(&self, node: NodeIndex, packet: &Buffer<'_>, now: f64);
+    /// A packet that `node` is about to be given.
+    fn see(&self, node: NodeIndex, packet: &Buffer<'_>, sight: Sight<'_>);
+}
+
+/// Chooses packets to be traced or captured, on data-plane threads.
+pub trait Filter: Send + Sync + 'static {
+    /// Whether a packet of an interface is chosen, by its `bytes` up to the end of its first
+    /// segment.
+    fn chooses(&self, interface: u32, bytes: &[u8], sight: Sight<'_>) -> bool;
 }
 
 /// A watcher and the nodes whose packets it sees.
@@ -35,10 +55,10 @@ impl Watch {
         };
         Self { nodes: nodes.map(set), watcher }
     }
-    pub(crate) fn show(&self, node: u32, packet: &Buffer<'_>, now: f64) {
+    pub(crate) fn show(&self, node: u32, packet: &Buffer<'_>, sight: Sight<'_>) {
         let is_chosen = |nodes: &Arc<[bool]>| nodes.get(node as usize) == Some(&true);
         if self.nodes.as_ref().is_none_or(is_chosen) {
-            self.watcher.see(NodeIndex(node), packet, now);
+            self.watcher.see(NodeIndex(node), packet, sight);
         }
     }
 }
@@ -57,6 +77,18 @@ impl Engine {
         self.post_all(|this| {
             let watches = this.watches.clone();
             Box::new(move |core| core.watches = watches)
+        });
+    }
+    /// Whether a filter chooses packets of traces.
+    pub fn has_trace_filter(&self) -> bool {
+        self.trace_filter.is_some()
+    }
+    /// Has a filter choose the packets of traces that want one; without one they have none.
+    pub fn set_trace_filter(&mut self, filter: Option<Arc<dyn Filter>>) {
+        self.trace_filter = filter;
+        self.post_all(|this| {
+            let filter = this.trace_filter.clone();
+            Box::new(move |core| core.trace_filter = filter)
         });
     }
 }

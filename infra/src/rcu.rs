@@ -348,7 +348,11 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     }
     /// Indices and objects in use.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        (0..self.given() as u32).filter_map(|i| Some((i, self.at(i)?)))
+        self.iter_from(0)
+    }
+    /// Indices and objects in use, from an index on.
+    pub fn iter_from(&self, first: u32) -> impl Iterator<Item = (u32, &T)> {
+        (first..self.given() as u32).filter_map(|i| Some((i, self.at(i)?)))
     }
     fn given(&self) -> usize {
         self.slots.given.load(Ordering::Relaxed)

@@ -15,7 +15,7 @@ pub struct PcapTraceOn {
     pub capture_tx: bool,
     /// those that are dropped
     pub capture_drop: bool,
-    /// only those that a classifier chose: none while it has no table
+    /// only those that the filter chooses: none while there is no filter
     pub filter: bool,
     /// take memory at once
     pub preallocate_data: bool,

@@ -36,7 +36,7 @@ pub struct Wanted {
     pub tx: bool,
     /// What is dropped.
     pub drop: bool,
-    /// Only what the classifier chooses: nothing while it has no table.
+    /// Only what the filter of captures chooses: nothing while there is none.
     pub filter: bool,
     /// Packets at most.
     pub most: usize,
@@ -154,7 +154,8 @@ impl Captures {
         let usual = format!("{}.pcap", what.concat());
         let path = place(wanted.file.as_deref().unwrap_or(&usual))?;
         let error = wanted.error.as_deref().map(|name| reason(router, name)).transpose()?;
-        let is_any = !wanted.filter;
+        let filter = router.capture_filter().filter(|_| wanted.filter);
+        let is_any = filter.is_some() || !wanted.filter;
         let node = |on: bool, name| router.engine.index_of(name).filter(|_| on && is_any);
         let points = Points {
             rx: node(wanted.rx, "ethernet-input"),
@@ -162,6 +163,7 @@ impl Captures {
             tx: wanted.tx && is_any,
             interface: wanted.interface,
             error,
+            filter,
             store: store(wanted.most, wanted.most_bytes, wanted.at_once)?,
         };
         self.trace = Some(Running { watcher: Arc::new(points), path, what: what.join(" ") });
@@ -226,8 +228,9 @@ impl Captures {
             written(ended.path, |path| ended.watcher.store.write(path, &form))
         }))
     }
-    /// Waits until no thread adds to a capture that has ended.
+    /// Waits until no thread adds to a capture that has ended; what was under way before is in it.
     fn settle(&self, router: &mut Router) -> Result<(), Error> {
+        router.engine.fence().map_err(Error::NoAnswer)?;
         self.watch(router);
         router.engine.fence().map_err(Error::NoAnswer)
     }

@@ -40,7 +40,7 @@ struct Trace {
     max_bytes_per_pkt: Option<usize>,
     /// only packets dropped for this reason: node.reason
     error: Option<ReasonName>,
-    /// refused: there is no classifier
+    /// only packets that the filter of captures chooses
     filter: bool,
     /// take memory at once
     preallocate_data: bool,
@@ -149,7 +149,7 @@ fn trace(all: &mut Captures, router: &mut Router, c: Trace) -> Result<Answer, Er
             format!("Write {n} packets to {}, and stop capture...", path.display())
         }));
     }
-    if c.filter {
+    if c.filter && router.capture_filter().is_none() {
         return Err(Error::new("No classify filter configured"));
     }
     let interface = match &c.intfc {
@@ -163,7 +163,7 @@ fn trace(all: &mut Captures, router: &mut Router, c: Trace) -> Result<Answer, Er
         rx: c.rx,
         tx: c.tx,
         drop: c.drop,
-        filter: false,
+        filter: c.filter,
         most: c.max.unwrap_or(MOST),
         most_bytes: c.max_bytes_per_pkt.unwrap_or(MOST_BYTES),
         interface,

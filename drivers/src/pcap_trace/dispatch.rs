@@ -1,7 +1,7 @@
 //! Every packet at every node it is given to, in records of their own
 //! (<https://www.tcpdump.org/linktypes/LINKTYPE_VPP_DISPATCH.html>).
 
-use graph::{Buffer, NodeIndex, Watcher};
+use graph::{Buffer, NodeIndex, Sight, Watcher};
 
 use super::store::Store;
 use crate::snapshot::Snapshot;
@@ -28,7 +28,7 @@ pub struct Dispatches {
 }
 
 impl Watcher for Dispatches {
-    fn see(&self, node: NodeIndex, p: &Buffer<'_>, now: f64) {
+    fn see(&self, node: NodeIndex, p: &Buffer<'_>, sight: Sight<'_>) {
         let visit = Visit {
             node,
             buffer: p.index(),
@@ -36,7 +36,7 @@ impl Watcher for Dispatches {
             flags: p.flags().0,
             snapshot: Snapshot::of(p),
         };
-        self.store.keep(now, visit, p.total_len(), p.segments());
+        self.store.keep(sight.now, visit, p.total_len(), p.segments());
     }
 }
 

@@ -124,6 +124,7 @@ impl Engine {
             watches: Vec::new(),
             owner: 0,
             placed: Vec::new(),
+            trace_filter: None,
             threads: Threads::None(settings),
         })
     }
@@ -261,10 +262,15 @@ impl Engine {
     }
     /// Traces the next `count` packets of a node where traces start, on each thread.
     pub fn trace(&mut self, node: NodeIndex, count: u32) {
+        self.trace_filtered(node, count, false);
+    }
+    /// As [`Engine::trace`]; if `filters`, only those that the filter chooses.
+    pub fn trace_filtered(&mut self, node: NodeIndex, count: u32, filters: bool) {
         self.post_all(|_| {
             Box::new(move |core| {
-                let to_trace = &mut core.nodes[node.0 as usize].to_trace;
-                *to_trace = to_trace.saturating_add(count);
+                let of = &mut core.nodes[node.0 as usize];
+                of.to_trace = of.to_trace.saturating_add(count);
+                of.filters_trace = filters;
             })
         });
     }

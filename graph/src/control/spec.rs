@@ -16,7 +16,7 @@ use crate::arc::FeatureArc;
 use crate::buffer::Pool;
 use crate::engine::{ArcEdges, Dispatch, InputAdapter, NodeAdapter, NodeRuntime, NodeStats};
 use crate::node::{Count, CounterText, Edge, Input, InputState, Next, Node, Reason, Slot};
-use crate::watch::Watch;
+use crate::watch::{Filter, Watch};
 
 /// Number of a node in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,12 +58,23 @@ pub(super) struct Spec {
     pub error_count: u32,
     pub reasons: &'static [CounterText],
     pub counts: &'static [CounterText],
-    /// Whether its counters are another node's.
-    pub shares: bool,
+    /// The first counter of what it counts besides reasons.
+    pub count_base: u32,
+    /// The first of its own counters and how many they are; `None` if all are another node's.
+    pub own_counters: Option<(u32, u32)>,
     pub arcs: Vec<ArcEdges>,
     pub variant: Variant,
     /// Whose the node is.
     pub owner: u32,
+}
+
+/// The counters of a new node.
+struct Numbers {
+    reasons: u32,
+    /// Reasons, what is counted besides where that follows them, and panics.
+    count: u32,
+    counts: u32,
+    own: Option<(u32, u32)>,
 }
 
 /// More edges than these are not searched one by one.
@@ -110,6 +121,7 @@ pub struct Engine {
     pub(super) poll_sleep: Duration,
     /// Who sees packets on all threads.
     pub(crate) watches: Vec<Watch>,
+    pub(crate) trace_filter: Option<Arc<dyn Filter>>,
     pub(super) variants: super::run::VariantChoice,
     /// Whose the nodes are that are being added.
     pub(super) owner: u32,
@@ -181,7 +193,7 @@ impl Engine {
         }
         let name: Arc<str> = name.into();
         let edges = own.iter().map(|e| e.to).chain([drop]).map(Target::Name).collect();
-        let (error_base, error_count) = self.counters_of(&name, &counted)?;
+        let numbers = self.counters_of(&name, &counted)?;
         let spec = Spec {
             is_input: input.is_some(),
             starts_traces: false,
@@ -195,11 +207,12 @@ impl Engine {
             make,
             edges,
             takes,
-            error_base,
-            error_count,
+            error_base: numbers.reasons,
+            error_count: numbers.count,
+            count_base: numbers.counts,
+            own_counters: numbers.own,
             reasons: counted.reasons,
             counts: counted.counts,
-            shares: !counted.at.is_empty(),
             owner: self.owner,
         };
         let index = match self.deleted.pop() {
@@ -222,31 +235,36 @@ impl Engine {
         }
         Ok(index)
     }
-    /// Numbers for the counters of a new node: its own, or those of the node it is counted at.
-    fn counters_of(
-        &mut self,
-        name: &Arc<str>,
-        counted: &Counted,
-    ) -> Result<(u32, u32), BuildError> {
+    /// Numbers for the counters of a new node: its own, or those of the node it is counted at as
+    /// far as that has the same.
+    fn counters_of(&mut self, name: &Arc<str>, counted: &Counted) -> Result<Numbers, BuildError> {
         if counted.at.is_empty() {
-            let texts = (counted.reasons, counted.counts);
-            let (base, count) = self.errors.add(name, texts)?;
-            let range = base as usize..(base + count) as usize;
-            if range.clone().any(|i| self.counters.sum(i) != 0) {
-                // They were another node's. A thread that does not answer keeps their values.
-                let _ = self.zero_counters(range);
-            }
-            return Ok((base, count));
+            let own = self.new_counters(name, (counted.reasons, counted.counts))?;
+            let counts = own.0 + counted.reasons.len() as u32;
+            return Ok(Numbers { reasons: own.0, count: own.1, counts, own: Some(own) });
         }
         let at = self.index_of(counted.at).map(|i| &self.specs[i.0 as usize]);
-        let same = |at: &&Spec| {
-            let counts = counted.counts.is_empty() || at.counts == counted.counts;
-            at.reasons == counted.reasons && counts
-        };
-        match at.filter(same) {
-            Some(at) => Ok((at.error_base, at.error_count)),
-            None => Err(BuildError::UnknownNode(counted.at.to_owned())),
+        let at = at.filter(|at| at.reasons == counted.reasons);
+        let at = at.ok_or_else(|| BuildError::UnknownNode(counted.at.to_owned()))?;
+        let (reasons, count, counts) = (at.error_base, at.error_count, at.count_base);
+        if counted.counts.is_empty() || at.counts == counted.counts {
+            return Ok(Numbers { reasons, count, counts, own: None });
         }
+        let own = self.new_counters(name, (&[], counted.counts))?;
+        Ok(Numbers { reasons, count, counts: own.0, own: Some(own) })
+    }
+    fn new_counters(
+        &mut self,
+        name: &Arc<str>,
+        texts: (&[CounterText], &[CounterText]),
+    ) -> Result<(u32, u32), BuildError> {
+        let (base, count) = self.errors.add(name, texts)?;
+        let range = base as usize..(base + count) as usize;
+        if range.clone().any(|i| self.counters.sum(i) != 0) {
+            // They were another node's. A thread that does not answer keeps their values.
+            let _ = self.zero_counters(range);
+        }
+        Ok((base, count))
     }
     /// Removes a node that was made for something that is gone. Packets that still reach it are
     /// dropped and counted; its number is used again for the next node that is added.
@@ -268,16 +286,16 @@ impl Engine {
         let old = std::mem::replace(&mut spec.name, name.into());
         self.by_name.remove(&old);
         self.by_name.insert(Arc::clone(&spec.name), index);
-        if !spec.shares {
-            self.errors.rename(spec.error_base, spec.error_count, &spec.name);
+        if let Some((base, count)) = spec.own_counters {
+            self.errors.rename(base, count, &spec.name);
         }
         Ok(())
     }
     pub(super) fn forget(&mut self, index: NodeIndex) {
         let spec = &mut self.specs[index.0 as usize];
         self.by_name.remove(&spec.name);
-        if !spec.shares {
-            self.errors.remove(spec.error_base, spec.error_count);
+        if let Some((base, count)) = spec.own_counters.take() {
+            self.errors.remove(base, count);
         }
         spec.name = format!("deleted-{}", index.0).into();
         spec.make = Box::new(|v| Box::new(NodeAdapter::new(super::build::Deleted, v)));
@@ -343,12 +361,14 @@ impl Engine {
             drop_slot: s.drop_slot,
             error_base: s.error_base,
             error_count: s.error_count.max(1),
+            count_base: s.count_base,
             arcs: s.arcs.clone(),
             open: None,
             full: Default::default(),
             state: s.state,
             interrupt: false,
             to_trace: 0,
+            filters_trace: false,
             stats: NodeStats::default(),
         }
     }

@@ -41,6 +41,7 @@ impl Engine {
         }
         core.poll_sleep = (self.poll_sleep.as_secs_f64() * self.clock.hz()) as u64;
         core.watches = self.watches.clone();
+        core.trace_filter = self.trace_filter.clone();
         core.handoff_trace = self.index_of("handoff_trace").map(|node| node.0);
         core
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use infra::counter::{Counter, Rows};
 use infra::rcu::Epoch;
@@ -16,7 +17,7 @@ use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
 use crate::control::MOST_NODES;
 use crate::node::InputState;
 use crate::trace::Recorder;
-use crate::watch::Watch;
+use crate::watch::{Filter, Sight, Watch};
 
 /// New packets at most that wait to follow others out of one frame.
 pub(super) const MOST_FOLLOWERS: usize = 16384;
@@ -40,6 +41,8 @@ pub(crate) struct NodeRuntime {
     pub error_base: u32,
     /// Counters it has (reasons, counts, and the panic counter last).
     pub error_count: u32,
+    /// Of what it counts besides reasons.
+    pub count_base: u32,
     /// Where the edges of an arc begin, for arcs that start here or that it is on.
     pub arcs: Vec<ArcEdges>,
     /// The frame that is being filled for it.
@@ -51,6 +54,8 @@ pub(crate) struct NodeRuntime {
     pub interrupt: bool,
     /// Packets still to be traced here.
     pub to_trace: u32,
+    /// Whether only those that the filter chooses.
+    pub filters_trace: bool,
     pub stats: NodeStats,
 }
 
@@ -111,6 +116,7 @@ pub struct Core {
     pub(crate) trace: Recorder,
     /// Who sees packets before nodes do.
     pub(crate) watches: Vec<Watch>,
+    pub(crate) trace_filter: Option<Arc<dyn Filter>>,
     /// Packets to and from other threads.
     pub(crate) handoffs: Handoffs,
     /// The node under whose name traces go on after a handoff, if it is there.
@@ -155,6 +161,7 @@ impl Core {
             errors,
             trace: Recorder::default(),
             watches: Vec::new(),
+            trace_filter: None,
             handoffs: Handoffs::new(thread),
             handoff_trace: None,
             room: new_room(),
@@ -250,7 +257,7 @@ impl Core {
         if (self.trace.is_live() || !self.watches.is_empty())
             && let Some(batch) = &batch
         {
-            self.show(node, &batch.indices[..batch.len]);
+            self.show(node, &batch.indices[..batch.len], epoch);
         }
         let vectors = dispatch.run(self, node, batch.as_deref(), epoch);
         let n = &mut self.nodes[at];
@@ -265,22 +272,36 @@ impl Core {
     }
     /// Notes which node traced packets visit, and shows all to who watches.
     #[cold]
-    fn show(&mut self, node: u32, indices: &[u32]) {
+    fn show(&mut self, node: u32, indices: &[u32], epoch: Epoch<'_>) {
         let now = self.clock.now();
+        let sight = Sight { thread: self.thread, now, epoch };
         for &index in indices {
             // SAFETY: the frame was taken off the node's queue: its packets are this thread's.
             let p = unsafe { Buffer::new(self.base, index) };
             if p.flags().has(Flags::TRACED) {
                 self.trace.visit(p.trace_handle(), node, now);
             }
-            self.watches.iter().for_each(|watch| watch.show(node, &p, now));
+            self.watches.iter().for_each(|watch| watch.show(node, &p, sight));
         }
     }
-    /// Starts the trace of a packet at a node, if any are still to be traced there.
+    /// Starts the trace of a packet at a node, if any are still to be traced there and, where the
+    /// filter decides, this one is chosen.
     #[cold]
-    pub(super) fn start_trace(&mut self, node: u32, p: &mut Buffer<'_>, now: f64) -> Option<u16> {
-        let left = &mut self.nodes[node as usize].to_trace;
-        *left = left.checked_sub(1)?;
+    pub(super) fn start_trace(
+        &mut self,
+        node: u32,
+        p: &mut Buffer<'_>,
+        now: f64,
+        epoch: Epoch<'_>,
+    ) -> Option<u16> {
+        let of = &mut self.nodes[node as usize];
+        let left = of.to_trace.checked_sub(1)?;
+        let sight = Sight { thread: self.thread, now, epoch };
+        let is_chosen = |filter: &Arc<dyn Filter>| filter.chooses(p.rx(), p.bytes(), sight);
+        if of.filters_trace && !self.trace_filter.as_ref().is_some_and(is_chosen) {
+            return None;
+        }
+        of.to_trace = left;
         let handle = self.trace.begin()?;
         p.set_trace_handle(handle);
         p.set_flags(p.flags().with(Flags::TRACED));

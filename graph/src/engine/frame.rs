@@ -73,10 +73,8 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     #[inline(always)]
     pub fn count(&mut self, what: N::Count, n: u64) {
         if n > 0 {
-            let base = self.core.nodes[self.node as usize].error_base as usize;
-            self.core
-                .counter(base + <N::Error as crate::Reason>::TEXTS.len() + what.index())
-                .add(n);
+            let base = self.core.nodes[self.node as usize].count_base as usize;
+            self.core.counter(base + what.index()).add(n);
         }
     }
     /// Adds `n` to the counter of a reason, for what is no drop.

@@ -143,7 +143,9 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
         for &index in indices {
             // SAFETY: filled just now, not yet sent.
             let mut p = unsafe { Buffer::new(self.core.base, index) };
-            let Some(handle) = self.core.start_trace(self.node, &mut p, now) else { break };
+            let Some(handle) = self.core.start_trace(self.node, &mut p, now, self.epoch) else {
+                continue;
+            };
             let mut dispatch = None;
             std::mem::swap(&mut dispatch, &mut self.core.trace.arrival);
             if let Some(arrival) = &dispatch {

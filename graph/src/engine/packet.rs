@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
+use infra::rcu::Epoch;
+
 use super::core::{Core, MOST_FOLLOWERS};
 use crate::buffer::{Buffer, Flags};
 use crate::node::{Next, Node, Reason, Slot};
@@ -45,11 +47,11 @@ impl<'p, N> Packet<'p, N> {
     /// Starts a trace, if packets of this node are still to be traced and this one is not yet. For
     /// nodes with [`Node::STARTS_TRACES`].
     #[inline(always)]
-    pub fn start_trace(&mut self) {
+    pub fn start_trace(&mut self, epoch: Epoch<'_>) {
         let is_wanted = self.core.nodes[self.node as usize].to_trace > 0;
         if is_wanted && !self.buffer.flags().has(Flags::TRACED) {
             let now = self.core.clock.now();
-            self.core.start_trace(self.node, &mut self.buffer, now);
+            self.core.start_trace(self.node, &mut self.buffer, now, epoch);
         }
     }
     /// A new packet of this router that inherits interfaces and tables of this one, empty. `None`

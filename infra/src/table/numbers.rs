@@ -64,6 +64,13 @@ impl View<'_> {
     pub fn at(&self, index: usize) -> u64 {
         self.0.get(index).map_or(0, |number| number.load(Acquire))
     }
+    /// Asks for number `index`, which is read soon.
+    #[inline(always)]
+    pub fn fetch(&self, index: usize) {
+        if let Some(number) = self.0.get(index) {
+            crate::cpu::prefetch(number);
+        }
+    }
     /// Whether there is room for none.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {

@@ -136,7 +136,7 @@ pub(super) struct Table<F: Family> {
     covers: Covers,
     /// Prefixes by source.
     sources: Vec<u32>,
-    /// Interfaces that look up here.
+    /// Interfaces that look up here, and others who keep it.
     pub interfaces: u32,
     /// Most prefixes it may have.
     pub budget: usize,

@@ -275,6 +275,28 @@ impl Router {
         let mut users = self.fib.lists.iter().filter(|(_, l)| l.paths.iter().any(leads_here));
         t.interfaces > 0 || users.any(|(i, l)| l.users > inside.get(&i).copied().unwrap_or(0))
     }
+    /// Finds a table for a use that keeps it, or makes one that goes with its last use.
+    ///
+    /// # Errors
+    /// [`Error::Full`].
+    pub fn hold_table<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
+        let table = match F::tables(&self.fib).named(id) {
+            Some(table) => table,
+            None => {
+                let table = self.add_table::<F>(id)?;
+                if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
+                    t.is_wanted = false;
+                }
+                table
+            }
+        };
+        self.use_table::<F>(table, true);
+        Ok(table)
+    }
+    /// Ends a use.
+    pub fn release_table<F: Family>(&mut self, table: TableIndex) {
+        self.use_table::<F>(table, false);
+    }
     /// Counts an interface that looks up in a table, or no longer does.
     pub(crate) fn use_table<F: Family>(&mut self, table: TableIndex, uses: bool) {
         if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {

@@ -194,7 +194,7 @@ fn capture(router: &mut Router, m: TraceCapturePackets) -> Result<(), Retval> {
     if m.pre_capture_clear {
         router.engine.clear_trace();
     }
-    router.start_trace(node, m.max_packets);
+    router.start_trace(node, m.max_packets, m.use_filter);
     Ok(())
 }
 

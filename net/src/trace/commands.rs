@@ -16,6 +16,7 @@ const SHOWN: usize = 50;
 struct TraceAdd {
     node: String,
     count: u32,
+    filters: bool,
     /// What was typed, for errors.
     typed: String,
 }
@@ -53,10 +54,10 @@ impl Command for TraceAdd {
         let typed = args.remaining().to_owned();
         let node = args.word().unwrap_or_default().to_owned();
         let count = args.optional();
-        // Accepted: there is one form of trace, and no filter to pass.
+        // Accepted: there is one form of trace.
         args.keyword("verbose");
-        args.keyword("filter");
-        let command = Self { node, count: count.unwrap_or_default(), typed };
+        let filters = args.keyword("filter");
+        let command = Self { node, count: count.unwrap_or_default(), filters, typed };
         if count.is_none() { Err(command.refused()) } else { Ok(command) }
     }
 }
@@ -116,7 +117,10 @@ struct ClearTrace;
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, add: TraceAdd| {
         let node = router.engine.index_of(&add.node).ok_or_else(|| add.refused())?;
-        if !router.start_trace(node, add.count) {
+        if add.filters && !router.engine.has_trace_filter() {
+            return Err(Error::new("no filter of traces is set: see `classify filter trace'"));
+        }
+        if !router.start_trace(node, add.count, add.filters) {
             let name = &add.node;
             return Err(Error::new(format!(
                 "node '{name}' brings no packets in: trace one that does"

@@ -5,6 +5,8 @@ mod api;
 mod commands;
 pub mod timestamps;
 
+use std::sync::Arc;
+
 use control::cli::Error;
 use graph::{NodeIndex, TracedPacket};
 
@@ -65,13 +67,24 @@ impl Filter {
     }
 }
 
+/// What chooses the packets of captures that want a filter.
+struct CaptureFilter(Arc<dyn graph::Filter>);
+
 impl Router {
-    /// Traces the next `count` packets of a node where traces start, on each thread; false for
-    /// other nodes.
-    fn start_trace(&mut self, node: NodeIndex, count: u32) -> bool {
+    /// What chooses the packets of captures that want a filter, if a feature provides it.
+    pub fn capture_filter(&self) -> Option<Arc<dyn graph::Filter>> {
+        self.state::<Option<CaptureFilter>>()?.as_ref().map(|filter| Arc::clone(&filter.0))
+    }
+    /// Sets it; captures that run keep theirs.
+    pub fn set_capture_filter(&mut self, filter: Option<Arc<dyn graph::Filter>>) {
+        self.insert(filter.map(CaptureFilter));
+    }
+    /// Traces the next `count` packets of a node where traces start, on each thread, or only those
+    /// that the filter chooses; false for other nodes.
+    fn start_trace(&mut self, node: NodeIndex, count: u32, filters: bool) -> bool {
         let starts = self.engine.starts_traces(node);
         if starts {
-            self.engine.trace(node, count);
+            self.engine.trace_filtered(node, count, filters);
         }
         starts
     }
