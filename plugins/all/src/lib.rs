@@ -6,6 +6,7 @@ use net::Feature;
 /// The plugins, in the order they register.
 const PLUGINS: &[Feature] = &[
     arping::FEATURE,
+    classify::FEATURE,
     container::FEATURE,
     dad::FEATURE,
     dad::autoremove::FEATURE,

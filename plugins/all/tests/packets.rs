@@ -2,6 +2,8 @@
 
 #[path = "../../arping/tests.rs"]
 mod arping;
+#[path = "../../classify/tests.rs"]
+mod classify;
 #[path = "../../container/tests.rs"]
 mod container;
 #[path = "../../dad/tests.rs"]

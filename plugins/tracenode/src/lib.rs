@@ -2,7 +2,8 @@
 //! for which interface, instead of where they come in.
 //!
 //! Enabled on an interface, the node starts the trace of as many packets of this interface as
-//! `trace add trace-filtering COUNT` says. It takes all of them: there are no filters that choose.
+//! `trace add trace-filtering COUNT` says. With
+//! `filter` it takes those that the filter of traces chooses.
 #![forbid(unsafe_code)]
 
 mod node;
@@ -55,7 +56,7 @@ struct TraceNode {
     interface: InterfaceIndex,
     /// switch it off
     disable: bool,
-    /// accepted: there are no filters, of traces or captures
+    /// accepted: `trace add trace-filtering COUNT filter` says whether the filter chooses
     #[keyword("pcap")]
     _pcap: bool,
 }
@@ -66,7 +67,7 @@ struct TraceNode {
 pub struct TracenodeEnableDisable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// which filters choose; there are none
+    /// accepted: what is traced says whether a filter chooses
     #[preset(false)]
     pub is_pcap: bool,
     /// on, else off

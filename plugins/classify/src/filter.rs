@@ -1,0 +1,206 @@
+//! Filters of traces and captures: chains of tables, in which a packet must have a session.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graph::Sight;
+use infra::rcu::{Reader, Shared, SlabReader};
+use net::interface::Change;
+use net::{InterfaceIndex, Router};
+
+use super::key::VECTOR;
+use super::table::{Found, Moment, NONE, Table, walk};
+use super::tables::{self, NewSession, NewTable};
+use super::{Error, From};
+
+/// Whose packets are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Of {
+    /// Traces.
+    Trace,
+    /// Captures, where the interface has no filter of its own.
+    Captures,
+    /// Captures on an interface.
+    Interface(InterfaceIndex),
+}
+
+/// The first tables of the chains.
+#[derive(Clone, Default)]
+struct Firsts(BTreeMap<Of, u32>);
+
+/// All filters.
+pub struct Filters(Shared<Firsts>);
+
+impl Default for Filters {
+    fn default() -> Self {
+        Self(Shared::new(Firsts::default()))
+    }
+}
+
+impl Filters {
+    /// The first table of a filter.
+    pub fn first(&self, of: Of) -> Option<u32> {
+        self.0.current().0.get(&of).copied()
+    }
+    /// The filters there are, with their first tables.
+    pub fn iter(&self) -> impl Iterator<Item = (Of, u32)> {
+        self.0.current().0.iter().map(|(of, first)| (*of, *first))
+    }
+    /// Whether a filter begins with a table.
+    pub(super) fn uses(&self, table: u32) -> bool {
+        self.iter().any(|(_, first)| first == table)
+    }
+}
+
+/// Chooses packets for traces, or for captures.
+struct Chooser {
+    tables: SlabReader<Table>,
+    firsts: Reader<Firsts>,
+    is_trace: bool,
+}
+
+impl graph::Filter for Chooser {
+    fn chooses(&self, interface: u32, bytes: &[u8], sight: Sight<'_>) -> bool {
+        let firsts = &self.firsts.read(sight.epoch).0;
+        let first = if self.is_trace {
+            firsts.get(&Of::Trace)
+        } else {
+            let own = firsts.get(&Of::Interface(InterfaceIndex(interface)));
+            own.or_else(|| firsts.get(&Of::Captures))
+        };
+        let Some(first) = first else { return false };
+        let at = Moment { thread: sight.thread, now: sight.now, epoch: sight.epoch };
+        let from = |table: &Table| bytes.get(table.skip * VECTOR..).unwrap_or_default();
+        matches!(walk(&self.tables, *first, &at, from), Found::Hit(..))
+    }
+}
+
+/// Lets a filter begin with a table, or be none.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_first(router: &mut Router, of: Of, first: Option<u32>) -> Result<(), Error> {
+    if let Of::Interface(interface) = of
+        && router.interfaces.at(interface).is_none()
+    {
+        return Err(Error::NoInterface);
+    }
+    let all = tables::of(router);
+    if first.is_some_and(|table| all.table(table).is_none()) {
+        return Err(Error::NoTable);
+    }
+    let mut firsts = all.filters.0.current().clone();
+    match first {
+        Some(table) => firsts.0.insert(of, table),
+        None => firsts.0.remove(&of),
+    };
+    let has_trace = firsts.0.contains_key(&Of::Trace);
+    let has_captures = firsts.0.len() > usize::from(has_trace);
+    let chooser = |is_trace| -> Arc<dyn graph::Filter> {
+        Arc::new(Chooser { tables: all.reader(), firsts: all.filters.0.reader(), is_trace })
+    };
+    let trace = has_trace.then(|| chooser(true));
+    let captures = has_captures.then(|| chooser(false));
+    all.filters.0.publish(firsts);
+    router.engine.set_trace_filter(trace);
+    router.set_capture_filter(captures);
+    Ok(())
+}
+
+/// The table of a chain that has this mask.
+pub fn lookup(router: &Router, first: Option<u32>, skip: u32, mask: &[u8]) -> Option<u32> {
+    let all = router.own::<super::Classifier>();
+    all.chain(first?).into_iter().find(|number| {
+        let same =
+            |t: super::Info<'_>| t.table.skip == skip as usize && t.table.mask.bytes() == mask;
+        all.table(*number).is_some_and(same)
+    })
+}
+
+/// Puts the tables of a chain in order, those that say most first; returns the first one.
+pub fn sort(router: &mut Router, first: u32) -> u32 {
+    let all = tables::of(router);
+    let chain = all.chain(first);
+    let behind = chain.last().and_then(|last| Some(all.table(*last)?.table.next));
+    let says = |n: &u32| all.table(*n).map_or(0, |t| t.table.mask.count_ones());
+    let mut sorted = chain;
+    sorted.sort_by_key(|n| std::cmp::Reverse(says(n)));
+    let nexts = sorted.iter().skip(1).copied().chain(behind);
+    for (number, next) in sorted.clone().into_iter().zip(nexts) {
+        all.link(number, next);
+    }
+    sorted.first().copied().unwrap_or(first)
+}
+
+/// Has a filter choose packets that match, besides those it chooses already.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add(router: &mut Router, of: Of, new: &NewTable, matched: Vec<u8>) -> Result<(), Error> {
+    if let Of::Interface(interface) = of
+        && router.interfaces.at(interface).is_none()
+    {
+        return Err(Error::NoInterface);
+    }
+    let first = tables::of(router).filters.first(of);
+    let known = lookup(router, first, new.skip, &new.mask);
+    let next = first.unwrap_or(NONE);
+    let table = match known {
+        Some(table) => table,
+        None => {
+            tables::add_table(router, &NewTable { next, from: From::Current(0), ..new.clone() })?
+        }
+    };
+    let session =
+        NewSession { matched, hit_next: 0, opaque: NONE, advance: 0, action: tables::Doing::None };
+    if let Err(refused) = tables::add_session(router, table, &session) {
+        if known.is_none() {
+            tables::drop_tables(router, &[table]);
+        }
+        return Err(refused);
+    }
+    if known.is_none() {
+        let first = sort(router, table);
+        set_first(router, of, Some(first))?;
+    }
+    Ok(())
+}
+
+/// Ends a filter, or takes the table with a mask out of it.
+///
+/// # Errors
+/// [`Error::NoFilter`], [`Error::InUse`]; nothing has changed then.
+pub fn remove(router: &mut Router, of: Of, mask: Option<(u32, Vec<u8>)>) -> Result<(), Error> {
+    let all = tables::of(router);
+    let first = all.filters.first(of).ok_or(Error::NoFilter)?;
+    let chain = all.chain(first);
+    let gone = match mask {
+        None => chain.clone(),
+        Some((skip, mask)) => {
+            vec![lookup(router, Some(first), skip, &mask).ok_or(Error::NoFilter)?]
+        }
+    };
+    let all = tables::of(router);
+    let others = || all.filters.iter().filter(|(other, _)| *other != of);
+    if others().any(|(_, first)| all.chain(first).iter().any(|n| gone.contains(n)))
+        || gone.iter().any(|n| super::uses::is_used(router, *n))
+    {
+        return Err(Error::InUse);
+    }
+    let left: Vec<u32> = chain.into_iter().filter(|n| !gone.contains(n)).collect();
+    let all = tables::of(router);
+    let nexts = left.iter().skip(1).copied().chain([NONE]);
+    left.iter().zip(nexts).for_each(|(number, next)| all.link(*number, next));
+    set_first(router, of, left.first().copied())?;
+    tables::drop_tables(router, &gone);
+    Ok(())
+}
+
+/// Ends the filter of an interface that goes.
+pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    let of = Of::Interface(interface);
+    if change == Change::Deleting && tables::of(router).filters.first(of).is_some() {
+        set_first(router, of, None).expect("an interface that is being deleted is still there");
+    }
+}

@@ -1,0 +1,192 @@
+//! Messages of the module `classify` about filters of traces and captures.
+
+use control::api::{Api, Message, Retval};
+use net::{InterfaceIndex, Router};
+
+use super::filter::{self, Of};
+use super::tables::Classifier;
+use super::{Error, NONE};
+
+/// The number of a table.
+#[derive(Message)]
+pub struct ClassifyPcapLookupTableReply {
+    /// the table; 4294967295 for none
+    pub table_index: u32,
+}
+
+/// Find the table with a mask in a filter of captures.
+#[derive(Message)]
+#[reply(ClassifyPcapLookupTableReply)]
+pub struct ClassifyPcapLookupTable {
+    #[preset(4294967295)]
+    /// the interface whose filter it is; 4294967295 for that of all
+    pub sw_if_index: InterfaceIndex,
+    #[preset(0)]
+    /// vectors of 16 bytes left out before the mask
+    pub skip_n_vectors: u32,
+    #[preset(1)]
+    /// vectors of the mask
+    pub match_n_vectors: u32,
+    #[counted(mask_len: u32)]
+    /// the bits that count
+    pub mask: Vec<u8>,
+}
+
+/// Have a filter of captures begin with a table.
+#[derive(Message)]
+#[reply(ClassifyPcapSetTableReply)]
+pub struct ClassifyPcapSetTable {
+    /// the interface whose filter it is; 4294967295 for that of all
+    pub sw_if_index: InterfaceIndex,
+    #[preset(4294967295)]
+    /// the table; 4294967295 for no filter
+    pub table_index: u32,
+    #[preset(0)]
+    /// put the tables of the chain in order, those that say most first
+    pub sort_masks: bool,
+}
+
+/// The first table.
+#[derive(Message)]
+pub struct ClassifyPcapSetTableReply {
+    /// the table
+    pub table_index: u32,
+}
+
+/// List the tables of a filter of captures.
+#[derive(Message)]
+#[reply(ClassifyPcapGetTablesReply)]
+pub struct ClassifyPcapGetTables {
+    /// the interface whose filter it is; 4294967295 for that of all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// The tables of a filter.
+#[derive(Message)]
+pub struct ClassifyPcapGetTablesReply {
+    #[counted(count: u32)]
+    /// in the order in which they are asked
+    pub indices: Vec<u32>,
+}
+
+/// Find the table with a mask in the filter of traces.
+#[derive(Message)]
+#[reply(ClassifyTraceLookupTableReply)]
+pub struct ClassifyTraceLookupTable {
+    #[preset(0)]
+    /// vectors of 16 bytes left out before the mask
+    pub skip_n_vectors: u32,
+    #[preset(1)]
+    /// vectors of the mask
+    pub match_n_vectors: u32,
+    #[counted(mask_len: u32)]
+    /// the bits that count
+    pub mask: Vec<u8>,
+}
+
+/// The number of a table.
+#[derive(Message)]
+pub struct ClassifyTraceLookupTableReply {
+    /// the table; 4294967295 for none
+    pub table_index: u32,
+}
+
+/// Have the filter of traces begin with a table.
+#[derive(Message)]
+#[reply(ClassifyTraceSetTableReply)]
+pub struct ClassifyTraceSetTable {
+    #[preset(4294967295)]
+    /// the table; 4294967295 for no filter
+    pub table_index: u32,
+    #[preset(0)]
+    /// put the tables of the chain in order, those that say most first
+    pub sort_masks: bool,
+}
+
+/// The first table.
+#[derive(Message)]
+pub struct ClassifyTraceSetTableReply {
+    /// the table
+    pub table_index: u32,
+}
+
+/// List the tables of the filter of traces.
+#[derive(Message)]
+#[reply(ClassifyTraceGetTablesReply)]
+pub struct ClassifyTraceGetTables {}
+
+/// The tables of a filter.
+#[derive(Message)]
+pub struct ClassifyTraceGetTablesReply {
+    #[counted(count: u32)]
+    /// in the order in which they are asked
+    pub indices: Vec<u32>,
+}
+
+/// The filter of captures on an interface, or on all.
+fn of(router: &Router, interface: InterfaceIndex) -> Result<Of, Retval> {
+    match interface {
+        InterfaceIndex(NONE | 0) => Ok(Of::Captures),
+        _ if router.interfaces.at(interface).is_none() => Err(Retval::INVALID_SW_IF_INDEX),
+        _ => Ok(Of::Interface(interface)),
+    }
+}
+
+fn lookup(
+    router: &Router,
+    of: Of,
+    (skip, vectors): (u32, u32),
+    mask: &[u8],
+) -> Result<u32, Retval> {
+    if mask.len() as u64 != u64::from(vectors) * 16 {
+        return Err(Retval::INVALID_VALUE);
+    }
+    let first = router.own::<Classifier>().filters.first(of);
+    Ok(filter::lookup(router, first, skip, mask).unwrap_or(NONE))
+}
+
+fn set(router: &mut Router, of: Of, table: u32, sorts: bool) -> Result<u32, Retval> {
+    if table == NONE {
+        filter::set_first(router, of, None)?;
+        return Ok(NONE);
+    }
+    router.own::<Classifier>().table(table).ok_or(Error::NoTable)?;
+    let first = if sorts { filter::sort(router, table) } else { table };
+    filter::set_first(router, of, Some(first))?;
+    Ok(first)
+}
+
+fn tables(router: &Router, of: Of) -> Vec<u32> {
+    let all = router.own::<Classifier>();
+    all.filters.first(of).map(|first| all.chain(first)).unwrap_or_default()
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    super::api::module(api)
+        .call(|router: &mut Router, m: ClassifyPcapLookupTable| {
+            let vectors = (m.skip_n_vectors, m.match_n_vectors);
+            let table_index = lookup(router, of(router, m.sw_if_index)?, vectors, &m.mask)?;
+            Ok(ClassifyPcapLookupTableReply { table_index })
+        })
+        .call(|router, m: ClassifyPcapSetTable| {
+            let of = of(router, m.sw_if_index)?;
+            let table_index = set(router, of, m.table_index, m.sort_masks)?;
+            Ok(ClassifyPcapSetTableReply { table_index })
+        })
+        .call(|router, m: ClassifyPcapGetTables| {
+            let indices = tables(router, of(router, m.sw_if_index)?);
+            Ok(ClassifyPcapGetTablesReply { indices })
+        })
+        .call(|router, m: ClassifyTraceLookupTable| {
+            let vectors = (m.skip_n_vectors, m.match_n_vectors);
+            let table_index = lookup(router, Of::Trace, vectors, &m.mask)?;
+            Ok(ClassifyTraceLookupTableReply { table_index })
+        })
+        .call(|router, m: ClassifyTraceSetTable| {
+            let table_index = set(router, Of::Trace, m.table_index, m.sort_masks)?;
+            Ok(ClassifyTraceSetTableReply { table_index })
+        })
+        .call(|router, _: ClassifyTraceGetTables| {
+            Ok(ClassifyTraceGetTablesReply { indices: tables(router, Of::Trace) })
+        });
+}

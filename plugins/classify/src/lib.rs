@@ -1,0 +1,129 @@
+//! Classifier: tables of sessions in which packets are looked up by bytes under a mask.
+//!
+//! A table has a mask of one to five vectors of 16 bytes, some vectors left out before them, and
+//! sessions: what a packet's bytes are equal to under the mask. What is not found is sought in the
+//! next table of a chain. What follows from it is said by whom the table is for: ACLs on what an
+//! interface receives or sends, flows, what is punted, and filters of traces and captures.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+pub mod filter;
+mod filter_api;
+mod key;
+mod node;
+mod session_api;
+mod set_cli;
+mod show;
+mod table;
+mod tables;
+mod uses;
+mod words;
+
+use control::feature::{Refusal, Refused};
+use net::interface::NoInterface;
+use net::ip::{V4, V6};
+use net::{Configuration, Feature, Origin, Parts, refuse};
+
+pub use api::*;
+pub use filter_api::*;
+pub use key::{Key, Mask};
+pub use node::{Classified, Classify};
+pub use session_api::*;
+pub use table::{Action, Found, From, Headers, Moment, NONE, Session, Sessions, Table, walk};
+pub use tables::{
+    Classifier, Doing, Info, NewSession, NewTable, add_session, add_table, remove_session,
+    remove_table, set_next,
+};
+pub use uses::{Kind, Tables, Use, punted, set, set_punted};
+
+/// Why something about tables is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// no such table
+    #[retval(NO_SUCH_TABLE)]
+    NoTable,
+    /// no such session
+    #[retval(NO_SUCH_ENTRY)]
+    NoSession,
+    /// this table is not there
+    #[retval(NO_SUCH_ENTRY)]
+    NotThere,
+    /// no such filter
+    #[retval(NO_SUCH_ENTRY)]
+    NoFilter,
+    /// a mask has 1 to 5 vectors of 16 bytes
+    #[retval(INVALID_VALUE)]
+    Mask,
+    /// no more than 127 vectors can be skipped
+    #[retval(INVALID_VALUE)]
+    Skip,
+    /// the match is shorter than the skipped vectors and the mask
+    #[retval(INVALID_VALUE)]
+    Match,
+    /// a table has at least one bucket
+    #[retval(INVALID_VALUE)]
+    NoBuckets,
+    /// a table needs memory
+    #[retval(INVALID_MEMORY_SIZE)]
+    NoMemory,
+    /// tables cannot follow each other in a circle, and not more than 64 of them
+    #[retval(INVALID_VALUE_2)]
+    Chain,
+    /// the table is in use
+    #[retval(IN_USE)]
+    InUse,
+    /// no more than 65536 tables
+    #[retval(LIMIT_EXCEEDED)]
+    Tables,
+    /// the table's memory holds no more sessions
+    #[retval(TABLE_TOO_BIG)]
+    Sessions,
+    /// the system has not as much memory
+    #[retval(TABLE_TOO_BIG)]
+    Room,
+    /// no room for routing table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoFib(u32),
+}
+
+impl std::convert::From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// The classifier.
+pub const FEATURE: Feature = Feature {
+    name: "classify",
+    about: "Classifier: tables, ACLs, filters of traces and captures",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6", "trace"],
+    register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let all = Classifier::new().map_err(refuse)?;
+    let (punted, reader) = uses::Punted::new();
+    let interfaces = router.attach::<Tables>().map_err(refuse)?;
+    node::add::<V4>(router, &all.reader(), &interfaces, &reader).map_err(refuse)?;
+    node::add::<V6>(router, &all.reader(), &interfaces, &reader).map_err(refuse)?;
+    router.attach_at(uses::places());
+    router.insert(all);
+    router.insert(punted);
+    router.interfaces.observe(uses::follow);
+    router.interfaces.observe(filter::follow);
+    set_cli::register(&mut parts.cli);
+    cli::register(&mut parts.cli);
+    show::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    session_api::register(&mut parts.api);
+    filter_api::register(&mut parts.api);
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Where tables are used: the tables of an interface, and those for what is punted.
+#![forbid(unsafe_code)]
+
+use graph::arc::FeatureArc;
+use infra::rcu::{Reader, Shared};
+use net::interface::{AttachedAt, Change};
+use net::ip::{V4, V6, Version};
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+use net::{InterfaceIndex, Router};
+
+use super::Error;
+use super::table::NONE;
+use super::tables::Classifier;
+
+/// What tables of an interface are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Which received packets pass.
+    Input,
+    /// Which packets pass that are sent.
+    Output,
+    /// Which received packets are counted, and marked for those behind.
+    Flow,
+}
+
+/// The kind of packets that a table is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// IPv4.
+    Ip4,
+    /// IPv6.
+    Ip6,
+}
+
+const USES: usize = 3;
+const KINDS: usize = 2;
+
+/// The tables of an interface, by use and kind; [`NONE`] where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tables(pub [[u32; KINDS]; USES]);
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self([[NONE; KINDS]; USES])
+    }
+}
+
+impl Tables {
+    const fn is_on<const USE: usize, const KIND: usize>(&self) -> bool {
+        self.0[USE][KIND] != NONE
+    }
+}
+
+/// The tables for what is punted, by kind.
+pub struct Punted(Shared<[u32; KINDS]>);
+
+impl Punted {
+    pub(super) fn new() -> (Self, Reader<[u32; KINDS]>) {
+        let tables = Shared::new([NONE; KINDS]);
+        let reader = tables.reader();
+        (Self(tables), reader)
+    }
+}
+
+/// Where the tables of interfaces act.
+pub(super) fn places() -> [AttachedAt<Tables>; USES * KINDS] {
+    use super::node::NAMES;
+    let at = |arc: &'static FeatureArc, node, is_on| AttachedAt { arc, node, is_on };
+    let [input, output, flow, _] = NAMES;
+    [
+        at(&IP4_UNICAST, input[0], Tables::is_on::<0, 0>),
+        at(&IP6_UNICAST, input[1], Tables::is_on::<0, 1>),
+        at(&IP4_OUTPUT, output[0], Tables::is_on::<1, 0>),
+        at(&IP6_OUTPUT, output[1], Tables::is_on::<1, 1>),
+        at(&IP4_UNICAST, flow[0], Tables::is_on::<2, 0>),
+        at(&IP6_UNICAST, flow[1], Tables::is_on::<2, 1>),
+    ]
+}
+
+/// Gives an interface these tables for a use, or takes them off; [`NONE`] leaves what is there.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    of: Use,
+    tables: [u32; KINDS],
+    is_add: bool,
+) -> Result<(), Error> {
+    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    check(router, tables)?;
+    let mut all = router.setting::<Tables>(interface);
+    change(&mut all.0[of as usize], tables, is_add)?;
+    Ok(router.put(interface, all)?)
+}
+
+/// Checks what is punted by these tables, or no longer.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_punted(router: &mut Router, tables: [u32; KINDS], is_add: bool) -> Result<(), Error> {
+    check(router, tables)?;
+    let mut all = punted(router);
+    change(&mut all, tables, is_add)?;
+    router.own_mut::<Punted>().0.publish(all);
+    for (arc, node, is_on) in switched(all) {
+        router.set_feature_everywhere(arc, node, is_on);
+    }
+    Ok(())
+}
+
+/// The tables for what is punted.
+pub fn punted(router: &Router) -> [u32; KINDS] {
+    *router.own::<Punted>().0.current()
+}
+
+fn switched(tables: [u32; KINDS]) -> [(&'static FeatureArc, &'static str, bool); KINDS] {
+    let [.., punt] = super::node::NAMES;
+    let [ip4, ip6] = tables.map(|table| table != NONE);
+    [(V4::PUNT_ARC, punt[0], ip4), (V6::PUNT_ARC, punt[1], ip6)]
+}
+
+/// Has what a new interface punts checked as well.
+pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    let Change::Added = change else { return };
+    for (arc, node, is_on) in switched(punted(router)) {
+        if is_on {
+            let done = router.engine.set_feature(arc, node, interface.0, true);
+            done.expect("the node is on the arc since the feature registered");
+        }
+    }
+}
+
+fn check(router: &Router, tables: [u32; KINDS]) -> Result<(), Error> {
+    let all = router.own::<Classifier>();
+    let is_known = |table: &u32| *table == NONE || all.table(*table).is_some();
+    if tables.iter().all(is_known) { Ok(()) } else { Err(Error::NoTable) }
+}
+
+fn change(all: &mut [u32; KINDS], tables: [u32; KINDS], is_add: bool) -> Result<(), Error> {
+    for (now, table) in all.iter_mut().zip(tables).filter(|(_, table)| *table != NONE) {
+        if !is_add && *now != table {
+            return Err(Error::NotThere);
+        }
+        *now = if is_add { table } else { NONE };
+    }
+    Ok(())
+}
+
+/// Whether an interface or what is punted uses a table.
+pub(super) fn is_used(router: &Router, table: u32) -> bool {
+    let mut interfaces = router.settings::<Tables>().map(|(_, tables)| tables);
+    interfaces.any(|tables| tables.0.as_flattened().contains(&table))
+        || punted(router).contains(&table)
+}
+
+/// The interfaces that have a table for this, with it.
+pub fn of(router: &Router, of: Use, kind: Kind) -> impl Iterator<Item = (InterfaceIndex, u32)> {
+    let all = router.settings::<Tables>();
+    let all = all.map(move |(i, tables)| (i, tables.0[of as usize][kind as usize]));
+    all.filter(|(_, table)| *table != NONE)
+}
