@@ -273,13 +273,12 @@ impl Core {
     /// Notes which node traced packets visit, and shows all to who watches.
     #[cold]
     fn show(&mut self, node: u32, indices: &[u32], epoch: Epoch<'_>) {
-        let now = self.clock.now();
-        let sight = Sight { thread: self.thread, now, epoch };
+        let sight = Sight { thread: self.thread, now: self.clock.now(), epoch };
         for &index in indices {
             // SAFETY: the frame was taken off the node's queue: its packets are this thread's.
             let p = unsafe { Buffer::new(self.base, index) };
             if p.flags().has(Flags::TRACED) {
-                self.trace.visit(p.trace_handle(), node, now);
+                self.trace.visit(p.trace_handle(), node, sight.now);
             }
             self.watches.iter().for_each(|watch| watch.show(node, &p, sight));
         }
