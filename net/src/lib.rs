@@ -29,7 +29,6 @@ pub mod teib;
 pub mod testing;
 pub mod trace;
 pub mod tunnel;
-pub mod urpf;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{Configuration, Feature, OnThreads, Origin, Parts, Router, refuse};
@@ -48,7 +47,6 @@ pub const FEATURES: &[Feature] = &[
     ip4::FEATURE,
     ip6::FEATURE,
     mfib::FEATURE,
-    urpf::FEATURE,
     icmp::FEATURE,
     fragment::FEATURE,
     reassembly::FEATURE,

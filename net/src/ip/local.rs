@@ -15,9 +15,9 @@ use infra::rcu::{Epoch, Reader};
 use wire::{Protocol, udp};
 
 use super::dispatch::Edges;
+use super::reverse_path::{ReversePath, ReversePaths};
 use super::{Forwarding, Upper, Version};
 use crate::icmp::Problem;
-use crate::urpf::{Back, WaysBack};
 
 /// `ip4-receive`, `ip6-receive`, and the nodes at the end of their feature arcs.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ pub struct Receive<V: Version> {
     /// Nodes by UDP port.
     pub ports: Reader<Edges>,
     /// Ways back to sources.
-    pub ways: WaysBack<V::Family>,
+    pub ways: ReversePaths<V::Family>,
 }
 
 /// Edges of [`Receive`].
@@ -87,7 +87,7 @@ pub struct Local<V: Version> {
     /// Nodes by UDP port.
     pub ports: Reader<Edges>,
     /// Ways back to sources.
-    pub ways: WaysBack<V::Family>,
+    pub ways: ReversePaths<V::Family>,
 }
 
 /// To who takes a packet, or to where its sender is told that nobody does.
@@ -177,7 +177,7 @@ impl<V: Version> Node for Local<V> {
 /// Checks what a packet carries and where it comes from; notes where what it carries begins.
 #[inline(always)]
 fn inspect<V: Version>(
-    ways: &WaysBack<V::Family>,
+    ways: &ReversePaths<V::Family>,
     ports: &Edges,
     p: &mut Buffer<'_>,
     epoch: Epoch<'_>,
@@ -189,9 +189,9 @@ fn inspect<V: Version>(
         && let Some(source) = V::source_to_check(p, &upper)
     {
         match ways.find(p.fib(), source, None, epoch) {
-            Back::Away | Back::Proxied => (),
-            Back::Here => return Err(V::SPOOFED),
-            Back::Nowhere => return Err(V::NO_WAY_BACK),
+            ReversePath::Away | ReversePath::Proxied => (),
+            ReversePath::Here => return Err(V::SPOOFED),
+            ReversePath::Nowhere => return Err(V::NO_WAY_BACK),
         }
     }
     let l3 = p.offset();

@@ -11,6 +11,7 @@ mod group;
 mod local;
 pub(crate) mod midchain;
 mod outputs;
+mod reverse_path;
 mod rewrite;
 pub mod testing;
 #[cfg(test)]
@@ -26,7 +27,6 @@ use infra::rcu::Reader;
 use wire::Protocol;
 
 use crate::router::{Router, refuse};
-use crate::urpf::WaysBack;
 
 pub use crate::ip4::V4;
 pub use crate::ip6::V6;
@@ -37,6 +37,7 @@ pub use local::{Delivery, Local, Receive};
 pub use midchain::{Midchain, Transmit};
 pub use outputs::OutputArcEnd;
 pub(crate) use outputs::lead_output;
+pub use reverse_path::{Checked, ReversePath, ReversePaths};
 pub use rewrite::Rewrite;
 pub use trace::{Forwarding, Headers};
 pub use udp::UdpLookup;
@@ -87,10 +88,10 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
 fn takers<V: Version>(
     router: &mut Router,
     node: &'static str,
-) -> (Reader<Edges>, Reader<Edges>, WaysBack<V::Family>) {
+) -> (Reader<Edges>, Reader<Edges>, ReversePaths<V::Family>) {
     let protocols = router.dispatch_table(node, PROTOCOLS);
     let ports = router.dispatch_table(V::NODES.udp_lookup, PORTS);
-    (protocols, ports, WaysBack::new(router))
+    (protocols, ports, ReversePaths::new(router))
 }
 
 /// Counts a run of packets of one interface.

@@ -7,9 +7,9 @@ use graph::{Buffer, Reason};
 use wire::checksum::Sum;
 use wire::{MacAddr, Protocol};
 
+use super::reverse_path::Checked;
 use crate::fib::Family;
 use crate::icmp::Problem;
-use crate::urpf::Checked;
 
 /// An IP version. Functions on packets take those whose current bytes start at the IP header.
 pub trait Version: Copy + Debug + Send + Sync + 'static {

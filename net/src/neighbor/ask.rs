@@ -30,8 +30,8 @@ use crate::events::EventSender;
 use crate::fib::{self, Finder, Forwarding, Via};
 use crate::icmp::Problem;
 use crate::interface::{InterfaceIndex, Port};
+use crate::ip::Checked;
 use crate::ip::{Headers, Version};
-use crate::urpf::Checked;
 
 /// Questions that one node sends in a second on one thread, whatever is thrown at it.
 const QUESTIONS_PER_SECOND: f64 = 1000.0;

@@ -22,6 +22,7 @@ const PLUGINS: &[Feature] = &[
     tracenode::FEATURE,
     tracepath::FEATURE,
     traceroute::FEATURE,
+    urpf::FEATURE,
 ];
 
 /// All features: the core, the plugins, the drivers, in the order they register.

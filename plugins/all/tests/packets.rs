@@ -32,3 +32,5 @@ mod tracenode;
 mod tracepath;
 #[path = "../../traceroute/tests.rs"]
 mod traceroute;
+#[path = "../../urpf/tests.rs"]
+mod urpf;

@@ -2,29 +2,21 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output, Word};
+use control::cli::{Args, Cli, Command, Error, Output};
 use serde::Serialize;
 use wire::Prefix;
 
 use super::{Check, Direction, Mode};
-use crate::adjacency::Link;
-use crate::fib::{Ip4, Ip6, Path, Source, TableIndex, Target};
-use crate::router::Router;
-
-fn table(router: &Router, link: Link, id: u32) -> Result<TableIndex, Error> {
-    let found = match link {
-        Link::Ip4 => router.fib.table::<Ip4>(id),
-        _ => router.fib.table::<Ip6>(id),
-    };
-    found.ok_or_else(|| Error::new(format!("Nonexistent table id {id}")))
-}
+use net::adjacency::Link;
+use net::fib::{Path, Source, Target};
+use net::{InterfaceIndex, Router};
 
 /// `set urpf [ip4|ip6] [rx|tx] [off|strict|loose] INTERFACE [table ID]`.
 struct SetUrpf {
     link: Link,
     direction: Direction,
     mode: Option<Mode>,
-    interface: Word,
+    interface: InterfaceIndex,
     table: Option<u32>,
 }
 
@@ -60,16 +52,6 @@ impl Command for SetUrpf {
     }
 }
 
-impl SetUrpf {
-    fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
-        let found = router.interfaces.named(&self.interface);
-        let interface = found.ok_or_else(|| self.interface.unknown("interface"))?.index;
-        let table = self.table.map(|id| table(router, self.link, id)).transpose()?;
-        let done = router.check_sources(interface, self.direction, self.link, self.mode, table);
-        done.map_err(|e| Error::new(e.to_string()))
-    }
-}
-
 /// `set urpf-accept [table ID] [add|del] PREFIX`.
 struct Accept {
     is_del: bool,
@@ -79,7 +61,7 @@ struct Accept {
 
 impl Command for Accept {
     const PATHS: &'static [&'static str] = &["set urpf-accept"];
-    const ABOUT: &'static str = "Let sources pass loose checks that no route leads to";
+    const ABOUT: &'static str = "Let sources without a route pass loose checks";
     const USAGE: &'static str = "[table <table-id>] [add|del] <prefix>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut table, mut prefix) = (false, 0, None);
@@ -100,7 +82,7 @@ impl Command for Accept {
 
 impl Accept {
     fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
-        let table = table(router, Link::of(self.prefix.addr()), self.table)?;
+        let table = super::table(router, Link::of(self.prefix.addr()), self.table)?;
         let (prefix, source) = (self.prefix, Source::URPF_EXEMPT);
         let done = if self.is_del {
             router.remove_route(table, prefix, source, &[])
@@ -111,7 +93,7 @@ impl Accept {
     }
 }
 
-/// Show which interfaces have the sources of packets checked.
+/// Show the source checks of interfaces.
 #[derive(Command)]
 #[command("show urpf")]
 struct ShowUrpf {}
@@ -123,7 +105,7 @@ struct Row {
     protocol: &'static str,
     direction: &'static str,
     mode: &'static str,
-    /// The table sources are looked up in, when it is not the interface's.
+    /// The table of sources, when it is not the interface's.
     table: Option<u32>,
 }
 
@@ -144,23 +126,19 @@ impl fmt::Display for Rows {
     }
 }
 
-fn show(router: &Router) -> Rows {
-    let table = |link, table| match link {
-        Link::Ip4 => router.fib.table_id::<Ip4>(table),
-        _ => router.fib.table_id::<Ip6>(table),
-    };
-    let row = |c: &Check| Row {
-        interface: router.interfaces.name(c.interface.0).to_owned(),
-        protocol: if c.link == Link::Ip4 { "ip4" } else { "ip6" },
-        direction: if c.direction == Direction::Rx { "rx" } else { "tx" },
-        mode: if c.mode == Mode::Strict { "strict" } else { "loose" },
-        table: c.table.map(|index| table(c.link, index).unwrap_or_default()),
-    };
-    Rows(router.source_checks().iter().map(row).collect())
-}
-
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: SetUrpf| c.carry_out(router));
+    cli.command(|router: &mut Router, c: SetUrpf| {
+        Ok(super::set(router, c.interface, (c.direction, c.link), c.mode, c.table)?)
+    });
     cli.command(|router: &mut Router, c: Accept| c.carry_out(router));
-    cli.command(|router: &mut Router, _: ShowUrpf| Ok(Output::of(show(router))));
+    cli.command(|router: &mut Router, _: ShowUrpf| {
+        let row = |(interface, direction, link, check): (InterfaceIndex, _, _, Check)| Row {
+            interface: router.interfaces.name(interface.0).to_owned(),
+            protocol: if link == Link::Ip4 { "ip4" } else { "ip6" },
+            direction: if direction == Direction::Rx { "rx" } else { "tx" },
+            mode: if check.mode == Mode::Strict { "strict" } else { "loose" },
+            table: check.table.and_then(|table| super::table_id(router, link, table)),
+        };
+        Ok(Output::of(Rows(super::all(router).map(row).collect())))
+    });
 }

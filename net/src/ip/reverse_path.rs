@@ -1,0 +1,150 @@
+//! Reverse paths: where the route to a source leads, followed as a packet would be.
+
+use infra::rcu::{Epoch, SlabReader};
+use wire::{ip4, ip6};
+use zerocopy::FromBytes;
+
+use crate::address::AddressReader;
+use crate::adjacency::Adjacency;
+use crate::fib::{Finder, Forwarding, Headers, Ip4, Ip6, Via};
+use crate::interface::Port;
+use crate::router::Router;
+
+/// How many load balances in a row are followed.
+const DEPTH: usize = 8;
+
+/// A family whose sources can be checked.
+pub trait Checked: Headers {
+    /// Source address in an IP header.
+    fn source_in(packet: &[u8]) -> Option<Self::Bits>;
+    /// Whether a source is none that routes could lead to: it is of the link itself.
+    fn is_of_link(source: Self::Bits) -> bool;
+    /// Whether an interface has this address, or uses it.
+    fn owns(all: &AddressReader, interface: u32, addr: Self::Bits, epoch: Epoch<'_>) -> bool;
+    /// The table of packets that come in on an interface.
+    fn table(port: &Port) -> Option<u16>;
+}
+
+impl Checked for Ip4 {
+    #[inline(always)]
+    fn source_in(packet: &[u8]) -> Option<u32> {
+        ip4::Header::ref_from_prefix(packet).ok().map(|(h, _)| u32::from_be_bytes(h.src))
+    }
+    #[inline(always)]
+    fn is_of_link(source: u32) -> bool {
+        source == 0
+    }
+    fn owns(all: &AddressReader, interface: u32, addr: u32, epoch: Epoch<'_>) -> bool {
+        all.owns4(interface, addr.into(), epoch)
+    }
+    fn table(port: &Port) -> Option<u16> {
+        port.ip4
+    }
+}
+
+impl Checked for Ip6 {
+    #[inline(always)]
+    fn source_in(packet: &[u8]) -> Option<u128> {
+        ip6::Header::ref_from_prefix(packet).ok().map(|(h, _)| u128::from_be_bytes(h.src))
+    }
+    #[inline(always)]
+    fn is_of_link(source: u128) -> bool {
+        source == 0 || source >> 118 == 0xfe80 >> 6
+    }
+    fn owns(all: &AddressReader, interface: u32, addr: u128, epoch: Epoch<'_>) -> bool {
+        all.owns6(interface, addr.into(), epoch)
+    }
+    fn table(port: &Port) -> Option<u16> {
+        port.ip6
+    }
+}
+
+/// Where the route to a source leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReversePath {
+    /// Nowhere, or nowhere that counts.
+    Nowhere,
+    /// Away from this router.
+    Away,
+    /// Here: the address is our own.
+    Here,
+    /// Here, but the address is another's, which this router stands in for.
+    Proxied,
+}
+
+/// What a node needs to find reverse paths; each thread has a clone.
+#[derive(Clone)]
+pub struct ReversePaths<F: Checked> {
+    forwarding: Forwarding<F>,
+    adjacencies: SlabReader<Adjacency>,
+    addresses: AddressReader,
+}
+
+impl<F: Checked> ReversePaths<F> {
+    /// For a node.
+    pub fn new(router: &Router) -> Self {
+        Self {
+            forwarding: router.fib.forwarding(),
+            adjacencies: router.adjacencies.reader(),
+            addresses: router.addresses.reader(),
+        }
+    }
+    /// The header length of an adjacency; 0 when there is none.
+    #[inline(always)]
+    pub fn header_len(&self, adjacency: u32, epoch: Epoch<'_>) -> usize {
+        self.adjacencies.read(adjacency, epoch).map_or(0, |a| a.header_len.into())
+    }
+    /// Where the route to a source leads. With an interface, only paths over it count.
+    #[inline(always)]
+    pub fn find(
+        &self,
+        table: u16,
+        source: F::Bits,
+        over: Option<u32>,
+        epoch: Epoch<'_>,
+    ) -> ReversePath {
+        let Some(finder) = self.forwarding.table(table, epoch) else { return ReversePath::Nowhere };
+        let leaf = finder.lookup(source, epoch);
+        match self.forwarding.only_neighbor(leaf) {
+            Some(adjacency) if self.counts(adjacency.0, over, epoch) => ReversePath::Away,
+            Some(_) => ReversePath::Nowhere,
+            None => self.look_closer(leaf, source, over, epoch),
+        }
+    }
+    #[inline(never)]
+    fn look_closer(
+        &self,
+        leaf: u32,
+        source: F::Bits,
+        over: Option<u32>,
+        epoch: Epoch<'_>,
+    ) -> ReversePath {
+        let balance = self.forwarding.load_balance(leaf, epoch);
+        if let Some(Via::Receive(interface)) = balance.single() {
+            let is_own =
+                interface == u32::MAX || F::owns(&self.addresses, interface, source, epoch);
+            return if is_own { ReversePath::Here } else { ReversePath::Proxied };
+        }
+        if self.leads_away(leaf, over, epoch, DEPTH) {
+            ReversePath::Away
+        } else {
+            ReversePath::Nowhere
+        }
+    }
+    #[inline(never)]
+    fn leads_away(&self, index: u32, over: Option<u32>, epoch: Epoch<'_>, depth: usize) -> bool {
+        let balance = self.forwarding.load_balance(index, epoch);
+        balance.buckets().iter().any(|via| match *via {
+            Via::Adjacency(a) | Via::Midchain(a) | Via::Glean(a) => self.counts(a.0, over, epoch),
+            Via::LoadBalance(next) => depth > 0 && self.leads_away(next, over, epoch, depth - 1),
+            Via::Lookup(_) | Via::SourceLookup(_) | Via::Exempt | Via::Object(_) => over.is_none(),
+            _ => false,
+        })
+    }
+    #[inline(always)]
+    fn counts(&self, adjacency: u32, over: Option<u32>, epoch: Epoch<'_>) -> bool {
+        over.is_none_or(|interface| {
+            self.adjacencies.read(adjacency, epoch).is_some_and(|a| a.interface.0 == interface)
+        })
+    }
+}

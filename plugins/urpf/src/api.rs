@@ -1,0 +1,125 @@
+//! Messages of the module `urpf`.
+
+use control::api::types::AddressFamily;
+use control::api::{Api, Message, Retval};
+
+use super::{Direction, Mode};
+use net::InterfaceIndex;
+use net::Router;
+use net::adjacency::Link;
+
+/// All interfaces, or the table of the interface.
+const ANY: u32 = u32::MAX;
+
+control::numbers! {
+    /// How sources are checked.
+    pub enum UrpfMode: u8 = "urpf_mode" in "" {
+        OFF = 0 => "URPF_API_MODE_OFF",
+        LOOSE = 1 => "URPF_API_MODE_LOOSE",
+        STRICT = 2 => "URPF_API_MODE_STRICT",
+    }
+}
+
+/// Check the sources of packets of an interface, or no longer.
+#[derive(Message)]
+pub struct UrpfUpdate {
+    /// received packets, else sent ones
+    #[preset(true)]
+    pub is_input: bool,
+    /// how, or off
+    pub mode: UrpfMode,
+    /// IP version
+    pub af: AddressFamily,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Check the sources of packets of an interface, or no longer.
+#[derive(Message)]
+pub struct UrpfUpdateV2 {
+    /// received packets, else sent ones
+    #[preset(true)]
+    pub is_input: bool,
+    /// how, or off
+    pub mode: UrpfMode,
+    /// IP version
+    pub af: AddressFamily,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// table of sources; 4294967295 for that of packets
+    #[preset(4294967295)]
+    pub table_id: u32,
+}
+
+/// List the checks of an interface.
+#[derive(Message)]
+#[details(UrpfInterfaceDetails)]
+pub struct UrpfInterfaceDump {
+    /// interface; 4294967295 for all
+    #[preset(4294967295)]
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A check.
+#[derive(Message)]
+pub struct UrpfInterfaceDetails {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// received packets, else sent ones
+    pub is_input: bool,
+    /// how, or off
+    pub mode: UrpfMode,
+    /// IP version
+    pub af: AddressFamily,
+    /// table of sources
+    pub table_id: u32,
+}
+
+fn update(router: &mut Router, m: &UrpfUpdateV2) -> Result<(), Retval> {
+    let direction = if m.is_input { Direction::Rx } else { Direction::Tx };
+    let mode = match m.mode {
+        UrpfMode::OFF => None,
+        UrpfMode::LOOSE => Some(Mode::Loose),
+        UrpfMode::STRICT => Some(Mode::Strict),
+        _ => return Err(Retval::INVALID_VALUE),
+    };
+    let link = match m.af {
+        AddressFamily::IP4 => Link::Ip4,
+        AddressFamily::IP6 => Link::Ip6,
+        _ => return Err(Retval::INVALID_ADDRESS_FAMILY),
+    };
+    let table = Some(m.table_id).filter(|id| *id != ANY);
+    Ok(super::set(router, m.sw_if_index, (direction, link), mode, table)?)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("urpf", "1.0.0")
+        .call(|router, m: UrpfUpdate| {
+            let UrpfUpdate { is_input, mode, af, sw_if_index } = m;
+            update(router, &UrpfUpdateV2 { is_input, mode, af, sw_if_index, table_id: ANY })
+        })
+        .call(|router, m: UrpfUpdateV2| update(router, &m))
+        .dump(|router: &mut Router, m: UrpfInterfaceDump| {
+            let checks = super::all(router)
+                .filter(|(interface, ..)| [ANY, interface.0].contains(&m.sw_if_index.0));
+            let details = |(sw_if_index, direction, link, check): (_, _, _, super::Check)| {
+                let on = router.addresses.of(sw_if_index);
+                let (af, own) = match link {
+                    Link::Ip4 => (AddressFamily::IP4, on.table4),
+                    _ => (AddressFamily::IP6, on.table6),
+                };
+                let table = super::table_id(router, link, check.table.unwrap_or(own));
+                UrpfInterfaceDetails {
+                    sw_if_index,
+                    is_input: direction == Direction::Rx,
+                    mode: match check.mode {
+                        Mode::Strict => UrpfMode::STRICT,
+                        Mode::Loose => UrpfMode::LOOSE,
+                    },
+                    af,
+                    table_id: table.unwrap_or(ANY),
+                }
+            };
+            checks.map(details).collect()
+        });
+}

@@ -1,0 +1,138 @@
+//! Checks of source addresses on interfaces: unicast reverse path forwarding (RFC 3704).
+//!
+//! *Loose* passes a packet when there is a route to its source at all. *Strict* passes received
+//! packets when a path to their source leads over the interface, and sent ones when there is a
+//! route to their source and no path leads over the interface: nobody behind it sends them. Packets
+//! of this router pass on their way out.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod node;
+
+use control::feature::{Refusal, Refused};
+use net::adjacency::Link;
+use net::fib::{Ip4, Ip6, TableIndex};
+use net::interface::NoInterface;
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+
+pub use api::{UrpfInterfaceDetails, UrpfInterfaceDump, UrpfMode, UrpfUpdate, UrpfUpdateV2};
+pub use node::{Sources, Urpf};
+
+/// Source checks.
+pub const FEATURE: Feature = Feature {
+    name: "urpf",
+    about: "Unicast Reverse Path Forwarding (uRPF)",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
+};
+
+/// How sources are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// There is a route.
+    Loose,
+    /// A path leads over the interface.
+    Strict,
+}
+
+/// Which packets of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Received ones.
+    Rx,
+    /// Sent ones.
+    Tx,
+}
+
+/// A check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// How.
+    pub mode: Mode,
+    /// The table of sources; `None` for that of the interface the packet came in on.
+    pub table: Option<TableIndex>,
+}
+
+/// The setting of an interface: checks of received and sent packets, of IPv4 and IPv6.
+pub type Checks = [[Option<Check>; 2]; 2];
+
+/// Why a check is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// Nonexistent table id {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// The table of this number.
+///
+/// # Errors
+/// [`Error::NoTable`].
+pub fn table(router: &Router, link: Link, id: u32) -> Result<TableIndex, Error> {
+    let found = match link {
+        Link::Ip4 => router.fib.table::<Ip4>(id),
+        _ => router.fib.table::<Ip6>(id),
+    };
+    found.ok_or(Error::NoTable(id))
+}
+
+fn table_id(router: &Router, link: Link, table: TableIndex) -> Option<u32> {
+    match link {
+        Link::Ip4 => router.fib.table_id::<Ip4>(table),
+        _ => router.fib.table_id::<Ip6>(table),
+    }
+}
+
+/// Checks sources of an interface's packets, in a table of this number or that of the interface
+/// they came in on; no mode switches the check off.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    (direction, link): (Direction, Link),
+    mode: Option<Mode>,
+    table_id: Option<u32>,
+) -> Result<(), Error> {
+    let table = table_id.map(|id| table(router, link, id)).transpose()?;
+    let mut checks = router.setting::<Checks>(interface);
+    let check = mode.map(|mode| Check { mode, table });
+    checks[direction as usize][usize::from(link == Link::Ip6)] = check;
+    Ok(router.put(interface, checks)?)
+}
+
+/// All checks, by interface.
+pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Direction, Link, Check)> {
+    let places = [Direction::Rx, Direction::Tx]
+        .map(|direction| [Link::Ip4, Link::Ip6].map(|link| (direction, link)));
+    router.settings::<Checks>().flat_map(move |(interface, checks)| {
+        let both = places.as_flattened().to_vec().into_iter().zip(checks.as_flattened());
+        both.filter_map(move |((direction, link), check)| {
+            check.map(|check| (interface, direction, link, check))
+        })
+    })
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let settings = router.attach::<Checks>().map_err(refuse)?;
+    node::add::<Ip4, 0>(router, &settings).map_err(refuse)?;
+    node::add::<Ip6, 1>(router, &settings).map_err(refuse)?;
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

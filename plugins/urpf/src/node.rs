@@ -1,0 +1,130 @@
+//! `ip4-rx-urpf-loose`, `ip4-tx-urpf-strict` and the other six.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use graph::arc::FeatureArc;
+use graph::{BuildError, Continue, Flags, Frame, Names, Node, Record};
+use infra::rcu::SlabReader;
+use net::Router;
+use net::fib::{Ip4, Ip6};
+use net::interface::{AttachedAt, Port};
+use net::ip::{Checked, ReversePath, ReversePaths};
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+
+use super::{Checks, Mode};
+
+/// A family whose sources are checked.
+pub trait Sources: Checked {
+    /// Names of the nodes: for received and sent packets, loose and strict.
+    const NODES: [[&'static str; 2]; 2];
+    /// Arcs of received and sent packets.
+    const ARCS: [&'static FeatureArc; 2];
+}
+
+impl Sources for Ip4 {
+    const NODES: [[&'static str; 2]; 2] =
+        [["ip4-rx-urpf-loose", "ip4-rx-urpf-strict"], ["ip4-tx-urpf-loose", "ip4-tx-urpf-strict"]];
+    const ARCS: [&'static FeatureArc; 2] = [&IP4_UNICAST, &IP4_OUTPUT];
+}
+
+impl Sources for Ip6 {
+    const NODES: [[&'static str; 2]; 2] =
+        [["ip6-rx-urpf-loose", "ip6-rx-urpf-strict"], ["ip6-tx-urpf-loose", "ip6-tx-urpf-strict"]];
+    const ARCS: [&'static FeatureArc; 2] = [&IP6_UNICAST, &IP6_OUTPUT];
+}
+
+/// Checks sources of received packets, or sent ones (`OUT`), loosely or `STRICT`ly.
+#[derive(Clone)]
+pub struct Urpf<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> {
+    paths: ReversePaths<F>,
+    ports: SlabReader<Port>,
+    settings: SlabReader<Checks>,
+}
+
+/// Drops of [`Urpf`].
+#[derive(Clone, Copy, Debug, graph::Reason)]
+pub enum Error {
+    /// uRPF Drop.
+    #[name("uRPF Drop")]
+    Drop,
+}
+
+impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
+    for Urpf<F, LINK, OUT, STRICT>
+{
+    const NAME: &'static str = F::NODES[OUT as usize][STRICT as usize];
+    type Next = Continue;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = F::DROP_NODE;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        frame.each(|p| {
+            if OUT && p.flags().has(Flags::LOCAL) {
+                return Ok(Continue);
+            }
+            let (rx, at) = (p.rx(), if OUT { p.tx() } else { p.rx() });
+            // On the way out the layer 2 header of the adjacency is in front.
+            let l3 = if OUT { self.paths.header_len(p.adjacency(), epoch) } else { 0 };
+            let source = p.bytes().get(l3..).and_then(F::source_in).ok_or(Error::Drop)?;
+            let own = || self.ports.read(rx, epoch).and_then(F::table);
+            let checks = self.settings.read(at, epoch);
+            let check = checks.and_then(|checks| checks[usize::from(OUT)][LINK]);
+            let table = check.and_then(|check| check.table).map(|table| table.0).or_else(own);
+            let table = table.ok_or(Error::Drop)?;
+            let leads = |over| self.paths.find(table, source, over, epoch) == ReversePath::Away;
+            let leads_back = match (STRICT, OUT) {
+                (false, _) => leads(None),
+                (true, false) => leads(Some(rx)),
+                // Nobody behind the interface sends what leaves by it.
+                (true, true) => leads(None) && !leads(Some(at)),
+            } || F::is_of_link(source);
+            p.trace(|_| Looked { table, leads_back });
+            if leads_back { Ok(Continue) } else { Err(Error::Drop) }
+        });
+    }
+}
+
+struct Looked {
+    table: u16,
+    leads_back: bool,
+}
+
+impl Record for Looked {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = if self.leads_back { "pass" } else { "drop" };
+        write!(f, "  uRPF: fib {} {found}", self.table)
+    }
+}
+
+/// Adds the nodes of a family, which is at `LINK` in [`Checks`].
+pub(super) fn add<F: Sources, const LINK: usize>(
+    router: &mut Router,
+    settings: &SlabReader<Checks>,
+) -> Result<(), BuildError> {
+    add_one::<F, LINK, false, false>(router, settings)?;
+    add_one::<F, LINK, false, true>(router, settings)?;
+    add_one::<F, LINK, true, false>(router, settings)?;
+    add_one::<F, LINK, true, true>(router, settings)
+}
+
+fn add_one<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool>(
+    router: &mut Router,
+    settings: &SlabReader<Checks>,
+) -> Result<(), BuildError> {
+    let (paths, ports) = (ReversePaths::new(router), router.interfaces.ports());
+    let node = Urpf::<F, LINK, OUT, STRICT> { paths, ports, settings: settings.clone() };
+    let arc = F::ARCS[OUT as usize];
+    router.engine.add_feature(arc, node)?;
+    let is_on = |checks: &Checks| {
+        let check = checks[OUT as usize][LINK];
+        check.is_some_and(|check| (check.mode == Mode::Strict) == STRICT)
+    };
+    let node = F::NODES[OUT as usize][STRICT as usize];
+    router.attach_at([AttachedAt { arc, node, is_on }]);
+    Ok(())
+}
