@@ -9,11 +9,12 @@ use control::log::Log;
 use control::stats::Segment;
 use graph::Settings;
 use infra::cpu::{self, Policy, Variant};
+use net::engine::Plugin;
 use net::{Origin, Parts, Router};
 
 use crate::layout::Layout;
 use crate::workers::{self, Placement};
-use crate::{features, version};
+use crate::{features, files, version};
 
 /// How much more the scheduler should like control than the data plane when both have one CPU.
 const FAVOUR: i32 = -10;
@@ -84,6 +85,7 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     }
     parts.router.insert(Placement { config: config.cpu.clone(), allowed });
     notice_ignored(config, &log);
+    files::load(&config.plugins, &mut parts.router);
     let Layout { main, workers, control, .. } = layout;
     let data = if workers.is_empty() { vec![main] } else { workers };
     let started = format_args!("data plane on CPUs {data:?}, control on {control:?}");
@@ -92,19 +94,22 @@ pub fn router(config: &Config) -> Result<Parts, String> {
 }
 
 fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
-    let mut loaded = Vec::new();
+    let (mut loaded, mut names) = (Vec::new(), Vec::new());
     for feature in features::enabled(&config.plugins)? {
         parts.add(feature).map_err(|e| format!("feature {}: {e}", feature.name))?;
         if feature.origin != Origin::Core {
-            loaded.push((feature.file(), feature.about));
+            loaded.push(Plugin::built_in(feature.file(), feature.about));
         }
+        names.push(feature.name);
     }
+    files::prepare(&config.plugins, names, &mut parts.router);
     let (version, build_date) = (version::long(), version::build_date());
     parts.router.insert(net::engine::Program {
         version,
         build_date,
         built_by: version::BUILT_BY,
         built_on: version::BUILT_ON,
+        folders: config.plugins.paths.clone(),
         plugins: loaded,
     });
     let Parts { router, cli, api } = parts;

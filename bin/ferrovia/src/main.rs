@@ -10,6 +10,7 @@ mod background;
 #[cfg(test)]
 mod every_command;
 mod features;
+mod files;
 mod layout;
 mod process;
 mod serve;

@@ -166,7 +166,7 @@ pub use dispatch::{Ignored, Job, dispatch};
 pub use field::{Alias, Counter, Field, Reader, Short, Text, decode_all, encode_all};
 pub use lane::{FerroviaLaneCreate, FerroviaLaneCreateReply};
 pub use local::Local;
-pub use message::{Call, Dump, Message, Reply, Request, Stream, plain_reply};
+pub use message::{Call, Dump, Message, Reply, Request, Stream, least_size, plain_reply};
 pub use outgoing::{HEADER, HeadValues, Outgoing, request, split};
 pub use overlay::{Overlay, Union};
 pub use registry::{Api, Module, Piece, STREAM_PIECE};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::clients::Clients;
 use super::directory::Directory;
-use super::field::Reader;
+use super::field::{Reader, Short};
 use super::message::{Call, Dump, Message, Request, Stream};
 use super::outgoing::{HeadValues, Outgoing};
 use super::retval::Retval;
@@ -318,6 +318,65 @@ impl<C: 'static> Module<'_, C> {
             take(cx, caller, M::decode(from)?);
             Ok(None)
         })
+    }
+
+    /// A request that is known only at run time: `answer` gets the bytes of its fields, at least
+    /// those it is declared with, and gives the error number and the bytes of the reply's own
+    /// fields. Where they are too few the reply has zeros.
+    pub fn described_call(
+        &mut self,
+        (info, reply): (&'static MessageInfo, &'static MessageInfo),
+        answer: impl Fn(&mut C, &[u8]) -> (Retval, Vec<u8>) + 'static,
+    ) -> &mut Self {
+        self.described(info, reply, one_reply(reply), move |cx, id, caller, fields, out| {
+            let (retval, mut bytes) = answer(cx, fields);
+            bytes.resize(bytes.len().max(reply.size), 0);
+            let Caller { client, context } = caller;
+            let (retval, pid) = (retval.0, 0);
+            let head = HeadValues { client_index: client, context, retval, pid };
+            out.message(id, reply, head, |to| to.extend(bytes));
+        })
+    }
+
+    /// A request for a table that is known only at run time; `rows` gives the bytes of each row's
+    /// own fields.
+    pub fn described_dump(
+        &mut self,
+        (info, details): (&'static MessageInfo, &'static MessageInfo),
+        rows: impl Fn(&mut C, &[u8]) -> Vec<Vec<u8>> + 'static,
+    ) -> &mut Self {
+        let service = Service { is_stream: true, ..one_reply(details) };
+        self.described(info, details, service, move |cx, id, caller, fields, out| {
+            let head = HeadValues { context: caller.context, ..HeadValues::default() };
+            for mut row in rows(cx, fields) {
+                row.resize(row.len().max(details.size), 0);
+                out.message(id, details, head, |to| to.extend(row));
+            }
+        })
+    }
+
+    fn described(
+        &mut self,
+        info: &'static MessageInfo,
+        answered_by: &'static MessageInfo,
+        service: Service,
+        answer: impl Fn(&mut C, u16, Caller, &[u8], &mut Outgoing) + 'static,
+    ) -> &mut Self {
+        let answer = move |cx: &mut C,
+                           around: Around<'_, C>,
+                           caller: Caller,
+                           from: &mut Reader<'_>,
+                           out: &mut Outgoing|
+              -> Answered<C> {
+            if from.len() < info.size {
+                return Err(Short);
+            }
+            let id = around.api.id(answered_by.name).unwrap_or_default();
+            answer(cx, id, caller, from.take(from.len())?, out);
+            Ok(None)
+        };
+        self.api.add(self.module, info, Some((service, Some(Rc::new(answer)))));
+        self.message(answered_by)
     }
 
     /// A request that the transport itself answers.

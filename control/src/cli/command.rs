@@ -24,6 +24,17 @@ pub trait Command: Sized {
     fn parse(args: &mut Args<'_>) -> Result<Self, Error>;
 }
 
+/// A command that is known only at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct Described {
+    /// The words before the arguments.
+    pub path: &'static str,
+    /// One line for `help`.
+    pub about: &'static str,
+    /// What follows the path, as in [`Command::USAGE`].
+    pub usage: &'static str,
+}
+
 /// One argument, as help and completion show it.
 #[derive(Clone, Copy, Debug)]
 pub struct ArgInfo {
@@ -101,6 +112,19 @@ impl<C> Entry<C> {
         };
         let (about, args, usage) = (T::ABOUT, T::ARGS, T::USAGE);
         Self { about, args, usage, run: Box::new(run), owner: Owner::CORE }
+    }
+
+    /// A command that is known only at run time.
+    pub fn described(
+        command: &Described,
+        handler: impl Fn(&mut C, &mut Args<'_>) -> Result<Output, Error> + 'static,
+    ) -> Self {
+        let run = move |cx: &mut C, args: &mut Args<'_>| {
+            let output = handler(cx, args)?;
+            if args.is_empty() { Ok(Effect::Done(output)) } else { Err(args.unknown()) }
+        };
+        let Described { about, usage, .. } = *command;
+        Self { about, args: &[], usage, run: Box::new(run), owner: Owner::CORE }
     }
 
     /// What may follow the path; `None` when the usage line cannot be read.

@@ -27,7 +27,7 @@ use std::rc::Rc;
 pub use control_derive::{Command, Print};
 
 pub use args::{Args, Value, Word};
-pub use command::{ArgInfo, Command, Kind};
+pub use command::{ArgInfo, Command, Described, Kind};
 pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};
 pub use output::Output;
@@ -139,6 +139,16 @@ impl<C: 'static> Cli<C> {
         self.add::<T>(move |cx, command| Ok(Effect::Task(handler(cx, command)?)))
     }
 
+    /// Adds a command that is known only at run time, whose handler reads its arguments itself.
+    pub fn command_of(
+        &mut self,
+        command: Described,
+        handler: impl Fn(&mut C, &mut Args<'_>) -> Result<Output, Error> + 'static,
+    ) -> &mut Self {
+        self.insert(std::slice::from_ref(&command.path), Entry::described(&command, handler));
+        self
+    }
+
     /// Says how to list live names of `kind`: of values called so, or `something-kind`, and
     /// of fields with `#[values("kind")]`.
     pub fn values(
@@ -212,7 +222,7 @@ impl<C: 'static> Cli<C> {
         self
     }
 
-    fn insert(&mut self, paths: &'static [&'static str], mut entry: Entry<C>) {
+    fn insert(&mut self, paths: &[&'static str], mut entry: Entry<C>) {
         let mut commands = self.commands.borrow_mut();
         entry.owner = commands.owner;
         let entry = Rc::new(entry);

@@ -21,16 +21,14 @@ pub struct Plugins {
     pub default: Option<Switch>,
     /// Names as written and what was said about them; the last one counts.
     pub named: Vec<(String, Switch)>,
+    /// Plugins that may be of another version of the router.
+    pub unchecked: Vec<String>,
 }
 
 impl Plugins {
     /// What was said about the feature `name` (`acl`): also under `acl_plugin.so`.
     pub fn switch(&self, name: &str) -> Option<Switch> {
-        let is_it = |written: &str| {
-            let written = written.strip_suffix(".so").unwrap_or(written);
-            let written = written.strip_suffix("_plugin").unwrap_or(written);
-            written.replace('_', "-") == name.replace('_', "-")
-        };
+        let is_it = |written: &str| bare(written).replace('_', "-") == bare(name).replace('_', "-");
         let said = self.named.iter().rev().find(|(written, _)| is_it(written));
         said.map(|(_, switch)| *switch).or(self.default)
     }
@@ -49,13 +47,15 @@ impl Section for Plugins {
             "add-path" => self.paths.push(args.value(word)?),
             "name-filter" | "vat-path" | "vat-name-filter" => drop(args.value::<String>(word)?),
             "default" => {
-                if let Some(switch) = switch(&mut block(args, word)?)? {
-                    self.default = Some(switch);
-                }
+                self.default = said(&mut block(args, word)?)?.switch.or(self.default);
             }
             "plugin" => {
                 let name: String = args.value(word)?;
-                match switch(&mut block(args, &name)?)? {
+                let Said { switch, is_unchecked } = said(&mut block(args, &name)?)?;
+                if is_unchecked {
+                    self.unchecked.push(bare(&name).to_owned());
+                }
+                match switch {
                     Some(switch) if name == "default" => self.default = Some(switch),
                     Some(switch) => self.named.push((name, switch)),
                     None => {}
@@ -67,15 +67,27 @@ impl Section for Plugins {
     }
 }
 
-fn switch(inside: &mut Args<'_>) -> Result<Option<Switch>, Error> {
-    let mut switch = None;
+/// What is said in the block of a plugin.
+struct Said {
+    switch: Option<Switch>,
+    is_unchecked: bool,
+}
+
+fn said(inside: &mut Args<'_>) -> Result<Said, Error> {
+    let mut said = Said { switch: None, is_unchecked: false };
     while let Some(word) = inside.word() {
         match word {
-            "enable" => switch = Some(Switch::Enable),
-            "disable" => switch = Some(Switch::Disable),
-            "skip-version-check" => {}
+            "enable" => said.switch = Some(Switch::Enable),
+            "disable" => said.switch = Some(Switch::Disable),
+            "skip-version-check" => said.is_unchecked = true,
             _ => return Err(Error::unknown(word)),
         }
     }
-    Ok(switch)
+    Ok(said)
+}
+
+/// The name of a plugin without what files have behind it.
+fn bare(written: &str) -> &str {
+    let written = written.strip_suffix(".so").unwrap_or(written);
+    written.strip_suffix("_plugin").unwrap_or(written)
 }

@@ -19,8 +19,28 @@ pub struct Program {
     pub built_by: &'static str,
     /// Where it was built.
     pub built_on: &'static str,
-    /// Plugins that are loaded: file in the original and one line about each.
-    pub plugins: Vec<(String, &'static str)>,
+    /// Folders in which plugins are looked for.
+    pub folders: Vec<String>,
+    /// Plugins that are loaded, in the order in which they came.
+    pub plugins: Vec<Plugin>,
+}
+
+/// A loaded plugin.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plugin {
+    /// The file it comes from, or of what is built in the name it has in the original.
+    pub file: String,
+    /// Its version.
+    pub version: String,
+    /// One line about it.
+    pub about: String,
+}
+
+impl Plugin {
+    /// One that is built in.
+    pub fn built_in(file: String, about: &str) -> Self {
+        Self { file, version: env!("CARGO_PKG_VERSION").to_owned(), about: about.to_owned() }
+    }
 }
 
 /// Show the program's version.
@@ -33,7 +53,7 @@ struct ShowVersion {
     cmdline: bool,
 }
 
-/// Show the plugins of the original that are loaded; what it has built in is not among them.
+/// Show the loaded plugins: those of the original that are built in, and those from files.
 #[derive(Command)]
 #[command("show plugins")]
 struct ShowPlugins;
@@ -104,11 +124,12 @@ struct Plugins(Program);
 
 impl fmt::Display for Plugins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, " Plugin path is: built in plugins shown in load order\n")?;
+        let folders = self.0.folders.join(":");
+        let path = if folders.is_empty() { "built in" } else { &folders };
+        writeln!(f, " Plugin path is: {path} plugins shown in load order\n")?;
         writeln!(f, "     {:<40} {:<32} Description", "Plugin", "Version")?;
-        for (number, (name, about)) in self.0.plugins.iter().enumerate() {
-            let version = env!("CARGO_PKG_VERSION");
-            writeln!(f, "{:>3}. {name:<40} {version:<32} {about}", number + 1)?;
+        for (number, Plugin { file, version, about }) in self.0.plugins.iter().enumerate() {
+            writeln!(f, "{:>3}. {file:<40} {version:<32} {about}", number + 1)?;
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ use graph::NoAnswer;
 
 use crate::router::{Configuration, Feature, Origin, Parts};
 
-pub use about::Program;
+pub use about::{Plugin, Program};
 pub use workers::ThreadsError;
 
 /// Commands about the graph and its threads.

@@ -254,7 +254,7 @@ fn arcs_are_listed_with_their_ends() {
 #[test]
 fn the_program_tells_what_it_is() {
     let mut b = bench();
-    let plugins = vec![("urpf_plugin.so".to_owned(), "Checks of source addresses")];
+    let plugins = vec![Plugin::built_in("urpf_plugin.so".to_owned(), "Checks of source addresses")];
     let version = "ferrovia v1 built by X".to_owned();
     b.router.insert(Program { version, plugins, ..Program::default() });
     assert_eq!(b.run("show version"), "ferrovia v1 built by X\n");

@@ -25,7 +25,9 @@ const PLUGINS: &[Feature] = &[
     urpf::FEATURE,
 ];
 
-/// All features: the core, the plugins, the drivers, in the order they register.
+/// All features: the core, the loader of plugins in files, the plugins, the drivers, in the order
+/// they register.
 pub fn features() -> impl Iterator<Item = &'static Feature> {
-    net::FEATURES.iter().chain(PLUGINS).chain(drivers::FEATURES)
+    let core = net::FEATURES.iter().chain([&loader::FEATURE]);
+    core.chain(PLUGINS).chain(drivers::FEATURES)
 }

@@ -5,9 +5,9 @@ use crate::Finding;
 use crate::tree::{File, Tree};
 
 /// The house, from the ground up.
-const LAYERS: [&str; 14] = [
-    "infra", "wire", "graph", "control", "net", "drivers", "host", "plugins", "bin", "tools",
-    "clients", "tests", "fuzz", "bench",
+const LAYERS: [&str; 16] = [
+    "sdk", "infra", "wire", "graph", "control", "net", "loader", "drivers", "host", "plugins",
+    "bin", "tools", "clients", "tests", "fuzz", "bench",
 ];
 
 /// The list of plugins, which uses all of them.

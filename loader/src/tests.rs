@@ -1,0 +1,225 @@
+//! Plugins in files are built, loaded, driven with packets, and unloaded.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use net::testing::Bench;
+use net::testing::packets::{udp4, udp6};
+
+use super::*;
+
+/// The folder of the whole source.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// A file of its own for what a test builds.
+fn target(name: &str) -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Relaxed);
+    let folder = std::env::temp_dir().join(format!("loader-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.join(name)
+}
+
+/// Compiles a plugin in C.
+fn compiled(source: &Path, name: &str) -> PathBuf {
+    let file = target(name);
+    let include = root().join("sdk/include");
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"]).arg(include);
+    let done = cc.arg("-o").arg(&file).arg(source).status().unwrap();
+    assert!(done.success());
+    file
+}
+
+/// Compiles a plugin in C whose start is `start`.
+fn written(start: &str) -> PathBuf {
+    let source = target("plugin.c");
+    std::fs::write(&source, format!("#include <ferrovia.h>\n{start}\n")).unwrap();
+    compiled(&source, "plugin.so")
+}
+
+fn sample() -> PathBuf {
+    compiled(&root().join("examples/nth_drop_c/nth_drop.c"), "nth_drop.so")
+}
+
+fn bench() -> Bench {
+    let mut bench = Bench::plugged(FEATURE);
+    let features = vec!["ip4", "ip6"];
+    bench.control(|router| router.own_mut::<Loader>().features = features);
+    bench
+}
+
+fn load(bench: &mut Bench, file: &Path) -> Result<String, String> {
+    bench.run(&format!("plugin load {}", file.display()))
+}
+
+/// What a load of a plugin changes, and an unload must change back.
+fn state(bench: &mut Bench) -> Vec<String> {
+    let mut all = bench.cli.paths();
+    all.extend(bench.api.messages().map(|(id, info, crc)| format!("{id} {} {crc}", info.name)));
+    bench.control(|router| {
+        all.extend(router.engine.node_names().map(|(_, name)| name.to_owned()));
+        all.extend(router.engine.arcs().map(|arc| format!("{arc:?}")));
+        all.extend(
+            router.engine.counters().map(|(_, node, text, _)| format!("{node} {}", text.name)),
+        );
+        all.extend(router.stats.iter().map(|(name, _)| name.to_owned()));
+    });
+    all.sort();
+    all
+}
+
+/// How many of eight packets of each version do not come through.
+fn dropped(bench: &mut Bench) -> [usize; 2] {
+    let packets = |packet: Vec<u8>| vec![packet; 8];
+    let four = packets(udp4("10.0.0.2", "10.0.1.2", 9, b"four"));
+    let six = packets(udp6("2001:db8::2", "2001:db8:1::2", 9, b"six"));
+    [("ip4", four), ("ip6", six)].map(|(version, packets)| {
+        let out = bench.send(&format!("{version}-input"), &packets);
+        8 - out.iter().filter(|caught| caught.at == format!("{version}-lookup")).count()
+    })
+}
+
+fn drive(file: &Path) {
+    let mut bench = bench();
+    let before = state(&mut bench);
+    for _ in 0..3 {
+        assert_eq!(load(&mut bench, file).as_deref(), Ok(""));
+        assert_eq!(dropped(&mut bench), [0, 0]);
+        bench.set("set interface nth-drop pg0 4");
+        assert_eq!(dropped(&mut bench), [2, 2]);
+        assert_eq!(bench.run("show interface nth-drop").unwrap(), "pg0: every 4, 4 dropped\n");
+        let json = bench.connected(|rig| rig.cli.run(&mut rig.router, "show interface nth-drop"));
+        let row = r#"[{"dropped":4,"every":4,"interface":"pg0"}]"#;
+        assert_eq!(json.output.to_json().to_string(), row);
+        let counted = bench.control(|router| {
+            let moved = router.engine.errors();
+            moved.iter().map(|(_, node, text, n)| format!("{node} {} {n}", text.name)).collect()
+        });
+        let counted: Vec<String> = counted;
+        assert!(counted.contains(&"nth-drop-ip4 dropped 2".to_owned()), "{counted:?}");
+        for (line, why) in [
+            ("set interface nth-drop pg9 4", "unknown interface `pg9'"),
+            ("set interface nth-drop pg0 1", "every must be 0 or at least 2"),
+            ("set interface nth-drop pg0 x", "invalid every `x'"),
+        ] {
+            let said = bench.run(line).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+        assert_eq!(bench.run("plugin unload nth_drop").as_deref(), Ok(""));
+        assert_eq!(dropped(&mut bench), [0, 0]);
+        assert_eq!(state(&mut bench), before);
+    }
+    assert_eq!(bench.graph.buffers_used(), 0);
+}
+
+#[test]
+fn a_plugin_in_c_drops_every_nth_packet() {
+    drive(&sample());
+}
+
+#[test]
+fn what_is_no_plugin_of_this_router_is_refused_before_it_runs() {
+    const RUNS: &str = "__attribute__((constructor)) static void run(void) { __builtin_trap(); }\n\
+        int fv_start(fv_cx *cx) { (void)cx; return 0; }\n";
+    let mut bench = bench();
+    let before = state(&mut bench);
+    let stamp = |text: &str| format!("{text}\n{RUNS}");
+    let plain = r#"FERROVIA_PLUGIN("odd", "1", "")"#;
+    let newer = "struct wide { fv_stamp stamp; };\n#undef FV_ABI\n#define FV_ABI 9\n";
+    let missing = "int nowhere(void);\nint use(void) { return nowhere(); }\n";
+    for (source, why) in [
+        (RUNS.to_owned(), "it is no plugin: it has no stamp"),
+        (
+            stamp(&format!("{newer}{plain}")),
+            "it is for version 9 of the interface, this router has 1",
+        ),
+        (
+            stamp(r#"FERROVIA_PLUGIN_FOR("odd", "1", "", "0.0.7", "")"#),
+            "odd is for version 0.0.7, this is ",
+        ),
+        (
+            stamp(r#"FERROVIA_PLUGIN_FOR("odd", "1", "", "", "ip4 mpls")"#),
+            "odd requires mpls, which is not there",
+        ),
+        (stamp(r#"FERROVIA_PLUGIN("o d", "1", "")"#), "`o d' is no name of a plugin"),
+        (stamp(r#"FERROVIA_PLUGIN("ip4", "1", "")"#), "ip4 is built in"),
+        (stamp(&format!("{missing}{plain}")), "undefined symbol: nowhere"),
+    ] {
+        let said = load(&mut bench, &written(&source)).unwrap_err();
+        assert!(said.contains(why), "{said} for {why}");
+    }
+    let text = target("text.so");
+    std::fs::write(&text, "text").unwrap();
+    assert!(load(&mut bench, &text).unwrap_err().contains("it is no shared object"));
+    let mut cut = std::fs::read(sample()).unwrap();
+    for len in [20, 64, 1000, cut.len() - 100] {
+        cut.truncate(cut.len().min(len));
+        std::fs::write(&text, &cut).unwrap();
+        load(&mut bench, &text).unwrap_err();
+    }
+    assert!(load(&mut bench, Path::new("/nowhere.so")).unwrap_err().contains("/nowhere.so: "));
+    assert!(bench.run("plugin unload odd").unwrap_err().contains("odd is not loaded"));
+    assert!(bench.run("plugin unload ip4").unwrap_err().contains("ip4 is built in"));
+    assert_eq!(state(&mut bench), before);
+}
+
+#[test]
+fn a_plugin_that_fails_in_its_start_leaves_nothing() {
+    let mut bench = bench();
+    let before = state(&mut bench);
+    let plugin = |rest: &str| {
+        written(&format!(
+            "FERROVIA_PLUGIN(\"odd\", \"1\", \"\")\n\
+             static void process(void *s, fv_frame *f) {{ (void)s; (void)f; }}\n\
+             static int run(fv_cx *cx, void *s, uint32_t n, const char *const *w) {{\n\
+             (void)s; (void)n; (void)w; return fv_fail(cx, \"no\"); }}\n\
+             int fv_start(fv_cx *cx) {{\n\
+             fv_counters counters;\n\
+             fv_node node = {{.name = \"odd-node\", .process = process}};\n\
+             fv_command command = {{.path = \"show odd\", .run = run}};\n\
+             fv_feature feature = {{.arc = \"ip4-unicast\", .node = \"odd-node\",\n\
+             .after = \"nowhere\"}};\n\
+             (void)feature;\n\
+             if (fv_router->node(cx, &node) || fv_router->command(cx, &command) ||\n\
+             fv_router->counters(cx, \"/odd\", &counters)) return -1;\n\
+             {rest}\n}}\n"
+        ))
+    };
+    for (rest, why) in [
+        ("return fv_fail(cx, \"not today, %d\", 7);", "odd: not today, 7"),
+        ("return -1;", "odd: its start failed"),
+        ("return fv_router->node(cx, &node);", "odd: two nodes are named odd-node"),
+        ("return fv_router->feature(cx, &feature);", "has no place on arc ip4-unicast"),
+        ("return fv_router->command(cx, &command);", "two commands have the path `show odd'"),
+        (
+            "command.path = \"show errors\"; return fv_router->command(cx, &command);",
+            "two commands",
+        ),
+        (
+            "feature.after = 0; feature.before = \"ip4-lookup\"; feature.node = \"not-there\";\n\
+             return fv_router->feature(cx, &feature);",
+            "no node is named not-there",
+        ),
+        ("feature.arc = \"none\"; return fv_router->feature(cx, &feature);", "no feature arc none"),
+        (
+            "fv_message m = {.module = \"odd\", .name = \"odd_get\", .fields = \"u33 x;\"};\n\
+             (void)m; return fv_router->message(cx, &m);",
+            "odd_get has no function",
+        ),
+    ] {
+        let said = load(&mut bench, &plugin(rest)).unwrap_err();
+        assert!(said.contains(why), "{said} for {why}");
+        assert_eq!(state(&mut bench), before);
+    }
+    // The same file works when it succeeds.
+    let good = plugin("return 0;");
+    assert_eq!(load(&mut bench, &good).as_deref(), Ok(""));
+    assert!(bench.run("show odd").unwrap_err().contains("no"));
+    assert!(load(&mut bench, &good).unwrap_err().contains("a plugin odd is loaded"));
+    assert_eq!(bench.run("plugin unload odd").as_deref(), Ok(""));
+    assert_eq!(state(&mut bench), before);
+}

@@ -1,0 +1,2 @@
+//! What plugins in shared objects are written with.
+pub mod abi;
