@@ -143,12 +143,14 @@ impl Router {
             (&IP4_UNICAST, K::NODES[0], "ip4-vxlan-bypass"),
             (&IP6_UNICAST, K::NODES[1], "ip6-vxlan-bypass"),
         ] {
-            if !arc.order.contains(&node) {
-                self.engine.place_beside(arc, node, Beside::Before(last)).map_err(refuse)?;
-            }
+            let done = match arc.order.contains(&node) {
+                true => self.engine.place(arc, node),
+                false => self.engine.place_beside(arc, node, Beside::Before(last)),
+            };
+            done.map_err(refuse)?;
         }
-        self.engine.add_feature(&IP4_UNICAST, v4).map_err(refuse)?;
-        self.engine.add_feature(&IP6_UNICAST, v6).map_err(refuse)?;
+        self.engine.add(v4).map_err(refuse)?;
+        self.engine.add(v6).map_err(refuse)?;
         self.attach_at::<Bypassing<K>, _>([
             AttachedAt { arc: &IP4_UNICAST, node: K::NODES[0], is_on: |on| on.0[0] },
             AttachedAt { arc: &IP6_UNICAST, node: K::NODES[1], is_on: |on| on.0[1] },

@@ -8,6 +8,7 @@ use graph::Slot;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use infra::rcu::{Epoch, Reader, Shared};
 
+use crate::adjacency::Link;
 use crate::interface::InterfaceIndex;
 
 /// Parts of the table. A change copies the part that it is in.
@@ -57,6 +58,8 @@ pub struct End {
     pub copies_ecn: bool,
     /// Where it goes, if not as what it is.
     pub next: Option<Slot>,
+    /// What is carried, where headers do not say.
+    pub carried: Option<Link>,
     /// Where labelled packets go, where there is MPLS.
     pub mpls: Option<Slot>,
     /// The tunnel's own address.

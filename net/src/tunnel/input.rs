@@ -152,7 +152,7 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
         let found = self.ends.find(&tuple, epoch);
         let is_up = |end: &End| self.ports.read(end.interface.0, epoch).is_some_and(|p| p.up);
         let end = found.filter(is_up).ok_or(K::NO_TUNNEL)?;
-        Ok((end, outside.len + len, carried, outside.class))
+        Ok((end, outside.len + len, end.carried.unwrap_or(carried), outside.class))
     }
 }
 

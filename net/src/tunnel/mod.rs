@@ -12,6 +12,7 @@
 
 pub mod api;
 pub mod bypass;
+pub mod command;
 mod ends;
 mod fields;
 mod flow;
@@ -35,7 +36,7 @@ use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 pub use api::{EncapDecapFlags, TunnelMode};
 pub use ends::{End, Ends, EndsReader, Tuple};
 pub use input::{By, Decapsulate, Input, Opened};
-pub use output::{Encapsulate, Output};
+pub use output::{Encapsulate, Output, Unsent};
 pub use state::Tunnels;
 
 /// By what packets to a tunnel's near end are known.
@@ -91,6 +92,10 @@ pub trait Kind: Clone + 'static {
     fn mac(&self, instance: u32) -> Option<MacAddr>;
     /// What is put behind the outer header; `None` where that cannot be carried.
     fn behind(&self, carried: Link) -> Option<Behind>;
+    /// What is carried, where headers do not say.
+    fn carries(&self) -> Option<Link> {
+        None
+    }
     /// The node that sends Ethernet frames, for kinds that do.
     fn output(&self, outer: Link) -> Option<&'static str> {
         let _ = outer;
@@ -114,10 +119,29 @@ pub fn far_end(src: IpAddr, dst: Option<IpAddr>, is_multipoint: bool) -> Result<
     }
 }
 
+/// The Ethernet address of interfaces of tunnels for routed packets.
+pub const L3_MAC: MacAddr = MacAddr([0xd0, 0x0b, 0xee, 0xd0, 0, 0]);
+
 /// An Ethernet address for the interface of a tunnel, locally administered.
-pub fn made_mac(kind: u8, instance: u32) -> MacAddr {
+pub fn made_mac<K: Kind>(instance: u32) -> MacAddr {
+    let kind = K::PREFIX.bytes().fold(0, |sum: u8, letter| sum.rotate_left(1) ^ letter);
     let [a, b, c, d] = instance.to_be_bytes();
     MacAddr([0x02, kind, a, b, c, d])
+}
+
+/// The edge of an input node that a message names.
+pub fn decap_next(number: u32) -> Option<Slot> {
+    Some(Slot(number)).filter(|slot| slot.0 != u32::MAX)
+}
+
+/// The number of such an edge in a message.
+pub fn next_number(next: Option<Slot>) -> u32 {
+    next.map_or(u32::MAX, |slot| slot.0)
+}
+
+/// What messages name where there is no interface.
+pub fn no_interface() -> InterfaceIndex {
+    InterfaceIndex(u32::MAX)
 }
 
 /// The outer header of a tunnel.

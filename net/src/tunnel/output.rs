@@ -54,9 +54,12 @@ pub enum Onwards {
     To(Slot),
 }
 
-/// Drops of [`ToOutput`].
+/// Drops of [`ToOutput`], and of [`Output`] of kinds that have no others.
 #[derive(Clone, Copy, graph::Reason)]
-pub(super) enum Unsent {
+pub enum Unsent {
+    /// tunnel cannot take it.
+    #[name("tunnel cannot take it")]
+    NoTunnel,
     /// tunnel carries no frames.
     #[name("tunnel carries no frames")]
     NoFrames,

@@ -250,7 +250,8 @@ impl Router {
         let copies_ecn = outer.flags.contains(EncapDecapFlags::DECAP_COPY_ECN);
         let local = Tuple::bits(outer.src);
         let mpls = self.engine.index_of(MPLS).and_then(|_| self.engine.connect(input, MPLS).ok());
-        let end = End { interface, copies_ecn, next: kind.next(), mpls, local };
+        let (next, carried) = (kind.next(), kind.carries());
+        let end = End { interface, copies_ecn, next, carried, mpls, local };
         let common = self.own_mut::<Common>();
         match outer.is_multipoint() {
             true => drop(common.multipoint.insert(interface, (tuple, end))),
@@ -259,15 +260,61 @@ impl Router {
         self.listen_to_group(&outer, true);
         self.follow_far_end(interface, &outer, &kind);
         if kind.mac(instance).is_none() {
-            let peers = self.own::<Peers>().clone();
-            let packets = Packets { interface, outer, kind: kind.clone(), peers };
-            self.encapsulate(interface, Rc::new(packets));
+            self.encapsulate_packets(interface, outer, kind.clone());
         }
         let tunnels = self.own_mut::<Tunnels<K>>();
         tunnels.by_interface.insert(interface, instance);
         tunnels.by_instance.insert(instance, Tunnel { instance, interface, outer, kind });
         self.set_admin(interface, K::STARTS_UP);
         Ok(interface)
+    }
+    /// Makes a tunnel, or deletes the one between these addresses with this key.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn add_or_remove_tunnel<K: Kind>(
+        &mut self,
+        is_add: bool,
+        instance: Option<u32>,
+        outer: Outer,
+        kind: K,
+    ) -> Result<InterfaceIndex, Error> {
+        if is_add {
+            return self.add_tunnel(instance, outer, kind);
+        }
+        let interface = self.find_tunnel(&outer, &kind)?;
+        self.remove_tunnel::<K>(interface).map(|()| interface)
+    }
+    /// Changes what a kind has of a tunnel besides: its key stays.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`].
+    pub fn change_tunnel<K: Kind>(
+        &mut self,
+        interface: InterfaceIndex,
+        kind: K,
+    ) -> Result<(), Error> {
+        let tunnels = self.own_mut::<Tunnels<K>>();
+        let instance = *tunnels.by_interface.get(&interface).ok_or(Error::NoInterface)?;
+        let tunnel = tunnels.by_instance.get_mut(&instance).ok_or(Error::NoInterface)?;
+        let outer = tunnel.outer;
+        tunnel.kind = kind.clone();
+        let common = self.own_mut::<Common>();
+        if let Some(old) = common.sending.at(interface.0).cloned()
+            && let Some(behind) = kind.behind(Link::Ethernet)
+        {
+            let new = outer.chain(outer.dst, K::HOP_LIMIT, Link::Ethernet, &behind);
+            let hop = Hop { header: new.header, fixup: new.fixup, ..old.hop };
+            common.sending.put(interface.0, Some(Sending { hop, ..old }));
+        }
+        if kind.mac(instance).is_none() {
+            self.encapsulate_packets(interface, outer, kind);
+        }
+        Ok(())
+    }
+    fn encapsulate_packets<K: Kind>(&mut self, on: InterfaceIndex, outer: Outer, kind: K) {
+        let peers = self.own::<Peers>().clone();
+        self.encapsulate(on, Rc::new(Packets { interface: on, outer, kind, peers }));
     }
     /// Deletes a tunnel with its interface.
     ///

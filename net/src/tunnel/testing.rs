@@ -6,6 +6,7 @@ use graph::testing::Caught;
 
 use crate::router::Feature;
 use crate::testing::Rig;
+use crate::testing::packets::{udp4, udp6};
 use crate::{address, fib, fragment, icmp, ip4, ip6, mfib, neighbor, reassembly, teib};
 
 /// The rig with a plugin.
@@ -58,4 +59,25 @@ pub fn sent(rig: &mut Rig, at: &str, packet: Vec<u8>) -> Vec<u8> {
     assert_eq!(out.len(), 1, "{out:?}");
     assert_eq!((out[0].at.as_str(), out[0].error.as_str()), ("sent", ""));
     out[0].bytes[14..].to_vec()
+}
+
+/// A frame that leaves by an interface, as it is sent: from the outer IP header on.
+#[track_caller]
+pub fn frame_sent(rig: &mut Rig, name: &str, frame: &[u8]) -> Vec<u8> {
+    let tx = rig.interface(name).0;
+    let out = rig.graph.send(&format!("{name}-output"), &[frame.to_vec()], move |p| p.set_tx(tx));
+    assert_eq!(out.len(), 1, "{out:?}");
+    assert_eq!((out[0].at.as_str(), out[0].error.as_str()), ("sent", ""));
+    out[0].bytes[14..].to_vec()
+}
+
+/// A datagram from a far end, with or without a checksum.
+pub fn datagram(src: &str, dst: &str, port: u16, data: &[u8], has_sum: bool) -> Vec<u8> {
+    let is_6 = src.contains(':');
+    let mut packet = if is_6 { udp6(src, dst, port, data) } else { udp4(src, dst, port, data) };
+    if !has_sum {
+        let at = if is_6 { 46 } else { 26 };
+        packet[at..at + 2].fill(0);
+    }
+    packet
 }

@@ -10,7 +10,9 @@ const PLUGINS: &[Feature] = &[
     container::FEATURE,
     dad::FEATURE,
     dad::autoremove::FEATURE,
+    geneve::FEATURE,
     gre::FEATURE,
+    gtpu::FEATURE,
     ipip::FEATURE,
     mld::FEATURE,
     mss_clamp::FEATURE,
@@ -21,6 +23,7 @@ const PLUGINS: &[Feature] = &[
     stn::FEATURE,
     tracenode::FEATURE,
     tracepath::FEATURE,
+    vxlan::FEATURE,
     traceroute::FEATURE,
     urpf::FEATURE,
 ];

@@ -8,8 +8,12 @@ mod classify;
 mod container;
 #[path = "../../dad/tests.rs"]
 mod dad;
+#[path = "../../geneve/tests.rs"]
+mod geneve;
 #[path = "../../gre/tests.rs"]
 mod gre;
+#[path = "../../gtpu/tests.rs"]
+mod gtpu;
 #[path = "../../ipip/tests.rs"]
 mod ipip;
 #[path = "../../mld/tests.rs"]
@@ -34,3 +38,5 @@ mod tracepath;
 mod traceroute;
 #[path = "../../urpf/tests.rs"]
 mod urpf;
+#[path = "../../vxlan/tests.rs"]
+mod vxlan;

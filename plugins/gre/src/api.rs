@@ -162,13 +162,8 @@ fn add_del(router: &mut Router, is_add: bool, m: &GreTunnelV2) -> Result<Interfa
     };
     let outer = Outer::new(src, dst, router.tunnel_table(src, m.outer_table_id)?);
     let (outer, gre) = (Outer { flags: m.flags, ..outer }, Gre { what, key: m.key });
-    if is_add {
-        let instance = Some(m.instance).filter(|n| *n != u32::MAX);
-        return Ok(router.add_tunnel(instance, outer, gre)?);
-    }
-    let interface = router.find_tunnel(&outer, &gre)?;
-    router.remove_tunnel::<Gre>(interface)?;
-    Ok(interface)
+    let instance = Some(m.instance).filter(|n| *n != u32::MAX);
+    Ok(router.add_or_remove_tunnel(is_add, instance, outer, gre)?)
 }
 
 fn described(router: &Router, t: &Tunnel<Gre>) -> GreTunnelV2 {

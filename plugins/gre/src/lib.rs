@@ -82,7 +82,7 @@ impl Kind for Gre {
         }
     }
     fn mac(&self, instance: u32) -> Option<MacAddr> {
-        (self.what != What::Packets).then(|| made_mac(Protocol::GRE.0, instance))
+        (self.what != What::Packets).then(|| made_mac::<Self>(instance))
     }
     fn output(&self, _: Link) -> Option<&'static str> {
         match self.what {

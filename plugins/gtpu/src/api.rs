@@ -1,0 +1,367 @@
+//! Messages of the module `gtpu`.
+
+use control::api::types::Address;
+use control::api::{Api, Message, Record, Retval};
+use graph::Slot;
+use net::tunnel::{Error, Outer, Tunnel, no_interface};
+use net::{InterfaceIndex, Router};
+
+use super::Gtpu;
+
+control::numbers! {
+    /// Where received packets go.
+    pub enum GtpuDecapNextType: u32 = "gtpu_decap_next_type" in "" {
+        DROP = 0 => "GTPU_API_DECAP_NEXT_DROP",
+        L2 = 1 => "GTPU_API_DECAP_NEXT_L2",
+        IP4 = 2 => "GTPU_API_DECAP_NEXT_IP4",
+        IP6 = 3 => "GTPU_API_DECAP_NEXT_IP6",
+    }
+    /// Which packets that are no tunnel's are forwarded.
+    pub enum GtpuForwardingType: u32 = "gtpu_forwarding_type" in "" {
+        NONE = 0 => "GTPU_API_FORWARDING_NONE",
+        BAD_HEADER = 1 => "GTPU_API_FORWARDING_BAD_HEADER",
+        UNKNOWN_TEID = 2 => "GTPU_API_FORWARDING_UNKNOWN_TEID",
+        UNKNOWN_TYPE = 4 => "GTPU_API_FORWARDING_UNKNOWN_TYPE",
+    }
+}
+
+/// What an interface carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
+pub struct SwIfCounters {
+    /// received packets
+    pub packets_rx: u64,
+    /// sent packets
+    pub packets_tx: u64,
+    /// received bytes
+    pub bytes_rx: u64,
+    /// sent bytes
+    pub bytes_tx: u64,
+}
+
+/// What a tunnel carried.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct TunnelMetrics {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// 0
+    pub reserved: u32,
+    /// what it carried
+    pub counters: SwIfCounters,
+}
+
+/// Make or delete a GTP-U tunnel.
+#[derive(Message)]
+#[reply(GtpuAddDelTunnelReply)]
+pub struct GtpuAddDelTunnel {
+    /// made, else deleted
+    pub is_add: bool,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// what is carried, or an edge of the input node; 4294967295 for frames
+    pub decap_next_index: u32,
+    /// own identifier
+    pub teid: u32,
+    /// identifier of the far end; 0 for the same
+    pub tteid: u32,
+}
+
+/// The tunnel is made or deleted.
+#[derive(Debug, Message)]
+pub struct GtpuAddDelTunnelReply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Make or delete a GTP-U tunnel, with or without a QoS flow.
+#[derive(Clone, Copy, Debug, Message)]
+#[option("in_progress")]
+#[reply(GtpuAddDelTunnelV2Reply)]
+pub struct GtpuAddDelTunnelV2 {
+    /// made, else deleted
+    pub is_add: bool,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// what is carried
+    pub decap_next_index: GtpuDecapNextType,
+    /// own identifier
+    pub teid: u32,
+    /// identifier of the far end; 0 for the same
+    pub tteid: u32,
+    /// whether the QoS flow is sent
+    pub pdu_extension: bool,
+    /// QoS flow, 6 bits
+    pub qfi: u8,
+}
+
+/// The tunnel is made or deleted.
+#[derive(Debug, Message)]
+#[option("in_progress")]
+pub struct GtpuAddDelTunnelV2Reply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// what it carried
+    pub counters: SwIfCounters,
+}
+
+/// Change the identifier of the far end.
+#[derive(Message)]
+pub struct GtpuTunnelUpdateTteid {
+    /// far end
+    pub dst_address: Address,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// own identifier
+    pub teid: u32,
+    /// new identifier of the far end
+    pub tteid: u32,
+}
+
+/// List the GTP-U tunnels.
+#[derive(Message)]
+#[details(GtpuTunnelDetails)]
+pub struct GtpuTunnelDump {
+    /// only this one; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A GTP-U tunnel.
+#[derive(Debug, Message)]
+pub struct GtpuTunnelDetails {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// what is carried, or an edge of the input node
+    pub decap_next_index: u32,
+    /// own identifier
+    pub teid: u32,
+    /// identifier of the far end
+    pub tteid: u32,
+}
+
+/// List the GTP-U tunnels with what they carried.
+#[derive(Message)]
+#[option("in_progress")]
+#[details(GtpuTunnelV2Details)]
+pub struct GtpuTunnelV2Dump {
+    /// only this one; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A GTP-U tunnel with what it carried.
+#[derive(Debug, PartialEq, Message)]
+#[option("in_progress")]
+pub struct GtpuTunnelV2Details {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// what is carried
+    pub decap_next_index: GtpuDecapNextType,
+    /// own identifier
+    pub teid: u32,
+    /// identifier of the far end
+    pub tteid: u32,
+    /// whether the QoS flow is sent
+    pub pdu_extension: bool,
+    /// QoS flow
+    pub qfi: u8,
+    /// whether it takes packets that are no tunnel's
+    pub is_forwarding: bool,
+    /// which ones
+    pub forwarding_type: GtpuForwardingType,
+    /// what it carried
+    pub counters: SwIfCounters,
+}
+
+/// Have packets of GTP-U tunnels leave the usual way where they come in, or no longer.
+#[derive(Message)]
+pub struct SwInterfaceSetGtpuBypass {
+    /// the interface they come in by
+    pub sw_if_index: InterfaceIndex,
+    /// of IPv6, else of IPv4
+    pub is_ipv6: bool,
+    /// they leave
+    pub enable: bool,
+}
+
+/// Ask what tunnels carried, from an interface on.
+#[derive(Message)]
+#[option("in_progress")]
+#[reply(GtpuGetTransferCountsReply)]
+pub struct GtpuGetTransferCounts {
+    /// the first interface
+    pub sw_if_index_start: InterfaceIndex,
+    /// tunnels at most
+    pub capacity: u32,
+}
+
+/// What tunnels carried.
+#[derive(Debug, Message)]
+#[option("in_progress")]
+pub struct GtpuGetTransferCountsReply {
+    /// the tunnels
+    #[counted(count: u32)]
+    pub tunnels: Vec<TunnelMetrics>,
+}
+
+impl GtpuDecapNextType {
+    fn of(gtpu: &Gtpu) -> Self {
+        if gtpu.is_l2 { Self::L2 } else { Self::IP4 }
+    }
+}
+
+fn add_del(
+    router: &mut Router,
+    m: &GtpuAddDelTunnelV2,
+    next: Option<Slot>,
+) -> Result<InterfaceIndex, Retval> {
+    let (src, dst) = (m.src_address.native()?, m.dst_address.native()?);
+    let is_l2 = match m.decap_next_index {
+        GtpuDecapNextType::L2 => true,
+        GtpuDecapNextType::IP4 | GtpuDecapNextType::IP6 => false,
+        _ => return Err(Retval::INVALID_VALUE),
+    };
+    if m.pdu_extension && m.qfi > super::FLOW {
+        return Err(Retval::INVALID_VALUE);
+    }
+    let group_over = Some(m.mcast_sw_if_index).filter(|i| i.0 != u32::MAX);
+    let table = router.tunnel_table(src, m.encap_vrf_id)?;
+    let outer = Outer { group_over, ..Outer::new(src, dst, table) };
+    let tteid = if m.tteid == 0 { m.teid } else { m.tteid };
+    let qfi = m.pdu_extension.then_some(m.qfi);
+    let gtpu = Gtpu { teid: m.teid, tteid, qfi, is_l2, next };
+    Ok(router.add_or_remove_tunnel(m.is_add, None, outer, gtpu)?)
+}
+
+fn counters(router: &Router, interface: InterfaceIndex) -> SwIfCounters {
+    let values = router.interfaces.values(interface);
+    SwIfCounters {
+        packets_rx: values.rx.packets,
+        packets_tx: values.tx.packets,
+        bytes_rx: values.rx.bytes,
+        bytes_tx: values.tx.bytes,
+    }
+}
+
+fn details(router: &Router, t: &Tunnel<Gtpu>) -> GtpuTunnelV2Details {
+    GtpuTunnelV2Details {
+        sw_if_index: t.interface,
+        src_address: t.outer.src.into(),
+        dst_address: t.outer.dst.into(),
+        mcast_sw_if_index: t.outer.group_over.unwrap_or(no_interface()),
+        encap_vrf_id: router.tunnel_table_id(&t.outer),
+        decap_next_index: GtpuDecapNextType::of(&t.kind),
+        teid: t.kind.teid,
+        tteid: t.kind.tteid,
+        pdu_extension: t.kind.qfi.is_some(),
+        qfi: t.kind.qfi.unwrap_or_default(),
+        is_forwarding: false,
+        forwarding_type: GtpuForwardingType::NONE,
+        counters: counters(router, t.interface),
+    }
+}
+
+/// Changes the identifier that is sent to a far end.
+///
+/// # Errors
+/// No such tunnel.
+pub(super) fn update(router: &mut Router, m: &GtpuTunnelUpdateTteid) -> Result<(), Retval> {
+    let dst = m.dst_address.native()?;
+    let table = router.tunnel_table(dst, m.encap_vrf_id)?;
+    let is_meant =
+        |t: &&Tunnel<Gtpu>| (t.outer.dst, t.outer.table, t.kind.teid) == (dst, table, m.teid);
+    let found = router.tunnels::<Gtpu>().iter().find(is_meant).ok_or(Error::Unknown)?;
+    let (interface, kind) = (found.interface, Gtpu { tteid: m.tteid, ..found.kind });
+    Ok(router.change_tunnel(interface, kind)?)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("gtpu", "2.1.0")
+        .call(|router: &mut Router, m: GtpuAddDelTunnel| {
+            let (kind, next) = match m.decap_next_index {
+                u32::MAX => (GtpuDecapNextType::L2, None),
+                number @ 0..=3 => (GtpuDecapNextType(number), None),
+                number => (GtpuDecapNextType::L2, Some(Slot(number))),
+            };
+            let m = GtpuAddDelTunnelV2 {
+                is_add: m.is_add,
+                src_address: m.src_address,
+                dst_address: m.dst_address,
+                mcast_sw_if_index: m.mcast_sw_if_index,
+                encap_vrf_id: m.encap_vrf_id,
+                decap_next_index: kind,
+                teid: m.teid,
+                tteid: m.tteid,
+                pdu_extension: false,
+                qfi: 0,
+            };
+            Ok(GtpuAddDelTunnelReply { sw_if_index: add_del(router, &m, next)? })
+        })
+        .call(|router, m: GtpuAddDelTunnelV2| {
+            let sw_if_index = add_del(router, &m, None)?;
+            Ok(GtpuAddDelTunnelV2Reply { sw_if_index, counters: counters(router, sw_if_index) })
+        })
+        .call(|router, m: GtpuTunnelUpdateTteid| update(router, &m))
+        .dump(|router, m: GtpuTunnelDump| {
+            let chosen = router.tunnels::<Gtpu>().chosen(m.sw_if_index);
+            let row = |t: &Tunnel<Gtpu>| {
+                let d = details(router, t);
+                let next = t.kind.next.map_or(d.decap_next_index.0, |slot| slot.0);
+                GtpuTunnelDetails {
+                    sw_if_index: d.sw_if_index,
+                    src_address: d.src_address,
+                    dst_address: d.dst_address,
+                    mcast_sw_if_index: d.mcast_sw_if_index,
+                    encap_vrf_id: d.encap_vrf_id,
+                    decap_next_index: next,
+                    teid: d.teid,
+                    tteid: d.tteid,
+                }
+            };
+            chosen.map(row).collect()
+        })
+        .dump(|router, m: GtpuTunnelV2Dump| {
+            let chosen = router.tunnels::<Gtpu>().chosen(m.sw_if_index);
+            chosen.map(|t| details(router, t)).collect()
+        })
+        .call(|router, m: SwInterfaceSetGtpuBypass| {
+            let done = router.bypass::<Gtpu>(m.sw_if_index, m.is_ipv6, m.enable);
+            done.map_err(|_| Retval::INVALID_SW_IF_INDEX)
+        })
+        .call(|router, m: GtpuGetTransferCounts| {
+            let mut all: Vec<_> = router.tunnels::<Gtpu>().iter().map(|t| t.interface).collect();
+            all.sort_unstable();
+            let some = all.into_iter().filter(|i| *i >= m.sw_if_index_start);
+            let row = |sw_if_index| {
+                let counters = counters(router, sw_if_index);
+                TunnelMetrics { sw_if_index, reserved: 0, counters }
+            };
+            let tunnels: Vec<_> = some.take(m.capacity as usize).map(row).collect();
+            Ok(GtpuGetTransferCountsReply { tunnels })
+        });
+}

@@ -1,0 +1,210 @@
+//! Tunnels of the user plane of mobile networks: GTP-U (3GPP TS 29.281).
+//!
+//! A tunnel takes packets with its own endpoint identifier (TEID) and sends with that of the far
+//! end. Optional fields and extension headers are skipped; a tunnel with a QoS flow sends the PDU
+//! session container (TS 38.415).
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+
+use control::feature::Refused;
+use graph::Slot;
+use net::adjacency::Link;
+use net::tunnel::bypass::Bypass;
+use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, Kind, Opened, made_mac};
+use net::{Configuration, Feature, Origin, Parts, refuse};
+use wire::MacAddr;
+
+pub use api::*;
+
+/// The port of the protocol.
+pub const PORT: u16 = 2152;
+/// Version 1, protocol GTP.
+const FLAGS: u8 = 0x30;
+/// Bits of the flags that tell the version and the protocol.
+const VERSION: u8 = 0xe0;
+const PROTOCOL: u8 = 0x10;
+/// Flags: an extension header follows; any of these and four more bytes do.
+const EXTENSION: u8 = 0x04;
+const OPTIONAL: u8 = 0x07;
+/// Type of messages with a packet.
+const PACKET: u8 = 255;
+/// Extension header: PDU session container, and the flow in its second byte.
+const CONTAINER: u8 = 0x85;
+const FLOW: u8 = 0x3f;
+/// Bytes of the header, and of the fields behind it.
+const HEADER: usize = 8;
+const FIELDS: usize = 4;
+/// Extension headers at most.
+const EXTENSIONS: usize = 8;
+/// Place of the header behind that of UDP.
+const AT: u8 = 8;
+/// Nodes that send frames.
+const OUTPUT: [&str; 2] = ["gtpu4-encap", "gtpu6-encap"];
+
+/// The kind of tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gtpu {
+    /// Own identifier.
+    pub teid: u32,
+    /// That of the far end.
+    pub tteid: u32,
+    /// QoS flow of what is sent.
+    pub qfi: Option<u8>,
+    /// Whether Ethernet frames are carried, else IP packets.
+    pub is_l2: bool,
+    /// Where received packets go; as what they are when `None`.
+    pub next: Option<Slot>,
+}
+
+impl Kind for Gtpu {
+    const PREFIX: &'static str = "gtpu_tunnel";
+    const HARDWARE: &'static str = "GTPU";
+    const INPUT: [&'static str; 2] = ["gtpu4-input", "gtpu6-input"];
+    const HOP_LIMIT: u8 = 254;
+    const STARTS_UP: bool = true;
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Port(PORT)
+    }
+    fn key(&self) -> u64 {
+        self.teid.into()
+    }
+    fn mac(&self, instance: u32) -> Option<MacAddr> {
+        self.is_l2.then(|| made_mac::<Self>(instance))
+    }
+    fn carries(&self) -> Option<Link> {
+        self.is_l2.then_some(Link::Ethernet)
+    }
+    fn output(&self, outer: Link) -> Option<&'static str> {
+        Some(OUTPUT[usize::from(outer == Link::Ip6)])
+    }
+    fn behind(&self, carried: Link) -> Option<Behind> {
+        let flags = FLAGS | if self.qfi.is_some() { EXTENSION } else { 0 };
+        let mut header = vec![flags, PACKET, 0, 0];
+        header.extend(self.tteid.to_be_bytes());
+        if let Some(flow) = self.qfi {
+            header.extend([0, 0, 0, CONTAINER, 1, 0, flow & FLOW, 0]);
+        }
+        let length = Some((AT + 2, AT + HEADER as u8));
+        let is_carried = if self.is_l2 { carried == Link::Ethernet } else { carried != Link::Mpls };
+        is_carried.then(|| Behind { length, ..Behind::udp(PORT, &header) })
+    }
+    fn next(&self) -> Option<Slot> {
+        self.next
+    }
+}
+
+/// Drops of the input nodes.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// no such tunnel packets.
+    #[name("no such tunnel packets")]
+    NoTunnel,
+    /// packets with bad version in gtpu header.
+    #[name("packets with bad version in gtpu header")]
+    BadVersion,
+    /// packets with bad flags field in gtpu header.
+    #[name("packets with bad flags field in gtpu header")]
+    BadFlags,
+    /// packets with message type < 255 in gtpu header.
+    #[name("packets with message type < 255 in gtpu header")]
+    BadType,
+    /// packet too small to fit a gtpu header.
+    #[name("packet too small to fit a gtpu header")]
+    TooSmall,
+}
+
+/// What the input nodes count.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Taken {
+    /// good packets decapsulated.
+    #[name("good packets decapsulated")]
+    Decapsulated,
+}
+
+/// What the output nodes count.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Sent {
+    /// good packets encapsulated.
+    #[name("good packets encapsulated")]
+    Encapsulated,
+}
+
+/// Bytes of a header that has more than the fields which are always there.
+#[inline(never)]
+fn longer(bytes: &[u8], has_extension: bool) -> Option<usize> {
+    let mut at = HEADER + FIELDS;
+    let mut kind = *bytes.get(at - 1)?;
+    for _ in 0..EXTENSIONS {
+        if kind == 0 || !has_extension {
+            return Some(at);
+        }
+        at += 4 * usize::from(*bytes.get(at).filter(|words| **words > 0)?);
+        kind = *bytes.get(at - 1)?;
+    }
+    None
+}
+
+impl Decapsulate for Gtpu {
+    type Error = Error;
+    type Count = Taken;
+    const NO_TUNNEL: Error = Error::NoTunnel;
+    const DECAPSULATED: Taken = Taken::Decapsulated;
+
+    #[inline(always)]
+    fn open(bytes: &[u8], _: By) -> Result<Opened, Error> {
+        let [flags, kind, _, _, teid @ ..] =
+            *bytes.first_chunk::<HEADER>().ok_or(Error::TooSmall)?;
+        if flags & VERSION != FLAGS & VERSION {
+            return Err(Error::BadVersion);
+        }
+        if flags & PROTOCOL == 0 {
+            return Err(Error::BadFlags);
+        }
+        if kind != PACKET {
+            return Err(Error::BadType);
+        }
+        let mut len = HEADER;
+        if flags & OPTIONAL != 0 {
+            len = longer(bytes, flags & EXTENSION != 0).ok_or(Error::TooSmall)?;
+        }
+        let carried = match bytes.get(len).map(|byte| byte >> 4) {
+            Some(6) => Link::Ip6,
+            _ => Link::Ip4,
+        };
+        Ok(Opened { key: u32::from_be_bytes(teid).into(), len, carried })
+    }
+}
+
+impl Encapsulate for Gtpu {
+    type Error = net::tunnel::Unsent;
+    type Count = Sent;
+    const NO_TUNNEL: Self::Error = net::tunnel::Unsent::NoTunnel;
+    const ENCAPSULATED: Sent = Sent::Encapsulated;
+}
+
+impl Bypass for Gtpu {
+    const NODES: [&'static str; 2] = ["ip4-gtpu-bypass", "ip6-gtpu-bypass"];
+}
+
+/// GTP-U tunnels.
+pub const FEATURE: Feature = Feature {
+    name: "gtpu",
+    about: "GPRS Tunnelling Protocol, User Data (GTPv1-U)",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["tunnel", "ethernet"],
+    register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    parts.router.add_tunnel_kind::<Gtpu>().map_err(refuse)?;
+    parts.router.add_tunnel_outputs::<Gtpu>(&OUTPUT).map_err(refuse)?;
+    parts.router.add_tunnel_bypass::<Gtpu>()?;
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

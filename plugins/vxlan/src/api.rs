@@ -1,0 +1,307 @@
+//! Messages of the module `vxlan`.
+
+use control::api::types::Address;
+use control::api::{Api, Message, Retval};
+use net::tunnel::{Outer, Tunnel, decap_next, next_number, no_interface};
+use net::{InterfaceIndex, Router};
+
+use super::{NETWORKS, PORT, Vxlan};
+
+/// Make or delete a VXLAN tunnel between the usual ports.
+#[derive(Message)]
+#[option("deprecated")]
+#[reply(VxlanAddDelTunnelReply)]
+pub struct VxlanAddDelTunnel {
+    #[preset(true)]
+    /// made, else deleted
+    pub is_add: bool,
+    /// number in the interface's name; 4294967295 for the first that is free
+    pub instance: u32,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// edge of the input node; 4294967295 for that of frames
+    pub decap_next_index: u32,
+    /// network, 24 bits
+    pub vni: u32,
+}
+
+/// The tunnel is made or deleted.
+#[derive(Debug, Message)]
+#[option("deprecated")]
+pub struct VxlanAddDelTunnelReply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Make or delete a VXLAN tunnel.
+#[derive(Message)]
+#[option("deprecated")]
+#[reply(VxlanAddDelTunnelV2Reply)]
+pub struct VxlanAddDelTunnelV2 {
+    #[preset(true)]
+    /// made, else deleted
+    pub is_add: bool,
+    #[preset(4294967295)]
+    /// number in the interface's name; 4294967295 for the first that is free
+    pub instance: u32,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// own UDP port; 0 for the usual one
+    pub src_port: u16,
+    /// UDP port of the far end; 0 for the usual one
+    pub dst_port: u16,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// edge of the input node; 4294967295 for that of frames
+    pub decap_next_index: u32,
+    /// network, 24 bits
+    pub vni: u32,
+}
+
+/// The tunnel is made or deleted.
+#[derive(Debug, Message)]
+#[option("deprecated")]
+pub struct VxlanAddDelTunnelV2Reply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Make or delete a VXLAN tunnel, for frames or for routed packets.
+#[derive(Clone, Copy, Debug, Message)]
+#[reply(VxlanAddDelTunnelV3Reply)]
+pub struct VxlanAddDelTunnelV3 {
+    #[preset(true)]
+    /// made, else deleted
+    pub is_add: bool,
+    #[preset(4294967295)]
+    /// number in the interface's name; 4294967295 for the first that is free
+    pub instance: u32,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// own UDP port; 0 for the usual one
+    pub src_port: u16,
+    /// UDP port of the far end; 0 for the usual one
+    pub dst_port: u16,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// edge of the input node; 4294967295 for that of frames
+    pub decap_next_index: u32,
+    /// network, 24 bits
+    pub vni: u32,
+    #[preset(false)]
+    /// whether the interface has the address that all such interfaces have
+    pub is_l3: bool,
+}
+
+/// The tunnel is made or deleted.
+#[derive(Debug, Message)]
+pub struct VxlanAddDelTunnelV3Reply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// List the VXLAN tunnels.
+#[derive(Message)]
+#[option("deprecated")]
+#[details(VxlanTunnelDetails)]
+pub struct VxlanTunnelDump {
+    /// only this one; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// List the VXLAN tunnels with their ports.
+#[derive(Message)]
+#[details(VxlanTunnelV2Details)]
+pub struct VxlanTunnelV2Dump {
+    /// only this one; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A VXLAN tunnel.
+#[derive(Debug, Message)]
+#[option("deprecated")]
+pub struct VxlanTunnelDetails {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// number in the interface's name
+    pub instance: u32,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// edge of the input node
+    pub decap_next_index: u32,
+    /// network
+    pub vni: u32,
+}
+
+/// A VXLAN tunnel with its ports.
+#[derive(Debug, PartialEq, Message)]
+pub struct VxlanTunnelV2Details {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// number in the interface's name
+    pub instance: u32,
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+    /// own UDP port
+    pub src_port: u16,
+    /// UDP port of the far end
+    pub dst_port: u16,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// edge of the input node
+    pub decap_next_index: u32,
+    /// network
+    pub vni: u32,
+}
+
+/// Have packets of VXLAN tunnels leave the usual way where they come in, or no longer.
+#[derive(Message)]
+pub struct SwInterfaceSetVxlanBypass {
+    /// the interface they come in by
+    pub sw_if_index: InterfaceIndex,
+    /// of IPv6, else of IPv4
+    pub is_ipv6: bool,
+    #[preset(true)]
+    /// they leave
+    pub enable: bool,
+}
+
+/// Have a device find the packets of a tunnel. No device of this router can.
+#[derive(Message)]
+pub struct VxlanOffloadRx {
+    /// the device
+    pub hw_if_index: InterfaceIndex,
+    /// the tunnel
+    pub sw_if_index: InterfaceIndex,
+    #[preset(true)]
+    /// it finds them
+    pub enable: bool,
+}
+
+fn add_del(router: &mut Router, m: &VxlanAddDelTunnelV3) -> Result<InterfaceIndex, Retval> {
+    let (src, dst) = (m.src_address.native()?, m.dst_address.native()?);
+    if m.vni >= NETWORKS {
+        return Err(Retval::INVALID_VALUE);
+    }
+    let group_over = Some(m.mcast_sw_if_index).filter(|i| i.0 != u32::MAX);
+    let port = |port| if port == 0 { PORT } else { port };
+    let table = router.tunnel_table(src, m.encap_vrf_id)?;
+    let outer = Outer { group_over, ..Outer::new(src, dst, table) };
+    let vxlan = Vxlan {
+        vni: m.vni,
+        src_port: port(m.src_port),
+        dst_port: port(m.dst_port),
+        next: decap_next(m.decap_next_index),
+        is_l3: m.is_l3,
+    };
+    let instance = Some(m.instance).filter(|n| *n != u32::MAX);
+    Ok(router.add_or_remove_tunnel(m.is_add, instance, outer, vxlan)?)
+}
+
+fn details(router: &Router, t: &Tunnel<Vxlan>) -> VxlanTunnelV2Details {
+    VxlanTunnelV2Details {
+        sw_if_index: t.interface,
+        instance: t.instance,
+        src_address: t.outer.src.into(),
+        dst_address: t.outer.dst.into(),
+        src_port: t.kind.src_port,
+        dst_port: t.kind.dst_port,
+        mcast_sw_if_index: t.outer.group_over.unwrap_or(no_interface()),
+        encap_vrf_id: router.tunnel_table_id(&t.outer),
+        decap_next_index: next_number(t.kind.next),
+        vni: t.kind.vni,
+    }
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("vxlan", "2.1.0")
+        .call(|router: &mut Router, m: VxlanAddDelTunnel| {
+            let m = VxlanAddDelTunnelV3 {
+                is_add: m.is_add,
+                instance: m.instance,
+                src_address: m.src_address,
+                dst_address: m.dst_address,
+                src_port: 0,
+                dst_port: 0,
+                mcast_sw_if_index: m.mcast_sw_if_index,
+                encap_vrf_id: m.encap_vrf_id,
+                decap_next_index: m.decap_next_index,
+                vni: m.vni,
+                is_l3: false,
+            };
+            Ok(VxlanAddDelTunnelReply { sw_if_index: add_del(router, &m)? })
+        })
+        .call(|router, m: VxlanAddDelTunnelV2| {
+            let m = VxlanAddDelTunnelV3 {
+                is_add: m.is_add,
+                instance: m.instance,
+                src_address: m.src_address,
+                dst_address: m.dst_address,
+                src_port: m.src_port,
+                dst_port: m.dst_port,
+                mcast_sw_if_index: m.mcast_sw_if_index,
+                encap_vrf_id: m.encap_vrf_id,
+                decap_next_index: m.decap_next_index,
+                vni: m.vni,
+                is_l3: false,
+            };
+            Ok(VxlanAddDelTunnelV2Reply { sw_if_index: add_del(router, &m)? })
+        })
+        .call(|router, m: VxlanAddDelTunnelV3| {
+            Ok(VxlanAddDelTunnelV3Reply { sw_if_index: add_del(router, &m)? })
+        })
+        .dump(|router, m: VxlanTunnelDump| {
+            let chosen = router.tunnels::<Vxlan>().chosen(m.sw_if_index);
+            let row = |t| {
+                let d = details(router, t);
+                VxlanTunnelDetails {
+                    sw_if_index: d.sw_if_index,
+                    instance: d.instance,
+                    src_address: d.src_address,
+                    dst_address: d.dst_address,
+                    mcast_sw_if_index: d.mcast_sw_if_index,
+                    encap_vrf_id: d.encap_vrf_id,
+                    decap_next_index: d.decap_next_index,
+                    vni: d.vni,
+                }
+            };
+            chosen.map(row).collect()
+        })
+        .dump(|router, m: VxlanTunnelV2Dump| {
+            let chosen = router.tunnels::<Vxlan>().chosen(m.sw_if_index);
+            chosen.map(|t| details(router, t)).collect()
+        })
+        .call(|router, m: SwInterfaceSetVxlanBypass| {
+            let done = router.bypass::<Vxlan>(m.sw_if_index, m.is_ipv6, m.enable);
+            done.map_err(|_| Retval::INVALID_SW_IF_INDEX)
+        })
+        .call(|router, m: VxlanOffloadRx| {
+            router.interfaces.at(m.hw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX)?;
+            router.tunnels::<Vxlan>().at(m.sw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX_2)?;
+            Err(Retval::UNSUPPORTED)
+        });
+}

@@ -1,0 +1,148 @@
+//! Tunnels that carry Ethernet frames in UDP: VXLAN (RFC 7348).
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+
+use control::feature::Refused;
+use graph::Slot;
+use net::adjacency::Link;
+use net::tunnel::bypass::Bypass;
+use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, Kind, L3_MAC, Opened, made_mac};
+use net::{Configuration, Feature, Origin, Parts, refuse};
+use wire::MacAddr;
+
+pub use api::*;
+
+/// The port of the protocol.
+pub const PORT: u16 = 4789;
+/// Flag of a header with a number of its network.
+const VALID: u8 = 0x08;
+/// Bytes of the header.
+const HEADER: usize = 8;
+/// Networks there may be.
+pub const NETWORKS: u32 = 1 << 24;
+/// Nodes that send frames.
+const OUTPUT: [&str; 2] = ["vxlan4-encap", "vxlan6-encap"];
+
+/// The kind of tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vxlan {
+    /// The network, 24 bits.
+    pub vni: u32,
+    /// Own UDP port.
+    pub src_port: u16,
+    /// The far end's.
+    pub dst_port: u16,
+    /// Where frames go; as frames of the interface when `None`.
+    pub next: Option<Slot>,
+    /// Whether the interface has the address that all such interfaces have.
+    pub is_l3: bool,
+}
+
+impl Kind for Vxlan {
+    const PREFIX: &'static str = "vxlan_tunnel";
+    const HARDWARE: &'static str = "VXLAN";
+    const INPUT: [&'static str; 2] = ["vxlan4-input", "vxlan6-input"];
+    const HOP_LIMIT: u8 = 254;
+    const STARTS_UP: bool = true;
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Port(self.src_port)
+    }
+    fn key(&self) -> u64 {
+        u64::from(self.src_port) << 32 | u64::from(self.vni)
+    }
+    fn mac(&self, instance: u32) -> Option<MacAddr> {
+        Some(if self.is_l3 { L3_MAC } else { made_mac::<Self>(instance) })
+    }
+    fn output(&self, outer: Link) -> Option<&'static str> {
+        Some(OUTPUT[usize::from(outer == Link::Ip6)])
+    }
+    fn behind(&self, carried: Link) -> Option<Behind> {
+        let [_, vni @ ..] = self.vni.to_be_bytes();
+        let header = [&[VALID, 0, 0, 0][..], &vni, &[0]].concat();
+        (carried == Link::Ethernet).then(|| Behind::udp(self.dst_port, &header))
+    }
+    fn next(&self) -> Option<Slot> {
+        self.next
+    }
+}
+
+/// Drops of the nodes.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// no such tunnel packets.
+    #[name("no such tunnel packets")]
+    NoTunnel,
+    /// packets with bad flags field in vxlan header.
+    #[name("packets with bad flags field in vxlan header")]
+    BadFlags,
+}
+
+/// What the input nodes count.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Taken {
+    /// good packets decapsulated.
+    #[name("good packets decapsulated")]
+    Decapsulated,
+}
+
+/// What the output nodes count.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Sent {
+    /// good packets encapsulated.
+    #[name("good packets encapsulated")]
+    Encapsulated,
+}
+
+impl Decapsulate for Vxlan {
+    type Error = Error;
+    type Count = Taken;
+    const NO_TUNNEL: Error = Error::NoTunnel;
+    const DECAPSULATED: Taken = Taken::Decapsulated;
+
+    #[inline(always)]
+    fn open(bytes: &[u8], by: By) -> Result<Opened, Error> {
+        let [flags, _, _, _, vni @ .., _] =
+            *bytes.first_chunk::<HEADER>().ok_or(Error::BadFlags)?;
+        if flags & VALID == 0 {
+            return Err(Error::BadFlags);
+        }
+        let [a, b, c] = vni;
+        let vni = u32::from_be_bytes([0, a, b, c]);
+        let key = u64::from(by.port) << 32 | u64::from(vni);
+        Ok(Opened { key, len: HEADER, carried: Link::Ethernet })
+    }
+}
+
+impl Encapsulate for Vxlan {
+    type Error = net::tunnel::Unsent;
+    type Count = Sent;
+    const NO_TUNNEL: Self::Error = net::tunnel::Unsent::NoTunnel;
+    const ENCAPSULATED: Sent = Sent::Encapsulated;
+}
+
+impl Bypass for Vxlan {
+    const NODES: [&'static str; 2] = ["ip4-vxlan-bypass", "ip6-vxlan-bypass"];
+}
+
+/// VXLAN tunnels.
+pub const FEATURE: Feature = Feature {
+    name: "vxlan",
+    about: "VXLAN Tunnels",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["tunnel", "ethernet"],
+    register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    parts.router.add_tunnel_kind::<Vxlan>().map_err(refuse)?;
+    parts.router.add_tunnel_outputs::<Vxlan>(&OUTPUT).map_err(refuse)?;
+    parts.router.add_tunnel_bypass::<Vxlan>()?;
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

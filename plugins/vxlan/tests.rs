@@ -1,0 +1,174 @@
+use control::api::Retval;
+use net::InterfaceIndex;
+use net::testing::{Rig, packets::*};
+use net::tunnel::testing::*;
+use vxlan::*;
+use wire::{ip6, udp};
+use zerocopy::FromBytes;
+
+/// Own addresses and far ends, with the nodes of their version.
+const ENDS: [(&str, &str, &str, &str); 2] = [
+    ("10.0.1.1", "20.0.0.1", "ip4-receive", "vxlan4-input"),
+    ("2001:db8:1::1", "2a01::1", "ip6-receive", "vxlan6-input"),
+];
+/// Header of the network 77.
+const HEADER: [u8; 8] = [8, 0, 0, 0, 0, 0, 77, 0];
+
+fn frame(port: u16) -> Vec<u8> {
+    let front = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0];
+    [&front[..], &udp4("30.0.0.1", "30.0.0.2", port, b"data")].concat()
+}
+
+fn make(rig: &mut Rig, (own, far): (&str, &str), more: &str) {
+    let line = format!("create vxlan tunnel src {own} dst {far} vni 77 {more}");
+    assert_eq!(rig.run(&line), "vxlan_tunnel0\n");
+    settle(rig);
+}
+
+#[test]
+fn frames_travel_in_datagrams_whose_source_port_is_the_flow() {
+    for (own, far, ..) in ENDS {
+        let mut rig = rig(FEATURE);
+        make(&mut rig, (own, far), "");
+        let mut ports = std::collections::BTreeSet::new();
+        for port in 0..9 {
+            let out = frame_sent(&mut rig, "vxlan_tunnel0", &frame(port));
+            let ip = if own.contains(':') { 40 } else { 20 };
+            let (udp, rest) = udp::Header::ref_from_prefix(&out[ip..]).unwrap();
+            assert_eq!((udp.dst_port.get(), usize::from(udp.len.get())), (PORT, out.len() - ip));
+            assert_eq!(rest, [&HEADER[..], &frame(port)].concat());
+            ports.insert(udp.src_port.get());
+            if own.contains(':') {
+                assert!(sum6(&out).is_valid());
+                let outer = ip6::Header::ref_from_prefix(&out).unwrap().0;
+                assert_eq!(outer.hop_limit, 254);
+            } else {
+                assert_eq!((udp.checksum.get(), out[8]), (0, 254));
+            }
+        }
+        assert!(ports.len() > 4 && ports.iter().all(|port| *port >= 0xc000), "{ports:?}");
+        let node = if own.contains(':') { "vxlan6-encap" } else { "vxlan4-encap" };
+        rig.expect(&[(node, "good packets encapsulated", 9)]);
+        let sent = rig.router.interfaces.values(rig.interface("vxlan_tunnel0")).tx;
+        assert_eq!((sent.packets, sent.bytes), (9, 9 * frame(0).len() as u64));
+    }
+}
+
+#[test]
+fn frames_of_far_ends_come_in_by_the_tunnel() {
+    for (own, far, at, node) in ENDS {
+        let mut rig = rig(FEATURE);
+        make(&mut rig, (own, far), "");
+        let tunnel = rig.interface("vxlan_tunnel0").0;
+        let data = [&HEADER[..], &frame(7)].concat();
+        for (count, has_sum) in [(1, true), (3, false), (4, true), (255, false), (256, true)] {
+            let packet = datagram(far, own, PORT, &data, has_sum);
+            let out = send(&mut rig, at, &vec![packet; count]);
+            assert_eq!(out.len(), count);
+            assert!(out.iter().all(|c| c.at == "ethernet-input" && c.rx == tunnel));
+            assert!(out.iter().all(|c| c.bytes == frame(7)));
+            rig.expect(&[(node, "good packets decapsulated", count as u64)]);
+        }
+        let stranger = if own.contains(':') { "2a01::9" } else { "20.0.0.9" };
+        let other = [8, 0, 0, 0, 0, 0, 78, 0];
+        for (src, header, why) in [
+            (stranger, HEADER, "no such tunnel packets"),
+            (far, other, "no such tunnel packets"),
+            (far, [0; 8], "packets with bad flags field in vxlan header"),
+        ] {
+            let packet = datagram(src, own, PORT, &[&header[..], &frame(7)].concat(), true);
+            send(&mut rig, at, &[packet]);
+            rig.expect(&[(node, why, 1)]);
+        }
+        send(&mut rig, at, &[datagram(far, own, PORT, &[8], true)]);
+        rig.expect(&[(node, "packets with bad flags field in vxlan header", 1)]);
+    }
+}
+
+#[test]
+fn packets_leave_the_usual_way_where_they_come_in() {
+    for (own, far, _, node) in ENDS {
+        let (ip, input) =
+            if own.contains(':') { ("ip6", "ip6-input") } else { ("ip", "ip4-input") };
+        let mut rig = rig(FEATURE);
+        make(&mut rig, (own, far), "");
+        rig.set(&format!("set interface {ip} vxlan-bypass pg0"));
+        let packet = datagram(far, own, PORT, &[&HEADER[..], &frame(7)].concat(), true);
+        let out = send(&mut rig, input, &[packet.clone()]);
+        assert_eq!(
+            (out[0].at.as_str(), out[0].bytes.as_slice()),
+            ("ethernet-input", &frame(7)[..])
+        );
+        rig.expect(&[(node, "good packets decapsulated", 1)]);
+        // What is no tunnel's goes on as it came.
+        let other = udp4(HOST4, "20.1.1.1", PORT, b"");
+        assert_eq!(sent(&mut rig, "ip4-input", other.clone()), changed4(other, |h| h.ttl -= 1));
+        rig.set(&format!("set interface {ip} vxlan-bypass pg0 del"));
+        assert_eq!(send(&mut rig, input, &[packet]).len(), 1);
+    }
+}
+
+#[test]
+fn groups_are_sent_to_and_listened_to() {
+    let mut rig = rig(FEATURE);
+    make(&mut rig, ("10.0.1.1", "20.0.0.1"), "");
+    let line = "create vxlan tunnel src 10.0.1.1 group 239.1.1.1 pg1 vni 77";
+    assert_eq!(rig.run(line), "vxlan_tunnel1\n");
+    settle(&mut rig);
+    let tx = rig.interface("vxlan_tunnel1").0;
+    let out = rig.graph.send("vxlan_tunnel1-output", &[frame(7)], move |p| p.set_tx(tx));
+    assert_eq!((out[0].at.as_str(), &out[0].bytes[..6]), ("sent", &[1, 0, 0x5e, 1, 1, 1][..]));
+    assert_eq!(out[0].bytes[30..34], [239, 1, 1, 1]);
+    // From a far end that has a tunnel it comes in by that one.
+    let pg1 = rig.interface("pg1").0;
+    for (src, name) in [("20.0.0.1", "vxlan_tunnel0"), ("20.0.0.9", "vxlan_tunnel1")] {
+        let data = [&HEADER[..], &frame(7)].concat();
+        let packet = datagram(src, "239.1.1.1", PORT, &data, true);
+        let out = rig.graph.send("ip4-mfib-forward-lookup", &[packet], move |p| p.set_rx(pg1));
+        assert_eq!(out.len(), 1, "{out:?}");
+        assert_eq!((out[0].at.as_str(), out[0].rx), ("ethernet-input", rig.interface(name).0));
+    }
+    assert!(rig.run("show ip mfib").contains("239.1.1.1/32"));
+    rig.set(&format!("{line} del"));
+    assert!(!rig.run("show ip mfib").contains("239.1.1.1/32"));
+    assert_eq!(rig.graph.buffers_used(), 0);
+}
+
+#[test]
+fn clients_make_list_and_delete_tunnels() {
+    let mut rig = rig(FEATURE);
+    let addr = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
+    let wanted = VxlanAddDelTunnelV3 {
+        is_add: true,
+        instance: 5,
+        src_address: addr("10.0.1.1"),
+        dst_address: addr("20.0.0.1"),
+        src_port: 1111,
+        dst_port: 0,
+        mcast_sw_if_index: InterfaceIndex(u32::MAX),
+        encap_vrf_id: 0,
+        decap_next_index: u32::MAX,
+        vni: 9,
+        is_l3: true,
+    };
+    let made = rig.talk(|client, router| {
+        let made = client.call(router, &wanted).unwrap();
+        let mut refused = |m: VxlanAddDelTunnelV3| client.call(router, &m).unwrap_err();
+        assert_eq!(refused(wanted), Retval::TUNNEL_EXISTS);
+        assert_eq!(refused(VxlanAddDelTunnelV3 { vni: NETWORKS, ..wanted }), Retval::INVALID_VALUE);
+        let group = VxlanAddDelTunnelV3 { dst_address: addr("239.1.1.1"), ..wanted };
+        assert_eq!(refused(group), Retval::INVALID_SW_IF_INDEX);
+        let next = VxlanAddDelTunnelV3 { vni: 10, instance: 6, decap_next_index: 999, ..wanted };
+        assert_eq!(refused(next), Retval::INVALID_VALUE);
+        let all = VxlanTunnelV2Dump { sw_if_index: InterfaceIndex(u32::MAX) };
+        let rows = client.dump(router, &all);
+        assert_eq!((rows[0].instance, rows[0].src_port, rows[0].dst_port), (5, 1111, PORT));
+        made
+    });
+    let interface = rig.router.interfaces.at(made.sw_if_index).unwrap();
+    assert_eq!((interface.name.as_str(), interface.admin_up), ("vxlan_tunnel5", true));
+    assert_eq!(interface.mac.to_string(), "d0:0b:ee:d0:00:00");
+    let gone = VxlanAddDelTunnelV3 { is_add: false, ..wanted };
+    rig.talk(|client, router| client.call(router, &gone).unwrap());
+    assert_eq!(rig.run("show vxlan tunnel"), "No vxlan tunnels configured...\n");
+}
