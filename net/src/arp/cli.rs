@@ -4,14 +4,16 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use control::cli::{Cli, Command, Error, Output, Word};
+use control::cli::{Cli, Command, Error, Output, Print};
+use control::configuration::Lines;
 use serde::Serialize;
 
 use crate::fib::{Ip4, TableIndex};
+use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 /// Answer ARP requests for a range of addresses, or no longer.
-#[derive(Clone, Debug, Command)]
+#[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set arp proxy")]
 struct SetProxy {
     /// number of the table whose interfaces it is for; 0 unless given
@@ -25,13 +27,13 @@ struct SetProxy {
 }
 
 /// Answer for the ranges of proxy ARP on an interface, or no longer.
-#[derive(Clone, Debug, Command)]
+#[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set interface proxy-arp")]
+#[stage(Attachments)]
 struct SetInterface {
     /// interface
     #[positional]
-    #[values("interface")]
-    intfc: Word,
+    intfc: InterfaceIndex,
     /// which is how it is without a word
     #[keyword("enable")]
     _enable: bool,
@@ -93,14 +95,27 @@ fn plain(e: impl fmt::Display) -> Error {
     Error::new(e.to_string())
 }
 
+/// What is answered for others, and where.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let proxies = router.arp_proxies();
+    for range in &proxies.ranges {
+        let table_id = router.fib.table_id::<Ip4>(TableIndex(range.table));
+        if let Some(id) = table_id {
+            let table_id = Some(id).filter(|id| *id != 0);
+            lines.push(&SetProxy { table_id, start: range.first, end: range.last, del: false });
+        }
+    }
+    for intfc in &proxies.interfaces {
+        lines.push(&SetInterface { intfc: *intfc, _enable: false, disable: false });
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetProxy| {
         router.set_proxy_arp(c.table_id.unwrap_or(0), (c.start, c.end), !c.del).map_err(plain)
     });
     cli.command(|router: &mut Router, c: SetInterface| {
-        let found = router.interfaces.named(&c.intfc).map(|i| i.index);
-        let interface = found.ok_or_else(|| c.intfc.unknown("interface"))?;
-        router.set_interface_proxy_arp(interface, !c.disable).map_err(plain)
+        router.set_interface_proxy_arp(c.intfc, !c.disable).map_err(plain)
     });
     cli.command(show);
 }

@@ -39,7 +39,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["neighbor"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 /// Follows an interface's IPv4: its ARP packets are answered, or dropped and counted as disabled.

@@ -3,7 +3,8 @@
 //! ([`Change::Segments`](crate::interface::Change)).
 
 use control::api::{Api, Message};
-use control::cli::{Cli, Command, Word};
+use control::cli::{Cli, Command, Print};
+use control::configuration::Lines;
 
 use crate::interface::{self, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
@@ -16,17 +17,16 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(configuration),
 };
 
 /// Have big packets cut before an interface sends them, where its device does not.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface feature gso")]
 struct SetGso {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// as it is for all but test devices
     #[keyword("enable")]
     _enable: bool,
@@ -50,10 +50,16 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     Ok(())
 }
 
+/// Where it is asked for.
+fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for i in router.interfaces.iter().filter(|i| i.asks_segments) {
+        lines.push(&SetGso { interface: i.index, _enable: false, disable: false });
+    }
+}
+
 fn commands(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetGso| {
-        let index = interface::find(router, &c.interface)?;
-        router.set_segments(index, !c.disable);
+        router.set_segments(c.interface, !c.disable);
         Ok(())
     });
 }

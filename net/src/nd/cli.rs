@@ -4,19 +4,20 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use control::cli::{Cli, Command, Error, Word};
+use control::cli::{Cli, Command, Error, Print};
+use control::configuration::Lines;
 
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 /// Answer neighbor solicitations for a host behind an interface, or no longer.
-#[derive(Clone, Debug, Command)]
+#[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip6 nd proxy")]
+#[stage(Routes)]
 struct SetProxy {
     /// the interface it is behind
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// no longer
     del: bool,
     /// its address
@@ -25,13 +26,13 @@ struct SetProxy {
 }
 
 /// Answer all neighbor solicitations on an interface, or no longer.
-#[derive(Clone, Debug, Command)]
+#[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set interface ip6-nd proxy")]
+#[stage(Attachments)]
 struct SetMirror {
     /// interface
     #[positional]
-    #[values("interface")]
-    intfc: Word,
+    intfc: InterfaceIndex,
     /// which is how it is without a word
     #[keyword("enable")]
     _enable: bool,
@@ -39,23 +40,27 @@ struct SetMirror {
     disable: bool,
 }
 
-fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
-    router.interfaces.named(name).map(|i| i.index).ok_or_else(|| name.unknown("interface"))
-}
-
 fn plain(e: impl fmt::Display) -> Error {
     Error::new(e.to_string())
 }
 
+/// Hosts that are answered for, and interfaces on which everybody is.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for proxied in router.nd_proxied() {
+        let (interface, host_ip) = (proxied.interface, proxied.addr);
+        lines.push(&SetProxy { interface, del: false, host_ip });
+    }
+    for intfc in router.nd_mirrored() {
+        lines.push(&SetMirror { intfc: *intfc, _enable: false, disable: false });
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: SetProxy| {
-        let interface = find(router, &c.interface)?;
-        match c.del {
-            true => router.remove_nd_proxy(interface, c.host_ip).map_err(plain),
-            false => router.add_nd_proxy(interface, c.host_ip).map_err(plain),
-        }
+    cli.command(|router: &mut Router, c: SetProxy| match c.del {
+        true => router.remove_nd_proxy(c.interface, c.host_ip).map_err(plain),
+        false => router.add_nd_proxy(c.interface, c.host_ip).map_err(plain),
     });
     cli.command(|router: &mut Router, c: SetMirror| {
-        router.set_nd_mirror(find(router, &c.intfc)?, !c.disable).map_err(plain)
+        router.set_nd_mirror(c.intfc, !c.disable).map_err(plain)
     });
 }

@@ -4,7 +4,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Cli, Command, Error, Output, Step, Task, Value, Word};
+use control::cli::{Cli, Command, Error, Line, Output, Print, PrintValue, Step, Task, Value, Word};
+use control::configuration::Lines;
 use serde::Serialize;
 use wire::MacAddr;
 
@@ -16,13 +17,13 @@ use crate::router::Router;
 const ROWS: usize = 1000;
 
 /// Set or remove neighbors.
-#[derive(Clone, Debug, Command)]
+#[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip neighbor", "ip neighbor")]
+#[stage(Routes)]
 struct SetNeighbor {
     /// interface it is on
     #[positional]
-    #[values("interface")]
-    intfc: Word,
+    intfc: InterfaceIndex,
     /// its IP address; not needed to forget all
     #[positional]
     ip_address: Option<IpAddr>,
@@ -44,7 +45,6 @@ struct SetNeighbor {
 
 struct SetMany {
     command: SetNeighbor,
-    interface: InterfaceIndex,
     done: u32,
 }
 
@@ -65,14 +65,14 @@ impl SetMany {
     fn one(&self, router: &mut Router) -> Result<(), Error> {
         let c = &self.command;
         if c.flush && c.ip_address.is_none() {
-            router.flush_neighbors(false, Some(self.interface));
-            router.flush_neighbors(true, Some(self.interface));
+            router.flush_neighbors(false, Some(c.intfc));
+            router.flush_neighbors(true, Some(c.intfc));
             return Ok(());
         }
         let first = c.ip_address.ok_or_else(|| Error::new("missing ip-address"))?;
         let addr = offset(first, self.done);
         let addr = addr.ok_or_else(|| Error::new("no address is left to count to"))?;
-        let key = (self.interface, addr);
+        let key = (c.intfc, addr);
         let done = if c.del || c.flush {
             router.remove_neighbor(key)
         } else {
@@ -94,8 +94,14 @@ fn offset(addr: IpAddr, by: u32) -> Option<IpAddr> {
 }
 
 /// One of the two families, by `ip4` or `ip6`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Family(usize);
+
+impl PrintValue for Family {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(["ip4", "ip6"][self.0]);
+    }
+}
 
 impl Value for Family {
     fn take(args: &mut control::cli::Args<'_>, _: &str) -> Result<Self, Error> {
@@ -109,7 +115,7 @@ impl Value for Family {
 }
 
 /// Set the bounds of the neighbor table.
-#[derive(Clone, Debug, Command)]
+#[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip neighbor-config")]
 struct SetConfig {
     /// `ip4` or `ip6`
@@ -293,11 +299,34 @@ pub(super) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error
     found.ok_or_else(|| name.unknown("interface"))
 }
 
+/// Bounds of the table, and neighbours that are set for good.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let table = &router.neighbors().table;
+    for (of, config) in table.configs.iter().enumerate() {
+        if *config != Config::default() {
+            let Config { limit, age, recycles } = *config;
+            let (limit, age, family) = (Some(limit), Some(age as u32), Family(of));
+            lines.push(&SetConfig { family, limit, age, recycle: recycles, norecycle: !recycles });
+        }
+    }
+    for ((intfc, addr), n) in table.iter(None).filter(|(_, n)| n.is_static) {
+        lines.push(&SetNeighbor {
+            intfc,
+            ip_address: Some(addr),
+            mac_address: Some(n.mac),
+            is_static: true,
+            no_fib_entry: !n.has_route,
+            count: None,
+            del: false,
+            flush: false,
+        });
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.task(|router: &mut Router, command: SetNeighbor| {
-        let interface = find(router, &command.intfc)?;
-        Ok(Box::new(SetMany { command, interface, done: 0 }) as _)
-    });
+    cli.task(
+        |_: &mut Router, command: SetNeighbor| Ok(Box::new(SetMany { command, done: 0 }) as _),
+    );
     cli.command(set_config);
     cli.command(show_config);
     cli.task(|router: &mut Router, c: Show| show(router, c.interface, None));

@@ -4,14 +4,17 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use control::cli::{Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Error, Output, Print};
+use control::configuration::Lines;
 use serde::Serialize;
 
+use crate::adjacency::Link;
 use crate::router::Router;
 
 /// Set how long packets to a host may be.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip pmtu")]
+#[stage(Routes)]
 struct SetPathMtu {
     /// the host
     #[positional]
@@ -28,6 +31,16 @@ struct SetPathMtu {
 #[derive(Command)]
 #[command("show ip pmtu")]
 struct ShowPathMtu;
+
+/// All path MTUs.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for ((id, host), mtu) in router.path_mtus() {
+        // They outlive their table.
+        if router.fib.table_for(Link::of(host), id).is_some() {
+            lines.push(&SetPathMtu { host, mtu, table: Some(id).filter(|id| *id != 0) });
+        }
+    }
+}
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetPathMtu| {

@@ -158,3 +158,56 @@ fn routes_are_printed_in_slices() {
         )
     );
 }
+
+#[test]
+fn what_is_attached_to_interfaces_comes_behind_their_addresses() {
+    replays(
+        "loopback create-interface
+set interface ip address loop0 10.0.0.1/24
+set interface ip address loop0 2001:db8::1/64
+set ip neighbor loop0 10.0.0.2 02:00:00:00:00:02 static
+set ip neighbor loop0 2001:db8::2 02:00:00:00:00:03 static no-fib-entry
+set ip neighbor loop0 10.0.0.3 02:00:00:00:00:04
+set ip neighbor-config ip6 limit 100 norecycle
+ip table 7
+set arp proxy table-id 7 start 10.9.0.1 end 10.9.0.9
+set interface proxy-arp loop0 enable
+set ip6 nd proxy loop0 2001:db8::77
+set interface ip6-nd proxy loop0
+stn rule address 10.0.0.99 interface loop0
+ip container 10.0.0.50 loop0
+ip container 2001:db8:5::/48 loop0
+set ip pmtu 10.0.0.2 1400
+set ip pmtu 2001:db8::2 1300 table 0
+set interface feature gso loop0
+set interface tcp-mss-clamp loop0 ip4 enable ip4-mss 1400 ip6 rx ip6-mss 1380
+set ip source-and-port-range-check vrf 9 10.0.0.0/8 port 80 range 100 - 200
+set ip source-and-port-range-check vrf 8 10.0.0.0/8 port 80
+set ip source-and-port-range-check vrf 8 10.0.0.0/8 port 80 del
+set interface ip source-and-port-range-check loop0 tcp-out-vrf 9 udp-in-vrf 8",
+        "ip table add 7
+ip table add 9
+ip table add 8
+set ip source-and-port-range-check vrf 9 10.0.0.0/8 range 80 - 80 range 100 - 200
+set ip source-and-port-range-check vrf 8 0.0.0.0/32 none
+create loopback interface instance 0
+set interface feature gso loop0
+set ip neighbor-config ip6 limit 100 age 0 norecycle
+set arp proxy table-id 7 start 10.9.0.1 end 10.9.0.9
+set interface ip address loop0 10.0.0.1/24
+set interface ip address loop0 2001:db8::1/64
+set interface proxy-arp loop0
+set interface ip6-nd proxy loop0
+set interface tcp-mss-clamp loop0 ip4 enable ip4-mss 1400 ip6 rx ip6-mss 1380
+set interface ip source-and-port-range-check loop0 tcp-out-vrf 9 udp-in-vrf 8
+stn rule address 10.0.0.99 interface loop0
+set ip pmtu 10.0.0.2 1400
+set ip pmtu 2001:db8::2 1300
+set ip neighbor loop0 10.0.0.2 02:00:00:00:00:02 static
+set ip neighbor loop0 2001:db8::2 02:00:00:00:00:03 static no-fib-entry
+set ip6 nd proxy loop0 2001:db8::77
+ip container 10.0.0.50 loop0
+ip container 2001:db8:5::/48 loop0
+",
+    );
+}

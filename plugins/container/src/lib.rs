@@ -5,17 +5,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
 
 use control::api::types::Prefix as PrefixField;
 use control::api::{Api, Message};
-use control::cli::{Cli, Command, Output};
+use control::cli::{Cli, Command, Output, Print};
+use control::configuration::Lines;
 use control::feature::{Refusal, Refused};
 use net::fib::{self, Path, Source, TableIndex, Target};
 use net::interface::Change;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
 use serde::Serialize;
 use wire::Prefix;
-use wire::prefix::IpPrefix;
+use wire::prefix::{InvalidPrefix, IpPrefix};
 
 /// Prefixes of containers, their commands and messages.
 pub const FEATURE: Feature = Feature {
@@ -25,7 +27,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["arp", "nd"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(configuration),
 };
 
 /// The prefixes of containers, and the table each has its route in.
@@ -58,7 +60,8 @@ pub fn set(
     is_on: bool,
 ) -> Result<(), Error> {
     router.interfaces.at(interface).ok_or(Error::NoInterface)?;
-    let key = (interface, prefix.network());
+    let prefix = prefix.network();
+    let key = (interface, prefix);
     if !is_on {
         let gone = router.own_mut::<Proxied>().0.remove(&key);
         // The route was there since the proxy came.
@@ -79,17 +82,42 @@ pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Prefix)> {
 }
 
 /// Answer for a container: packets to its address are delivered here.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("ip container")]
+#[stage(Routes)]
 struct SetContainer {
-    /// the container's address
+    /// the container's address, or its prefix
     #[positional]
-    address: IpAddr,
+    address: Containers,
     /// the interface it is behind
     #[positional]
     interface: InterfaceIndex,
     /// delete the proxy
     del: bool,
+}
+
+/// An address or a prefix.
+#[derive(Debug, PartialEq)]
+struct Containers(Prefix);
+
+impl FromStr for Containers {
+    type Err = InvalidPrefix;
+    fn from_str(text: &str) -> Result<Self, InvalidPrefix> {
+        text.parse().map(host).or_else(|_| text.parse()).map(Self)
+    }
+}
+
+impl fmt::Display for Containers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_host() { self.0.addr().fmt(f) } else { self.0.fmt(f) }
+    }
+}
+
+/// The proxies there are.
+fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, prefix) in all(router) {
+        lines.push(&SetContainer { address: Containers(prefix), interface, del: false });
+    }
 }
 
 /// Show whether this router answers for a container.
@@ -127,7 +155,7 @@ fn host(addr: IpAddr) -> Prefix {
 
 fn commands(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetContainer| {
-        Ok(set(router, c.interface, host(c.address), !c.del)?)
+        Ok(set(router, c.interface, c.address.0, !c.del)?)
     });
     cli.command(|router: &mut Router, c: ShowContainer| {
         let key = (c.interface, host(c.address));

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
 use super::{Both, Clamping};
 
 /// `set interface tcp-mss-clamp INTERFACE ip4 [enable|disable|rx|tx] ip4-mss SIZE ip6 ...`.
+#[derive(Debug, PartialEq)]
 struct SetClamp {
     interface: InterfaceIndex,
     /// Directions of IPv4 and IPv6, as far as they are named.
@@ -44,12 +46,40 @@ impl Command for SetClamp {
     }
 }
 
+impl Print for SetClamp {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.interface);
+        for (n, (version, mss)) in [("ip4", "ip4-mss"), ("ip6", "ip6-mss")].into_iter().enumerate()
+        {
+            let named = |(_, d): &&(&str, _)| Some(*d) == self.directions[n];
+            let word = DIRECTIONS.iter().find(named).map(|(word, _)| word);
+            line.option(version, word).option(mss, self.mss[n].as_ref());
+        }
+    }
+}
+
+/// Whether received and sent packets are clamped.
+const DIRECTIONS: [(&str, (bool, bool)); 4] = [
+    ("enable", (true, true)),
+    ("disable", (false, false)),
+    ("rx", (true, false)),
+    ("tx", (false, true)),
+];
+
 /// Packets that are clamped: in both directions when none is named.
 fn direction(args: &mut Args<'_>) -> (bool, bool) {
-    let known = [("enable", (true, true)), ("disable", (false, false))];
-    let known = known.into_iter().chain([("rx", (true, false)), ("tx", (false, true))]);
-    let found = known.into_iter().find(|(word, _)| args.keyword(word));
-    found.map_or((true, true), |(_, direction)| direction)
+    let found = DIRECTIONS.iter().find(|(word, _)| args.keyword(word));
+    found.map_or((true, true), |(_, direction)| *direction)
+}
+
+/// The interfaces with clamping.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, both) in router.settings::<Both>() {
+        let directions = both.map(|c| Some((c.rx, c.tx)).filter(|d| *d != (false, false)));
+        let mss = both.map(|c| Some(c.mss).filter(|mss| *mss != 0));
+        lines.push(&SetClamp { interface, directions, mss });
+    }
 }
 
 /// Show where the maximum segment size of TCP is lowered.

@@ -1,16 +1,20 @@
 //! Commands about sources and ports.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use wire::Ip4Prefix;
+use wire::prefix::IpPrefix;
 
-use super::{Ports, Vrfs};
+use super::{Checks, Lists, Ports, Vrfs};
 
 /// `set ip source-and-port-range-check vrf ID PREFIX {port N | range N - N} [del]`.
+#[derive(Debug, PartialEq)]
 struct SetRanges {
     vrf: u32,
     prefix: Ip4Prefix,
@@ -22,9 +26,10 @@ impl Command for SetRanges {
     const PATHS: &'static [&'static str] = &["set ip source-and-port-range-check"];
     const ABOUT: &'static str = "List the ports that packets of sources may be for";
     const USAGE: &'static str =
-        "vrf <table-id> <ip-addr>/<mask> {port nn | range <nn> - <nn>} [del]";
+        "vrf <table-id> <ip-addr>/<mask> {port nn | range <nn> - <nn> | none} [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut vrf, mut prefix, mut ranges, mut on) = (None, None, Vec::new(), true);
+        let mut is_none = false;
         while !args.is_empty() {
             if args.keyword("vrf") {
                 vrf = Some(args.value("table id")?);
@@ -33,13 +38,15 @@ impl Command for SetRanges {
                 ranges.push(port..=port);
             } else if args.keyword("range") {
                 ranges.push(range(args)?);
+            } else if args.keyword("none") {
+                is_none = true;
             } else if args.keyword("del") {
                 on = false;
             } else {
                 prefix = Some(args.value("prefix")?);
             }
         }
-        if ranges.is_empty() {
+        if ranges.is_empty() != is_none {
             return Err(args.error("expected port or range"));
         }
         Ok(Self {
@@ -48,6 +55,17 @@ impl Command for SetRanges {
             ranges,
             on,
         })
+    }
+}
+
+impl Print for SetRanges {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        line.keyword("vrf", &self.vrf).value(&self.prefix);
+        for ports in &self.ranges {
+            line.keyword("range", &format_args!("{} - {}", ports.start(), ports.end()));
+        }
+        line.flag("none", self.ranges.is_empty()).flag("del", !self.on);
     }
 }
 
@@ -68,6 +86,7 @@ fn range(args: &mut Args<'_>) -> Result<Ports, Error> {
 }
 
 /// `set interface ip source-and-port-range-check INTERFACE [tcp-out-vrf ID] ... [del]`.
+#[derive(Debug, PartialEq)]
 struct SetInterface {
     interface: InterfaceIndex,
     vrfs: Vrfs,
@@ -102,6 +121,39 @@ impl Command for SetInterface {
             return Err(args.error("expected a table"));
         }
         Ok(Self { interface, vrfs: if on { vrfs } else { Vrfs::default() } })
+    }
+}
+
+impl Print for SetInterface {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        let Vrfs { tcp_out, udp_out, tcp_in, udp_in } = self.vrfs;
+        line.value(&self.interface).option("tcp-out-vrf", tcp_out.as_ref());
+        line.option("udp-out-vrf", udp_out.as_ref()).option("tcp-in-vrf", tcp_in.as_ref());
+        line.option("udp-in-vrf", udp_in.as_ref()).flag("del", self.vrfs == Vrfs::default());
+    }
+}
+
+/// The lists, and the interfaces that have some.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let Checks { by_vrf, lists } = router.own();
+    let lists = lists.current();
+    let by_number: BTreeMap<u16, u32> = by_vrf.iter().map(|(vrf, at)| (*at, *vrf)).collect();
+    for (list, vrf) in lists.iter().zip(by_number.values()) {
+        let mut push = |prefix, ranges| {
+            lines.push(&SetRanges { vrf: *vrf, prefix, ranges, on: true });
+        };
+        if list.ranges.is_empty() {
+            push(IpPrefix::host(Ipv4Addr::UNSPECIFIED), Vec::new());
+        }
+        let sorted: BTreeMap<_, _> = list.ranges.iter().collect();
+        sorted.into_iter().for_each(|(prefix, ranges)| push(*prefix, ranges.clone()));
+    }
+    for (interface, [rx, tx]) in router.settings::<Lists>() {
+        let vrf = |list: Option<u16>| by_number.get(&list?).copied();
+        let ([tcp_out, udp_out], [tcp_in, udp_in]) = (rx.map(vrf), tx.map(vrf));
+        let vrfs = Vrfs { tcp_out, udp_out, tcp_in, udp_in };
+        lines.push(&SetInterface { interface, vrfs });
     }
 }
 

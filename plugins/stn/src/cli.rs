@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use control::cli::{Cli, Command, Output};
+use control::cli::{Cli, Command, Output, Print};
+use control::configuration::Lines;
 use serde::Serialize;
 
 use super::Rule;
@@ -11,8 +12,9 @@ use net::InterfaceIndex;
 use net::Router;
 
 /// Send punted packets for an address out of an interface, unchanged.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("stn rule")]
+#[stage(Attachments)]
 struct SetRule {
     /// destination address
     address: IpAddr,
@@ -48,6 +50,13 @@ impl fmt::Display for Rows {
             writeln!(f, "  iface: {} ({})", row.iface, row.sw_if_index)?;
             writeln!(f, "  next_node: {}", row.next_node)
         })
+    }
+}
+
+/// The rules, in the order of their numbers.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (_, Rule { addr, interface }) in super::all(router) {
+        lines.push(&SetRule { address: addr, interface, del: false });
     }
 }
 

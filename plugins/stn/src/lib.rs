@@ -31,7 +31,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["punt"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 /// A rule.
