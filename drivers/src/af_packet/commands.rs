@@ -4,7 +4,8 @@
 use std::fmt;
 
 use control::api::Retval;
-use control::cli::{Cli, Command, Error, Output, Task, Word};
+use control::cli::{Cli, Command, Error, Output, Print, Task, Word};
+use control::configuration::Lines;
 use net::interface::Offloads;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -16,8 +17,9 @@ use crate::host;
 use crate::host::elsewhere::Pending;
 
 /// Create an interface on a device of the host.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("create host-interface")]
+#[stage(Interfaces)]
 struct Create {
     /// accepted, there is one version
     #[keyword("v2")]
@@ -55,13 +57,12 @@ struct Delete {
 }
 
 /// Say whether the host completes checksums of what it is given, or the router.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set host-interface l4-cksum-offload")]
 struct SetChecksum {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// the host
     on: bool,
     /// the router
@@ -74,8 +75,7 @@ struct SetChecksum {
 struct SetBypass {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// past it
     enable: bool,
     /// through it
@@ -152,20 +152,51 @@ fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
     Ok(gone.ok_or("not available")??)
 }
 
-/// The number of a `host-X` interface.
-fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error> {
-    let i = router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?;
-    if i.hardware != HARDWARE || i.is_sub() {
-        return Err(Error::new(format!("{} is not a host-interface", i.name)));
+/// Whether an interface is a `host-X`.
+fn check(router: &Router, index: InterfaceIndex) -> Result<(), Error> {
+    match router.interfaces.at(index) {
+        Some(i) if i.hardware == HARDWARE && !i.is_sub() => Ok(()),
+        _ => {
+            Err(Error::new(format!("{} is not a host-interface", router.interfaces.name(index.0))))
+        }
     }
-    Ok(i.index)
+}
+
+/// The interfaces there are, and who completes checksums of theirs.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for host in &router.own::<HostInterfaces>().list {
+        let Some(i) = router.interfaces.at(host.index) else { continue };
+        let wanted = &host.wanted;
+        let queues = |n: usize| Some(n).filter(|n| *n != 1);
+        lines.push_at(
+            i.index.0,
+            &Create {
+                _v2: false,
+                name: wanted.device.as_str().into(),
+                rx_queues: queues(wanted.rx_queues),
+                tx_queues: queues(wanted.tx_queues),
+                mac: wanted.mac,
+                mode: wanted.is_ip.then(|| "ip".into()),
+                uses_qdisc: !wanted.bypasses_qdisc,
+                without_offloads: !wanted.offloads,
+            },
+        );
+        let (interface, Offloads { checksum, gso }) = (i.index, i.offloads);
+        if wanted.offloads && !gso {
+            lines.push(&SetChecksum { interface, on: false, off: true });
+        }
+        if checksum && !gso {
+            lines.push(&SetChecksum { interface, on: true, off: false });
+        }
+    }
 }
 
 fn set_checksum(router: &mut Router, c: SetChecksum) -> Result<(), Error> {
     if c.on == c.off {
         return Err("expected on or off".into());
     }
-    let index = find(router, &c.interface)?;
+    let index = c.interface;
+    check(router, index)?;
     let gso = c.on && router.interfaces.at(index).is_some_and(|i| i.offloads.gso);
     router.set_offloads(index, Offloads { checksum: c.on, gso });
     Ok(())
@@ -175,10 +206,11 @@ fn set_bypass(router: &mut Router, c: SetBypass) -> Result<(), Error> {
     if c.enable == c.disable {
         return Err("expected enable or disable".into());
     }
-    let index = find(router, &c.interface)?;
+    let index = c.interface;
+    check(router, index)?;
     let all = router.state_mut::<HostInterfaces>().ok_or("not available")?;
     let host = all.list.iter_mut().find(|i| i.index == index);
-    let host = host.ok_or_else(|| c.interface.unknown("interface"))?;
+    let host = host.ok_or("not available")?;
     let mut sockets = host.senders.current().iter();
     let done = sockets.try_for_each(|s| ring::set_qdisc_bypass(s, c.enable));
     done.map_err(|e| Error::new(control::cli::io_text(&e)))?;

@@ -206,8 +206,7 @@ impl HostInterfaces {
         index.set(made).expect("set here only");
         router.set_tx_queues(made, queues);
         router.set_link(made, sockets.device.is_running);
-        // Only a sub-interface refuses it.
-        let _ = router.set_link_speed(made, sockets.device.speed_kbps);
+        router.follow_device_speed(made, sockets.device.speed_kbps);
         self.list.push(HostInterface {
             wanted: wanted.clone(),
             number: sockets.number,

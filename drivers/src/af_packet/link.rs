@@ -114,8 +114,7 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
         router.follow_device_mtu(index, mtu);
     }
     if speed != before.1 {
-        // Only a sub-interface refuses it.
-        let _ = router.set_link_speed(index, speed);
+        router.follow_device_speed(index, speed);
     }
     router.set_link(index, now.device.is_running);
 }

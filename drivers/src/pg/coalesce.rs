@@ -1,10 +1,38 @@
 //! Joining what interfaces of the generator send ([`crate::gro`]).
 
+use control::cli::{Cli, Command, Error, Print};
 use graph::NodeIndex;
 use net::{InterfaceIndex, Router};
 
+use super::interface;
 use super::stream::Generator;
 use super::tx::PgTx;
+
+/// Have an interface join TCP segments that it sends, or send them as they are.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("packet-generator coalesce")]
+pub(super) struct Coalesce {
+    /// interface
+    #[positional]
+    pub interface: InterfaceIndex,
+    /// join them
+    pub on: bool,
+    /// send them as they are
+    pub off: bool,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Coalesce| {
+        if c.on == c.off {
+            return Err(Error::new("missing on or off"));
+        }
+        let index = interface::at(router, c.interface)?.index;
+        super::commands::with(router, |generator, router| {
+            generator.coalesce(router, index, c.on);
+            Ok(())
+        })
+    });
+}
 
 impl Generator {
     /// Has TCP segments that an interface of the generator sends joined, or no longer.

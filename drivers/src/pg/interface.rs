@@ -5,12 +5,15 @@ use std::str::FromStr;
 
 use crate::gro::{self, Shape, Tally};
 use control::api::Retval;
-use control::cli::{Cli, Command, Error, Output, Word};
+use control::cli::{Cli, Command, Error, Output, Print, Word};
+use control::configuration::Lines;
 use net::interface::{Interface, Kind, NewInterface, Offloads};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use wire::MacAddr;
 
+use super::coalesce::Coalesce;
+use super::mac_filter::Switch;
 use super::offload::Offload;
 use super::stream::Generator;
 use super::tx::PgTx;
@@ -44,6 +47,12 @@ impl FromStr for Mode {
     }
 }
 
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
 impl Mode {
     /// Its word in commands.
     pub fn word(self) -> &'static str {
@@ -66,6 +75,10 @@ impl Mode {
 /// What the generator knows of an interface of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
+    /// The number in the name that it was made with.
+    pub number: u32,
+    /// The address that it was given; random if `None`.
+    pub mac: Option<MacAddr>,
     /// What its packets start with.
     pub mode: Mode,
     /// What its other side leaves to us.
@@ -77,6 +90,7 @@ pub struct Own {
 }
 
 /// `pg3` or `3`.
+#[derive(Debug, PartialEq)]
 pub struct Name(u32);
 
 impl Name {
@@ -120,8 +134,9 @@ impl fmt::Display for Name {
 }
 
 /// Create a packet generator interface.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("create packet-generator interface")]
+#[stage(Interfaces)]
 struct Create {
     /// its name, pg<number>, or the number
     #[positional]
@@ -210,6 +225,33 @@ impl fmt::Display for Rows {
     }
 }
 
+/// The interfaces there are, and what they do. Streams are for trials: they end.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let all = &router.own::<Generator>().own;
+    for (interface, own) in router.interfaces.iter().filter_map(|i| all.get_key_value(&i.index)) {
+        let gso_size = own.offload.map(|o| o.gso_size).filter(|size| *size > 0);
+        let has_gso = gso_size.is_some();
+        lines.push_at(
+            interface.0,
+            &Create {
+                name: Name(own.number),
+                hw_addr: own.mac,
+                gso_enabled: has_gso,
+                gso_size,
+                coalesce_enabled: has_gso && own.coalesces,
+                csum_offload_enabled: own.offload.is_some_and(|o| o.checksum),
+                mode: Some(own.mode).filter(|mode| *mode != Mode::Ethernet),
+            },
+        );
+        if own.coalesces && !has_gso {
+            lines.push(&Coalesce { interface: *interface, on: true, off: false });
+        }
+        if own.filters {
+            lines.push(&Switch { interface: *interface, on: true, off: false });
+        }
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(create_by_command).command(delete_by_command).command(show);
 }
@@ -295,7 +337,9 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
     let (shape, coalesces) = (Shape { is_ethernet, is_gso: gso_size > 0 }, new.coalesces);
     let index = router.add_interface(interface, PgTx::new(shape, coalesces))?;
     if let Some(generator) = router.state_mut::<Generator>() {
-        generator.own.insert(index, Own { mode: new.mode, offload, coalesces, filters: false });
+        let (number, mac, mode) = (new.name.0, new.mac, new.mode);
+        let own = Own { number, mac, mode, offload, coalesces, filters: false };
+        generator.own.insert(index, own);
     }
     Ok(index)
 }

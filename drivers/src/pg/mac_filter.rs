@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use control::cli::{Args, Cli, Command, Error, Word};
+use control::cli::{Cli, Command, Error, Print};
 use graph::{Continue, Frame, Node};
 use infra::rcu::SlabReader;
 use net::interface::{DEVICE_INPUT, Port};
@@ -45,29 +45,17 @@ impl Node for MacFilter {
     }
 }
 
-/// `packet-generator mac-filter INTERFACE on|off`.
-struct Switch {
-    interface: Word,
-    on: bool,
-}
-
-impl Command for Switch {
-    const PATHS: &'static [&'static str] = &["packet-generator mac-filter"];
-    const ABOUT: &'static str = "Have an interface drop frames to other addresses, or take all";
-    const USAGE: &'static str = "<interface> {on|off}";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        let on = args.keyword("on");
-        if !on && !args.keyword("off") {
-            return Err(if args.is_empty() {
-                Error::new("missing on or off")
-            } else {
-                args.unknown()
-            });
-        }
-        Ok(Self { interface, on })
-    }
+/// Have an interface drop frames to other addresses, or take all.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("packet-generator mac-filter")]
+pub(super) struct Switch {
+    /// interface
+    #[positional]
+    pub interface: InterfaceIndex,
+    /// drop frames to others
+    pub on: bool,
+    /// take all
+    pub off: bool,
 }
 
 impl Generator {
@@ -98,7 +86,10 @@ pub(super) fn register(
     let ports = router.interfaces.ports();
     router.engine.add_feature(&DEVICE_INPUT, MacFilter { ports })?;
     cli.command(|router: &mut Router, c: Switch| {
-        let index = interface::find(router, &c.interface)?.index;
+        if c.on == c.off {
+            return Err(Error::new("missing on or off"));
+        }
+        let index = interface::at(router, c.interface)?.index;
         super::commands::with(router, |generator, router| generator.filter(router, index, c.on))
     });
     Ok(())

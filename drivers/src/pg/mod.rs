@@ -37,7 +37,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ethernet"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(interface::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
@@ -50,6 +50,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     api::register(&mut parts.api);
     commands::register(&mut parts.cli);
     interface::register(&mut parts.cli);
+    coalesce::register(&mut parts.cli);
     mac_filter::register(&mut parts.router, &mut parts.cli).map_err(net::refuse)?;
     Ok(())
 }

@@ -4,18 +4,20 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::api::Retval;
-use control::cli::{Cli, Command, Error, Task, Word};
+use control::cli::{Cli, Command, Error, Print, Task, Word};
+use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use wire::{Ip4Prefix, Ip6Prefix, MacAddr, Prefix};
 
 use super::device::Leaves;
-use super::interface::{self, Host, Taps, Wanted};
+use super::interface::{self, Host, Tap, Taps, Wanted};
 use crate::host;
 use crate::host::elsewhere::Pending;
 
 /// Create an interface that is a device of the host.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("create tap")]
+#[stage(Interfaces)]
 struct Create {
     /// number in its name; the lowest free one if not given
     id: Option<u32>,
@@ -88,6 +90,13 @@ struct Delete {
     interface: Option<Word>,
 }
 
+/// The interfaces there are.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for tap in &router.own::<Taps>().list {
+        lines.push_at(tap.index.0, &Create::of(tap));
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.values("netns", |_| host::names_in("/run/netns"));
     cli.task(create).command(delete);
@@ -123,6 +132,49 @@ where
         }
         Ok(answer(router, made))
     }))
+}
+
+impl Create {
+    fn of(tap: &Tap) -> Self {
+        let (wanted, host) = (&tap.wanted, &tap.wanted.host);
+        let usual = format!("{}{}", if wanted.is_tun { "tun" } else { "tap" }, tap.id);
+        let queues = |n: usize| Some(n).filter(|n| *n > 1);
+        let ring = |n: u32| Some(n).filter(|n| *n > 0);
+        let gateway4 = |g: &IpAddr| if let IpAddr::V4(a) = g { Some(*a) } else { None };
+        let gateway6 = |g: &IpAddr| if let IpAddr::V6(a) = g { Some(*a) } else { None };
+        Self {
+            id: Some(tap.id),
+            hw_addr: wanted.mac,
+            if_name: wanted.name.clone().filter(|name| *name != usual),
+            num_rx_queues: queues(wanted.queues.0),
+            num_tx_queues: queues(wanted.queues.1),
+            rx_ring_size: ring(wanted.rings.0),
+            tx_ring_size: ring(wanted.rings.1),
+            host_ns: host.namespace.clone(),
+            host_bridge: host.bridge.clone(),
+            host_ip4_addr: host
+                .ip4
+                .and_then(|p| if let Prefix::Ip4(p) = p { Some(p) } else { None }),
+            host_ip6_addr: host
+                .ip6
+                .and_then(|p| if let Prefix::Ip6(p) = p { Some(p) } else { None }),
+            host_ip4_gw: host.gateways.iter().find_map(gateway4),
+            host_ip6_gw: host.gateways.iter().find_map(gateway6),
+            host_mac_addr: host.mac,
+            host_if_name: host.name.clone().filter(|name| *name != usual),
+            host_mtu_size: host.mtu,
+            no_gso: wanted.completes,
+            gso: wanted.leaves.gso,
+            gro_coalesce: wanted.coalesces,
+            csum_offload: wanted.leaves.checksum && !wanted.leaves.gso,
+            persist: wanted.persists,
+            attach: wanted.attaches,
+            tun: wanted.is_tun,
+            _packed: false,
+            _in_order: false,
+            _consistent_qp: false,
+        }
+    }
 }
 
 fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {

@@ -27,7 +27,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ethernet"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(commands::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

@@ -63,6 +63,7 @@ impl Router {
             hardware: new.hardware,
             tag: String::new(),
             link_speed: 0,
+            device_speed: 0,
             link_mtu: new.mtu,
             mac: new.mac,
             admin_up: false,
@@ -326,6 +327,11 @@ impl Router {
         }
         i.link_speed = kbps;
         Ok(())
+    }
+    /// Follows a device whose link carries this from now on, in kilobits per second.
+    pub fn follow_device_speed(&mut self, index: InterfaceIndex, kbps: u32) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        (i.link_speed, i.device_speed) = (kbps, kbps);
     }
     /// Gives an interface another name, and its nodes and sub-interfaces with it.
     ///

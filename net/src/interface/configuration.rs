@@ -77,7 +77,7 @@ fn set(i: &Interface, lines: &mut Lines<'_>) {
     if !i.tag.is_empty() {
         lines.push(&SetTag { interface, tag: i.tag.clone() });
     }
-    if i.link_speed != 0 && !i.is_sub() {
+    if i.link_speed != i.device_speed && !i.is_sub() {
         lines.push(&SetSpeed { interface, kbps: i.link_speed });
     }
     if i.port.promiscuous {

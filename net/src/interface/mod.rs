@@ -130,6 +130,9 @@ pub struct Interface {
     pub tag: String,
     /// Bits per second that the link carries, in thousands; 0 when unknown.
     pub link_speed: u32,
+    /// As the device says.
+    #[serde(skip)]
+    device_speed: u32,
     /// Bytes that the device carries behind the layer 2 header.
     pub link_mtu: u32,
     /// Its own address.
