@@ -90,6 +90,17 @@ impl<'a> Line<'a> {
         self
     }
 
+    /// Writes each of several values.
+    pub fn values<'v, T: PrintValue + 'v>(
+        &mut self,
+        values: impl IntoIterator<Item = &'v T>,
+    ) -> &mut Self {
+        for value in values {
+            self.value(value);
+        }
+        self
+    }
+
     /// Writes a word if it holds.
     pub fn flag(&mut self, word: &str, holds: bool) -> &mut Self {
         if holds {

@@ -49,6 +49,7 @@ use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
+pub(crate) use cli::{parse_paths, path_words};
 pub use family::{Family, Ip4, Ip6};
 pub use finder::Finder;
 pub(crate) use finder::Keeper;

@@ -160,13 +160,13 @@ impl IpMroute {
     ) -> Result<u32, Retval> {
         let table = router.fib.table::<F>(self.table_id).ok_or(Retval::NO_SUCH_FIB)?;
         let path = |p: &MfibPath| {
-            let flags = ItfFlags(p.itf_flags.0);
+            let flags = ItfFlags(p.itf_flags.0).known();
             Ok(MPath { path: p.path.native::<F>(router)?, flags })
         };
         let paths = self.paths.iter().map(path).collect::<Result<Vec<_>, Retval>>()?;
         let source = Source::API;
         if is_add {
-            let of_all = (EntryFlags(self.entry_flags.0), self.rpf_id);
+            let of_all = (EntryFlags(self.entry_flags.0).known(), self.rpf_id);
             return Ok(router.update_mroute(table, prefix, source, of_all, &paths)?);
         }
         match router.remove_mroute(table, prefix, source, &paths) {

@@ -65,6 +65,11 @@ macro_rules! flags {
             pub fn has(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
+            /// Without what has no name.
+            #[must_use]
+            pub fn known(self) -> Self {
+                Self(self.0 & (0 $(| $bit)*))
+            }
             /// Both together.
             #[must_use]
             pub fn with(self, other: Self) -> Self {
@@ -206,7 +211,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["fib"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {

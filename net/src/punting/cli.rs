@@ -5,7 +5,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use control::cli::{Args, Cli, Command, Error, Output, Word};
+use control::cli::{
+    Args, Cli, Command, Error, Line, Output, Print, PrintValue, Word, is_printable,
+};
+use control::configuration::{Lines, Stage};
 use serde::Serialize;
 use wire::Protocol;
 
@@ -14,43 +17,54 @@ use crate::interface::InterfaceIndex;
 use crate::ip::{V4, V6};
 use crate::router::Router;
 
-/// `set punt [ipv4|ip6|ipv6] [udp|tcp] [del] [all|PORT]`.
+/// `set punt [ipv4|ip6|ipv6] [udp|tcp] [del] {all | PORT | protocol N | reason NAME}`.
+#[derive(Debug, PartialEq)]
 struct SetPunt {
-    port: Port,
+    what: Punted,
     on: bool,
 }
 
 impl Command for SetPunt {
     const PATHS: &'static [&'static str] = &["set punt"];
     const ABOUT: &'static str = "Have packets to ports that nobody listens on punted";
-    const USAGE: &'static str = "[ipv4|ip6|ipv6] [udp|tcp] [del] [all|<port-num:1-65535>]";
+    const USAGE: &'static str = "[ipv4|ip6|ipv6] [udp|tcp] [del] \
+        {all | <port-num:1-65535> | protocol <number> | reason <name>}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut on = true;
-        let port = port(args, |args| {
+        let what = what(args, |args| {
             let is_off = args.keyword("del");
             on &= !is_off;
             Ok(is_off)
         })?;
-        Ok(Self { port, on })
+        Ok(Self { what, on })
     }
 }
 
-/// `punt socket register [ipv4|ipv6] [udp|tcp] [all|PORT] socket PATH`.
+impl Print for SetPunt {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("del", !self.on).value(&self.what);
+    }
+}
+
+/// `punt socket register [ipv4|ipv6] [udp|tcp|icmp6] {all | PORT | …} socket PATH`.
+#[derive(Debug, PartialEq)]
 struct Register {
-    port: Port,
+    what: Punted,
     path: PathBuf,
 }
 
-/// `punt socket deregister [ipv4|ipv6] [udp|tcp] [all|PORT]`.
-struct Deregister(Port);
+/// `punt socket deregister [ipv4|ipv6] [udp|tcp|icmp6] {all | PORT | …}`.
+struct Deregister(Punted);
 
-/// Reads which port; `other` takes words that the command has besides.
-fn port(
+/// Reads what is punted; `other` takes words that the command has besides.
+fn what(
     args: &mut Args<'_>,
     mut other: impl FnMut(&mut Args<'_>) -> Result<bool, Error>,
-) -> Result<Port, Error> {
+) -> Result<Punted, Error> {
     let (mut is_ip6, mut protocol, mut port) = (false, Protocol::UDP, None);
+    let (mut all_of, mut reason) = (None, None);
     while let Some(word) = args.peek() {
         if other(args)? {
             continue;
@@ -60,7 +74,20 @@ fn port(
             "ip6" | "ipv6" => is_ip6 = true,
             "udp" => protocol = Protocol::UDP,
             "tcp" => protocol = Protocol::TCP,
+            "icmp6" => protocol = Protocol::ICMP6,
             "all" => port = Some(None),
+            "protocol" => {
+                args.word();
+                all_of = Some(Protocol(args.value("protocol")?));
+                continue;
+            }
+            "reason" => {
+                args.word();
+                let name: Word = args.value("reason")?;
+                let found = args.context().and_then(|r: &Router| r.punt_reason_named(&name));
+                reason = Some(found.ok_or_else(|| name.unknown("punt reason"))?);
+                continue;
+            }
             _ => {
                 port = Some(Some(args.value("port")?));
                 continue;
@@ -68,41 +95,84 @@ fn port(
         }
         args.word();
     }
-    let port = port.ok_or_else(|| args.error("expected all or a port"))?;
-    Ok(Port { is_ip6, protocol, port })
+    Ok(match (reason, all_of) {
+        (Some(reason), _) => Punted::Reason(reason),
+        (None, Some(protocol)) => Punted::Protocol { is_ip6, protocol },
+        (None, None) => {
+            let port = port.ok_or_else(|| args.error("expected all or a port"))?;
+            Punted::Port(Port { is_ip6, protocol, port })
+        }
+    })
+}
+
+impl PrintValue for Punted {
+    fn print(&self, line: &mut Line<'_>) {
+        let version = |is_ip6| if is_ip6 { "ipv6" } else { "ipv4" };
+        match *self {
+            Self::Port(Port { is_ip6, protocol, port }) => {
+                let name = match protocol {
+                    Protocol::TCP => "tcp",
+                    Protocol::ICMP6 => "icmp6",
+                    _ => "udp",
+                };
+                line.word(version(is_ip6)).word(name);
+                line.word(port.map_or("all".to_owned(), |port| port.to_string()));
+            }
+            Self::Protocol { is_ip6, protocol } => {
+                line.word(version(is_ip6)).keyword("protocol", &protocol.0);
+            }
+            Self::Reason(reason) => {
+                let mut all = line.context::<Router>().into_iter().flat_map(Router::punt_reasons);
+                let named =
+                    all.find(|(number, ..)| *number == reason).map(|(_, info, ..)| info.name);
+                line.keyword("reason", &named.unwrap_or_default());
+            }
+        }
+    }
 }
 
 impl Command for Register {
     const PATHS: &'static [&'static str] = &["punt socket register"];
     const ABOUT: &'static str = "Have packets to a port sent to the socket of a program";
-    const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp] [all|<port-num>] socket <socket>";
+    const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp|icmp6] \
+        {all | <port-num> | protocol <number> | reason <name>} socket <socket>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut path = None;
-        let port = port(args, |args| {
+        let what = what(args, |args| {
             let is_socket = args.keyword("socket");
             if is_socket {
                 path = Some(args.value("socket")?);
             }
             Ok(is_socket)
         })?;
-        Ok(Self { port, path: path.ok_or_else(|| args.error("expected socket"))? })
+        Ok(Self { what, path: path.ok_or_else(|| args.error("expected socket"))? })
     }
 }
 
 impl Command for Deregister {
     const PATHS: &'static [&'static str] = &["punt socket deregister"];
     const ABOUT: &'static str = "Have packets to a port no longer sent to a socket";
-    const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp] [all|<port-num>]";
+    const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp|icmp6] \
+        {all | <port-num> | protocol <number> | reason <name>}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        port(args, |_| Ok(false)).map(Self)
+        what(args, |_| Ok(false)).map(Self)
     }
 }
 
-/// `ip punt redirect [add|del] rx [INTERFACE|all] via [NH] TX`.
+impl Print for Register {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.what).keyword("socket", &self.path.display());
+    }
+}
+
+/// `ip punt redirect [add|del] rx [INTERFACE|all] {via [NH] TX | nowhere}`.
+#[derive(Debug, PartialEq)]
 struct SetRedirect {
     on: bool,
-    rx: Option<Word>,
-    to: Option<(Option<IpAddr>, Word)>,
+    rx: Option<InterfaceIndex>,
+    /// Nowhere for `None`.
+    to: Option<(Option<IpAddr>, InterfaceIndex)>,
 }
 
 impl SetRedirect {
@@ -120,33 +190,44 @@ impl SetRedirect {
             let next_hop = args.optional();
             to = Some((next_hop, args.value("interface")?));
         }
-        if on && to.is_none() {
+        if on && to.is_none() && !args.keyword("nowhere") {
             return Err(args.error("expected via"));
         }
         Ok(Self { on, rx, to })
     }
-    fn carry_out<V: Redirecting>(&self, router: &mut Router) -> Result<(), Error> {
-        let index = |router: &Router, name: &Word| {
-            let found = router.interfaces.named(name).map(|i| i.index);
-            found.ok_or_else(|| name.unknown("interface"))
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.on { "add" } else { "del" });
+        line.option("rx", self.rx.as_ref()).flag("rx all", self.rx.is_none());
+        match &self.to {
+            Some((next_hop, tx)) => line.word("via").values(next_hop).value(tx),
+            None => line.flag("nowhere", self.on),
         };
-        let from = self.rx.as_ref().map(|name| index(router, name)).transpose()?;
-        let done = match self.to.as_ref().filter(|_| self.on) {
-            Some((next_hop, tx)) => {
-                let next_hop = next_hop.unwrap_or(V::UNSPECIFIED);
-                let to = RedirectTo { tx: index(router, tx)?, next_hop };
-                router.set_punt_redirect::<V>(from, Some(to))
-            }
-            None => router.remove_punt_redirect::<V>(from),
+    }
+    fn carry_out<V: Redirecting>(&self, router: &mut Router) -> Result<(), Error> {
+        let to = self.to.map(|(next_hop, tx)| {
+            let next_hop = next_hop.unwrap_or(V::UNSPECIFIED);
+            RedirectTo { tx, next_hop }
+        });
+        let done = match self.on {
+            true => router.set_punt_redirect::<V>(self.rx, to),
+            false => router.remove_punt_redirect::<V>(self.rx),
         };
         done.map_err(|e| Error::new(e.to_string()))
     }
+    fn all<V: Redirecting>(router: &Router) -> impl Iterator<Item = Self> {
+        router.punt_redirects::<V>().map(|(rx, to)| {
+            let next_hop = |to: RedirectTo| Some(to.next_hop).filter(|hop| *hop != V::UNSPECIFIED);
+            Self { on: true, rx, to: to.map(|to| (next_hop(to), to.tx)) }
+        })
+    }
 }
 
+#[derive(Debug, PartialEq)]
 struct SetRedirect4(SetRedirect);
+#[derive(Debug, PartialEq)]
 struct SetRedirect6(SetRedirect);
 
-const USAGE: &str = "[add|del] rx [<interface>|all] via [<next-hop>] <tx-interface>";
+const USAGE: &str = "[add|del] rx [<interface>|all] {via [<next-hop>] <tx-interface> | nowhere}";
 
 impl Command for SetRedirect4 {
     const PATHS: &'static [&'static str] = &["ip punt redirect"];
@@ -164,6 +245,35 @@ impl Command for SetRedirect6 {
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         SetRedirect::take(args).map(Self)
     }
+}
+
+impl Print for SetRedirect4 {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        self.0.print(line);
+    }
+}
+
+impl Print for SetRedirect6 {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        self.0.print(line);
+    }
+}
+
+/// What is punted, and where it goes.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for what in router.told_to_punt() {
+        lines.push(&SetPunt { what, on: true });
+    }
+    for client in router.punt_clients() {
+        // What is not text cannot be said.
+        if client.path.to_str().is_some_and(|path| is_printable(path) && !path.contains(' ')) {
+            lines.push(&Register { what: client.what, path: client.path.clone() });
+        }
+    }
+    SetRedirect::all::<V4>(router).for_each(|c| lines.push(&SetRedirect4(c)));
+    SetRedirect::all::<V6>(router).for_each(|c| lines.push(&SetRedirect6(c)));
 }
 
 /// Show where punted IPv4 packets go.
@@ -198,14 +308,20 @@ struct ShowLocal;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetPunt| {
-        router.set_punt(set.port, set.on).map_err(|e| Error::new(e.to_string()))
+        let done = match set.what {
+            Punted::Port(port) => router.set_punt(port, set.on),
+            Punted::Protocol { is_ip6, protocol } => {
+                router.set_punt_protocol(is_ip6, protocol, set.on)
+            }
+            Punted::Reason(reason) => router.set_punt_reason(reason, set.on),
+        };
+        done.map_err(|e| Error::new(e.to_string()))
     });
     cli.command(|router: &mut Router, new: Register| {
-        let what = Punted::Port(new.port);
-        Ok::<_, Error>(router.register_punt_socket(what, HEADER_VERSION, &new.path)?)
+        Ok::<_, Error>(router.register_punt_socket(new.what, HEADER_VERSION, &new.path)?)
     });
     cli.command(|router: &mut Router, old: Deregister| {
-        Ok::<_, Error>(router.deregister_punt_socket(Punted::Port(old.0))?)
+        Ok::<_, Error>(router.deregister_punt_socket(old.0)?)
     });
     cli.command(|router: &mut Router, set: SetRedirect4| set.0.carry_out::<V4>(router));
     cli.command(|router: &mut Router, set: SetRedirect6| set.0.carry_out::<V6>(router));

@@ -5,7 +5,9 @@ use std::fmt;
 
 use wire::Protocol;
 
+use super::Punted;
 use super::reasons::Reason;
+use super::trial::TRIAL;
 use crate::ip::{self, V4, V6, Version};
 use crate::router::Router;
 
@@ -24,6 +26,8 @@ pub struct Port {
 #[derive(Default)]
 pub(super) struct Ports {
     ports: BTreeSet<Port>,
+    /// Those of them that a feature has punted.
+    of_features: BTreeSet<Port>,
     /// Protocols, of IPv6 or not.
     protocols: BTreeSet<(bool, Protocol)>,
 }
@@ -64,6 +68,8 @@ impl Router {
         if !on && !is_there {
             return Err(PortError::Unknown);
         }
+        let ports = self.own_mut::<Ports>();
+        ports.of_features.remove(&port);
         if on && is_there {
             return Ok(());
         }
@@ -75,6 +81,25 @@ impl Router {
             ports.remove(&port)
         };
         Ok(())
+    }
+    /// Has packets to a port that is not punted yet punted for what a feature was told.
+    ///
+    /// # Errors
+    /// [`PortError`]; nothing has changed then.
+    pub fn punt_for_feature(&mut self, port: Port) -> Result<(), PortError> {
+        self.set_punt(port, true)?;
+        self.own_mut::<Ports>().of_features.insert(port);
+        Ok(())
+    }
+    /// What the operator and clients want punted.
+    pub(super) fn told_to_punt(&self) -> impl Iterator<Item = Punted> {
+        let Ports { ports, of_features, protocols } = self.own();
+        let ports = ports.difference(of_features).map(|port| Punted::Port(*port));
+        let protocols = protocols.iter();
+        let protocols = protocols.map(|&(is_ip6, protocol)| Punted::Protocol { is_ip6, protocol });
+        let reasons = self.punt_reasons();
+        let reasons = reasons.filter(|(_, info, takers, _)| takers.punt && info.client != TRIAL);
+        ports.chain(protocols).chain(reasons.map(|(reason, ..)| Punted::Reason(reason)))
     }
     fn switch<V: Version>(&mut self, port: Port, on: bool) -> Result<(), PortError> {
         let udp = on.then_some(V::NODES.udp_punt);

@@ -24,6 +24,9 @@ use crate::ip4::IP4_UNICAST;
 use crate::ip6::IP6_UNICAST;
 use crate::router::Router;
 
+/// Who punts for the reasons that are made here.
+pub(super) const TRIAL: &str = "punt-test";
+
 /// A version that punting is tried out with.
 pub(super) trait Tried: Redirecting {
     /// Name of the node that punts.
@@ -189,7 +192,7 @@ impl Router {
         if let Some(reason) = self.punt_reason_named(V::REASON) {
             return Ok(reason);
         }
-        let made = self.punt_reason("punt-test", V::REASON, V::IS_IP6);
+        let made = self.punt_reason(TRIAL, V::REASON, V::IS_IP6);
         let reason = made.map_err(|e| Error::new(e.to_string()))?;
         let trial = self.own_mut::<Trial>();
         trial.reasons[usize::from(V::IS_IP6)].publish(reason);

@@ -3,38 +3,80 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output, Word};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
 use serde::Serialize;
 
-use super::{Config, Kind};
+use super::{Config, Kind, OnInterface};
+use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// `set interface reassembly INTERFACE [on|off|ip4|ip6]`.
+/// `set interface reassembly INTERFACE on|off|ip4|ip6 [shallow]`.
+#[derive(Debug, PartialEq)]
 struct SetReassembly {
-    interface: Word,
+    interface: InterfaceIndex,
     on: [bool; 2],
+    kind: Kind,
 }
 
 impl Command for SetReassembly {
     const PATHS: &'static [&'static str] = &["set interface reassembly"];
     const ABOUT: &'static str = "Have an interface put fragments together";
-    const USAGE: &'static str = "<interface> [on|off|ip4|ip6]";
+    const USAGE: &'static str = "<interface> {on|off|ip4|ip6} [shallow]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let interface = args.value("interface")?;
-        let on = match args.peek() {
-            Some("on") => [true, true],
-            Some("off") => [false, false],
-            Some("ip4") => [true, false],
-            Some("ip6") => [false, true],
-            _ => return Err(args.error("expected on, off, ip4 or ip6")),
-        };
-        args.word();
-        Ok(Self { interface, on })
+        let named = VERSIONS.iter().find(|(word, _)| args.keyword(word));
+        let (_, on) = named.ok_or_else(|| args.error("expected on, off, ip4 or ip6"))?;
+        let kind = if args.keyword("shallow") { Kind::Shallow } else { Kind::Full };
+        Ok(Self { interface, on: *on, kind })
     }
 }
 
+const VERSIONS: [(&str, [bool; 2]); 4] =
+    [("on", [true, true]), ("off", [false, false]), ("ip4", [true, false]), ("ip6", [false, true])];
+
+impl Print for SetReassembly {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.interface);
+        for (word, on) in VERSIONS {
+            line.flag(word, on == self.on);
+        }
+        line.flag("shallow", self.kind == Kind::Shallow);
+    }
+}
+
+/// Set the limits of reassembly.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set ip reassembly limits")]
+struct SetLimits {
+    /// of IPv6, else of IPv4
+    ip6: bool,
+    /// of shallow reassembly, else of full reassembly
+    shallow: bool,
+    /// milliseconds until an incomplete packet is given up
+    timeout_ms: u32,
+    /// packets at the same time, on each thread
+    reassemblies: u32,
+    /// fragments of one packet
+    fragments: u32,
+    /// milliseconds between two looks for packets to be given up
+    walk_ms: u32,
+}
+
+/// Put fragments for this router together, of the versions that are named.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set ip reassembly local")]
+struct SetLocal {
+    /// those of IPv4
+    ip4: bool,
+    /// those of IPv6
+    ip6: bool,
+}
+
 /// `set ip reassembly extended [ip4|ip6] [on|off]`.
+#[derive(Debug, PartialEq)]
 struct SetExtended {
     /// The version; both without.
     family: Option<usize>,
@@ -59,6 +101,47 @@ impl Command for SetExtended {
             args.word();
         }
         Ok(Self { family, on })
+    }
+}
+
+impl Print for SetExtended {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("ip4", self.family == Some(0)).flag("ip6", self.family == Some(1));
+        line.word(if self.on { "on" } else { "off" });
+    }
+}
+
+/// Limits, and where fragments are put together.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let ms = |seconds: f64| (seconds * 1e3).round() as u32;
+    let usual = [(Kind::Full, Config::FULL), (Kind::Shallow, Config::SHALLOW)];
+    for (family, (kind, usual)) in (0..2).flat_map(|family| usual.map(|usual| (family, usual))) {
+        let Config { timeout, most, longest, walk } = router.reassembly(family, kind);
+        if router.reassembly(family, kind) != usual {
+            lines.push(&SetLimits {
+                ip6: family == 1,
+                shallow: kind == Kind::Shallow,
+                timeout_ms: ms(timeout),
+                reassemblies: most,
+                fragments: longest,
+                walk_ms: ms(walk),
+            });
+        }
+    }
+    let [ip4, ip6] = router.local_reassembly();
+    if !ip4 || !ip6 {
+        lines.push(&SetLocal { ip4, ip6 });
+    }
+    for (family, on) in router.extended_reassembly().into_iter().enumerate().filter(|(_, on)| *on) {
+        lines.push(&SetExtended { family: Some(family), on });
+    }
+    for (interface, on) in router.settings::<OnInterface>() {
+        for (kind, on) in [(Kind::Full, on.full), (Kind::Shallow, on.shallow)] {
+            if on != [false; 2] {
+                lines.push(&SetReassembly { interface, on, kind });
+            }
+        }
     }
 }
 
@@ -96,10 +179,20 @@ struct ShowShallow6 {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetReassembly| {
-        let found = router.interfaces.named(&set.interface);
-        let interface = found.ok_or_else(|| set.interface.unknown("interface"))?.index;
-        let done = router.enable_reassembly(interface, Kind::Full, set.on);
+        let done = router.enable_reassembly(set.interface, set.kind, set.on);
         done.map_err(|e| Error::new(e.to_string()))
+    });
+    cli.command(|router: &mut Router, set: SetLimits| {
+        let seconds = |ms: u32| f64::from(ms) / 1e3;
+        let (timeout, walk) = (seconds(set.timeout_ms), seconds(set.walk_ms.max(1)));
+        let config = Config { timeout, most: set.reassemblies, longest: set.fragments, walk };
+        let kind = if set.shallow { Kind::Shallow } else { Kind::Full };
+        let done = router.set_reassembly(set.ip6.into(), kind, config);
+        done.map_err(|e| Error::new(e.to_string()))
+    });
+    cli.command(|router: &mut Router, set: SetLocal| {
+        router.set_local_reassembly([set.ip4, set.ip6]);
+        Ok(())
     });
     cli.command(|router: &mut Router, set: SetExtended| {
         let mut on = router.extended_reassembly();

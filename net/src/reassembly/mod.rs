@@ -32,7 +32,7 @@ use graph::BuildError;
 use infra::rcu::Shared;
 
 use crate::events::Event;
-use crate::interface::{Change, InterfaceIndex};
+use crate::interface::{AttachedAt, Change, InterfaceIndex, NoInterface};
 use crate::ip::{V4, V6, Version};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 use full::Full;
@@ -54,7 +54,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 /// A kind of reassembly.
@@ -81,6 +81,22 @@ impl Event for Incomplete {}
 struct Reassembly {
     settings: Shared<Settings>,
     nodes: Vec<Gatherer>,
+}
+
+/// The versions whose fragments an interface puts together, or holds back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct OnInterface {
+    full: [bool; 2],
+    shallow: [bool; 2],
+}
+
+impl OnInterface {
+    fn of_mut(&mut self, kind: Kind) -> &mut [bool; 2] {
+        match kind {
+            Kind::Full => &mut self.full,
+            Kind::Shallow => &mut self.shallow,
+        }
+    }
 }
 
 /// What nodes hold.
@@ -165,13 +181,9 @@ impl Router {
         kind: Kind,
         on: [bool; 2],
     ) -> Result<(), Error> {
-        self.interfaces.at(interface).ok_or(Error::NoInterface)?;
-        let places: &[usize] = match kind {
-            Kind::Full => &[RECEIVED],
-            Kind::Shallow => &[UNICAST, GROUP],
-        };
-        places.iter().for_each(|place| self.enable_at(&PLACES[*place], interface, on));
-        Ok(())
+        let mut setting = self.setting::<OnInterface>(interface);
+        *setting.of_mut(kind) = on;
+        self.put(interface, setting).map_err(|NoInterface| Error::NoInterface)
     }
     /// Notes that one feature more needs the ports of all fragments that an interface receives, of
     /// a family (0 for IPv4, 1 for IPv6), or that it no longer does. Shallow reassembly is on while
@@ -199,12 +211,6 @@ impl Router {
             done.expect("the node is on the arc since the feature registered");
         }
         Ok(())
-    }
-    fn enable_at(&mut self, place: &Place, interface: InterfaceIndex, on: [bool; 2]) {
-        for ((arc, node), on) in place.arcs.into_iter().flatten().zip(place.nodes).zip(on) {
-            let done = self.engine.set_feature(arc, node, interface.0, on);
-            done.expect("the node is on the arc since the feature registered");
-        }
     }
     /// The nodes of a family and a kind.
     fn gatherers(&self, family: usize, kind: Kind) -> Vec<Gatherer> {
@@ -241,7 +247,6 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
     if change != Change::Deleting {
         return;
     }
-    PLACES.iter().for_each(|place| router.enable_at(place, interface, [false; 2]));
     for node in router.state::<Reassembly>().map_or_else(Vec::new, |r| r.nodes.clone()) {
         node.visit(router, Task::Forget(interface.0));
     }
@@ -260,6 +265,14 @@ fn add<V: Reassemble>(
     ])
 }
 
+/// Has a place see the packets of the interfaces for which it is on.
+fn attach(router: &mut Router, place: &Place, is_on: [fn(&OnInterface) -> bool; 2]) {
+    let at = place.arcs.into_iter().flatten().zip(place.nodes).zip(is_on);
+    for ((arc, node), is_on) in at {
+        router.attach_at::<OnInterface, 1>([AttachedAt { arc, node, is_on }]);
+    }
+}
+
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
     let settings = Shared::new(Settings::default());
@@ -272,6 +285,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         router.engine.add_counters::<<V6 as Version>::Error>(node).map_err(refuse)?;
     }
     router.insert(Reassembly { settings, nodes: [ip4, ip6].concat() });
+    router.attach::<OnInterface>().map_err(refuse)?;
+    attach(router, &PLACES[RECEIVED], [|on| on.full[0], |on| on.full[1]]);
+    for place in [UNICAST, GROUP] {
+        attach(router, &PLACES[place], [|on| on.shallow[0], |on| on.shallow[1]]);
+    }
     router.interfaces.observe(interface_changed);
     router.events.handle(walk::start);
     walk::spawn(router);

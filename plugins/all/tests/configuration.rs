@@ -137,6 +137,55 @@ set interface state loop0 up
 }
 
 #[test]
+fn multicast_reassembly_and_punting_come_whole() {
+    replays(
+        "create packet-generator interface pg0
+create packet-generator interface pg1 hw-addr 02:00:00:00:00:01 gso-enabled gso-size 1400 coalesce-enabled
+create packet-generator interface pg2 csum-offload-enabled mode ip4
+packet-generator coalesce pg2 on
+packet-generator mac-filter pg0 on
+ip mroute add 232.1.1.1 via pg0 Accept
+ip mroute add 10.0.0.9 232.1.1.1 via pg1 Forward via local Forward via 10.0.0.2 pg0 Forward
+ip mroute add 232.1.1.0/24 source API Signal rpf-id 7
+ip6 mroute add ff05::1 via pg1 Accept Negate-Signal
+set interface reassembly pg0 on
+set interface reassembly pg1 ip6 shallow
+set ip reassembly limits ip6 shallow timeout-ms 300 reassemblies 10 fragments 5 walk-ms 50
+set ip reassembly local ip6
+set ip reassembly extended ip6
+set punt ipv4 udp 1234
+set punt ipv6 tcp all
+set punt protocol 89
+stn rule address 10.0.0.3 interface pg0
+ip punt redirect add rx pg0 via 10.0.0.2 pg1
+ip6 punt redirect add rx all via pg1
+ip punt redirect rx all nowhere",
+        "create packet-generator interface pg0
+create packet-generator interface pg1 hw-addr 02:00:00:00:00:01 gso-enabled gso-size 1400 coalesce-enabled
+create packet-generator interface pg2 csum-offload-enabled mode ip4
+set ip reassembly limits ip6 shallow timeout-ms 300 reassemblies 10 fragments 5 walk-ms 50
+set ip reassembly local ip6
+set ip reassembly extended ip6 on
+set punt ipv4 udp 1234
+set punt ipv6 tcp all
+set punt ipv4 protocol 89
+packet-generator mac-filter pg0 on
+packet-generator coalesce pg2 on
+set interface reassembly pg0 on
+set interface reassembly pg1 ip6 shallow
+stn rule address 10.0.0.3 interface pg0
+ip mroute add 232.1.1.0/24 source API rpf-id 7 Signal
+ip mroute add 232.1.1.1/32 via pg0 Accept
+ip mroute add 10.0.0.9 232.1.1.1/32 via pg1 Forward via local Forward via 10.0.0.2 pg0 Forward
+ip mroute add ff05::1/128 via pg1 Negate-Signal Accept
+ip punt redirect add rx all nowhere
+ip punt redirect add rx pg0 via 10.0.0.2 pg1
+ip6 punt redirect add rx all via pg1
+",
+    );
+}
+
+#[test]
 fn one_feature_prints_its_own() {
     let mut rig = rig();
     rig.attempt("loopback create-interface\nip table 3").unwrap();

@@ -116,7 +116,7 @@ fn apply(router: &mut Router) {
     for port in ports().into_iter().filter(wanted) {
         let is_punted = router.punted_ports().any(|p| p == port);
         // Where a socket takes all of a protocol nothing is left to punt.
-        if !is_punted && router.set_punt(port, true).is_ok() {
+        if !is_punted && router.punt_for_feature(port).is_ok() {
             kept.push(port);
         }
     }

@@ -139,7 +139,7 @@ fn routes<F: Family>(
 }
 
 /// A path as it is written; `None` when what it names is not there.
-pub(super) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
+pub(crate) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
     let name = |i: InterfaceIndex| router.interfaces.at(i).map(|i| i.name.as_str());
     let mut text = String::from("via ");
     let mut write = |words: std::fmt::Arguments<'_>| text.write_fmt(words).ok();

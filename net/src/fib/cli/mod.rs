@@ -15,6 +15,8 @@ use control::cli::Cli;
 use crate::router::Router;
 
 pub(super) use configuration::configuration;
+pub(crate) use configuration::words as path_words;
+pub(crate) use paths::parse as parse_paths;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     route::register(cli);

@@ -11,7 +11,7 @@ use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 /// Paths of a route in a table, from text such as `via 10.0.1.2 pg1 weight 3 via 10.0.1.3 pg1`.
-pub fn parse<F: Family>(
+pub(crate) fn parse<F: Family>(
     router: &Router,
     table: TableIndex,
     text: &str,
