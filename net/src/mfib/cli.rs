@@ -11,7 +11,8 @@ use super::{objects, show};
 use crate::fib::{Family, Ip4, Ip6, Source, TableIndex, parse_paths, path_words};
 use crate::router::Router;
 
-/// `ip mroute [add|del] [SOURCE] GROUP[/LEN] [table ID] [source NAME] [rpf-id N] [FLAG...] [via ...]`.
+/// `ip mroute [add|del] [SOURCE] GROUP[/LEN] [table ID] [source NAME] [rpf-id N] [FLAG...]`
+/// `[via …]`, with a path behind each `via`.
 #[derive(Debug, PartialEq)]
 struct Mroute {
     is_del: bool,
