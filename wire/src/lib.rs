@@ -17,6 +17,7 @@ pub mod icmp6;
 pub mod ip;
 pub mod ip4;
 pub mod ip6;
+pub mod lldp;
 pub mod mac;
 pub mod mld;
 pub mod nd;

@@ -14,6 +14,7 @@ const PLUGINS: &[Feature] = &[
     gre::FEATURE,
     gtpu::FEATURE,
     ipip::FEATURE,
+    lldp::FEATURE,
     mld::FEATURE,
     mss_clamp::FEATURE,
     ping::FEATURE,

@@ -260,3 +260,16 @@ ip container 2001:db8:5::/48 loop0
 ",
     );
 }
+
+#[test]
+fn what_interfaces_say_of_themselves_comes_behind_them() {
+    replays(
+        "loopback create-interface
+set lldp system-name here tx-interval 10
+set interface lldp loop0 port-desc up mgmt-ip4 10.0.0.1 mgmt-ip6 fd00::1 mgmt-oid 1.2",
+        "create loopback interface instance 0
+set lldp system-name here tx-interval 10
+set interface lldp loop0 port-desc up mgmt-ip4 10.0.0.1 mgmt-ip6 fd00::1 mgmt-oid 1.2
+",
+    );
+}

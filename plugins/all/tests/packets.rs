@@ -16,6 +16,8 @@ mod gre;
 mod gtpu;
 #[path = "../../ipip/tests.rs"]
 mod ipip;
+#[path = "../../lldp/tests.rs"]
+mod lldp;
 #[path = "../../mld/tests.rs"]
 mod mld;
 #[path = "../../mss_clamp/tests.rs"]

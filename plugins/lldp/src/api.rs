@@ -1,0 +1,196 @@
+//! Messages of the module `lldp`.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use control::api::{Api, Message};
+use net::{InterfaceIndex, Router};
+
+use super::{Config, Described, Discovery, Port};
+
+control::numbers! {
+    /// What kind of bytes name a port.
+    pub enum PortIdSubtype: u32 = "port_id_subtype" in "" {
+        RESERVED = 0 => "PORT_ID_SUBTYPE_RESERVED",
+        INTF_ALIAS = 1 => "PORT_ID_SUBTYPE_INTF_ALIAS",
+        PORT_COMP = 2 => "PORT_ID_SUBTYPE_PORT_COMP",
+        MAC_ADDR = 3 => "PORT_ID_SUBTYPE_MAC_ADDR",
+        NET_ADDR = 4 => "PORT_ID_SUBTYPE_NET_ADDR",
+        INTF_NAME = 5 => "PORT_ID_SUBTYPE_INTF_NAME",
+        AGENT_CIRCUIT_ID = 6 => "PORT_ID_SUBTYPE_AGENT_CIRCUIT_ID",
+        LOCAL = 7 => "PORT_ID_SUBTYPE_LOCAL",
+    }
+    /// What kind of bytes name a station.
+    pub enum ChassisIdSubtype: u32 = "chassis_id_subtype" in "" {
+        RESERVED = 0 => "CHASSIS_ID_SUBTYPE_RESERVED",
+        CHASSIS_COMP = 1 => "CHASSIS_ID_SUBTYPE_CHASSIS_COMP",
+        INTF_ALIAS = 2 => "CHASSIS_ID_SUBTYPE_INTF_ALIAS",
+        PORT_COMP = 3 => "CHASSIS_ID_SUBTYPE_PORT_COMP",
+        MAC_ADDR = 4 => "CHASSIS_ID_SUBTYPE_MAC_ADDR",
+        NET_ADDR = 5 => "CHASSIS_ID_SUBTYPE_NET_ADDR",
+        INTF_NAME = 6 => "CHASSIS_ID_SUBTYPE_INTF_NAME",
+        LOCAL = 7 => "CHASSIS_ID_SUBTYPE_LOCAL",
+    }
+}
+
+/// Set what all interfaces say of this router.
+#[derive(Message)]
+pub struct LldpConfig {
+    /// intervals for which it holds; 0 for as it is
+    pub tx_hold: u32,
+    /// seconds between two frames; 0 for as it is
+    pub tx_interval: u32,
+    /// what the router is called; empty for as it is
+    pub system_name: String,
+}
+
+/// Have an interface say who it is, and hear, or no longer.
+#[derive(Message)]
+pub struct SwInterfaceSetLldp {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// where the router is managed; 0.0.0.0 for nothing
+    pub mgmt_ip4: Ipv4Addr,
+    /// where the router is managed; :: for nothing
+    pub mgmt_ip6: Ipv6Addr,
+    /// which hardware or protocol that is, up to the first zero
+    pub mgmt_oid: [u8; 128],
+    #[preset("true")]
+    /// or no longer
+    pub enable: bool,
+    /// the port in words
+    pub port_desc: String,
+}
+
+/// List the interfaces that take part.
+#[derive(Message)]
+#[stream(LldpDetails, LldpDumpReply)]
+pub struct LldpDump {
+    /// where to go on; 0 at first
+    pub cursor: u32,
+}
+
+/// The end of an answer.
+#[derive(Message)]
+pub struct LldpDumpReply {
+    /// where to go on; 4294967295 when that was all
+    pub cursor: u32,
+}
+
+/// An interface that takes part.
+#[derive(Message)]
+#[option("status", "in_progress")]
+pub struct LldpDetails {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// when it heard something, in seconds; 0 for never
+    pub last_heard: f64,
+    /// when it said something
+    pub last_sent: f64,
+    /// seconds since it heard something
+    pub last_heard_age: f64,
+    /// seconds since it said something
+    pub last_sent_age: f64,
+    /// what it heard holds
+    pub active: bool,
+    /// the station at the other end
+    pub chassis_id: [u8; 255],
+    /// bytes of it
+    pub chassis_id_len: u8,
+    /// the port there
+    pub port_id: [u8; 255],
+    /// bytes of it
+    pub port_id_len: u8,
+    /// seconds for which it holds
+    pub ttl: u16,
+    /// what kind of bytes
+    pub port_id_subtype: PortIdSubtype,
+    /// what kind of bytes
+    pub chassis_id_subtype: ChassisIdSubtype,
+    /// what this router is called
+    pub system_name: [u8; 256],
+    /// intervals for which what is said holds
+    pub tx_hold: u32,
+    /// seconds between two frames
+    pub tx_interval: u32,
+    /// where this router is managed
+    pub mgmt_ip4: Ipv4Addr,
+    /// where this router is managed
+    pub mgmt_ip6: Ipv6Addr,
+    /// which hardware or protocol that is
+    pub mgmt_oid: [u8; 128],
+    /// the port in words
+    pub port_desc: [u8; 256],
+}
+
+/// Bytes with zeros behind them.
+fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut all = [0; N];
+    let len = bytes.len().min(N);
+    all[..len].copy_from_slice(&bytes[..len]);
+    all
+}
+
+fn details(interface: InterfaceIndex, config: &Config, port: &Port, now: f64) -> LldpDetails {
+    let heard = port.heard.as_ref().map(|(heard, _)| heard);
+    let at = port.heard.as_ref().map(|(_, at)| *at);
+    let Described { port_desc, mgmt_ip4, mgmt_ip6, mgmt_oid } = &port.described;
+    LldpDetails {
+        sw_if_index: interface,
+        last_heard: at.unwrap_or_default(),
+        last_sent: port.sent.unwrap_or_default(),
+        last_heard_age: at.map_or(0.0, |at| now - at),
+        last_sent_age: port.sent.map_or(0.0, |at| now - at),
+        active: port.is_active(now),
+        chassis_id: heard.map_or([0; 255], |h| h.chassis.bytes),
+        chassis_id_len: heard.map_or(0, |h| h.chassis.len),
+        port_id: heard.map_or([0; 255], |h| h.port.bytes),
+        port_id_len: heard.map_or(0, |h| h.port.len),
+        ttl: heard.map_or(0, |h| h.ttl),
+        port_id_subtype: PortIdSubtype(heard.map_or(0, |h| h.port.subtype.into())),
+        chassis_id_subtype: ChassisIdSubtype(heard.map_or(0, |h| h.chassis.subtype.into())),
+        system_name: padded(config.system_name.as_bytes()),
+        tx_hold: config.tx_hold,
+        tx_interval: config.tx_interval,
+        mgmt_ip4: mgmt_ip4.unwrap_or(Ipv4Addr::UNSPECIFIED),
+        mgmt_ip6: mgmt_ip6.unwrap_or(Ipv6Addr::UNSPECIFIED),
+        mgmt_oid: padded(mgmt_oid),
+        port_desc: padded(port_desc.as_bytes()),
+    }
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("lldp", "2.0.0")
+        .call(|router: &mut Router, m: LldpConfig| {
+            let now = router.own::<Discovery>().config.clone();
+            let or = |new: u32, old: u32| if new == 0 { old } else { new };
+            let is_named = !m.system_name.is_empty();
+            let config = Config {
+                system_name: if is_named { m.system_name } else { now.system_name },
+                tx_hold: or(m.tx_hold, now.tx_hold),
+                tx_interval: or(m.tx_interval, now.tx_interval),
+            };
+            Ok(super::configure(router, config)?)
+        })
+        .call(|router, m: SwInterfaceSetLldp| {
+            let end = m.mgmt_oid.iter().position(|byte| *byte == 0);
+            let described = Described {
+                port_desc: m.port_desc,
+                mgmt_ip4: Some(m.mgmt_ip4).filter(|addr| !addr.is_unspecified()),
+                mgmt_ip6: Some(m.mgmt_ip6).filter(|addr| !addr.is_unspecified()),
+                mgmt_oid: m.mgmt_oid[..end.unwrap_or(m.mgmt_oid.len())].to_vec(),
+            };
+            Ok(super::set(router, m.sw_if_index, m.enable.then_some(described))?)
+        })
+        .stream_rows(
+            |m: &LldpDump| m.cursor,
+            |router, _, piece| {
+                let now = router.now();
+                let all = router.own::<Discovery>();
+                all.ports
+                    .iter()
+                    .all(|(i, port)| piece.offer(i.0, || details(*i, &all.config, port, now)));
+                Ok(())
+            },
+            |cursor| LldpDumpReply { cursor },
+        );
+}

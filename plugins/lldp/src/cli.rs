@@ -1,0 +1,117 @@
+//! `set lldp`, `set interface lldp`.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+
+use super::{Config, Described, Discovery};
+
+/// Set what all interfaces say of this router by LLDP.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set lldp")]
+#[stage(Settings)]
+struct SetLldp {
+    /// what the router is called
+    system_name: Option<String>,
+    /// intervals for which what is said holds
+    tx_hold: Option<u32>,
+    /// seconds between two frames
+    tx_interval: Option<u32>,
+}
+
+/// `set interface lldp INTERFACE [port-desc …] … [disable]`.
+#[derive(Debug, PartialEq)]
+struct SetInterface {
+    interface: InterfaceIndex,
+    described: Option<Described>,
+}
+
+impl Command for SetInterface {
+    const PATHS: &'static [&'static str] = &["set interface lldp"];
+    const ABOUT: &'static str = "Have an interface say who it is by LLDP, and hear, or no longer";
+    const USAGE: &'static str = "<interface> | sw_if_index <idx> [port-desc <string>] \
+        [mgmt-ip4 <address>] [mgmt-ip6 <address>] [mgmt-oid <string>] [disable]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let interface = if args.keyword("sw_if_index") {
+            InterfaceIndex(args.value("sw_if_index")?)
+        } else {
+            args.value("interface")?
+        };
+        let (mut described, mut is_off) = (Described::default(), false);
+        while !args.is_empty() {
+            if args.keyword("port-desc") {
+                described.port_desc = args.value("port-desc")?;
+            } else if args.keyword("mgmt-ip4") {
+                described.mgmt_ip4 = Some(args.value::<Ipv4Addr>("mgmt-ip4")?);
+            } else if args.keyword("mgmt-ip6") {
+                described.mgmt_ip6 = Some(args.value::<Ipv6Addr>("mgmt-ip6")?);
+            } else if args.keyword("mgmt-oid") {
+                described.mgmt_oid = args.value::<String>("mgmt-oid")?.into_bytes();
+            } else if args.keyword("disable") {
+                is_off = true;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self { interface, described: (!is_off).then_some(described) })
+    }
+}
+
+impl Print for SetInterface {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.interface);
+        line.flag("disable", self.described.is_none());
+        if let Some(Described { port_desc, mgmt_ip4, mgmt_ip6, mgmt_oid }) = &self.described {
+            let oid = String::from_utf8_lossy(mgmt_oid);
+            line.option("port-desc", Some(port_desc).filter(|text| is_word(text)));
+            line.option("mgmt-ip4", mgmt_ip4.as_ref());
+            line.option("mgmt-ip6", mgmt_ip6.as_ref());
+            line.option("mgmt-oid", Some(&oid).filter(|text| is_word(text)));
+        }
+    }
+}
+
+/// Whether a text can be written as one word.
+fn is_word(text: &str) -> bool {
+    control::cli::is_printable(text) && !text.is_empty() && !text.contains(char::is_whitespace)
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let all = router.own::<Discovery>();
+    let usual = Config::default();
+    if all.config != usual {
+        let Config { system_name, tx_hold, tx_interval } = &all.config;
+        lines.push(&SetLldp {
+            system_name: Some(system_name.clone()).filter(|name| is_word(name)),
+            tx_hold: Some(*tx_hold).filter(|n| *n != usual.tx_hold),
+            tx_interval: Some(*tx_interval).filter(|n| *n != usual.tx_interval),
+        });
+    }
+    for (interface, port) in &all.ports {
+        // What is no word has no command: other programs set it.
+        let mut described = port.described.clone();
+        described.port_desc = Some(described.port_desc).filter(|d| is_word(d)).unwrap_or_default();
+        let is_text = std::str::from_utf8(&described.mgmt_oid).is_ok_and(is_word);
+        described.mgmt_oid.truncate(if is_text { usize::MAX } else { 0 });
+        lines.push(&SetInterface { interface: *interface, described: Some(described) });
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetLldp| {
+        let now = router.own::<Discovery>().config.clone();
+        let config = Config {
+            system_name: c.system_name.unwrap_or(now.system_name),
+            tx_hold: c.tx_hold.unwrap_or(now.tx_hold),
+            tx_interval: c.tx_interval.unwrap_or(now.tx_interval),
+        };
+        Ok(super::configure(router, config)?)
+    });
+    cli.command(|router: &mut Router, c: SetInterface| {
+        Ok(super::set(router, c.interface, c.described)?)
+    });
+}

@@ -1,0 +1,245 @@
+//! Link layer discovery (IEEE 802.1AB): interfaces say who they are, and hear who is at the other
+//! end of their link.
+//!
+//! An interface that takes part sends a frame when it is switched on and then every `tx-interval`;
+//! what it says holds for `tx-hold` intervals. One that no longer takes part says so. What is heard
+//! is kept until something else is heard, and is active while its time to live lasts.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod node;
+mod say;
+mod show;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use control::feature::{Refusal, Refused};
+use control::process::Wake;
+use net::interface::{Change, Kind, NoInterface};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use wire::ethernet::EtherType;
+
+pub use api::*;
+pub use node::{Heard, Id, Input};
+
+/// What all interfaces say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What the router is called; empty for nothing.
+    pub system_name: String,
+    /// Intervals for which it holds.
+    pub tx_hold: u32,
+    /// Seconds between two frames.
+    pub tx_interval: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { system_name: String::new(), tx_hold: 4, tx_interval: 30 }
+    }
+}
+
+impl Config {
+    /// Seconds for which what is said holds.
+    pub fn ttl(&self) -> u16 {
+        u16::try_from(self.tx_hold * self.tx_interval).unwrap_or(u16::MAX)
+    }
+}
+
+/// What an interface says besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// The port in words; empty for nothing.
+    pub port_desc: String,
+    /// Where the router is managed.
+    pub mgmt_ip4: Option<Ipv4Addr>,
+    /// Where the router is managed.
+    pub mgmt_ip6: Option<Ipv6Addr>,
+    /// Which hardware or protocol that is; empty for nothing.
+    pub mgmt_oid: Vec<u8>,
+}
+
+/// An interface that takes part.
+#[derive(Clone, Debug, Default)]
+pub struct Port {
+    /// What it says.
+    pub described: Described,
+    /// What it heard last, and when in seconds.
+    pub heard: Option<(Heard, f64)>,
+    /// When it said something, in seconds.
+    pub sent: Option<f64>,
+    /// When it says something next.
+    next: f64,
+}
+
+impl Port {
+    /// Whether what it heard holds.
+    pub fn is_active(&self, now: f64) -> bool {
+        self.heard.as_ref().is_some_and(|(heard, at)| now < at + f64::from(heard.ttl))
+    }
+}
+
+/// What threads know of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    is_on: bool,
+    /// What it heard last, as a number.
+    last: u64,
+}
+
+/// All that control keeps.
+#[derive(Default)]
+pub struct Discovery {
+    /// What all interfaces say.
+    pub config: Config,
+    /// Those that take part.
+    pub ports: BTreeMap<InterfaceIndex, Port>,
+}
+
+/// Why something is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// only Ethernet interfaces that are no sub-interfaces take part
+    #[retval(INVALID_VALUE)]
+    NoEthernet,
+    /// tx-hold must be 1 to 100
+    #[retval(INVALID_VALUE)]
+    Hold,
+    /// tx-interval must be 1 to 3600
+    #[retval(INVALID_VALUE)]
+    Interval,
+    /// names and descriptions have at most 255 bytes, identifiers 128
+    #[retval(INVALID_VALUE)]
+    Long,
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// The process that speaks.
+const PROCESS: &str = "lldp-process";
+
+/// Sets what all interfaces say.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn configure(router: &mut Router, config: Config) -> Result<(), Error> {
+    if !(1..=100).contains(&config.tx_hold) {
+        return Err(Error::Hold);
+    }
+    if !(1..=3600).contains(&config.tx_interval) {
+        return Err(Error::Interval);
+    }
+    if config.system_name.len() > 255 {
+        return Err(Error::Long);
+    }
+    let now = router.now();
+    let all = router.own_mut::<Discovery>();
+    all.config = config;
+    all.ports.values_mut().for_each(|port| port.next = now);
+    router.processes.signal(PROCESS, 0);
+    Ok(())
+}
+
+/// Has an interface take part, or no longer (`None`). One that takes part goes on saying what it
+/// said: it is to stop first.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    described: Option<Described>,
+) -> Result<(), Error> {
+    let of = router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    if of.kind != Kind::Ethernet || of.is_sub() {
+        return Err(Error::NoEthernet);
+    }
+    let is_long = |d: &Described| d.port_desc.len() > 255 || d.mgmt_oid.len() > 128;
+    if described.as_ref().is_some_and(is_long) {
+        return Err(Error::Long);
+    }
+    let Some(described) = described else {
+        if router.own_mut::<Discovery>().ports.remove(&interface).is_some() {
+            say::goodbye(router, interface);
+            router.put(interface, Seen::default())?;
+        }
+        return Ok(());
+    };
+    let now = router.now();
+    let ports = &mut router.own_mut::<Discovery>().ports;
+    if let Entry::Vacant(free) = ports.entry(interface) {
+        free.insert(Port { described, next: now, ..Port::default() });
+        router.put(interface, Seen { is_on: true, last: 0 })?;
+        router.processes.signal(PROCESS, 0);
+    }
+    Ok(())
+}
+
+/// Says what is due; when it is to be called again.
+fn say_due(router: &mut Router) -> Wake {
+    let now = router.now();
+    let all = router.own_mut::<Discovery>();
+    let interval = f64::from(all.config.tx_interval);
+    let mut due = Vec::new();
+    for (interface, port) in all.ports.iter_mut().filter(|(_, port)| port.next <= now) {
+        (port.next, port.sent) = (now + interval, Some(now));
+        due.push(*interface);
+    }
+    let next = all.ports.values().map(|port| port.next).min_by(f64::total_cmp);
+    due.into_iter().for_each(|interface| say::hello(router, interface));
+    next.map_or(Wake::OnEvent, |next| {
+        Wake::AfterOrEvent(Duration::from_secs_f64((next - now).max(0.0)))
+    })
+}
+
+fn heard(router: &mut Router, heard: Heard) {
+    let now = router.now();
+    let interface = heard.interface;
+    let Some(port) = router.own_mut::<Discovery>().ports.get_mut(&interface) else { return };
+    port.heard = Some((heard, now));
+    let _ = router.put(interface, Seen { is_on: true, last: heard.hash });
+}
+
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change == Change::Deleting {
+        router.own_mut::<Discovery>().ports.remove(&interface);
+    }
+}
+
+/// Link layer discovery.
+pub const FEATURE: Feature = Feature {
+    name: "lldp",
+    about: "Link Layer Discovery Protocol (LLDP) Plugin",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ethernet", "neighbor"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let ports = router.attach::<Seen>().map_err(refuse)?;
+    let events = router.events.sender();
+    router.engine.add(Input { ports, events }).map_err(refuse)?;
+    router.register_ethertype(EtherType::LLDP, node::NAME).map_err(refuse)?;
+    router.insert(Discovery::default());
+    router.events.handle(heard);
+    router.interfaces.observe(follow);
+    router.processes.spawn(PROCESS, Box::new(|router: &mut Router, _| say_due(router)));
+    cli::register(&mut parts.cli);
+    show::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
