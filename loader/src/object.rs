@@ -38,17 +38,24 @@ impl Object {
     /// The function that starts the plugin.
     pub fn start(&self) -> Option<abi::Start> {
         // SAFETY: by the stamp's promise a symbol of this name is a function of this type.
-        self.symbol(abi::START).map(|at| unsafe { std::mem::transmute::<_, abi::Start>(at) })
+        self.symbol(abi::START)
+            .map(|at| unsafe { std::mem::transmute::<*mut c_void, abi::Start>(at) })
     }
 
     /// The function that stops the plugin, if it has one.
     pub fn stop(&self) -> Option<abi::Stop> {
         // SAFETY: as above.
-        self.symbol(abi::STOP).map(|at| unsafe { std::mem::transmute::<_, abi::Stop>(at) })
+        self.symbol(abi::STOP)
+            .map(|at| unsafe { std::mem::transmute::<*mut c_void, abi::Stop>(at) })
     }
 
-    /// Takes it out of this process.
+    /// Has the plugin free what it has, and takes it out of this process.
     pub fn close(self) {
+        if let Some(end) = self.symbol(abi::END) {
+            // SAFETY: by the stamp's promise a function of this type; nothing of the plugin is in
+            // use.
+            unsafe { std::mem::transmute::<*mut c_void, abi::End>(end)() };
+        }
         // SAFETY: open, and by the module's contract nothing of it is in use.
         unsafe { libc::dlclose(self.0.as_ptr()) };
     }

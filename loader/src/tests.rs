@@ -3,11 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use control::api::{Message, Retval};
+use net::InterfaceIndex;
 use net::testing::Bench;
 use net::testing::packets::{udp4, udp6};
 
 use super::*;
+
+/// Has one test run at a time: they look at the memory of the process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The folder of the whole source.
 fn root() -> &'static Path {
@@ -41,6 +50,15 @@ fn written(start: &str) -> PathBuf {
     compiled(&source, "plugin.so")
 }
 
+/// Builds the sample in Rust, or what else is in a folder.
+fn built(folder: &Path) -> PathBuf {
+    let target = target("");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--offline", "--target-dir"]).arg(&target);
+    assert!(cargo.current_dir(folder).status().unwrap().success());
+    target.join("debug/libnth_drop.so")
+}
+
 fn sample() -> PathBuf {
     compiled(&root().join("examples/nth_drop_c/nth_drop.c"), "nth_drop.so")
 }
@@ -50,6 +68,42 @@ fn bench() -> Bench {
     let features = vec!["ip4", "ip6"];
     bench.control(|router| router.own_mut::<Loader>().features = features);
     bench
+}
+
+/// Drop every Nth packet.
+#[derive(Message)]
+struct NthDropSet {
+    sw_if_index: InterfaceIndex,
+    every: u32,
+}
+
+/// List interfaces that drop.
+#[derive(Message)]
+#[details(NthDropDetails)]
+struct NthDropDump {}
+
+/// One that does.
+#[derive(Message, Debug, PartialEq)]
+struct NthDropDetails {
+    sw_if_index: InterfaceIndex,
+    every: u32,
+    dropped: u64,
+}
+
+/// What the sample does when it is asked through the binary API.
+fn ask(bench: &mut Bench) {
+    let (pg0, pg1) = (bench.pg0, bench.pg1);
+    bench.talk(|local, router| {
+        let mut set = |sw_if_index, every| local.call(router, &NthDropSet { sw_if_index, every });
+        assert_eq!(set(pg1, 3), Ok(()));
+        assert_eq!(set(pg1, 1), Err(Retval::INVALID_VALUE));
+        assert_eq!(set(InterfaceIndex(99), 3), Err(Retval::INVALID_SW_IF_INDEX));
+        let row = |sw_if_index, every, dropped| NthDropDetails { sw_if_index, every, dropped };
+        assert_eq!(local.dump(router, &NthDropDump {}), [row(pg0, 4, 4), row(pg1, 3, 0)]);
+    });
+    bench.control(|router| router.remove_interface(pg1));
+    let shown = bench.run("show interface nth-drop").unwrap();
+    assert_eq!(shown, "pg0: every 4, 4 dropped\n", "what is set goes with its interface");
 }
 
 fn load(bench: &mut Bench, file: &Path) -> Result<String, String> {
@@ -83,10 +137,18 @@ fn dropped(bench: &mut Bench) -> [usize; 2] {
     })
 }
 
+/// Memory of this process in kB.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+/// Loads a sample, has it drop, and unloads it.
 fn drive(file: &Path) {
     let mut bench = bench();
     let before = state(&mut bench);
-    for _ in 0..3 {
+    for round in 0..3 {
         assert_eq!(load(&mut bench, file).as_deref(), Ok(""));
         assert_eq!(dropped(&mut bench), [0, 0]);
         bench.set("set interface nth-drop pg0 4");
@@ -109,20 +171,45 @@ fn drive(file: &Path) {
             let said = bench.run(line).unwrap_err();
             assert!(said.contains(why), "{said}");
         }
+        assert_eq!(bench.run("show features").unwrap().matches("nth-drop").count(), 2);
+        if round == 2 {
+            break;
+        }
         assert_eq!(bench.run("plugin unload nth_drop").as_deref(), Ok(""));
         assert_eq!(dropped(&mut bench), [0, 0]);
         assert_eq!(state(&mut bench), before);
     }
+    ask(&mut bench);
     assert_eq!(bench.graph.buffers_used(), 0);
+    let (mut spent, mut file) = (Vec::new(), file.display().to_string());
+    file.insert_str(0, "plugin unload nth_drop\nplugin load ");
+    for round in 0..100 {
+        assert_eq!(bench.run(&file).as_deref(), Ok(""));
+        bench.set("set interface nth-drop pg0 4");
+        let [four, _] = dropped(&mut bench);
+        assert_eq!(four, 2);
+        if round % 20 == 19 {
+            spent.push(resident());
+        }
+    }
+    assert!(spent[4] <= spent[1] + 256, "kB: {spent:?}");
 }
 
 #[test]
 fn a_plugin_in_c_drops_every_nth_packet() {
+    let _alone = alone();
     drive(&sample());
 }
 
 #[test]
+fn a_plugin_in_rust_does_the_same() {
+    let _alone = alone();
+    drive(&built(&root().join("examples/nth_drop_rust")));
+}
+
+#[test]
 fn what_is_no_plugin_of_this_router_is_refused_before_it_runs() {
+    let _alone = alone();
     const RUNS: &str = "__attribute__((constructor)) static void run(void) { __builtin_trap(); }\n\
         int fv_start(fv_cx *cx) { (void)cx; return 0; }\n";
     let mut bench = bench();
@@ -169,6 +256,7 @@ fn what_is_no_plugin_of_this_router_is_refused_before_it_runs() {
 
 #[test]
 fn a_plugin_that_fails_in_its_start_leaves_nothing() {
+    let _alone = alone();
     let mut bench = bench();
     let before = state(&mut bench);
     let plugin = |rest: &str| {

@@ -5,13 +5,14 @@
  *     cc -O2 -shared -fPIC -I<sdk>/include -o nth_drop.so nth_drop.c
  *
  * It begins with FERROVIA_PLUGIN(...), which puts a stamp into the file that the router reads before
- * any code of it runs, and defines `int fv_start(fv_cx *)`, which registers what it brings, and, if
- * something has to be undone, `void fv_stop(fv_cx *)`. docs/plugins.md is the guide.
+ * any code of it runs, and defines `int fv_start(fv_cx *)`, which registers what it brings.
+ * FERROVIA_STOP and FERROVIA_END name functions for what only the plugin can undo. docs/plugins.md is
+ * the guide.
  *
  * Two kinds of functions are called: control functions get an `fv_cx`, valid until they return, and
  * run one at a time; node functions get an `fv_frame` and run on every data-plane thread at once.
  * All text is UTF-8 and ends with a NUL. The router copies what it is given, but `state` pointers.
- * Nothing of a plugin may be in use when fv_stop has returned: threads that it started are joined.
+ * Threads that a plugin started are joined when its stop function has returned.
  */
 #ifndef FERROVIA_H
 #define FERROVIA_H
@@ -225,6 +226,10 @@ typedef struct {
 #define FERROVIA_STOP(stop_)                                                                       \
     void ferrovia_plugin_stop(fv_cx *cx);                                                          \
     __attribute__((visibility("default"))) void ferrovia_plugin_stop(fv_cx *cx) { stop_(cx); }
+/* The same for memory that is freed when no thread uses it any more: `void end(void)`. */
+#define FERROVIA_END(end_)                                                                         \
+    void ferrovia_plugin_end(void);                                                                \
+    __attribute__((visibility("default"))) void ferrovia_plugin_end(void) { end_(); }
 
 /* Packet number `at` of a frame. */
 static inline fv_buffer *fv_packet(const fv_frame *frame, uint32_t at) {

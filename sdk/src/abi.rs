@@ -13,6 +13,8 @@ pub const OWNER: [u8; 12] = *b"Ferrovia\0\0\0\0";
 pub const START: &str = "ferrovia_plugin_start";
 /// The function that stops one, if it has it.
 pub const STOP: &str = "ferrovia_plugin_stop";
+/// The function that frees what a plugin has, if it has it, when nothing of it is in use any more.
+pub const END: &str = "ferrovia_plugin_end";
 /// Most packets in a frame.
 pub const FRAME: usize = 256;
 /// Most interfaces.
@@ -195,6 +197,9 @@ pub struct Host {
 pub type Start = unsafe extern "C" fn(*const Host, *mut Cx) -> c_int;
 /// The function that stops one.
 pub type Stop = unsafe extern "C" fn(*mut Cx);
+
+/// The function that frees what one has.
+pub type End = unsafe extern "C" fn();
 
 /// `fv_stamp`: the note that is read before anything of a plugin runs.
 #[derive(Clone, Copy, Debug)]

@@ -110,7 +110,7 @@ unsafe fn within<R>(cx: *mut Cx, otherwise: R, work: impl FnOnce(&mut Call<'_>) 
     // SAFETY: the caller's; `enter` does not touch the call while the plugin is called, and a
     // plugin calls one function at a time.
     let call = unsafe { &mut *cx.cast::<Call<'_>>() };
-    catch_unwind(AssertUnwindSafe(|| work(call))).unwrap_or_else(|_| otherwise)
+    catch_unwind(AssertUnwindSafe(|| work(call))).unwrap_or(otherwise)
 }
 
 /// The same for what succeeds or says why not.

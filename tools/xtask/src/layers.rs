@@ -5,9 +5,9 @@ use crate::Finding;
 use crate::tree::{File, Tree};
 
 /// The house, from the ground up.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "sdk", "infra", "wire", "graph", "control", "net", "loader", "drivers", "host", "plugins",
-    "bin", "tools", "clients", "tests", "fuzz", "bench",
+    "bin", "tools", "clients", "tests", "fuzz", "bench", "examples",
 ];
 
 /// The list of plugins, which uses all of them.
