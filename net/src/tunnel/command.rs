@@ -21,7 +21,8 @@ pub struct Far {
     next: Option<String>,
     /// What is carried, where a command may say it.
     pub carried: Option<Link>,
-    is_del: bool,
+    /// The tunnel is deleted.
+    pub is_del: bool,
 }
 
 impl Far {

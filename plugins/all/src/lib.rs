@@ -25,6 +25,7 @@ const PLUGINS: &[Feature] = &[
     tracenode::FEATURE,
     tracepath::FEATURE,
     vxlan::FEATURE,
+    vxlan_gpe::FEATURE,
     traceroute::FEATURE,
     urpf::FEATURE,
 ];

@@ -42,3 +42,5 @@ mod traceroute;
 mod urpf;
 #[path = "../../vxlan/tests.rs"]
 mod vxlan;
+#[path = "../../vxlan_gpe/tests.rs"]
+mod vxlan_gpe;
