@@ -20,7 +20,6 @@ pub mod mfib;
 pub mod nd;
 pub mod neighbor;
 pub mod path_mtu;
-pub mod policer;
 pub mod punting;
 pub mod reassembly;
 mod router;
@@ -53,7 +52,6 @@ pub const FEATURES: &[Feature] = &[
     path_mtu::FEATURE,
     tunnel::FEATURE,
     teib::FEATURE,
-    policer::FEATURE,
     punting::FEATURE,
     neighbor::FEATURE,
     arp::FEATURE,

@@ -18,7 +18,7 @@ use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use crate::router::{Feature, Parts, Router};
 use crate::{drops, interface};
 
-pub use crate::ip::testing::{Bench, packets};
+pub use crate::ip::testing::{Bench, NEIGHBOR, packets};
 pub use crate::neighbor::testing as whole;
 
 /// Transmit node of interfaces under test.

@@ -60,7 +60,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
 }
 
 /// What a command says when a thread does not answer.
-pub(crate) fn no_answer(why: NoAnswer) -> Error {
+pub fn no_answer(why: NoAnswer) -> Error {
     Error::new(why.to_string())
 }
 

@@ -13,9 +13,7 @@ use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, NewInterface, Offloads};
 use crate::router::{Feature, Router};
 use crate::testing::{Pair, Rig, Transmit, new_interface};
-use crate::{
-    address, engine, fragment, icmp, ip4, ip6, path_mtu, policer, punting, reassembly, trace,
-};
+use crate::{address, engine, fragment, icmp, ip4, ip6, path_mtu, punting, reassembly, trace};
 
 /// What the neighbour of `pg1` has as its address.
 pub const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
@@ -73,7 +71,6 @@ impl Bench {
             fragment::FEATURE,
             reassembly::FEATURE,
             path_mtu::FEATURE,
-            policer::FEATURE,
             punting::FEATURE,
             trace::FEATURE,
             trace::TRACEDUMP,

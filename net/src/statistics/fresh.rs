@@ -8,7 +8,7 @@ use crate::router::Router;
 impl Router {
     /// Has the counters of a new object, which may have been another one's, start at zero where
     /// clients see them. `what` is what such objects are called in the log.
-    pub(crate) fn count_from_zero(
+    pub fn count_from_zero(
         &mut self,
         counters: &Rows<VolumeCounter>,
         columns: Columns,

@@ -18,6 +18,7 @@ const PLUGINS: &[Feature] = &[
     mld::FEATURE,
     mss_clamp::FEATURE,
     ping::FEATURE,
+    policer::FEATURE,
     ra::FEATURE,
     rd_cp::FEATURE,
     source_range::FEATURE,

@@ -24,6 +24,8 @@ mod mld;
 mod mss_clamp;
 #[path = "../../ping/tests.rs"]
 mod ping;
+#[path = "../../policer/tests.rs"]
+mod policer;
 #[path = "../../ra/tests.rs"]
 mod ra;
 #[path = "../../rd_cp/tests.rs"]

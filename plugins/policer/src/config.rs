@@ -142,32 +142,3 @@ impl Config {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_become_bytes_or_packets_a_second() {
-        let c = Config { cir: 80, cb: 1000, ..Config::default() };
-        assert_eq!(c.profile().unwrap().committed, Fill { rate: 10_000.0, burst: 1000.0 });
-        assert_eq!(c.tokens(700), 700.0);
-        let c = Config { cir: 400, cb: 10, unit: Unit::Pps, ..Config::default() };
-        assert_eq!(c.profile().unwrap().committed, Fill { rate: 400.0, burst: 4.0 });
-        assert_eq!(c.tokens(700), 1.0);
-    }
-
-    #[test]
-    fn what_passes_nothing_is_refused() {
-        let two = Config { cir: 10, cb: 1, eir: 9, eb: 1, ..Config::default() };
-        for (config, why) in [
-            (Config { cb: 1, ..Config::default() }, "cir is 0"),
-            (Config { cir: 1, ..Config::default() }, "burst"),
-            (Config { algorithm: Algorithm::TwoRate, ..two }, "eir"),
-            (Config { algorithm: Algorithm::Coupled, cir: 0, eir: 0, ..two }, "cir and eir"),
-        ] {
-            let refused = config.profile().unwrap_err();
-            assert!(refused.contains(why), "{refused}");
-        }
-    }
-}

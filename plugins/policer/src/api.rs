@@ -1,22 +1,21 @@
 //! Messages of the module `policer`.
-#![forbid(unsafe_code)]
 
 use control::api::{Api, Message, Record, Retval, Text};
 use infra::meter::Algorithm;
 use wire::Dscp;
 
 use super::{Action, Config, Direction, Error, Policer, Rounding, Unit};
-use crate::interface::InterfaceIndex;
-use crate::router::Router;
+use net::InterfaceIndex;
+use net::Router;
 
 control::numbers! {
-    /// What rates count.
+    /// Units of rates.
     pub enum RateType: u8 = "sse2_qos_rate_type" in "plugins/policer/policer_types.api" {
         KBPS = 0 => "SSE2_QOS_RATE_API_KBPS",
         PPS = 1 => "SSE2_QOS_RATE_API_PPS",
         INVALID = 2 => "SSE2_QOS_RATE_API_INVALID",
     }
-    /// How rates are rounded.
+    /// Roundings of rates.
     pub enum RoundType: u8 = "sse2_qos_round_type" in "plugins/policer/policer_types.api" {
         TO_CLOSEST = 0 => "SSE2_QOS_ROUND_API_TO_CLOSEST",
         TO_UP = 1 => "SSE2_QOS_ROUND_API_TO_UP",
@@ -32,7 +31,7 @@ control::numbers! {
         MEF5CF1 = 4 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_MEF5CF1",
         MAX = 5 => "SSE2_QOS_POLICER_TYPE_API_MAX",
     }
-    /// What becomes of packets.
+    /// Actions.
     pub enum ActionType: u8 = "sse2_qos_action_type" in "plugins/policer/policer_types.api" {
         DROP = 0 => "SSE2_QOS_ACTION_API_DROP",
         TRANSMIT = 1 => "SSE2_QOS_ACTION_API_TRANSMIT",
@@ -40,22 +39,22 @@ control::numbers! {
     }
 }
 
-/// What becomes of packets of one colour.
+/// The action for packets of one colour.
 #[derive(Clone, Copy, Record)]
 #[name("sse2_qos_action")]
 #[file("plugins/policer/policer_types.api")]
-pub(super) struct QosAction {
-    /// what is done
+pub struct QosAction {
+    /// the action
     #[name("type")]
     pub kind: ActionType,
     /// the DSCP that is written, where one is
     pub dscp: u8,
 }
 
-/// What a policer does.
+/// The configuration of a policer.
 #[derive(Clone, Copy, Record)]
 #[file("plugins/policer/policer_types.api")]
-pub(super) struct PolicerConfig {
+pub struct PolicerConfig {
     /// committed rate
     pub cir: u32,
     /// excess or peak rate
@@ -64,27 +63,36 @@ pub(super) struct PolicerConfig {
     pub cb: u64,
     /// excess or peak burst
     pub eb: u64,
+    /// unit of rates
     pub rate_type: RateType,
+    /// rounding of rates
     pub round_type: RoundType,
+    /// the algorithm
     #[name("type")]
     pub kind: PolicerType,
+    /// whether colours of policers before count
     pub color_aware: bool,
+    /// for green packets
     pub conform_action: QosAction,
+    /// for yellow packets
     pub exceed_action: QosAction,
+    /// for red packets
     pub violate_action: QosAction,
 }
 
 /// Make a policer.
 #[derive(Message)]
 #[reply(PolicerAddReply)]
-pub(super) struct PolicerAdd {
+pub struct PolicerAdd {
+    /// its name
     pub name: Text<64>,
+    /// its configuration
     pub infos: PolicerConfig,
 }
 
 /// It is made.
 #[derive(Message)]
-pub(super) struct PolicerAddReply {
+pub struct PolicerAddReply {
     /// its number, and that of its columns in the statistics
     pub policer_index: u32,
 }
@@ -92,62 +100,85 @@ pub(super) struct PolicerAddReply {
 /// Make or delete a policer.
 #[derive(Message)]
 #[reply(PolicerAddDelReply)]
-pub(super) struct PolicerAddDel {
+pub struct PolicerAddDel {
+    /// added, else deleted
     pub is_add: bool,
+    /// its name
     pub name: Text<64>,
+    /// committed rate
     pub cir: u32,
+    /// excess or peak rate
     pub eir: u32,
+    /// committed burst, in bytes or milliseconds
     pub cb: u64,
+    /// excess or peak burst
     pub eb: u64,
+    /// unit of rates
     pub rate_type: RateType,
+    /// rounding of rates
     pub round_type: RoundType,
+    /// the algorithm
     #[name("type")]
     pub kind: PolicerType,
+    /// whether colours of policers before count
     pub color_aware: bool,
+    /// for green packets
     pub conform_action: QosAction,
+    /// for yellow packets
     pub exceed_action: QosAction,
+    /// for red packets
     pub violate_action: QosAction,
 }
 
 /// It is made or deleted.
 #[derive(Message)]
-pub(super) struct PolicerAddDelReply {
+pub struct PolicerAddDelReply {
     /// its number; 4294967295 if it was deleted
     pub policer_index: u32,
 }
 
 /// Delete a policer.
 #[derive(Message)]
-pub(super) struct PolicerDel {
+pub struct PolicerDel {
+    /// its number
     pub policer_index: u32,
 }
 
 /// Change a policer.
 #[derive(Message)]
-pub(super) struct PolicerUpdate {
+pub struct PolicerUpdate {
+    /// its number
     pub policer_index: u32,
+    /// its configuration
     pub infos: PolicerConfig,
 }
 
 /// Fill the buckets of a policer.
 #[derive(Message)]
-pub(super) struct PolicerReset {
+pub struct PolicerReset {
+    /// its number
     pub policer_index: u32,
 }
 
-/// Have one worker do the work of a policer, or any.
+/// Bind a policer to a worker, or to none.
 #[derive(Message)]
-pub(super) struct PolicerBind {
+pub struct PolicerBind {
+    /// its name
     pub name: Text<64>,
+    /// the worker, counted from 0
     pub worker_index: u32,
+    /// bound, else no longer
     pub bind_enable: bool,
 }
 
-/// Have one worker do the work of a policer, or any.
+/// Bind a policer to a worker, or to none.
 #[derive(Message)]
-pub(super) struct PolicerBindV2 {
+pub struct PolicerBindV2 {
+    /// its number
     pub policer_index: u32,
+    /// the worker, counted from 0
     pub worker_index: u32,
+    /// bound, else no longer
     pub bind_enable: bool,
 }
 
@@ -155,62 +186,82 @@ macro_rules! uses {
     ($(#[doc = $about:literal] $by_name:ident, $by_index:ident;)*) => {$(
         #[doc = $about]
         #[derive(Message)]
-        pub(super) struct $by_name {
+        pub struct $by_name {
+            /// the policer
             pub name: Text<64>,
+            /// the interface
             pub sw_if_index: InterfaceIndex,
+            /// applied, else no longer
             pub apply: bool,
         }
 
         #[doc = $about]
         #[derive(Message)]
-        pub(super) struct $by_index {
+        pub struct $by_index {
+            /// the policer
             pub policer_index: u32,
+            /// the interface
             pub sw_if_index: InterfaceIndex,
+            /// applied, else no longer
             pub apply: bool,
         }
     )*};
 }
 
 uses! {
-    /// Have what comes in on an interface policed, or no longer.
+    /// Police received packets of an interface, or no longer.
     PolicerInput, PolicerInputV2;
-    /// Have what goes out of an interface policed, or no longer.
+    /// Police sent packets of an interface, or no longer.
     PolicerOutput, PolicerOutputV2;
 }
 
 /// List policers.
 #[derive(Message)]
 #[details(PolicerDetails)]
-pub(super) struct PolicerDump {
+pub struct PolicerDump {
     /// only the one of this name
     pub match_name_valid: bool,
+    /// the name
     pub match_name: Text<64>,
 }
 
 /// List policers.
 #[derive(Message)]
 #[details(PolicerDetails)]
-pub(super) struct PolicerDumpV2 {
+pub struct PolicerDumpV2 {
     /// 4294967295 for all
     pub policer_index: u32,
 }
 
 /// A policer.
 #[derive(Message)]
-pub(super) struct PolicerDetails {
+pub struct PolicerDetails {
+    /// its name
     pub name: Text<64>,
+    /// committed rate
     pub cir: u32,
+    /// excess or peak rate
     pub eir: u32,
+    /// committed burst, in bytes or milliseconds
     pub cb: u64,
+    /// excess or peak burst
     pub eb: u64,
+    /// unit of rates
     pub rate_type: RateType,
+    /// rounding of rates
     pub round_type: RoundType,
+    /// the algorithm
     #[name("type")]
     pub kind: PolicerType,
+    /// for green packets
     pub conform_action: QosAction,
+    /// for yellow packets
     pub exceed_action: QosAction,
+    /// for red packets
     pub violate_action: QosAction,
+    /// whether both buckets have one rate
     pub single_rate: bool,
+    /// whether colours of policers before count
     pub color_aware: bool,
     /// the numbers of tokens below are multiplied by 2 to this power
     pub scale: u32,
@@ -218,34 +269,28 @@ pub(super) struct PolicerDetails {
     pub cir_tokens_per_period: u32,
     /// tokens for each period in the second bucket
     pub pir_tokens_per_period: u32,
+    /// size of the first bucket
     pub current_limit: u32,
+    /// tokens in it
     pub current_bucket: u32,
+    /// size of the second bucket
     pub extended_limit: u32,
+    /// tokens in it
     pub extended_bucket: u32,
     /// in ticks of the clock
     pub last_update_time: u64,
 }
 
-/// Have what is punted policed, or no longer.
+/// Police punted packets, or no longer.
 #[derive(Message)]
-pub(super) struct IpPuntPolice {
+pub struct IpPuntPolice {
+    /// its number
     pub policer_index: u32,
+    /// added, else deleted
     #[preset(true)]
     pub is_add: bool,
+    /// IPv6, else IPv4
     pub is_ip6: bool,
-}
-
-impl From<Error> for Retval {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Exists => Self::VALUE_EXIST,
-            Error::Unknown => Self::NO_SUCH_ENTRY,
-            Error::Full => Self::LIMIT_EXCEEDED,
-            Error::Unfit(_) => Self::INVALID_VALUE,
-            Error::NoInterface => Self::INVALID_SW_IF_INDEX,
-            Error::NoWorker => Self::INVALID_WORKER,
-        }
-    }
 }
 
 const ALGORITHMS: [Algorithm; 5] = [
@@ -352,32 +397,32 @@ impl PolicerDetails {
 
 fn dump(router: &Router, is_meant: impl Fn(u32, &Policer) -> bool) -> Vec<PolicerDetails> {
     let hz = router.engine.clock().hz();
-    let chosen = router.policers().filter(|(index, policer)| is_meant(*index, policer));
+    let chosen = super::all(router).filter(|(index, policer)| is_meant(*index, policer));
     chosen.map(|(_, policer)| PolicerDetails::of(policer, hz)).collect()
 }
 
-fn named(router: &Router, name: &str) -> Result<u32, Retval> {
-    router.policer_named(name).ok_or(Retval::NO_SUCH_ENTRY)
+fn named(router: &Router, name: &str) -> Result<u32, Error> {
+    super::named(router, name).ok_or(Error::Unknown)
 }
 
 fn apply(
     router: &mut Router,
     (interface, direction): (InterfaceIndex, Direction),
-    policer: u32,
+    policer: Result<u32, Error>,
     on: bool,
 ) -> Result<(), Retval> {
-    router.policer(policer).ok_or(Error::Unknown)?;
-    Ok(router.apply_policer(interface, direction, on.then_some(policer))?)
+    let policer = policer.and_then(|index| super::at(router, index).map(|_| index))?;
+    Ok(super::apply(router, interface, direction, on.then_some(policer))?)
 }
 
 fn bind(router: &mut Router, policer: u32, worker: u32, on: bool) -> Result<(), Retval> {
-    Ok(router.bind_policer(policer, on.then_some(worker as usize))?)
+    Ok(super::bind(router, policer, on.then_some(worker as usize))?)
 }
 
 fn add_del(router: &mut Router, m: &PolicerAddDel) -> Result<PolicerAddDelReply, Retval> {
     if !m.is_add {
         let index = named(router, &m.name)?;
-        router.remove_policer(index)?;
+        super::remove(router, index)?;
         return Ok(PolicerAddDelReply { policer_index: u32::MAX });
     }
     let infos = PolicerConfig {
@@ -393,7 +438,7 @@ fn add_del(router: &mut Router, m: &PolicerAddDel) -> Result<PolicerAddDelReply,
         exceed_action: m.exceed_action,
         violate_action: m.violate_action,
     };
-    let policer_index = router.add_policer(&m.name, infos.native()?)?;
+    let policer_index = super::add(router, &m.name, infos.native()?)?;
     Ok(PolicerAddDelReply { policer_index })
 }
 
@@ -407,29 +452,29 @@ pub(super) fn register(api: &mut Api<Router>) {
             bind(router, m.policer_index, m.worker_index, m.bind_enable)
         })
         .call(|router, m: PolicerInput| {
-            let index = named(router, &m.name)?;
-            apply(router, (m.sw_if_index, Direction::Input), index, m.apply)
+            let policer = named(router, &m.name);
+            apply(router, (m.sw_if_index, Direction::Input), policer, m.apply)
         })
         .call(|router, m: PolicerInputV2| {
-            apply(router, (m.sw_if_index, Direction::Input), m.policer_index, m.apply)
+            apply(router, (m.sw_if_index, Direction::Input), Ok(m.policer_index), m.apply)
         })
         .call(|router, m: PolicerOutput| {
-            let index = named(router, &m.name)?;
-            apply(router, (m.sw_if_index, Direction::Output), index, m.apply)
+            let policer = named(router, &m.name);
+            apply(router, (m.sw_if_index, Direction::Output), policer, m.apply)
         })
         .call(|router, m: PolicerOutputV2| {
-            apply(router, (m.sw_if_index, Direction::Output), m.policer_index, m.apply)
+            apply(router, (m.sw_if_index, Direction::Output), Ok(m.policer_index), m.apply)
         })
         .call(|router, m: PolicerAddDel| add_del(router, &m))
         .call(|router, m: PolicerAdd| {
-            let policer_index = router.add_policer(&m.name, m.infos.native()?)?;
+            let policer_index = super::add(router, &m.name, m.infos.native()?)?;
             Ok(PolicerAddReply { policer_index })
         })
-        .call(|router, m: PolicerDel| Ok(router.remove_policer(m.policer_index)?))
+        .call(|router, m: PolicerDel| Ok(super::remove(router, m.policer_index)?))
         .call(|router, m: PolicerUpdate| {
-            Ok(router.update_policer(m.policer_index, m.infos.native()?)?)
+            Ok(super::update(router, m.policer_index, m.infos.native()?)?)
         })
-        .call(|router, m: PolicerReset| Ok(router.reset_policer(m.policer_index)?))
+        .call(|router, m: PolicerReset| Ok(super::reset(router, m.policer_index)?))
         .dump(|router: &mut Router, m: PolicerDump| {
             dump(router, |_, p| !m.match_name_valid || p.name == *m.match_name)
         })
@@ -438,6 +483,6 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: IpPuntPolice| {
             let policer = m.is_add.then_some(m.policer_index);
-            Ok(router.set_punt_policer(m.is_ip6, policer)?)
+            Ok(super::apply_to_punted(router, m.is_ip6, policer)?)
         });
 }

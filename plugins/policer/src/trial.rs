@@ -1,4 +1,4 @@
-//! `test policing`: what a policer would say of a stream of packets of one size at a steady rate.
+//! `test policing`: the verdicts of a policer on a stream of packets of one size at a steady rate.
 //!
 //! The stream exists in numbers only, and so does its time: it begins with full buckets, and those
 //! of the policer stay as they are. What is found is counted as if the packets had come.
@@ -6,9 +6,8 @@
 use control::cli::{Args, Cli, Command, Error};
 use infra::meter::{Color, Meter};
 
-use super::Policers;
 use super::cli::Named;
-use crate::router::Router;
+use net::Router;
 
 /// Bytes of each packet.
 const PACKET: usize = 500;
@@ -26,8 +25,8 @@ struct TestPolicing {
 
 impl Command for TestPolicing {
     const PATHS: &'static [&'static str] = &["test policing"];
-    const ABOUT: &'static str = "Count what a policer says of packets of 500 bytes at a rate in \
-        kbit/s, for a time in ms, that were green (0), yellow (1) or red (2) before";
+    const ABOUT: &'static str = "Count the verdicts of a policer on packets of 500 bytes at a rate \
+        in kbit/s, for a time in ms, that were green (0), yellow (1) or red (2) before";
     const USAGE: &'static str = "[name <policer> | index <policer-index>] rate <kbps> burst <ms> \
         [colour <colour:0-2>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -61,7 +60,7 @@ impl Command for TestPolicing {
 impl TestPolicing {
     fn run(&self, router: &mut Router) -> Result<(), Error> {
         let index = self.policer.find(router)?;
-        let config = router.policer(index).ok_or(super::Error::Unknown)?.config;
+        let config = super::at(router, index)?.config;
         let profile = config.profile().map_err(super::Error::Unfit)?;
         let meter = Meter::new(profile, 0.0);
         let seconds = PACKET as f64 * 8.0 / (self.kbps * 1e3); // from one packet to the next
@@ -71,14 +70,14 @@ impl TestPolicing {
             let color = config.color(&meter, i as f64 * seconds, PACKET, self.before);
             found[color as usize] += 1;
         }
-        let counters = router.own::<Policers>().counters.clone();
+        let counters = super::counters(router).clone();
         // Row 0 may be a thread's that counts there right now.
         let counted = router.engine.on_threads(move |row| {
             for (counters, packets) in counters.iter().zip(found).filter(|_| row == 0) {
                 counters.row(row)[index as usize].add(packets, packets * PACKET as u64);
             }
         });
-        counted.map_err(crate::engine::no_answer)
+        counted.map_err(net::engine::no_answer)
     }
 }
 

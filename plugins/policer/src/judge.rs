@@ -1,38 +1,47 @@
-//! What the nodes that police share: whose packets they are, and what becomes of one.
+//! What the nodes share: the policer of a packet, and its verdict.
 //!
-//! A policer is worked by one thread, its owner: that which has the first packet for it, or the one
+//! A policer belongs to one thread, its owner: that which has the first packet for it, or the one
 //! it is bound to. Packets elsewhere are handed over. Where the owner has ended, or the thread
 //! asking is about to, packets are judged on the spot.
 
 use std::ops::Range;
 
-use graph::{Buffer, Edge, Flags, Frame, Node};
+use graph::arc::FeatureArc;
+use graph::{Buffer, Count, Edge, Flags, Frame, Node, Reason};
 use infra::counter::{Rows, VolumeCounter};
 use infra::meter::Color;
 use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::{Dscp, ip4, ip6};
 
-use super::{Action, NONE, Policer};
+use super::{Action, Applied, Policer};
 
-/// Where packets are policed, and by which policer.
+/// A place where packets are policed.
 pub trait Station: Copy + Send + Sync + 'static {
-    /// The node that polices.
-    const NAME: &'static str;
-    /// The node that hands packets to the policer's thread.
-    const HAND_OFF: &'static str;
-    /// What its drops go to.
+    /// The node that polices, and the one that hands packets to the policer's thread.
+    const NAMES: [&'static str; 2];
+    /// The arcs of IPv4 and IPv6; twice the same where there is one.
+    const ARCS: [&'static FeatureArc; 2];
+    /// The drop node.
     const DROP: &'static str;
-    /// The place of a packet's policer in the station's table.
-    fn place(p: &Buffer<'_>) -> u32;
+    /// Whether packets are sent ones, with the layer 2 header of their adjacency in front.
+    const IS_OUTPUT: bool = false;
+    /// Drops.
+    type Error: Reason;
+    /// What is counted besides.
+    type Count: Count;
+    /// Beyond the rate.
+    const DROPPED: Self::Error;
+    /// Within the rate.
+    const PASSED: Option<Self::Count>;
+    /// The policer of a packet.
+    fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32>;
 }
 
-/// Policers by place.
-pub type Table = Vec<u32>;
-
-/// What a station's nodes read.
+/// What the nodes read.
 #[derive(Clone)]
 pub struct Judge {
-    pub(super) table: Reader<Table>,
+    pub(super) applied: SlabReader<Applied>,
+    pub(super) punts: Reader<[Option<u32>; 2]>,
     pub(super) policers: SlabReader<Policer>,
     pub(super) counters: [Rows<VolumeCounter>; 3],
     /// The data-plane threads that stay.
@@ -67,18 +76,11 @@ impl<'e> Moment<'e> {
 }
 
 impl Judge {
-    /// The number of a packet's policer; [`NONE`] where there is none.
-    #[inline(always)]
-    pub fn policer<S: Station>(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> u32 {
-        self.table.read(epoch).get(S::place(p) as usize).copied().unwrap_or(NONE)
-    }
     /// What becomes of a packet, as a policer says. The packet keeps the colour it was found to
     /// have, for policers further on that are aware of it.
     #[inline(always)]
-    pub fn judge(&self, policer: u32, p: &mut Buffer<'_>, at: &Moment<'_>) -> Verdict {
-        if policer == NONE {
-            return Verdict::Pass(None);
-        }
+    pub fn judge(&self, policer: Option<u32>, p: &mut Buffer<'_>, at: &Moment<'_>) -> Verdict {
+        let Some(policer) = policer else { return Verdict::Pass(None) };
         let Some(found) = self.policers.read(policer, at.epoch) else { return Verdict::Pass(None) };
         if self.thread_for(found, at) != at.thread {
             return Verdict::Elsewhere;
@@ -169,7 +171,7 @@ pub enum Error {
 }
 
 impl<S: Station> graph::Next for Next<S> {
-    const EDGES: &'static [Edge] = &[Edge { to: S::NAME, payload: "" }];
+    const EDGES: &'static [Edge] = &[Edge { to: S::NAMES[0], payload: "" }];
     #[inline(always)]
     fn slot(self, _: &graph::arc::Along<'_>, _: &mut Buffer<'_>) -> u32 {
         let Self::Police(_) = self;
@@ -178,7 +180,7 @@ impl<S: Station> graph::Next for Next<S> {
 }
 
 impl<S: Station> Node for HandOff<S> {
-    const NAME: &'static str = S::HAND_OFF;
+    const NAME: &'static str = S::NAMES[1];
     type Next = Next<S>;
     type Error = Error;
     type Count = std::convert::Infallible;
@@ -188,8 +190,8 @@ impl<S: Station> Node for HandOff<S> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let at = Moment::of(frame);
         frame.hand_off(Error::Congestion, |p| {
-            let policer = self.judge.policer::<S>(p, at.epoch);
-            let found = self.judge.policers.read(policer, at.epoch);
+            let policer = S::policer(&self.judge, p, at.epoch);
+            let found = policer.and_then(|policer| self.judge.policers.read(policer, at.epoch));
             let thread = found.map_or(at.thread, |found| self.judge.thread_for(found, &at));
             Ok((thread, Next::Police(self.station)))
         });

@@ -1,12 +1,12 @@
 //! What nodes do with packets beyond their rate, and how policers are made and used.
 
 use control::api::Retval;
-
-use super::api::*;
-use super::*;
-use crate::interface::SubInterface;
-use crate::ip::testing::packets::*;
-use crate::ip::testing::{Bench, NEIGHBOR};
+use infra::meter::{Algorithm, Fill};
+use net::InterfaceIndex;
+use net::interface::SubInterface;
+use net::testing::packets::*;
+use net::testing::{Bench, NEIGHBOR};
+use policer::*;
 
 /// A policer that 10 packets of 100 bytes pass, and one more every 800 ms.
 const SLOW: &str = "cir 1 cb 1000";
@@ -16,13 +16,13 @@ fn packets(n: usize) -> Vec<Vec<u8>> {
 }
 
 fn colors(bench: &Bench, policer: u32) -> [u64; 3] {
-    bench.router.policed(policer).map(|volume| volume.packets)
+    counted(&bench.router, policer).map(|volume| volume.packets)
 }
 
 #[test]
 fn what_comes_in_beyond_the_rate_is_dropped_and_counted() {
     for n in [1, 3, 4, 255, 256] {
-        let mut bench = Bench::new();
+        let mut bench = Bench::plugged(FEATURE);
         bench.run(&format!("policer add name one {SLOW}")).unwrap();
         bench.run("policer input name one pg0").unwrap();
         let out = bench.send("ip4-input", &packets(n));
@@ -33,7 +33,7 @@ fn what_comes_in_beyond_the_rate_is_dropped_and_counted() {
         let moved = [dropped, transmitted];
         bench.expect(if n > passed { &moved } else { &moved[1..] });
         assert_eq!(colors(&bench, 0), [passed as u64, 0, (n - passed) as u64]);
-        assert_eq!(bench.router.policed(0)[0].bytes, passed as u64 * 100);
+        assert_eq!(counted(&bench.router, 0)[0].bytes, passed as u64 * 100);
         bench.run("policer input unapply name one pg0").unwrap();
         assert_eq!(bench.send("ip4-input", &packets(n)).len(), n);
         bench.expect(&[]);
@@ -42,7 +42,7 @@ fn what_comes_in_beyond_the_rate_is_dropped_and_counted() {
 
 #[test]
 fn colors_have_actions_of_their_own_and_buckets_fill_again() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     bench
         .run(
             "policer add name three type 1r3c cir 1 cb 200 eb 100 conform-action \
@@ -71,7 +71,7 @@ fn colors_have_actions_of_their_own_and_buckets_fill_again() {
 
 #[test]
 fn what_goes_out_is_policed_behind_its_layer_2_header() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     bench
         .run("policer add name out cir 1 cb 300 rate kbps violate-action mark-and-transmit cs1")
         .unwrap();
@@ -85,7 +85,7 @@ fn what_goes_out_is_policed_behind_its_layer_2_header() {
     assert_eq!(classes.collect::<Vec<_>>(), [0, 0, 8 << 2]);
     let out = bench.send_as("ip4-rewrite", &packets(1), move |p| p.set_adjacency(to4.0));
     assert_eq!((out.len(), out[0].bytes[15]), (1, 8 << 2), "one policer for both versions");
-    assert_eq!(bench.router.policed(0)[2].bytes, 2 * 114);
+    assert_eq!(counted(&bench.router, 0)[2].bytes, 2 * 114);
     bench.expect(&[("policer-output", "Packets Transmitted", 4)]);
 }
 
@@ -94,7 +94,7 @@ fn what_is_punted_is_policed_before_it_is_redirected() {
     for (version, us, host, hop) in
         [("", "10.0.0.1", HOST4, "10.0.1.2"), ("6", "2001:db8::1", HOST6, "2001:db8:1::2")]
     {
-        let mut bench = Bench::new();
+        let mut bench = Bench::plugged(FEATURE);
         bench.neighbor(hop, true);
         let family = if version == "6" { "ipv6" } else { "ipv4" };
         bench.run(&format!("set punt {family} udp 7654")).unwrap();
@@ -107,7 +107,7 @@ fn what_is_punted_is_policed_before_it_is_redirected() {
         let receive = format!("ip{number}-receive");
         assert_eq!(bench.send(&receive, &vec![packet.clone(); 10]).len(), 3);
         let (punt, policer) = (format!("ip{number}-udp-punt"), format!("ip{number}-punt-policer"));
-        bench.expect(&[(&policer, "ip punt policer drop", 7), (&punt, "udp port punt", 10)]);
+        bench.expect(&[(&punt, "udp port punt", 10), (&policer, "ip punt policer drop", 7)]);
         assert_eq!(colors(&bench, 0), [3, 0, 7]);
         bench.run(&format!("ip{version} punt policer del 0")).unwrap();
         assert_eq!(bench.send(&receive, &vec![packet; 10]).len(), 10);
@@ -116,11 +116,11 @@ fn what_is_punted_is_policed_before_it_is_redirected() {
 
 #[test]
 fn the_thread_a_policer_is_bound_to_does_its_work() {
-    let mut bench = Bench::with_threads(2, |_| ());
+    let mut bench = Bench::featuring(&[FEATURE], 2, |_| (), |_| ());
     bench.run(&format!("policer add name one {SLOW} violate-action transmit")).unwrap();
     bench.run("policer input name one pg0").unwrap();
     let by_thread = |bench: &Bench| {
-        let counters = &bench.router.state::<Policers>().unwrap().counters;
+        let counters = counters(&bench.router);
         let packets =
             |thread: usize| counters.iter().map(|c| c.row(thread)[0].value().packets).sum();
         [packets(0), packets(1)] as [u64; 2]
@@ -130,7 +130,7 @@ fn the_thread_a_policer_is_bound_to_does_its_work() {
     bench.run("policer bind name one 0").unwrap();
     assert_eq!(bench.send("ip4-input", &packets(20)).len(), 20);
     assert_eq!(by_thread(&bench), [20, 20]);
-    assert_eq!(bench.router.policer(0).unwrap().thread(), Some(1));
+    assert_eq!(at(&bench.router, 0).unwrap().thread(), Some(1));
     bench.run("policer bind unbind name one").unwrap();
     assert_eq!(bench.send("ip4-input", &packets(20)).len(), 20);
     assert_eq!(by_thread(&bench), [40, 20]);
@@ -149,7 +149,7 @@ fn the_thread_a_policer_is_bound_to_does_its_work() {
 
 #[test]
 fn interfaces_and_policers_go_without_a_trace() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     bench.run(&format!("policer add name one {SLOW}")).unwrap();
     for line in ["policer input name one pg0", "policer output name one pg1", "ip punt policer 0"] {
         bench.run(line).unwrap();
@@ -161,7 +161,7 @@ fn interfaces_and_policers_go_without_a_trace() {
     assert!(!features(&mut bench).contains("policer"));
     assert_eq!(bench.run("show policer pools").unwrap(), "pool sizes: policers=0\n");
     bench.run(&format!("policer add name two {SLOW}")).unwrap();
-    let index = bench.router.policer_named("two").unwrap();
+    let index = named(&bench.router, "two").unwrap();
     bench.run("policer input name two pg0").unwrap();
     let pg0 = bench.pg0;
     bench.control(|router| router.remove_interface(pg0));
@@ -170,7 +170,7 @@ fn interfaces_and_policers_go_without_a_trace() {
 
 #[test]
 fn commands_name_what_is_wrong_and_show_policers() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     bench.run("policer add name one cir 80 cb 1000 color-aware round up").unwrap();
     for (line, word) in [
         ("policer add cir 80 cb 1000", "name"),
@@ -195,7 +195,7 @@ fn commands_name_what_is_wrong_and_show_policers() {
 
 #[test]
 fn messages_make_change_use_and_list_policers() {
-    let mut bench = Bench::with_threads(2, |_| ());
+    let mut bench = Bench::featuring(&[FEATURE], 2, |_| (), |_| ());
     let (pg0, pg1) = (bench.pg0, bench.pg1);
     let action = |kind, dscp| QosAction { kind, dscp };
     let infos = PolicerConfig {
@@ -287,14 +287,14 @@ fn messages_make_change_use_and_list_policers() {
         local.call(router, &PolicerDel { policer_index: 0 }).unwrap();
         let gone = local.call(router, &PolicerDel { policer_index: 0 }).err();
         assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
-        assert_eq!(router.policers().count(), 0);
+        assert_eq!(all(router).count(), 0);
     });
 }
 
 #[test]
 fn what_the_policer_before_found_counts_for_those_aware_of_it() {
     for (aware, found) in [("", [10, 0, 0]), ("color-aware ", [4, 6, 0])] {
-        let mut bench = Bench::new();
+        let mut bench = Bench::plugged(FEATURE);
         let neighbor = bench.neighbor("10.0.1.2", true);
         for line in [
             "policer add name in type 1r3c cir 1 cb 400 eb 600 exceed-action transmit",
@@ -330,18 +330,18 @@ fn policing_is_tried_out_in_numbers() {
         ("2r3c-4115", 4000, 8500, 1, [0, 2000, 0]),
         ("2r3c-2698", 4000, 6000, 0, [1100, 500, 400]),
     ] {
-        let mut bench = Bench::new();
+        let mut bench = Bench::plugged(FEATURE);
         let config = format!("type {kind} color-aware cir {cir} cb 50000 eir {eir} eb 50000");
         bench.run(&format!("policer add name one {config}")).unwrap();
-        let before = bench.router.policer(0).unwrap().levels();
+        let before = at(&bench.router, 0).unwrap().levels();
         bench.run(&format!("test policing index 0 rate 8000 burst 1000 colour {color}")).unwrap();
         let found = colors(&bench, 0);
         let is_near = found.iter().zip(expected).all(|(a, b): (&u64, u64)| a.abs_diff(b) <= 3);
         assert!(is_near && found.iter().sum::<u64>() == 2000, "{config} {color}: {found:?}");
-        assert_eq!(bench.router.policed(0)[0].bytes, found[0] * 500);
-        assert_eq!(bench.router.policer(0).unwrap().levels(), before);
+        assert_eq!(counted(&bench.router, 0)[0].bytes, found[0] * 500);
+        assert_eq!(at(&bench.router, 0).unwrap().levels(), before);
     }
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     bench.run(&format!("policer add name one {SLOW}")).unwrap();
     for (line, word) in [
         ("test policing name two rate 1 burst 1", "two"),
@@ -360,7 +360,7 @@ fn policing_is_tried_out_in_numbers() {
 
 #[test]
 fn sub_interfaces_have_policers_of_their_own() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::plugged(FEATURE);
     let (pg0, pg1) = (bench.pg0, bench.pg1);
     let [one, two] =
         [(pg0, "10.5.0.1/24", "2001:db8:5::1/64"), (pg1, "10.6.0.1/24", "2001:db8:6::1/64")].map(
@@ -380,7 +380,7 @@ fn sub_interfaces_have_policers_of_their_own() {
         false => udp6("2001:db8:5::2", "2001:db8:6::2", 99, &[0; 52]),
     };
     bench.run(&format!("policer add name in {SLOW}")).unwrap();
-    bench.control(|router| router.apply_policer(one, Direction::Input, Some(0))).unwrap();
+    bench.control(|router| apply(router, one, Direction::Input, Some(0))).unwrap();
     for (is_4, at) in [(true, "ip4-input"), (false, "ip6-input")] {
         bench.run("policer reset index 0").unwrap();
         let on_sub = bench.send_as(at, &vec![packet(is_4); 20], move |p| p.set_rx(one.0));
@@ -389,14 +389,14 @@ fn sub_interfaces_have_policers_of_their_own() {
     }
     assert_eq!(colors(&bench, 0), [20, 0, 20]);
     bench.run("policer add name out cir 1 cb 1180 violate-action mark-and-transmit cs1").unwrap();
-    bench.control(|router| router.apply_policer(two, Direction::Output, Some(1))).unwrap();
+    bench.control(|router| apply(router, two, Direction::Output, Some(1))).unwrap();
     for (is_4, at, hop) in
         [(true, "ip4-rewrite", "10.6.0.2"), (false, "ip6-rewrite", "2001:db8:6::2")]
     {
         bench.run("policer reset index 1").unwrap();
         let adjacency = bench.control(|router| {
             let hop = hop.parse().unwrap();
-            let index = router.use_adjacency(two, crate::adjacency::Role::Neighbor, hop).unwrap();
+            let index = router.use_adjacency(two, net::adjacency::Role::Neighbor, hop).unwrap();
             router.complete_adjacency(index, NEIGHBOR);
             index
         });
@@ -416,4 +416,28 @@ fn sub_interfaces_have_policers_of_their_own() {
         ("policer-input", "Packets Transmitted", 20),
         ("policer-output", "Packets Transmitted", 24),
     ]);
+}
+
+#[test]
+fn rates_become_bytes_or_packets_a_second() {
+    let c = Config { cir: 80, cb: 1000, ..Config::default() };
+    assert_eq!(c.profile().unwrap().committed, Fill { rate: 10_000.0, burst: 1000.0 });
+    assert_eq!(c.tokens(700), 700.0);
+    let c = Config { cir: 400, cb: 10, unit: Unit::Pps, ..Config::default() };
+    assert_eq!(c.profile().unwrap().committed, Fill { rate: 400.0, burst: 4.0 });
+    assert_eq!(c.tokens(700), 1.0);
+}
+
+#[test]
+fn what_passes_nothing_is_refused() {
+    let two = Config { cir: 10, cb: 1, eir: 9, eb: 1, ..Config::default() };
+    for (config, why) in [
+        (Config { cb: 1, ..Config::default() }, "cir is 0"),
+        (Config { cir: 1, ..Config::default() }, "burst"),
+        (Config { algorithm: Algorithm::TwoRate, ..two }, "eir"),
+        (Config { algorithm: Algorithm::Coupled, cir: 0, eir: 0, ..two }, "cir and eir"),
+    ] {
+        let refused = config.profile().unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
 }

@@ -1,5 +1,4 @@
 //! Commands about policers.
-#![forbid(unsafe_code)]
 
 use std::fmt;
 
@@ -9,7 +8,7 @@ use infra::meter::Algorithm;
 use serde::Serialize;
 
 use super::{Action, Config, Direction, Policer, Rounding, Unit};
-use crate::router::Router;
+use net::{InterfaceIndex, Router};
 
 /// A usage line that ends in what a policer is to do.
 macro_rules! usage {
@@ -107,18 +106,9 @@ impl Named {
     }
     pub(super) fn find(&self, router: &Router) -> Result<u32, Error> {
         match self {
-            Self::Name(name) => router.policer_named(name).ok_or_else(|| name.unknown("policer")),
-            Self::Index(index) => {
-                let is_there = router.policer(*index).is_some();
-                is_there.then_some(*index).ok_or_else(|| super::Error::Unknown.into())
-            }
+            Self::Name(name) => super::named(router, name).ok_or_else(|| name.unknown("policer")),
+            Self::Index(index) => Ok(super::at(router, *index).map(|_| *index)?),
         }
-    }
-}
-
-impl From<super::Error> for Error {
-    fn from(e: super::Error) -> Self {
-        Self::new(e.to_string())
     }
 }
 
@@ -153,7 +143,7 @@ struct Configure {
 
 impl Command for Configure {
     const PATHS: &'static [&'static str] = &["configure policer"];
-    const ABOUT: &'static str = "Have a policer do something else";
+    const ABOUT: &'static str = "Change the configuration of a policer";
     const USAGE: &'static str = usage!("[name <policer> | index <policer-index>]");
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut policer, mut config) = (None, Config::default());
@@ -199,7 +189,7 @@ struct Bind {
 
 impl Command for Bind {
     const PATHS: &'static [&'static str] = &["policer bind"];
-    const ABOUT: &'static str = "Have one worker do the work of a policer, or any";
+    const ABOUT: &'static str = "Bind a policer to a worker, or to none";
     const USAGE: &'static str = "[unbind] [name <policer> | index <policer-index>] <worker>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let is_off = args.keyword("unbind");
@@ -213,16 +203,16 @@ impl Command for Bind {
 struct Apply<const OUT: bool> {
     on: bool,
     policer: Named,
-    interface: Word,
+    interface: InterfaceIndex,
 }
 
 impl<const OUT: bool> Command for Apply<OUT> {
     const PATHS: &'static [&'static str] =
         if OUT { &["policer output"] } else { &["policer input"] };
     const ABOUT: &'static str = if OUT {
-        "Police what goes out of an interface"
+        "Police sent packets of an interface"
     } else {
-        "Police what comes in on an interface"
+        "Police received packets of an interface"
     };
     const USAGE: &'static str = "[unapply] [name <policer> | index <policer-index>] <interface>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -235,10 +225,8 @@ impl<const OUT: bool> Command for Apply<OUT> {
 impl<const OUT: bool> Apply<OUT> {
     fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
         let index = self.policer.find(router)?;
-        let found = router.interfaces.named(&self.interface);
-        let interface = found.ok_or_else(|| self.interface.unknown("interface"))?.index;
         let direction = if OUT { Direction::Output } else { Direction::Input };
-        Ok(router.apply_policer(interface, direction, self.on.then_some(index))?)
+        Ok(super::apply(router, self.interface, direction, self.on.then_some(index))?)
     }
 }
 
@@ -251,7 +239,7 @@ struct Punt<const IP6: bool> {
 impl<const IP6: bool> Command for Punt<IP6> {
     const PATHS: &'static [&'static str] =
         if IP6 { &["ip6 punt policer"] } else { &["ip punt policer"] };
-    const ABOUT: &'static str = "Police what is punted";
+    const ABOUT: &'static str = "Police punted packets";
     const USAGE: &'static str = "[add|del] <policer-index>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let on = !args.keyword("del");
@@ -262,7 +250,7 @@ impl<const IP6: bool> Command for Punt<IP6> {
 
 impl<const IP6: bool> Punt<IP6> {
     fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
-        Ok(router.set_punt_policer(IP6, self.on.then_some(self.index))?)
+        Ok(super::apply_to_punted(router, IP6, self.on.then_some(self.index))?)
     }
 }
 
@@ -285,29 +273,29 @@ struct ShowPools;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.values("policer", |router: &Router| {
-        router.policers().map(|(_, policer)| policer.name.clone()).collect()
+        super::all(router).map(|(_, policer)| policer.name.clone()).collect()
     });
     cli.values("policer-index", |router: &Router| {
-        router.policers().map(|(index, _)| index.to_string()).collect()
+        super::all(router).map(|(index, _)| index.to_string()).collect()
     });
     cli.command(|router: &mut Router, add: Add| {
-        router.add_policer(&add.name, add.config).map(drop).map_err(Error::from)
+        Ok(super::add(router, &add.name, add.config).map(drop)?)
     });
     cli.command(|router: &mut Router, c: Configure| {
         let index = c.policer.find(router)?;
-        router.update_policer(index, c.config).map_err(Error::from)
+        Ok(super::update(router, index, c.config)?)
     });
     cli.command(|router: &mut Router, c: Delete| {
         let index = c.0.find(router)?;
-        router.remove_policer(index).map_err(Error::from)
+        Ok(super::remove(router, index)?)
     });
     cli.command(|router: &mut Router, c: Reset| {
         let index = c.0.find(router)?;
-        router.reset_policer(index).map_err(Error::from)
+        Ok(super::reset(router, index)?)
     });
     cli.command(|router: &mut Router, c: Bind| {
         let index = c.policer.find(router)?;
-        router.bind_policer(index, c.worker).map_err(Error::from)
+        Ok(super::bind(router, index, c.worker)?)
     });
     cli.command(|router: &mut Router, c: Apply<false>| c.carry_out(router));
     cli.command(|router: &mut Router, c: Apply<true>| c.carry_out(router));
@@ -315,12 +303,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Punt<true>| c.carry_out(router));
     cli.command(|router: &mut Router, show: Show| {
         let only = show.0.map(|named| named.find(router)).transpose()?;
-        let all = router.policers().filter(|(index, _)| only.is_none_or(|only| only == *index));
+        let all = super::all(router).filter(|(index, _)| only.is_none_or(|only| only == *index));
         let shown = all.map(|(index, policer)| Shown::of(router, index, policer));
         Ok(Output::of(All(shown.collect())))
     });
     cli.command(|router: &mut Router, _: ShowPools| {
-        Ok(Output::of(Pools { policers: router.policers().count() }))
+        Ok(Output::of(Pools { policers: super::all(router).count() }))
     });
 }
 
@@ -385,7 +373,7 @@ impl Shown {
             tokens,
         };
         let counted = |Volume { packets, bytes }| Counted { packets, bytes };
-        let [conform, exceed, violate] = router.policed(index).map(counted);
+        let [conform, exceed, violate] = super::counted(router, index).map(counted);
         let [conform_action, exceed_action, violate_action] = c.actions.map(|a| match a {
             Action::Drop => "drop".to_owned(),
             Action::Transmit => "transmit".to_owned(),

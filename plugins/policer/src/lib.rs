@@ -1,0 +1,324 @@
+//! Policers: packets beyond a rate are dropped or marked (RFC 2475 section 2.3.3.4), those of an
+//! interface, received or sent, and punted ones.
+//!
+//! A policer has a configuration and a meter; nodes find its number in the setting of the
+//! interface. Changing or resetting one makes a new meter, with full buckets, under the same
+//! number.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod config;
+mod judge;
+mod node;
+mod trial;
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+
+use control::feature::{Refusal, Refused};
+use control::stats::Columns;
+use infra::counter::{Rows, Volume, VolumeCounter};
+use infra::meter::{Color, Meter};
+use infra::owner::Owner;
+use infra::rcu::{Shared, SharedSlab};
+use net::interface::{Change, NoInterface};
+use net::ip::{V4, V6};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+
+pub use api::*;
+pub use config::{Action, Config, Rounding, Unit};
+pub use judge::Verdict;
+
+use judge::Judge;
+use node::{Input, Output, Punted};
+
+/// Policers at most.
+const MOST: usize = 1 << 16;
+const COLUMNS: Columns = Columns::growing("policer", MOST);
+
+/// Policers.
+pub const FEATURE: Feature = Feature {
+    name: "policer",
+    about: "Policer",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
+};
+
+/// One policer.
+#[derive(Debug)]
+pub struct Policer {
+    /// Its name.
+    pub name: String,
+    /// Its configuration.
+    pub config: Config,
+    meter: Meter,
+    owner: Owner,
+}
+
+impl Policer {
+    /// Tokens in its buckets when they were filled last, and when that was, in seconds.
+    pub fn levels(&self) -> ((f64, f64), f64) {
+        (self.meter.levels(), self.meter.filled_at())
+    }
+    /// The thread it belongs to, if there is one.
+    pub fn thread(&self) -> Option<usize> {
+        self.owner.thread()
+    }
+}
+
+/// Which packets of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Received ones.
+    Input,
+    /// Sent ones.
+    Output,
+}
+
+/// The setting of an interface: the policers of received and sent packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Applied([Option<u32>; 2]);
+
+/// Why a policer cannot be made, changed or used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// a policer of this name exists
+    #[retval(VALUE_EXIST)]
+    Exists,
+    /// no such policer
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown,
+    /// no more than {MOST} policers
+    #[retval(LIMIT_EXCEEDED)]
+    Full,
+    /// {0}
+    #[retval(INVALID_VALUE)]
+    Unfit(&'static str),
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// no such worker
+    #[retval(INVALID_WORKER)]
+    NoWorker,
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// All policers.
+struct Policers {
+    slab: SharedSlab<Policer>,
+    by_name: HashMap<String, u32>,
+    /// Packets and bytes by colour.
+    counters: [Rows<VolumeCounter>; 3],
+    /// The policers of punted packets of IPv4 and IPv6.
+    punts: Shared<[Option<u32>; 2]>,
+    threads: Shared<Range<usize>>,
+}
+
+/// All policers, by number.
+pub fn all(router: &Router) -> impl Iterator<Item = (u32, &Policer)> {
+    router.own::<Policers>().slab.iter()
+}
+
+/// The number of a policer.
+pub fn named(router: &Router, name: &str) -> Option<u32> {
+    router.own::<Policers>().by_name.get(name).copied()
+}
+
+/// A policer.
+///
+/// # Errors
+/// [`Error::Unknown`].
+pub fn at(router: &Router, index: u32) -> Result<&Policer, Error> {
+    router.own::<Policers>().slab.at(index).ok_or(Error::Unknown)
+}
+
+/// Counters of green, yellow and red packets, by policer.
+pub fn counters(router: &Router) -> &[Rows<VolumeCounter>; 3] {
+    &router.own::<Policers>().counters
+}
+
+/// Green, yellow and red packets of a policer.
+pub fn counted(router: &Router, index: u32) -> [Volume; 3] {
+    [Color::Green, Color::Yellow, Color::Red]
+        .map(|color| counters(router)[color as usize].sum(index as usize))
+}
+
+/// Makes a policer; returns its number.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add(router: &mut Router, name: &str, config: Config) -> Result<u32, Error> {
+    if named(router, name).is_some() {
+        return Err(Error::Exists);
+    }
+    let profile = config.profile().map_err(Error::Unfit)?;
+    let meter = Meter::new(profile, router.now());
+    let new = Policer { name: name.to_owned(), config, meter, owner: Owner::new(None) };
+    let policers = router.own_mut::<Policers>();
+    let index = policers.slab.insert(new).map_err(|_| Error::Full)?;
+    policers.by_name.insert(name.to_owned(), index);
+    for counters in policers.counters.clone() {
+        router.count_from_zero(&counters, COLUMNS, index, "policers");
+    }
+    Ok(index)
+}
+
+/// Changes the configuration of a policer; its buckets are full again.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn update(router: &mut Router, index: u32, config: Config) -> Result<(), Error> {
+    let old = at(router, index)?;
+    let profile = config.profile().map_err(Error::Unfit)?;
+    let (name, owner) = (old.name.clone(), Owner::new(old.thread()));
+    let meter = Meter::new(profile, router.now());
+    router.own_mut::<Policers>().slab.replace(index, Policer { name, config, meter, owner });
+    Ok(())
+}
+
+/// Fills the buckets of a policer.
+///
+/// # Errors
+/// [`Error::Unknown`].
+pub fn reset(router: &mut Router, index: u32) -> Result<(), Error> {
+    let config = at(router, index)?.config;
+    update(router, index, config)
+}
+
+/// Deletes a policer; its packets are policed no longer.
+///
+/// # Errors
+/// [`Error::Unknown`].
+pub fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
+    let name = at(router, index)?.name.clone();
+    let users =
+        router.settings::<Applied>().filter(|(_, applied)| applied.0.contains(&Some(index)));
+    for (interface, applied) in users.map(|(i, applied)| (i, applied.clone())).collect::<Vec<_>>() {
+        router.put(interface, Applied(applied.0.map(|used| used.filter(|i| *i != index))))?;
+    }
+    for is_ip6 in [false, true] {
+        if of_punted(router, is_ip6) == Some(index) {
+            apply_to_punted(router, is_ip6, None)?;
+        }
+    }
+    let policers = router.own_mut::<Policers>();
+    policers.by_name.remove(&name);
+    policers.slab.remove(index);
+    Ok(())
+}
+
+/// Binds a policer to a worker, counted from 0; `None`: to the first that has a packet for it.
+///
+/// # Errors
+/// [`Error::Unknown`], [`Error::NoWorker`].
+pub fn bind(router: &mut Router, index: u32, worker: Option<usize>) -> Result<(), Error> {
+    let policer = at(router, index)?;
+    let thread = worker.map(|worker| worker.saturating_add(1));
+    if thread.is_some_and(|thread| !router.engine.data_threads().contains(&thread)) {
+        return Err(Error::NoWorker);
+    }
+    policer.owner.set(thread);
+    Ok(())
+}
+
+/// Polices the packets of an interface, by another policer than before, or no longer.
+///
+/// # Errors
+/// [`Error::NoInterface`], [`Error::Unknown`]; nothing has changed then.
+pub fn apply(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    direction: Direction,
+    policer: Option<u32>,
+) -> Result<(), Error> {
+    policer.map(|index| at(router, index)).transpose()?;
+    let Applied(mut applied) = router.setting(interface);
+    applied[direction as usize] = policer;
+    Ok(router.put(interface, Applied(applied))?)
+}
+
+/// The policer of punted packets of a version, if there is one.
+pub fn of_punted(router: &Router, is_ip6: bool) -> Option<u32> {
+    router.own::<Policers>().punts.current()[usize::from(is_ip6)]
+}
+
+/// Polices punted packets of a version, by another policer than before, or no longer.
+///
+/// # Errors
+/// [`Error::Unknown`]; nothing has changed then.
+pub fn apply_to_punted(
+    router: &mut Router,
+    is_ip6: bool,
+    policer: Option<u32>,
+) -> Result<(), Error> {
+    policer.map(|index| at(router, index)).transpose()?;
+    let punts = &mut router.own_mut::<Policers>().punts;
+    let mut new = *punts.current();
+    new[usize::from(is_ip6)] = policer;
+    punts.publish(new);
+    let (arc, node) = node::PUNTS[usize::from(is_ip6)];
+    router.set_feature_everywhere(arc, node, policer.is_some());
+    Ok(())
+}
+
+/// Polices punted packets on an interface that comes, and no longer on one that goes.
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if !matches!(change, Change::Added | Change::Deleting) {
+        return;
+    }
+    for (is_ip6, (arc, node)) in [false, true].into_iter().zip(node::PUNTS) {
+        if of_punted(router, is_ip6).is_some() {
+            let is_on = change == Change::Added;
+            let done = router.engine.set_feature(arc, node, interface.0, is_on);
+            done.expect("the node is on the arc since the feature registered");
+        }
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let mut rows = |name: &str| {
+        let path = format!("/net/policer/{name}");
+        router.stats.combined(&path, COLUMNS).map_err(io::Error::other)
+    };
+    let mut counters = || Ok([rows("conform")?, rows("exceed")?, rows("violate")?]);
+    let policers = Policers {
+        counters: counters().map_err(|e: io::Error| refuse(e))?,
+        slab: SharedSlab::new(MOST).map_err(refuse)?,
+        by_name: HashMap::new(),
+        punts: Shared::new([None; 2]),
+        threads: Shared::new(0..usize::MAX),
+    };
+    let judge = Judge {
+        applied: router.attach::<Applied>().map_err(refuse)?,
+        punts: policers.punts.reader(),
+        policers: policers.slab.reader(),
+        counters: policers.counters.clone(),
+        threads: policers.threads.reader(),
+    };
+    node::add(router, Input, &judge).map_err(refuse)?;
+    node::add(router, Output, &judge).map_err(refuse)?;
+    node::add(router, Punted(V4), &judge).map_err(refuse)?;
+    node::add(router, Punted(V6), &judge).map_err(refuse)?;
+    node::attach(router);
+    router.insert(policers);
+    router.interfaces.observe(follow);
+    router.on_threads.push(|router, stay| {
+        router.own_mut::<Policers>().threads.publish(stay.clone());
+        Ok(())
+    });
+    cli::register(&mut parts.cli);
+    trial::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

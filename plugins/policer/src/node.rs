@@ -1,0 +1,226 @@
+//! `policer-input`, `policer-output`: received and sent packets of an interface are policed;
+//! `ip4-punt-policer`, `ip6-punt-policer`: punted ones.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use graph::arc::{Along, FeatureArc};
+use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Record};
+use infra::rcu::{Epoch, SlabReader};
+use net::Router;
+use net::adjacency::Adjacency;
+use net::interface::AttachedAt;
+use net::ip::{V4, V6, Version};
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+
+use super::Applied;
+use super::judge::{HandOff, Judge, Moment, Station, Verdict, mark};
+
+/// Received packets.
+#[derive(Clone, Copy)]
+pub struct Input;
+
+/// Sent packets.
+#[derive(Clone, Copy)]
+pub struct Output;
+
+/// Punted packets of a version.
+#[derive(Clone, Copy)]
+pub struct Punted<V>(pub V);
+
+/// Drops of [`Police`] on interfaces.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// Packets Dropped.
+    #[name("Packets Dropped")]
+    Dropped,
+}
+
+/// What [`Police`] counts on interfaces besides drops.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// Packets Transmitted.
+    #[name("Packets Transmitted")]
+    Transmitted,
+}
+
+/// Drops of [`Police`] for punted packets.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum PuntError {
+    /// ip punt policer drop.
+    #[name("ip punt policer drop")]
+    Dropped,
+}
+
+impl Station for Input {
+    const NAMES: [&'static str; 2] = ["policer-input", "policer-input-handoff"];
+    const ARCS: [&'static FeatureArc; 2] = [&IP4_UNICAST, &IP6_UNICAST];
+    const DROP: &'static str = "error-drop";
+    type Error = Error;
+    type Count = Count;
+    const DROPPED: Error = Error::Dropped;
+    const PASSED: Option<Count> = Some(Count::Transmitted);
+    #[inline(always)]
+    fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
+        judge.applied.read(p.rx(), epoch)?.0[0]
+    }
+}
+
+impl Station for Output {
+    const NAMES: [&'static str; 2] = ["policer-output", "policer-output-handoff"];
+    const ARCS: [&'static FeatureArc; 2] = [&IP4_OUTPUT, &IP6_OUTPUT];
+    const DROP: &'static str = "error-drop";
+    const IS_OUTPUT: bool = true;
+    type Error = Error;
+    type Count = Count;
+    const DROPPED: Error = Error::Dropped;
+    const PASSED: Option<Count> = Some(Count::Transmitted);
+    #[inline(always)]
+    fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
+        judge.applied.read(p.tx(), epoch)?.0[1]
+    }
+}
+
+/// The arcs and nodes for punted packets of IPv4 and IPv6.
+pub(super) const PUNTS: [(&FeatureArc, &str); 2] =
+    [(V4::PUNT_ARC, "ip4-punt-policer"), (V6::PUNT_ARC, "ip6-punt-policer")];
+
+/// A version whose punted packets are policed.
+pub trait Punting: Version {
+    /// 0 for IPv4, 1 for IPv6.
+    const NUMBER: usize;
+}
+
+impl Punting for V4 {
+    const NUMBER: usize = 0;
+}
+
+impl Punting for V6 {
+    const NUMBER: usize = 1;
+}
+
+impl<V: Punting> Station for Punted<V> {
+    const NAMES: [&'static str; 2] =
+        [PUNTS[V::NUMBER].1, ["ip4-punt-policer-handoff", "ip6-punt-policer-handoff"][V::NUMBER]];
+    const ARCS: [&'static FeatureArc; 2] = [V::PUNT_ARC; 2];
+    const DROP: &'static str = V::NODES.drop;
+    type Error = PuntError;
+    type Count = Infallible;
+    const DROPPED: PuntError = PuntError::Dropped;
+    const PASSED: Option<Infallible> = None;
+    #[inline(always)]
+    fn policer(judge: &Judge, _: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
+        judge.punts.read(epoch)[V::NUMBER]
+    }
+}
+
+/// Polices packets.
+#[derive(Clone)]
+pub struct Police<S> {
+    station: S,
+    judge: Judge,
+    adjacencies: SlabReader<Adjacency>,
+}
+
+/// Edges of [`Police`].
+#[derive(Clone, Copy)]
+pub enum Next<S> {
+    /// Another thread decides.
+    HandOff(S),
+    /// Along the arc of IPv4 (0) or IPv6 (1).
+    On(usize),
+}
+
+impl<S: Station> graph::Next for Next<S> {
+    const EDGES: &'static [Edge] = &[Edge { to: S::NAMES[1], payload: "" }];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::HandOff(_) => 0,
+            Self::On(version) => along.next_on(S::ARCS[version], p),
+        }
+    }
+}
+
+impl<S: Station> Node for Police<S> {
+    const NAME: &'static str = S::NAMES[0];
+    type Next = Next<S>;
+    type Error = S::Error;
+    type Count = S::Count;
+    const DROP: &'static str = S::DROP;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (at, epoch) = (Moment::of(frame), frame.epoch());
+        let mut passed = 0;
+        frame.each(|p| {
+            // On the way out the layer 2 header of the adjacency is in front.
+            let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
+                Some(a) if S::IS_OUTPUT => a.header_len.into(),
+                _ => 0,
+            };
+            let policer = S::policer(&self.judge, p, epoch);
+            let verdict = self.judge.judge(policer, p, &at);
+            let interface = if S::IS_OUTPUT { p.tx() } else { p.rx() };
+            p.trace(|_| Policed { interface, policer: policer.unwrap_or(u32::MAX), verdict });
+            match verdict {
+                Verdict::Elsewhere => return Ok(Next::HandOff(self.station)),
+                Verdict::Drop => return Err(S::DROPPED),
+                Verdict::Pass(Some(dscp)) => mark(p, l3, dscp),
+                Verdict::Pass(None) => (),
+            }
+            passed += 1;
+            let is_ip6 = p.bytes().get(l3).is_some_and(|b| b >> 4 == 6);
+            Ok(Next::On(usize::from(is_ip6)))
+        });
+        if let Some(count) = S::PASSED {
+            frame.count(count, passed);
+        }
+    }
+}
+
+/// What the nodes say of a traced packet.
+struct Policed {
+    interface: u32,
+    policer: u32,
+    verdict: Verdict,
+}
+
+impl Record for Policed {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { interface, policer, verdict } = self;
+        write!(f, "  VNET_POLICER: sw_if_index {interface} policer_index {policer} next ")?;
+        match verdict {
+            Verdict::Pass(None) => f.write_str("transmit"),
+            Verdict::Pass(Some(dscp)) => write!(f, "mark-and-transmit {dscp}"),
+            Verdict::Drop => f.write_str("drop"),
+            Verdict::Elsewhere => f.write_str("handoff"),
+        }
+    }
+}
+
+/// Adds the nodes of a station.
+pub(super) fn add<S: Station>(
+    router: &mut Router,
+    station: S,
+    judge: &Judge,
+) -> Result<(), BuildError> {
+    let (judge, adjacencies) = (judge.clone(), router.adjacencies.reader());
+    router.engine.add(HandOff { station, judge: judge.clone() })?;
+    let [first, second] = S::ARCS;
+    router.engine.add_feature(first, Police { station, judge, adjacencies })?;
+    if std::ptr::eq(first, second) { Ok(()) } else { router.engine.place(second, S::NAMES[0]) }
+}
+
+/// Switches the nodes of interfaces by their setting.
+pub(super) fn attach(router: &mut Router) {
+    let at = |arc, node, is_on| AttachedAt::<Applied> { arc, node, is_on };
+    let [input, output] = [Input::NAMES[0], Output::NAMES[0]];
+    router.attach_at([
+        at(Input::ARCS[0], input, |applied| applied.0[0].is_some()),
+        at(Input::ARCS[1], input, |applied| applied.0[0].is_some()),
+        at(Output::ARCS[0], output, |applied| applied.0[1].is_some()),
+        at(Output::ARCS[1], output, |applied| applied.0[1].is_some()),
+    ]);
+}
