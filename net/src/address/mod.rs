@@ -6,6 +6,7 @@ mod broadcast;
 mod change;
 mod cli;
 mod configuration;
+pub(crate) mod interface_api;
 mod reader;
 mod show;
 #[cfg(test)]
@@ -257,6 +258,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     unnumbered::register(&mut parts.cli);
     broadcast::register(&mut parts.cli);
     api::register(&mut parts.api);
+    interface_api::register(&mut parts.api);
     Ok(())
 }
 

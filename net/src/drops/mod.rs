@@ -1,6 +1,8 @@
-//! Where packets end: `error-drop` and `drop`, `error-punt` and `punt`.
+//! Where packets end: `error-drop` and `drop`, `error-punt` and `punt`; and the [`Problem`] that a
+//! packet takes along to where its sender gets an ICMP error.
 
 mod nodes;
+mod problem;
 mod punt;
 #[cfg(test)]
 mod tests;
@@ -10,6 +12,7 @@ use graph::arc::{FeatureArc, Side};
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use nodes::{Drop, ErrorDrop};
+pub use problem::Problem;
 pub use punt::{ErrorPunt, Punt};
 
 /// Features on everything that is dropped.

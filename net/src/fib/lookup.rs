@@ -16,7 +16,7 @@ use super::forwarding::Forwarding;
 use super::hash::{self, FlowHash};
 use super::load_balance::LoadBalanceNode;
 use super::way::{Next4, Next6, Way, way};
-use crate::icmp::Problem;
+use crate::drops::Problem;
 use crate::router::Router;
 
 /// Steps of a lookup, each of which works on another block.

@@ -9,7 +9,7 @@ use super::finder::Finder;
 use super::forwarding::Forwarding;
 use super::look_again::Depth;
 use super::lookup::Headers;
-use crate::icmp::Problem;
+use crate::drops::Problem;
 
 /// Where the packet goes, in either family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

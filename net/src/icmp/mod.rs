@@ -4,8 +4,6 @@
 //! `ip4-icmp-error` or `ip6-icmp-error`. Messages for this router go to who registered for their
 //! type with [`crate::Router::icmp4_type`] and [`crate::Router::icmp6_type`].
 
-#[cfg(test)]
-mod codes;
 mod echo4;
 mod echo6;
 mod error;
@@ -13,7 +11,6 @@ mod error4;
 mod error6;
 mod input;
 mod limit;
-mod problem;
 mod reason6;
 #[cfg(test)]
 mod tests;
@@ -25,6 +22,7 @@ use wire::{Protocol, icmp4, icmp6};
 use crate::ip::{V4, V6, Version};
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
+pub use crate::drops::Problem;
 pub use echo4::EchoRequest4;
 pub use echo6::EchoRequest6;
 pub use error::{IcmpError, Tell};
@@ -32,7 +30,6 @@ pub use error4::Sent4;
 pub use error6::Sent6;
 pub use input::{IcmpInput, Messages};
 pub use limit::Limit;
-pub use problem::Problem;
 pub use reason6::{Count6, Error6};
 
 /// Types there may be.

@@ -1,3 +1,5 @@
+mod codes;
+
 use graph::Flags;
 use wire::{Protocol, icmp6, ip4, ip6};
 use zerocopy::FromBytes;

@@ -17,7 +17,7 @@ use wire::{Protocol, udp};
 use super::dispatch::Edges;
 use super::reverse_path::{ReversePath, ReversePaths};
 use super::{Forwarding, Upper, Version};
-use crate::icmp::Problem;
+use crate::drops::Problem;
 
 /// `ip4-receive`, `ip6-receive`, and the nodes at the end of their feature arcs.
 #[derive(Clone)]

@@ -16,10 +16,10 @@ use super::Version;
 use super::rewrite::{Rewritten, Seen, count, look_closer, may_leave, spend_hop};
 use crate::adjacency::chain::{Hop, TRANSMIT};
 use crate::adjacency::{Adjacencies, Adjacency, AdjacencyIndex};
+use crate::drops::Problem;
 use crate::fib::{Forwarding4, Via};
 use crate::fragment::Limit;
 use crate::gso;
-use crate::icmp::Problem;
 use crate::interface::Counters;
 use crate::router::Router;
 

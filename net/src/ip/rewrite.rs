@@ -12,8 +12,8 @@ use wire::{Protocol, print, tcp, udp};
 
 use super::{Upper, Version};
 use crate::adjacency::{Adjacency, Link, Role};
+use crate::drops::Problem;
 use crate::fragment::Limit;
-use crate::icmp::Problem;
 
 /// Length of an Ethernet header, the usual one to put in front.
 const ETHERNET: usize = 14;

@@ -8,8 +8,8 @@ use wire::checksum::Sum;
 use wire::{MacAddr, Protocol};
 
 use super::reverse_path::Checked;
+use crate::drops::Problem;
 use crate::fib::Family;
-use crate::icmp::Problem;
 
 /// An IP version. Functions on packets take those whose current bytes start at the IP header.
 pub trait Version: Copy + Debug + Send + Sync + 'static {

@@ -12,7 +12,7 @@ use wire::ip4::{Header, OFFSET_MASK, VERSION_IHL};
 
 use super::options::{self, Asked};
 use super::{Error, IP4_MULTICAST, IP4_UNICAST, V4};
-use crate::icmp::Problem;
+use crate::drops::Problem;
 use crate::interface::{Counters, Interfaces, Port};
 use crate::ip::{Headers, Version, count};
 

@@ -9,8 +9,8 @@ use wire::ip4::Header;
 use wire::{MacAddr, Protocol, icmp4, print, udp};
 
 use super::{Error, IP4_DROP, IP4_LOCAL, IP4_OUTPUT, IP4_PUNT};
+use crate::drops::Problem;
 use crate::fib::Ip4;
-use crate::icmp::Problem;
 use crate::ip::{Nodes, Upper, Version};
 
 /// IPv4.

@@ -12,7 +12,7 @@ use wire::ip6::{FragmentHeader, Header};
 use zerocopy::FromBytes;
 
 use super::{Error, IP6_MULTICAST, IP6_UNICAST, V6};
-use crate::icmp::Problem;
+use crate::drops::Problem;
 use crate::interface::{Counters, Interfaces, Port};
 use crate::ip::{Headers, Version, count};
 

@@ -9,8 +9,8 @@ use wire::ip6::{self, Header};
 use wire::{MacAddr, Protocol, icmp6, print, udp};
 
 use super::{Error, IP6_DROP, IP6_LOCAL, IP6_OUTPUT, IP6_PUNT};
+use crate::drops::Problem;
 use crate::fib::Ip6;
-use crate::icmp::Problem;
 use crate::ip::Checked;
 use crate::ip::{Nodes, Upper, Version};
 

@@ -12,7 +12,7 @@ use zerocopy::byteorder::network_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::address::AddressReader;
-use crate::icmp::Problem;
+use crate::drops::Problem;
 use crate::ip::{V4, V6, Version};
 
 /// Hop limit of everything that may not have passed a router (RFC 4861 section 11.2).

@@ -10,7 +10,7 @@ use super::gather::{Entry, Gather, Method, New, Next, UNKNOWN};
 use super::partial::{Added, Partial};
 use super::pieces::{List, Piece};
 use super::version::Reassemble;
-use crate::icmp::Problem;
+use crate::drops::Problem;
 
 /// Longest packet in bytes.
 const LONGEST: usize = 40 + 65535;

@@ -22,8 +22,8 @@ use super::version::{Fragment, Reassemble};
 use super::walk::{Reporter, Task};
 use super::{Incomplete, Usage};
 use crate::adjacency::Adjacency;
+use crate::drops::Problem;
 use crate::events::EventSender;
-use crate::icmp::Problem;
 
 /// Packets in a frame at most.
 const FRAME: usize = 256;

@@ -11,7 +11,7 @@ use graph::{Buffer, Frame, Ports};
 use super::gather::{Entry, Gather, Method, New, Next};
 use super::pieces::{List, Piece};
 use super::version::Reassemble;
-use crate::icmp::Problem;
+use crate::drops::Problem;
 
 /// Holds fragments back until the first of their packet has come.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::Kind;
 use super::version::{Fragment, Reassemble, l4_ports};
-use crate::icmp::Problem;
+use crate::drops::Problem;
 use crate::ip::V4;
 use crate::ip4::Error;
 

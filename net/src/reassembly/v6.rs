@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 
 use super::Kind;
 use super::version::{Fragment, Reassemble, l4_ports};
-use crate::icmp::Problem;
+use crate::drops::Problem;
 use crate::ip::V6;
 use crate::ip6::Error;
 

@@ -8,7 +8,7 @@ use graph::{Buffer, Ports};
 use wire::Protocol;
 
 use super::Kind;
-use crate::icmp::Problem;
+use crate::drops::Problem;
 use crate::ip::Version;
 
 /// A version whose fragments are put together. Functions on packets take the first segment from the

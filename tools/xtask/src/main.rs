@@ -8,6 +8,7 @@ mod fence;
 mod inline;
 mod layers;
 mod length;
+mod modules;
 mod names;
 mod source;
 mod tree;
@@ -65,6 +66,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = layers::check(tree);
     findings.extend(fence::check(tree));
     findings.extend(names::check_folders(tree));
+    findings.extend(modules::check(&tree.sources));
     findings.extend(tree.files.iter().flat_map(words::check));
     for source in &tree.sources {
         findings.extend(length::check(source));

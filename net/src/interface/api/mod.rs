@@ -1,6 +1,5 @@
 //! Messages of the module `interface`.
 
-mod address;
 mod dump;
 mod events;
 mod queues;
@@ -22,7 +21,6 @@ pub(super) fn register(api: &mut Api<Router>) {
     dump::register(api);
     settings::register(api);
     queues::register(api);
-    address::register(api);
     sub::register(api);
     events::register(api);
 }

@@ -4,7 +4,6 @@ use control::log::Log;
 use graph::Settings;
 use wire::MacAddr;
 
-use super::address::*;
 use super::dump::*;
 use super::events::*;
 use super::queues::*;
@@ -12,6 +11,7 @@ use super::settings::*;
 use super::sub::*;
 use super::types::*;
 use super::*;
+use crate::address::interface_api::*;
 use crate::interface::TxQueues;
 use crate::interface::output::LocalTx;
 use crate::interface::{Kind, NewInterface, Offloads};

@@ -1,4 +1,4 @@
-//! What is wrong with a packet, on its way to the node that tells its sender.
+//! The ICMP error that a packet is dropped with.
 
 use graph::Payload;
 use wire::{icmp4, icmp6};

@@ -1,4 +1,4 @@
-//! IP addresses of interfaces and the tables they look up in.
+//! Messages of the module `interface`: IP addresses of interfaces and the tables they look up in.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use control::api::types::AddressWithPrefix;
 use control::api::{Api, Message, Retval};
 use wire::Prefix;
 
-use super::super::InterfaceIndex;
-use super::find;
 use crate::address;
 use crate::fib::{Ip4, Ip6};
+use crate::interface::InterfaceIndex;
+use crate::interface::api::{find, module};
 use crate::router::Router;
 
 /// Give an interface an address or take one away.
@@ -123,7 +123,7 @@ fn add(router: &mut Router, index: InterfaceIndex, prefix: Prefix) -> Result<(),
 }
 
 fn replacement(api: &mut Api<Router>) {
-    super::module(api)
+    module(api)
         .call(|router: &mut Router, _: SwInterfaceAddressReplaceBegin| {
             let all = router.addresses.iter();
             let all = all.flat_map(|(index, on)| on.iter().map(move |p| (index, p))).collect();
@@ -142,7 +142,7 @@ fn replacement(api: &mut Api<Router>) {
 
 pub(super) fn register(api: &mut Api<Router>) {
     replacement(api);
-    super::module(api)
+    module(api)
         .call(|router: &mut Router, m: SwInterfaceAddDelAddress| {
             let index = find(router, m.sw_if_index)?.index;
             if m.del_all && !m.is_add {
