@@ -4,7 +4,7 @@
 //! A model (`make loom`) is a small program of two or three threads that [loom] runs again and
 //! again: in each order that its steps can come in, each load with every value that the memory
 //! model of C11 allows it to have. Its atomics stand in for those of `rcu`, `ring`,
-//! `memory::lane`, `table::mtrie` and `table::spans`, so the models run the same code as the
+//! `memory::lane` and the tables, so the models run the same code as the
 //! router.
 //!
 //! [loom]: https://docs.rs/loom
@@ -36,4 +36,12 @@ impl<T> UnsafeCell<T> {
     pub fn with_mut<R>(&self, change: impl FnOnce(*mut T) -> R) -> R {
         change(self.0.get())
     }
+}
+
+/// Lets another thread go on, which this one waits for.
+pub fn pause() {
+    #[cfg(all(loom, test))]
+    loom::thread::yield_now();
+    #[cfg(not(all(loom, test)))]
+    std::thread::yield_now();
 }

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+pub mod exact;
 pub mod mtrie;
 pub mod numbers;
 pub mod spans;
+pub mod tally;
 
 /// A table has no room for what was to be added; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,286 @@
+//! Exact match: a number for each 64-bit key, looked up without waiting by all threads and changed
+//! by any of them.
+//!
+//! A bucket is one cache line of four keys and their values. A key is in one of two buckets, nearly
+//! always the first, which can be asked for ahead. An entry is written value first, key second, and
+//! taken out key first: who finds the key, reads the value and finds the key again has a value that
+//! was that key's. A value that is there is changed in place by compare and exchange
+//! ([`View::refresh`]). Everything else is done by whoever holds the table's one lock, which threads
+//! of the data plane only try ([`View::try_change`]): a thread that finds it taken does without.
+//!
+//! The table grows while in use: the owner publishes a bigger one in front of the old one, in which
+//! what is not found is looked for as long as its entries are copied, slice by slice.
+#![forbid(unsafe_code)]
+
+mod owner;
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::cpu::prefetch;
+use crate::memory::{HugePages, Reserved};
+use crate::rcu::{Epoch, Reader};
+use crate::sync::AtomicU64;
+
+pub use owner::{Exact, Verdict};
+
+/// Entries of a bucket.
+pub const WAYS: usize = 4;
+/// Numbers of a bucket: keys, then values.
+const LINE: usize = 2 * WAYS;
+
+/// A change that was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// Another thread is changing the table.
+    Busy,
+    /// Neither bucket has room.
+    Full,
+}
+
+/// What a change makes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Leaves things as they are.
+    Nothing,
+    /// Sets the value, which is not 0.
+    Set(u64),
+    /// Takes the entry out.
+    Remove,
+}
+
+/// What all who know a table share beside its buckets.
+#[derive(Debug)]
+struct Guard {
+    /// 1 while somebody changes the table.
+    lock: AtomicU64,
+    /// Entries; written under the lock.
+    len: AtomicU64,
+}
+
+/// The buckets of one size of the table.
+#[derive(Debug)]
+struct Buckets {
+    numbers: Reserved<AtomicU64>,
+    /// One less than the number of buckets, a power of two.
+    mask: usize,
+    seed: u64,
+}
+
+/// The buckets in use, and those they take the place of.
+#[derive(Clone, Debug)]
+struct Tables {
+    new: Arc<Buckets>,
+    old: Option<Arc<Buckets>>,
+}
+
+/// The table in the hands of a node.
+#[derive(Clone, Debug)]
+pub struct ExactReader {
+    tables: Reader<Tables>,
+    guard: Arc<Guard>,
+}
+
+/// The table for one frame.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'e> {
+    tables: &'e Tables,
+    guard: &'e Guard,
+}
+
+impl ExactReader {
+    /// The table, while the epoch lasts.
+    #[inline(always)]
+    pub fn read<'e>(&'e self, epoch: Epoch<'e>) -> View<'e> {
+        View { tables: self.tables.read(epoch), guard: &self.guard }
+    }
+}
+
+impl View<'_> {
+    /// Asks for the line where a key is most likely.
+    #[inline(always)]
+    pub fn fetch(&self, key: u64) {
+        let at = self.tables.new.first(key) * LINE;
+        if let Some(number) = self.tables.new.numbers.get(at) {
+            prefetch(number);
+        }
+    }
+    /// The value of a key, which is not 0; 0 when it is not there.
+    #[inline(always)]
+    pub fn find(&self, key: u64) -> u64 {
+        let value = self.tables.new.find(key);
+        if value != 0 { value } else { self.find_old(key) }
+    }
+    #[inline(always)]
+    fn find_old(&self, key: u64) -> u64 {
+        self.tables.old.as_ref().map_or(0, |old| old.find(key))
+    }
+    /// Changes a value in place, if it is still `from`. Who takes out the entry meanwhile and puts in
+    /// another one with the same value finds that one changed: so only what may be said of either.
+    pub fn refresh(&self, key: u64, from: u64, to: u64) -> bool {
+        let tables = [Some(&self.tables.new), self.tables.old.as_ref()];
+        let place = tables.into_iter().flatten().find_map(|b| Some((b, b.place(key)?)));
+        let value = place.and_then(|(buckets, at)| buckets.value(at));
+        value.is_some_and(|value| value.compare_exchange(from, to, AcqRel, Relaxed).is_ok())
+    }
+    /// Has `change` say what becomes of a key, from its value now, 0 if it is not there. It runs for
+    /// one thread at a time. Does not wait.
+    ///
+    /// # Errors
+    /// [`Missed`]; nothing has changed then.
+    pub fn try_change(&self, key: u64, change: impl FnOnce(u64) -> Change) -> Result<(), Missed> {
+        if self.guard.lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            return Err(Missed::Busy);
+        }
+        let done = self.change_locked(key, change);
+        self.guard.lock.store(0, Release);
+        done
+    }
+    fn change_locked(&self, key: u64, change: impl FnOnce(u64) -> Change) -> Result<(), Missed> {
+        let new = &self.tables.new;
+        let now = self.find(key);
+        match change(now) {
+            Change::Nothing => {}
+            Change::Set(value) => match new.place(key) {
+                Some(at) => new.value(at).into_iter().for_each(|v| v.store(value, Release)),
+                None => {
+                    new.insert(key, value)?;
+                    self.guard.count(i64::from(now == 0));
+                }
+            },
+            Change::Remove => {
+                let tables = [Some(new), self.tables.old.as_ref()];
+                let removed = tables.into_iter().flatten().filter(|t| t.remove(key)).count();
+                self.guard.count(-i64::from(removed > 0));
+            }
+        }
+        Ok(())
+    }
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.guard.len.load(Relaxed) as usize
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Room for entries, of which no more than about half is to be used.
+    pub fn room(&self) -> usize {
+        (self.tables.new.mask + 1) * WAYS
+    }
+}
+
+impl Guard {
+    fn count(&self, change: i64) {
+        let len = self.len.load(Relaxed).wrapping_add_signed(change);
+        self.len.store(len, Relaxed);
+    }
+}
+
+impl Buckets {
+    /// Room for `buckets`, a power of two. The seed keeps those who choose keys from choosing
+    /// buckets.
+    fn new(buckets: usize, seed: u64) -> io::Result<Self> {
+        let numbers = Reserved::new(buckets * LINE, HugePages::Beyond)?.named("exact match");
+        Ok(Self { numbers, mask: buckets - 1, seed })
+    }
+    #[inline(always)]
+    fn hash(&self, key: u64) -> u64 {
+        let product = u128::from(key ^ self.seed) * 0x9e37_79b9_7f4a_7c15;
+        product as u64 ^ (product >> 64) as u64
+    }
+    #[inline(always)]
+    fn first(&self, key: u64) -> usize {
+        self.hash(key) as usize & self.mask
+    }
+    /// Both buckets of a key.
+    #[inline(always)]
+    fn both(&self, key: u64) -> [usize; 2] {
+        let hash = self.hash(key);
+        // A high bit that is set makes them differ in any table of two or more.
+        [hash as usize & self.mask, (hash ^ (hash >> 32 | 1)) as usize & self.mask]
+    }
+    #[inline(always)]
+    fn line(&self, bucket: usize) -> &[AtomicU64] {
+        self.numbers.get(bucket * LINE..(bucket + 1) * LINE).unwrap_or(&[])
+    }
+    #[inline(always)]
+    fn find(&self, key: u64) -> u64 {
+        let [first, second] = self.both(key);
+        match self.find_in(first, key) {
+            0 => self.find_in(second, key),
+            value => value,
+        }
+    }
+    #[inline(always)]
+    fn find_in(&self, bucket: usize, key: u64) -> u64 {
+        let line = self.line(bucket);
+        for way in 0..WAYS {
+            let (Some(k), Some(v)) = (line.get(way), line.get(way + WAYS)) else { return 0 };
+            if k.load(Acquire) == key {
+                // Acquire: a value of the next entry shows that the key was taken out.
+                let value = v.load(Acquire);
+                if k.load(Relaxed) == key {
+                    return value;
+                }
+            }
+        }
+        0
+    }
+    /// Where a key is, for who holds the lock.
+    fn place(&self, key: u64) -> Option<usize> {
+        self.both(key).into_iter().flat_map(Self::places).find(|at| self.key(*at) == key)
+    }
+    /// The keys of a bucket.
+    fn places(bucket: usize) -> Range<usize> {
+        bucket * LINE..bucket * LINE + WAYS
+    }
+    fn key(&self, at: usize) -> u64 {
+        self.numbers.get(at).map_or(0, |key| key.load(Acquire))
+    }
+    fn value(&self, at: usize) -> Option<&AtomicU64> {
+        self.numbers.get(at + WAYS)
+    }
+    fn free_in(&self, bucket: usize) -> Option<usize> {
+        Self::places(bucket).find(|at| self.key(*at) == 0)
+    }
+    /// Puts in what is not there, under the lock.
+    fn insert(&self, key: u64, value: u64) -> Result<(), Missed> {
+        let both = self.both(key);
+        let free = both.into_iter().find_map(|bucket| self.free_in(bucket));
+        let at = free.or_else(|| self.make_room(both)).ok_or(Missed::Full)?;
+        self.write(at, key, value);
+        Ok(())
+    }
+    fn write(&self, at: usize, key: u64, value: u64) {
+        self.value(at).into_iter().for_each(|v| v.store(value, Release));
+        self.numbers.get(at).into_iter().for_each(|k| k.store(key, Release));
+    }
+    /// Moves an entry of full buckets to its other bucket: it is there before it is gone here.
+    fn make_room(&self, full: [usize; 2]) -> Option<usize> {
+        full.into_iter().flat_map(Self::places).find(|at| {
+            let (key, here) = (self.key(*at), at / LINE);
+            let other = self.both(key).into_iter().find(|bucket| *bucket != here);
+            let Some(to) = other.and_then(|bucket| self.free_in(bucket)) else { return false };
+            let value = self.value(*at).map_or(0, |v| v.load(Acquire));
+            self.write(to, key, value);
+            self.clear(*at);
+            true
+        })
+    }
+    fn clear(&self, at: usize) {
+        self.numbers.get(at).into_iter().for_each(|k| k.store(0, Release));
+    }
+    fn remove(&self, key: u64) -> bool {
+        let place = self.place(key);
+        place.into_iter().for_each(|at| self.clear(at));
+        place.is_some()
+    }
+}
