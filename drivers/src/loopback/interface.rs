@@ -103,10 +103,23 @@ pub fn create(
     if mac.is_multicast() || mac == MacAddr::ZERO {
         return Err(Error::InvalidMac(mac));
     }
+    make(router, format!("loop{instance}"), HARDWARE, mac).map_err(Error::Refused)
+}
+
+/// Makes an interface, down, of any name and hardware class that receives what it sends.
+///
+/// # Errors
+/// As [`Router::add_interface`]; nothing is made then.
+pub fn make(
+    router: &mut Router,
+    name: String,
+    hardware: &'static str,
+    mac: MacAddr,
+) -> Result<InterfaceIndex, interface::Error> {
     let new = NewInterface {
-        name: format!("loop{instance}"),
+        name,
         kind: Kind::Ethernet,
-        hardware: HARDWARE,
+        hardware,
         mac,
         mtu: MTU,
         // Nothing leaves the router here, so nothing needs to be completed.
@@ -115,7 +128,7 @@ pub fn create(
     };
     let index = Arc::new(OnceLock::new());
     let tx = LoopbackTx::new(Arc::clone(&index), &router.interfaces);
-    let made = router.add_interface(new, tx).map_err(Error::Refused)?;
+    let made = router.add_interface(new, tx)?;
     index.set(made).expect("set here only");
     Ok(made)
 }

@@ -8,6 +8,8 @@ mod tx;
 
 use net::{Configuration, Feature, Origin, Parts};
 
+pub use interface::make;
+
 /// Loopback interfaces.
 pub const FEATURE: Feature = Feature {
     name: "loopback",

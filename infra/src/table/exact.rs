@@ -5,8 +5,9 @@
 //! always the first, which can be asked for ahead. An entry is written value first, key second, and
 //! taken out key first: who finds the key, reads the value and finds the key again has a value that
 //! was that key's. A value that is there is changed in place by compare and exchange
-//! ([`View::refresh`]). Everything else is done by whoever holds the table's one lock, which threads
-//! of the data plane only try ([`View::try_change`]): a thread that finds it taken does without.
+//! ([`View::refresh`]). Everything else is done by whoever holds the table's one lock, which
+//! threads of the data plane only try ([`View::try_change`]): a thread that finds it taken does
+//! without.
 //!
 //! The table grows while in use: the owner publishes a bigger one in front of the old one, in which
 //! what is not found is looked for as long as its entries are copied, slice by slice.
@@ -35,6 +36,9 @@ pub use owner::{Exact, Verdict};
 pub const WAYS: usize = 4;
 /// Numbers of a bucket: keys, then values.
 const LINE: usize = 2 * WAYS;
+
+/// Entries that are moved at most to make room for another.
+const DEPTH: usize = 3;
 
 /// A change that was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,16 +126,17 @@ impl View<'_> {
     fn find_old(&self, key: u64) -> u64 {
         self.tables.old.as_ref().map_or(0, |old| old.find(key))
     }
-    /// Changes a value in place, if it is still `from`. Who takes out the entry meanwhile and puts in
-    /// another one with the same value finds that one changed: so only what may be said of either.
+    /// Changes a value in place, if it is still `from`. Who takes out the entry meanwhile and puts
+    /// in another one with the same value finds that one changed: so only what may be said of
+    /// either.
     pub fn refresh(&self, key: u64, from: u64, to: u64) -> bool {
         let tables = [Some(&self.tables.new), self.tables.old.as_ref()];
         let place = tables.into_iter().flatten().find_map(|b| Some((b, b.place(key)?)));
         let value = place.and_then(|(buckets, at)| buckets.value(at));
         value.is_some_and(|value| value.compare_exchange(from, to, AcqRel, Relaxed).is_ok())
     }
-    /// Has `change` say what becomes of a key, from its value now, 0 if it is not there. It runs for
-    /// one thread at a time. Does not wait.
+    /// Has `change` say what becomes of a key, from its value now, 0 if it is not there. It runs
+    /// for one thread at a time. Does not wait.
     ///
     /// # Errors
     /// [`Missed`]; nothing has changed then.
@@ -150,6 +155,10 @@ impl View<'_> {
             Change::Nothing => {}
             Change::Set(value) => match new.place(key) {
                 Some(at) => new.value(at).into_iter().for_each(|v| v.store(value, Release)),
+                // What is still to be copied must find room, too.
+                None if self.tables.old.is_some() && self.len() * 4 > self.room() * 3 => {
+                    return Err(Missed::Full);
+                }
                 None => {
                     new.insert(key, value)?;
                     self.guard.count(i64::from(now == 0));
@@ -255,7 +264,7 @@ impl Buckets {
     fn insert(&self, key: u64, value: u64) -> Result<(), Missed> {
         let both = self.both(key);
         let free = both.into_iter().find_map(|bucket| self.free_in(bucket));
-        let at = free.or_else(|| self.make_room(both)).ok_or(Missed::Full)?;
+        let at = free.or_else(|| self.make_room(both, DEPTH)).ok_or(Missed::Full)?;
         self.write(at, key, value);
         Ok(())
     }
@@ -263,17 +272,26 @@ impl Buckets {
         self.value(at).into_iter().for_each(|v| v.store(value, Release));
         self.numbers.get(at).into_iter().for_each(|k| k.store(key, Release));
     }
-    /// Moves an entry of full buckets to its other bucket: it is there before it is gone here.
-    fn make_room(&self, full: [usize; 2]) -> Option<usize> {
-        full.into_iter().flat_map(Self::places).find(|at| {
-            let (key, here) = (self.key(*at), at / LINE);
-            let other = self.both(key).into_iter().find(|bucket| *bucket != here);
-            let Some(to) = other.and_then(|bucket| self.free_in(bucket)) else { return false };
-            let value = self.value(*at).map_or(0, |v| v.load(Acquire));
-            self.write(to, key, value);
-            self.clear(*at);
-            true
-        })
+    /// Frees a place of full buckets: entries move to their other buckets, at most `depth` in a
+    /// row.
+    fn make_room(&self, full: [usize; 2], depth: usize) -> Option<usize> {
+        full.into_iter().flat_map(Self::places).find(|at| self.move_away(*at, depth))
+    }
+    /// Moves an entry to its other bucket: it is there before it is gone here.
+    fn move_away(&self, at: usize, depth: usize) -> bool {
+        let (key, here) = (self.key(at), at / LINE);
+        let Some(other) = self.both(key).into_iter().find(|bucket| *bucket != here) else {
+            return false;
+        };
+        let deeper = || Self::places(other).find(|at| depth > 1 && self.move_away(*at, depth - 1));
+        let Some(to) = self.free_in(other).or_else(deeper) else { return false };
+        if self.key(at) != key {
+            return self.key(at) == 0; // it was in the way of another
+        }
+        let value = self.value(at).map_or(0, |v| v.load(Acquire));
+        self.write(to, key, value);
+        self.clear(at);
+        true
     }
     fn clear(&self, at: usize) {
         self.numbers.get(at).into_iter().for_each(|k| k.store(0, Release));

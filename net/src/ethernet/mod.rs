@@ -2,11 +2,13 @@
 
 mod ethertypes;
 mod input;
+mod layer2;
 mod vlan;
 
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use input::EthernetInput;
+pub use layer2::{L2_INPUT, L2_OUTPUT};
 pub use vlan::{SubTable, Tagged, Tags};
 
 /// Ethernet input.

@@ -37,6 +37,8 @@ pub struct TagRewrite {
     pub push_dot1q: u32,
     /// VLANs of the tags pushed, the outer one first.
     pub tags: [u32; 2],
+    /// The operation is one of provider backbone bridging.
+    pub is_backbone: bool,
     /// Of provider backbone bridging: VLAN of the outer tag.
     pub outer_tag: u16,
     /// Its destination.

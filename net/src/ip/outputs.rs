@@ -15,7 +15,10 @@ struct Outputs(HashMap<&'static str, Edges>);
 
 /// Adds a node made from the table of its edges to the output of every interface there is and will
 /// be.
-pub(super) fn add<N: Node>(
+///
+/// # Errors
+/// As [`graph::Engine::add`], and the kernel's.
+pub fn add<N: Node>(
     router: &mut Router,
     make: impl FnOnce(EdgesReader) -> N,
 ) -> Result<(), Refused> {

@@ -15,6 +15,7 @@ const PLUGINS: &[Feature] = &[
     gtpu::FEATURE,
     ipip::FEATURE,
     lldp::FEATURE,
+    l2::FEATURE,
     mld::FEATURE,
     mss_clamp::FEATURE,
     ping::FEATURE,

@@ -16,6 +16,8 @@ mod gre;
 mod gtpu;
 #[path = "../../ipip/tests.rs"]
 mod ipip;
+#[path = "../../l2/tests.rs"]
+mod l2;
 #[path = "../../lldp/tests.rs"]
 mod lldp;
 #[path = "../../mld/tests.rs"]

@@ -1,5 +1,6 @@
 //! All orders of a lookup and of changes around it. Each fails when it is made Relaxed: the Release
-//! of a value's store and of a key's, the Acquire of their loads; and when the key is not read again.
+//! of a value's store and of a key's, the Acquire of their loads; and when the key is not read
+//! again.
 
 use loom::thread;
 

@@ -59,12 +59,23 @@ impl Exact {
     pub fn view(&self) -> View<'_> {
         View { tables: self.tables.current(), guard: &self.guard }
     }
-    /// As [`View::try_change`], but waits for threads that are changing the table.
+    /// As [`View::try_change`], but waits for threads that are changing the table, and has it grow
+    /// when there is no room; `change` may run more than once.
     ///
     /// # Errors
-    /// [`Missed::Full`]; nothing has changed then.
-    pub fn change(&mut self, key: u64, change: impl FnOnce(u64) -> Change) -> Result<(), Missed> {
-        self.locked(|view| view.change_locked(key, change))
+    /// [`Missed::Full`] when there is no memory; nothing has changed then.
+    pub fn change(&mut self, key: u64, change: impl Fn(u64) -> Change) -> Result<(), Missed> {
+        loop {
+            match self.locked(|view| view.change_locked(key, &change)) {
+                Ok(()) => return Ok(()),
+                Err(_) if self.growth.is_none() => self.grow().map_err(|_| Missed::Full)?,
+                Err(_) => {
+                    if self.go_on_growing(usize::MAX / 2) {
+                        crate::sync::pause();
+                    }
+                }
+            }
+        }
     }
     fn locked<R>(&self, work: impl FnOnce(View<'_>) -> R) -> R {
         while self.guard.lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
@@ -85,7 +96,8 @@ impl Exact {
         all.map(|buckets| (buckets.mask + 1) * size_of::<[u64; super::LINE]>()).sum()
     }
     /// Has `judge` decide on the entries of buckets `from..to`. One that is moved or changed
-    /// meanwhile may be missed or met twice; while the table grows, those not yet copied are missed.
+    /// meanwhile may be missed or met twice; while the table grows, those not yet copied are
+    /// missed.
     pub fn walk(&mut self, from: usize, to: usize, mut judge: impl FnMut(u64, u64) -> Verdict) {
         let to = to.min(self.buckets());
         for turn in (from..to).step_by(TURN) {
@@ -174,7 +186,8 @@ fn copy_bucket(view: View<'_>, old: &Buckets, bucket: usize) {
             && view.tables.new.place(key).is_none()
             && view.tables.new.insert(key, value).is_err()
         {
-            view.guard.count(-1); // no room in a table with a quarter of its load: it is learned again
+            // No room in a table with a quarter of its load: it is learned again.
+            view.guard.count(-1);
         }
     }
 }

@@ -53,21 +53,6 @@ pub struct DeleteSubif {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Change the VLAN tags of layer 2 packets of an interface.
-#[derive(Message)]
-pub struct L2InterfaceVlanTagRewrite {
-    /// the interface
-    pub sw_if_index: InterfaceIndex,
-    /// 0 for packets as they are
-    pub vtr_op: u32,
-    /// first tag of 802.1Q instead of 802.1ad
-    pub push_dot1q: u32,
-    /// first tag
-    pub tag1: u32,
-    /// second tag
-    pub tag2: u32,
-}
-
 impl CreateSubif {
     fn wanted(&self) -> SubInterface {
         let has = |flag| self.sub_if_flags.contains(flag);
@@ -111,9 +96,4 @@ pub(super) fn register(api: &mut Api<Router>) {
                 e => e.into(),
             })
         });
-    // Routed packets lose the tags of their sub-interface in any case.
-    api.core("l2", "3.3.0").call(|router: &mut Router, m: L2InterfaceVlanTagRewrite| {
-        super::find(router, m.sw_if_index)?;
-        if m.vtr_op == 0 { Ok(()) } else { Err(Retval::UNIMPLEMENTED) }
-    });
 }

@@ -198,15 +198,7 @@ fn sub_interfaces_are_made_and_refused() {
         assert_eq!(refused(router, sub(100, 2)), Some(Retval::SUBIF_ALREADY_EXISTS));
         assert_eq!(refused(router, sub(101, 2 | 16)), Some(Retval::VLAN_ALREADY_EXISTS));
         local.call(router, &sub(102, 32)).unwrap();
-        let rewrite = |sw_if_index, vtr_op| {
-            let (push_dot1q, tag1, tag2) = (1, 0, 0);
-            L2InterfaceVlanTagRewrite { sw_if_index, vtr_op, push_dot1q, tag1, tag2 }
-        };
-        local.call(router, &rewrite(made, 0)).unwrap();
-        assert_eq!(local.call(router, &rewrite(made, 3)), Err(Retval::UNIMPLEMENTED));
         local.call(router, &DeleteSubif { sw_if_index: made }).unwrap();
-        let gone = local.call(router, &rewrite(made, 0));
-        assert_eq!(gone, Err(Retval::INVALID_SW_IF_INDEX));
         let not_sub = local.call(router, &DeleteSubif { sw_if_index: PG0 });
         assert_eq!(not_sub, Err(Retval::INVALID_SW_IF_INDEX));
     });

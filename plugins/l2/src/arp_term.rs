@@ -1,0 +1,205 @@
+//! `arp-term-l2bd`: answers ARP requests and neighbour solicitations for addresses whose owner the
+//! domain knows, so that they need not be flooded (RFC 826, RFC 4861).
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use graph::{Buffer, Frame, Node, Packet};
+use infra::rcu::Epoch;
+use net::InterfaceIndex;
+use net::events::{Event, EventSender};
+use wire::arp::{self, Operation};
+use wire::checksum;
+use wire::ethernet::{EtherType, Header};
+use wire::nd::{NeighborAdvertisement, NeighborSolicitation, OVERRIDE, SOLICITED};
+use wire::{MacAddr, Protocol, icmp6, ip6};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::packet::{self, Layer2, Seen};
+use super::state::Tables;
+
+/// Answers for the owners of addresses.
+#[derive(Clone)]
+pub struct Terminate {
+    pub(super) tables: Tables,
+    pub(super) heard: EventSender<Heard>,
+}
+
+/// Somebody who asks, by its own address.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// Its address.
+    pub ip: IpAddr,
+    /// Its address of layer 2.
+    pub mac: MacAddr,
+    /// The interface it is on.
+    pub interface: InterfaceIndex,
+}
+
+impl Event for Heard {}
+
+/// Edges of [`Terminate`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// It is for others to answer.
+    #[along]
+    Others,
+    /// The answer.
+    #[to("l2-output")]
+    Output,
+    /// The answer to this router.
+    #[to("l2-fwd")]
+    Forward,
+}
+
+/// Drops of [`Terminate`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// L2 type not ethernet.
+    #[name("L2 type not ethernet")]
+    NotEthernet,
+    /// ARP hw addr does not match L2 frame src addr.
+    #[name("ARP hw addr does not match L2 frame src addr")]
+    Mismatch,
+    /// IP4 source address not local to subnet.
+    #[name("IP4 source address not local to subnet")]
+    Source,
+}
+
+/// What [`Terminate`] counts.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// ARP replies sent.
+    #[name("ARP replies sent")]
+    Replies,
+}
+
+impl Node for Terminate {
+    const NAME: &'static str = "arp-term-l2bd";
+    type Next = Next;
+    type Error = Error;
+    type Count = Count;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, mut replies) = (frame.epoch(), 0);
+        frame.each(|p| {
+            let rx = p.rx();
+            p.trace(|p| Seen::of("arp-term-l2bd", rx, p));
+            let is_answered = match packet::ethertype(p) {
+                Some(EtherType::ARP) => self.arp(p, epoch)?,
+                Some(EtherType::IP6) => self.solicitation(p, epoch).unwrap_or(false),
+                _ => false,
+            };
+            replies += u64::from(is_answered);
+            Ok(if is_answered { self.back(p, epoch) } else { Next::Others })
+        });
+        frame.count(Count::Replies, replies);
+    }
+}
+
+impl Terminate {
+    /// Who has an address in the domain of a frame.
+    fn owner(&self, p: &Buffer<'_>, addr: IpAddr, epoch: Epoch<'_>) -> Option<MacAddr> {
+        let domain = self.tables.domains.read(p.payload::<Layer2>().domain.into(), epoch)?;
+        domain.owners.get(&addr).copied()
+    }
+    /// The way of an answer: back where the request came from, whatever its group.
+    fn back(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Next {
+        let rx = p.rx();
+        let payload = Layer2 { group: 0, ..p.payload() };
+        p.set_payload(payload);
+        p.set_tx(rx);
+        let is_bvi = self.tables.ports.read(rx, epoch).is_some_and(|port| port.is_bvi);
+        if is_bvi { Next::Forward } else { Next::Output }
+    }
+    fn arp(&mut self, p: &mut Packet<'_, Self>, epoch: Epoch<'_>) -> Result<bool, Error> {
+        let at = packet::header_len(p);
+        let source = p.header::<Header>().ok_or(Error::NotEthernet)?.src;
+        let bytes = p.bytes().get(at..).unwrap_or(&[]);
+        let (request, _) = arp::Header::ref_from_prefix(bytes).map_err(|_| Error::NotEthernet)?;
+        let request = *request;
+        if request.operation != Operation::REQUEST {
+            return Ok(false);
+        }
+        if !request.is_ethernet_ip4() {
+            return Err(Error::NotEthernet);
+        }
+        let sender = request.sender;
+        if sender.mac != source || source.is_multicast() {
+            return Err(Error::Mismatch);
+        }
+        if sender.addr().is_multicast() || sender.addr().is_broadcast() {
+            return Err(Error::Source);
+        }
+        let (ip, interface) = (sender.addr().into(), InterfaceIndex(p.rx()));
+        self.heard.send(Heard { ip, mac: source, interface });
+        let target = request.target.addr();
+        let owner = self.owner(p, target.into(), epoch).filter(|mac| *mac != sender.mac);
+        let Some(mac) = owner else { return Ok(false) };
+        let reply = request.reply(mac);
+        answer(p, mac, source);
+        let place = p.bytes_mut().get_mut(at..at + size_of::<arp::Header>());
+        place.into_iter().for_each(|place| place.copy_from_slice(reply.as_bytes()));
+        Ok(true)
+    }
+    /// `None` where it is no solicitation that is right in every respect.
+    fn solicitation(&mut self, p: &mut Packet<'_, Self>, epoch: Epoch<'_>) -> Option<bool> {
+        let at = packet::header_len(p);
+        let source = p.header::<Header>()?.src;
+        let (ip, rest) = ip6::Header::ref_from_prefix(p.bytes().get(at..)?).ok()?;
+        let (asked, _) = NeighborSolicitation::ref_from_prefix(rest).ok()?;
+        let is_one = ip.next_header == Protocol::ICMP6
+            && ip.hop_limit == 255
+            && asked.icmp.kind == icmp6::Type::NEIGHBOR_SOLICITATION;
+        let (target, asker) = (asked.target_addr(), ip.src_addr());
+        if !is_one || target.is_multicast() {
+            return Some(false);
+        }
+        let is_probe = asker.is_unspecified();
+        if !is_probe {
+            let interface = InterfaceIndex(p.rx());
+            self.heard.send(Heard { ip: asker.into(), mac: source, interface });
+        }
+        let owner = self.owner(p, target.into(), epoch).filter(|mac| *mac != source);
+        let Some(mac) = owner else { return Some(false) };
+        // Who looks for duplicates has no address yet: all hosts are told.
+        let (to, dst, flags) = match is_probe {
+            true => (Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1), None, OVERRIDE),
+            false => (asker, Some(source), SOLICITED | OVERRIDE),
+        };
+        let packet = advertisement(target, to, mac, flags);
+        let dst = dst.unwrap_or_else(|| MacAddr::for_ip6_group(to));
+        answer(p, mac, dst);
+        p.truncate_chain(at);
+        p.append(&packet)?;
+        Some(true)
+    }
+}
+
+/// Turns a frame around.
+fn answer(p: &mut Buffer<'_>, from: MacAddr, to: MacAddr) {
+    if let Some(header) = p.header_mut::<Header>() {
+        (header.src, header.dst) = (from, to);
+    }
+}
+
+/// Length of [`advertisement`]: header, message, option.
+const ADVERTISEMENT: usize = 40 + 24 + 8;
+
+/// A neighbour advertisement with the address of layer 2, complete from its IPv6 header on.
+fn advertisement(target: Ipv6Addr, to: Ipv6Addr, mac: MacAddr, flags: u32) -> [u8; ADVERTISEMENT] {
+    let len = ADVERTISEMENT - size_of::<ip6::Header>();
+    let mut header = ip6::Header::new(target, to, Protocol::ICMP6, len as u16);
+    header.hop_limit = 255;
+    let mut packet = [0; ADVERTISEMENT];
+    let (front, body) = packet.split_at_mut(size_of::<ip6::Header>());
+    front.copy_from_slice(header.as_bytes());
+    let (message, option) = body.split_at_mut(size_of::<NeighborAdvertisement>());
+    message.copy_from_slice(NeighborAdvertisement::new(target, flags).as_bytes());
+    option[..2].copy_from_slice(&[2, 1]);
+    option[2..].copy_from_slice(&mac.0);
+    let pseudo = checksum::ip6_pseudo(header.src, header.dst, Protocol::ICMP6, len as u32);
+    let sum = pseudo.add_bytes(body).checksum();
+    body[2..4].copy_from_slice(sum.as_bytes());
+    packet
+}

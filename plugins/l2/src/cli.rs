@@ -1,0 +1,229 @@
+//! Commands that set bridge domains and their features.
+
+use std::net::IpAddr;
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use net::{InterfaceIndex, Router};
+use wire::MacAddr;
+
+use super::arcs::input;
+use super::domain::{self, DEFAULT_BITS};
+use super::scan;
+use super::state::Bridging;
+
+/// Make a bridge domain, or delete it.
+#[derive(Command)]
+#[command("create bridge-domain")]
+struct Create {
+    /// its number
+    #[positional]
+    bridge_domain_id: u32,
+    /// learn addresses
+    learn: Option<u8>,
+    /// forward what is for known addresses
+    forward: Option<u8>,
+    /// flood what is for unknown addresses
+    uu_flood: Option<u8>,
+    /// flood broadcasts and multicasts
+    flood: Option<u8>,
+    /// answer ARP requests for known owners
+    arp_term: Option<u8>,
+    /// ARP requests go to the interface for unknown addresses
+    arp_ufwd: Option<u8>,
+    /// minutes after which addresses are forgotten; 0 for never
+    mac_age: Option<u8>,
+    /// what to call it
+    bd_tag: Option<String>,
+    /// delete it
+    del: bool,
+}
+
+fn create(router: &mut Router, c: Create) -> Result<Output, Error> {
+    if c.del {
+        domain::remove(router, c.bridge_domain_id)?;
+        return Ok(Output::none());
+    }
+    let features = [
+        (c.learn, input::LEARN),
+        (c.forward, input::FWD),
+        (c.uu_flood, input::UU_FLOOD),
+        (c.flood, input::FLOOD),
+        (c.arp_term, input::ARP_TERM),
+        (c.arp_ufwd, input::ARP_UFWD),
+    ];
+    let set = |bits: u32, (on, bit): (Option<u8>, u32)| match on {
+        None => bits,
+        Some(0) => bits & !bit,
+        Some(_) => bits | bit,
+    };
+    let bits = features.into_iter().fold(DEFAULT_BITS, set);
+    let age = c.mac_age.unwrap_or(0);
+    let id = domain::add(router, Some(c.bridge_domain_id), bits, age)?;
+    domain::change(router, id, |domain| domain.tag = c.bd_tag.unwrap_or_default())?;
+    Ok(Output::text(format!("bridge-domain {id}\n")))
+}
+
+/// A command that switches one feature of a domain, or of an interface.
+macro_rules! switches {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($path:literal) { $(#[$what:meta])* $id:ident: $ty:ty }
+        |$router:ident, $on:ident, $at:ident| $work:expr;
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Command)]
+            #[command($path)]
+            struct $name {
+                $(#[$what])*
+                #[positional]
+                $id: $ty,
+                /// no longer
+                disable: bool,
+            }
+        )*
+        fn switches(cli: &mut Cli<Router>) {
+            $(cli.command(|$router: &mut Router, c: $name| {
+                let ($at, $on) = (c.$id, !c.disable);
+                $work
+            });)*
+        }
+    };
+}
+
+fn set_domain(router: &mut Router, id: u32, bit: u32, on: bool) -> Result<(), Error> {
+    let set = |bits: u32| if on { bits | bit } else { bits & !bit };
+    Ok(domain::change(router, id, |domain| domain.bits = set(domain.bits))?)
+}
+
+fn set_port(router: &mut Router, i: InterfaceIndex, bits: [u32; 2], on: bool) -> Result<(), Error> {
+    domain::set_bits(router, i, bits, on)?;
+    Ok(())
+}
+
+switches! {
+    /// Learn addresses in a bridge domain.
+    DomainLearn("set bridge-domain learn") {
+        /// the domain
+        bridge_domain_id: u32
+    } |router, on, at| set_domain(router, at, input::LEARN, on);
+    /// Forward what is for known addresses in a bridge domain.
+    DomainForward("set bridge-domain forward") {
+        /// the domain
+        bridge_domain_id: u32
+    } |router, on, at| set_domain(router, at, input::FWD, on);
+    /// Flood broadcasts and multicasts in a bridge domain.
+    DomainFlood("set bridge-domain flood") {
+        /// the domain
+        bridge_domain_id: u32
+    } |router, on, at| set_domain(router, at, input::FLOOD, on);
+    /// Flood what is for unknown addresses in a bridge domain.
+    DomainUuFlood("set bridge-domain uu-flood") {
+        /// the domain
+        bridge_domain_id: u32
+    } |router, on, at| set_domain(router, at, input::UU_FLOOD, on);
+    /// Answer ARP requests in a bridge domain for addresses with known owners.
+    DomainArpTerm("set bridge-domain arp term") {
+        /// the domain
+        bridge_domain_id: u32
+    } |router, on, at| set_domain(router, at, input::ARP_TERM, on);
+    /// Send ARP requests of a bridge domain to its interface for unknown addresses.
+    DomainArpUfwd("set bridge-domain arp-ufwd") {
+        /// the domain
+        bridge_domain_id: u32
+    } |router, on, at| set_domain(router, at, input::ARP_UFWD, on);
+    /// Learn addresses of an interface's frames.
+    PortLearn("set interface l2 learn") {
+        /// the interface
+        interface: InterfaceIndex
+    } |router, on, at| set_port(router, at, [input::LEARN, 0], on);
+    /// Forward an interface's frames for known addresses.
+    PortForward("set interface l2 forward") {
+        /// the interface
+        interface: InterfaceIndex
+    } |router, on, at| set_port(router, at, [input::FWD, 0], on);
+    /// Flood an interface's broadcasts and multicasts.
+    PortFlood("set interface l2 flood") {
+        /// the interface
+        interface: InterfaceIndex
+    } |router, on, at| set_port(router, at, [input::FLOOD, 0], on);
+    /// Let out of an interface only frames that it would take in.
+    PortFilter("set interface l2 efp-filter") {
+        /// the interface
+        interface: InterfaceIndex
+    } |router, on, at| set_port(router, at, [0, 1 << 6], on);
+}
+
+/// Set after how many minutes a bridge domain forgets addresses.
+#[derive(Command)]
+#[command("set bridge-domain mac-age")]
+struct SetAge {
+    /// the domain
+    #[positional]
+    bridge_domain_id: u32,
+    /// minutes; 0 for never
+    #[positional]
+    mins: u8,
+}
+
+/// Set how many addresses a bridge domain learns at most.
+#[derive(Command)]
+#[command("set bridge-domain learn-limit")]
+struct SetLimit {
+    /// the domain
+    #[positional]
+    bridge_domain_id: u32,
+    /// addresses
+    #[positional]
+    learn_limit: u32,
+}
+
+/// Set how many addresses new bridge domains learn at most.
+#[derive(Command)]
+#[command("set bridge-domain default-learn-limit")]
+struct SetDefaultLimit {
+    /// addresses
+    #[positional]
+    maxentries: u32,
+}
+
+/// `set bridge-domain arp entry ID {ADDRESS MAC [del] | del-all}`.
+struct SetOwner {
+    id: u32,
+    entry: Option<(IpAddr, MacAddr, bool)>,
+}
+
+impl Command for SetOwner {
+    const PATHS: &'static [&'static str] = &["set bridge-domain arp entry"];
+    const ABOUT: &'static str = "Say who has an address, for requests in a bridge domain";
+    const USAGE: &'static str = "<bridge-domain-id> {<ip-addr> <mac-addr> [del] | del-all}";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let id = args.value("bridge domain")?;
+        if args.keyword("del-all") {
+            return Ok(Self { id, entry: None });
+        }
+        let (ip, mac) = (args.value("address")?, args.value("MAC address")?);
+        Ok(Self { id, entry: Some((ip, mac, args.keyword("del"))) })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    switches(cli);
+    cli.command(create);
+    cli.command(|router: &mut Router, c: SetAge| {
+        domain::change(router, c.bridge_domain_id, |domain| domain.mac_age = c.mins)?;
+        scan::wake(router);
+        Ok(())
+    });
+    cli.command(|router: &mut Router, c: SetLimit| {
+        Ok(domain::change(router, c.bridge_domain_id, |domain| domain.limit = c.learn_limit)?)
+    });
+    cli.command(|router: &mut Router, c: SetDefaultLimit| {
+        router.own_mut::<Bridging>().default_limit = c.maxentries;
+        Ok(())
+    });
+    cli.command(|router: &mut Router, c: SetOwner| match c.entry {
+        Some((ip, mac, del)) => Ok(domain::set_owner(router, c.id, ip, (!del).then_some(mac))?),
+        None => Ok(domain::change(router, c.id, |domain| domain.owners = Default::default())?),
+    });
+}

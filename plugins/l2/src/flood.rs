@@ -1,0 +1,220 @@
+//! `l2-flood`: a copy of a frame for every port of its domain but the one it came from and those of
+//! its split horizon group. `l2-uu-fwd`: frames for unknown addresses to the one interface for
+//! them.
+
+use std::sync::Arc;
+
+use graph::{Buffer, Frame, Node, Packet};
+use infra::rcu::{Epoch, SlabReader};
+use net::gso::Description;
+use net::interface::{Counters, Port};
+
+use super::packet::{self, Layer2, NotOurs, Protocol, Seen};
+use super::state::Tables;
+
+/// Floods frames.
+#[derive(Clone)]
+pub struct Flood {
+    pub(super) tables: Tables,
+    pub(super) interfaces: SlabReader<Port>,
+    pub(super) counters: Arc<Counters>,
+    /// Who gets the frame under way.
+    pub(super) targets: Vec<u32>,
+}
+
+/// Edges of [`Flood`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// To an interface.
+    #[to("l2-output")]
+    Output,
+    /// To this router.
+    #[to("ip4-input")]
+    Ip4,
+    /// To this router.
+    #[to("ip6-input")]
+    Ip6,
+    /// To this router.
+    #[to("arp-input")]
+    Arp,
+}
+
+impl From<Protocol> for Next {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Ip4 => Self::Ip4,
+            Protocol::Ip6 => Self::Ip6,
+            Protocol::Arp => Self::Arp,
+        }
+    }
+}
+
+/// Drops of [`Flood`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// L2 replication failures.
+    #[name("L2 replication failures")]
+    Replication,
+    /// L2 replication complete.
+    #[name("L2 replication complete")]
+    Complete,
+    /// BVI L3 mac mismatch.
+    #[name("BVI L3 mac mismatch")]
+    BviMac,
+    /// BVI packet with unhandled ethertype.
+    #[name("BVI packet with unhandled ethertype")]
+    BviType,
+}
+
+impl From<NotOurs> for Error {
+    fn from(why: NotOurs) -> Self {
+        match why {
+            NotOurs::Mac => Self::BviMac,
+            NotOurs::Type => Self::BviType,
+        }
+    }
+}
+
+/// What [`Flood`] counts.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// L2 flood packets.
+    #[name("L2 flood packets")]
+    Packets,
+}
+
+impl Node for Flood {
+    const NAME: &'static str = "l2-flood";
+    type Next = Next;
+    type Error = Error;
+    type Count = Count;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread, count) = (frame.epoch(), frame.thread(), frame.len() as u64);
+        frame.each(|p| self.flood(p, epoch, thread));
+        frame.count(Count::Packets, count);
+    }
+}
+
+impl Flood {
+    #[inline(never)]
+    fn flood(
+        &mut self,
+        p: &mut Packet<'_, Self>,
+        epoch: Epoch<'_>,
+        thread: usize,
+    ) -> Result<Next, Error> {
+        let (rx, of) = (p.rx(), p.payload::<Layer2>());
+        p.trace(|p| Seen::of("l2-flood", rx, p));
+        let domain = self.tables.domains.read(of.domain.into(), epoch).ok_or(Error::Complete)?;
+        let gets = |m: &&(u32, u8)| m.0 != rx && (of.group == 0 || m.1 != of.group);
+        self.targets.clear();
+        self.targets.extend(domain.members.iter().filter(gets).map(|m| m.0));
+        // The router's own port is the last one: what it gets is no frame any more.
+        let (last, others) = self.targets.split_last().ok_or(Error::Complete)?;
+        if !others.is_empty() {
+            p.with_room(|p, room| copies(p, room, others));
+        }
+        if domain.bvi != Some(*last) {
+            p.set_tx(*last);
+            return Ok(Next::Output);
+        }
+        let port = self.interfaces.read(*last, epoch).ok_or(Error::BviMac)?;
+        match packet::receive(p, *last, port, (&self.counters, thread)) {
+            Ok(protocol) => Ok(protocol.into()),
+            // Others have got it.
+            Err(NotOurs::Mac | NotOurs::Type) if !others.is_empty() => Err(Error::Complete),
+            Err(why) => Err(why.into()),
+        }
+    }
+}
+
+/// Sends a copy of a frame to each of some interfaces.
+fn copies(p: &mut Packet<'_, Flood>, room: &mut [u8], to: &[u32]) {
+    let len = gather(p, room);
+    let bytes = room.get(..len).unwrap_or(&[]);
+    for interface in to {
+        if copy(p, bytes, *interface).is_none() {
+            p.error(Error::Replication);
+        }
+    }
+}
+
+/// Writes all bytes of a frame in one piece; returns how many.
+fn gather(p: &Buffer<'_>, room: &mut [u8]) -> usize {
+    let mut len = 0;
+    for segment in p.segments() {
+        let Some(place) = room.get_mut(len..len + segment.len()) else { return 0 };
+        place.copy_from_slice(segment);
+        len += segment.len();
+    }
+    len
+}
+
+fn copy(p: &mut Packet<'_, Flood>, bytes: &[u8], to: u32) -> Option<()> {
+    let (description, payload) = (Description::of(p), p.payload::<Layer2>());
+    let header_len = packet::header_len(p) as i16;
+    let mut new = p.fresh().filter(|_| !bytes.is_empty())?;
+    new.extend(bytes)?;
+    description.give(&mut new);
+    let offset = new.offset();
+    new.set_l2_offset(offset);
+    new.set_l3_offset(offset + header_len);
+    new.add_flags(graph::Flags::L2.with(graph::Flags::L3));
+    new.set_payload(payload);
+    new.set_tx(to);
+    new.send(Next::Output);
+    Some(())
+}
+
+/// Forwards frames that nobody knows the destination of.
+#[derive(Clone)]
+pub struct UnknownForward {
+    pub(super) tables: Tables,
+}
+
+/// Edges of [`UnknownForward`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum UnknownNext {
+    /// To the interface.
+    #[to("l2-output")]
+    Output,
+    /// It came from there.
+    #[along]
+    Others,
+}
+
+/// What [`UnknownForward`] counts.
+#[derive(Clone, Copy, graph::Count)]
+pub enum UnknownCount {
+    /// L2 UU fwd.
+    #[name("L2 UU fwd")]
+    Packets,
+}
+
+impl Node for UnknownForward {
+    const NAME: &'static str = "l2-uu-fwd";
+    type Next = UnknownNext;
+    type Error = std::convert::Infallible;
+    type Count = UnknownCount;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, mut count) = (frame.epoch(), 0);
+        frame.each(|p| {
+            let domain = self.tables.domains.read(p.payload::<Layer2>().domain.into(), epoch);
+            let rx = p.rx();
+            p.trace(|p| Seen::of("l2-uu-fwd", rx, p));
+            Ok(match domain.and_then(|d| d.unknown).filter(|to| *to != rx) {
+                Some(to) => {
+                    p.set_tx(to);
+                    count += 1;
+                    UnknownNext::Output
+                }
+                None => UnknownNext::Others,
+            })
+        });
+        frame.count(UnknownCount::Packets, count);
+    }
+}

@@ -1,0 +1,203 @@
+//! `l2-fwd`: sends a frame to the interface where its destination is known to be.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use graph::{BLOCK, Buffer, Frame, Node, Packet, Passes};
+use infra::rcu::{Epoch, SlabReader};
+use infra::table::exact::View;
+use net::interface::{Counters, Port};
+
+use super::fib::{self, Entry};
+use super::packet::{self, Layer2, NotOurs, Protocol, Seen};
+use super::state::Tables;
+
+/// Forwards frames.
+#[derive(Clone)]
+pub struct Forward {
+    pub(super) tables: Tables,
+    pub(super) interfaces: SlabReader<Port>,
+    pub(super) counters: Arc<Counters>,
+    /// Keys of the block under way and of the next one.
+    pub(super) keys: [[u64; BLOCK]; 2],
+}
+
+/// Edges of [`Forward`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// Nobody knows where it is: what is to be done with such frames.
+    #[along]
+    Unknown,
+    /// To an interface.
+    #[to("l2-output")]
+    Output,
+    /// To this router.
+    #[to("ip4-input")]
+    Ip4,
+    /// To this router.
+    #[to("ip6-input")]
+    Ip6,
+    /// To this router.
+    #[to("arp-input")]
+    Arp,
+}
+
+impl From<Protocol> for Next {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Ip4 => Self::Ip4,
+            Protocol::Ip6 => Self::Ip6,
+            Protocol::Arp => Self::Arp,
+        }
+    }
+}
+
+/// Drops of [`Forward`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// BVI L3 MAC mismatch.
+    #[name("BVI L3 MAC mismatch")]
+    BviMac,
+    /// BVI packet with unhandled ethertype.
+    #[name("BVI packet with unhandled ethertype")]
+    BviType,
+    /// Filter Mac Drop.
+    #[name("Filter Mac Drop")]
+    Filter,
+    /// Reflection Drop.
+    #[name("Reflection Drop")]
+    Reflection,
+}
+
+impl From<NotOurs> for Error {
+    fn from(why: NotOurs) -> Self {
+        match why {
+            NotOurs::Mac => Self::BviMac,
+            NotOurs::Type => Self::BviType,
+        }
+    }
+}
+
+/// What [`Forward`] counts.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// L2 forward packets.
+    #[name("L2 forward packets")]
+    Packets,
+    /// L2 forward hits.
+    #[name("L2 forward hits")]
+    Hits,
+    /// L2 forward misses.
+    #[name("L2 forward misses")]
+    Misses,
+}
+
+#[inline(always)]
+fn key(p: &Buffer<'_>) -> u64 {
+    fib::key(p.payload::<Layer2>().domain, packet::destination(p.bytes()))
+}
+
+impl Tables {
+    /// Whether what was learned still counts: flushed neither with its domain nor its interface,
+    /// which is still a port of the domain.
+    #[inline(always)]
+    fn is_valid(&self, entry: Entry, domain: u16, epoch: Epoch<'_>) -> bool {
+        let port = self.ports.read(entry.interface(), epoch);
+        port.is_some_and(|port| {
+            port.domain == domain && (entry.has(fib::STATIC) || port.sequence == entry.sequence())
+        })
+    }
+}
+
+impl Node for Forward {
+    const NAME: &'static str = "l2-fwd";
+    type Next = Next;
+    type Error = Error;
+    type Count = Count;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread, count) = (frame.epoch(), frame.thread(), frame.len() as u64);
+        let view = self.tables.fib.read(epoch);
+        let tables = &self.tables;
+        let (mut keys, mut misses) = (self.keys, 0);
+        frame.passes(|packets| {
+            let end = packets.all().end;
+            look(packets, 0..end.min(BLOCK), view, &mut keys[0]);
+            for (block, start) in (0..end).step_by(BLOCK).enumerate() {
+                let (here, next) = (start..end.min(start + BLOCK), start + BLOCK);
+                if next < end {
+                    look(packets, next..end.min(next + BLOCK), view, &mut keys[(block + 1) % 2]);
+                }
+                let keys = &keys[block % 2];
+                packets.usual(here.clone(), |place, p| {
+                    let entry = Entry(view.find(keys[place % BLOCK]));
+                    let domain = p.payload::<Layer2>().domain;
+                    if entry.0 == 0 || entry.has(fib::FILTER | fib::BVI) {
+                        return None;
+                    }
+                    let to = entry.interface();
+                    if to == p.rx() || !tables.is_valid(entry, domain, epoch) {
+                        return None;
+                    }
+                    p.set_tx(to);
+                    Some(Next::Output)
+                });
+                packets.others(here, |_, p| {
+                    let next = self.look_closer(p, view, epoch, thread);
+                    misses += u64::from(matches!(next, Ok(Next::Unknown)));
+                    next
+                });
+            }
+        });
+        frame.count(Count::Packets, count);
+        frame.count(Count::Hits, count - misses);
+        frame.count(Count::Misses, misses);
+    }
+}
+
+/// Reads the destinations of a block and asks for what is known of them.
+#[inline(always)]
+fn look(
+    packets: &mut Passes<'_, Forward>,
+    places: Range<usize>,
+    view: View<'_>,
+    keys: &mut [u64; BLOCK],
+) {
+    packets.look(places, |place, p| {
+        let key = key(p);
+        keys[place % BLOCK] = key;
+        view.fetch(key);
+    });
+}
+
+impl Forward {
+    #[inline(never)]
+    fn look_closer(
+        &self,
+        p: &mut Packet<'_, Self>,
+        view: View<'_>,
+        epoch: Epoch<'_>,
+        thread: usize,
+    ) -> Result<Next, Error> {
+        let (rx, domain) = (p.rx(), p.payload::<Layer2>().domain);
+        p.trace(|p| Seen::of("l2-fwd", rx, p));
+        let entry = Entry(view.find(key(p)));
+        if entry.has(fib::FILTER) {
+            return Err(Error::Filter);
+        }
+        if entry.0 == 0 || !self.tables.is_valid(entry, domain, epoch) {
+            return Ok(Next::Unknown);
+        }
+        let to = entry.interface();
+        if to == rx {
+            return Err(Error::Reflection);
+        }
+        if entry.has(fib::BVI) {
+            let port = self.interfaces.read(to, epoch).ok_or(Error::BviMac)?;
+            return Ok(packet::receive(p, to, port, (&self.counters, thread))?.into());
+        }
+        p.set_tx(to);
+        Ok(Next::Output)
+    }
+}

@@ -1,0 +1,204 @@
+//! `l2-learn`: notes on which interface of its domain the source of a frame is.
+
+use std::ops::Range;
+
+use graph::{BLOCK, Buffer, Continue, Frame, Node, Packet, Passes};
+use infra::rcu::Epoch;
+use infra::table::exact::{Change, Missed, View};
+use net::events::{Event, EventSender};
+
+use super::fib::{self, Entry};
+use super::packet::{self, Layer2, Seen};
+use super::state::Tables;
+
+/// Learns addresses.
+#[derive(Clone)]
+pub struct Learn {
+    pub(super) tables: Tables,
+    pub(super) crowded: EventSender<Crowded>,
+    /// Keys of the block under way and of the next one.
+    pub(super) keys: [[u64; BLOCK]; 2],
+}
+
+/// The table is more than half full.
+#[derive(Clone, Copy)]
+pub struct Crowded;
+
+impl Event for Crowded {
+    const ROOM: usize = 4;
+}
+
+/// Drops of [`Learn`], and what is no drop.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// L2 mac move violations.
+    #[name("L2 mac move violations")]
+    Violation,
+    /// L2 filter mac drops.
+    #[name("L2 filter mac drops")]
+    Filter,
+}
+
+/// What [`Learn`] counts.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// L2 learn packets.
+    #[name("L2 learn packets")]
+    Packets,
+    /// L2 learn misses.
+    #[name("L2 learn misses")]
+    Misses,
+    /// L2 mac moves.
+    #[name("L2 mac moves")]
+    Moves,
+    /// L2 not learned due to limit.
+    #[name("L2 not learned due to limit")]
+    Limit,
+    /// L2 learn hit updates.
+    #[name("L2 learn hit updates")]
+    Updates,
+}
+
+/// Numbers of what happened in a frame, in the order of [`Count`] from the second on.
+#[derive(Default)]
+struct Done {
+    misses: u64,
+    moves: u64,
+    limit: u64,
+    updates: u64,
+    is_crowded: bool,
+}
+
+#[inline(always)]
+fn key(p: &Buffer<'_>) -> u64 {
+    fib::key(p.payload::<Layer2>().domain, packet::source(p.bytes()))
+}
+
+/// What is known of a source that is where it was, and was heard of this minute.
+#[inline(always)]
+fn expected(p: &Buffer<'_>, minute: u8) -> Entry {
+    Entry::learned(p.rx(), p.payload::<Layer2>().sequence, minute)
+}
+
+impl Node for Learn {
+    const NAME: &'static str = "l2-learn";
+    type Next = Continue;
+    type Error = Error;
+    type Count = Count;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, count) = (frame.epoch(), frame.len() as u64);
+        let minute = fib::minute(frame.now());
+        let view = self.tables.fib.read(epoch);
+        let (tables, keys) = (&self.tables, &mut self.keys);
+        let mut done = Done::default();
+        frame.passes(|packets| {
+            let end = packets.all().end;
+            look(packets, 0..end.min(BLOCK), view, &mut keys[0]);
+            for (block, start) in (0..end).step_by(BLOCK).enumerate() {
+                let (here, next) = (start..end.min(start + BLOCK), start + BLOCK);
+                if next < end {
+                    look(packets, next..end.min(next + BLOCK), view, &mut keys[(block + 1) % 2]);
+                }
+                let keys = &keys[block % 2];
+                packets.usual(here.clone(), |place, p| {
+                    let entry = Entry(view.find(keys[place % BLOCK]));
+                    (entry.told() == expected(p, minute)).then_some(Continue)
+                });
+                packets.others(here, |_, p| {
+                    let rx = p.rx();
+                    p.trace(|p| Seen::of("l2-learn", rx, p));
+                    update(tables, p, (view, epoch), minute, &mut done).map(|()| Continue)
+                });
+            }
+        });
+        if done.is_crowded {
+            self.crowded.send(Crowded);
+        }
+        frame.count(Count::Packets, count);
+        frame.count(Count::Misses, done.misses);
+        frame.count(Count::Moves, done.moves);
+        frame.count(Count::Limit, done.limit);
+        frame.count(Count::Updates, done.updates);
+    }
+}
+
+/// Reads the sources of a block and asks for what is known of them.
+#[inline(always)]
+fn look(
+    packets: &mut Passes<'_, Learn>,
+    places: Range<usize>,
+    view: View<'_>,
+    keys: &mut [u64; BLOCK],
+) {
+    packets.look(places, |place, p| {
+        let key = key(p);
+        keys[place % BLOCK] = key;
+        view.fetch(key);
+    });
+}
+
+/// What becomes of a source that is new, was heard of before this minute, has moved, or is set.
+#[inline(never)]
+fn update(
+    tables: &Tables,
+    p: &mut Packet<'_, Learn>,
+    (view, epoch): (View<'_>, Epoch<'_>),
+    minute: u8,
+    done: &mut Done,
+) -> Result<(), Error> {
+    let (key, new) = (key(p), expected(p, minute));
+    let old = Entry(view.find(key));
+    if old.has(fib::STATIC) {
+        return match old {
+            _ if old.has(fib::FILTER) => Err(Error::Filter),
+            _ if old.interface() == p.rx() => Ok(()),
+            _ => Err(Error::Violation),
+        };
+    }
+    let is_here = old.interface() == new.interface() && old.sequence() == new.sequence();
+    if old.0 != 0 && is_here {
+        let told = old.0 & (fib::NEW | fib::MOVED);
+        done.updates += u64::from(view.refresh(key, old.0, new.0 | told));
+        return Ok(());
+    }
+    let domain = p.payload::<Layer2>().domain;
+    let limits = tables.domains.read(domain.into(), epoch).map_or([0; 2], |d| d.limits);
+    let learned = &tables.learned;
+    let changed = view.try_change(key, |now| {
+        let now = Entry(now);
+        if now.0 == 0 {
+            let counts = [learned.at(0), learned.at(domain.into())];
+            if counts[0] >= limits[0] || counts[1] >= limits[1] {
+                done.limit += 1;
+                return Change::Nothing;
+            }
+            learned.add(0, 1);
+            learned.add(domain.into(), 1);
+            done.misses += 1;
+            return Change::Set(new.0 | fib::NEW);
+        }
+        if now.has(fib::STATIC) {
+            return Change::Nothing;
+        }
+        // What was flushed is learned anew, wherever it was.
+        let is_new = now.sequence() >> 8 != new.sequence() >> 8;
+        let is_moved = !is_new && now.interface() != new.interface();
+        done.moves += u64::from(is_moved);
+        done.misses += u64::from(!is_moved);
+        Change::Set(new.0 | if is_moved { fib::MOVED } else { fib::NEW })
+    });
+    match changed {
+        Ok(()) => done.is_crowded |= view.len() * 2 > view.room(),
+        // The next frame from there teaches it.
+        Err(Missed::Busy) => {}
+        Err(Missed::Full) => {
+            learned.add(0, -1);
+            learned.add(domain.into(), -1);
+            (done.misses, done.limit) = (done.misses - 1, done.limit + 1);
+            done.is_crowded = true;
+        }
+    }
+    Ok(())
+}

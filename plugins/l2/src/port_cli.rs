@@ -1,0 +1,182 @@
+//! Commands that set where the frames of interfaces go, and their tags.
+
+use control::cli::{Args, Cli, Command, Error};
+use net::interface::TagRewrite;
+use net::{InterfaceIndex, Router};
+
+use super::domain;
+use super::output::Patched;
+use super::rewrite::pbb;
+use super::state::Role;
+
+/// Put an interface into a bridge domain.
+#[derive(Command)]
+#[command("set interface l2 bridge")]
+struct SetBridge {
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// the domain, which is made if it is not there
+    #[positional]
+    bridge_domain_id: u32,
+    /// split horizon group
+    #[positional]
+    shg: Option<u8>,
+    /// it is the router's own port
+    bvi: bool,
+    /// frames for unknown addresses go there
+    uu_fwd: bool,
+}
+
+/// Send all frames of an interface out of another one.
+#[derive(Command)]
+#[command("set interface l2 xconnect")]
+struct SetCrossConnect {
+    /// whose frames
+    #[positional]
+    interface: InterfaceIndex,
+    /// where they go
+    #[positional]
+    peer: InterfaceIndex,
+}
+
+/// Give an interface back to layer 3.
+#[derive(Command)]
+#[command("set interface l3")]
+struct SetRouted {
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+}
+
+/// `set interface l2 tag-rewrite INTERFACE {disable | pop N | push KIND TAG [TAG] | ...}`.
+struct SetTags {
+    interface: InterfaceIndex,
+    wanted: TagRewrite,
+}
+
+impl Command for SetTags {
+    const PATHS: &'static [&'static str] = &["set interface l2 tag-rewrite"];
+    const ABOUT: &'static str = "Rewrite the tags of an interface's frames";
+    const USAGE: &'static str = "<interface> {disable | pop {1|2} | push {dot1q|dot1ad} <tag> \
+        [<tag>] | translate {1-1|1-2|2-1|2-2} {dot1q|dot1ad} <tag> [<tag>]}";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let interface = args.value("interface")?;
+        let mut wanted = TagRewrite::default();
+        if args.keyword("disable") {
+            return Ok(Self { interface, wanted });
+        }
+        if args.keyword("pop") {
+            wanted.op = match args.value::<u32>("number of tags")? {
+                count @ 1..=2 => 2 + count,
+                _ => return Err(args.error("expected 1 or 2")),
+            };
+            return Ok(Self { interface, wanted });
+        }
+        let kinds = [("1-1", 5, 1), ("1-2", 6, 2), ("2-1", 7, 1), ("2-2", 8, 2)];
+        let mut tags = if args.keyword("push") {
+            0
+        } else if args.keyword("translate") {
+            let found = kinds.into_iter().find(|(word, ..)| args.keyword(word));
+            let (_, op, tags) = found.ok_or_else(|| args.unknown())?;
+            wanted.op = op;
+            tags
+        } else {
+            return Err(args.unknown());
+        };
+        wanted.push_dot1q = u32::from(!args.keyword("dot1ad"));
+        if wanted.push_dot1q == 1 && !args.keyword("dot1q") {
+            return Err(args.error("expected dot1q or dot1ad"));
+        }
+        wanted.tags[0] = args.value("tag")?;
+        if tags == 0 {
+            tags = if args.is_empty() { 1 } else { 2 };
+            wanted.op = tags;
+        }
+        if tags == 2 {
+            wanted.tags[1] = args.value("tag")?;
+        }
+        Ok(Self { interface, wanted })
+    }
+}
+
+/// `set interface l2 pbb-tag-rewrite INTERFACE {disable | pop | push ... | ...}`.
+struct SetBackbone {
+    interface: InterfaceIndex,
+    wanted: TagRewrite,
+}
+
+impl Command for SetBackbone {
+    const PATHS: &'static [&'static str] = &["set interface l2 pbb-tag-rewrite"];
+    const ABOUT: &'static str = "Put headers of backbone bridging before an interface's frames";
+    const USAGE: &'static str = "<interface> {disable | pop | push | translate_pbb_stag \
+        <outer-tag>} [dmac <mac-addr>] [smac <mac-addr>] [s_id <n>] [b_vlanid <n>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let interface = args.value("interface")?;
+        let mut wanted = TagRewrite { is_backbone: true, ..TagRewrite::default() };
+        if args.keyword("disable") {
+            return Ok(Self { interface, wanted });
+        } else if args.keyword("pop") {
+            wanted.op = pbb::POP;
+        } else if args.keyword("push") {
+            wanted.op = pbb::PUSH;
+        } else if args.keyword("translate_pbb_stag") {
+            (wanted.op, wanted.outer_tag) = (pbb::TRANSLATE, args.value("tag")?);
+        } else {
+            return Err(args.unknown());
+        }
+        while !args.is_empty() {
+            if args.keyword("dmac") {
+                wanted.b_dmac = args.value("address")?;
+            } else if args.keyword("smac") {
+                wanted.b_smac = args.value("address")?;
+            } else if args.keyword("s_id") {
+                wanted.i_sid = args.value("service")?;
+            } else if args.keyword("b_vlanid") {
+                wanted.b_vlanid = args.value("VLAN")?;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self { interface, wanted })
+    }
+}
+
+/// Send all frames of an interface out of another one, before anything else is done.
+#[derive(Command)]
+#[command("test l2patch")]
+struct SetPatch {
+    /// whose frames
+    rx: InterfaceIndex,
+    /// where they go
+    tx: InterfaceIndex,
+    /// no longer
+    del: bool,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetBridge| {
+        let role = match (c.bvi, c.uu_fwd) {
+            (true, true) => return Err(Error::new("expected bvi or uu-fwd, not both")),
+            (true, _) => Role::Bvi,
+            (_, true) => Role::Unknown,
+            _ => Role::Normal,
+        };
+        let group = c.shg.unwrap_or(0);
+        Ok(domain::bridge(router, c.interface, c.bridge_domain_id, role, group)?)
+    });
+    cli.command(|router: &mut Router, c: SetCrossConnect| {
+        Ok(domain::cross_connect(router, c.interface, c.peer)?)
+    });
+    cli.command(|router: &mut Router, c: SetRouted| Ok(domain::routed(router, c.interface)?));
+    cli.command(|router: &mut Router, c: SetTags| {
+        Ok(domain::set_rewrite(router, c.interface, c.wanted)?)
+    });
+    cli.command(|router: &mut Router, c: SetBackbone| {
+        Ok(domain::set_rewrite(router, c.interface, c.wanted)?)
+    });
+    cli.command(|router: &mut Router, c: SetPatch| {
+        let done = router.put(c.rx, Patched((!c.del).then_some(c.tx)));
+        Ok(done.map_err(|_| domain::Error::NoInterface)?)
+    });
+}

@@ -1,0 +1,216 @@
+//! Looking through the learned addresses, slice by slice: forgetting what is old or flushed,
+//! telling a client what was learned, moved or forgotten, and growing the table.
+
+use std::time::Duration;
+
+use control::process::{Event, Wake};
+use infra::table::exact::Verdict;
+use net::{InterfaceIndex, Router};
+
+use super::api;
+use super::fib::{self, Entry};
+use super::mac_messages::{MacEntry, MacEventAction};
+use super::macs;
+use super::state::Bridging;
+
+const NAME: &str = "l2fib-mac-age-scanner-process";
+/// Buckets that are looked through at a time.
+const SLICE: usize = 1024;
+/// Seconds that slices go on until others have their turn.
+const TURN: f64 = 0.001;
+/// Between two turns.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Between two passes without a client.
+const AGEING: Duration = Duration::from_secs(10);
+/// Signals: something is to be forgotten soon, or the table is to grow.
+const SOON: u64 = 1;
+const LOOK: u64 = 0;
+
+/// Who is told of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Its number.
+    pub client: u32,
+    /// Told back with each event.
+    pub pid: u32,
+    /// Addresses of an event at most.
+    pub most: usize,
+}
+
+/// How far it is.
+#[derive(Debug)]
+pub struct Scan {
+    /// The next bucket of a pass.
+    at: Option<usize>,
+    /// Another pass is wanted.
+    is_due: bool,
+    /// Hundredths of a second between two passes for a client.
+    pub delay: u16,
+    /// Who is told.
+    pub client: Option<Client>,
+    /// What is to be told.
+    waiting: Vec<MacEntry>,
+    /// Seconds that the last pass took.
+    pub last: f64,
+    started: f64,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        let (waiting, last, started) = (Vec::new(), 0.0, 0.0);
+        Self { at: None, is_due: false, delay: 10, client: None, waiting, last, started }
+    }
+}
+
+/// Starts the process.
+pub(crate) fn spawn(router: &mut Router) {
+    router.processes.spawn(NAME, Box::new(run));
+}
+
+/// Has the process see that there is something to do.
+pub(crate) fn wake(router: &mut Router) {
+    router.processes.signal(NAME, LOOK);
+}
+
+/// Has what was flushed forgotten.
+pub(crate) fn soon(router: &mut Router) {
+    router.processes.signal(NAME, SOON);
+}
+
+fn run(router: &mut Router, event: Event) -> Wake {
+    let now = router.now();
+    let bridging = router.own_mut::<Bridging>();
+    bridging.scan.is_due |= event == Event::Signal(SOON);
+    if bridging.fib.is_crowded() {
+        // Without memory it stays as it is: what does not fit is not learned.
+        let _ = bridging.fib.grow();
+    }
+    if bridging.fib.go_on_growing(SLICE) {
+        bridging.scan.at = None;
+        bridging.scan.is_due = true;
+        return Wake::After(PAUSE);
+    }
+    let is_wanted = bridging.scan.client.is_some();
+    let ages = bridging.domains.values().any(|d| d.mac_age > 0);
+    if bridging.scan.at.is_none() {
+        let has_time_come = event == Event::Timeout && (is_wanted || ages);
+        if bridging.scan.is_due || has_time_come {
+            bridging.scan.is_due = false;
+            (bridging.scan.at, bridging.scan.started) = (Some(0), now);
+        }
+    }
+    while router.own::<Bridging>().scan.at.is_some() && pass(router) {
+        if router.now() - now > TURN {
+            return Wake::After(PAUSE);
+        }
+    }
+    let scan = &router.own::<Bridging>().scan;
+    match scan.client {
+        Some(_) => Wake::AfterOrEvent(Duration::from_millis(10 * u64::from(scan.delay.max(1)))),
+        None if ages => Wake::AfterOrEvent(AGEING),
+        None => Wake::OnEvent,
+    }
+}
+
+/// Looks through one slice; false when the pass is over.
+fn pass(router: &mut Router) -> bool {
+    let now = router.now();
+    let bridging = router.own_mut::<Bridging>();
+    let Some(from) = bridging.scan.at else { return false };
+    let (minute, is_wanted) = (fib::minute(now), bridging.scan.client.is_some());
+    let (learned, ages) = (bridging.learned.clone(), Ages::of(bridging));
+    let (fib, waiting) = (&mut bridging.fib, &mut bridging.scan.waiting);
+    fib.walk(from, from + SLICE, |key, value| {
+        let entry = Entry(value);
+        if entry.has(fib::STATIC) {
+            return Verdict::Keep;
+        }
+        let mut tell = |action| {
+            if is_wanted {
+                let (sw_if_index, mac_addr) =
+                    (InterfaceIndex(entry.interface()), fib::of_key(key).1);
+                waiting.push(MacEntry { sw_if_index, mac_addr, action, flags: 0 });
+            }
+        };
+        if ages.are_over(key, entry, minute) {
+            tell(MacEventAction::DELETE);
+            macs::forgotten(&learned, key, entry);
+            return Verdict::Remove;
+        }
+        if !entry.has(fib::NEW | fib::MOVED) || !is_wanted {
+            return Verdict::Keep;
+        }
+        let is_new = entry.has(fib::NEW);
+        tell(if is_new { MacEventAction::ADD } else { MacEventAction::MOVE });
+        Verdict::Set(entry.told().0)
+    });
+    let is_over = from + SLICE >= bridging.fib.buckets();
+    bridging.scan.at = (!is_over).then_some(from + SLICE);
+    if is_over {
+        bridging.scan.last = now - bridging.scan.started;
+    }
+    tell(router, is_over);
+    !is_over
+}
+
+/// Which addresses count no longer.
+struct Ages {
+    /// Sequence number and minutes by place of domains.
+    domains: std::collections::HashMap<u16, (u8, u8)>,
+    ports: std::collections::HashMap<u32, (u16, u8)>,
+}
+
+impl Ages {
+    fn of(bridging: &Bridging) -> Self {
+        let domain =
+            |d: &super::state::Domain| (d.index, (bridging.domain_sequence(d.index), d.mac_age));
+        let port = |i: &InterfaceIndex| {
+            let (id, ..) = bridging.domain_of(*i)?;
+            let index = bridging.domains.get(&id)?.index;
+            Some((i.0, (index, bridging.port_sequence(*i))))
+        };
+        Self {
+            domains: bridging.domains.values().map(domain).collect(),
+            ports: bridging.ports.keys().filter_map(port).collect(),
+        }
+    }
+    fn are_over(&self, key: u64, entry: Entry, minute: u8) -> bool {
+        let (index, _) = fib::of_key(key);
+        let [of_domain, of_port] = entry.sequence().to_be_bytes();
+        let Some((sequence, age)) = self.domains.get(&index) else { return true };
+        let is_there = self.ports.get(&entry.interface()) == Some(&(index, of_port));
+        *sequence != of_domain || !is_there || (*age > 0 && entry.age(minute) >= *age)
+    }
+}
+
+/// Whether an entry still counts.
+pub(crate) fn is_stale(bridging: &Bridging, key: u64, entry: Entry) -> bool {
+    if entry.has(fib::STATIC) {
+        return false;
+    }
+    let (index, _) = fib::of_key(key);
+    let interface = InterfaceIndex(entry.interface());
+    let id = bridging.domain_of(interface).map(|(id, ..)| id);
+    let sequence = [bridging.domain_sequence(index), bridging.port_sequence(interface)];
+    id != bridging.by_index.get(&index).copied() || sequence != entry.sequence().to_be_bytes()
+}
+
+/// Sends what is to be told: full events, and the rest at the end of a pass.
+fn tell(router: &mut Router, is_over: bool) {
+    let scan = &mut router.own_mut::<Bridging>().scan;
+    let Some(client) = scan.client else {
+        scan.waiting.clear();
+        return;
+    };
+    let mut waiting = std::mem::take(&mut scan.waiting);
+    let most = client.most.max(1);
+    let now = if is_over { waiting.len() } else { waiting.len() / most * most };
+    let rest = waiting.split_off(now);
+    let mut events = waiting.chunks(most);
+    let is_there = events.all(|macs| api::send(router, client, macs));
+    let scan = &mut router.own_mut::<Bridging>().scan;
+    scan.waiting = rest;
+    if !is_there || !router.clients.is_connected(client.client) {
+        router.own_mut::<Bridging>().scan.client = None;
+    }
+}
