@@ -20,6 +20,7 @@ pub mod ip6;
 pub mod lldp;
 pub mod mac;
 pub mod mld;
+pub mod mpls;
 pub mod nd;
 mod number;
 pub mod prefix;

@@ -126,6 +126,8 @@ impl Flags {
     pub const RED: Self = Self(1 << 13);
     /// How often a route had it come in anew, a number of two bits.
     pub const ENTRIES: Self = Self(3 << 14);
+    /// An MPLS label was taken off; the payload has what was in it.
+    pub const POPPED: Self = Self(1 << 16);
 
     /// With one more of [`Flags::ENTRIES`]; `None` after three.
     #[must_use]

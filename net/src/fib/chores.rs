@@ -34,9 +34,9 @@ struct Chore {
     work: Box<dyn FnMut(&mut Router) -> bool>,
 }
 
-/// What is left to do.
+/// What is left to do; whether it waits until the operator has it go on.
 #[derive(Default)]
-pub struct Chores(VecDeque<Chore>);
+pub struct Chores(VecDeque<Chore>, bool);
 
 impl Router {
     /// Does work on a table in slices, the first one at once. `work` says when it is done. If it is
@@ -50,7 +50,7 @@ impl Router {
         if work(self) {
             return;
         }
-        if self.fib.chores.0.is_empty() {
+        if self.fib.chores.0.is_empty() && !self.fib.chores.1 {
             self.after(PAUSE, go_on, 0);
         }
         let work = Box::new(work);
@@ -83,6 +83,13 @@ impl Router {
             while !(chore.work)(self) {}
         }
     }
+    /// Has work wait, or go on. Who comes to a table has its work done all the same.
+    pub(super) fn hold_chores(&mut self, is_held: bool) {
+        let was_held = std::mem::replace(&mut self.fib.chores.1, is_held);
+        if was_held && !is_held {
+            self.after(PAUSE, go_on, 0);
+        }
+    }
     /// Whether work is left.
     #[cfg(test)]
     pub(super) fn has_chores(&self) -> bool {
@@ -92,6 +99,9 @@ impl Router {
 
 /// Does the next slice.
 pub(super) fn go_on(router: &mut Router, _: u64) {
+    if router.fib.chores.1 {
+        return;
+    }
     if let Some(mut chore) = router.fib.chores.0.pop_front()
         && !(chore.work)(router)
     {

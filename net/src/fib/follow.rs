@@ -7,8 +7,13 @@
 
 use std::net::IpAddr;
 
+use wire::Prefix;
+
 use super::Error;
+use super::family::{Family, Ip4, Ip6};
 use super::path::{Gateway, Path, TableIndex, Target, Through};
+use super::routes::key;
+use super::table::Key;
 use crate::adjacency::Link;
 use crate::router::Router;
 
@@ -31,9 +36,7 @@ impl Follower {
 #[derive(Debug)]
 #[must_use]
 pub struct Followed {
-    list: u32,
     balance: u32,
-    follower: Option<Follower>,
 }
 
 impl Followed {
@@ -73,42 +76,88 @@ impl Router {
             self.release_list(list);
             return Err(Error::Full);
         };
-        self.fib.lists.at_mut(list).followers.extend(follower);
-        Ok(Followed { list, balance, follower })
+        self.fib.lists.at_mut(list).followed.push((balance, follower));
+        Ok(Followed { balance })
     }
-    /// Follows other paths from now on, by the same load balance.
+    /// Has the load balance of a [`Followed`] follow other paths from now on.
     ///
     /// # Errors
     /// As [`Router::follow`]; nothing has changed then.
-    pub fn refollow(&mut self, followed: &mut Followed, paths: &[Path]) -> Result<(), Error> {
-        let list = self.hold_list(paths, Some(followed.list))?;
-        self.fib.lists.at_mut(list).followers.extend(followed.follower);
-        self.follow_list(followed.balance, list);
-        self.leave_list(followed.list, followed.follower);
-        followed.list = list;
+    pub fn refollow(&mut self, balance: u32, paths: &[Path]) -> Result<(), Error> {
+        let old = self.fib.balances.list_of(balance).ok_or(Error::NoRoute)?;
+        let list = self.hold_list(paths, Some(old))?;
+        let follower = self.leave_list(old, balance);
+        self.fib.lists.at_mut(list).followed.push((balance, follower));
+        self.follow_list(balance, list);
+        self.resolve(self.fib.lists_behind_labels(list).collect());
+        self.release_list(old);
         Ok(())
     }
     /// Follows no longer. The load balance leads where it did while packets may be on their way
     /// there.
-    pub fn unfollow(&mut self, followed: Followed) {
-        self.fib.balances.free(followed.balance);
-        self.leave_list(followed.list, followed.follower);
+    pub fn unfollow(&mut self, Followed { balance }: Followed) {
+        let Some(list) = self.fib.balances.list_of(balance) else { return };
+        self.leave_list(list, balance);
+        self.fib.balances.free(balance);
+        self.release_list(list);
+    }
+    /// The paths of the best source of a prefix itself; `None` where it has no route.
+    pub fn paths_of(&self, table: TableIndex, prefix: Prefix) -> Option<&[Path]> {
+        let list = match prefix {
+            Prefix::Ip4(_) => self.fib.ip4.at(table)?.entries.get(&key::<Ip4>(prefix))?.list,
+            Prefix::Ip6(_) => self.fib.ip6.at(table)?.entries.get(&key::<Ip6>(prefix))?.list,
+        };
+        Some(&self.fib.lists.at(list).paths)
+    }
+    /// Has a function called when other paths count for a prefix, soon and once for all changes; or
+    /// no longer.
+    pub fn watch_route(
+        &mut self,
+        table: TableIndex,
+        prefix: Prefix,
+        follower: Follower,
+        is_on: bool,
+    ) {
+        match prefix {
+            Prefix::Ip4(_) => self.watch_key::<Ip4>(table, key::<Ip4>(prefix), follower, is_on),
+            Prefix::Ip6(_) => self.watch_key::<Ip6>(table, key::<Ip6>(prefix), follower, is_on),
+        }
+    }
+    fn watch_key<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        follower: Follower,
+        is_on: bool,
+    ) {
+        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return };
+        let all = t.watched.entry(key).or_default();
+        match all.iter().position(|f| f.is(&follower)) {
+            Some(at) if !is_on => drop(all.swap_remove(at)),
+            None if is_on => all.push(follower),
+            _ => (),
+        }
+        if all.is_empty() {
+            t.watched.remove(&key);
+        }
     }
     /// Whether packets get on to a neighbour there.
     pub fn leads_on(&self, followed: &Followed) -> bool {
-        self.fib.lists.at(followed.list).leads_on
+        let list = self.fib.balances.list_of(followed.balance);
+        list.is_some_and(|list| self.fib.lists.at(list).leads_on)
     }
-    fn leave_list(&mut self, list: u32, follower: Option<Follower>) {
-        let followers = &mut self.fib.lists.at_mut(list).followers;
-        if let Some(at) = followers.iter().position(|f| follower.is_some_and(|own| own.is(f))) {
-            followers.swap_remove(at);
-        }
-        self.release_list(list);
+    fn leave_list(&mut self, list: u32, balance: u32) -> Option<Follower> {
+        let followed = &mut self.fib.lists.at_mut(list).followed;
+        let at = followed.iter().position(|(b, _)| *b == balance)?;
+        followed.swap_remove(at).1
     }
     /// Has those called, soon, who follow lists that may lead elsewhere now.
     pub(super) fn call_followers(&mut self, lists: &[u32]) {
-        let all = lists.iter().flat_map(|list| &self.fib.lists.at(*list).followers);
-        let new: Vec<_> = all.copied().collect();
+        let all = lists.iter().flat_map(|list| &self.fib.lists.at(*list).followed);
+        self.call_soon(all.filter_map(|(_, follower)| *follower).collect());
+    }
+    /// Has these called at the next turn of control.
+    pub(super) fn call_soon(&mut self, new: Vec<Follower>) {
         if new.is_empty() {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::balance::Word;
+use super::balance::{Via, Word};
 use super::follow::Follower;
 use super::path::{Gateway, Path, Target};
 use super::spread::spread;
@@ -34,8 +34,13 @@ pub(super) struct PathList {
     pub hosts: Vec<Gateway>,
     /// Mid-chain adjacencies stacked on it.
     pub chains: Vec<AdjacencyIndex>,
-    /// Those who are called when it may lead elsewhere.
-    pub followers: Vec<Follower>,
+    /// What packets go through before they go where its paths lead, held for it.
+    pub wraps: Vec<Via>,
+    /// The load balance that each path leads to by its label; 0 for others.
+    pub balances: Box<[u32]>,
+    /// Load balances of features that follow it, and those who are called when it may lead
+    /// elsewhere.
+    pub followed: Vec<(u32, Option<Follower>)>,
 }
 
 impl PathList {
@@ -60,6 +65,7 @@ impl PathList {
             Target::Receive { addr, .. } => addr.map(Link::of),
             Target::Lookup { link, .. } | Target::SourceLookup { link, .. } => Some(link),
             Target::LinkLocal => Some(Link::Ip6),
+            Target::Label { .. } => Some(Link::Mpls),
             _ => None,
         };
         self.paths.iter().find_map(of).unwrap_or(Link::Ip4)
@@ -121,6 +127,7 @@ impl PathLists {
         &mut self,
         paths: &[Path],
         adjacencies: Vec<AdjacencyIndex>,
+        balances: Box<[u32]>,
         like: Option<u32>,
     ) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
@@ -141,7 +148,9 @@ impl PathLists {
             first_path: self.next_path,
             hosts: Vec::new(),
             chains: Vec::new(),
-            followers: Vec::new(),
+            wraps: Vec::new(),
+            balances,
+            followed: Vec::new(),
         };
         let previous = like.map_or_else(Vec::new, |like| self.places(like, paths));
         list.layout = spread(&list.weights(), &previous).into();

@@ -18,6 +18,7 @@ mod foreign;
 mod forwarding;
 mod hash;
 mod hosts;
+mod labels;
 mod lists;
 mod load_balance;
 mod look_again;
@@ -43,12 +44,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use crate::adjacency::{self, Link};
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
+pub use cli::paths_of;
 pub(crate) use cli::{parse_paths, path_words};
 pub use family::{Family, Ip4, Ip6};
 pub use finder::Finder;
@@ -56,10 +59,11 @@ pub(crate) use finder::Keeper;
 pub use follow::{Followed, Follower};
 pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
 pub use hash::FlowHash;
-pub(crate) use hash::{flow, next};
+pub use hash::{flow, next};
+pub use labels::{LabelSwitching, Popped, RouteOf};
 pub use lookup::Headers;
 pub use objects::{NewKind, Object, ObjectEdges, ObjectKind};
-pub use path::{Gateway, Label, Path, TableIndex, Target, Through};
+pub use path::{Gateway, Label, Path, Pop, TableIndex, Target, Through};
 pub use routes::{OWN_BALANCES, RouteCounting};
 pub use source::{Source, Sources};
 pub use table::Tables;
@@ -85,6 +89,12 @@ pub struct Fib {
     unused_groups: Vec<u32>,
     /// Kinds of forwarding objects.
     objects: Objects,
+    /// Puts labels on and takes them off, where it is there.
+    switching: Option<Rc<dyn LabelSwitching>>,
+    /// What paths put in front of where they lead, while load balances still name it.
+    unused_wraps: Vec<Via>,
+    /// Path lists with paths that lead to a load balance that is followed.
+    behind: HashMap<u32, Vec<u32>>,
     /// Those who follow what has changed, until they are called.
     to_call: Vec<Follower>,
     /// Where packets of another kind go that follow routes to these addresses.
@@ -144,6 +154,9 @@ impl Fib {
             balances: LoadBalances::new(stats)?,
             unused_groups: Vec::new(),
             objects: Objects::new(),
+            switching: None,
+            unused_wraps: Vec::new(),
+            behind: HashMap::new(),
             to_call: Vec::new(),
             foreign: HashMap::new(),
             hashes4: Hashes::new(),

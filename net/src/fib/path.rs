@@ -121,6 +121,13 @@ pub enum Target {
     Punt,
     /// An object of a feature.
     Object(Object),
+    /// Where a label leads that is not the last of its stack.
+    Label {
+        /// Number of the label table.
+        table: u32,
+        /// The label.
+        label: u32,
+    },
 }
 
 impl Target {
@@ -132,6 +139,14 @@ impl Target {
             Self::ForeignNeighbor { link, interface, addr }
         }
     }
+    /// An interface, for packets of a link: all neighbours of it, or who is at its other end.
+    pub fn attached(link: Link, interface: InterfaceIndex) -> Self {
+        let any = link.unspecified();
+        match link {
+            Link::Ip4 | Link::Ip6 => Self::Attached { interface, own: any },
+            _ => Self::ForeignNeighbor { link, interface, addr: any },
+        }
+    }
     /// The same for packets of another kind, nowhere where that cannot be.
     #[must_use]
     pub fn with_link(self, link: Link) -> Self {
@@ -139,10 +154,9 @@ impl Target {
             Self::Neighbor { interface, addr } | Self::ForeignNeighbor { interface, addr, .. } => {
                 Self::neighbor(link, interface, addr)
             }
-            Self::Attached { interface, own } if Link::of(own) != link => match link {
-                Link::Ip4 | Link::Ip6 => Self::Attached { interface, own: link.unspecified() },
-                _ => Self::ForeignNeighbor { link, interface, addr: link.unspecified() },
-            },
+            Self::Attached { interface, own } if Link::of(own) != link => {
+                Self::attached(link, interface)
+            }
             Self::Recursive { to, through } => Self::Recursive { to: to.with_link(link), through },
             Self::Lookup { link: of, .. } | Self::SourceLookup { link: of, .. } if of != link => {
                 Self::Drop
@@ -158,6 +172,13 @@ impl Target {
             | Self::ForeignNeighbor { interface, .. }
             | Self::Attached { interface, .. }
             | Self::InterfaceRx { interface } => Some(*interface),
+            _ => None,
+        }
+    }
+    /// Table and label, if it leads by one.
+    pub fn label(&self) -> Option<(u32, u32)> {
+        match *self {
+            Self::Label { table, label } => Some((table, label)),
             _ => None,
         }
     }
@@ -241,6 +262,11 @@ impl FromStr for Label {
     }
 }
 
+impl Label {
+    /// The label that asks for none (RFC 3032 section 2.1).
+    pub const IMPLICIT_NULL: u32 = 3;
+}
+
 /// One of the ways of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
@@ -250,19 +276,46 @@ pub struct Path {
     pub weight: u16,
     /// Only paths with the least value are used.
     pub preference: u8,
-    /// Labels to put on, outermost first. Such a path is kept and shown, but not used: labels are
-    /// put on by nothing yet.
+    /// Labels to put on, outermost first; the target then is for labelled packets.
     pub labels: Option<Arc<[Label]>>,
+    /// What is due to packets whose label was taken off, for a path that puts none on.
+    pub pop: Option<Pop>,
+}
+
+/// What is due to a packet whose last label for this router was taken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pop {
+    /// What it is then.
+    pub link: Link,
+    /// Whether it takes time to live and traffic class from the label (RFC 3443: uniform model).
+    pub is_uniform: bool,
+    /// Whether a control word is between label and frame (RFC 4385).
+    pub has_control_word: bool,
+    /// Where a multicast packet counts as having come in; 0 where it did.
+    pub rpf_id: u32,
 }
 
 impl Path {
     /// A path that shares evenly.
     pub fn to(target: Target) -> Self {
-        Self { target, weight: 1, preference: 0, labels: None }
+        Self { target, weight: 1, preference: 0, labels: None, pop: None }
     }
-    /// The same for packets of another kind.
+    /// The labels that are put on: all but implicit null, which asks for none.
+    pub fn pushed(&self) -> impl DoubleEndedIterator<Item = &Label> {
+        let all = self.labels.as_deref().unwrap_or_default().iter();
+        all.filter(|label| label.value != Label::IMPLICIT_NULL)
+    }
+    /// Whether something is done to packets before they go where it leads.
+    pub fn is_wrapped(&self) -> bool {
+        self.pop.is_some() || self.pushed().next().is_some()
+    }
+    /// The same for packets of another kind. Those that get labels take the same way, whatever they
+    /// are.
     #[must_use]
     pub fn with_link(&self, link: Link) -> Self {
+        if self.is_wrapped() {
+            return self.clone();
+        }
         Self { target: self.target.with_link(link), ..self.clone() }
     }
 }

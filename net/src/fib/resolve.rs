@@ -20,7 +20,7 @@ use super::spread::spread;
 use super::table::{Entry, Key, Table};
 use super::{Error, Fib};
 use crate::adjacency::{AdjacencyIndex, Role};
-use crate::interface::InterfaceIndex;
+use crate::interface::{InterfaceIndex, Kind};
 use crate::router::Router;
 
 impl Router {
@@ -121,6 +121,10 @@ impl Router {
         before: Option<u32>,
         after: Option<u32>,
     ) {
+        let Some(t) = F::tables(&self.fib).at(table) else { return };
+        if let Some(watching) = t.watched.get(&key) {
+            self.call_soon(watching.clone());
+        }
         let Some(t) = F::tables(&self.fib).at(table).filter(|t| !t.vias.is_empty()) else { return };
         let is_host = key.1 == F::BITS;
         let is_via = is_host && t.vias.contains_key(&key.0);
@@ -166,6 +170,7 @@ impl Router {
         }
         let unused = std::mem::take(&mut self.fib.unused_groups);
         unused.into_iter().for_each(|group| self.fib.balances.free_group(group));
+        self.release_wraps();
         self.call_followers(&lists);
     }
     fn upstream(&self, mut waiting: Vec<u32>) -> Vec<u32> {
@@ -177,6 +182,7 @@ impl Router {
                 let l = self.fib.lists.at(list);
                 waiting.extend(l.hosts.iter().flat_map(|to| self.fib.lists_behind(*to)));
                 waiting.extend(self.lists_over_chains(&l.chains));
+                waiting.extend(self.fib.lists_behind_labels(list));
             }
         }
         all
@@ -188,8 +194,15 @@ impl Router {
             |i: &InterfaceIndex| self.interfaces.at(*i).filter(|_| self.fib.leaving != Some(*i));
         let is_on = |i: &InterfaceIndex| at(i).is_some_and(|i| i.admin_up);
         let is_up = |i: &InterfaceIndex| is_on(i) && at(i).is_some_and(|i| i.link_up);
-        let is_usable = |(p, a): (&Path, &AdjacencyIndex)| match p.target {
-            _ if p.labels.is_some() => false,
+        let is_ip = |i: &InterfaceIndex| at(i).is_some_and(|i| i.kind == Kind::Ip);
+        let is_usable = |((p, a), balance): ((&Path, &AdjacencyIndex), &u32)| match p.target {
+            _ if p.is_wrapped() && self.fib.switching.is_none() => false,
+            // Nobody answers for no address.
+            Target::ForeignNeighbor { interface, addr, .. }
+                if addr.is_unspecified() && !is_ip(&interface) =>
+            {
+                false
+            }
             // Without a link nobody answers there, and senders get to know.
             Target::Attached { interface, .. } if self.is_alone(list, *a) => is_on(&interface),
             Target::Neighbor { interface, .. }
@@ -205,9 +218,15 @@ impl Router {
                     self.is_through(to, next, through) && !self.reaches(next, list)
                 })
             }
+            Target::Label { .. } => {
+                let next = self.fib.balances.list_of(*balance);
+                let leads_on = next.filter(|next| self.fib.lists.at(*next).leads_on);
+                leads_on.is_some_and(|next| !self.reaches(next, list))
+            }
             _ => true,
         };
-        let usable: Box<[bool]> = l.paths.iter().zip(&l.adjacencies).map(is_usable).collect();
+        let usable: Box<[bool]> =
+            l.paths.iter().zip(&l.adjacencies).zip(&l.balances).map(is_usable).collect();
         let leads = |p: &Path| {
             matches!(
                 p.target,
@@ -219,6 +238,7 @@ impl Router {
                     | Target::SourceLookup { .. }
                     | Target::InterfaceRx { .. }
                     | Target::Object(_)
+                    | Target::Label { .. }
             )
         };
         let leads_on = l.paths.iter().zip(&usable).any(|(p, usable)| *usable && leads(p));
@@ -258,6 +278,8 @@ impl Router {
                 let next = l.recursions();
                 waiting.extend(next.filter_map(|to| Some(self.fib.host(to)?.1)));
                 waiting.extend(l.adjacencies.iter().filter_map(|a| self.adjacencies.stack_of(*a)));
+                let labels = l.balances.iter().filter(|balance| **balance != 0);
+                waiting.extend(labels.filter_map(|b| self.fib.balances.list_of(*b)));
             }
         }
         false
@@ -265,8 +287,11 @@ impl Router {
     /// Makes ready what a list leads to. Returns the word for its load balances, if it is another
     /// one than they have.
     fn publish_list(&mut self, list: u32) -> Option<Word> {
+        let paths = 0..self.fib.lists.at(list).paths.len();
+        let mut vias: Vec<Via> = paths.map(|path| self.via_of(list, path)).collect();
+        self.wrap_paths(list, &mut vias);
         let l = self.fib.lists.at(list);
-        let via = |i: &u16| self.via_of(list, usize::from(*i));
+        let via = |i: &u16| vias[usize::from(*i)];
         let buckets: Box<[Via]> = spread(&l.weights(), &l.layout).iter().map(via).collect();
         let (old, old_group, is_followed) = (l.word, l.group, l.is_followed);
         let balances = &mut self.fib.balances;
@@ -321,6 +346,7 @@ impl Router {
             Target::Prohibit => Via::Prohibit,
             Target::Punt => Via::Punt,
             Target::Object(object) => Via::Object(object),
+            Target::Label { .. } => Via::LoadBalance(l.balances[path]),
         }
     }
 

@@ -208,7 +208,15 @@ impl Router {
                 }
             }
         }
-        let list = self.fib.lists.add(paths, adjacencies, like);
+        let balances = match self.hold_labels(paths) {
+            Ok(balances) => balances,
+            Err(e) => {
+                adjacencies.into_iter().for_each(|a| self.release_adjacency(a));
+                return Err(e);
+            }
+        };
+        let list = self.fib.lists.add(paths, adjacencies, balances, like);
+        self.fib.enter_labels(list);
         let recursions: Vec<_> = self.fib.lists.at(list).recursions().collect();
         for (n, to) in recursions.iter().enumerate() {
             if let Err(e) = self.track(*to, list) {
@@ -233,6 +241,12 @@ impl Router {
     fn adjacency_of(&mut self, target: &Target) -> Result<AdjacencyIndex, Error> {
         let (interface, role, next_hop) = match *target {
             Target::Neighbor { interface, addr } => (interface, Role::Neighbor, addr),
+            // Nobody sends such packets here: the path is kept, and not used.
+            Target::ForeignNeighbor { link, .. }
+                if self.engine.index_of(link.rewrite_node()).is_none() =>
+            {
+                return Ok(AdjacencyIndex(0));
+            }
             Target::ForeignNeighbor { link, interface, addr } => {
                 let made = self.use_adjacency_for(link, interface, Role::Neighbor, addr);
                 return made.map_err(Error::Adjacency);
@@ -267,6 +281,10 @@ impl Router {
         gone.adjacencies.iter().for_each(|a| self.release_adjacency(*a));
         gone.group.into_iter().for_each(|group| self.fib.balances.free_group(group));
         gone.shared.into_iter().for_each(|balance| self.fib.balances.free(balance));
+        self.fib.unused_wraps.extend(gone.wraps.iter().copied());
+        self.release_wraps();
+        self.fib.leave_labels(list, &gone.balances);
+        self.release_labels(&gone.paths);
         let tables = gone.targets().filter_map(|target| target.table());
         tables.for_each(|(link, table)| self.reap(link, table));
     }

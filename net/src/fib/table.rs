@@ -12,6 +12,7 @@ use infra::rcu::SharedSlab;
 use super::covers::{Covers, SHORT};
 use super::family::Family;
 use super::finder::{Full, Keeper};
+use super::follow::Follower;
 use super::path::TableIndex;
 use super::sorted::{Place, Sorted};
 use super::source::Source;
@@ -131,6 +132,8 @@ pub(super) struct Table<F: Family> {
     pub entries: Sorted<Key<F>, Entry>,
     /// Addresses that recursive paths lead to, with the path lists of those.
     pub vias: BTreeMap<F::Bits, Vec<u32>>,
+    /// Prefixes whose change somebody wants to hear of.
+    pub watched: BTreeMap<Key<F>, Vec<Follower>>,
     /// Prefixes by length.
     lens: Vec<u32>,
     covers: Covers,
@@ -271,6 +274,7 @@ impl<F: Family> Tables<F> {
             link_local,
             entries: Sorted::new(),
             vias: BTreeMap::new(),
+            watched: BTreeMap::new(),
             lens: vec![0; usize::from(F::BITS) + 1],
             covers,
             sources: Vec::new(),

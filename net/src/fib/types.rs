@@ -6,6 +6,7 @@ use control::api::types::AddressUnion;
 use control::api::{Record, Retval};
 
 use super::family::{Family, Ip4, Ip6};
+use super::labels::RouteOf;
 use super::path::{Gateway, Label, Path, TableIndex, Target, Through};
 use crate::adjacency::Link;
 use crate::interface::InterfaceIndex;
@@ -120,11 +121,17 @@ impl FibPath {
     /// The path, of a route of family `F`.
     ///
     /// # Errors
+    /// As [`FibPath::native_of`].
+    pub fn native<F: Family>(&self, router: &Router) -> Result<Path, Retval> {
+        self.native_of(router, RouteOf::Link(F::LINK))
+    }
+    /// The path, of a route of any kind.
+    ///
+    /// # Errors
     /// -2 for an interface that is not there, -3 for a table, -97 for a next hop of no family, or
     /// what only the route's own may have, -9 for a type that is not known, -7 for labels that
     /// cannot be.
-    pub fn native<F: Family>(&self, router: &Router) -> Result<Path, Retval> {
-        let target = self.target::<F>(router)?;
+    pub fn native_of(&self, router: &Router, of: RouteOf) -> Result<Path, Retval> {
         let labels = self.label_stack.get(..usize::from(self.n_labels));
         let labels = labels.ok_or(Retval::INVALID_VALUE)?.iter();
         let label = |l: &FibMplsLabel| Label {
@@ -137,25 +144,41 @@ impl FibPath {
         if labels.iter().any(|l| l.value >= 1 << 20) {
             return Err(Retval::INVALID_VALUE);
         }
-        let labels = Some(labels).filter(|l| !l.is_empty()).map(Into::into);
         let weight = u16::from(self.weight.max(1));
-        Ok(Path { target, weight, preference: self.preference, labels })
+        let mut target = Err(Retval::INVALID_VALUE);
+        let has_control_word = self.flags.contains(FibPathFlags::POP_PW_CW);
+        let path = of.path(&labels, has_control_word, self.rpf_id, |link| {
+            target = self.target(router, of, link);
+            target.ok()
+        });
+        match path {
+            Some(path) => Ok(Path { weight, preference: self.preference, ..path }),
+            None => Err(target.err().unwrap_or(Retval::INVALID_VALUE)),
+        }
     }
-    fn target<F: Family>(&self, router: &Router) -> Result<Target, Retval> {
+    /// Where packets go that are of `link` when they get there.
+    fn target(&self, router: &Router, of: RouteOf, link: Link) -> Result<Target, Retval> {
         let interface = Some(InterfaceIndex(self.sw_if_index)).filter(|i| i.0 != NONE);
         if interface.is_some_and(|i| router.interfaces.at(i).is_none()) {
             return Err(Retval::INVALID_SW_IF_INDEX);
         }
         let is_zero = self.nh.address.0 == [0; 16];
         Ok(match self.kind {
+            FibPathType::NORMAL if self.proto == FibPathNhProto::MPLS => {
+                let label = self.nh.via_label;
+                if link != Link::Mpls || label >= 1 << 20 {
+                    return Err(Retval::INVALID_ADDRESS_FAMILY);
+                }
+                Target::Label { table: self.table_id, label }
+            }
             FibPathType::NORMAL if is_zero => match interface {
-                Some(interface) => Target::Attached { interface, own: F::LINK.unspecified() },
-                None => self.lookup::<F>(router)?,
+                Some(interface) => Target::attached(link, interface),
+                None => self.lookup(router, of)?,
             },
-            FibPathType::NORMAL => self.hop::<F>(router, interface)?,
+            FibPathType::NORMAL => self.hop(router, link, interface)?,
             FibPathType::LOCAL => {
                 let addr = if is_zero { None } else { Some(self.addr()?) };
-                if addr.is_some_and(|addr| Link::of(addr) != F::LINK) {
+                if addr.is_some_and(|addr| Link::of(addr) != of.link()) {
                     return Err(Retval::INVALID_ADDRESS_FAMILY);
                 }
                 Target::Receive { interface, addr }
@@ -164,7 +187,7 @@ impl FibPath {
             FibPathType::ICMP_UNREACH => Target::Unreachable,
             FibPathType::ICMP_PROHIBIT => Target::Prohibit,
             FibPathType::SOURCE_LOOKUP => {
-                let (link, table) = (F::LINK, self.table::<F>(router)?);
+                let (link, table) = (of.link(), self.table(router, of.link())?);
                 Target::SourceLookup { link, table }
             }
             FibPathType::INTERFACE_RX => {
@@ -175,14 +198,15 @@ impl FibPath {
         })
     }
     /// A neighbour, or an address to resolve through.
-    fn hop<F: Family>(
+    fn hop(
         &self,
         router: &Router,
+        link: Link,
         interface: Option<InterfaceIndex>,
     ) -> Result<Target, Retval> {
         let addr = self.addr()?;
         if let Some(interface) = interface {
-            return Ok(Target::neighbor(F::LINK, interface, addr));
+            return Ok(Target::neighbor(link, interface, addr));
         }
         let through = if self.flags.contains(FibPathFlags::RESOLVE_VIA_HOST) {
             Through::Host
@@ -191,15 +215,15 @@ impl FibPath {
         } else {
             Through::Any
         };
-        let table = router.fib.table_for(Link::of(addr), self.table_id);
-        let table = table.ok_or(Retval::NO_SUCH_FIB)?;
-        Ok(Target::Recursive { to: Gateway { link: F::LINK, table, addr }, through })
+        let table = self.table(router, Link::of(addr))?;
+        Ok(Target::Recursive { to: Gateway { link, table, addr }, through })
     }
-    fn lookup<F: Family>(&self, router: &Router) -> Result<Target, Retval> {
+    fn lookup(&self, router: &Router, of: RouteOf) -> Result<Target, Retval> {
+        let link = of.link();
+        // Labels need not say what is below them.
+        let is_own = self.proto == FibPathNhProto::of(link) || of == RouteOf::Label(Link::Mpls);
         match self.proto {
-            proto if proto == FibPathNhProto::of(F::LINK) => {
-                Ok(Target::Lookup { link: F::LINK, table: self.table::<F>(router)? })
-            }
+            _ if is_own => Ok(Target::Lookup { link, table: self.table(router, link)? }),
             FibPathNhProto::IP4 | FibPathNhProto::IP6 => Err(Retval::INVALID_ADDRESS_FAMILY),
             _ => Err(Retval::UNIMPLEMENTED),
         }
@@ -211,20 +235,26 @@ impl FibPath {
             _ => Err(Retval::INVALID_ADDRESS_FAMILY),
         }
     }
-    fn table<F: Family>(&self, router: &Router) -> Result<TableIndex, Retval> {
-        router.fib.table::<F>(self.table_id).ok_or(Retval::NO_SUCH_FIB)
+    fn table(&self, router: &Router, link: Link) -> Result<TableIndex, Retval> {
+        router.table_of(link, self.table_id).ok_or(Retval::NO_SUCH_FIB)
     }
     /// A path of a route of family `F`, as clients see it.
     pub fn of<F: Family>(router: &Router, path: &Path) -> Self {
-        let proto = FibPathNhProto::of(F::LINK);
+        Self::of_link(router, F::LINK, path)
+    }
+    /// A path of a route whose packets are of a link, without the label that led there, as clients
+    /// see it.
+    pub fn of_link(router: &Router, link: Link, path: &Path) -> Self {
+        let proto = FibPathNhProto::of(link);
         let mut new = Self {
             sw_if_index: path.target.interface().map_or(NONE, |i| i.0),
             weight: path.weight.min(255) as u8,
             preference: path.preference,
             proto,
+            rpf_id: path.pop.map_or(0, |pop| pop.rpf_id),
             ..Self::default()
         };
-        let id = |table| router.fib.table_id::<F>(table).unwrap_or(NONE);
+        let id = |table| router.table_id_of(link, table).unwrap_or(NONE);
         match path.target {
             Target::Neighbor { addr, .. } | Target::ForeignNeighbor { addr, .. } => {
                 new.nh.address = addr.into();
@@ -259,12 +289,19 @@ impl FibPath {
             Target::Drop | Target::Exempt | Target::Punt => new.kind = FibPathType::DROP,
             Target::Unreachable => new.kind = FibPathType::ICMP_UNREACH,
             Target::Prohibit => new.kind = FibPathType::ICMP_PROHIBIT,
+            Target::Label { table, label } => {
+                new.proto = FibPathNhProto::MPLS;
+                (new.nh.via_label, new.table_id) = (label, table);
+            }
             Target::Attached { .. } | Target::LinkLocal | Target::Object(_) => (),
         }
         for (to, label) in new.label_stack.iter_mut().zip(path.labels.iter().flat_map(|l| &**l)) {
             let is_uniform = label.is_uniform.into();
             *to = FibMplsLabel { is_uniform, label: label.value, ttl: label.ttl, exp: label.exp };
             new.n_labels += 1;
+        }
+        if path.pop.is_some_and(|pop| pop.has_control_word) {
+            new.flags = FibPathFlags::POP_PW_CW;
         }
         new
     }

@@ -14,6 +14,7 @@ mod tests;
 
 use std::convert::Infallible;
 use std::fmt;
+use std::ops::Range;
 
 use control::feature::Refused;
 use graph::arc::Along;
@@ -108,11 +109,56 @@ impl Header {
         self.len += bytes.len();
         Ok(())
     }
-    fn bytes(&self) -> &[u8] {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
     fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.len]
+    }
+}
+
+/// The fragments of a packet.
+pub struct Pieces {
+    /// Where the part begins that is spread over them.
+    body: usize,
+    /// Bytes of it in each but the last.
+    room: usize,
+    /// Length of the packet.
+    len: usize,
+    id: u32,
+}
+
+impl Pieces {
+    /// Those of at most `mtu` bytes; `id` is the identification of a packet that has none.
+    ///
+    /// # Errors
+    /// Why it cannot be cut.
+    pub fn of<V: Cut>(whole: &[u8], mtu: usize, id: u32) -> Result<Self, Error> {
+        let (body, header_len) = V::split(whole)?;
+        let room = mtu.min(graph::data_size()).saturating_sub(header_len) & !7;
+        if room == 0 {
+            return Err(Error::CantFragmentHeader);
+        }
+        Ok(Self { body, room, len: whole.len(), id })
+    }
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.len.saturating_sub(self.body).div_ceil(self.room)
+    }
+    /// The bytes of the packet that are behind the header of one.
+    pub fn range(&self, i: usize) -> Range<usize> {
+        let start = self.body + i * self.room;
+        start..self.len.min(start + self.room)
+    }
+    /// The finished header of one.
+    ///
+    /// # Errors
+    /// When it is too long.
+    pub fn header<V: Cut>(&self, whole: &[u8], i: usize) -> Result<Header, Error> {
+        let (offset, len) = (i * self.room, self.range(i).len());
+        let is_last = i + 1 == self.count();
+        V::header(whole, self.body, Piece { offset, len, is_last, id: self.id })
     }
 }
 
@@ -212,24 +258,13 @@ impl<V: Cut> Fragment<V> {
         self.whole.clear();
         p.segments().for_each(|s| self.whole.extend_from_slice(s));
         let whole = &self.whole[..];
-        let (body, header_len) = V::split(whole)?;
-        let room = mtu.min(graph::data_size()).saturating_sub(header_len) & !7;
-        if room == 0 {
-            return Err(Error::CantFragmentHeader);
-        }
-        let id = identification(&mut self.sequence);
-        let pieces = whole.len().saturating_sub(body).div_ceil(room);
-        let piece = |i: usize| {
-            let len = room.min(whole.len() - body - i * room);
-            Piece { offset: i * room, len, is_last: i + 1 == pieces, id }
-        };
+        let pieces = Pieces::of::<V>(whole, mtu, identification(&mut self.sequence))?;
         let (flags, hash) = (p.flags(), p.flow_hash());
-        for piece in (1..pieces).map(piece) {
-            let header = V::header(whole, body, piece)?;
+        for i in 1..pieces.count() {
+            let header = pieces.header::<V>(whole, i)?;
             let mut new = p.fresh().ok_or(Error::Memory)?;
-            let from = body + piece.offset;
             new.append(header.bytes()).ok_or(Error::Memory)?;
-            new.extend(&whole[from..from + piece.len]).ok_or(Error::Memory)?;
+            new.extend(&whole[pieces.range(i)]).ok_or(Error::Memory)?;
             if flags.has(Flags::LOCAL) {
                 new.add_flags(Flags::LOCAL);
             }
@@ -239,18 +274,18 @@ impl<V: Cut> Fragment<V> {
             }
             new.follow().ok_or(Error::Memory)?;
         }
-        let header = V::header(whole, body, piece(0))?;
-        p.truncate_chain(body + room);
-        p.advance(body).ok_or(Error::CantFragmentHeader)?;
+        let (header, first) = (pieces.header::<V>(whole, 0)?, pieces.range(0));
+        p.truncate_chain(first.end);
+        p.advance(first.start).ok_or(Error::CantFragmentHeader)?;
         let front = p.prepend(header.len).ok_or(Error::CantFragmentHeader)?;
         front.copy_from_slice(header.bytes());
-        Ok(pieces as u64)
+        Ok(pieces.count() as u64)
     }
 }
 
 /// The next of a sequence that others cannot guess easily (RFC 7739 section 5): a counter, its bits
 /// mixed.
-fn identification(sequence: &mut u64) -> u32 {
+pub fn identification(sequence: &mut u64) -> u32 {
     *sequence = sequence.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *sequence;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,6 +1,6 @@
 //! ICMPv6 errors (RFC 4443 sections 2.2 to 2.4).
 
-use graph::Buffer;
+use graph::{Buffer, Flags};
 use infra::rcu::Epoch;
 use wire::ip6::{self, Header};
 use wire::{Protocol, checksum, icmp6};
@@ -53,7 +53,9 @@ impl Tell for V6 {
         let upper = ip6::upper_layer(p.bytes());
         let src = header.src_addr();
         let has_one_sender = !src.is_multicast() && !src.is_unspecified() && !src.is_loopback();
-        let is_for_one = !header.dst_addr().is_multicast() && !came_to_group(p);
+        // What came with labels came to this router alone.
+        let is_below_labels = p.flags().has(Flags::POPPED);
+        let is_for_one = is_below_labels || !header.dst_addr().is_multicast() && !came_to_group(p);
         let is_too_big = problem.kind == icmp6::Type::PACKET_TOO_BIG.0;
         let is_about_error = upper.is_some_and(|upper| {
             let message = p.bytes().get(upper.offset..).unwrap_or(&[]);

@@ -13,7 +13,7 @@ use super::Version;
 use super::rewrite::{
     Next, Rewritten, Seen, count, look_closer, may_leave, put_in_front, spend_hop,
 };
-use crate::adjacency::Adjacency;
+use crate::adjacency::{Adjacency, Role};
 use crate::interface::EdgesReader;
 
 /// Sends packets to groups.
@@ -49,6 +49,9 @@ impl<V: Version> Node for RewriteGroup<V> {
             let tx = a.interface.0;
             if tx == p.rx() && !p.flags().has(Flags::LOCAL) {
                 return Err(V::SAME_INTERFACE);
+            }
+            if a.role == Role::Midchain {
+                return Ok(Next::Tunnel(version));
             }
             let output = outputs.to(tx).ok_or(V::DROPPED)?;
             if !may_leave::<V>(p, a) {

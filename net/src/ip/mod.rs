@@ -31,7 +31,7 @@ use crate::router::{Router, refuse};
 pub use crate::ip4::V4;
 pub use crate::ip6::V6;
 pub use dispatch::{Edges, Error};
-pub use ends::{DropPacket, NotEnabled, Punt};
+pub use ends::{DropPacket, Error as NotEnabledError, NotEnabled, Punt};
 pub use group::RewriteGroup;
 pub use local::{Delivery, Local, Receive};
 pub use midchain::{Midchain, Transmit};

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Record};
+use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Record};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
@@ -16,7 +16,7 @@ use super::signal::Signals;
 use super::table::{MFinder, MRoute};
 use super::{EntryFlags, ItfFlags};
 use crate::adjacency::Adjacency;
-use crate::fib::{Finder, Forwarding, Ip4, Ip6, Via};
+use crate::fib::{Finder, Forwarding, Ip4, Ip6, Popped, Via};
 use crate::ip::Version;
 use crate::router::Router;
 
@@ -131,7 +131,13 @@ impl<F: Multicast> Node for Rpf<F> {
             if wants_signal {
                 self.signals.note(index, rx, now, p.bytes());
             }
-            if !flags.has(ItfFlags::ACCEPT) && !route.flags.has(EntryFlags::ACCEPT_ALL) {
+            let rpf_id = Popped::of(p).map_or(0, |popped| popped.rpf_id);
+            p.clear_flags(Flags::POPPED);
+            let is_accepted = match rpf_id {
+                0 => flags.has(ItfFlags::ACCEPT),
+                id => route.rpf_id == id,
+            };
+            if !is_accepted && !route.flags.has(EntryFlags::ACCEPT_ALL) {
                 return Err(F::Version::RPF_FAILURE);
             }
             Ok(if route.copies.is_empty() { Way::Drop(PhantomData) } else { Way::Replicate })

@@ -200,6 +200,10 @@ impl Router {
         watch::tell(self, key, &gone, false);
         Ok(())
     }
+    /// Asks for a neighbour, unless it is known or its interface is down.
+    pub fn ask_neighbor(&mut self, key: Key) {
+        ask(self, &[key]);
+    }
     /// Begins to set all neighbours anew: those not set or heard of until
     /// [`Router::end_neighbor_replacement`] are forgotten then.
     pub fn begin_neighbor_replacement(&mut self) {

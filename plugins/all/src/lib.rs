@@ -17,6 +17,7 @@ const PLUGINS: &[Feature] = &[
     lldp::FEATURE,
     l2::FEATURE,
     mld::FEATURE,
+    mpls::FEATURE,
     mss_clamp::FEATURE,
     ping::FEATURE,
     policer::FEATURE,

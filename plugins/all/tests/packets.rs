@@ -22,6 +22,8 @@ mod l2;
 mod lldp;
 #[path = "../../mld/tests.rs"]
 mod mld;
+#[path = "../../mpls/tests.rs"]
+mod mpls;
 #[path = "../../mss_clamp/tests.rs"]
 mod mss_clamp;
 #[path = "../../ping/tests.rs"]

@@ -176,6 +176,9 @@ pub(crate) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
         Target::Prohibit => write(format_args!("prohibit")),
         Target::Punt => write(format_args!("punt")),
         Target::Drop | Target::Exempt | Target::LinkLocal => write(format_args!("drop")),
+        Target::Label { table, label } => {
+            write(format_args!("via-label {label} next-hop-table {table}"))
+        }
         // What makes the object makes the route.
         Target::Object(_) => None,
     }?;
@@ -192,9 +195,5 @@ pub(crate) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
 }
 
 fn id(router: &Router, link: Link, table: TableIndex) -> Option<u32> {
-    match link {
-        Link::Ip4 => router.fib.table_id::<Ip4>(table),
-        Link::Ip6 => router.fib.table_id::<Ip6>(table),
-        Link::Mpls | Link::Ethernet => None,
-    }
+    router.table_id_of(link, table)
 }

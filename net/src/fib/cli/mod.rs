@@ -17,6 +17,7 @@ use crate::router::Router;
 pub(super) use configuration::configuration;
 pub(crate) use configuration::words as path_words;
 pub(crate) use paths::parse as parse_paths;
+pub use paths::parse_of as paths_of;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     route::register(cli);

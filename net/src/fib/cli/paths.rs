@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use control::cli::{Args, Error, Word};
 
 use crate::adjacency::Link;
-use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::family::Family;
+use crate::fib::labels::RouteOf;
 use crate::fib::path::{Gateway, Label, Path, TableIndex, Target, Through};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -16,12 +17,21 @@ pub(crate) fn parse<F: Family>(
     table: TableIndex,
     text: &str,
 ) -> Result<Vec<Path>, Error> {
+    let id = router.fib.table_id::<F>(table).unwrap_or_default();
+    parse_of(router, RouteOf::Link(F::LINK), id, text)
+}
+
+/// Paths of a route of any kind; addresses without an interface are resolved in table `table`.
+///
+/// # Errors
+/// Text that is none, a table that is not there.
+pub fn parse_of(router: &Router, of: RouteOf, table: u32, text: &str) -> Result<Vec<Path>, Error> {
     let all = Args::new(text);
     let mut args = all;
     let mut paths = Vec::new();
     while !args.is_empty() {
         let is_via = args.keyword("via");
-        let path = one::<F>(router, table, &mut args)?;
+        let path = one(router, of, table, &mut args)?;
         let path = path.filter(|p| is_via || stands_alone(&p.target));
         paths.push(path.ok_or_else(|| all.error("parse error"))?);
     }
@@ -50,19 +60,22 @@ struct Words {
     weight: u8,
     preference: u8,
     labels: Vec<Label>,
+    via_label: Option<u32>,
 }
 
 /// One path, up to the next `via`; `None` when it is not one.
-fn one<F: Family>(
+fn one(
     router: &Router,
-    table: TableIndex,
+    of: RouteOf,
+    table: u32,
     args: &mut Args<'_>,
 ) -> Result<Option<Path>, Error> {
     let mut words = Words {
         target: None,
         addr: None,
         interface: None,
-        table: router.fib.table_id::<F>(table).unwrap_or_default(),
+        table,
+        via_label: None,
         through: Through::Any,
         weight: 1,
         preference: 0,
@@ -70,18 +83,19 @@ fn one<F: Family>(
     };
     while let Some(word) = args.peek().filter(|w| *w != "via") {
         args.word();
-        if !words.take::<F>(router, word, args)? {
+        if !words.take(router, of, word, args)? {
             return Ok(None);
         }
     }
-    words.path::<F>(router)
+    words.path(router, of)
 }
 
 impl Words {
     /// Takes one word, with what belongs to it; whether it may stand there.
-    fn take<F: Family>(
+    fn take(
         &mut self,
         router: &Router,
+        of: RouteOf,
         word: &str,
         args: &mut Args<'_>,
     ) -> Result<bool, Error> {
@@ -92,13 +106,19 @@ impl Words {
             "resolve-via-host" => self.through = Through::Host,
             "resolve-via-connected" | "resolve-via-attached" => self.through = Through::Attached,
             "out-labels" => {
-                while let Some(label) = args.optional() {
-                    self.labels.push(label);
+                while let Some(label) = args.peek().and_then(named_label) {
+                    args.word();
+                    self.labels.push(out_label(label, args)?);
                 }
+            }
+            "via-label" => {
+                let word: Word = args.value("label")?;
+                let label = named_label(&word).ok_or_else(|| word.unknown("label"))?;
+                self.via_label = Some(label.value);
             }
             _ if self.target.is_some() => return Ok(false),
             _ => {
-                self.target = target::<F>(router, word, args)?;
+                self.target = target(router, of, word, args)?;
                 if self.target.is_some() {
                     return Ok(true);
                 }
@@ -117,39 +137,50 @@ impl Words {
         }
         Ok(true)
     }
-    fn path<F: Family>(self, router: &Router) -> Result<Option<Path>, Error> {
-        let target = match self.target {
-            Some(_) if self.addr.is_some() || self.interface.is_some() => None,
-            Some(Target::Lookup { link, .. }) if link != F::LINK => None,
-            Some(target) => Some(target),
-            None => self.hop::<F>(router)?,
-        };
-        let Some(target) = target else { return Ok(None) };
+    fn path(self, router: &Router, of: RouteOf) -> Result<Option<Path>, Error> {
         let weight = u16::from(self.weight);
         let are_labels = self.labels.iter().all(|l| l.value < 1 << 20);
-        let labels = Some(self.labels).filter(|l| !l.is_empty()).map(Into::into);
-        let path = Path { target, weight, preference: self.preference, labels };
-        Ok((weight > 0 && are_labels).then_some(path))
+        let mut failed = None;
+        let path = of.path(&self.labels, false, 0, |link| match self.target {
+            Some(_) if self.addr.is_some() || self.interface.is_some() => None,
+            Some(Target::Lookup { link, .. }) if link != of.link() => None,
+            Some(target) => Some(target),
+            None => self.hop(router, link).unwrap_or_else(|e| {
+                failed = Some(e);
+                None
+            }),
+        });
+        if let Some(e) = failed {
+            return Err(e);
+        }
+        let path = path.map(|p| Path { weight, preference: self.preference, ..p });
+        Ok(path.filter(|_| weight > 0 && are_labels))
     }
     /// A neighbour, an interface, or an address to resolve through.
-    fn hop<F: Family>(&self, router: &Router) -> Result<Option<Target>, Error> {
+    fn hop(&self, router: &Router, link: Link) -> Result<Option<Target>, Error> {
+        if let Some(label) = self.via_label {
+            let is_fit = link == Link::Mpls && self.addr.is_none() && self.interface.is_none();
+            let target = Target::Label { table: self.table, label };
+            return Ok(Some(target).filter(|_| is_fit));
+        }
         Ok(Some(match (self.addr, self.interface) {
-            (Some(addr), Some(interface)) => Target::neighbor(F::LINK, interface, addr),
+            (Some(addr), Some(interface)) => Target::neighbor(link, interface, addr),
             (Some(addr), None) => {
                 let table = router.fib.table_for(Link::of(addr), self.table);
                 let table = table.ok_or_else(|| nonexistent(self.table))?;
-                let to = Gateway { link: F::LINK, table, addr };
+                let to = Gateway { link, table, addr };
                 Target::Recursive { to, through: self.through }
             }
-            (None, Some(interface)) => Target::Attached { interface, own: F::LINK.unspecified() },
+            (None, Some(interface)) => Target::attached(link, interface),
             (None, None) => return Ok(None),
         }))
     }
 }
 
 /// What is no next hop.
-fn target<F: Family>(
+fn target(
     router: &Router,
+    of: RouteOf,
     word: &str,
     args: &mut Args<'_>,
 ) -> Result<Option<Target>, Error> {
@@ -158,15 +189,18 @@ fn target<F: Family>(
         "punt" => Target::Punt,
         "unreachable" | "null-send-unreach" => Target::Unreachable,
         "prohibit" | "null-send-prohibit" => Target::Prohibit,
-        "local" => local::<F>(router, args)?,
+        "local" => local(router, of.link(), args)?,
         "source-lookup-in-table" => {
-            Target::SourceLookup { link: F::LINK, table: named::<F>(router, number(args)?)? }
+            let (link, id) = (of.link(), number(args)?);
+            let table = router.table_of(link, id).ok_or_else(|| nonexistent(id))?;
+            Target::SourceLookup { link, table }
         }
-        "ip4-lookup-in-table" => lookup::<Ip4>(router, number(args)?)?,
-        "ip6-lookup-in-table" => lookup::<Ip6>(router, number(args)?)?,
-        "rx-ip4" if F::BITS == 32 => rx(router, args)?,
-        "rx-ip6" if F::BITS == 128 => rx(router, args)?,
-        "lookup" if args.keyword("in table") => lookup::<F>(router, number(args)?)?,
+        "ip4-lookup-in-table" => lookup(router, Link::Ip4, number(args)?)?,
+        "ip6-lookup-in-table" => lookup(router, Link::Ip6, number(args)?)?,
+        "mpls-lookup-in-table" => lookup(router, Link::Mpls, number(args)?)?,
+        "rx-ip4" if of.link() == Link::Ip4 => rx(router, args)?,
+        "rx-ip6" if of.link() == Link::Ip6 => rx(router, args)?,
+        "lookup" if args.keyword("in table") => lookup(router, of.link(), number(args)?)?,
         _ => return Ok(None),
     }))
 }
@@ -177,21 +211,48 @@ fn rx(router: &Router, args: &mut Args<'_>) -> Result<Target, Error> {
     Ok(Target::InterfaceRx { interface: found.index })
 }
 
-fn local<F: Family>(router: &Router, args: &mut Args<'_>) -> Result<Target, Error> {
+fn local(router: &Router, link: Link, args: &mut Args<'_>) -> Result<Target, Error> {
     let found = args.peek().and_then(|name| router.interfaces.named(name));
     let interface = found.map(|i| i.index);
     if interface.is_some() {
         args.word();
     }
     let addr = if args.keyword("address") { Some(args.value("address")?) } else { None };
-    if addr.is_some_and(|addr| Link::of(addr) != F::LINK) {
+    if addr.is_some_and(|addr| Link::of(addr) != link) {
         return Err(args.error("an address of the other version before"));
     }
     Ok(Target::Receive { interface, addr })
 }
 
-fn lookup<F: Family>(router: &Router, id: u32) -> Result<Target, Error> {
-    Ok(Target::Lookup { link: F::LINK, table: named::<F>(router, id)? })
+fn lookup(router: &Router, link: Link, id: u32) -> Result<Target, Error> {
+    let table = router.table_of(link, id).ok_or_else(|| nonexistent(id))?;
+    Ok(Target::Lookup { link, table })
+}
+
+/// A label, by name or as it is written.
+fn named_label(word: &str) -> Option<Label> {
+    let value = match word {
+        "ip4-explicit-null" => 0,
+        "ip6-explicit-null" => 2,
+        "implicit-null" => Label::IMPLICIT_NULL,
+        text => return text.parse().ok(),
+    };
+    Some(Label { value, ttl: 0, exp: 0, is_uniform: false })
+}
+
+/// A label and what stands behind it.
+fn out_label(mut label: Label, args: &mut Args<'_>) -> Result<Label, Error> {
+    loop {
+        if args.keyword("ttl") {
+            label.ttl = number(args)?;
+        } else if args.keyword("exp") {
+            label.exp = number(args)?;
+        } else if args.keyword("uniform") {
+            label.is_uniform = true;
+        } else if !args.keyword("pipe") {
+            return Ok(label);
+        }
+    }
 }
 
 /// The table with this number, or the original's words for there being none.

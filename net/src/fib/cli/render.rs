@@ -7,6 +7,7 @@ use infra::counter::Volume;
 use serde::Serialize;
 
 use crate::adjacency::{self, Link};
+use crate::fib::Followed;
 use crate::fib::balance::Via;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::path::{Gateway, Path, TableIndex, Target};
@@ -86,6 +87,23 @@ pub(super) fn route<F: Family>(
         bytes: to.bytes,
         buckets,
     })
+}
+
+impl Router {
+    /// What is followed, as `show ip fib` says it of a prefix: paths, then where packets go.
+    pub fn describe_followed(&self, followed: &Followed) -> String {
+        let index = followed.load_balance();
+        let Some(list) = self.fib.balances.list_of(index) else { return String::new() };
+        Page::<Ip4>::text(self, |page| {
+            page.list(list)?;
+            write!(page.text, "\n forwarding: ")?;
+            page.chain(index)
+        })
+    }
+    /// Where a bucket leads, in a line.
+    pub fn describe_via(&self, via: Via) -> String {
+        Page::<Ip4> { router: self, text: String::new(), of: std::marker::PhantomData }.via(0, via)
+    }
 }
 
 /// A path list; nothing, when there is none with this number.

@@ -40,6 +40,17 @@ struct LookupDpo {
 #[command("show fib walk")]
 struct Walk;
 
+/// Hold back work on tables that is done in slices, or let it go on.
+#[derive(Command)]
+#[command("test fib-walk-process")]
+struct HoldWalk {
+    /// let it go on
+    #[keyword("enable")]
+    _enable: bool,
+    /// hold it back
+    disable: bool,
+}
+
 /// Show how much memory takes what lookups find.
 #[derive(Command)]
 #[command("show dpo memory")]
@@ -193,6 +204,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(|r: &mut Router, c: LoadBalanceMap| numbered(r, c.index, r.fib.lists.end(), map));
     cli.task(|r: &mut Router, c: LookupDpo| numbered(r, c.index, r.fib.lists.end(), lookup));
     cli.command(|router: &mut Router, _: Walk| Ok(chores(router)));
+    cli.command(|router: &mut Router, c: HoldWalk| {
+        router.hold_chores(c.disable);
+        Ok::<_, control::cli::Error>(())
+    });
     cli.command(|router: &mut Router, _: DpoMemory| Ok(Output::of(Dpos::of(router))));
     cli.command(|router: &mut Router, _: Sizes| Ok(Output::of(Tables::of(router))));
 }

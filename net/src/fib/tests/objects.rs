@@ -120,9 +120,8 @@ fn who_follows_a_route_keeps_the_load_balance_and_is_called_once_for_all_changes
     assert_eq!(called(&mut b), [5]);
     assert!(!b.control(|r| r.leads_on(&followed)));
     b.control(|r| r.set_admin(pg2, true));
-    let mut followed = followed;
     let other = Path::to(Target::Neighbor { interface: pg2, addr: [10, 0, 2, 9].into() });
-    b.control(|r| r.refollow(&mut followed, &[other]).unwrap());
+    b.control(|r| r.refollow(balance, &[other]).unwrap());
     assert_eq!(followed.load_balance(), balance);
     assert!(matches!(b.follow(balance, 9)[..], [Via::Adjacency(_)]));
     b.control(|r| r.unfollow(followed));

@@ -1,0 +1,252 @@
+//! `ip4-mpls-label-imposition-pipe` and its siblings: labels put on IP packets, on labelled packets
+//! and on frames (RFC 3032). In the pipe model a label has a time to live and a traffic class of
+//! its own, in the uniform model those of the packet (RFC 3443). Where a label was taken off by the
+//! lookup, the innermost new one takes its place: a swap.
+
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
+use graph::arc::Along;
+use graph::{Buffer, BuildError, Edge, Flags, Frame, Node, Packet, Payload};
+use infra::rcu::SlabReader;
+use net::Router;
+use net::adjacency::Link;
+use net::fib::Popped;
+use net::gso;
+use net::icmp::Problem;
+use net::ip::{V4, V6, Version};
+use wire::mpls::Entry;
+use wire::{ip4, ip6};
+use zerocopy::IntoBytes;
+
+use super::error::Error;
+use super::lookup::{Lead, To};
+use super::objects::Imposition;
+
+/// What the driver would have done is done before labels are in front.
+const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
+/// Time to live of a label that says nothing of it.
+const MOST_HOPS: u8 = 255;
+
+/// What labels are put on.
+pub trait Carried: Copy + Send + 'static {
+    /// The link of such packets.
+    const LINK: Link;
+    /// The nodes, for the pipe and the uniform model.
+    const NODES: [&'static str; 2];
+    /// The node that tells senders what is wrong, and what it takes along.
+    const PROBLEMS: Edge;
+    /// What it tells the sender of a packet whose last hop is used up.
+    const EXPIRED: Option<Problem>;
+    /// Spends a hop, unless this router made the packet; says what the innermost label is to know
+    /// of it. `None` when the last hop is used up.
+    fn spend(p: &mut Buffer<'_>, popped: Option<Popped>) -> Option<Inner>;
+}
+
+/// What the innermost label is put on.
+#[derive(Clone, Copy)]
+pub struct Inner {
+    ttl: u8,
+    exp: u8,
+    is_last: bool,
+    /// Whether the label takes the place of one that was taken off.
+    is_swap: bool,
+}
+
+/// IPv4 packets.
+#[derive(Clone, Copy)]
+pub struct Ip4;
+/// IPv6 packets.
+#[derive(Clone, Copy)]
+pub struct Ip6;
+/// Labelled packets.
+#[derive(Clone, Copy)]
+pub struct Labelled;
+/// Frames.
+#[derive(Clone, Copy)]
+pub struct Framed;
+
+/// Spends a hop of an IP packet.
+fn spend_ip<V: Version>(p: &mut Buffer<'_>) -> Option<u8> {
+    let hops = V::hops(p)?;
+    if p.flags().has(Flags::LOCAL) {
+        return Some(hops);
+    }
+    V::spend_hop(p);
+    hops.checked_sub(1).filter(|left| *left > 0)
+}
+
+impl Carried for Ip4 {
+    const LINK: Link = Link::Ip4;
+    const NODES: [&'static str; 2] =
+        ["ip4-mpls-label-imposition-pipe", "ip4-mpls-label-imposition-uniform"];
+    const PROBLEMS: Edge = Edge { to: V4::NODES.icmp_error, payload: Problem::NAME };
+    const EXPIRED: Option<Problem> = Some(V4::EXPIRED_PROBLEM);
+    #[inline(always)]
+    fn spend(p: &mut Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
+        let ttl = spend_ip::<V4>(p)?;
+        let exp = p.header::<ip4::Header>()?.tos >> 5;
+        Some(Inner { ttl, exp, is_last: true, is_swap: false })
+    }
+}
+
+impl Carried for Ip6 {
+    const LINK: Link = Link::Ip6;
+    const NODES: [&'static str; 2] =
+        ["ip6-mpls-label-imposition-pipe", "ip6-mpls-label-imposition-uniform"];
+    const PROBLEMS: Edge = Edge { to: V6::NODES.icmp_error, payload: Problem::NAME };
+    const EXPIRED: Option<Problem> = Some(V6::EXPIRED_PROBLEM);
+    #[inline(always)]
+    fn spend(p: &mut Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
+        let ttl = spend_ip::<V6>(p)?;
+        let exp = p.header::<ip6::Header>()?.traffic_class() >> 5;
+        Some(Inner { ttl, exp, is_last: true, is_swap: false })
+    }
+}
+
+impl Carried for Labelled {
+    const LINK: Link = Link::Mpls;
+    const NODES: [&'static str; 2] =
+        ["mpls-label-imposition-pipe", "mpls-label-imposition-uniform"];
+    const PROBLEMS: Edge = Edge { to: "mpls-drop", payload: "" };
+    const EXPIRED: Option<Problem> = None;
+    #[inline(always)]
+    fn spend(p: &mut Buffer<'_>, popped: Option<Popped>) -> Option<Inner> {
+        if let Some(Popped { ttl, exp, is_last, .. }) = popped {
+            let ttl = ttl.checked_sub(1).filter(|left| *left > 0)?;
+            return Some(Inner { ttl, exp, is_last: is_last != 0, is_swap: true });
+        }
+        let top = p.header::<Entry>()?;
+        Some(Inner { ttl: top.ttl(), exp: top.exp(), is_last: false, is_swap: false })
+    }
+}
+
+impl Carried for Framed {
+    const LINK: Link = Link::Ethernet;
+    const NODES: [&'static str; 2] =
+        ["ethernet-mpls-label-imposition-pipe", "ethernet-mpls-label-imposition-uniform"];
+    const PROBLEMS: Edge = Edge { to: "mpls-drop", payload: "" };
+    const EXPIRED: Option<Problem> = None;
+    #[inline(always)]
+    fn spend(_: &mut Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
+        Some(Inner { ttl: MOST_HOPS, exp: 0, is_last: true, is_swap: false })
+    }
+}
+
+/// Puts labels on.
+#[derive(Clone)]
+pub struct Impose<C> {
+    impositions: SlabReader<Imposition>,
+    lead: Lead,
+    of: PhantomData<C>,
+}
+
+/// Edges of [`Impose`].
+#[derive(Clone, Copy)]
+pub enum Next<C> {
+    /// On, labelled.
+    To(To),
+    /// The sender is to be told.
+    Problem(PhantomData<C>),
+    /// Was cut into segments, which come one by one, or follows such a packet.
+    Again,
+}
+
+impl<C: Carried> graph::Next for Next<C> {
+    const EDGES: &'static [Edge] = &[
+        To::EDGES[0],
+        To::EDGES[1],
+        To::EDGES[2],
+        To::EDGES[3],
+        To::EDGES[4],
+        To::EDGES[5],
+        C::PROBLEMS,
+        Edge { to: C::NODES[0], payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::To(to) => to.slot(along, p),
+            Self::Problem(_) => 6,
+            Self::Again => 7,
+        }
+    }
+}
+
+impl<C: Carried> Node for Impose<C> {
+    const NAME: &'static str = C::NODES[0];
+    type Next = Next<C>;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = "mpls-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let (mut known, mut imposition) = (u32::MAX, None);
+        // What comes behind a packet that was cut stays behind its segments.
+        let mut is_behind = false;
+        frame.each(|p| {
+            let index = p.adjacency();
+            if index != known {
+                (known, imposition) = (index, self.impositions.read(index, epoch));
+            }
+            let imposition = imposition.ok_or(Error::BadLabel)?;
+            if p.flags().has(UNDONE) {
+                gso::apply(UNDONE, p).map_err(|_| Error::Drop)?;
+                is_behind = true;
+            }
+            if is_behind {
+                return Ok(Next::Again);
+            }
+            let popped = Popped::of(p);
+            let Some(inner) = C::spend(p, popped) else {
+                let Some(problem) = C::EXPIRED else { return Err(Error::TtlExpired) };
+                p.error(Error::TtlExpired);
+                p.set_payload(problem);
+                return Ok(Next::Problem(PhantomData));
+            };
+            push(p, &imposition.labels, inner).ok_or(Error::Drop)?;
+            p.clear_flags(Flags::POPPED.with(Flags::L3).with(Flags::L4));
+            p.trace(super::input::Shown::of);
+            Ok(Next::To(self.lead.to(p, imposition.next, epoch)))
+        });
+    }
+}
+
+/// Puts labels in front of a packet.
+#[inline(always)]
+fn push<C>(p: &mut Packet<'_, Impose<C>>, labels: &[net::fib::Label], inner: Inner) -> Option<()> {
+    let Some(last) = labels.len().checked_sub(1) else {
+        // The next label takes the place of the one that was taken off.
+        let next = p.header_mut::<Entry>()?;
+        *next = Entry::new(next.label(), inner.exp, next.is_last(), inner.ttl);
+        return Some(());
+    };
+    let entry = |(i, label): (usize, &net::fib::Label)| {
+        let takes = label.is_uniform || (inner.is_swap && i == last);
+        let own = if label.ttl == 0 { MOST_HOPS } else { label.ttl };
+        let (ttl, exp) = if takes { (inner.ttl, inner.exp) } else { (own, label.exp) };
+        Entry::new(label.value, exp, inner.is_last && i == last, ttl)
+    };
+    let room = p.prepend(size_of::<Entry>() * labels.len())?;
+    for (place, label) in room.chunks_exact_mut(size_of::<Entry>()).zip(labels.iter().enumerate()) {
+        place.copy_from_slice(entry(label).as_bytes());
+    }
+    Some(())
+}
+
+/// Adds the nodes for packets of a link.
+pub(super) fn add<C: Carried>(
+    router: &mut Router,
+    impositions: &SlabReader<Imposition>,
+) -> Result<(), BuildError> {
+    for name in C::NODES {
+        router.add_forwarder(Link::Mpls, name, |_, objects| Impose::<C> {
+            impositions: impositions.clone(),
+            lead: Lead(objects),
+            of: PhantomData,
+        })?;
+    }
+    Ok(())
+}

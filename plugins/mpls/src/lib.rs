@@ -1,0 +1,259 @@
+//! MPLS: label tables, labels put on and taken off (RFC 3031, RFC 3032, RFC 3443).
+//!
+//! Routing asks this plugin for what a path with labels goes through
+//! ([`LabelSwitching`](net::fib::LabelSwitching)); all else is as for IP: labels lead to load
+//! balances, these over the link MPLS to neighbours.
+#![forbid(unsafe_code)]
+
+mod api;
+mod bind;
+mod cli;
+mod dispose;
+mod error;
+mod frag;
+mod impose;
+mod input;
+mod lookup;
+mod objects;
+mod output;
+mod replicate;
+mod show;
+mod table;
+mod tunnel;
+
+use std::rc::Rc;
+
+use control::feature::{Refusal, Refused};
+use infra::rcu::SharedSlab;
+use net::adjacency::Link;
+use net::fib::{self, LabelSwitching, NewKind, Object, ObjectKind, Path, TableIndex, Target, Via};
+use net::interface::NoInterface;
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use wire::ethernet::EtherType;
+use wire::mpls::{IP4_EXPLICIT_NULL, IP6_EXPLICIT_NULL, ROUTER_ALERT};
+
+pub use api::*;
+pub use error::Error as Drops;
+
+use objects::{Disposition, Interned, Kinds, Objects, Then};
+use table::{Key, LabelTables};
+use tunnel::Tunnels;
+
+/// Most objects that copy packets.
+const MOST_COPIES: usize = 1 << 16;
+
+/// The table of an interface that takes labelled packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Enabled(pub Option<u16>);
+
+/// What control keeps.
+pub(crate) struct Mpls {
+    pub tables: LabelTables,
+    pub objects: Objects,
+    pub copies: SharedSlab<Box<[u32]>>,
+    pub tunnels: Tunnels,
+    /// What explicit nulls lead to.
+    nulls: [Object; 2],
+}
+
+/// Why something cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// no such MPLS table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// no such label
+    #[retval(NO_SUCH_ENTRY)]
+    NoLabel,
+    /// no such tunnel
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoTunnel,
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    Fib(fib::Error),
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+impl From<fib::Error> for Error {
+    fn from(e: fib::Error) -> Self {
+        Self::Fib(e)
+    }
+}
+
+impl Mpls {
+    /// Labels that every table has, what packets are without them, and where they go.
+    pub fn reserved(&self) -> Vec<(Key, Link, Path)> {
+        let null = |i: usize| Path::to(Target::Object(self.nulls[i]));
+        let alert = || Path::to(Target::Punt);
+        vec![
+            ((IP4_EXPLICIT_NULL, true), Link::Ip4, null(0)),
+            ((IP6_EXPLICIT_NULL, true), Link::Ip6, null(1)),
+            ((ROUTER_ALERT, true), Link::Ip4, alert()),
+            ((ROUTER_ALERT, false), Link::Mpls, alert()),
+        ]
+    }
+}
+
+/// Routing's way to this plugin.
+struct Switching;
+
+impl LabelSwitching for Switching {
+    fn wrap(&self, router: &mut Router, path: &Path, next: Via) -> Option<Via> {
+        if let Some(pop) = path.pop
+            && pop.link == Link::Ethernet
+        {
+            return tunnel::receive(router, path, pop);
+        }
+        router.own_mut::<Mpls>().objects.wrap(path, next)
+    }
+    fn release(&self, router: &mut Router, wrap: Via) {
+        if !tunnel::release(router, wrap) {
+            router.own_mut::<Mpls>().objects.release(wrap);
+        }
+    }
+    fn hold_label(&self, router: &mut Router, table: u32, label: u32) -> Result<u32, fib::Error> {
+        table::hold(router, table, label)
+    }
+    fn release_label(&self, router: &mut Router, table: u32, label: u32) {
+        table::release(router, table, label);
+    }
+    fn table(&self, router: &Router, id: u32) -> Option<TableIndex> {
+        router.own::<Mpls>().tables.named(id)
+    }
+    fn table_id(&self, router: &Router, table: TableIndex) -> Option<u32> {
+        router.own::<Mpls>().tables.at(table).map(|t| t.id)
+    }
+}
+
+/// Lets labelled packets in on an interface, looked up in table 0, or no longer.
+///
+/// # Errors
+/// An interface or a table that is not there.
+pub fn enable(router: &mut Router, interface: InterfaceIndex, is_on: bool) -> Result<(), Error> {
+    let table = router.own::<Mpls>().tables.named(0).ok_or(Error::NoTable(0))?;
+    let was = router.setting::<Enabled>(interface).0.is_some();
+    router.put(interface, Enabled(is_on.then_some(table.0)))?;
+    if was != is_on
+        && let Some(t) = router.own_mut::<Mpls>().tables.at_mut(table)
+    {
+        t.interfaces = if is_on { t.interfaces + 1 } else { t.interfaces - 1 };
+    }
+    Ok(())
+}
+
+/// MPLS.
+pub const FEATURE: Feature = Feature {
+    name: "mpls",
+    about: "Label switching",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6", "mfib", "fragment"],
+    register,
+    configuration: Configuration::None("its commands do not print themselves yet"),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let enabled = router.attach::<Enabled>().map_err(refuse)?;
+    let tables = LabelTables::new().map_err(refuse)?;
+    let impositions = Interned::new().map_err(refuse)?;
+    let mut dispositions = Interned::new().map_err(refuse)?;
+    let copies = SharedSlab::new(MOST_COPIES).map_err(refuse)?;
+
+    let counters = router.interfaces.counters();
+    router.engine.add(input::Input { enabled, counters }).map_err(refuse)?;
+    router.engine.add(input::NotEnabled).map_err(refuse)?;
+    router.engine.add(input::End::<false>).map_err(refuse)?;
+    router.engine.add(input::End::<true>).map_err(refuse)?;
+    for name in ["mpls-lookup", "lookup-mpls-dst"] {
+        let tables = tables.reader();
+        let made = router.add_forwarder(Link::Mpls, name, |router, objects| lookup::Lookup {
+            tables,
+            balances: router.fib.forwarding(),
+            lead: lookup::Lead(objects),
+        });
+        made.map_err(refuse)?;
+    }
+    let made = router.add_forwarder(Link::Mpls, "mpls-load-balance", |router, objects| {
+        let (balances, lead) = (router.fib.forwarding(), lookup::Lead(objects));
+        lookup::Balance { balances, lead }
+    });
+    made.map_err(refuse)?;
+    output::add(router).map_err(refuse)?;
+    frag::add(router).map_err(refuse)?;
+    impose::add::<impose::Ip4>(router, &impositions.reader()).map_err(refuse)?;
+    impose::add::<impose::Ip6>(router, &impositions.reader()).map_err(refuse)?;
+    impose::add::<impose::Labelled>(router, &impositions.reader()).map_err(refuse)?;
+    impose::add::<impose::Framed>(router, &impositions.reader()).map_err(refuse)?;
+    dispose::add(router, &dispositions.reader()).map_err(refuse)?;
+    replicate::add::<replicate::Ip4>(router, copies.reader()).map_err(refuse)?;
+    replicate::add::<replicate::Ip6>(router, copies.reader()).map_err(refuse)?;
+    replicate::add::<replicate::Labelled>(router, copies.reader()).map_err(refuse)?;
+
+    let kinds = add_kinds(router).map_err(refuse)?;
+    let null = |kind: [ObjectKind; 2], index: Option<u32>| {
+        let index = index.ok_or_else(|| refuse("no room for objects"))?;
+        Ok(Object { kind: kind[0], index })
+    };
+    let own = Disposition { then: Then::OwnTable, has_control_word: false, rpf_id: 0 };
+    let nulls = [
+        null(kinds.dispose[0], dispositions.hold(own))?,
+        null(kinds.dispose[1], dispositions.hold(own))?,
+    ];
+    let objects = Objects { impositions, dispositions, kinds };
+    router.insert(Mpls { tables, objects, copies, tunnels: Tunnels::default(), nulls });
+    router.switch_labels(Rc::new(Switching));
+    router.register_ethertype(EtherType::MPLS, "mpls-input").map_err(refuse)?;
+    tunnel::register(router).map_err(refuse)?;
+    cli::register(&mut parts.cli);
+    show::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
+
+/// The node of a link for each model.
+fn imposer<C: impose::Carried>(uniform: usize) -> (Link, String) {
+    (C::LINK, C::NODES[uniform].to_owned())
+}
+
+/// The node of a link that copies.
+fn copier<C: replicate::Copied>() -> (Link, String) {
+    (C::LINK, C::NAME.to_owned())
+}
+
+fn add_kinds(router: &mut Router) -> Result<Kinds, graph::BuildError> {
+    let mut impose = |uniform: usize| {
+        let nodes = vec![
+            imposer::<impose::Ip4>(uniform),
+            imposer::<impose::Ip6>(uniform),
+            imposer::<impose::Labelled>(uniform),
+            imposer::<impose::Framed>(uniform),
+        ];
+        router.add_object_kind(NewKind { nodes, describe: show::imposition })
+    };
+    let impose = [impose(0)?, impose(1)?];
+    let mut dispose = |name: &str| {
+        let nodes = vec![(Link::Mpls, name.to_owned())];
+        router.add_object_kind(NewKind { nodes, describe: show::disposition })
+    };
+    let mut both = |names: [&str; 2]| Ok([dispose(names[0])?, dispose(names[1])?]);
+    let dispose = [
+        both(<net::ip::V4 as dispose::Below>::NAMES)?,
+        both(<net::ip::V6 as dispose::Below>::NAMES)?,
+    ];
+    let nodes = vec![
+        copier::<replicate::Ip4>(),
+        copier::<replicate::Ip6>(),
+        copier::<replicate::Labelled>(),
+    ];
+    let replicate = router.add_object_kind(NewKind { nodes, describe: show::copies })?;
+    Ok(Kinds { impose, dispose, replicate })
+}

@@ -1,0 +1,170 @@
+//! `mpls-output`, `mpls-midchain`: labelled packets to neighbours and into tunnels, if they are not
+//! too big; `mpls-adj-incomplete`: those whose neighbour is not known, which is asked for.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::net::IpAddr;
+
+use graph::arc::{FeatureArc, Side};
+use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Record, Slot};
+use infra::counter::{Rows, VolumeCounter};
+use infra::rcu::SlabReader;
+use net::adjacency::Adjacency;
+use net::events::{Event, EventSender};
+use net::fragment::Limit;
+use net::{InterfaceIndex, Router};
+
+use super::error::Error;
+
+/// Features on labelled packets that are sent.
+pub static MPLS_OUTPUT: FeatureArc = FeatureArc {
+    name: "mpls-output",
+    starts: &["mpls-output", "mpls-midchain"],
+    order: &["mpls-qos-mark", "vlan-mpls-qos-mark"],
+    end: "interface-output",
+    side: Side::Transmit,
+};
+
+/// Sends labelled packets to neighbours, or into tunnels (`CHAIN`).
+#[derive(Clone)]
+pub struct Output<const CHAIN: bool> {
+    pub(super) adjacencies: SlabReader<Adjacency>,
+    pub(super) counters: Rows<VolumeCounter>,
+}
+
+/// Edges of [`Output`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// The neighbour is not known.
+    #[to("mpls-adj-incomplete")]
+    Incomplete,
+    /// To be cut into fragments, which come back.
+    #[to("mpls-frag", payload = Limit)]
+    Fragment,
+    /// The interface's output, or a feature before it.
+    #[dynamic]
+    Output(Slot),
+}
+
+impl<const CHAIN: bool> Node for Output<CHAIN> {
+    const NAME: &'static str = if CHAIN { "mpls-midchain" } else { "mpls-output" };
+    type Next = Next;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = "mpls-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let arc = frame.start(&MPLS_OUTPUT);
+        let counters = self.counters.row(frame.thread());
+        let (mut known, mut adjacency) = (u32::MAX, None);
+        frame.each(|p| {
+            let index = p.adjacency();
+            if index != known {
+                (known, adjacency) = (index, self.adjacencies.read(index, epoch));
+            }
+            let a: &Adjacency = adjacency.ok_or(Error::Drop)?;
+            if !a.complete {
+                return Ok(Next::Incomplete);
+            }
+            if p.total_len() > usize::from(a.mtu) {
+                p.set_payload(Limit { mtu: a.mtu });
+                return Ok(Next::Fragment);
+            }
+            p.clear_flags(Flags::POPPED);
+            if CHAIN {
+                let hop = a.hop.as_deref().ok_or(Error::Drop)?;
+                p.prepend(hop.header.len()).ok_or(Error::Drop)?.copy_from_slice(&hop.header);
+                hop.fixup.apply(p);
+                p.clear_flags(Flags::L3.with(Flags::L4));
+            } else {
+                p.prepend(a.header().len()).ok_or(Error::Drop)?.copy_from_slice(a.header());
+                let l2 = p.offset();
+                p.set_l2_offset(l2);
+            }
+            p.set_tx(a.interface.0);
+            if a.is_counted
+                && let Some(counter) = counters.get(index as usize)
+            {
+                counter.add(1, p.total_len() as u64);
+            }
+            p.trace(|p| Sent { index, interface: a.interface.0, bytes: bytes(p) });
+            Ok(Next::Output(arc.first(a.interface.0).unwrap_or(a.output)))
+        });
+    }
+}
+
+#[cold]
+fn bytes(p: &Buffer<'_>) -> Vec<u8> {
+    p.bytes().iter().take(32).copied().collect()
+}
+
+struct Sent {
+    index: u32,
+    interface: u32,
+    bytes: Vec<u8>,
+}
+
+impl Record for Sent {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let interface = names.name("interface", self.interface);
+        writeln!(f, "  adj-idx {} : mpls via {interface}", self.index)?;
+        write!(f, "{}", wire::print::hex(&self.bytes, 2))
+    }
+}
+
+/// A neighbour that a labelled packet needs is not known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Missing {
+    pub interface: InterfaceIndex,
+    pub addr: IpAddr,
+}
+
+impl Event for Missing {}
+
+/// Has neighbours asked for; their packets are dropped.
+#[derive(Clone)]
+pub struct Incomplete {
+    pub(super) adjacencies: SlabReader<Adjacency>,
+    pub(super) events: EventSender<Missing>,
+}
+
+impl Node for Incomplete {
+    const NAME: &'static str = "mpls-adj-incomplete";
+    type Next = Infallible;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = "mpls-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let mut known = u32::MAX;
+        frame.each(|p| {
+            let index = p.adjacency();
+            if index != known
+                && let Some(a) = self.adjacencies.read(index, epoch)
+            {
+                known = index;
+                self.events.send(Missing { interface: a.interface, addr: a.next_hop });
+            }
+            p.trace(super::input::Shown::of);
+            Err(Error::Drop)
+        });
+    }
+}
+
+pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
+    let (adjacencies, counters) = (router.adjacencies.reader(), router.adjacencies.counters());
+    router
+        .engine
+        .add(Output::<false> { adjacencies: adjacencies.clone(), counters: counters.clone() })?;
+    router.engine.add(Output::<true> { adjacencies: adjacencies.clone(), counters })?;
+    let events = router.events.sender();
+    router.engine.add(Incomplete { adjacencies, events })?;
+    router.events.handle(|router, Missing { interface, addr }| {
+        router.ask_neighbor((interface, addr));
+    });
+    Ok(())
+}

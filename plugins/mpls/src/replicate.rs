@@ -1,0 +1,190 @@
+//! `mpls-replicate` and its siblings: a copy of a packet for each path of a multicast route
+//! (RFC 5332), or of a tunnel to many.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
+
+use graph::arc::Along;
+use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Record};
+use infra::rcu::SlabReader;
+use net::Router;
+use net::adjacency::Link;
+use net::fib::{Error, Followed, Object, Path, Popped};
+
+use super::Mpls;
+
+/// Longest packet that is copied, in bytes.
+const LONGEST: usize = 1 << 16;
+
+/// Where copies go: load balances, each of which follows one path.
+#[derive(Debug)]
+pub struct Copies {
+    /// The object that makes them.
+    pub object: Object,
+    paths: Vec<Followed>,
+}
+
+/// Makes an object that sends a copy over each path.
+///
+/// # Errors
+/// No room, a table that is not there.
+pub fn make(router: &mut Router, _: Link, paths: &[Path]) -> Result<Copies, Error> {
+    let mut followed = Vec::with_capacity(paths.len());
+    for path in paths {
+        match router.follow_paths(std::slice::from_ref(path), None) {
+            Ok(one) => followed.push(one),
+            Err(e) => {
+                followed.into_iter().for_each(|one| router.unfollow(one));
+                return Err(e);
+            }
+        }
+    }
+    let balances: Box<[u32]> = followed.iter().map(Followed::load_balance).collect();
+    let mpls = router.own_mut::<Mpls>();
+    let kind = mpls.objects.kinds.replicate;
+    match mpls.copies.insert(balances) {
+        Ok(index) => Ok(Copies { object: Object { kind, index }, paths: followed }),
+        Err(_) => {
+            followed.into_iter().for_each(|one| router.unfollow(one));
+            Err(Error::Full)
+        }
+    }
+}
+
+/// Gives it up.
+pub fn end(router: &mut Router, copies: Copies) {
+    router.own_mut::<Mpls>().copies.remove(copies.object.index);
+    copies.paths.into_iter().for_each(|one| router.unfollow(one));
+}
+
+/// What is copied.
+pub trait Copied: Copy + Send + 'static {
+    /// The link of such packets.
+    const LINK: Link;
+    /// The node that copies.
+    const NAME: &'static str;
+    /// The node that follows the load balance of each copy.
+    const ONWARD: &'static str;
+}
+
+/// IPv4 packets.
+#[derive(Clone, Copy)]
+pub struct Ip4;
+/// IPv6 packets.
+#[derive(Clone, Copy)]
+pub struct Ip6;
+/// Labelled packets.
+#[derive(Clone, Copy)]
+pub struct Labelled;
+
+impl Copied for Ip4 {
+    const LINK: Link = Link::Ip4;
+    const NAME: &'static str = "ip4-mpls-replicate";
+    const ONWARD: &'static str = "ip4-load-balance";
+}
+impl Copied for Ip6 {
+    const LINK: Link = Link::Ip6;
+    const NAME: &'static str = "ip6-mpls-replicate";
+    const ONWARD: &'static str = "ip6-load-balance";
+}
+impl Copied for Labelled {
+    const LINK: Link = Link::Mpls;
+    const NAME: &'static str = "mpls-replicate";
+    const ONWARD: &'static str = "mpls-load-balance";
+}
+
+/// Makes copies.
+#[derive(Clone)]
+pub struct Replicate<C> {
+    copies: SlabReader<Box<[u32]>>,
+    /// The packet being copied.
+    bytes: Box<[u8]>,
+    of: PhantomData<C>,
+}
+
+/// The edge of [`Replicate`].
+#[derive(Clone, Copy)]
+pub struct Onward<C>(PhantomData<C>);
+
+impl<C: Copied> graph::Next for Onward<C> {
+    const EDGES: &'static [Edge] = &[Edge { to: C::ONWARD, payload: "" }];
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
+        0
+    }
+}
+
+/// Drops of [`Replicate`], and copies that could not be made.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Failure {
+    /// Buffer Allocation Failure.
+    #[name("Buffer Allocation Failure")]
+    NoBuffer,
+}
+
+impl<C: Copied> Node for Replicate<C> {
+    const NAME: &'static str = C::NAME;
+    type Next = Onward<C>;
+    type Error = Failure;
+    type Count = Infallible;
+    const DROP: &'static str = "error-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let bytes = &mut self.bytes;
+        frame.each(|p| {
+            let index = p.adjacency();
+            let copies = self.copies.read(index, epoch).map_or(&[][..], |all| all);
+            let (last, others) = copies.split_last().ok_or(Failure::NoBuffer)?;
+            p.trace(|_| Made { index, count: copies.len() });
+            let (popped, flags, hash) = (Popped::of(p), p.flags(), p.flow_hash());
+            let mut len = 0;
+            for segment in p.segments().take_while(|_| !others.is_empty()) {
+                let place = bytes.get_mut(len..len + segment.len());
+                place.ok_or(Failure::NoBuffer)?.copy_from_slice(segment);
+                len += segment.len();
+            }
+            for balance in others {
+                let made = p.fresh().and_then(|mut new| {
+                    new.extend(bytes.get(..len)?)?;
+                    new.set_adjacency(*balance);
+                    new.add_flags(Flags(flags.0 & Flags::LOCAL.with(Flags::HASH).0));
+                    new.set_flow_hash(hash);
+                    if let Some(popped) = popped {
+                        new.set_payload(popped);
+                        new.add_flags(Flags::POPPED);
+                    }
+                    new.send(Onward(PhantomData));
+                    Some(())
+                });
+                if made.is_none() {
+                    p.error(Failure::NoBuffer);
+                }
+            }
+            p.set_adjacency(*last);
+            Ok(Onward(PhantomData))
+        });
+    }
+}
+
+struct Made {
+    index: u32,
+    count: usize,
+}
+
+impl Record for Made {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  replicate: {} buckets:{}", self.index, self.count)
+    }
+}
+
+/// Adds the node for packets of a link.
+pub(super) fn add<C: Copied>(
+    router: &mut Router,
+    copies: SlabReader<Box<[u32]>>,
+) -> Result<(), BuildError> {
+    let bytes = vec![0; LONGEST].into();
+    router.engine.add(Replicate::<C> { copies, bytes, of: PhantomData })?;
+    Ok(())
+}

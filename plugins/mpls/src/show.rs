@@ -1,0 +1,239 @@
+//! `show mpls fib`, `show mpls tunnel`, `show mpls interface`, and objects in words.
+
+use std::fmt::{self, Write};
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::objects::Then;
+use super::table::{Entry, Key, Table};
+use super::{Enabled, Mpls};
+
+/// Labels as `show ip fib` says what a path puts on.
+pub(super) fn imposition(router: &Router, index: u32) -> String {
+    let Some(i) = router.own::<Mpls>().objects.impositions.at(index) else {
+        return "mpls-label: gone".to_owned();
+    };
+    let mut text = format!("mpls-label[{index}]:");
+    for l in &i.labels {
+        let mode = if l.is_uniform { "uniform" } else { "pipe" };
+        // Writing to a string does not fail.
+        let _ = write!(text, "[{}:{}:{}:{mode}]", l.value, l.ttl, l.exp);
+    }
+    let _ = write!(text, "\n        {}", router.describe_via(i.next));
+    text
+}
+
+/// What becomes of packets without their label.
+pub(super) fn disposition(router: &Router, index: u32) -> String {
+    let Some(d) = router.own::<Mpls>().objects.dispositions.at(index) else {
+        return "mpls-disposition: gone".to_owned();
+    };
+    let then = match d.then {
+        Then::OwnTable => "dst-address lookup in interface's table".to_owned(),
+        Then::Via(via) => router.describe_via(via),
+    };
+    let rpf = if d.rpf_id == 0 { String::new() } else { format!(" rpf-id:{}", d.rpf_id) };
+    format!("mpls-disposition:[{index}]:[{rpf}]\n        {then}")
+}
+
+/// How many copies are made.
+pub(super) fn copies(router: &Router, index: u32) -> String {
+    let count = router.own::<Mpls>().copies.at(index).map_or(0, |c| c.len());
+    format!("dpo-replicate: [index:{index} buckets:{count}]")
+}
+
+/// `show mpls fib [summary] [table N] [LABEL]`.
+struct ShowFib {
+    table: Option<u32>,
+    label: Option<u32>,
+    is_summary: bool,
+}
+
+impl Command for ShowFib {
+    const PATHS: &'static [&'static str] = &["show mpls fib"];
+    const ABOUT: &'static str = "Show label tables";
+    const USAGE: &'static str = "[summary] [table <n>] [<label>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut show = Self { table: None, label: None, is_summary: false };
+        while !args.is_empty() {
+            if args.keyword("summary") {
+                show.is_summary = true;
+            } else if args.keyword("table") {
+                show.table = Some(args.value("table id")?);
+            } else {
+                show.label = Some(args.value("label")?);
+            }
+        }
+        Ok(show)
+    }
+}
+
+#[derive(Serialize)]
+struct Label {
+    table_id: u32,
+    label: u32,
+    eos: bool,
+    sources: Vec<String>,
+    load_balance: u32,
+    #[serde(skip)]
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    table_id: u32,
+    fib_index: u16,
+    count: usize,
+    labels: Vec<Label>,
+    #[serde(skip)]
+    locks: u32,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Tables(Vec<Shown>);
+
+impl fmt::Display for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for t in &self.0 {
+            writeln!(f, "{}, fib_index:{} locks:[interface:{}, ]", t.name, t.fib_index, t.locks)?;
+            if t.labels.is_empty() {
+                writeln!(f, "  {} labels", t.count)?;
+            }
+            t.labels.iter().try_for_each(|label| f.write_str(&label.text))?;
+        }
+        Ok(())
+    }
+}
+
+fn label(router: &Router, t: &Table, (label, is_last): Key, e: &Entry) -> Label {
+    let eos = if is_last { "eos" } else { "neos" };
+    let sources: Vec<String> = e.routes.iter().map(|r| r.source.name().to_owned()).collect();
+    let load_balance = e.followed.load_balance();
+    let length = 20 + u32::from(is_last);
+    let mut text = format!("{label}:{eos}/{length} fib:{} locks:{}\n", t.id, 1 + e.routes.len());
+    for source in &sources {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {source} refs:1 src-flags:added,");
+    }
+    text += &router.describe_followed(&e.followed);
+    Label { table_id: t.id, label, eos: is_last, sources, load_balance, text }
+}
+
+fn show_fib(router: &Router, c: &ShowFib) -> Result<Output, Error> {
+    let all = &router.own::<Mpls>().tables;
+    if let Some(id) = c.table.filter(|id| all.named(*id).is_none()) {
+        return Err(Error::new(format!("no such MPLS table {id}")));
+    }
+    let meant = all.iter().filter(|(_, t)| c.table.is_none_or(|id| id == t.id));
+    let shown = meant.map(|(index, t)| Shown {
+        name: t.name.clone(),
+        table_id: t.id,
+        fib_index: index.0,
+        count: t.entries.len(),
+        labels: t
+            .entries
+            .iter()
+            .filter(|(key, _)| !c.is_summary && c.label.is_none_or(|label| label == key.0))
+            .map(|(key, e)| label(router, t, *key, e))
+            .collect(),
+        locks: t.interfaces,
+    });
+    Ok(Output::of(Tables(shown.collect())))
+}
+
+/// Show tunnels of labels.
+#[derive(Command)]
+#[command("show mpls tunnel")]
+struct ShowTunnel {
+    /// number of one
+    #[positional]
+    instance: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct TunnelRow {
+    interface: String,
+    tunnel: u32,
+    tag: String,
+    is_l2: bool,
+    is_multicast: bool,
+    paths: usize,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct TunnelRows(Vec<TunnelRow>);
+
+impl fmt::Display for TunnelRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|t| {
+            let flags = match (t.is_l2, t.is_multicast) {
+                (false, false) => "none",
+                (true, false) => "L2",
+                (false, true) => "multicast",
+                (true, true) => "L2 multicast",
+            };
+            let (interface, tunnel, tag, paths) = (&t.interface, t.tunnel, &t.tag, t.paths);
+            writeln!(f, "[@{tunnel}] {interface}: flags:{flags} tag:{tag} paths:{paths}")
+        })
+    }
+}
+
+/// Show which interfaces take labelled packets.
+#[derive(Command)]
+#[command("show mpls interface")]
+struct ShowInterface {
+    /// only this one
+    #[positional]
+    interface: Option<InterfaceIndex>,
+}
+
+#[derive(Serialize)]
+struct InterfaceRow {
+    interface: String,
+    is_enabled: bool,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct InterfaceRows(Vec<InterfaceRow>);
+
+impl fmt::Display for InterfaceRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| {
+            let state = if row.is_enabled { "enabled" } else { "disabled" };
+            writeln!(f, "  {}: mpls {state}", row.interface)
+        })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: ShowFib| show_fib(router, &c));
+    cli.command(|router: &mut Router, c: ShowTunnel| {
+        let all = router.own::<Mpls>().tunnels.all.iter();
+        let meant = all.filter(|(_, t)| c.instance.is_none_or(|i| i == t.instance));
+        let row = |(interface, t): (&InterfaceIndex, &super::tunnel::Tunnel)| TunnelRow {
+            interface: router.interfaces.name(interface.0).to_owned(),
+            tunnel: t.instance,
+            tag: t.tag.clone(),
+            is_l2: t.is_l2,
+            is_multicast: t.is_multicast,
+            paths: t.paths.len(),
+        };
+        Ok::<_, Error>(Output::of(TunnelRows(meant.map(row).collect())))
+    });
+    cli.command(|router: &mut Router, c: ShowInterface| {
+        let meant = router.interfaces.iter().map(|i| i.index);
+        let meant = meant.filter(|i| c.interface.is_none_or(|only| only == *i));
+        let row = |i: InterfaceIndex| InterfaceRow {
+            interface: router.interfaces.name(i.0).to_owned(),
+            is_enabled: router.setting::<Enabled>(i).0.is_some(),
+        };
+        let rows = meant.map(row).filter(|row| c.interface.is_some() || row.is_enabled);
+        Ok::<_, Error>(Output::of(InterfaceRows(rows.collect())))
+    });
+}
