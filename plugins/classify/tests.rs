@@ -193,6 +193,71 @@ fn what_is_punted_may_be_refused() {
     }
 }
 
+/// A frame from one host to another, of a type.
+fn frame(dst: u8, src: u8, kind: u16) -> Vec<u8> {
+    let mac = |n| [2, 0, 0, 1, 0, n];
+    [&mac(dst)[..], &mac(src), &kind.to_be_bytes(), &[7; 46]].concat()
+}
+
+#[test]
+fn bridged_frames_pass_by_address_and_type() {
+    let mut bench =
+        Bench::featuring(&[net::ethernet::FEATURE, l2::FEATURE, FEATURE], 1, |_| (), |_| ());
+    bench.set("set interface l2 bridge pg0 1");
+    bench.set("set interface l2 bridge pg1 1");
+    let input = made(&mut bench, "classify table mask l2 src proto miss-next deny");
+    for (src, kind, more) in [(1, "0x800", ""), (2, "0x86dd", ""), (3, "0x800", "hit-next deny")] {
+        let matched = format!("match l2 src 02:00:00:01:00:0{src} proto {kind}");
+        bench.run(&format!("classify session table-index {input} {matched} {more}")).unwrap();
+    }
+    let output = made(
+        &mut bench,
+        "classify table mask l2 dst current-data-flag 1 current-data-offset 0 miss-next permit",
+    );
+    let matched = "match l2 dst 02:00:00:01:00:09";
+    bench.run(&format!("classify session table-index {output} {matched} hit-next deny")).unwrap();
+    bench.run(&format!("set interface input acl intfc pg0 l2-table {input}")).unwrap();
+    bench.run(&format!("set interface output acl intfc pg1 l2-table {output}")).unwrap();
+    bench.graph.moved_counters();
+    let frames = [(8, 1, 0x800), (8, 2, 0x800), (8, 2, 0x86dd), (8, 3, 0x800), (9, 1, 0x800)];
+    let frames = frames.map(|(dst, src, kind)| frame(dst, src, kind));
+    let out = bench.send("ethernet-input", &frames);
+    let sent: Vec<_> = out.iter().filter(|c| c.at == "sent").map(|c| c.bytes.clone()).collect();
+    assert_eq!(sent, [frames[0].clone(), frames[2].clone()]);
+    let moved = bench.graph.moved_counters();
+    let of = |node, what| {
+        moved.iter().find(|(n, text, _)| n == node && *text == what).map_or(0, |found| found.2)
+    };
+    for (what, count) in [
+        (HITS, 4),
+        (MISSES, 1),
+        ("input ACL table-miss drops", 1),
+        ("input ACL session deny drops", 1),
+    ] {
+        assert_eq!(of("l2-input-acl", what), count, "{what}");
+    }
+    for (what, count) in [
+        ("output ACL hits", 1),
+        ("output ACL misses", 2),
+        ("output ACL session deny drops", 1),
+        ("output ACL table-miss drops", 0),
+    ] {
+        assert_eq!(of("l2-output-acl", what), count, "{what}");
+    }
+    assert!(bench.run("show inacl type l2").unwrap().contains("pg0"));
+    bench.run(&format!("set interface input acl intfc pg0 l2-table {input} del")).unwrap();
+    let out = bench.send("ethernet-input", &frames[1..2]);
+    assert!(out.iter().any(|c| c.at == "sent"));
+}
+
+#[test]
+fn without_bridging_there_is_nothing_for_tables_of_layer_2() {
+    let mut bench = Bench::plugged(FEATURE);
+    let table = made(&mut bench, "classify table mask l2 src");
+    let said = bench.run(&format!("set interface input acl intfc pg0 l2-table {table}"));
+    assert!(said.unwrap_err().contains("no bridging"));
+}
+
 #[test]
 fn flows_are_counted_and_go_on() {
     let mut bench = Bench::plugged(FEATURE);

@@ -6,7 +6,6 @@ use net::Feature;
 /// The plugins, in the order they register.
 const PLUGINS: &[Feature] = &[
     arping::FEATURE,
-    classify::FEATURE,
     container::FEATURE,
     dad::FEATURE,
     dad::autoremove::FEATURE,
@@ -16,6 +15,7 @@ const PLUGINS: &[Feature] = &[
     ipip::FEATURE,
     lldp::FEATURE,
     l2::FEATURE,
+    classify::FEATURE,
     mld::FEATURE,
     mpls::FEATURE,
     mss_clamp::FEATURE,

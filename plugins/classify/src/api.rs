@@ -280,11 +280,6 @@ fn info(router: &Router, table_id: u32) -> Result<ClassifyTableInfoReply, Retval
     })
 }
 
-/// An ACL of layer 2 is refused: nothing here is bridged.
-fn no_layer2(table: u32) -> Result<(), Retval> {
-    if table == NONE { Ok(()) } else { Err(Retval::UNSUPPORTED) }
-}
-
 pub(super) fn register(api: &mut Api<Router>) {
     module(api)
         .call(|router: &mut Router, m: ClassifyAddDelTable| add_del(router, &m))
@@ -296,8 +291,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             let sw_if_index = m.sw_if_index;
             router.interfaces.at(sw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX)?;
             let Tables(all) = router.setting::<Tables>(sw_if_index);
-            let [ip4_table_id, ip6_table_id] = all[Use::Input as usize];
-            let l2_table_id = NONE;
+            let [ip4_table_id, ip6_table_id, l2_table_id] = all[Use::Input as usize];
             Ok(ClassifyTableByInterfaceReply {
                 sw_if_index,
                 l2_table_id,
@@ -307,17 +301,15 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: ClassifyTableInfo| info(router, m.table_id))
         .call(|router, m: InputAclSetInterface| {
-            no_layer2(m.l2_table_index)?;
-            let tables = [m.ip4_table_index, m.ip6_table_index];
+            let tables = [m.ip4_table_index, m.ip6_table_index, m.l2_table_index];
             Ok(uses::set(router, m.sw_if_index, Use::Input, tables, m.is_add)?)
         })
         .call(|router, m: OutputAclSetInterface| {
-            no_layer2(m.l2_table_index)?;
-            let tables = [m.ip4_table_index, m.ip6_table_index];
+            let tables = [m.ip4_table_index, m.ip6_table_index, m.l2_table_index];
             Ok(uses::set(router, m.sw_if_index, Use::Output, tables, m.is_add)?)
         })
         .call(|router, m: FlowClassifySetInterface| {
-            let tables = [m.ip4_table_index, m.ip6_table_index];
+            let tables = [m.ip4_table_index, m.ip6_table_index, NONE];
             Ok(uses::set(router, m.sw_if_index, Use::Flow, tables, m.is_add)?)
         })
         .dump(|router, m: FlowClassifyDump| {

@@ -21,14 +21,14 @@ mod uses;
 mod words;
 
 use control::feature::{Refusal, Refused};
+use net::ethernet::L2_INPUT;
 use net::interface::NoInterface;
-use net::ip::{V4, V6};
 use net::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use api::*;
 pub use filter_api::*;
 pub use key::{Key, Mask};
-pub use node::{Classified, Classify};
+pub use node::{Classified, Classify, Layer2};
 pub use session_api::*;
 pub use table::{Action, Found, From, Headers, Moment, NONE, Session, Sessions, Table, walk};
 pub use tables::{
@@ -46,6 +46,9 @@ pub enum Error {
     /// no such table
     #[retval(NO_SUCH_TABLE)]
     NoTable,
+    /// no bridging
+    #[retval(UNSUPPORTED)]
+    NoLayer2,
     /// no such session
     #[retval(NO_SUCH_ENTRY)]
     NoSession,
@@ -112,9 +115,13 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let all = Classifier::new().map_err(refuse)?;
     let (punted, reader) = uses::Punted::new();
     let interfaces = router.attach::<Tables>().map_err(refuse)?;
-    node::add::<V4>(router, &all.reader(), &interfaces, &reader).map_err(refuse)?;
-    node::add::<V6>(router, &all.reader(), &interfaces, &reader).map_err(refuse)?;
+    node::add(router, &all.reader(), &interfaces, &reader).map_err(refuse)?;
     router.attach_at(uses::places());
+    // Frames are bridged only where layer 2 is.
+    if router.engine.index_of(L2_INPUT.starts[0]).is_some() {
+        node::add_layer2(router, &all.reader(), &interfaces, &reader).map_err(refuse)?;
+        router.attach_at(uses::places2());
+    }
     router.insert(all);
     router.insert(punted);
     router.interfaces.observe(uses::follow);

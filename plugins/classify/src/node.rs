@@ -1,5 +1,5 @@
-//! The nodes that look packets up: `ip4-inacl`, `ip4-outacl`, `ip4-flow-classify`, `ip4-punt-acl`
-//! and those of IPv6.
+//! The nodes that look packets up: `ip4-inacl`, `ip4-outacl`, `ip4-flow-classify`, `ip4-punt-acl`,
+//! those of IPv6, `l2-input-acl` and `l2-output-acl`.
 //!
 //! The first table of a packet is asked in three steps for a block of packets: hash and ask for the
 //! place, read the place and ask for the session, judge. What is found there and passes is done
@@ -9,13 +9,14 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use graph::arc::FeatureArc;
 use graph::{
-    BLOCK, Buffer, BuildError, Continue, CounterText, FRAME, Flags, Frame, Names, Node, Record,
+    BLOCK, Buffer, BuildError, Continue, CounterText, FRAME, Flags, Frame, Names, Node, Reason,
+    Record,
 };
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::Router;
 use net::adjacency::Adjacency;
+use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
@@ -23,12 +24,12 @@ use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 use super::table::{Action, Found, Headers, Moment, NONE, Session, Table, walk};
 use super::uses::Tables;
 
-/// Names of the nodes, by use and version; the last use is what is punted.
-pub const NAMES: [[&str; 2]; 4] = [
-    ["ip4-inacl", "ip6-inacl"],
-    ["ip4-outacl", "ip6-outacl"],
-    ["ip4-flow-classify", "ip6-flow-classify"],
-    ["ip4-punt-acl", "ip6-punt-acl"],
+/// Names of the nodes, by use and kind; the last use is what is punted.
+pub const NAMES: [[&str; 3]; 4] = [
+    ["ip4-inacl", "ip6-inacl", "l2-input-acl"],
+    ["ip4-outacl", "ip6-outacl", "l2-output-acl"],
+    ["ip4-flow-classify", "ip6-flow-classify", ""],
+    ["ip4-punt-acl", "ip6-punt-acl", ""],
 ];
 
 /// Received packets.
@@ -40,33 +41,90 @@ pub const FLOW: u8 = 2;
 /// What is punted.
 pub const PUNT: u8 = 3;
 
+/// The kind that is no version of IP.
+const LAYER2: usize = 2;
 /// What a table says of packets that do not pass.
 const DENY: u32 = 0;
 
-/// A version whose packets are looked up.
-pub trait Classified: Version {
+/// Packets of a kind that are looked up for a use.
+pub trait Classified<const USE: u8>: Copy + Send + Sync + 'static {
+    /// Why they are dropped.
+    type Error: Reason;
     /// Place in [`NAMES`] and in the tables of an interface.
     const KIND: usize;
-    /// Not found, and refused; that found is refused: what came in, what goes out.
-    const REASONS: [[Self::Error; 2]; 2];
-    /// The arcs for what comes in and what goes out.
-    const ARCS: [&'static FeatureArc; 2];
+    /// Not found, and refused; found, and refused.
+    const REASONS: [Self::Error; 2];
+    /// The node that gets those that are dropped.
+    const DROP: &'static str;
+    /// The node where drops are counted; empty for that which drops.
+    const COUNTED_AT: &'static str;
+    /// Whether the layer 2 header of their adjacency is in front.
+    const IS_FRAMED: bool;
+}
+
+/// Frames that are bridged or cross-connected.
+#[derive(Clone, Copy)]
+pub struct Layer2;
+
+/// Drops of `l2-input-acl`.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum InputError {
+    /// valid input ACL packets.
+    #[name("valid input ACL packets")]
+    #[severity("info")]
+    Valid,
+    /// input ACL table-miss drops.
+    #[name("input ACL table-miss drops")]
+    TableMiss,
+    /// input ACL session deny drops.
+    #[name("input ACL session deny drops")]
+    SessionDeny,
+}
+
+/// Drops of `l2-output-acl`.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum OutputError {
+    /// valid output ACL packets.
+    #[name("valid output ACL packets")]
+    #[severity("info")]
+    Valid,
+    /// output ACL table-miss drops.
+    #[name("output ACL table-miss drops")]
+    TableMiss,
+    /// output ACL session deny drops.
+    #[name("output ACL session deny drops")]
+    SessionDeny,
 }
 
 macro_rules! classified {
-    ($version:ident, $kind:literal, $module:ident, $rx:ident, $tx:ident) => {
-        impl Classified for $version {
+    ($version:ident, $kind:literal, $module:ident) => {
+        impl<const USE: u8> Classified<USE> for $version {
+            type Error = net::$module::Error;
             const KIND: usize = $kind;
-            const REASONS: [[Self::Error; 2]; 2] = [
-                [net::$module::Error::InaclTableMiss, net::$module::Error::InaclSessionDeny],
-                [net::$module::Error::OutaclTableMiss, net::$module::Error::OutaclSessionDeny],
-            ];
-            const ARCS: [&'static FeatureArc; 2] = [&$rx, &$tx];
+            const REASONS: [Self::Error; 2] = match USE {
+                OUTPUT => [Self::Error::OutaclTableMiss, Self::Error::OutaclSessionDeny],
+                _ => [Self::Error::InaclTableMiss, Self::Error::InaclSessionDeny],
+            };
+            const DROP: &'static str = <Self as Version>::NODES.drop;
+            const COUNTED_AT: &'static str = <Self as Version>::NODES.input;
+            const IS_FRAMED: bool = USE == OUTPUT;
+        }
+    };
+    (Layer2, $use:ident, $error:ident) => {
+        impl Classified<$use> for Layer2 {
+            type Error = $error;
+            const KIND: usize = 2;
+            const REASONS: [$error; 2] = [$error::TableMiss, $error::SessionDeny];
+            const DROP: &'static str = "error-drop";
+            const COUNTED_AT: &'static str = "";
+            const IS_FRAMED: bool = false;
         }
     };
 }
-classified!(V4, 0, ip4, IP4_UNICAST, IP4_OUTPUT);
-classified!(V6, 1, ip6, IP6_UNICAST, IP6_OUTPUT);
+classified!(V4, 0, ip4);
+classified!(V6, 1, ip6);
+classified!(Layer2, INPUT, InputError);
+classified!(Layer2, OUTPUT, OutputError);
 
 /// What is counted besides drops.
 #[derive(Clone, Copy)]
@@ -110,7 +168,7 @@ impl<const USE: u8> graph::Count for Count<USE> {
 /// Looks packets up.
 #[derive(Clone)]
 pub struct Classify<V, const USE: u8> {
-    version: PhantomData<V>,
+    kind: PhantomData<V>,
     tables: SlabReader<Table>,
     interfaces: SlabReader<Tables>,
     punted: Reader<[u32; 2]>,
@@ -120,13 +178,13 @@ pub struct Classify<V, const USE: u8> {
 /// What was counted in a frame, in the order of [`Count`].
 type Tally = [u64; 3];
 
-impl<V: Classified, const USE: u8> Node for Classify<V, USE> {
+impl<V: Classified<USE>, const USE: u8> Node for Classify<V, USE> {
     const NAME: &'static str = NAMES[USE as usize][V::KIND];
     type Next = Continue;
     type Error = V::Error;
     type Count = Count<USE>;
-    const DROP: &'static str = V::NODES.drop;
-    const COUNTED_AT: &'static str = V::NODES.input;
+    const DROP: &'static str = V::DROP;
+    const COUNTED_AT: &'static str = V::COUNTED_AT;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -168,9 +226,7 @@ impl<V: Classified, const USE: u8> Node for Classify<V, USE> {
                     let judged = self.judge(p, &at, &mut tally);
                     p.trace(|_| judged);
                     match judged.refused {
-                        Some(reason) if USE != FLOW => {
-                            Err(V::REASONS[usize::from(USE == OUTPUT)][usize::from(reason)])
-                        }
+                        Some(reason) if USE != FLOW => Err(V::REASONS[usize::from(reason)]),
                         _ => Ok(Continue),
                     }
                 });
@@ -182,7 +238,7 @@ impl<V: Classified, const USE: u8> Node for Classify<V, USE> {
     }
 }
 
-impl<V: Classified, const USE: u8> Classify<V, USE> {
+impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
     /// The interface whose tables a packet meets.
     #[inline(always)]
     fn interface(p: &Buffer<'_>) -> u32 {
@@ -192,7 +248,7 @@ impl<V: Classified, const USE: u8> Classify<V, USE> {
     #[inline(always)]
     fn first(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> u32 {
         if USE == PUNT {
-            return self.punted.read(epoch)[V::KIND];
+            return self.punted.read(epoch).get(V::KIND).copied().unwrap_or(NONE);
         }
         let tables = self.interfaces.read(Self::interface(p), epoch);
         tables.map_or(NONE, |tables| tables.0[USE as usize][V::KIND])
@@ -201,7 +257,10 @@ impl<V: Classified, const USE: u8> Classify<V, USE> {
     #[inline(always)]
     fn headers(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Headers {
         let here = p.offset();
-        if USE == OUTPUT {
+        if V::KIND == LAYER2 {
+            return Headers { l2: here, current: here };
+        }
+        if V::IS_FRAMED {
             // The layer 2 header of the adjacency is in front.
             let len = self.adjacencies.read(p.adjacency(), epoch).map_or(0, |a| a.header_len);
             return Headers { l2: here, current: here.saturating_add(len.into()) };
@@ -230,7 +289,8 @@ impl<V: Classified, const USE: u8> Classify<V, USE> {
                 if is_walked {
                     count(Count::Walked);
                 }
-                let passes = (session.hit_next != DENY || USE == FLOW) && apply::<USE>(p, session);
+                let passes =
+                    (session.hit_next != DENY || USE == FLOW) && apply::<V, USE>(p, session);
                 let (refused, action) = ((!passes).then_some(true), session.action);
                 judged = Judged { table, refused, action, fib: p.fib(), ..judged };
             }
@@ -253,11 +313,11 @@ impl<V: Classified, const USE: u8> Classify<V, USE> {
 }
 
 /// Does with a packet what a session says; false when there is no room for it.
-fn apply<const USE: u8>(p: &mut Buffer<'_>, session: &Session) -> bool {
+fn apply<V: Classified<USE>, const USE: u8>(p: &mut Buffer<'_>, session: &Session) -> bool {
     match session.action {
-        Action::Table { fib, .. } if USE != OUTPUT => p.set_fib(fib),
+        Action::Table { fib, .. } if V::KIND != LAYER2 && USE != OUTPUT => p.set_fib(fib),
         // What goes out has its adjacency already, which later nodes need.
-        Action::Metadata(number) if USE != OUTPUT => p.set_adjacency(number),
+        Action::Metadata(number) if V::KIND != LAYER2 && USE != OUTPUT => p.set_adjacency(number),
         _ => (),
     }
     let n = session.advance.unsigned_abs() as usize;
@@ -303,29 +363,60 @@ impl Record for Judged {
     }
 }
 
-/// Adds the nodes of a version.
-pub(super) fn add<V: Classified>(
+macro_rules! node {
+    ($kind:ty, $use:ident, $tables:ident, $interfaces:ident, $punted:ident, $router:ident) => {
+        Classify::<$kind, $use> {
+            kind: PhantomData,
+            tables: $tables.clone(),
+            interfaces: $interfaces.clone(),
+            punted: $punted.clone(),
+            adjacencies: $router.adjacencies.reader(),
+        }
+    };
+}
+
+/// Adds the nodes of IPv4 and IPv6.
+pub(super) fn add(
     router: &mut Router,
     tables: &SlabReader<Table>,
     interfaces: &SlabReader<Tables>,
     punted: &Reader<[u32; 2]>,
 ) -> Result<(), BuildError> {
-    let adjacencies = router.adjacencies.reader();
-    macro_rules! node {
-        ($use:ident) => {
-            Classify::<V, $use> {
-                version: PhantomData,
-                tables: tables.clone(),
-                interfaces: interfaces.clone(),
-                punted: punted.clone(),
-                adjacencies: adjacencies.clone(),
-            }
-        };
+    macro_rules! add {
+        ($($kind:ident, $use:ident, $arc:expr;)*) => {$(
+            let node = node!($kind, $use, tables, interfaces, punted, router);
+            router.engine.add_feature($arc, node)?;
+        )*};
     }
-    let [rx, tx] = V::ARCS;
-    router.engine.add_feature(rx, node!(INPUT))?;
-    router.engine.add_feature(tx, node!(OUTPUT))?;
-    router.engine.add_feature(rx, node!(FLOW))?;
-    router.engine.add_feature(V::PUNT_ARC, node!(PUNT))?;
+    add! {
+        V4, INPUT, &IP4_UNICAST;
+        V6, INPUT, &IP6_UNICAST;
+        V4, OUTPUT, &IP4_OUTPUT;
+        V6, OUTPUT, &IP6_OUTPUT;
+        V4, FLOW, &IP4_UNICAST;
+        V6, FLOW, &IP6_UNICAST;
+        V4, PUNT, V4::PUNT_ARC;
+        V6, PUNT, V6::PUNT_ARC;
+    }
     Ok(())
+}
+
+/// Adds those of bridged frames.
+pub(super) fn add_layer2(
+    router: &mut Router,
+    tables: &SlabReader<Table>,
+    interfaces: &SlabReader<Tables>,
+    punted: &Reader<[u32; 2]>,
+) -> Result<(), BuildError> {
+    let input = node!(Layer2, INPUT, tables, interfaces, punted, router);
+    let output = node!(Layer2, OUTPUT, tables, interfaces, punted, router);
+    router.engine.add_feature(&L2_INPUT, input)?;
+    router.engine.add_feature(&L2_OUTPUT, output)?;
+    Ok(())
+}
+
+/// Whether frames are bridged here.
+pub(super) fn has_layer2(router: &Router) -> bool {
+    let [[.., input], ..] = NAMES;
+    router.engine.index_of(input).is_some()
 }

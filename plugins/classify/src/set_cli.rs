@@ -12,13 +12,13 @@ use super::uses::{self, Kind, Use};
 /// What all commands that set tables of an interface take.
 struct Wanted {
     interface: InterfaceIndex,
-    tables: [u32; 2],
+    tables: [u32; 3],
     is_add: bool,
 }
 
 impl Wanted {
     fn parse(args: &mut Args<'_>, word: &str) -> Result<Self, Error> {
-        let (mut interface, mut tables, mut is_add) = (None, [NONE; 2], true);
+        let (mut interface, mut tables, mut is_add) = (None, [NONE; 3], true);
         while !args.is_empty() {
             if args.keyword(word) {
                 interface = Some(args.value("interface")?);
@@ -26,6 +26,8 @@ impl Wanted {
                 tables[0] = args.value("table index")?;
             } else if args.keyword("ip6-table") {
                 tables[1] = args.value("table index")?;
+            } else if args.keyword("l2-table") {
+                tables[2] = args.value("table index")?;
             } else if args.keyword("del") {
                 is_add = false;
             } else {
@@ -33,7 +35,7 @@ impl Wanted {
             }
         }
         let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
-        if tables == [NONE; 2] {
+        if tables == [NONE; 3] {
             return Err(args.error("expected a table"));
         }
         Ok(Self { interface, tables, is_add })
@@ -47,8 +49,10 @@ macro_rules! set {
         impl Command for $name {
             const PATHS: &'static [&'static str] = &[$path];
             const ABOUT: &'static str = $about;
-            const USAGE: &'static str =
-                concat!($word, " <interface> [ip4-table <index>] [ip6-table <index>] [del]");
+            const USAGE: &'static str = concat!(
+                $word,
+                " <interface> [ip4-table <index>] [ip6-table <index>] [l2-table <index>] [del]"
+            );
             fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
                 Ok(Self(Wanted::parse(args, $word)?))
             }
@@ -85,8 +89,10 @@ impl OfKind {
             Ok(Self(Kind::Ip4))
         } else if args.keyword("ip6") {
             Ok(Self(Kind::Ip6))
+        } else if args.keyword("l2") {
+            Ok(Self(Kind::Layer2))
         } else {
-            Err(args.error("expected type ip4 or ip6"))
+            Err(args.error("expected type ip4, ip6 or l2"))
         }
     }
 }
@@ -98,7 +104,7 @@ macro_rules! show {
         impl Command for $name {
             const PATHS: &'static [&'static str] = &[$path];
             const ABOUT: &'static str = $about;
-            const USAGE: &'static str = "type [ip4|ip6]";
+            const USAGE: &'static str = "type [ip4|ip6|l2]";
             fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
                 Ok(Self(OfKind::parse(args)?))
             }

@@ -3,6 +3,7 @@
 
 use graph::arc::FeatureArc;
 use infra::rcu::{Reader, Shared};
+use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::interface::{AttachedAt, Change};
 use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
@@ -31,10 +32,14 @@ pub enum Kind {
     Ip4,
     /// IPv6.
     Ip6,
+    /// Bridged and cross-connected frames.
+    Layer2,
 }
 
 const USES: usize = 3;
-const KINDS: usize = 2;
+const KINDS: usize = 3;
+/// Kinds of what is punted.
+const VERSIONS: usize = 2;
 
 /// The tables of an interface, by use and kind; [`NONE`] where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,18 +58,18 @@ impl Tables {
 }
 
 /// The tables for what is punted, by kind.
-pub struct Punted(Shared<[u32; KINDS]>);
+pub struct Punted(Shared<[u32; VERSIONS]>);
 
 impl Punted {
-    pub(super) fn new() -> (Self, Reader<[u32; KINDS]>) {
-        let tables = Shared::new([NONE; KINDS]);
+    pub(super) fn new() -> (Self, Reader<[u32; VERSIONS]>) {
+        let tables = Shared::new([NONE; VERSIONS]);
         let reader = tables.reader();
         (Self(tables), reader)
     }
 }
 
 /// Where the tables of interfaces act.
-pub(super) fn places() -> [AttachedAt<Tables>; USES * KINDS] {
+pub(super) fn places() -> [AttachedAt<Tables>; USES * VERSIONS] {
     use super::node::NAMES;
     let at = |arc: &'static FeatureArc, node, is_on| AttachedAt { arc, node, is_on };
     let [input, output, flow, _] = NAMES;
@@ -75,6 +80,15 @@ pub(super) fn places() -> [AttachedAt<Tables>; USES * KINDS] {
         at(&IP6_OUTPUT, output[1], Tables::is_on::<1, 1>),
         at(&IP4_UNICAST, flow[0], Tables::is_on::<2, 0>),
         at(&IP6_UNICAST, flow[1], Tables::is_on::<2, 1>),
+    ]
+}
+
+/// Where they act on bridged frames.
+pub(super) fn places2() -> [AttachedAt<Tables>; 2] {
+    let [[.., input], [.., output], ..] = super::node::NAMES;
+    [
+        AttachedAt { arc: &L2_INPUT, node: input, is_on: Tables::is_on::<0, 2> },
+        AttachedAt { arc: &L2_OUTPUT, node: output, is_on: Tables::is_on::<1, 2> },
     ]
 }
 
@@ -90,9 +104,13 @@ pub fn set(
     is_add: bool,
 ) -> Result<(), Error> {
     router.interfaces.at(interface).ok_or(Error::NoInterface)?;
-    check(router, tables)?;
+    check(router, &tables)?;
+    let [_, _, layer2] = tables;
+    if layer2 != NONE && (of == Use::Flow || !super::node::has_layer2(router)) {
+        return Err(Error::NoLayer2);
+    }
     let mut all = router.setting::<Tables>(interface);
-    change(&mut all.0[of as usize], tables, is_add)?;
+    change(&mut all.0[of as usize], &tables, is_add)?;
     Ok(router.put(interface, all)?)
 }
 
@@ -100,10 +118,10 @@ pub fn set(
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
-pub fn set_punted(router: &mut Router, tables: [u32; KINDS], is_add: bool) -> Result<(), Error> {
-    check(router, tables)?;
+pub fn set_punted(router: &mut Router, tables: [u32; VERSIONS], is_add: bool) -> Result<(), Error> {
+    check(router, &tables)?;
     let mut all = punted(router);
-    change(&mut all, tables, is_add)?;
+    change(&mut all, &tables, is_add)?;
     router.own_mut::<Punted>().0.publish(all);
     for (arc, node, is_on) in switched(all) {
         router.set_feature_everywhere(arc, node, is_on);
@@ -112,11 +130,11 @@ pub fn set_punted(router: &mut Router, tables: [u32; KINDS], is_add: bool) -> Re
 }
 
 /// The tables for what is punted.
-pub fn punted(router: &Router) -> [u32; KINDS] {
+pub fn punted(router: &Router) -> [u32; VERSIONS] {
     *router.own::<Punted>().0.current()
 }
 
-fn switched(tables: [u32; KINDS]) -> [(&'static FeatureArc, &'static str, bool); KINDS] {
+fn switched(tables: [u32; VERSIONS]) -> [(&'static FeatureArc, &'static str, bool); VERSIONS] {
     let [.., punt] = super::node::NAMES;
     let [ip4, ip6] = tables.map(|table| table != NONE);
     [(V4::PUNT_ARC, punt[0], ip4), (V6::PUNT_ARC, punt[1], ip6)]
@@ -133,18 +151,18 @@ pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Cha
     }
 }
 
-fn check(router: &Router, tables: [u32; KINDS]) -> Result<(), Error> {
+fn check(router: &Router, tables: &[u32]) -> Result<(), Error> {
     let all = router.own::<Classifier>();
     let is_known = |table: &u32| *table == NONE || all.table(*table).is_some();
     if tables.iter().all(is_known) { Ok(()) } else { Err(Error::NoTable) }
 }
 
-fn change(all: &mut [u32; KINDS], tables: [u32; KINDS], is_add: bool) -> Result<(), Error> {
-    for (now, table) in all.iter_mut().zip(tables).filter(|(_, table)| *table != NONE) {
-        if !is_add && *now != table {
+fn change(all: &mut [u32], tables: &[u32], is_add: bool) -> Result<(), Error> {
+    for (now, table) in all.iter_mut().zip(tables).filter(|(_, table)| **table != NONE) {
+        if !is_add && now != table {
             return Err(Error::NotThere);
         }
-        *now = if is_add { table } else { NONE };
+        *now = if is_add { *table } else { NONE };
     }
     Ok(())
 }
