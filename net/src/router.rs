@@ -6,9 +6,11 @@ use std::fmt::Display;
 use std::io;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::str::FromStr;
 
 use control::api::{Api, Clients};
 use control::cli::Cli;
+use control::config::Stanza;
 use control::configuration::Configured;
 use control::events::{EventLog, Topic};
 use control::feature::Refused;
@@ -78,6 +80,8 @@ pub struct Parts {
     pub cli: Cli<Router>,
     /// The messages of the binary API.
     pub api: Api<Router>,
+    /// Stanzas of the startup configuration that belong to features.
+    pub stanzas: Vec<Stanza>,
 }
 
 impl Parts {
@@ -86,7 +90,19 @@ impl Parts {
         let mut cli = Cli::new();
         router.event_log.register(&mut cli);
         control::configuration::register(&mut cli, |router: &Router| &router.configured);
-        Self { router, cli, api: Api::new() }
+        Self { router, cli, api: Api::new(), stanzas: Vec::new() }
+    }
+    /// The value of a word in the stanzas of this name in the startup configuration; the last one
+    /// counts.
+    ///
+    /// # Errors
+    /// A value that cannot be read: its line and the reason.
+    pub fn startup<T: FromStr>(&self, stanza: &str, word: &str) -> Result<Option<T>, Refused> {
+        let mut last = None;
+        for stanza in self.stanzas.iter().filter(|s| s.word == stanza) {
+            last = stanza.value(word).map_err(refuse)?.or(last);
+        }
+        Ok(last)
     }
     /// Has a feature register its parts.
     ///
@@ -244,6 +260,16 @@ impl Names for Router {
 mod tests {
     use super::*;
     use crate::testing::Rig;
+
+    #[test]
+    fn features_read_their_stanzas() {
+        let config = "punt { socket /a }\npunt { other }\npunt { socket /b }\nip { socket /c }";
+        let mut parts = Parts::new(Rig::new(&[]).router);
+        parts.stanzas = control::config::Config::parse(config, &[]).unwrap().others;
+        assert_eq!(parts.startup("punt", "socket"), Ok(Some("/b".to_owned())));
+        assert_eq!(parts.startup::<u32>("punt", "nothing"), Ok(None));
+        assert!(parts.startup::<u32>("ip", "socket").unwrap_err().0.contains("/c"));
+    }
 
     #[test]
     fn a_panic_at_work_loses_no_state() {

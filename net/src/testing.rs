@@ -92,7 +92,7 @@ impl Rig {
             std::mem::swap(engine, &mut parts.router.engine);
             Ok((parts, made))
         });
-        let Parts { router, cli, mut api } = parts;
+        let Parts { router, cli, mut api, .. } = parts;
         cli.check().unwrap();
         api.finish(&router.clients).unwrap();
         (Self { graph, router, cli, api }, made)

@@ -60,18 +60,9 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     });
     let router = router.map_err(failed("cannot reserve memory"))?;
     let mut parts = Parts::new(router);
-    for ip in config.stanzas("ip") {
-        let counting = ip.value("route-counters").map_err(|e| e.to_string())?;
-        parts.router.fib.counting = counting.unwrap_or(parts.router.fib.counting);
-    }
+    parts.stanzas = config.others.clone();
     log.register(&mut parts.cli);
     parts.router.insert(statistics(&config.statseg)?);
-    let mut punting = net::punting::Settings::default();
-    for punt in config.stanzas("punt") {
-        let socket = punt.value("socket").map_err(|e| e.to_string())?;
-        punting.socket = socket.or(punting.socket);
-    }
-    parts.router.insert(punting);
     workers::register(&mut parts.cli);
     register(config, &mut parts)?;
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
@@ -112,7 +103,7 @@ fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
         folders: config.plugins.paths.clone(),
         plugins: loaded,
     });
-    let Parts { router, cli, api } = parts;
+    let Parts { router, cli, api, .. } = parts;
     api.finish(&router.clients).map_err(|e| e.to_string())?;
     router.clients.configure_trace(&config.api_trace);
     cli.check().map_err(|e| e.to_string())

@@ -39,7 +39,7 @@ pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(
     let runtime = runtime()?;
     let stop = Arc::new(Notify::new());
     watch_signals(Arc::clone(&stop), &config.unix, &config.statseg)?;
-    let Parts { mut router, cli, api } = parts;
+    let Parts { mut router, cli, api, .. } = parts;
     let wake = Arc::new(Notify::new());
     let waker = || {
         let wake = Arc::clone(&wake);

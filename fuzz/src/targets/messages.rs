@@ -95,7 +95,7 @@ impl Messages {
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), String> {
-        let Parts { router, cli, api } = &mut self.parts;
+        let Parts { router, cli, api, .. } = &mut self.parts;
         let clients = router.clients.clone();
         let around = Around { api, cli, clients: &clients };
         let info = message.first_chunk().and_then(|id| api.info(u16::from_be_bytes(*id)));

@@ -85,7 +85,7 @@ pub(crate) fn bench() -> Bench {
     for feature in [FEATURE, trace, dump, drops::FEATURE, interface::FEATURE] {
         parts.add(&feature).unwrap();
     }
-    let Parts { mut router, cli, mut api } = parts;
+    let Parts { mut router, cli, mut api, .. } = parts;
     cli.check().unwrap();
     api.finish(&router.clients).unwrap();
     router.engine.add_input(Source(3)).unwrap();

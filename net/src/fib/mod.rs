@@ -259,7 +259,9 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    let counting = parts.startup("ip", "route-counters")?;
     let router = &mut parts.router;
+    router.fib.counting = counting.unwrap_or(router.fib.counting);
     router.add_table::<Ip4>(0).map_err(refuse)?;
     router.add_table::<Ip6>(0).map_err(refuse)?;
     router.interfaces.observe(follow);

@@ -33,7 +33,7 @@ pub use socket::{
 };
 pub use udp::UdpPunt;
 
-/// Punting. Takes [`Settings`] from the router, if they are there.
+/// Punting.
 pub const FEATURE: Feature = Feature {
     name: "punt",
     about: "Punted packets",
@@ -51,7 +51,11 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let socket = parts.startup("punt", "socket")?;
     let router = &mut parts.router;
+    if socket.is_some() {
+        router.insert(Settings { socket });
+    }
     redirect::add::<V4>(router).map_err(refuse)?;
     redirect::add::<V6>(router).map_err(refuse)?;
     router.engine.add(UdpPunt(V4)).map_err(refuse)?;

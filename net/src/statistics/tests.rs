@@ -44,7 +44,7 @@ impl Bench {
         for feature in crate::FEATURES {
             parts.add(feature).unwrap();
         }
-        let Parts { mut router, cli, mut api } = parts;
+        let Parts { mut router, cli, mut api, .. } = parts;
         api.finish(&router.clients).unwrap();
         router.engine.build().unwrap();
         router.engine.start_inline();

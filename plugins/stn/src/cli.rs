@@ -63,10 +63,12 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetRule| {
         let SetRule { address: addr, interface, del } = c;
-        Ok(match del {
-            true => super::remove(router, addr)?,
-            false => super::add(router, Rule { addr, interface })?,
-        })
+        let done = if del {
+            super::remove(router, addr)
+        } else {
+            super::add(router, Rule { addr, interface })
+        };
+        Ok(done?)
     });
     cli.command(|router: &mut Router, _: ShowRules| {
         let row = |(rule_index, Rule { addr, interface }): (u32, Rule)| {
