@@ -8,6 +8,7 @@ mod conformance;
 mod console;
 mod devices;
 mod every_message;
+mod files;
 mod fragments;
 mod goldens;
 mod idle;
