@@ -180,3 +180,40 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     });
     assert_eq!(count(&rig), before);
 }
+
+#[test]
+fn far_ends_are_found_in_addresses() {
+    let mut rig = rig(FEATURE);
+    let line = "create 6rd tunnel ip6-pfx 2002::/16 ip4-pfx 0.0.0.0/0 ip4-src 10.0.1.1 \
+        security-check";
+    assert_eq!(rig.run(line), "ipip0\n");
+    rig.set("ip route add 2f00::/16 via 2002:1400:9::1 ipip0");
+    settle(&mut rig);
+    // In the domain, and behind a relay.
+    for (dst, far) in [("2002:1400:7::1", [20, 0, 0, 7]), ("2f00::1", [20, 0, 0, 9])] {
+        let packet = changed6(udp6(HOST6, dst, 7, b"data"), |h| h.set_traffic_class(0xb9));
+        let out = sent(&mut rig, "ip6-input", packet.clone());
+        let (outer, inner) = ip4::Header::ref_from_prefix(&out).unwrap();
+        assert_eq!((outer.src, outer.dst, outer.tos), ([10, 0, 1, 1], far, 0xb9));
+        assert!(outer.is_checksum_valid() && usize::from(outer.total_len.get()) == out.len());
+        assert_eq!(inner, changed6(packet, |h| h.hop_limit -= 1));
+    }
+    rig.graph.moved_counters();
+    let from = |far, source| {
+        let inner = udp6(source, "2001:db8::2", 7, b"data");
+        ip4(far, "10.0.1.1", Protocol::IP6, &inner)
+    };
+    assert_eq!(sent(&mut rig, "ip4-receive", from("20.0.0.7", "2002:1400:7::1")).len(), 52);
+    rig.expect(&[("ipip4-input", "packets decapsulated", 1)]);
+    // Another's address, and no IPv6.
+    let inner = udp4("30.1.1.1", "10.0.0.2", 7, b"data");
+    let bare = ip4("20.0.0.7", "10.0.1.1", Protocol::IP4, &inner);
+    for packet in [from("20.0.0.8", "2002:1400:7::1"), bare] {
+        send(&mut rig, "ip4-receive", &[packet]);
+        rig.expect(&[("ipip4-input", "no tunnel", 1)]);
+    }
+    assert!(rig.run("delete ipip tunnel ipip0").contains("no such tunnel"));
+    rig.set("delete 6rd tunnel ipip0");
+    let long = "create 6rd tunnel ip6-pfx 2002::/48 ip4-pfx 0.0.0.0/0 ip4-src 10.0.1.1";
+    assert!(rig.run(long).contains("longer than a network"));
+}

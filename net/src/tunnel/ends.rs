@@ -8,6 +8,7 @@ use graph::Slot;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use infra::rcu::{Epoch, Reader, Shared};
 
+use super::Guard;
 use crate::adjacency::Link;
 use crate::interface::InterfaceIndex;
 
@@ -50,7 +51,7 @@ impl Tuple {
 }
 
 /// Where a received packet belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct End {
     /// The tunnel's interface.
     pub interface: InterfaceIndex,
@@ -62,6 +63,8 @@ pub struct End {
     pub carried: Option<Link>,
     /// Where labelled packets go, where there is MPLS.
     pub mpls: Option<Slot>,
+    /// What packets must pass besides.
+    pub guard: Option<Guard>,
     /// The tunnel's own address.
     pub local: u128,
 }
@@ -124,6 +127,11 @@ impl EndsReader {
     #[inline(always)]
     pub fn find(&self, tuple: &Tuple, epoch: Epoch<'_>) -> Option<End> {
         self.exactly(tuple, epoch).or_else(|| self.in_group(tuple, epoch))
+    }
+    /// As [`EndsReader::find`], for tunnels that take packets from any far end.
+    #[inline(never)]
+    pub fn find_any(&self, tuple: &Tuple, epoch: Epoch<'_>) -> Option<End> {
+        self.exactly(&Tuple { remote: 0, ..*tuple }, epoch).filter(|end| end.guard.is_some())
     }
     #[inline(always)]
     fn exactly(&self, tuple: &Tuple, epoch: Epoch<'_>) -> Option<End> {

@@ -150,8 +150,15 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
         let Outside { remote, local, .. } = outside;
         let tuple = Tuple { kind: self.kind, table: p.fib(), key, remote, local };
         let found = self.ends.find(&tuple, epoch);
+        let found = found.or_else(|| self.ends.find_any(&tuple, epoch));
         let is_up = |end: &End| self.ports.read(end.interface.0, epoch).is_some_and(|p| p.up);
         let end = found.filter(is_up).ok_or(K::NO_TUNNEL)?;
+        if let Some(guard) = end.guard {
+            let inner = bytes.get(len..).unwrap_or(&[]);
+            if !(guard.check)(inner, remote, guard.number) {
+                return Err(K::NO_TUNNEL);
+            }
+        }
         Ok((end, outside.len + len, end.carried.unwrap_or(carried), outside.class))
     }
 }

@@ -29,6 +29,7 @@ use graph::Slot;
 use wire::{MacAddr, Protocol};
 
 use crate::adjacency::Link;
+use crate::adjacency::chain::Chain;
 use crate::fib::TableIndex;
 use crate::interface::{self, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
@@ -71,6 +72,23 @@ impl Behind {
     }
 }
 
+/// What is put in front of packets.
+pub enum Front {
+    /// The outer header, and what the kind has behind it.
+    Usual,
+    /// This, or nothing: the packets are dropped.
+    Own(Option<Chain>),
+}
+
+/// A look at packets from any far end.
+#[derive(Clone, Copy, Debug)]
+pub struct Guard {
+    /// Whether what is carried may come from a far end, given the number.
+    pub check: fn(carried: &[u8], remote: u128, number: u64) -> bool,
+    /// A number of the kind's choice.
+    pub number: u64,
+}
+
 /// A kind of tunnel.
 pub trait Kind: Clone + 'static {
     /// How names of its interfaces begin; the instance follows.
@@ -94,6 +112,15 @@ pub trait Kind: Clone + 'static {
     fn behind(&self, carried: Link) -> Option<Behind>;
     /// What is carried, where headers do not say.
     fn carries(&self) -> Option<Link> {
+        None
+    }
+    /// What is put in front of packets to a next hop, for kinds that find far ends by themselves.
+    fn front(&self, outer: &Outer, link: Link, next_hop: IpAddr) -> Front {
+        let _ = (outer, link, next_hop);
+        Front::Usual
+    }
+    /// What packets must pass, for tunnels that take them from any far end.
+    fn guard(&self) -> Option<Guard> {
         None
     }
     /// The node that sends Ethernet frames, for kinds that do.
@@ -172,6 +199,11 @@ impl Outer {
     /// Family of the header.
     pub fn link(&self) -> Link {
         Link::of(self.src)
+    }
+    /// All headers in front of packets to a far end, of a kind without its own.
+    pub fn plain(&self, dst: IpAddr, protocol: Protocol, carried: Link) -> Chain {
+        let behind = Behind { protocol, bytes: Vec::new(), length: None, sequence: None };
+        self.chain(dst, 0, carried, &behind)
     }
     /// Whether there are several far ends, which the TEIB knows.
     pub fn is_multipoint(&self) -> bool {

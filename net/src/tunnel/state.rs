@@ -13,8 +13,8 @@ use wire::MacAddr;
 
 use super::output::{Sending, ToOutput};
 use super::{
-    Carrier, Decapsulate, EncapDecapFlags, Encapsulate, End, Ends, Error, Input, Kind, Outer,
-    Output, Tunnel, Tuple,
+    Carrier, Decapsulate, EncapDecapFlags, Encapsulate, End, Ends, Error, Front, Input, Kind,
+    Outer, Output, Tunnel, Tuple,
 };
 use crate::adjacency::chain::{Chain, Encapsulation, Hop};
 use crate::adjacency::{AdjacencyIndex, Link, Role};
@@ -89,6 +89,9 @@ struct Packets<K> {
 
 impl<K: Kind> Encapsulation for Packets<K> {
     fn chain(&self, link: Link, next_hop: IpAddr) -> Option<Chain> {
+        if let Front::Own(chain) = self.kind.front(&self.outer, link, next_hop) {
+            return chain;
+        }
         let behind = self.kind.behind(link)?;
         let (mut outer, mut dst) = (self.outer, self.outer.dst);
         if outer.is_multipoint() {
@@ -234,7 +237,8 @@ impl Router {
         if self.own::<Common>().ends.at(&tuple.received()).is_some() {
             return Err(Error::Exists);
         }
-        if outer.is_multipoint() && self.find_tunnel(&outer, &kind).is_ok() {
+        let is_multipoint = outer.is_multipoint() && kind.guard().is_none();
+        if is_multipoint && self.find_tunnel(&outer, &kind).is_ok() {
             return Err(Error::Exists);
         }
         let instance = tunnels.instance(instance)?;
@@ -251,9 +255,10 @@ impl Router {
         let local = Tuple::bits(outer.src);
         let mpls = self.engine.index_of(MPLS).and_then(|_| self.engine.connect(input, MPLS).ok());
         let (next, carried) = (kind.next(), kind.carries());
-        let end = End { interface, copies_ecn, next, carried, mpls, local };
+        let guard = kind.guard();
+        let end = End { interface, copies_ecn, next, carried, mpls, guard, local };
         let common = self.own_mut::<Common>();
-        match outer.is_multipoint() {
+        match is_multipoint {
             true => drop(common.multipoint.insert(interface, (tuple, end))),
             false => common.ends.put(tuple.received(), Some(end)),
         }

@@ -1,11 +1,13 @@
 //! Messages of the module `ipip`.
 
-use control::api::types::{Address, IpDscp};
+use std::net::Ipv4Addr;
+
+use control::api::types::{Address, Ip4Prefix, Ip6Prefix, IpDscp};
 use control::api::{Api, Message, Record, Retval};
 use net::tunnel::{EncapDecapFlags, Error, Outer, Tunnel, TunnelMode};
 use net::{InterfaceIndex, Router};
 
-use super::Ipip;
+use super::{Ipip, SixRd, sixrd};
 
 /// An IP in IP tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
@@ -65,6 +67,43 @@ pub struct IpipTunnelDetails {
     pub tunnel: IpipTunnel,
 }
 
+/// Make a tunnel whose far ends are found in IPv6 addresses (6RD).
+#[derive(Message)]
+#[reply(Ipip6RdAddTunnelReply)]
+#[name("ipip_6rd_add_tunnel")]
+pub struct Ipip6RdAddTunnel {
+    /// the table that carried packets are looked up in
+    pub ip6_table_id: u32,
+    /// the table that leads to far ends
+    pub ip4_table_id: u32,
+    /// what all IPv6 addresses of the domain begin with
+    pub ip6_prefix: Ip6Prefix,
+    /// what all IPv4 addresses of the domain begin with
+    pub ip4_prefix: Ip4Prefix,
+    /// own address
+    pub ip4_src: Ipv4Addr,
+    /// whether sources must be those of the far end
+    pub security_check: bool,
+    /// type of service of outer headers; 255 for that of carried packets
+    pub tc_tos: u8,
+}
+
+/// The tunnel is made.
+#[derive(Debug, Message)]
+#[name("ipip_6rd_add_tunnel_reply")]
+pub struct Ipip6RdAddTunnelReply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Delete a 6RD tunnel.
+#[derive(Message)]
+#[name("ipip_6rd_del_tunnel")]
+pub struct Ipip6RdDelTunnel {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
 fn add(router: &mut Router, m: &IpipTunnel) -> Result<InterfaceIndex, Retval> {
     let (src, dst) = (m.src.native()?, m.dst.native()?);
     if (m.mode == TunnelMode::MP) != dst.is_unspecified() {
@@ -74,7 +113,7 @@ fn add(router: &mut Router, m: &IpipTunnel) -> Result<InterfaceIndex, Retval> {
     let (flags, dscp) = (m.flags, m.dscp.0);
     let outer = Outer { flags, dscp, ..Outer::new(src, dst, table) };
     let instance = Some(m.instance).filter(|n| *n != u32::MAX);
-    Ok(router.add_tunnel(instance, outer, Ipip)?)
+    Ok(router.add_tunnel(instance, outer, Ipip::default())?)
 }
 
 fn details(router: &Router, t: &Tunnel<Ipip>) -> IpipTunnelDetails {
@@ -96,9 +135,26 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router: &mut Router, m: IpipAddTunnel| {
             Ok(IpipAddTunnelReply { sw_if_index: add(router, &m.tunnel)? })
         })
-        .call(|router, m: IpipDelTunnel| Ok(router.remove_tunnel::<Ipip>(m.sw_if_index)?))
+        .call(|router, m: IpipDelTunnel| Ok(sixrd::remove(router, m.sw_if_index, false)?))
+        .call(|router, m: Ipip6RdAddTunnel| {
+            let wrong = |_| Retval::INVALID_VALUE;
+            let ip6 = wire::Ip6Prefix::new(m.ip6_prefix.address, m.ip6_prefix.len);
+            let ip4 = wire::Ip4Prefix::new(m.ip4_prefix.address, m.ip4_prefix.len);
+            let (ip6, ip4) = (ip6.map_err(wrong)?, ip4.map_err(wrong)?);
+            let rule = SixRd {
+                ip6,
+                ip4,
+                has_check: m.security_check,
+                tos: Some(m.tc_tos).filter(|tos| *tos != u8::MAX),
+            };
+            let tables = [m.ip4_table_id, m.ip6_table_id];
+            let sw_if_index = sixrd::add(router, m.ip4_src, rule, tables)?;
+            Ok(Ipip6RdAddTunnelReply { sw_if_index })
+        })
+        .call(|router, m: Ipip6RdDelTunnel| Ok(sixrd::remove(router, m.sw_if_index, true)?))
         .dump(|router, m: IpipTunnelDump| {
             let chosen = router.tunnels::<Ipip>().chosen(m.sw_if_index);
-            chosen.map(|t| details(router, t)).collect()
+            let plain = chosen.filter(|t| t.kind.sixrd.is_none());
+            plain.map(|t| details(router, t)).collect()
         });
 }

@@ -50,11 +50,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| {
         let dst = far_end(c.src, c.dst, c.p2mp)?;
         let table = router.tunnel_table(c.src, c.outer_table_id.unwrap_or_default())?;
-        let made = router.add_tunnel(c.instance, Outer::new(c.src, dst, table), Ipip)?;
+        let made = router.add_tunnel(c.instance, Outer::new(c.src, dst, table), Ipip::default())?;
         Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
     });
     cli.command(|router: &mut Router, Delete(interface): Delete| {
-        Ok(router.remove_tunnel::<Ipip>(interface)?)
+        Ok(super::sixrd::remove(router, interface, false)?)
     });
     cli.command(|router: &mut Router, _: Show| {
         Ok(show::all::<Ipip>(router, "ipip", |_| String::new()))

@@ -3,21 +3,28 @@
 
 mod api;
 mod cli;
+mod sixrd;
+
+use std::net::IpAddr;
 
 use control::feature::Refused;
 use net::adjacency::Link;
-use net::tunnel::{Behind, By, Carrier, Decapsulate, Kind, Opened};
+use net::tunnel::{Behind, By, Carrier, Decapsulate, Front, Guard, Kind, Opened, Outer};
 use net::{Configuration, Feature, Origin, Parts, refuse};
 use wire::{MacAddr, Protocol};
 
 pub use api::*;
+pub use sixrd::SixRd;
 
 /// MPLS in IP (RFC 4023).
 const MPLS_IN_IP: Protocol = Protocol(137);
 
-/// The kind of tunnel. It has no fields of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ipip;
+/// The kind of tunnel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ipip {
+    /// How far ends are found in the addresses of packets, if they are.
+    pub sixrd: Option<SixRd>,
+}
 
 impl Kind for Ipip {
     const PREFIX: &'static str = "ipip";
@@ -41,6 +48,12 @@ impl Kind for Ipip {
             Link::Ethernet => return None,
         };
         Some(Behind { protocol, bytes: Vec::new(), length: None, sequence: None })
+    }
+    fn front(&self, outer: &Outer, link: Link, next_hop: IpAddr) -> Front {
+        self.sixrd.map_or(Front::Usual, |rule| Front::Own(rule.chain(outer, link, next_hop)))
+    }
+    fn guard(&self) -> Option<Guard> {
+        self.sixrd.map(SixRd::guard)
     }
 }
 
@@ -98,6 +111,7 @@ pub const FEATURE: Feature = Feature {
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     parts.router.add_tunnel_kind::<Ipip>().map_err(refuse)?;
     cli::register(&mut parts.cli);
+    sixrd::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())
 }

@@ -1,0 +1,244 @@
+//! IPv6 rapid deployment (6RD, RFC 5969): tunnels that carry IPv6 in IPv4 to far ends whose
+//! addresses stand in those of the packets.
+//!
+//! All IPv6 addresses of a domain begin with one prefix; the bits behind it are those of an IPv4
+//! address that are not the same in the whole domain. A route to the domain leads over the tunnel;
+//! other routes do by way of an address of the domain, that of a border relay.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use control::cli::{Args, Cli, Command, Error as CliError, Output};
+use control::feature::Refusal;
+use graph::Buffer;
+use net::adjacency::Link;
+use net::adjacency::chain::{Chain, Fixup, Onward};
+use net::fib::{self, Ip4, Ip6, Path, Source, Target};
+use net::tunnel::{EncapDecapFlags, Guard, Outer, show};
+use net::{InterfaceIndex, Router};
+use wire::{Ip4Prefix, Ip6Prefix, Protocol, ip4, ip6};
+use zerocopy::FromBytes;
+
+use super::Ipip;
+
+/// Bits of an IPv6 address that a domain has at most for prefix and far end: those of a network.
+const NETWORK: u8 = 64;
+
+/// How far ends are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SixRd {
+    /// What all IPv6 addresses of the domain begin with.
+    pub ip6: Ip6Prefix,
+    /// What all IPv4 addresses of the domain begin with.
+    pub ip4: Ip4Prefix,
+    /// Whether sources of packets must be those of the far end they come from.
+    pub has_check: bool,
+    /// Type of service of outer headers; that of what is carried when `None`.
+    pub tos: Option<u8>,
+}
+
+/// Why a tunnel is not made or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// prefix and far end are longer than a network
+    #[retval(INVALID_VALUE)]
+    TooLong,
+    /// no table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// the interface is no such tunnel
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// {0}
+    #[retval(TUNNEL_EXISTS)]
+    Tunnel(net::tunnel::Error),
+    /// {0}
+    #[retval(TABLE_TOO_BIG)]
+    Route(fib::Error),
+}
+
+/// The rule of a domain as a number: what functions on packets get.
+#[derive(Clone, Copy)]
+struct Rule {
+    ip4: u32,
+    lens: [u8; 2],
+    has_check: bool,
+    copies_class: bool,
+}
+
+impl Rule {
+    fn of(number: u64) -> Self {
+        let [a, b, c, d, ip6_len, ip4_len, has_check, copies_class] = number.to_be_bytes();
+        Self {
+            ip4: u32::from_be_bytes([a, b, c, d]),
+            lens: [ip6_len, ip4_len],
+            has_check: has_check > 0,
+            copies_class: copies_class > 0,
+        }
+    }
+    fn number(self) -> u64 {
+        let [a, b, c, d] = self.ip4.to_be_bytes();
+        let [ip6_len, ip4_len] = self.lens;
+        let flags = [self.has_check, self.copies_class].map(u8::from);
+        u64::from_be_bytes([a, b, c, d, ip6_len, ip4_len, flags[0], flags[1]])
+    }
+    /// The far end that stands in an address of the domain.
+    fn far_end(self, addr: u128) -> u32 {
+        let [ip6_len, ip4_len] = self.lens.map(u32::from);
+        let behind = addr.checked_shl(ip6_len).unwrap_or(0);
+        let bits = (behind >> 96) as u32;
+        self.ip4 | bits.checked_shr(ip4_len).unwrap_or(0)
+    }
+}
+
+impl SixRd {
+    fn rule(self) -> Rule {
+        Rule {
+            ip4: self.ip4.network().addr().to_bits(),
+            lens: [self.ip6.prefix_len(), self.ip4.prefix_len()],
+            has_check: self.has_check,
+            copies_class: self.tos.is_none(),
+        }
+    }
+    /// What is put in front of packets to a next hop: an address of the domain, or, unspecified,
+    /// each packet's own destination.
+    pub(super) fn chain(self, outer: &Outer, link: Link, next_hop: IpAddr) -> Option<Chain> {
+        let IpAddr::V6(hop) = next_hop else { return None };
+        if link != Link::Ip6 {
+            return None;
+        }
+        if !hop.is_unspecified() {
+            let far = Ipv4Addr::from_bits(self.rule().far_end(hop.to_bits()));
+            return Some(outer.plain(far.into(), Protocol::IP6, link));
+        }
+        let header = outer.plain(self.ip4.network().addr().into(), Protocol::IP6, link).header;
+        let table = Target::Lookup { link: Link::Ip4, table: outer.table };
+        let to = Onward::Paths(Link::Ip4, [Path::to(table)].into());
+        Some(Chain { header, fixup: Fixup::Own(write, self.rule().number()), to })
+    }
+    pub(super) fn guard(self) -> Guard {
+        Guard { check: is_right, number: self.rule().number() }
+    }
+}
+
+/// Writes the far end that a packet's destination says into the header in front of it.
+fn write(p: &mut Buffer<'_>, number: u64) {
+    let (rule, len) = (Rule::of(number), p.total_len());
+    let Ok((outer, rest)) = ip4::Header::mut_from_prefix(p.bytes_mut()) else { return };
+    let Ok((inner, _)) = ip6::Header::ref_from_prefix(rest) else { return };
+    outer.dst = rule.far_end(u128::from_be_bytes(inner.dst)).to_be_bytes();
+    if rule.copies_class {
+        outer.tos = inner.traffic_class();
+    }
+    outer.total_len = (len as u16).into();
+    outer.update_checksum();
+}
+
+/// Whether a packet is of IPv6 and, where that is checked, of a source behind its far end.
+fn is_right(packet: &[u8], remote: u128, number: u64) -> bool {
+    let rule = Rule::of(number);
+    let header = ip6::Header::ref_from_prefix(packet).ok().filter(|(h, _)| h.version() == 6);
+    header.is_some_and(|(header, _)| {
+        let far = rule.far_end(u128::from_be_bytes(header.src));
+        !rule.has_check || u128::from(far) == remote
+    })
+}
+
+/// Makes a tunnel, up, with a route to its domain; tables are those of far ends and of packets.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub(super) fn add(
+    router: &mut Router,
+    own: Ipv4Addr,
+    rule: SixRd,
+    [ip4_table, ip6_table]: [u32; 2],
+) -> Result<InterfaceIndex, Error> {
+    if rule.ip6.prefix_len() + (32 - rule.ip4.prefix_len()) > NETWORK {
+        return Err(Error::TooLong);
+    }
+    let outside = router.fib.table::<Ip4>(ip4_table).ok_or(Error::NoTable(ip4_table))?;
+    let inside = router.fib.table::<Ip6>(ip6_table).ok_or(Error::NoTable(ip6_table))?;
+    let flags = match rule.tos {
+        Some(_) => EncapDecapFlags::NONE,
+        None => EncapDecapFlags::NONE
+            .with(EncapDecapFlags::ENCAP_COPY_DSCP, true)
+            .with(EncapDecapFlags::ENCAP_COPY_ECN, true),
+    };
+    let plain = Outer::new(own.into(), Ipv4Addr::UNSPECIFIED.into(), outside);
+    let outer = Outer { flags, dscp: rule.tos.unwrap_or_default() >> 2, ..plain };
+    let kind = Ipip { sixrd: Some(rule) };
+    let interface = router.add_tunnel(None, outer, kind).map_err(Error::Tunnel)?;
+    // The interface is new: nothing holds it in another table.
+    let _ = router.set_interface_table6(interface, inside);
+    let _ = router.enable_ip6(interface, true);
+    router.set_admin(interface, true);
+    let target = Target::Attached { interface, own: Link::Ip6.unspecified() };
+    let domain = rule.ip6.network().into();
+    let routed = router.set_route(inside, domain, Source::SPECIAL, &[Path::to(target)]);
+    match routed {
+        Ok(_) => Ok(interface),
+        Err(why) => {
+            router.remove_tunnel::<Ipip>(interface).map_err(Error::Tunnel)?;
+            Err(Error::Route(why))
+        }
+    }
+}
+
+/// Deletes a tunnel that is one for 6RD, or is none.
+///
+/// # Errors
+/// [`Error::NoInterface`].
+pub(super) fn remove(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    is_sixrd: bool,
+) -> Result<(), Error> {
+    let found = router.tunnels::<Ipip>().at(interface);
+    found.filter(|t| t.kind.sixrd.is_some() == is_sixrd).ok_or(Error::NoInterface)?;
+    router.remove_tunnel::<Ipip>(interface).map_err(Error::Tunnel)
+}
+
+/// Make a tunnel whose far ends are found in IPv6 addresses.
+#[derive(Command)]
+#[command("create 6rd tunnel")]
+struct Create {
+    /// what all IPv6 addresses of the domain begin with
+    #[keyword("ip6-pfx")]
+    ip6: Ip6Prefix,
+    /// what all IPv4 addresses of the domain begin with
+    #[keyword("ip4-pfx")]
+    ip4: Ip4Prefix,
+    /// own address
+    #[keyword("ip4-src")]
+    own: Ipv4Addr,
+    /// table that leads to far ends; 0 unless given
+    ip4_table_id: Option<u32>,
+    /// table that carried packets are looked up in; 0 unless given
+    ip6_table_id: Option<u32>,
+    /// sources must be those of the far end
+    security_check: bool,
+}
+
+/// `delete 6rd tunnel sw_if_index N`, or an interface.
+struct Delete(InterfaceIndex);
+
+impl Command for Delete {
+    const PATHS: &'static [&'static str] = &["delete 6rd tunnel"];
+    const ABOUT: &'static str = "Delete a tunnel whose far ends are found in IPv6 addresses";
+    const USAGE: &'static str = "{<interface> | sw_if_index <sw_if_index>}";
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        show::interface(args).map(Self)
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Create| {
+        let rule = SixRd { ip6: c.ip6, ip4: c.ip4, has_check: c.security_check, tos: None };
+        let tables = [c.ip4_table_id, c.ip6_table_id].map(Option::unwrap_or_default);
+        let made = add(router, c.own, rule, tables)?;
+        Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
+    });
+    cli.command(|router: &mut Router, Delete(interface): Delete| {
+        Ok(remove(router, interface, true)?)
+    });
+}
