@@ -273,3 +273,30 @@ set interface lldp loop0 port-desc up mgmt-ip4 10.0.0.1 mgmt-ip6 fd00::1 mgmt-oi
 ",
     );
 }
+
+#[test]
+fn domains_come_before_their_ports_and_addresses_behind() {
+    let all = "set bridge-domain default-learn-limit 1000
+create bridge-domain 5 learn 0 uu-flood 0 arp-term 1 mac-age 9 bd-tag five
+set bridge-domain learn-limit 5 77
+set bridge-domain arp entry 5 10.0.0.1 02:00:00:00:00:01
+set bridge-domain arp entry 5 2001:db8::1 02:00:00:00:00:01
+create bridge-domain 7
+create loopback interface instance 0
+create loopback interface instance 1
+create loopback interface instance 2
+bvi create mac 02:00:00:00:00:07 instance 3
+create sub-interfaces loop0 5 dot1q 5 exact-match
+set interface l2 tag-rewrite loop0.5 translate 1-2 dot1ad 7 8
+set interface l2 bridge loop0.5 5 9
+set interface l2 learn loop0.5 disable
+set interface l2 efp-filter loop0.5
+set interface l2 bridge bvi3 5 bvi
+set interface l2 bridge loop1 7 uu-fwd
+set interface l2 xconnect loop2 loop0
+test l2patch rx loop0 tx loop2
+l2fib add 02:00:00:00:00:02 5 loop0.5 static
+l2fib add 02:00:00:00:00:03 5 filter
+";
+    replays(all, all);
+}

@@ -141,17 +141,13 @@ fn set_limit(router: &mut Router, limit: u32) {
 }
 
 /// Addresses of one domain or all that count, in the order of the table.
-pub(crate) fn entries(router: &mut Router, only: Option<u16>) -> Vec<(u32, MacAddr, Entry)> {
-    let mut found = Vec::new();
-    let bridging = router.own_mut::<Bridging>();
-    let buckets = bridging.fib.buckets();
-    bridging.fib.walk(0, buckets, |key, value| {
+pub(crate) fn entries(router: &Router, only: Option<u16>) -> Vec<(u32, MacAddr, Entry)> {
+    let (mut found, bridging) = (Vec::new(), router.own::<Bridging>());
+    bridging.fib.each(|key, value| {
         if only.is_none_or(|index| index == fib::of_key(key).0) {
             found.push((key, Entry(value)));
         }
-        infra::table::exact::Verdict::Keep
     });
-    let bridging = router.own::<Bridging>();
     let entry = |(key, entry): (u64, Entry)| {
         let (index, mac) = fib::of_key(key);
         let id = *bridging.by_index.get(&index)?;

@@ -1,7 +1,8 @@
 //! The bridge's virtual interface: a loopback by which the router itself is a port of a domain.
 
 use control::api::{Message, Retval};
-use control::cli::{Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Error, Output, Print};
+use control::configuration::Lines;
 use control::feature::Refusal;
 use net::{InterfaceIndex, Parts, Router};
 use wire::MacAddr;
@@ -68,8 +69,9 @@ pub(crate) fn follow_mac(router: &mut Router, interface: InterfaceIndex) {
 }
 
 /// Create a bridge's virtual interface.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("bvi create")]
+#[stage(Interfaces)]
 struct Create {
     /// its address; b0:b0:00:00:<instance> if not given
     mac: Option<MacAddr>,
@@ -109,6 +111,14 @@ pub struct BviCreateReply {
 pub struct BviDelete {
     /// its number
     pub sw_if_index: InterfaceIndex,
+}
+
+/// The interfaces that were made, as commands.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for i in router.interfaces.iter().filter(|i| i.hardware == HARDWARE && !i.is_sub()) {
+        let instance = i.made.name.strip_prefix("bvi").and_then(|n| n.parse().ok());
+        lines.push_at(i.index.0, &Create { mac: Some(i.made.mac), instance });
+    }
 }
 
 fn commands(cli: &mut Cli<Router>) {

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::Stage;
 use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
@@ -12,30 +13,31 @@ use super::scan;
 use super::state::Bridging;
 
 /// Make a bridge domain, or delete it.
-#[derive(Command)]
+#[derive(Command, Print, Debug, Default, PartialEq)]
 #[command("create bridge-domain")]
-struct Create {
+#[stage(Objects)]
+pub(super) struct Create {
     /// its number
     #[positional]
-    bridge_domain_id: u32,
+    pub bridge_domain_id: u32,
     /// learn addresses
-    learn: Option<u8>,
+    pub learn: Option<u8>,
     /// forward what is for known addresses
-    forward: Option<u8>,
+    pub forward: Option<u8>,
     /// flood what is for unknown addresses
-    uu_flood: Option<u8>,
+    pub uu_flood: Option<u8>,
     /// flood broadcasts and multicasts
-    flood: Option<u8>,
+    pub flood: Option<u8>,
     /// answer ARP requests for known owners
-    arp_term: Option<u8>,
+    pub arp_term: Option<u8>,
     /// ARP requests go to the interface for unknown addresses
-    arp_ufwd: Option<u8>,
+    pub arp_ufwd: Option<u8>,
     /// minutes after which addresses are forgotten; 0 for never
-    mac_age: Option<u8>,
+    pub mac_age: Option<u8>,
     /// what to call it
-    bd_tag: Option<String>,
+    pub bd_tag: Option<String>,
     /// delete it
-    del: bool,
+    pub del: bool,
 }
 
 fn create(router: &mut Router, c: Create) -> Result<Output, Error> {
@@ -72,14 +74,15 @@ macro_rules! switches {
     )*) => {
         $(
             $(#[$doc])*
-            #[derive(Command)]
+            #[derive(Command, Print, Debug, PartialEq)]
             #[command($path)]
-            struct $name {
+            #[stage(Attachments)]
+            pub(super) struct $name {
                 $(#[$what])*
                 #[positional]
-                $id: $ty,
+                pub $id: $ty,
                 /// no longer
-                disable: bool,
+                pub disable: bool,
             }
         )*
         fn switches(cli: &mut Cli<Router>) {
@@ -167,30 +170,45 @@ struct SetAge {
 }
 
 /// Set how many addresses a bridge domain learns at most.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set bridge-domain learn-limit")]
-struct SetLimit {
+#[stage(Objects)]
+pub(super) struct SetLimit {
     /// the domain
     #[positional]
-    bridge_domain_id: u32,
+    pub bridge_domain_id: u32,
     /// addresses
     #[positional]
-    learn_limit: u32,
+    pub learn_limit: u32,
 }
 
 /// Set how many addresses new bridge domains learn at most.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set bridge-domain default-learn-limit")]
-struct SetDefaultLimit {
+#[stage(Objects)]
+pub(super) struct SetDefaultLimit {
     /// addresses
     #[positional]
-    maxentries: u32,
+    pub maxentries: u32,
 }
 
 /// `set bridge-domain arp entry ID {ADDRESS MAC [del] | del-all}`.
-struct SetOwner {
-    id: u32,
-    entry: Option<(IpAddr, MacAddr, bool)>,
+#[derive(Debug, PartialEq)]
+pub(super) struct SetOwner {
+    pub id: u32,
+    /// Address, its owner, and whether that is no longer so; all of them if `None`.
+    pub entry: Option<(IpAddr, MacAddr, bool)>,
+}
+
+impl Print for SetOwner {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.id);
+        match &self.entry {
+            None => line.word("del-all"),
+            Some((ip, mac, del)) => line.value(ip).value(mac).flag("del", *del),
+        };
+    }
 }
 
 impl Command for SetOwner {

@@ -188,7 +188,9 @@ pub fn bridge(
             None
         }
     };
-    let port = Port { place: Place::Bridge(id, role, group), input: input::OWN, output: 0 };
+    // The router's own address is set, so there is nothing to learn from it.
+    let input = if role == Role::Bvi { input::OWN & !input::LEARN } else { input::OWN };
+    let port = Port { place: Place::Bridge(id, role, group), input, output: 0 };
     bridging.ports.insert(interface, port);
     if let Some(before) = before {
         bridging.ports.remove(&before);

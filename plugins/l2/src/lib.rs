@@ -14,6 +14,7 @@ pub mod arcs;
 mod arp_term;
 mod bvi;
 mod cli;
+mod configuration;
 pub mod domain;
 pub mod fib;
 mod flood;
@@ -51,7 +52,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ethernet", "ip4", "ip6", "arp"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(configuration::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

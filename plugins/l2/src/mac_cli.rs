@@ -1,6 +1,7 @@
 //! Commands that set and forget addresses.
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::Stage;
 use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
@@ -10,10 +11,23 @@ use super::scan;
 use super::state::Bridging;
 
 /// `l2fib add MAC ID {filter | INTERFACE [static | bvi]}`.
-struct AddMac {
-    mac: MacAddr,
-    id: u32,
-    to: Target,
+#[derive(Debug, PartialEq)]
+pub(super) struct AddMac {
+    pub mac: MacAddr,
+    pub id: u32,
+    pub to: Target,
+}
+
+impl Print for AddMac {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.mac).value(&self.id);
+        match self.to {
+            Target::Filter => line.word("filter"),
+            Target::On(i, is_static) => line.value(&i).flag("static", is_static),
+            Target::Bvi(i) => line.value(&i).word("bvi"),
+        };
+    }
 }
 
 impl Command for AddMac {

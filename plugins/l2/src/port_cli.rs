@@ -1,6 +1,7 @@
 //! Commands that set where the frames of interfaces go, and their tags.
 
-use control::cli::{Args, Cli, Command, Error};
+use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::configuration::Stage;
 use net::interface::TagRewrite;
 use net::{InterfaceIndex, Router};
 
@@ -10,34 +11,36 @@ use super::rewrite::pbb;
 use super::state::Role;
 
 /// Put an interface into a bridge domain.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 bridge")]
-struct SetBridge {
+#[stage(Attachments)]
+pub(super) struct SetBridge {
     /// the interface
     #[positional]
-    interface: InterfaceIndex,
+    pub interface: InterfaceIndex,
     /// the domain, which is made if it is not there
     #[positional]
-    bridge_domain_id: u32,
+    pub bridge_domain_id: u32,
     /// split horizon group
     #[positional]
-    shg: Option<u8>,
+    pub shg: Option<u8>,
     /// it is the router's own port
-    bvi: bool,
+    pub bvi: bool,
     /// frames for unknown addresses go there
-    uu_fwd: bool,
+    pub uu_fwd: bool,
 }
 
 /// Send all frames of an interface out of another one.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 xconnect")]
-struct SetCrossConnect {
+#[stage(Attachments)]
+pub(super) struct SetCrossConnect {
     /// whose frames
     #[positional]
-    interface: InterfaceIndex,
+    pub interface: InterfaceIndex,
     /// where they go
     #[positional]
-    peer: InterfaceIndex,
+    pub peer: InterfaceIndex,
 }
 
 /// Give an interface back to layer 3.
@@ -50,9 +53,36 @@ struct SetRouted {
 }
 
 /// `set interface l2 tag-rewrite INTERFACE {disable | pop N | push KIND TAG [TAG] | ...}`.
-struct SetTags {
-    interface: InterfaceIndex,
-    wanted: TagRewrite,
+#[derive(Debug, PartialEq)]
+pub(super) struct SetTags {
+    pub interface: InterfaceIndex,
+    pub wanted: TagRewrite,
+}
+
+impl Print for SetTags {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        let TagRewrite { op, push_dot1q, tags: [first, second], .. } = self.wanted;
+        line.value(&self.interface);
+        let (words, tags) = match op {
+            0 => ("disable", 0),
+            1 => ("push", 1),
+            2 => ("push", 2),
+            3 => ("pop 1", 0),
+            4 => ("pop 2", 0),
+            5 => ("translate 1-1", 1),
+            6 => ("translate 1-2", 2),
+            7 => ("translate 2-1", 1),
+            _ => ("translate 2-2", 2),
+        };
+        line.word(words);
+        if tags > 0 {
+            line.word(if push_dot1q == 0 { "dot1ad" } else { "dot1q" }).value(&first);
+        }
+        if tags > 1 {
+            line.value(&second);
+        }
+    }
 }
 
 impl Command for SetTags {
@@ -101,9 +131,29 @@ impl Command for SetTags {
 }
 
 /// `set interface l2 pbb-tag-rewrite INTERFACE {disable | pop | push ... | ...}`.
-struct SetBackbone {
-    interface: InterfaceIndex,
-    wanted: TagRewrite,
+#[derive(Debug, PartialEq)]
+pub(super) struct SetBackbone {
+    pub interface: InterfaceIndex,
+    pub wanted: TagRewrite,
+}
+
+impl Print for SetBackbone {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        let wanted = &self.wanted;
+        line.value(&self.interface);
+        match wanted.op {
+            0 => {
+                line.word("disable");
+                return;
+            }
+            pbb::POP => line.word("pop"),
+            pbb::PUSH => line.word("push"),
+            _ => line.keyword("translate_pbb_stag", &wanted.outer_tag),
+        };
+        line.keyword("dmac", &wanted.b_dmac).keyword("smac", &wanted.b_smac);
+        line.keyword("s_id", &wanted.i_sid).keyword("b_vlanid", &wanted.b_vlanid);
+    }
 }
 
 impl Command for SetBackbone {
@@ -143,15 +193,16 @@ impl Command for SetBackbone {
 }
 
 /// Send all frames of an interface out of another one, before anything else is done.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("test l2patch")]
-struct SetPatch {
+#[stage(Attachments)]
+pub(super) struct SetPatch {
     /// whose frames
-    rx: InterfaceIndex,
+    pub rx: InterfaceIndex,
     /// where they go
-    tx: InterfaceIndex,
+    pub tx: InterfaceIndex,
     /// no longer
-    del: bool,
+    pub del: bool,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

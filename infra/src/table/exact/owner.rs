@@ -108,6 +108,26 @@ impl Exact {
             });
         }
     }
+    /// Shows all entries, one that is changed meanwhile before or after; while the table grows also
+    /// those not yet copied.
+    pub fn each(&self, mut show: impl FnMut(u64, u64)) {
+        let tables = self.tables.current();
+        let mut all = |buckets: &Buckets, is_old: bool| {
+            for turn in (0..buckets.mask + 1).step_by(TURN) {
+                self.locked(|_| {
+                    let line = turn..(turn + TURN).min(buckets.mask + 1);
+                    for at in line.flat_map(Buckets::places) {
+                        let key = buckets.key(at);
+                        if key != 0 && !(is_old && tables.new.place(key).is_some()) {
+                            show(key, buckets.value(at).map_or(0, |v| v.load(Acquire)));
+                        }
+                    }
+                });
+            }
+        };
+        all(&tables.new, false);
+        tables.old.iter().for_each(|old| all(old, true));
+    }
     /// Whether it is to grow: more than half full.
     pub fn is_crowded(&self) -> bool {
         self.view().len() * 2 > self.view().room()
