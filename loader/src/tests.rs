@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use control::api::{Message, Retval};
+use ferrovia_sdk::abi;
 use net::InterfaceIndex;
 use net::testing::Bench;
 use net::testing::packets::{udp4, udp6};
@@ -309,5 +310,116 @@ fn a_plugin_that_fails_in_its_start_leaves_nothing() {
     assert!(bench.run("show odd").unwrap_err().contains("no"));
     assert!(load(&mut bench, &good).unwrap_err().contains("a plugin odd is loaded"));
     assert_eq!(bench.run("plugin unload odd").as_deref(), Ok(""));
+    assert_eq!(state(&mut bench), before);
+}
+
+/// Where the fields of a struct begin, and its size, as C and Rust have it.
+macro_rules! layout {
+    ($rust:ident $c:literal: $($field:ident $of:literal)*) => {
+        (
+            $c,
+            vec![$(($of, std::mem::offset_of!(abi::$rust, $field)),)*],
+            size_of::<abi::$rust>(),
+        )
+    };
+}
+
+#[test]
+fn the_header_and_rust_agree_and_buffers_are_the_engines() {
+    let _alone = alone();
+    let structs = [
+        layout!(Buffer "fv_buffer": offset "offset" len "len" flags "flags" rest "rest" rx "rx"
+            tx "tx" next "next" error "error" l2 "l2" l3 "l3" l4 "l4" gso_size "gso_size"
+            flow_hash "flow_hash" fib "fib" trace "trace" adjacency "adjacency"
+            payload "payload"),
+        layout!(Frame "fv_frame": count "count" thread "thread" now "now" pool "pool"
+            indices "indices" verdicts "verdicts" local "local" engine "engine"),
+        layout!(Node "fv_node": name "name" process "process" state "state"
+            local_size "local_size" next "next" reasons "reasons" counts "counts" drop "drop"),
+        layout!(Feature "fv_feature": arc "arc" node "node" before "before" after "after"),
+        layout!(Command "fv_command": path "path" usage "usage" about "about" run "run"
+            state "state"),
+        layout!(Message "fv_message": module "module" version "version" name "name"
+            about "about" fields "fields" answer "answer" run "run" state "state"),
+        layout!(Counters "fv_counters": rows "rows" threads "threads"),
+        layout!(Stamp "fv_stamp": name_size "name_size" owner "owner" abi "abi" table "table"
+            name "name" version "version" router "router" about "about" needs "needs"),
+        layout!(Host "fv_host": abi "abi" size "size" threads "threads"
+            most_interfaces "most_interfaces" count "count" trace "trace" node "node"
+            feature "feature" command "command" message "message" counters "counters"
+            on_interface "on_interface" set_feature "set_feature"
+            interface_named "interface_named" interface_name "interface_name"
+            next_interface "next_interface" after "after" cancel "cancel" now "now"
+            inject "inject" log "log" print "print" json "json" fail "fail" answer "answer"),
+    ];
+    let mut source = String::from("#include <ferrovia.h>\n#include <stddef.h>\n");
+    for (name, fields, size) in &structs {
+        source += &format!("_Static_assert(sizeof({name}) == {size}, \"{name}\");\n");
+        for (field, offset) in fields {
+            let at = format!("offsetof({name}, {field}) == {offset}");
+            source += &format!("_Static_assert({at}, \"{name} {field}\");\n");
+        }
+    }
+    let stamp = "FERROVIA_PLUGIN(\"same\", \"1\", \"\")";
+    written(&format!("{source}{stamp}\nint fv_start(fv_cx *cx) {{ (void)cx; return 0; }}"));
+    assert_eq!(graph::FIELDS, structs[0].1);
+    assert_eq!((graph::HEADROOM + 128, size_of::<abi::Buffer>()), (abi::DATA, 64));
+}
+
+#[test]
+fn a_plugin_in_rust_that_panics_costs_a_start_a_command_or_a_frame() {
+    let _alone = alone();
+    let folder = target("panics");
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    let sdk = root().join("sdk").canonicalize().unwrap();
+    let manifest = format!(
+        "[package]\nname = \"nth_drop\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+         [lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n\
+         [dependencies]\nferrovia-sdk = {{ path = \"{}\" }}\n",
+        sdk.display()
+    );
+    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    let build = |start: &str| {
+        let source = format!(
+            "use ferrovia_sdk::prelude::*;\n\
+             ferrovia_sdk::plugin! {{ name: \"odd\", version: \"1\", about: \"\",\n\
+             requires: \"ip4\", start: start }}\n\
+             struct Fails;\n\
+             impl Node for Fails {{\n\
+             type Local = ();\n\
+             fn process(&self, _: &mut (), frame: &mut Frame<'_>) {{\n\
+             frame.each(|p| if p.bytes()[20] == 7 {{ panic!(\"seven\") }} else {{\n\
+             Verdict::Continue }});\n}}\n}}\n\
+             fn start(router: &mut Router<'_>) -> Result<(), Error> {{\n\
+             router.node(\"odd\", Fails, &[Place::before(\"ip4-unicast\", \"ip4-lookup\")])?;\n\
+             let show = Command {{ path: \"show odd\", ..Command::default() }};\n\
+             router.command(show, |router, _| {{\n\
+             router.set_feature(\"ip4-unicast\", \"odd\", 1, true)?;\n\
+             panic!(\"in a command\") }})?;\n\
+             {start}\n}}\n"
+        );
+        std::fs::write(folder.join("src/lib.rs"), source).unwrap();
+        built(&folder)
+    };
+    let mut bench = bench();
+    let before = state(&mut bench);
+    let said = load(&mut bench, &build("panic!(\"at the start\")")).unwrap_err();
+    assert!(said.contains("odd: ") && said.contains("at the start"), "{said}");
+    assert_eq!(state(&mut bench), before);
+    assert_eq!(load(&mut bench, &build("Ok(())")).as_deref(), Ok(""));
+    assert_eq!(bench.pg0, InterfaceIndex(1));
+    assert!(bench.run("show odd").unwrap_err().contains("in a command"));
+    let packet = |port: u16| {
+        let mut packet = udp4("10.0.0.2", "10.0.1.2", 9, b"four");
+        packet[20] = port as u8;
+        packet
+    };
+    assert_eq!(bench.send("ip4-input", &[packet(1), packet(2)]).len(), 2);
+    assert_eq!(bench.send("ip4-input", &[packet(1), packet(7)]).len(), 0);
+    assert_eq!(bench.send("ip4-input", &[packet(1), packet(2)]).len(), 2);
+    let errors = bench.control(|router| router.engine.errors());
+    let failed = errors.iter().find(|e| e.1 == "odd").map(|e| (e.2.name, e.3));
+    assert_eq!((failed, bench.graph.buffers_used()), (Some(("node_failed", 2)), 0));
+    bench.run("plugin unload odd").unwrap();
     assert_eq!(state(&mut bench), before);
 }
