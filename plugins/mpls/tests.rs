@@ -475,13 +475,14 @@ fn tunnels_put_their_labels_outside_those_of_routes() {
 #[test]
 fn frames_travel_below_labels_and_come_out_behind_a_control_word() {
     let mut bench = bench();
-    let made = bench.run("mpls tunnel l2-only via 10.0.1.2 pg1 out-labels 42").unwrap();
+    let path = "via 10.0.1.2 pg1 out-labels 42 ttl 64 uniform";
+    let made = bench.run(&format!("mpls tunnel l2-only {path}")).unwrap();
     assert_eq!(made, "mpls-tunnel0\n");
     set(&mut bench, "set interface state mpls-tunnel0 up");
     let tunnel = bench.interface("mpls-tunnel0");
     let frame = [&[9; 12], &[8, 0][..], &udp4(HOST4, "9.9.9.9", 7, b"data")].concat();
     let out = bench.send_as("mpls-tunnel0-output", &[frame.clone()], move |p| p.set_tx(tunnel.0));
-    assert_eq!(labels(&out[0]), (vec![(42, 0, 255)], &frame[..]));
+    assert_eq!(labels(&out[0]), (vec![(42, 0, 64)], &frame[..]), "a frame has no hops");
     for (label, flags, word) in [(55, 0, &[][..]), (56, 4, &[1; 4][..])] {
         let path = FibPath {
             sw_if_index: tunnel.0,

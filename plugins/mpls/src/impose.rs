@@ -46,6 +46,7 @@ pub trait Carried: Copy + Send + 'static {
 /// What the innermost label is put on.
 #[derive(Clone, Copy)]
 pub struct Inner {
+    /// Time to live; 0 for what has none, so that labels keep their own.
     ttl: u8,
     exp: u8,
     is_last: bool,
@@ -129,7 +130,7 @@ impl Carried for Framed {
     const EXPIRED: Option<Problem> = None;
     #[inline(always)]
     fn spend(_: &mut Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
-        Some(Inner { ttl: MOST_HOPS, exp: 0, is_last: true, is_swap: false })
+        Some(Inner { ttl: 0, exp: 0, is_last: true, is_swap: false })
     }
 }
 
@@ -224,7 +225,7 @@ fn push<C>(p: &mut Packet<'_, Impose<C>>, labels: &[net::fib::Label], inner: Inn
         return Some(());
     };
     let entry = |(i, label): (usize, &net::fib::Label)| {
-        let takes = label.is_uniform || (inner.is_swap && i == last);
+        let takes = inner.ttl != 0 && (label.is_uniform || (inner.is_swap && i == last));
         let own = if label.ttl == 0 { MOST_HOPS } else { label.ttl };
         let (ttl, exp) = if takes { (inner.ttl, inner.exp) } else { (own, label.exp) };
         Entry::new(label.value, exp, inner.is_last && i == last, ttl)
