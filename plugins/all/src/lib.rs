@@ -24,6 +24,7 @@ const PLUGINS: &[Feature] = &[
     ra::FEATURE,
     rd_cp::FEATURE,
     source_range::FEATURE,
+    span::FEATURE,
     stn::FEATURE,
     tracenode::FEATURE,
     tracepath::FEATURE,

@@ -266,10 +266,16 @@ fn what_interfaces_say_of_themselves_comes_behind_them() {
     replays(
         "loopback create-interface
 set lldp system-name here tx-interval 10
-set interface lldp loop0 port-desc up mgmt-ip4 10.0.0.1 mgmt-ip6 fd00::1 mgmt-oid 1.2",
+set interface lldp loop0 port-desc up mgmt-ip4 10.0.0.1 mgmt-ip6 fd00::1 mgmt-oid 1.2
+loopback create-interface
+set interface span loop0 destination loop1 rx
+set interface span loop1 l2 destination loop0",
         "create loopback interface instance 0
+create loopback interface instance 1
 set lldp system-name here tx-interval 10
 set interface lldp loop0 port-desc up mgmt-ip4 10.0.0.1 mgmt-ip6 fd00::1 mgmt-oid 1.2
+set interface span loop0 destination loop1 rx
+set interface span loop1 l2 destination loop0 both
 ",
     );
 }

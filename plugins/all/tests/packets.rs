@@ -36,6 +36,8 @@ mod ra;
 mod rd_cp;
 #[path = "../../source_range/tests.rs"]
 mod source_range;
+#[path = "../../span/tests.rs"]
+mod span;
 #[path = "../../stn/tests.rs"]
 mod stn;
 #[path = "../../tracenode/tests.rs"]

@@ -1,0 +1,89 @@
+//! Messages of the module `span`.
+
+use control::api::{Api, Message, Retval};
+use net::{InterfaceIndex, Router};
+
+use super::{At, Which};
+
+control::numbers! {
+    /// Which frames are copied.
+    pub enum SpanState: u32 = "span_state" in "" {
+        DISABLED = 0 => "SPAN_STATE_API_DISABLED",
+        RX = 1 => "SPAN_STATE_API_RX",
+        TX = 2 => "SPAN_STATE_API_TX",
+        RX_TX = 3 => "SPAN_STATE_API_RX_TX",
+    }
+}
+
+impl SpanState {
+    fn of(which: Which) -> Self {
+        Self(u32::from(which.rx) | u32::from(which.tx) << 1)
+    }
+    fn which(self) -> Result<Which, Retval> {
+        if self.0 > Self::RX_TX.0 {
+            return Err(Retval::UNIMPLEMENTED);
+        }
+        Ok(Which { rx: self.contains(Self::RX), tx: self.contains(Self::TX) })
+    }
+}
+
+/// Have frames of an interface copied to another one, or no longer.
+#[derive(Message)]
+pub struct SwInterfaceSpanEnableDisable {
+    /// the interface whose frames are copied
+    pub sw_if_index_from: InterfaceIndex,
+    /// the interface that sends the copies; 4294967295 for all, with no frames
+    pub sw_if_index_to: InterfaceIndex,
+    /// which frames
+    pub state: SpanState,
+    /// while they are bridged or cross-connected, else where they come in and go out
+    pub is_l2: bool,
+}
+
+/// List the mirrors.
+#[derive(Message)]
+#[details(SwInterfaceSpanDetails)]
+pub struct SwInterfaceSpanDump {
+    /// those of bridged and cross-connected frames, else those of devices
+    pub is_l2: bool,
+}
+
+/// A mirror.
+#[derive(Message)]
+pub struct SwInterfaceSpanDetails {
+    /// the interface whose frames are copied
+    pub sw_if_index_from: InterfaceIndex,
+    /// the interface that sends the copies
+    pub sw_if_index_to: InterfaceIndex,
+    /// which frames
+    pub state: SpanState,
+    /// while they are bridged or cross-connected
+    pub is_l2: bool,
+}
+
+fn at(is_l2: bool) -> At {
+    if is_l2 { At::Layer2 } else { At::Device }
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.core("span", "2.0.0")
+        .call(|router: &mut Router, m: SwInterfaceSpanEnableDisable| {
+            let which = m.state.which()?;
+            let all = m.sw_if_index_to.0 == u32::MAX;
+            if all && m.state != SpanState::DISABLED || m.sw_if_index_from.0 == u32::MAX {
+                return Err(Retval::INVALID_INTERFACE);
+            }
+            let to = (!all).then_some(m.sw_if_index_to);
+            Ok(super::set(router, m.sw_if_index_from, to, at(m.is_l2), which)?)
+        })
+        .dump(|router, m: SwInterfaceSpanDump| {
+            let rows = super::all(router, at(m.is_l2)).into_iter();
+            let row = |(sw_if_index_from, sw_if_index_to, which)| SwInterfaceSpanDetails {
+                sw_if_index_from,
+                sw_if_index_to,
+                state: SpanState::of(which),
+                is_l2: m.is_l2,
+            };
+            rows.map(row).collect()
+        });
+}

@@ -1,0 +1,133 @@
+//! `set interface span`, `show interface span`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::{At, Which};
+
+/// `set interface span INTERFACE [l2] {disable | destination INTERFACE [both|rx|tx]}`.
+#[derive(Debug, PartialEq)]
+struct SetSpan {
+    from: InterfaceIndex,
+    is_l2: bool,
+    to: Option<InterfaceIndex>,
+    which: Which,
+}
+
+impl Command for SetSpan {
+    const PATHS: &'static [&'static str] = &["set interface span"];
+    const ABOUT: &'static str = "Have what an interface receives or sends copied to another one";
+    const USAGE: &'static str =
+        "<interface> [l2] {disable | destination <interface> [both|rx|tx|disable]}";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let from = args.value("interface")?;
+        let (mut is_l2, mut to, mut which) = (false, None, None);
+        while !args.is_empty() {
+            if args.keyword("l2") {
+                is_l2 = true;
+            } else if args.keyword("destination") {
+                to = Some(args.value("interface")?);
+            } else if args.keyword("disable") {
+                which = Some(Which::default());
+            } else if args.keyword("both") {
+                which = Some(Which { rx: true, tx: true });
+            } else if args.keyword("rx") {
+                which = Some(Which { rx: true, tx: false });
+            } else if args.keyword("tx") {
+                which = Some(Which { rx: false, tx: true });
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        if to.is_none() && which != Some(Which::default()) {
+            return Err(args.error("expected disable or destination"));
+        }
+        Ok(Self { from, is_l2, to, which: which.unwrap_or(Which { rx: true, tx: true }) })
+    }
+}
+
+impl Print for SetSpan {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.from).flag("l2", self.is_l2).option("destination", self.to.as_ref());
+        line.word(match self.which {
+            Which { rx: true, tx: true } => "both",
+            Which { rx: true, .. } => "rx",
+            Which { tx: true, .. } => "tx",
+            _ => "disable",
+        });
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (at, is_l2) in [(At::Device, false), (At::Layer2, true)] {
+        for (from, to, which) in super::all(router, at) {
+            lines.push(&SetSpan { from, is_l2, to: Some(to), which });
+        }
+    }
+}
+
+/// Show what is copied, and where to.
+#[derive(Command)]
+#[command("show interface span")]
+struct ShowSpan;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetSpan| {
+        let at = if c.is_l2 { At::Layer2 } else { At::Device };
+        Ok(super::set(router, c.from, c.to, at, c.which)?)
+    });
+    cli.command(|router: &mut Router, _: ShowSpan| {
+        let mut pairs = BTreeMap::<_, [Which; 2]>::new();
+        for at in [At::Device, At::Layer2] {
+            for (from, to, which) in super::all(router, at) {
+                pairs.entry((from, to)).or_default()[at as usize] = which;
+            }
+        }
+        let name = |i: InterfaceIndex| router.interfaces.name(i.0).to_owned();
+        let row = |((from, to), which): (_, [Which; 2])| {
+            let [device, l2] = which.map(word);
+            Row { source: name(from), destination: name(to), device, l2 }
+        };
+        Ok(Output::of(Rows(pairs.into_iter().map(row).collect())))
+    });
+}
+
+fn word(which: Which) -> &'static str {
+    match (which.rx, which.tx) {
+        (true, true) => "both",
+        (true, false) => "rx",
+        (false, true) => "tx",
+        (false, false) => "none",
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    source: String,
+    destination: String,
+    device: &'static str,
+    l2: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "{:<32} {:<32}  {:>6}  {:>6}", "Source", "Destination", "Device", "L2")?;
+        self.0.iter().try_for_each(|Row { source, destination, device, l2 }| {
+            writeln!(f, "{source:<32} {destination:<32} ({device:>6}) ({l2:>6})")
+        })
+    }
+}

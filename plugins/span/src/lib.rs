@@ -1,0 +1,149 @@
+//! Mirrors (SPAN): copies of what an interface receives or sends leave by other interfaces.
+//!
+//! On devices all frames are copied as they come in and go out; on layer 2 those that are bridged
+//! or cross-connected, which take the destination's rewriting of tags. Copies are not copied again.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod node;
+
+use control::feature::{Refusal, Refused};
+use net::ethernet::{L2_INPUT, L2_OUTPUT};
+use net::interface::{AttachedAt, Change, DEVICE_INPUT, INTERFACE_OUTPUT, NoInterface};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+
+pub use api::*;
+pub use node::{Mirror, MirrorLayer2};
+
+/// Where frames are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// Where they come in and go out.
+    Device,
+    /// While they are bridged or cross-connected.
+    Layer2,
+}
+
+/// Which frames of an interface are copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Which {
+    /// Those received.
+    pub rx: bool,
+    /// Those sent.
+    pub tx: bool,
+}
+
+/// Destinations of an interface's copies: at devices and on layer 2, of what is received and sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mirrors([[Vec<u32>; 2]; 2]);
+
+/// Why a mirror cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// an interface cannot be its own mirror
+    #[retval(INVALID_INTERFACE)]
+    Itself,
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// Has frames of an interface copied to another one, or to none (`to` is `None`: to nobody any
+/// more).
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set(
+    router: &mut Router,
+    from: InterfaceIndex,
+    to: Option<InterfaceIndex>,
+    at: At,
+    which: Which,
+) -> Result<(), Error> {
+    router.interfaces.at(from).ok_or(Error::NoInterface)?;
+    if let Some(to) = to {
+        router.interfaces.at(to).ok_or(Error::NoInterface)?;
+    }
+    if to == Some(from) {
+        return Err(Error::Itself);
+    }
+    let mut all = router.setting::<Mirrors>(from);
+    let lists = &mut all.0[at as usize];
+    for (list, is_on) in lists.iter_mut().zip([which.rx, which.tx]) {
+        match to {
+            None => list.clear(),
+            Some(to) => {
+                list.retain(|other| *other != to.0);
+                if is_on {
+                    list.push(to.0);
+                    list.sort_unstable();
+                }
+            }
+        }
+    }
+    Ok(router.put(from, all)?)
+}
+
+/// All mirrors of a place: source, destination and which frames, in the order of both.
+pub fn all(router: &Router, at: At) -> Vec<(InterfaceIndex, InterfaceIndex, Which)> {
+    let mut rows = Vec::new();
+    for (from, Mirrors(lists)) in router.settings::<Mirrors>() {
+        let [rx, tx] = &lists[at as usize];
+        let mut to: Vec<u32> = rx.iter().chain(tx).copied().collect();
+        to.sort_unstable();
+        to.dedup();
+        let which = |to| Which { rx: rx.contains(&to), tx: tx.contains(&to) };
+        rows.extend(to.into_iter().map(|to| (from, InterfaceIndex(to), which(to))));
+    }
+    rows
+}
+
+/// Has nobody's frames copied to an interface that goes.
+fn follow(router: &mut Router, gone: InterfaceIndex, change: Change) {
+    if change != Change::Deleting {
+        return;
+    }
+    for at in [At::Device, At::Layer2] {
+        for (from, to, _) in all(router, at) {
+            if to == gone && from != gone {
+                let done = set(router, from, Some(to), at, Which::default());
+                done.expect("an interface that is being deleted is still there");
+            }
+        }
+    }
+}
+
+/// Mirrors.
+pub const FEATURE: Feature = Feature {
+    name: "span",
+    about: "Mirrors of what interfaces receive and send",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["interface", "ethernet", "l2"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let mirrors = router.attach::<Mirrors>().map_err(refuse)?;
+    node::add(router, &mirrors)?;
+    let [input, output, input2, output2] = node::NAMES;
+    router.attach_at::<Mirrors, _>([
+        AttachedAt { arc: &DEVICE_INPUT, node: input, is_on: |m| !m.0[0][0].is_empty() },
+        AttachedAt { arc: &INTERFACE_OUTPUT, node: output, is_on: |m| !m.0[0][1].is_empty() },
+        AttachedAt { arc: &L2_INPUT, node: input2, is_on: |m| !m.0[1][0].is_empty() },
+        AttachedAt { arc: &L2_OUTPUT, node: output2, is_on: |m| !m.0[1][1].is_empty() },
+    ]);
+    router.interfaces.observe(follow);
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
