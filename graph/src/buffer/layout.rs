@@ -125,7 +125,7 @@ impl Flags {
     /// A policer found it beyond all that is allowed.
     pub const RED: Self = Self(1 << 13);
     /// A copy made for a mirror, of which no mirror makes another one.
-    pub const MIRRORED: Self = Self(1 << 16);
+    pub const MIRRORED: Self = Self(1 << 17);
     /// How often a route had it come in anew, a number of two bits.
     pub const ENTRIES: Self = Self(3 << 14);
     /// An MPLS label was taken off; the payload has what was in it.
