@@ -264,6 +264,11 @@ impl Adjacencies {
         let first = (interface, Link::Ip4, Role::Neighbor, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         self.by_key.range(first..).take_while(move |(key, _)| key.0 == interface)
     }
+    /// The neighbours on an interface that routes lead to.
+    pub fn neighbors_on(&self, interface: InterfaceIndex) -> impl Iterator<Item = IpAddr> {
+        let mine = self.on(interface).filter(|((_, _, role, _), _)| *role == Role::Neighbor);
+        mine.map(|(key, _)| key.3)
+    }
     /// How many use an adjacency.
     pub fn users(&self, index: AdjacencyIndex) -> u32 {
         self.users.get(&index).copied().unwrap_or(0)

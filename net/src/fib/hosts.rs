@@ -72,7 +72,12 @@ impl Router {
         let Some(table) = F::tables(&self.fib).at(table) else { return false };
         while let Some((cover, entry)) = table.cover(key) {
             key = cover;
-            let follows = [Source::ADJACENCY, Source::RECURSIVE, Source::URPF_EXEMPT];
+            let follows = [
+                Source::ADJACENCY,
+                Source::ATTACHED_EXPORT,
+                Source::RECURSIVE,
+                Source::URPF_EXEMPT,
+            ];
             let Some((_, list)) = entry.sources().find(|s| !follows.contains(&s.0)) else {
                 continue;
             };

@@ -11,6 +11,7 @@ mod balance;
 mod chores;
 mod cli;
 mod covers;
+mod export;
 mod family;
 mod finder;
 mod follow;
@@ -110,6 +111,8 @@ pub struct Fib {
     /// The interface that was deleted last, unless there is one of its number again: no path leads
     /// there.
     leaving: Option<InterfaceIndex>,
+    /// Operators' routes to networks on interfaces.
+    attached: export::Attached,
     /// Link-local table of each interface; 0 for none.
     link_local: Shared<Vec<u16>>,
 }
@@ -159,6 +162,7 @@ impl Fib {
             behind: HashMap::new(),
             to_call: Vec::new(),
             foreign: HashMap::new(),
+            attached: export::Attached::new(),
             hashes4: Hashes::new(),
             hashes6: Hashes::new(),
             counting: RouteCounting::default(),

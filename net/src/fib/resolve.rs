@@ -121,6 +121,7 @@ impl Router {
         before: Option<u32>,
         after: Option<u32>,
     ) {
+        self.follow_exports::<F>(table, key, before, after);
         let Some(t) = F::tables(&self.fib).at(table) else { return };
         if let Some(watching) = t.watched.get(&key) {
             self.call_soon(watching.clone());

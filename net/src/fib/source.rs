@@ -48,12 +48,14 @@ sources! {
     IP6_ND = 12, 0x80, "IPv6-nd";
     /// A known neighbour.
     ADJACENCY = 13, 0x88, "adjacency";
+    /// A host on an interface of another table, whose network has a route here.
+    ATTACHED_EXPORT = 14, 0x8c, "attached-export";
     /// A recursive path that leads here; routes as the covering prefix does.
-    RECURSIVE = 14, 0x90, "recursive-resolution";
+    RECURSIVE = 15, 0x90, "recursive-resolution";
     /// An exemption from reverse-path checks.
-    URPF_EXEMPT = 15, 0xa0, "urpf-exempt";
+    URPF_EXEMPT = 16, 0xa0, "urpf-exempt";
     /// Every table's own drop.
-    DEFAULT = 16, 0xb0, "default-route";
+    DEFAULT = 17, 0xb0, "default-route";
 }
 
 impl Source {

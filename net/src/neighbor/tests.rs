@@ -680,9 +680,11 @@ fn a_route_of_another_table_leads_to_the_same_neighbours() {
         let out = b.receive(pg0, &[frame]);
         assert!(out.len() == 1 && out[0].bytes[..6] == OTHER.0 && out[0].tx == pg1.0);
     }
-    // Our own address there is nobody to ask for.
+    // Our own address there is nobody to ask for: only for the sender, who is answered.
     b.graph.caught();
-    assert!(b.receive(pg0, &[packet("10.0.1.1")]).is_empty());
+    let asked = b.receive(pg0, &[packet("10.0.1.1")]);
+    assert!(asked.len() == 1 && asked[0].tx == pg0.0);
+    assert_eq!(arp_of(&asked[0]).arp.target.addr(), ip("10.0.0.2"));
 }
 
 #[test]

@@ -233,6 +233,7 @@ impl Head {
             ("CLI", u32::from(!is_default)),
             ("interface", t.interfaces),
             ("adjacency", t.count(Source::ADJACENCY)),
+            ("attached-export", t.count(Source::ATTACHED_EXPORT)),
             ("recursive-resolution", t.count(Source::RECURSIVE)),
             ("default-route", u32::from(is_default)),
         ];

@@ -3,6 +3,7 @@
 
 mod commands;
 mod concurrent;
+mod export;
 mod foreign;
 mod model;
 mod nodes;
