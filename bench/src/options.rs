@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Scenarios and groups of them, in the order they run.
-pub const ALL: [&str; 14] = [
+pub const ALL: [&str; 16] = [
     "ip4-1",
     "ip4-255k",
     "ip4-1m",
@@ -13,6 +13,8 @@ pub const ALL: [&str; 14] = [
     "ip4-rand1m-one",
     "ip6-1",
     "bgp6-220k",
+    "vlan-1",
+    "vlan-4k",
     "flatness",
     "curve",
     "load",

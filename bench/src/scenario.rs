@@ -59,6 +59,26 @@ pub fn range(n: u64) -> String {
     if n == 1 { "16.0.0.0".to_owned() } else { format!("16.0.0.0+16.{b}.{c}.{d}") }
 }
 
+/// Lines that make a sub-interface for a VLAN, with an address.
+pub fn vlan(parent: &str, vlan: u16) -> Vec<String> {
+    let [high, low] = vlan.to_be_bytes();
+    let net = if parent == "pg0" { 11 } else { 12 };
+    vec![
+        format!("create sub-interfaces {parent} {vlan}"),
+        format!("set interface state {parent}.{vlan} up"),
+        format!("set interface ip address {parent}.{vlan} {net}.{high}.{low}.1/24"),
+    ]
+}
+
+/// These lines, and a route that leads through a VLAN of `pg1`.
+fn vlan_routes(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let end = [
+        "set ip neighbor pg1.100 12.0.100.2 02:00:00:00:00:bb static",
+        "ip route add 16.0.0.0/8 via 12.0.100.2 pg1.100",
+    ];
+    lines.chain(end.map(str::to_owned)).collect()
+}
+
 fn replay(folder: &Path, file: &str) -> String {
     let file = folder.join(file);
     format!(
@@ -100,6 +120,15 @@ impl Scenario {
                 let stream = stream.replace("10.0.0.2 -> ", "2001:db8::2 -> 2001:db8:ff::1");
                 (6, vec![route], stream.replace("incrementing 22", "incrementing 2"))
             }
+            "vlan-1" => {
+                let stream = ip4_stream("16.0.0.1").replace(":aa UDP", ":aa vlan 100 UDP");
+                let setup = vlan_routes(["pg0", "pg1"].into_iter().flat_map(|on| vlan(on, 100)));
+                (4, setup, stream.replace("incrementing 22", "incrementing 18"))
+            }
+            "vlan-4k" => {
+                let setup = vlan_routes(std::iter::once(exec("vlans.setup")));
+                (4, setup, replay(folder, "vlans.pcap"))
+            }
             "bgp6-220k" => (6, vec![exec("bgp6.routes")], replay(folder, "bgp6.pcap")),
             "bgp6-one" => {
                 let default = "ip route add ::/0 via 2001:db8:1::2 pg1".to_owned();
@@ -124,5 +153,8 @@ mod tests {
         assert_eq!(range(1 << 24), "16.0.0.0+16.255.255.255");
         let ip6 = Scenario::named("ip6-1", Path::new("t")).unwrap();
         assert!(ip6.stream.contains("2001:db8::2 -> 2001:db8:ff::1 UDP"), "{}", ip6.stream);
+        let vlan = Scenario::named("vlan-1", Path::new("t")).unwrap();
+        assert!(vlan.stream.contains(":aa vlan 100 UDP: 10.0.0.2 -> 16.0.0.1 UDP"));
+        assert!(vlan.setup.contains(&"set interface ip address pg0.100 11.0.100.1/24".to_owned()));
     }
 }

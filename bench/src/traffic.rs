@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use crate::scenario::NEIGHBORS;
+use crate::scenario::{NEIGHBORS, vlan};
 
 /// Prefix lengths of the global IPv4 table and their weights.
 const IP4_LENS: [(u8, u32); 17] = [
@@ -79,6 +79,8 @@ impl Random {
 
 /// What all random numbers start from.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// One more than the last VLAN there may be.
+const VLANS: u16 = 4095;
 /// Prefixes of the IPv4 table.
 const BGP4: usize = 1_000_000;
 
@@ -106,7 +108,20 @@ pub fn make(folder: &Path) -> io::Result<()> {
         write_capture(name == "bgp6", &prefixes, packets, &mut random, &part)?;
         fs::rename(part, folder.join(format!("{name}.pcap")))?;
     }
-    Ok(())
+    let setup = (1..VLANS).flat_map(|id| vlan("pg0", id)).chain(vlan("pg1", 100));
+    fs::write(folder.join("vlans.setup"), setup.collect::<Vec<_>>().join("\n") + "\n")?;
+    write_vlans(&mut Random(SEED), &folder.join("vlans.pcap"))
+}
+
+/// Packets of 64 bytes to one address, each in a random VLAN.
+fn write_vlans(random: &mut Random, path: &Path) -> io::Result<()> {
+    let packets = (0..1 << 16).map(|_| {
+        let mut packet = ip4_packet(0x1000_0001);
+        let [high, low] = (1 + random.below(usize::from(VLANS) - 1) as u16).to_be_bytes();
+        packet.splice(12..12, [0x81, 0, high, low]);
+        packet
+    });
+    write_packets(packets, path)
 }
 
 /// Different prefixes; those of IPv4 in the low half of the number.
@@ -163,18 +178,24 @@ fn write_capture(
     random: &mut Random,
     path: &Path,
 ) -> io::Result<()> {
+    let packets = (0..packets).map(|_| {
+        let (bits, len) = prefixes[random.below(prefixes.len())];
+        let wide = u128::from(random.next()) << 64 | u128::from(random.next());
+        if is_ip6 {
+            ip6_packet(bits | wide.checked_shr(len.into()).unwrap_or(0))
+        } else {
+            ip4_packet(bits as u32 | ((wide >> 96) as u32).checked_shr(len.into()).unwrap_or(0))
+        }
+    });
+    write_packets(packets, path)
+}
+
+fn write_packets(packets: impl Iterator<Item = Vec<u8>>, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1u32] {
         file.write_all(&word.to_le_bytes())?;
     }
-    for _ in 0..packets {
-        let (bits, len) = prefixes[random.below(prefixes.len())];
-        let wide = u128::from(random.next()) << 64 | u128::from(random.next());
-        let packet = if is_ip6 {
-            ip6_packet(bits | wide.checked_shr(len.into()).unwrap_or(0))
-        } else {
-            ip4_packet(bits as u32 | ((wide >> 96) as u32).checked_shr(len.into()).unwrap_or(0))
-        };
+    for packet in packets {
         for word in [0, 0, packet.len() as u32, packet.len() as u32] {
             file.write_all(&word.to_le_bytes())?;
         }
