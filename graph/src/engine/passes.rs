@@ -72,6 +72,15 @@ impl<'p, N: Node> Passes<'p, N> {
     pub fn usual(
         &mut self,
         places: Range<usize>,
+        verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
+    ) {
+        self.go_over::<true>(places, verdict);
+    }
+    /// Over all packets, or over those that are left.
+    #[inline(always)]
+    fn go_over<const ALL: bool>(
+        &mut self,
+        places: Range<usize>,
         mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
     ) {
         let (base, along) = (self.base, self.along);
@@ -82,7 +91,11 @@ impl<'p, N: Node> Passes<'p, N> {
             fetch(base, ahead, N::READS_BYTES);
             // SAFETY: as in `look`.
             let mut p = unsafe { Buffer::new(base, index) };
-            *slot = OTHER;
+            if ALL {
+                *slot = OTHER;
+            } else if *slot != OTHER {
+                continue;
+            }
             if p.flags().has(SPECIAL) {
                 continue;
             }
@@ -90,6 +103,25 @@ impl<'p, N: Node> Passes<'p, N> {
                 *slot = next.slot(&along, &mut p);
             }
         }
+    }
+    /// Leaves all packets to [`Passes::rest`] and [`Passes::others`].
+    #[inline(always)]
+    pub fn leave(&mut self, places: Range<usize>) {
+        self.slots[places].fill(OTHER);
+    }
+    /// Whether packets are left.
+    #[inline(always)]
+    pub fn are_left(&self, places: Range<usize>) -> bool {
+        self.slots[places].iter().fold(false, |any, slot| any | (*slot == OTHER))
+    }
+    /// As [`Passes::usual`], for packets that it left: those that are usual in another way.
+    #[inline(always)]
+    pub fn rest(
+        &mut self,
+        places: Range<usize>,
+        verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
+    ) {
+        self.go_over::<false>(places, verdict);
     }
     /// Runs `verdict` on the packets that [`Passes::usual`] left, as
     /// [`Frame::each`](super::Frame::each) does on all.
@@ -99,7 +131,7 @@ impl<'p, N: Node> Passes<'p, N> {
         places: Range<usize>,
         mut verdict: impl FnMut(usize, &mut Packet<'_, N>) -> Result<N::Next, N::Error>,
     ) {
-        if !self.slots[places.clone()].iter().fold(false, |any, slot| any | (*slot == OTHER)) {
+        if !self.are_left(places.clone()) {
             return;
         }
         for place in places {

@@ -10,13 +10,15 @@ use wire::ethernet::{EtherType, Header};
 use wire::{MacAddr, print};
 
 use super::ethertypes::{Edges, EtherTypes};
+use super::subs::SubTable;
 use super::vlan::Tagged;
-use crate::interface::{Counters, Interfaces, Mode, Port};
+use crate::interface::{Briefs, BriefsView, Counters, Interfaces, Mode, Port};
 
 /// Checks the destination of frames and sends them to their protocol, layer 2 header stripped.
 #[derive(Clone)]
 pub struct EthernetInput {
     ports: SlabReader<Port>,
+    briefs: Briefs,
     types: Reader<Edges>,
     /// Where bridged frames go.
     layer2: Reader<Option<Slot>>,
@@ -72,7 +74,8 @@ pub enum Error {
 impl EthernetInput {
     pub(super) fn new(interfaces: &Interfaces, edges: &EtherTypes) -> Self {
         let (types, layer2) = (edges.reader(), edges.layer2());
-        Self { ports: interfaces.ports(), types, layer2, counters: interfaces.counters() }
+        let (ports, briefs) = (interfaces.ports(), interfaces.briefs());
+        Self { ports, briefs, types, layer2, counters: interfaces.counters() }
     }
 }
 
@@ -81,20 +84,24 @@ const ADDRESS: u64 = (1 << 48) - 1;
 /// No address: an interface that takes nothing without a closer look.
 const NOBODY: u64 = u64::MAX;
 
-/// Whether frames without tags that come in need no closer look.
-fn is_plain(port: &Port) -> bool {
-    port.up && !port.punts && port.subs.as_ref().is_none_or(|subs| !subs.has_untagged())
-}
-
-/// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame. Where frames
-/// without tags are for a sub-interface, or all of them are punted, each needs a closer look.
+/// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame. Where all frames
+/// are punted each needs a closer look.
 fn own_address(port: &Port) -> u64 {
     let [a, b, c, d, e, f] = port.mac.0;
-    if is_plain(port) && port.mode == Mode::Layer3 {
-        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
-    } else {
-        NOBODY
-    }
+    if port.up && !port.punts { u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) } else { NOBODY }
+}
+
+/// The same for frames without tags: [`NOBODY`] where they are bridged or for a sub-interface.
+fn own_untagged(port: &Port) -> u64 {
+    let has_other = port.subs.as_ref().is_some_and(|subs| subs.has_untagged());
+    if has_other || port.mode != Mode::Layer3 { NOBODY } else { own_address(port) }
+}
+
+/// What the pass for frames with tags and bridged ones keeps of the interface of the last one.
+struct Known<'e> {
+    rx: u32,
+    own: u64,
+    subs: Option<&'e SubTable>,
 }
 
 impl Node for EthernetInput {
@@ -107,41 +114,65 @@ impl Node for EthernetInput {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         // Neighbouring packets nearly always come from one interface.
-        let (mut known, mut own, mut bridge) = (u32::MAX, NOBODY, None);
-        let layer2 = *self.layer2.read(epoch);
+        let (mut known, mut own) = (u32::MAX, NOBODY);
         frame.passes(|packets| {
-            packets.usual(packets.all(), |_, p| {
-                let rx = p.rx();
-                if rx != known {
-                    let port = self.ports.read(rx, epoch);
-                    (known, own) = (rx, port.map_or(NOBODY, own_address));
-                    let is_bridged = |p: &&Port| is_plain(p) && p.mode != Mode::Layer3;
-                    bridge = port.filter(is_bridged).and(layer2);
-                }
-                let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
-                if u64::from_le_bytes(*header.first_chunk()?) & ADDRESS != own {
-                    let is_tagged =
-                        EtherType::new(u16::from_be_bytes(*header.last_chunk()?)).is_vlan();
-                    let next = bridge.filter(|_| !is_tagged).map(Next::Other)?;
-                    keep(p, size_of::<Header>());
-                    return Some(next);
-                }
-                let next = match EtherType::new(u16::from_be_bytes(*header.last_chunk()?)) {
-                    EtherType::IP4 => Next::Ip4,
-                    EtherType::IP6 => Next::Ip6,
-                    EtherType::ARP => Next::Arp,
-                    _ => return None,
-                };
-                strip(p, size_of::<Header>())?;
-                Some(next)
+            // What the first packet is says which pass is for most of them.
+            let mut is_plain = false;
+            packets.look(0..packets.all().end.min(1), |_, p| {
+                known = p.rx();
+                own = self.ports.read(known, epoch).map_or(NOBODY, own_untagged);
+                is_plain = own != NOBODY && !is_tagged(p.bytes());
             });
-            packets.others(packets.all(), |_, p| {
-                let rx = p.rx();
-                p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
-                self.look_closer(p, epoch, thread)
-            });
+            if is_plain {
+                packets.usual(packets.all(), |_, p| {
+                    let rx = p.rx();
+                    if rx != known {
+                        let port = self.ports.read(rx, epoch);
+                        (known, own) = (rx, port.map_or(NOBODY, own_untagged));
+                    }
+                    let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
+                    if u64::from_le_bytes(*header.first_chunk()?) & ADDRESS != own {
+                        return None;
+                    }
+                    let next = protocol(EtherType::new(u16::from_be_bytes(*header.last_chunk()?)))?;
+                    strip(p, size_of::<Header>())?;
+                    Some(next)
+                });
+            } else {
+                packets.leave(packets.all());
+            }
+            if packets.are_left(packets.all()) {
+                let mut known = Known { rx: u32::MAX, own: NOBODY, subs: None };
+                let (briefs, layer2) = (self.briefs.read(epoch), *self.layer2.read(epoch));
+                packets.rest(packets.all(), |_, p| {
+                    self.to_any(p, (&mut known, epoch), (briefs, layer2), thread)
+                });
+                packets.others(packets.all(), |_, p| {
+                    let rx = p.rx();
+                    p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
+                    self.look_closer(p, epoch, thread)
+                });
+            }
         });
     }
+}
+
+/// The edges of the usual protocols.
+#[inline(always)]
+fn protocol(ethertype: EtherType) -> Option<Next> {
+    match ethertype {
+        EtherType::IP4 => Some(Next::Ip4),
+        EtherType::IP6 => Some(Next::Ip6),
+        EtherType::ARP => Some(Next::Arp),
+        _ => None,
+    }
+}
+
+/// Whether a frame begins with a tag.
+fn is_tagged(frame: &[u8]) -> bool {
+    let header = frame.first_chunk::<{ size_of::<Header>() }>();
+    let kind = header.and_then(|header| header.last_chunk());
+    kind.is_some_and(|kind| EtherType::new(u16::from_be_bytes(*kind)).is_vlan())
 }
 
 /// Notes where the headers of layers 2 and 3 are; the first one stays, with its tags.
@@ -161,6 +192,46 @@ fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
 }
 
 impl EthernetInput {
+    /// A frame with at most two tags, for an interface or one of its sub-interfaces: of a usual
+    /// protocol for its own address, or bridged. `None` for others.
+    #[inline(always)]
+    fn to_any<'e>(
+        &'e self,
+        p: &mut Buffer<'_>,
+        (known, epoch): (&mut Known<'e>, Epoch<'e>),
+        (briefs, layer2): (BriefsView<'_>, Option<Slot>),
+        thread: usize,
+    ) -> Option<Next> {
+        let rx = p.rx();
+        if rx != known.rx {
+            let port = self.ports.read(rx, epoch);
+            let own = port.map_or(NOBODY, own_address);
+            let subs = port.filter(|_| own != NOBODY).and_then(|port| port.subs.as_deref());
+            *known = Known { rx, own, subs };
+        }
+        let tagged = Tagged::read_few(p.bytes())?;
+        let sub = known.subs.and_then(|subs| subs.find(&tagged));
+        let to = briefs.of(sub.unwrap_or(rx));
+        let next = if to.bridges() {
+            keep(p, tagged.header_len());
+            Next::Other(layer2?)
+        } else {
+            let is_for_us = u64::from_le_bytes(*p.bytes().first_chunk()?) & ADDRESS == known.own;
+            let is_known = sub.is_some() || tagged.is_untagged();
+            let next = protocol(tagged.ethertype).filter(|_| is_for_us && is_known)?;
+            if !to.routes() {
+                return None;
+            }
+            strip(p, tagged.header_len())?;
+            next
+        };
+        if let Some(sub) = sub {
+            let len = p.bytes_from(p.l2_offset()).len();
+            self.counters.rx.row(thread)[sub as usize].add(1, len as u64);
+            p.set_rx(sub);
+        }
+        Some(next)
+    }
     /// A frame that is not simply IP or ARP for the interface's own address.
     #[inline(never)]
     fn look_closer(
@@ -203,13 +274,11 @@ impl EthernetInput {
         if !takes(main, dst) {
             return Err(Error::MacMismatch);
         }
-        let next = match tagged.ethertype {
-            EtherType::IP4 => Next::Ip4,
-            EtherType::IP6 => Next::Ip6,
-            EtherType::ARP => Next::Arp,
-            other => {
+        let next = match protocol(tagged.ethertype) {
+            Some(next) => next,
+            None => {
                 let edges = self.types.read(epoch);
-                let at = edges.binary_search_by_key(&other, |e| e.0);
+                let at = edges.binary_search_by_key(&tagged.ethertype, |e| e.0);
                 Next::Other(edges[at.map_err(|_| Error::UnknownType)?].1)
             }
         };

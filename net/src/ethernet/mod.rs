@@ -3,13 +3,15 @@
 mod ethertypes;
 mod input;
 mod layer2;
+mod subs;
 mod vlan;
 
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use input::EthernetInput;
 pub use layer2::{L2_INPUT, L2_OUTPUT};
-pub use vlan::{SubTable, Tagged, Tags};
+pub use subs::SubTable;
+pub use vlan::{Tagged, Tags};
 
 /// Ethernet input.
 pub const FEATURE: Feature = Feature {

@@ -71,6 +71,133 @@ fn sub_interfaces_route_with_their_tags() {
     b.expect(&[]);
 }
 
+/// What `pg0.1` takes, and frames for it.
+fn kinds() -> [(SubInterface, Vec<(u16, u16)>); 6] {
+    let dot1q = SubInterface::dot1q(1, 5);
+    let plain = SubInterface { id: 1, ..SubInterface::default() };
+    [
+        (dot1q, vec![(0x8100, 0xa005)]),
+        (SubInterface { is_dot1ad: true, ..dot1q }, vec![(0x88a8, 5)]),
+        (SubInterface { tags: 2, inner: None, ..dot1q }, vec![(0x8100, 5), (0x8100, 77)]),
+        (SubInterface { outer: None, ..dot1q }, vec![(0x8100, 0)]),
+        (SubInterface { is_default: true, ..plain }, vec![(0x8100, 9), (0x8100, 9)]),
+        (SubInterface { is_exact: true, ..plain }, vec![]),
+    ]
+}
+
+#[test]
+fn frames_of_any_kind_of_tags_are_counted_once() {
+    for (sub, tags) in kinds() {
+        for is_ip6 in [false, true] {
+            for count in [1, 3, 4, 255, 256] {
+                let mut b = bench();
+                let pg0 = b.pg0;
+                let sub = b.sub(pg0, sub, if is_ip6 { "2001:db8:5::1/64" } else { "10.5.0.1/24" });
+                let packet = if is_ip6 {
+                    packets::udp6("2001:db8:5::2", "2001:db8:6::2", 80, &[1; 20])
+                } else {
+                    packets::udp4("10.5.0.2", "10.6.0.2", 80, &[1; 20])
+                };
+                let one = frame(OWN, &tags, if is_ip6 { 0x86dd } else { 0x800 }, &packet);
+                let at = b.send("ethernet-input", &vec![one.clone(); count]);
+                let next = if is_ip6 { "ip6-lookup" } else { "ip4-lookup" };
+                assert_eq!(at.len(), count);
+                assert!(at.iter().all(|p| p.at == next && p.rx == sub.0 && p.bytes == packet));
+                assert_eq!(b.counted(sub)[0], (count as u64, (count * one.len()) as u64));
+                b.expect(&[]);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_frame_of_a_mixture_goes_to_its_interface() {
+    // Whatever the first frame is, which chooses the pass.
+    for first in 0..5 {
+        let mut b = bench();
+        let (pg0, pg1) = (b.pg0, b.pg1);
+        let one = b.sub(pg0, SubInterface::dot1q(1, 5), "10.5.0.1/24");
+        let two = SubInterface { tags: 2, inner: Some(6), ..SubInterface::dot1q(2, 5) };
+        let two = b.sub(pg1, two, "10.6.0.1/24");
+        let packet = packets::udp4("10.5.0.2", "10.6.0.2", 80, &[1; 20]);
+        let other = [2, 0, 0, 0, 0, 0xcc];
+        let mut frames = [
+            (frame(OWN, &[], 0x800, &packet), Some(pg0)),
+            (frame(OWN, &[(0x8100, 5)], 0x800, &packet), Some(one)),
+            (frame(OWN, &[(0x8100, 5), (0x8100, 6)], 0x800, &packet), Some(two)),
+            (frame(OWN, &[], 0x800, &packet), Some(pg1)),
+            (frame(other, &[(0x8100, 5)], 0x800, &packet), None),
+        ];
+        // The sender's address says by which interface a frame comes.
+        frames[2..4].iter_mut().for_each(|f| f.0[11] = 9);
+        let all: Vec<_> = (0..255).map(|n| &frames[(first + n) % frames.len()]).collect();
+        let bytes: Vec<_> = all.iter().map(|f| f.0.clone()).collect();
+        let at = b.send_as("ethernet-input", &bytes, move |p| {
+            p.set_rx(if p.bytes()[11] == 9 { pg1.0 } else { pg0.0 });
+        });
+        let rx: Vec<_> = at.iter().filter(|p| p.at == "ip4-lookup").map(|p| p.rx).collect();
+        let wanted: Vec<_> = all.iter().filter_map(|f| f.1.map(|to| to.0)).collect();
+        assert_eq!(rx, wanted);
+        let counted = |n: usize, times: u64| (times, times * frames[n].0.len() as u64);
+        // What is for another address counts as well.
+        let wanted = [counted(1, 2 * 51), counted(2, 51)];
+        assert_eq!([b.counted(one)[0], b.counted(two)[0]], wanted);
+        b.expect(&[("ethernet-input", "l3 mac mismatch", 51)]);
+    }
+}
+
+#[test]
+fn a_port_sends_with_and_without_tags() {
+    for count in [1, 3, 4, 255, 256] {
+        for first in 0..4 {
+            let mut b = bench();
+            let (pg0, pg1) = (b.pg0, b.pg1);
+            let sub = |tags, is_dot1ad, id| SubInterface {
+                tags,
+                is_dot1ad,
+                inner: (tags == 2).then_some(7),
+                ..SubInterface::dot1q(id, 0x800 + id as u16)
+            };
+            let one = b.sub(pg1, sub(1, false, 1), "10.5.0.1/24");
+            let two = b.sub(pg1, sub(2, true, 2), "10.6.0.1/24");
+            let down = b.sub(pg1, sub(2, false, 3), "10.7.0.1/24");
+            b.control(|router| router.set_admin(down, false));
+            let packet = packets::udp4("10.0.0.2", "10.6.0.2", 80, &[1; 20]);
+            // The sender's address says by which interface a frame goes.
+            let plain = |n: usize| {
+                let mut plain = frame([2, 0, 0, 0, 0, 0xbb], &[], 0x800, &packet);
+                plain[11] = n as u8;
+                plain
+            };
+            let kinds: [(_, &[u8]); 4] = [
+                (pg1, &[]),
+                (one, &[0x81, 0, 8, 1]),
+                (two, &[0x88, 0xa8, 8, 2, 0x81, 0, 0, 7]),
+                (down, &[]),
+            ];
+            let kind = move |n: usize| (first + n) % kinds.len();
+            let frames: Vec<_> = (0..count).map(|at| plain(kind(at))).collect();
+            let sent = b.send_as("pg1-output", &frames, move |p| {
+                p.set_tx(kinds[usize::from(p.bytes()[11])].0.0);
+            });
+            let of = |n: usize| (0..count).filter(move |at| kind(*at) == n).count() as u64;
+            let good = (0..count).map(kind).filter(|n| *n < 3);
+            let wanted: Vec<_> =
+                good.map(|n| [&plain(n)[..12], kinds[n].1, &plain(n)[12..]].concat()).collect();
+            assert_eq!(sent.iter().map(|p| p.bytes.clone()).collect::<Vec<_>>(), wanted);
+            let bytes = |n| of(n) * (plain(n).len() + kinds[n].1.len()) as u64;
+            assert_eq!(b.counted(one)[1], (of(1), bytes(1)));
+            assert_eq!(b.counted(two)[1], (of(2), bytes(2)));
+            assert_eq!(b.counted(down)[1], (0, 0));
+            let all = (0..3).fold((0, 0), |sum, n| (sum.0 + of(n), sum.1 + bytes(n)));
+            assert_eq!(b.counted(pg1)[1], all);
+            assert_eq!(b.counted(pg0)[1], (0, 0));
+            let dropped = [("pg1-output", "interface is down", of(3))];
+            b.expect(if of(3) > 0 { &dropped } else { &[] });
+        }
+    }
+}
+
 #[test]
 fn a_frame_with_only_a_priority_is_in_no_vlan() {
     let mut b = bench();

@@ -7,6 +7,7 @@
 
 pub mod api;
 mod attached;
+mod brief;
 mod change;
 mod cli;
 mod configuration;
@@ -38,6 +39,7 @@ use crate::ethernet::{SubTable, Tags};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use attached::{AttachedAt, NoInterface, Setting};
+pub use brief::{Brief, Briefs, BriefsView};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
 pub use edges::{Edges, EdgesReader};
 pub use mtu::Mtu;

@@ -9,7 +9,7 @@ use graph::{Buffer, Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::rcu::{Epoch, SlabReader};
 use wire::print;
 
-use super::{Counters, EdgesReader, InterfaceIndex, Interfaces, Port};
+use super::{Briefs, BriefsView, Counters, EdgesReader, InterfaceIndex, Interfaces, Port};
 use crate::gso::{self, Failure};
 
 /// Features on everything an interface sends.
@@ -63,6 +63,7 @@ pub static DEVICE_INPUT: FeatureArc = FeatureArc {
 pub struct InterfaceOutput {
     index: InterfaceIndex,
     ports: SlabReader<Port>,
+    briefs: Briefs,
     counters: Arc<Counters>,
 }
 
@@ -102,7 +103,7 @@ impl InterfaceOutput {
     pub(super) const TX: Slot = Slot(1);
 
     pub(super) fn new(index: InterfaceIndex, all: &Interfaces) -> Self {
-        Self { index, ports: all.ports(), counters: all.counters() }
+        Self { index, ports: all.ports(), briefs: all.briefs(), counters: all.counters() }
     }
 }
 
@@ -116,6 +117,20 @@ enum Seen {
 }
 
 impl InterfaceOutput {
+    /// Puts in the tags of the sub-interface that a packet is sent by, and counts it there; its
+    /// length. `None` when that is down or no sub-interface.
+    #[inline(always)]
+    fn tag(&self, p: &mut Buffer<'_>, briefs: BriefsView<'_>, thread: usize) -> Option<u64> {
+        let from = p.tx();
+        let sub = briefs.of(from);
+        if from == self.index.0 || !sub.sends_by(self.index.0) {
+            return None;
+        }
+        sub.tags().insert(p)?;
+        let len = p.len() as u64;
+        self.counters.tx.row(thread)[from as usize].add(1, len);
+        Some(len)
+    }
     /// Makes a packet ready that is more than bytes to send: its sub-interface puts tags in, what
     /// the driver cannot do is done, its trace goes on. Adds packets and bytes to `sent`.
     #[cold]
@@ -174,20 +189,38 @@ impl Node for InterfaceOutput {
             Next::To(first.unwrap_or(Self::TX))
         };
         frame.passes(|packets| {
-            packets.usual(packets.all(), |_, p| {
-                if !up || p.tx() != index || p.flags().has(todo) {
-                    return None;
-                }
-                packets_sent += 1;
-                bytes_sent += p.len() as u64;
-                Some(first(p))
-            });
-            packets.others(packets.all(), |_, p| {
-                match self.prepare(p, (up, todo), epoch, (thread, &mut sent)) {
-                    Seen::Good => Ok(first(p)),
-                    Seen::Bad(why) => Err(why),
-                }
-            });
+            // Whose the first packet is says which pass is for most of them.
+            let mut is_own = false;
+            packets.look(0..packets.all().end.min(1), |_, p| is_own = p.tx() == index);
+            if is_own {
+                packets.usual(packets.all(), |_, p| {
+                    if !up || p.tx() != index || p.flags().has(todo) {
+                        return None;
+                    }
+                    packets_sent += 1;
+                    bytes_sent += p.len() as u64;
+                    Some(first(p))
+                });
+            } else {
+                packets.leave(packets.all());
+            }
+            if packets.are_left(packets.all()) {
+                let briefs = self.briefs.read(epoch);
+                packets.rest(packets.all(), |_, p| {
+                    if p.flags().has(todo) {
+                        return None;
+                    }
+                    let len = self.tag(p, briefs, thread)?;
+                    sent = (sent.0 + 1, sent.1 + len);
+                    Some(first(p))
+                });
+                packets.others(packets.all(), |_, p| {
+                    match self.prepare(p, (up, todo), epoch, (thread, &mut sent)) {
+                        Seen::Good => Ok(first(p)),
+                        Seen::Bad(why) => Err(why),
+                    }
+                });
+            }
         });
         let (packets, bytes) = (packets_sent + sent.0, bytes_sent + sent.1);
         self.counters.tx.row(frame.thread())[index as usize].add(packets, bytes);

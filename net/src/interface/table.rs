@@ -8,12 +8,13 @@ use control::stats::Segment;
 use graph::{InputState, Slot};
 use hashbrown::HashMap;
 use infra::rcu::{SharedSlab, SlabReader};
+use infra::table::numbers::Numbers;
 use wire::MacAddr;
 
 use super::output::ArcEnd;
 use super::{
-    Counters, Edges, Error, Interface, InterfaceIndex, MAX_INTERFACES, Observer, Port, RxQueue,
-    TxQueues, Values,
+    Brief, Briefs, Counters, Edges, Error, Interface, InterfaceIndex, MAX_INTERFACES, Observer,
+    Port, RxQueue, TxQueues, Values,
 };
 use crate::router::Router;
 
@@ -25,6 +26,8 @@ pub struct Interfaces {
     list: Vec<Option<Interface>>,
     by_name: HashMap<String, InterfaceIndex>,
     ports: SharedSlab<Port>,
+    /// [`Brief`]s of these.
+    briefs: Numbers,
     /// Edge from the end of the output arc to `<name>-tx`, by interface.
     edges: Edges,
     counters: Arc<Counters>,
@@ -45,6 +48,7 @@ impl Interfaces {
             list: Vec::new(),
             by_name: HashMap::new(),
             ports: SharedSlab::new(MAX_INTERFACES)?,
+            briefs: Numbers::new(MAX_INTERFACES)?,
             edges: Edges::new()?,
             counters: Arc::new(Counters::new(stats).map_err(io::Error::other)?),
             observers: Vec::new(),
@@ -73,6 +77,10 @@ impl Interfaces {
     /// For nodes: what they read of interfaces.
     pub fn ports(&self) -> SlabReader<Port> {
         self.ports.reader()
+    }
+    /// For nodes: what their loops need of interfaces.
+    pub fn briefs(&self) -> Briefs {
+        Briefs::new(&self.briefs)
     }
     /// For nodes: the counters they raise.
     pub fn counters(&self) -> Arc<Counters> {
@@ -113,6 +121,7 @@ impl Interfaces {
         if let Some(i) = self.at_mut(index) {
             change(&mut i.port);
             let port = i.port.clone();
+            Brief::publish(&mut self.briefs, index.0, Some(&port));
             self.ports.replace(index.0, port);
         }
     }
@@ -154,11 +163,13 @@ impl Interfaces {
         let index = self.ports.insert(port.clone()).map_err(|_| Error::Full)?;
         let index = InterfaceIndex(index);
         port.sup = sup.unwrap_or(index);
+        Brief::publish(&mut self.briefs, index.0, Some(&port));
         self.ports.replace(index.0, port.clone());
         Ok((index, port))
     }
     /// Gives back a number.
     pub(super) fn release(&mut self, index: InterfaceIndex) {
+        Brief::publish(&mut self.briefs, index.0, None);
         self.ports.remove(index.0);
     }
     /// The node that leads to `<name>-tx` from the end of the output arc.
