@@ -81,6 +81,7 @@ retvals! {
     BD_IN_USE -120 "Bridge domain has member interfaces",
     BD_NOT_MODIFIABLE -121 "Bridge domain 0 can't be deleted/modified",
     BD_ID_EXCEED_MAX -122 "Bridge domain ID exceeds 16M limit",
+    SUBIF_DOESNT_EXIST -123 "Subinterface doesn't exist",
     L2_MACS_EVENT_CLIENT_PRESENT -124 "Another l2 macs client already registered",
     UNSUPPORTED -126 "Unsupported",
     DUPLICATE_IF_ADDRESS -127 "Address already present on another interface",

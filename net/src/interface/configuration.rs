@@ -13,7 +13,7 @@ const LAST: u64 = u64::MAX;
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for i in router.interfaces.iter() {
-        if let Some(first) = i.sub {
+        if let Some(first) = i.sub.filter(|sub| sub.sender.is_none()) {
             lines.push_at(i.index.0, &Create { parent: i.sup, first, last: first.id });
         }
         name(router, i, lines);

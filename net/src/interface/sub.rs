@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use wire::{MacAddr, vlan};
 
 use super::{Change, Error, INTERFACE_OUTPUT, Interface, InterfaceIndex, Kind, Mode, Mtu};
@@ -26,6 +26,13 @@ pub struct SubInterface {
     pub outer: Option<u16>,
     /// VLAN of the inner tag; any if `None`.
     pub inner: Option<u16>,
+    /// Takes the frames of this sender, which a feature gives it, and none by their tags.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "sender_as_text")]
+    pub sender: Option<MacAddr>,
+}
+
+fn sender_as_text<S: Serializer>(sender: &Option<MacAddr>, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(&sender.unwrap_or(MacAddr::ZERO))
 }
 
 /// How the tags of bridged frames are rewritten, in the numbers of the binary API.
@@ -58,6 +65,9 @@ impl SubInterface {
     }
     fn check(&self) -> Result<(), Error> {
         let is_vlan = |id: Option<u16>| id.is_none_or(|id| (1..=vlan::Id::MAX.get()).contains(&id));
+        if self.sender.is_some() && (self.tags > 0 || self.is_exact || self.is_default) {
+            return Err(Error::Invalid("a frame is told by its sender or its tags"));
+        }
         if self.tags > 2 {
             return Err(Error::Invalid("a frame is told by two tags at most"));
         }
@@ -112,7 +122,7 @@ impl Router {
         let tx = self.engine.name_of(p.tx).to_owned();
         let edge = self.engine.connect(INTERFACE_OUTPUT.end, &tx)?;
         let (index, mut port) = self.interfaces.reserve(p.mac, Some(parent))?;
-        if !table.add(&sub, index) {
+        if sub.sender.is_none() && !table.add(&sub, index) {
             self.interfaces.release(index);
             return Err(Error::VlanExists);
         }
@@ -136,7 +146,9 @@ impl Router {
         if let Some(p) = self.interfaces.at_mut(parent) {
             p.subs.insert(index);
         }
-        self.interfaces.change_port(parent, |port| port.subs = Some(table.into()));
+        if sub.sender.is_none() {
+            self.interfaces.change_port(parent, |port| port.subs = Some(table.into()));
+        }
         self.tell(index, Change::Added);
         Ok(index)
     }
@@ -175,9 +187,10 @@ impl Router {
         if let Some(p) = self.interfaces.at_mut(gone.sup) {
             p.subs.remove(&gone.index);
         }
+        let Some(sub) = gone.sub.filter(|sub| sub.sender.is_none()) else { return };
         self.interfaces.change_port(gone.sup, |port| {
             let mut table = port.subs.as_deref().cloned().unwrap_or_default();
-            gone.sub.iter().for_each(|sub| table.remove(sub));
+            table.remove(&sub);
             port.subs = (!table.is_empty()).then(|| table.into());
         });
     }

@@ -19,6 +19,7 @@ const PLUGINS: &[Feature] = &[
     mld::FEATURE,
     mpls::FEATURE,
     mss_clamp::FEATURE,
+    p2p_ethernet::FEATURE,
     ping::FEATURE,
     policer::FEATURE,
     ra::FEATURE,

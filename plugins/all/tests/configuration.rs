@@ -30,6 +30,16 @@ fn a_router_that_was_told_nothing_prints_nothing() {
 }
 
 #[test]
+fn sub_interfaces_of_hosts_are_made_again() {
+    let made = "create loopback interface instance 0
+p2p_ethernet loop0 02:00:00:00:00:12 sub-id 9
+p2p_ethernet loop0 02:00:00:00:00:11 sub-id 3
+set interface state loop0.3 up
+";
+    replays(made, made);
+}
+
+#[test]
 fn interfaces_are_made_before_they_are_named_and_named_before_they_are_used() {
     replays(
         "set interface state local0 up

@@ -26,6 +26,8 @@ mod mld;
 mod mpls;
 #[path = "../../mss_clamp/tests.rs"]
 mod mss_clamp;
+#[path = "../../p2p_ethernet/tests.rs"]
+mod p2p_ethernet;
 #[path = "../../ping/tests.rs"]
 mod ping;
 #[path = "../../policer/tests.rs"]

@@ -90,7 +90,11 @@ impl SwInterfaceDetails {
             sup_sw_if_index: i.sup.0,
             l2_address: if i.kind == Kind::Ethernet { i.mac } else { MacAddr::ZERO },
             flags,
-            kind: if i.is_sub() { IfType::SUB } else { IfType::HARDWARE },
+            kind: match i.sub {
+                None => IfType::HARDWARE,
+                Some(sub) if sub.sender.is_some() => IfType::P2P,
+                Some(_) => IfType::SUB,
+            },
             link_duplex: LinkDuplex::UNKNOWN,
             link_speed: i.link_speed,
             link_mtu: u16::try_from(i.link_mtu).unwrap_or(u16::MAX),

@@ -70,6 +70,7 @@ impl CreateSubif {
             is_default: has(SubIfFlags::DEFAULT),
             outer: vlan(SubIfFlags::OUTER_VLAN_ID_ANY, self.outer_vlan_id, 1),
             inner: vlan(SubIfFlags::INNER_VLAN_ID_ANY, self.inner_vlan_id, 2),
+            sender: None,
         }
     }
 }

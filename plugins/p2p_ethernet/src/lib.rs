@@ -1,0 +1,222 @@
+//! Point-to-point sub-interfaces on Ethernet: what a port receives from one host belongs to a
+//! sub-interface of its own, told by the sender's MAC address.
+#![forbid(unsafe_code)]
+
+mod hosts;
+mod node;
+
+use std::collections::BTreeMap;
+
+use control::api::{Api, Message};
+use control::cli::{Cli, Command, Print};
+use control::configuration::Lines;
+use control::feature::{Refusal, Refused};
+use graph::Node;
+use infra::rcu::Shared;
+use net::interface::{Change, DEVICE_INPUT, Error as InterfaceError, SubInterface};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use wire::MacAddr;
+
+use hosts::Hosts;
+pub use node::Input;
+
+/// Point-to-point sub-interfaces, their command and messages.
+pub const FEATURE: Feature = Feature {
+    name: "p2p_ethernet",
+    about: "Point-to-point sub-interfaces on Ethernet",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ethernet"],
+    register,
+    configuration: Configuration::Commands(configuration),
+};
+
+/// Why a sub-interface is not made or deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// not possible on this interface
+    #[retval(INVALID_INTERFACE)]
+    Unfit,
+    /// not the address of one host
+    #[retval(INVALID_VALUE)]
+    NoHost,
+    /// a sub-interface of this number or for this host exists
+    #[retval(SUBIF_ALREADY_EXISTS)]
+    Exists,
+    /// no sub-interface for this host
+    #[retval(SUBIF_DOESNT_EXIST)]
+    Unknown,
+    /// no room for another interface
+    #[retval(UNSPECIFIED)]
+    Full,
+}
+
+impl From<InterfaceError> for Error {
+    fn from(e: InterfaceError) -> Self {
+        match e {
+            InterfaceError::Unknown => Self::NoInterface,
+            InterfaceError::SubExists(_) => Self::Exists,
+            InterfaceError::Full | InterfaceError::Graph(_) => Self::Full,
+            _ => Self::Unfit,
+        }
+    }
+}
+
+/// The sub-interfaces there are.
+struct Subs {
+    all: BTreeMap<(InterfaceIndex, MacAddr), InterfaceIndex>,
+    /// The same for the node.
+    hosts: Shared<Hosts>,
+}
+
+/// Makes a sub-interface for a host behind a port.
+///
+/// # Errors
+/// [`Error`]; nothing is made then.
+pub fn add(
+    router: &mut Router,
+    port: InterfaceIndex,
+    id: u32,
+    host: MacAddr,
+) -> Result<InterfaceIndex, Error> {
+    router.interfaces.at(port).ok_or(Error::NoInterface)?;
+    if host.is_multicast() || host == MacAddr::ZERO {
+        return Err(Error::NoHost);
+    }
+    if router.own::<Subs>().all.contains_key(&(port, host)) {
+        return Err(Error::Exists);
+    }
+    let sub = SubInterface { id, sender: Some(host), ..SubInterface::default() };
+    let made = router.add_sub_interface(port, sub)?;
+    set(router, (port, host), Some(made));
+    Ok(made)
+}
+
+/// Deletes the sub-interface of a host behind a port.
+///
+/// # Errors
+/// [`Error::NoInterface`], [`Error::Unknown`].
+pub fn remove(router: &mut Router, port: InterfaceIndex, host: MacAddr) -> Result<(), Error> {
+    router.interfaces.at(port).ok_or(Error::NoInterface)?;
+    let sub = router.own::<Subs>().all.get(&(port, host)).copied().ok_or(Error::Unknown)?;
+    router.remove_sub_interface(sub)?;
+    Ok(())
+}
+
+/// Notes the sub-interface of a host; the port has the feature while there are some.
+fn set(router: &mut Router, (port, host): (InterfaceIndex, MacAddr), sub: Option<InterfaceIndex>) {
+    let subs = router.own_mut::<Subs>();
+    match sub {
+        Some(sub) => subs.all.insert((port, host), sub),
+        None => subs.all.remove(&(port, host)),
+    };
+    let mut hosts = subs.hosts.current().clone();
+    hosts.set((port.0, host), sub.map(|sub| sub.0));
+    subs.hosts.publish(hosts);
+    let mut there = subs.all.range((port, MacAddr::ZERO)..);
+    let is_used = there.next().is_some_and(|((on, _), _)| *on == port);
+    let done = router.engine.set_feature(&DEVICE_INPUT, Input::NAME, port.0, is_used);
+    done.expect("the node is on the arc since the feature registered");
+}
+
+/// Follows the deletion of an interface.
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    let Some(gone) = router.interfaces.at(interface).filter(|_| change == Change::Deleting) else {
+        return;
+    };
+    if let Some(host) = gone.sub.and_then(|sub| sub.sender) {
+        let port = gone.sup;
+        set(router, (port, host), None);
+    }
+}
+
+/// Make a sub-interface for a host behind an interface, or delete it.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("p2p_ethernet")]
+#[stage(SubInterfaces)]
+struct Make {
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// the host's address
+    #[positional]
+    mac: MacAddr,
+    /// number of the sub-interface
+    #[keyword("sub-id")]
+    sub_id: Option<u32>,
+    /// delete the sub-interface of the host
+    del: bool,
+}
+
+/// Make a sub-interface for a host behind an interface.
+#[derive(Message)]
+#[reply(P2pEthernetAddReply)]
+pub struct P2pEthernetAdd {
+    /// the interface
+    pub parent_if_index: InterfaceIndex,
+    /// number of the sub-interface there
+    pub subif_id: u32,
+    /// the host's address
+    pub remote_mac: MacAddr,
+}
+
+/// It is made.
+#[derive(Message)]
+pub struct P2pEthernetAddReply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Delete the sub-interface of a host.
+#[derive(Message)]
+pub struct P2pEthernetDel {
+    /// the interface
+    pub parent_if_index: InterfaceIndex,
+    /// the host's address
+    pub remote_mac: MacAddr,
+}
+
+fn register_commands(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Make| -> Result<String, control::cli::Error> {
+        if c.del {
+            remove(router, c.interface, c.mac)?;
+            return Ok(String::new());
+        }
+        let id = c.sub_id.ok_or_else(|| control::cli::Error::new("expected sub-id or del"))?;
+        let made = add(router, c.interface, id, c.mac)?;
+        Ok(router.interfaces.name(made.0).to_owned())
+    });
+}
+
+fn register_messages(api: &mut Api<Router>) {
+    api.core("p2p_ethernet", "1.0.0")
+        .call(|router: &mut Router, m: P2pEthernetAdd| {
+            let sw_if_index = add(router, m.parent_if_index, m.subif_id, m.remote_mac)?;
+            Ok(P2pEthernetAddReply { sw_if_index })
+        })
+        .call(|router: &mut Router, m: P2pEthernetDel| {
+            Ok(remove(router, m.parent_if_index, m.remote_mac)?)
+        });
+}
+
+fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for ((interface, mac), made) in &router.own::<Subs>().all {
+        let sub_id = router.interfaces.at(*made).and_then(|i| Some(i.sub?.id));
+        let make = Make { interface: *interface, mac: *mac, sub_id, del: false };
+        lines.push_at(made.0, &make);
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let (router, hosts) = (&mut parts.router, Shared::new(Hosts::default()));
+    let input = Input { hosts: hosts.reader(), counters: router.interfaces.counters() };
+    router.engine.add_feature(&DEVICE_INPUT, input).map_err(refuse)?;
+    router.insert(Subs { all: BTreeMap::new(), hosts });
+    router.interfaces.observe(follow);
+    register_commands(&mut parts.cli);
+    register_messages(&mut parts.api);
+    Ok(())
+}
