@@ -516,6 +516,15 @@ fn flows_keep_to_a_path_and_an_entropy_label_tells_them_apart() {
         "mpls local-label add 32 via 10.0.1.2 pg1 out-labels 1 via 10.0.1.3 pg1 \
         out-labels 2",
     );
+    let first_of = |bench: &mut Bench, i: u8| {
+        let ip = udp4(HOST4, &format!("9.9.9.{i}"), 7, b"data");
+        let out = bench.send("mpls-input", &[labelled(&[(32, 0, 9)], &ip)]);
+        labels(&out[0]).0[0].0
+    };
+    let before: Vec<_> = (0..64).map(|i| first_of(&mut bench, i)).collect();
+    bench.control(|router| router.set_flow_hash_seed(0x1111_1111));
+    let after: Vec<_> = (0..64).map(|i| first_of(&mut bench, i)).collect();
+    assert_ne!(before, after, "the router's own seed counts");
     let mut count = |packet: &dyn Fn(u8) -> Vec<u8>| {
         let packets: Vec<_> = (0..64).map(packet).collect();
         let out = bench.send("mpls-input", &packets);

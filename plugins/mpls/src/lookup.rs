@@ -74,12 +74,13 @@ impl Lead {
 }
 
 /// Hash of the flow of a labelled packet: its entropy label if it has one (RFC 6790), otherwise the
-/// labels and the IP packet below them.
-fn flow_of(bytes: &[u8]) -> u32 {
-    let (mut hash, mut len, mut is_entropy) = (0, 0, false);
+/// labels and the IP packet below them. The router's seed keeps routers in a row from all choosing
+/// alike.
+fn flow_of(bytes: &[u8], seed: u64) -> u32 {
+    let (mut hash, mut len, mut is_entropy) = (seed as u32, 0, false);
     for entry in stack(bytes) {
         if is_entropy {
-            return next(entry.label());
+            return next(seed as u32 ^ entry.label());
         }
         is_entropy = entry.label() == ENTROPY_INDICATOR;
         hash = next(hash ^ entry.label());
@@ -90,13 +91,13 @@ fn flow_of(bytes: &[u8]) -> u32 {
 
 /// The bucket of a packet.
 #[inline(always)]
-fn choose<N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>, is_new: bool) -> Via {
+fn choose<N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>, is_new: bool, seed: u64) -> Via {
     if let Some(via) = balance.single() {
         return via;
     }
     let had = p.flags().has(Flags::HASH) && !is_new;
     // Another choice than the one before made of the same hash, or it were no choice.
-    let hash = if had { next(p.flow_hash()) } else { flow_of(p.bytes()) };
+    let hash = if had { next(p.flow_hash()) } else { flow_of(p.bytes(), seed) };
     p.set_flow_hash(hash);
     p.add_flags(Flags::HASH);
     balance.choose(hash)
@@ -122,6 +123,7 @@ impl Node for Lookup {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let counters = self.balances.count_to(frame.thread());
+        let (_, seed) = self.balances.hashing(0, epoch);
         frame.each(|p| {
             let entry = *p.header::<Entry>().ok_or(Error::NoLabel)?;
             let fib = p.fib();
@@ -133,7 +135,7 @@ impl Node for Lookup {
             if let Some(counter) = counters.get(index as usize) {
                 counter.add(1, p.total_len() as u64);
             }
-            let via = choose(p, self.balances.load_balance(index, epoch), true);
+            let via = choose(p, self.balances.load_balance(index, epoch), true, seed);
             p.trace(|_| Looked { fib, index, entry });
             p.set_payload(Popped {
                 rpf_id: 0,
@@ -185,12 +187,13 @@ impl Node for Balance {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let counters = self.balances.count_via(frame.thread());
+        let (_, seed) = self.balances.hashing(0, epoch);
         frame.each(|p| {
             let index = p.adjacency();
             if let Some(counter) = counters.get(index as usize) {
                 counter.add(1, p.total_len() as u64);
             }
-            let via = choose(p, self.balances.load_balance(index, epoch), false);
+            let via = choose(p, self.balances.load_balance(index, epoch), false, seed);
             p.trace(|_| Followed(index));
             Ok(self.lead.to(p, via, epoch))
         });
