@@ -139,6 +139,19 @@ fn members_of_a_split_horizon_group_do_not_reach_each_other() {
 }
 
 #[test]
+fn a_tunnel_to_a_group_floods_for_those_to_single_ends() {
+    let mut b = bridge();
+    b.control(|r| r.set_flooding(InterfaceIndex(2), net::interface::Flooding::WithoutMaster));
+    b.set("set interface l2 bridge pg1 1");
+    assert_eq!(outputs(&send(&mut b, "pg0", &[plain(ALL, mac(1))])), ["pg1", "pg2", "pg3"]);
+    b.control(|r| r.set_flooding(InterfaceIndex(3), net::interface::Flooding::Master));
+    b.set("set interface l2 bridge pg2 1");
+    assert_eq!(outputs(&send(&mut b, "pg0", &[plain(ALL, mac(1))])), ["pg2", "pg3"]);
+    b.set("set interface l3 pg2");
+    assert_eq!(outputs(&send(&mut b, "pg0", &[plain(ALL, mac(1))])), ["pg1", "pg3"]);
+}
+
+#[test]
 fn what_is_flushed_or_has_left_counts_no_longer() {
     let mut b = bridge();
     let to_1 = [plain(mac(1), mac(2))];

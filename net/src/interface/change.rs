@@ -10,8 +10,8 @@ use wire::MacAddr;
 
 use super::output::INTERFACE_OUTPUT;
 use super::{
-    Change, Error, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface, Offloads,
-    TagRewrite, Values, counters,
+    Change, Error, Flooding, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface,
+    Offloads, TagRewrite, Values, counters,
 };
 use crate::gso;
 use crate::router::Router;
@@ -71,6 +71,7 @@ impl Router {
             mtu: Mtu { l3: new.mtu, ip4: 0, ip6: 0, mpls: 0 },
             offloads: new.offloads,
             asks_segments: false,
+            flooding: Flooding::default(),
             tag_rewrite: TagRewrite::default(),
             link_follows_admin: new.link_follows_admin,
             output,
@@ -194,6 +195,12 @@ impl Router {
     pub fn set_punting(&mut self, index: InterfaceIndex) {
         self.set_admin(index, true);
         self.interfaces.change_port(index, |p| p.punts = true);
+    }
+    /// Says whether an interface, not yet in a bridge domain, gets copies of what is flooded there.
+    pub fn set_flooding(&mut self, index: InterfaceIndex, flooding: Flooding) {
+        if let Some(i) = self.interfaces.at_mut(index) {
+            i.flooding = flooding;
+        }
     }
     /// Says that the link of an interface came up or went down.
     pub fn set_link(&mut self, index: InterfaceIndex, up: bool) {

@@ -66,6 +66,19 @@ pub enum Kind {
     Local,
 }
 
+/// Whether an interface gets copies of what is flooded in its bridge domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flooding {
+    /// It does.
+    #[default]
+    Always,
+    /// A tunnel to one far end: only while the domain has no tunnel to a multicast group, which
+    /// reaches that end as well.
+    WithoutMaster,
+    /// A tunnel to a multicast group.
+    Master,
+}
+
 /// What is done with the frames that an interface receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Mode {
@@ -150,6 +163,9 @@ pub struct Interface {
     pub offloads: Offloads,
     /// Whether somebody asked for big packets to be cut before they are sent.
     pub asks_segments: bool,
+    /// Whether it gets copies of what is flooded; what makes it says so.
+    #[serde(skip)]
+    pub flooding: Flooding,
     /// How tags of bridged frames are rewritten, for those who ask; what does it notes it here.
     #[serde(skip)]
     pub tag_rewrite: TagRewrite,

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer};
 use wire::{MacAddr, vlan};
 
-use super::{Change, Error, INTERFACE_OUTPUT, Interface, InterfaceIndex, Kind, Mode, Mtu};
+use super::{
+    Change, Error, Flooding, INTERFACE_OUTPUT, Interface, InterfaceIndex, Kind, Mode, Mtu,
+};
 use crate::ethernet::Tags;
 use crate::router::Router;
 
@@ -137,6 +139,7 @@ impl Router {
             kind: Kind::Ethernet,
             admin_up: false,
             mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
+            flooding: Flooding::default(),
             tag_rewrite: TagRewrite::default(),
             link_follows_admin: false,
             port,

@@ -20,7 +20,7 @@ use crate::adjacency::chain::{Chain, Encapsulation, Hop};
 use crate::adjacency::{AdjacencyIndex, Link, Role};
 use crate::fib::{Followed, Ip4, Ip6, Path, Source, TableIndex, Target};
 use crate::interface::{
-    self, InterfaceIndex, Kind as Carries, MAX_INTERFACES, NewInterface, Offloads,
+    self, Flooding, InterfaceIndex, Kind as Carries, MAX_INTERFACES, NewInterface, Offloads,
 };
 use crate::ip::midchain::Stacked;
 use crate::ip::{V4, V6};
@@ -383,6 +383,9 @@ impl Router {
         let tx = format!("{}-tx", new.name);
         let made = self.add_interface(new, ToOutput { has_output: output.is_some() });
         let interface = made.map_err(Error::Interface)?;
+        let is_group = outer.dst.is_multicast();
+        let flooding = if is_group { Flooding::Master } else { Flooding::WithoutMaster };
+        self.set_flooding(interface, flooding);
         if let Some(output) = output {
             match self.engine.connect(&tx, output) {
                 Ok(slot) => assert_eq!(slot, ToOutput::OUTPUT, "the first edge that is connected"),

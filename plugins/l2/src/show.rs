@@ -10,7 +10,7 @@ use super::arcs::{self, input};
 use super::domain;
 use super::fib::{self, Entry};
 use super::output::Patched;
-use super::state::{Bridging, Domain, Place, Role};
+use super::state::{self, Bridging, Domain, Place, Role};
 
 /// `show bridge-domain [ID [detail|int|arp|bd-tag]]`.
 struct ShowDomains {
@@ -42,6 +42,7 @@ struct PortRow {
     sequence: u8,
     group: u8,
     is_bvi: bool,
+    is_flooded: bool,
     tag_rewrite: String,
 }
 
@@ -86,6 +87,7 @@ fn domain_row(router: &Router, id: u32, domain: &Domain, show: &ShowDomains) -> 
         sequence: bridging.port_sequence(i),
         group,
         is_bvi: domain.bvi == Some(i),
+        is_flooded: state::is_flooded(router, domain, i),
         tag_rewrite: rewrite_text(router, i),
     };
     // Bits that a domain does not decide are an interface's.
@@ -191,11 +193,12 @@ impl DomainRow {
             write!(f, "\n{:>20} {:>17} ISN  SHG  BVI  TxFlood", "Interface", "If-idx")?;
             writeln!(f, "{:>23}       ", "VLAN-Tag-Rewrite")?;
             for port in ports {
-                let bvi = if port.is_bvi { '*' } else { '-' };
+                let mark = |on: bool| if on { '*' } else { '-' };
+                let (bvi, floods) = (mark(port.is_bvi), mark(port.is_flooded));
                 write!(
                     f,
-                    "{:^30} {:^7} {:^4} {:^4} {bvi:^5} {:^7}",
-                    port.interface, port.index, port.sequence, port.group, '*'
+                    "{:^30} {:^7} {:^4} {:^4} {bvi:^5} {floods:^7}",
+                    port.interface, port.index, port.sequence, port.group
                 )?;
                 writeln!(f, " {:^30}", port.tag_rewrite)?;
             }

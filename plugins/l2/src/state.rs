@@ -9,7 +9,7 @@ use infra::rcu::{SharedSlab, SlabReader};
 use infra::table::exact::{Exact, ExactReader};
 use infra::table::tally::Tally;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::interface::{MAX_INTERFACES, Mode};
+use net::interface::{Flooding, MAX_INTERFACES, Mode};
 use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
@@ -248,11 +248,20 @@ impl Domain {
     }
 }
 
+/// Whether a member gets copies of what is flooded.
+pub(crate) fn is_flooded(router: &Router, domain: &Domain, member: InterfaceIndex) -> bool {
+    let is = |i, flooding| router.interfaces.at(i).is_some_and(|i| i.flooding == flooding);
+    let has_master = || domain.members.iter().any(|m| is(m.0, Flooding::Master));
+    !is(member, Flooding::WithoutMaster) || !has_master()
+}
+
 /// Has nodes see a domain and its ports as they are now.
 pub(crate) fn publish_domain(router: &mut Router, id: u32) {
+    let Some(domain) = router.own::<Bridging>().domains.get(&id) else { return };
+    let members = domain.members.iter().filter(|m| is_flooded(router, domain, m.0));
+    let mut members: Vec<_> = members.map(|(i, group)| (i.0, *group)).collect();
     let bridging = router.own_mut::<Bridging>();
     let Some(domain) = bridging.domains.get(&id) else { return };
-    let mut members: Vec<_> = domain.members.iter().map(|(i, group)| (i.0, *group)).collect();
     members.sort_by_key(|m| Some(m.0) == domain.bvi.map(|bvi| bvi.0));
     let seen = DomainSeen {
         members,
