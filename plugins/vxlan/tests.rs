@@ -119,14 +119,19 @@ fn groups_are_sent_to_and_listened_to() {
     let out = rig.graph.send("vxlan_tunnel1-output", &[frame(7)], move |p| p.set_tx(tx));
     assert_eq!((out[0].at.as_str(), &out[0].bytes[..6]), ("sent", &[1, 0, 0x5e, 1, 1, 1][..]));
     assert_eq!(out[0].bytes[30..34], [239, 1, 1, 1]);
-    // From a far end that has a tunnel it comes in by that one.
+    // From a far end that has a tunnel it comes in by that one, from others not at all.
     let pg1 = rig.interface("pg1").0;
-    for (src, name) in [("20.0.0.1", "vxlan_tunnel0"), ("20.0.0.9", "vxlan_tunnel1")] {
+    rig.graph.moved_counters();
+    for (src, count, counter) in
+        [("20.0.0.1", 1, "good packets decapsulated"), ("20.0.0.9", 0, "no such tunnel packets")]
+    {
         let data = [&HEADER[..], &frame(7)].concat();
         let packet = datagram(src, "239.1.1.1", PORT, &data, true);
         let out = rig.graph.send("ip4-mfib-forward-lookup", &[packet], move |p| p.set_rx(pg1));
-        assert_eq!(out.len(), 1, "{out:?}");
-        assert_eq!((out[0].at.as_str(), out[0].rx), ("ethernet-input", rig.interface(name).0));
+        let tunnel = rig.interface("vxlan_tunnel0").0;
+        assert_eq!(out.len(), count, "{out:?}");
+        assert!(out.iter().all(|c| c.at == "ethernet-input" && c.rx == tunnel));
+        rig.expect(&[("vxlan4-input", counter, 1)]);
     }
     assert!(rig.run("show ip mfib").contains("239.1.1.1/32"));
     rig.set(&format!("{line} del"));

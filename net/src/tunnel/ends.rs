@@ -137,16 +137,15 @@ impl EndsReader {
     fn exactly(&self, tuple: &Tuple, epoch: Epoch<'_>) -> Option<End> {
         self.parts.get(part_of(&self.hash, tuple))?.read(epoch).get(tuple).copied()
     }
-    /// A packet to a group belongs to the tunnel with its sender, if there is one, otherwise to
-    /// that of the group.
+    /// A packet to a group that a tunnel listens to belongs to the tunnel with its sender; without
+    /// one it is nobody's.
     #[inline(never)]
     fn in_group(&self, tuple: &Tuple, epoch: Epoch<'_>) -> Option<End> {
         if !is_group(tuple.is_6(), tuple.local) {
             return None;
         }
         let group = self.exactly(&Tuple { remote: 0, ..*tuple }, epoch)?;
-        let sender = self.exactly(&Tuple { local: group.local, ..*tuple }, epoch);
-        Some(sender.unwrap_or(group))
+        self.exactly(&Tuple { local: group.local, ..*tuple }, epoch)
     }
 }
 
