@@ -79,6 +79,13 @@ fn frames_travel_plain_and_mirrored() {
     make(&mut rig, "teb");
     assert_eq!(bridged(&mut rig, FRAME), [&[0, 0, 0x65, 0x58], FRAME].concat());
     rig.expect(&[("gre-teb-encap", "GRE output packets encapsulated", 1)]);
+    rig.run("create sub-interfaces gre0 11");
+    rig.set("set interface state gre0.11 up");
+    let sub = rig.interface("gre0.11").0;
+    let out = rig.graph.send("gre0-output", &[FRAME.to_vec()], move |p| p.set_tx(sub));
+    let tagged = [&FRAME[..12], &[0x81, 0, 0, 11], &FRAME[12..]].concat();
+    assert_eq!(out[0].bytes[38..], tagged);
+    rig.expect(&[("gre-teb-encap", "GRE output packets encapsulated", 1)]);
     let back = ip4("20.0.0.1", "10.0.1.1", Protocol::GRE, &[&[0, 0, 0x65, 0x58], FRAME].concat());
     let out = send(&mut rig, "ip4-receive", &[back]);
     let gre0 = rig.interface("gre0").0;

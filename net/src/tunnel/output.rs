@@ -7,12 +7,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use graph::{Flags, Frame, Names, Node, Reason, Record, Slot};
-use infra::rcu::SlabReader;
+use infra::rcu::{Epoch, SlabReader};
 use infra::sequence::Sequence;
 
 use super::Kind;
 use crate::adjacency::AdjacencyIndex;
 use crate::adjacency::chain::Hop;
+use crate::interface::Port;
 use crate::ip::midchain::Stacked;
 
 /// What is put in front of frames for an interface, and where they go then.
@@ -88,20 +89,31 @@ impl Node for ToOutput {
 /// Sends Ethernet frames to far ends.
 pub struct Output<K> {
     sending: SlabReader<Sending>,
+    ports: SlabReader<Port>,
     stacked: Stacked,
     of: PhantomData<fn() -> K>,
 }
 
 impl<K> Clone for Output<K> {
     fn clone(&self) -> Self {
-        let (sending, stacked) = (self.sending.clone(), self.stacked.clone());
-        Self { sending, stacked, of: PhantomData }
+        let (sending, ports) = (self.sending.clone(), self.ports.clone());
+        Self { sending, ports, stacked: self.stacked.clone(), of: PhantomData }
     }
 }
 
 impl<K: Encapsulate> Output<K> {
-    pub(super) fn new(sending: SlabReader<Sending>, stacked: Stacked) -> Self {
-        Self { sending, stacked, of: PhantomData }
+    pub(super) fn new(
+        sending: SlabReader<Sending>,
+        ports: SlabReader<Port>,
+        stacked: Stacked,
+    ) -> Self {
+        Self { sending, ports, stacked, of: PhantomData }
+    }
+    /// What frames for an interface get in front; those of a sub-interface have its tags already.
+    #[inline(always)]
+    fn find<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Option<&'e Sending> {
+        let of_parent = || self.sending.read(self.ports.read(interface, epoch)?.sup.0, epoch);
+        self.sending.read(interface, epoch).or_else(of_parent)
     }
 }
 
@@ -117,7 +129,7 @@ impl<K: Encapsulate> Node for Output<K> {
         let mut put = 0;
         frame.each(|p| {
             let interface = p.tx();
-            let to = this.sending.read(interface, epoch).ok_or(K::NO_TUNNEL)?;
+            let to = this.find(interface, epoch).ok_or(K::NO_TUNNEL)?;
             p.clear_flags(Flags::L3.with(Flags::L4));
             let header = &to.hop.header;
             p.prepend(header.len()).ok_or(K::NO_TUNNEL)?.copy_from_slice(header);

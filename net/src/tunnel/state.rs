@@ -197,7 +197,7 @@ impl Router {
     pub fn add_tunnel_outputs<K: Encapsulate>(&mut self, names: &[&str]) -> Result<(), BuildError> {
         for name in names {
             let sending = self.own::<Common>().sending.reader();
-            let output = Output::<K>::new(sending, Stacked::new(self));
+            let output = Output::<K>::new(sending, self.interfaces.ports(), Stacked::new(self));
             self.engine.add_named(name, output)?;
         }
         Ok(())
