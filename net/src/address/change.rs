@@ -42,6 +42,19 @@ impl Router {
         }
         self.have(interface, after)
     }
+    /// Gives an interface an address that was learned, and is in no configuration.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn add_learned_address(
+        &mut self,
+        interface: InterfaceIndex,
+        new: Prefix,
+    ) -> Result<(), Error> {
+        self.add_address(interface, new)?;
+        self.addresses.learned.insert((interface, new));
+        Ok(())
+    }
     /// Takes an address away from an interface, with its routes.
     ///
     /// # Errors
@@ -280,6 +293,7 @@ impl Router {
         }
         let [port4, port6] = [Link::Ip4, Link::Ip6].map(|link| after.table(link).map(|t| t.0));
         self.follow_groups(interface, &before, &after);
+        self.addresses.learned.retain(|(on, p)| *on != interface || after.iter().any(|a| a == *p));
         self.addresses.put(interface, after);
         self.interfaces.change_port(interface, |p| (p.ip4, p.ip6) = (port4, port6));
         for observer in self.addresses.observers.clone() {

@@ -35,7 +35,8 @@ fn of(router: &Router, interface: InterfaceIndex, on: &OnInterface, lines: &mut 
         disable: false,
     });
     let set = |prefix| SetAddress { is_del: false, interface, prefix: Some(prefix) };
-    on.iter().for_each(|prefix| lines.push(&set(prefix)));
+    let is_learned = |p: &Prefix| router.addresses.learned.contains(&(interface, *p));
+    on.iter().filter(|p| !is_learned(p)).for_each(|prefix| lines.push(&set(prefix)));
     let from = on.borrowed.as_ref().map(|borrowed| borrowed.from);
     push_if(lines, from.is_some(), || SetUnnumbered { interface, from });
     // Where other addresses have enabled IPv6 it is not enabled for this one.

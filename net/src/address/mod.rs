@@ -124,6 +124,8 @@ pub struct Addresses {
     all: SharedSlab<OnInterface>,
     /// Who uses the addresses of an interface: its number, theirs.
     borrowers: BTreeSet<(InterfaceIndex, InterfaceIndex)>,
+    /// Those that nobody configured: they were learned.
+    learned: BTreeSet<(InterfaceIndex, Prefix)>,
     nothing: OnInterface,
     observers: Vec<Observer>,
     /// Sections of `show ip6 interface`, with their names in JSON.
@@ -141,6 +143,7 @@ impl Addresses {
         Ok(Self {
             all: SharedSlab::new(MAX_INTERFACES)?,
             borrowers: BTreeSet::new(),
+            learned: BTreeSet::new(),
             nothing: OnInterface::default(),
             observers: Vec::new(),
             sections: Vec::new(),

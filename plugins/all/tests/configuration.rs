@@ -196,6 +196,53 @@ ip6 punt redirect add rx all via pg1
 }
 
 #[test]
+fn policers_checks_and_advertisers_come_whole() {
+    replays(
+        "loopback create-interface
+loopback create-interface
+set interface state loop0 up
+policer add name gone cir 80 cb 1000
+policer add name slow type 2r3c-2698 cir 80 cb 1000 eir 90 eb 2000 color-aware exceed-action mark-and-transmit ef
+policer del name gone
+policer input name slow loop0
+policer output name slow loop1
+ip punt policer add 1
+set urpf ip4 rx loose loop0
+ip table 5
+set urpf ip4 tx strict loop0 table 5
+set urpf-accept table 5 10.0.0.0/8
+enable ip6 interface loop0
+ip6 nd loop0 no ra-suppress
+ip6 nd loop0 ra-interval 20 10 ra-lifetime 30 ra-managed-config-flag
+ip6 nd loop0 prefix 2001:db8::/64 1000 500 no-autoconfig
+ip6 nd loop0 prefix 2001:db8:1::/64 infinite off-link
+ip6 nd address autoconfig loop1 default-route
+set ip6 dad enable delay 2.5",
+        "ip table add 5
+policer add name slow index 1 type 2r3c-2698 cir 80 cb 1000 eir 90 eb 2000 exceed-action mark-and-transmit EF color-aware
+create loopback interface instance 0
+create loopback interface instance 1
+enable ip6 interface loop0
+enable ip6 interface loop1
+policer input index 1 loop0
+policer output index 1 loop1
+ip punt policer add 1
+ip6 nd loop0 ra-managed-config-flag ra-interval 20 10
+ip6 nd loop0 ra-lifetime 30
+ip6 nd loop0 no ra-suppress
+ip6 nd loop0 prefix 2001:db8::/64 1000 500 no-autoconfig
+ip6 nd loop0 prefix 2001:db8:1::/64 infinite no-onlink
+ip6 nd address autoconfig loop1 default-route
+set urpf ip4 rx loose loop0
+set urpf ip4 tx strict loop0 table 5
+set urpf-accept table 5 add 10.0.0.0/8
+set interface state loop0 up
+set ip6 dad enable delay 2.5
+",
+    );
+}
+
+#[test]
 fn one_feature_prints_its_own() {
     let mut rig = rig();
     rig.attempt("loopback create-interface\nip table 3").unwrap();

@@ -5,7 +5,8 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use control::cli::{Cli, Command, Output};
+use control::cli::{Cli, Command, Output, Print};
+use control::configuration::Lines;
 use control::feature::Refused;
 use serde::Serialize;
 use wire::Prefix;
@@ -22,7 +23,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: false,
     requires: &["ip6-dad"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(configuration),
 };
 
 /// Whether duplicates are removed, and how many were.
@@ -37,8 +38,9 @@ struct Autoremove {
 struct Enable;
 
 /// Keep duplicate IPv6 addresses.
-#[derive(Clone, Debug, Command)]
+#[derive(Clone, Debug, PartialEq, Command, Print)]
 #[command("set ip6 dad autoremove disable")]
+#[stage(State)]
 struct Disable;
 
 /// Show whether duplicate IPv6 addresses are removed, and how many were.
@@ -84,6 +86,13 @@ fn follow(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr, entry:
             log.notice(format_args!("{prefix} on {name} is removed: it is a duplicate"));
         }
         Err(why) => log.error(format_args!("{prefix} on {name} cannot be removed: {why}")),
+    }
+}
+
+/// It is on unless the operator disabled it.
+fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    if !router.own::<Autoremove>().is_on {
+        lines.push(&Disable);
     }
 }
 

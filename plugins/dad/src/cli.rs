@@ -3,15 +3,17 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use control::cli::{Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Error, Output, Print};
+use control::configuration::Lines;
 use serde::Serialize;
 
 use super::{Config, State};
 use net::Router;
 
 /// Detect duplicates of new IPv6 addresses.
-#[derive(Clone, Debug, Command)]
+#[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip6 dad enable")]
+#[stage(State)]
 struct Enable {
     /// solicitations for an address, 1 to 10; 1 unless given
     transmits: Option<u8>,
@@ -71,6 +73,16 @@ fn show(router: &mut Router, _: Show) -> Result<Output, Error> {
         sent: entry.sent,
     });
     Ok(Output::of(Shown { enabled: is_on, transmits, delay, addresses: addresses.collect() }))
+}
+
+/// Whether it is on, and how. Addresses that were there before are exempt: it comes behind them.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let Config { is_on, transmits, delay } = super::detection(router).config;
+    let first = super::FIRST;
+    if is_on {
+        let transmits = Some(transmits).filter(|n| *n != first.transmits);
+        lines.push(&Enable { transmits, delay: Some(delay).filter(|s| *s != first.delay) });
+    }
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

@@ -45,7 +45,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["nd"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 /// The configuration.
@@ -58,6 +58,9 @@ pub struct Config {
     /// Seconds between two, and after the last one.
     pub delay: f64,
 }
+
+/// To begin with.
+const FIRST: Config = Config { is_on: false, transmits: 1, delay: 1.0 };
 
 /// The state of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,8 +284,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    let config = Config { is_on: false, transmits: 1, delay: 1.0 };
-    router.insert(Detection { config, entries: BTreeMap::new(), observers: Vec::new() });
+    router.insert(Detection { config: FIRST, entries: BTreeMap::new(), observers: Vec::new() });
     router.events.handle(duplicate);
     router.interfaces.observe(interface_changed);
     router.addresses.observe(follow_addresses);

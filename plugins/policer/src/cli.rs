@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output, Word};
-use infra::counter::Volume;
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Word};
+use control::configuration::{Lines, Stage};
 use infra::meter::Algorithm;
 use serde::Serialize;
 
-use super::{Action, Config, Direction, Policer, Rounding, Unit};
+use super::show::{All, Shown};
+use super::{Action, Applied, Config, Direction, Rounding, Unit};
 use net::{InterfaceIndex, Router};
 
 /// A usage line that ends in what a policer is to do.
@@ -24,15 +25,15 @@ macro_rules! usage {
     };
 }
 
-const TYPES: [(&str, Algorithm); 5] = [
+pub(super) const TYPES: [(&str, Algorithm); 5] = [
     ("1r2c", Algorithm::OneBucket),
     ("1r3c", Algorithm::SingleRate),
     ("2r3c-2698", Algorithm::TwoRate),
     ("2r3c-4115", Algorithm::Differentiated),
     ("2r3c-mef5cf1", Algorithm::Coupled),
 ];
-const RATES: [(&str, Unit); 2] = [("kbps", Unit::Kbps), ("pps", Unit::Pps)];
-const ROUNDINGS: [(&str, Rounding); 3] =
+pub(super) const RATES: [(&str, Unit); 2] = [("kbps", Unit::Kbps), ("pps", Unit::Pps)];
+pub(super) const ROUNDINGS: [(&str, Rounding); 3] =
     [("closest", Rounding::Closest), ("up", Rounding::Up), ("down", Rounding::Down)];
 
 /// One of some words.
@@ -42,8 +43,18 @@ fn one_of<T: Copy>(args: &mut Args<'_>, words: &[(&str, T)]) -> Result<T, Error>
 }
 
 /// The word of a value.
-fn word_of<T: Copy + PartialEq>(value: T, words: &[(&'static str, T)]) -> &'static str {
+pub(super) fn word_of<T: Copy + PartialEq>(value: T, words: &[(&'static str, T)]) -> &'static str {
     words.iter().find(|(_, v)| *v == value).map_or("", |(word, _)| word)
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drop => f.write_str("drop"),
+            Self::Transmit => f.write_str("transmit"),
+            Self::Mark(dscp) => write!(f, "mark-and-transmit {dscp}"),
+        }
+    }
 }
 
 fn action(args: &mut Args<'_>) -> Result<Action, Error> {
@@ -85,7 +96,38 @@ impl Config {
     }
 }
 
+impl PrintValue for Config {
+    fn print(&self, line: &mut Line<'_>) {
+        let usual = Self::default();
+        let mut option = |is_usual: bool, keyword: &str, value: &dyn fmt::Display| {
+            line.option(keyword, Some(&value).filter(|_| !is_usual));
+        };
+        option(self.algorithm == usual.algorithm, "type", &word_of(self.algorithm, &TYPES));
+        option(self.cir == 0, "cir", &self.cir);
+        option(self.cb == 0, "cb", &self.cb);
+        option(self.eir == 0, "eir", &self.eir);
+        option(self.eb == 0, "eb", &self.eb);
+        option(self.unit == usual.unit, "rate", &word_of(self.unit, &RATES));
+        option(self.rounding == usual.rounding, "round", &word_of(self.rounding, &ROUNDINGS));
+        let keywords = ["conform-action", "exceed-action", "violate-action"];
+        for ((keyword, action), usual) in keywords.iter().zip(self.actions).zip(usual.actions) {
+            option(action == usual, keyword, &action);
+        }
+        line.flag("color-aware", self.is_color_aware);
+    }
+}
+
+impl PrintValue for Named {
+    fn print(&self, line: &mut Line<'_>) {
+        match self {
+            Self::Name(name) => line.keyword("name", name),
+            Self::Index(index) => line.keyword("index", index),
+        };
+    }
+}
+
 /// A policer by its name or its number.
+#[derive(Debug, PartialEq)]
 pub(super) enum Named {
     Name(Word),
     Index(u32),
@@ -113,25 +155,37 @@ impl Named {
 }
 
 /// `policer add name NAME ...`.
+#[derive(Debug, PartialEq)]
 struct Add {
     name: Word,
+    /// Its number; the lowest free one if `None`.
+    index: Option<u32>,
     config: Config,
+}
+
+impl Print for Add {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        line.keyword("name", &self.name).option("index", self.index.as_ref()).value(&self.config);
+    }
 }
 
 impl Command for Add {
     const PATHS: &'static [&'static str] = &["policer add"];
     const ABOUT: &'static str = "Make a policer";
-    const USAGE: &'static str = usage!("name <name>");
+    const USAGE: &'static str = usage!("name <name> [index <n>]");
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut name, mut config) = (None, Config::default());
+        let (mut name, mut index, mut config) = (None, None, Config::default());
         while !args.is_empty() {
             if args.keyword("name") {
                 name = Some(args.value("name")?);
+            } else if args.keyword("index") {
+                index = Some(args.value("index")?);
             } else if !config.take(args)? {
                 return Err(args.unknown());
             }
         }
-        Ok(Self { name: name.ok_or_else(|| args.error("expected name"))?, config })
+        Ok(Self { name: name.ok_or_else(|| args.error("expected name"))?, index, config })
     }
 }
 
@@ -182,6 +236,7 @@ on_one! {
 }
 
 /// `policer bind [unbind] [name NAME | index INDEX] WORKER`.
+#[derive(Debug, PartialEq)]
 struct Bind {
     policer: Named,
     worker: Option<usize>,
@@ -200,6 +255,7 @@ impl Command for Bind {
 }
 
 /// `policer input|output [unapply] [name NAME | index INDEX] INTERFACE`.
+#[derive(Debug, PartialEq)]
 struct Apply<const OUT: bool> {
     on: bool,
     policer: Named,
@@ -231,6 +287,7 @@ impl<const OUT: bool> Apply<OUT> {
 }
 
 /// `ip punt policer [add|del] INDEX`.
+#[derive(Debug, PartialEq)]
 struct Punt<const IP6: bool> {
     on: bool,
     index: u32,
@@ -251,6 +308,54 @@ impl<const IP6: bool> Command for Punt<IP6> {
 impl<const IP6: bool> Punt<IP6> {
     fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
         Ok(super::apply_to_punted(router, IP6, self.on.then_some(self.index))?)
+    }
+}
+
+impl Print for Bind {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("unbind", self.worker.is_none()).value(&self.policer).values(&self.worker);
+    }
+}
+
+impl<const OUT: bool> Print for Apply<OUT> {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("unapply", !self.on).value(&self.policer).value(&self.interface);
+    }
+}
+
+impl<const IP6: bool> Print for Punt<IP6> {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.on { "add" } else { "del" }).value(&self.index);
+    }
+}
+
+/// The policers, and the packets they are for.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (number, policer) in super::all(router) {
+        let (name, config) = (policer.name.as_str().into(), policer.config);
+        lines.push(&Add { name, index: Some(number), config });
+        // Without workers thread 0 is the only one.
+        if let Some(worker) = policer.thread().and_then(|thread| thread.checked_sub(1)) {
+            lines.push(&Bind { policer: Named::Index(number), worker: Some(worker) });
+        }
+    }
+    for (interface, applied) in router.settings::<Applied>() {
+        let on = true;
+        if let Some(policer) = applied.0[Direction::Input as usize].map(Named::Index) {
+            lines.push(&Apply::<false> { on, policer, interface });
+        }
+        if let Some(policer) = applied.0[Direction::Output as usize].map(Named::Index) {
+            lines.push(&Apply::<true> { on, policer, interface });
+        }
+    }
+    if let Some(index) = super::of_punted(router, false) {
+        lines.push(&Punt::<false> { on: true, index });
+    }
+    if let Some(index) = super::of_punted(router, true) {
+        lines.push(&Punt::<true> { on: true, index });
     }
 }
 
@@ -279,7 +384,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         super::all(router).map(|(index, _)| index.to_string()).collect()
     });
     cli.command(|router: &mut Router, add: Add| {
-        Ok(super::add(router, &add.name, add.config).map(drop)?)
+        Ok(super::add_at(router, &add.name, add.index, add.config).map(drop)?)
     });
     cli.command(|router: &mut Router, c: Configure| {
         let index = c.policer.find(router)?;
@@ -320,125 +425,5 @@ struct Pools {
 impl fmt::Display for Pools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "pool sizes: policers={}", self.policers)
-    }
-}
-
-#[derive(Serialize)]
-struct Bucket {
-    /// Tokens a second.
-    rate: f64,
-    limit: f64,
-    tokens: f64,
-}
-
-#[derive(Serialize)]
-struct Counted {
-    packets: u64,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-struct Shown {
-    index: u32,
-    name: String,
-    #[serde(rename = "type")]
-    algorithm: &'static str,
-    cir: u32,
-    eir: u32,
-    cb: u64,
-    eb: u64,
-    rate: &'static str,
-    round: &'static str,
-    color_aware: bool,
-    conform_action: String,
-    exceed_action: String,
-    violate_action: String,
-    thread: Option<usize>,
-    committed: Bucket,
-    excess: Bucket,
-    updated: f64,
-    conform: Counted,
-    exceed: Counted,
-    violate: Counted,
-}
-
-impl Shown {
-    fn of(router: &Router, index: u32, policer: &Policer) -> Self {
-        let c = &policer.config;
-        let profile = c.profile().expect("it was looked at when the policer was made");
-        let ((committed, excess), updated) = policer.levels();
-        let bucket = |fill: infra::meter::Fill, tokens| Bucket {
-            rate: fill.rate,
-            limit: fill.burst,
-            tokens,
-        };
-        let counted = |Volume { packets, bytes }| Counted { packets, bytes };
-        let [conform, exceed, violate] = super::counted(router, index).map(counted);
-        let [conform_action, exceed_action, violate_action] = c.actions.map(|a| match a {
-            Action::Drop => "drop".to_owned(),
-            Action::Transmit => "transmit".to_owned(),
-            Action::Mark(dscp) => format!("mark-and-transmit {dscp}"),
-        });
-        Self {
-            index,
-            name: policer.name.clone(),
-            algorithm: word_of(c.algorithm, &TYPES),
-            cir: c.cir,
-            eir: c.eir,
-            cb: c.cb,
-            eb: c.eb,
-            rate: word_of(c.unit, &RATES),
-            round: word_of(c.rounding, &ROUNDINGS),
-            color_aware: c.is_color_aware,
-            conform_action,
-            exceed_action,
-            violate_action,
-            thread: policer.thread(),
-            committed: bucket(profile.committed, committed),
-            excess: bucket(profile.excess, excess),
-            updated,
-            conform,
-            exceed,
-            violate,
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct All(Vec<Shown>);
-
-impl fmt::Display for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|shown| shown.fmt(f))
-    }
-}
-
-impl fmt::Display for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, algorithm, cir, eir, cb, eb, .. } = self;
-        writeln!(f, "Name \"{name}\" type {algorithm} cir {cir} eir {eir} cb {cb} eb {eb}")?;
-        writeln!(f, "rate type {}, round type {}", self.rate, self.round)?;
-        let Self { conform_action, exceed_action, violate_action, .. } = self;
-        write!(f, "conform action {conform_action}, exceed action {exceed_action}")?;
-        writeln!(f, ", violate action {violate_action}")?;
-        let rates = if matches!(*algorithm, "1r2c" | "1r3c") { "single" } else { "dual" };
-        let aware = if self.color_aware { "" } else { "not " };
-        write!(f, "policer at index {}: {rates} rate, {aware}color-aware", self.index)?;
-        match self.thread {
-            Some(thread) => writeln!(f, ", thread {thread}")?,
-            None => f.write_str("\n")?,
-        }
-        for (what, b) in [("committed", &self.committed), ("excess", &self.excess)] {
-            let Bucket { rate, limit, tokens } = b;
-            writeln!(f, "{what} {rate:.0} tok/s, limit {limit:.0}, bucket {tokens:.0}")?;
-        }
-        writeln!(f, "last update {:.6}", self.updated)?;
-        let all =
-            [("conform", &self.conform), ("exceed", &self.exceed), ("violate", &self.violate)];
-        for (what, Counted { packets, bytes }) in all {
-            writeln!(f, "{what} {packets} packets, {bytes} bytes")?;
-        }
-        writeln!(f, "-----------")
     }
 }

@@ -11,6 +11,7 @@ mod cli;
 mod config;
 mod judge;
 mod node;
+mod show;
 mod trial;
 
 use std::collections::HashMap;
@@ -46,7 +47,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 /// One policer.
@@ -158,6 +159,22 @@ pub fn counted(router: &Router, index: u32) -> [Volume; 3] {
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn add(router: &mut Router, name: &str, config: Config) -> Result<u32, Error> {
+    add_at(router, name, None, config)
+}
+
+/// Makes a policer with a number, which others name it by, or any; returns the number.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add_at(
+    router: &mut Router,
+    name: &str,
+    index: Option<u32>,
+    config: Config,
+) -> Result<u32, Error> {
+    if !control::cli::is_printable(name) || name.contains(' ') || name.is_empty() {
+        return Err(Error::Unfit("the name is not a word"));
+    }
     if named(router, name).is_some() {
         return Err(Error::Exists);
     }
@@ -165,7 +182,15 @@ pub fn add(router: &mut Router, name: &str, config: Config) -> Result<u32, Error
     let meter = Meter::new(profile, router.now());
     let new = Policer { name: name.to_owned(), config, meter, owner: Owner::new(None) };
     let policers = router.own_mut::<Policers>();
-    let index = policers.slab.insert(new).map_err(|_| Error::Full)?;
+    let index = match index {
+        Some(index) if index as usize >= MOST => return Err(Error::Full),
+        Some(index) if policers.slab.at(index).is_some() => return Err(Error::Exists),
+        Some(index) => {
+            policers.slab.put(index, Some(new));
+            index
+        }
+        None => policers.slab.insert(new).map_err(|_| Error::Full)?,
+    };
     policers.by_name.insert(name.to_owned(), index);
     for counters in policers.counters.clone() {
         router.count_from_zero(&counters, COLUMNS, index, "policers");

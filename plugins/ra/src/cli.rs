@@ -1,16 +1,18 @@
 //! `ip6 nd`: how an interface advertises this router.
 
-use control::cli::{Args, Cli, Command, Error};
+use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::configuration::{Lines, Stage};
 use wire::Ip6Prefix;
 
-use super::config::{Changes, DEFAULT_PREFERRED, DEFAULT_VALID, PrefixChange};
+use super::advertiser::Advertiser;
+use super::config::{Changes, Config, DEFAULT_PREFERRED, DEFAULT_VALID, PrefixChange};
 use net::{InterfaceIndex, Router};
 
 /// For ever.
 const INFINITE: u32 = u32::MAX;
 
 /// `ip6 nd INTERFACE [no] WORDS...`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct IpNd {
     interface: InterfaceIndex,
     changes: Changes,
@@ -73,6 +75,86 @@ impl IpNd {
             return Err(args.unknown());
         }
         Ok(())
+    }
+}
+
+impl Print for IpNd {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        let c = &self.changes;
+        line.value(&self.interface).flag("no", c.is_no);
+        line.flag("ra-managed-config-flag", c.managed).flag("ra-other-config-flag", c.other);
+        line.flag("ra-suppress", c.suppress).flag("ra-suppress-link-layer", c.suppress_mac);
+        line.flag("ra-send-unicast", c.unicast).flag("ra-cease", c.ceases);
+        if let Some((most, least)) = &c.interval {
+            line.keyword("ra-interval", most).values(least);
+        }
+        line.option("ra-lifetime", c.lifetime.as_ref());
+        if let Some((count, seconds)) = &c.initial {
+            line.keyword("ra-initial", count).value(seconds);
+        }
+        for (p, _) in &self.prefixes {
+            line.keyword("prefix", &p.prefix);
+            if p.valid == INFINITE && p.preferred == INFINITE {
+                line.word("infinite");
+            } else if (p.valid, p.preferred) != (DEFAULT_VALID, DEFAULT_PREFERRED) {
+                line.value(&p.valid).value(&p.preferred);
+            }
+            line.flag("default", p.is_default).flag("no-advertise", p.no_advertise);
+            line.flag("off-link", p.off_link).flag("no-autoconfig", p.no_autoconfig);
+            line.flag("no-onlink", p.no_onlink);
+        }
+    }
+}
+
+/// How interfaces advertise.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let usual = Config::default();
+    for (interface, Advertiser { config: c, prefixes, .. }) in super::advertisers(router) {
+        let mut push = |changes, prefixes| lines.push(&IpNd { interface, changes, prefixes });
+        let differs = |is: f64, usual: f64| (is != usual).then_some(is as u32);
+        let interval = differs(c.max_interval, usual.max_interval);
+        let interval = interval.or_else(|| differs(c.min_interval, usual.min_interval));
+        let least = c.min_interval != (c.max_interval * 0.75).max(3.0);
+        let least = least.then_some(c.min_interval as u32);
+        let initial = (c.initial_count, c.initial_interval);
+        let is_usual = initial == (usual.initial_count, usual.initial_interval);
+        let changes = Changes {
+            is_no: false,
+            suppress: false,
+            managed: c.managed,
+            other: c.other,
+            suppress_mac: !c.tells_mac,
+            unicast: c.unicast,
+            ceases: c.ceases,
+            lifetime: None,
+            initial: (!is_usual).then_some((c.initial_count, c.initial_interval as u32)),
+            interval: interval.map(|_| (c.max_interval as u32, least)),
+        };
+        // It is at least the longest interval that holds when it is set.
+        let lifetime = (c.lifetime != usual.lifetime).then_some(c.lifetime.into());
+        let lifetime = Changes { lifetime, ..Changes::default() };
+        let is_long = c.lifetime == 0 || f64::from(c.lifetime) >= usual.max_interval;
+        let both = if is_long { [lifetime, changes] } else { [changes, lifetime] };
+        for changes in both.into_iter().filter(|c| *c != Changes::default()) {
+            push(changes, Vec::new());
+        }
+        if c.sends {
+            push(Changes { is_no: true, suppress: true, ..Changes::default() }, Vec::new());
+        }
+        for p in prefixes {
+            let change = PrefixChange {
+                prefix: p.prefix,
+                is_default: false,
+                no_advertise: p.is_silent,
+                off_link: false,
+                no_autoconfig: !p.autonomous,
+                no_onlink: !p.on_link,
+                valid: p.valid,
+                preferred: p.preferred,
+            };
+            push(Changes::default(), vec![(change, false)]);
+        }
     }
 }
 

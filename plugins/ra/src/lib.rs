@@ -49,7 +49,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["icmp", "neighbor"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 /// Advertisers and solicitations.

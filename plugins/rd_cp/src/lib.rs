@@ -7,7 +7,8 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use control::api::Message;
-use control::cli::Command;
+use control::cli::{Command, Print};
+use control::configuration::Lines;
 use control::feature::Refused;
 use control::process::Wake;
 use net::address::Standing;
@@ -36,12 +37,13 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ra"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(configuration),
 };
 
 /// Make addresses of an interface from advertisements of other routers.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("ip6 nd address autoconfig")]
+#[stage(Attachments)]
 struct Autoconfig {
     /// interface
     #[positional]
@@ -123,6 +125,14 @@ pub fn routers(router: &Router, interface: InterfaceIndex) -> impl Iterator<Item
     learned.into_iter().flat_map(|learned| &learned.routers).map(|(addr, _)| *addr)
 }
 
+/// The interfaces, not what they learned.
+fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, learned) in &router.own::<Clients>().0 {
+        let (interface, default_route) = (*interface, learned.wants_routes);
+        lines.push(&Autoconfig { interface, default_route, disable: false });
+    }
+}
+
 fn clients(router: &mut Router) -> &mut BTreeMap<InterfaceIndex, Learned> {
     &mut router.own_mut::<Clients>().0
 }
@@ -186,7 +196,7 @@ fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &PrefixH
         }
     } else if heard.valid > 0 && count < MOST_ADDRESSES {
         // One that is there already, or cannot be, is left to the operator.
-        if router.add_address(interface, Prefix::Ip6(prefix)).is_ok()
+        if router.add_learned_address(interface, Prefix::Ip6(prefix)).is_ok()
             && let Some(learned) = clients(router).get_mut(&interface)
         {
             learned.addresses.push(Made { prefix, end, deprecated });

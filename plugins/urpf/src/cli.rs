@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
 use serde::Serialize;
 use wire::Prefix;
 
@@ -12,6 +13,7 @@ use net::fib::{Path, Source, Target};
 use net::{InterfaceIndex, Router};
 
 /// `set urpf [ip4|ip6] [rx|tx] [off|strict|loose] INTERFACE [table ID]`.
+#[derive(Debug, PartialEq)]
 struct SetUrpf {
     link: Link,
     direction: Direction,
@@ -52,7 +54,22 @@ impl Command for SetUrpf {
     }
 }
 
+impl Print for SetUrpf {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.link == Link::Ip4 { "ip4" } else { "ip6" });
+        line.word(if self.direction == Direction::Rx { "rx" } else { "tx" });
+        line.word(match self.mode {
+            None => "off",
+            Some(Mode::Strict) => "strict",
+            Some(Mode::Loose) => "loose",
+        });
+        line.value(&self.interface).option("table", self.table.as_ref());
+    }
+}
+
 /// `set urpf-accept [table ID] [add|del] PREFIX`.
+#[derive(Debug, PartialEq)]
 struct Accept {
     is_del: bool,
     table: u32,
@@ -77,6 +94,29 @@ impl Command for Accept {
         }
         let prefix = prefix.ok_or_else(|| Error::new("missing prefix"))?;
         Ok(Self { is_del, table, prefix })
+    }
+}
+
+impl Print for Accept {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        line.option("table", Some(&self.table).filter(|table| **table != 0));
+        line.word(if self.is_del { "del" } else { "add" }).value(&self.prefix);
+    }
+}
+
+/// The checks, and sources that are exempt.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, direction, link, check) in super::all(router) {
+        let table = check.table.and_then(|table| super::table_id(router, link, table));
+        // What looks up in a table that is gone finds nothing.
+        if check.table.is_some() == table.is_some() {
+            let mode = Some(check.mode);
+            lines.push(&SetUrpf { link, direction, mode, interface, table });
+        }
+    }
+    for (table, prefix) in router.routes_of(Source::URPF_EXEMPT) {
+        lines.push(&Accept { is_del: false, table, prefix });
     }
 }
 

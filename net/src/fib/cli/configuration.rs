@@ -5,9 +5,12 @@ use std::fmt::Write;
 use control::cli::{Cli, Command, Error, Print, Word};
 use control::configuration::{Lines, Stage};
 
+use wire::Prefix;
+
 use super::route::Route;
 use super::tables::{Ip4Table, Ip6Table, SetHash, SetIp4Hash, SetIp6Hash, SetSeed, Table, Verb};
 use crate::adjacency::Link;
+use crate::fib::Fib;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::hash::FlowHash;
 use crate::fib::path::{Path, TableIndex, Target, Through};
@@ -63,6 +66,20 @@ impl<F: Family> Place<F> {
             }
         }
         None
+    }
+}
+
+impl Router {
+    /// The prefixes for which a source wants routes, with the numbers of their tables.
+    pub fn routes_of(&self, source: Source) -> impl Iterator<Item = (u32, Prefix)> {
+        fn of<F: Family>(fib: &Fib, source: Source) -> impl Iterator<Item = (u32, Prefix)> {
+            let tables = F::tables(fib).iter().filter(move |(_, t)| t.count(source) > 0);
+            tables.flat_map(move |(_, t)| {
+                let wanted = t.entries.iter().filter(move |(_, e)| e.list_of(source).is_some());
+                wanted.map(|(key, _)| (t.id, F::prefix(*key)))
+            })
+        }
+        of::<Ip4>(&self.fib, source).chain(of::<Ip6>(&self.fib, source))
     }
 }
 
