@@ -1,7 +1,7 @@
 //! Each target with its corpus and then with new input for a while.
 #![forbid(unsafe_code)]
 
-use fuzz::targets::{Commands, Configuration, Graphs, Headers, MessageBytes, Messages};
+use fuzz::targets::{Commands, Configuration, Graphs, Headers, MessageBytes, Messages, Replay};
 use fuzz::{Target, run};
 
 fn tried<T: Target>(make: impl Fn() -> T) {
@@ -38,4 +38,9 @@ fn any_message_is_answered_or_ignored() {
 #[test]
 fn any_bytes_are_a_message_or_ignored() {
     tried(MessageBytes::default);
+}
+
+#[test]
+fn what_a_router_was_told_makes_another_one_like_it() {
+    tried(|| Replay);
 }

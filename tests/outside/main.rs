@@ -4,6 +4,7 @@
 mod bindings;
 mod captures;
 mod clients;
+mod configuration;
 mod conformance;
 mod console;
 mod devices;

@@ -74,6 +74,18 @@ impl Messages {
         Self { parts, may_leave, client, requests, count: 0 }
     }
 
+    /// The router.
+    pub(super) fn parts(&mut self) -> &mut Parts {
+        &mut self.parts
+    }
+
+    /// Whether a message is one of `named`.
+    pub(super) fn is_of(&self, message: &[u8], named: &[&str]) -> bool {
+        let info =
+            message.first_chunk().and_then(|id| self.parts.api.info(u16::from_be_bytes(*id)));
+        info.is_some_and(|info| named.contains(&info.name))
+    }
+
     /// Throws away now and then what was configured by chance.
     fn renew(&mut self) {
         self.count += 1;
@@ -83,7 +95,7 @@ impl Messages {
     }
 
     /// A whole message with values of all kinds.
-    fn grown(&self, input: &[u8]) -> Vec<u8> {
+    pub(super) fn grown(&self, input: &[u8]) -> Vec<u8> {
         let seed = input.iter().fold(0_u64, |n, b| n.wrapping_mul(131).wrapping_add((*b).into()));
         let mut random = Random::new(seed);
         let (id, info) = *random.pick(&self.requests);
@@ -94,7 +106,7 @@ impl Messages {
         message
     }
 
-    fn send(&mut self, message: &[u8]) -> Result<(), String> {
+    pub(super) fn send(&mut self, message: &[u8]) -> Result<(), String> {
         let Parts { router, cli, api, .. } = &mut self.parts;
         let clients = router.clients.clone();
         let around = Around { api, cli, clients: &clients };

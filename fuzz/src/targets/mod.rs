@@ -6,6 +6,7 @@ mod graphs;
 mod headers;
 mod messages;
 mod packets;
+mod replay;
 
 use control::log::Log;
 use graph::Settings;
@@ -16,6 +17,7 @@ pub use configuration::Configuration;
 pub use graphs::Graphs;
 pub use headers::Headers;
 pub use messages::{MessageBytes, Messages};
+pub use replay::Replay;
 
 /// A router with all features, whose graph runs when it is told to, on so many threads.
 fn router(threads: usize) -> Parts {

@@ -92,7 +92,7 @@ impl Command for SetUnnumbered {
 }
 
 impl Print for SetUnnumbered {
-    const STAGE: Stage = Stage::Attachments;
+    const STAGE: Stage = Stage::Settings;
     fn print(&self, line: &mut Line<'_>) {
         line.flag("del", self.from.is_none()).value(&self.interface);
         line.option("use", self.from.as_ref());

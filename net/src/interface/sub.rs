@@ -106,6 +106,13 @@ impl Router {
             return Err(Error::Unfit);
         }
         sub.check()?;
+        // What is said of tags that are not there has no meaning.
+        let sub = SubInterface {
+            is_dot1ad: sub.is_dot1ad && sub.tags > 0,
+            outer: sub.outer.filter(|_| sub.tags > 0),
+            inner: sub.inner.filter(|_| sub.tags > 1),
+            ..sub
+        };
         let name = format!("{}.{}", p.name, sub.id);
         if self.interfaces.named(&name).is_some() {
             return Err(Error::SubExists(sub.id));

@@ -21,7 +21,7 @@ pub(super) struct Create {
 impl Command for Create {
     const PATHS: &'static [&'static str] = &["create sub-interfaces"];
     const ABOUT: &'static str = "Create sub-interfaces for VLAN tags";
-    const USAGE: &'static str = "<interface> {<id> [default | untagged] | <id>-<id> | \
+    const USAGE: &'static str = "<interface> {<id> [default | untagged [inexact]] | <id>-<id> | \
         <id> dot1q|dot1ad <vlan:1-4094>|any [inner-dot1q <vlan:1-4094>|any] [exact-match]}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -39,7 +39,8 @@ impl Print for Create {
         line.value(&self.parent).value(&sub.id);
         let vlan = |vlan: Option<u16>| vlan.map_or("any".to_owned(), |vlan| vlan.to_string());
         match sub.tags {
-            0 => line.word(if sub.is_default { "default" } else { "untagged" }),
+            0 if sub.is_default => line.word("default"),
+            0 => line.word("untagged").flag("inexact", !sub.is_exact),
             _ => line.keyword(if sub.is_dot1ad { "dot1ad" } else { "dot1q" }, &vlan(sub.outer)),
         };
         if sub.tags == 2 {
@@ -81,7 +82,8 @@ fn tagging(args: &mut Args<'_>, id: u32) -> Result<SubInterface, Error> {
         return Ok(SubInterface { is_default: true, ..sub });
     }
     if args.keyword("untagged") {
-        return Ok(SubInterface { is_exact: true, ..sub });
+        // With tags, too, that no other sub-interface takes.
+        return Ok(SubInterface { is_exact: !args.keyword("inexact"), ..sub });
     }
     let mut sub = match args.word() {
         Some("dot1q") => SubInterface { tags: 1, ..sub },

@@ -46,7 +46,9 @@ fn plain(e: impl fmt::Display) -> Error {
 
 /// Hosts that are answered for, and interfaces on which everybody is.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for proxied in router.nd_proxied() {
+    let has_ip6 = |i: InterfaceIndex| router.addresses.of(i).has_ip6();
+    // Without IPv6 on its interface nobody is answered for.
+    for proxied in router.nd_proxied().iter().filter(|p| has_ip6(p.interface)) {
         let (interface, host_ip) = (proxied.interface, proxied.addr);
         lines.push(&SetProxy { interface, del: false, host_ip });
     }

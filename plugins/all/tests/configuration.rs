@@ -95,6 +95,7 @@ set ip flow-hash table 7 src symmetric
 set interface ip table loop1 7
 set interface ip6 table loop1 8
 enable ip4 interface loop2
+set interface unnumbered loop2 use loop0
 set interface ip address loop0 10.0.0.1/24
 set interface ip address loop0 10.0.0.2/24
 set interface ip address loop1 10.0.0.1/24
@@ -125,11 +126,11 @@ set interface ip directed-broadcast loop0 enable
 set interface ip table loop1 7
 set interface ip6 table loop1 8
 enable ip4 interface loop2
+set interface unnumbered loop2 use loop0
 set interface ip address loop0 10.0.0.1/24
 set interface ip address loop0 10.0.0.2/24
 set interface ip address loop1 10.0.0.1/24
 set interface ip address loop1 2001:db8::1/64
-set interface unnumbered loop2 use loop0
 set interface ip address loop1 fe80::7/128
 ip route add 16.0.0.0/8 source bgp via 2001:db8::9 loop1 out-labels 100,ttl=7,uniform 200
 ip route add 16.0.0.0/8 source API via loop0

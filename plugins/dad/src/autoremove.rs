@@ -11,7 +11,7 @@ use control::feature::Refused;
 use serde::Serialize;
 use wire::Prefix;
 
-use super::{Config, Entry, State, configure, detection, observe};
+use super::{Config, Detection, Entry, State, configure, detection, observe};
 use net::InterfaceIndex;
 use net::{Configuration, Feature, Origin, Parts, Router};
 
@@ -115,6 +115,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     parts.router.insert(Autoremove { is_on: true, removed: 0 });
     observe(&mut parts.router, follow);
     switch(&mut parts.router, true);
+    let detection = parts.router.own_mut::<Detection>();
+    detection.first = detection.config;
     commands(&mut parts.cli);
     Ok(())
 }

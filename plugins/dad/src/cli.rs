@@ -7,7 +7,7 @@ use control::cli::{Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
 use serde::Serialize;
 
-use super::{Config, State};
+use super::{Config, Detection, State};
 use net::Router;
 
 /// Detect duplicates of new IPv6 addresses.
@@ -22,8 +22,9 @@ struct Enable {
 }
 
 /// Switch duplicate address detection off.
-#[derive(Clone, Debug, Command)]
+#[derive(Clone, Debug, PartialEq, Command, Print)]
 #[command("set ip6 dad disable")]
+#[stage(State)]
 struct Disable;
 
 /// Show the configuration of duplicate address detection, and the state of addresses.
@@ -77,9 +78,12 @@ fn show(router: &mut Router, _: Show) -> Result<Output, Error> {
 
 /// Whether it is on, and how. Addresses that were there before are exempt: it comes behind them.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    let Config { is_on, transmits, delay } = super::detection(router).config;
-    let first = super::FIRST;
-    if is_on {
+    let Detection { config, first, .. } = super::detection(router);
+    let Config { is_on, transmits, delay } = *config;
+    if !is_on && first.is_on {
+        lines.push(&Disable);
+    }
+    if is_on && config != first {
         let transmits = Some(transmits).filter(|n| *n != first.transmits);
         lines.push(&Enable { transmits, delay: Some(delay).filter(|s| *s != first.delay) });
     }

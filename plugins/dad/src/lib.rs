@@ -88,6 +88,8 @@ pub struct Entry {
 pub struct Detection {
     /// The configuration.
     pub config: Config,
+    /// The configuration of a router that was told nothing.
+    first: Config,
     entries: BTreeMap<(InterfaceIndex, Ipv6Addr), Entry>,
     /// Called with each step of an address.
     observers: Vec<Observer>,
@@ -284,7 +286,12 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    router.insert(Detection { config: FIRST, entries: BTreeMap::new(), observers: Vec::new() });
+    router.insert(Detection {
+        config: FIRST,
+        first: FIRST,
+        entries: BTreeMap::new(),
+        observers: Vec::new(),
+    });
     router.events.handle(duplicate);
     router.interfaces.observe(interface_changed);
     router.addresses.observe(follow_addresses);

@@ -127,7 +127,9 @@ pub fn routers(router: &Router, interface: InterfaceIndex) -> impl Iterator<Item
 
 /// The interfaces, not what they learned.
 fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for (interface, learned) in &router.own::<Clients>().0 {
+    // Where IPv6 was disabled since, nothing is heard.
+    let has_ip6 = |i: &InterfaceIndex| router.addresses.of(*i).link_local.is_some();
+    for (interface, learned) in router.own::<Clients>().0.iter().filter(|(i, _)| has_ip6(i)) {
         let (interface, default_route) = (*interface, learned.wants_routes);
         lines.push(&Autoconfig { interface, default_route, disable: false });
     }

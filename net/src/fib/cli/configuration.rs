@@ -121,7 +121,8 @@ fn tables<F: Family, T: Print, H: Print>(
         };
         let is_usual = t.name == format!("{}-VRF:{}", F::LONG_NAME, t.id);
         let name = (!is_usual).then(|| t.name.clone());
-        if index != TableIndex::DEFAULT {
+        // The first table is always there, but may have a name.
+        if index != TableIndex::DEFAULT || name.is_some() {
             let verb = if has_multicast { Verb::Add } else { Verb::AddUnicast };
             lines.push(&table(Table { verb, id: t.id, name }));
         }

@@ -1,0 +1,115 @@
+//! What the daemon was told, replayed into another one.
+
+use std::fs;
+
+use ferrovia_client::messages::{
+    AddressUnion, CreateLoopbackInstance, FibPath, FibPathNh, IpRouteAddDelV2, IpTableAddDel,
+    SwInterfaceTagAddDel,
+};
+use ferrovia_client::{Client, stats};
+use tests::{Daemon, eventually, is_root};
+
+/// Told by command, beside two generator interfaces with addresses, neighbours and routes.
+const TOLD: &[&str] = &[
+    "ip6 table add 9",
+    "create sub-interfaces pg1 7 dot1q 70 exact-match",
+    "set interface name pg1.7 customer",
+    "set interface state customer up",
+    "set interface ip address customer 10.7.0.1/24",
+    "set ip neighbor customer 10.7.0.2 02:00:00:00:00:77 static",
+    "ip route add 17.0.0.0/8 via 10.7.0.2 customer via 10.0.1.2 pg1 weight 3",
+    "policer add name gold cir 1000 cb 100000",
+    "policer input name gold pg0",
+    "set interface tcp-mss-clamp pg1 ip4 enable ip4-mss 1400",
+    "set interface mtu ip4 1400 pg1",
+    "set arp proxy start 10.0.0.50 end 10.0.0.60",
+    "set interface proxy-arp pg0",
+    "set logging class ip level debug",
+];
+
+/// A stream to both routes: 300 packets each.
+const STREAM: &str = "packet-generator new { name s limit 600 size 64-64 interface pg0 \
+    node ethernet-input data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa \
+    UDP: 10.0.0.2 -> 16.255.255.106-17.0.0.149 UDP: 1 -> 2 incrementing 22 } }";
+
+/// Packets that both generator interfaces and the sub-interface sent.
+fn sent(daemon: &Daemon) -> [u64; 2] {
+    let segment = stats::fetch(&daemon.folder().join("stats.sock")).unwrap();
+    let reader = stats::Reader::new(segment).unwrap();
+    ["pg1", "customer"]
+        .map(|name| reader.read(&format!("/interfaces/{name}/tx")).unwrap().unwrap().sum(0))
+}
+
+/// Tells a daemon more, as a client of the binary API.
+fn tell_by_message(daemon: &Daemon) {
+    let mut client = Client::connect(daemon.folder().join("api.sock"), "configuration").unwrap();
+    let new =
+        CreateLoopbackInstance { is_specified: true, user_instance: 12, ..Default::default() };
+    let made = client.call(&new).unwrap().sw_if_index;
+    let mut tag = SwInterfaceTagAddDel { is_add: true, sw_if_index: made, ..Default::default() };
+    tag.tag = "the twelfth".to_owned();
+    client.call(&tag).unwrap();
+    let mut table = IpTableAddDel { is_add: true, ..Default::default() };
+    (table.table.table_id, table.table.name) = (5, "blue".to_owned());
+    client.call(&table).unwrap();
+    let mut route = IpRouteAddDelV2 { is_add: true, ..Default::default() };
+    route.route.table_id = 5;
+    route.route.prefix.len = 24;
+    route.route.prefix.address.un = AddressUnion::of_ip4(&[20, 0, 0, 0]);
+    let nh = FibPathNh { address: AddressUnion::of_ip4(&[20, 1, 1, 1]), ..Default::default() };
+    let sw_if_index = made;
+    route.route.paths = vec![FibPath { sw_if_index, weight: 7, nh, ..Default::default() }];
+    client.call(&route).unwrap();
+}
+
+#[test]
+fn a_fresh_daemon_takes_what_another_one_was_told() {
+    let first = Daemon::start(&[crate::GENERATORS, TOLD].concat());
+    tell_by_message(&first);
+    let told = first.tell("show configuration");
+    for line in [
+        "ip table add 5 name blue",
+        "create loopback interface instance 12",
+        "set interface tag loop12 the twelfth",
+        "ip route add 20.0.0.0/24 table 5 source API via 20.1.1.1 loop12 weight 7",
+        "policer input index 0 pg0",
+    ] {
+        assert!(told.lines().any(|l| l == line), "{line} is not in\n{told}");
+    }
+    let file = first.folder().join("told");
+    fs::write(&file, &told).unwrap();
+    let second = Daemon::start(&[&format!("exec {}", file.display())]);
+    assert_eq!(second.tell("show configuration"), told);
+    assert_eq!(second.tell("show configuration fib"), first.tell("show configuration fib"));
+    let rows = second.fvctl(&["--json", "show configuration fib"]).text;
+    assert!(rows.contains(r#""feature": "fib""#) || rows.contains(r#""feature":"fib""#), "{rows}");
+    let sent = [first, second].map(|daemon| {
+        let before = sent(&daemon);
+        daemon.tell(STREAM);
+        daemon.generate();
+        let all = || sent(&daemon).iter().sum::<u64>() >= before.iter().sum::<u64>() + 600;
+        assert!(eventually(all), "{:?}", sent(&daemon));
+        sent(&daemon)
+    });
+    // Beside the stream there are a few questions for neighbours.
+    let is_alike = sent[0].iter().zip(sent[1]).all(|(a, b)| a.abs_diff(b) < 20);
+    assert!(is_alike && sent[0][1] > 50, "{sent:?}");
+}
+
+#[test]
+fn devices_of_the_host_are_made_again() {
+    if !is_root() {
+        return;
+    }
+    let host = tests::Host::alone();
+    let create = format!("create tap id 3 host-ns {} host-if-name eth0 gso", host.namespace());
+    let told = {
+        let mut first = Daemon::start(&[&create, "set interface state tap3 up"]);
+        let told = first.tell("show configuration");
+        first.stop();
+        told
+    };
+    assert!(told.starts_with("create tap id 3 "), "{told}");
+    let lines: Vec<_> = told.lines().collect();
+    assert_eq!(Daemon::start(&lines).tell("show configuration"), told);
+}
