@@ -36,23 +36,26 @@ impl<F: Headers> Node for LoadBalanceNode<F> {
         let epoch = frame.epoch();
         let forwarding = &self.forwarding;
         let counters = forwarding.count_via(frame.thread());
-        frame.each(|p| {
-            let index = p.adjacency();
-            if let Some(counter) = counters.get(index as usize) {
-                counter.add(1, p.total_len() as u64);
-            }
-            let balance = forwarding.load_balance(index, epoch);
-            let via = match balance.single() {
-                Some(via) => via,
-                None => choose::<F, _>(forwarding, p, balance, epoch),
-            };
-            let dst = F::destination(p);
-            let way = way::<F, _>(forwarding, p, via, dst, epoch);
-            if p.flags().has(Flags::TRACED) {
-                trace::<F, _>(p);
-            }
-            Ok(F::BalanceNext::from(way))
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let index = p.adjacency();
+                if let Some(counter) = counters.get(index as usize) {
+                    counter.add(1, p.total_len() as u64);
+                }
+                let balance = forwarding.load_balance(index, epoch);
+                let via = match balance.single() {
+                    Some(via) => via,
+                    None => choose::<F, _>(forwarding, p, balance, epoch),
+                };
+                let dst = F::destination(p);
+                let way = way::<F, _>(forwarding, p, via, dst, epoch);
+                if p.flags().has(Flags::TRACED) {
+                    trace::<F, _>(p);
+                }
+                Ok(F::BalanceNext::from(way))
+            },
+        );
     }
 }
 

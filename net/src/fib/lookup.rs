@@ -140,51 +140,56 @@ impl<F: Headers> Node for Lookup<F> {
         // Without a table, leaves stay 0.
         let (mut keys, mut leaves) = ([[F::Bits::default(); BLOCK]; STEPS], [[0; BLOCK]; STEPS]);
         let mut begun = [[<F::Finder as Finder>::Step::default(); BLOCK]; 2];
-        frame.passes(|packets| {
-            // Neighbouring packets nearly always look up in one table.
-            let (mut fib, mut differ) = (0, 0);
-            packets.look(0..packets.all().end.min(1), |_, p| fib = p.fib());
-            let (end, table) = (packets.all().end, forwarding.table(fib, epoch));
-            let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
-            // A block is read while the one before it starts, the one before that finishes and the
-            // fourth is judged: what one step asks for comes while others are worked on.
-            for step in 0..end.div_ceil(BLOCK) + STEPS - 1 {
-                let (block, mut others) = (places(step), 0);
-                let read = &mut keys[step % STEPS];
-                packets.look(block.clone(), |i, p| {
-                    read[i % BLOCK] = F::destination(p);
-                    others |= p.fib() ^ fib;
-                });
-                differ |= others;
-                if let Some(table) = table {
-                    table.fetch(&read[..block.len()]);
-                }
-                if let Some(step) = step.checked_sub(1) {
-                    let (block, at) = (places(step), step % STEPS);
+        // In line whatever its size: out of line it is compiled for any processor of the kind.
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                // Neighbouring packets nearly always look up in one table.
+                let (mut fib, mut differ) = (0, 0);
+                packets.look(0..packets.all().end.min(1), |_, p| fib = p.fib());
+                let (end, table) = (packets.all().end, forwarding.table(fib, epoch));
+                let places =
+                    |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
+                // A block is read while the one before it starts, the one before that finishes and
+                // the fourth is judged: what one step asks for comes while others are worked on.
+                for step in 0..end.div_ceil(BLOCK) + STEPS - 1 {
+                    let (block, mut others) = (places(step), 0);
+                    let read = &mut keys[step % STEPS];
+                    packets.look(block.clone(), |i, p| {
+                        read[i % BLOCK] = F::destination(p);
+                        others |= p.fib() ^ fib;
+                    });
+                    differ |= others;
                     if let Some(table) = table {
-                        table.start(cpu, &keys[at][..block.len()], &mut begun[step % 2], epoch);
+                        table.fetch(&read[..block.len()]);
+                    }
+                    if let Some(step) = step.checked_sub(1) {
+                        let (block, at) = (places(step), step % STEPS);
+                        if let Some(table) = table {
+                            table.start(cpu, &keys[at][..block.len()], &mut begun[step % 2], epoch);
+                        }
+                    }
+                    if let Some(step) = step.checked_sub(2) {
+                        let (block, at) = (places(step), step % STEPS);
+                        let (keys, found) = (&keys[at][..block.len()], &mut leaves[at]);
+                        if let Some(table) = table {
+                            table.finish(cpu, keys, &begun[step % 2], found, epoch);
+                        }
+                        if differ != 0 {
+                            packets.look(block, |i, p| {
+                                found[i % BLOCK] = find_one(forwarding, p, epoch);
+                            });
+                        }
+                        fetch_balances(forwarding, counters, &found[..keys.len()]);
+                    }
+                    if let Some(step) = step.checked_sub(3) {
+                        let block = places(step);
+                        let found = &leaves[step % STEPS][..block.len()];
+                        judge(forwarding, counters, packets, block, found, epoch);
                     }
                 }
-                if let Some(step) = step.checked_sub(2) {
-                    let (block, at) = (places(step), step % STEPS);
-                    let (keys, found) = (&keys[at][..block.len()], &mut leaves[at]);
-                    if let Some(table) = table {
-                        table.finish(cpu, keys, &begun[step % 2], found, epoch);
-                    }
-                    if differ != 0 {
-                        packets.look(block, |i, p| {
-                            found[i % BLOCK] = find_one(forwarding, p, epoch);
-                        });
-                    }
-                    fetch_balances(forwarding, counters, &found[..keys.len()]);
-                }
-                if let Some(step) = step.checked_sub(3) {
-                    let block = places(step);
-                    let found = &leaves[step % STEPS][..block.len()];
-                    judge(forwarding, counters, packets, block, found, epoch);
-                }
-            }
-        });
+            },
+        );
     }
 }
 

@@ -123,10 +123,13 @@ impl<V: Version, K: Bypass, const IS_6: bool> Node for Early<V, K, IS_6> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, this) = (frame.epoch(), &*self);
-        frame.each(|p| {
-            let leaves = this.leaves(p, epoch);
-            Ok(if leaves { Next::Input(PhantomData) } else { Next::Continue })
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let leaves = this.leaves(p, epoch);
+                Ok(if leaves { Next::Input(PhantomData) } else { Next::Continue })
+            },
+        );
     }
 }
 

@@ -175,28 +175,31 @@ impl<K: Decapsulate, const IS_6: bool> Node for Input<K, IS_6> {
         let (epoch, this) = (frame.epoch(), &*self);
         let received = this.counters.rx.row(frame.thread());
         let mut taken = 0;
-        frame.each(|p| {
-            let (end, front, carried, class) = this.find(p, epoch)?;
-            p.advance(front).ok_or(K::NO_TUNNEL)?;
-            p.clear_flags(OUTER);
-            if end.copies_ecn {
-                take_congestion(class, carried, p);
-            }
-            let interface = end.interface.0;
-            p.set_rx(interface);
-            if let Some(counter) = received.get(interface as usize) {
-                counter.add(1, p.total_len() as u64);
-            }
-            taken += 1;
-            p.trace(|_| Taken { interface });
-            Ok(match (end.next, carried) {
-                (Some(next), _) => Next::Own(next),
-                (None, Link::Ip4) => Next::Ip4,
-                (None, Link::Ip6) => Next::Ip6,
-                (None, Link::Mpls) => Next::Own(end.mpls.ok_or(K::NO_TUNNEL)?),
-                (None, Link::Ethernet) => Next::Ethernet,
-            })
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let (end, front, carried, class) = this.find(p, epoch)?;
+                p.advance(front).ok_or(K::NO_TUNNEL)?;
+                p.clear_flags(OUTER);
+                if end.copies_ecn {
+                    take_congestion(class, carried, p);
+                }
+                let interface = end.interface.0;
+                p.set_rx(interface);
+                if let Some(counter) = received.get(interface as usize) {
+                    counter.add(1, p.total_len() as u64);
+                }
+                taken += 1;
+                p.trace(|_| Taken { interface });
+                Ok(match (end.next, carried) {
+                    (Some(next), _) => Next::Own(next),
+                    (None, Link::Ip4) => Next::Ip4,
+                    (None, Link::Ip6) => Next::Ip6,
+                    (None, Link::Mpls) => Next::Own(end.mpls.ok_or(K::NO_TUNNEL)?),
+                    (None, Link::Ethernet) => Next::Ethernet,
+                })
+            },
+        );
         frame.count(K::DECAPSULATED, taken);
     }
 }

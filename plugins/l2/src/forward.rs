@@ -121,35 +121,43 @@ impl Node for Forward {
         let view = self.tables.fib.read(epoch);
         let tables = &self.tables;
         let (mut keys, mut misses) = (self.keys, 0);
-        frame.passes(|packets| {
-            let end = packets.all().end;
-            look(packets, 0..end.min(BLOCK), view, &mut keys[0]);
-            for (block, start) in (0..end).step_by(BLOCK).enumerate() {
-                let (here, next) = (start..end.min(start + BLOCK), start + BLOCK);
-                if next < end {
-                    look(packets, next..end.min(next + BLOCK), view, &mut keys[(block + 1) % 2]);
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                let end = packets.all().end;
+                look(packets, 0..end.min(BLOCK), view, &mut keys[0]);
+                for (block, start) in (0..end).step_by(BLOCK).enumerate() {
+                    let (here, next) = (start..end.min(start + BLOCK), start + BLOCK);
+                    if next < end {
+                        look(
+                            packets,
+                            next..end.min(next + BLOCK),
+                            view,
+                            &mut keys[(block + 1) % 2],
+                        );
+                    }
+                    let keys = &keys[block % 2];
+                    packets.usual(here.clone(), |place, p| {
+                        let entry = Entry(view.find(keys[place % BLOCK]));
+                        let domain = p.payload::<Layer2>().domain;
+                        if entry.0 == 0 || entry.has(fib::FILTER | fib::BVI) {
+                            return None;
+                        }
+                        let to = entry.interface();
+                        if to == p.rx() || !tables.is_valid(entry, domain, epoch) {
+                            return None;
+                        }
+                        p.set_tx(to);
+                        Some(Next::Output)
+                    });
+                    packets.others(here, |_, p| {
+                        let next = self.look_closer(p, view, epoch, thread);
+                        misses += u64::from(matches!(next, Ok(Next::Unknown)));
+                        next
+                    });
                 }
-                let keys = &keys[block % 2];
-                packets.usual(here.clone(), |place, p| {
-                    let entry = Entry(view.find(keys[place % BLOCK]));
-                    let domain = p.payload::<Layer2>().domain;
-                    if entry.0 == 0 || entry.has(fib::FILTER | fib::BVI) {
-                        return None;
-                    }
-                    let to = entry.interface();
-                    if to == p.rx() || !tables.is_valid(entry, domain, epoch) {
-                        return None;
-                    }
-                    p.set_tx(to);
-                    Some(Next::Output)
-                });
-                packets.others(here, |_, p| {
-                    let next = self.look_closer(p, view, epoch, thread);
-                    misses += u64::from(matches!(next, Ok(Next::Unknown)));
-                    next
-                });
-            }
-        });
+            },
+        );
         frame.count(Count::Packets, count);
         frame.count(Count::Hits, count - misses);
         frame.count(Count::Misses, misses);

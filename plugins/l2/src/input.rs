@@ -98,28 +98,31 @@ impl Node for Input {
         let count = frame.len() as u64;
         let ports = &self.tables.ports;
         let (mut known, mut port, mut bits) = (u32::MAX, None, 0);
-        frame.passes(|packets| {
-            packets.usual(packets.all(), |_, p| {
-                let rx = p.rx();
-                if rx != known {
-                    (known, port, bits) = (rx, ports.read(rx, epoch), start.bits(rx));
-                }
-                let port = port?;
-                let is_many = *p.bytes().first()? & 1 != 0;
-                if is_many && (port.asking.is_some() || port.is_bvi) {
-                    return None;
-                }
-                let features = bits & port.masks[usize::from(is_many)];
-                note(p, port, features, port.group).map(|at| Next::First(start.at(at)))
-            });
-            packets.others(packets.all(), |_, p| {
-                let rx = p.rx();
-                let port = ports.read(rx, epoch).ok_or(Error::Drop)?;
-                let at = note_any(p, port, start.bits(rx));
-                p.trace(|p| Seen::of("l2-input", rx, p));
-                at.map(|at| Next::First(start.at(at))).ok_or(Error::Drop)
-            });
-        });
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                packets.usual(packets.all(), |_, p| {
+                    let rx = p.rx();
+                    if rx != known {
+                        (known, port, bits) = (rx, ports.read(rx, epoch), start.bits(rx));
+                    }
+                    let port = port?;
+                    let is_many = *p.bytes().first()? & 1 != 0;
+                    if is_many && (port.asking.is_some() || port.is_bvi) {
+                        return None;
+                    }
+                    let features = bits & port.masks[usize::from(is_many)];
+                    note(p, port, features, port.group).map(|at| Next::First(start.at(at)))
+                });
+                packets.others(packets.all(), |_, p| {
+                    let rx = p.rx();
+                    let port = ports.read(rx, epoch).ok_or(Error::Drop)?;
+                    let at = note_any(p, port, start.bits(rx));
+                    p.trace(|p| Seen::of("l2-input", rx, p));
+                    at.map(|at| Next::First(start.at(at))).ok_or(Error::Drop)
+                });
+            },
+        );
         frame.count(Count::Packets, count);
     }
 }

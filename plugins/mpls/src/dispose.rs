@@ -166,30 +166,33 @@ impl<V: Below, const UNIFORM: bool> Node for Dispose<V, UNIFORM> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        frame.each(|p| {
-            let found = self.dispositions.read(p.adjacency(), epoch).ok_or(V::DROPPED)?;
-            let popped = Popped::of(p).ok_or(V::DROPPED)?;
-            if found.has_control_word {
-                p.advance(4).ok_or(V::DROPPED)?;
-            }
-            let at = p.offset();
-            p.set_l3_offset(at);
-            p.add_flags(Flags::L3);
-            let len = V::check(p)?;
-            p.truncate_chain(len);
-            if UNIFORM {
-                V::take(p, popped.ttl, popped.exp).ok_or(V::DROPPED)?;
-            }
-            p.trace(net::ip::Forwarding::<V>::of);
-            if V::hops(p).is_none_or(|hops| hops <= 1) && found.rpf_id != 0 {
-                p.error(V::EXPIRED);
-                p.set_payload(V::EXPIRED_PROBLEM);
-                let port = self.ports.read(p.rx(), epoch);
-                p.set_fib(port.and_then(V::table).unwrap_or(0));
-                return Ok(Next::Problem);
-            }
-            Ok(self.onward(p, found, popped, epoch))
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let found = self.dispositions.read(p.adjacency(), epoch).ok_or(V::DROPPED)?;
+                let popped = Popped::of(p).ok_or(V::DROPPED)?;
+                if found.has_control_word {
+                    p.advance(4).ok_or(V::DROPPED)?;
+                }
+                let at = p.offset();
+                p.set_l3_offset(at);
+                p.add_flags(Flags::L3);
+                let len = V::check(p)?;
+                p.truncate_chain(len);
+                if UNIFORM {
+                    V::take(p, popped.ttl, popped.exp).ok_or(V::DROPPED)?;
+                }
+                p.trace(net::ip::Forwarding::<V>::of);
+                if V::hops(p).is_none_or(|hops| hops <= 1) && found.rpf_id != 0 {
+                    p.error(V::EXPIRED);
+                    p.set_payload(V::EXPIRED_PROBLEM);
+                    let port = self.ports.read(p.rx(), epoch);
+                    p.set_fib(port.and_then(V::table).unwrap_or(0));
+                    return Ok(Next::Problem);
+                }
+                Ok(self.onward(p, found, popped, epoch))
+            },
+        );
     }
 }
 

@@ -187,31 +187,34 @@ impl<C: Carried> Node for Impose<C> {
         let (mut known, mut imposition) = (u32::MAX, None);
         // What comes behind a packet that was cut stays behind its segments.
         let mut is_behind = false;
-        frame.each(|p| {
-            let index = p.adjacency();
-            if index != known {
-                (known, imposition) = (index, self.impositions.read(index, epoch));
-            }
-            let imposition = imposition.ok_or(Error::BadLabel)?;
-            if p.flags().has(UNDONE) {
-                gso::apply(UNDONE, p).map_err(|_| Error::Drop)?;
-                is_behind = true;
-            }
-            if is_behind {
-                return Ok(Next::Again);
-            }
-            let popped = Popped::of(p);
-            let Some(inner) = C::spend(p, popped) else {
-                let Some(problem) = C::EXPIRED else { return Err(Error::TtlExpired) };
-                p.error(Error::TtlExpired);
-                p.set_payload(problem);
-                return Ok(Next::Problem(PhantomData));
-            };
-            push(p, &imposition.labels, inner).ok_or(Error::Drop)?;
-            p.clear_flags(Flags::POPPED.with(Flags::L3).with(Flags::L4));
-            p.trace(super::input::Shown::of);
-            Ok(Next::To(self.lead.to(p, imposition.next, epoch)))
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let index = p.adjacency();
+                if index != known {
+                    (known, imposition) = (index, self.impositions.read(index, epoch));
+                }
+                let imposition = imposition.ok_or(Error::BadLabel)?;
+                if p.flags().has(UNDONE) {
+                    gso::apply(UNDONE, p).map_err(|_| Error::Drop)?;
+                    is_behind = true;
+                }
+                if is_behind {
+                    return Ok(Next::Again);
+                }
+                let popped = Popped::of(p);
+                let Some(inner) = C::spend(p, popped) else {
+                    let Some(problem) = C::EXPIRED else { return Err(Error::TtlExpired) };
+                    p.error(Error::TtlExpired);
+                    p.set_payload(problem);
+                    return Ok(Next::Problem(PhantomData));
+                };
+                push(p, &imposition.labels, inner).ok_or(Error::Drop)?;
+                p.clear_flags(Flags::POPPED.with(Flags::L3).with(Flags::L4));
+                p.trace(super::input::Shown::of);
+                Ok(Next::To(self.lead.to(p, imposition.next, epoch)))
+            },
+        );
     }
 }
 

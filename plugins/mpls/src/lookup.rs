@@ -124,30 +124,34 @@ impl Node for Lookup {
         let epoch = frame.epoch();
         let counters = self.balances.count_to(frame.thread());
         let (_, seed) = self.balances.hashing(0, epoch);
-        frame.each(|p| {
-            let entry = *p.header::<Entry>().ok_or(Error::NoLabel)?;
-            let fib = p.fib();
-            let table = self.tables.read(u32::from(fib), epoch).ok_or(Error::DisallowedFib)?;
-            let index = table.view().at(super::table::place(entry.label(), entry.is_last())) as u32;
-            if index == 0 {
-                return Err(Error::Drop);
-            }
-            if let Some(counter) = counters.get(index as usize) {
-                counter.add(1, p.total_len() as u64);
-            }
-            let via = choose(p, self.balances.load_balance(index, epoch), true, seed);
-            p.trace(|_| Looked { fib, index, entry });
-            p.set_payload(Popped {
-                rpf_id: 0,
-                ttl: entry.ttl(),
-                exp: entry.exp(),
-                is_last: entry.is_last().into(),
-                unused: 0,
-            });
-            p.add_flags(Flags::POPPED);
-            p.advance(size_of::<Entry>()).ok_or(Error::NoLabel)?;
-            Ok(self.lead.to(p, via, epoch))
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let entry = *p.header::<Entry>().ok_or(Error::NoLabel)?;
+                let fib = p.fib();
+                let table = self.tables.read(u32::from(fib), epoch).ok_or(Error::DisallowedFib)?;
+                let index =
+                    table.view().at(super::table::place(entry.label(), entry.is_last())) as u32;
+                if index == 0 {
+                    return Err(Error::Drop);
+                }
+                if let Some(counter) = counters.get(index as usize) {
+                    counter.add(1, p.total_len() as u64);
+                }
+                let via = choose(p, self.balances.load_balance(index, epoch), true, seed);
+                p.trace(|_| Looked { fib, index, entry });
+                p.set_payload(Popped {
+                    rpf_id: 0,
+                    ttl: entry.ttl(),
+                    exp: entry.exp(),
+                    is_last: entry.is_last().into(),
+                    unused: 0,
+                });
+                p.add_flags(Flags::POPPED);
+                p.advance(size_of::<Entry>()).ok_or(Error::NoLabel)?;
+                Ok(self.lead.to(p, via, epoch))
+            },
+        );
     }
 }
 
@@ -188,15 +192,18 @@ impl Node for Balance {
         let epoch = frame.epoch();
         let counters = self.balances.count_via(frame.thread());
         let (_, seed) = self.balances.hashing(0, epoch);
-        frame.each(|p| {
-            let index = p.adjacency();
-            if let Some(counter) = counters.get(index as usize) {
-                counter.add(1, p.total_len() as u64);
-            }
-            let via = choose(p, self.balances.load_balance(index, epoch), false, seed);
-            p.trace(|_| Followed(index));
-            Ok(self.lead.to(p, via, epoch))
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let index = p.adjacency();
+                if let Some(counter) = counters.get(index as usize) {
+                    counter.add(1, p.total_len() as u64);
+                }
+                let via = choose(p, self.balances.load_balance(index, epoch), false, seed);
+                p.trace(|_| Followed(index));
+                Ok(self.lead.to(p, via, epoch))
+            },
+        );
     }
 }
 

@@ -154,26 +154,29 @@ impl<S: Station> Node for Police<S> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (at, epoch) = (Moment::of(frame), frame.epoch());
         let mut passed = 0;
-        frame.each(|p| {
-            // On the way out the layer 2 header of the adjacency is in front.
-            let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
-                Some(a) if S::IS_OUTPUT => a.header_len.into(),
-                _ => 0,
-            };
-            let policer = S::policer(&self.judge, p, epoch);
-            let verdict = self.judge.judge(policer, p, &at);
-            let interface = if S::IS_OUTPUT { p.tx() } else { p.rx() };
-            p.trace(|_| Policed { interface, policer: policer.unwrap_or(u32::MAX), verdict });
-            match verdict {
-                Verdict::Elsewhere => return Ok(Next::HandOff(self.station)),
-                Verdict::Drop => return Err(S::DROPPED),
-                Verdict::Pass(Some(dscp)) => mark(p, l3, dscp),
-                Verdict::Pass(None) => (),
-            }
-            passed += 1;
-            let is_ip6 = p.bytes().get(l3).is_some_and(|b| b >> 4 == 6);
-            Ok(Next::On(usize::from(is_ip6)))
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                // On the way out the layer 2 header of the adjacency is in front.
+                let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
+                    Some(a) if S::IS_OUTPUT => a.header_len.into(),
+                    _ => 0,
+                };
+                let policer = S::policer(&self.judge, p, epoch);
+                let verdict = self.judge.judge(policer, p, &at);
+                let interface = if S::IS_OUTPUT { p.tx() } else { p.rx() };
+                p.trace(|_| Policed { interface, policer: policer.unwrap_or(u32::MAX), verdict });
+                match verdict {
+                    Verdict::Elsewhere => return Ok(Next::HandOff(self.station)),
+                    Verdict::Drop => return Err(S::DROPPED),
+                    Verdict::Pass(Some(dscp)) => mark(p, l3, dscp),
+                    Verdict::Pass(None) => (),
+                }
+                passed += 1;
+                let is_ip6 = p.bytes().get(l3).is_some_and(|b| b >> 4 == 6);
+                Ok(Next::On(usize::from(is_ip6)))
+            },
+        );
         if let Some(count) = S::PASSED {
             frame.count(count, passed);
         }
