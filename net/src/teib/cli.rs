@@ -21,6 +21,7 @@ struct Create {
     /// the address it is reached by
     nh: IpAddr,
     /// the table of that address; 0 unless given
+    #[values("table-id")]
     nh_table_id: Option<u32>,
 }
 

@@ -19,6 +19,7 @@ struct Create {
     /// number in the interface's name
     instance: Option<u32>,
     /// table that leads to the far end
+    #[values("table-id")]
     outer_table_id: Option<u32>,
     /// several far ends, which the TEIB knows
     p2mp: bool,

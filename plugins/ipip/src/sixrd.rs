@@ -212,8 +212,10 @@ struct Create {
     #[keyword("ip4-src")]
     own: Ipv4Addr,
     /// table that leads to far ends; 0 unless given
+    #[values("table-id")]
     ip4_table_id: Option<u32>,
     /// table that carried packets are looked up in; 0 unless given
+    #[values("table-id")]
     ip6_table_id: Option<u32>,
     /// sources must be those of the far end
     security_check: bool,
