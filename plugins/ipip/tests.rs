@@ -133,7 +133,9 @@ fn far_ends_of_several_are_known_by_the_teib() {
     rig.set("ip route add 30.0.0.0/8 via 172.16.0.2 ipip0");
     settle(&mut rig);
     let packet = udp4(HOST4, "30.1.1.1", 7, b"data");
-    assert!(send(&mut rig, "ip4-input", &[packet.clone()]).iter().all(|c| c.at != "sent"));
+    assert!(
+        send(&mut rig, "ip4-input", std::slice::from_ref(&packet)).iter().all(|c| c.at != "sent")
+    );
     rig.set("create teib ipip0 peer 172.16.0.2 nh 20.0.0.7");
     assert_eq!(rig.run("show teib"), "[0] ipip0: 172.16.0.2 via [0]:20.0.0.7\n");
     let out = sent(&mut rig, "ip4-input", packet.clone());

@@ -65,7 +65,7 @@ fn what_neighbours_say_holds_as_long_as_they_say() {
     let good = said(6, 60, &[0, 0]);
     let bad = said(6, 60, &[0x0b, 0xff, 0]);
     b.graph.moved_counters();
-    b.receive(pg0, &[good.clone()]);
+    b.receive(pg0, std::slice::from_ref(&good));
     b.receive(pg0, &[good.clone(), bad, said(7, 60, &[])]);
     b.receive(pg1, &[good]);
     b.graph.expect_counters(&[

@@ -283,12 +283,16 @@ fn labels_lead_through_labels() {
     }
     let ip = udp4(HOST4, "20.0.0.1", 7, b"data");
     let packet = labelled(&[(34, 0, 3)], &ip);
-    assert_eq!(bench.send("mpls-input", &[packet.clone()]).len(), 0, "32 leads nowhere yet");
+    assert_eq!(
+        bench.send("mpls-input", std::slice::from_ref(&packet)).len(),
+        0,
+        "32 leads nowhere yet"
+    );
     bench.graph.run();
     set(&mut bench, "mpls local-label add 32 non-eos via 10.0.1.2 pg1 out-labels 33");
-    let out = bench.send("mpls-input", &[packet.clone()]);
+    let out = bench.send("mpls-input", std::slice::from_ref(&packet));
     assert_eq!(labels(&out[0]).0, [(33, 0, 255), (44, 0, 64), (45, 0, 2)]);
-    let out = bench.send("ip4-lookup", &[ip.clone()]);
+    let out = bench.send("ip4-lookup", std::slice::from_ref(&ip));
     let all = [(33, 0, 255), (44, 0, 64), (45, 0, 255), (55, 0, 255)];
     assert_eq!(labels(&out[0]).0, all);
     set(&mut bench, "mpls local-label del 32 non-eos");
@@ -333,7 +337,7 @@ fn what_is_too_big_is_cut_below_its_labels_or_its_sender_is_told() {
     set(&mut bench, "set interface mtu mpls 1000 pg1");
     set(&mut bench, "ip route add 20.0.0.0/8 via 10.0.1.2 pg1 out-labels 32 33");
     let ip = udp4(HOST4, "20.0.0.1", 7, &[7; 2000]);
-    let out = bench.send("ip4-lookup", &[ip.clone()]);
+    let out = bench.send("ip4-lookup", std::slice::from_ref(&ip));
     assert_eq!(out.len(), 3);
     bench.expect(&[("mpls-frag", "fragment_sent", 3)]);
     let mut body: Vec<u8> = Vec::new();
@@ -481,7 +485,8 @@ fn frames_travel_below_labels_and_come_out_behind_a_control_word() {
     set(&mut bench, "set interface state mpls-tunnel0 up");
     let tunnel = bench.interface("mpls-tunnel0");
     let frame = [&[9; 12], &[8, 0][..], &udp4(HOST4, "9.9.9.9", 7, b"data")].concat();
-    let out = bench.send_as("mpls-tunnel0-output", &[frame.clone()], move |p| p.set_tx(tunnel.0));
+    let out = bench
+        .send_as("mpls-tunnel0-output", std::slice::from_ref(&frame), move |p| p.set_tx(tunnel.0));
     assert_eq!(labels(&out[0]), (vec![(42, 0, 64)], &frame[..]), "a frame has no hops");
     for (label, flags, word) in [(55, 0, &[][..]), (56, 4, &[1; 4][..])] {
         let path = FibPath {

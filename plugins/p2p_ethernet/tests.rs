@@ -32,7 +32,7 @@ fn frames_of_a_host_belong_to_its_sub_interface() {
     for is_ip6 in [false, true] {
         for count in [1, 3, 4, 255, 256] {
             let before = received(&b, sub);
-            let from = |at: usize| if at % 2 == 0 { HOST } else { OTHER };
+            let from = |at: usize| if at.is_multiple_of(2) { HOST } else { OTHER };
             let frames: Vec<_> = (0..count).map(|at| frame(from(at), is_ip6)).collect();
             let out = b.send("p2p-ethernet-input", &frames);
             let owners: Vec<_> = out.iter().map(|p| InterfaceIndex(p.rx)).collect();

@@ -94,7 +94,7 @@ fn packets_leave_the_usual_way_where_they_come_in() {
         make(&mut rig, (own, far), "");
         rig.set(&format!("set interface {ip} vxlan-bypass pg0"));
         let packet = datagram(far, own, PORT, &[&HEADER[..], &frame(7)].concat(), true);
-        let out = send(&mut rig, input, &[packet.clone()]);
+        let out = send(&mut rig, input, std::slice::from_ref(&packet));
         assert_eq!(
             (out[0].at.as_str(), out[0].bytes.as_slice()),
             ("ethernet-input", &frame(7)[..])

@@ -278,7 +278,8 @@ fn compare(told: &mut Parts) -> Result<(), String> {
             let lines = text.lines().map(|line| line.split_once("] ").map_or(line, |(_, l)| l));
             lines.map(str::to_owned).collect::<Vec<_>>()
         });
-        (a.sort(), b.sort());
+        a.sort();
+        b.sort();
         if a != b {
             return Err(format!("{command}: {a:#?}, then {b:#?} of\n{printed}"));
         }

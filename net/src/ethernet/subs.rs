@@ -135,7 +135,8 @@ impl SubTable {
         if let Some(place) = key.place() {
             let interface = interface(key).unwrap_or(NOBODY);
             if self.one.is_empty() {
-                self.one = vec![Arc::new([NOBODY; PIECE]); 2 * VLANS / PIECE];
+                let empty = Arc::new([NOBODY; PIECE]);
+                self.one = std::iter::repeat_n(empty, 2 * VLANS / PIECE).collect();
             }
             Arc::make_mut(&mut self.one[place / PIECE])[place % PIECE] = interface;
             return;

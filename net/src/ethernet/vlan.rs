@@ -33,7 +33,7 @@ impl Tags {
     /// An outer tag, a service tag if `is_dot1ad`, and an inner one.
     pub fn two(is_dot1ad: bool, outer: u16, inner: u16) -> Self {
         let Self(one) = Self::one(is_dot1ad, outer);
-        Self(one + (1 << COUNT) | u32::from(inner) << VLAN)
+        Self((one + (1 << COUNT)) | (u32::from(inner) << VLAN))
     }
     /// All of it in the lowest [`Tags::BITS`] bits.
     pub fn to_bits(self) -> u64 {

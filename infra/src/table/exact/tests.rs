@@ -126,7 +126,7 @@ fn threads_never_see_the_value_of_another_key() {
         table.go_on_growing(8);
     }
     stop.store(true, Relaxed);
-    threads.map(|t| t.join().unwrap());
+    threads.into_iter().for_each(|t| t.join().unwrap());
     while table.go_on_growing(64) {
         std::thread::yield_now();
     }
