@@ -128,7 +128,7 @@ fn a_label_is_swapped_and_has_a_hop_less() {
     }
     let out = bench.send("mpls-input", &[labelled(&[(32, 7, 21), (99, 2, 9)], &ip)]);
     assert_eq!(labels(&out[0]), (vec![(33, 7, 20), (99, 2, 9)], &ip[..]), "not the last label");
-    for (ttl, node) in [(0, "mpls-input"), (1, "mpls-label-imposition-pipe")] {
+    for (ttl, node) in [(0, "mpls-input"), (1, "mpls-lookup")] {
         let out = bench.send("mpls-input", &[labelled(&[(32, 0, ttl)], &ip)]);
         assert_eq!(out.len(), 0, "{ttl}");
         bench.expect(&[(node, "ttl_expired", 1)]);

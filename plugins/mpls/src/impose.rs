@@ -180,6 +180,7 @@ impl<C: Carried> Node for Impose<C> {
     type Error = Error;
     type Count = Infallible;
     const DROP: &'static str = "mpls-drop";
+    const COUNTED_AT: &'static str = "mpls-lookup";
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {

@@ -173,20 +173,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(input::NotEnabled).map_err(refuse)?;
     router.engine.add(input::End::<false>).map_err(refuse)?;
     router.engine.add(input::End::<true>).map_err(refuse)?;
-    for name in ["mpls-lookup", "lookup-mpls-dst"] {
-        let tables = tables.reader();
-        let made = router.add_forwarder(Link::Mpls, name, |router, objects| lookup::Lookup {
-            tables,
-            balances: router.fib.forwarding(),
-            lead: lookup::Lead(objects),
-        });
-        made.map_err(refuse)?;
-    }
-    let made = router.add_forwarder(Link::Mpls, "mpls-load-balance", |router, objects| {
-        let (balances, lead) = (router.fib.forwarding(), lookup::Lead(objects));
-        lookup::Balance { balances, lead }
-    });
-    made.map_err(refuse)?;
+    lookup::add(router, &tables.reader()).map_err(refuse)?;
     output::add(router).map_err(refuse)?;
     frag::add(router).map_err(refuse)?;
     impose::add::<impose::Ip4>(router, &impositions.reader()).map_err(refuse)?;

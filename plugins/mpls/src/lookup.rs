@@ -4,9 +4,11 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::{Flags, Frame, Names, Node, Packet, Record, Slot};
+use graph::{BuildError, Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::rcu::{Epoch, SlabReader};
 use infra::table::numbers::NumbersReader;
+use net::Router;
+use net::adjacency::Link;
 use net::fib::{Forwarding4, LoadBalance, ObjectEdges, Popped, Via, flow, next};
 use wire::mpls::{ENTROPY_INDICATOR, Entry, stack};
 
@@ -103,21 +105,22 @@ fn choose<N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>, is_new: bool, seed
     balance.choose(hash)
 }
 
-/// Looks the first label up and takes it off.
+/// Looks the first label up and takes it off; `AGAIN`, in a table that a route names.
 #[derive(Clone)]
-pub struct Lookup {
+pub struct Lookup<const AGAIN: bool> {
     /// Load balances by label and whether it is the last of its stack, by table.
     pub(super) tables: SlabReader<NumbersReader>,
     pub(super) balances: Forwarding4,
     pub(super) lead: Lead,
 }
 
-impl Node for Lookup {
-    const NAME: &'static str = "mpls-lookup";
+impl<const AGAIN: bool> Node for Lookup<AGAIN> {
+    const NAME: &'static str = if AGAIN { "lookup-mpls-dst" } else { "mpls-lookup" };
     type Next = To;
     type Error = Error;
     type Count = Infallible;
     const DROP: &'static str = "mpls-drop";
+    const COUNTED_AT: &'static str = if AGAIN { "mpls-lookup" } else { "" };
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -186,6 +189,7 @@ impl Node for Balance {
     type Error = Error;
     type Count = Infallible;
     const DROP: &'static str = "mpls-drop";
+    const COUNTED_AT: &'static str = "mpls-lookup";
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -213,4 +217,28 @@ impl Record for Followed {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  load-balance {}", self.0)
     }
+}
+
+pub(super) fn add(
+    router: &mut Router,
+    tables: &SlabReader<NumbersReader>,
+) -> Result<(), BuildError> {
+    add_lookup::<false>(router, tables)?;
+    add_lookup::<true>(router, tables)?;
+    router.add_forwarder(Link::Mpls, Balance::NAME, |router, objects| Balance {
+        balances: router.fib.forwarding(),
+        lead: Lead(objects),
+    })?;
+    Ok(())
+}
+
+fn add_lookup<const AGAIN: bool>(
+    router: &mut Router,
+    tables: &SlabReader<NumbersReader>,
+) -> Result<(), BuildError> {
+    router.add_forwarder(Link::Mpls, Lookup::<AGAIN>::NAME, |router, objects| {
+        let (tables, balances) = (tables.clone(), router.fib.forwarding());
+        Lookup::<AGAIN> { tables, balances, lead: Lead(objects) }
+    })?;
+    Ok(())
 }
