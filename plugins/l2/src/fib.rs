@@ -3,6 +3,10 @@
 //! Keys are the 48 bits of an address above the 16 of a domain. A value is one number, so that it
 //! is read and changed at once.
 
+use std::ops::Range;
+
+use graph::{BLOCK, Buffer, Node, Passes};
+use infra::table::exact::View;
 use wire::MacAddr;
 
 /// What an entry says.
@@ -32,6 +36,22 @@ pub fn key(domain: u16, address: u64) -> u64 {
 pub fn key_of(domain: u16, mac: MacAddr) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     key(domain, u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
+}
+
+/// Reads the keys of the packets of a block and asks for what is known of them.
+#[inline(always)]
+pub fn look<N: Node>(
+    packets: &mut Passes<'_, N>,
+    key: impl Fn(&Buffer<'_>) -> u64,
+    places: Range<usize>,
+    view: View<'_>,
+    keys: &mut [u64; BLOCK],
+) {
+    packets.look(places, |place, p| {
+        let key = key(p);
+        keys[place % BLOCK] = key;
+        view.fetch(key);
+    });
 }
 
 /// Domain and address of a key.

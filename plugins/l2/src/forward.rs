@@ -1,9 +1,8 @@
 //! `l2-fwd`: sends a frame to the interface where its destination is known to be.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use graph::{BLOCK, Buffer, Frame, Node, Packet, Passes};
+use graph::{BLOCK, Buffer, Frame, Node, Packet};
 use infra::rcu::{Epoch, SlabReader};
 use infra::table::exact::View;
 use net::interface::{Counters, Port};
@@ -125,12 +124,13 @@ impl Node for Forward {
             #[inline(always)]
             |packets| {
                 let end = packets.all().end;
-                look(packets, 0..end.min(BLOCK), view, &mut keys[0]);
+                fib::look(packets, key, 0..end.min(BLOCK), view, &mut keys[0]);
                 for (block, start) in (0..end).step_by(BLOCK).enumerate() {
                     let (here, next) = (start..end.min(start + BLOCK), start + BLOCK);
                     if next < end {
-                        look(
+                        fib::look(
                             packets,
+                            key,
                             next..end.min(next + BLOCK),
                             view,
                             &mut keys[(block + 1) % 2],
@@ -162,21 +162,6 @@ impl Node for Forward {
         frame.count(Count::Hits, count - misses);
         frame.count(Count::Misses, misses);
     }
-}
-
-/// Reads the destinations of a block and asks for what is known of them.
-#[inline(always)]
-fn look(
-    packets: &mut Passes<'_, Forward>,
-    places: Range<usize>,
-    view: View<'_>,
-    keys: &mut [u64; BLOCK],
-) {
-    packets.look(places, |place, p| {
-        let key = key(p);
-        keys[place % BLOCK] = key;
-        view.fetch(key);
-    });
 }
 
 impl Forward {

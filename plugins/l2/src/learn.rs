@@ -1,8 +1,6 @@
 //! `l2-learn`: notes on which interface of its domain the source of a frame is.
 
-use std::ops::Range;
-
-use graph::{BLOCK, Buffer, Continue, Frame, Node, Packet, Passes};
+use graph::{BLOCK, Buffer, Continue, Frame, Node, Packet};
 use infra::rcu::Epoch;
 use infra::table::exact::{Change, Missed, View};
 use net::events::{Event, EventSender};
@@ -95,11 +93,17 @@ impl Node for Learn {
         let mut done = Done::default();
         frame.passes(|packets| {
             let end = packets.all().end;
-            look(packets, 0..end.min(BLOCK), view, &mut keys[0]);
+            fib::look(packets, key, 0..end.min(BLOCK), view, &mut keys[0]);
             for (block, start) in (0..end).step_by(BLOCK).enumerate() {
                 let (here, next) = (start..end.min(start + BLOCK), start + BLOCK);
                 if next < end {
-                    look(packets, next..end.min(next + BLOCK), view, &mut keys[(block + 1) % 2]);
+                    fib::look(
+                        packets,
+                        key,
+                        next..end.min(next + BLOCK),
+                        view,
+                        &mut keys[(block + 1) % 2],
+                    );
                 }
                 let keys = &keys[block % 2];
                 packets.usual(here.clone(), |place, p| {
@@ -122,21 +126,6 @@ impl Node for Learn {
         frame.count(Count::Limit, done.limit);
         frame.count(Count::Updates, done.updates);
     }
-}
-
-/// Reads the sources of a block and asks for what is known of them.
-#[inline(always)]
-fn look(
-    packets: &mut Passes<'_, Learn>,
-    places: Range<usize>,
-    view: View<'_>,
-    keys: &mut [u64; BLOCK],
-) {
-    packets.look(places, |place, p| {
-        let key = key(p);
-        keys[place % BLOCK] = key;
-        view.fetch(key);
-    });
 }
 
 /// What becomes of a source that is new, was heard of before this minute, has moved, or is set.
