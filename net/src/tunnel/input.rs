@@ -63,6 +63,14 @@ pub trait Decapsulate: Kind {
     fn open(bytes: &[u8], by: By) -> Result<Opened, Self::Error>;
 }
 
+/// What input nodes of most kinds count.
+#[derive(Clone, Copy, graph::Count)]
+pub enum InputCount {
+    /// good packets decapsulated.
+    #[name("good packets decapsulated")]
+    Decapsulated,
+}
+
 /// Takes packets of far ends over IPv4 or IPv6.
 pub struct Input<K, const IS_6: bool> {
     kind: u8,

@@ -36,8 +36,8 @@ use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use api::{EncapDecapFlags, TunnelMode};
 pub use ends::{End, Ends, EndsReader, Tuple};
-pub use input::{By, Decapsulate, Input, Opened};
-pub use output::{Encapsulate, Output, Unsent};
+pub use input::{By, Decapsulate, Input, InputCount, Opened};
+pub use output::{CountsAsMost, Encapsulate, Output, OutputCount, Unsent};
 pub use state::Tunnels;
 
 /// By what packets to a tunnel's near end are known.

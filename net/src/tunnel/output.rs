@@ -39,6 +39,24 @@ pub trait Encapsulate: Kind {
     const ENCAPSULATED: Self::Count;
 }
 
+/// What output nodes of most kinds count.
+#[derive(Clone, Copy, graph::Count)]
+pub enum OutputCount {
+    /// good packets encapsulated.
+    #[name("good packets encapsulated")]
+    Encapsulated,
+}
+
+/// A kind that counts what it sends as most do: [`Unsent`] and [`OutputCount`].
+pub trait CountsAsMost: Kind {}
+
+impl<K: CountsAsMost> Encapsulate for K {
+    type Error = Unsent;
+    type Count = OutputCount;
+    const NO_TUNNEL: Unsent = Unsent::NoTunnel;
+    const ENCAPSULATED: OutputCount = OutputCount::Encapsulated;
+}
+
 /// `<interface>-tx`: to the node that all tunnels of a kind share. Tunnels that have none send
 /// nothing this way.
 #[derive(Clone)]

@@ -8,7 +8,9 @@ use control::feature::Refused;
 use graph::Slot;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
-use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, Kind, L3_MAC, Opened, made_mac};
+use net::tunnel::{
+    Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, L3_MAC, Opened, made_mac,
+};
 use net::{Configuration, Feature, Origin, Parts, refuse};
 use wire::MacAddr;
 use wire::ethernet::EtherType;
@@ -84,27 +86,11 @@ pub enum Error {
     BadOptions,
 }
 
-/// What the input nodes count.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Taken {
-    /// good packets decapsulated.
-    #[name("good packets decapsulated")]
-    Decapsulated,
-}
-
-/// What the output nodes count.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Sent {
-    /// good packets encapsulated.
-    #[name("good packets encapsulated")]
-    Encapsulated,
-}
-
 impl Decapsulate for Geneve {
     type Error = Error;
-    type Count = Taken;
+    type Count = InputCount;
     const NO_TUNNEL: Error = Error::NoTunnel;
-    const DECAPSULATED: Taken = Taken::Decapsulated;
+    const DECAPSULATED: InputCount = InputCount::Decapsulated;
 
     #[inline(always)]
     fn open(bytes: &[u8], _: By) -> Result<Opened, Error> {
@@ -127,12 +113,7 @@ impl Decapsulate for Geneve {
     }
 }
 
-impl Encapsulate for Geneve {
-    type Error = net::tunnel::Unsent;
-    type Count = Sent;
-    const NO_TUNNEL: Self::Error = net::tunnel::Unsent::NoTunnel;
-    const ENCAPSULATED: Sent = Sent::Encapsulated;
-}
+impl CountsAsMost for Geneve {}
 
 impl Bypass for Geneve {
     const NODES: [&'static str; 2] = ["ip4-geneve-bypass", "ip6-geneve-bypass"];

@@ -12,7 +12,9 @@ use control::feature::Refused;
 use graph::Slot;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
-use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, Kind, Opened, made_mac};
+use net::tunnel::{
+    Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, Opened, made_mac,
+};
 use net::{Configuration, Feature, Origin, Parts, refuse};
 use wire::MacAddr;
 
@@ -116,22 +118,6 @@ pub enum Error {
     TooSmall,
 }
 
-/// What the input nodes count.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Taken {
-    /// good packets decapsulated.
-    #[name("good packets decapsulated")]
-    Decapsulated,
-}
-
-/// What the output nodes count.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Sent {
-    /// good packets encapsulated.
-    #[name("good packets encapsulated")]
-    Encapsulated,
-}
-
 /// Bytes of a header that has more than the fields which are always there.
 #[inline(never)]
 fn longer(bytes: &[u8], has_extension: bool) -> Option<usize> {
@@ -149,9 +135,9 @@ fn longer(bytes: &[u8], has_extension: bool) -> Option<usize> {
 
 impl Decapsulate for Gtpu {
     type Error = Error;
-    type Count = Taken;
+    type Count = InputCount;
     const NO_TUNNEL: Error = Error::NoTunnel;
-    const DECAPSULATED: Taken = Taken::Decapsulated;
+    const DECAPSULATED: InputCount = InputCount::Decapsulated;
 
     #[inline(always)]
     fn open(bytes: &[u8], _: By) -> Result<Opened, Error> {
@@ -178,12 +164,7 @@ impl Decapsulate for Gtpu {
     }
 }
 
-impl Encapsulate for Gtpu {
-    type Error = net::tunnel::Unsent;
-    type Count = Sent;
-    const NO_TUNNEL: Self::Error = net::tunnel::Unsent::NoTunnel;
-    const ENCAPSULATED: Sent = Sent::Encapsulated;
-}
+impl CountsAsMost for Gtpu {}
 
 impl Bypass for Gtpu {
     const NODES: [&'static str; 2] = ["ip4-gtpu-bypass", "ip6-gtpu-bypass"];

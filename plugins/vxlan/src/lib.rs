@@ -8,7 +8,9 @@ use control::feature::Refused;
 use graph::Slot;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
-use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, Kind, L3_MAC, Opened, made_mac};
+use net::tunnel::{
+    Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, L3_MAC, Opened, made_mac,
+};
 use net::{Configuration, Feature, Origin, Parts, refuse};
 use wire::MacAddr;
 
@@ -80,27 +82,11 @@ pub enum Error {
     BadFlags,
 }
 
-/// What the input nodes count.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Taken {
-    /// good packets decapsulated.
-    #[name("good packets decapsulated")]
-    Decapsulated,
-}
-
-/// What the output nodes count.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Sent {
-    /// good packets encapsulated.
-    #[name("good packets encapsulated")]
-    Encapsulated,
-}
-
 impl Decapsulate for Vxlan {
     type Error = Error;
-    type Count = Taken;
+    type Count = InputCount;
     const NO_TUNNEL: Error = Error::NoTunnel;
-    const DECAPSULATED: Taken = Taken::Decapsulated;
+    const DECAPSULATED: InputCount = InputCount::Decapsulated;
 
     #[inline(always)]
     fn open(bytes: &[u8], by: By) -> Result<Opened, Error> {
@@ -116,12 +102,7 @@ impl Decapsulate for Vxlan {
     }
 }
 
-impl Encapsulate for Vxlan {
-    type Error = net::tunnel::Unsent;
-    type Count = Sent;
-    const NO_TUNNEL: Self::Error = net::tunnel::Unsent::NoTunnel;
-    const ENCAPSULATED: Sent = Sent::Encapsulated;
-}
+impl CountsAsMost for Vxlan {}
 
 impl Bypass for Vxlan {
     const NODES: [&'static str; 2] = ["ip4-vxlan-bypass", "ip6-vxlan-bypass"];

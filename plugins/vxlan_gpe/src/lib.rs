@@ -8,7 +8,9 @@ mod cli;
 use control::feature::Refused;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
-use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, Kind, Opened, Outer, made_mac};
+use net::tunnel::{
+    Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, Opened, Outer, made_mac,
+};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::MacAddr;
 
@@ -85,27 +87,11 @@ pub enum Error {
     NoTunnel,
 }
 
-/// What the input nodes count.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Taken {
-    /// good packets decapsulated.
-    #[name("good packets decapsulated")]
-    Decapsulated,
-}
-
-/// What the output node counts.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Sent {
-    /// good packets encapsulated.
-    #[name("good packets encapsulated")]
-    Encapsulated,
-}
-
 impl Decapsulate for VxlanGpe {
     type Error = Error;
-    type Count = Taken;
+    type Count = InputCount;
     const NO_TUNNEL: Error = Error::NoTunnel;
-    const DECAPSULATED: Taken = Taken::Decapsulated;
+    const DECAPSULATED: InputCount = InputCount::Decapsulated;
 
     #[inline(always)]
     fn open(bytes: &[u8], by: By) -> Result<Opened, Error> {
@@ -126,12 +112,7 @@ impl Decapsulate for VxlanGpe {
     }
 }
 
-impl Encapsulate for VxlanGpe {
-    type Error = net::tunnel::Unsent;
-    type Count = Sent;
-    const NO_TUNNEL: Self::Error = net::tunnel::Unsent::NoTunnel;
-    const ENCAPSULATED: Sent = Sent::Encapsulated;
-}
+impl CountsAsMost for VxlanGpe {}
 
 impl Bypass for VxlanGpe {
     const NODES: [&'static str; 2] = ["ip4-vxlan-gpe-bypass", "ip6-vxlan-gpe-bypass"];
