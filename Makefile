@@ -2,7 +2,7 @@
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: build bench demo test loom tsan fmt setup clean
+.PHONY: build bench demo test loom tsan fmt setup install clean
 
 build: setup
 	cargo build --release
@@ -32,6 +32,19 @@ fmt:
 
 setup:
 	@tools/setup.sh
+
+# What plugins in files are built with: the header, the Rust crate, ferrovia-new-plugin. Nothing of
+# this tree is needed then. PREFIX says where, DESTDIR stands before it.
+PREFIX ?= /usr/local
+SDK = $(PREFIX)/share/ferrovia/sdk
+install:
+	install -d $(DESTDIR)$(SDK) $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
+	cp -r sdk/Cargo.toml sdk/README.md sdk/include sdk/new-plugin sdk/src sdk/template $(DESTDIR)$(SDK)
+	cp -r examples/nth_drop_c examples/nth_drop_rust docs/plugins.md $(DESTDIR)$(SDK)
+	sed -i 's|"../../sdk"|"$(SDK)"|' $(DESTDIR)$(SDK)/nth_drop_rust/Cargo.toml
+	sed -i 's|../../sdk|$(SDK)|' $(DESTDIR)$(SDK)/nth_drop_c/Makefile
+	ln -sf ../share/ferrovia/sdk/include/ferrovia.h $(DESTDIR)$(PREFIX)/include/ferrovia.h
+	ln -sf ../share/ferrovia/sdk/new-plugin $(DESTDIR)$(PREFIX)/bin/ferrovia-new-plugin
 
 clean:
 	cargo clean

@@ -1,5 +1,5 @@
-//! How fast the core runs now: a chain of multiplications, each of which waits for the one before,
-//! takes three core cycles each.
+//! The clock rate of the core, measured: a chain of multiplications, each of which waits for the
+//! one before, takes three core cycles each.
 
 use std::hint::black_box;
 use std::sync::OnceLock;

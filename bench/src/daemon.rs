@@ -27,7 +27,7 @@ pub enum Cores {
 
 /// A running daemon, ended when dropped.
 pub struct Daemon {
-    /// What the results call it.
+    /// Name in the results.
     pub name: &'static str,
     child: Child,
     ctl: PathBuf,

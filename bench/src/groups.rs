@@ -18,12 +18,12 @@ use crate::scenario::{self, Scenario};
 use crate::traffic;
 use crate::window::Window;
 
-/// What one daemon did in one scenario.
+/// The outcome of one scenario for one daemon.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Which daemon.
+    /// Name of the daemon.
     pub daemon: &'static str,
-    /// Which scenario.
+    /// Name of the scenario.
     pub scenario: String,
     /// Seconds that the configuration took.
     pub setup_s: f64,
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub peak_mb: u64,
     /// Windows that lost packets and so do not count.
     pub lossy_windows: usize,
-    /// What the daemon said that it should not have.
+    /// Messages of the daemon that should not be there.
     pub complaints: Vec<String>,
     /// The window with the lowest sum.
     pub best: Option<Window>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Scenarios and groups of them, in the order they run.
-pub const ALL: [&str; 16] = [
+pub const ALL: [&str; 27] = [
     "ip4-1",
     "ip4-255k",
     "ip4-1m",
@@ -13,8 +13,19 @@ pub const ALL: [&str; 16] = [
     "ip4-rand1m-one",
     "ip6-1",
     "bgp6-220k",
+    "acl-50",
+    "acl-1k",
+    "acl-100k",
     "vlan-1",
     "vlan-4k",
+    "xconnect",
+    "l2bd-1",
+    "l2bd-100k",
+    "l2bd-1m",
+    "vxlan-encap",
+    "gre",
+    "mpls-push",
+    "mpls-swap",
     "flatness",
     "curve",
     "load",
@@ -22,7 +33,7 @@ pub const ALL: [&str; 16] = [
     "churn",
 ];
 
-/// What to measure, and how.
+/// Options of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The daemon and its command-line client.
@@ -35,16 +46,16 @@ pub struct Options {
     pub seconds: f64,
     /// The processor the daemon gets.
     pub core: usize,
-    /// Where results and traffic go.
+    /// Folder of results and traffic.
     pub folder: PathBuf,
-    /// What to run.
+    /// Names of the scenarios to run.
     pub names: Vec<String>,
 }
 
 /// A daemon and what talks to it.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    /// What the results call it.
+    /// Name in the results.
     pub name: &'static str,
     /// The daemon.
     pub daemon: PathBuf,
@@ -52,7 +63,7 @@ pub struct Programs {
     pub ctl: PathBuf,
 }
 
-/// What the command line may say.
+/// Words of the command line.
 pub fn usage() -> String {
     format!(
         "usage: bench [options] [SCENARIO...]\n\

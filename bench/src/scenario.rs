@@ -5,7 +5,7 @@ use std::path::Path;
 /// Lines that set a router up, and the one that makes its traffic.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What the results call it.
+    /// Name in the results.
     pub name: String,
     /// Configuration.
     pub setup: Vec<String>,
@@ -33,16 +33,48 @@ const IP6: [&str; 3] = [
 /// Neighbours of the random table.
 pub const NEIGHBORS: u32 = 64;
 
-/// Both interfaces, with addresses and a neighbour of the version.
+/// Both interfaces, with addresses and a neighbour of the version, if it is one.
 pub fn base(version: u8) -> Vec<String> {
-    let addresses = if version == 4 { IP4 } else { IP6 };
-    INTERFACES.iter().chain(&addresses).map(|line| (*line).to_owned()).collect()
+    let addresses: &[&str] = match version {
+        4 => &IP4,
+        6 => &IP6,
+        _ => &[],
+    };
+    INTERFACES.iter().chain(addresses).map(|line| (*line).to_owned()).collect()
 }
 
 /// The line that adds (or, `verb` being `del`, withdraws) so many consecutive host routes.
 pub fn count(verb: &str, n: u64) -> String {
     format!("ip route {verb} count {n} 16.0.0.0/32 via 10.0.1.2 pg1")
 }
+
+/// Both interfaces in a bridge domain.
+const BRIDGE: [&str; 2] = ["set interface l2 bridge pg0 1", "set interface l2 bridge pg1 1"];
+
+/// A bridge domain with the interface that packets come in by and a tunnel out of the other one.
+const VXLAN: [&str; 5] = [
+    "create vxlan tunnel src 10.0.1.1 dst 10.0.1.2 vni 5",
+    "set interface state vxlan_tunnel0 up",
+    "set interface l2 bridge pg0 1",
+    "set interface l2 bridge vxlan_tunnel0 1",
+    "l2fib add 02:00:00:00:10:00 1 vxlan_tunnel0 static",
+];
+/// A route into a tunnel out of the other interface.
+const GRE: [&str; 4] = [
+    "create gre tunnel src 10.0.1.1 dst 10.0.1.2",
+    "set interface state gre0 up",
+    "set interface ip address gre0 10.9.0.1/24",
+    "ip route add 16.0.0.0/8 via gre0",
+];
+/// A label for another.
+const SWAP: [&str; 3] = [
+    "mpls table add 0",
+    "set interface mpls pg0 enable",
+    "mpls local-label add 33 eos via 10.0.1.2 pg1 out-labels 44",
+];
+/// A label put on.
+const PUSH: [&str; 2] =
+    ["mpls table add 0", "ip route add 16.0.0.0/8 via 10.0.1.2 pg1 out-labels 44"];
 
 /// A stream to one IPv4 address, or to random ones of a range `a+b`.
 pub fn ip4_stream(dst: &str) -> String {
@@ -88,6 +120,19 @@ fn replay(folder: &Path, file: &str) -> String {
     )
 }
 
+/// A scenario with packets that get headers or labels: version, set-up and stream.
+fn behind_headers(name: &str, folder: &Path) -> Option<(u8, Vec<String>, String)> {
+    let one = ip4_stream("16.0.0.1");
+    let (lines, stream) = match name {
+        "vxlan-encap" => (&VXLAN[..], one.replace("00:00:aa", "00:10:00")),
+        "gre" => (&GRE[..], one),
+        "mpls-push" => (&PUSH[..], one),
+        "mpls-swap" => (&SWAP[..], replay(folder, "mpls.pcap")),
+        _ => return None,
+    };
+    Some((4, lines.iter().map(|line| (*line).to_owned()).collect(), stream))
+}
+
 impl Scenario {
     /// The scenario of this name; its files are in `folder`.
     pub fn named(name: &str, folder: &Path) -> Option<Self> {
@@ -129,12 +174,32 @@ impl Scenario {
                 let setup = vlan_routes(std::iter::once(exec("vlans.setup")));
                 (4, setup, replay(folder, "vlans.pcap"))
             }
+            "acl-50" | "acl-1k" | "acl-100k" => {
+                let to = if name == "acl-50" { range(1) } else { range(1 << 20) };
+                let apply = "set acl-plugin interface pg0 input acl 0".to_owned();
+                (4, vec![all16, exec(&format!("{name}.rules")), apply], ip4_stream(&to))
+            }
+            "xconnect" => {
+                let both = [("pg0", "pg1"), ("pg1", "pg0")];
+                let lines = both.map(|(rx, tx)| format!("set interface l2 xconnect {rx} {tx}"));
+                (0, lines.to_vec(), ip4_stream("16.0.0.1"))
+            }
+            "l2bd-1" => {
+                let one = "l2fib add 02:00:00:00:10:00 1 pg1 static";
+                let lines = BRIDGE.into_iter().chain([one]).map(str::to_owned).collect();
+                (0, lines, ip4_stream("16.0.0.1").replace("00:00:aa", "00:10:00"))
+            }
+            "l2bd-100k" | "l2bd-1m" => {
+                let lines = BRIDGE.map(str::to_owned).into_iter();
+                let lines = lines.chain([exec(&format!("{name}.macs"))]).collect();
+                (0, lines, replay(folder, &format!("{name}.pcap")))
+            }
             "bgp6-220k" => (6, vec![exec("bgp6.routes")], replay(folder, "bgp6.pcap")),
             "bgp6-one" => {
                 let default = "ip route add ::/0 via 2001:db8:1::2 pg1".to_owned();
                 (6, vec![default], replay(folder, "bgp6.pcap"))
             }
-            _ => return None,
+            _ => behind_headers(name, folder)?,
         };
         let mut setup = base(version);
         setup.extend(more);
@@ -153,6 +218,9 @@ mod tests {
         assert_eq!(range(1 << 24), "16.0.0.0+16.255.255.255");
         let ip6 = Scenario::named("ip6-1", Path::new("t")).unwrap();
         assert!(ip6.stream.contains("2001:db8::2 -> 2001:db8:ff::1 UDP"), "{}", ip6.stream);
+        let bridged = Scenario::named("l2bd-1", Path::new("t")).unwrap();
+        assert!(bridged.stream.contains("-> 02:00:00:00:10:00 UDP"), "{}", bridged.stream);
+        assert_eq!(bridged.setup.last().unwrap(), "l2fib add 02:00:00:00:10:00 1 pg1 static");
         let vlan = Scenario::named("vlan-1", Path::new("t")).unwrap();
         assert!(vlan.stream.contains(":aa vlan 100 UDP: 10.0.0.2 -> 16.0.0.1 UDP"));
         assert!(vlan.setup.contains(&"set interface ip address pg0.100 11.0.100.1/24".to_owned()));

@@ -77,12 +77,38 @@ impl Random {
     }
 }
 
-/// What all random numbers start from.
+/// Seed of all random numbers.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// One more than the last VLAN there may be.
 const VLANS: u16 = 4095;
 /// Prefixes of the IPv4 table.
 const BGP4: usize = 1_000_000;
+
+/// Access lists, and their rules before the last one.
+const ACCESS_LISTS: [(&str, usize); 3] = [("acl-50", 50), ("acl-1k", 1000), ("acl-100k", 100_000)];
+
+/// The command that makes an access list: rules of four kinds about destinations among those of
+/// random traffic, and one that lets everything pass.
+fn access_list(count: usize, random: &mut Random) -> String {
+    let rule = |n: usize| {
+        let to = 16 << 24 | random.below(1 << 20) as u32;
+        let host = |len: u32| Ipv4Addr::from(to & !(u32::MAX.checked_shr(len).unwrap_or(0)));
+        match n % 4 {
+            0 => format!("permit src 10.0.0.0/24 dst {}/32 proto 17 dport 2345", host(32)),
+            1 => format!("permit src 10.0.0.2/32 dst {}/24 proto 6", host(24)),
+            2 => format!("permit src 0.0.0.0/0 dst {}/32 proto 17 dport 1-1023", host(32)),
+            _ => format!("permit src 10.0.0.0/8 dst {}/30 proto 17 dport 2000-3000", host(30)),
+        }
+    };
+    // Few rules are about other packets than the one flow, which the last one is about.
+    let few = |n: usize| {
+        let n = n + 1;
+        format!("deny src 20.0.0.{n}/32 dst 30.0.0.{n}/32 proto 17 sport {n} dport {n}")
+    };
+    let rules: Vec<String> =
+        if count <= 50 { (0..count).map(few).collect() } else { (0..count).map(rule).collect() };
+    format!("set acl-plugin acl {}, permit src 0.0.0.0/0 dst 0.0.0.0/0\n", rules.join(", "))
+}
 
 /// The prefixes of the IPv4 table, as its file has them.
 pub fn bgp4() -> Vec<(u128, u8)> {
@@ -108,9 +134,59 @@ pub fn make(folder: &Path) -> io::Result<()> {
         write_capture(name == "bgp6", &prefixes, packets, &mut random, &part)?;
         fs::rename(part, folder.join(format!("{name}.pcap")))?;
     }
+    for (name, count) in ACCESS_LISTS {
+        let rules = access_list(count, &mut Random(SEED));
+        fs::write(folder.join(format!("{name}.rules")), rules)?;
+    }
     let setup = (1..VLANS).flat_map(|id| vlan("pg0", id)).chain(vlan("pg1", 100));
     fs::write(folder.join("vlans.setup"), setup.collect::<Vec<_>>().join("\n") + "\n")?;
-    write_vlans(&mut Random(SEED), &folder.join("vlans.pcap"))
+    write_vlans(&mut Random(SEED), &folder.join("vlans.pcap"))?;
+    write_packets((0..256).map(|_| labelled(LABEL)), &folder.join("mpls.pcap"))?;
+    for (name, count, frames) in MAC_TABLES {
+        if folder.join(format!("{name}.pcap")).exists() {
+            continue;
+        }
+        let lines: String = (0..count).map(|n| l2fib(n) + "\n").collect();
+        fs::write(folder.join(format!("{name}.macs")), lines)?;
+        let mut random = Random(SEED);
+        let packets = (0..frames).map(|_| {
+            let mut packet = ip4_packet(0x1000_0001);
+            packet[..6].copy_from_slice(&mac(random.below(count as usize) as u32));
+            packet
+        });
+        let part = folder.join(format!("{name}.part"));
+        write_packets(packets, &part)?;
+        fs::rename(part, folder.join(format!("{name}.pcap")))?;
+    }
+    Ok(())
+}
+
+/// The label of labelled packets.
+const LABEL: u32 = 33;
+
+/// A packet below one label.
+fn labelled(label: u32) -> Vec<u8> {
+    let mut packet = ip4_packet(0x1000_0001);
+    packet[12..14].copy_from_slice(&[0x88, 0x47]);
+    let entry = label << 12 | 1 << 8 | 64;
+    packet.splice(14..14, entry.to_be_bytes());
+    packet
+}
+
+/// Tables of MAC addresses, and how many frames are for random ones of them.
+const MAC_TABLES: [(&str, u32, usize); 2] =
+    [("l2bd-100k", 100_000, 1 << 16), ("l2bd-1m", 1_000_000, 1 << 18)];
+
+/// An address of such a table.
+fn mac(n: u32) -> [u8; 6] {
+    let [a, b, c, d] = n.to_be_bytes();
+    [2, 1, a, b, c, d]
+}
+
+/// The line that sets it.
+fn l2fib(n: u32) -> String {
+    let [a, b, c, d, e, f] = mac(n);
+    format!("l2fib add {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} 1 pg1 static")
 }
 
 /// Packets of 64 bytes to one address, each in a random VLAN.

@@ -1,4 +1,4 @@
-//! What `show runtime` says of a window.
+//! A window of `show runtime`: rates and clocks of nodes between two readings.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Declared state: what a feature was told, as the commands that make it again.
+//! Declared state: the configuration of a feature, as the commands that make it again.
 //!
 //! `show configuration` prints the commands of all features in an order in which they can be
 //! carried out by a router that has just started. State that is learned, and what is so by default,
@@ -14,7 +14,7 @@ use crate::cli::{Cli, Command, Error, Line, Output, Print, Step, Task};
 /// Commands of a feature after which others get their turn.
 const SLICE: usize = 500;
 
-/// When a command comes: after those that make what it names. Commands of one stage come in the
+/// The stage of a command: after those that make what it names. Commands of one stage come in the
 /// order of their features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
@@ -36,6 +36,20 @@ pub enum Stage {
     State,
 }
 
+impl Stage {
+    /// All, in order.
+    pub const ALL: [Self; STAGES] = [
+        Self::Objects,
+        Self::Interfaces,
+        Self::SubInterfaces,
+        Self::Settings,
+        Self::Addresses,
+        Self::Attachments,
+        Self::Routes,
+        Self::State,
+    ];
+}
+
 const STAGES: usize = Stage::State as usize + 1;
 
 /// The configuration of a feature in a router whose state is a `C`.
@@ -54,6 +68,16 @@ impl<C> Clone for Configuration<C> {
 
 impl<C> Copy for Configuration<C> {}
 
+impl<C: 'static> Configuration<C> {
+    /// The first of its commands, if there are any.
+    pub fn first(&self, cx: &C) -> Option<String> {
+        let Self::Commands(commands) = self else { return None };
+        let mut found = Collected::default();
+        commands(cx, &mut Lines { context: cx, feature: "", found: &mut found, left: SLICE });
+        found.rows.into_iter().flatten().next().map(|(_, row)| row.command)
+    }
+}
+
 /// A command of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Row {
@@ -61,20 +85,20 @@ struct Row {
     command: String,
 }
 
-/// Where features put their commands.
+/// The commands of a configuration, filled by features.
 pub struct Lines<'a> {
     context: &'a dyn Any,
     feature: &'static str,
-    found: &'a mut Found,
+    found: &'a mut Collected,
     left: usize,
 }
 
-/// What was put in so far.
+/// The commands collected so far.
 #[derive(Default)]
-struct Found {
+struct Collected {
     /// By stage, with the place among those of one stage.
     rows: [Vec<(u64, Row)>; STAGES],
-    /// Where a feature goes on.
+    /// Position of a feature in its configuration, between two slices.
     cursor: Option<Box<dyn Any>>,
 }
 
@@ -90,6 +114,11 @@ impl Lines<'_> {
         self.push_in(T::STAGE, u64::from(place) << 1, command);
     }
 
+    /// Puts a command in that makes an interface.
+    pub fn push_interface<T: Print>(&mut self, (stage, place): (Stage, u32), command: &T) {
+        self.push_in(stage, u64::from(place) << 1, command);
+    }
+
     /// The place right behind all of a place.
     pub fn behind(place: u32) -> u64 {
         u64::from(place) << 1 | 1
@@ -99,6 +128,13 @@ impl Lines<'_> {
     pub fn push_in<T: Print>(&mut self, stage: Stage, place: u64, command: &T) {
         let command = Line::of(command, self.context);
         self.found.rows[stage as usize].push((place, Row { feature: self.feature, command }));
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Puts in a command that is not compiled with the router.
+    pub fn push_text(&mut self, stage: Stage, command: &str) {
+        let row = Row { feature: self.feature, command: command.to_owned() };
+        self.found.rows[stage as usize].push((0, row));
         self.left = self.left.saturating_sub(1);
     }
 
@@ -113,7 +149,7 @@ impl Lines<'_> {
         self.found.cursor = Some(Box::new(cursor));
     }
 
-    /// Where the feature paused; `None` when it begins.
+    /// The position at which the feature paused; `None` when it begins.
     pub fn resumed<T: Any>(&mut self) -> Option<T> {
         Some(*self.found.cursor.take()?.downcast().ok()?)
     }
@@ -135,7 +171,7 @@ struct Show {
 struct Collection<C> {
     left: std::vec::IntoIter<(&'static str, Configuration<C>)>,
     current: Option<(&'static str, Configuration<C>)>,
-    found: Found,
+    found: Collected,
 }
 
 impl<C: 'static> Collection<C> {
@@ -168,8 +204,8 @@ impl<C: 'static> Task<C> for Collection<C> {
 #[serde(transparent)]
 struct Rows(Vec<Row>);
 
-impl From<Found> for Rows {
-    fn from(mut found: Found) -> Self {
+impl From<Collected> for Rows {
+    fn from(mut found: Collected) -> Self {
         found.rows.iter_mut().for_each(|stage| stage.sort_by_key(|(place, _)| *place));
         Self(found.rows.into_iter().flatten().map(|(_, row)| row).collect())
     }
@@ -195,6 +231,6 @@ pub fn register<C: 'static>(cli: &mut Cli<C>, features: fn(&C) -> &Configured<C>
             }
         }
         let left = all.into_iter();
-        Ok(Box::new(Collection { left, current: None, found: Found::default() }) as _)
+        Ok(Box::new(Collection { left, current: None, found: Collected::default() }) as _)
     });
 }

@@ -1,4 +1,4 @@
-//! How the router is told what to do and asked how it is.
+//! The control plane's front: command line, binary API, configuration, log, statistics.
 //!
 //! Everything here is generic over the context `C`, which owns all control-plane state; this crate
 //! knows neither packets nor interfaces. Single-threaded: nothing in it locks.

@@ -1,4 +1,4 @@
-//! What control does later: named processes that wait for time or for events, and timers by the
+//! Deferred work of control: named processes that wait for time or for events, and timers by the
 //! thousand, on one wheel of the router's own clock.
 //!
 //! The main loop calls [`Processes::run_due`] with the router's time; moving that clock moves
@@ -12,6 +12,7 @@ use std::time::Duration;
 use infra::timer::{Handle, MILLISECOND, Wheel};
 
 use crate::events::{EventLog, Topic};
+use crate::feature::Owner;
 use crate::log::Logger;
 
 /// Most processes and timers that run in one turn; other work of control comes between two.
@@ -25,7 +26,7 @@ pub fn between(least: f64, most: f64) -> f64 {
     least + (most - least) * random as f64 / (1_u64 << 53) as f64
 }
 
-/// Why a process runs.
+/// Reasons why a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// For the first time.
@@ -36,29 +37,29 @@ pub enum Event {
     Signal(u64),
 }
 
-/// When a process runs again.
+/// The next run of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// After this time; events wait until then.
     After(Duration),
     /// After this time, or when an event comes.
     AfterOrEvent(Duration),
-    /// When an event comes.
+    /// At an event.
     OnEvent,
     /// Never.
     Done,
 }
 
-/// What a process does each time it runs.
+/// The body of a process, called each time it runs.
 pub type Body<C> = Box<dyn FnMut(&mut C, Event) -> Wake>;
 
-/// What a timer does with its key when it fires.
+/// The action of a timer, called with its key when it fires.
 pub type Action<C> = fn(&mut C, u64);
 
 /// Names a timer until it fires or is cancelled; afterwards it names nothing.
 pub type Timer = Handle;
 
-/// How a process stands, as `show runtime` prints it.
+/// The status of a process, as `show runtime` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Its name.
@@ -87,7 +88,7 @@ pub struct Processes<C> {
     waker: Box<dyn Fn()>,
 }
 
-/// What the wheel hands out.
+/// An entry of the wheel.
 enum Due<C> {
     /// The process at this place of the list.
     Process(usize),
@@ -96,6 +97,7 @@ enum Due<C> {
 
 struct Process<C> {
     name: &'static str,
+    owner: Owner,
     /// Taken out while it runs.
     body: Option<Body<C>>,
     state: State,
@@ -144,9 +146,12 @@ impl<C> Processes<C> {
 
     /// Adds a process that starts at the next [`run_due`](Self::run_due).
     pub fn spawn(&mut self, name: &'static str, body: Body<C>) {
-        let timer = self.start(0.0, Due::Process(self.list.len()));
-        self.list.push(Process {
+        let gone = self.list.iter().position(|p| !p.owner.is_there());
+        let at = gone.unwrap_or(self.list.len());
+        let timer = self.start(0.0, Due::Process(at));
+        let new = Process {
             name,
+            owner: Owner::current(),
             body: Some(body),
             state: State::NotStarted,
             timer: Some(timer),
@@ -154,7 +159,19 @@ impl<C> Processes<C> {
             calls: 0,
             suspends: 0,
             clocks: 0,
-        });
+        };
+        match self.list.get_mut(at) {
+            Some(gone) => *gone = new,
+            None => self.list.push(new),
+        }
+    }
+
+    /// Ends the processes of an owner.
+    pub fn remove_all_of(&mut self, owner: Owner) {
+        for process in self.list.iter_mut().filter(|p| p.owner == owner) {
+            process.end();
+            process.timer.take().map(|timer| self.wheel.stop(timer));
+        }
     }
 
     /// Has `action` called with `key` when the router's clock reads `time` or later, once.
@@ -180,7 +197,8 @@ impl<C> Processes<C> {
     /// Sends `signal` to the process called `name`. False when there is none or when too many
     /// signals wait for it.
     pub fn signal(&mut self, name: &str, signal: u64) -> bool {
-        let Some(process) = self.list.iter_mut().find(|p| p.name == name) else { return false };
+        let mut all = self.list.iter_mut().filter(|p| p.owner.is_there());
+        let Some(process) = all.find(|p| p.name == name) else { return false };
         if process.state == State::Done || process.events.len() == MAX_EVENTS {
             return false;
         }
@@ -191,7 +209,7 @@ impl<C> Processes<C> {
 
     /// State and counters of all, in the order they were added.
     pub fn status(&self) -> impl Iterator<Item = Status> + '_ {
-        self.list.iter().map(|p| Status {
+        self.list.iter().filter(|p| p.owner.is_there()).map(|p| Status {
             name: p.name,
             state: match p.state {
                 State::NotStarted => "not started",
@@ -297,8 +315,7 @@ impl<C> Processes<C> {
         };
         process.state = state;
         if state == State::Done {
-            process.body = None;
-            process.events.clear();
+            process.end();
         }
         let old = process.timer.take();
         old.and_then(|timer| processes.wheel.stop(timer));
@@ -308,6 +325,12 @@ impl<C> Processes<C> {
 }
 
 impl<C> Process<C> {
+    fn end(&mut self) {
+        self.state = State::Done;
+        self.body = None;
+        self.events.clear();
+    }
+
     /// Whether signals wait that it takes.
     fn has_signals(&self) -> bool {
         let takes_them = matches!(self.state, State::AnyWait | State::EventWait);
@@ -381,7 +404,7 @@ mod tests {
         assert_eq!((status.calls, status.suspends), (2, 2));
     }
 
-    /// What timers write down.
+    /// Note of a timer in the tests.
     fn note(r: &mut Router, key: u64) {
         r.seen.push(("timer", Event::Signal(key)));
     }

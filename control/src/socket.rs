@@ -37,15 +37,30 @@ pub fn receive_with(
     socket: impl AsFd,
     bytes: &mut [u8],
 ) -> rustix::io::Result<(usize, Option<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut descriptors = Vec::new();
+    let len = receive_with_many(socket, bytes, &mut descriptors)?;
+    Ok((len, descriptors.into_iter().next()))
+}
+
+/// Takes bytes, and puts the descriptors that came with them behind others, eight at most.
+///
+/// # Errors
+/// The kernel's.
+pub fn receive_with_many(
+    socket: impl AsFd,
+    bytes: &mut [u8],
+    descriptors: &mut Vec<OwnedFd>,
+) -> rustix::io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let into = &mut [IoSliceMut::new(bytes)];
     let got = recvmsg(socket, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let descriptor = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    Ok((got.bytes, descriptor))
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    Ok(got.bytes)
 }
 
 /// A socket in the file system, which goes away when this is dropped.

@@ -18,7 +18,7 @@ const RECORD: usize = 16;
 /// Longest packet that is read and most that is written of one, in bytes.
 pub const SNAP_LENGTH: usize = 65_536;
 
-/// Why a file cannot be read as packets.
+/// Reasons why a file cannot be read as packets.
 #[derive(Debug)]
 pub enum Error {
     /// The system's.
@@ -113,11 +113,21 @@ pub fn append<'a>(
     len: usize,
     parts: impl Iterator<Item = &'a [u8]>,
 ) {
+    append_most(out, seconds, (len, SNAP_LENGTH), parts);
+}
+
+/// The same, with at most `most` bytes of the packet.
+pub fn append_most<'a>(
+    out: &mut Vec<u8>,
+    seconds: f64,
+    (len, most): (usize, usize),
+    parts: impl Iterator<Item = &'a [u8]>,
+) {
     let seconds = seconds.max(0.0);
     let start = out.len();
     out.extend([0; RECORD]);
     parts.for_each(|part| out.extend_from_slice(part));
-    out.truncate(start + RECORD + SNAP_LENGTH);
+    out.truncate(start + RECORD + most.min(SNAP_LENGTH));
     let kept = out.len() - start - RECORD;
     let words = [seconds as u32, (seconds.fract() * 1e6) as u32, kept as u32, len as u32];
     for (to, word) in out[start..].chunks_exact_mut(4).zip(words) {

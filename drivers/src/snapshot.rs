@@ -37,7 +37,7 @@ impl Snapshot {
     pub fn total_len(&self) -> usize {
         self.total
     }
-    /// Where its layers begin, as far as that is known: `l2-hdr-offset 0 l3-hdr-offset 14 `.
+    /// Starts of its layers, as far as they are known: `l2-hdr-offset 0 l3-hdr-offset 14 `.
     pub fn layers(&self) -> String {
         let known = [(Flags::L2, "l2"), (Flags::L3, "l3"), (Flags::L4, "l4")];
         (known.iter().zip(self.layers))
@@ -68,6 +68,30 @@ impl fmt::Display for Snapshot {
             write!(f, ", totlen-nifb {}", total - len)?;
         }
         write!(f, ", trace handle {handle:#x}")
+    }
+}
+
+/// The record of a packet that came by a receive queue.
+pub struct FromQueue {
+    interface: &'static str,
+    queue: &'static str,
+    rx: u32,
+    number: usize,
+    len: usize,
+}
+
+impl FromQueue {
+    /// Of a packet from the queue of this number; what numbers of interfaces and of queues are
+    /// called before them.
+    pub fn of(interface: &'static str, queue: &'static str, number: usize, p: &Buffer<'_>) -> Self {
+        Self { interface, queue, rx: p.rx(), number, len: p.total_len() }
+    }
+}
+
+impl Record for FromQueue {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { interface, queue, rx, number, len } = self;
+        write!(f, "  {interface} {rx} {queue} {number} len {len}")
     }
 }
 

@@ -3,7 +3,7 @@
 use control::api::{Local, Retval};
 use control::log::Log;
 use graph::Settings;
-use net::{InterfaceIndex, Parts, Router};
+use net::{Assembly, InterfaceIndex, Router};
 use wire::MacAddr;
 
 use crate::{FEATURES, af_packet, loopback, pcap_trace, pg, tap};
@@ -11,7 +11,7 @@ use crate::{FEATURES, af_packet, loopback, pcap_trace, pg, tap};
 /// A router whose thread runs, and a client.
 fn talk(work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
     let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
-    let mut parts = Parts::new(router.unwrap());
+    let mut parts = Assembly::new(router.unwrap());
     for feature in net::FEATURES.iter().chain(FEATURES).filter(|f| f.default_enabled) {
         parts.add(feature).unwrap();
     }

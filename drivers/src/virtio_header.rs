@@ -98,7 +98,7 @@ fn needs_segmentation(header: &Header, p: &mut Buffer<'_>) -> Result<(), Unfit> 
     Ok(())
 }
 
-/// Where the IP header of a received packet is.
+/// Place of the IP header of a received packet.
 fn ip_of(p: &Buffer<'_>) -> Option<usize> {
     if p.flags().has(Flags::L3) {
         return usize::try_from(p.l3_offset() - p.offset()).ok();

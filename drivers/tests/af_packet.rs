@@ -12,7 +12,7 @@ use std::time::Duration;
 use control::log::Log;
 use control::process::Processes;
 use graph::{Flags, Frame, Node, Settings, Slot};
-use net::{Parts, Router};
+use net::{Assembly, Router};
 
 /// A test that counts the files of the whole process runs while no other does.
 static FILES: RwLock<()> = RwLock::new(());
@@ -59,7 +59,7 @@ impl Node for Wire {
     }
 }
 
-/// What this router has no use for.
+/// End of packets that this router has no use for.
 #[derive(Clone)]
 struct End;
 
@@ -74,13 +74,13 @@ impl Node for End {
     }
 }
 
-fn router() -> Parts {
+fn router() -> Assembly {
     let router = Router::new(Settings { buffers: 65536, ..Settings::default() }, Log::new());
-    let mut parts = Parts::new(router.unwrap());
+    let mut parts = Assembly::new(router.unwrap());
     for feature in net::FEATURES.iter().filter(|f| ["drops", "interface"].contains(&f.name)) {
         parts.add(feature).unwrap();
     }
-    (drivers::af_packet::FEATURE.register)(&mut parts).unwrap();
+    parts.add(&drivers::af_packet::FEATURE).unwrap();
     let engine = &mut parts.router.engine;
     engine.add(Wire::default()).unwrap();
     for name in ["ip4-input", "ip6-input"] {
@@ -150,7 +150,7 @@ impl Hosts {
         }
     }
     /// Makes both interfaces and the wire between them.
-    fn connect(&self, parts: &mut Parts, options: &str) {
+    fn connect(&self, parts: &mut Assembly, options: &str) {
         for side in ["l", "r"] {
             let device = self.device(side);
             let made = cli(parts, &format!("create host-interface name {device} {options}"));
@@ -191,7 +191,7 @@ fn ip(line: &str) {
     assert!(out.status.success(), "ip {line}: {}", String::from_utf8_lossy(&out.stderr));
 }
 
-fn cli(parts: &mut Parts, line: &str) -> String {
+fn cli(parts: &mut Assembly, line: &str) -> String {
     parts.cli.run(&mut parts.router, line).text().to_owned()
 }
 
@@ -324,8 +324,8 @@ fn link_and_device_are_followed() {
     let mut parts = router();
     hosts.connect(&mut parts, "");
     let name = format!("host-{}", hosts.device("l"));
-    let is_up = |parts: &Parts| parts.router.interfaces.named(&name).unwrap().link_up;
-    let look = |parts: &mut Parts, now: f64| {
+    let is_up = |parts: &Assembly| parts.router.interfaces.named(&name).unwrap().link_up;
+    let look = |parts: &mut Assembly, now: f64| {
         Processes::run_due(&mut parts.router, |r| &mut r.processes, now)
     };
     assert!(look(&mut parts, 0.0).is_some(), "it looks again by itself");
@@ -360,7 +360,7 @@ fn a_device_made_again_is_used_again() {
         hosts.must("l", "ping -c 2 -i 0.05 -W 10 10.77.0.2");
         ip(&format!("link del {}", hosts.device("l")));
         let mut now = 0.0;
-        let mut look = |parts: &mut Parts| {
+        let mut look = |parts: &mut Assembly| {
             now += 2.0;
             Processes::run_due(&mut parts.router, |r| &mut r.processes, now);
             let name = format!("host-{}", hosts.device("l"));

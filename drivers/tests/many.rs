@@ -7,7 +7,7 @@ use drivers::loopback::api::CreateLoopback;
 use graph::Settings;
 use infra::memory::allocations::{Counted, allocated};
 use net::interface::SubInterface;
-use net::{InterfaceIndex, Parts, Router};
+use net::{Assembly, InterfaceIndex, Router};
 use wire::MacAddr;
 
 #[global_allocator]
@@ -18,7 +18,7 @@ const COUNT: usize = 4096;
 /// A router with all features, and a client.
 fn talk(work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
     let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
-    let mut parts = Parts::new(router.expect("memory"));
+    let mut parts = Assembly::new(router.expect("memory"));
     for feature in net::FEATURES.iter().chain(drivers::FEATURES) {
         parts.add(feature).expect("features register");
     }

@@ -93,6 +93,18 @@ static int show_command(fv_cx *cx, void *state, uint32_t count, const char *cons
     return FV_OK;
 }
 
+static void line_row(fv_cx *cx, uint32_t interface, uint32_t n) {
+    char name[64];
+    fv_router->interface_name(cx, interface, name, sizeof name);
+    fv_line(cx, FV_STAGE_ATTACHMENTS, "set interface nth-drop %s %u", name, n);
+}
+
+/* show configuration */
+static void configuration(fv_cx *cx, void *state) {
+    (void)state;
+    each(cx, line_row);
+}
+
 /* nth_drop_set */
 static int set_message(fv_cx *cx, void *state, const uint8_t *fields, uint64_t len) {
     (void)state, (void)len;
@@ -160,6 +172,7 @@ int fv_start(fv_cx *cx) {
         .run = dump_message,
     };
     return fv_router->counters(cx, "/nth-drop/dropped", &dropped) ||
+           fv_router->configure(cx, configuration, NULL) ||
            fv_router->on_interface(cx, changed, NULL) || fv_router->command(cx, &set_it) ||
            fv_router->command(cx, &show_it) || fv_router->message(cx, &set_m) ||
            fv_router->message(cx, &dump_m);

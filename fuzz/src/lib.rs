@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 pub use mutate::Random;
 
-/// How long each target is tried when nothing else is said.
+/// Duration of each target by default.
 const SECONDS: u64 = 20;
 /// Longest input.
 pub const MAX_LEN: usize = 2048;

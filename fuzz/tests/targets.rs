@@ -1,7 +1,9 @@
 //! Each target with its corpus and then with new input for a while.
 #![forbid(unsafe_code)]
 
-use fuzz::targets::{Commands, Configuration, Graphs, Headers, MessageBytes, Messages, Replay};
+use fuzz::targets::{
+    Commands, Configuration, Graphs, Headers, Memif, MessageBytes, Messages, Replay, VhostUser,
+};
 use fuzz::{Target, run};
 
 fn tried<T: Target>(make: impl Fn() -> T) {
@@ -13,6 +15,16 @@ fn tried<T: Target>(make: impl Fn() -> T) {
 #[test]
 fn any_bytes_are_headers_or_not() {
     tried(|| Headers);
+}
+
+#[test]
+fn any_peer_shares_memory_or_is_refused() {
+    tried(Memif::new);
+}
+
+#[test]
+fn any_machine_shares_memory_or_is_refused() {
+    tried(VhostUser::new);
 }
 
 #[test]

@@ -18,13 +18,13 @@ pub struct FeatureArc {
     pub starts: &'static [&'static str],
     /// The catalogue: every feature that has a place on the arc, in order, built or not.
     pub order: &'static [&'static str],
-    /// Where packets go when no feature is left.
+    /// The end of the arc, when no feature is left.
     pub end: &'static str,
     /// The interface that decides which features a packet meets.
     pub side: Side,
 }
 
-/// Which interface of a packet selects the features.
+/// The interface of a packet that selects the features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The one it came in on.
@@ -209,13 +209,13 @@ impl<'f> Start<'f> {
 /// IPv6).
 #[derive(Clone, Copy, Debug)]
 pub struct Along<'f> {
-    pub(crate) first: Stretch<'f>,
-    pub(crate) second: Stretch<'f>,
+    pub(crate) first: ArcPart<'f>,
+    pub(crate) second: ArcPart<'f>,
 }
 
 /// One arc that a feature node is on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch<'f> {
+pub(crate) struct ArcPart<'f> {
     pub arc: Option<&'static FeatureArc>,
     pub features: Features<'f>,
     pub base: u32,
@@ -226,7 +226,7 @@ pub(crate) struct Stretch<'f> {
     pub end: u32,
 }
 
-impl<'f> Stretch<'f> {
+impl<'f> ArcPart<'f> {
     /// Of a node that is on no arc.
     pub const NONE: Self = Self {
         arc: None,
@@ -258,7 +258,7 @@ impl<'f> Stretch<'f> {
 
 impl Along<'_> {
     /// Of a node that is on no arc.
-    pub(crate) const NONE: Self = Self { first: Stretch::NONE, second: Stretch::NONE };
+    pub(crate) const NONE: Self = Self { first: ArcPart::NONE, second: ArcPart::NONE };
 
     /// The edge to the next feature, or to the end of the arc; of a node that is on one arc.
     #[inline(always)]

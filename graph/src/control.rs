@@ -7,6 +7,8 @@ mod build;
 mod change;
 mod counting;
 mod errors;
+mod give_back;
+mod metadata;
 mod run;
 mod sample;
 mod spec;

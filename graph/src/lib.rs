@@ -21,8 +21,8 @@ mod watch;
 mod worker;
 
 pub use buffer::{
-    Buffer, DATA_SIZES, FIELDS, FRAME, Flags, HEADROOM, NONE, Pool, PoolUse, Ports, SizeError,
-    choose_data_size, data_size,
+    Buffer, Claim, DATA_SIZES, FIELDS, FRAME, Flags, HEADROOM, Inner, Metadata, NONE, Pool,
+    PoolUse, Ports, SizeError, choose_data_size, data_size,
 };
 pub use control::{
     BuildError, CounterChange, Engine, MOST_COUNTERS, MOST_NODES, NodeIndex, NodeSamples, Plan,
@@ -37,5 +37,5 @@ pub use node::{
     Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,
 };
 pub use trace::{Names, Record, TracedPacket, time_of_day};
-pub use watch::{Filter, Sight, Watch, Watcher};
+pub use watch::{Filter, PacketContext, Watch, Watcher};
 pub use worker::{NoAnswer, ThreadInfo};

@@ -1,4 +1,4 @@
-//! What a node author writes: traits of nodes, their edges and their counters.
+//! The interface of node authors: traits of nodes, their edges and their counters.
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;
@@ -18,9 +18,9 @@ pub trait Node: Clone + Send + 'static {
     const NAME: &'static str;
     /// The edges out of this node; `Infallible` when no packet leaves it.
     type Next: Next;
-    /// Why this node drops packets; `Infallible` when it never does.
+    /// Reasons for which this node drops packets; `Infallible` when it never does.
     type Error: Reason;
-    /// What else it counts; `Infallible` for nothing.
+    /// Its further counters; `Infallible` for none.
     type Count: Count;
     /// Payload it expects on arriving packets, by [`Payload::NAME`]; empty for none.
     const INPUT: &'static str = "";
@@ -48,9 +48,9 @@ pub trait Input: Clone + Send + 'static {
     const NAME: &'static str;
     /// The edges out of this node.
     type Next: Next;
-    /// Why it drops what it received.
+    /// Reasons for which it drops received packets.
     type Error: Reason;
-    /// What else it counts.
+    /// Its further counters.
     type Count: Count;
     /// State at start; drivers switch their node on when the first queue comes up.
     const STATE: InputState = InputState::Disabled;
@@ -61,7 +61,7 @@ pub trait Input: Clone + Send + 'static {
     fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>);
 }
 
-/// When an input node is called.
+/// The state of an input node: polled or waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputState {
     /// Every loop; the thread never sleeps.
@@ -120,7 +120,7 @@ impl Next for Infallible {
     }
 }
 
-/// How a counter is shown.
+/// The texts of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterText {
     /// Name in the stats segment.
@@ -131,7 +131,7 @@ pub struct CounterText {
     pub severity: &'static str,
 }
 
-/// Why packets are dropped. Derive it.
+/// Reasons for drops. Derive it.
 pub trait Reason: Copy + 'static {
     /// In variant order.
     const TEXTS: &'static [CounterText];

@@ -1,4 +1,4 @@
-//! What the engine tells of itself: rows, and the text of `show runtime` and its like.
+//! Reports of the engine: rows, and the text of `show runtime` and its like.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -55,7 +55,7 @@ pub struct ThreadRow {
 pub struct ProcessRow {
     /// Name.
     pub name: String,
-    /// What it waits for: `any wait`, `event wait`.
+    /// The state of its wait: `any wait`, `event wait`.
     pub state: String,
     /// Times it ran.
     pub calls: u64,
@@ -85,12 +85,12 @@ pub struct Runtime {
     pub threads: Vec<ThreadRow>,
     /// Control's processes.
     pub processes: Vec<ProcessRow>,
-    /// How much of it the text form shows.
+    /// Level of detail of the text form.
     #[serde(skip)]
     pub detail: Detail,
 }
 
-/// How much `show runtime` shows.
+/// The detail of `show runtime`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Nodes that did something.

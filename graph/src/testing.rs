@@ -27,11 +27,11 @@ pub struct Caught {
     pub tx: u32,
     /// Adjacency or path group.
     pub adjacency: u32,
-    /// What is known about it.
+    /// Its flags.
     pub flags: Flags,
     /// Ports that it has beside it.
     pub ports: Option<Ports>,
-    /// Why it is dropped, as `node: text`; empty for no reason.
+    /// Reason of the drop, as `node: text`; empty without one.
     pub error: String,
 }
 
@@ -135,7 +135,7 @@ impl TestGraph {
         self.engine.run_inline(1000);
         self.caught()
     }
-    /// What reached sinks since the last call.
+    /// Packets that have reached sinks since the last call.
     pub fn caught(&mut self) -> Vec<Caught> {
         let caught =
             std::mem::take(&mut *self.catches.lock().unwrap_or_else(PoisonError::into_inner));
@@ -180,7 +180,7 @@ impl TestGraph {
 pub struct TestInput<X> {
     /// Packets still to come.
     pub packets: Vec<Vec<u8>>,
-    /// Where they go.
+    /// Edge for all packets.
     pub next: X,
     /// Interface they come from.
     pub rx: u32,

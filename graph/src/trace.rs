@@ -19,7 +19,7 @@ pub trait Names {
     fn name(&self, kind: &str, index: u32) -> String;
 }
 
-/// What a node says of a packet: a small value, made into text when it is shown.
+/// A trace record of a packet: a small value, made into text when it is shown.
 pub trait Record: Send + Sync + 'static {
     /// Writes it, without a newline at the end.
     ///
@@ -30,7 +30,7 @@ pub trait Record: Send + Sync + 'static {
 
 type SharedRecord = Arc<dyn Record>;
 
-/// What an input node says of a packet it brought in.
+/// The trace record of an input node.
 pub(crate) type Arrived = Box<dyn Fn(&Buffer<'_>) -> SharedRecord + Send>;
 
 #[derive(Clone)]

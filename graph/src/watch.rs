@@ -12,9 +12,9 @@ use infra::rcu::Epoch;
 use crate::buffer::Buffer;
 use crate::control::{Engine, NodeIndex};
 
-/// Where and when a packet is seen.
+/// The place and time of a packet.
 #[derive(Clone, Copy)]
-pub struct Sight<'e> {
+pub struct PacketContext<'e> {
     /// Number of the data-plane thread.
     pub thread: usize,
     /// Seconds on the router's clock.
@@ -26,14 +26,14 @@ pub struct Sight<'e> {
 /// Sees packets on data-plane threads. It may take its time, as what traces packets may.
 pub trait Watcher: Send + Sync + 'static {
     /// A packet that `node` is about to be given.
-    fn see(&self, node: NodeIndex, packet: &Buffer<'_>, sight: Sight<'_>);
+    fn see(&self, node: NodeIndex, packet: &Buffer<'_>, context: PacketContext<'_>);
 }
 
 /// Chooses packets to be traced or captured, on data-plane threads.
 pub trait Filter: Send + Sync + 'static {
     /// Whether a packet of an interface is chosen, by its `bytes` up to the end of its first
     /// segment.
-    fn chooses(&self, interface: u32, bytes: &[u8], sight: Sight<'_>) -> bool;
+    fn chooses(&self, interface: u32, bytes: &[u8], context: PacketContext<'_>) -> bool;
 }
 
 /// A watcher and the nodes whose packets it sees.
@@ -55,10 +55,10 @@ impl Watch {
         };
         Self { nodes: nodes.map(set), watcher }
     }
-    pub(crate) fn show(&self, node: u32, packet: &Buffer<'_>, sight: Sight<'_>) {
+    pub(crate) fn show(&self, node: u32, packet: &Buffer<'_>, context: PacketContext<'_>) {
         let is_chosen = |nodes: &Arc<[bool]>| nodes.get(node as usize) == Some(&true);
         if self.nodes.as_ref().is_none_or(is_chosen) {
-            self.watcher.see(NodeIndex(node), packet, sight);
+            self.watcher.see(NodeIndex(node), packet, context);
         }
     }
 }

@@ -184,6 +184,39 @@ fn nodes_edges_and_counters_have_numbers_beyond_16_bits() {
     graph.expect_counters(&[("node65999", "unwanted", 1)]);
 }
 
+#[test]
+fn numbers_of_nodes_and_edges_begin_again_when_memory_was_given_back() {
+    const COUNT: u32 = 3000;
+    let mut graph = graph();
+    let end = |graph: &TestGraph| graph.engine.node_names().map(|(n, _)| n).max().unwrap();
+    for kept in [0, 1] {
+        let before = end(&graph);
+        let mut nodes: Vec<_> = (0..COUNT)
+            .filter(|i| *i != 0 || kept == 0)
+            .map(|i| (i, add(&mut graph.engine, i).unwrap()))
+            .collect();
+        let slot = |graph: &mut TestGraph, i| {
+            graph.engine.connect("hub", &format!("if{i}-output")).unwrap().0
+        };
+        let last = slot(&mut graph, COUNT - 1);
+        assert_eq!(last, 2 + COUNT - 1, "edges have the numbers that they had before");
+        // All but the first go, in no order.
+        nodes.rotate_left(COUNT as usize / 3);
+        for (i, own) in nodes.iter().filter(|(i, _)| *i != 0) {
+            remove(&mut graph.engine, *i, *own);
+        }
+        graph.engine.give_back();
+        assert!(end(&graph).0 < before.0 + 2 + 2);
+        let caught = graph.send("hub", &[vec![1], vec![2]], move |p| {
+            p.set_adjacency(if p.bytes() == [1] { 0 } else { last });
+            p.set_tx(0);
+        });
+        let caught: Vec<_> = caught.iter().map(|c| (c.bytes[0], c.error.as_str())).collect();
+        assert_eq!(caught, [(1, "if0-output: Not wanted")], "the other one is lost");
+        graph.expect_counters(&[("hub", "node_failed", 1), ("if0-output", "unwanted", 1)]);
+    }
+}
+
 fn letters(graph: &mut TestGraph) -> String {
     let caught = graph.send("start", &[vec![b'.']], |p| p.set_rx(5));
     caught.iter().map(|c| String::from_utf8_lossy(&c.bytes).into_owned()).collect()

@@ -34,7 +34,7 @@ impl Counter {
     }
 }
 
-/// What [`Rows`] are made of.
+/// A cell of [`Rows`].
 pub trait Cell: FromZeros + Send + Sync + 'static {
     /// Starts anew; by its owner only.
     fn zero(&self);
@@ -119,7 +119,7 @@ impl<T: Cell> Rows<T> {
     pub fn of(rows: Vec<View<T>>) -> Self {
         Self(rows.into())
     }
-    /// How many rows there are.
+    /// Number of rows.
     pub fn threads(&self) -> usize {
         self.0.len()
     }

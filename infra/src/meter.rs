@@ -1,4 +1,4 @@
-//! Meters: whether what comes is within its rate, by two buckets that fill with time.
+//! Meters: two token buckets that fill with time decide whether a packet is within its rate.
 //!
 //! Tokens are bytes or packets, as the caller likes. Buckets are full at first. They are worked
 //! with by one thread at a time and may be looked at by any: each number is read and stored whole,
@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What a meter says of a packet.
+/// The colour that a meter gives a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
     /// Within the committed rate.
@@ -18,7 +18,7 @@ pub enum Color {
     Red,
 }
 
-/// How the two buckets work together.
+/// The algorithm of two buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// There is only the first: green or red.
@@ -34,7 +34,7 @@ pub enum Algorithm {
     Coupled,
 }
 
-/// How one bucket fills.
+/// The rate and size of one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Fill {
     /// Tokens a second.
@@ -43,10 +43,10 @@ pub struct Fill {
     pub burst: f64,
 }
 
-/// What a meter does.
+/// The profile of a meter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
-    /// How the buckets work together.
+    /// Algorithm that couples the buckets.
     pub algorithm: Algorithm,
     /// The first bucket.
     pub committed: Fill,
@@ -60,7 +60,7 @@ pub struct Meter {
     profile: Profile,
     committed: Cell,
     excess: Cell,
-    /// When they were filled last, in seconds.
+    /// Time at which they were filled last, in seconds.
     filled: Cell,
 }
 
@@ -93,7 +93,7 @@ impl Meter {
     pub fn levels(&self) -> (f64, f64) {
         (self.committed.value(), self.excess.value())
     }
-    /// When they were filled last, in seconds.
+    /// Time at which they were filled last, in seconds.
     pub fn filled_at(&self) -> f64 {
         self.filled.value()
     }
@@ -129,7 +129,7 @@ impl Meter {
         self.excess.set(excess);
         color
     }
-    /// What is in the buckets at `now`.
+    /// Contents of the buckets at `now`, in units.
     #[inline(always)]
     fn fill(&self, now: f64) -> (f64, f64) {
         let (old, extra) = self.levels();

@@ -1,4 +1,4 @@
-//! What one thread at a time works with: the first that asks becomes its owner.
+//! A value with one owning thread at a time: the first that asks becomes its owner.
 //!
 //! Owning says where work is to be done; it protects nothing. What belongs to it is built of cells
 //! of its own.
@@ -13,7 +13,7 @@ const NOBODY: usize = usize::MAX;
 pub struct Owner(AtomicUsize);
 
 impl Owner {
-    /// `thread`, or whoever asks first.
+    /// `thread`, or the first that asks.
     pub fn new(thread: Option<usize>) -> Self {
         Self(AtomicUsize::new(thread.unwrap_or(NOBODY)))
     }
@@ -34,7 +34,7 @@ impl Owner {
             Err(other) => other,
         }
     }
-    /// Gives it to a thread, or to whoever asks first.
+    /// Gives it to a thread, or to the first that asks.
     pub fn set(&self, thread: Option<usize>) {
         self.0.store(thread.unwrap_or(NOBODY), Relaxed);
     }

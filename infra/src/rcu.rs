@@ -219,7 +219,7 @@ pub struct SlabReader<T: Send + Sync + 'static>(Arc<Slots<T>>);
 #[derive(Debug)]
 struct Slots<T> {
     slots: Reserved<AtomicUsize>,
-    /// How many were given out at one time or another, from the bottom; the owner's.
+    /// Number of slots ever given out, from the bottom; the owner's.
     given: AtomicUsize,
     of: PhantomData<T>,
 }
@@ -282,6 +282,10 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     /// # Errors
     /// The object itself.
     pub fn insert(&mut self, value: T) -> Result<u32, T> {
+        // Some may have been given an object by number meanwhile.
+        while self.free.front().is_some_and(|(_, index)| self.at(*index).is_some()) {
+            self.free.pop_front();
+        }
         let index = match self.free.front() {
             // An index in flight must not mean another object: reuse it after a grace period only.
             Some(&(epoch, index)) if passed(epoch) && self.has_left(index) => {
@@ -335,7 +339,7 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
         }
         self.slot(index) == 0
     }
-    /// What a slot holds, for the owner.
+    /// The value of a slot, for the owner.
     fn slot(&self, index: u32) -> usize {
         self.slots.slots.get(index as usize).map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
@@ -357,7 +361,7 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     fn given(&self) -> usize {
         self.slots.given.load(Ordering::Relaxed)
     }
-    /// How many objects there are.
+    /// Number of objects.
     pub fn len(&self) -> usize {
         self.used
     }

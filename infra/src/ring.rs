@@ -129,7 +129,7 @@ impl<T> fmt::Debug for Receiver<T> {
     }
 }
 
-/// What both ends see.
+/// State shared by both ends.
 struct Shared<T> {
     head: Padded<AtomicUsize>,
     tail: Padded<AtomicUsize>,

@@ -1,5 +1,4 @@
-//! What threads share: the atomics of the standard library, or, in models, ones whose every order
-//! is tried.
+//! Atomics: those of the standard library, or, in models, ones whose every order is tried.
 //!
 //! A model (`make loom`) is a small program of two or three threads that [loom] runs again and
 //! again: in each order that its steps can come in, each load with every value that the memory

@@ -5,6 +5,7 @@ use std::fmt;
 pub mod exact;
 pub mod mtrie;
 pub mod numbers;
+pub mod rules;
 pub mod spans;
 pub mod tally;
 

@@ -15,7 +15,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::cpu;
 
-/// How long the rate is measured: two readings a few tens of ns off make it wrong by some ppm.
+/// Duration of a measurement of the rate: two readings a few tens of ns off make it wrong by some
+/// ppm.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 /// Time since start. All clones are one clock.

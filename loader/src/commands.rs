@@ -7,22 +7,25 @@ use control::cli::{Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
 use net::Router;
 
+use crate::built_in;
+use crate::host;
 use crate::plugin::{self, Loader};
 
-/// Load a plugin from a file while packets flow.
+/// Load a plugin while packets flow: a built-in one, or one in a file.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("plugin load")]
 #[stage(Objects)]
 struct Load {
-    /// path of the shared object, or its name in a folder of plugins
+    /// name of a built-in plugin, path of a shared object, or its name in a folder of plugins
     #[positional]
-    #[values("file")]
+    #[values("absent plugin")]
     file: String,
 }
 
-/// Unload a plugin that was loaded from a file.
-#[derive(Command)]
+/// Unload a plugin while packets flow.
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("plugin unload")]
+#[stage(Objects)]
 struct Unload {
     /// name of the plugin
     #[positional]
@@ -30,17 +33,28 @@ struct Unload {
     name: String,
 }
 
-/// The files that are loaded.
+/// Built-in plugins that came or went since the start, files that are loaded, and what their
+/// plugins were told.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let loader = router.own::<Loader>();
+    loader.gone.iter().for_each(|name| lines.push(&Unload { name: (*name).to_owned() }));
+    loader.came.iter().for_each(|name| lines.push(&Load { file: (*name).to_owned() }));
     for plugin in &router.own::<Loader>().loaded {
         lines.push(&Load { file: plugin.file.display().to_string() });
+        for (stage, line) in host::configuration(router, plugin.owner, &plugin.configured) {
+            lines.push_text(stage, &line);
+        }
     }
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.values("plugin", |router: &Router| {
         let loaded = router.own::<Loader>().loaded.iter();
-        loaded.map(|plugin| plugin.stamp.name.clone()).collect()
+        let loaded = loaded.map(|plugin| plugin.stamp.name.clone());
+        loaded.chain(built_in::present(router).map(str::to_owned)).collect()
+    });
+    cli.values("absent plugin", |router: &Router| {
+        built_in::absent(router).map(str::to_owned).collect()
     });
     cli.command(|router: &mut Router, load: Load| {
         plugin::load(router, Path::new(&load.file)).map_err(|e| Error::new(e.to_string()))?;

@@ -12,7 +12,7 @@ use graph::CounterText;
 use net::InterfaceIndex;
 use wire::MacAddr;
 
-/// What plugins have declared since the start.
+/// Declarations of plugins since the start.
 #[derive(Default)]
 pub struct Declared {
     texts: HashSet<&'static str>,

@@ -3,6 +3,7 @@
 //! A plugin is refused in words before any of its code runs when its stamp is not this router's. It
 //! gets a table of functions with C layout, so it shares no code, type or static with the router.
 
+mod built_in;
 mod commands;
 mod declare;
 mod host;

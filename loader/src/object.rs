@@ -61,7 +61,7 @@ impl Object {
     }
 }
 
-/// What the dynamic linker said last.
+/// Last message of the dynamic linker.
 fn error() -> String {
     // SAFETY: called on control's thread right after a call of the linker failed; the text is valid
     // until the next call.

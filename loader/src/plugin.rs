@@ -12,17 +12,18 @@ use control::process::Timer;
 use ferrovia_sdk::abi;
 use infra::counter::{Counter, Rows};
 use net::engine::Program;
-use net::{InterfaceIndex, Router};
+use net::{Feature, InterfaceIndex, Router};
 
+use crate::built_in;
 use crate::declare::Declared;
-use crate::host::{self, Observer, Pending, Table};
+use crate::host::{self, Configured, Observer, Pending, Table};
 use crate::object::Object;
 use crate::stamp::{self, Stamp};
 
-/// What a plugin may require of the router's version.
+/// Version of the router that a plugin may require.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Why a plugin is not loaded or unloaded, in words.
+/// The reason why a plugin is not loaded or unloaded, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub String);
 
@@ -40,13 +41,16 @@ pub struct Loader {
     pub(crate) api: Api<Router>,
     pub(crate) declared: Declared,
     pub(crate) loaded: Vec<Plugin>,
-    /// Names of features that are there without a file.
-    pub features: Vec<&'static str>,
+    /// Built-in features, loaded or not.
+    pub features: Vec<&'static Feature>,
+    /// Names of those that came since the start, in this order.
+    pub(crate) came: Vec<&'static str>,
+    /// Names of those that went since the start, in this order.
+    pub(crate) gone: Vec<&'static str>,
     /// Folders in which names without a path are looked for.
     pub folders: Vec<PathBuf>,
     /// Plugins that may be of another version of the router, by name.
     pub unchecked: Vec<String>,
-    next: u32,
 }
 
 /// A loaded plugin.
@@ -55,19 +59,21 @@ pub(crate) struct Plugin {
     pub file: PathBuf,
     pub owner: Owner,
     pub observers: Vec<Observer>,
+    pub configured: Vec<Configured>,
+    /// Interfaces that it has made.
+    pub interfaces: Vec<InterfaceIndex>,
     pub counters: Vec<Counted>,
     pub timers: HashMap<u32, (Timer, Pending)>,
     pub next_timer: u32,
     object: Object,
-    /// What it was given; it keeps a pointer to it.
+    /// Functions that it was given; it keeps a pointer to them.
     table: Box<Table>,
 }
 
 /// Counters by interface.
 pub(crate) struct Counted {
-    pub name: String,
     pub rows: Rows<Counter>,
-    /// Where the row of each thread is.
+    /// Row of each thread.
     pub _pointers: Box<[*mut u64]>,
 }
 
@@ -79,19 +85,15 @@ impl Loader {
             declared: Declared::default(),
             loaded: Vec::new(),
             features: Vec::new(),
+            came: Vec::new(),
+            gone: Vec::new(),
             folders: Vec::new(),
             unchecked: Vec::new(),
-            next: 1,
         }
     }
 
     pub(crate) fn by_owner(&mut self, owner: Owner) -> Option<&mut Plugin> {
         self.loaded.iter_mut().find(|plugin| plugin.owner == owner)
-    }
-
-    fn set_owner(&mut self, owner: Owner) {
-        self.cli.set_owner(owner);
-        self.api.set_owner(owner);
     }
 
     /// The file that is meant: a path, or a name in one of the folders.
@@ -101,59 +103,77 @@ impl Loader {
         places.find(|path| path.exists()).unwrap_or_else(|| file.to_owned())
     }
 
-    /// Whether a plugin may come, as far as its stamp says.
-    fn check(&self, stamp: &Stamp) -> Result<(), String> {
+    /// The reason why a file of this version of the router does not fit.
+    fn other_version(&self, stamp: &Stamp) -> Option<String> {
         let Stamp { name, router, .. } = stamp;
-        if self.loaded.iter().any(|plugin| plugin.stamp.name == *name) {
-            return Err(format!("a plugin {name} is loaded"));
-        }
-        if self.has(name) {
-            return Err(format!("{name} is built in"));
-        }
-        if !router.is_empty() && router != VERSION && !self.unchecked.contains(name) {
-            return Err(format!("{name} is for version {router}, this is {VERSION}"));
-        }
-        match stamp.needs.iter().find(|needed| !self.has(needed)) {
-            Some(missing) => Err(format!("{name} requires {missing}, which is not there")),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether there is a feature of this name, in a file or without.
-    fn has(&self, name: &str) -> bool {
-        let same = |other: &str| other.replace('-', "_") == name.replace('-', "_");
-        self.features.iter().any(|feature| same(feature))
-            || self.loaded.iter().any(|plugin| same(&plugin.stamp.name))
+        let fits = router.is_empty() || router == VERSION || self.unchecked.contains(name);
+        (!fits).then(|| format!("{name} is for version {router}, this is {VERSION}"))
     }
 }
 
-/// Loads a plugin while packets flow; returns its name. Where it fails nothing has changed.
+/// Whether a plugin may come, as far as its stamp says.
+fn check(router: &Router, stamp: &Stamp) -> Result<(), String> {
+    let (name, loader) = (&stamp.name, router.own::<Loader>());
+    if loader.loaded.iter().any(|plugin| plugin.stamp.name == *name) {
+        return Err(format!("a plugin {name} is loaded"));
+    }
+    if built_in::is_there(router, name) || built_in::find(router, name).is_some() {
+        return Err(format!("{name} is built in"));
+    }
+    if let Some(why) = loader.other_version(stamp) {
+        return Err(why);
+    }
+    let is_file = |name: &str| {
+        let same = |other: &str| other.replace('-', "_") == name.replace('-', "_");
+        loader.loaded.iter().any(|plugin| same(&plugin.stamp.name))
+    };
+    let is_there = |name: &String| built_in::is_there(router, name) || is_file(name);
+    match stamp.needs.iter().find(|needed| !is_there(needed)) {
+        Some(missing) => Err(format!("{name} requires {missing}, which is not there")),
+        None => Ok(()),
+    }
+}
+
+/// Loads a plugin while packets flow, from a file or a built-in one by its name; returns its name.
+/// Where it fails nothing has changed.
 ///
 /// # Errors
 /// What is wrong with the file, or why the plugin did not start.
 pub fn load(router: &mut Router, file: &Path) -> Result<String, Error> {
+    if let Some(feature) = file.to_str().and_then(|word| built_in::find(router, word)) {
+        return built_in::load(router, &feature).map(|()| feature.name.to_owned());
+    }
     let file = router.own::<Loader>().find(file);
     let of_file = |why: String| Error(format!("{}: {why}", file.display()));
     let stamp = stamp::read(&file).map_err(of_file)?;
-    router.own::<Loader>().check(&stamp).map_err(of_file)?;
+    check(router, &stamp).map_err(of_file)?;
     let object = Object::open(&file).map_err(of_file)?;
     let start = object.start().ok_or_else(|| of_file("it cannot be started".to_owned()))?;
     let table = host::table(router.engine.thread_rows() as u32);
     let name = stamp.name.clone();
-    let loader = router.own_mut::<Loader>();
-    let owner = Owner(loader.next);
-    loader.next += 1;
-    loader.set_owner(owner);
+    let owner = Owner::next();
     let path: *const abi::Host = table.as_ptr();
-    let (observers, counters, timers) = Default::default();
+    let (observers, configured, interfaces, counters, timers) = Default::default();
     let file = file.canonicalize().unwrap_or(file.clone());
-    let plugin =
-        Plugin { stamp, file, owner, observers, counters, timers, next_timer: 0, object, table };
-    loader.loaded.push(plugin);
+    let plugin = Plugin {
+        stamp,
+        file,
+        owner,
+        observers,
+        configured,
+        interfaces,
+        counters,
+        timers,
+        next_timer: 0,
+        object,
+        table,
+    };
+    router.own_mut::<Loader>().loaded.push(plugin);
+    let entered = owner.enter();
     router.engine.set_owner(owner.0);
     let started = host::start(router, owner, start, path);
-    router.engine.set_owner(0);
-    router.own_mut::<Loader>().set_owner(Owner::CORE);
+    router.engine.set_owner(Owner::CORE.0);
+    drop(entered);
     if let Err(why) = started.and_then(|()| settle(router)) {
         // What it said comes first; that a thread does not answer besides is in the log.
         let removed = remove(router, owner);
@@ -176,7 +196,7 @@ fn show(router: &mut Router, owner: Owner) {
 }
 
 /// Puts what was registered to work.
-fn settle(router: &mut Router) -> Result<(), String> {
+pub(crate) fn settle(router: &mut Router) -> Result<(), String> {
     router.own::<Loader>().cli.check().map_err(|e| e.to_string())?;
     router.engine.lay_out_changed_arcs().map_err(|e| e.to_string())?;
     let clients = router.clients.clone();
@@ -193,11 +213,7 @@ fn settle(router: &mut Router) -> Result<(), String> {
 pub fn unload(router: &mut Router, name: &str) -> Result<Option<String>, Error> {
     let loader = router.own::<Loader>();
     let plugin = loader.loaded.iter().find(|plugin| plugin.stamp.name == name);
-    let Some(plugin) = plugin else {
-        let built_in = if loader.has(name) { " is built in: it cannot be unloaded" } else { "" };
-        let unknown = if built_in.is_empty() { " is not loaded" } else { built_in };
-        return Err(Error(format!("{name}{unknown}")));
-    };
+    let Some(plugin) = plugin else { return built_in::unload(router, name).map(|()| None) };
     let needs = |plugin: &&Plugin| plugin.stamp.needs.iter().any(|needed| needed == name);
     if let Some(other) = loader.loaded.iter().find(needs) {
         return Err(Error(format!("{} requires {name}: unload it first", other.stamp.name)));
@@ -219,15 +235,16 @@ fn remove(router: &mut Router, owner: Owner) -> Result<(), Error> {
     loader.cli.remove_all_of(owner);
     loader.api.remove_all_of(owner);
     let finished = loader.api.finish(&clients);
+    let interfaces = loader.by_owner(owner).map(|plugin| std::mem::take(&mut plugin.interfaces));
+    interfaces.into_iter().flatten().for_each(|index| router.remove_interface(index));
+    let loader = router.own_mut::<Loader>();
     let at = loader.loaded.iter().position(|plugin| plugin.owner == owner);
     let plugin = at.map(|at| loader.loaded.remove(at));
     let Some(plugin) = plugin else { return Ok(()) };
     for (timer, _) in plugin.timers.values() {
         router.cancel(*timer);
     }
-    let gone = router.engine.remove_all_of(owner.0);
-    router.publish_counters();
-    let failed = plugin.counters.iter().filter_map(|c| router.stats.remove(&c.name).err()).last();
+    let gone = router.remove_all_of(owner);
     if let Err(why) = gone {
         // A thread may still be in its code.
         std::mem::forget(plugin);
@@ -240,8 +257,7 @@ fn remove(router: &mut Router, owner: Owner) -> Result<(), Error> {
     }
     object.close();
     drop((table, counters));
-    finished.map_err(|e| Error(e.to_string()))?;
-    failed.map_or(Ok(()), |e| Err(Error(e.to_string())))
+    finished.map_err(|e| Error(e.to_string()))
 }
 
 /// Whether a file is mapped into this process.
@@ -253,6 +269,8 @@ fn is_mapped(file: &Path) -> bool {
 
 /// Sets the counters of an interface that goes to zero.
 pub(crate) fn forget_interface(router: &mut Router, interface: InterfaceIndex) {
+    let loaded = &mut router.own_mut::<Loader>().loaded;
+    loaded.iter_mut().for_each(|plugin| plugin.interfaces.retain(|own| *own != interface));
     let all = router.own::<Loader>().loaded.iter().flat_map(|plugin| &plugin.counters);
     let rows: Vec<_> = all.map(|counted| counted.rows.clone()).collect();
     let at = interface.0 as usize;

@@ -1,12 +1,12 @@
-//! What a shared object says of itself: the note in its section `.note.ferrovia`, read from the
-//! file (ELF-64, `elf(5)`) before anything of it runs.
+//! The stamp of a shared object: the note in its section `.note.ferrovia`, read from the file
+//! (ELF-64, `elf(5)`) before anything of it runs.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
 
 use ferrovia_sdk::abi;
 
-/// What a plugin says of itself.
+/// The stamp of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Its name.

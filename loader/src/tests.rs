@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use control::api::{Message, Retval};
+use control::feature::Owner;
 use ferrovia_sdk::abi;
 use net::InterfaceIndex;
 use net::testing::Bench;
@@ -66,8 +67,8 @@ fn sample() -> PathBuf {
 
 fn bench() -> Bench {
     let mut bench = Bench::plugged(FEATURE);
-    let features = vec!["ip4", "ip6"];
-    bench.control(|router| router.own_mut::<Loader>().features = features);
+    let there = [net::ip4::FEATURE, net::ip6::FEATURE].map(|feature| (Owner::CORE, feature));
+    bench.control(|router| router.features.extend(there));
     bench
 }
 
@@ -91,7 +92,7 @@ struct NthDropDetails {
     dropped: u64,
 }
 
-/// What the sample does when it is asked through the binary API.
+/// Behaviour of the sample when it is asked through the binary API.
 fn ask(bench: &mut Bench) {
     let (pg0, pg1) = (bench.pg0, bench.pg1);
     bench.talk(|local, router| {
@@ -111,7 +112,7 @@ fn load(bench: &mut Bench, file: &Path) -> Result<String, String> {
     bench.run(&format!("plugin load {}", file.display()))
 }
 
-/// What a load of a plugin changes, and an unload must change back.
+/// State that a load of a plugin changes, and an unload must change back.
 fn state(bench: &mut Bench) -> Vec<String> {
     let mut all = bench.cli.paths();
     all.extend(bench.api.messages().map(|(id, info, crc)| format!("{id} {} {crc}", info.name)));
@@ -127,7 +128,7 @@ fn state(bench: &mut Bench) -> Vec<String> {
     all
 }
 
-/// How many of eight packets of each version do not come through.
+/// Number of eight packets of each version that do not come through.
 fn dropped(bench: &mut Bench) -> [usize; 2] {
     let packets = |packet: Vec<u8>| vec![packet; 8];
     let four = packets(udp4("10.0.0.2", "10.0.1.2", 9, b"four"));
@@ -155,6 +156,9 @@ fn drive(file: &Path) {
         bench.set("set interface nth-drop pg0 4");
         assert_eq!(dropped(&mut bench), [2, 2]);
         assert_eq!(bench.run("show interface nth-drop").unwrap(), "pg0: every 4, 4 dropped\n");
+        let given = bench.run("show configuration loader").unwrap();
+        let lines = format!("plugin load {}\nset interface nth-drop pg0 4\n", file.display());
+        assert_eq!(given, lines);
         let json = bench.connected(|rig| rig.cli.run(&mut rig.router, "show interface nth-drop"));
         let row = r#"[{"dropped":4,"every":4,"interface":"pg0"}]"#;
         assert_eq!(json.output.to_json().to_string(), row);
@@ -251,7 +255,7 @@ fn what_is_no_plugin_of_this_router_is_refused_before_it_runs() {
     }
     assert!(load(&mut bench, Path::new("/nowhere.so")).unwrap_err().contains("/nowhere.so: "));
     assert!(bench.run("plugin unload odd").unwrap_err().contains("odd is not loaded"));
-    assert!(bench.run("plugin unload ip4").unwrap_err().contains("ip4 is built in"));
+    assert!(bench.run("plugin unload ip4").unwrap_err().contains("ip4 is part of the router"));
     assert_eq!(state(&mut bench), before);
 }
 
@@ -313,7 +317,7 @@ fn a_plugin_that_fails_in_its_start_leaves_nothing() {
     assert_eq!(state(&mut bench), before);
 }
 
-/// Where the fields of a struct begin, and its size, as C and Rust have it.
+/// Offsets of the fields of a struct, and its size, in C and in Rust.
 macro_rules! layout {
     ($rust:ident $c:literal: $($field:ident $of:literal)*) => {
         (
@@ -342,6 +346,9 @@ fn the_header_and_rust_agree_and_buffers_are_the_engines() {
         layout!(Message "fv_message": module "module" version "version" name "name"
             about "about" fields "fields" answer "answer" run "run" state "state"),
         layout!(Counters "fv_counters": rows "rows" threads "threads"),
+        layout!(Metadata "fv_metadata": flag "flag" offset "offset"),
+        layout!(Interface "fv_interface": name "name" hardware "hardware" mac "mac" mtu "mtu"
+            transmit "transmit" state "state" local_size "local_size" reasons "reasons"),
         layout!(Stamp "fv_stamp": name_size "name_size" owner "owner" abi "abi" table "table"
             name "name" version "version" router "router" about "about" needs "needs"),
         layout!(Host "fv_host": abi "abi" size "size" threads "threads"
@@ -350,7 +357,10 @@ fn the_header_and_rust_agree_and_buffers_are_the_engines() {
             on_interface "on_interface" set_feature "set_feature"
             interface_named "interface_named" interface_name "interface_name"
             next_interface "next_interface" after "after" cancel "cancel" now "now"
-            inject "inject" log "log" print "print" json "json" fail "fail" answer "answer"),
+            inject "inject" log "log" print "print" json "json" fail "fail" answer "answer"
+            configure "configure" line "line" metadata "metadata" interface "interface"
+            delete_interface "delete_interface" set_link "set_link" alloc "alloc" free "free"
+            send "send"),
     ];
     let mut source = String::from("#include <ferrovia.h>\n#include <stddef.h>\n");
     for (name, fields, size) in &structs {
@@ -422,4 +432,95 @@ fn a_plugin_in_rust_that_panics_costs_a_start_a_command_or_a_frame() {
     assert_eq!((failed, bench.graph.buffers_used()), (Some(("node_failed", 2)), 0));
     bench.run("plugin unload odd").unwrap();
     assert_eq!(state(&mut bench), before);
+}
+
+/// Makes an interface that gives back what is sent by it, on a packet of its own, and marks what
+/// passes.
+const MIRROR: &str = r#"FERROVIA_PLUGIN("odd", "1", "")
+static fv_metadata mark;
+static uint32_t own;
+static const char *const next[] = {"ip4-lookup", 0};
+static const fv_text reasons[] = {{"unmarked", "Not marked"}, {0}};
+static void transmit(void *s, fv_frame *f) {
+    (void)s;
+    for (uint32_t at = 0; at < f->count; at++) {
+        fv_buffer *p = fv_packet(f, at);
+        int is_marked = p->flags & mark.flag && *(uint64_t *)fv_place(p, &mark) == 7;
+        f->verdicts[at] = is_marked ? FV_CONSUMED : FV_DROP(0);
+    }
+}
+static void process(void *s, fv_frame *f) {
+    (void)s;
+    for (uint32_t at = 0; at < f->count; at++) {
+        fv_buffer *p = fv_packet(f, at);
+        uint32_t copy;
+        if (p->rx == own || !fv_router->alloc(f, &copy, 1))
+            continue;
+        fv_buffer *new = fv_buffer_of(f, copy);
+        new->len = p->len, new->rx = own;
+        memcpy(fv_bytes(new), fv_bytes(p), p->len);
+        if (at == 0) {
+            fv_router->free(f, &copy, 1);
+            f->verdicts[at] = FV_TAKEN;
+            fv_router->send(f, f->thread, 0, &f->indices[at], 1);
+            continue;
+        }
+        *(uint64_t *)fv_place(p, &mark) = 7;
+        p->flags |= mark.flag;
+        fv_router->send(f, f->thread, 0, &copy, 1);
+    }
+}
+static int remove_it(fv_cx *cx, void *s, uint32_t n, const char *const *w) {
+    (void)s; (void)n; (void)w;
+    return fv_router->delete_interface(cx, own);
+}
+int fv_start(fv_cx *cx) {
+    fv_interface made = {.name = "odd0", .hardware = "odd", .mtu = 1500, .transmit = transmit,
+                         .reasons = reasons};
+    fv_node node = {.name = "odd-node", .process = process, .next = next};
+    fv_feature feature = {.arc = "ip4-unicast", .node = "odd-node", .before = "ip4-lookup"};
+    fv_command command = {.path = "delete odd", .run = remove_it};
+    return fv_router->metadata(cx, "odd", 8, &mark) || fv_router->interface(cx, &made, &own) ||
+           fv_router->set_link(cx, own, 1) || fv_router->node(cx, &node) ||
+           fv_router->feature(cx, &feature) || fv_router->command(cx, &command);
+}
+"#;
+
+#[test]
+fn a_plugin_makes_interfaces_and_packets_and_marks_them() {
+    let _alone = alone();
+    let mut bench = bench();
+    let before = state(&mut bench);
+    let file = written(MIRROR);
+    for round in 0..3 {
+        assert_eq!(load(&mut bench, &file).as_deref(), Ok(""));
+        bench.set("set interface state odd0 up");
+        let pg0 = bench.pg0.0;
+        bench.control(|router| {
+            let arc = router.engine.arc_named("ip4-unicast").unwrap();
+            router.engine.set_feature(arc, "odd-node", pg0, true).unwrap();
+        });
+        let packet = udp4("10.0.0.2", "10.0.1.2", 9, b"four");
+        // The first goes on by itself, the second and a copy of it.
+        let odd0 = bench.control(|router| router.interfaces.named("odd0").unwrap().index.0);
+        let caught = bench.send("ip4-input", &[packet.clone(), packet.clone()]);
+        let at: Vec<_> = caught.iter().map(|caught| (caught.at.as_str(), caught.rx)).collect();
+        let (own, new) = (("ip4-lookup", pg0), ("ip4-lookup", odd0));
+        assert_eq!(at.iter().filter(|at| **at == own).count(), 2, "{at:?}");
+        assert_eq!(at.iter().filter(|at| **at == new).count(), 1, "{at:?}");
+        assert_eq!(bench.graph.buffers_used(), 0);
+        assert!(bench.run("show hardware-interfaces odd0").unwrap().contains("odd"));
+        let claims = |bench: &mut Bench| {
+            bench.control(|router| router.engine.claims().any(|claim| claim.name == "odd"))
+        };
+        assert!(claims(&mut bench));
+        if round == 1 {
+            bench.set("delete odd");
+            assert!(bench.run("delete odd").unwrap_err().contains("no interface of the plugin"));
+        }
+        bench.run("plugin unload odd").unwrap();
+        assert!(bench.control(|router| router.interfaces.named("odd0").is_none()));
+        assert!(!claims(&mut bench));
+        assert_eq!(state(&mut bench), before);
+    }
 }

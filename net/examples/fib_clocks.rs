@@ -14,7 +14,7 @@ use control::cli::Cli;
 use control::log::Log;
 use graph::{Frame, Input, InputState, Intake, Node, Payload, Settings};
 use net::interface::{Kind, NewInterface, Offloads};
-use net::{Parts, Router};
+use net::{Assembly, Router};
 use wire::{MacAddr, Protocol, ip4, ip6};
 use zerocopy::IntoBytes;
 
@@ -81,7 +81,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
-        let mut parts = Parts::new(router.expect("memory"));
+        let mut parts = Assembly::new(router.expect("memory"));
         let engine = &mut parts.router.engine;
         for family in ["ip4", "ip6"] {
             for end in ["drop", "punt", "receive", "rewrite", "glean", "input"] {
@@ -97,7 +97,7 @@ impl Bench {
         }
         let headers = Headers { packets: Arc::default(), at: 0, left: 0 };
         parts.router.engine.add_input(headers).expect("no other input");
-        let Parts { mut router, cli, .. } = parts;
+        let Assembly { mut router, cli, .. } = parts;
         let pg1 = NewInterface {
             name: "pg1".to_owned(),
             kind: Kind::Ethernet,

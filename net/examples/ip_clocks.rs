@@ -11,7 +11,7 @@ use control::log::Log;
 use graph::{Frame, Input, InputState, Intake, Node, Settings};
 use net::adjacency::Role;
 use net::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
-use net::{Parts, Router};
+use net::{Assembly, Router};
 use wire::{MacAddr, Protocol, ip4, ip6, udp};
 use zerocopy::IntoBytes;
 
@@ -67,7 +67,7 @@ impl Node for End {
 
 fn main() {
     let router = Router::new(Settings::default(), Log::new()).expect("memory");
-    let mut parts = Parts::new(router);
+    let mut parts = Assembly::new(router);
     for feature in net::FEATURES {
         parts.add(feature).expect("features register");
     }

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod ethernet;
 pub mod events;
 pub mod fib;
+mod flow_hash;
 pub mod fragment;
 pub mod gso;
 pub mod icmp;
@@ -20,7 +21,7 @@ pub mod mfib;
 pub mod nd;
 pub mod neighbor;
 pub mod path_mtu;
-pub mod punting;
+pub mod punt;
 pub mod reassembly;
 mod router;
 pub mod statistics;
@@ -30,16 +31,18 @@ pub mod trace;
 pub mod tunnel;
 
 pub use interface::{Interface, InterfaceIndex, Interfaces};
-pub use router::{Configuration, Feature, OnThreads, Origin, Parts, Router, refuse};
+pub use router::{
+    Assembly, Configuration, Feature, OnThreads, Origin, Parts, Register, Router, refuse,
+};
 
-/// What this crate brings, in the order it registers.
+/// The features of this crate, in the order in which they register.
 pub const FEATURES: &[Feature] = &[
     engine::FEATURE,
     trace::FEATURE,
     trace::TRACEDUMP,
     drops::FEATURE,
     interface::FEATURE,
-    gso::FEATURE,
+    interface::SEGMENTATION,
     ethernet::FEATURE,
     fib::FEATURE,
     address::FEATURE,
@@ -52,7 +55,7 @@ pub const FEATURES: &[Feature] = &[
     path_mtu::FEATURE,
     tunnel::FEATURE,
     teib::FEATURE,
-    punting::FEATURE,
+    punt::FEATURE,
     neighbor::FEATURE,
     arp::FEATURE,
     nd::FEATURE,

@@ -1,7 +1,7 @@
 //! Everything the control plane owns.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::io;
 use std::ops::Range;
@@ -9,15 +9,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::str::FromStr;
 
 use control::api::{Api, Clients};
-use control::cli::Cli;
+use control::cli::{self, Cli};
 use control::config::Stanza;
 use control::configuration::Configured;
 use control::events::{EventLog, Topic};
-use control::feature::Refused;
+use control::feature::{Owner, Refused, Registered};
 use control::log::Log;
 use control::process::{Action, Processes, Timer};
 use control::stats::{Columns, Segment};
-use graph::{Engine, MOST_COUNTERS, Names, Settings};
+use graph::{Engine, MOST_COUNTERS, Names, NoAnswer, NodeIndex, Settings};
 
 use crate::address::Addresses;
 use crate::adjacency::{Adjacencies, AdjacencyIndex};
@@ -33,7 +33,7 @@ pub struct Router {
     pub engine: Engine,
     /// The interfaces.
     pub interfaces: Interfaces,
-    /// How neighbours are reached.
+    /// Adjacencies to neighbours.
     pub adjacencies: Adjacencies,
     /// Routing tables and routes.
     pub fib: Fib,
@@ -42,27 +42,36 @@ pub struct Router {
     /// Addresses of interfaces.
     pub addresses: Addresses,
     /// Called with each new adjacency.
-    pub on_adjacency: Vec<fn(&mut Self, AdjacencyIndex)>,
+    pub on_adjacency: Registered<fn(&mut Self, AdjacencyIndex)>,
     /// Called when the data-plane threads change, while old and new ones are there, with the
     /// numbers of those that stay.
-    pub on_threads: Vec<OnThreads>,
+    pub on_threads: Registered<OnThreads>,
+    /// Called before nodes of a feature leave the graph: whoever sends packets to one of them by
+    /// number stops.
+    pub on_leaving: Registered<fn(&mut Self, &HashSet<NodeIndex>)>,
     /// Events from the data plane, handled by [`Router::handle_events`].
     pub events: Events,
-    /// What runs on time and events.
+    /// Processes and timers.
     pub processes: Processes<Self>,
-    /// Who is connected to the binary API, and which events they want.
+    /// Clients of the binary API, and the events that they want.
     pub clients: Clients,
     /// The log.
     pub log: Log,
-    /// What happened when.
+    /// The event log.
     pub event_log: EventLog,
     /// Counters that other programs read.
     pub stats: Segment,
+    /// Uses of features, that is reasons why they cannot go.
+    pub uses: Registered<fn(&Self) -> Option<String>>,
     /// Called when the statistics are brought up to date; see [`Router::on_statistics`].
-    pub(crate) on_statistics: Vec<fn(&mut Self)>,
-    /// What features were told, in the order in which they registered.
+    pub(crate) on_statistics: Registered<fn(&mut Self)>,
+    /// Configurations of features, in the order in which they registered.
     pub configured: Configured<Self>,
-    states: HashMap<TypeId, Box<dyn Any>>,
+    /// Stanzas of the startup configuration that belong to features.
+    pub stanzas: Vec<Stanza>,
+    /// Built-in features that are there, with their owners.
+    pub features: Vec<(Owner, Feature)>,
+    states: HashMap<TypeId, (Owner, Box<dyn Any>)>,
 }
 
 /// The counters of nodes, by number.
@@ -72,26 +81,45 @@ const BY_COUNTER: Columns = Columns::growing("counter", MOST_COUNTERS);
 /// Moves what a feature has on threads that are about to end. The text of an error is its own.
 pub type OnThreads = fn(&mut Router, &Range<usize>) -> Result<(), String>;
 
-/// What a feature registers its parts with.
-pub struct Parts {
-    /// The router, with the graph not yet built.
+/// A router with its commands and messages.
+pub struct Assembly {
+    /// The router.
     pub router: Router,
     /// The command line.
     pub cli: Cli<Router>,
     /// The messages of the binary API.
     pub api: Api<Router>,
-    /// Stanzas of the startup configuration that belong to features.
-    pub stanzas: Vec<Stanza>,
 }
 
-impl Parts {
+impl Assembly {
     /// A router, the built-in commands and the messages that connections are made of.
     pub fn new(router: Router) -> Self {
         let mut cli = Cli::new();
         router.event_log.register(&mut cli);
         control::configuration::register(&mut cli, |router: &Router| &router.configured);
-        Self { router, cli, api: Api::new(), stanzas: Vec::new() }
+        Self { router, cli, api: Api::new() }
     }
+    /// Has a feature register its parts.
+    ///
+    /// # Errors
+    /// The feature's.
+    pub fn add(&mut self, feature: &Feature) -> Result<(), Refused> {
+        let (cli, api) = (self.cli.clone(), self.api.clone());
+        Parts { router: &mut self.router, cli, api }.add(feature)
+    }
+}
+
+/// The registration of a feature's parts.
+pub struct Parts<'r> {
+    /// The router, with the graph not yet built or with packets flowing.
+    pub router: &'r mut Router,
+    /// The command line.
+    pub cli: Cli<Router>,
+    /// The messages of the binary API.
+    pub api: Api<Router>,
+}
+
+impl Parts<'_> {
     /// The value of a word in the stanzas of this name in the startup configuration; the last one
     /// counts.
     ///
@@ -99,30 +127,44 @@ impl Parts {
     /// A value that cannot be read: its line and the reason.
     pub fn startup<T: FromStr>(&self, stanza: &str, word: &str) -> Result<Option<T>, Refused> {
         let mut last = None;
-        for stanza in self.stanzas.iter().filter(|s| s.word == stanza) {
+        for stanza in self.router.stanzas.iter().filter(|s| s.word == stanza) {
             last = stanza.value(word).map_err(refuse)?.or(last);
         }
         Ok(last)
     }
-    /// Has a feature register its parts.
+    /// Has a feature register its parts. They belong to it, unless every router needs it.
     ///
     /// # Errors
     /// The feature's.
     pub fn add(&mut self, feature: &Feature) -> Result<(), Refused> {
+        let is_core = crate::FEATURES.iter().any(|core| core.name == feature.name);
+        let owner = if is_core { Owner::CORE } else { Owner::next() };
         self.router.configured.push((feature.name, feature.configuration));
-        (feature.register)(self)
+        self.router.features.push((owner, *feature));
+        let _entered = owner.enter();
+        self.router.engine.set_owner(owner.0);
+        let registered = (feature.register)(self);
+        self.router.engine.set_owner(Owner::CORE.0);
+        registered
     }
 }
 
 /// One part of the router: a folder, and one line in a list.
-pub type Feature = control::feature::Feature<Parts, Router>;
-/// What a feature was told, as the commands that make it again.
+pub type Feature = control::feature::Feature<Register, Router>;
+/// Registers everything a feature brings.
+pub type Register = fn(&mut Parts<'_>) -> Result<(), Refused>;
+/// The configuration of a feature, as the commands that make it again.
 pub type Configuration = control::configuration::Configuration<Router>;
 pub use control::feature::Origin;
 
 /// An error of any kind as the reason a feature could not be registered.
 pub fn refuse(why: impl Display) -> Refused {
     Refused(why.to_string())
+}
+
+/// The error of a command that waited in vain for a data-plane thread.
+pub fn no_answer(why: NoAnswer) -> cli::Error {
+    cli::Error::new(why.to_string())
 }
 
 impl Router {
@@ -149,8 +191,9 @@ impl Router {
             fib: Fib::new(&mut stats)?,
             mfib: Mfib::new(&mut stats)?,
             addresses: Addresses::new()?,
-            on_adjacency: Vec::new(),
-            on_threads: Vec::new(),
+            on_adjacency: Registered::default(),
+            on_threads: Registered::default(),
+            on_leaving: Registered::default(),
             events: Events::default(),
             processes: Processes::new(log.class("process", "default"), event_log.clone(), clocks),
             engine,
@@ -158,8 +201,11 @@ impl Router {
             log,
             event_log,
             stats,
-            on_statistics: Vec::new(),
+            uses: Registered::default(),
+            on_statistics: Registered::default(),
             configured: Vec::new(),
+            stanzas: Vec::new(),
+            features: Vec::new(),
             states: HashMap::new(),
         })
     }
@@ -215,15 +261,15 @@ impl Router {
     }
     /// Puts in the state of a feature, found again by its type.
     pub fn insert<T: Any>(&mut self, state: T) {
-        self.states.insert(TypeId::of::<T>(), Box::new(state));
+        self.states.insert(TypeId::of::<T>(), (Owner::current(), Box::new(state)));
     }
     /// The state of a feature, if it is there.
     pub fn state<T: Any>(&self) -> Option<&T> {
-        self.states.get(&TypeId::of::<T>())?.downcast_ref()
+        self.states.get(&TypeId::of::<T>())?.1.downcast_ref()
     }
     /// The state of a feature, for changing, if it is there.
     pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
-        self.states.get_mut(&TypeId::of::<T>())?.downcast_mut()
+        self.states.get_mut(&TypeId::of::<T>())?.1.downcast_mut()
     }
     /// The state of a feature, for the feature itself.
     ///
@@ -236,12 +282,42 @@ impl Router {
     pub fn own_mut<T: Any>(&mut self) -> &mut T {
         self.state_mut().expect("a feature puts its state in when it registers")
     }
+    /// Takes away all that belongs to an owner but commands and messages: first nothing is called
+    /// any more, then no packets get to its nodes, then these and the state go. What they hold is
+    /// dropped and counted.
+    ///
+    /// # Errors
+    /// A thread does not answer: it may still use what is there, so that stays in memory.
+    pub fn remove_all_of(&mut self, owner: Owner) -> Result<(), NoAnswer> {
+        owner.end();
+        self.processes.remove_all_of(owner);
+        let nodes: HashSet<_> = self.engine.nodes_of(owner.0).into_iter().collect();
+        for leaving in self.on_leaving.clone().iter() {
+            leaving(self, &nodes);
+        }
+        let gone = self.engine.remove_all_of(owner.0);
+        self.publish_counters();
+        self.stats.remove_all_of(owner);
+        self.features.retain(|(of, feature)| {
+            let stays = *of != owner;
+            if !stays {
+                self.configured.retain(|(name, _)| *name != feature.name);
+            }
+            stays
+        });
+        let states = self.states.extract_if(|_, (of, _)| *of == owner).collect::<Vec<_>>();
+        if gone.is_err() {
+            std::mem::forget(states);
+        }
+        gone
+    }
     /// Lets `work` at the state of a feature and the rest of the router together. `None` when the
     /// feature is not there (or is at work already). The state is put back also when `work` panics.
     pub fn with<T: Any, R>(&mut self, work: impl FnOnce(&mut T, &mut Self) -> R) -> Option<R> {
-        let mut state = self.states.remove(&TypeId::of::<T>())?.downcast::<T>().ok()?;
+        let (owner, state) = self.states.remove(&TypeId::of::<T>())?;
+        let mut state = state.downcast::<T>().ok()?;
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut state, self)));
-        self.states.insert(TypeId::of::<T>(), state);
+        self.states.insert(TypeId::of::<T>(), (owner, state));
         Some(done.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 }
@@ -264,8 +340,10 @@ mod tests {
     #[test]
     fn features_read_their_stanzas() {
         let config = "punt { socket /a }\npunt { other }\npunt { socket /b }\nip { socket /c }";
-        let mut parts = Parts::new(Rig::new(&[]).router);
-        parts.stanzas = control::config::Config::parse(config, &[]).unwrap().others;
+        let mut rig = Rig::new(&[]);
+        let (cli, api) = (rig.cli.clone(), rig.api.clone());
+        let parts = Parts { router: &mut rig.router, cli, api };
+        parts.router.stanzas = control::config::Config::parse(config, &[]).unwrap().others;
         assert_eq!(parts.startup("punt", "socket"), Ok(Some("/b".to_owned())));
         assert_eq!(parts.startup::<u32>("punt", "nothing"), Ok(None));
         assert!(parts.startup::<u32>("ip", "socket").unwrap_err().0.contains("/c"));

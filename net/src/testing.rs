@@ -15,7 +15,7 @@ use graph::{Engine, Frame, Node, Settings};
 use wire::MacAddr;
 
 use crate::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
-use crate::router::{Feature, Parts, Router};
+use crate::router::{Assembly, Feature, Router};
 use crate::{drops, interface};
 
 pub use crate::ip::testing::{Bench, NEIGHBOR, packets};
@@ -25,7 +25,7 @@ pub use crate::neighbor::testing as whole;
 #[derive(Clone)]
 pub struct Transmit;
 
-/// Where [`Transmit`] sends.
+/// Edges of [`Transmit`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
     /// A sink: what got there was sent.
@@ -76,23 +76,23 @@ impl Rig {
         let start = |engine: &mut Engine| engine.start_inline_threads(threads);
         let mut router = Router::new(settings(64), Log::new()).unwrap();
         let is_new = |base: &&Feature| features.iter().all(|f| f.name != base.name);
-        let (graph, (parts, made)) = TestGraph::with(settings(4096), start, |engine| {
+        let (graph, (whole, made)) = TestGraph::with(settings(4096), start, |engine| {
             // The router works on the engine under test while it is built.
             std::mem::swap(engine, &mut router.engine);
             first(&mut router);
-            let mut parts = Parts::new(router);
+            let mut whole = Assembly::new(router);
             // Interfaces come later: the graph is to know where they send.
-            parts.router.engine.add(Transmit)?;
+            whole.router.engine.add(Transmit)?;
             let base = [drops::FEATURE, interface::FEATURE];
             let on = features.iter().filter(|f| f.default_enabled);
             for feature in base.iter().filter(is_new).chain(on) {
-                parts.add(feature).unwrap();
+                whole.add(feature).unwrap();
             }
-            let made = then(&mut parts.router);
-            std::mem::swap(engine, &mut parts.router.engine);
-            Ok((parts, made))
+            let made = then(&mut whole.router);
+            std::mem::swap(engine, &mut whole.router.engine);
+            Ok((whole, made))
         });
-        let Parts { router, cli, mut api, .. } = parts;
+        let Assembly { router, cli, mut api } = whole;
         cli.check().unwrap();
         api.finish(&router.clients).unwrap();
         (Self { graph, router, cli, api }, made)

@@ -1,6 +1,6 @@
 //! `arping` with neighbours that answer and some that do not.
 
-use arping::{ArpingAcd, Ask};
+use arping::{ArpingAcd, ArpingRequest};
 use control::api::Retval;
 use control::cli::{Output, Run};
 use net::InterfaceIndex;
@@ -9,7 +9,7 @@ use net::testing::whole::*;
 use wire::{MacAddr, nd};
 use zerocopy::FromBytes;
 
-/// What `OTHER` answers on `pg1`'s link to a question of either kind.
+/// Answer of `OTHER` on `pg1`'s link to a question of either kind.
 fn answer(frame: &[u8]) -> Vec<Vec<u8>> {
     if frame[12..14] == [8, 6] {
         let asked = ArpFrame::read_from_bytes(frame).unwrap();
@@ -129,7 +129,7 @@ fn questions_are_counted_and_wrong_ones_refused() {
     let mut b = Bench::plugged(&[arping::FEATURE]);
     let pg0 = b.pg0;
     b.talk(|local, router| {
-        let ask = |addr: &str, sw_if_index, interval| Ask {
+        let ask = |addr: &str, sw_if_index, interval| ArpingRequest {
             address: addr.parse::<std::net::IpAddr>().unwrap().into(),
             sw_if_index,
             is_garp: false,
@@ -146,7 +146,8 @@ fn questions_are_counted_and_wrong_ones_refused() {
         ] {
             assert_eq!(local.call(router, &ask(addr, on, interval)).err(), Some(error));
         }
-        let Ask { address, sw_if_index, is_garp, repeat, .. } = ask("2001:db8::2", pg0, 0.0);
+        let ArpingRequest { address, sw_if_index, is_garp, repeat, .. } =
+            ask("2001:db8::2", pg0, 0.0);
         let acd = ArpingAcd { address, sw_if_index, is_garp, repeat, interval: 0.0 };
         let reply = local.call(router, &acd).unwrap();
         assert_eq!((reply.reply_count, reply.mac_address), (0, MacAddr::ZERO));

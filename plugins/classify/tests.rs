@@ -364,7 +364,7 @@ fn words_name_fields_in_their_places() {
         ("classify filter pg9 mask l3 ip4 src match l3 ip4 src 1.2.3.4", "unknown interface"),
         ("set interface input acl intfc pg0", "expected a table"),
         ("set interface input acl intfc pg0 ip4-table 5", "no such table"),
-        ("show inacl type l5", "expected type"),
+        ("show inacl type l5", "invalid kind"),
     ] {
         let said = bench.run(line).unwrap_err();
         assert!(said.contains(error), "{line}: {said}");
@@ -384,7 +384,7 @@ fn sessions_come_and_go_among_thousands() {
         hit_next: n,
         opaque: n,
         advance: 0,
-        action: Doing::None,
+        action: SessionAction::None,
     };
     let mut there = std::collections::BTreeSet::new();
     for round in 0..40u32 {
@@ -557,4 +557,247 @@ fn clients_set_filters() {
         local.call(router, &capture(pg1, NO)).unwrap();
         assert_eq!(local.call(router, &list(pg1)).unwrap().indices, [0; 0]);
     });
+}
+
+/// A whole router with bridging.
+fn whole() -> net::testing::whole::Bench {
+    net::testing::whole::Bench::plugged(&[l2::FEATURE, FEATURE])
+}
+
+fn made_of(b: &mut net::testing::whole::Bench, line: &str) -> u32 {
+    assert_eq!(b.cli(line), "", "{line}");
+    b.control(|router, _| router.own::<Classifier>().numbers().max().unwrap())
+}
+
+#[test]
+fn routes_lead_to_tables_which_name_the_next_node() {
+    use net::testing::whole::{packet, packet6};
+    for (v, prefix, host, from, arc) in [
+        (4, "10.9.0.0/16", "10.9.0.1", "10.0.0.2", "ip4-punt"),
+        (6, "2001:db8:9::/48", "2001:db8:9::1", "2001:db8::2", "ip6-punt"),
+    ] {
+        let mut b = whole();
+        let pg0 = b.pg0;
+        let table = made_of(&mut b, &format!("classify table mask l3 ip{v} src"));
+        let none = b.cli(&format!("ip route add {prefix} via classify 77"));
+        assert!(none.contains("no such table"), "{none}");
+        assert_eq!(b.cli(&format!("ip route add {prefix} via classify {table}")), "");
+        let frame = || if v == 4 { packet(host) } else { packet6(host) };
+        b.graph.moved_counters();
+        for n in [1, 3, 4, 255, 256u64] {
+            // Neither a session nor a next node for others: nowhere to go.
+            b.receive(pg0, &vec![frame(); n as usize]);
+            let (input, node) = (format!("ip{v}-input"), format!("ip{v}-classify"));
+            let reason = if v == 4 { "ip4 packets dropped" } else { "ip6 packets dropped" };
+            let moved = b.graph.moved_counters();
+            let of = |at: &str, what: &str| {
+                let found = moved.iter().find(|(n, text, _)| n == at && text.starts_with(what));
+                found.map_or(0, |found| found.2)
+            };
+            assert_eq!(of(&node, "Classify misses"), n);
+            assert_eq!(of(&input, ""), n, "{reason}: {moved:?}");
+        }
+        let matched = format!("match l3 ip{v} src {from}");
+        let next = b.control(|router, _| {
+            router.engine.connect(&format!("ip{v}-classify"), &format!("ip{v}-lookup")).unwrap().0
+        });
+        // What is looked up once more in another table finds another route.
+        assert_eq!(b.cli(&format!("ip{} table add 9", if v == 6 { "6" } else { "" })), "");
+        let hop = if v == 4 { "10.0.1.9" } else { "2001:db8:1::9" };
+        assert_eq!(b.cli(&format!("ip route add table 9 {prefix} via {hop} pg1")), "");
+        assert_eq!(b.cli(&format!("ip neighbor pg1 {hop} 02:00:00:00:00:99")), "");
+        let add = format!(
+            "classify session hit-next {next} table-index {table} {matched} action set-ip{v}-fib-id 9"
+        );
+        assert_eq!(b.cli(&add), "");
+        let out = b.receive(pg0, &[frame(), frame()]);
+        let pg1 = b.pg1;
+        let is_there = |c: &&graph::testing::Caught| {
+            c.tx == pg1.0 && c.at == "sent" && c.bytes[..6] == [2, 0, 0, 0, 0, 0x99]
+        };
+        assert_eq!(out.iter().filter(is_there).count(), 2);
+        // To control by the number that clients know.
+        assert_eq!(
+            b.cli(&format!("classify session hit-next 1 table-index {table} {matched}")),
+            ""
+        );
+        b.receive(pg0, &[frame()]);
+        let shown = b.cli(&format!("show ip{} fib {prefix}", if v == 6 { "6" } else { "" }));
+        assert!(shown.contains(&format!("classify:[{table}]:table:{table}")), "{shown}");
+        assert!(b.cli(&format!("classify table del table {table}")).contains("in use"), "{arc}");
+        assert_eq!(b.cli(&format!("ip route del {prefix} via classify {table}")), "");
+        assert_eq!(b.cli(&format!("classify table del table {table}")), "");
+    }
+}
+
+#[test]
+fn routes_of_clients_lead_to_tables_and_say_so() {
+    use net::fib::types::{FibPath, FibPathType};
+    use net::fib::{Ip4, RouteOf};
+    let mut b = whole();
+    let table = made_of(&mut b, "classify table mask l3 ip4 src");
+    b.control(|router, _| {
+        let mut path = FibPath { kind: FibPathType::CLASSIFY, ..FibPath::default() };
+        path.nh.classify_table_index = table;
+        let native = path.native::<Ip4>(router).unwrap();
+        let said = FibPath::of::<Ip4>(router, &native);
+        assert_eq!((said.kind, said.nh.classify_table_index), (FibPathType::CLASSIFY, table));
+        path.nh.classify_table_index = 9;
+        assert_eq!(path.native::<Ip4>(router).err(), Some(Retval::NO_SUCH_TABLE));
+        let label = path.native_of(router, RouteOf::Label(net::adjacency::Link::Mpls));
+        assert!(label.is_err());
+    });
+}
+
+#[test]
+fn packets_for_an_interfaces_own_addresses_meet_its_table() {
+    use net::testing::whole::{packet, packet6};
+    for (v, own, also) in
+        [("", "10.0.0.1", "10.0.5.1/24"), ("6", "2001:db8::1", "2001:db8:5::1/64")]
+    {
+        let mut b = whole();
+        let pg0 = b.pg0;
+        let version = if v == "6" { 6 } else { 4 };
+        let table = made_of(&mut b, &format!("classify table mask l3 ip{version} src"));
+        let refused = b.cli(&format!("set ip{v} classify intfc pg0 table-index 9"));
+        assert!(refused.contains("no such table"), "{refused}");
+        assert_eq!(b.cli(&format!("set ip{v} classify intfc pg0 table-index {table}")), "");
+        assert_eq!(b.cli(&format!("set interface ip address pg0 {also}")), "");
+        let node = format!("ip{version}-classify");
+        let also = also.split('/').next().unwrap();
+        let misses = |b: &mut net::testing::whole::Bench, to: &str| {
+            b.graph.moved_counters();
+            b.receive(pg0, &[if v == "6" { packet6(to) } else { packet(to) }]);
+            let moved = b.graph.moved_counters();
+            moved.iter().filter(|(n, ..)| *n == node).map(|m| m.2).sum::<u64>()
+        };
+        assert_eq!(misses(&mut b, own), 1);
+        assert_eq!(misses(&mut b, also), 1, "an address that came later");
+        assert!(b.cli(&format!("classify table del table {table}")).contains("in use"));
+        // While the interface is down its addresses bring no routes.
+        b.cli("set interface state pg0 down");
+        b.cli("set interface state pg0 up");
+        assert_eq!(misses(&mut b, own), 1);
+        b.cli(&format!(
+            "set interface ip address del pg0 {also}/{}",
+            if v == "6" { 64 } else { 24 }
+        ));
+        let set = |table_index| ClassifySetInterfaceIpTable {
+            is_ipv6: v == "6",
+            sw_if_index: pg0,
+            table_index,
+        };
+        b.talk(|local, router| {
+            let wrong = ClassifySetInterfaceIpTable { sw_if_index: InterfaceIndex(99), ..set(0) };
+            assert_eq!(local.call(router, &wrong).err(), Some(Retval::INVALID_SW_IF_INDEX));
+            assert_eq!(local.call(router, &set(99)).err(), Some(Retval::NO_SUCH_ENTRY));
+            local.call(router, &set(NONE)).unwrap();
+        });
+        assert_eq!(misses(&mut b, own), 0);
+        assert_eq!(b.cli(&format!("classify table del table {table}")), "");
+    }
+}
+
+#[test]
+fn frames_are_sorted_by_what_they_carry() {
+    for n in [1, 3, 4, 255, 256usize] {
+        let mut b = whole();
+        let (pg0, pg1) = (b.pg0, b.pg1);
+        assert_eq!(b.cli("set interface l2 bridge pg0 1"), "");
+        assert_eq!(b.cli("set interface l2 bridge pg1 1"), "");
+        let tables: Vec<u32> =
+            (0..3).map(|_| made_of(&mut b, "classify table mask l2 src l2-miss-next -1")).collect();
+        for table in &tables {
+            let add = format!(
+                "classify session l2-input-hit-next drop table-index {table} \
+                 match l2 src 02:00:00:01:00:0{}",
+                table + 1
+            );
+            assert_eq!(b.cli(&add), "");
+        }
+        let [ip4, ip6, other] = tables[..] else { unreachable!() };
+        let set = |is_input, ip6_table_index, other_table_index| ClassifySetInterfaceL2Tables {
+            sw_if_index: pg0,
+            ip4_table_index: ip4,
+            ip6_table_index,
+            other_table_index,
+            is_input,
+        };
+        b.talk(|local, router| {
+            for (m, error) in [
+                (set(true, 99, other), Retval::NO_SUCH_TABLE_2),
+                (set(true, ip6, 99), Retval::NO_SUCH_TABLE_3),
+            ] {
+                assert_eq!(local.call(router, &m).err(), Some(error));
+            }
+            local.call(router, &set(true, ip6, other)).unwrap();
+            let out = ClassifySetInterfaceL2Tables { sw_if_index: pg1, ..set(false, NO, other) };
+            local.call(router, &out).unwrap();
+        });
+        let kinds = [0x800, 0x86dd, 0x8100, 0x806];
+        let sent = |b: &mut net::testing::whole::Bench, src, kind| {
+            b.graph.moved_counters();
+            let frames = vec![frame(9, src, kind); n];
+            b.receive(pg0, &frames).iter().filter(|c| c.at == "sent").count()
+        };
+        for (kind, refused) in kinds.into_iter().zip([1, 2, 3, 3]) {
+            for src in [1, 2, 3] {
+                let there = sent(&mut b, src, kind);
+                assert_eq!(there, if src == refused { 0 } else { n }, "{kind:x} {src}");
+                let moved = b.graph.moved_counters();
+                let at = |node: &str, what: &str| {
+                    let found = moved.iter().find(|(at, text, _)| at == node && *text == what);
+                    found.map_or(0, |found| found.2 as usize)
+                };
+                let hits = if src == refused { n } else { 0 };
+                assert_eq!(at("l2-input-classify", "Classify hits"), hits);
+                assert_eq!(at("l2-input-classify", "L2 Classify Drops"), hits);
+                assert_eq!(at("l2-input-classify", "Classify misses"), n - hits);
+            }
+        }
+        let shown = b.cli("show configuration");
+        let line = format!(
+            "set interface l2 input classify intfc pg0 ip4-table {ip4} ip6-table {ip6} \
+             other-table {other}"
+        );
+        assert!(shown.contains(&line), "{shown}");
+        // Of what is sent only the tables count that there are.
+        assert_eq!(b.cli("set interface l2 input classify intfc pg0"), "");
+        assert_eq!(sent(&mut b, 2, 0x86dd), n);
+        let moved = b.graph.moved_counters();
+        assert!(moved.iter().all(|(node, ..)| node != "l2-input-classify"), "{moved:?}");
+        assert_eq!(sent(&mut b, 3, 0x806), 0);
+        assert!(b.cli(&format!("classify table del table {other}")).contains("in use"));
+        assert_eq!(b.cli(&format!("classify table del table {ip6}")), "");
+    }
+}
+
+#[test]
+fn frames_may_leave_the_bridge_for_the_router() {
+    use net::testing::whole::{PG0, packet};
+    let mut b = whole();
+    let pg0 = b.pg0;
+    for line in ["set interface l2 bridge pg0 1", "ip route add 10.7.0.0/16 via 10.0.1.9 pg1"] {
+        assert_eq!(b.cli(line), "");
+    }
+    assert_eq!(b.cli("ip neighbor pg1 10.0.1.9 02:00:00:00:00:99"), "");
+    let table = made_of(&mut b, "classify table mask l2 proto");
+    let session = |next: &str| {
+        format!(
+            "classify session l2-input-hit-next {next} table-index {table} match l2 proto 0x800"
+        )
+    };
+    assert_eq!(b.cli(&format!("set interface l2 input classify intfc pg0 ip4-table {table}")), "");
+    for (next, to, count) in
+        [("ip4 advance 14", PG0, 1), ("ethernet", PG0, 1), ("ethernet", wire::MacAddr([2; 6]), 0)]
+    {
+        let (next, more) = next.split_once(' ').unwrap_or((next, ""));
+        assert_eq!(b.cli(&format!("{} {more}", session(next))), "");
+        let mut frame = packet("10.7.0.1");
+        frame[..6].copy_from_slice(&to.0);
+        let out = b.receive(pg0, &[frame]);
+        let sent = out.iter().filter(|c| c.at == "sent" && c.bytes[30..34] == [10, 7, 0, 1]);
+        assert_eq!(sent.count(), count, "{next}");
+    }
+    assert!(b.cli(&session("li")).contains("`li"), "there is no interception");
 }

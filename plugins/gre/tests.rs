@@ -94,7 +94,7 @@ fn frames_travel_plain_and_mirrored() {
     rig.set("create gre tunnel src 10.0.1.1 dst 20.0.0.1 teb del");
     make(&mut rig, "erspan 77");
     for number in 0..3 {
-        let header = [0x10, 0, 0x88, 0xbe, 0, 0, 0, number, 0x10, 0, 0, 77, 0, 0, 0, 0];
+        let header = [0x10, 0, 0x88, 0xbe, 0, 0, 0, number, 0x10, 0, 0x18, 77, 0, 0, 0, 0];
         assert_eq!(bridged(&mut rig, FRAME), [&header, FRAME].concat());
     }
 }

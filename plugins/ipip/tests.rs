@@ -219,3 +219,80 @@ fn far_ends_are_found_in_addresses() {
     let long = "create 6rd tunnel ip6-pfx 2002::/48 ip4-pfx 0.0.0.0/0 ip4-src 10.0.1.1";
     assert!(rig.run(long).contains("longer than a network"));
 }
+
+/// The MTU that the sender of a packet is told, whose answer is the only thing that is sent.
+#[track_caller]
+fn told(rig: &mut Rig, packet: Vec<u8>) -> Option<u32> {
+    let is_6 = packet[0] >> 4 == 6;
+    let out = send(rig, if is_6 { "ip6-input" } else { "ip4-input" }, &[packet]);
+    let sent: Vec<_> = out.iter().filter(|c| c.at == "sent").map(|c| &c.bytes[14..]).collect();
+    let &[answer] = &sent[..] else { panic!("{out:?}") };
+    match (answer[0] >> 4, is_6) {
+        (4, false) if answer[20..22] == [3, 4] => {
+            Some(u16::from_be_bytes([answer[26], answer[27]]).into())
+        }
+        (6, true) if answer[40] == 2 => {
+            Some(u32::from_be_bytes([answer[44], answer[45], answer[46], answer[47]]))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn senders_are_told_what_fits_where_outer_packets_must_not_be_cut() {
+    use Copies as C;
+    let df = |len| {
+        changed4(udp4(HOST4, "30.1.1.1", 7, &vec![0; len]), |h| {
+            h.fragment = ip4::DONT_FRAGMENT.into();
+        })
+    };
+    let six = |len| udp6(HOST6, "3000::1", 7, &vec![0; len]);
+    for flags in [C::ENCAP_SET_DF, C::ENCAP_COPY_DF] {
+        let mut rig = rig(FEATURE);
+        make(&mut rig, IpipTunnel { flags, ..wanted("10.0.1.1", "20.0.0.1") });
+        assert_eq!(told(&mut rig, df(1400)), None);
+        rig.set("set interface mtu packet 1400 pg1");
+        assert_eq!(told(&mut rig, df(1400)), Some(1380));
+        assert_eq!(told(&mut rig, df(1380 - 28)), None);
+        assert_eq!(told(&mut rig, df(1381 - 28)), Some(1380));
+        assert_eq!(told(&mut rig, six(1400)), Some(1380));
+        assert_eq!(told(&mut rig, six(1380 - 48)), None);
+        // Where the way to the far end goes elsewhere it is another one's.
+        rig.set("ip route add 20.0.0.1/32 via 10.0.0.2 pg0");
+        assert_eq!(told(&mut rig, df(1400)), None);
+        rig.set("set interface mtu packet 1350 pg0");
+        assert_eq!(told(&mut rig, df(1400)), Some(1330));
+        rig.set("ip route del 20.0.0.1/32");
+        assert_eq!(told(&mut rig, df(1400)), Some(1380));
+        // What may be cut is cut in front of the headers.
+        let out = send(&mut rig, "ip4-input", &[udp4(HOST4, "30.1.1.1", 7, &[0; 1400])]);
+        assert_eq!(out.iter().filter(|c| c.at == "sent").count(), 2);
+    }
+    // A tunnel in a tunnel has room for what the outer one leaves.
+    let mut rig = rig(FEATURE);
+    let set = |far| IpipTunnel { flags: C::ENCAP_SET_DF, ..wanted("10.0.1.1", far) };
+    make(&mut rig, set("20.0.0.1"));
+    rig.set("ip route add 31.0.0.0/8 via ipip0");
+    rig.set("set interface mtu packet 1400 pg1");
+    rig.set("ip route del 30.0.0.0/8\nip route del 3000::/16");
+    make(&mut rig, set("31.0.0.1"));
+    assert_eq!(told(&mut rig, df(1400)), Some(1360));
+    rig.set("set interface mtu packet 1300 pg1");
+    assert_eq!(told(&mut rig, df(1400)), Some(1260));
+}
+
+#[test]
+fn a_path_mtu_to_the_far_end_counts_for_all_tunnels() {
+    for (own, far, headers) in [("10.0.1.1", "20.0.0.1", 20), ("2001:db8:1::1", "2a01::1", 40)] {
+        let mut rig = rig(FEATURE);
+        make(&mut rig, wanted(own, far));
+        let whole = changed4(udp4(HOST4, "30.1.1.1", 7, &[0; 1400]), |h| {
+            h.fragment = ip4::DONT_FRAGMENT.into();
+        });
+        let key = (0, far.parse().unwrap());
+        rig.control(|router| router.set_path_mtu(key, 1390).unwrap());
+        assert_eq!(told(&mut rig, whole.clone()), Some(1390 - headers), "{own}");
+        rig.control(|router| router.set_path_mtu(key, 0).unwrap());
+        assert_eq!(told(&mut rig, whole), None);
+    }
+}

@@ -271,6 +271,65 @@ fn old_addresses_are_forgotten_and_clients_told() {
     assert!(b.run("show l2fib").unwrap().contains("entries: 0/0"));
 }
 
+/// Has control look through the addresses, as it does all the time beside the threads.
+fn look_through(b: &mut Bench) {
+    b.control(|router| {
+        router.handle_events();
+        for _ in 0..40 {
+            router.engine.clock().adjust(0.0011);
+            router.run_due();
+        }
+    });
+}
+
+#[test]
+fn storms_in_one_domain_leave_others_alone() {
+    const HOSTS: u16 = 12_000;
+    let host = |n: u16| [2, 0, 0, 2, (n >> 8) as u8, n as u8];
+    let mut b = bridge();
+    b.set("set interface l2 bridge pg2 2");
+    b.set("set interface l2 bridge pg3 2");
+    b.set("set bridge-domain mac-age 1 1");
+    send(&mut b, "pg2", &[plain(ALL, mac(1))]);
+    send(&mut b, "pg3", &[plain(ALL, mac(2))]);
+    let undisturbed = |b: &mut Bench| {
+        let there = send(b, "pg2", &[plain(mac(2), mac(1))]);
+        assert_eq!(there, [("pg3".to_owned(), plain(mac(2), mac(1)))]);
+        assert_eq!(outputs(&send(b, "pg3", &[plain(mac(1), mac(2))])), ["pg2"]);
+    };
+    let all: Vec<u16> = (0..HOSTS).collect();
+    b.graph.moved_counters();
+    // Learned on one port while the table grows, then all of them on the other: no frame is lost.
+    for (from, to, what) in [("pg0", "pg1", "L2 learn misses"), ("pg1", "pg0", "L2 mac moves")] {
+        for some in all.chunks(256) {
+            let frames: Vec<_> = some.iter().map(|n| plain(mac(9), host(*n))).collect();
+            let sent = send(&mut b, from, &frames);
+            assert!(sent.len() == some.len() && sent.iter().all(|(name, _)| name == to));
+            look_through(&mut b);
+        }
+        undisturbed(&mut b);
+        let moved = b.graph.moved_counters();
+        let found = moved.iter().find(|(node, text, _)| node == "l2-learn" && *text == what);
+        assert_eq!(found.map(|found| found.2), Some(HOSTS.into()), "{what}");
+    }
+    let learned = |b: &Bench| b.router.state::<Bridging>().unwrap().learned.at(0);
+    assert_eq!(learned(&b), u64::from(HOSTS) + 2);
+    let raw = b.run("show l2fib raw").unwrap();
+    assert!(raw.contains("room for 32768, "), "{raw}");
+    for _ in 0..10 {
+        let storm = vec![plain(ALL, host(1)); 256];
+        assert_eq!(send(&mut b, "pg0", &storm).len(), 256);
+        undisturbed(&mut b);
+    }
+    // All of the domain are forgotten in time; the other one forgets nobody.
+    for _ in 0..3 {
+        b.graph.engine.clock().adjust(65.0);
+        look_through(&mut b);
+    }
+    assert_eq!(learned(&b), 2);
+    undisturbed(&mut b);
+}
+
 #[test]
 fn the_router_is_a_port_by_its_virtual_interface() {
     let mut b = bridge();

@@ -17,10 +17,10 @@ use zerocopy::IntoBytes;
 const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
 
 /// A router with all that labels go together with, `pg0` and `pg1`.
-struct Bench {
-    rig: Rig,
-    pg0: InterfaceIndex,
-    pg1: InterfaceIndex,
+pub(super) struct Bench {
+    pub rig: Rig,
+    pub pg0: InterfaceIndex,
+    pub pg1: InterfaceIndex,
 }
 
 impl std::ops::Deref for Bench {
@@ -37,11 +37,11 @@ impl std::ops::DerefMut for Bench {
 }
 
 impl Bench {
-    fn run(&mut self, line: &str) -> Result<String, String> {
+    pub fn run(&mut self, line: &str) -> Result<String, String> {
         self.attempt(line)
     }
     /// Sends packets that came in on `pg0` into a node; what nodes drop is left out.
-    fn send(&mut self, at: &str, packets: &[Vec<u8>]) -> Vec<Caught> {
+    pub fn send(&mut self, at: &str, packets: &[Vec<u8>]) -> Vec<Caught> {
         let rx = self.pg0.0;
         self.send_as(at, packets, move |p| p.set_rx(rx))
     }
@@ -57,7 +57,12 @@ impl Bench {
 
 /// `pg0` takes labelled packets; the neighbours of `pg1` are known.
 fn bench() -> Bench {
-    let mut rig = Rig::new(&[
+    bench_with(&[])
+}
+
+/// The same with more features.
+pub(super) fn bench_with(more: &[net::Feature]) -> Bench {
+    let own = [
         net::ethernet::FEATURE,
         net::fib::FEATURE,
         net::address::FEATURE,
@@ -67,7 +72,8 @@ fn bench() -> Bench {
         net::icmp::FEATURE,
         net::fragment::FEATURE,
         FEATURE,
-    ]);
+    ];
+    let mut rig = Rig::new(&[&own[..], more].concat());
     rig.add_networks(2);
     rig.graph.run();
     rig.graph.caught();
@@ -78,7 +84,7 @@ fn bench() -> Bench {
     bench
 }
 
-fn set(bench: &mut Bench, line: &str) {
+pub(super) fn set(bench: &mut Bench, line: &str) {
     let done = bench.run(line);
     assert!(done.is_ok(), "{line}: {done:?}");
     // Neighbours that routes lead to answer at once.
@@ -90,7 +96,7 @@ fn set(bench: &mut Bench, line: &str) {
 }
 
 /// A packet below labels: label, traffic class, time to live.
-fn labelled(labels: &[(u32, u8, u8)], below: &[u8]) -> Vec<u8> {
+pub(super) fn labelled(labels: &[(u32, u8, u8)], below: &[u8]) -> Vec<u8> {
     let last = labels.len() - 1;
     let entry = |(i, (label, exp, ttl)): (usize, &(u32, u8, u8))| {
         Entry::new(*label, *exp, i == last, *ttl).as_bytes().to_vec()
@@ -101,7 +107,7 @@ fn labelled(labels: &[(u32, u8, u8)], below: &[u8]) -> Vec<u8> {
 }
 
 /// The labels of a frame that was sent, and what is below them.
-fn labels(sent: &Caught) -> (Vec<(u32, u8, u8)>, &[u8]) {
+pub(super) fn labels(sent: &Caught) -> (Vec<(u32, u8, u8)>, &[u8]) {
     assert_eq!((sent.at.as_str(), &sent.bytes[12..14]), ("sent", &[0x88, 0x47][..]), "{sent:?}");
     let all: Vec<_> = stack(&sent.bytes[14..]).map(|e| (e.label(), e.exp(), e.ttl())).collect();
     let below = &sent.bytes[14 + 4 * all.len()..];

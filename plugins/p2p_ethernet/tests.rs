@@ -1,4 +1,4 @@
-//! Whose frames are whose, and what is refused.
+//! Owners of frames, and refusals.
 
 use control::api::Retval;
 use net::InterfaceIndex;

@@ -10,7 +10,7 @@ use wire::checksum::{self, Sum};
 use wire::{Protocol, ip4, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// What a host answers to an echo request in a frame.
+/// Answer of a host to an echo request in a frame.
 fn echo(frame: &[u8]) -> Vec<Vec<u8>> {
     let mut back = frame.to_vec();
     back[..6].copy_from_slice(&frame[6..12]);

@@ -11,6 +11,10 @@ use policer::*;
 /// A policer that 10 packets of 100 bytes pass, and one more every 800 ms.
 const SLOW: &str = "cir 1 cb 1000";
 
+fn bench(threads: usize) -> Bench {
+    Bench::featuring(&[classify::FEATURE, FEATURE], threads, |_| (), |_| ())
+}
+
 fn packets(n: usize) -> Vec<Vec<u8>> {
     vec![udp4(HOST4, "10.0.1.2", 99, &[0; 72]); n]
 }
@@ -22,7 +26,7 @@ fn colors(bench: &Bench, policer: u32) -> [u64; 3] {
 #[test]
 fn what_comes_in_beyond_the_rate_is_dropped_and_counted() {
     for n in [1, 3, 4, 255, 256] {
-        let mut bench = Bench::plugged(FEATURE);
+        let mut bench = bench(1);
         bench.run(&format!("policer add name one {SLOW}")).unwrap();
         bench.run("policer input name one pg0").unwrap();
         let out = bench.send("ip4-input", &packets(n));
@@ -42,7 +46,7 @@ fn what_comes_in_beyond_the_rate_is_dropped_and_counted() {
 
 #[test]
 fn colors_have_actions_of_their_own_and_buckets_fill_again() {
-    let mut bench = Bench::plugged(FEATURE);
+    let mut bench = bench(1);
     bench
         .run(
             "policer add name three type 1r3c cir 1 cb 200 eb 100 conform-action \
@@ -71,7 +75,7 @@ fn colors_have_actions_of_their_own_and_buckets_fill_again() {
 
 #[test]
 fn what_goes_out_is_policed_behind_its_layer_2_header() {
-    let mut bench = Bench::plugged(FEATURE);
+    let mut bench = bench(1);
     bench
         .run("policer add name out cir 1 cb 300 rate kbps violate-action mark-and-transmit cs1")
         .unwrap();
@@ -94,7 +98,7 @@ fn what_is_punted_is_policed_before_it_is_redirected() {
     for (version, us, host, hop) in
         [("", "10.0.0.1", HOST4, "10.0.1.2"), ("6", "2001:db8::1", HOST6, "2001:db8:1::2")]
     {
-        let mut bench = Bench::plugged(FEATURE);
+        let mut bench = bench(1);
         bench.neighbor(hop, true);
         let family = if version == "6" { "ipv6" } else { "ipv4" };
         bench.run(&format!("set punt {family} udp 7654")).unwrap();
@@ -116,7 +120,7 @@ fn what_is_punted_is_policed_before_it_is_redirected() {
 
 #[test]
 fn the_thread_a_policer_is_bound_to_does_its_work() {
-    let mut bench = Bench::featuring(&[FEATURE], 2, |_| (), |_| ());
+    let mut bench = bench(2);
     bench.run(&format!("policer add name one {SLOW} violate-action transmit")).unwrap();
     bench.run("policer input name one pg0").unwrap();
     let by_thread = |bench: &Bench| {
@@ -137,7 +141,7 @@ fn the_thread_a_policer_is_bound_to_does_its_work() {
     // Thread 1 is to end: what it owns is another's then.
     bench.run("policer bind name one 0").unwrap();
     bench.control(|router| {
-        for changed in router.on_threads.clone() {
+        for changed in router.on_threads.iter().copied().collect::<Vec<_>>() {
             changed(router, &(0..1)).unwrap();
         }
     });
@@ -149,7 +153,7 @@ fn the_thread_a_policer_is_bound_to_does_its_work() {
 
 #[test]
 fn interfaces_and_policers_go_without_a_trace() {
-    let mut bench = Bench::plugged(FEATURE);
+    let mut bench = bench(1);
     bench.run(&format!("policer add name one {SLOW}")).unwrap();
     for line in ["policer input name one pg0", "policer output name one pg1", "ip punt policer 0"] {
         bench.run(line).unwrap();
@@ -170,7 +174,7 @@ fn interfaces_and_policers_go_without_a_trace() {
 
 #[test]
 fn commands_name_what_is_wrong_and_show_policers() {
-    let mut bench = Bench::plugged(FEATURE);
+    let mut bench = bench(1);
     bench.run("policer add name one cir 80 cb 1000 color-aware round up").unwrap();
     for (line, word) in [
         ("policer add cir 80 cb 1000", "name"),
@@ -195,7 +199,7 @@ fn commands_name_what_is_wrong_and_show_policers() {
 
 #[test]
 fn messages_make_change_use_and_list_policers() {
-    let mut bench = Bench::featuring(&[FEATURE], 2, |_| (), |_| ());
+    let mut bench = bench(2);
     let (pg0, pg1) = (bench.pg0, bench.pg1);
     let action = |kind, dscp| QosAction { kind, dscp };
     let infos = PolicerConfig {
@@ -294,7 +298,7 @@ fn messages_make_change_use_and_list_policers() {
 #[test]
 fn what_the_policer_before_found_counts_for_those_aware_of_it() {
     for (aware, found) in [("", [10, 0, 0]), ("color-aware ", [4, 6, 0])] {
-        let mut bench = Bench::plugged(FEATURE);
+        let mut bench = bench(1);
         let neighbor = bench.neighbor("10.0.1.2", true);
         for line in [
             "policer add name in type 1r3c cir 1 cb 400 eb 600 exceed-action transmit",
@@ -330,7 +334,7 @@ fn policing_is_tried_out_in_numbers() {
         ("2r3c-4115", 4000, 8500, 1, [0, 2000, 0]),
         ("2r3c-2698", 4000, 6000, 0, [1100, 500, 400]),
     ] {
-        let mut bench = Bench::plugged(FEATURE);
+        let mut bench = bench(1);
         let config = format!("type {kind} color-aware cir {cir} cb 50000 eir {eir} eb 50000");
         bench.run(&format!("policer add name one {config}")).unwrap();
         let before = at(&bench.router, 0).unwrap().levels();
@@ -341,7 +345,7 @@ fn policing_is_tried_out_in_numbers() {
         assert_eq!(counted(&bench.router, 0)[0].bytes, found[0] * 500);
         assert_eq!(at(&bench.router, 0).unwrap().levels(), before);
     }
-    let mut bench = Bench::plugged(FEATURE);
+    let mut bench = bench(1);
     bench.run(&format!("policer add name one {SLOW}")).unwrap();
     for (line, word) in [
         ("test policing name two rate 1 burst 1", "two"),
@@ -360,7 +364,7 @@ fn policing_is_tried_out_in_numbers() {
 
 #[test]
 fn sub_interfaces_have_policers_of_their_own() {
-    let mut bench = Bench::plugged(FEATURE);
+    let mut bench = bench(1);
     let (pg0, pg1) = (bench.pg0, bench.pg1);
     let [one, two] =
         [(pg0, "10.5.0.1/24", "2001:db8:5::1/64"), (pg1, "10.6.0.1/24", "2001:db8:6::1/64")].map(
@@ -440,4 +444,137 @@ fn what_passes_nothing_is_refused() {
         let refused = config.profile().unwrap_err();
         assert!(refused.contains(why), "{refused}");
     }
+}
+
+/// A table over source addresses whose session of the first host leads to policer 0.
+fn sorted(bench: &mut Bench, is_6: bool, more: &str) {
+    let (v, host) = if is_6 { (6, HOST6) } else { (4, HOST4) };
+    for line in [
+        format!("classify table mask l2 none l3 ip{v} src current-data-flag 1"),
+        format!(
+            "classify session policer-hit-next one table-index 0 match l2 none l3 ip{v} src {host} {more}"
+        ),
+        format!("set policer classify interface pg0 ip{v}-table 0"),
+    ] {
+        bench.run(&line).unwrap();
+    }
+}
+
+#[test]
+fn sessions_of_the_classifier_choose_policers() {
+    for is_6 in [false, true] {
+        let (v, to, other) =
+            if is_6 { (6, "2001:db8:1::2", "2001:db8::77") } else { (4, "10.0.1.2", "10.0.0.77") };
+        for n in [1, 3, 4, 255, 256] {
+            let mut bench = bench(1);
+            bench.run("policer add name other cir 1 cb 1000").unwrap();
+            bench.run("policer add name one cir 1 cb 1000").unwrap();
+            bench.run("policer del name other").unwrap();
+            sorted(&mut bench, is_6, "");
+            let packet = |from: &str| match is_6 {
+                true => udp6(from, to, 99, &[0; 52]),
+                false => udp4(from, to, 99, &[0; 72]),
+            };
+            let from = if is_6 { HOST6 } else { HOST4 };
+            let (input, node) = (format!("ip{v}-input"), format!("ip{v}-policer-classify"));
+            let out = bench.send(&input, &vec![packet(from); n]);
+            let passed = n.min(10);
+            assert_eq!(out.len(), passed);
+            let all = [
+                (node.as_str(), "Policer classify action drop", (n - passed) as u64),
+                (node.as_str(), "Policer classify hits", n as u64),
+            ];
+            bench.expect(if n > passed { &all } else { &all[1..] });
+            assert_eq!(colors(&bench, 1), [passed as u64, 0, (n - passed) as u64]);
+            assert_eq!(bench.send(&input, &vec![packet(other); n]).len(), n);
+            bench.expect(&[(&node, "Policer classify misses", n as u64)]);
+            let shown = bench.run("show classify tables verbose").unwrap();
+            assert!(shown.contains(&format!("hits {n},")), "{shown}");
+            bench.run(&format!("set policer classify interface pg0 ip{v}-table 0 del")).unwrap();
+            assert_eq!(bench.send(&input, &vec![packet(from); n]).len(), n);
+            bench.expect(&[]);
+        }
+    }
+}
+
+#[test]
+fn sessions_say_the_colour_that_policers_are_aware_of() {
+    let mut bench = bench(1);
+    bench
+        .run(
+            "policer add name one type 1r3c color-aware cir 1000 cb 9000 eb 9000 exceed-action \
+             mark-and-transmit AF21",
+        )
+        .unwrap();
+    sorted(&mut bench, false, "opaque-index exceed-color");
+    let out = bench.send("ip4-input", &packets(2));
+    assert_eq!(out.iter().map(|c| c.bytes[1] >> 2).collect::<Vec<_>>(), [18, 18]);
+    assert!(wire::checksum::Sum::ZERO.add_bytes(&out[0].bytes[..20]).is_valid());
+    assert_eq!(colors(&bench, 0), [0, 2, 0]);
+    bench.run("policer add name mark cir 1 cb 1 violate-action drop").unwrap();
+    let gone = bench
+        .run("classify session policer-hit-next nobody table-index 0 match l3 ip4 src 1.1.1.1");
+    assert!(gone.unwrap_err().contains("no such policer"));
+    // The policer of a session may be deleted: packets pass then.
+    bench.run("policer del name one").unwrap();
+    assert_eq!(bench.send("ip4-input", &packets(2)).len(), 2);
+}
+
+#[test]
+fn bridged_frames_meet_the_policer_of_their_session() {
+    let features = [net::ethernet::FEATURE, l2::FEATURE, classify::FEATURE, FEATURE];
+    let mut bench = Bench::featuring(&features, 1, |_| (), |_| ());
+    for line in [
+        "set interface l2 bridge pg0 1",
+        "set interface l2 bridge pg1 1",
+        "policer add name one cir 1 cb 300 conform-action mark-and-transmit ef",
+        "classify table mask l2 src",
+        "classify session policer-hit-next one table-index 0 match l2 src 02:00:00:01:00:01",
+        "set policer classify interface pg0 l2-table 0",
+    ] {
+        bench.run(line).unwrap();
+    }
+    let frame = |src: u8, kind: [u8; 2], rest: Vec<u8>| {
+        [&[2, 0, 0, 1, 0, 9, 2, 0, 0, 1, 0, src][..], &kind, &rest].concat()
+    };
+    let ip = |src| frame(src, [8, 0], udp4(HOST4, "10.0.1.2", 99, &[0; 58]));
+    let other = frame(1, [0x45, 0x45], vec![0x45; 86]);
+    let sent = |bench: &mut Bench, frames: &[Vec<u8>]| -> Vec<_> {
+        let out = bench.send("ethernet-input", frames);
+        out.iter().filter(|c| c.at == "sent").map(|c| c.bytes.clone()).collect()
+    };
+    let out = sent(&mut bench, &[ip(1), ip(2), other.clone(), ip(1), ip(1)]);
+    let tos: Vec<_> = out.iter().map(|bytes| bytes[15] >> 2).collect();
+    assert_eq!(tos, [46, 0, 0x45 >> 2, 46], "marked where there is a header");
+    assert_eq!(out[2], other);
+    assert_eq!(colors(&bench, 0), [3, 0, 1]);
+    let dump = |kind| PolicerClassifyOf { kind };
+    for (kind, count) in [(0, 0), (1, 0), (2, 1)] {
+        assert_eq!(dump(kind).count(&mut bench), count);
+    }
+}
+
+/// Interfaces whose tables of a kind choose policers.
+struct PolicerClassifyOf {
+    kind: u8,
+}
+
+impl PolicerClassifyOf {
+    fn count(&self, bench: &mut Bench) -> usize {
+        let kind = classify::PolicerClassifyTable(self.kind);
+        bench.talk(|local, router| {
+            let all = InterfaceIndex(u32::MAX);
+            local.dump(router, &classify::PolicerClassifyDump { kind, sw_if_index: all }).len()
+        })
+    }
+}
+
+#[test]
+fn sorted_packets_are_handed_to_the_thread_of_their_policer() {
+    let mut bench = bench(2);
+    bench.run(&format!("policer add name one {SLOW}")).unwrap();
+    sorted(&mut bench, false, "");
+    assert_eq!(bench.send("ip4-input", &packets(6)).len(), 6);
+    assert_eq!(bench.send_on(1, "ip4-input", &packets(6)).len(), 4);
+    assert_eq!(colors(&bench, 0), [10, 0, 2]);
 }

@@ -1,4 +1,4 @@
-//! Which packets pass, and how lists are made.
+//! Packets that pass, and lists of ranges.
 
 use control::api::Retval;
 use net::InterfaceIndex;

@@ -16,7 +16,7 @@ fn frame(n: u8) -> Vec<u8> {
     [&[2, 0, 0, 1, 0, 9, 2, 0, 0, 1, 0, n, 8, 0][..], &[n; 46]].concat()
 }
 
-/// Which interfaces sent what, in order of both.
+/// Interfaces and the frames that they sent, in order of both.
 fn sent(bench: &Bench, caught: Vec<Caught>) -> Vec<(String, Vec<u8>)> {
     let out = caught.into_iter().filter(|c| c.at == "sent");
     let mut out: Vec<_> =

@@ -1,4 +1,4 @@
-//! Which packets pass, and how checks are set.
+//! Packets that pass, and settings of checks.
 
 use control::api::Retval;
 use control::api::types::AddressFamily;

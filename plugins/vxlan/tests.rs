@@ -1,6 +1,9 @@
 use control::api::Retval;
+use graph::Flags;
 use net::InterfaceIndex;
+use net::interface::Offloads;
 use net::testing::{Rig, packets::*};
+use net::tunnel::command;
 use net::tunnel::testing::*;
 use vxlan::*;
 use wire::{ip6, udp};
@@ -160,7 +163,10 @@ fn clients_make_list_and_delete_tunnels() {
         let made = client.call(router, &wanted).unwrap();
         let mut refused = |m: VxlanAddDelTunnelV3| client.call(router, &m).unwrap_err();
         assert_eq!(refused(wanted), Retval::TUNNEL_EXISTS);
-        assert_eq!(refused(VxlanAddDelTunnelV3 { vni: NETWORKS, ..wanted }), Retval::INVALID_VALUE);
+        assert_eq!(
+            refused(VxlanAddDelTunnelV3 { vni: command::NETWORKS, ..wanted }),
+            Retval::INVALID_VALUE
+        );
         let group = VxlanAddDelTunnelV3 { dst_address: addr("239.1.1.1"), ..wanted };
         assert_eq!(refused(group), Retval::INVALID_SW_IF_INDEX);
         let next = VxlanAddDelTunnelV3 { vni: 10, instance: 6, decap_next_index: 999, ..wanted };
@@ -176,4 +182,88 @@ fn clients_make_list_and_delete_tunnels() {
     let gone = VxlanAddDelTunnelV3 { is_add: false, ..wanted };
     rig.talk(|client, router| client.call(router, &gone).unwrap());
     assert_eq!(rig.run("show vxlan tunnel"), "No vxlan tunnels configured...\n");
+}
+
+/// A frame with a TCP packet whose checksum is still to be computed, and what is said of it.
+fn big() -> (Vec<u8>, impl Fn(&mut graph::Buffer<'_>) + Clone + Send + 'static) {
+    let mut tcp = vec![0; 20];
+    tcp[12] = 5 << 4;
+    let body = [tcp, vec![7; 3000]].concat();
+    let mut packet = ip4("30.0.0.1", "30.0.0.2", wire::Protocol::TCP, &body);
+    let pseudo =
+        wire::checksum::ip4_pseudo([30, 0, 0, 1], [30, 0, 0, 2], wire::Protocol::TCP, 3020);
+    packet[36..38].copy_from_slice(&pseudo.fold().to_be_bytes());
+    let front = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0];
+    let prepare = |p: &mut graph::Buffer<'_>| {
+        let start = p.offset();
+        p.set_l3_offset(start + 14);
+        p.set_l4_offset(start + 34);
+        p.set_gso_size(1400);
+        p.add_flags(Flags::GSO.with(Flags::CHECKSUM_TODO).with(Flags::L3).with(Flags::L4));
+    };
+    ([&front[..], &packet].concat(), prepare)
+}
+
+#[test]
+fn big_frames_travel_in_one_piece_and_are_cut_where_they_leave() {
+    for (own, far, ..) in ENDS {
+        let mut rig = rig(FEATURE);
+        make(&mut rig, (own, far), "");
+        let (frame, prepare) = big();
+        let tx = rig.interface("vxlan_tunnel0").0;
+        let prepare = move |p: &mut graph::Buffer<'_>| {
+            prepare(p);
+            p.set_tx(tx);
+        };
+        let pg1 = rig.interface("pg1");
+        let mut send = |offloads| {
+            rig.router.set_offloads(pg1, offloads);
+            rig.graph.send("vxlan_tunnel0-output", std::slice::from_ref(&frame), prepare.clone())
+        };
+        let all = Offloads { checksum: true, gso: true, tunnels: true };
+        let out = send(all);
+        assert_eq!(out.len(), 1);
+        assert!(out[0].flags.has(Flags::GSO) && out[0].flags.has(Flags::TUNNEL));
+        let ip = if own.contains(':') { 40 } else { 20 };
+        let front = 14 + ip + 16;
+        assert_eq!(out[0].bytes[front..], frame);
+        let out = send(Offloads { tunnels: false, ..all });
+        assert_eq!(out.len(), 3);
+        for (n, p) in out.iter().enumerate() {
+            let (outer, inner) = (&p.bytes[14..], &p.bytes[front + 14..]);
+            assert_eq!(inner.len(), 40 + if n < 2 { 1400 } else { 200 });
+            assert!(sum4(inner).is_valid());
+            assert_eq!(u32::from_be_bytes(inner[24..28].try_into().unwrap()), n as u32 * 1400);
+            let udp = udp::Header::ref_from_prefix(&outer[ip..]).unwrap().0;
+            assert_eq!(usize::from(udp.len.get()), outer.len() - ip);
+            assert!(udp.checksum.get() == 0 || sum6(outer).is_valid());
+        }
+        // As a device of the tunnel that gets segments.
+        rig.router.set_segments(InterfaceIndex(tx), true);
+        rig.router.set_offloads(pg1, all);
+        let out = rig.graph.send("vxlan_tunnel0-output", &[frame], prepare);
+        assert_eq!(out.len(), 3);
+        assert!(out.iter().all(|p| !p.flags.has(Flags::GSO)));
+    }
+}
+
+#[test]
+fn what_is_to_be_done_for_a_packet_is_known_behind_the_tunnel() {
+    for (own, far, at, _) in ENDS {
+        let mut rig = rig(FEATURE);
+        make(&mut rig, (own, far), "");
+        let (frame, _) = big();
+        let packet = datagram(far, own, PORT, &[&HEADER[..], &frame].concat(), own.contains('.'));
+        let (front, pg1) = (packet.len() - frame.len(), rig.interface("pg1").0);
+        let out = rig.graph.send(at, &[packet], move |p| {
+            let start = p.offset() + front as i16;
+            p.set_rx(pg1);
+            p.set_inner(Some(graph::Inner { l3: start + 14, l4: start + 34 }));
+            p.set_gso_size(1400);
+            p.add_flags(Flags::GSO.with(Flags::CHECKSUM_TODO));
+        });
+        assert_eq!(out.len(), 1);
+        assert!(out[0].flags.has(Flags::GSO) && out[0].flags.has(Flags::CHECKSUM_TODO));
+        assert!(out[0].flags.has(Flags::L4) && !out[0].flags.has(Flags::TUNNEL));
+    }
 }

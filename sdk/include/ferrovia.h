@@ -103,6 +103,7 @@ typedef struct {
 /* What becomes of a packet: the number of an entry in `next`, or */
 #define FV_CONTINUE UINT32_MAX              /* on to the next feature of the arc */
 #define FV_CONSUMED (UINT32_MAX - 1)        /* given back to the pool: it was sent */
+#define FV_TAKEN (UINT32_MAX - 2)           /* the node keeps it, or has sent it with `send` */
 #define FV_DROP(reason) (0x80000000u + (reason)) /* dropped, and counted at this of `reasons` */
 
 /* A name and what it stands for. Lists end with {0}. */
@@ -162,6 +163,37 @@ typedef struct {
     uint32_t threads;
 } fv_counters;
 
+/* A bit of `flags` and bytes in the second line of buffers that are the plugin's: what stands there
+ * means something in packets with the bit, which new ones have not. */
+typedef struct {
+    uint32_t flag;
+    uint32_t offset;          /* from the start of the buffer */
+} fv_metadata;
+
+/* An interface that the plugin makes. `transmit` is a node without edges: it says FV_CONSUMED of
+ * what is sent, FV_TAKEN of what it keeps, or FV_DROP. What comes in is sent to ethernet-input (or
+ * ip4-input) with `rx` set, by a node of the plugin or by `inject`. */
+typedef struct {
+    const char *name;
+    const char *hardware;     /* what `show hardware-interfaces` calls it */
+    uint8_t mac[6];           /* all zero: it carries IP packets, not frames */
+    uint16_t mtu;
+    void (*transmit)(void *state, fv_frame *frame);
+    void *state;
+    uint64_t local_size;
+    const fv_text *reasons;   /* or NULL */
+} fv_interface;
+
+/* When lines of the configuration come: after what makes what they name. */
+#define FV_STAGE_OBJECTS 0
+#define FV_STAGE_INTERFACES 1
+#define FV_STAGE_SUB_INTERFACES 2
+#define FV_STAGE_SETTINGS 3
+#define FV_STAGE_ADDRESSES 4
+#define FV_STAGE_ATTACHMENTS 5
+#define FV_STAGE_ROUTES 6
+#define FV_STAGE_STATE 7
+
 /* What the router offers. New functions come at the end. */
 typedef struct fv_host {
     uint32_t abi;
@@ -193,6 +225,21 @@ typedef struct fv_host {
     void (*json)(fv_cx *cx, const char *text, uint64_t len);
     void (*fail)(fv_cx *cx, const char *text, uint64_t len);
     void (*answer)(fv_cx *cx, const uint8_t *bytes, uint64_t len);
+    /* `given` says with `line` (fv_line) which commands make the plugin's state again, for `show
+     * configuration`; it changes nothing meanwhile. */
+    int (*configure)(fv_cx *cx, void (*given)(fv_cx *cx, void *state), void *state);
+    void (*line)(fv_cx *cx, int stage, const char *text, uint64_t len);
+    int (*metadata)(fv_cx *cx, const char *name, uint64_t bytes, fv_metadata *metadata);
+    int (*interface)(fv_cx *cx, const fv_interface *interface, uint32_t *sw_if_index);
+    int (*delete_interface)(fv_cx *cx, uint32_t sw_if_index);
+    int (*set_link)(fv_cx *cx, uint32_t sw_if_index, int up);
+    /* In node functions: new packets without bytes, how many there are; packets of the node given
+     * back to the pool; sent along an edge, to go on on a thread (frame->thread for this one), how
+     * many there was room for. The others stay the node's. */
+    uint32_t (*alloc)(fv_frame *frame, uint32_t *packets, uint32_t count);
+    void (*free)(fv_frame *frame, const uint32_t *packets, uint32_t count);
+    uint32_t (*send)(fv_frame *frame, uint32_t thread, uint32_t next, const uint32_t *packets,
+                     uint32_t count);
 } fv_host;
 
 /* The table, from the start of the plugin on. */
@@ -231,9 +278,17 @@ typedef struct {
     void ferrovia_plugin_end(void);                                                                \
     __attribute__((visibility("default"))) void ferrovia_plugin_end(void) { end_(); }
 
+/* A packet by its number. */
+static inline fv_buffer *fv_buffer_of(const fv_frame *frame, uint32_t index) {
+    return (fv_buffer *)(frame->pool + (uint64_t)index * 64);
+}
 /* Packet number `at` of a frame. */
 static inline fv_buffer *fv_packet(const fv_frame *frame, uint32_t at) {
-    return (fv_buffer *)(frame->pool + (uint64_t)frame->indices[at] * 64);
+    return fv_buffer_of(frame, frame->indices[at]);
+}
+/* The plugin's bytes in the second line of a buffer. */
+static inline void *fv_place(fv_buffer *buffer, const fv_metadata *metadata) {
+    return (uint8_t *)buffer + metadata->offset;
 }
 /* Has the processor fetch packet number `at`, if there is one. */
 static inline void fv_prefetch(const fv_frame *frame, uint32_t at) {
@@ -297,5 +352,16 @@ FV_FORMATTED(fv_print, fv_router->print(cx, text, size))
 FV_FORMATTED(fv_json, fv_router->json(cx, text, size))
 FV_FORMATTED(fv_fail, fv_router->fail(cx, text, size))
 FV_FORMATTED(fv_notice, fv_router->log(cx, FV_LOG_NOTICE, text, size))
+/* A command of the plugin's configuration. */
+__attribute__((format(printf, 3, 4))) static inline void fv_line(fv_cx *cx, int stage,
+                                                                 const char *format, ...) {
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    int len = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (len > 0 && len < (int)sizeof text)
+        fv_router->line(cx, stage, text, len);
+}
 
 #endif

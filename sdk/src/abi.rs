@@ -50,7 +50,7 @@ pub struct Buffer {
     pub payload: [u8; 16],
 }
 
-/// Where bytes of packets begin in a buffer when nothing was taken off or put in front.
+/// Start of the bytes of packets in a buffer when nothing was taken off or put in front.
 pub const DATA: usize = 256;
 
 /// `fv_frame`.
@@ -154,6 +154,32 @@ pub struct Counters {
     pub threads: u32,
 }
 
+/// `fv_metadata`: a bit and a place of a plugin in the metadata of packets.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Metadata {
+    pub flag: u32,
+    pub offset: u32,
+}
+
+/// `fv_interface`: an interface that a plugin makes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Interface {
+    pub name: *const c_char,
+    pub hardware: *const c_char,
+    pub mac: [u8; 6],
+    pub mtu: u16,
+    pub transmit: Option<Process>,
+    pub state: *mut c_void,
+    pub local_size: u64,
+    pub reasons: *const Text,
+}
+
+/// Called for the configuration of a plugin.
+pub type Configure = unsafe extern "C" fn(cx: *mut Cx, state: *mut c_void);
 /// Called when an interface changed.
 pub type Changed =
     unsafe extern "C" fn(cx: *mut Cx, state: *mut c_void, sw_if_index: u32, what: c_int);
@@ -191,6 +217,15 @@ pub struct Host {
     pub json: unsafe extern "C" fn(*mut Cx, *const c_char, u64),
     pub fail: unsafe extern "C" fn(*mut Cx, *const c_char, u64),
     pub answer: unsafe extern "C" fn(*mut Cx, *const u8, u64),
+    pub configure: unsafe extern "C" fn(*mut Cx, Option<Configure>, *mut c_void) -> c_int,
+    pub line: unsafe extern "C" fn(*mut Cx, c_int, *const c_char, u64),
+    pub metadata: unsafe extern "C" fn(*mut Cx, *const c_char, u64, *mut Metadata) -> c_int,
+    pub interface: unsafe extern "C" fn(*mut Cx, *const Interface, *mut u32) -> c_int,
+    pub delete_interface: unsafe extern "C" fn(*mut Cx, u32) -> c_int,
+    pub set_link: unsafe extern "C" fn(*mut Cx, u32, c_int) -> c_int,
+    pub alloc: unsafe extern "C" fn(*mut Frame, *mut u32, u32) -> u32,
+    pub free: unsafe extern "C" fn(*mut Frame, *const u32, u32),
+    pub send: unsafe extern "C" fn(*mut Frame, u32, u32, *const u32, u32) -> u32,
 }
 
 /// The function that starts a plugin.

@@ -1,4 +1,4 @@
-//! What plugins in shared objects are written with. `docs/plugins.md` is the guide.
+//! The SDK of plugins in shared objects. `docs/plugins.md` is the guide.
 //!
 //! ```ignore
 //! use ferrovia_sdk::prelude::*;
@@ -17,14 +17,24 @@ pub mod raw;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-pub use raw::{Counters, Frame, Packet, Router};
+pub use raw::{Configuration, Counters, Frame, Metadata, Packet, Router};
 
-/// What most plugins need.
+/// Names that most plugins need.
 pub mod prelude {
     pub use crate::{
-        Bytes, Change, Command, Counters, Error, Fields, Frame, Message, Node, Packet,
-        PerInterface, Place, Router, Verdict,
+        Bytes, Change, Command, Counters, Error, Fields, Frame, Message, Metadata, NewInterface,
+        Node, Packet, PerInterface, Place, Router, Stage, Verdict, retval,
     };
+}
+
+/// Error numbers of the binary API.
+pub mod retval {
+    /// There is no interface of this number.
+    pub const INVALID_SW_IF_INDEX: i32 = -2;
+    /// There is no such entry.
+    pub const NO_SUCH_ENTRY: i32 = -6;
+    /// A value is refused.
+    pub const INVALID_VALUE: i32 = -7;
 }
 
 /// Flag of a traced packet.
@@ -32,7 +42,7 @@ const TRACED: u32 = 1 << 1;
 /// The retval of a message whose function panicked.
 const UNSPECIFIED: i32 = -1;
 
-/// Why something cannot be done, in words; empty where the router has said it.
+/// The reason why something cannot be done, in words; empty where the router has said it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Error(pub String);
 
@@ -50,11 +60,11 @@ impl From<String> for Error {
 
 /// A step of the packet graph, one for all threads.
 pub trait Node: Send + Sync + 'static {
-    /// What each thread has for itself.
+    /// State of each thread.
     type Local: Default + Send;
-    /// Why it drops packets: name in the statistics and text.
+    /// Reasons for drops: name in the statistics and text.
     const REASONS: &'static [(&'static str, &'static str)] = &[];
-    /// What else it counts.
+    /// Its further counters.
     const COUNTS: &'static [(&'static str, &'static str)] = &[];
     /// The nodes it sends to.
     const NEXT: &'static [&'static str] = &[];
@@ -65,7 +75,7 @@ pub trait Node: Send + Sync + 'static {
     fn process(&self, local: &mut Self::Local, frame: &mut Frame<'_>);
 }
 
-/// What becomes of a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// On to the next feature of the arc.
@@ -76,6 +86,8 @@ pub enum Verdict {
     Drop(u32),
     /// Given back to the pool: it was sent.
     Consumed,
+    /// Sent by [`Packet::hand_off`].
+    Taken,
 }
 
 impl Verdict {
@@ -84,6 +96,7 @@ impl Verdict {
         match self {
             Self::Continue => u32::MAX,
             Self::Consumed => u32::MAX - 1,
+            Self::Taken => u32::MAX - 2,
             Self::To(next) => next.min((1 << 31) - 1),
             Self::Drop(reason) => 1 << 31 | reason.min(0xff_ffff),
         }
@@ -99,7 +112,7 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Where the arc's catalogue has the node.
+    /// Place of the node in the arc's catalogue.
     pub fn on(arc: &'a str) -> Self {
         Self { arc, beside: None, is_before: false }
     }
@@ -118,7 +131,7 @@ impl<'a> Place<'a> {
 pub struct Command<'a> {
     /// Its words, such as `show interface nth-drop`.
     pub path: &'a str,
-    /// What follows, such as `<interface> <every>`.
+    /// Usage line behind the path, such as `<interface> <every>`.
     pub usage: &'a str,
     /// One line for help.
     pub about: &'a str,
@@ -134,7 +147,7 @@ pub struct Message<'a> {
     pub version: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// What it is for.
+    /// Its purpose.
     pub about: &'a str,
     /// Fields of the request, such as `interface_index sw_if_index; u32 every;`.
     pub fields: &'a str,
@@ -142,7 +155,34 @@ pub struct Message<'a> {
     pub answer: &'a str,
 }
 
-/// What happened to an interface.
+/// Stage of a line of the configuration: after those that make the objects it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Stage {
+    Objects,
+    Interfaces,
+    SubInterfaces,
+    Settings,
+    Addresses,
+    Attachments,
+    Routes,
+    State,
+}
+
+/// An interface that a plugin makes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewInterface<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Hardware class for `show hardware-interfaces`.
+    pub hardware: &'a str,
+    /// Its address; all zero where it carries IP packets, not frames.
+    pub mac: [u8; 6],
+    /// Most bytes of a packet.
+    pub mtu: u16,
+}
+
+/// A change of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It was added.

@@ -16,7 +16,7 @@ fn folder(path: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path)
 }
 
-/// What a program that succeeds printed.
+/// Output of a program that succeeds.
 fn output(command: &mut Command) -> String {
     let output = command.output().expect("the program is there");
     let (text, error) = (output.stdout.as_slice(), output.stderr.as_slice());

@@ -29,7 +29,7 @@ fn generate(daemon: &Daemon) {
     assert!(eventually(is_done));
 }
 
-/// What tshark says of the packets of a file: a line each, these fields.
+/// Packets of a file as tshark dissects them: a line each, these fields.
 fn dissected(path: &Path, fields: &[&str]) -> Vec<String> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(path).args(["-T", "fields"]);
@@ -66,8 +66,9 @@ fn what_comes_and_goes_is_captured() {
     let sized = |options: &str, size: usize| {
         daemon.tell(&format!("pcap trace {options} file {}", file.display()));
         generate(&daemon);
-        let text = daemon.tell("pcap trace off");
-        let is_empty = text.contains("No packets captured...");
+        let answer = daemon.ask("pcap trace off");
+        let is_empty = answer.error.contains("No packets captured...");
+        assert_ne!(answer.is_ok, is_empty);
         let all = if is_empty { Vec::new() } else { frames(&file) };
         all.iter().filter(|frame| frame.len() == size).count()
     };
@@ -95,7 +96,7 @@ fn what_comes_and_goes_is_captured() {
         ("pcap trace drop error {no}.{such}", "unknown reason `no.such'"),
         ("pcap trace drop error {no} such", "invalid error `{no} such'"),
         ("pcap trace rx file ../x", "is no name for a file"),
-        ("pcap trace rx filter", "No classify filter configured"),
+        ("pcap trace rx filter", "No filter of captures is configured"),
         ("pcap dispatch trace max 3", "expected on, off or status"),
         ("pcap dispatch trace on buffer-trace nosuch 3", "unknown input node `nosuch"),
     ] {

@@ -1,4 +1,4 @@
-//! What the daemon was told, replayed into another one.
+//! The configuration of a daemon, replayed into another one.
 
 use std::fs;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where tests are; what follows is the name of their module.
+/// Folders of tests, and the first parts of the names of their modules.
 const SOURCES: &[&str] = &[
     "infra/src",
     "wire/src",

@@ -76,7 +76,7 @@ fn the_originals_client_has_lines_and_nothing_else() {
     assert_eq!(terminal.0.read(&mut [0]).unwrap(), 0);
 }
 
-/// What the original's server says first, and what its client answers.
+/// First bytes of the original's server, and the answer of its client.
 const GREETING: &str = "fffc22fffe22fffb03fffd03fffb01fffe01fffd18fffa1801fff0fffd1ffffa1f01fff0";
 
 /// The original's client as far as the wire goes: connects, takes the greeting, says what it is.

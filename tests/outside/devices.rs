@@ -1,4 +1,5 @@
-//! Devices of the host: what is set on interfaces reaches them, and their queues are served as said.
+//! Devices of the host: what is set on interfaces reaches them, and their queues are served as
+//! said.
 
 use std::time::{Duration, Instant};
 
@@ -257,7 +258,7 @@ fn follows(router: &Daemon, interface: &str, says: &str) {
     assert!(!is_timing_wanted() || time < Duration::from_secs(1), "{time:?}");
 }
 
-/// What a ping that may not be fragmented is answered.
+/// Output of a ping that may not be fragmented.
 fn big_ping(host: &Host, to: &str) -> String {
     host.attempt(&format!("ping -n -c 1 -W 10 -M do -s 1372 {to}")).1
 }

@@ -9,13 +9,13 @@ use tests::{Daemon, Host, is_root};
 
 use crate::clients::{Client, frame};
 
-/// What each request is asked with, and its reply told by.
+/// Context of each request, by which its reply is known.
 const CONTEXT: u32 = 0x0a11_0001;
 /// Behind it, answered when all else is.
 const LAST: u32 = 0x0a11_0002;
 /// The interface that requests name: `pg0`.
 const INTERFACE: u64 = 1;
-/// What a mistake of ours is answered with.
+/// Return value for a mistake of ours.
 const UNSPECIFIED: i32 = -1;
 /// Refused for good: what only makes sense in the original's shared memory, no command at all, and
 /// sockets for punted packets where the configuration has none.
@@ -60,7 +60,7 @@ fn number(value: u64, size: usize, out: &mut Vec<u8>) {
     out.extend(&bytes[8 - size.min(8)..]);
 }
 
-/// Where a field of a message is, behind the message's number.
+/// Place of a field of a message, behind the message's number.
 fn position(model: &Model, message: &Message, name: &str) -> Option<usize> {
     let at = message.fields.iter().position(|field| field.name == name)?;
     Some(2 + message.fields[..at].iter().map(|field| model.size(field)).sum::<usize>())
@@ -71,7 +71,7 @@ fn read(bytes: &[u8], at: Option<usize>) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes))
 }
 
-/// What is wrong with the answers to a request.
+/// Fault in the answers to a request.
 fn complaint(model: &Model, request: &Message, answers: &[(&Message, Vec<u8>)]) -> Option<String> {
     let names: Vec<_> = answers.iter().map(|(m, _)| m.name.as_str()).collect();
     let is_as_declared = match &request.answer {

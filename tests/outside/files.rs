@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// What a program that must succeed printed.
+/// Output of a program that must succeed.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = format!(
@@ -106,6 +106,44 @@ fn both_samples_come_and_go_a_hundred_times_and_no_packet_is_lost() {
 }
 
 #[test]
+fn built_in_plugins_come_and_go_a_hundred_times_and_no_packet_is_lost() {
+    if !is_root() || !tests::has("ping") {
+        return;
+    }
+    let hosts = TwoHosts::new();
+    hosts.left.run("ping -n -c 1 -W 10 10.1.2.2");
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let ping = scope.spawn(|| {
+            let mut count = 0;
+            while !is_done.load(Relaxed) {
+                let text = hosts.left.run("ping -n -q -c 200 -i 0.004 -W 10 10.1.2.2");
+                assert!(text.contains("200 received, 0% packet loss"), "{text}");
+                count += 200;
+            }
+            count
+        });
+        let mut memory = Vec::new();
+        for round in 1..=100 {
+            for set in ["set urpf ip4 rx strict host-left", "set urpf ip4 rx off host-left"] {
+                hosts.router.tell(set);
+            }
+            hosts.router.tell("plugin unload urpf");
+            hosts.router.tell("plugin unload policer");
+            assert!(!hosts.router.tell("show plugins").contains("urpf_plugin.so"));
+            hosts.router.tell("plugin load policer");
+            hosts.router.tell("plugin load urpf");
+            if round % 10 == 0 {
+                memory.push(resident(hosts.router.id()));
+            }
+        }
+        is_done.store(true, Relaxed);
+        assert!(ping.join().unwrap() > 0, "packets flow");
+        assert!(memory[9] <= memory[2] + 512, "kB: {memory:?}");
+    });
+}
+
+#[test]
 fn folders_of_the_configuration_are_searched_and_plugins_switched() {
     let folder = folder();
     let file = in_c(&folder);
@@ -136,8 +174,12 @@ fn folders_of_the_configuration_are_searched_and_plugins_switched() {
 #[test]
 fn a_new_plugin_builds_and_passes_its_test_at_once() {
     let folder = folder();
+    // From what is installed, with nothing of this tree.
+    let prefix = format!("PREFIX={}", folder.join("usr").display());
+    run(Command::new("make").args(["-s", "install", &prefix]).current_dir(root()));
+    let scaffold = folder.join("usr/bin/ferrovia-new-plugin");
     for (language, name) in [("c", "fresh_c"), ("rust", "fresh_rust")] {
-        let mut new = Command::new(root().join("sdk/new-plugin"));
+        let mut new = Command::new(&scaffold);
         run(new.args([language, name]).current_dir(&folder));
         let mut make = Command::new("make");
         make.args(["-C", name, "test"]).current_dir(&folder);
@@ -145,7 +187,10 @@ fn a_new_plugin_builds_and_passes_its_test_at_once() {
         let text = run(&mut make);
         assert!(text.lines().any(|line| line == "ok"), "{text}");
     }
-    let mut wrong = Command::new(root().join("sdk/new-plugin"));
+    let sample = folder.join("usr/share/ferrovia/sdk/nth_drop_c");
+    run(Command::new("make").arg("-C").arg(&sample));
+    assert!(sample.join("nth_drop.so").exists());
+    let mut wrong = Command::new(&scaffold);
     let output = wrong.args(["c", "No-Name"]).current_dir(&folder).output().unwrap();
     assert!(!output.status.success());
     fs::remove_dir_all(folder).unwrap();

@@ -1,11 +1,11 @@
-//! What is decided in many places and reviewed in one: compared with the files in `docs/reference`.
+//! Decisions made in many places and reviewed in one: compared with the files in `docs/reference`.
 //!
 //! `FERROVIA_BLESS=1` writes them anew.
 
 use std::fs;
 use std::path::Path;
 
-use net::Parts;
+use net::Assembly;
 
 fn compare(name: &str, now: &str) {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference")).join(name);
@@ -21,6 +21,6 @@ fn compare(name: &str, now: &str) {
 
 #[test]
 fn the_order_of_features_is_as_reviewed() {
-    let Parts { mut router, cli, .. } = crate::parts();
+    let Assembly { mut router, cli, .. } = crate::parts();
     compare("arcs.txt", &cli.run(&mut router, "show features").text());
 }

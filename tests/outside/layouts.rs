@@ -1,4 +1,4 @@
-//! What scripts read: they split lines on blanks and look for fixed words.
+//! Layouts that scripts read: they split lines on blanks and look for fixed words.
 
 use tests::Daemon;
 

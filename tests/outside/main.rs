@@ -1,7 +1,10 @@
 //! The daemon from outside.
 #![forbid(unsafe_code)]
 
+mod af_xdp;
 mod bindings;
+mod bonding;
+mod bridges;
 mod captures;
 mod clients;
 mod configuration;
@@ -15,6 +18,7 @@ mod goldens;
 mod idle;
 mod layouts;
 mod load;
+mod memif;
 mod messages;
 mod multicast;
 mod names;
@@ -26,14 +30,16 @@ mod statistics;
 mod streams;
 mod taps;
 mod terminals;
+mod thousands;
 mod two_hosts;
+mod vhost_user;
 mod ways;
 mod workers;
 mod wrong_input;
 
 use control::log::Log;
 use graph::Settings;
-use net::{Parts, Router};
+use net::{Assembly, Router};
 
 /// A router between two packet-generator interfaces, with a neighbour on both sides.
 const GENERATORS: &[&str] = &[
@@ -56,10 +62,10 @@ const GENERATORS: &[&str] = &[
 ];
 
 /// All that the daemon is made of, with the graph built, inside the test.
-fn parts() -> Parts {
+fn parts() -> Assembly {
     let settings = Settings { buffers: 1024, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
-    let mut parts = Parts::new(router);
+    let mut parts = Assembly::new(router);
     for feature in plugins::features().filter(|f| f.default_enabled) {
         parts.add(feature).unwrap();
     }

@@ -29,7 +29,7 @@ fn bare(value: &Value) -> Value {
     }
 }
 
-/// What has a name, by kind and name.
+/// Named definitions, by kind and name.
 fn by_name(file: &Value) -> BTreeMap<(String, String), Value> {
     let mut found = BTreeMap::new();
     for kind in ["messages", "types", "unions", "enums", "enumflags"] {

@@ -20,7 +20,7 @@ const GROUP: [&str; 2] = ["239.1.1.1", "ff3e::101"];
 const GROUPS: &[&str] = &["239.1.1.1", "239.1.1.2", "ff3e::101", "ff3e::102"];
 /// The sender's addresses.
 const SENDER: [&str; 2] = ["10.1.1.2", "2001:db8:1::2"];
-/// How many datagrams are sent at once.
+/// Number of datagrams sent at once.
 const COUNT: usize = 5;
 /// Hops that they may take.
 const HOPS: u8 = 9;
@@ -29,7 +29,7 @@ const HOPS: u8 = 9;
 struct Member {
     host: Host,
     file: PathBuf,
-    /// How many datagrams tests have looked at.
+    /// Number of datagrams that tests have looked at.
     seen: Cell<usize>,
     _program: Running,
 }
@@ -46,11 +46,11 @@ impl Member {
     fn text(&self) -> String {
         fs::read_to_string(&self.file).unwrap_or_default()
     }
-    /// What it got so far.
+    /// Lines received so far.
     fn lines(&self) -> Vec<String> {
         self.text().lines().skip(1).map(str::to_owned).collect()
     }
-    /// What it got since tests looked.
+    /// Lines received since tests looked.
     fn new_lines(&self) -> Vec<String> {
         self.lines().split_off(self.seen.get())
     }
@@ -134,8 +134,8 @@ impl World {
         ];
         Some(Self { router, second, sender, near, side, far, _between: between })
     }
-    /// Has a host send datagrams of `size` bytes to a group. Those who are `to` get each of them once,
-    /// over so many routers, and nobody else gets anything.
+    /// Has a host send datagrams of `size` bytes to a group. Those who are `to` get each of them
+    /// once, over so many routers, and nobody else gets anything.
     #[track_caller]
     fn send(&self, (from, source): (&Member, &str), group: &str, size: usize, to: &[(&str, u8)]) {
         let words = format!("{} send {source} {group} {COUNT} {size} {HOPS}", script());
@@ -164,8 +164,8 @@ impl World {
             _ => &self.far,
         }
     }
-    /// Routes from everywhere to everywhere, on both routers: what each sends the other must not send
-    /// back.
+    /// Routes from everywhere to everywhere, on both routers: what each sends the other must not
+    /// send back.
     fn route_both_ways(&self) {
         for group in GROUP {
             self.router.tell(&format!(

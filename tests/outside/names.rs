@@ -1,18 +1,19 @@
 //! Nodes and their counters are called what clients of the original know.
 //!
 //! `FERROVIA_REFERENCE` names a folder with `spec/node-names.txt`: a name a line, some of them cut
-//! to 26 characters, `spec/error-counters.txt`: `/err/<node>/<counter>`, and `spec/cli-commands.txt`:
-//! a command, a tab and its usage. What we have beyond the first two is in `*-allowed.txt`, reviewed;
-//! which commands we lack and why is in `docs/reference/commands-missing.md`.
+//! to 26 characters, `spec/error-counters.txt`: `/err/<node>/<counter>`, and
+//! `spec/cli-commands.txt`: a command, a tab and its usage. What we have beyond the first two is in
+//! `*-allowed.txt`, reviewed; which commands we lack and why is in
+//! `docs/reference/commands-missing.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use net::Parts;
+use net::Assembly;
 use tests::{Daemon, skip};
 
-/// What every node counts that fails: there is no such thing in the original.
+/// Counter of failures at every node: there is no such thing in the original.
 const FAILED: &str = "node_failed";
 
 /// The lines of a file that are neither empty nor comments.
@@ -45,7 +46,7 @@ fn compare(
 
 #[test]
 fn nodes_are_the_originals_or_reviewed() {
-    let Parts { router, .. } = crate::parts();
+    let Assembly { router, .. } = crate::parts();
     let ours = router.engine.node_names().map(|(_, name)| name.to_owned()).collect();
     let is_known = |known: &BTreeSet<String>, name: &str| {
         known.contains(name) || known.contains(&name[..name.len().min(26)])
@@ -55,7 +56,7 @@ fn nodes_are_the_originals_or_reviewed() {
 
 #[test]
 fn counters_are_the_originals_or_reviewed() {
-    let Parts { router, .. } = crate::parts();
+    let Assembly { router, .. } = crate::parts();
     let counters = router.engine.counters().filter(|c| c.2.name != FAILED);
     let ours = counters.map(|(_, node, text, _)| format!("/err/{node}/{}", text.name)).collect();
     compare(&ours, "spec/error-counters.txt", "counters-allowed.txt", |known, name| {

@@ -1,4 +1,4 @@
-//! What the kernel's hosts see of the way through the router, and the router of theirs: hops, and
+//! The path through the router as the kernel's hosts see it, and the router of theirs: hops, and
 //! packets of all sizes.
 
 use tests::{Host, TwoHosts, has, is_root};

@@ -9,7 +9,8 @@ use tests::{Daemon, TwoHosts, eventually, has, is_root, skip};
 
 use crate::GENERATORS;
 
-/// Two workers on the first CPUs this test may use, and control on all of them. `None` with one CPU.
+/// Two workers on the first CPUs this test may use, and control on all of them. `None` with one
+/// CPU.
 pub fn two_workers() -> Option<String> {
     let cpus = infra::cpu::allowed().ok()?;
     let &[first, second, ..] = cpus.as_slice() else {

@@ -14,7 +14,7 @@ pub struct Daemon {
     folder: PathBuf,
 }
 
-/// What `fvctl` said to one command.
+/// The answer of `fvctl` to one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Whether the exit status was 0.

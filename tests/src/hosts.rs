@@ -101,15 +101,24 @@ impl Host {
         host
     }
 
+    /// Makes a cable between it and another one, with a device at each end.
+    ///
+    /// # Panics
+    /// When the kernel refuses.
+    pub fn connect(&self, device: &str, other: &Self, its: &str) {
+        let (name, other) = (&self.name, &other.name);
+        ip(&format!("-n {name} link add {device} type veth peer name {its} netns {other}"));
+        // The kernel's own IPv6 keeps out of a switch's devices.
+        ip(&format!("-n {name} link set {device} addrgenmode none"));
+        ip(&format!("-n {name} link set {device} up"));
+        ip(&format!("-n {other} link set {its} up"));
+    }
+
     /// A host in network `number`, connected to device `device` of the router's namespace.
     fn between(router: &Self, name: String, device: &str, number: u8) -> Self {
         let host = Self::new(name);
-        let (router, name) = (&router.name, &host.name);
-        ip(&format!("-n {router} link add {device} type veth peer name eth0 netns {name}"));
-        // The kernel's own IPv6 keeps out of the router's devices.
-        ip(&format!("-n {router} link set {device} addrgenmode none"));
-        ip(&format!("-n {router} link set {device} up"));
-        ip(&format!("-n {name} link set eth0 up"));
+        router.connect(device, &host, "eth0");
+        let name = &host.name;
         ip(&format!("-n {name} addr add 10.1.{number}.2/24 dev eth0"));
         host.own(&format!("2001:db8:{number}::2/64 dev eth0 nodad"));
         ip(&format!("-n {name} route add default via 10.1.{number}.1"));
@@ -117,7 +126,7 @@ impl Host {
         host
     }
 
-    /// What a program run in it printed.
+    /// Output of a program run in it.
     ///
     /// # Panics
     /// When it fails.
@@ -164,7 +173,7 @@ impl Host {
         Running(command.stdout(Stdio::null()).spawn().expect("ip can be run"))
     }
 
-    /// What iperf3 with these options printed here, with a server of its own on `other`: one that has
+    /// Output of iperf3 with these options here, with a server of its own on `other`: one that has
     /// had a client does not listen for a while.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! What tests of the whole daemon stand on: a daemon of their own, hosts in network namespaces, and
+//! Rigs for tests of the whole daemon: a daemon of their own, hosts in network namespaces, and
 //! capture files.
 //!
 //! Every daemon and namespace has a name of its own and is gone when its guard is dropped, also
@@ -95,7 +95,7 @@ fn kept(program: &str) -> Option<String> {
     path.exists().then(|| path.display().to_string())
 }
 
-/// How long what must happen may take on a machine that has other things to do.
+/// Longest wait for an event on a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until `is_so`, at most half a minute; whether it became so.
@@ -112,7 +112,7 @@ pub fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// What a program printed, both streams.
+/// Output of a program, both streams.
 fn text_of(output: &Output) -> String {
     let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
     String::from_utf8_lossy(&text).into_owned()

@@ -25,9 +25,9 @@ pub struct Header {
     pub protocol_len: u8,
     /// Request or reply.
     pub operation: Operation,
-    /// Who sends.
+    /// Sender of the packet.
     pub sender: Peer,
-    /// Who is asked, or answered.
+    /// Peer that is asked, or answered.
     pub target: Peer,
 }
 

@@ -41,7 +41,7 @@ impl Sum {
         u16::from_be(fold_native(self.words))
     }
 
-    /// What the checksum field must hold, given that it counted as zero.
+    /// Value of the checksum field, which counted as zero.
     #[inline]
     pub fn checksum(self) -> U16 {
         U16::new(!self.fold())

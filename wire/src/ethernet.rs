@@ -16,7 +16,7 @@ pub struct Header {
     pub dst: MacAddr,
     /// Source.
     pub src: MacAddr,
-    /// What follows.
+    /// Type of the payload.
     pub ethertype: EtherType,
 }
 
@@ -27,7 +27,8 @@ impl Header {
     }
 }
 
-/// What follows an Ethernet header or a VLAN tag; below 1536 it is an IEEE 802.3 length in bytes.
+/// Type of the payload of an Ethernet header or a VLAN tag; below 1536 it is an IEEE 802.3 length
+/// in bytes.
 ///
 /// Kept in network order, so comparing with a constant needs no byte swap.
 #[derive(
@@ -49,6 +50,8 @@ impl Header {
 pub struct EtherType([u8; 2]);
 
 impl EtherType {
+    /// No type but a length: less than 0x600. LLC follows (IEEE 802.2).
+    pub const LENGTH: Self = Self::new(0);
     /// IPv4.
     pub const IP4: Self = Self::new(0x0800);
     /// Address resolution (RFC 826).
@@ -85,6 +88,10 @@ impl EtherType {
         Self(number.to_be_bytes())
     }
 
+    /// Itself, or [`EtherType::LENGTH`] for any length.
+    pub fn or_length(self) -> Self {
+        if self.get() < 0x600 { Self::LENGTH } else { self }
+    }
     /// Its number in host order.
     #[inline]
     pub const fn get(self) -> u16 {

@@ -1,4 +1,4 @@
-//! What tells flows apart: the input of flow hashes (RFC 2992, RFC 6438).
+//! Flow keys: the input of flow hashes (RFC 2992, RFC 6438).
 //!
 //! All fragments of a packet have the same key: the ports, which only the first one carries, count
 //! as zero in each of them. So do the ports of protocols that have none.
@@ -20,7 +20,7 @@ pub struct Key4 {
     pub dst: [u8; 4],
     /// Source and destination port.
     pub ports: Ports,
-    /// What follows the IP header.
+    /// Protocol behind the IP header.
     pub protocol: Protocol,
 }
 
@@ -33,7 +33,7 @@ pub struct Key6 {
     pub dst: [u8; 16],
     /// Source and destination port.
     pub ports: Ports,
-    /// What follows the IP and extension headers.
+    /// Protocol behind the IP and extension headers.
     pub protocol: Protocol,
     /// Flow label, 20 bits.
     pub label: u32,

@@ -1,15 +1,15 @@
-//! What ICMP (RFC 792) and ICMPv6 (RFC 4443) share: the layout of messages, their types apart.
+//! ICMP (RFC 792) and ICMPv6 (RFC 4443): the common layout of messages, their types apart.
 
 use zerocopy::byteorder::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// What every message starts with: 4 bytes.
+/// The head of every message: 4 bytes.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
 #[repr(C)]
 pub struct Header<Type> {
-    /// What the message is.
+    /// Type of the message.
     pub kind: Type,
     /// More about it; the modules `code` of the versions name some.
     pub code: u8,
@@ -32,7 +32,7 @@ impl<Type> Header<Type> {
 pub struct Echo<Type> {
     /// Type echo request or echo reply, code 0.
     pub icmp: Header<Type>,
-    /// Which run of ping it belongs to.
+    /// Identifier of the run of ping that it belongs to.
     pub id: U16,
     /// Counts up in a run.
     pub seq: U16,

@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::icmp;
 use crate::number::number;
 
-/// What every message starts with: 4 bytes.
+/// The head of every message: 4 bytes.
 pub type Header = icmp::Header<Type>;
 /// Echo request or reply: 8 bytes before the data.
 pub type Echo = icmp::Echo<Type>;

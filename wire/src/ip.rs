@@ -1,4 +1,4 @@
-//! What IPv4 and IPv6 share: protocol numbers, DSCP (RFC 2474) and ECN (RFC 3168).
+//! Common fields of IPv4 and IPv6: protocol numbers, DSCP (RFC 2474) and ECN (RFC 3168).
 
 use std::fmt;
 use std::str::FromStr;

@@ -26,7 +26,7 @@ pub struct Header {
     pub fragment: U16,
     /// Time to live in hops.
     pub ttl: u8,
-    /// What follows.
+    /// Protocol of the payload.
     pub protocol: Protocol,
     /// Checksum over header and options.
     pub checksum: U16,
@@ -108,7 +108,7 @@ impl Header {
         self.fragment.get() & MORE_FRAGMENTS != 0
     }
 
-    /// Where the payload belongs in the whole packet's payload, in bytes.
+    /// Offset of the payload in the whole packet's payload, in bytes.
     #[inline]
     pub fn fragment_offset(&self) -> usize {
         usize::from(self.fragment.get() & OFFSET_MASK) * 8

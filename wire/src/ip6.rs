@@ -17,7 +17,7 @@ pub struct Header {
     pub version_class_flow: U32,
     /// Length in bytes of what follows this header.
     pub payload_len: U16,
-    /// What follows.
+    /// Type of the next header.
     pub next_header: Protocol,
     /// Hops left.
     pub hop_limit: u8,
@@ -107,7 +107,7 @@ impl Header {
 )]
 #[repr(C)]
 pub struct FragmentHeader {
-    /// What follows in the whole packet.
+    /// Type of the next header in the whole packet.
     pub next_header: Protocol,
     /// Zero.
     pub reserved: u8,
@@ -118,7 +118,7 @@ pub struct FragmentHeader {
 }
 
 impl FragmentHeader {
-    /// Where the payload belongs in the fragmentable part, in bytes.
+    /// Offset of the payload in the fragmentable part, in bytes.
     #[inline]
     pub fn offset(&self) -> usize {
         usize::from(self.offset_more.get() & 0xfff8)
@@ -131,10 +131,10 @@ impl FragmentHeader {
     }
 }
 
-/// Where extension headers end.
+/// The end of the extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpperLayer {
-    /// What follows them.
+    /// The part behind them.
     pub protocol: Protocol,
     /// Bytes from the start of the IPv6 header.
     pub offset: usize,
@@ -168,17 +168,17 @@ impl ExtensionStart {
 /// One extension header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// Which one.
+    /// Protocol of the header.
     pub protocol: Protocol,
-    /// Where the byte is that says so, in bytes from the start of the IPv6 header.
+    /// Place of the byte that announces it, in bytes from the start of the IPv6 header.
     pub announced_at: usize,
-    /// Where it starts.
+    /// Its start, in bytes from the start of the IPv6 header.
     pub offset: usize,
     /// Its length in bytes.
     pub len: usize,
 }
 
-/// Where the IPv6 header says what follows it, in bytes.
+/// Place of the IPv6 header's byte that announces the next one, in bytes.
 pub const NEXT_HEADER: usize = 6;
 
 /// The extension headers of a packet that starts with its IPv6 header, as far as the bytes have
@@ -201,9 +201,9 @@ pub fn extensions(packet: &[u8]) -> impl Iterator<Item = Extension> + '_ {
     std::iter::from_fn(step).take(MAX_EXTENSIONS)
 }
 
-/// Where a fragment header is put in when a packet is cut (RFC 8200 section 4.5): behind the
-/// headers that every router on the way may look at. First the place of the byte that announces
-/// what is there now.
+/// Place of a fragment header in a packet that is cut (RFC 8200 section 4.5): behind the headers
+/// that every router on the way may look at. First the place of the byte that announces the header
+/// now there.
 pub fn fragment_place(packet: &[u8]) -> (usize, usize) {
     let seen_on_the_way = [Protocol::HOP_BY_HOP, Protocol::ROUTING];
     let last = extensions(packet).filter(|e| seen_on_the_way.contains(&e.protocol)).last();

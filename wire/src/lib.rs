@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 pub mod arp;
+pub mod bier;
+pub mod cdp;
 pub mod checksum;
 pub mod ethernet;
 pub mod flow;
@@ -17,18 +19,26 @@ pub mod icmp6;
 pub mod ip;
 pub mod ip4;
 pub mod ip6;
+pub mod lacp;
 pub mod lldp;
 pub mod mac;
+pub mod memif;
 pub mod mld;
 pub mod mpls;
 pub mod nd;
 mod number;
+pub mod pppoe;
 pub mod prefix;
 pub mod print;
+pub mod pvti;
+pub mod siit;
+pub mod srh;
 pub mod tcp;
 pub mod udp;
 pub mod upper;
+pub mod vhost_user;
 pub mod virtio_net;
+pub mod virtio_ring;
 pub mod vlan;
 
 pub use ip::{Dscp, Protocol};

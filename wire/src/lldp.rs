@@ -3,7 +3,7 @@
 
 use crate::MacAddr;
 
-/// Where stations next to each other hear it (section 7.1).
+/// Group address of stations next to each other (section 7.1).
 pub const NEAREST_BRIDGE: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 
 /// Bytes of a value at most.
@@ -13,35 +13,35 @@ const LONGEST: usize = 511;
 pub mod kind {
     /// The last one.
     pub const END: u8 = 0;
-    /// Which station.
+    /// Identifier of the station.
     pub const CHASSIS_ID: u8 = 1;
-    /// Which of its ports.
+    /// Identifier of its port.
     pub const PORT_ID: u8 = 2;
     /// Seconds for which all this holds.
     pub const TIME_TO_LIVE: u8 = 3;
     /// The port in words.
     pub const PORT_DESCRIPTION: u8 = 4;
-    /// What the station is called.
+    /// Name of the station.
     pub const SYSTEM_NAME: u8 = 5;
-    /// Where it is managed.
+    /// Address at which it is managed.
     pub const MANAGEMENT_ADDRESS: u8 = 8;
 }
 
 /// An identifier: its subtype, and 1 to 255 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id<'p> {
-    /// What kind of bytes.
+    /// Kind of the bytes.
     pub subtype: u8,
     /// The bytes.
     pub bytes: &'p [u8],
 }
 
-/// What every station says.
+/// The mandatory fields of every LLDPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said<'p> {
-    /// Which station.
+pub struct Lldpdu<'p> {
+    /// Identifier of the station.
     pub chassis: Id<'p>,
-    /// Which of its ports.
+    /// Identifier of its port.
     pub port: Id<'p>,
     /// Seconds for which it holds; 0 for no longer.
     pub ttl: u16,
@@ -62,11 +62,11 @@ fn id(value: &[u8]) -> Option<Id<'_>> {
 
 /// Reads what follows the Ethernet header (section 9.2.7.7.1); `None` unless the first three
 /// elements are as they must be and all others end within it.
-pub fn parse(bytes: &[u8]) -> Option<Said<'_>> {
+pub fn parse(bytes: &[u8]) -> Option<Lldpdu<'_>> {
     let (kind::CHASSIS_ID, chassis, rest) = element(bytes)? else { return None };
     let (kind::PORT_ID, port, rest) = element(rest)? else { return None };
     let (kind::TIME_TO_LIVE, ttl, mut rest) = element(rest)? else { return None };
-    let said = Said {
+    let said = Lldpdu {
         chassis: id(chassis)?,
         port: id(port)?,
         ttl: u16::from_be_bytes(*ttl.first_chunk()?),

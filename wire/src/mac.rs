@@ -51,13 +51,13 @@ impl MacAddr {
         Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(id))
     }
 
-    /// Where packets to an IPv4 multicast group go (RFC 1112 section 6.4).
+    /// Address of an IPv4 multicast group (RFC 1112 section 6.4).
     pub fn for_ip4_group(group: Ipv4Addr) -> Self {
         let [_, b, c, d] = group.octets();
         Self([0x01, 0x00, 0x5e, b & 0x7f, c, d])
     }
 
-    /// Where packets to an IPv6 multicast group go (RFC 2464 section 7).
+    /// Address of an IPv6 multicast group (RFC 2464 section 7).
     pub fn for_ip6_group(group: Ipv6Addr) -> Self {
         let [.., c, d, e, f] = group.octets();
         Self([0x33, 0x33, c, d, e, f])

@@ -27,7 +27,7 @@ const PAD1: u8 = 0;
 pub struct Version1 {
     /// Type and code.
     pub icmp: Header,
-    /// How long answers may wait: milliseconds in version 1, a code in version 2.
+    /// Longest delay of answers: milliseconds in version 1, a code in version 2.
     pub max_response: U16,
     /// Zero.
     pub reserved: U16,

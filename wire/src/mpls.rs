@@ -5,11 +5,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Labels are below this.
 pub const LABELS: u32 = 1 << 20;
-/// What follows is an IPv4 packet.
+/// Label in front of an IPv4 packet.
 pub const IP4_EXPLICIT_NULL: u32 = 0;
 /// Control gets the packet.
 pub const ROUTER_ALERT: u32 = 1;
-/// What follows is an IPv6 packet.
+/// Label in front of an IPv6 packet.
 pub const IP6_EXPLICIT_NULL: u32 = 2;
 /// Says that the next label is an entropy label (RFC 6790).
 pub const ENTROPY_INDICATOR: u32 = 7;

@@ -212,7 +212,7 @@ pub enum NdOption<'a> {
     Other {
         /// Option type.
         kind: u8,
-        /// What follows type and length.
+        /// Bytes behind type and length.
         body: &'a [u8],
     },
 }

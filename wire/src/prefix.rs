@@ -17,7 +17,7 @@ pub type Ip4Prefix = IpPrefix<Ipv4Addr>;
 /// An IPv6 prefix.
 pub type Ip6Prefix = IpPrefix<Ipv6Addr>;
 
-/// What a prefix can be made of.
+/// An address that prefixes can be made of.
 pub trait Address: Copy + Eq + fmt::Display + FromStr {
     /// Its size in bits.
     const BITS: u8;
@@ -72,7 +72,7 @@ impl<A: Address> IpPrefix<A> {
         self.addr
     }
 
-    /// How many bits count.
+    /// The number of bits that count.
     pub fn prefix_len(&self) -> u8 {
         self.prefix_len
     }
@@ -113,7 +113,7 @@ impl<A: Address> FromStr for IpPrefix<A> {
     }
 }
 
-/// Why a prefix was refused.
+/// Reasons why a prefix was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidPrefix {
     /// The address has fewer bits.
@@ -159,7 +159,7 @@ impl Prefix {
         }
     }
 
-    /// How many bits count.
+    /// The number of bits that count.
     pub fn prefix_len(&self) -> u8 {
         match self {
             Self::Ip4(prefix) => prefix.prefix_len,

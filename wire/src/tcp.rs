@@ -6,6 +6,8 @@ use std::ops::BitOr;
 use zerocopy::byteorder::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use crate::checksum;
+
 /// The 20-byte header without options.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
@@ -118,6 +120,53 @@ impl fmt::Display for Flags {
             }
         }
         Ok(())
+    }
+}
+
+/// Option: nothing follows.
+const END: u8 = 0;
+/// Option: padding.
+const NO_OPERATION: u8 = 1;
+/// Option: maximum segment size.
+const MSS: u8 = 2;
+
+/// Lowers the maximum segment size that a SYN tells (RFC 9293 section 3.7.1) to `most` bytes, and
+/// brings the checksum up to date unless it is still to be made (`is_summed` is false). The size
+/// told before, if it was higher. `segment` begins with the TCP header.
+pub fn clamp_mss(segment: &mut [u8], most: u16, is_summed: bool) -> Option<u16> {
+    let (header, rest) = Header::mut_from_prefix(segment).ok()?;
+    if !header.flags.contains(Flags::SYN) {
+        return None;
+    }
+    let len = header.header_len().checked_sub(size_of::<Header>())?;
+    let options = rest.get_mut(..len)?;
+    let place = mss_place(options)?;
+    let [high, low] = options.get_mut(place..)?.first_chunk_mut()?;
+    let told = u16::from_be_bytes([*high, *low]);
+    if told <= most {
+        return None;
+    }
+    [*high, *low] = most.to_be_bytes();
+    if is_summed {
+        // At an odd place the bytes of a word of the sum are swapped.
+        let is_odd = place % 2 == 1;
+        let word = |value: u16| U16::new(if is_odd { value.swap_bytes() } else { value });
+        header.checksum = checksum::update(header.checksum, word(told), word(most));
+    }
+    Some(told)
+}
+
+/// Where the maximum segment size is in the options of a header.
+fn mss_place(options: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let len = match *options.get(at)? {
+            END => return None,
+            NO_OPERATION => 1,
+            MSS if options.get(at + 1) == Some(&4) => return Some(at + 2),
+            _ => usize::from(*options.get(at + 1)?).max(2),
+        };
+        at += len;
     }
 }
 

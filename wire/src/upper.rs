@@ -1,4 +1,4 @@
-//! Where IP begins in a frame, and the upper layer in an IP packet of either version.
+//! The offset of IP in a frame, and the upper layer in an IP packet of either version.
 
 use zerocopy::FromBytes;
 
@@ -6,26 +6,34 @@ use crate::checksum::{Sum, ip4_pseudo, ip6_pseudo};
 use crate::ethernet::{self, EtherType};
 use crate::{Protocol, ip4, ip6, vlan};
 
-/// Where the IP header is in a frame, behind the Ethernet header and its tags, in bytes from its
-/// start; `None` when something else follows.
-pub fn ip_offset(frame: &[u8]) -> Option<usize> {
+/// Type and start of the payload of a frame, behind its Ethernet header and tags, in bytes; `None`
+/// of frames that are cut off.
+#[inline]
+pub fn payload(frame: &[u8]) -> Option<(EtherType, usize)> {
     let (header, mut rest) = ethernet::Header::ref_from_prefix(frame).ok()?;
     let mut kind = header.ethertype;
     while kind.is_vlan() {
         let (tag, after) = vlan::Tag::ref_from_prefix(rest).ok()?;
         (kind, rest) = (tag.ethertype, after);
     }
-    (kind == EtherType::IP4 || kind == EtherType::IP6).then(|| frame.len() - rest.len())
+    Some((kind, frame.len() - rest.len()))
 }
 
-/// What follows the IP header of a packet, its options or extension headers.
+/// Start of the IP header in a frame, behind the Ethernet header and its tags, in bytes; `None` for
+/// frames of other protocols.
+pub fn ip_offset(frame: &[u8]) -> Option<usize> {
+    let (kind, at) = payload(frame)?;
+    (kind == EtherType::IP4 || kind == EtherType::IP6).then_some(at)
+}
+
+/// The upper layer of a packet, behind its IP header, options or extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upper {
-    /// Which protocol.
+    /// Protocol of the upper layer.
     pub protocol: Protocol,
-    /// Where its header is, in bytes from the IP header.
+    /// Start of its header, in bytes from the IP header.
     pub offset: usize,
-    /// Where the IP packet ends, in bytes from its header, as that says.
+    /// End of the IP packet by its length field, in bytes from its header.
     pub end: usize,
     /// Whether the packet is a fragment, the first included.
     pub is_fragment: bool,

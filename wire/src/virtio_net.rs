@@ -22,17 +22,20 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub struct Header {
     /// [`NEEDS_CSUM`], [`DATA_VALID`].
     pub flags: u8,
-    /// What to segment, perhaps with the ECN bit.
+    /// Kind of segments, perhaps with the ECN bit.
     pub gso_type: GsoType,
     /// Length in bytes of the headers to copy in front of each segment.
     pub hdr_len: U16,
     /// Payload bytes of a segment.
     pub gso_size: U16,
-    /// Where summing starts, in bytes from the start of the packet.
+    /// Start of the sum, in bytes from the start of the packet.
     pub csum_start: U16,
-    /// Where the checksum goes, in bytes from `csum_start`.
+    /// Place of the checksum, in bytes from `csum_start`.
     pub csum_offset: U16,
 }
+
+/// Bytes of the header where it ends with the number of buffers that a packet is in.
+pub const COUNTED: usize = 12;
 
 /// Bit of [`Header::flags`]: the checksum from `csum_start` on is still to be computed; its field
 /// holds the sum of the pseudo header.
@@ -40,7 +43,7 @@ pub const NEEDS_CSUM: u8 = 1;
 /// Bit of [`Header::flags`]: the checksum was verified.
 pub const DATA_VALID: u8 = 2;
 
-/// What a large packet is to be cut into.
+/// Kind of segments that a large packet is cut into.
 #[derive(
     Clone,
     Copy,

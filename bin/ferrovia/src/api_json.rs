@@ -12,7 +12,7 @@ use control::api::files;
 use control::config::Plugins;
 use control::log::Log;
 use graph::Settings;
-use net::{Parts, Router};
+use net::{Assembly, Router};
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 fn write(folder: &Path) -> Result<(), String> {
     let settings = Settings { buffers: 1024, ..Settings::default() };
     let router = Router::new(settings, Log::new()).map_err(|e| e.to_string())?;
-    let mut parts = Parts::new(router);
+    let mut parts = Assembly::new(router);
     for feature in features::enabled(&Plugins::default())? {
         parts.add(feature).map_err(|e| format!("feature {}: {e}", feature.name))?;
     }

@@ -4,19 +4,19 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use control::cli::io_text;
-use control::config::{Config, Cpu, PageSize, Statistics};
+use control::config::{self, Config, Cpu, PageSize, Statistics};
 use control::log::Log;
 use control::stats::Segment;
 use graph::Settings;
 use infra::cpu::{self, Policy, Variant};
 use net::engine::Plugin;
-use net::{Origin, Parts, Router};
+use net::{Assembly, Origin, Router};
 
 use crate::layout::Layout;
 use crate::workers::{self, Placement};
 use crate::{features, files, version};
 
-/// How much more the scheduler should like control than the data plane when both have one CPU.
+/// Nice value of control when it shares one CPU with the data plane.
 const FAVOUR: i32 = -10;
 /// Shortest time between two updates of the statistics.
 const SHORTEST_UPDATE: Duration = Duration::from_millis(10);
@@ -39,7 +39,7 @@ const FOREIGN: &[&str] = &[
 ];
 
 /// A router with its graph built and its threads running, and the commands for it.
-pub fn router(config: &Config) -> Result<Parts, String> {
+pub fn router(config: &Config) -> Result<Assembly, String> {
     let log = Log::new();
     log.configure(&config.logging);
     if let Some(path) = &config.unix.log {
@@ -59,11 +59,12 @@ pub fn router(config: &Config) -> Result<Parts, String> {
         Router::counting_in(stats, settings, log.clone())
     });
     let router = router.map_err(failed("cannot reserve memory"))?;
-    let mut parts = Parts::new(router);
-    parts.stanzas = config.others.clone();
+    let mut parts = Assembly::new(router);
+    parts.router.stanzas = config.others.clone();
     log.register(&mut parts.cli);
     parts.router.insert(statistics(&config.statseg)?);
-    workers::register(&mut parts.cli);
+    parts.router.insert(drivers::memif::Folder(config.unix.runtime_dir()));
+    workers::register(&mut parts.router, &mut parts.cli);
     register(config, &mut parts)?;
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
     parts.router.publish_counters();
@@ -84,16 +85,15 @@ pub fn router(config: &Config) -> Result<Parts, String> {
     Ok(parts)
 }
 
-fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
-    let (mut loaded, mut names) = (Vec::new(), Vec::new());
+fn register(config: &Config, parts: &mut Assembly) -> Result<(), String> {
+    let mut loaded = Vec::new();
     for feature in features::enabled(&config.plugins)? {
         parts.add(feature).map_err(|e| format!("feature {}: {e}", feature.name))?;
         if feature.origin != Origin::Core {
             loaded.push(Plugin::built_in(feature.file(), feature.about));
         }
-        names.push(feature.name);
     }
-    files::prepare(&config.plugins, names, &mut parts.router);
+    files::prepare(&config.plugins, &mut parts.router);
     let (version, build_date) = (version::long(), version::build_date());
     parts.router.insert(net::engine::Program {
         version,
@@ -103,13 +103,13 @@ fn register(config: &Config, parts: &mut Parts) -> Result<(), String> {
         folders: config.plugins.paths.clone(),
         plugins: loaded,
     });
-    let Parts { router, cli, api, .. } = parts;
+    let Assembly { router, cli, api } = parts;
     api.finish(&router.clients).map_err(|e| e.to_string())?;
     router.clients.configure_trace(&config.api_trace);
     cli.check().map_err(|e| e.to_string())
 }
 
-/// How statistics are kept up to date.
+/// Settings of the statistics.
 fn statistics(config: &Statistics) -> Result<net::statistics::Settings, String> {
     let default = net::statistics::Settings::default();
     let interval = config.update_interval.map(|seconds| {
@@ -174,6 +174,9 @@ fn schedule(cpu: &Cpu, log: &Log) -> Result<(), String> {
 /// Says what the configuration asks for in vain.
 fn notice_ignored(config: &Config, log: &Log) {
     let log = log.class("config", "ignored");
+    if config.buffers.layout == config::Layout::Natural {
+        log.notice("buffers: layout natural has no effect: buffers are packed");
+    }
     if config.statseg.page_size != PageSize::Default {
         log.notice("statseg: page-size has no effect: pages are used as counters move");
     }

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, open};
 /// Set for the second process.
 const MARK: &str = "FERROVIA_IN_BACKGROUND";
 
-/// Which of the two processes this is.
+/// One of the two processes.
 pub enum Side {
     /// The first: the daemon, a process of this number, is ready.
     Parent(u32),

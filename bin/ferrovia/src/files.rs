@@ -7,10 +7,10 @@ use control::config::{Plugins, Switch};
 use loader::Loader;
 use net::Router;
 
-/// Tells the loader where plugins are, and which features need none.
-pub fn prepare(config: &Plugins, features: Vec<&'static str>, router: &mut Router) {
+/// Tells the loader where plugins are, and which are built in.
+pub fn prepare(config: &Plugins, router: &mut Router) {
     if let Some(loader) = router.state_mut::<Loader>() {
-        loader.features = features;
+        loader.features = plugins::features().collect();
         // Scripts for the original put all folders into one word.
         let folders = config.paths.iter().flat_map(|paths| paths.split(':'));
         loader.folders = folders.map(PathBuf::from).collect();

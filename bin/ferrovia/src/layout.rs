@@ -1,4 +1,4 @@
-//! Which thread runs on which CPU.
+//! The layout of threads on CPUs.
 //!
 //! Without workers one data-plane thread does everything; it has the main core for itself and
 //! control floats over the other CPUs. With workers each has a CPU of its own and control the main
@@ -21,7 +21,7 @@ pub struct Layout {
     pub shared: bool,
 }
 
-/// Why the configuration's CPUs cannot be used.
+/// Reasons why the configuration's CPUs cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Not a CPU of this process: word, CPU, CPUs there are.

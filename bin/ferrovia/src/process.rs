@@ -1,5 +1,4 @@
-//! What the process needs of the system around it: limits, folders, files, and what happens on a
-//! panic.
+//! The process in its system: limits, folders, files, and what happens on a panic.
 
 use std::fs;
 use std::io::Write;

@@ -15,7 +15,7 @@ use control::config::{Config, Endpoint, Listen, Statistics, Unix};
 use control::log::{Log, Logger};
 use control::session::{Listener, Server, Settings};
 use control::stats::{prometheus, server};
-use net::{Parts, Router};
+use net::{Assembly, Router};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -25,21 +25,21 @@ use tokio::time::{sleep, timeout};
 use crate::background::Ready;
 use crate::process;
 
-/// What interactive sessions start with.
+/// First line of interactive sessions.
 const BANNER: &str = "Ferrovia: `help' lists commands, `?' what comes next, TAB completes\n";
-/// How long sessions wait for the files of commands that are carried out at start.
+/// Longest wait of sessions for the files of commands that are carried out at start.
 const START: Duration = Duration::from_secs(2);
 /// Longest time between two looks at what needs tending.
 const TEND: Duration = Duration::from_secs(1);
-/// How long an orderly end may take before a disorderly one.
+/// Longest duration of an orderly end before a disorderly one.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Serves the router until a signal or the end of standard input (when interactive) ends it.
-pub fn run(parts: Parts, config: &Config, background: Option<Ready>) -> Result<(), String> {
+pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Result<(), String> {
     let runtime = runtime()?;
     let stop = Arc::new(Notify::new());
     watch_signals(Arc::clone(&stop), &config.unix, &config.statseg)?;
-    let Parts { mut router, cli, api, .. } = parts;
+    let Assembly { mut router, cli, api, .. } = parts;
     let wake = Arc::new(Notify::new());
     let waker = || {
         let wake = Arc::clone(&wake);
@@ -134,7 +134,7 @@ async fn listen(unix: &Unix) -> Result<Listener, String> {
     Ok(listener)
 }
 
-/// What serves the statistics to who connects.
+/// Servers of the statistics: the segment's socket, and Prometheus.
 fn statistics(
     router: &Router,
     config: &Config,

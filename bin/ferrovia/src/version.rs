@@ -1,12 +1,12 @@
-//! What this program calls itself.
+//! Name and version of this program.
 
 use std::time::Duration;
 
 use control::wall::Civil;
 
-/// Who built it.
+/// User who built it.
 pub const BUILT_BY: &str = env!("BUILT_BY");
-/// Where it was built.
+/// The machine that built it.
 pub const BUILT_ON: &str = env!("BUILT_ON");
 
 /// `ferrovia 0.1.0`.
@@ -25,7 +25,7 @@ pub fn long() -> String {
     )
 }
 
-/// When it was built.
+/// Date of the build.
 pub fn build_date() -> String {
     let seconds = env!("BUILT_AT").parse().unwrap_or_default();
     Civil::from_unix(Duration::from_secs(seconds)).to_string()

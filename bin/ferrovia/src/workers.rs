@@ -1,14 +1,15 @@
 //! `set workers`: another number of data-plane threads while packets flow.
 
-use control::cli::{Args, Cli, Command, Error};
+use control::cli::{Cli, Command, Error, Print};
 use control::config::{Cpu, CpuList};
+use control::configuration::Lines;
 use graph::Plan;
 use infra::cpu;
-use net::Router;
+use net::{Configuration, Router};
 
 use crate::layout::Layout;
 
-/// What threads were placed by.
+/// The configuration that threads were placed by.
 pub struct Placement {
     /// `cpu { … }` of the configuration.
     pub config: Cpu,
@@ -16,39 +17,43 @@ pub struct Placement {
     pub allowed: Vec<usize>,
 }
 
-/// `set workers {<n> | corelist <cpus>}`.
-enum SetWorkers {
-    Count(u32),
-    On(CpuList),
+/// Change the number of worker threads while packets flow.
+#[derive(Command, Print, Clone, Debug, PartialEq)]
+#[command("set workers")]
+#[stage(Objects)]
+struct SetWorkers {
+    /// number of workers
+    #[positional]
+    workers: Option<u32>,
+    /// one on each of these CPUs
+    corelist: Option<CpuList>,
 }
 
-impl Command for SetWorkers {
-    const PATHS: &'static [&'static str] = &["set workers"];
-    const ABOUT: &'static str = "Change the number of worker threads while packets flow";
-    const USAGE: &'static str = "{<number> | corelist <cpu>[,<cpu>|-<cpu>]...}";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        if args.keyword("corelist") {
-            args.value("list of CPUs").map(Self::On)
-        } else {
-            args.value("number of workers").map(Self::Count)
-        }
-    }
-}
+/// Last choice of workers by command.
+struct Told(SetWorkers);
 
 /// Registers the command.
-pub fn register(cli: &mut Cli<Router>) {
+pub fn register(router: &mut Router, cli: &mut Cli<Router>) {
+    router.configured.push(("workers", Configuration::Commands(configuration)));
     cli.command(|router, wanted: SetWorkers| {
         let Some(placed) = router.state::<Placement>() else { return Ok(()) };
-        let (count, list) = match wanted {
-            SetWorkers::Count(count) => (Some(count), None),
-            SetWorkers::On(list) => (None, Some(list)),
-        };
-        let config = Cpu { workers: count, corelist_workers: list, ..placed.config.clone() };
+        if wanted.workers.is_some() == wanted.corelist.is_some() {
+            return Err(Error::new("expected the number of workers or corelist"));
+        }
+        let (workers, corelist_workers) = (wanted.workers, wanted.corelist.clone());
+        let config = Cpu { workers, corelist_workers, ..placed.config.clone() };
         let layout =
             Layout::new(&config, &placed.allowed).map_err(|e| Error::new(e.text("corelist")))?;
-        apply(router, &layout)
+        apply(router, &layout)?;
+        router.insert(Told(wanted));
+        Ok(())
     });
+}
+
+fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    if let Some(Told(told)) = router.state::<Told>() {
+        lines.push(told);
+    }
 }
 
 fn apply(router: &mut Router, layout: &Layout) -> Result<(), Error> {

@@ -6,13 +6,13 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use control::cli::Wish;
+use control::cli::SessionRequest;
 use control::config::Listen;
 use control::session::TURNED_AWAY;
 use control::session::frame::{Answer, Request};
 use control::session::telnet::{Decoder, Event, FRAMES, IAC, WILL};
 
-/// How long the router may take for its first word.
+/// Longest wait for the router's first bytes.
 const GREETING: Duration = Duration::from_secs(5);
 
 /// A stream socket of either kind.
@@ -41,11 +41,11 @@ pub struct Link {
     at: usize,
     number: u32,
     prompt: String,
-    wish: Option<Wish>,
+    session_request: Option<SessionRequest>,
     ended: bool,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Well.
@@ -53,7 +53,7 @@ pub enum Outcome {
     /// With this error text.
     Failed(String),
     /// It asks for something that who has the terminal can do.
-    Wish(Wish),
+    SessionRequest(SessionRequest),
 }
 
 impl Link {
@@ -95,7 +95,7 @@ impl Link {
             at: 0,
             number: 0,
             prompt: String::new(),
-            wish: None,
+            session_request: None,
             ended: false,
         };
         link.socket.set_timeout(Some(GREETING))?;
@@ -192,11 +192,15 @@ impl Link {
             Answer::Output { text } if json && text == "null" => {}
             Answer::Output { text } => print(&text)?,
             Answer::Done { code: 0, .. } => {
-                return Ok(Some(self.wish.take().map_or(Outcome::Done, Outcome::Wish)));
+                return Ok(Some(
+                    self.session_request.take().map_or(Outcome::Done, Outcome::SessionRequest),
+                ));
             }
             Answer::Done { error, .. } => return Ok(Some(Outcome::Failed(error))),
             Answer::Bye => self.ended = true,
-            Answer::Wish { wish } => self.wish = Some(wish),
+            Answer::SessionRequest { session_request } => {
+                self.session_request = Some(session_request)
+            }
             Answer::Hello { .. } | Answer::Candidates { .. } => {}
         }
         Ok(None)
@@ -241,7 +245,7 @@ impl Link {
         }
     }
 
-    /// Why a router speaks plain text: it turns this session away, or it is none of ours.
+    /// Error of a router that speaks plain text: it turns this session away, or it is none of ours.
     fn refusal(&mut self, first: u8) -> io::Error {
         let mut text = vec![first];
         while text.len() < TURNED_AWAY.len() {

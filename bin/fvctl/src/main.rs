@@ -124,7 +124,7 @@ fn report(outcome: &Outcome) -> bool {
             eprintln!("{error}");
             false
         }
-        Outcome::Wish(_) => {
+        Outcome::SessionRequest(_) => {
             eprintln!("there is no terminal");
             false
         }

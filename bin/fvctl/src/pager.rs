@@ -17,7 +17,7 @@ pub struct Size {
     pub columns: usize,
 }
 
-/// What the reader wants to see next.
+/// Next move of the reader.
 #[derive(PartialEq)]
 enum Wanted {
     /// This many lines of the terminal.
@@ -135,7 +135,7 @@ impl<W: Write, K: FnMut() -> io::Result<u8>> Pager<W, K> {
 mod tests {
     use super::*;
 
-    /// What is shown of `text` on a terminal of 4 lines and 10 columns by someone who types `keys`.
+    /// Screen for `text` on a terminal of 4 lines and 10 columns, and a reader that types `keys`.
     fn shown(text: &str, keys: &str) -> (String, bool) {
         let mut keys = keys.bytes();
         let key = || keys.next().ok_or_else(|| io::Error::other("asked once more"));

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use control::cli::Wish;
+use control::cli::SessionRequest;
 use reedline::{
     ColumnarMenu, Completer, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
@@ -37,7 +37,7 @@ type Shared = Arc<Mutex<Link>>;
 /// A person at a terminal.
 struct Person<'s> {
     link: Shared,
-    /// Where the router listens, as it was said.
+    /// The router's socket, as given.
     socket: Option<&'s str>,
     json: bool,
     editor: Reedline,
@@ -82,7 +82,7 @@ impl Person<'_> {
                         outcome => outcome?,
                     };
                     self.prompt.failed = !match outcome {
-                        Outcome::Wish(wish) => self.grant(wish)?,
+                        Outcome::SessionRequest(session_request) => self.grant(session_request)?,
                         outcome => report(&outcome),
                     };
                 }
@@ -134,13 +134,13 @@ impl Person<'_> {
     }
 
     /// Does what a command asks of who has the terminal; false when that cannot be.
-    fn grant(&mut self, wish: Wish) -> io::Result<bool> {
-        match wish {
-            Wish::History => show_history(&self.editor)?,
-            Wish::Terminal => self.show_terminal()?,
-            Wish::Pager(is_on) => self.pages = is_on,
-            Wish::Ansi(is_on) => self.prompt.plain = !is_on,
-            Wish::KeepHistory(_) => {
+    fn grant(&mut self, session_request: SessionRequest) -> io::Result<bool> {
+        match session_request {
+            SessionRequest::History => show_history(&self.editor)?,
+            SessionRequest::Terminal => self.show_terminal()?,
+            SessionRequest::Pager(is_on) => self.pages = is_on,
+            SessionRequest::Ansi(is_on) => self.prompt.plain = !is_on,
+            SessionRequest::KeepHistory(_) => {
                 writeln!(io::stderr(), "fvctl keeps {HISTORY} lines over sessions, always")?;
                 return Ok(false);
             }
@@ -170,7 +170,7 @@ fn is_lost(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
-/// What `?` shows: usage and arguments of the command so far, or the words that begin so.
+/// Output of `?`: usage and arguments of the command so far, or the words that begin so.
 fn explain(link: &mut Link, line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     // The editor leaves the cursor behind the line.
@@ -227,7 +227,7 @@ fn editor(link: &Shared) -> io::Result<Reedline> {
     Ok(editor)
 }
 
-/// What `history` shows.
+/// Output of `history`.
 fn show_history(editor: &Reedline) -> io::Result<()> {
     let query = SearchQuery::everything(SearchDirection::Forward, None);
     let lines = editor.history().search(query).map_err(io::Error::other)?;

@@ -16,7 +16,7 @@ const CTRL_C: u8 = 3;
 /// dropped.
 pub struct Keys {
     before: Termios,
-    /// Where Ctrl-C arrives.
+    /// Socket on which Ctrl-C arrives.
     interrupts: UnixStream,
 }
 

@@ -1,5 +1,5 @@
-//! How many messages a second: `bulk SOCKET [ROUTES [shared]]`. Pings, one by one and many at once,
-//! then routes added, listed, deleted; through memory shared with the router if so said.
+//! Messages per second: `bulk SOCKET [ROUTES [shared]]`. Pings, one by one and many at once, then
+//! routes added, listed, deleted; through memory shared with the router if so said.
 #![forbid(unsafe_code)]
 
 use std::time::Instant;

@@ -39,7 +39,7 @@ pub struct Client {
     context: u32,
     output: Vec<u8>,
     input: Vec<u8>,
-    /// What of `input` has been taken.
+    /// Number of bytes taken from `input`.
     taken: usize,
     events: VecDeque<Event>,
 }
@@ -200,7 +200,7 @@ impl Client {
         }
     }
 
-    /// What an event says, if it is this message.
+    /// Fields of an event, if it is this message.
     pub fn decode<M: Message>(&self, event: &Event) -> Option<M> {
         let is_it = self.ids.get(M::NAME) == Some(&event.id);
         is_it.then(|| fields::<M>(&event.bytes).ok()).flatten()
@@ -306,7 +306,7 @@ impl Client {
         self.next_len().is_some_and(|len| self.input.len() - self.taken >= HEADER + len)
     }
 
-    /// Where the next message is, behind its header. It is taken.
+    /// Place of the next message, behind its header. It is taken.
     fn next(&mut self) -> Result<std::ops::Range<usize>, Error> {
         while !self.has_whole() {
             self.input.drain(..self.taken);

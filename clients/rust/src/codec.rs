@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short;
 
-/// What may stand in a message.
+/// A type of fields of messages.
 pub trait Codec: Sized {
     /// Appends its bytes.
     fn encode(&self, out: &mut Vec<u8>);

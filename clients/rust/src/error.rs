@@ -1,10 +1,10 @@
-//! Why something asked of a router did not happen.
+//! Errors of requests to a router.
 
 use std::{fmt, io};
 
 use crate::codec::Short;
 
-/// Why something asked of a router did not happen.
+/// Reasons why something asked of a router did not happen.
 #[derive(Debug)]
 pub enum Error {
     /// The connection failed; it cannot be used any more.
@@ -13,7 +13,7 @@ pub enum Error {
     Unknown(&'static str),
     /// The router refused with this error number, which is negative.
     Refused(i32),
-    /// What the router sent is not what was asked for; the connection cannot be used any more.
+    /// The router sent something else than was asked for; the connection cannot be used any more.
     Nonsense(&'static str),
 }
 

@@ -44,7 +44,7 @@ pub mod stats {
 pub trait Message: Codec + 'static {
     /// Its name, `_` and the CRC of its fields.
     const NAME: &'static str;
-    /// How many numbers stand before its own fields: the client's and the request's, or the latter.
+    /// Count of numbers in front of its own fields: the client's and the request's, or the latter.
     const HEAD: usize;
     /// The error number of a reply; 0 when there is none.
     fn retval(&self) -> i32;
@@ -66,6 +66,6 @@ pub trait Dump: Message {
 pub trait Stream: Message {
     /// A row.
     type Details: Message;
-    /// What comes behind them.
+    /// The message behind them.
     type Reply: Message;
 }

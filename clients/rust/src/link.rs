@@ -1,4 +1,5 @@
-//! What carries bytes to the router and back: a socket, or memory shared with the router behind it.
+//! The transport of bytes to the router and back: a socket, or memory shared with the router behind
+//! it.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -10,14 +11,14 @@ use infra::memory::lane::Lane;
 
 /// Room for what is read at once.
 const CHUNK: usize = 256 << 10;
-/// How long shared memory is looked into before a bell is waited for.
+/// Time that shared memory is polled for before a bell is waited for.
 const LOOK: Duration = Duration::from_micros(50);
 
 #[derive(Debug)]
 pub struct Link {
     socket: UnixStream,
     lane: Option<Lane>,
-    /// What came with the bytes read last.
+    /// Descriptor received with the bytes read last.
     descriptor: Option<OwnedFd>,
     /// Whether looking again is worth while: the router runs beside us.
     looks: bool,
@@ -39,7 +40,7 @@ impl Link {
         self.lane = Some(lane);
     }
 
-    /// How long [`Link::read`] waits; `None` for ever.
+    /// Sets how long [`Link::read`] waits; `None` for ever.
     pub fn limit(&self, time: Option<Duration>) -> io::Result<()> {
         self.socket.set_read_timeout(time)
     }

@@ -7,7 +7,7 @@ use syn::{
     Attribute, Error, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, Meta, PathArguments, Type,
 };
 
-/// How often a value comes, from the field's type.
+/// Number of values of a field, from its type.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Flag,
@@ -16,12 +16,14 @@ enum Shape {
     Repeated,
 }
 
-/// How a field is found on the line.
+/// Place of a field on the line.
 #[derive(PartialEq)]
 enum Place {
     Keywords(Vec<String>),
     Position,
     Rest,
+    /// Its type's own arguments.
+    Flat,
 }
 
 pub struct Field {
@@ -31,18 +33,24 @@ pub struct Field {
     shape: Shape,
     place: Place,
     help: String,
-    values: String,
+    values: TokenStream,
+    /// Value when it is left out, which is not printed then.
+    default: Option<TokenStream>,
 }
 
 impl Field {
     pub fn new(field: &syn::Field) -> syn::Result<Self> {
         let ident = field.ident.clone().expect("fields are named here");
         let help = doc(&field.attrs);
-        if help.is_empty() {
+        let place = place(field, &ident)?;
+        if help.is_empty() && place != Place::Flat {
             return Err(Error::new_spanned(field, "needs a doc comment: it is the help text"));
         }
-        let (shape, value) = shape(&field.ty);
-        let place = place(field, &ident)?;
+        let (mut shape, value) = shape(&field.ty);
+        let default = default(&field.attrs, &field.ty)?;
+        if default.is_some() {
+            shape = Shape::Optional;
+        }
         if shape == Shape::Flag && place == Place::Position {
             return Err(Error::new_spanned(field, "a flag has no position"));
         }
@@ -50,7 +58,31 @@ impl Field {
         if values.is_empty() && type_name(&value).is_some_and(|name| name == "PathBuf") {
             values.push_str("file");
         }
-        Ok(Self { ident, value, shape, place, help, values })
+        let values = match field.attrs.iter().any(|a| a.path().is_ident("words")) {
+            true => quote!(<#value as ::control::cli::Words>::VALUES),
+            false => quote!(#values),
+        };
+        Ok(Self { ident, value, shape, place, help, values, default })
+    }
+
+    pub fn is_flat(&self) -> bool {
+        self.place == Place::Flat
+    }
+
+    /// The type of what is known of the field while the line is read.
+    pub fn read_type(&self) -> TokenStream {
+        let value = &self.value;
+        match (&self.place, self.shape) {
+            (Place::Flat, _) => quote!(<#value as ::control::cli::Arguments>::Read),
+            (_, Shape::Flag) => quote!(bool),
+            (_, Shape::Repeated) => quote!(::std::vec::Vec<#value>),
+            _ => quote!(::core::option::Option<#value>),
+        }
+    }
+
+    /// Name of the variable that holds it.
+    pub fn variable(&self) -> Ident {
+        self.slot()
     }
 
     pub fn has_keyword(&self) -> bool {
@@ -72,7 +104,7 @@ impl Field {
         let range = range(&self.value);
         let keywords = match &self.place {
             Place::Keywords(words) => words.as_slice(),
-            Place::Position | Place::Rest => &[],
+            Place::Position | Place::Rest | Place::Flat => &[],
         };
         let kind = match (&self.place, self.shape) {
             (Place::Rest, _) => quote!(Rest),
@@ -93,14 +125,19 @@ impl Field {
         }
     }
 
+    /// The arguments of the field, one unless it is several.
+    pub fn infos(&self) -> TokenStream {
+        let (value, info) = (&self.value, self.info());
+        match self.place {
+            Place::Flat => quote!(<#value as ::control::cli::Arguments>::ARGS),
+            _ => quote!(&[#info]),
+        }
+    }
+
     /// Declares the variable.
     pub fn start(&self) -> TokenStream {
-        let (slot, value) = (self.slot(), &self.value);
-        match self.shape {
-            Shape::Flag => quote!(let mut #slot = false;),
-            Shape::Repeated => quote!(let mut #slot = ::std::vec::Vec::<#value>::new();),
-            _ => quote!(let mut #slot = ::core::option::Option::<#value>::None;),
-        }
+        let (slot, ty) = (self.slot(), self.read_type());
+        quote!(let #slot = &mut <#ty as ::core::default::Default>::default();)
     }
 
     /// Reads keyword and value, then goes on to the next word.
@@ -108,14 +145,14 @@ impl Field {
         let Place::Keywords(words) = &self.place else { return TokenStream::new() };
         let (slot, name) = (self.slot(), self.name());
         let take = match self.shape {
-            Shape::Flag => quote!(#slot = true;),
+            Shape::Flag => quote!(*#slot = true;),
             Shape::Repeated => quote!(#slot.push(args.value(#name)?);),
-            _ => quote!(#slot = Some(args.value(#name)?);),
+            _ => quote!(*#slot = Some(args.value(#name)?);),
         };
         quote! {
             if #(args.keyword(#words))||* {
                 #take
-                continue;
+                return Ok(true);
             }
         }
     }
@@ -124,33 +161,38 @@ impl Field {
     pub fn read_position(&self) -> TokenStream {
         let (slot, name, value) = (self.slot(), self.name(), &self.value);
         match (&self.place, self.shape) {
+            (Place::Flat, _) => quote! {
+                if <#value as ::control::cli::Arguments>::take(#slot, args)? {
+                    return Ok(true);
+                }
+            },
             (Place::Rest, _) => quote! {
                 if #slot.is_none() {
-                    #slot = Some(args.rest().into());
-                    continue;
+                    *#slot = Some(args.rest().into());
+                    return Ok(true);
                 }
             },
             (_, Shape::Required) => quote! {
                 if #slot.is_none() {
-                    #slot = Some(args.value(#name)?);
-                    continue;
+                    *#slot = Some(args.value(#name)?);
+                    return Ok(true);
                 }
             },
             (_, Shape::Repeated) => quote! {
                 if let Some(value) = args.optional() {
                     #slot.push(value);
-                    continue;
+                    return Ok(true);
                 }
             },
             _ => quote! {
                 if #slot.is_none() {
-                    #slot = if <#value as ::control::cli::Value>::IS_NAME {
+                    *#slot = if <#value as ::control::cli::Value>::IS_NAME {
                         Some(args.value(#name)?)
                     } else {
                         args.optional()
                     };
                     if #slot.is_some() {
-                        continue;
+                        return Ok(true);
                     }
                 }
             },
@@ -163,11 +205,20 @@ impl Field {
         let keyword = match &self.place {
             Place::Keywords(words) => words.first(),
             Place::Position | Place::Rest => None,
+            Place::Flat => {
+                return quote!(::control::cli::Arguments::print(&self.#ident, line););
+            }
         };
         let word = keyword.map(|word| quote!(line.word(#word);));
         match self.shape {
             Shape::Flag => quote!(line.flag(#keyword, self.#ident);),
             Shape::Required => quote!(#word line.value(&self.#ident);),
+            Shape::Optional if let Some(default) = &self.default => quote! {
+                if self.#ident != #default {
+                    #word
+                    line.value(&self.#ident);
+                }
+            },
             Shape::Optional => quote! {
                 if let Some(value) = &self.#ident {
                     #word
@@ -185,15 +236,30 @@ impl Field {
 
     /// The field in the struct expression.
     pub fn finish(&self) -> TokenStream {
-        let (ident, slot) = (&self.ident, self.slot());
+        let (ident, slot, value) = (&self.ident, self.slot(), &self.value);
         let missing = format!("missing {}", self.name());
-        match self.shape {
-            Shape::Required => quote! {
-                #ident: #slot.ok_or_else(|| ::control::cli::Error::new(#missing))?
+        let taken = quote!(::core::mem::take(#slot));
+        match (&self.place, self.shape, &self.default) {
+            (Place::Flat, ..) => quote! {
+                #ident: <#value as ::control::cli::Arguments>::finish(#taken)?
             },
-            _ => quote!(#ident: #slot),
+            (_, Shape::Required, _) => quote! {
+                #ident: #taken.ok_or_else(|| ::control::cli::Error::new(#missing))?
+            },
+            (.., Some(default)) => quote!(#ident: #taken.unwrap_or_else(|| #default)),
+            _ => quote!(#ident: #taken),
         }
     }
+}
+
+/// Value, when it is left out, of a field with `#[default]` or `#[default(EXPRESSION)]`.
+fn default(attrs: &[Attribute], ty: &Type) -> syn::Result<Option<TokenStream>> {
+    let attr = attrs.iter().find(|a| a.path().is_ident("default"));
+    attr.map(|attr| match &attr.meta {
+        Meta::Path(_) => Ok(quote!(<#ty as ::core::default::Default>::default())),
+        _ => attr.parse_args::<Expr>().map(|value| quote!(#value)),
+    })
+    .transpose()
 }
 
 /// First paragraph of the doc comment on one line, without its full stop.
@@ -217,6 +283,9 @@ fn place(field: &syn::Field, ident: &Ident) -> syn::Result<Place> {
     if has("positional") {
         return Ok(Place::Position);
     }
+    if has("flatten") {
+        return Ok(Place::Flat);
+    }
     let mut words = strings(&field.attrs, "keyword")?;
     if words.is_empty() {
         words.push(ident.unraw().to_string().replace('_', "-"));
@@ -239,7 +308,7 @@ fn type_name(ty: &Type) -> Option<String> {
     }
 }
 
-/// What a number of this type may be.
+/// Range of a number of this type, in words.
 fn range(ty: &Type) -> String {
     let highest = match type_name(ty).as_deref() {
         Some("u8") => u64::from(u8::MAX),

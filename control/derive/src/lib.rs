@@ -6,6 +6,7 @@
 mod field;
 mod message;
 mod refusal;
+mod words;
 
 use proc_macro::TokenStream;
 use quote::{format_ident, quote};
@@ -28,10 +29,16 @@ use field::Field;
 /// | `#[rest]` | `String` or `Option<String>`: the remaining text as typed |
 /// | `#[values("interface")]` | live names that complete it, unless its name says which |
 /// | `#[values("on\|off")]` | words that it may be |
+/// | `#[words]` | a value that derives `Words` |
+/// | `#[default]`, `#[default(7)]` | what a value is that is left out |
+/// | `#[flatten]` | the arguments of a struct that derives `Arguments` |
 ///
 /// Arguments come in any order. Doc comments are the help text. `#[command("a b", "c d")]` gives
 /// a command two paths.
-#[proc_macro_derive(Command, attributes(command, positional, keyword, alias, rest, values))]
+#[proc_macro_derive(
+    Command,
+    attributes(command, positional, keyword, alias, rest, values, words, default, flatten)
+)]
 pub fn command(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -44,6 +51,28 @@ pub fn command(input: TokenStream) -> TokenStream {
 pub fn print(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand_print(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes a struct arguments that several commands have: fields as for `Command`.
+#[proc_macro_derive(
+    Arguments,
+    attributes(positional, keyword, alias, rest, values, words, default, flatten)
+)]
+pub fn arguments(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand_arguments(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes the variants of an enum words of a command line: `round-robin` for `RoundRobin`, unless
+/// `#[word("rr")]` says another. A variant with one field is its word and a value behind it.
+///
+/// An enum without fields is also `Display`, `FromStr` and `Serialize` by its words. With
+/// `#[number(Type)]` the variants are the constants of these [`numbers`](control::numbers) under
+/// the same names in capitals.
+#[proc_macro_derive(Words, attributes(word, number))]
+pub fn words(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    words::words(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
 /// Makes a struct a message of the binary API; `control::api` says how.
@@ -82,11 +111,13 @@ pub fn union(input: TokenStream) -> TokenStream {
     message::union(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Makes an enum the reasons for which requests are refused.
+/// Makes an enum the reasons for which requests are refused, or a struct the only one.
 ///
 /// The doc comment of a variant is the text of the error, with its fields in braces (`{0}`, or
 /// their names), and `#[retval(NO_SUCH_ENTRY)]` the number that clients of the binary API get.
-#[proc_macro_derive(Refusal, attributes(retval))]
+/// `#[from]` on a variant with a reason of another kind turns such reasons into it; it has their
+/// number, unless it says another. `#[from(NoInterface)]` turns them into a variant without fields.
+#[proc_macro_derive(Refusal, attributes(retval, from))]
 pub fn refusal(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     refusal::refusal(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -99,36 +130,107 @@ fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
         return Err(Error::new_spanned(&input.ident, "needs a doc comment: it is the help text"));
     }
     let fields = fields(input)?;
-    let infos = fields.iter().map(Field::info);
-    let starts = fields.iter().map(Field::start);
-    let keywords = fields.iter().filter(|f| f.has_keyword()).map(Field::read_keyword);
-    let positions = fields.iter().filter(|f| !f.has_keyword()).map(Field::read_position);
-    let finishes = fields.iter().map(Field::finish);
+    let Reading { infos, starts, read, finishes } = Reading::of(&fields);
     let name = &input.ident;
-    let body = match &input.data {
-        Data::Struct(data) if matches!(data.fields, Fields::Unit) => quote!(Ok(Self)),
-        _ => quote!(Ok(Self { #(#finishes),* })),
-    };
     Ok(quote! {
         impl ::control::cli::Command for #name {
             const PATHS: &'static [&'static str] = &[#(#paths),*];
             const ABOUT: &'static str = #about;
-            const ARGS: &'static [::control::cli::ArgInfo] = &[#(#infos),*];
+            const ARGS: &'static [::control::cli::ArgInfo] = #infos;
 
-            #[allow(unused_mut, clippy::never_loop)]
             fn parse(
                 args: &mut ::control::cli::Args<'_>,
             ) -> ::core::result::Result<Self, ::control::cli::Error> {
                 #(#starts)*
+                let mut take = |args: &mut ::control::cli::Args<'_>|
+                    -> ::core::result::Result<bool, ::control::cli::Error>
+                {
+                    #read
+                    Ok(false)
+                };
                 while !args.is_empty() {
-                    #(#keywords)*
-                    #(#positions)*
-                    return Err(args.unknown_of(Self::ARGS));
+                    if !take(args)? {
+                        return Err(args.unknown_of(Self::ARGS));
+                    }
                 }
-                #body
+                Ok(#finishes)
             }
         }
     })
+}
+
+fn expand_arguments(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+    let fields = fields(input)?;
+    let Reading { infos, read, finishes, .. } = Reading::of(&fields);
+    let variables: Vec<_> = fields.iter().map(Field::variable).collect();
+    let types = fields.iter().map(Field::read_type);
+    let prints = fields.iter().map(Field::print);
+    let name = &input.ident;
+    Ok(quote! {
+        impl ::control::cli::Arguments for #name {
+            const ARGS: &'static [::control::cli::ArgInfo] = #infos;
+            type Read = (#(#types,)*);
+
+            fn take(
+                read: &mut Self::Read,
+                args: &mut ::control::cli::Args<'_>,
+            ) -> ::core::result::Result<bool, ::control::cli::Error> {
+                let (#(#variables,)*) = read;
+                #read
+                Ok(false)
+            }
+
+            fn finish(
+                mut read: Self::Read,
+            ) -> ::core::result::Result<Self, ::control::cli::Error> {
+                let (#(#variables,)*) = &mut read;
+                Ok(#finishes)
+            }
+
+            fn print(&self, line: &mut ::control::cli::Line<'_>) {
+                #(#prints)*
+            }
+        }
+    })
+}
+
+/// Code that reads the fields of a struct from a line.
+struct Reading {
+    /// All arguments.
+    infos: proc_macro2::TokenStream,
+    /// Variables.
+    starts: Vec<proc_macro2::TokenStream>,
+    /// Reads one argument and returns that it did.
+    read: proc_macro2::TokenStream,
+    /// The struct.
+    finishes: proc_macro2::TokenStream,
+}
+
+impl Reading {
+    fn of(fields: &[Field]) -> Self {
+        let parts: Vec<_> = fields.iter().map(Field::infos).collect();
+        let infos = match fields.iter().any(Field::is_flat) {
+            true => quote!({
+                const PARTS: &[&[::control::cli::ArgInfo]] = &[#(#parts),*];
+                const COUNT: usize = ::control::cli::count(PARTS);
+                const JOINED: [::control::cli::ArgInfo; COUNT] = ::control::cli::join(PARTS);
+                &JOINED
+            }),
+            false => {
+                let infos = fields.iter().map(Field::info);
+                quote!(&[#(#infos),*])
+            }
+        };
+        let keywords = fields.iter().filter(|f| f.has_keyword()).map(Field::read_keyword);
+        let positions = fields.iter().filter(|f| !f.has_keyword()).map(Field::read_position);
+        let finishes = fields.iter().map(Field::finish);
+        Self {
+            infos,
+            starts: fields.iter().map(Field::start).collect(),
+            read: quote!(#(#keywords)* #(#positions)*),
+            finishes: quote!(Self { #(#finishes),* }),
+        }
+    }
 }
 
 fn expand_print(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {

@@ -47,7 +47,7 @@ impl Parse for Counted {
     }
 }
 
-/// What stands on the wire, in order.
+/// Part of a message on the wire, in order.
 enum Piece<'a> {
     Field(&'a Field),
     /// The field that counts this one.
@@ -168,7 +168,7 @@ pub fn union(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// What a derive makes of the fields.
+/// Code that a derive makes of the fields.
 struct Body {
     infos: Vec<TokenStream>,
     size: TokenStream,
@@ -348,7 +348,7 @@ fn head(input: &DeriveInput) -> syn::Result<String> {
     Ok(ending.unwrap_or("Request").to_owned())
 }
 
-/// What a request is answered with.
+/// Reply to a request, and the kind of its service.
 fn request(input: &DeriveInput, head: &str, name: &str) -> syn::Result<TokenStream> {
     let ident = &input.ident;
     let types =

@@ -2,21 +2,30 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Data, DeriveInput, Error, Fields, Ident, Variant};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, Meta, Path, Variant};
 
 use crate::field::doc;
 
 pub fn refusal(input: &DeriveInput) -> syn::Result<TokenStream> {
-    let Data::Enum(data) = &input.data else {
-        return Err(Error::new_spanned(&input.ident, "expected an enum"));
-    };
     let name = &input.ident;
-    let texts = data.variants.iter().map(text).collect::<syn::Result<Vec<_>>>()?;
-    let numbers = data.variants.iter().map(|v| number(name, v)).collect::<syn::Result<Vec<_>>>()?;
+    let (text, retval, froms) = match &input.data {
+        Data::Enum(data) => {
+            let all = || data.variants.iter();
+            let texts = all().map(text).collect::<syn::Result<Vec<_>>>()?;
+            let numbers = all().map(|v| number(name, v)).collect::<syn::Result<Vec<_>>>()?;
+            let froms = all().map(|v| from(name, v)).collect::<syn::Result<Vec<_>>>()?;
+            (quote!(match self { #(#texts),* }), quote!(match error { #(#numbers),* }), froms)
+        }
+        _ => {
+            let text = checked_doc(&input.attrs, name)?;
+            let retval = retval(&input.attrs)?.ok_or_else(|| missing(name))?;
+            (quote!(::core::write!(f, #text)), quote!({ let _ = error; Self::#retval }), vec![])
+        }
+    };
     Ok(quote! {
         impl ::core::fmt::Display for #name {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                match self { #(#texts),* }
+                #text
             }
         }
         impl ::std::error::Error for #name {}
@@ -27,19 +36,23 @@ pub fn refusal(input: &DeriveInput) -> syn::Result<TokenStream> {
         }
         impl ::core::convert::From<#name> for ::control::api::Retval {
             fn from(error: #name) -> Self {
-                match error { #(#numbers),* }
+                #retval
             }
         }
+        #(#froms)*
     })
+}
+
+fn checked_doc(attrs: &[Attribute], name: &Ident) -> syn::Result<String> {
+    let text = doc(attrs);
+    let message = "needs a doc comment: it is the text of the error";
+    if text.is_empty() { Err(Error::new_spanned(name, message)) } else { Ok(text) }
 }
 
 /// The arm of `Display`: the doc comment as a format string over the variant's fields.
 fn text(variant: &Variant) -> syn::Result<TokenStream> {
-    let (name, text) = (&variant.ident, doc(&variant.attrs));
-    if text.is_empty() {
-        let message = "needs a doc comment: it is the text of the error";
-        return Err(Error::new_spanned(variant, message));
-    }
+    let name = &variant.ident;
+    let text = checked_doc(&variant.attrs, name)?;
     Ok(match &variant.fields {
         Fields::Unit => quote!(Self::#name => ::core::write!(f, #text)),
         Fields::Unnamed(fields) => {
@@ -53,12 +66,53 @@ fn text(variant: &Variant) -> syn::Result<TokenStream> {
     })
 }
 
-/// The arm of the conversion to `Retval`.
+fn attribute<'a>(attrs: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+    attrs.iter().find(|a| a.path().is_ident(name))
+}
+
+fn retval(attrs: &[Attribute]) -> syn::Result<Option<Ident>> {
+    attribute(attrs, "retval").map(Attribute::parse_args).transpose()
+}
+
+fn missing(name: &Ident) -> Error {
+    Error::new_spanned(name, "needs #[retval(NAME)]: what clients get")
+}
+
+/// The arm of the conversion to `Retval`: the number of its own, or of the reason that it has.
 fn number(error: &Ident, variant: &Variant) -> syn::Result<TokenStream> {
     let name = &variant.ident;
-    let Some(attr) = variant.attrs.iter().find(|a| a.path().is_ident("retval")) else {
-        return Err(Error::new_spanned(variant, "needs #[retval(NAME)]: what clients get"));
+    match retval(&variant.attrs)? {
+        Some(retval) => Ok(quote!(#error::#name { .. } => Self::#retval)),
+        None if attribute(&variant.attrs, "from").is_some() && variant.fields.len() == 1 => {
+            Ok(quote!(#error::#name(why) => why.into()))
+        }
+        None => Err(missing(name)),
+    }
+}
+
+/// Conversions into the variant: from the reason in it, or from those that `#[from(A, B)]` lists.
+fn from(error: &Ident, variant: &Variant) -> syn::Result<TokenStream> {
+    let (name, Some(attr)) = (&variant.ident, attribute(&variant.attrs, "from")) else {
+        return Ok(TokenStream::new());
     };
-    let retval: Ident = attr.parse_args()?;
-    Ok(quote!(#error::#name { .. } => Self::#retval))
+    if let (Meta::Path(_), Some(field)) = (&attr.meta, variant.fields.iter().next()) {
+        let why = &field.ty;
+        return Ok(quote! {
+            impl ::core::convert::From<#why> for #error {
+                fn from(why: #why) -> Self {
+                    Self::#name(why)
+                }
+            }
+        });
+    }
+    type Listed = syn::punctuated::Punctuated<Path, syn::Token![,]>;
+    let others = attr.parse_args_with(Listed::parse_terminated)?;
+    let others = others.iter();
+    Ok(quote! {#(
+        impl ::core::convert::From<#others> for #error {
+            fn from(_: #others) -> Self {
+                Self::#name
+            }
+        }
+    )*})
 }

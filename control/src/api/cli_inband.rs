@@ -4,7 +4,7 @@ use super::field::{Reader, Short};
 use super::message::Call;
 use super::outgoing::{HeadValues, Outgoing};
 use super::registry::{Api, one_reply};
-use super::work::{Around, Caller, Progress, Work};
+use super::work::{Caller, Progress, Registries, Work};
 use crate::api::Message;
 use crate::cli::{Output, Reply, Run, Step};
 
@@ -16,7 +16,7 @@ pub struct CliInband {
     pub cmd: String,
 }
 
-/// What commands printed, up to the first error and with its text.
+/// Output of commands, up to the first error and with its text.
 #[derive(Message)]
 pub struct CliInbandReply {
     /// the text
@@ -45,7 +45,7 @@ impl<C: 'static> Commands<C> {
 }
 
 impl<C: 'static> Work<C> for Commands<C> {
-    fn step(&mut self, cx: &mut C, around: Around<'_, C>, out: &mut Outgoing) -> Progress {
+    fn step(&mut self, cx: &mut C, around: Registries<'_, C>, out: &mut Outgoing) -> Progress {
         let Some(run) = &mut self.run else { return Progress::Done };
         let result = match run.step(around.cli, cx, &mut self.output) {
             Step::Again => return Progress::Again,

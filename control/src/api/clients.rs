@@ -26,8 +26,8 @@ pub struct Clients(Rc<RefCell<Inner>>);
 struct Inner {
     /// Slot 0 is nobody's.
     slots: Vec<Option<Client>>,
-    /// Per event: who wants it, and the number that is to be told back.
-    wanted: HashMap<&'static str, Vec<Wish>>,
+    /// Per event: the clients that want it, and the number that is returned to each.
+    wanted: HashMap<&'static str, Vec<Subscription>>,
     directory: Rc<Directory>,
     /// Of requests, and of what is sent.
     traces: [Trace; 2],
@@ -35,9 +35,9 @@ struct Inner {
     injected: VecDeque<Vec<u8>>,
     is_injecting: bool,
     injector: Rc<Notify>,
-    /// What they were answered with, if somebody wants to know.
+    /// Recorded answers; `None` unless a trace wants them.
     answers: Option<Vec<Vec<u8>>>,
-    /// How often so many requests were answered in one turn: 1, 2 to 3, 4 to 7, ….
+    /// Turns by the number of requests answered in one: 1, 2 to 3, 4 to 7, ….
     turns: [u64; TURNS],
     events: EventLog,
 }
@@ -46,7 +46,7 @@ struct Inner {
 const TURNS: usize = 16;
 
 #[derive(Clone, Copy)]
-struct Wish {
+struct Subscription {
     client: u32,
     pid: u32,
 }
@@ -64,7 +64,7 @@ struct Client {
 pub struct Status {
     /// Its number.
     pub index: u32,
-    /// What it calls itself.
+    /// Its name.
     pub name: String,
     /// Events it was not sent because it does not read.
     pub dropped: u64,
@@ -95,27 +95,31 @@ impl Clients {
     /// -7 when it is to be taken off and was not registered.
     pub fn want<E: Message>(&self, client: u32, pid: u32, enable: bool) -> Result<(), Retval> {
         let mut inner = self.0.borrow_mut();
-        let wishes = inner.wanted.entry(E::INFO.name).or_default();
-        let before = wishes.len();
-        let known = wishes.iter_mut().find(|wish| wish.client == client);
+        let subscriptions = inner.wanted.entry(E::INFO.name).or_default();
+        let before = subscriptions.len();
+        let known = subscriptions.iter_mut().find(|subscription| subscription.client == client);
         match (known, enable) {
-            (Some(wish), true) => wish.pid = pid,
-            (None, true) => wishes.push(Wish { client, pid }),
-            (_, false) => wishes.retain(|wish| wish.client != client),
+            (Some(subscription), true) => subscription.pid = pid,
+            (None, true) => subscriptions.push(Subscription { client, pid }),
+            (_, false) => subscriptions.retain(|subscription| subscription.client != client),
         }
-        if !enable && wishes.len() == before { Err(Retval::INVALID_VALUE) } else { Ok(()) }
+        if !enable && subscriptions.len() == before { Err(Retval::INVALID_VALUE) } else { Ok(()) }
     }
 
     /// Whether anybody wants events `E`.
     pub fn is_wanted<E: Message>(&self) -> bool {
-        self.0.borrow().wanted.get(E::INFO.name).is_some_and(|wishes| !wishes.is_empty())
+        self.0
+            .borrow()
+            .wanted
+            .get(E::INFO.name)
+            .is_some_and(|subscriptions| !subscriptions.is_empty())
     }
 
     /// Sends an event to all who want it.
     pub fn send<E: Message>(&self, event: &E) {
         let mut inner = self.0.borrow_mut();
-        let Some(wishes) = inner.wanted.get(E::INFO.name).cloned() else { return };
-        for Wish { client, pid } in wishes {
+        let Some(subscriptions) = inner.wanted.get(E::INFO.name).cloned() else { return };
+        for Subscription { client, pid } in subscriptions {
             inner.send(client, pid, event);
         }
     }
@@ -172,7 +176,7 @@ impl Clients {
         }
     }
 
-    /// How many do.
+    /// Number of clients that do.
     pub(super) fn lanes(&self) -> usize {
         let inner = self.0.borrow();
         inner.slots.iter().flatten().filter(|client| client.lane.is_some()).count()
@@ -185,7 +189,10 @@ impl Clients {
         if let Some(slot) = slot(client).and_then(|slot| inner.slots.get_mut(slot)) {
             *slot = None;
         }
-        inner.wanted.values_mut().for_each(|wishes| wishes.retain(|w| w.client != client));
+        inner
+            .wanted
+            .values_mut()
+            .for_each(|subscriptions| subscriptions.retain(|w| w.client != client));
     }
 
     /// Takes what waits for a client.
@@ -242,7 +249,7 @@ impl Clients {
         }
     }
 
-    /// How often so many requests were answered in one turn: 1, 2 to 3, 4 to 7, ….
+    /// Turns by the number of requests answered in one: 1, 2 to 3, 4 to 7, ….
     pub(super) fn turns(&self) -> [u64; TURNS] {
         self.0.borrow().turns
     }
@@ -274,7 +281,7 @@ impl Clients {
         }
     }
 
-    /// What was kept.
+    /// The kept bytes.
     pub(super) fn take_answers(&self) -> Vec<Vec<u8>> {
         self.0.borrow_mut().answers.take().unwrap_or_default()
     }

@@ -105,11 +105,11 @@ pub fn register<C: 'static>(cli: &mut Cli<C>, of: fn(&C) -> &Clients) {
         let directory = clients.directory();
         let (id, info, _) = find(&directory, &command.name)?;
         if command.helps {
-            return Ok(Box::new(Ask { clients, request: None, output: help(info) }));
+            return Ok(Box::new(Exchange { clients, request: None, output: help(info) }));
         }
         let rest = to_message(info, &command.fields)?;
         let request = Some([&id.to_be_bytes()[..], &rest].concat());
-        Ok(Box::new(Ask { clients, request, output: String::new() }))
+        Ok(Box::new(Exchange { clients, request, output: String::new() }))
     });
     trace::register(cli, of);
 }
@@ -206,14 +206,14 @@ pub(super) fn type_of(field: &FieldInfo) -> String {
     }
 }
 
-/// Sends a request and waits for what comes back.
-struct Ask {
+/// Sends a request and waits for its replies.
+struct Exchange {
     clients: Clients,
     request: Option<Vec<u8>>,
     output: String,
 }
 
-impl<C> Task<C> for Ask {
+impl<C> Task<C> for Exchange {
     fn step(&mut self, _: &mut C, out: &mut Output) -> Step {
         if !self.output.is_empty() {
             out.append(Output::text(std::mem::take(&mut self.output)));

@@ -12,9 +12,9 @@ use super::{crc, page};
 /// A file of declarations.
 #[derive(Clone, Debug)]
 pub struct ApiFile {
-    /// Where it belongs, such as `core/ip.api.json`.
+    /// Path of the file, such as `core/ip.api.json`.
     pub path: String,
-    /// What is in it.
+    /// Contents of the file.
     pub json: Value,
     /// The same for people, in Markdown.
     pub page: String,

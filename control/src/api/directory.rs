@@ -1,4 +1,4 @@
-//! What there is to know of messages without knowing who answers them.
+//! The directory of messages: names, CRCs and layouts, without the functions that answer them.
 
 use std::collections::HashMap;
 

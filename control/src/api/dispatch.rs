@@ -8,9 +8,10 @@ use super::registry::Api;
 use super::retval::Retval;
 use super::schema::Head;
 use super::trace::Direction;
-use super::work::{Around, Caller, Progress, Work};
+use super::work::{Caller, Progress, Registries, Work};
+use crate::feature::Owner;
 
-/// Why a message has no effect.
+/// Reasons why a message has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
     /// It has no number.
@@ -43,13 +44,14 @@ impl fmt::Display for Ignored {
 /// Work of a request that is not done yet.
 pub struct Job<C> {
     client: u32,
+    owner: Owner,
     work: Box<dyn Work<C>>,
 }
 
 /// Answers one message that came from client number `own`, or starts to. The answer waits for the
 /// client that the message names.
 pub fn dispatch<C: 'static>(
-    around: Around<'_, C>,
+    around: Registries<'_, C>,
     cx: &mut C,
     own: u32,
     message: &[u8],
@@ -82,7 +84,7 @@ pub fn dispatch<C: 'static>(
     let answer = || around.api.answer(cx, around, &entry, caller, fields, &mut out);
     let answered = catch_unwind(AssertUnwindSafe(answer));
     let result = match answered {
-        Ok(Ok(work)) => Ok(work.map(|work| Job { client, work })),
+        Ok(Ok(work)) => Ok(work.map(|work| Job { client, owner: entry.owner, work })),
         Ok(Err(_)) => Err(Ignored::Short(info.name)),
         Err(_) => {
             out.bytes.truncate(before);
@@ -116,8 +118,11 @@ impl<C: 'static> Job<C> {
         self.client
     }
 
-    /// Does a little. A panic ends it.
-    pub fn step(&mut self, around: Around<'_, C>, cx: &mut C) -> Progress {
+    /// Does a little. A panic ends it, and when its plugin is unloaded it ends as well.
+    pub fn step(&mut self, around: Registries<'_, C>, cx: &mut C) -> Progress {
+        if !self.owner.is_there() {
+            return Progress::Done;
+        }
         let clients = around.clients;
         let mut out = clients.take(self.client);
         let before = out.bytes.len();

@@ -1,4 +1,4 @@
-//! What may stand in a message, and its bytes: big endian, packed; `f64` in host order.
+//! Types of the fields of a message, and their bytes: big endian, packed; `f64` in host order.
 //!
 //! Reading never fails on a value, only on bytes that are missing: an unknown number of an
 //! enumeration or an impossible address reaches the function that answers the message.
@@ -23,7 +23,7 @@ impl std::error::Error for Short {}
 pub trait Field: Sized {
     /// Type of one element.
     const TYPE: Type;
-    /// How many elements.
+    /// Number of elements.
     const COUNT: Count = Count::One;
     /// Least bytes.
     const SIZE: usize;
@@ -35,7 +35,7 @@ pub trait Field: Sized {
     fn decode(from: &mut Reader<'_>) -> Result<Self, Short>;
 }
 
-/// What is left of a message.
+/// Rest of a message, still to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(&'a [u8]);
 
@@ -137,7 +137,7 @@ impl Field for String {
     }
 }
 
-impl<T: Field + Copy + Default, const N: usize> Field for [T; N] {
+impl<T: Field + Copy, const N: usize> Field for [T; N] {
     const TYPE: Type = T::TYPE;
     const COUNT: Count = Count::Fixed(N);
     const SIZE: usize = N * T::SIZE;
@@ -147,11 +147,11 @@ impl<T: Field + Copy + Default, const N: usize> Field for [T; N] {
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, Short> {
-        let mut elements = [T::default(); N];
+        let mut elements = [None; N];
         for element in &mut elements {
-            *element = T::decode(from)?;
+            *element = Some(T::decode(from)?);
         }
-        Ok(elements)
+        Ok(elements.map(|element| element.expect("all of them were decoded")))
     }
 }
 
@@ -181,7 +181,7 @@ impl<const N: usize> std::fmt::Display for Text<N> {
     }
 }
 
-/// What does not fit is cut off when it is sent.
+/// Text that is cut to its field when it is sent.
 impl<const N: usize, T: Into<String>> From<T> for Text<N> {
     fn from(text: T) -> Self {
         Self(text.into())
@@ -210,7 +210,7 @@ impl<const N: usize> Field for Text<N> {
 /// A type of ours that is another name of a type on the wire. All values of the wire type must be
 /// ones of this.
 pub trait Alias: Sized {
-    /// What stands on the wire.
+    /// The bytes on the wire.
     type Wire: Field;
     /// Name without `vl_api_` and `_t`.
     const NAME: &'static str;

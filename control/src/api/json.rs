@@ -134,7 +134,8 @@ fn named_size(declaration: &Declaration) -> Type {
     }
 }
 
-/// What people write as text; `None` for other types and for values without such a form.
+/// Value of a type that people write as text; `None` for other types and for values without such a
+/// form.
 fn read_text(name: &str, from: &mut Reader<'_>) -> Result<Option<Value>, Short> {
     Ok(match name {
         "mac_address" => Some(json!(MacAddr::decode(from)?.to_string())),
@@ -174,7 +175,7 @@ fn write_record(fields: &[FieldInfo], object: &Value, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// How many elements an array has in JSON.
+/// Number of elements of an array in JSON.
 fn elements(array: &FieldInfo, value: &Value) -> usize {
     match (array.ty, value) {
         (Type::U8, Value::String(text)) => text.len().saturating_sub(2) / 2,

@@ -12,7 +12,7 @@ use super::outgoing::{HEADER, HeadValues, request, split};
 use super::registry::Api;
 use super::retval::Retval;
 use super::schema::MessageInfo;
-use super::work::{Around, Progress};
+use super::work::{Progress, Registries};
 use crate::cli::Cli;
 
 /// A connected client. Messages pass through their bytes as they do on the socket.
@@ -96,8 +96,8 @@ impl<'a, C: 'static> Local<'a, C> {
         Ok(split(&out.bytes).into_iter().map(<[u8]>::to_vec).collect())
     }
 
-    fn around(&self) -> Around<'_, C> {
-        Around { api: self.api, cli: self.cli, clients: &self.clients }
+    fn around(&self) -> Registries<'_, C> {
+        Registries { api: self.api, cli: self.cli, clients: &self.clients }
     }
 
     #[track_caller]

@@ -9,7 +9,7 @@ use super::message::Call;
 use super::outgoing::{HeadValues, Outgoing};
 use super::registry::{Api, one_reply};
 use super::retval::Retval;
-use super::work::{Around, Caller};
+use super::work::{Caller, Registries};
 use crate::api::{Message, Record};
 
 /// Name of the module. It has no range of its own.
@@ -131,7 +131,7 @@ struct ApiVersionsReply {
     api_versions: Vec<ModuleVersion>,
 }
 
-/// Where a plugin's messages are; for the trace of the original's tools.
+/// Range of the numbers of a plugin's messages; for the trace of the original's tools.
 #[derive(Message)]
 #[silent]
 struct TracePluginMsgIds {
@@ -146,7 +146,7 @@ struct TracePluginMsgIds {
 #[reply(SockclntCreateReply)]
 pub(super) struct SockclntCreate {
     pub context: u32,
-    /// what the client calls itself
+    /// name of the client
     pub name: Text<64>,
 }
 
@@ -167,7 +167,7 @@ pub(super) struct SockclntCreateReply {
     pub context: u32,
     /// 0
     pub response: i32,
-    /// what the client has to put into its requests
+    /// number of the client, for its requests
     pub index: u32,
     /// all messages there are
     #[counted(count: u16)]
@@ -255,7 +255,7 @@ struct GetApiJsonReply {
 
 /// The answer to `get_first_msg_id`: also when there is no such module the reply has a number.
 fn first_id<C: 'static>(
-    around: Around<'_, C>,
+    around: Registries<'_, C>,
     caller: Caller,
     from: &mut Reader<'_>,
     out: &mut Outgoing,

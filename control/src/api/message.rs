@@ -1,4 +1,4 @@
-//! What a message is, and what its request leads to.
+//! The trait of messages, and the kinds of answers to a request.
 
 use super::field::{Field, Reader, Short};
 use super::schema::{Count, FieldInfo, Head, MessageInfo, Options, Type};
@@ -24,7 +24,7 @@ pub trait Request: Message {
 /// A request with one reply: derived by `#[reply(…)]`, and by nothing at all, which means a reply
 /// that has only the number of the error.
 pub trait Call: Request {
-    /// What it is answered with; `()` for the reply without fields.
+    /// Reply to it; `()` for the reply without fields.
     type Reply: Reply;
     /// Declaration of the reply.
     const REPLY: &'static MessageInfo;
@@ -40,7 +40,7 @@ pub trait Dump: Request {
 pub trait Stream: Request {
     /// A row.
     type Details: Message;
-    /// What comes behind the rows.
+    /// The message behind the rows.
     type Reply: Message;
 }
 
@@ -76,7 +76,7 @@ pub const fn plain_reply(name: &'static str, options: Options) -> MessageInfo {
 }
 
 impl MessageInfo {
-    /// Where `retval` stands from the start of the message, if it has one.
+    /// Offset of `retval` from the start of the message, in bytes; `None` without one.
     pub fn retval_at(&self) -> Option<usize> {
         let mut at = 2;
         for field in self.all_fields() {

@@ -173,7 +173,7 @@ pub use registry::{Api, Module, Piece, STREAM_PIECE};
 pub use retval::Retval;
 pub use server::Server;
 pub use table::{Folder, Unnumbered};
-pub use work::{Around, Caller, Progress, Slice, Task, Work};
+pub use work::{Caller, Progress, Registries, Slice, Task, Work};
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ pub struct Outgoing {
     pub bytes: Vec<u8>,
 }
 
-/// What the head of a message is filled with; what it has no place for is left out.
+/// Values for the head of a message; those that it has no place for are left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadValues {
     /// The client's number.
@@ -23,7 +23,7 @@ pub struct HeadValues {
     pub context: u32,
     /// 0 or an error number.
     pub retval: i32,
-    /// What the client registered with.
+    /// Process number that the client registered with.
     pub pid: u32,
 }
 

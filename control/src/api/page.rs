@@ -43,7 +43,7 @@ fn message(info: &MessageInfo, crc: u32, service: Option<&Service>, page: &mut S
     fields(info.fields, page);
 }
 
-/// What a request leads to.
+/// The kinds of answers to a request.
 fn answer(service: Option<&Service>) -> String {
     let Some(service) = service else { return String::new() };
     let reply = service.reply.unwrap_or_default();

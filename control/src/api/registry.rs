@@ -12,7 +12,7 @@ use super::outgoing::{HeadValues, Outgoing};
 use super::retval::Retval;
 use super::schema::MessageInfo;
 use super::table::{Answer, Answered, Entry, Folder, ModuleEntry, Service, Table, Unnumbered};
-use super::work::{self, Around, Caller, Later, Rows, Task};
+use super::work::{self, Caller, DeferredReply, Registries, Rows, Task};
 use crate::feature::Owner;
 
 /// Rows in one piece of [`Module::stream_rows`].
@@ -58,7 +58,7 @@ impl<C> Clone for Api<C> {
     }
 }
 
-/// What a module's messages are registered with. Several features may contribute to one module.
+/// A module that messages are registered in. Several features may contribute to one.
 pub struct Module<'a, C> {
     api: &'a mut Api<C>,
     module: usize,
@@ -113,11 +113,6 @@ impl<C: 'static> Api<C> {
         Ok(())
     }
 
-    /// Says whose the messages are that are added from now on.
-    pub fn set_owner(&mut self, owner: Owner) {
-        self.change(|table| table.owner = owner);
-    }
-
     /// Takes away all messages of an owner: requests for them are unknown from now on. Call
     /// [`Api::finish`] then.
     pub fn remove_all_of(&mut self, owner: Owner) {
@@ -159,7 +154,7 @@ impl<C: 'static> Api<C> {
     pub(super) fn answer(
         &self,
         cx: &mut C,
-        around: Around<'_, C>,
+        around: Registries<'_, C>,
         entry: &Entry<C>,
         caller: Caller,
         fields: &[u8],
@@ -229,9 +224,12 @@ impl<C: 'static> Module<'_, C> {
             let request = M::decode(from)?;
             let id = around.api.id(M::REPLY.name).unwrap_or_default();
             match start(cx, caller, request) {
-                Ok(task) => {
-                    Ok(Some(Box::new(Later::<M, T> { task, id, caller, request: PhantomData })))
-                }
+                Ok(task) => Ok(Some(Box::new(DeferredReply::<M, T> {
+                    task,
+                    id,
+                    caller,
+                    request: PhantomData,
+                }))),
                 Err(retval) => {
                     work::reply::<M>(id, caller, Err(retval), out);
                     Ok(None)
@@ -363,7 +361,7 @@ impl<C: 'static> Module<'_, C> {
         answer: impl Fn(&mut C, u16, Caller, &[u8], &mut Outgoing) + 'static,
     ) -> &mut Self {
         let answer = move |cx: &mut C,
-                           around: Around<'_, C>,
+                           around: Registries<'_, C>,
                            caller: Caller,
                            from: &mut Reader<'_>,
                            out: &mut Outgoing|
@@ -400,7 +398,7 @@ impl<C: 'static> Module<'_, C> {
     ) -> &mut Self
     where
         M: Request,
-        A: Fn(&mut C, Around<'_, C>, Caller, &mut Reader<'_>, &mut Outgoing) -> Answered<C>,
+        A: Fn(&mut C, Registries<'_, C>, Caller, &mut Reader<'_>, &mut Outgoing) -> Answered<C>,
         A: 'static,
     {
         let service = Service { events: M::EVENTS, ..service };
@@ -414,7 +412,7 @@ impl<C: 'static> Module<'_, C> {
     fn answered<M, A>(&mut self, service: Service, answer: A) -> &mut Self
     where
         M: Request,
-        A: Fn(&mut C, Around<'_, C>, Caller, &mut Reader<'_>, &mut Outgoing) -> Answered<C>,
+        A: Fn(&mut C, Registries<'_, C>, Caller, &mut Reader<'_>, &mut Outgoing) -> Answered<C>,
         A: 'static,
     {
         self.api.add(self.module, M::INFO, Some((service, Some(Rc::new(answer)))));

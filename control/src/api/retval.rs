@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cli;
 
-/// Why a request was refused: the negative number its reply carries.
+/// The reason why a request was refused: the negative number its reply carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Retval(pub i32);
 
@@ -16,7 +16,7 @@ macro_rules! retvals {
                 pub const $name: Self = Self($number);
             )*
 
-            /// What the number means; empty when it has no name.
+            /// Meaning of the number; empty when it has no name.
             pub fn text(self) -> &'static str {
                 match self.0 {
                     $($number => $text,)*
@@ -40,6 +40,7 @@ retvals! {
     UNIMPLEMENTED -9 "Unimplemented",
     INVALID_SW_IF_INDEX_2 -10 "Invalid sw_if_index #2",
     SYSCALL_ERROR_1 -11 "System call error #1",
+    FEATURE_DISABLED -30 "Feature disabled by configuration",
     NO_PATHS_IN_ROUTE -52 "No paths in route",
     INVALID_VLAN -55 "Invalid VLAN",
     VLAN_ALREADY_EXISTS -56 "VLAN subif already exists",

@@ -32,7 +32,7 @@ pub enum Type {
     Named(&'static Declaration),
 }
 
-/// How many elements a field has.
+/// Number of elements of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// One.
@@ -68,11 +68,11 @@ pub struct FieldInfo {
     pub name: &'static str,
     /// Type of one element.
     pub ty: Type,
-    /// How many elements.
+    /// Number of elements.
     pub count: Count,
     /// `default`, `discriminator`, `case`.
     pub options: Options,
-    /// What it means.
+    /// Its meaning.
     pub about: &'static str,
 }
 
@@ -91,13 +91,13 @@ pub struct Declaration {
     /// The file it is declared in, such as `vnet/ip/ip_types.api`; empty for that of the module
     /// that uses it.
     pub file: &'static str,
-    /// What it is.
+    /// Description, for people.
     pub about: &'static str,
-    /// What it is made of.
+    /// Its parts.
     pub body: Body,
 }
 
-/// What a named type is made of.
+/// Definition of a named type.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// Another name of a type or of an array.
@@ -128,7 +128,7 @@ pub struct NamedNumber {
     pub is_backwards_compatible: bool,
 }
 
-/// What stands before the fields of a message.
+/// Head of a message, in front of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
     /// `client_index`, `context`: a request.
@@ -176,9 +176,9 @@ impl Head {
 pub struct MessageInfo {
     /// Its name on the outside.
     pub name: &'static str,
-    /// What it is for.
+    /// Description, for people.
     pub about: &'static str,
-    /// What stands before its own fields.
+    /// The head, before its own fields.
     pub head: Head,
     /// Its own fields.
     pub fields: &'static [FieldInfo],

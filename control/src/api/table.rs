@@ -9,16 +9,16 @@ use super::describe;
 use super::field::{Reader, Short};
 use super::outgoing::Outgoing;
 use super::schema::{Head, MessageInfo};
-use super::work::{Around, Caller, Work};
+use super::work::{Caller, Registries, Work};
 use crate::feature::Owner;
 
 /// First number of a message that is not of the module `memclnt`.
 const FIRST_FREE: u16 = 29;
 
-/// What answers a request: at once (`None`) or in slices.
+/// Outcome of a request: answered at once (`None`) or in slices.
 pub(super) type Answered<C> = Result<Option<Box<dyn Work<C>>>, Short>;
 pub(super) type Answer<C> =
-    dyn Fn(&mut C, Around<'_, C>, Caller, &mut Reader<'_>, &mut Outgoing) -> Answered<C>;
+    dyn Fn(&mut C, Registries<'_, C>, Caller, &mut Reader<'_>, &mut Outgoing) -> Answered<C>;
 
 /// All messages as they are now: who answers a request holds on to it.
 pub(super) struct Table<C> {
@@ -32,8 +32,6 @@ pub(super) struct Table<C> {
     /// First number that no message has or had.
     next: u16,
     duplicate: Option<&'static str>,
-    /// Whose the messages are that are being added.
-    pub owner: Owner,
 }
 
 impl<C> Clone for Table<C> {
@@ -57,8 +55,8 @@ pub(super) struct Entry<C> {
     pub id: u16,
     pub service: Option<Service>,
     pub answer: Option<Rc<Answer<C>>>,
-    /// Whose it is.
-    owner: Owner,
+    /// Owner of the message.
+    pub owner: Owner,
 }
 
 impl<C> Clone for Entry<C> {
@@ -67,7 +65,7 @@ impl<C> Clone for Entry<C> {
     }
 }
 
-/// How a request is answered.
+/// Kind of answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
     /// Name of its reply, or of its rows when nothing comes behind them; none for no answer.
@@ -80,7 +78,7 @@ pub struct Service {
     pub events: &'static [&'static MessageInfo],
 }
 
-/// Where clients look for the file of a module.
+/// Folder in which clients look for the file of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folder {
     /// `core/`.
@@ -127,7 +125,6 @@ impl<C: 'static> Table<C> {
             gone: HashMap::new(),
             next: FIRST_FREE,
             duplicate: None,
-            owner: Owner::CORE,
         }
     }
 
@@ -220,7 +217,7 @@ impl<C: 'static> Table<C> {
             }
             return Some(Rc::make_mut(&mut self.entries[at]));
         }
-        let (crc, owner) = (crc::of_message(info), self.owner);
+        let (crc, owner) = (crc::of_message(info), Owner::current());
         self.by_name.insert(info.name, self.entries.len());
         let new = Entry { info, crc, module, id: 0, service: None, answer: None, owner };
         self.entries.push(Rc::new(new));

@@ -376,14 +376,13 @@ fn messages_come_and_go_and_keep_their_numbers() {
     let numbers = |api: &Api<Router>| api.messages().map(|m| (m.0, m.1.name)).collect::<Vec<_>>();
     let before = numbers(&api);
     let add = |api: &mut Api<Router>, owner: u32, other: bool| {
-        api.set_owner(Owner(owner));
+        let _entered = Owner(owner).enter();
         let mut module = api.plugin("late", "1.0.0");
         if other {
             module.call(|_, _: LateSet| Ok(()));
         } else {
             module.call(|_, _: LateGet| Ok(()));
         }
-        api.set_owner(Owner::CORE);
         api.finish(&router.clients)
     };
     let remove = |api: &mut Api<Router>, owner: u32| {
@@ -410,8 +409,9 @@ fn messages_come_and_go_and_keep_their_numbers() {
         remove(&mut api, 3);
     }
     // Nor is one lost to a plugin that declares a message there is.
-    api.set_owner(Owner(4));
+    let entered = Owner(4).enter();
     api.plugin("late", "1.0.0").call(|_, _: UnionSet| Err(Retval::NO_SUCH_ENTRY));
+    drop(entered);
     assert_eq!(api.finish(&router.clients), Err(Unnumbered::Duplicate("union_set")));
     api.remove_all_of(Owner(4));
     api.finish(&router.clients).unwrap();

@@ -1,4 +1,4 @@
-//! What answering a request takes: nothing more, or work in slices.
+//! Answers to requests: at once, or by work in slices.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::registry::Api;
 use super::retval::Retval;
 use crate::cli::Cli;
 
-/// Who asks.
+/// The client that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// Number of the client.
@@ -19,8 +19,8 @@ pub struct Caller {
     pub context: u32,
 }
 
-/// What is there besides the router: all messages and all commands.
-pub struct Around<'a, C> {
+/// All messages and all commands, beside the router.
+pub struct Registries<'a, C> {
     /// All messages.
     pub api: &'a Api<C>,
     /// All commands.
@@ -29,20 +29,20 @@ pub struct Around<'a, C> {
     pub clients: &'a Clients,
 }
 
-impl<C> Clone for Around<'_, C> {
+impl<C> Clone for Registries<'_, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<C> Copy for Around<'_, C> {}
+impl<C> Copy for Registries<'_, C> {}
 
 /// Answering a request in slices. Between two others get their turn; requests of the same client
 /// wait until it is done.
 pub trait Work<C> {
     /// Does a little, well under 2 ms. It is called again at once as long as there is time and
     /// room for answers.
-    fn step(&mut self, cx: &mut C, around: Around<'_, C>, out: &mut Outgoing) -> Progress;
+    fn step(&mut self, cx: &mut C, around: Registries<'_, C>, out: &mut Outgoing) -> Progress;
 
     /// Undoes what must not outlive the work; called when the client goes away.
     fn cancel(&mut self, cx: &mut C) {
@@ -50,7 +50,7 @@ pub trait Work<C> {
     }
 }
 
-/// What a slice of work led to.
+/// Outcome of a slice of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// All is answered.
@@ -72,7 +72,7 @@ pub(super) struct Rows<D, N> {
 }
 
 impl<C, D: Message, N: FnMut(&mut C) -> Option<D>> Work<C> for Rows<D, N> {
-    fn step(&mut self, cx: &mut C, _: Around<'_, C>, out: &mut Outgoing) -> Progress {
+    fn step(&mut self, cx: &mut C, _: Registries<'_, C>, out: &mut Outgoing) -> Progress {
         // Enough for the loop around it to cost nothing.
         for _ in 0..16 {
             let Some(row) = (self.next)(cx) else { return Progress::Done };
@@ -84,7 +84,7 @@ impl<C, D: Message, N: FnMut(&mut C) -> Option<D>> Work<C> for Rows<D, N> {
 }
 
 /// One reply that takes its time.
-pub(super) struct Later<M, T> {
+pub(super) struct DeferredReply<M, T> {
     pub task: T,
     pub id: u16,
     pub caller: Caller,
@@ -93,7 +93,7 @@ pub(super) struct Later<M, T> {
 
 /// Long work of a request with one reply, in slices.
 pub trait Task<C> {
-    /// What it leads to.
+    /// Its target.
     type Reply;
 
     /// Does a slice of at most 2 ms.
@@ -105,7 +105,7 @@ pub trait Task<C> {
     }
 }
 
-/// What a slice of a [`Task`] led to.
+/// Outcome of a slice of a [`Task`].
 pub enum Slice<R> {
     /// The reply.
     Done(Result<R, Retval>),
@@ -117,8 +117,8 @@ pub enum Slice<R> {
     Wait,
 }
 
-impl<C, M: Call, T: Task<C, Reply = M::Reply>> Work<C> for Later<M, T> {
-    fn step(&mut self, cx: &mut C, _: Around<'_, C>, out: &mut Outgoing) -> Progress {
+impl<C, M: Call, T: Task<C, Reply = M::Reply>> Work<C> for DeferredReply<M, T> {
+    fn step(&mut self, cx: &mut C, _: Registries<'_, C>, out: &mut Outgoing) -> Progress {
         match self.task.step(cx) {
             Slice::Again => Progress::Again,
             Slice::Sleep(time) => Progress::Sleep(time),

@@ -5,23 +5,23 @@ use std::fmt::{self, Display};
 use std::ops::Deref;
 use std::str::FromStr;
 
-use super::Error;
 use super::command::{ArgInfo, keywords};
+use super::{Error, Line, PrintValue};
 
 /// Words are separated by blanks; `{` and `}` are words of their own even without blanks.
 pub(super) fn is_blank(byte: u8) -> bool {
     byte <= b' '
 }
 
-/// What is left of a line. Copying it remembers a place to come back to.
+/// The rest of a line. Copying it remembers a place to come back to.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     line: &'a str,
-    /// What the command is for, to look names up.
+    /// The context of the command, to look names up.
     context: Option<&'a dyn Any>,
     /// Byte position of the next word, or the length of the line.
     at: usize,
-    /// Where that word ends.
+    /// The end of that word.
     end: usize,
     /// Whether words may follow each other without blanks.
     is_glued: bool,
@@ -41,7 +41,7 @@ impl<'a> Args<'a> {
         Self { context: Some(context), ..self }
     }
 
-    /// What the command is for, if it is a `C`: values look names up there.
+    /// Context of the command, if it is a `C`: values look names up there.
     pub fn context<C: 'static>(&self) -> Option<&'a C> {
         self.context?.downcast_ref()
     }
@@ -96,8 +96,8 @@ impl<'a> Args<'a> {
         is_it
     }
 
-    /// Where the next word could be cut in two, the longest first part first: that part and what
-    /// is left behind it. Nothing unless words are read as glued.
+    /// Cuts of the next word in two, the longest first part first: that part and the rest of the
+    /// line behind it. None unless words are read as glued.
     pub(crate) fn cuts(self) -> impl Iterator<Item = (&'a str, Self)> {
         let word = self.peek().filter(|_| self.is_glued).unwrap_or_default();
         let ends = word.char_indices().rev().map(|(at, _)| at);
@@ -231,6 +231,60 @@ fn may_follow(rest: &str) -> bool {
 fn cut<T: FromStr>(word: &str) -> Option<(usize, T)> {
     let letters = word.char_indices().rev().filter(|(at, c)| *at > 0 && c.is_ascii_alphabetic());
     letters.into_iter().find_map(|(at, _)| Some((at, word[..at].parse().ok()?)))
+}
+
+/// Two values, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair<A, B>(pub A, pub B);
+
+impl<A: Value, B: Value> Value for Pair<A, B> {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        Ok(Self(args.value(what)?, args.value(what)?))
+    }
+}
+
+impl<A: PrintValue, B: PrintValue> PrintValue for Pair<A, B> {
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.0).value(&self.1);
+    }
+}
+
+/// The rest of the line as it was typed, behind a keyword.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest(pub String);
+
+impl Value for Rest {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let text = args.rest();
+        (!text.is_empty())
+            .then(|| Self(text.to_owned()))
+            .ok_or_else(|| format!("missing {what}").into())
+    }
+}
+
+impl PrintValue for Rest {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(&self.0);
+    }
+}
+
+/// A number below another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Below<const END: u32>(pub u32);
+
+impl<const END: u32> Value for Below<END> {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let start = *args;
+        let number = args.value(what)?;
+        let is_below = number < END;
+        is_below.then_some(Self(number)).ok_or_else(|| start.error(format!("expected below {END}")))
+    }
+}
+
+impl<const END: u32> PrintValue for Below<END> {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(self.0);
+    }
 }
 
 /// A word that only the handler can look up, such as an interface's name. It remembers what

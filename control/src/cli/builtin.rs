@@ -33,7 +33,7 @@ impl Command for Comment {
 #[derive(Command)]
 #[command("echo")]
 struct Echo {
-    /// what to print
+    /// text
     #[rest]
     text: Option<String>,
 }

@@ -1,9 +1,9 @@
-//! What a command is: where it stands in the tree, its arguments, and what it does.
+//! The trait of commands: place in the tree, its arguments, and what it does.
 
 use std::path::PathBuf;
 
 use super::pattern::{Pattern, name_of};
-use super::{Args, Error, Output, Task, Wish};
+use super::{Args, Error, Line, Output, SessionRequest, Task};
 use crate::feature::Owner;
 
 /// A command as data. Derive it (`#[derive(Command)]`), or write [`parse`](Self::parse) by hand
@@ -16,12 +16,83 @@ pub trait Command: Sized {
     const ABOUT: &'static str;
     /// Arguments in declaration order, for help and completion.
     const ARGS: &'static [ArgInfo] = &[];
-    /// What follows the path in the usage line, in the notation of `cli/pattern.rs`; made
-    /// from [`ARGS`](Self::ARGS) when empty. Completion follows it.
+    /// Usage line behind the path, in the notation of `cli/pattern.rs`; made from
+    /// [`ARGS`](Self::ARGS) when empty. Completion follows it.
     const USAGE: &'static str = "";
 
     /// Reads the arguments. Words left over are refused by the caller.
     fn parse(args: &mut Args<'_>) -> Result<Self, Error>;
+}
+
+/// Arguments that several commands have, for a field with `#[flatten]`. Derive them.
+pub trait Arguments: Sized {
+    /// In declaration order.
+    const ARGS: &'static [ArgInfo];
+    /// Fields read so far.
+    type Read: Default;
+
+    /// Takes the next argument if it is one of these.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn take(read: &mut Self::Read, args: &mut Args<'_>) -> Result<bool, Error>;
+    /// All arguments.
+    ///
+    /// # Errors
+    /// One that is missing.
+    fn finish(read: Self::Read) -> Result<Self, Error>;
+    /// Writes them, in words that are taken.
+    fn print(&self, line: &mut Line<'_>);
+    /// Reads them all, where a command has no others.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut read = Self::Read::default();
+        while !args.is_empty() {
+            if !Self::take(&mut read, args)? {
+                return Err(args.unknown_of(Self::ARGS));
+            }
+        }
+        Self::finish(read)
+    }
+}
+
+/// An enum whose variants are words. Derive it.
+pub trait Words {
+    /// The words, with `|` in between.
+    const VALUES: &'static str;
+}
+
+/// Number of arguments in these together.
+pub const fn count(parts: &[&[ArgInfo]]) -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < parts.len() {
+        count += parts[at].len();
+        at += 1;
+    }
+    count
+}
+
+/// All these arguments.
+///
+/// # Panics
+/// Unless there are `COUNT` of them; while the program is compiled.
+pub const fn join<const COUNT: usize>(parts: &[&[ArgInfo]]) -> [ArgInfo; COUNT] {
+    const NOTHING: ArgInfo =
+        ArgInfo { name: "", keywords: &[], help: "", kind: Kind::Flag, values: "", range: "" };
+    let mut all = [NOTHING; COUNT];
+    let (mut part, mut at, mut to) = (0, 0, 0);
+    while part < parts.len() {
+        if at == parts[part].len() {
+            (part, at) = (part + 1, 0);
+        } else {
+            all[to] = parts[part][at];
+            (at, to) = (at + 1, to + 1);
+        }
+    }
+    assert!(to == COUNT, "the count is that of the parts");
+    all
 }
 
 /// A command that is known only at run time.
@@ -31,7 +102,7 @@ pub struct Described {
     pub path: &'static str,
     /// One line for `help`.
     pub about: &'static str,
-    /// What follows the path, as in [`Command::USAGE`].
+    /// Usage line behind the path, as in [`Command::USAGE`].
     pub usage: &'static str,
 }
 
@@ -46,8 +117,8 @@ pub struct ArgInfo {
     pub help: &'static str,
     /// Whether a value follows and how often.
     pub kind: Kind,
-    /// Which live names complete its value, such as `interface`; `file` for paths; the words it may
-    /// be, with `|` in between; empty for what its name says.
+    /// Kind of live names that complete its value, such as `interface`; `file` for paths; the words
+    /// it may be, with `|` in between; empty for that of its name.
     pub values: &'static str,
     /// Lowest and highest number it may be, such as `0-255`; empty when it is no number.
     pub range: &'static str,
@@ -68,7 +139,7 @@ pub enum Kind {
     Rest,
 }
 
-/// What running a command's handler led to.
+/// Outcome of a command's handler.
 pub(super) enum Effect<C> {
     /// Finished.
     Done(Output),
@@ -81,7 +152,7 @@ pub(super) enum Effect<C> {
     /// List all commands.
     Commands,
     /// Something of the session.
-    Wish(Wish),
+    SessionRequest(SessionRequest),
     /// End the session.
     Quit,
 }
@@ -95,7 +166,7 @@ pub(super) struct Entry<C> {
     pub args: &'static [ArgInfo],
     usage: &'static str,
     pub run: Action<C>,
-    /// Whose it is.
+    /// Owner of the command.
     pub owner: Owner,
 }
 
@@ -111,7 +182,7 @@ impl<C> Entry<C> {
             effect(cx, command)
         };
         let (about, args, usage) = (T::ABOUT, T::ARGS, T::USAGE);
-        Self { about, args, usage, run: Box::new(run), owner: Owner::CORE }
+        Self { about, args, usage, run: Box::new(run), owner: Owner::current() }
     }
 
     /// A command that is known only at run time.
@@ -124,10 +195,10 @@ impl<C> Entry<C> {
             if args.is_empty() { Ok(Effect::Done(output)) } else { Err(args.unknown()) }
         };
         let Described { about, usage, .. } = *command;
-        Self { about, args: &[], usage, run: Box::new(run), owner: Owner::CORE }
+        Self { about, args: &[], usage, run: Box::new(run), owner: Owner::current() }
     }
 
-    /// What may follow the path; `None` when the usage line cannot be read.
+    /// Pattern of the words behind the path; `None` when the usage line cannot be read.
     pub fn pattern(&self) -> Option<Pattern> {
         if self.usage.is_empty() {
             return Some(Pattern::of(self.args));
@@ -146,7 +217,7 @@ impl<C> Entry<C> {
         self.args.iter().find(|arg| arg.keywords.iter().any(begins))
     }
 
-    /// What follows the path in the usage line.
+    /// Usage line behind the path.
     pub fn usage(&self) -> String {
         if !self.usage.is_empty() {
             return self.usage.to_owned();

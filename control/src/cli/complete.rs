@@ -1,4 +1,4 @@
-//! What may come next on a line: help and completion.
+//! Help and completion: the words that may come next on a line.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub struct Candidate {
     pub help: String,
 }
 
-/// What `help` prints.
+/// Output of `help`.
 #[derive(Serialize)]
 struct Help {
     /// Usage line of the command, when the words are one.
@@ -52,7 +52,7 @@ impl fmt::Display for Help {
 pub struct Page {
     /// Its words.
     pub path: String,
-    /// What follows them.
+    /// The part behind them.
     pub usage: String,
     /// One line about it.
     pub about: &'static str,
@@ -104,7 +104,7 @@ impl<C: 'static> Cli<C> {
         found
     }
 
-    /// What `?` behind `line` shows: how the command goes on, or the words that begin so.
+    /// Output of `?` behind `line`: continuations of the command, or the words that begin so.
     pub(crate) fn explain(&self, cx: &C, line: &str) -> Result<Output, Error> {
         if line.is_empty() || line.ends_with([' ', '\t']) {
             return self.help(cx, line);
@@ -113,7 +113,7 @@ impl<C: 'static> Cli<C> {
         Ok(Output::of(Help { usage: None, about: "", arguments, commands: Vec::new() }))
     }
 
-    /// What `help WORDS` prints.
+    /// Output of `help WORDS`.
     pub(super) fn help(&self, cx: &C, words: &str) -> Result<Output, Error> {
         let mut args = Args::new(words);
         let tree = self.tree();
@@ -164,7 +164,7 @@ impl<C: 'static> Cli<C> {
         names.map(|word| Candidate { word, help: String::new() }).collect()
     }
 
-    /// What is said about something that may come next.
+    /// Description of a possible next word.
     fn described(&self, cx: &C, entry: &Entry<C>, expected: Expected) -> Candidate {
         let name = match expected {
             Expected::Word(word) => return keyword(entry, word),
@@ -174,7 +174,7 @@ impl<C: 'static> Cli<C> {
         Candidate { word: format!("<{name}>"), help: self.with_names(cx, entry, name, help) }
     }
 
-    /// What is said about an argument of a command.
+    /// Description of an argument of a command.
     fn argument(&self, cx: &C, entry: &Entry<C>, arg: &'static ArgInfo) -> Candidate {
         let help = match arg.kind {
             Kind::Flag => about(arg),
@@ -196,7 +196,7 @@ impl<C: 'static> Cli<C> {
     }
 }
 
-/// What may come behind what is left of a line.
+/// Possible continuations behind the rest of a line.
 fn expected<C>(entry: &Entry<C>, mut args: Args<'_>) -> Vec<Expected> {
     let pattern = entry.pattern();
     pattern.map_or_else(Vec::new, |p| p.expected(std::iter::from_fn(|| args.word())))
@@ -207,7 +207,7 @@ fn keyword<C>(entry: &Entry<C>, word: &str) -> Candidate {
     Candidate { word: word.to_owned(), help: help.to_owned() }
 }
 
-/// How it is written.
+/// Notation of an argument.
 fn word_of(arg: &ArgInfo) -> String {
     match arg.keywords {
         [] => format!("<{}>", arg.name),

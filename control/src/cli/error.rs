@@ -1,4 +1,4 @@
-//! Why a command failed, as the operator reads it.
+//! Errors of commands, as operators read them.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ pub struct Error {
     message: String,
     code: i32,
     bare: bool,
-    /// What the operator may have meant.
+    /// Suggestions for a misspelled word.
     hint: Option<String>,
 }
 

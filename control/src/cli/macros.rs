@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{Cli, Command, Error, Output};
 
-/// How often values may lead to other values, so that circles end.
+/// Most rounds of values that lead to other values, so that circles end.
 const MOST_ROUNDS: usize = 8;
 /// Longest a command may become; what would be longer stays as it is.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -25,7 +25,7 @@ struct Define {
     /// its name: letters, digits, `_` and `-`
     #[positional]
     variable_name: String,
-    /// what it stands for
+    /// words that it stands for
     #[rest]
     value: Option<String>,
 }

@@ -24,10 +24,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
-pub use control_derive::{Command, Print};
+pub use control_derive::{Arguments, Command, Print, Words};
+pub use serde::{Serialize, Serializer};
 
-pub use args::{Args, Value, Word};
-pub use command::{ArgInfo, Command, Described, Kind};
+pub use args::{Args, Below, Pair, Rest, Value, Word};
+pub use command::{ArgInfo, Arguments, Command, Described, Kind, Words, count, join};
 pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};
 pub use output::Output;
@@ -35,7 +36,7 @@ pub use print::{Line, Print, PrintValue, is_printable};
 pub use run::{Reply, Run, Step, Task};
 pub use sessions::{Session, Sessions};
 pub use source::is_open;
-pub use terminal::Wish;
+pub use terminal::SessionRequest;
 
 use command::{Effect, Entry};
 use macros::Macros;
@@ -44,7 +45,7 @@ use tree::Tree;
 use crate::events::{EventLog, Topic};
 use crate::feature::Owner;
 
-/// Why the commands do not fit together.
+/// Reasons why the commands do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Two commands have this path.
@@ -83,12 +84,10 @@ pub struct Cli<C> {
 }
 
 struct Commands<C> {
-    /// Who carries out a command holds on to the tree it was found in.
+    /// The tree of commands; a run keeps the one that its command was found in.
     tree: Rc<Tree<Entry<C>>>,
     names: HashMap<&'static str, Names<C>>,
     fault: Option<Fault>,
-    /// Whose the commands are that are being added.
-    owner: Owner,
 }
 
 impl<C> Clone for Cli<C> {
@@ -106,7 +105,7 @@ impl<C: 'static> Cli<C> {
     /// Only the built-in commands: `help`, `echo`, `exec`, `wait`, `define`, `quit` and such.
     pub fn new() -> Self {
         let (tree, names) = (Rc::new(Tree::new()), HashMap::new());
-        let commands = Commands { tree, names, fault: None, owner: Owner::CORE };
+        let commands = Commands { tree, names, fault: None };
         let mut cli = Self {
             commands: Rc::new(RefCell::new(commands)),
             macros: Rc::default(),
@@ -156,14 +155,12 @@ impl<C: 'static> Cli<C> {
         kind: &'static str,
         names: impl Fn(&C) -> Vec<String> + 'static,
     ) -> &mut Self {
-        let mut commands = self.commands.borrow_mut();
-        let owner = commands.owner;
-        commands.names.insert(kind, Names { list: Rc::new(names), owner });
-        drop(commands);
+        let names = Names { list: Rc::new(names), owner: Owner::current() };
+        self.commands.borrow_mut().names.insert(kind, names);
         self
     }
 
-    /// Who gives commands now.
+    /// Sessions that give commands.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions
     }
@@ -190,11 +187,6 @@ impl<C: 'static> Cli<C> {
         self.tree().entries().map(|(path, _)| path.to_owned()).collect()
     }
 
-    /// Says whose the commands and names are that are added from now on.
-    pub fn set_owner(&mut self, owner: Owner) {
-        self.commands.borrow_mut().owner = owner;
-    }
-
     /// Takes away all commands and names of an owner, and the fault that its commands made. What is
     /// being carried out of them ends with an error at its next slice.
     pub fn remove_all_of(&mut self, owner: Owner) {
@@ -209,7 +201,7 @@ impl<C: 'static> Cli<C> {
         Rc::clone(&self.commands.borrow().tree)
     }
 
-    /// How to list live names of a kind.
+    /// List of the live names of a kind.
     fn names_of(&self, kind: &str) -> Option<List<C>> {
         self.commands.borrow().names.get(kind).map(|names| Rc::clone(&names.list))
     }
@@ -222,9 +214,8 @@ impl<C: 'static> Cli<C> {
         self
     }
 
-    fn insert(&mut self, paths: &[&'static str], mut entry: Entry<C>) {
+    fn insert(&mut self, paths: &[&'static str], entry: Entry<C>) {
         let mut commands = self.commands.borrow_mut();
-        entry.owner = commands.owner;
         let entry = Rc::new(entry);
         for path in paths {
             if Rc::make_mut(&mut commands.tree).insert(path, entry.clone()).is_err() {

@@ -1,4 +1,4 @@
-//! What a command prints: text for people, the same as JSON for programs.
+//! The output of a command: text for people, the same as JSON for programs.
 
 use std::fmt::{self, Display, Write};
 

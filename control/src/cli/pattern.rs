@@ -1,4 +1,4 @@
-//! What may follow a command's path, as a pattern of words that says what may come next.
+//! Usage patterns: the words that may follow a command's path.
 //!
 //! For most commands it follows from their fields. A grammar written by hand is read from its
 //! usage line, which so is all that completion needs to know:
@@ -33,7 +33,7 @@ pub(super) enum Pattern {
     },
 }
 
-/// What may be the next word.
+/// Possible next word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     /// This word.
@@ -75,7 +75,7 @@ impl Pattern {
         reader.rest.is_empty().then_some(pattern)
     }
 
-    /// What may come after `words`. A word that fits nowhere is passed over: usage lines are
+    /// Possible words after `words`. A word that fits nowhere is passed over: usage lines are
     /// stricter about the order than commands are.
     pub fn expected<'a>(&self, words: impl Iterator<Item = &'a str>) -> Vec<Expected> {
         let mut left = vec![self.clone()];
@@ -296,7 +296,7 @@ fn is_free(pattern: &Pattern) -> bool {
 mod tests {
     use super::*;
 
-    /// What `usage` lets come after `words`.
+    /// Possible words after `words` by `usage`.
     fn after(usage: &'static str, words: &str) -> String {
         let pattern = Pattern::parse(usage).unwrap_or_else(|| panic!("{usage}"));
         let text = |expected: Expected| match expected {

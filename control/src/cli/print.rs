@@ -9,7 +9,7 @@ use crate::configuration::Stage;
 /// A command that prints itself in the words that parse to it. Derive it beside [`Command`], or
 /// write it by hand where `parse` is.
 pub trait Print: Command + PartialEq + Debug {
-    /// When the command comes in a configuration.
+    /// Stage of the command in a configuration.
     const STAGE: Stage;
 
     /// Writes the arguments, in words that `parse` takes.
@@ -60,7 +60,7 @@ impl<'a> Line<'a> {
         line.text
     }
 
-    /// What the command is for, if it is a `C`.
+    /// Context of the command, if it is a `C`.
     pub fn context<C: 'static>(&self) -> Option<&'a C> {
         self.context.downcast_ref()
     }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::command::{Effect, Entry};
 use super::source::Source;
-use super::{Args, Cli, Error, Output, Wish};
+use super::{Args, Cli, Error, Output, SessionRequest};
 
 /// Longest time between two looks at the rest of the control plane.
 const SLICE: Duration = Duration::from_millis(2);
-/// How deep `exec` files may call each other.
+/// Deepest nesting of `exec` files.
 const MAX_FILES: usize = 16;
 
 /// Long work of a command, done in slices of at most 2 ms.
@@ -25,7 +25,7 @@ pub trait Task<C> {
     }
 }
 
-/// What a slice of work led to.
+/// The outcome of a slice of work.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// Finished, with the command's result.
@@ -44,7 +44,7 @@ pub struct Run<C> {
     task: Option<Running<C>>,
     /// Commands started so far.
     commands: usize,
-    wish: Option<Wish>,
+    session_request: Option<SessionRequest>,
     is_empty: bool,
     quits: bool,
 }
@@ -66,10 +66,10 @@ impl<C: 'static> Running<C> {
     }
 }
 
-/// What a text led to.
+/// The outcome of a text.
 #[derive(Debug)]
 pub struct Reply {
-    /// What was printed, up to the first error.
+    /// Output, up to the first error.
     pub output: Output,
     /// The first error.
     pub result: Result<(), Error>,
@@ -136,7 +136,7 @@ impl<C: 'static> Run<C> {
             sources: vec![Source::text(text.to_owned())],
             task: None,
             commands: 0,
-            wish: None,
+            session_request: None,
             is_empty: text.bytes().all(super::args::is_blank),
             quits: false,
         }
@@ -162,10 +162,10 @@ impl<C: 'static> Run<C> {
         }
     }
 
-    /// What a command asks of the session, once: take it after each [`step`](Self::step) and grant
-    /// it. A wish that is not taken fails.
-    pub fn wish(&mut self) -> Option<Wish> {
-        self.wish.take()
+    /// Request of a command to its session, once: take it after each [`step`](Self::step) and grant
+    /// it. A session request that is not taken fails.
+    pub fn session_request(&mut self) -> Option<SessionRequest> {
+        self.session_request.take()
     }
 
     /// Ends it at once. A task in progress is told, and may have something to say; of a file it is
@@ -197,7 +197,7 @@ impl<C: 'static> Run<C> {
         if let Some(running) = self.task.take() {
             return self.slice(running, cli, cx, out);
         }
-        if self.wish.is_some() {
+        if self.session_request.is_some() {
             return Err(Error::new("there is no terminal"));
         }
         let Some(source) = self.sources.last_mut() else { return Ok(Step::Done(Ok(()))) };
@@ -229,8 +229,8 @@ impl<C: 'static> Run<C> {
                 paths.sort_unstable();
                 out.append(Output::both(paths.join("\n"), paths));
             }
-            Effect::Wish(wish) => {
-                self.wish = Some(wish);
+            Effect::SessionRequest(session_request) => {
+                self.session_request = Some(session_request);
                 return Ok(Step::Sleep(Duration::ZERO));
             }
             Effect::Quit => {

@@ -1,4 +1,4 @@
-//! Who gives commands now: `show cli-sessions`, `kill cli-session`.
+//! Sessions of the command line: `show cli-sessions`, `kill cli-session`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -45,27 +45,27 @@ struct Inner {
 struct Open {
     status: Status,
     killed: Rc<Notify>,
-    /// Why it is to end, once it is.
+    /// Reason of its end, once it has to end.
     why: Option<&'static str>,
-    /// When a command last began or ended.
+    /// Count of commands at the last one that began or ended here, to find the idlest session.
     moment: u64,
 }
 
 /// A session as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// Where the client is.
+    /// The address of the client.
     pub peer: String,
-    /// How the two sides talk; empty until the client has said so.
+    /// Dialect of client and server; empty until the client has chosen.
     pub dialect: &'static str,
     /// Type of the terminal, empty when unknown.
     pub terminal: String,
-    /// When it began: time since 1970-01-01 UTC.
+    /// Start: time since 1970-01-01 UTC.
     #[serde(serialize_with = "crate::log::as_seconds")]
     pub since: Duration,
     /// Commands so far.
     pub commands: u64,
-    /// What is being carried out; empty when nothing is.
+    /// The command in progress; empty when there is none.
     pub running: String,
 }
 
@@ -95,7 +95,7 @@ impl Sessions {
         Session { all: self.clone(), number, killed }
     }
 
-    /// How many there are, without those that are about to end.
+    /// Number of sessions, without those that are about to end.
     pub fn count(&self) -> usize {
         self.0.borrow().open.values().filter(|session| session.why.is_none()).count()
     }
@@ -106,7 +106,7 @@ impl Sessions {
         inner.open.iter().map(|(number, session)| (*number, session.status.clone())).collect()
     }
 
-    /// Has a session ended, which is told `why`. False when there is none with this number.
+    /// Ends a session, which prints `why`. False when there is none with this number.
     pub fn kill(&self, number: u32, why: &'static str) -> bool {
         let mut inner = self.0.borrow_mut();
         let found = inner.open.get_mut(&number);
@@ -144,7 +144,7 @@ impl Session {
         }
     }
 
-    /// Why it is to end.
+    /// Reason of its end.
     pub fn why(&self) -> &'static str {
         let inner = self.all.0.borrow();
         inner.open.get(&self.number).and_then(|session| session.why).unwrap_or_default()
@@ -185,7 +185,7 @@ impl Drop for Session {
     }
 }
 
-/// What `show cli-sessions` prints.
+/// Output of `show cli-sessions`.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Table(BTreeMap<u32, Status>);

@@ -15,7 +15,7 @@ const CHUNK: usize = 64 * 1024;
 /// Longest command, braces and all.
 const MAX_COMMAND: usize = 1024 * 1024;
 
-/// Where commands come from.
+/// The source of commands.
 pub(super) struct Source {
     bytes: Vec<u8>,
     /// Start of what was not consumed.

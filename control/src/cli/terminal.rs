@@ -1,4 +1,4 @@
-//! Commands about the session they are typed in. They are wishes that the session grants; where
+//! Commands about the session they are typed in. They are requests that the session grants; where
 //! there is none they fail.
 
 use std::fmt;
@@ -7,9 +7,9 @@ use std::str::FromStr;
 use super::command::Effect;
 use super::{Cli, Command, Error};
 
-/// What a command asks of its session.
+/// A request of a command to its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum SessionRequest {
     /// Show the lines that were typed.
     History,
     /// Show what is known of the terminal.
@@ -22,7 +22,7 @@ pub enum Wish {
     Pager(bool),
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for SessionRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::History => f.write_str("history"),
@@ -34,7 +34,7 @@ impl fmt::Display for Wish {
     }
 }
 
-impl FromStr for Wish {
+impl FromStr for SessionRequest {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -101,19 +101,21 @@ struct SetPager {
 
 pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
     let both = || Error::new("on or off, not both");
-    cli.add::<History>(|_, _| Ok(Effect::Wish(Wish::History)));
-    cli.add::<Show>(|_, _| Ok(Effect::Wish(Wish::Terminal)));
+    cli.add::<History>(|_, _| Ok(Effect::SessionRequest(SessionRequest::History)));
+    cli.add::<Show>(|_, _| Ok(Effect::SessionRequest(SessionRequest::Terminal)));
     cli.add::<SetHistory>(move |_, set| match (set.on, set.off) {
         (true, true) => Err(both()),
-        (_, true) => Ok(Effect::Wish(Wish::KeepHistory(0))),
-        (_, false) => Ok(Effect::Wish(Wish::KeepHistory(set.limit.unwrap_or(HISTORY)))),
+        (_, true) => Ok(Effect::SessionRequest(SessionRequest::KeepHistory(0))),
+        (_, false) => {
+            Ok(Effect::SessionRequest(SessionRequest::KeepHistory(set.limit.unwrap_or(HISTORY))))
+        }
     });
     cli.add::<SetAnsi>(move |_, set| match (set.on, set.off) {
         (true, true) => Err(both()),
-        (_, off) => Ok(Effect::Wish(Wish::Ansi(!off))),
+        (_, off) => Ok(Effect::SessionRequest(SessionRequest::Ansi(!off))),
     });
     cli.add::<SetPager>(move |_, set| match (set.on, set.off) {
         (true, true) => Err(both()),
-        (_, off) => Ok(Effect::Wish(Wish::Pager(!off))),
+        (_, off) => Ok(Effect::SessionRequest(SessionRequest::Pager(!off))),
     });
 }

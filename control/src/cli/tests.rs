@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::*;
 
-/// What commands of the tests leave behind.
+/// Traces of the commands of the tests.
 #[derive(Default)]
 struct Toy {
     things: Vec<CreateThing>,
@@ -70,7 +70,7 @@ struct ShowPort;
 #[derive(Command)]
 #[command("ping")]
 struct Ping {
-    /// how often
+    /// number of times
     repeat: u32,
 }
 
@@ -325,14 +325,15 @@ fn commands_come_and_go_while_others_are_carried_out() {
     let before = cli.paths().len();
     let mut more = cli.clone();
     for _ in 0..3 {
-        more.set_owner(Owner(7));
+        let owner = Owner::next();
+        let entered = owner.enter();
         more.task(|_, _: CountOn| Ok(Box::new(Counting)));
         more.values("thing", |_| vec!["seven".to_owned()]);
-        more.set_owner(Owner::CORE);
+        drop(entered);
         let (mut run, mut out) = (Run::new("count on"), Output::none());
         assert_eq!(run.step(&cli, &mut toy, &mut out), Step::Wait);
         assert_eq!(cli.complete(&toy, "show counti")[0].word, "counting");
-        more.remove_all_of(Owner(7));
+        more.remove_all_of(owner);
         assert_eq!(cli.paths().len(), before);
         assert!(cli.complete(&toy, "show counti").is_empty());
         let Step::Done(Err(gone)) = run.step(&cli, &mut toy, &mut out) else { panic!() };
@@ -521,5 +522,75 @@ proptest! {
         let reply = cli.run(&mut cx, &line);
         prop_assert!(!reply.text().contains("internal error") || line.starts_with("t"));
         cli.complete(&cx, &line);
+    }
+}
+
+/// Common fields of two commands.
+#[derive(Arguments, Debug, PartialEq)]
+struct Shared {
+    /// target
+    to: Pair<u8, Below<10>>,
+    /// number of times
+    #[default(3)]
+    times: u32,
+}
+
+#[derive(Words, Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    RoundRobin,
+    #[word("hash")]
+    Flow,
+}
+
+#[derive(Words, Debug, PartialEq)]
+enum Then {
+    Stop,
+    Go(u32),
+}
+
+/// Send.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("send")]
+struct Send {
+    #[flatten]
+    shared: Shared,
+    /// how
+    #[positional]
+    #[words]
+    #[default(Shape::RoundRobin)]
+    shape: Shape,
+    /// and then
+    #[words]
+    then: Option<Then>,
+}
+
+fn sent(line: &str) -> Result<Send, Error> {
+    Send::parse(&mut Args::new(line))
+}
+
+#[test]
+fn arguments_that_are_shared_are_read_with_the_own_ones() {
+    let all = Send {
+        shared: Shared { to: Pair(1, Below(9)), times: 4 },
+        shape: Shape::Flow,
+        then: Some(Then::Go(7)),
+    };
+    assert_eq!(sent("then go 7 times 4 hash to 1 9").unwrap(), all);
+    assert_eq!(Line::of(&all, &()), "send to 1 9 times 4 hash then go 7");
+    let few = sent("to 1 2 then stop").unwrap();
+    assert_eq!((few.shared.times, few.shape, &few.then), (3, Shape::RoundRobin, &Some(Then::Stop)));
+    assert_eq!(Line::of(&few, &()), "send to 1 2 then stop");
+    assert_eq!(
+        Send::ARGS.iter().map(|a| a.name).collect::<Vec<_>>(),
+        ["to", "times", "shape", "then"]
+    );
+    assert_eq!((Send::ARGS[2].values, Send::ARGS[3].values), ("round-robin|hash", "stop|go"));
+    for (line, why) in [
+        ("times 4", "missing to"),
+        ("to 1 10", "expected below 10 `10'"),
+        ("to 1 1 zigzag", "unknown input `zigzag'"),
+        ("to 1 1 then jump", "invalid then `jump'"),
+    ] {
+        assert_eq!(sent(line).unwrap_err().to_string(), why, "{line}");
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Node<E> {
     recent: Cell<usize>,
 }
 
-/// What a word means below a node.
+/// Meaning of a word below a node.
 enum Next {
     Node(usize),
     Nothing,

@@ -4,7 +4,7 @@ use super::stanza::{Error, Section, block};
 use crate::cli::Args;
 use crate::log::Level;
 
-/// What is logged and how much of it is kept.
+/// Settings of the log: levels, and entries kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
     /// Entries kept in memory.
@@ -19,7 +19,7 @@ pub struct Logging {
     pub classes: Vec<(String, ClassLevel)>,
 }
 
-/// What is logged of one class.
+/// The level of one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassLevel {
     /// Level kept in memory.

@@ -6,10 +6,10 @@ use super::stanza::{Error, Section};
 use super::values::Size;
 use crate::cli::Args;
 
-/// Which pages memory is made of.
+/// The page size of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageSize {
-    /// What the system offers, huge pages preferred.
+    /// Pages that the system offers, huge ones preferred.
     #[default]
     Default,
     /// The system's default huge pages.
@@ -60,6 +60,28 @@ impl Section for Memory {
     }
 }
 
+/// Places of buffers in the pages of their pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Side by side.
+    #[default]
+    Packed,
+    /// None in two pages.
+    Natural,
+}
+
+impl FromStr for Layout {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "packed" => Ok(Self::Packed),
+            "natural" => Ok(Self::Natural),
+            _ => Err(()),
+        }
+    }
+}
+
 /// Packet buffers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
@@ -69,6 +91,8 @@ pub struct Buffers {
     pub data_size: Option<u32>,
     /// Pages of the buffer pools.
     pub page_size: PageSize,
+    /// Places of buffers in pages.
+    pub layout: Layout,
 }
 
 impl Section for Buffers {
@@ -79,6 +103,7 @@ impl Section for Buffers {
                 self.data_size = Some(args.value("data-size")?);
             }
             "page-size" => self.page_size = args.value(word)?,
+            "layout" => self.layout = args.value(word)?,
             _ => return Err(Error::unknown(word)),
         }
         Ok(())

@@ -18,7 +18,7 @@ mod values;
 
 pub use cpu::Cpu;
 pub use logging::{ClassLevel, Logging};
-pub use memory::{Buffers, Memory, PageSize};
+pub use memory::{Buffers, Layout, Memory, PageSize};
 pub use node::{Nodes, Variant};
 pub use options::{Invocation, Options};
 pub use plugins::{Plugins, Switch};

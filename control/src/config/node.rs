@@ -3,7 +3,7 @@
 use super::stanza::{Error, Section, block};
 use crate::cli::Args;
 
-/// Which variant of node functions to use.
+/// The variant of node functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
     /// For every node that is not named.

@@ -8,7 +8,7 @@ use crate::cli::io_text;
 /// Longest configuration file in bytes.
 const MAX_FILE: u64 = 256 * 1024;
 
-/// What the command line asks for.
+/// The invocation of the program, as its command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invocation {
     /// Run with this configuration.
@@ -19,7 +19,7 @@ pub enum Invocation {
     Help,
 }
 
-/// How to run.
+/// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Configuration file.
@@ -31,7 +31,7 @@ pub struct Options {
 }
 
 impl Invocation {
-    /// What `--help` prints.
+    /// Output of `--help`.
     pub const HELP: &'static str = "\
 usage: ferrovia [OPTIONS] [CONFIGURATION]
   -c, --config FILE        configuration file

@@ -3,7 +3,7 @@
 use super::stanza::{Error, Section, Stanza, block};
 use crate::cli::Args;
 
-/// What was said about a feature.
+/// The setting of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
     /// Load it.
@@ -26,7 +26,7 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    /// What was said about the feature `name` (`acl`): also under `acl_plugin.so`.
+    /// Switch of the feature `name` (`acl`), given also under `acl_plugin.so`; `None` without one.
     pub fn switch(&self, name: &str) -> Option<Switch> {
         let is_it = |written: &str| bare(written).replace('_', "-") == bare(name).replace('_', "-");
         let said = self.named.iter().rev().find(|(written, _)| is_it(written));
@@ -51,7 +51,7 @@ impl Section for Plugins {
             }
             "plugin" => {
                 let name: String = args.value(word)?;
-                let Said { switch, is_unchecked } = said(&mut block(args, &name)?)?;
+                let PluginBlock { switch, is_unchecked } = said(&mut block(args, &name)?)?;
                 if is_unchecked {
                     self.unchecked.push(bare(&name).to_owned());
                 }
@@ -67,14 +67,14 @@ impl Section for Plugins {
     }
 }
 
-/// What is said in the block of a plugin.
-struct Said {
+/// Words in the block of a plugin.
+struct PluginBlock {
     switch: Option<Switch>,
     is_unchecked: bool,
 }
 
-fn said(inside: &mut Args<'_>) -> Result<Said, Error> {
-    let mut said = Said { switch: None, is_unchecked: false };
+fn said(inside: &mut Args<'_>) -> Result<PluginBlock, Error> {
+    let mut said = PluginBlock { switch: None, is_unchecked: false };
     while let Some(word) = inside.word() {
         match word {
             "enable" => said.switch = Some(Switch::Enable),

@@ -12,7 +12,7 @@ use crate::cli::Args;
 /// The statistics segment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// Where clients get the segment; in the runtime folder when not given.
+    /// Socket of the segment; in the runtime folder when not given.
     pub socket_name: Option<PathBuf>,
     /// Size of the segment.
     pub size: Option<Size>,
@@ -22,7 +22,7 @@ pub struct Statistics {
     pub per_node_counters: bool,
     /// Seconds between updates of what control computes; 10 when not given.
     pub update_interval: Option<f64>,
-    /// Where Prometheus gets the same numbers; nowhere when not given.
+    /// Endpoint of the same numbers for Prometheus; none when not given.
     pub prometheus: Option<Endpoint>,
 }
 
@@ -42,7 +42,7 @@ impl FromStr for Endpoint {
 }
 
 impl Statistics {
-    /// Where clients get the segment.
+    /// Socket of the segment.
     pub fn socket(&self, unix: &Unix) -> PathBuf {
         self.socket_name.clone().unwrap_or_else(|| unix.runtime_dir().join("stats.sock"))
     }
@@ -67,7 +67,7 @@ impl Section for Statistics {
 /// The binary-API socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// Where clients connect; in the runtime folder when not given.
+    /// Socket of clients; in the runtime folder when not given.
     pub socket_name: Option<PathBuf>,
 }
 

@@ -42,7 +42,7 @@ pub struct Stanza {
     pub word: String,
     /// Line on which it starts, from 1.
     pub line: usize,
-    /// What is between its braces, or the value that follows its name.
+    /// Text between its braces, or the value that follows its name.
     pub body: String,
 }
 

@@ -17,7 +17,7 @@ fn a_supervisors_line_is_accepted() {
         corelist-workers 1,4-5 } memory { main-heap-size 1G } physmem { max-size 32m } statseg { \
         socket-name /t/stats.sock size 64M per-node-counters on update-interval 1 } socksvr { \
         socket-name /t/api.sock } node { default { variant icl 100 } } api-fuzz { off } buffers \
-        { buffers-per-numa 16384 default data-size 2048 page-size 4k } plugins { path /p plugin \
+        { buffers-per-numa 16384 default data-size 2048 page-size 4k layout packed } plugins { path /p plugin \
         dpdk_plugin.so { disable } plugin acl_plugin.so {enable} } session { enable }";
 
     let config = Config::parse(line, &[]).unwrap();
@@ -39,6 +39,8 @@ fn a_supervisors_line_is_accepted() {
     assert_eq!(config.buffers.per_numa, Some(16384));
     assert_eq!(config.buffers.data_size, Some(2048));
     assert_eq!(config.buffers.page_size, PageSize::Bytes(4096));
+    assert_eq!(config.buffers.layout, Layout::Packed);
+    assert_eq!(parse("buffers { layout natural }").buffers.layout, Layout::Natural);
     assert_eq!(config.plugins.switch("dpdk"), Some(Switch::Disable));
     assert_eq!(config.plugins.switch("acl"), Some(Switch::Enable));
     assert_eq!(config.plugins.switch("nat"), None);

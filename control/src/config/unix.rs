@@ -25,7 +25,7 @@ pub struct Unix {
     pub nobanner: bool,
     /// Files of commands to carry out at start, in order.
     pub exec: Vec<PathBuf>,
-    /// Where the command line listens; in the runtime folder when not given.
+    /// Socket of the command line; in the runtime folder when not given.
     pub cli_listen: Option<Listen>,
     /// Prompt of interactive sessions; `vpp# ` when not given.
     pub cli_prompt: Option<String>,
@@ -72,7 +72,7 @@ impl Unix {
         self.runtime_dir.clone().unwrap_or_else(default_runtime_dir)
     }
 
-    /// Where the command line listens.
+    /// Socket of the command line.
     pub fn cli_listen(&self) -> Listen {
         let default = || Listen::Unix(self.runtime_dir().join("cli.sock"));
         self.cli_listen.clone().unwrap_or_else(default)

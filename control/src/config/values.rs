@@ -1,5 +1,6 @@
 //! Values that several stanzas use: sizes and lists of CPUs.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// Largest CPU number a list may name.
@@ -30,6 +31,13 @@ impl FromStr for Size {
 /// CPU numbers, written `1,3-5`, in the order given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuList(pub Vec<u32>);
+
+impl fmt::Display for CpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<_> = self.0.iter().map(u32::to_string).collect();
+        f.write_str(&all.join(","))
+    }
+}
 
 impl FromStr for CpuList {
     type Err = ();

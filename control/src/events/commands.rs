@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Event, EventLog, TOPICS, Topic};
 use crate::cli::{Cli, Command, Error, Output, io_text};
 
-/// Where logs are saved; the names that the command takes have no folder.
+/// Folder of saved logs; the names that the command takes have none.
 const FOLDER: &str = "/tmp";
 /// Events that are shown when nobody says how many.
 const SHOWN: usize = 250;
@@ -24,7 +24,7 @@ const MAX_SIZE: usize = 1 << 24;
 struct Show {
     /// all that are kept
     all: bool,
-    /// how many
+    /// number of events
     #[positional]
     count: Option<usize>,
 }
@@ -83,7 +83,7 @@ struct Trace {
     disable: bool,
 }
 
-/// What `show event-logger` prints.
+/// Output of `show event-logger`.
 #[derive(Serialize)]
 struct Shown {
     kept: usize,

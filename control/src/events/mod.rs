@@ -22,7 +22,7 @@ const DEFAULT_SIZE: usize = 1 << 17;
 /// Most bytes of a text; the rest is cut off.
 const LONGEST: usize = 256;
 
-/// What an event is about.
+/// The topic of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
@@ -56,9 +56,9 @@ pub struct EventLog(Rc<RefCell<Ring>>);
 pub struct Event {
     /// Seconds on the router's clock.
     pub time: f64,
-    /// What it is about.
+    /// Its topic.
     pub topic: Topic,
-    /// What happened.
+    /// The event.
     pub text: String,
 }
 

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{ClassLevel, DEFAULT_RATE, Entry, Level, Log};
-use crate::cli::{Cli, Command, Error, Output, Word};
+use crate::cli::{Cli, Command, Error, Output, Print, Word};
+use crate::configuration::Lines;
 
 /// Show the log.
 #[derive(Command)]
@@ -23,8 +24,9 @@ struct ShowConfiguration;
 struct Clear;
 
 /// Set how many entries are kept.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging size")]
+#[stage(Objects)]
 struct SetSize {
     /// number of entries
     #[positional]
@@ -32,8 +34,9 @@ struct SetSize {
 }
 
 /// Set how long a class that logs too much is cut off.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging unthrottle-time")]
+#[stage(Objects)]
 struct SetUnthrottleTime {
     /// seconds
     #[positional]
@@ -41,8 +44,9 @@ struct SetUnthrottleTime {
 }
 
 /// Set what is logged of a class.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging class")]
+#[stage(Objects)]
 struct SetClass {
     /// class or class/subclass
     #[positional]
@@ -66,7 +70,7 @@ struct SetClass {
 #[derive(Command)]
 #[command("test log")]
 struct TestLog {
-    /// how bad it is
+    /// severity
     #[positional]
     #[values("emerg|alert|crit|error|warn|notice|info|debug")]
     level: Level,
@@ -76,7 +80,7 @@ struct TestLog {
     /// its subclass
     #[positional]
     subclass: Word,
-    /// what happened
+    /// text of the entry
     #[rest]
     text: String,
 }
@@ -110,12 +114,34 @@ struct ClassRow {
 }
 
 impl Log {
+    /// Puts in what it was told since it started.
+    pub fn configuration(&self, lines: &mut Lines<'_>) {
+        let ring = self.0.borrow();
+        if ring.size != ring.first_size {
+            lines.push(&SetSize { size: ring.size });
+        }
+        if ring.unthrottle_time != ring.first_unthrottle_time {
+            lines.push(&SetUnthrottleTime { seconds: ring.unthrottle_time });
+        }
+        for class in ring.classes.iter().filter(|class| class.set != class.first) {
+            let ClassLevel { level, syslog_level, rate_limit } = class.set.clone();
+            let first = &class.first;
+            lines.push(&SetClass {
+                class: Word::from(&*format!("{}/{}", class.name, class.subclass)),
+                rate_limit: rate_limit.filter(|rate| Some(*rate) != first.rate_limit),
+                level: level.filter(|level| Some(*level) != first.level),
+                syslog_level: syslog_level.filter(|level| Some(*level) != first.syslog_level),
+                _kmsg_level: None,
+            });
+        }
+    }
+
     /// Adds the commands that show and set this log.
     pub fn register<C: 'static>(&self, cli: &mut Cli<C>) {
         let log = self.clone();
         cli.command(move |_, _: Show| Ok(Output::of(Entries(log.entries()))));
         let log = self.clone();
-        cli.command(move |_, _: ShowConfiguration| Ok(Output::of(log.configuration())));
+        cli.command(move |_, _: ShowConfiguration| Ok(Output::of(log.shown())));
         let log = self.clone();
         cli.command(move |_, _: Clear| {
             log.clear();
@@ -158,7 +184,7 @@ impl Log {
         });
     }
 
-    fn configuration(&self) -> Configuration {
+    fn shown(&self) -> Configuration {
         let ring = self.0.borrow();
         let row = |class: &super::Class| ClassRow {
             class: class.name,

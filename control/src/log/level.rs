@@ -1,4 +1,4 @@
-//! How bad something is (the severities of RFC 5424 6.2.1).
+//! Levels of the log (the severities of RFC 5424 6.2.1).
 
 use std::fmt;
 use std::str::FromStr;

@@ -51,11 +51,11 @@ pub struct Entry {
     /// Time since 1970-01-01 UTC.
     #[serde(serialize_with = "as_seconds")]
     pub time: Duration,
-    /// How bad it is.
+    /// Severity.
     pub level: Level,
     /// `class/subclass`.
     pub class: String,
-    /// What happened.
+    /// The event.
     pub text: String,
 }
 
@@ -63,6 +63,9 @@ struct Ring {
     entries: VecDeque<Entry>,
     size: usize,
     unthrottle_time: u32,
+    /// Before somebody told otherwise.
+    first_size: usize,
+    first_unthrottle_time: u32,
     level: Level,
     syslog_level: Level,
     classes: Vec<Class>,
@@ -75,6 +78,8 @@ struct Class {
     name: &'static str,
     subclass: &'static str,
     set: ClassLevel,
+    /// Before somebody told otherwise.
+    first: ClassLevel,
     throttle: Throttle,
 }
 
@@ -85,6 +90,8 @@ impl Log {
             entries: VecDeque::new(),
             size: DEFAULT_SIZE,
             unthrottle_time: DEFAULT_UNTHROTTLE,
+            first_size: DEFAULT_SIZE,
+            first_unthrottle_time: DEFAULT_UNTHROTTLE,
             level: Level::Notice,
             syslog_level: Level::Warn,
             classes: Vec::new(),
@@ -96,6 +103,7 @@ impl Log {
                 let class = ring.add_class(name, subclass);
                 let is_unlimited = classes::UNLIMITED.contains(&(name, subclass));
                 ring.classes[class].set.rate_limit = is_unlimited.then_some(UNLIMITED_RATE);
+                ring.classes[class].first = ring.classes[class].set.clone();
             }
         }
         Self(Rc::new(RefCell::new(ring)))
@@ -114,6 +122,8 @@ impl Log {
             ring.set_class(name, set);
             ring.configured.push((name.clone(), set.clone()));
         }
+        (ring.first_size, ring.first_unthrottle_time) = (ring.size, ring.unthrottle_time);
+        ring.classes.iter_mut().for_each(|class| class.first = class.set.clone());
     }
 
     /// Appends all entries from now on to a file.
@@ -195,7 +205,8 @@ impl Ring {
         for (_, configured) in self.configured.iter().filter(applies) {
             set.take(configured);
         }
-        self.classes.push(Class { name, subclass, set, throttle: Throttle::default() });
+        let first = set.clone();
+        self.classes.push(Class { name, subclass, set, first, throttle: Throttle::default() });
         self.classes.len() - 1
     }
 

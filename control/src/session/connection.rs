@@ -8,9 +8,9 @@ use tokio::time::{sleep, timeout};
 use super::Server;
 use super::dialog::Dialog;
 
-/// How long to wait for a client to say what it is.
+/// Longest wait for a client to name its terminal.
 const UNDECIDED: Duration = Duration::from_secs(1);
-/// How long a client that has sent all it wants may take to read the rest.
+/// Longest time that a client which sends nothing more may take to read the rest.
 const LINGER: Duration = Duration::from_secs(5);
 
 /// One session. Dropping it cancels what is in progress.

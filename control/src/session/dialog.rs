@@ -1,4 +1,4 @@
-//! What one client has said and what it is told; knows no socket.
+//! The dialog with one client: requests and answers, without a socket.
 
 mod assist;
 mod dialect;
@@ -15,7 +15,7 @@ use super::job::Job;
 use super::pager::Pager;
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC};
 use super::terminal::{self, Terminal};
-use crate::cli::{Candidate, Error, Output, Session, Step, Wish, is_open};
+use crate::cli::{Candidate, Error, Output, Session, SessionRequest, Step, is_open};
 use dialect::Dialect;
 
 /// Bytes of output that may wait before the command that makes them rests.
@@ -40,7 +40,7 @@ pub(super) struct Dialog<C: 'static> {
     /// Earlier lines of a command whose braces are open.
     block: String,
     work: Option<Work<C>>,
-    /// How others see it.
+    /// The session, as others see it.
     session: Session,
     out: Outgoing,
     prompts: bool,
@@ -56,7 +56,7 @@ struct Work<C: 'static> {
     form: Form,
 }
 
-/// How its output is sent.
+/// Form of its output.
 enum Form {
     Typed,
     Text(u32),
@@ -251,15 +251,15 @@ impl<C: 'static> Dialog<C> {
             Form::Text(number) => self.answer(*number, &Answer::Output { text: output.to_text() }),
             Form::Json(_, all) => all.append(output),
         }
-        if let Some(wish) = work.job.wish() {
+        if let Some(session_request) = work.job.session_request() {
             match work.form {
                 Form::Typed => {
-                    let granted = self.grant(wish);
+                    let granted = self.grant(session_request);
                     self.print(&granted.to_text());
                 }
                 // Programs that speak in frames keep lines and pages themselves.
                 Form::Text(number) | Form::Json(number, _) => {
-                    self.answer(number, &Answer::Wish { wish });
+                    self.answer(number, &Answer::SessionRequest { session_request });
                 }
             }
         }
@@ -295,19 +295,19 @@ impl<C: 'static> Dialog<C> {
         }
     }
 
-    fn grant(&mut self, wish: Wish) -> Output {
-        match wish {
-            Wish::History => terminal::history(&self.editor),
-            Wish::Terminal => self.terminal.show(&self.editor),
-            Wish::KeepHistory(lines) => {
+    fn grant(&mut self, session_request: SessionRequest) -> Output {
+        match session_request {
+            SessionRequest::History => terminal::history(&self.editor),
+            SessionRequest::Terminal => self.terminal.show(&self.editor),
+            SessionRequest::KeepHistory(lines) => {
                 self.editor.keep(lines);
                 Output::none()
             }
-            Wish::Ansi(is_on) => {
+            SessionRequest::Ansi(is_on) => {
                 self.editor.set_ansi(is_on);
                 Output::none()
             }
-            Wish::Pager(is_on) => {
+            SessionRequest::Pager(is_on) => {
                 self.terminal.pages = is_on;
                 self.set_page();
                 Output::none()

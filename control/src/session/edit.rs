@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Longest line.
 const MAX_LINE: usize = 4096;
 
-/// What a key led to.
+/// Outcome of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// Nothing but echo.
@@ -26,7 +26,7 @@ pub(super) enum Key {
 /// The line being typed and those before it.
 pub(super) struct Editor {
     line: Vec<u8>,
-    /// Where in the line the next key goes, in bytes, at the start of a character.
+    /// Place of the next key in the line, in bytes, at the start of a character.
     at: usize,
     history: VecDeque<Vec<u8>>,
     limit: usize,
@@ -35,7 +35,7 @@ pub(super) struct Editor {
     /// Bytes of an escape sequence so far.
     escape: Vec<u8>,
     after_return: bool,
-    /// The terminal wipes what it is told to wipe (ECMA-48).
+    /// The terminal wipes what it is asked to wipe (ECMA-48).
     wipes: bool,
 }
 

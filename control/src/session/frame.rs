@@ -5,9 +5,9 @@
 //! client's; every [`Request`] but `Cancel` is answered by one closing [`Answer`] with its number.
 
 use super::telnet::{FRAMES, IAC, SB, SE};
-use crate::cli::Wish;
+use crate::cli::SessionRequest;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Kind 1 (text) or 2 (JSON): carry out a command.
@@ -26,7 +26,7 @@ pub enum Request {
     Cancel,
 }
 
-/// What the server says.
+/// An answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Kind 128, with number 0, once: the prompt for interactive use.
@@ -54,9 +54,9 @@ pub enum Answer {
     /// Kind 132, before `Done`: the session ends after this command.
     Bye,
     /// Kind 133, before `Done`: what the command asks of the client, which has the terminal.
-    Wish {
-        /// As [`Wish`] prints itself.
-        wish: Wish,
+    SessionRequest {
+        /// As [`SessionRequest`] prints itself.
+        session_request: SessionRequest,
     },
 }
 
@@ -100,7 +100,9 @@ impl Answer {
                 wrap(131, number, lines.concat().as_bytes())
             }
             Self::Bye => wrap(132, number, &[]),
-            Self::Wish { wish } => wrap(133, number, wish.to_string().as_bytes()),
+            Self::SessionRequest { session_request } => {
+                wrap(133, number, session_request.to_string().as_bytes())
+            }
         }
     }
 
@@ -122,7 +124,7 @@ impl Answer {
                 Self::Candidates { words }
             }
             132 => Self::Bye,
-            133 => Self::Wish { wish: text(rest)?.parse().ok()? },
+            133 => Self::SessionRequest { session_request: text(rest)?.parse().ok()? },
             _ => return None,
         };
         Some((number, answer))
@@ -178,17 +180,18 @@ mod tests {
 
         #[test]
         fn answers_survive_the_wire(number: u32, code: i32, text: String, word in "[a-z]{1,9}") {
+            let asks = |session_request| Answer::SessionRequest { session_request };
             for answer in [
                 Answer::Hello { prompt: text.clone() },
                 Answer::Output { text: text.clone() },
                 Answer::Done { code, error: text },
                 Answer::Candidates { words: vec![(word.clone(), word)] },
                 Answer::Bye,
-                Answer::Wish { wish: Wish::History },
-                Answer::Wish { wish: Wish::Terminal },
-                Answer::Wish { wish: Wish::KeepHistory(number as usize) },
-                Answer::Wish { wish: Wish::Ansi(code > 0) },
-                Answer::Wish { wish: Wish::Pager(code > 0) },
+                asks(SessionRequest::History),
+                asks(SessionRequest::Terminal),
+                asks(SessionRequest::KeepHistory(number as usize)),
+                asks(SessionRequest::Ansi(code > 0)),
+                asks(SessionRequest::Pager(code > 0)),
             ] {
                 let frame = sent(&answer.encode(number));
                 prop_assert_eq!(Answer::decode(&frame), Some((number, answer)));

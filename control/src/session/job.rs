@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Server;
-use crate::cli::{Output, Run, Step, Wish};
+use crate::cli::{Output, Run, SessionRequest, Step};
 
 /// Longest time a task that waits for a change goes without looking.
 const LOOK: Duration = Duration::from_millis(10);
@@ -17,7 +17,7 @@ pub(super) struct Job<C: 'static> {
     due: Due,
 }
 
-/// When the next slice may run.
+/// Time of the next slice.
 #[derive(Clone, Copy)]
 enum Due {
     Now,
@@ -60,9 +60,9 @@ impl<C> Job<C> {
         step
     }
 
-    /// What a command asks of the session, once.
-    pub fn wish(&mut self) -> Option<Wish> {
-        self.run.as_mut().and_then(Run::wish)
+    /// Request of a command to its session, once.
+    pub fn session_request(&mut self) -> Option<SessionRequest> {
+        self.run.as_mut().and_then(Run::session_request)
     }
 
     /// True when a command asked to end the session.

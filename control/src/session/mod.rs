@@ -42,12 +42,12 @@ use job::Job;
 /// Most sessions at a time. For one more that one ends which did nothing for longest; where all
 /// carry out commands it is turned away.
 const MAX_SESSIONS: usize = 256;
-/// What the one that ends is told.
+/// The last text of a session that ends.
 const ENDED: &str = "ended: there are too many sessions, and this one did nothing for longest";
-/// What the one that is turned away is told, before anything else.
+/// The text for a session that is refused, before anything else.
 pub const TURNED_AWAY: &str = "too many sessions, all of them at work: try again later\r\n";
 
-/// How sessions look.
+/// Settings of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Prompt of interactive sessions, with its blank.

@@ -1,6 +1,6 @@
 //! Holds back output that does not fit on one page.
 
-/// What an interactive client sees between pages.
+/// Prompt between two pages.
 const MORE: &str = "-- more -- ";
 /// The same, wiped out.
 const WIPE: &str = "\r           \r";

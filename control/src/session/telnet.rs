@@ -30,7 +30,7 @@ pub const ASK_WINDOW: [u8; 6] = [255, 250, 31, 1, 255, 240];
 /// Longest subnegotiation that is kept.
 const MAX_PARAMETERS: usize = 1024 * 1024 + 64;
 
-/// What a client's bytes mean.
+/// The meaning of a client's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An ordinary byte.

@@ -1,4 +1,4 @@
-//! What a session knows of the terminal at its other end.
+//! The terminal at the other end of a session.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(super) struct Terminal {
     pub pages: bool,
 }
 
-/// What `show terminal` prints.
+/// Output of `show terminal`.
 #[derive(Serialize)]
 struct Shown {
     name: String,
@@ -69,7 +69,7 @@ pub(super) fn is_ansi(name: &str) -> bool {
     !["dumb", "unknown", "network", "paper"].contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// What `history` prints.
+/// Output of `history`.
 pub(super) fn history(editor: &Editor) -> Output {
     let lines: Vec<_> = editor.history().map(std::borrow::Cow::into_owned).collect();
     let numbered = lines.iter().enumerate();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::frame::{Answer, Request};
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC, WILL};
 use super::*;
-use crate::cli::{Args, Command, Error, Task, Wish};
+use crate::cli::{Args, Command, Error, SessionRequest, Task};
 use crate::config::Listen;
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ struct Hello;
 #[derive(Command)]
 #[command("show lines")]
 struct Lines {
-    /// how many
+    /// number of lines
     #[positional]
     count: usize,
 }
@@ -270,7 +270,10 @@ fn people_ask_about_their_session() {
     assert!(dumb.until("vpp# ").contains("ANSI capable:    no"));
     let mut framed = Client::framed(&path);
     framed.send(&run("history").encode(1));
-    assert_eq!(framed.answer(), (1, Answer::Wish { wish: Wish::History }));
+    assert_eq!(
+        framed.answer(),
+        (1, Answer::SessionRequest { session_request: SessionRequest::History })
+    );
     assert_eq!(framed.answer(), (1, done(0, "")));
 }
 

@@ -1,5 +1,7 @@
 //! The directory: a vector of named entries whose places never move.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -12,6 +14,8 @@ use super::{Error, value::Content};
 
 /// Most entries there may be.
 const CAPACITY: usize = 1 << 21;
+/// Memory is given back by so many entries.
+const MANY: usize = 1024;
 
 /// One entry as control knows it.
 #[derive(Debug)]
@@ -27,8 +31,11 @@ pub(super) struct Directory {
     /// Places by name, which is said there.
     by_name: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// Places of removed entries; each names the one before it in the segment.
-    free: Vec<u32>,
+    /// Places of removed entries, the lowest first. Those behind the end are out of date, and then
+    /// all others are.
+    free: BinaryHeap<Reverse<u32>>,
+    /// No place from here on has memory.
+    touched: usize,
 }
 
 impl Directory {
@@ -40,7 +47,8 @@ impl Directory {
             entries: Vec::new(),
             by_name: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            free: Vec::new(),
+            free: BinaryHeap::new(),
+            touched: 0,
         })
     }
     /// Pointer to the vector.
@@ -60,7 +68,7 @@ impl Directory {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
         self.entries.iter().enumerate().filter_map(|(i, e)| Some((i as u32, e.as_ref()?)))
     }
-    /// What all entries hold.
+    /// Contents of all entries.
     pub fn contents_mut(&mut self) -> impl Iterator<Item = &mut Content> {
         self.entries.iter_mut().flatten().map(|entry| &mut entry.content)
     }
@@ -80,7 +88,15 @@ impl Directory {
     }
     /// Puts an entry in; its name was checked.
     pub fn insert(&mut self, name: &str, kind: Kind, value: u64, content: Content) -> u32 {
-        let index = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let end = self.entries.len();
+        let index = match self.free.pop() {
+            Some(Reverse(index)) if (index as usize) < end => index,
+            _ => {
+                self.free.clear();
+                end as u32
+            }
+        };
+        self.touched = self.touched.max(end + 1);
         self.write_name(index, name);
         self.set(index, value);
         self.block.store(Self::word(index), kind as u64);
@@ -99,10 +115,29 @@ impl Directory {
         self.forget_name(index);
         let entry = self.entries.get_mut(index as usize)?.take()?;
         self.write_name(index, "");
-        self.set(index, self.free.last().map_or(u64::MAX, |last| u64::from(*last)));
+        self.set(index, u64::MAX);
         self.block.store(Self::word(index), Kind::Empty as u64);
-        self.free.push(index);
+        self.free.push(Reverse(index));
+        if index as usize + 1 == self.entries.len() {
+            self.cut();
+        }
         Some(entry)
+    }
+    /// Ends the vector behind the last entry. The memory of many places is given back.
+    fn cut(&mut self) {
+        let end = self.entries.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        self.entries.truncate(end);
+        self.block.store(LEAD - 1, end as u64);
+        if self.touched - end >= MANY {
+            self.block.clear(Self::word(end as u32)..Self::word(self.touched as u32));
+            self.touched = end;
+            self.free.retain(|Reverse(index)| (*index as usize) < end);
+            self.free.shrink_to(MANY);
+            self.entries.shrink_to(2 * end);
+            let Self { entries, by_name, hasher, .. } = self;
+            let name = |i: &u32| entries[*i as usize].as_ref().map_or("", |entry| &entry.name);
+            by_name.shrink_to(2 * end, |i| hasher.hash_one(name(i)));
+        }
     }
     /// Gives an entry another name, which was checked.
     pub fn rename(&mut self, index: u32, name: &str) {

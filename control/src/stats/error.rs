@@ -1,8 +1,8 @@
-//! Why the segment cannot be changed as asked.
+//! Errors of changes to the segment.
 
 use std::fmt;
 
-/// Why the segment cannot be changed as asked.
+/// Reasons why the segment cannot be changed as asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// An entry of this name is there.

@@ -1,4 +1,4 @@
-//! Where things are in the segment. All numbers are in the machine's byte order.
+//! The layout of the segment. All numbers are in the machine's byte order.
 //!
 //! | word of the first page | |
 //! |---|---|

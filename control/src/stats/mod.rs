@@ -50,11 +50,11 @@ mod vector;
 
 pub use error::Error;
 pub use histogram::Histogram;
-pub use ring::Ring;
+pub use ring::{Ring, RingSize};
 pub use segment::{BOOT_TIME, HEARTBEAT, LAST_CLEAR, Number, Segment, Usage};
 pub use value::Value;
 
-/// What the columns of vectors stand for. Vectors by the same thing grow together.
+/// Objects that the columns of vectors stand for. Vectors by the same objects grow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
     of: &'static str,

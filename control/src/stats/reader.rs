@@ -12,7 +12,7 @@ use infra::counter::Volume;
 
 use super::layout::{ENTRY, ENTRY_NAME, ENTRY_VALUE, Kind, VERSION, header};
 
-/// How often a read that a change disturbed is tried again: of one entry, of all.
+/// Most tries of a read that changes disturb: of one entry, of all.
 const TRIES: usize = 100_000;
 const TRIES_ALL: usize = 100;
 
@@ -22,7 +22,7 @@ pub struct Reader {
     file: File,
 }
 
-/// What an entry says, copied.
+/// A copy of an entry's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sample {
     /// A scalar or a gauge.
@@ -96,7 +96,7 @@ impl Reader {
         let entries = directory.into_iter().filter(|(name, _)| !name.is_empty());
         Ok(entries.map(|(name, (kind, _))| (name, kind)).collect())
     }
-    /// What the entry of this name says; `None` if there is none.
+    /// Value of the entry of this name; `None` without one.
     ///
     /// # Errors
     /// The kernel's, and `WouldBlock` when the layout never stands still.

@@ -20,7 +20,18 @@ const HEAD: usize = 0;
 const SEQUENCE: usize = 1;
 const SCHEMA: usize = 2;
 
-/// What keeps a ring's memory.
+/// Numbers that a ring's memory follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingSize {
+    /// Bytes of an entry, a multiple of 8.
+    pub entry: u32,
+    /// Entries kept for each thread.
+    pub ring: u32,
+    /// Threads that write.
+    pub threads: usize,
+}
+
+/// Owner of a ring's memory.
 #[derive(Debug)]
 pub(super) struct RingMemory {
     block: Arc<Block>,
@@ -46,6 +57,7 @@ pub struct Ring {
     block: Arc<Block>,
     entry_words: usize,
     ring_size: usize,
+    threads: usize,
     schema_version: u32,
     /// Word at which the entries begin.
     data: usize,
@@ -53,7 +65,11 @@ pub struct Ring {
 
 impl Ring {
     /// Writes an entry, on thread `thread`. Longer ones are cut, shorter ones filled with zeros.
+    ///
+    /// # Panics
+    /// A thread that the ring is not for.
     pub fn push(&self, thread: usize, entry: &[u8]) {
+        assert!(thread < self.threads, "a thread of the ring");
         let meta = (LINE + thread * LINE) / 8;
         let head = self.block.load(meta + HEAD) as u32 as usize;
         let start = self.data + (thread * self.ring_size + head) * self.entry_words;
@@ -76,8 +92,7 @@ fn pair(first: u32, second: u32) -> u64 {
 }
 
 impl Segment {
-    /// A ring of the latest `ring_size` entries of `entry_size` bytes (a multiple of 8) for each
-    /// thread, described by `schema` in its version.
+    /// A ring of the latest entries of each thread, described by `schema` in its version.
     ///
     /// # Errors
     /// A name that is in use, or no memory.
@@ -87,12 +102,12 @@ impl Segment {
     pub fn ring(
         &mut self,
         name: &str,
-        (entry_size, ring_size): (u32, u32),
+        RingSize { entry: entry_size, ring: ring_size, threads }: RingSize,
         (schema_version, schema): (u32, &str),
     ) -> Result<Ring, Error> {
         assert!(entry_size.is_multiple_of(8) && entry_size > 0 && ring_size > 0, "whole words");
+        assert!(threads > 0, "a thread that writes");
         self.directory.check(name)?;
-        let threads = self.threads();
         let schema_at = LINE + threads * LINE;
         let data_at = (schema_at + schema.len()).next_multiple_of(LINE);
         let bytes = data_at + threads * ring_size as usize * entry_size as usize;
@@ -115,6 +130,7 @@ impl Segment {
             block,
             entry_words: entry_size as usize / 8,
             ring_size: ring_size as usize,
+            threads,
             schema_version,
             data: data_at / 8,
         })

@@ -16,6 +16,7 @@ use super::names::NameVector;
 use super::value::{Content, Value};
 use super::vector::Vector;
 use super::{Columns, Error};
+use crate::feature::Owner;
 use crate::wall;
 
 /// Address space for the directory, names and what does not depend on the number of threads.
@@ -25,9 +26,9 @@ const EACH: usize = 256 << 20;
 
 /// The number that shows that the router lives; it counts updates.
 pub const HEARTBEAT: Number = Number(0);
-/// When counters were last set to zero, in seconds since 1970; 0 for never.
+/// Time of the last `clear` of counters, in seconds since 1970; 0 for never.
 pub const LAST_CLEAR: Number = Number(1);
-/// When the router started, in seconds since 1970.
+/// Time of the router's start, in seconds since 1970.
 pub const BOOT_TIME: Number = Number(2);
 /// These at their places, where clients look without asking for their names.
 const ALWAYS: [(Number, &str); 3] = [
@@ -56,13 +57,15 @@ pub struct Segment {
     header: Block,
     pub(super) directory: Directory,
     threads: usize,
-    /// How many of them clients see; all if `None`.
+    /// Number of them that clients see; all if `None`.
     shown_threads: Option<usize>,
     usage: Usage,
     /// Entries whose columns grow together, and how far they have.
     groups: HashMap<&'static str, Group>,
     /// Changes of the layout that are being made, one within the other.
     depth: u32,
+    /// Names of what goes with its owner; symlinks go with what they stand for.
+    owned: Vec<(Owner, String)>,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +101,7 @@ impl Segment {
             shown_threads: None,
             groups: HashMap::new(),
             depth: 0,
+            owned: Vec::new(),
         };
         for (number, name) in ALWAYS {
             let at = this.scalar(name).map_err(io::Error::other)?;
@@ -117,7 +121,7 @@ impl Segment {
     pub fn readable(&self) -> io::Result<OwnedFd> {
         self.region.readable()
     }
-    /// How many threads count.
+    /// Number of threads with counters.
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -322,6 +326,15 @@ impl Segment {
         self.change(|this| this.remove_at(index));
         Ok(())
     }
+    /// Removes all entries of an owner.
+    pub fn remove_all_of(&mut self, owner: Owner) {
+        let gone: Vec<_> = self.owned.extract_if(.., |(of, _)| *of == owner).collect();
+        for (_, name) in gone {
+            if let Some(index) = self.directory.find(&name) {
+                self.change(|this| this.remove_at(index));
+            }
+        }
+    }
     fn remove_at(&mut self, index: u32) {
         let Some(entry) = self.directory.remove(index) else { return };
         self.usage.used -= 8 * ENTRY as u64;
@@ -357,7 +370,7 @@ impl Segment {
         }
         Ok(())
     }
-    /// What the entry of this name says.
+    /// Value of the entry of this name.
     pub fn value(&self, name: &str) -> Option<Value<'_>> {
         self.value_at(self.directory.find(name)?)
     }
@@ -400,6 +413,10 @@ impl Segment {
     ) -> Result<u32, Error> {
         self.directory.check(name)?;
         self.charge(cost + 8 * ENTRY as u64)?;
+        let owner = Owner::current();
+        if owner != Owner::CORE && kind != Kind::Symlink {
+            self.owned.push((owner, name.to_owned()));
+        }
         Ok(self.change(|this| this.directory.insert(name, kind, value, content)))
     }
     fn charge(&mut self, bytes: u64) -> Result<(), Error> {

@@ -41,7 +41,7 @@ impl Server {
         let socket = UnixListener::from_std(socket.into())?;
         Ok(Self { socket, _file: file })
     }
-    /// Gives `segment` to whoever connects.
+    /// Gives `segment` to each connection.
     ///
     /// # Errors
     /// The kernel's, when the socket fails.

@@ -138,6 +138,34 @@ fn removed_entries_leave_a_place_that_serves_again() {
 }
 
 #[test]
+fn the_directory_ends_behind_its_last_entry() {
+    let (mut s, reader) = segment();
+    let names = |reader: &Reader| reader.names().unwrap().len();
+    let before = names(&reader);
+    let name = |n: usize| format!("/many/{n}");
+    for round in 0..3 {
+        for n in 0..3000 {
+            s.scalar(&name(n)).unwrap();
+        }
+        assert_eq!(names(&reader), before + 3000);
+        // Forwards, backwards, and all but one in the middle.
+        let stays = if round == 2 { 1500 } else { 3000 };
+        let order = |n: usize| if round == 0 { n } else { 2999 - n };
+        for n in (0..3000).map(order).filter(|n| *n != stays) {
+            s.remove(&name(n)).unwrap();
+        }
+        assert_eq!(names(&reader), before + usize::from(round == 2));
+    }
+    for n in (0..3000).filter(|n| *n != 1500) {
+        let number = s.scalar(&name(n)).unwrap();
+        s.set(number, n as u64);
+    }
+    assert_eq!(names(&reader), before + 3000);
+    assert_eq!(read(&reader, "/many/2999"), Sample::Number(2999));
+    assert_eq!(read(&reader, "/many/0"), Sample::Number(0));
+}
+
+#[test]
 fn names_are_replaced_in_place() {
     let (mut s, reader) = segment();
     s.names("/port/names", 100).unwrap();
@@ -171,7 +199,8 @@ fn histograms_count_by_power_of_two() {
 #[test]
 fn rings_keep_the_latest_entries() {
     let (mut s, reader) = segment();
-    let ring = s.ring("/events", (16, 4), (1, "seq: u64, text: 8 bytes")).unwrap();
+    let size = RingSize { entry: 16, ring: 4, threads: 2 };
+    let ring = s.ring("/events", size, (1, "seq: u64, text: 8 bytes")).unwrap();
     for i in 0..6_u64 {
         ring.push(1, &[&i.to_le_bytes()[..], b"abc"].concat());
     }

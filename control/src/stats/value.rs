@@ -1,4 +1,4 @@
-//! What an entry holds, for control and for those it tells.
+//! Values of entries, as control reads them.
 
 use infra::counter::{Counter, Rows, VolumeCounter};
 
@@ -6,7 +6,7 @@ use super::names::NameVector;
 use super::ring::RingMemory;
 use super::vector::Vector;
 
-/// What keeps the memory of an entry. Most are symlinks, so the others are elsewhere.
+/// Owner of the memory of an entry. Most are symlinks, so the others are elsewhere.
 #[derive(Debug)]
 pub(super) enum Content {
     Scalar,
@@ -38,7 +38,7 @@ impl Content {
     }
 }
 
-/// What an entry says.
+/// The value of an entry.
 #[derive(Clone, Debug)]
 pub enum Value<'a> {
     /// A number.

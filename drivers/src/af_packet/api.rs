@@ -7,16 +7,16 @@ use net::{InterfaceIndex, Router, interface};
 use wire::MacAddr;
 
 use super::commands::make;
-use super::interface::{Error, HARDWARE, HostInterfaces, MAX_QUEUES, Wanted};
-use crate::host::elsewhere::Pending;
+use super::interface::{Error, HARDWARE, HostInterfaces, MAX_QUEUES, Parameters};
+use crate::host::background::Pending;
 
 control::numbers! {
-    /// What packets start with.
+    /// First header of packets.
     pub enum AfPacketMode: u32 = "af_packet_mode" in "" {
         ETHERNET = 1 => "AF_PACKET_API_MODE_ETHERNET",
         IP = 2 => "AF_PACKET_API_MODE_IP",
     }
-    /// How packets are sent.
+    /// Options for sending.
     pub enum AfPacketFlags: u32 = "af_packet_flags" in "" {
         QDISC_BYPASS = 1 => "AF_PACKET_API_FLAG_QDISC_BYPASS",
         CKSUM_GSO = 2 => "AF_PACKET_API_FLAG_CKSUM_GSO",
@@ -64,7 +64,7 @@ pub struct AfPacketCreateV2 {
     pub rx_frames_per_block: u32,
     /// has no meaning here
     pub tx_frames_per_block: u32,
-    /// how packets are sent
+    /// options for sending
     pub flags: u32,
     /// sockets that receive
     #[preset(1)]
@@ -83,7 +83,7 @@ pub struct AfPacketCreateV2Reply {
 #[derive(Message)]
 #[reply(AfPacketCreateV3Reply)]
 pub struct AfPacketCreateV3 {
-    /// what packets start with
+    /// first header of packets
     pub mode: AfPacketMode,
     /// its address
     pub hw_addr: MacAddr,
@@ -99,7 +99,7 @@ pub struct AfPacketCreateV3 {
     pub rx_frames_per_block: u32,
     /// has no meaning here
     pub tx_frames_per_block: u32,
-    /// how packets are sent
+    /// options for sending
     pub flags: AfPacketFlags,
     /// sockets that receive
     #[preset(1)]
@@ -123,7 +123,7 @@ pub struct AfPacketDelete {
     pub host_if_name: Text<64>,
 }
 
-/// Say who completes checksums of TCP and UDP.
+/// Choose whether the host or the router completes checksums of TCP and UDP.
 #[derive(Message)]
 pub struct AfPacketSetL4CksumOffload {
     /// the interface
@@ -157,7 +157,7 @@ impl From<Error> for Retval {
     }
 }
 
-/// What all three requests say, as the last of them does.
+/// Creation of an interface by any of the three requests, in the form of the last.
 fn create<R: 'static>(
     router: &mut Router,
     m: &AfPacketCreateV3,
@@ -175,7 +175,7 @@ fn create<R: 'static>(
     if !m.use_random_hw_addr && (m.hw_addr.is_multicast() || m.hw_addr == MacAddr::ZERO) {
         return Err(Retval::INVALID_VALUE);
     }
-    let wanted = Wanted {
+    let wanted = Parameters {
         device: m.host_if_name.to_string(),
         rx_queues: queues[0].max(1),
         tx_queues: queues[1].max(1),
@@ -221,7 +221,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 return Err(Retval::INVALID_INTERFACE);
             }
             let gso = i.offloads.gso && m.set;
-            router.set_offloads(m.sw_if_index, Offloads { checksum: m.set, gso });
+            router.set_offloads(m.sw_if_index, Offloads { checksum: m.set, gso, tunnels: false });
             Ok(())
         })
         .dump(|router: &mut Router, _: AfPacketDump| {

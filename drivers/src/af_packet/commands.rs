@@ -11,10 +11,10 @@ use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use wire::MacAddr;
 
-use super::interface::{HARDWARE, HostInterface, HostInterfaces, MAX_QUEUES, Wanted};
+use super::interface::{HARDWARE, HostInterface, HostInterfaces, MAX_QUEUES, Parameters};
 use super::{link, ring};
 use crate::host;
-use crate::host::elsewhere::Pending;
+use crate::host::background::Pending;
 
 /// Create an interface on a device of the host.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -113,7 +113,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
     if c.mac.is_some_and(|m| m.is_multicast() || m == MacAddr::ZERO) {
         return Err("hw-addr is no address of one interface".into());
     }
-    let wanted = Wanted {
+    let wanted = Parameters {
         device: c.name.to_string(),
         rx_queues: queues(c.rx_queues)?,
         tx_queues: queues(c.tx_queues)?,
@@ -126,10 +126,10 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
     Ok(Box::new(make::<_, Error>(router, wanted, name)?))
 }
 
-/// Makes an interface, for who is told of it by `answer`, and of errors as `E`.
+/// Makes an interface; `answer` gets it, or an error as `E`.
 pub(super) fn make<R, E>(
     router: &mut Router,
-    wanted: Wanted,
+    wanted: Parameters,
     answer: fn(&Router, InterfaceIndex) -> R,
 ) -> Result<Pending<Result<R, E>>, E>
 where
@@ -181,7 +181,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
                 without_offloads: !wanted.offloads,
             },
         );
-        let (interface, Offloads { checksum, gso }) = (i.index, i.offloads);
+        let (interface, Offloads { checksum, gso, .. }) = (i.index, i.offloads);
         if wanted.offloads && !gso {
             lines.push(&SetChecksum { interface, on: false, off: true });
         }
@@ -198,7 +198,7 @@ fn set_checksum(router: &mut Router, c: SetChecksum) -> Result<(), Error> {
     let index = c.interface;
     check(router, index)?;
     let gso = c.on && router.interfaces.at(index).is_some_and(|i| i.offloads.gso);
-    router.set_offloads(index, Offloads { checksum: c.on, gso });
+    router.set_offloads(index, Offloads { checksum: c.on, gso, tunnels: false });
     Ok(())
 }
 

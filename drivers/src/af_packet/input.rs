@@ -14,7 +14,7 @@ use wire::zerocopy::IntoBytes;
 use wire::zerocopy::byteorder::network_endian::U16;
 
 use super::ring::Ring;
-use crate::host::input::{self, DeviceInput, Left, Next, Route};
+use crate::host::input::{self, DeviceInput, HeaderTrace, Next, Route};
 use crate::virtio_header;
 
 /// Receives on Linux devices.
@@ -52,7 +52,7 @@ pub enum Error {
     NoBuffers,
 }
 
-/// Why filling packets ended early.
+/// The reason why filling packets ended early.
 enum Ended {
     /// One was not for the router, or is gone.
     Quietly,
@@ -89,7 +89,7 @@ impl input::Queue for Queue {
         }
         if intake.is_tracing() {
             let number = self.number;
-            intake.record(move |p| Passed::of("rx", number, p.rx(), p));
+            intake.record(move |p| QueueTrace::of("rx", number, p.rx(), p));
         }
         let (mut bytes, mut ended) = (0, None);
         let filled = intake.each(waiting, self.interface, |p| {
@@ -202,25 +202,25 @@ fn finish(header: &Header, tag: Option<(u16, u16)>, p: &mut Buffer<'_>) -> Resul
 }
 
 /// A packet that came out of a queue or went into one.
-pub struct Passed {
-    way: &'static str,
+pub struct QueueTrace {
+    direction: &'static str,
     interface: u32,
     number: usize,
     len: usize,
-    left: Left,
+    left: HeaderTrace,
 }
 
-impl Passed {
-    /// Of a packet of queue `number` of an interface; `way` is `rx` or `tx`.
-    pub fn of(way: &'static str, number: usize, interface: u32, p: &Buffer<'_>) -> Self {
-        Self { way, interface, number, len: p.total_len(), left: Left::of(p) }
+impl QueueTrace {
+    /// Of a packet of queue `number` of an interface; `direction` is `rx` or `tx`.
+    pub fn of(direction: &'static str, number: usize, interface: u32, p: &Buffer<'_>) -> Self {
+        Self { direction, interface, number, len: p.total_len(), left: HeaderTrace::of(p) }
     }
 }
 
-impl Record for Passed {
+impl Record for QueueTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { way, interface, number, len, left } = self;
-        writeln!(f, "  af_packet: hw_if_index {interface} {way}-queue {number} len {len}")?;
+        let Self { direction, interface, number, len, left } = self;
+        writeln!(f, "  af_packet: hw_if_index {interface} {direction}-queue {number} len {len}")?;
         write!(f, "    vnet-hdr:\n      {left}")
     }
 }

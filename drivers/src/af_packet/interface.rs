@@ -16,9 +16,9 @@ use super::input::Queue;
 use super::sockets::Sockets;
 use super::tx::{HostTx, Senders};
 use super::{ring, ring::Device};
-use crate::host::elsewhere::Elsewhere;
-use crate::host::netlink::News;
-use crate::host::serving::{Failed, Serving};
+use crate::host::background::Background;
+use crate::host::netlink::LinkMonitor;
+use crate::host::serving::{Failed, Served, Serving, place};
 use crate::host::{close_elsewhere, random_mac};
 
 /// Hardware class.
@@ -35,15 +35,15 @@ pub struct HostInterfaces {
     /// Group of the next interface with several receive queues.
     next_group: u16,
     /// Tells when something about devices changes; `None` where the kernel does not.
-    pub news: Option<News>,
+    pub news: Option<LinkMonitor>,
     /// Looks at the devices so far.
     pub looks: u32,
 }
 
 /// One interface.
 pub struct HostInterface {
-    /// What it was made from.
-    pub wanted: Wanted,
+    /// Parameters it was made from.
+    pub wanted: Parameters,
     /// Number of the device when it was opened last.
     pub number: u32,
     /// Name of the device now: the host may change it.
@@ -54,17 +54,17 @@ pub struct HostInterface {
     pub serving: Serving,
     /// Its sockets that send.
     pub senders: Shared<Senders>,
-    /// What is opened because there is another device of the name.
-    pub reopening: Option<Elsewhere<Result<Sockets, Error>>>,
+    /// Sockets being opened for another device of the name.
+    pub reopening: Option<Background<Result<Sockets, Error>>>,
     /// Bytes that the device carried, and its speed, when it was last seen.
     pub told: (u32, u32),
     /// Packets the kernel had no room for, as counted so far.
     pub lost: u64,
 }
 
-/// What an interface is made from.
+/// Parameters of a new interface.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct Parameters {
     /// Name of the device.
     pub device: String,
     /// Sockets that receive.
@@ -81,7 +81,7 @@ pub struct Wanted {
     pub offloads: bool,
 }
 
-/// Why an interface cannot be made or deleted.
+/// Reasons why an interface cannot be made or deleted.
 #[derive(Debug)]
 pub enum Error {
     /// There is no such device, or no such interface.
@@ -160,8 +160,8 @@ impl HostInterfaces {
     pub fn begin(
         &mut self,
         router: &Router,
-        wanted: &Wanted,
-    ) -> Result<Elsewhere<Result<Sockets, Error>>, Error> {
+        wanted: &Parameters,
+    ) -> Result<Background<Result<Sockets, Error>>, Error> {
         if router.interfaces.named(&name_of(&wanted.device)).is_some() {
             return Err(Error::Exists);
         }
@@ -170,11 +170,11 @@ impl HostInterfaces {
         }
         Ok(self.open(wanted))
     }
-    fn open(&mut self, wanted: &Wanted) -> Elsewhere<Result<Sockets, Error>> {
+    fn open(&mut self, wanted: &Parameters) -> Background<Result<Sockets, Error>> {
         // Several receive sockets share what comes in as a group, which has a number.
         self.next_group = self.next_group.wrapping_add(1);
         let (wanted, group) = (wanted.clone(), ring::Fanout(self.next_group));
-        Elsewhere::begin(move || Sockets::open(&wanted, group))
+        Background::begin(move || Sockets::open(&wanted, group))
     }
     /// Makes an interface, down.
     ///
@@ -183,7 +183,7 @@ impl HostInterfaces {
     pub fn finish(
         &mut self,
         router: &mut Router,
-        wanted: &Wanted,
+        wanted: &Parameters,
         opened: io::Result<Result<Sockets, Error>>,
     ) -> Result<InterfaceIndex, Error> {
         let sockets = opened??;
@@ -199,7 +199,7 @@ impl HostInterfaces {
             hardware: HARDWARE,
             mac: if wanted.is_ip { MacAddr::ZERO } else { mac },
             mtu: sockets.device.mtu,
-            offloads: Offloads { checksum: wanted.offloads, gso: wanted.offloads },
+            offloads: Offloads { checksum: wanted.offloads, gso: wanted.offloads, tunnels: false },
             link_follows_admin: false,
         };
         let made = router.add_interface(new, tx)?;
@@ -220,7 +220,9 @@ impl HostInterfaces {
         });
         let interface = self.list.last_mut().expect("it was just put there");
         let queues = receivers(made, wanted.is_ip, sockets.receivers);
-        if let Err(e) = interface.serving.begin(router, (self.node, made, place), queues) {
+        if let Err(e) =
+            interface.serving.begin(router, (self.node, made, place::<HostInterfaces>), queues)
+        {
             self.delete(router, &wanted.device)?;
             return Err(e.into());
         }
@@ -266,17 +268,6 @@ impl HostInterfaces {
         close_elsewhere((old, senders));
         Ok(())
     }
-    /// Moves a receive queue to another thread.
-    fn place(
-        &mut self,
-        router: &mut Router,
-        index: InterfaceIndex,
-        number: usize,
-        thread: usize,
-    ) -> Result<(), Error> {
-        let interface = self.list.iter_mut().find(|i| i.index == index).ok_or(Error::NoDevice)?;
-        Ok(interface.serving.place::<Queue>(router, (self.node, index), number, thread)?)
-    }
     /// Deletes the interface of a device.
     ///
     /// # Errors
@@ -317,19 +308,15 @@ fn receivers(
     sockets.into_iter().enumerate().map(queue).collect()
 }
 
-/// Moves a receive queue of an interface to another thread.
-fn place(
-    router: &mut Router,
-    index: InterfaceIndex,
-    number: usize,
-    thread: usize,
-) -> Result<(), String> {
-    let done = router
-        .with(|all: &mut HostInterfaces, router: &mut Router| {
-            all.place(router, index, number, thread)
-        })
-        .unwrap_or(Err(Error::NoDevice));
-    done.map_err(|e| e.to_string())
+impl Served for HostInterfaces {
+    type Queue = Queue;
+    type Error = Error;
+    const UNKNOWN: Error = Error::NoDevice;
+
+    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
+        let found = self.list.iter_mut().find(|i| i.index == index)?;
+        Some((self.node, &mut found.serving))
+    }
 }
 
 /// Switches the device on with its interface, and lets it carry as much.

@@ -12,7 +12,7 @@ use rustix::net::sockopt::socket_error;
 use super::interface::HostInterfaces;
 use super::ring::take_lost;
 use super::sockets::look;
-use crate::host::netlink::{Link, News};
+use crate::host::netlink::{Link, LinkMonitor};
 
 /// Name of the process.
 const PROCESS: &str = "af-packet-link-process";
@@ -20,7 +20,7 @@ const PROCESS: &str = "af-packet-link-process";
 const USUALLY: Duration = Duration::from_secs(1);
 /// Time between two looks at what the kernel tells.
 const NEWS: Duration = Duration::from_millis(200);
-/// How many of these are as long as [`USUALLY`].
+/// Number of these in [`USUALLY`].
 const BETWEEN: u32 = 5;
 /// The same while a device is being opened.
 const SOON: Duration = Duration::from_millis(50);
@@ -36,7 +36,7 @@ pub(super) fn begin(router: &mut Router) {
         && all.news.is_none()
         && !all.list.is_empty()
     {
-        match News::open() {
+        match LinkMonitor::open() {
             Ok(news) => all.news = Some(news),
             Err(e) => log.warn(format_args!("devices are looked at only once a second: {e}")),
         }
@@ -46,7 +46,7 @@ pub(super) fn begin(router: &mut Router) {
 
 fn look_at_all(router: &mut Router, _: Event) -> Wake {
     let looked = router.with(|all: &mut HostInterfaces, router| {
-        let news = all.news.as_mut().map(News::take);
+        let news = all.news.as_mut().map(LinkMonitor::take);
         all.looks = all.looks.wrapping_add(1);
         let is_opening = all.list.iter().any(|i| i.reopening.is_some());
         let is_due = is_opening || news.is_none() || all.looks.is_multiple_of(BETWEEN);

@@ -24,8 +24,8 @@ mod commands;
 mod input;
 mod interface;
 mod link;
-mod ring;
-mod sockets;
+pub(crate) mod ring;
+pub(crate) mod sockets;
 mod tx;
 
 use net::{Configuration, Feature, Origin, Parts, refuse};
@@ -44,7 +44,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let input = AfPacketInput::new(&router.interfaces);
     let node = router.engine.add_input(input).map_err(refuse)?;
     router.insert(interface::HostInterfaces::new(node));

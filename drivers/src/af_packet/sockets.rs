@@ -1,4 +1,4 @@
-//! What an interface needs of the kernel: sockets that receive and sockets that send.
+//! The sockets of an interface: those that receive and those that send.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use super::interface::{Error, Wanted};
+use super::interface::{Error, Parameters};
 use super::ring::{Device, Fanout, Options, Ring, open};
 
 /// Slots in a receive ring: 4 MB.
@@ -26,7 +26,7 @@ pub struct Sockets {
 }
 
 /// A device as the kernel says it is now.
-pub struct Seen {
+pub struct DeviceState {
     /// Its state.
     pub device: Device,
     /// Its number.
@@ -39,16 +39,16 @@ pub struct Seen {
 ///
 /// # Errors
 /// The kernel's: there is none.
-pub fn look(number: Option<u32>, name: &str) -> io::Result<Seen> {
+pub fn look(number: Option<u32>, name: &str) -> io::Result<DeviceState> {
     // Any socket can ask; one of packets would take long to close.
     let probe = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
     if let Some(number) = number
         && let Ok(name) = index_to_name(&probe, number)
     {
-        return Ok(Seen { device: Device::named(&probe, &name)?, number, name });
+        return Ok(DeviceState { device: Device::named(&probe, &name)?, number, name });
     }
     let (device, number) = (Device::named(&probe, name)?, name_to_index(&probe, name)?);
-    Ok(Seen { device, number, name: name.to_owned() })
+    Ok(DeviceState { device, number, name: name.to_owned() })
 }
 
 impl Sockets {
@@ -57,8 +57,8 @@ impl Sockets {
     ///
     /// # Errors
     /// The kernel's, a device of the wrong kind.
-    pub fn open(wanted: &Wanted, group: Fanout) -> Result<Self, Error> {
-        let Seen { device, number, .. } = look(None, &wanted.device)?;
+    pub fn open(wanted: &Parameters, group: Fanout) -> Result<Self, Error> {
+        let DeviceState { device, number, .. } = look(None, &wanted.device)?;
         match (device.is_ethernet, wanted.is_ip) {
             (false, false) => return Err(Error::WrongKind("no Ethernet device: try `mode ip'")),
             (true, true) => return Err(Error::WrongKind("an Ethernet device cannot do `mode ip'")),

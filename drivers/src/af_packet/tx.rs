@@ -11,9 +11,9 @@ use infra::rcu::Reader;
 use net::interface::{Counters, TxChoice};
 use net::{InterfaceIndex, Interfaces};
 
-use super::input::Passed;
+use super::input::QueueTrace;
 use super::ring::Outbox;
-use crate::host::NotSent;
+use crate::host::TxError;
 use crate::snapshot::Sent;
 use crate::virtio_header;
 
@@ -32,7 +32,7 @@ pub struct HostTx {
     counters: Arc<Counters>,
 }
 
-/// What [`HostTx`] counts.
+/// Counters of [`HostTx`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// tx sendto temporary failure.
@@ -62,7 +62,7 @@ impl HostTx {
 impl Node for HostTx {
     const NAME: &'static str = "host-tx";
     type Next = Infallible;
-    type Error = NotSent;
+    type Error = TxError;
     type Count = Count;
 
     #[inline(always)]
@@ -71,14 +71,14 @@ impl Node for HostTx {
         let index = self.index.get().map_or(0, |i| i.0);
         let Some(queues) = self.choice.of(thread, frame.epoch()) else {
             self.counters.tx_error.row(thread)[index as usize].add(frame.len() as u64);
-            return frame.consume(|_| Err(NotSent::NoQueue));
+            return frame.consume(|_| Err(TxError::NoQueue));
         };
         let sockets = self.senders.read(frame.epoch());
         let is_ethernet = self.is_ethernet;
         let done = self.outbox.send(sockets, frame, |p| {
             let queue = queues.queue(p) % sockets.len();
             p.trace(|p| Sending {
-                passed: Passed::of("tx", queue, index, p),
+                passed: QueueTrace::of("tx", queue, index, p),
                 sent: Sent::of(p, is_ethernet),
             });
             let header = virtio_header::send(p)?;
@@ -96,7 +96,7 @@ impl Node for HostTx {
 }
 
 struct Sending {
-    passed: Passed,
+    passed: QueueTrace,
     sent: Sent,
 }
 

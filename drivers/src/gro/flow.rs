@@ -18,7 +18,7 @@ const MOST: usize = u16::MAX as usize;
 pub(super) struct Flow {
     /// Whose.
     pub key: Key,
-    /// When the first one came, in seconds.
+    /// Time of the first segment, in seconds.
     pub since: f64,
     /// Segments.
     pub count: u64,
@@ -29,8 +29,8 @@ pub(super) struct Flow {
     len: usize,
 }
 
-/// What became of a segment.
-pub(super) enum Joined {
+/// Outcome of joining a segment.
+pub(super) enum JoinResult {
     /// It was joined, more may follow.
     More,
     /// It was joined, and nothing follows.
@@ -45,7 +45,7 @@ impl Flow {
         Self { key, since, count: 1, packet, first, last: first, len: first.len() }
     }
     /// Joins a segment behind the others, if it is the next and they would be cut like this.
-    pub fn join(&mut self, segment: &Segment, held: Held) -> Joined {
+    pub fn join(&mut self, segment: &Segment, held: Held) -> JoinResult {
         let mut next = Growing::new(held);
         let headers = self.first.data - self.first.l3;
         let is_room = self.packet.segments() + next.segments() <= MOST_SEGMENTS
@@ -56,12 +56,12 @@ impl Flow {
             || !self.is_like(segment, &mut next)
             || next.buffer().advance(segment.data).is_none()
         {
-            return Joined::Not(next.into_packet());
+            return JoinResult::Not(next.into_packet());
         }
         self.packet.append(next.into_packet());
         (self.last, self.len, self.count) = (*segment, self.len + segment.len(), self.count + 1);
         let is_last = segment.is_last() || segment.len() < self.first.len();
-        if is_last { Joined::Last } else { Joined::More }
+        if is_last { JoinResult::Last } else { JoinResult::More }
     }
     /// Whether a segment is the next, by its numbers and its length.
     fn leads_to(&self, segment: &Segment) -> bool {

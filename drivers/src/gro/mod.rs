@@ -17,21 +17,21 @@ use std::fmt;
 
 use graph::{Frame, Held, NoAnswer, Node, NodeIndex, Packet};
 
-use flow::{Flow, Joined};
+use flow::{Flow, JoinResult};
 use net::Router;
 use segment::Look;
 
 /// Flows at most that an interface has segments of on each thread.
 pub const FLOWS: usize = 16;
-/// How long a segment waits for the next of its flow at most, in seconds. Less than a thread waits
-/// for packets before it goes to sleep.
+/// Longest wait of a segment for the next of its flow, in seconds. Less than a thread waits for
+/// packets before it goes to sleep.
 const PATIENCE: f64 = 40e-6;
 /// Seconds after which segments of a test device are not joined to later ones.
 const TEST_PATIENCE: f64 = 5e-3;
 /// Segments of memory that a joined packet has at most: a driver takes as many.
 const MOST_SEGMENTS: usize = 60;
 
-/// What packets of an interface look like.
+/// The shape of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// They start with an Ethernet header; else with IP.
@@ -40,7 +40,7 @@ pub struct Shape {
     pub is_gso: bool,
 }
 
-/// What was joined so far.
+/// Counts of joined packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
     /// Segments.
@@ -61,7 +61,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// What was joined on each thread, by number, at a driver's node; `of` says where that has it.
+/// Joined segments on each thread, by number, at a driver's node; `of` gives its coalescer.
 ///
 /// # Errors
 /// A thread does not answer.
@@ -82,7 +82,7 @@ pub fn tallies<N: Node>(
 #[derive(Debug)]
 pub struct Coalescer {
     shape: Shape,
-    /// How long a segment waits, in seconds.
+    /// Longest wait of a segment, in seconds.
     patience: f64,
     /// And then goes, or else with the next packets.
     is_on_time: bool,
@@ -124,7 +124,7 @@ impl Coalescer {
     pub fn for_tests(shape: Shape, is_on: bool) -> Self {
         Self { patience: TEST_PATIENCE, is_on_time: false, ..Self::new(shape, is_on) }
     }
-    /// What packets look like.
+    /// Form of packets.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -140,7 +140,7 @@ impl Coalescer {
     pub fn is_on(&self) -> bool {
         self.table.is_some()
     }
-    /// What was joined on this thread; `None` when nothing is to be.
+    /// Joined segments on this thread; `None` when none are to be joined.
     pub fn tally(&self) -> Option<Tally> {
         let table = self.table.as_ref()?;
         Some(Tally { flows: table.flows.len(), ..table.tally })
@@ -177,10 +177,10 @@ impl Coalescer {
     }
 }
 
-/// What a driver does with a packet.
+/// Function of a driver that takes a packet.
 type Send<'a, N> = dyn FnMut(&mut Packet<'_, N>) -> Result<(), <N as Node>::Error> + 'a;
 
-/// Where packets leave.
+/// Outlet of packets.
 struct Out<'a, 'f, N: Node, On> {
     frame: &'a mut Frame<'f, N, On>,
     send: &'a mut Send<'a, N>,
@@ -218,9 +218,9 @@ impl Table {
         if let Some(at) = self.flows.iter().position(|flow| flow.key == key) {
             held = match segment {
                 Some(segment) => match self.flows[at].join(&segment, held) {
-                    Joined::More => return,
-                    Joined::Last => return self.end(at, out),
-                    Joined::Not(held) => held,
+                    JoinResult::More => return,
+                    JoinResult::Last => return self.end(at, out),
+                    JoinResult::Not(held) => held,
                 },
                 None => held,
             };

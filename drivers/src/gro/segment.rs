@@ -1,4 +1,4 @@
-//! What of a packet decides whether it is joined to others.
+//! The fields of a packet that decide whether it is joined to others.
 
 use graph::{Buffer, Flags};
 use wire::flow::{Key4, Key6, ip4_flow_key, ip6_flow_key};
@@ -16,7 +16,7 @@ pub(super) enum Key {
     V6(Key6),
 }
 
-/// What a packet is.
+/// Kind of a packet.
 pub(super) enum Look {
     /// Of no TCP connection.
     Other,
@@ -31,19 +31,19 @@ pub(super) enum Look {
 /// A segment that could be joined to others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
-    /// Where the IP header is, in bytes from the start of the packet.
+    /// Place of the IP header, in bytes from the start of the packet.
     pub l3: usize,
-    /// Where the TCP header is.
+    /// Place of the TCP header.
     pub l4: usize,
-    /// Where the data begin.
+    /// Start of the data.
     pub data: usize,
-    /// Where the IP packet ends.
+    /// End of the IP packet.
     pub end: usize,
     /// The TCP header.
     pub tcp: tcp::Header,
 }
 
-/// What a packet is, of which `is_ethernet` says what it starts with.
+/// Kind of a packet; `is_ethernet` says whether it begins with an Ethernet header.
 pub(super) fn look(p: &Buffer<'_>, is_ethernet: bool) -> Look {
     found(p, is_ethernet).unwrap_or(Look::Other)
 }

@@ -17,7 +17,7 @@ use net::gso::{Layout, Segments};
 struct Left {
     bytes: Vec<u8>,
     gso_size: u16,
-    /// What it is after it was cut.
+    /// The packet as it is cut again.
     cut: Vec<Vec<u8>>,
 }
 
@@ -88,12 +88,12 @@ impl Bench {
         let (graph, node) = TestGraph::new(|engine| engine.add(tx));
         Self { graph, node, left }
     }
-    /// What leaves when these come at once.
+    /// Packets that leave when these come at once.
     fn send(&mut self, packets: &[Vec<u8>]) -> Vec<Left> {
         self.graph.send("tx", packets, |_| ());
         std::mem::take(&mut *self.left.lock().unwrap())
     }
-    /// What leaves when nothing comes for so long.
+    /// Packets that leave when none come for so long.
     fn wait(&mut self, seconds: f64) -> Vec<Left> {
         self.graph.engine.clock().adjust(seconds);
         self.send(&[])
@@ -115,7 +115,7 @@ struct Connection {
 
 const PLAIN: Connection =
     Connection { port: 1, is_ip6: false, is_tagged: false, may_be_fragmented: false, options: 0 };
-/// How long a segment waits here, in seconds: longer than a test takes.
+/// Longest wait of a segment here, in seconds: longer than a test takes.
 const LONG: f64 = 1000.0;
 const ACK: tcp::Flags = tcp::Flags::ACK;
 
@@ -171,8 +171,8 @@ fn stream(of: Connection, count: u32) -> Vec<Vec<u8>> {
     (0..count).map(frame).collect()
 }
 
-/// What of a frame has to come out as it came in, and whether its checksums are right. What is
-/// acknowledged, the window, padding and meaningless identifications may change.
+/// Bytes of a frame that have to come out as they came in, and whether its checksums are right.
+/// Acknowledgements, the window, padding and meaningless identifications may change.
 fn kept(frame: &[u8]) -> (Vec<u8>, bool) {
     let l3 = ip_offset(frame).unwrap();
     let Some(upper) = Upper::of(&frame[l3..]).filter(|u| !u.is_fragment) else {
@@ -364,7 +364,7 @@ fn what_a_driver_refuses_is_counted() {
     assert_eq!(bench.graph.buffers_used(), 0);
 }
 
-/// What comes next of which connection.
+/// Next segment of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     of: usize,

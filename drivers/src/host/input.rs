@@ -1,4 +1,4 @@
-//! What input nodes of host devices share: the queues of their thread, and where packets go.
+//! Input nodes of host devices: the queues of their thread, and the next nodes of packets.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,11 +10,22 @@ use net::Interfaces;
 use net::interface::{Counters, DEVICE_INPUT, Port};
 use wire::virtio_net::{DATA_VALID, NEEDS_CSUM};
 
+/// Sign by which the descriptor of a queue says that packets wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waking {
+    /// It is readable while they do.
+    While,
+    /// It is rung each time some come, and never silenced.
+    Once,
+}
+
 /// One queue of a device that packets come out of.
 pub trait Queue: Send + Sized + 'static {
     /// Name of the node that reads such queues.
     const NODE: &'static str;
-    /// Why packets are lost there.
+    /// Sign by which its descriptor says that packets wait.
+    const WAKING: Waking = Waking::While;
+    /// Reasons for packets lost there.
     type Error: Reason;
     /// Interface it belongs to, and its number among the queues of that.
     fn key(&self) -> (u32, usize);
@@ -59,13 +70,13 @@ pub enum Next {
 }
 
 impl Next {
-    /// Where Ethernet frames of an interface go: to its first feature, if it has any.
+    /// Next node of Ethernet frames of an interface: its first feature, if it has any.
     #[inline(always)]
     fn of<Q: Queue, On>(intake: &Intake<'_, DeviceInput<Q>, On>, interface: u32) -> Self {
         let first = intake.start(&DEVICE_INPUT).first(interface);
         first.map_or(Self::Ethernet, Self::Feature)
     }
-    /// Where an IP packet goes that came without a header in front, which is noted on it.
+    /// Next node of an IP packet that came without a header in front, which is noted on it.
     #[inline(always)]
     fn of_ip(p: &mut Buffer<'_>) -> Self {
         p.set_l3_offset(0);
@@ -75,7 +86,7 @@ impl Next {
     }
 }
 
-/// Where the packets of a queue go.
+/// The route of a queue's packets.
 #[derive(Clone, Copy)]
 pub struct Route {
     /// All of them; `None` where each says what it is.
@@ -98,7 +109,7 @@ impl Route {
         };
         Self { to }
     }
-    /// Where a packet goes.
+    /// Next node of a packet.
     #[inline(always)]
     pub fn next(self, p: &mut Buffer<'_>) -> Next {
         self.to.unwrap_or_else(|| Next::of_ip(p))
@@ -158,15 +169,15 @@ impl<Q: Queue> Input for DeviceInput<Q> {
     }
 }
 
-/// What the virtio header of a packet said or will say, for the trace.
-pub struct Left {
+/// The virtio header of a packet, for the trace.
+pub struct HeaderTrace {
     flags: u8,
     gso_size: u16,
     csum_start: i16,
 }
 
-impl Left {
-    /// What is left to do of a packet.
+impl HeaderTrace {
+    /// Pending offloads of a packet.
     pub fn of(p: &Buffer<'_>) -> Self {
         let flag = |f, bit| if p.flags().has(f) { bit } else { 0 };
         let todo = flag(Flags::CHECKSUM_TODO, NEEDS_CSUM);
@@ -178,7 +189,7 @@ impl Left {
     }
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for HeaderTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { flags, gso_size, csum_start } = self;
         write!(f, "flags {flags:#04x} gso_size {gso_size} csum_start {csum_start}")

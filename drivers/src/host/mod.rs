@@ -1,9 +1,9 @@
-//! What drivers of host devices share: receive queues and the threads that serve them, why packets
-//! are not sent, making interfaces while control serves others, and the host's namespaces, devices
-//! and routes.
+//! Common parts of the drivers of host devices: receive queues and the threads that serve them, why
+//! packets are not sent, making interfaces while control serves others, and the host's namespaces,
+//! devices and routes.
 #![forbid(unsafe_code)]
 
-pub mod elsewhere;
+pub mod background;
 pub mod input;
 pub mod namespace;
 pub mod netlink;
@@ -11,15 +11,16 @@ pub mod serving;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
 use wire::MacAddr;
 
 use crate::virtio_header::Unfit;
 
-/// Why a packet is not sent on a device.
+/// Reasons why a packet is not sent on a device.
 #[derive(Clone, Copy, graph::Reason)]
-pub enum NotSent {
+pub enum TxError {
     /// packet does not fit its offload flags.
     #[name("unfit for offload")]
     Unfit,
@@ -28,7 +29,7 @@ pub enum NotSent {
     NoQueue,
 }
 
-impl From<Unfit> for NotSent {
+impl From<Unfit> for TxError {
     fn from(_: Unfit) -> Self {
         Self::Unfit
     }
@@ -41,12 +42,25 @@ pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
     std::thread::Builder::new().name("closer".to_owned()).spawn(move || drop(what)).ok()
 }
 
-/// What is in a folder where the host lists things, such as `/run/netns`.
+/// Names in a folder where the host lists things, such as `/run/netns`.
 pub fn names_in(folder: impl AsRef<Path>) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// The state of threads that send on one queue, for this thread alone. Another one has it for no
+/// longer than a frame.
+#[inline(always)]
+pub fn turn<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    loop {
+        match shared.try_lock() {
+            Ok(own) => return own,
+            Err(TryLockError::Poisoned(own)) => return own.into_inner(),
+            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        }
+    }
 }
 
 /// A random address of the kind that software interfaces have: `02:fe:…`.

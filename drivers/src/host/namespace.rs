@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Where `ip netns` keeps the namespaces that it names.
+/// Folder of the namespaces that `ip netns` names.
 const NAMED: &str = "/var/run/netns";
 
 /// The file of a namespace: named as by `ip netns`, a path, or the one of process `pid:<number>`.

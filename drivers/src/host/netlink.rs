@@ -163,7 +163,7 @@ impl Netlink {
     }
 }
 
-/// What the kernel says of a device.
+/// A device as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Its number.
@@ -203,9 +203,9 @@ impl Link {
     }
 }
 
-/// What the kernel tells of the devices of a namespace when something about them changes.
+/// The kernel's messages about changed devices of a namespace.
 #[derive(Debug)]
-pub struct News {
+pub struct LinkMonitor {
     socket: OwnedFd,
     namespace: Namespace,
     bytes: Box<[u8]>,
@@ -214,7 +214,7 @@ pub struct News {
 /// A network namespace: whichever has the same value is the same, as long as one of both is kept.
 pub type Namespace = (u64, u64);
 
-impl News {
+impl LinkMonitor {
     /// Listens to what is told from now on in the namespace of the calling thread.
     ///
     /// # Errors

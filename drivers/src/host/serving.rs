@@ -1,6 +1,7 @@
-//! Which thread serves which receive queue of a device, as control knows it.
+//! Placement of a device's receive queues on threads, as control knows it.
 
-use std::fmt;
+use std::any::Any;
+use std::fmt::{self, Display};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use graph::{InputState, NoAnswer, NodeIndex};
 use net::interface::{Place, RxQueue};
 use net::{InterfaceIndex, Router};
 
-use super::input::{DeviceInput, Queue};
+use super::input::{DeviceInput, Queue, Waking};
 
 /// The receive queues of one interface, by number. A queue itself belongs to its thread.
 #[derive(Debug, Default)]
@@ -18,7 +19,7 @@ pub struct Serving {
     pub queues: Vec<(usize, Arc<OwnedFd>)>,
 }
 
-/// Why a queue cannot be given to a thread or taken from it.
+/// Reasons why a queue cannot be given to a thread or taken from it.
 #[derive(Debug)]
 pub enum Failed {
     /// There is none with this number.
@@ -29,7 +30,7 @@ pub enum Failed {
     System(io::Error),
 }
 
-impl fmt::Display for Failed {
+impl Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoQueue => f.write_str("no such queue"),
@@ -50,6 +51,35 @@ impl From<io::Error> for Failed {
     fn from(e: io::Error) -> Self {
         Self::System(e)
     }
+}
+
+/// The interfaces of a driver whose receive queues threads serve.
+pub trait Served: Any {
+    /// A receive queue.
+    type Queue: Queue;
+    /// Reasons why the driver refuses.
+    type Error: From<Failed> + Display;
+    /// There is no such interface.
+    const UNKNOWN: Self::Error;
+    /// The driver's input node and the queues of an interface.
+    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)>;
+}
+
+/// Moves a receive queue of a driver's interface to another thread.
+///
+/// # Errors
+/// The driver's text.
+pub fn place<D: Served>(
+    router: &mut Router,
+    index: InterfaceIndex,
+    number: usize,
+    thread: usize,
+) -> Result<(), String> {
+    let work = |all: &mut D, router: &mut Router| {
+        let (node, serving) = all.serving(index).ok_or(D::UNKNOWN)?;
+        Ok(serving.place::<D::Queue>(router, (node, index), number, thread)?)
+    };
+    router.with(work).unwrap_or(Err(D::UNKNOWN)).map_err(|e: D::Error| e.to_string())
 }
 
 impl Serving {
@@ -113,7 +143,7 @@ impl Serving {
             let number = queue.key().1;
             // What is gone may not be watched any more.
             let _ = router.engine.unwatch(*thread, fd.as_fd());
-            router.engine.watch(*thread, node, new.as_fd())?;
+            watch::<Q>(router, *thread, node, &new)?;
             let swap = move |n: &mut DeviceInput<Q>| {
                 let gone = n.take(interface.0, Some(number)).0;
                 n.add(queue);
@@ -163,8 +193,21 @@ fn hand_over<Q: Queue>(
     queue: Q,
 ) -> Result<(), Failed> {
     let mode = router.interfaces.default_rx_mode;
-    router.engine.watch(thread, node, fd.as_fd())?;
+    watch::<Q>(router, thread, node, fd)?;
     router.engine.with_node(thread, node, |n: &mut DeviceInput<Q>| n.add(queue))?;
     router.engine.set_input_state(thread, node, mode);
     Ok(())
+}
+
+/// Has a thread woken when packets come to a queue.
+fn watch<Q: Queue>(
+    router: &mut Router,
+    thread: usize,
+    node: NodeIndex,
+    fd: &OwnedFd,
+) -> io::Result<()> {
+    match Q::WAKING {
+        Waking::While => router.engine.watch(thread, node, fd.as_fd()),
+        Waking::Once => router.engine.watch_rings(thread, node, fd.as_fd()),
+    }
 }

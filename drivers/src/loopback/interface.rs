@@ -37,7 +37,7 @@ pub(super) fn register(router: &mut Router) {
     });
 }
 
-/// Why a loopback cannot be made or deleted.
+/// Reasons why a loopback cannot be made or deleted.
 #[derive(Debug)]
 pub enum Error {
     /// There is no such number.
@@ -123,7 +123,7 @@ pub fn make(
         mac,
         mtu: MTU,
         // Nothing leaves the router here, so nothing needs to be completed.
-        offloads: Offloads { checksum: true, gso: true },
+        offloads: Offloads { checksum: true, gso: true, tunnels: true },
         link_follows_admin: true,
     };
     let index = Arc::new(OnceLock::new());

@@ -9,6 +9,7 @@ mod tx;
 use net::{Configuration, Feature, Origin, Parts};
 
 pub use interface::make;
+pub use tx::turn_around;
 
 /// Loopback interfaces.
 pub const FEATURE: Feature = Feature {
@@ -22,7 +23,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    interface::register(&mut parts.router);
+    interface::register(parts.router);
     commands::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

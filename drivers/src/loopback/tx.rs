@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 
-use graph::{Flags, Frame, Node};
+use graph::{Buffer, Flags, Frame, Node};
 use net::interface::Counters;
 use net::{InterfaceIndex, Interfaces};
 
@@ -23,12 +23,22 @@ pub enum Next {
     Ethernet,
 }
 
-/// What stays true of a packet that turned around.
+/// Flags that hold for a packet that turned around.
 const KEPT: Flags = Flags::CHAINED
     .with(Flags::TRACED)
     .with(Flags::GSO)
     .with(Flags::CHECKSUM_TODO)
+    .with(Flags::L4)
+    .with(Flags::TUNNEL)
     .with(Flags::CHECKSUM_OK);
+
+/// Makes a packet that was sent one that an interface received.
+#[inline(always)]
+pub fn turn_around(p: &mut Buffer<'_>, rx: u32) {
+    p.set_rx(rx);
+    p.set_error(0);
+    p.set_flags(Flags(p.flags().0 & KEPT.0));
+}
 
 impl LoopbackTx {
     /// The node of the interface that `index` will tell.
@@ -49,10 +59,7 @@ impl Node for LoopbackTx {
         let (packets, mut bytes) = (frame.len() as u64, 0);
         frame.each(|p| {
             bytes += p.total_len() as u64;
-            p.set_rx(index);
-            p.set_error(0);
-            let flags = p.flags();
-            p.set_flags(Flags(flags.0 & KEPT.0));
+            turn_around(p, index);
             Ok(Next::Ethernet)
         });
         self.counters.rx.row(frame.thread())[index as usize].add(packets, bytes);

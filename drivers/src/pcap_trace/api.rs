@@ -1,10 +1,11 @@
 //! Messages about captures, in the module `interface`.
 
 use control::api::{Api, Message, Retval, Text};
+use net::trace::Use;
 use net::{InterfaceIndex, Router, interface};
 
-use super::captures::{Captures, Error, Wanted};
-use crate::host::elsewhere::Pending;
+use super::captures::{CaptureRequest, Captures, Error};
+use crate::host::background::Pending;
 
 /// Capture packets until told to end.
 #[derive(Message)]
@@ -39,6 +40,13 @@ pub struct PcapTraceOn {
 #[derive(Message)]
 pub struct PcapTraceOff {}
 
+/// Choose the function that says which packets are captured.
+#[derive(Message)]
+pub struct PcapSetFilterFunction {
+    /// name of the function
+    pub filter_function_name: String,
+}
+
 pub(super) fn register(api: &mut Api<Router>) {
     interface::api::module(api)
         .call(|router: &mut Router, m: PcapTraceOn| {
@@ -50,7 +58,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 return Err(Retval::INVALID_VALUE);
             }
             let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-            let wanted = Wanted {
+            let wanted = CaptureRequest {
                 rx: m.capture_rx,
                 tx: m.capture_tx,
                 drop: m.capture_drop,
@@ -64,6 +72,9 @@ pub(super) fn register(api: &mut Api<Router>) {
             };
             let started = router.with(|all: &mut Captures, router| all.start(router, &wanted));
             Ok(started.ok_or(Retval::UNSPECIFIED)??)
+        })
+        .call(|router: &mut Router, m: PcapSetFilterFunction| {
+            Ok(router.select_filter(&m.filter_function_name, Use::Captures)?)
         })
         .task(|router: &mut Router, _, _: PcapTraceOff| {
             let ended = router.with(|all: &mut Captures, router| all.stop(router));

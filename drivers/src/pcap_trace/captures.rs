@@ -15,26 +15,26 @@ use net::{InterfaceIndex, Router};
 use super::dispatch::{self, Dispatches};
 use super::points::Points;
 use super::store::{Form, Store};
-use crate::host::elsewhere::Elsewhere;
+use crate::host::background::Background;
 use crate::pcap;
 
-/// Where files go that are named without a folder.
+/// Folder of files that are named without one.
 const FOLDER: &str = "/tmp";
 
-/// Where packets end that go no further: some are answered by an ICMP error.
+/// Nodes at which dropped packets end: some are answered by an ICMP error.
 const DROPS: [&str; 3] = ["error-drop", "ip4-icmp-error", "ip6-icmp-error"];
 
-/// How many packets were written, and where.
+/// The number of packets written, and the file.
 pub type Written = Result<(usize, PathBuf), Error>;
 
-/// What is captured.
+/// Packets to capture.
 #[derive(Debug, Default)]
-pub struct Wanted {
-    /// What comes in.
+pub struct CaptureRequest {
+    /// Received packets.
     pub rx: bool,
-    /// What goes out.
+    /// Sent packets.
     pub tx: bool,
-    /// What is dropped.
+    /// Dropped packets.
     pub drop: bool,
     /// Only what the filter of captures chooses: nothing while there is none.
     pub filter: bool,
@@ -52,15 +52,15 @@ pub struct Wanted {
     pub at_once: bool,
 }
 
-impl Wanted {
-    /// What is captured, in words.
+impl CaptureRequest {
+    /// Captured packets, in words.
     pub fn what(&self) -> Vec<&'static str> {
         let chosen = [(self.rx, "rx"), (self.tx, "tx"), (self.drop, "drop")];
         chosen.iter().filter(|c| c.0).map(|c| c.1).collect()
     }
 }
 
-/// Why a capture cannot start or end.
+/// Reasons why a capture cannot start or end.
 #[derive(Debug)]
 pub enum Error {
     /// Nothing to capture was named.
@@ -121,15 +121,15 @@ impl From<Error> for Retval {
 
 /// A capture at work and where it will be written.
 pub struct Running<W> {
-    /// What sees the packets.
+    /// Watcher of the packets.
     pub watcher: Arc<W>,
     /// The file.
     pub path: PathBuf,
-    /// What is captured, in words.
+    /// Captured packets, in words.
     pub what: String,
 }
 
-/// The captures there are: one of what comes and goes, one of what nodes are given.
+/// The captures: one at interfaces, one at nodes.
 #[derive(Default)]
 pub struct Captures {
     /// Of packets that come in, go out or are dropped.
@@ -139,11 +139,11 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Starts capturing what comes in, goes out or is dropped.
+    /// Starts capturing received, sent or dropped packets.
     ///
     /// # Errors
     /// See [`Error`]; nothing is captured then.
-    pub fn start(&mut self, router: &mut Router, wanted: &Wanted) -> Result<(), Error> {
+    pub fn start(&mut self, router: &mut Router, wanted: &CaptureRequest) -> Result<(), Error> {
         if self.trace.is_some() {
             return Err(Error::Running);
         }
@@ -193,14 +193,14 @@ impl Captures {
     ///
     /// # Errors
     /// [`Error::NotRunning`], a thread that does not answer.
-    pub fn stop(&mut self, router: &mut Router) -> Result<Elsewhere<Written>, Error> {
+    pub fn stop(&mut self, router: &mut Router) -> Result<Background<Written>, Error> {
         let ended = self.trace.take().ok_or(Error::NotRunning)?;
         self.settle(router)?;
         let described =
             |c: (u32, &str, CounterText, u64)| (c.0, format!("{}: {}\0", c.1, c.2.text));
         let reasons: HashMap<_, _> = router.engine.counters().map(described).collect();
         let epoch = epoch(router);
-        Ok(Elsewhere::begin(move || {
+        Ok(Background::begin(move || {
             let reason = |error: &Option<u32>, _: &[u8]| {
                 let text = error.and_then(|e| reasons.get(&e)).cloned();
                 (Vec::new(), text.unwrap_or_default().into_bytes())
@@ -213,13 +213,13 @@ impl Captures {
     ///
     /// # Errors
     /// As there.
-    pub fn stop_dispatch(&mut self, router: &mut Router) -> Result<Elsewhere<Written>, Error> {
+    pub fn stop_dispatch(&mut self, router: &mut Router) -> Result<Background<Written>, Error> {
         let ended = self.dispatch.take().ok_or(Error::NotRunning)?;
         self.settle(router)?;
         let named = |(index, name): (NodeIndex, &str)| (index, name.to_owned());
         let nodes: HashMap<_, _> = router.engine.node_names().map(named).collect();
         let epoch = epoch(router);
-        Ok(Elsewhere::begin(move || {
+        Ok(Background::begin(move || {
             let head = |visit: &dispatch::Visit, packet: &[u8]| {
                 let node = nodes.get(&visit.node).map_or("DELETED", String::as_str);
                 (visit.head(packet, node), Vec::new())

@@ -6,9 +6,9 @@ use control::api::Retval;
 use control::cli::{Args, Cli, Command, Error, Task, Value, Word};
 use net::Router;
 
-use super::captures::{self, Captures, Running, Wanted, Written};
+use super::captures::{self, CaptureRequest, Captures, Running, Written};
 use super::store::Store;
-use crate::host::elsewhere::{Elsewhere, Pending};
+use crate::host::background::{Background, Pending};
 
 /// Packets at most when nothing is said.
 const MOST: usize = 1000;
@@ -111,10 +111,11 @@ impl From<captures::Error> for Error {
     }
 }
 
-/// What is answered now, or when a file is written.
+/// Answer, now or when a file is written.
 enum Answer {
     Now(String),
-    When(Elsewhere<Written>, fn(usize, PathBuf) -> String),
+    /// The latter is the answer; an error where there was no packet.
+    When(Background<Written>, fn(usize, PathBuf) -> String),
 }
 
 fn with(
@@ -124,10 +125,10 @@ fn with(
     let pending = match router.with(work).ok_or("not available")?? {
         Answer::Now(text) => Pending::ready(Ok(text)),
         Answer::When(writing, say) => Pending::new(writing, move |_: &mut Router, written| {
-            Ok(match written.map_err(captures::Error::from)?? {
-                (0, _) => "No packets captured...".to_owned(),
-                (count, path) => say(count, path),
-            })
+            match written.map_err(captures::Error::from)?? {
+                (0, _) => Err(Error::new("No packets captured...")),
+                (count, path) => Ok(say(count, path)),
+            }
         }),
     };
     Ok(Box::new(pending))
@@ -150,7 +151,7 @@ fn trace(all: &mut Captures, router: &mut Router, c: Trace) -> Result<Answer, Er
         }));
     }
     if c.filter && router.capture_filter().is_none() {
-        return Err(Error::new("No classify filter configured"));
+        return Err(Error::new("No filter of captures is configured"));
     }
     let interface = match &c.intfc {
         Some(name) if &**name != "any" => {
@@ -159,7 +160,7 @@ fn trace(all: &mut Captures, router: &mut Router, c: Trace) -> Result<Answer, Er
         }
         _ => None,
     };
-    let wanted = Wanted {
+    let wanted = CaptureRequest {
         rx: c.rx,
         tx: c.tx,
         drop: c.drop,

@@ -1,7 +1,7 @@
 //! Every packet at every node it is given to, in records of their own
 //! (<https://www.tcpdump.org/linktypes/LINKTYPE_VPP_DISPATCH.html>).
 
-use graph::{Buffer, NodeIndex, Sight, Watcher};
+use graph::{Buffer, NodeIndex, PacketContext, Watcher};
 
 use super::store::Store;
 use crate::snapshot::Snapshot;
@@ -28,7 +28,7 @@ pub struct Dispatches {
 }
 
 impl Watcher for Dispatches {
-    fn see(&self, node: NodeIndex, p: &Buffer<'_>, sight: Sight<'_>) {
+    fn see(&self, node: NodeIndex, p: &Buffer<'_>, context: PacketContext<'_>) {
         let visit = Visit {
             node,
             buffer: p.index(),
@@ -36,13 +36,13 @@ impl Watcher for Dispatches {
             flags: p.flags().0,
             snapshot: Snapshot::of(p),
         };
-        self.store.keep(sight.now, visit, p.total_len(), p.segments());
+        self.store.keep(context.now, visit, p.total_len(), p.segments());
     }
 }
 
 impl Visit {
-    /// What stands in front of the packet, given the name of the node: version, count of texts,
-    /// what the packet starts with, the buffer's number, and the texts.
+    /// Bytes in front of the packet, given the name of the node: version, count of texts, kind of
+    /// the packet's first header, the buffer's number, and the texts.
     pub fn head(&self, packet: &[u8], node: &str) -> Vec<u8> {
         const VERSION: [u8; 2] = [1, 0];
         let [rx, tx] = self.interfaces;
@@ -61,7 +61,7 @@ impl Visit {
     }
 }
 
-/// What the packets of a node start with: 1 for Ethernet, 2 for IPv4, 3 for IPv6, 0 if that is not
+/// First header of the packets of a node: 1 for Ethernet, 2 for IPv4, 3 for IPv6, 0 if that is not
 /// known.
 fn hint(node: &str, packet: &[u8]) -> u8 {
     let version = packet.first().map_or(0, |b| b >> 4);

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use graph::{Buffer, Filter, Flags, NodeIndex, Sight, Watcher};
+use graph::{Buffer, Filter, Flags, NodeIndex, PacketContext, Watcher};
 use net::InterfaceIndex;
 
 use super::store::Store;
 
 /// Keeps packets at the chosen places.
 pub struct Points {
-    /// Where packets come in, if those are chosen.
+    /// Node of received packets, if those are chosen.
     pub rx: Option<NodeIndex>,
-    /// Where they are dropped, or answered by an ICMP error, if those are chosen.
+    /// Nodes of dropped packets, or those answered by an ICMP error, if those are chosen.
     pub drops: Vec<NodeIndex>,
-    /// What goes out, on all interfaces.
+    /// Sent packets, on all interfaces.
     pub tx: bool,
     /// Only those of this interface.
     pub interface: Option<InterfaceIndex>,
@@ -26,7 +26,7 @@ pub struct Points {
 }
 
 impl Watcher for Points {
-    fn see(&self, node: NodeIndex, p: &Buffer<'_>, sight: Sight<'_>) {
+    fn see(&self, node: NodeIndex, p: &Buffer<'_>, context: PacketContext<'_>) {
         let is_received = Some(node) == self.rx;
         let is_dropped = self.drops.contains(&node);
         let interface = if is_received || is_dropped { p.rx() } else { p.tx() };
@@ -39,12 +39,12 @@ impl Watcher for Points {
         // Nodes may have taken headers off: what is dropped is shown as it came in.
         let start = if p.flags().has(Flags::L2) { p.l2_offset() } else { 0 };
         let start = if is_dropped { start.min(p.offset()) } else { p.offset() };
-        let is_chosen = |f: &Arc<dyn Filter>| f.chooses(interface, p.bytes_from(start), sight);
+        let is_chosen = |f: &Arc<dyn Filter>| f.chooses(interface, p.bytes_from(start), context);
         if !self.filter.as_ref().is_none_or(is_chosen) {
             return;
         }
         let len = p.total_len() + usize::from(p.offset().abs_diff(start));
         let parts = std::iter::once(p.bytes_from(start)).chain(p.segments().skip(1));
-        self.store.keep(sight.now, is_dropped.then(|| p.error()), len, parts);
+        self.store.keep(context.now, is_dropped.then(|| p.error()), len, parts);
     }
 }

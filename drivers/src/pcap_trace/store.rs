@@ -13,13 +13,13 @@ use crate::pcap;
 pub struct Store<N> {
     most: usize,
     most_bytes: usize,
-    kept: Mutex<Kept<N>>,
+    kept: Mutex<Captured<N>>,
 }
 
 #[derive(Debug)]
-struct Kept<N> {
+struct Captured<N> {
     packets: Vec<Packet<N>>,
-    /// What is kept of all packets, one behind the other.
+    /// Kept bytes of all packets, one behind the other.
     bytes: Vec<u8>,
 }
 
@@ -29,22 +29,22 @@ struct Packet<N> {
     at: f64,
     /// Length of the whole packet in bytes.
     len: usize,
-    /// Where its bytes end.
+    /// End of its bytes.
     end: usize,
     note: N,
 }
 
-/// What is written in front of a packet, and behind it.
-pub type Around = (Vec<u8>, Vec<u8>);
+/// Bytes in front of a packet, and behind it.
+pub type Registries = (Vec<u8>, Vec<u8>);
 
-/// How a file is written.
+/// The form of a file.
 pub struct Form<'a, N> {
     /// Type of what its packets start with.
     pub link: u32,
     /// Seconds from 1970 to the start of the router's clock.
     pub epoch: f64,
-    /// What is put around a packet with this note.
-    pub around: &'a dyn Fn(&N, &[u8]) -> Around,
+    /// Registries around a packet with this note.
+    pub around: &'a dyn Fn(&N, &[u8]) -> Registries,
 }
 
 impl<N> Store<N> {
@@ -58,14 +58,14 @@ impl<N> Store<N> {
         most_bytes: usize,
         at_once: bool,
     ) -> Result<Self, std::collections::TryReserveError> {
-        let mut kept = Kept { packets: Vec::new(), bytes: Vec::new() };
+        let mut kept = Captured { packets: Vec::new(), bytes: Vec::new() };
         if at_once {
             kept.packets.try_reserve(most)?;
             kept.bytes.try_reserve(most.saturating_mul(most_bytes))?;
         }
         Ok(Self { most, most_bytes, kept: Mutex::new(kept) })
     }
-    fn lock(&self) -> MutexGuard<'_, Kept<N>> {
+    fn lock(&self) -> MutexGuard<'_, Captured<N>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Packets so far, and how many there may be.
@@ -74,7 +74,7 @@ impl<N> Store<N> {
     }
     /// Keeps a packet of `len` bytes, seen at router time `at`; not when there are enough.
     pub fn keep<'p>(&self, at: f64, note: N, len: usize, parts: impl Iterator<Item = &'p [u8]>) {
-        let Kept { packets, bytes } = &mut *self.lock();
+        let Captured { packets, bytes } = &mut *self.lock();
         if packets.len() >= self.most {
             return;
         }

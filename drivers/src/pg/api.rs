@@ -9,13 +9,13 @@ use super::interface::{Mode, Name, New, at, create, delete};
 use super::stream::Generator;
 
 control::numbers! {
-    /// What the packets of an interface start with.
+    /// First header of the packets of an interface.
     pub enum PgInterfaceMode: u8 = "pg_interface_mode" in "" {
         ETHERNET = 0 => "PG_API_MODE_ETHERNET",
         IP4 = 1 => "PG_API_MODE_IP4",
         IP6 = 2 => "PG_API_MODE_IP6",
     }
-    /// What the other side of an interface leaves to the router.
+    /// Offloads of the other side of an interface, left to the router.
     pub enum PgInterfaceFlags: u32 = "pg_interface_flags" in "" {
         NONE = 0 => "PG_API_FLAG_NONE",
         CSUM_OFFLOAD = 1 => "PG_API_FLAG_CSUM_OFFLOAD",
@@ -56,7 +56,7 @@ pub struct PgCreateInterfaceV2 {
     pub gso_enabled: bool,
     /// payload of a segment
     pub gso_size: u32,
-    /// what packets start with
+    /// first header of packets
     pub mode: PgInterfaceMode,
 }
 
@@ -74,11 +74,11 @@ pub struct PgCreateInterfaceV2Reply {
 pub struct PgCreateInterfaceV3 {
     /// the number in its name
     pub interface_id: InterfaceIndex,
-    /// what its other side leaves to the router
+    /// offloads of its other side, left to the router
     pub pg_flags: PgInterfaceFlags,
     /// payload of a segment
     pub gso_size: u32,
-    /// what packets start with
+    /// first header of packets
     pub mode: PgInterfaceMode,
 }
 

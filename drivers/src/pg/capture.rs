@@ -11,6 +11,9 @@ use infra::time::Clock;
 
 use crate::pcap;
 
+/// Bytes of a packet that a capture has at most.
+const MOST_BYTES: usize = 9216;
+
 /// A capture, shared by the threads that send. The file appears with the first packet.
 #[derive(Debug)]
 pub struct Capture {
@@ -27,11 +30,11 @@ pub struct Writer {
     /// Packets still to be written.
     left: u64,
     state: State,
-    /// What is written next, whole records only.
+    /// Bytes that are written next, whole records only.
     burst: Vec<u8>,
-    /// How many packets that is.
+    /// Number of packets in these.
     waiting: u64,
-    /// How many could not be written.
+    /// Number of packets that could not be written.
     lost: u64,
 }
 
@@ -71,7 +74,7 @@ impl Capture {
     pub fn lock(&self) -> MutexGuard<'_, Writer> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Why packets are missing in the file, if any are.
+    /// Reason why packets are missing in the file, if any are.
     pub fn failure(&self) -> Option<String> {
         let writer = self.lock();
         let State::Failed(why) = &writer.state else { return None };
@@ -91,7 +94,8 @@ impl Writer {
         if matches!(self.state, State::Failed(_)) {
             return;
         }
-        pcap::append(&mut self.burst, self.epoch + now, p.total_len(), p.segments());
+        let len = (p.total_len(), MOST_BYTES);
+        pcap::append_most(&mut self.burst, self.epoch + now, len, p.segments());
     }
     /// Writes what was added, all of it or nothing. Returns how many packets could not be written.
     pub fn write_out(&mut self) -> u64 {

@@ -90,7 +90,7 @@ struct Capture {
 #[derive(Command)]
 #[command("show packet-generator")]
 struct Show {
-    /// where packets come in and go, and their bytes
+    /// with interfaces, next nodes and bytes of packets
     verbose: bool,
 }
 
@@ -129,7 +129,7 @@ fn capture(router: &mut Router, c: Capture) -> Result<(), Error> {
     }
 }
 
-/// What `show packet-generator` prints.
+/// Output of `show packet-generator`.
 #[derive(Serialize)]
 struct Streams {
     streams: Vec<Row>,

@@ -16,7 +16,7 @@ use super::trace::Origin;
 /// Longest sleep between packets in seconds: the router's clock may be moved meanwhile.
 const PATIENCE: f64 = 0.1;
 
-/// What a stream has done, as control sees it.
+/// The progress of a stream, as control sees it.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Packets sent so far.
@@ -30,17 +30,17 @@ pub struct Progress {
 pub struct Running {
     /// Number of the stream.
     pub id: u32,
-    /// What its packets are.
+    /// Source of its packets.
     pub source: Source,
     /// Interface they come in on.
     pub rx: u32,
-    /// Where they go.
+    /// Next node.
     pub next: Slot,
     /// Whether they take the features of their interface before.
     pub meets_features: bool,
-    /// What is said of each.
+    /// Flags of each packet.
     pub flags: Flags,
-    /// What the interface leaves to the other side.
+    /// Offloads left to the other side by the interface.
     pub offload: Option<Offload>,
     /// Interface that they are to go out of, if that is said.
     pub tx: Option<u32>,
@@ -48,31 +48,31 @@ pub struct Running {
     pub max_frame: usize,
     /// Packets still to come.
     pub left: u64,
-    /// When packets are due; at once if `None`.
-    pub pace: Option<Pace>,
+    /// Rate of the packets; all at once if `None`.
+    pub pace: Option<PacketRate>,
     /// For control.
     pub progress: Arc<Progress>,
     /// For the trace.
     pub origin: Arc<Origin>,
     /// For packets that do not fit one buffer, and those of interfaces with offloads.
-    pub big: Big,
+    pub big: PacketBuffer,
 }
 
 /// So many packets a second.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct PacketRate {
     rate: f64,
     /// Router time of the first packet.
     start: Option<f64>,
     sent: u64,
 }
 
-impl Pace {
+impl PacketRate {
     /// `rate` packets a second, a positive number.
     pub fn new(rate: f64) -> Self {
         Self { rate, start: None, sent: 0 }
     }
-    /// How many packets are due at router time `now`.
+    /// Number of packets due at router time `now`.
     fn due(&mut self, now: f64) -> u64 {
         let start = *self.start.get_or_insert(now);
         // A float becomes the nearest integer there is, so a negative time is none due.
@@ -86,14 +86,14 @@ impl Pace {
 
 /// Room for one packet that may need several buffers.
 #[derive(Clone, Debug, Default)]
-pub struct Big {
+pub struct PacketBuffer {
     /// The longest packet fits in.
     bytes: Vec<u8>,
     /// Length of a packet that found no buffers and waits here; 0 for none.
     waiting: usize,
 }
 
-impl Big {
+impl PacketBuffer {
     /// For packets of up to `longest` bytes; without room when they need none.
     pub fn new(longest: usize, is_needed: bool) -> Self {
         let len = if is_needed || !fits(longest) { room(longest.max(1)) } else { 0 };
@@ -246,7 +246,7 @@ impl Running {
         };
         (sent as u64, bytes)
     }
-    /// Where packets go now.
+    /// Next node of packets now.
     #[inline(always)]
     fn next<On>(&self, intake: &Intake<'_, PgInput, On>) -> Next {
         let arc = intake.start(&DEVICE_INPUT);

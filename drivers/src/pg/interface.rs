@@ -8,6 +8,7 @@ use control::api::Retval;
 use control::cli::{Cli, Command, Error, Output, Print, Word};
 use control::configuration::Lines;
 use net::interface::{Interface, Kind, NewInterface, Offloads};
+use net::neighbor::Holding;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use wire::MacAddr;
@@ -27,7 +28,7 @@ const NUMBERS: u32 = 1 << 20;
 /// Largest payload of a segment: less than an IP packet holds.
 const MOST_GSO: u16 = 65_535 - 60 - 60;
 
-/// What the packets of an interface start with.
+/// First header of the packets of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Mode {
     /// An Ethernet header.
@@ -62,7 +63,7 @@ impl Mode {
             Self::Ip6 => "ip6",
         }
     }
-    /// Where packets of the interface enter the graph.
+    /// Node at which packets of the interface enter the graph.
     pub fn input(self) -> &'static str {
         match self {
             Self::Ethernet => "ethernet-input",
@@ -72,16 +73,16 @@ impl Mode {
     }
 }
 
-/// What the generator knows of an interface of its own.
+/// The generator's settings of an interface.
 #[derive(Clone, Copy, Debug)]
-pub struct Own {
+pub struct PgSettings {
     /// The number in the name that it was made with.
     pub number: u32,
     /// The address that it was given; random if `None`.
     pub mac: Option<MacAddr>,
-    /// What its packets start with.
+    /// First header of its packets.
     pub mode: Mode,
-    /// What its other side leaves to us.
+    /// Offloads of its other side, left to this router.
     pub offload: Option<Offload>,
     /// TCP segments that it sends are joined.
     pub coalesces: bool,
@@ -100,7 +101,7 @@ impl Name {
     }
 }
 
-/// What an interface is made from.
+/// Parameters of a new interface.
 pub struct New {
     /// Its name.
     pub name: Name,
@@ -112,7 +113,7 @@ pub struct New {
     pub coalesces: bool,
     /// Whether TCP and UDP checksums are left to the other side.
     pub checksum: bool,
-    /// What its packets start with.
+    /// First header of its packets.
     pub mode: Mode,
 }
 
@@ -152,7 +153,7 @@ struct Create {
     coalesce_enabled: bool,
     /// TCP and UDP checksums are left to the other side, in both directions
     csum_offload_enabled: bool,
-    /// what its packets start with: ethernet, ip4 or ip6
+    /// first header of its packets: ethernet, ip4 or ip6
     #[values("ethernet|ip4|ip6")]
     mode: Option<Mode>,
 }
@@ -193,7 +194,7 @@ struct Row {
     checksum_offload: bool,
     coalesce: bool,
     mac_filter: bool,
-    /// What was joined, by thread.
+    /// Joined segments, by thread.
     flow_tables: Vec<(usize, Tally)>,
 }
 
@@ -331,14 +332,16 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
         mac,
         mtu: MTU,
         // It is a test device: what it cannot cut it takes whole, and counts.
-        offloads: Offloads { checksum: offload.is_some(), gso: true },
+        offloads: Offloads { checksum: offload.is_some(), gso: true, tunnels: true },
         link_follows_admin: true,
     };
     let (shape, coalesces) = (Shape { is_ethernet, is_gso: gso_size > 0 }, new.coalesces);
     let index = router.add_interface(interface, PgTx::new(shape, coalesces))?;
+    // What comes out is to follow from what went in, not from what was held an hour ago.
+    router.put(index, Holding(false)).expect("it was made just now");
     if let Some(generator) = router.state_mut::<Generator>() {
         let (number, mac, mode) = (new.name.0, new.mac, new.mode);
-        let own = Own { number, mac, mode, offload, coalesces, filters: false };
+        let own = PgSettings { number, mac, mode, offload, coalesces, filters: false };
         generator.own.insert(index, own);
     }
     Ok(index)
@@ -350,7 +353,7 @@ pub(super) fn follow_segments(router: &mut Router, index: InterfaceIndex) {
     let asks = router.interfaces.at(index).is_some_and(|i| i.asks_segments);
     if let Some(offload) = offload {
         let gso = !asks || offload.is_some_and(|o| o.gso_size > 0);
-        router.set_offloads(index, Offloads { checksum: offload.is_some(), gso });
+        router.set_offloads(index, Offloads { checksum: offload.is_some(), gso, tunnels: !asks });
     }
 }
 

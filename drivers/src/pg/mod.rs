@@ -2,6 +2,7 @@
 //!
 //! A stream is described on the control side ([`stream`]) and runs in `pg-input` ([`input`]) on
 //! one thread. What it sends comes from a template ([`data`]) or from a file ([`replay`]).
+//! Its interfaces hold no packets for neighbours: what comes out follows from what goes in.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -41,7 +42,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let input = PgInput::new(router.interfaces.counters());
     let input = router.engine.add_input(input).map_err(net::refuse)?;
     router.insert(Generator::new(input));
@@ -51,7 +52,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     commands::register(&mut parts.cli);
     interface::register(&mut parts.cli);
     coalesce::register(&mut parts.cli);
-    mac_filter::register(&mut parts.router, &mut parts.cli).map_err(net::refuse)?;
+    mac_filter::register(parts.router, &mut parts.cli).map_err(net::refuse)?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use wire::upper::{Upper, ip_offset};
 use wire::zerocopy::FromBytes;
 use wire::{Protocol, tcp};
 
-/// What an interface's other side leaves to us.
+/// Offloads that an interface's other side leaves to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
     /// Checksums of all TCP and UDP packets; else only of those that are to be cut.
@@ -18,7 +18,7 @@ pub struct Offload {
     pub is_ethernet: bool,
 }
 
-/// Where the headers of a packet are, from its start.
+/// Places of the headers of a packet, from its start.
 struct Place {
     l3: usize,
     l4: usize,

@@ -8,7 +8,7 @@ use infra::cpu::prefetch;
 use super::data::template::LINE;
 use crate::pcap;
 
-/// How many lines ahead of the copy the next packets are fetched.
+/// Number of cache lines that the next packets are fetched ahead of the copy.
 const AHEAD: usize = 32;
 
 /// All packets of a file in one piece of memory, each at the start of a line.
@@ -45,7 +45,7 @@ impl Frames {
             lens.iter().fold((u32::MAX, 0), |(s, l), n| (s.min(*n), l.max(*n)));
         Ok(Self { lines, lens, shortest: shortest as usize, longest: longest as usize })
     }
-    /// How many packets there are; at least one.
+    /// Number of packets; at least one.
     pub fn count(&self) -> usize {
         self.lens.len()
     }

@@ -1,4 +1,4 @@
-//! Where the packets of a stream come from.
+//! Sources of a stream's packets.
 
 use graph::data_size;
 
@@ -6,7 +6,7 @@ use super::data::Template;
 use super::data::template::LINE;
 use super::replay::Replay;
 
-/// What makes the packets of a stream.
+/// The source of a stream's packets.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A description.

@@ -1,4 +1,4 @@
-//! What `packet-generator new` and `configure` say.
+//! The arguments of `packet-generator new` and `configure`.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub const USAGE: &str = "[name <name>] [limit <packets>] [rate <packets/s>] [siz
     [maxframe <n>] [buffer-flags <flag>...] [buffer-offload-flags <flag>...] \
     {pcap <file> | data { <headers> [incrementing <n>] [hex <bytes>] }}";
 
-/// What was said of a stream; `None` for what was not.
+/// The arguments for a stream; `None` where there was none.
 #[derive(Debug, Default)]
 pub struct Spec {
     /// Its name.
@@ -42,10 +42,10 @@ pub struct Spec {
     pub data: Option<Layout>,
 }
 
-/// What `buffer-flags` may say.
+/// Words of `buffer-flags`.
 const BUFFER_FLAGS: &[&str] =
     &["ip4", "ip6", "offload", "l2-hdr-offset", "l3-hdr-offset", "l4-hdr-offset"];
-/// What `buffer-offload-flags` may say; the IPv4 header's checksum is part of the packet here.
+/// Words of `buffer-offload-flags`; the IPv4 header's checksum is part of the packet here.
 const OFFLOADS: &[&str] = &["offload-ip-cksum", "offload-tcp-cksum", "offload-udp-cksum"];
 
 impl Spec {

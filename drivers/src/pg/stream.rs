@@ -14,8 +14,8 @@ use net::{InterfaceIndex, Router};
 
 use super::capturing::Capturing;
 use super::data::{Layout, Sizes, Template};
-use super::input::{Big, Pace, PgInput, Progress, Running};
-use super::interface::{Mode, Own};
+use super::input::{PacketBuffer, PacketRate, PgInput, Progress, Running};
+use super::interface::{Mode, PgSettings};
 use super::offload::Offload;
 use super::replay::{Frames, Replay};
 use super::source::Source;
@@ -31,8 +31,8 @@ pub struct Generator {
     /// `pg-input`.
     input: NodeIndex,
     streams: Vec<Stream>,
-    /// What is known of the interfaces that it made.
-    pub own: HashMap<InterfaceIndex, Own>,
+    /// Settings of the interfaces that it made.
+    pub own: HashMap<InterfaceIndex, PgSettings>,
     pub(super) captures: HashMap<InterfaceIndex, Capturing>,
     /// Number of the next stream.
     next_id: u32,
@@ -62,7 +62,7 @@ pub struct Stream {
     thread: usize,
     /// Most packets in a frame.
     pub max_frame: usize,
-    /// What they are.
+    /// Recipe of its packets.
     recipe: Recipe,
     /// Lengths that were asked for.
     asked: Option<Sizes>,
@@ -71,7 +71,7 @@ pub struct Stream {
     progress: Arc<Progress>,
 }
 
-/// What packets are made from.
+/// Material of packets.
 #[derive(Clone)]
 enum Recipe {
     Data(Arc<Layout>),
@@ -134,7 +134,7 @@ impl Stream {
             (_, Recipe::Data(l)) => (l.size(), l.size()),
         }
     }
-    /// What `show packet-generator verbose` says of its packets.
+    /// Description of its packets for `show packet-generator verbose`.
     pub fn describe(&self) -> String {
         match (&self.source, &self.recipe) {
             (Source::Template(t), _) => wire::print::hex(t.bytes(), 4).to_string(),
@@ -155,12 +155,10 @@ impl Stream {
         }
         new.without_checksums |= spec.without_checksums;
         if let Some(worker) = spec.worker {
-            let threads = r.engine.data_threads().len();
-            if worker >= threads {
-                let last = threads.saturating_sub(1);
-                return Err(Error::new(format!("worker is 0 to {last}, not {worker}")));
-            }
-            new.worker = worker;
+            // Files of commands are for any number of workers: those that are not there are the
+            // first, as in the original.
+            let is_there = worker < r.engine.data_threads().len();
+            new.worker = if is_there { worker } else { 0 };
         }
         new.limit = spec.limit.unwrap_or(new.limit);
         new.rate = spec.rate.unwrap_or(new.rate);
@@ -208,7 +206,7 @@ impl Generator {
     pub fn streams(&self) -> &[Stream] {
         &self.streams
     }
-    /// Where packets of an interface go when nothing else is said.
+    /// Node at which packets of an interface enter when none is named.
     fn entrance(
         &self,
         index: InterfaceIndex,
@@ -357,10 +355,10 @@ impl Generator {
             tx,
             max_frame: s.max_frame,
             left: if s.limit == 0 { u64::MAX } else { s.limit.saturating_sub(sent) },
-            pace: (s.rate > 0.0).then(|| Pace::new(s.rate)),
+            pace: (s.rate > 0.0).then(|| PacketRate::new(s.rate)),
             progress: Arc::clone(&s.progress),
             origin: Arc::new(origin),
-            big: Big::new(s.sizes().1, offload.is_some() || tx.is_some()),
+            big: PacketBuffer::new(s.sizes().1, offload.is_some() || tx.is_some()),
         };
         s.is_enabled = true;
         let threads = router.engine.data_threads();

@@ -9,6 +9,7 @@ use control::cli::Cli;
 use control::log::Log;
 use control::process::Processes;
 use graph::{Continue, Flags, Frame, Node, Settings};
+use net::Assembly;
 use net::interface::DEVICE_INPUT;
 use wire::checksum::ip4_pseudo;
 use wire::ethernet::{self, EtherType};
@@ -90,12 +91,12 @@ impl Bench {
     fn unstarted(test: &str) -> Self {
         let settings = Settings { buffers: 4096, ..Settings::default() };
         let router = Router::new(settings, Log::new()).unwrap();
-        let mut parts = Parts::new(router);
+        let mut parts = Assembly::new(router);
         let net = [net::drops::FEATURE, net::interface::FEATURE, net::ethernet::FEATURE];
         for feature in net.iter().chain([&FEATURE, &crate::loopback::FEATURE]) {
             parts.add(feature).unwrap();
         }
-        let Parts { mut router, cli, .. } = parts;
+        let Assembly { mut router, cli, .. } = parts;
         let caught = Catches::default();
         for name in ["catch", "ip4-input", "ip6-input", "arp-input"] {
             router.engine.add_named(name, Catch(Arc::clone(&caught))).unwrap();
@@ -597,7 +598,6 @@ fn wrong_input_changes_nothing() {
         ("new { name b node nosuch data { hex 01 } }", "unknown node `nosuch'"),
         ("new { name b node pg-input data { hex 01 } }", "node pg-input takes no packets"),
         ("new { name b interface pg9 data { hex 01 } }", "unknown interface `pg9 data { hex 01 }'"),
-        ("new { name b worker 7 data { hex 01 } }", "worker is 0 to 0, not 7"),
         ("new { name b limit -1 data { hex 01 } }", "invalid limit `-1 data { hex 01 }'"),
         ("new { name b limit 1.5 data { hex 01 } }", "invalid limit `1.5 data { hex 01 }'"),
         ("new { name b rate -1 data { hex 01 } }", "invalid rate `-1 data { hex 01 }'"),

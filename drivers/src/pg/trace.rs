@@ -1,4 +1,4 @@
-//! What the trace shows of generated packets.
+//! Trace records of generated packets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use graph::{Buffer, Names, Record};
 
 use crate::snapshot::Snapshot;
 
-/// Where the packets of a stream come from.
+/// The origin of a stream's packets.
 #[derive(Debug)]
 pub struct Origin {
     /// Name of the stream.

@@ -12,9 +12,9 @@ use crate::snapshot::Sent;
 /// Counts what is sent and gives the buffers back.
 #[derive(Clone)]
 pub struct PgTx {
-    /// What sees the packets before they go.
+    /// Capture of the packets before they go.
     pub capture: Option<Arc<Capture>>,
-    /// What joins them before that.
+    /// Coalescer in front of it.
     pub coalescer: Coalescer,
 }
 

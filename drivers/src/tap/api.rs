@@ -10,15 +10,15 @@ use wire::{MacAddr, Prefix};
 
 use super::commands::make;
 use super::device::Leaves;
-use super::interface::{Error, Host, Tap, Taps, Wanted};
-use crate::host::elsewhere::Pending;
+use super::interface::{Error, Host, Parameters, Tap, Taps};
+use crate::host::background::Pending;
 
 const IP_TYPES: &str = "vnet/ip/ip_types.api";
-/// What stands for no number.
+/// Value for no number.
 const ANY: u32 = u32::MAX;
 
 control::numbers! {
-    /// What a tap does.
+    /// Options of a tap.
     pub enum TapFlags: u32 = "tap_flags" in "" {
         GSO = 1 => "TAP_API_FLAG_GSO",
         CSUM_OFFLOAD = 2 => "TAP_API_FLAG_CSUM_OFFLOAD",
@@ -124,7 +124,7 @@ macro_rules! create {
             pub host_ip6_gw_set: bool,
             /// gateway of a default route over the device
             pub host_ip6_gw: Ipv6Addr,
-            /// what it does
+            /// options
             pub tap_flags: TapFlags,
             /// whether the next field counts
             pub host_namespace_set: bool,
@@ -138,7 +138,7 @@ macro_rules! create {
             pub host_bridge_set: bool,
             /// bridge that the device is a port of
             pub host_bridge: Text<64>,
-            /// what the operator calls it
+            /// tag of the operator
             pub tag: String,
         }
 
@@ -179,7 +179,7 @@ macro_rules! create {
         }
 
         impl $name {
-            fn wanted(&self) -> Result<Wanted, Retval> {
+            fn wanted(&self) -> Result<Parameters, Retval> {
                 let has = |flag| self.tap_flags.contains(flag);
                 let text = |is_set: bool, text: &str| is_set.then(|| text.to_owned());
                 let Ip4AddressWithPrefix(ip4) = self.host_ip4_prefix;
@@ -191,7 +191,7 @@ macro_rules! create {
                 let rx = usize::from(self.num_rx_queues);
                 let tx: &[usize] = &[rx, $(usize::from(self.$tx))?];
                 let is_tun = has(TapFlags::TUN);
-                Ok(Wanted {
+                Ok(Parameters {
                     id: (self.id != ANY).then_some(self.id),
                     name: None,
                     mac: (!self.use_random_mac && !is_tun).then_some(self.mac_address),
@@ -236,7 +236,7 @@ create!(
     []
 );
 
-/// What most clients send: as many as is usual.
+/// Ring size that most clients send: as many as is usual.
 const USUAL_RING: u16 = 256;
 
 fn ring(packets: u16) -> u32 {
@@ -298,7 +298,7 @@ pub struct SwInterfaceTapV2Details {
     pub host_ip4_prefix: Ip4AddressWithPrefix,
     /// address of the device; zero if not set
     pub host_ip6_prefix: Ip6AddressWithPrefix,
-    /// what it does
+    /// options
     pub tap_flags: TapFlags,
     /// name of the interface
     pub dev_name: Text<64>,
@@ -367,7 +367,7 @@ impl From<Error> for Retval {
 
 fn create<R: 'static>(
     router: &mut Router,
-    wanted: Wanted,
+    wanted: Parameters,
     tag: &str,
     reply: fn(&Router, InterfaceIndex) -> R,
 ) -> Result<Pending<Result<R, Retval>>, Retval> {

@@ -10,9 +10,9 @@ use net::{InterfaceIndex, Router};
 use wire::{Ip4Prefix, Ip6Prefix, MacAddr, Prefix};
 
 use super::device::Leaves;
-use super::interface::{self, Host, Tap, Taps, Wanted};
+use super::interface::{self, Host, Parameters, Tap, Taps};
 use crate::host;
-use crate::host::elsewhere::Pending;
+use crate::host::background::Pending;
 
 /// Create an interface that is a device of the host.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -109,10 +109,10 @@ impl From<interface::Error> for Error {
     }
 }
 
-/// Makes an interface, for who is told of it by `answer`, and of errors as `E`.
+/// Makes an interface; `answer` gets it, or an error as `E`.
 pub(super) fn make<R, E>(
     router: &mut Router,
-    mut wanted: Wanted,
+    mut wanted: Parameters,
     tag: String,
     answer: fn(&Router, InterfaceIndex) -> R,
 ) -> Result<Pending<Result<R, E>>, E>
@@ -182,7 +182,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
         return Err("gso or no-gso, not both".into());
     }
     let gateways = c.host_ip4_gw.map(IpAddr::from).into_iter();
-    let wanted = Wanted {
+    let wanted = Parameters {
         id: c.id,
         name: c.if_name,
         mac: c.hw_addr,

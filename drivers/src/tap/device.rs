@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, open};
 
-/// What kind of device it is, and what it does for us.
+/// The kind of a device, and its offloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Carries IP packets without a layer 2 header.
@@ -17,7 +17,7 @@ pub struct Kind {
     pub has_queues: bool,
 }
 
-/// What the host leaves to the router.
+/// Offloads that the host leaves to the router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leaves {
     /// Checksums of TCP and UDP.

@@ -12,7 +12,8 @@ use rustix::io::readv;
 use wire::virtio_net::Header;
 use wire::zerocopy::IntoBytes;
 
-use crate::host::input::{self, DeviceInput, Left, Next, Route};
+use crate::host::input::{self, DeviceInput, HeaderTrace, Next, Route};
+use crate::snapshot::FromQueue;
 use crate::virtio_header;
 
 /// Packets that are asked for at a time: most loops find few.
@@ -34,7 +35,7 @@ pub struct Queue {
     is_ip: bool,
     /// The device.
     fd: Arc<OwnedFd>,
-    /// Where the part of a packet goes that does not fit its first buffer.
+    /// Room for the part of a packet that does not fit its first buffer.
     rest: Box<[u8]>,
 }
 
@@ -52,7 +53,7 @@ pub enum Error {
     Unfit,
 }
 
-/// Why filling packets ended early.
+/// The reason why filling packets ended early.
 enum Ended {
     /// There are no more.
     Empty,
@@ -148,22 +149,20 @@ impl input::Queue for Queue {
 }
 
 struct Received {
-    rx: u32,
-    number: usize,
-    len: usize,
-    left: Left,
+    from: FromQueue,
+    left: HeaderTrace,
 }
 
 impl Received {
     fn of(number: usize, p: &Buffer<'_>) -> Self {
-        Self { rx: p.rx(), number, len: p.total_len(), left: Left::of(p) }
+        let from = FromQueue::of("tap: hw_if_index", "vring", number, p);
+        Self { from, left: HeaderTrace::of(p) }
     }
 }
 
 impl Record for Received {
-    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rx, number, len, left } = self;
-        writeln!(f, "  tap: hw_if_index {rx} vring {number} len {len}")?;
-        write!(f, "    hdr: {left}")
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.from.write(names, f)?;
+        write!(f, "\n    hdr: {}", self.left)
     }
 }

@@ -19,9 +19,9 @@ use super::input::Queue;
 use super::link;
 use super::open::{Opened, open_after};
 use super::tx::TapTx;
-use crate::host::elsewhere::Elsewhere;
-use crate::host::netlink::{Namespace, News};
-use crate::host::serving::{Failed, Serving};
+use crate::host::background::Background;
+use crate::host::netlink::{LinkMonitor, Namespace};
+use crate::host::serving::{Failed, Served, Serving, place};
 use crate::host::{close_elsewhere, random_mac};
 
 /// Hardware class.
@@ -43,12 +43,12 @@ pub struct Taps {
     node: NodeIndex,
     /// In the order they were made.
     pub list: Vec<Tap>,
-    /// What is still being closed.
+    /// Devices that are still being closed.
     closing: Vec<JoinHandle<()>>,
     /// Whether it is looked at the devices.
     pub is_watching: bool,
     /// Tell when something about devices changes, each for a namespace.
-    pub news: Vec<News>,
+    pub news: Vec<LinkMonitor>,
     /// Looks at them so far.
     pub looks: u32,
 }
@@ -59,8 +59,8 @@ pub struct Tap {
     pub id: u32,
     /// Its interface.
     pub index: InterfaceIndex,
-    /// What it was made from; the name of the device is filled in.
-    pub wanted: Wanted,
+    /// Parameters it was made from; the name of the device is filled in.
+    pub wanted: Parameters,
     /// Number of the device in its namespace.
     pub device: u32,
     /// The namespace it was made in.
@@ -69,15 +69,15 @@ pub struct Tap {
     pub mtu: u32,
     /// Its queues. Control keeps them so that it is who closes them.
     pub queues: Queues,
-    /// Who serves those that receive.
+    /// Threads that serve the queues that receive.
     pub serving: Serving,
     /// Whether the host has deleted the device.
     pub is_gone: bool,
 }
 
-/// What an interface is made from.
+/// Parameters of a new interface.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct Parameters {
     /// Its number; the lowest free one if `None`.
     pub id: Option<u32>,
     /// Its name; `tap` or `tun` and its number if `None`.
@@ -92,7 +92,7 @@ pub struct Wanted {
     pub rings: (u32, u32),
     /// Carries IP packets without a layer 2 header.
     pub is_tun: bool,
-    /// What is left undone on the way to the router.
+    /// Offloads left undone on the way to the router.
     pub leaves: Leaves,
     /// Everything is completed on the way to the host.
     pub completes: bool,
@@ -106,7 +106,7 @@ pub struct Wanted {
     pub host: Host,
 }
 
-/// What the device is to be like.
+/// The host's side of the device.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
     /// Its name; that of the interface if `None`.
@@ -127,7 +127,7 @@ pub struct Host {
     pub gateways: Vec<IpAddr>,
 }
 
-/// Why an interface cannot be made or deleted.
+/// Reasons why an interface cannot be made or deleted.
 #[derive(Debug)]
 pub enum Error {
     /// The number is in use.
@@ -180,7 +180,7 @@ impl From<graph::NoAnswer> for Error {
     }
 }
 
-impl Wanted {
+impl Parameters {
     fn check(&self) -> Result<(), Error> {
         let invalid = |why: &str| Err(Error::Invalid(why.to_owned()));
         let (rx, tx) = self.queues;
@@ -205,16 +205,15 @@ impl Wanted {
     }
 }
 
-/// Moves a receiving queue of an interface to another thread.
-fn place(
-    router: &mut Router,
-    index: InterfaceIndex,
-    number: usize,
-    thread: usize,
-) -> Result<(), String> {
-    let done =
-        router.with(|all: &mut Taps, router: &mut Router| all.place(router, index, number, thread));
-    done.unwrap_or(Err(Error::Unknown)).map_err(|e| e.to_string())
+impl Served for Taps {
+    type Queue = Queue;
+    type Error = Error;
+    const UNKNOWN: Error = Error::Unknown;
+
+    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
+        let found = self.list.iter_mut().find(|i| i.index == index)?;
+        Some((self.node, &mut found.serving))
+    }
 }
 
 impl Taps {
@@ -230,8 +229,8 @@ impl Taps {
     pub fn begin(
         &mut self,
         router: &Router,
-        wanted: &mut Wanted,
-    ) -> Result<Elsewhere<Result<Opened, Error>>, Error> {
+        wanted: &mut Parameters,
+    ) -> Result<Background<Result<Opened, Error>>, Error> {
         wanted.check()?;
         if router.engine.data_threads().is_empty() {
             return Err(Error::Invalid("the router does not run yet".to_owned()));
@@ -255,7 +254,7 @@ impl Taps {
             return Err(interface::Error::NameInUse(name).into());
         }
         let (wanted, closing) = (wanted.clone(), std::mem::take(&mut self.closing));
-        Ok(Elsewhere::begin(move || open_after(&wanted, closing)))
+        Ok(Background::begin(move || open_after(&wanted, closing)))
     }
     fn is_used(&self, id: u32) -> bool {
         self.list.iter().any(|tap| tap.id == id)
@@ -267,7 +266,7 @@ impl Taps {
     pub fn finish(
         &mut self,
         router: &mut Router,
-        wanted: Wanted,
+        wanted: Parameters,
         opened: io::Result<Result<Opened, Error>>,
     ) -> Result<InterfaceIndex, Error> {
         let Opened { device, queues, news, mtu } =
@@ -299,7 +298,7 @@ impl Taps {
             is_gone,
         });
         let tap = self.list.last_mut().expect("it was just put there");
-        if let Err(e) = tap.serving.begin(router, (self.node, made, place), receivers) {
+        if let Err(e) = tap.serving.begin(router, (self.node, made, place::<Taps>), receivers) {
             self.delete(router, made)?;
             return Err(e.into());
         }
@@ -308,17 +307,6 @@ impl Taps {
             link::begin(router);
         }
         Ok(made)
-    }
-    /// Moves a receiving queue to another thread.
-    fn place(
-        &mut self,
-        router: &mut Router,
-        index: InterfaceIndex,
-        number: usize,
-        thread: usize,
-    ) -> Result<(), Error> {
-        let tap = self.list.iter_mut().find(|t| t.index == index).ok_or(Error::Unknown)?;
-        Ok(tap.serving.place::<Queue>(router, (self.node, index), number, thread)?)
     }
     /// Deletes an interface and, unless it is to stay, its device.
     ///
@@ -337,7 +325,7 @@ impl Taps {
     }
 }
 
-fn add(router: &mut Router, wanted: &Wanted, fds: &Queues) -> Result<InterfaceIndex, Error> {
+fn add(router: &mut Router, wanted: &Parameters, fds: &Queues) -> Result<InterfaceIndex, Error> {
     let mac = if wanted.is_tun { MacAddr::ZERO } else { wanted.mac.unwrap_or_else(random_mac) };
     let index = Arc::new(OnceLock::new());
     let queues = TxQueues::new(wanted.queues.1, router.engine.thread_rows());
@@ -351,7 +339,7 @@ fn add(router: &mut Router, wanted: &Wanted, fds: &Queues) -> Result<InterfaceIn
         hardware: HARDWARE,
         mac,
         mtu: MTU,
-        offloads: Offloads { checksum: !wanted.completes, gso: !wanted.completes },
+        offloads: Offloads { checksum: !wanted.completes, gso: !wanted.completes, tunnels: false },
         link_follows_admin: false,
     };
     let made = router.add_interface(new, tx)?;

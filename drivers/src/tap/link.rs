@@ -6,11 +6,11 @@ use net::Router;
 
 use super::device;
 use super::interface::{Tap, Taps};
-use crate::host::netlink::{Link, News};
+use crate::host::netlink::{Link, LinkMonitor};
 
 /// Seconds between two looks at what the kernel tells.
 const PERIOD: f64 = 0.2;
-/// How often one of them is a look whether all devices are there, too.
+/// Number of these between two checks that all devices are there.
 const FULL: u32 = 5;
 
 /// Looks from now on, as long as there are interfaces.
@@ -22,7 +22,7 @@ fn look(router: &mut Router, _: u64) {
     let looked = router.with(|taps: &mut Taps, router| {
         let list = &mut taps.list;
         taps.news.retain(|news| list.iter().any(|tap| tap.namespace == news.namespace()));
-        let told = |news: &mut News| (news.namespace(), news.take());
+        let told = |news: &mut LinkMonitor| (news.namespace(), news.take());
         let told: Vec<_> = taps.news.iter_mut().map(told).collect();
         taps.looks = taps.looks.wrapping_add(1);
         let is_full = taps.looks.is_multiple_of(FULL);

@@ -31,7 +31,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let node = router.engine.add_input(TapInput::new(&router.interfaces)).map_err(refuse)?;
     router.insert(interface::Taps::new(node));
     router.interfaces.observe(interface::follow);

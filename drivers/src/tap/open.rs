@@ -9,9 +9,9 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::device;
-use super::interface::{Error, Queues, Wanted};
+use super::interface::{Error, Parameters, Queues};
 use crate::host::namespace;
-use crate::host::netlink::{Netlink, News};
+use crate::host::netlink::{LinkMonitor, Netlink};
 
 /// A device of the host that was opened.
 pub struct Opened {
@@ -20,7 +20,7 @@ pub struct Opened {
     /// Its queues.
     pub queues: Queues,
     /// Tells when something about it changes.
-    pub news: News,
+    pub news: LinkMonitor,
     /// Its MTU in bytes.
     pub mtu: u32,
 }
@@ -30,7 +30,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// The kernel's, with the step it was about.
-pub fn open_after(wanted: &Wanted, closing: Vec<JoinHandle<()>>) -> Result<Opened, Error> {
+pub fn open_after(wanted: &Parameters, closing: Vec<JoinHandle<()>>) -> Result<Opened, Error> {
     let opened = open(wanted);
     let is_busy = |e: &Error| {
         let codes = [Some(libc::EBUSY), Some(libc::EINVAL)];
@@ -47,7 +47,7 @@ pub fn open_after(wanted: &Wanted, closing: Vec<JoinHandle<()>>) -> Result<Opene
 }
 
 /// Opens the queues of the device, in its namespace, and makes it as it is wanted.
-fn open(wanted: &Wanted) -> Result<Opened, Error> {
+fn open(wanted: &Parameters) -> Result<Opened, Error> {
     let mut step = "open /dev/net/tun";
     let opened = namespace::within(wanted.host.namespace.as_deref(), || {
         let name = wanted.host.name.as_deref().unwrap_or_default();
@@ -71,7 +71,7 @@ fn open(wanted: &Wanted) -> Result<Opened, Error> {
         let number = number_of(name)?;
         set_up(number, wanted, &mut step)?;
         step = "ask about the device";
-        let (news, mtu) = (News::open()?, Netlink::open()?.mtu(number)?);
+        let (news, mtu) = (LinkMonitor::open()?, Netlink::open()?.mtu(number)?);
         Ok(Opened { device: number, queues, news, mtu })
     });
     opened.map_err(|e| Error::System(step, e))
@@ -83,7 +83,7 @@ fn number_of(name: &str) -> io::Result<u32> {
     Ok(name_to_index(probe, name)?)
 }
 
-fn set_up(device: u32, wanted: &Wanted, step: &mut &'static str) -> io::Result<()> {
+fn set_up(device: u32, wanted: &Parameters, step: &mut &'static str) -> io::Result<()> {
     let host = &wanted.host;
     let mut netlink = Netlink::open()?;
     if wanted.rings.0 > 0 {

@@ -64,7 +64,7 @@ struct Row {
     gso: bool,
     checksum: bool,
     coalesces: bool,
-    /// What was joined, by thread.
+    /// Joined segments, by thread.
     flow_tables: Vec<(usize, Tally)>,
     persists: bool,
 }

@@ -8,14 +8,14 @@ use std::sync::{Arc, OnceLock};
 
 use crate::gro::Coalescer;
 use graph::{Buffer, Frame, Node, Packet};
-use net::interface::{Chosen, Counters, TxChoice};
+use net::interface::{Counters, QueueSet, TxChoice};
 use net::{InterfaceIndex, Interfaces};
 use rustix::io::{Errno, writev};
 use wire::virtio_net::Header;
 use wire::zerocopy::IntoBytes;
 
 use super::interface::Queues;
-use crate::host::NotSent;
+use crate::host::TxError;
 use crate::snapshot::Sent;
 use crate::virtio_header;
 
@@ -27,14 +27,14 @@ const MOST: usize = 64;
 pub struct TapTx {
     queues: Queues,
     choice: TxChoice,
-    /// What joins packets before.
+    /// Coalescer in front of the device.
     pub coalescer: Coalescer,
     /// Known as soon as the interface is made, which needs this node.
     index: Arc<OnceLock<InterfaceIndex>>,
     counters: Arc<Counters>,
 }
 
-/// What [`TapTx`] counts.
+/// Counters of [`TapTx`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// tx packet drops (no available descriptors).
@@ -59,11 +59,11 @@ impl TapTx {
     }
 }
 
-/// Where packets of a frame are written, and what became of them.
+/// Queues that packets of a frame are written to, and their outcome.
 struct Device<'a> {
     fds: &'a Queues,
-    /// What this thread sends on.
-    chosen: Option<Chosen<'a>>,
+    /// Queues that this thread sends on.
+    chosen: Option<QueueSet<'a>>,
     is_ethernet: bool,
     sent: u64,
     unplaced: u64,
@@ -73,12 +73,12 @@ struct Device<'a> {
 
 impl Device<'_> {
     #[inline(always)]
-    fn send(&mut self, p: &mut Packet<'_, TapTx>) -> Result<(), NotSent> {
+    fn send(&mut self, p: &mut Packet<'_, TapTx>) -> Result<(), TxError> {
         let is_ethernet = self.is_ethernet;
         p.trace(|p| Sent::of(p, is_ethernet));
         let Some(queues) = self.chosen else {
             self.unplaced += 1;
-            return Err(NotSent::NoQueue);
+            return Err(TxError::NoQueue);
         };
         let header = virtio_header::send(p)?;
         let fd = &self.fds[queues.queue(p) % self.fds.len()];
@@ -107,7 +107,7 @@ fn write(fd: BorrowedFd<'_>, header: &Header, p: &Buffer<'_>) -> Result<usize, E
 impl Node for TapTx {
     const NAME: &'static str = "tap-tx";
     type Next = Infallible;
-    type Error = NotSent;
+    type Error = TxError;
     type Count = Count;
 
     #[inline(always)]
@@ -123,9 +123,16 @@ impl Node for TapTx {
             refused: 0,
         };
         if self.coalescer.is_on() {
-            self.coalescer.run(frame, |p| device.send(p));
+            self.coalescer.run(
+                frame,
+                #[inline(always)]
+                |p| device.send(p),
+            );
         } else {
-            frame.consume(|p| device.send(p));
+            frame.consume(
+                #[inline(always)]
+                |p| device.send(p),
+            );
         }
         let Device { sent, unplaced, full, refused, .. } = device;
         frame.count_out(sent);

@@ -11,7 +11,7 @@ use super::*;
 
 /// Does [`receive`], and [`send`] on what came of it, which it puts in front of the packet.
 #[derive(Clone)]
-struct Around(Header, usize);
+struct Registries(Header, usize);
 
 #[derive(Clone, Copy, graph::Next)]
 enum Next {
@@ -25,7 +25,7 @@ enum Error {
     Unfit,
 }
 
-impl Node for Around {
+impl Node for Registries {
     const NAME: &'static str = "around";
     type Next = Next;
     type Error = Error;
@@ -45,7 +45,7 @@ impl Node for Around {
 }
 
 fn around(header: Header, tag_len: usize, bytes: &[u8]) -> Caught {
-    let (mut g, _) = TestGraph::new(|e| e.add(Around(header, tag_len)));
+    let (mut g, _) = TestGraph::new(|e| e.add(Registries(header, tag_len)));
     g.send("around", &[bytes.to_vec()], |_| ()).remove(0)
 }
 

@@ -14,8 +14,6 @@ ferrovia_sdk::plugin! {
 /// Arc, node and the node at the arc's end, of each version.
 const PLACES: [(&str, &str, &str); 2] =
     [("ip4-unicast", "nth-drop-ip4", "ip4-lookup"), ("ip6-unicast", "nth-drop-ip6", "ip6-lookup")];
-const NO_INTERFACE: i32 = -2;
-const INVALID_VALUE: i32 = -7;
 
 /// What is set and counted.
 struct State {
@@ -27,21 +25,14 @@ struct State {
 /// Drops packets of IPv4 or IPv6.
 struct Drop<const VERSION: usize>(Arc<State>);
 
-/// What a thread has seen of each interface.
-struct Seen(Vec<u32>);
-
-impl Default for Seen {
-    fn default() -> Self {
-        Self(vec![0; 65536])
-    }
-}
-
 impl<const VERSION: usize> Node for Drop<VERSION> {
-    type Local = Seen;
+    /// What a thread has seen of each interface.
+    type Local = Vec<u32>;
     const REASONS: &'static [(&'static str, &'static str)] = &[("dropped", "Every Nth packet.")];
     const DROP: &'static str = ["ip4-drop", "ip6-drop"][VERSION];
 
-    fn process(&self, Seen(seen): &mut Seen, frame: &mut Frame<'_>) {
+    fn process(&self, seen: &mut Vec<u32>, frame: &mut Frame<'_>) {
+        seen.resize(65536, 0); // which it has from the first frame on
         frame.each(|p| {
             let (rx, every) = (p.rx(), self.0.every.get(p.rx()));
             let Some(seen) = seen.get_mut(rx as usize).filter(|_| every > 0) else {
@@ -62,11 +53,11 @@ impl<const VERSION: usize> Node for Drop<VERSION> {
 /// The setting of an interface, or the number of the error.
 fn set(router: &mut Router<'_>, state: &State, interface: u32, every: u32) -> Result<(), i32> {
     if every == 1 {
-        return Err(INVALID_VALUE);
+        return Err(retval::INVALID_VALUE);
     }
     for (arc, node, _) in PLACES {
         let done = router.set_feature(arc, node, interface, every > 0);
-        done.map_err(|_| NO_INTERFACE)?;
+        done.map_err(|_| retval::INVALID_SW_IF_INDEX)?;
     }
     state.every.set(interface, every);
     Ok(())
@@ -123,6 +114,13 @@ fn start(router: &mut Router<'_>) -> Result<(), Error> {
         [word, ..] => Err(format!("unknown input `{word}'").into()),
     })?;
     let module = Message { module: "nth_drop", version: "1.0.0", ..Message::default() };
+    let state = of();
+    router.configuration(move |lines| {
+        for (interface, every, _) in rows(lines, &state) {
+            let name = lines.interface_name(interface).unwrap_or_default();
+            lines.line(Stage::Attachments, format_args!("set interface nth-drop {name} {every}"));
+        }
+    })?;
     let fields = "interface_index sw_if_index; u32 every;";
     let (state, message) = (of(), Message { name: "nth_drop_set", fields, ..module });
     router.message(message, move |router, mut m| {

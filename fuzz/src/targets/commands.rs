@@ -1,7 +1,7 @@
 //! The command line: any text, and words that may follow each other.
 
 use control::cli::{Output, Run, Step};
-use net::Parts;
+use net::Assembly;
 
 use crate::Target;
 use crate::mutate::Random;
@@ -9,8 +9,9 @@ use crate::mutate::Random;
 /// Slices of work that one text may take before it is cancelled.
 const MAX_STEPS: usize = 50;
 /// Texts with these words would leave the router: files, devices, other programs.
-const OUTSIDE: [&str; 11] = [
+const OUTSIDE: [&str; 14] = [
     "exec", "tap", "host-i", "pcap", "save", "file", "replay", "socket", "dump", "log", "graphviz",
+    "memif", "vhost", "af_xdp",
 ];
 /// Values to put where no word is known.
 const VALUES: [&str; 22] = [
@@ -41,7 +42,7 @@ const VALUES: [&str; 22] = [
 /// Input is a text of lines; a line that starts with `!` is a seed for words that the command line
 /// itself says may come next.
 pub struct Commands {
-    parts: Parts,
+    parts: Assembly,
     count: u64,
 }
 
@@ -74,7 +75,7 @@ impl Commands {
         if OUTSIDE.iter().any(|word| text.contains(word)) {
             return Ok(());
         }
-        let Parts { router, cli, .. } = &mut self.parts;
+        let Assembly { router, cli, .. } = &mut self.parts;
         let mut run = Run::new(text);
         let mut output = Output::none();
         for _ in 0..MAX_STEPS {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use control::process::Processes;
 use net::reassembly::Kind;
-use net::{Parts, Router};
+use net::{Assembly, Router};
 
 use super::packets;
 use crate::Target;
@@ -50,6 +50,39 @@ set interface ip address pg2 2001:db8:2::1/64
 set interface ip address pg3 2001:db8:3::1/64
 set interface reassembly pg2 on
 ";
+/// A bridge domain of ports with and without tags and the router itself, which answers for hosts;
+/// a cross-connect of layer 3, and a packet that leaves as the frame it came as.
+const BRIDGES: &str = "create packet-generator interface pg4
+create packet-generator interface pg5
+set interface mac address pg4 02:00:00:00:00:aa
+set interface state pg4 up
+set interface state pg5 up
+create sub-interfaces pg4 10
+create sub-interfaces pg4 20 dot1q 20 inner-dot1q 7 exact-match
+create sub-interfaces pg4 30
+set interface state pg4.10 up
+set interface state pg4.20 up
+set interface state pg4.30 up
+set interface ip address pg4.30 10.0.30.1/24
+set interface l2 bridge pg4 5
+set interface l2 bridge pg5 5
+set interface l2 bridge pg4.10 5 1
+set interface l2 bridge pg4.20 5 1
+set interface l2 tag-rewrite pg4.10 pop 1
+set interface l2 tag-rewrite pg4.20 pop 2
+set interface l2 tag-rewrite pg5 push dot1q 9
+bvi create mac 02:00:00:00:00:aa
+set interface state bvi0 up
+set interface l2 bridge bvi0 5 bvi
+set interface ip address bvi0 10.0.5.1/24
+set interface ip address bvi0 2001:db8:5::1/64
+set bridge-domain arp term 5
+set bridge-domain arp entry 5 10.0.0.2 02:00:00:00:00:77
+set bridge-domain arp entry 5 2001:db8::2 02:00:00:00:00:77
+ip route add 10.0.5.7/32 via dvr pg5
+ip route add 2001:db8:5::7/128 via dvr pg4.10
+l3xc add pg4.30 via 10.0.1.2 pg1
+";
 /// Threads there are.
 const THREADS: usize = 3;
 
@@ -57,9 +90,9 @@ const THREADS: usize = 3;
 /// bit 1 the destination MAC address; bit 2 has it traced. Bits 3 and 4 say where it comes in,
 /// bits 5 and 6 on which thread.
 pub struct Graphs {
-    parts: Parts,
-    /// Interfaces that leave fragments alone, put them together, and hold them back.
-    inputs: [u32; 3],
+    parts: Assembly,
+    /// Interfaces that leave fragments alone, put them together, hold them back, and bridge frames.
+    inputs: [u32; 4],
     count: u64,
 }
 
@@ -73,13 +106,13 @@ impl Graphs {
         }));
         let mut parts = super::router(THREADS);
         super::set_up(&mut parts);
-        for lines in [FEATURES, FRAGMENTS] {
+        for lines in [FEATURES, FRAGMENTS, BRIDGES] {
             let reply = parts.cli.run(&mut parts.router, lines);
             assert!(reply.result.is_ok(), "{}", reply.text());
         }
         let router = &mut parts.router;
         let index = |name: &str| router.interfaces.named(name).expect("it was made").index;
-        let (inputs, pg1) = (["pg0", "pg2", "pg3"].map(index), index("pg1"));
+        let (inputs, pg1) = (["pg0", "pg2", "pg3", "pg4"].map(index), index("pg1"));
         let done = router.enable_reassembly(inputs[2], Kind::Shallow, [true; 2]);
         done.expect("it is there");
         for version in ["ip4", "ip6"] {
@@ -148,7 +181,7 @@ impl Target for Graphs {
     const NAME: &'static str = "graphs";
 
     fn seeds(&self) -> Vec<Vec<u8>> {
-        let hows = [7, 7 | 1 << 3 | 1 << 5, 7 | 2 << 3 | 2 << 5_u8];
+        let hows = [7, 7 | 1 << 3 | 1 << 5, 7 | 2 << 3 | 2 << 5, 7 | 3 << 3_u8];
         let all = packets::all().into_iter();
         all.flat_map(|packet| hows.map(|how| [&[how], packet.as_slice()].concat())).collect()
     }

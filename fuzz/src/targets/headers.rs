@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use wire::zerocopy::FromBytes;
 use wire::{
-    MacAddr, Prefix, arp, ethernet, flow, icmp4, icmp6, ip4, ip6, nd, print, tcp, udp, vlan,
+    MacAddr, Prefix, arp, bier, cdp, ethernet, flow, icmp4, icmp6, ip4, ip6, lacp, nd, pppoe,
+    print, srh, tcp, udp, vlan,
 };
 
 use super::packets;
@@ -62,6 +63,12 @@ fn read(input: &[u8]) {
     black_box(ip6::fragment_place(input));
     black_box(ip6::upper_layer(input));
     black_box(nd::options(input).count());
+    if let Some(place) = srh::find(input) {
+        black_box((place.segment(place.segments_left), place.left_at()));
+    }
+    if let Some((header, string, _)) = bier::parse(input) {
+        black_box((header.payload(), bier::positions(string).count()));
+    }
     if let Ok((header, rest)) = ip4::Header::ref_from_prefix(input) {
         let end = header.header_len().saturating_sub(20).min(rest.len());
         black_box(header.is_checksum_valid_with(&rest[..end]));
@@ -75,6 +82,14 @@ fn read(input: &[u8]) {
     if let Ok((tag, _)) = vlan::Tag::ref_from_prefix(input) {
         black_box((tag.id(), tag.priority(), tag.is_drop_eligible()));
     }
+    if let Ok((pdu, _)) = lacp::Pdu::ref_from_prefix(input) {
+        black_box((pdu.is_well_formed(), pdu.actor.is_same(&pdu.partner)));
+    }
+    if let Ok((header, _)) = pppoe::SessionHeader::ref_from_prefix(input) {
+        black_box(header.total_len());
+    }
+    black_box(cdp::parse(input).is_ok());
+    black_box(lacp::Marker::ref_from_prefix(input).is_ok());
     black_box(ethernet::Header::ref_from_prefix(input).is_ok());
     black_box(icmp4::Header::ref_from_prefix(input).is_ok());
     black_box(icmp6::Header::ref_from_prefix(input).is_ok());

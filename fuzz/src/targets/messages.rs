@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use control::api::schema::{Body, Count, Declaration, FieldInfo, Head, MessageInfo, Type};
-use control::api::{Around, Ignored, Progress, dispatch, split};
-use net::Parts;
+use control::api::{Ignored, Progress, Registries, dispatch, split};
+use net::Assembly;
 use tokio::sync::Notify;
 
 use crate::Target;
@@ -13,7 +13,8 @@ use crate::mutate::Random;
 /// Slices of work that one message may take before it is cancelled.
 const MAX_STEPS: usize = 50;
 /// Messages with these words in their names leave the router: files and devices.
-const OUTSIDE: [&str; 7] = ["tap", "af_packet", "af_xdp", "socket", "capture", "memif", "pcap"];
+const OUTSIDE: [&str; 8] =
+    ["tap", "af_packet", "af_xdp", "socket", "capture", "memif", "vhost", "pcap"];
 /// Whoever sets this says that they may: in a network namespace and a folder of their own.
 const MAY: &str = "FERROVIA_FUZZ_OUTSIDE";
 /// Numbers that are just in, just out, or nowhere near.
@@ -51,7 +52,7 @@ const TEXTS: [&[u8]; 10] = [
 
 /// Whole messages; the input chooses which, and what its fields are made of.
 pub struct Messages {
-    parts: Parts,
+    parts: Assembly,
     may_leave: bool,
     client: u32,
     requests: Vec<(u16, &'static MessageInfo)>,
@@ -75,7 +76,7 @@ impl Messages {
     }
 
     /// The router.
-    pub(super) fn parts(&mut self) -> &mut Parts {
+    pub(super) fn parts(&mut self) -> &mut Assembly {
         &mut self.parts
     }
 
@@ -107,9 +108,9 @@ impl Messages {
     }
 
     pub(super) fn send(&mut self, message: &[u8]) -> Result<(), String> {
-        let Parts { router, cli, api, .. } = &mut self.parts;
+        let Assembly { router, cli, api, .. } = &mut self.parts;
         let clients = router.clients.clone();
-        let around = Around { api, cli, clients: &clients };
+        let around = Registries { api, cli, clients: &clients };
         let info = message.first_chunk().and_then(|id| api.info(u16::from_be_bytes(*id)));
         if !self.may_leave && info.is_some_and(|info| !stays(info)) {
             return Ok(());

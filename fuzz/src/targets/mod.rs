@@ -1,32 +1,36 @@
-//! What is attacked.
+//! The targets of fuzzing.
 
 mod commands;
 mod configuration;
 mod graphs;
 mod headers;
+mod memif;
 mod messages;
 mod packets;
 mod replay;
+mod vhost_user;
 
 use control::log::Log;
 use graph::Settings;
-use net::{Parts, Router};
+use net::{Assembly, Router};
 
 pub use commands::Commands;
 pub use configuration::Configuration;
 pub use graphs::Graphs;
 pub use headers::Headers;
+pub use memif::Memif;
 pub use messages::{MessageBytes, Messages};
 pub use replay::Replay;
+pub use vhost_user::VhostUser;
 
 /// A router with all features, whose graph runs when it is told to, on so many threads.
-fn router(threads: usize) -> Parts {
+fn router(threads: usize) -> Assembly {
     let workers = vec![None; threads - 1]; // numbers start from 0
     let settings = Settings { buffers: 8192, workers, ..Settings::default() };
     let mut router = Router::new(settings, Log::new()).expect("memory for a small router");
     let socket = std::env::temp_dir().join(format!("ferrovia-fuzz-{}", std::process::id()));
-    router.insert(net::punting::Settings { socket: Some(socket) });
-    let mut parts = Parts::new(router);
+    router.insert(net::punt::Settings { socket: Some(socket) });
+    let mut parts = Assembly::new(router);
     for feature in plugins::features() {
         parts.add(feature).expect("features fit together");
     }
@@ -54,7 +58,7 @@ ip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1
 ";
 
 /// Carries out `SETUP`.
-fn set_up(parts: &mut Parts) {
+fn set_up(parts: &mut Assembly) {
     let reply = parts.cli.run(&mut parts.router, SETUP);
     assert!(reply.result.is_ok(), "{}", reply.text());
 }

@@ -2,7 +2,7 @@
 //! that is told what was printed prints and forwards the same.
 
 use control::cli::{Output, Run, Step};
-use net::Parts;
+use net::Assembly;
 
 use super::messages::Messages;
 use crate::Target;
@@ -28,7 +28,6 @@ const EDITS_BY_HAND: &[&str] = &[
     "set interface secondary-mac-address {if} 02:00:00:00:06:{n} add|del",
     "set interface mtu packet|ip4|ip6|mpls| 1{n}00 {if}",
     "set interface promiscuous on|off {if}",
-    "set interface link-speed {if} {n}000",
     "set interface feature gso {if} enable|disable",
     "ip|ip6 table add|add|del {t}",
     "ip|ip6 table add {t} no-mfib|name table {n}",
@@ -84,6 +83,45 @@ const EDITS_BY_HAND: &[&str] = &[
     "ip|ip6 punt redirect add|del rx {if}|all via {addr} {if}",
     "stn rule address {addr} interface {if} del|",
     "ip container {addr} {if} del|",
+    "create vxlan tunnel src {addr} dst {addr} vni {n} instance {n} l3|",
+    "create vxlan tunnel src {addr} dst {addr} vni {n} encap-vrf-id {t} decap-next node ip4-input",
+    "create vxlan tunnel src {addr} group 232.1.1.{n} {if} vni {n} del|",
+    "create vxlan-gpe tunnel local {addr} remote {addr} vni {n} next-ip4|next-ip6 decap-vrf-id {t}",
+    "create geneve tunnel local {addr} remote {addr} vni {n} l3-mode|del|",
+    "create gtpu tunnel src {addr} dst {addr} teid {n} decap-next ip4|l2 qfi {n}",
+    "create gtpu tunnel src {addr} dst {addr} teid {n} upd-tteid {n}|del",
+    "create ipip tunnel src {addr} dst {addr} instance {n} outer-table-id {t} dscp {n}",
+    "create ipip tunnel src {addr} p2mp flag encap-copy-df flag decap-copy-ecn|encap-copy-dscp",
+    "delete ipip tunnel {if}",
+    "create 6rd tunnel ip6-pfx 2002::/16 ip4-pfx 10.0.0.0/8 ip4-src {addr} ip6-table-id {t}",
+    "delete 6rd tunnel {if}",
+    "create gre tunnel src {addr} dst {addr} teb|del| key {n}",
+    "create gre tunnel src {addr} multipoint erspan {n} outer-fib-id {t}",
+    "create teib {if} peer {addr} nh {addr} nh-table-id {t}",
+    "delete teib {if} peer {addr}",
+    "classify table mask l3 ip4 src|dst|proto miss-next deny|permit current-data-flag 0|1",
+    "classify table mask l2 none l3 ip4 src next-table {t}",
+    "classify table table {t} next-table {t}|4294967295",
+    "classify table table {t} del|del-chain",
+    "classify session table-index {t} match l3 ip4 src {addr} hit-next {n}|deny del|",
+    "classify session table-index {t} match l3 ip4 src {addr} action set-ip4-fib-id|mark-flow {t}",
+    "classify filter trace|pcap|{if} mask l3 ip4 src match l3 ip4 src {addr} del|",
+    "set interface input|output acl intfc {if} ip4-table|ip6-table {t} del|",
+    "set flow classify interface {if} ip4-table|ip6-table {t} del|",
+    "set punt acl ip4-table|ip6-table {t} del|",
+    "mpls table add|del {t}",
+    "set interface mpls {if} enable|disable",
+    "mpls local-label add|add|del table {t} {n} eos|non-eos via {addr} {if} out-labels {n}",
+    "mpls local-label add|del table {t} {n} eos via {addr} next-hop-table {t}",
+    "mpls local-label add {n} eos|non-eos via mpls-lookup-in-table {t}",
+    "mpls local-label add|del {n} 10.{n}.0.0/16 ip-table {t}",
+    "mpls local-label add multicast {n} eos via rx-ip4 {if}",
+    "mpls tunnel add l2-only|multicast|tag {n} via {addr} {if} out-labels {n}",
+    "mpls tunnel add {if} via {addr} {if} out-labels {n}",
+    "mpls tunnel del {if}",
+    "set interface rx-mode {if} polling|interrupt|adaptive",
+    "set interface default rx-mode polling|adaptive",
+    "set interface ip|ip6 vxlan-bypass|geneve-bypass|gtpu-bypass|vxlan-gpe-bypass {if} del|",
 ];
 /// Messages that are sent with any values.
 const MESSAGES: &[&str] = &[
@@ -122,6 +160,22 @@ const MESSAGES: &[&str] = &[
     "ip_punt_redirect_v2",
     "ip_container_proxy_add_del",
     "pg_create_interface_v3",
+    "vxlan_add_del_tunnel_v3",
+    "vxlan_gpe_add_del_tunnel_v2",
+    "geneve_add_del_tunnel2",
+    "gtpu_add_del_tunnel_v2",
+    "gre_tunnel_add_del_v2",
+    "ipip_add_tunnel",
+    "ipip_6rd_add_tunnel",
+    "teib_entry_add_del",
+    "classify_add_del_table",
+    "classify_add_del_session",
+    "input_acl_set_interface",
+    "mpls_table_add_del",
+    "mpls_route_add_del",
+    "mpls_tunnel_add_del",
+    "mpls_ip_bind_unbind",
+    "sw_interface_set_mpls_enable",
 ];
 /// Small numbers, so that edits meet.
 const NUMBERS: [&str; 4] = ["1", "2", "3", "4"];
@@ -146,7 +200,7 @@ const SHOWN: [&str; 8] = [
 pub struct Replay;
 
 /// A line out of a template.
-fn grown(parts: &Parts, random: &mut Random) -> String {
+fn grown(parts: &Assembly, random: &mut Random) -> String {
     let template = *random.pick::<&str>(EDITS_BY_HAND);
     let mut line = String::new();
     for word in template.split(' ') {
@@ -181,8 +235,8 @@ fn grown(parts: &Parts, random: &mut Random) -> String {
 }
 
 /// What a command prints, and whether it was carried out to its end.
-fn run(parts: &mut Parts, text: &str) -> Result<String, String> {
-    let Parts { router, cli, .. } = parts;
+fn run(parts: &mut Assembly, text: &str) -> Result<String, String> {
+    let Assembly { router, cli, .. } = parts;
     let (mut run, mut output) = (Run::new(text), Output::none());
     loop {
         match run.step(cli, router, &mut output) {
@@ -196,7 +250,7 @@ fn run(parts: &mut Parts, text: &str) -> Result<String, String> {
 }
 
 /// Packets that reached each of [`ENDS`] of what pg0 received.
-fn forwarded(parts: &mut Parts) -> Result<Vec<String>, String> {
+fn forwarded(parts: &mut Assembly) -> Result<Vec<String>, String> {
     let pg0 = parts.router.interfaces.named("pg0");
     if pg0.is_none_or(|i| i.hardware != "pg" || i.is_sub()) {
         return Ok(Vec::new());
@@ -255,8 +309,8 @@ impl Target for Replay {
     }
 }
 
-/// Replays what a router was told into a fresh one and compares the two.
-fn compare(told: &mut Parts) -> Result<(), String> {
+/// Replays the configuration of a router into a fresh one and compares the two.
+fn compare(told: &mut Assembly) -> Result<(), String> {
     let printed = run(told, "show configuration")?;
     let mut fresh = super::router(1);
     if !printed.is_empty() {
@@ -270,7 +324,10 @@ fn compare(told: &mut Parts) -> Result<(), String> {
     };
     // Interfaces may have other numbers, and come in another order then.
     if sorted(&again) != sorted(&printed) {
-        return Err(format!("printed\n{printed}\nthen\n{again}"));
+        let (was, is) = (sorted(&printed), sorted(&again));
+        let gone: Vec<_> = was.iter().filter(|line| !is.contains(line)).collect();
+        let new: Vec<_> = is.iter().filter(|line| !was.contains(line)).collect();
+        return Err(format!("printed\n{printed}\nthen {new:#?} instead of {gone:#?}"));
     }
     for command in SHOWN {
         let [mut a, mut b] = [run(told, command)?, run(&mut fresh, command)?].map(|text| {

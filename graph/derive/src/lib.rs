@@ -13,14 +13,14 @@ pub fn next(input: TokenStream) -> TokenStream {
     expand(input, next_impl)
 }
 
-/// Why a node drops packets: the doc comment is the text, `#[name("…")]` overrides the counter's
-/// name.
+/// Reasons for which a node drops packets: the doc comment is the text, `#[name("…")]` overrides
+/// the counter's name.
 #[proc_macro_derive(Reason, attributes(name, severity))]
 pub fn reason(input: TokenStream) -> TokenStream {
     expand(input, |d| counters_impl(d, &quote!(::graph::Reason), "error"))
 }
 
-/// What else a node counts: as for `Reason`.
+/// Further counters of a node, declared as for `Reason`.
 #[proc_macro_derive(Count, attributes(name, severity))]
 pub fn count(input: TokenStream) -> TokenStream {
     expand(input, |d| counters_impl(d, &quote!(::graph::Count), "info"))

@@ -1,6 +1,10 @@
 //! The shape of a buffer in memory.
 #![forbid(unsafe_code)]
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::metadata::Metadata;
+
 /// Packets in a frame at most.
 pub const FRAME: usize = 256;
 /// Bytes before the data area where headers can be put in front.
@@ -50,22 +54,39 @@ pub const FIELDS: &[(&str, usize)] = fields!(
     offset len flags rest rx tx next error l2 l3 l4 gso_size flow_hash fib trace adjacency payload
 );
 
-/// The second cache line: what few nodes need. Each field means something with a flag only.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(super) struct Cold {
-    pub ports: Ports,
-}
-
-const _: () = assert!(size_of::<Cold>() == 64);
+/// Bytes of the second cache line: what few nodes need, at places that are
+/// [`Metadata`](super::Metadata).
+pub(crate) const LINE: usize = 64;
 
 /// Ports of a packet, in host byte order; of ICMP echoes, the number of the run is both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
 pub struct Ports {
     /// Of the sender.
     pub src: u16,
     /// Of the receiver.
     pub dst: u16,
+}
+
+impl Ports {
+    /// Their place in the second line.
+    pub(crate) const PLACE: Metadata<Self> = Metadata::new("ports", 0, Flags::PORTS);
+}
+
+/// Positions of the headers of a packet in a tunnel: offsets from the start of the data area, in
+/// bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Inner {
+    /// Its layer 3 header.
+    pub l3: i16,
+    /// Its layer 4 header.
+    pub l4: i16,
+}
+
+impl Inner {
+    /// Their place in the second line.
+    pub(crate) const PLACE: Metadata<Self> = Metadata::new("tunnel", 4, Flags::TUNNEL);
 }
 
 impl Hot {
@@ -90,7 +111,7 @@ impl Hot {
     };
 }
 
-/// What is known about a packet.
+/// Facts about a packet, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Flags(pub u32);
@@ -120,16 +141,56 @@ impl Flags {
     pub const PORTS: Self = Self(1 << 10);
     /// Not to leave by another interface than it came in by.
     pub const ONE_LINK: Self = Self(1 << 11);
-    /// A policer found it beyond its committed rate.
-    pub const YELLOW: Self = Self(1 << 12);
-    /// A policer found it beyond all that is allowed.
-    pub const RED: Self = Self(1 << 13);
-    /// A copy made for a mirror, of which no mirror makes another one.
-    pub const MIRRORED: Self = Self(1 << 17);
-    /// How often a route had it come in anew, a number of two bits.
+    /// Count of passes through a route that had the packet come in anew: two bits, 0 to 3.
     pub const ENTRIES: Self = Self(3 << 14);
     /// An MPLS label was taken off; the payload has what was in it.
     pub const POPPED: Self = Self(1 << 16);
+    /// Flags that the segments and copies of a packet have from it.
+    pub(super) const INHERITED: Self = Self(Self::ONE_LINK.0 | Self::INHERITED_OF_FEATURES.0);
+    /// The bits of features among these.
+    pub(super) const INHERITED_OF_FEATURES: Self = Self(0xff << 24);
+    /// Every bit that is a feature's.
+    pub(crate) const OF_FEATURES: Self = Self(0x3f << 18 | 0xff << 24);
+    /// The bits that are the router's, with what they say.
+    pub(crate) const OF_ROUTER: [(&'static str, Self); 15] = [
+        ("chained", Self::CHAINED),
+        ("traced", Self::TRACED),
+        ("gso", Self::GSO),
+        ("checksum-todo", Self::CHECKSUM_TODO),
+        ("checksum-ok", Self::CHECKSUM_OK),
+        ("flow-hash", Self::HASH),
+        ("locally-originated", Self::LOCAL),
+        ("l2-offset", Self::L2),
+        ("l3-offset", Self::L3),
+        ("l4-offset", Self::L4),
+        ("ports", Self::PORTS),
+        ("one-link", Self::ONE_LINK),
+        ("entries", Self::ENTRIES),
+        ("popped", Self::POPPED),
+        ("tunnel", Self::TUNNEL),
+    ];
+
+    /// One of the six bits for features (`number` from 0).
+    ///
+    /// # Panics
+    /// When there is none of this number.
+    pub const fn feature(number: u32) -> Self {
+        assert!(number < 6, "features have six bits");
+        Self(1 << (18 + number))
+    }
+    /// One of the eight bits for features that also the segments and copies of a packet have.
+    ///
+    /// # Panics
+    /// When there is none of this number.
+    pub const fn inherited(number: u32) -> Self {
+        assert!(number < 8, "features have eight bits that are inherited");
+        Self(1 << (24 + number))
+    }
+
+    /// The headers of a tunnel are in front of the packet that [`Flags::GSO`] and
+    /// [`Flags::CHECKSUM_TODO`] speak of; `l3_offset` is that of the outermost, and the second line
+    /// has those of the packet.
+    pub const TUNNEL: Self = Self(1 << 17);
 
     /// With one more of [`Flags::ENTRIES`]; `None` after three.
     #[must_use]

@@ -7,10 +7,13 @@
 //! len` inside the buffer, whose size is that of all pools and does not change ([`data_size`]).
 
 mod layout;
+mod metadata;
 mod pool;
 mod size;
 
-pub use layout::{FIELDS, FRAME, Flags, HEADROOM, NONE, Ports};
+pub(crate) use layout::LINE;
+pub use layout::{FIELDS, FRAME, Flags, HEADROOM, Inner, NONE, Ports};
+pub use metadata::{Claim, Metadata};
 pub(crate) use pool::Cache;
 pub use pool::{Pool, PoolUse};
 pub use size::{DATA_SIZES, SizeError, choose_data_size, data_size};
@@ -21,7 +24,10 @@ use std::ptr::NonNull;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::node::Payload;
-use layout::{Cold, DATA, Hot};
+use layout::{DATA, Hot};
+
+/// All that features note about a packet; inherited with any bit that is.
+const NOTED: Metadata<[u8; LINE]> = Metadata::new("noted", 0, Flags::INHERITED_OF_FEATURES);
 
 /// A packet buffer: metadata and the bytes of the first segment.
 #[derive(Debug)]
@@ -68,24 +74,47 @@ impl<'p> Buffer<'p> {
         // SAFETY: the module's contract: live and ours alone.
         unsafe { self.hot.as_mut() }
     }
+    /// Value that a feature has noted in a place of the second line; `None` without one.
     #[inline(always)]
-    fn cold(&self) -> *mut Cold {
-        self.hot.as_ptr().wrapping_add(1).cast()
+    pub fn metadata<T: FromBytes + IntoBytes + Immutable>(&self, place: &Metadata<T>) -> Option<T> {
+        let at = self.hot.as_ptr().wrapping_add(1).wrapping_byte_add(place.at).cast::<T>();
+        // SAFETY: the second line of a buffer is ours as the first is. The place lies in it and is
+        // aligned, and any bytes are a `T`: those of another feature's type at worst.
+        self.flags().has(place.flag).then(|| unsafe { at.read() })
+    }
+    /// Notes something there.
+    #[inline(always)]
+    pub fn set_metadata<T: FromBytes + IntoBytes + Immutable>(
+        &mut self,
+        place: &Metadata<T>,
+        value: T,
+    ) {
+        let at = self.hot.as_ptr().wrapping_add(1).wrapping_byte_add(place.at).cast::<T>();
+        // SAFETY: as in `metadata`; nobody else looks at it.
+        unsafe { at.write(value) };
+        self.add_flags(place.flag);
     }
     /// The ports of the packet that this fragment is a part of, when the first fragment had some
     /// and has been seen.
     pub fn ports(&self) -> Option<Ports> {
-        // SAFETY: the second line of a buffer is ours as the first is, and was written when the
-        // flag was set.
-        self.flags().has(Flags::PORTS).then(|| unsafe { (*self.cold()).ports })
+        self.metadata(&Ports::PLACE)
     }
     /// Sets what [`Buffer::ports`] says.
     pub fn set_ports(&mut self, ports: Option<Ports>) {
         self.clear_flags(Flags::PORTS);
         if let Some(ports) = ports {
-            // SAFETY: as above; nobody else looks at it.
-            unsafe { (&raw mut (*self.cold()).ports).write(ports) };
-            self.add_flags(Flags::PORTS);
+            self.set_metadata(&Ports::PLACE, ports);
+        }
+    }
+    /// Positions of the headers of a packet in a tunnel that has offloads pending.
+    pub fn inner(&self) -> Option<Inner> {
+        self.metadata(&Inner::PLACE)
+    }
+    /// Sets what [`Buffer::inner`] says.
+    pub fn set_inner(&mut self, inner: Option<Inner>) {
+        self.clear_flags(Flags::TUNNEL);
+        if let Some(inner) = inner {
+            self.set_metadata(&Inner::PLACE, inner);
         }
     }
     fields! {
@@ -93,7 +122,7 @@ impl<'p> Buffer<'p> {
         rx, set_rx: u32 = rx;
         /// Interface the packet goes out on.
         tx, set_tx: u32 = tx;
-        /// What is known about the packet.
+        /// Flags of the packet.
         flags, set_flags: Flags = flags;
         /// Hash of its flow; meaningful with [`Flags::HASH`].
         flow_hash, set_flow_hash: u32 = flow_hash;
@@ -217,6 +246,18 @@ impl<'p> Buffer<'p> {
         hot.len += n as u16;
         self.bytes_mut().get_mut(..n)
     }
+    /// Makes `n` bytes of room in front, and leaves headroom for the headers of a link: what is in
+    /// the first segment moves back when there is too little. `None` when it does not fit there.
+    pub fn make_room(&mut self, n: usize) -> Option<&mut [u8]> {
+        const KEPT: i32 = 48;
+        if i32::from(self.offset()) - n as i32 >= KEPT - HEADROOM as i32 {
+            return self.prepend(n);
+        }
+        let len = self.bytes().len();
+        self.append_with(n)?;
+        self.bytes_mut().copy_within(..len, n);
+        self.bytes_mut().get_mut(..n)
+    }
     /// Puts `header` in front and returns it for the last edits; `None` without headroom.
     #[inline(always)]
     pub fn prepend_header<H: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
@@ -305,12 +346,16 @@ impl<'p> Buffer<'p> {
     pub(crate) fn reset(&mut self, rx: u32) {
         *self.hot_mut() = Hot { rx, ..Hot::FRESH };
     }
-    /// Copies the metadata of `from` that describes the packet, not its place.
+    /// Copies the metadata of `from` that describes the packet, not its place: with the bits of
+    /// features that are inherited all that is noted in the second line.
     pub(crate) fn inherit(&mut self, from: &Buffer<'_>) {
-        const KEPT: Flags = Flags::ONE_LINK.with(Flags::YELLOW).with(Flags::RED);
+        let flags = self.flags();
+        if let Some(line) = from.metadata(&NOTED) {
+            self.set_metadata(&NOTED, line);
+        }
         let (to, from) = (self.hot_mut(), from.hot());
         (to.rx, to.tx, to.fib, to.adjacency) = (from.rx, from.tx, from.fib, from.adjacency);
-        to.flags = to.flags.with(Flags(from.flags.0 & KEPT.0));
+        to.flags = flags.with(Flags(from.flags.0 & Flags::INHERITED.0));
     }
 }
 

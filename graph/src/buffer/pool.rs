@@ -1,4 +1,4 @@
-//! Where buffers come from and go back to.
+//! The pool of buffers.
 //!
 //! A pool reserves its whole address range at start and fills it segment by segment, up to a limit,
 //! so an index never changes its meaning and growing moves nothing.
@@ -59,7 +59,7 @@ unsafe impl Send for Inner {}
 // SAFETY: as above; the free list is behind a lock.
 unsafe impl Sync for Inner {}
 
-/// What `show buffers` says of a pool.
+/// A pool's row of `show buffers`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PoolUse {
     /// Name.
@@ -152,7 +152,7 @@ impl Pool {
             depot.free.push(index);
         }
     }
-    /// What there is, given how many indices the threads keep.
+    /// Usage of the pool, given the number of indices that threads keep.
     pub fn usage(&self, cached: usize) -> PoolUse {
         let depot = self.0.depot.lock().unwrap_or_else(PoisonError::into_inner);
         let total = self.0.placed.load(Ordering::Relaxed).saturating_sub(1);

@@ -1,4 +1,4 @@
-//! How many bytes of packet data a buffer holds: chosen once, before there is any buffer.
+//! The data size of buffers, chosen once, before there is any buffer.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -20,7 +20,7 @@ const OPEN: usize = 0;
 
 static CHOSEN: AtomicUsize = AtomicUsize::new(OPEN);
 
-/// Why a size cannot be chosen.
+/// Reasons why a size cannot be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeError {
     /// Not one of [`DATA_SIZES`].

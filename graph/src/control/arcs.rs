@@ -21,16 +21,16 @@ pub(super) struct ArcSpec {
     pub features: Vec<&'static str>,
     /// The features as nodes and interfaces number them.
     pub laid_out: Vec<&'static str>,
-    /// What is on; made when the graph is built.
+    /// Enabled features; made when the graph is built.
     pub enabled: Option<Enabled>,
-    /// What others require, by interface.
+    /// Features that others require, by interface.
     pub required: HashMap<u32, Vec<Required>>,
 }
 
 /// A feature that others require on an interface.
 pub(super) struct Required {
     pub feature: &'static str,
-    /// How often.
+    /// Number of features that require it.
     count: u32,
     /// Whether its own switch is on.
     own: bool,
@@ -38,14 +38,14 @@ pub(super) struct Required {
 
 /// A change of what is on.
 #[derive(Clone, Copy)]
-pub(super) enum Wish {
+pub(super) enum FeatureChange {
     Switch(bool),
     Require,
     Release,
 }
 
 /// A change that waits for the graph to be built.
-pub(super) type Pending = (&'static FeatureArc, String, u32, Wish);
+pub(super) type Pending = (&'static FeatureArc, String, u32, FeatureChange);
 
 impl ArcSpec {
     fn new(arc: &'static FeatureArc) -> Self {
@@ -68,26 +68,28 @@ impl ArcSpec {
     fn is_on(&self, interface: u32, position: usize) -> bool {
         self.enabled.as_ref().is_some_and(|enabled| enabled.is_on(interface, position))
     }
-    fn change(&mut self, position: usize, interface: u32, wish: Wish) {
+    fn change(&mut self, position: usize, interface: u32, change: FeatureChange) {
         let (feature, is_on) = (self.laid_out[position], self.is_on(interface, position));
         let required = self.required.entry(interface).or_default();
         let at = required.iter().position(|r| r.feature == feature);
-        let on = match (wish, at) {
-            (Wish::Switch(on), None) => on,
-            (Wish::Switch(on), Some(at)) => {
+        let on = match (change, at) {
+            (FeatureChange::Switch(on), None) => on,
+            (FeatureChange::Switch(on), Some(at)) => {
                 required[at].own = on;
                 true
             }
-            (Wish::Require, None) => {
+            (FeatureChange::Require, None) => {
                 required.push(Required { feature, count: 1, own: is_on });
                 true
             }
-            (Wish::Require, Some(at)) => {
+            (FeatureChange::Require, Some(at)) => {
                 required[at].count += 1;
                 true
             }
-            (Wish::Release, None) => panic!("{feature} is released more often than required"),
-            (Wish::Release, Some(at)) => {
+            (FeatureChange::Release, None) => {
+                panic!("{feature} is released more often than required")
+            }
+            (FeatureChange::Release, Some(at)) => {
                 required[at].count -= 1;
                 required[at].count > 0 || required.swap_remove(at).own
             }
@@ -210,8 +212,8 @@ impl Engine {
         for (index, arc) in std::mem::take(&mut self.starts) {
             self.add_arc_edges(index, arc, 0)?;
         }
-        for (arc, feature, interface, wish) in std::mem::take(&mut self.pending) {
-            self.change_feature(arc, &feature, interface, wish)?;
+        for (arc, feature, interface, change) in std::mem::take(&mut self.pending) {
+            self.change_feature(arc, &feature, interface, change)?;
         }
         Ok(())
     }
@@ -270,7 +272,7 @@ impl Engine {
         interface: u32,
         on: bool,
     ) -> Result<(), BuildError> {
-        self.change_feature(arc, feature, interface, Wish::Switch(on))
+        self.change_feature(arc, feature, interface, FeatureChange::Switch(on))
     }
     /// Has a feature on for one interface, whatever its switch says, until as many have released it
     /// as required it.
@@ -283,7 +285,7 @@ impl Engine {
         feature: &str,
         interface: u32,
     ) -> Result<(), BuildError> {
-        self.change_feature(arc, feature, interface, Wish::Require)
+        self.change_feature(arc, feature, interface, FeatureChange::Require)
     }
     /// Takes back what [`Engine::require_feature`] said once.
     ///
@@ -298,14 +300,14 @@ impl Engine {
         feature: &str,
         interface: u32,
     ) -> Result<(), BuildError> {
-        self.change_feature(arc, feature, interface, Wish::Release)
+        self.change_feature(arc, feature, interface, FeatureChange::Release)
     }
     pub(super) fn change_feature(
         &mut self,
         arc: &'static FeatureArc,
         feature: &str,
         interface: u32,
-        wish: Wish,
+        change: FeatureChange,
     ) -> Result<(), BuildError> {
         assert!((interface as usize) < MOST_INTERFACES, "interfaces have numbers below the most");
         let number = self.arc_number(arc);
@@ -316,11 +318,11 @@ impl Engine {
         }
         if spec.enabled.is_none() || !spec.laid_out.contains(&feature) {
             // Its number is not known yet.
-            self.pending.push((arc, feature.to_owned(), interface, wish));
+            self.pending.push((arc, feature.to_owned(), interface, change));
             return Ok(());
         }
         let position = spec.laid_out.iter().position(|f| *f == feature).ok_or_else(not_there)?;
-        spec.change(position, interface, wish);
+        spec.change(position, interface, change);
         Ok(())
     }
     /// Switches everything off for an interface that is gone, whoever requires it.

@@ -9,7 +9,7 @@ use super::spec::{Engine, NodeIndex, Target};
 use crate::engine::Frame;
 use crate::node::Node;
 
-/// Why a graph cannot be built.
+/// Reasons why a graph cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildError {
     /// Two nodes have this name.
@@ -18,7 +18,7 @@ pub enum BuildError {
     UnknownNode(String),
     /// An edge leads nowhere.
     UnknownTarget {
-        /// Where the edge starts.
+        /// The node at the start of the edge.
         node: String,
         /// The name no node has.
         to: String,
@@ -30,15 +30,24 @@ pub enum BuildError {
         /// The arc.
         arc: &'static str,
     },
-    /// What travels along an edge is not what the node at its end takes.
+    /// An edge carries another type than the node at its end takes.
     Payload {
-        /// Where the edge starts.
+        /// The node at the start of the edge.
         node: String,
-        /// Where it leads.
+        /// Its target.
         to: String,
     },
     /// The graph has as many counters as it can.
     TooManyCounters(String),
+    /// Two features want the same metadata of packets.
+    Metadata {
+        /// Purpose of the second claim.
+        name: &'static str,
+        /// Its purpose.
+        other: &'static str,
+    },
+    /// There is no metadata left for a feature.
+    NoMetadata(&'static str),
     /// There is no memory for the features of an arc.
     NoMemory(&'static str),
 }
@@ -56,11 +65,18 @@ impl fmt::Display for BuildError {
                 write!(f, "{node} does not send {to} the payload that it takes")
             }
             Self::TooManyCounters(node) => write!(f, "no room for the counters of {node}"),
+            Self::Metadata { name, other } => {
+                write!(f, "{name} takes metadata of packets that {other} has")
+            }
+            Self::NoMetadata(name) => write!(f, "there is no metadata of packets left for {name}"),
             Self::NoMemory(arc) => write!(f, "no memory for the features of arc {arc}"),
         }
     }
 }
 impl std::error::Error for BuildError {}
+
+/// Node where packets end whose way is not there, when even the node's own drop is not.
+const DROP: &str = "error-drop";
 
 /// A sink takes whatever arrives.
 const ANYTHING: &str = "*";
@@ -71,7 +87,7 @@ pub(super) struct Deleted;
 
 /// Reasons of [`Deleted`].
 #[derive(Clone, Copy, graph::Reason)]
-pub(super) enum Gone {
+pub(super) enum DeletedError {
     /// Interface deleted.
     Deleted,
 }
@@ -79,11 +95,11 @@ pub(super) enum Gone {
 impl Node for Deleted {
     const NAME: &'static str = "deleted";
     type Next = Infallible;
-    type Error = Gone;
+    type Error = DeletedError;
     type Count = Infallible;
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        frame.each(|_| Err(Gone::Deleted));
+        frame.each(|_| Err(DeletedError::Deleted));
     }
 }
 
@@ -127,14 +143,23 @@ impl Engine {
     /// Resolves the edges of one node.
     pub(super) fn check_targets(&mut self, index: NodeIndex) -> Result<(), BuildError> {
         let spec = &self.specs[index.0 as usize];
-        let mut edges = spec.edges.clone();
+        let (mut edges, mut waiting) = (spec.edges.clone(), Vec::new());
+        let end = match edges[spec.drop_slot as usize] {
+            Target::Name(name) => self.index_of(name).or_else(|| self.index_of(DROP)),
+            Target::Node(node) => Some(node),
+        };
         for (slot, edge) in edges.iter_mut().enumerate() {
             let Target::Name(to) = *edge else { continue };
             let names = || (spec.name.to_string(), to.to_owned());
-            let target = self.index_of(to).ok_or_else(|| {
-                let (node, to) = names();
-                BuildError::UnknownTarget { node, to }
-            })?;
+            let Some(target) = self.index_of(to) else {
+                let Some(end) = end.filter(|_| self.is_loading) else {
+                    let (node, to) = names();
+                    return Err(BuildError::UnknownTarget { node, to });
+                };
+                waiting.push((to, slot as u32));
+                *edge = Target::Node(end);
+                continue;
+            };
             if !self.takes(target, spec.payloads.get(slot).copied().unwrap_or("")) {
                 let (node, to) = names();
                 return Err(BuildError::Payload { node, to });
@@ -142,6 +167,9 @@ impl Engine {
             *edge = Target::Node(target);
         }
         self.specs[index.0 as usize].edges = edges;
+        for (to, slot) in waiting {
+            self.waiting.entry(to.to_owned()).or_default().push((index, slot));
+        }
         Ok(())
     }
 }

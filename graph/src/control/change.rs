@@ -5,7 +5,7 @@
 //! then nothing leads to them, then what they hold is dropped and counted, and only then they are
 //! deleted.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::BuildError;
 use super::spec::{Counted, Engine, Make, NodeIndex, Target};
@@ -21,6 +21,10 @@ impl Engine {
     /// Says whose the nodes are that are added from now on; 0 for those that stay.
     pub fn set_owner(&mut self, owner: u32) {
         self.owner = owner;
+    }
+    /// Owner of nodes added from now on.
+    pub fn owner(&self) -> u32 {
+        self.owner
     }
     /// Adds a node whose code was not compiled with this program; `node` makes the one of a thread.
     /// What it drops goes to `drop`.
@@ -66,12 +70,12 @@ impl Engine {
             self.lay_out_again(number, &mut touched)?;
         }
         self.hand_out_changes(touched);
-        for (arc, feature, interface, wish) in std::mem::take(&mut self.pending) {
-            self.change_feature(arc, &feature, interface, wish)?;
+        for (arc, feature, interface, change) in std::mem::take(&mut self.pending) {
+            self.change_feature(arc, &feature, interface, change)?;
         }
         Ok(())
     }
-    /// What is on, by the new positions of the features.
+    /// Enabled features, by their new positions.
     fn moved(&self, number: usize) -> Result<Enabled, BuildError> {
         let spec = &self.arcs[number];
         for name in &spec.features {
@@ -161,6 +165,7 @@ impl Engine {
     /// When a thread does not answer: then it may still have something.
     pub fn remove_all_of(&mut self, owner: u32) -> Result<(), NoAnswer> {
         let gone = self.nodes_of(owner);
+        self.claims.remove_all_of(owner);
         let placed = self.placed.extract_if(.., |(whose, _)| *whose == owner);
         let mut names: HashSet<String> = placed.map(|(_, name)| name.to_owned()).collect();
         names.extend(gone.iter().map(|n| self.name_of(*n).to_owned()));
@@ -186,17 +191,66 @@ impl Engine {
         gone.into_iter().for_each(|node| self.remove(node));
         self.fence()
     }
-    /// Has all edges to some nodes lead where their nodes drop packets.
+    /// Says whether nodes are being added in any order while packets flow: an edge to one that is
+    /// not there yet drops its packets until it is.
+    pub fn set_loading(&mut self, is_loading: bool) {
+        self.is_loading = is_loading;
+    }
+    /// The first edge of an owner's nodes that leads to a node which is not there: the names of
+    /// both.
+    pub fn open_edge_of(&self, owner: u32) -> Option<(&str, &str)> {
+        let is_of = |from: &NodeIndex| self.specs[from.0 as usize].owner == owner;
+        self.waiting.iter().find_map(|(to, edges)| {
+            let (from, _) = edges.iter().find(|(from, _)| is_of(from))?;
+            Some((self.name_of(*from), to.as_str()))
+        })
+    }
+    /// A feature of another owner on an arc that ends at a node of this one.
+    pub fn guest_on_arcs_of(&self, owner: u32) -> Option<&'static str> {
+        let of = |name: &str| self.index_of(name).map(|node| self.specs[node.0 as usize].owner);
+        let mut arcs = self.arcs.iter().filter(|spec| of(spec.end()) == Some(owner));
+        arcs.find_map(|spec| spec.features.iter().copied().find(|name| of(name) != Some(owner)))
+    }
+    /// Has edges that wait for a node of this name lead to it.
+    pub(super) fn lead_back(&mut self, to: NodeIndex) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let name = self.name_of(to).to_owned();
+        let Some(edges) = self.waiting.remove(&name) else { return };
+        let mut touched = HashSet::new();
+        for (from, slot) in edges {
+            let payloads = &self.specs[from.0 as usize].payloads;
+            let payload = payloads.get(slot as usize).copied().unwrap_or("");
+            if !self.takes(to, payload) {
+                continue;
+            }
+            let spec = &mut self.specs[from.0 as usize];
+            spec.edges[slot as usize] = Target::Node(to);
+            spec.slots.clear();
+            touched.insert(from);
+        }
+        self.hand_out_changes(touched);
+    }
+    /// Has all edges to some nodes lead where their nodes drop packets, until nodes of the same
+    /// names are there again.
     fn lead_elsewhere(&mut self, gone: &[NodeIndex]) {
         let gone: HashSet<_> = gone.iter().copied().collect();
         let is_gone = |edge: &Target| matches!(edge, Target::Node(to) if gone.contains(to));
+        let names: HashMap<_, _> =
+            gone.iter().map(|node| (*node, self.name_of(*node).to_owned())).collect();
         let mut touched = HashSet::new();
         for (at, spec) in (0u32..).zip(&mut self.specs) {
             if gone.contains(&NodeIndex(at)) || !spec.edges.iter().any(is_gone) {
                 continue;
             }
             let drop = spec.edges[spec.drop_slot as usize].clone();
-            spec.edges.iter_mut().filter(|edge| is_gone(edge)).for_each(|e| *e = drop.clone());
+            for (slot, edge) in (0u32..).zip(&mut spec.edges) {
+                let Target::Node(to) = edge else { continue };
+                let Some(name) = names.get(to) else { continue };
+                self.waiting.entry(name.clone()).or_default().push((NodeIndex(at), slot));
+                *edge = drop.clone();
+            }
             spec.slots.clear();
             touched.insert(NodeIndex(at));
         }

@@ -40,7 +40,7 @@ impl Engine {
         }
         Ok(())
     }
-    /// How many data-plane threads there are beside the main thread.
+    /// Number of data-plane threads beside the main thread.
     pub fn workers(&self) -> usize {
         self.data_threads().filter(|thread| *thread > 0).count()
     }

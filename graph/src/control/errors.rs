@@ -100,6 +100,15 @@ impl Errors {
         self.rows[range].fill(None);
         self.free.entry(count).or_default().push(base);
     }
+    /// Gives back the memory of counters behind the last one in use.
+    pub fn give_back(&mut self) {
+        let end = self.rows.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        self.rows.truncate(end);
+        self.rows.shrink_to_fit();
+        self.free.values_mut().for_each(|bases| bases.retain(|base| (*base as usize) < end));
+        self.free.retain(|_, bases| !bases.is_empty());
+        self.changes.shrink_to_fit();
+    }
     /// Says that a node with these counters has another name.
     pub fn rename(&mut self, base: u32, count: u32, node: &Arc<str>) {
         let range = base as usize..(base + count) as usize;

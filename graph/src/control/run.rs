@@ -10,6 +10,7 @@ use infra::cpu::Variant;
 use infra::time::Clock;
 
 use super::errors::{Errors, MOST_COUNTERS};
+use super::metadata::Claims;
 use super::spec::{Engine, NodeIndex};
 use crate::buffer::{Buffer, Pool, PoolUse};
 use crate::engine::{Core, Frame};
@@ -18,7 +19,7 @@ use crate::show::{EdgeCount, NodeRow, ThreadRow};
 use crate::trace::TracedPacket;
 use crate::worker::{Handle, Job, NoAnswer, ThreadInfo};
 
-/// How the engine is set up.
+/// Settings of the engine.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Most buffers in the pool.
@@ -31,8 +32,8 @@ pub struct Settings {
     pub main_cpu: Option<usize>,
     /// Whether control has no other CPU than the data-plane thread's.
     pub shares_cpu: bool,
-    /// How long a data-plane thread sleeps after each of its loops, unless woken. Zero: only when
-    /// it has nothing to do.
+    /// Sleep of a data-plane thread after each of its loops, unless woken. Zero: only when it has
+    /// nothing to do.
     pub poll_sleep: Duration,
     /// CPU variant of all nodes; `None` for the best there is.
     pub variant: Option<Variant>,
@@ -41,7 +42,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// How many rows counters have: one for each worker there may ever be, and before these one for
+    /// Number of rows of counters: one for each worker there may ever be, and before these one for
     /// the only thread, or, beside workers, for control.
     pub fn thread_rows(&self) -> usize {
         self.workers.len().max(self.most_workers) + 1
@@ -124,6 +125,9 @@ impl Engine {
             watches: Vec::new(),
             owner: 0,
             placed: Vec::new(),
+            claims: Claims::new(),
+            waiting: HashMap::new(),
+            is_loading: false,
             trace_filter: None,
             threads: Threads::None(settings),
         })
@@ -221,7 +225,7 @@ impl Engine {
     pub fn set_input_state(&mut self, thread: usize, node: NodeIndex, state: InputState) {
         self.post(thread, Box::new(move |core| core.set_state(node.0, state)));
     }
-    /// When an input node is called on a thread; `None` for other nodes.
+    /// State of an input node on a thread: polling, interrupts or off; `None` for other nodes.
     ///
     /// # Errors
     /// When the thread does not answer.
@@ -241,6 +245,19 @@ impl Engine {
     /// The kernel's.
     pub fn watch(&mut self, thread: usize, node: NodeIndex, fd: BorrowedFd<'_>) -> io::Result<()> {
         self.threads.handle(thread).map_or(Ok(()), |h| h.watch(fd, node.0))
+    }
+    /// As [`Engine::watch`], for a descriptor that is rung (an eventfd that others write to) and
+    /// that nobody reads from: once for each time.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn watch_rings(
+        &mut self,
+        thread: usize,
+        node: NodeIndex,
+        fd: BorrowedFd<'_>,
+    ) -> io::Result<()> {
+        self.threads.handle(thread).map_or(Ok(()), |h| h.watch_rings(fd, node.0))
     }
     /// No longer does.
     ///
@@ -291,7 +308,7 @@ impl Engine {
             });
         }
     }
-    /// What each thread did since `show runtime` was cleared.
+    /// Statistics of each thread since `show runtime` was cleared.
     ///
     /// # Errors
     /// When a thread does not answer.

@@ -1,4 +1,4 @@
-//! What threads did, put by themselves where others read it.
+//! Samples of the threads' statistics, published by the threads themselves.
 
 use infra::counter::{Counter, Rows};
 
@@ -8,7 +8,7 @@ use crate::engine::{Core, Sampled};
 /// Columns for what a thread tells of each node.
 pub const MOST_NODES: usize = 1 << 18;
 
-/// Where threads put what they did. All are set, not counted.
+/// The statistics that threads publish. All are set, not counted.
 #[derive(Clone, Debug)]
 pub struct Samples {
     /// Loops a second since the last sample; one row, a column for each thread.
@@ -23,7 +23,7 @@ pub struct Samples {
     pub nodes: Option<NodeSamples>,
 }
 
-/// What threads tell of nodes: rows by thread, columns by node.
+/// Statistics of nodes: rows by thread, columns by node.
 #[derive(Clone, Debug)]
 pub struct NodeSamples {
     /// Clocks of the time-stamp counter.

@@ -11,6 +11,7 @@ use infra::time::Clock;
 use super::BuildError;
 use super::arcs::{ArcSpec, Pending};
 use super::errors::Errors;
+use super::metadata::Claims;
 use super::run::Threads;
 use crate::arc::FeatureArc;
 use crate::buffer::Pool;
@@ -22,7 +23,7 @@ use crate::watch::{Filter, Watch};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(pub u32);
 
-/// What a node counts, and under which node's name if not its own.
+/// Counters of a node, and the node under whose name they are if it is another one.
 pub(super) struct Counted {
     pub at: &'static str,
     pub reasons: &'static [CounterText],
@@ -31,7 +32,7 @@ pub(super) struct Counted {
 
 pub(super) type Make = Box<dyn Fn(Variant) -> Box<dyn Dispatch>>;
 
-/// Where an edge leads: a name until the graph is built, a number from then on.
+/// Target of an edge: a name until the graph is built, a number from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Name(&'static str),
@@ -64,7 +65,7 @@ pub(super) struct Spec {
     pub own_counters: Option<(u32, u32)>,
     pub arcs: Vec<ArcEdges>,
     pub variant: Variant,
-    /// Whose the node is.
+    /// Owner of the node.
     pub owner: u32,
 }
 
@@ -82,9 +83,10 @@ const FEW_EDGES: usize = 32;
 
 impl Spec {
     /// The first edge that leads to a node; those of arcs change with their features.
-    fn slot_to(&mut self, target: NodeIndex) -> Option<u32> {
+    fn slot_to(&mut self, target: NodeIndex, waiting: &[u32]) -> Option<u32> {
         let of_arcs: Vec<_> = self.arcs.iter().map(|a| a.base..a.base + a.room).collect();
-        let is_own = |slot: &u32| !of_arcs.iter().any(|arc| arc.contains(slot));
+        let is_own =
+            |slot: &u32| !waiting.contains(slot) && !of_arcs.iter().any(|arc| arc.contains(slot));
         let slots = (0u32..).zip(&self.edges).filter_map(|(slot, edge)| match edge {
             Target::Node(node) => Some((*node, slot)),
             Target::Name(_) => None,
@@ -119,14 +121,21 @@ pub struct Engine {
     pub(super) clock: Clock,
     pub(super) threads: Threads,
     pub(super) poll_sleep: Duration,
-    /// Who sees packets on all threads.
+    /// Observers of packets on all threads.
     pub(crate) watches: Vec<Watch>,
     pub(crate) trace_filter: Option<Arc<dyn Filter>>,
     pub(super) variants: super::run::VariantChoice,
-    /// Whose the nodes are that are being added.
+    /// Owner of the nodes that are being added.
     pub(super) owner: u32,
     /// Names that owners put on arcs, whether or not their nodes are there.
     pub(super) placed: Vec<(u32, &'static str)>,
+    /// Metadata of packets.
+    pub(super) claims: Claims,
+    /// Edges that lead to no node now, by the name of the node that they lead to when it is there:
+    /// the node they start at and their number. Meanwhile their packets are dropped there.
+    pub(super) waiting: HashMap<String, Vec<(NodeIndex, u32)>>,
+    /// Whether nodes may come in any order while packets flow.
+    pub(super) is_loading: bool,
 }
 
 impl Engine {
@@ -232,6 +241,7 @@ impl Engine {
                 return Err(e);
             }
             self.hand_out(index);
+            self.lead_back(index);
         }
         Ok(index)
     }
@@ -292,6 +302,10 @@ impl Engine {
         Ok(())
     }
     pub(super) fn forget(&mut self, index: NodeIndex) {
+        self.waiting.retain(|_, edges| {
+            edges.retain(|(from, _)| *from != index);
+            !edges.is_empty()
+        });
         let spec = &mut self.specs[index.0 as usize];
         self.by_name.remove(&spec.name);
         if let Some((base, count)) = spec.own_counters.take() {
@@ -317,8 +331,10 @@ impl Engine {
         if !self.takes(target, "") {
             return Err(BuildError::Payload { node: from.to_owned(), to: to.to_owned() });
         }
+        let waiting = self.waiting.values().flatten().filter(|(from, _)| *from == at);
+        let waiting: Vec<_> = waiting.map(|(_, slot)| *slot).collect();
         let spec = &mut self.specs[at.0 as usize];
-        if let Some(slot) = spec.slot_to(target) {
+        if let Some(slot) = spec.slot_to(target, &waiting) {
             return Ok(Slot(slot));
         }
         let slot = spec.edges.len() as u32;
@@ -333,10 +349,14 @@ impl Engine {
     }
     /// Name of the node at the end of an edge that [`Engine::connect`] gave out.
     pub fn end_of(&self, from: &str, slot: Slot) -> Option<&str> {
+        self.target_of(from, slot).map(|node| self.name_of(node))
+    }
+    /// The node at the end of an edge that [`Engine::connect`] gave out.
+    pub fn target_of(&self, from: &str, slot: Slot) -> Option<NodeIndex> {
         let edges = &self.specs[self.index_of(from)?.0 as usize].edges;
         match edges.get(slot.0 as usize)? {
-            Target::Node(node) => Some(self.name_of(*node)),
-            Target::Name(name) => Some(name),
+            Target::Node(node) => Some(*node),
+            Target::Name(name) => self.index_of(name),
         }
     }
     /// The number of a node, by name.
@@ -352,7 +372,7 @@ impl Engine {
         let live = |i: &usize| self.by_name.contains_key(&self.specs[*i].name);
         (0..self.specs.len()).filter(live).map(|i| (NodeIndex(i as u32), &*self.specs[i].name))
     }
-    /// What a thread needs of a node.
+    /// A node, as a thread needs it.
     pub(super) fn runtime(&self, index: NodeIndex) -> NodeRuntime {
         let s = &self.specs[index.0 as usize];
         NodeRuntime {

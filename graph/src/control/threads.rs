@@ -1,4 +1,4 @@
-//! Which data-plane threads there are: starting them, ending them, and waiting for all of them.
+//! The data-plane threads: starting them, ending them, and waiting for all of them.
 //!
 //! A thread has a number: 0 is the only one where there are no workers, workers count from 1. It is
 //! the thread's row of counters, and what clients see. The numbers in use are a range; while
@@ -13,8 +13,8 @@ use infra::ring;
 
 use super::run::Threads;
 use super::spec::{Engine, NodeIndex};
-use crate::engine::{CAPACITY, Core, Outbound, Passed};
-use crate::worker::{Bell, Handle, Job, NoAnswer};
+use crate::engine::{CAPACITY, Core, HandoffEntry, Outbound};
+use crate::worker::{Doorbell, Handle, Job, NoAnswer};
 
 /// Rounds after which a fence no longer waits for packets that threads hand to each other.
 const MOST_ROUNDS: usize = 64;
@@ -29,7 +29,7 @@ pub struct Plan {
 }
 
 impl Engine {
-    /// What a new thread begins with.
+    /// The state of a new thread.
     fn core(&self, thread: usize) -> Core {
         let counters = self.counters.clone();
         let mut core = Core::new(thread, &self.pool, counters, self.clock.clone());
@@ -73,7 +73,7 @@ impl Engine {
                 continue;
             }
             assert!(number < self.thread_rows(), "counters have a row for each thread");
-            let bell = Arc::new(Bell::new()?);
+            let bell = Arc::new(Doorbell::new()?);
             let mut core = self.core(number);
             let Threads::Running(handles) = &mut self.threads else { return Ok(()) };
             let mut news = Vec::new();
@@ -138,7 +138,7 @@ impl Engine {
         for to in 0..count {
             for from in (0..count).filter(|from| *from != to) {
                 let (sender, receiver) = ring::channel(CAPACITY);
-                let bell = Arc::new(Bell::new().expect("a test may open a descriptor"));
+                let bell = Arc::new(Doorbell::new().expect("a test may open a descriptor"));
                 cores[from].handoffs.open(to, outbound(sender, bell));
                 cores[to].handoffs.incoming.push((from, receiver));
             }
@@ -197,6 +197,6 @@ impl Engine {
     }
 }
 
-fn outbound(ring: ring::Sender<Passed>, bell: Arc<Bell>) -> Outbound {
+fn outbound(ring: ring::Sender<HandoffEntry>, bell: Arc<Doorbell>) -> Outbound {
     Outbound { ring, bell, has_new: false }
 }

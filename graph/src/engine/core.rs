@@ -17,7 +17,7 @@ use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
 use crate::control::MOST_NODES;
 use crate::node::InputState;
 use crate::trace::Recorder;
-use crate::watch::{Filter, Sight, Watch};
+use crate::watch::{Filter, PacketContext, Watch};
 
 /// New packets at most that wait to follow others out of one frame.
 pub(super) const MOST_FOLLOWERS: usize = 16384;
@@ -29,7 +29,7 @@ pub(crate) struct Batch {
     pub indices: [u32; FRAME],
 }
 
-/// What a thread knows of one node.
+/// One node, as a thread knows it.
 pub(crate) struct NodeRuntime {
     /// Taken out while it runs.
     pub dispatch: Option<Box<dyn Dispatch>>,
@@ -43,7 +43,7 @@ pub(crate) struct NodeRuntime {
     pub error_count: u32,
     /// Of what it counts besides reasons.
     pub count_base: u32,
-    /// Where the edges of an arc begin, for arcs that start here or that it is on.
+    /// First edges of the arcs that start here or that it is on.
     pub arcs: Vec<ArcEdges>,
     /// The frame that is being filled for it.
     pub open: Option<Box<Batch>>,
@@ -76,7 +76,7 @@ pub(crate) struct ArcEdges {
 /// Counters of one node on one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NodeStats {
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
     /// Packets it was given, or brought in.
     pub vectors: u64,
@@ -86,7 +86,7 @@ pub struct NodeStats {
     pub most: u64,
 }
 
-/// What a thread had done when it was asked last.
+/// State of a thread when it was sampled last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sampled {
     pub stamp: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Sampled {
     pub vectors: u64,
 }
 
-/// What one data-plane thread owns.
+/// The state of one data-plane thread.
 pub struct Core {
     pub(crate) thread: usize,
     pub(crate) base: NonNull<u8>,
@@ -114,14 +114,14 @@ pub struct Core {
     pub(crate) inputs: Vec<u32>,
     pub(crate) errors: Rows<Counter>,
     pub(crate) trace: Recorder,
-    /// Who sees packets before nodes do.
+    /// Observers of packets in front of nodes.
     pub(crate) watches: Vec<Watch>,
     pub(crate) trace_filter: Option<Arc<dyn Filter>>,
     /// Packets to and from other threads.
     pub(crate) handoffs: Handoffs,
     /// The node under whose name traces go on after a handoff, if it is there.
     pub(crate) handoff_trace: Option<u32>,
-    /// What [`Packet::with_room`](super::Packet::with_room) lends.
+    /// Scratch bytes that [`Packet::with_room`](super::Packet::with_room) lends.
     pub(super) room: Box<[u8]>,
     pub(crate) clock: Clock,
     /// Earliest time-stamp at which an input wants to be called although nothing arrives.
@@ -273,14 +273,14 @@ impl Core {
     /// Notes which node traced packets visit, and shows all to who watches.
     #[cold]
     fn show(&mut self, node: u32, indices: &[u32], epoch: Epoch<'_>) {
-        let sight = Sight { thread: self.thread, now: self.clock.now(), epoch };
+        let context = PacketContext { thread: self.thread, now: self.clock.now(), epoch };
         for &index in indices {
             // SAFETY: the frame was taken off the node's queue: its packets are this thread's.
             let p = unsafe { Buffer::new(self.base, index) };
             if p.flags().has(Flags::TRACED) {
-                self.trace.visit(p.trace_handle(), node, sight.now);
+                self.trace.visit(p.trace_handle(), node, context.now);
             }
-            self.watches.iter().for_each(|watch| watch.show(node, &p, sight));
+            self.watches.iter().for_each(|watch| watch.show(node, &p, context));
         }
     }
     /// Starts the trace of a packet at a node, if any are still to be traced there and, where the
@@ -295,8 +295,8 @@ impl Core {
     ) -> Option<u16> {
         let of = &mut self.nodes[node as usize];
         let left = of.to_trace.checked_sub(1)?;
-        let sight = Sight { thread: self.thread, now, epoch };
-        let is_chosen = |filter: &Arc<dyn Filter>| filter.chooses(p.rx(), p.bytes(), sight);
+        let context = PacketContext { thread: self.thread, now, epoch };
+        let is_chosen = |filter: &Arc<dyn Filter>| filter.chooses(p.rx(), p.bytes(), context);
         if of.filters_trace && !self.trace_filter.as_ref().is_some_and(is_chosen) {
             return None;
         }

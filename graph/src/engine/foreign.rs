@@ -14,7 +14,7 @@ use infra::rcu::Epoch;
 use super::core::{Batch, Core};
 use super::dispatch::{Dispatch, lost};
 use super::frame::scatter;
-use crate::arc::Stretch;
+use crate::arc::ArcPart;
 use crate::buffer::{Buffer, FRAME, Flags};
 use crate::trace::Record;
 
@@ -40,6 +40,8 @@ impl ForeignFrame<'_> {
     pub const CONTINUE: u32 = u32::MAX;
     /// The packet is given back to the pool: it was sent.
     pub const CONSUMED: u32 = u32::MAX - 1;
+    /// The packet is the node's own, or was sent on by [`ForeignFrame::send`].
+    pub const TAKEN: u32 = u32::MAX - 2;
     /// The packet is dropped; the reason's number is added.
     pub const DROP: u32 = 1 << 31;
 
@@ -57,7 +59,7 @@ impl ForeignFrame<'_> {
         // SAFETY: the packet lies in this frame, which is borrowed as long as the buffer.
         Some(unsafe { Buffer::new(self.core.base, index) })
     }
-    /// Where each packet goes: the number of an edge, or what is said above.
+    /// Verdict on each packet: the number of an edge, or a constant above.
     pub fn verdicts(&mut self) -> &mut [u32; FRAME] {
         self.verdicts
     }
@@ -77,6 +79,32 @@ impl ForeignFrame<'_> {
         if n > 0 && counter + 1 < at.error_count {
             self.core.counter((at.error_base + counter) as usize).add(n);
         }
+    }
+    /// New packets without bytes, as many as there are places, and buffers for; the node frees them
+    /// or sends them on.
+    pub fn alloc(&mut self, to: &mut [u32]) -> usize {
+        let mut count = 0;
+        for place in to {
+            let Some(new) = self.core.fresh() else { break };
+            *place = new.index();
+            count += 1;
+        }
+        count
+    }
+    /// Gives packets of the node back to the pool.
+    pub fn free(&mut self, indices: &[u32]) {
+        self.core.free(indices);
+    }
+    /// Sends packets of the node along one of its edges, to go on on another thread if that is
+    /// there; returns how many. There is no room on the way for the others, which stay the node's.
+    pub fn send(&mut self, thread: usize, edge: u32, indices: &[u32]) -> usize {
+        let edge = edge.min(self.core.nodes[self.node as usize].drop_slot);
+        if thread == self.core.thread || !self.core.has_way_to(thread) {
+            self.core.send(self.node, edge, indices);
+            return indices.len();
+        }
+        let taken = |index: &&u32| self.core.pass(thread, self.node, edge, **index);
+        indices.iter().take_while(taken).count()
     }
     /// Adds a record to the trace of packet number `at` in the frame, if it is traced.
     pub fn trace<R: Record>(&mut self, at: usize, record: impl FnOnce() -> R) {
@@ -136,7 +164,7 @@ impl Dispatch for ForeignAdapter {
 /// means nothing drops its packet as a failed node does.
 fn resolve(core: &mut Core, node: u32, indices: &[u32], verdicts: &mut [u32; FRAME]) -> bool {
     let n = &core.nodes[node as usize];
-    let along = n.arcs.first().map_or(Stretch::NONE, Stretch::of);
+    let along = n.arcs.first().map_or(ArcPart::NONE, ArcPart::of);
     let is_on_arc = along.arc.is_some();
     let (drop_slot, reasons) = (n.drop_slot, n.error_count - 1);
     let mut consumes = false;
@@ -148,7 +176,7 @@ fn resolve(core: &mut Core, node: u32, indices: &[u32], verdicts: &mut [u32; FRA
         let mut p = unsafe { Buffer::new(core.base, *index) };
         *verdict = match *verdict {
             ForeignFrame::CONTINUE if is_on_arc => along.next(&p),
-            ForeignFrame::CONSUMED => {
+            ForeignFrame::CONSUMED | ForeignFrame::TAKEN => {
                 consumes = true;
                 continue;
             }
@@ -164,14 +192,14 @@ fn resolve(core: &mut Core, node: u32, indices: &[u32], verdicts: &mut [u32; FRA
     consumes
 }
 
-/// Gives back what is consumed and sends the others on, in their order.
+/// Gives back what is consumed, leaves what is taken, and sends the others on, in their order.
 #[cold]
 fn scatter_some(core: &mut Core, node: u32, indices: &[u32], verdicts: &[u32; FRAME]) {
     let (mut left, mut slots, mut count) = ([0; FRAME], [0; FRAME], 0);
     for (index, slot) in indices.iter().zip(verdicts) {
         if *slot == ForeignFrame::CONSUMED {
             core.free(&[*index]);
-        } else {
+        } else if *slot != ForeignFrame::TAKEN {
             (left[count], slots[count]) = (*index, *slot);
             count += 1;
         }

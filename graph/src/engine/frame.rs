@@ -8,11 +8,11 @@ use infra::rcu::Epoch;
 
 use super::core::{ArcEdges, Core};
 use super::{Packet, Passes};
-use crate::arc::{Along, FeatureArc, Start, Stretch};
+use crate::arc::{Along, ArcPart, FeatureArc, Start};
 use crate::buffer::{Buffer, FRAME, Flags};
 use crate::node::{Count, Next, Node, Reason};
 
-/// How many packets ahead their first lines are fetched.
+/// Distance, in packets, at which first lines are fetched ahead.
 pub(super) const AHEAD: usize = 8;
 /// Packets at most to do a step of a lookup for before the next step: enough to have as many memory
 /// accesses under way as the processor can, few enough to stay in the nearest cache.
@@ -53,7 +53,7 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     pub fn epoch(&self) -> Epoch<'f> {
         self.epoch
     }
-    /// How many packets there are.
+    /// The number of packets.
     #[inline(always)]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -92,7 +92,7 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     /// The arcs this feature node is on (of a node that is on none: one without features).
     pub(super) fn along(&self) -> Along<'f> {
         let arcs = self.arcs();
-        let stretch = |which| arcs.get(which).map_or(Stretch::NONE, Stretch::of);
+        let stretch = |which| arcs.get(which).map_or(ArcPart::NONE, ArcPart::of);
         Along { first: stretch(0), second: stretch(1) }
     }
     fn arcs(&self) -> &'f [ArcEdges] {

@@ -22,21 +22,21 @@ use super::frame::scatter;
 use crate::buffer::{Buffer, FRAME, Flags};
 use crate::node::{Next, Node};
 use crate::trace::HandedOver;
-use crate::worker::Bell;
+use crate::worker::Doorbell;
 
 /// Packets that may be on their way from one thread to another.
 pub(crate) const CAPACITY: usize = 8192;
 
 /// A packet on its way to node `to`.
-pub(crate) struct Passed {
+pub(crate) struct HandoffEntry {
     index: u32,
     to: u32,
 }
 
 /// The way out to one thread.
 pub(crate) struct Outbound {
-    pub ring: Sender<Passed>,
-    pub bell: Arc<Bell>,
+    pub ring: Sender<HandoffEntry>,
+    pub bell: Arc<Doorbell>,
     /// Whether something was put in since the bell was rung.
     pub has_new: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Handoffs {
     /// Ways out, by number of the thread.
     pub out: Vec<Option<Outbound>>,
     /// Ways in, and the number of the thread at the other end.
-    pub incoming: Vec<(usize, Receiver<Passed>)>,
+    pub incoming: Vec<(usize, Receiver<HandoffEntry>)>,
     /// Packets put in since start.
     pub sent: u64,
 }
@@ -148,8 +148,12 @@ impl<N: Node, On> Frame<'_, N, On> {
 }
 
 impl Core {
+    /// Whether packets can be handed to a thread.
+    pub(super) fn has_way_to(&self, thread: usize) -> bool {
+        self.handoffs.is_open(thread)
+    }
     /// Puts a packet that left its frame into the ring to `thread`; false if it is full.
-    fn pass(&mut self, thread: usize, from: u32, slot: u32, index: u32) -> bool {
+    pub(super) fn pass(&mut self, thread: usize, from: u32, slot: u32, index: u32) -> bool {
         let n = &mut self.nodes[from as usize];
         let Some(edge) = n.edges.get_mut(slot as usize) else { return false };
         let Some(Some(way)) = self.handoffs.out.get_mut(thread) else { return false };
@@ -158,7 +162,7 @@ impl Core {
         }
         // SAFETY: the caller gives the packet up.
         let is_traced = unsafe { Buffer::new(self.base, index) }.flags().has(Flags::TRACED);
-        if way.ring.try_send(Passed { index, to: edge.0 }).is_err() {
+        if way.ring.try_send(HandoffEntry { index, to: edge.0 }).is_err() {
             return false;
         }
         edge.1 += 1;
@@ -187,7 +191,7 @@ impl Core {
         self.handoffs.incoming = incoming;
         count
     }
-    fn arrive(&mut self, thread: usize, passed: &Passed) {
+    fn arrive(&mut self, thread: usize, passed: &HandoffEntry) {
         // SAFETY: the packet was taken out of a ring: it is this thread's alone.
         let mut p = unsafe { Buffer::new(self.base, passed.index) };
         if p.flags().has(Flags::TRACED) {

@@ -1,4 +1,4 @@
-//! What an input node works with: fresh buffers, and the edges its packets leave by.
+//! The intake of an input node: fresh buffers, and the edges its packets leave by.
 
 use std::io::IoSliceMut;
 use std::marker::PhantomData;
@@ -71,6 +71,17 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
             let base = self.core.nodes[self.node as usize].error_base as usize;
             self.core.counter(base + offset).add(n);
         }
+    }
+    /// Whether this thread calls the node in every loop and never sleeps.
+    pub fn never_sleeps(&self) -> bool {
+        self.state() == crate::InputState::Polling
+    }
+    /// Whether this thread calls the node only when a descriptor says so.
+    pub fn is_interrupted(&self) -> bool {
+        self.state() == crate::InputState::Interrupt
+    }
+    fn state(&self) -> crate::InputState {
+        self.core.nodes[self.node as usize].state
     }
     /// Switches the node off on this thread until control switches it on again.
     pub fn disable(&mut self) {

@@ -1,4 +1,4 @@
-//! What runs on a data-plane thread: frames, dispatch and scatter.
+//! The engine of a data-plane thread: frames, dispatch and scatter.
 //!
 //! Safety contract: an index lies in at most one frame, scratch array or [`Held`] of one thread
 //! (`buffer`'s contract); the engine moves indices, and turns them into [`Buffer`](crate::Buffer)s
@@ -24,7 +24,7 @@ pub(crate) use foreign::ForeignAdapter;
 pub use foreign::{Foreign, ForeignFrame};
 pub use frame::{BLOCK, Frame};
 pub use growing::Growing;
-pub(crate) use handoff::{CAPACITY, Outbound, Passed};
+pub(crate) use handoff::{CAPACITY, HandoffEntry, Outbound};
 pub use held::{Held, Taken};
 pub use intake::{Arrival, Intake, MOST_SLICES};
 pub use packet::{NewPacket, Packet};

@@ -13,7 +13,7 @@ use crate::node::{Next, Node};
 
 /// The mark of a packet that [`Passes::usual`] left alone: no node has so many edges.
 const OTHER: u32 = u32::MAX;
-/// What makes a packet unusual for every node.
+/// Flags that make a packet unusual for every node.
 const SPECIAL: Flags = Flags::TRACED.with(Flags::CHAINED);
 
 /// The packets of a frame by their places in it, from 0 on: see
@@ -72,18 +72,34 @@ impl<'p, N: Node> Passes<'p, N> {
     pub fn usual(
         &mut self,
         places: Range<usize>,
-        verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
+        mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
     ) {
-        self.go_over::<true>(places, verdict);
+        let along = self.along;
+        self.go_over::<true>(places, |i, p| Some(verdict(i, p)?.slot(&along, p)));
+    }
+    /// As [`Passes::usual`], where all usual packets take one edge: which that is costs no packet
+    /// anything, however many edges there are.
+    #[inline(always)]
+    pub fn usual_to(
+        &mut self,
+        places: Range<usize>,
+        edge: N::Next,
+        mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<()>,
+    ) {
+        let along = self.along;
+        self.go_over::<true>(places, |i, p| {
+            verdict(i, p)?;
+            Some(edge.slot(&along, p))
+        });
     }
     /// Over all packets, or over those that are left.
     #[inline(always)]
     fn go_over<const ALL: bool>(
         &mut self,
         places: Range<usize>,
-        mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
+        mut slot_of: impl FnMut(usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        let (base, along) = (self.base, self.along);
+        let base = self.base;
         let ahead = &self.indices[places.start + AHEAD..places.end + AHEAD];
         let indices = &self.indices[places.clone()];
         let slots = &mut self.slots[places.clone()];
@@ -99,8 +115,8 @@ impl<'p, N: Node> Passes<'p, N> {
             if p.flags().has(SPECIAL) {
                 continue;
             }
-            if let Some(next) = verdict(place, &mut p) {
-                *slot = next.slot(&along, &mut p);
+            if let Some(edge) = slot_of(place, &mut p) {
+                *slot = edge;
             }
         }
     }
@@ -119,9 +135,10 @@ impl<'p, N: Node> Passes<'p, N> {
     pub fn rest(
         &mut self,
         places: Range<usize>,
-        verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
+        mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
     ) {
-        self.go_over::<false>(places, verdict);
+        let along = self.along;
+        self.go_over::<false>(places, |i, p| Some(verdict(i, p)?.slot(&along, p)));
     }
     /// Runs `verdict` on the packets that [`Passes::usual`] left, as
     /// [`Frame::each`](super::Frame::each) does on all.

@@ -3,7 +3,7 @@
 //! Safety contract: a thread takes part in read-copy-update from its start; it holds no reference
 //! into shared state at the top of its loop, where jobs of control run, nor while it sleeps.
 
-mod bell;
+mod doorbell;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use infra::rcu::Participant;
 use rustix::event::{Timespec, epoll};
 
-pub(crate) use bell::Bell;
+pub(crate) use doorbell::Doorbell;
 
 use crate::engine::{Core, stamp};
 use crate::node::InputState;
@@ -22,11 +22,11 @@ use crate::node::InputState;
 /// Work for a thread, done between two loops.
 pub(crate) type Job = Box<dyn FnOnce(&mut Core) + Send>;
 
-/// How long control waits for a thread's answer.
+/// Longest wait of control for a thread's answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Idle for so long, a thread goes to sleep on its file descriptors. Seconds.
 const IDLE: f64 = 50e-6;
-/// How often a thread that shares its CPU with control offers it. Seconds.
+/// Interval at which a thread that shares its CPU with control offers it. Seconds.
 const SHARE: f64 = 100e-6;
 /// Loops between two looks at the file descriptors of interrupt-driven inputs while there is work.
 const LOOK: u64 = 64;
@@ -44,7 +44,7 @@ impl std::fmt::Display for NoAnswer {
 }
 impl std::error::Error for NoAnswer {}
 
-/// What `show threads` says of a thread.
+/// A thread's row of `show threads`.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct ThreadInfo {
     /// Number, 0 for the first.
@@ -89,7 +89,7 @@ struct Shared {
     /// Whether control has no CPU of its own.
     shares: AtomicBool,
     jobs: Mutex<Jobs>,
-    bell: Arc<Bell>,
+    bell: Arc<Doorbell>,
     epoll: OwnedFd,
     lwp: AtomicU32,
     loops: AtomicU64,
@@ -115,7 +115,7 @@ impl Handle {
         cpu: Option<usize>,
         shares: bool,
         core: Core,
-        bell: Arc<Bell>,
+        bell: Arc<Doorbell>,
     ) -> io::Result<Self> {
         let number = core.thread();
         let name = match number.checked_sub(1) {
@@ -154,8 +154,8 @@ impl Handle {
             self.post(Box::new(move |_| pin(cpu)));
         }
     }
-    /// What others wake the thread with.
-    pub fn bell(&self) -> Arc<Bell> {
+    /// The doorbell by which others wake the thread.
+    pub fn bell(&self) -> Arc<Doorbell> {
         Arc::clone(&self.shared.bell)
     }
     /// Hands the thread a job, to be done between two loops, in order.
@@ -179,8 +179,15 @@ impl Handle {
     }
     /// Wakes the thread, and calls node `node`, when `fd` is readable.
     pub fn watch(&self, fd: BorrowedFd<'_>, node: u32) -> io::Result<()> {
+        self.add(fd, node, epoll::EventFlags::IN)
+    }
+    /// The same each time `fd` becomes readable once more, though nobody reads from it.
+    pub fn watch_rings(&self, fd: BorrowedFd<'_>, node: u32) -> io::Result<()> {
+        self.add(fd, node, epoll::EventFlags::IN | epoll::EventFlags::ET)
+    }
+    fn add(&self, fd: BorrowedFd<'_>, node: u32, when: epoll::EventFlags) -> io::Result<()> {
         let data = epoll::EventData::new_u64(u64::from(node));
-        Ok(epoll::add(&self.shared.epoll, fd, data, epoll::EventFlags::IN)?)
+        Ok(epoll::add(&self.shared.epoll, fd, data, when)?)
     }
     /// No longer does.
     pub fn unwatch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! What processor this is, as `show cpu` prints it.
+//! The processor's description, as `show cpu` prints it.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How the kernel shares CPUs out to threads: sched(7).
+//! Scheduling policy and affinity of threads: sched(7).
 
 use std::io;
 use std::str::FromStr;

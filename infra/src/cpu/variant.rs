@@ -7,7 +7,7 @@ use std::fmt;
 /// One level; the names are those of `show node` and `node { default { variant … } }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// What every processor of the architecture has.
+    /// Baseline of the architecture, which every processor has.
     Default,
     /// AVX2, BMI1, BMI2, FMA, LZCNT, MOVBE.
     Hsw,
@@ -31,7 +31,7 @@ impl Variant {
         }
     }
 
-    /// What an operator knows the level by.
+    /// Name of the level for operators.
     pub fn description(self) -> &'static str {
         match self {
             Self::Default => "default",

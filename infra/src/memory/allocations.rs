@@ -1,5 +1,5 @@
-//! How much a thread allocates: a test that says `#[global_allocator]` of [`Counted`] sees whether
-//! the work for one object grows with their number.
+//! A count of a thread's allocations: a test that says `#[global_allocator]` of [`Counted`] sees
+//! whether the work for one object grows with their number.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -28,7 +28,7 @@ use crate::sync::{AtomicU64, fence};
 
 /// Words in front of each ring.
 const CONTROL: usize = 64;
-/// Where in front of a ring its own words are: 128 bytes apart.
+/// Positions of a ring's own words in front of it: 128 bytes apart.
 const WRITTEN: usize = 0;
 const TAKEN: usize = 16;
 const ASLEEP: usize = 32;
@@ -43,7 +43,7 @@ pub struct Lane {
     region: Arc<Region>,
     /// Words of a ring, a power of two.
     capacity: usize,
-    /// Which ring this side writes, 0 or 1.
+    /// The ring that this side writes, 0 or 1.
     own: usize,
     written: u64,
     taken: u64,

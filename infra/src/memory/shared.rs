@@ -42,7 +42,7 @@ pub struct Region {
     space: Mutex<Space>,
 }
 
-/// What is not handed out.
+/// Memory that is not handed out.
 #[derive(Debug, Default)]
 struct Space {
     /// Nothing from here on was ever handed out.
@@ -134,11 +134,7 @@ impl Region {
     }
     /// Takes a block back: its memory is zero again, and given to the system where it is pages.
     fn take_back(&self, block: &Block) {
-        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let (start, bytes) = (block.start as u64, block.bytes as u64);
-        if block.bytes < PAGE || fallocate(&self.file, punch, start, bytes).is_err() {
-            block.words().iter().for_each(|word| word.store(0, Release));
-        }
+        block.clear(0..block.bytes / WORD);
         let mut space = self.space.lock().unwrap_or_else(PoisonError::into_inner);
         space.free.entry(block.bytes).or_default().push(block.start);
     }
@@ -180,6 +176,24 @@ impl Block {
     pub fn store(&self, word: usize, value: u64) {
         self.words()[word].store(value, Release);
     }
+    /// Makes words zero; whole pages of them are given to the system.
+    ///
+    /// # Panics
+    /// Outside the block.
+    pub fn clear(&self, words: Range<usize>) {
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let (from, to) = (self.start + WORD * words.start, self.start + WORD * words.end);
+        let (start, end) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
+        let bytes = end.saturating_sub(start) as u64;
+        let file = &self.region.file;
+        if bytes > 0 && fallocate(file, punch, start as u64, bytes).is_ok() {
+            let word = |at: usize| (at - self.start) / WORD;
+            let ends = (words.start..word(start)).chain(word(end)..words.end);
+            ends.for_each(|word| self.store(word, 0));
+        } else {
+            words.for_each(|word| self.store(word, 0));
+        }
+    }
     fn words(&self) -> &[AtomicU64] {
         // SAFETY: see the module's contract: the bytes are mapped as long as `self` lives, start at
         // a multiple of a line, and are only ever accessed as atomics.
@@ -212,7 +226,7 @@ unsafe impl Words for VolumeCounter {}
 pub struct View<T> {
     start: NonNull<T>,
     len: usize,
-    /// What the memory belongs to.
+    /// The owner of the memory.
     _owner: Arc<dyn Any + Send + Sync>,
 }
 

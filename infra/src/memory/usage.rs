@@ -1,4 +1,4 @@
-//! What memory this process has: the heap, and the ranges that tables and buffers lie in.
+//! Memory usage of this process: the heap, and the ranges that tables and buffers lie in.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ static RANGES: Mutex<BTreeMap<usize, (usize, &'static str)>> = Mutex::new(BTreeM
 /// A range of address space that is filled as it is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// What it is for.
+    /// Its purpose.
     pub name: &'static str,
     /// First address.
     pub start: usize,
@@ -83,6 +83,15 @@ pub struct Heap {
     pub free_chunks: usize,
     /// Small free chunks kept aside.
     pub fastbin_chunks: usize,
+}
+
+/// Gives pages of the heap that are free to the system: malloc_trim(3).
+pub fn trim() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes a number and touches free memory only.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// The heap now: mallinfo2(3). `None` where the C library does not tell.

@@ -49,7 +49,7 @@ pub enum Missed {
     Full,
 }
 
-/// What a change makes of an entry.
+/// A change of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Leaves things as they are.
@@ -60,7 +60,7 @@ pub enum Change {
     Remove,
 }
 
-/// What all who know a table share beside its buckets.
+/// State that all holders of a table share beside its buckets.
 #[derive(Debug)]
 struct Guard {
     /// 1 while somebody changes the table.
@@ -172,7 +172,7 @@ impl View<'_> {
         }
         Ok(())
     }
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.guard.len.load(Relaxed) as usize
     }
@@ -243,7 +243,7 @@ impl Buckets {
         }
         0
     }
-    /// Where a key is, for who holds the lock.
+    /// Position of a key, for the holder of the lock.
     fn place(&self, key: u64) -> Option<usize> {
         self.both(key).into_iter().flat_map(Self::places).find(|at| self.key(*at) == key)
     }

@@ -60,7 +60,7 @@ const BLOCK: usize = 64;
 #[derive(Debug, FromZeros)]
 #[repr(C, align(64))]
 struct Tail {
-    /// Where each run but the first starts, a byte each.
+    /// Start of each run but the first, a byte each.
     starts: AtomicU64,
     slots: [AtomicU32; PARTS],
     /// Length of the prefix that wrote each; the writer's.
@@ -68,7 +68,7 @@ struct Tail {
     count: AtomicU8,
 }
 
-/// What readers see of a table: lookups only.
+/// The reading half of a table: lookups only.
 #[derive(Debug)]
 pub struct Mtrie<const ROOT_BITS: u8> {
     /// The root, then the plies. A ply's number is that of its first slot divided by `FANOUT`.
@@ -160,7 +160,7 @@ impl<const ROOT_BITS: u8> Mtrie<ROOT_BITS> {
         leaves.iter_mut().for_each(|leaf| *leaf = if *leaf == 0 { default } else { *leaf });
     }
 
-    /// What lookups read.
+    /// The reading half.
     #[inline(always)]
     fn nodes(&self) -> Nodes<'_> {
         Nodes { slots: &self.slots, tails: &self.tails }
@@ -172,7 +172,7 @@ impl<const ROOT_BITS: u8> Mtrie<ROOT_BITS> {
     }
 }
 
-/// What lookups read of a table, held where nothing that they write can have changed it.
+/// Parts of a table that lookups read, held where nothing that they write can have changed them.
 #[derive(Clone, Copy)]
 struct Nodes<'t> {
     slots: &'t [AtomicU32],
@@ -259,7 +259,8 @@ fn first_slot(reference: u32) -> usize {
     (reference << 8) as usize
 }
 
-/// How many of eight bytes are not above `byte`: all compared at once, as bits 7 of their sums.
+/// Count of those of eight bytes that are not above `byte`: all compared at once, as bits 7 of
+/// their sums.
 #[inline(always)]
 fn not_above(bytes: u64, byte: u8) -> usize {
     const TOPS: u64 = 0x8080_8080_8080_8080;

@@ -59,8 +59,8 @@ pub(crate) struct Line([u64; KEYS]);
 #[derive(Debug, FromZeros)]
 #[repr(C, align(64))]
 pub struct Row {
-    /// How far behind `start` the spans begin, all but the first, in units of `1 << shift`;
-    /// [`u32::MAX`] for those that there are not.
+    /// Distance of each span but the first behind `start`, in units of `1 << shift`; [`u32::MAX`]
+    /// for spans that do not exist.
     behind: [u32; SPANS - 1],
     start: u64,
     leaves: [AtomicU32; SPANS],
@@ -78,7 +78,7 @@ struct Segment {
     rows: [Row; ROWS],
     /// Length of the prefix that each leaf is from; the writer's.
     lens: [[AtomicU8; SPANS]; ROWS],
-    /// How many rows are used.
+    /// Number of rows in use.
     used: u32,
 }
 
@@ -103,7 +103,7 @@ impl Arena {
 /// The upper levels of a tree.
 #[derive(Debug)]
 struct Top {
-    /// Where each of the root's children but the first starts; fewer than [`ROOT`].
+    /// Start of each of the root's children but the first; fewer than [`ROOT`].
     root: Vec<u64>,
     /// Lines of the levels below the root, as many as children there, each of which has `FAN` times
     /// as many as the one above.
@@ -113,7 +113,7 @@ struct Top {
     segments: Vec<AtomicU32>,
 }
 
-/// What readers see of a tree.
+/// The reading half of a tree.
 #[derive(Clone, Debug)]
 pub struct Spans {
     top: Reader<Top>,
@@ -198,7 +198,7 @@ impl Row {
         let nth = self.rank(cpu, behind.min(u64::from(u32::MAX - 1)) as u32);
         self.leaves[nth as usize].load(Relaxed)
     }
-    /// How many spans but the first are not further behind the start than this.
+    /// Count of spans, but the first, that are not further behind the start than this.
     #[inline(always)]
     fn rank<On: Cpu>(&self, _: On, behind: u32) -> u32 {
         #[cfg(target_arch = "x86_64")]
@@ -240,7 +240,7 @@ fn down<On: Cpu>(cpu: On, lines: &[Line], at: u32, key: u64) -> u32 {
     at * FAN as u32 + rank(cpu, &lines[at as usize], key)
 }
 
-/// How many keys of a line are not above `key`.
+/// Count of keys of a line that are not above `key`.
 #[inline(always)]
 fn rank<On: Cpu>(_: On, line: &Line, key: u64) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -257,7 +257,7 @@ fn rank<On: Cpu>(_: On, line: &Line, key: u64) -> u32 {
     line.0.iter().map(|start| u32::from(*start <= key)).sum()
 }
 
-/// How many of these starts are not above each key.
+/// Count of these starts that are not above each key.
 #[inline(always)]
 fn ranks<On: Cpu>(_: On, starts: &[u64], keys: &[u64; KEYS]) -> [u32; KEYS] {
     #[cfg(target_arch = "x86_64")]

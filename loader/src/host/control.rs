@@ -1,9 +1,10 @@
-//! What a plugin asks of the router.
+//! Requests of a plugin to the router.
 //!
 //! Safety contract: as of `host`.
 
 use std::ffi::{c_char, c_int, c_void};
 
+use control::configuration::Stage;
 use control::feature::Owner;
 use control::log::Level;
 use ferrovia_sdk::abi::{self, Cx};
@@ -219,4 +220,16 @@ pub(super) unsafe extern "C" fn fail(cx: *mut Cx, text: *const c_char, len: u64)
 pub(super) unsafe extern "C" fn answer(cx: *mut Cx, from: *const u8, len: u64) {
     // SAFETY: the module's contract.
     unsafe { within(cx, (), |call| call.answers.push(copied(from, len))) }
+}
+
+/// # Safety
+/// By the contract of the module.
+pub(super) unsafe extern "C" fn line(cx: *mut Cx, stage: c_int, text: *const c_char, len: u64) {
+    // SAFETY: the module's contract.
+    unsafe {
+        within(cx, (), |call| {
+            let stage = Stage::ALL.get(stage as usize).copied().unwrap_or(Stage::Attachments);
+            call.lines.push((stage, lossy(text, len)));
+        });
+    }
 }

@@ -7,13 +7,16 @@
 //! pointers and `state` of a plugin are used as long as it is loaded.
 
 mod control;
+mod interface;
 mod node;
 mod register;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use ::control::cli::Output;
+use ::control::configuration::Stage;
 use ::control::feature::Owner;
 use ferrovia_sdk::abi::{self, Cx, Host};
 use net::interface::Change;
@@ -21,7 +24,7 @@ use net::{InterfaceIndex, Router};
 
 use crate::plugin::Loader;
 
-/// What a plugin is given: the functions, at a place that stays.
+/// The table of functions of a plugin, at a place that stays.
 pub struct Table(Host);
 
 impl Table {
@@ -58,25 +61,70 @@ pub fn table(threads: u32) -> Box<Table> {
         json: control::json,
         fail: control::fail,
         answer: control::answer,
+        configure: register::configure,
+        line: control::line,
+        metadata: register::metadata,
+        interface: interface::add,
+        delete_interface: interface::delete,
+        set_link: interface::set_link,
+        alloc: node::alloc,
+        free: node::free,
+        send: node::send,
     }))
 }
 
 /// A call into a plugin on control's thread.
 struct Call<'r> {
-    router: &'r mut Router,
+    router: Access<'r>,
     owner: Owner,
     text: String,
     json: String,
     failed: String,
     answers: Vec<Vec<u8>>,
+    lines: Vec<(Stage, String)>,
 }
 
-/// What a call led to.
+/// The router as far as a call may have it.
+enum Access<'r> {
+    Whole(&'r mut Router),
+    /// A plugin gives its configuration: it changes nothing.
+    Look(&'r Router),
+}
+
+impl Deref for Access<'_> {
+    type Target = Router;
+    fn deref(&self) -> &Router {
+        match self {
+            Self::Whole(router) => router,
+            Self::Look(router) => router,
+        }
+    }
+}
+
+impl DerefMut for Access<'_> {
+    fn deref_mut(&mut self) -> &mut Router {
+        match self {
+            Self::Whole(router) => router,
+            // The function of the plugin that asked for it fails: see `within`.
+            Self::Look(_) => resume_unwind(Box::new("nothing is changed while it is looked at")),
+        }
+    }
+}
+
+/// Outcome of a call.
 pub(super) struct Called {
     text: String,
     json: String,
     failed: String,
     answers: Vec<Vec<u8>>,
+    lines: Vec<(Stage, String)>,
+}
+
+/// A function that gives the configuration of a plugin.
+#[derive(Clone, Copy)]
+pub struct Configured {
+    call: abi::Configure,
+    state: *mut c_void,
 }
 
 /// A function that is called when an interface changed.
@@ -95,11 +143,28 @@ pub struct Pending {
 
 /// Calls a plugin.
 fn enter<R>(router: &mut Router, owner: Owner, work: impl FnOnce(*mut Cx) -> R) -> (R, Called) {
-    let (text, json, failed, answers) = Default::default();
-    let mut call = Call { router, owner, text, json, failed, answers };
+    enter_with(Access::Whole(router), owner, work)
+}
+
+fn enter_with<R>(router: Access<'_>, owner: Owner, work: impl FnOnce(*mut Cx) -> R) -> (R, Called) {
+    let (text, json, failed, answers, lines) = Default::default();
+    let mut call = Call { router, owner, text, json, failed, answers, lines };
     let done = work((&raw mut call).cast());
-    let Call { text, json, failed, answers, .. } = call;
-    (done, Called { text, json, failed, answers })
+    let Call { text, json, failed, answers, lines, .. } = call;
+    (done, Called { text, json, failed, answers, lines })
+}
+
+/// The commands that make again what a plugin was told.
+pub fn configuration(
+    router: &Router,
+    owner: Owner,
+    functions: &[Configured],
+) -> Vec<(Stage, String)> {
+    let lines = functions.iter().flat_map(|Configured { call, state }| {
+        // SAFETY: the function and its state are of a plugin that is loaded.
+        enter_with(Access::Look(router), owner, |cx| unsafe { call(cx, *state) }).1.lines
+    });
+    lines.collect()
 }
 
 /// Lets `work` at the call that a plugin's pointer stands for. A panic is its failure.
@@ -215,7 +280,7 @@ pub fn tell_interface(router: &mut Router, interface: InterfaceIndex, change: Ch
     }
 }
 
-/// What a command of a plugin printed.
+/// Output of a plugin's command.
 fn output(Called { text, json, .. }: Called) -> Output {
     if json.is_empty() {
         return Output::text(text);

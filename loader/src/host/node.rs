@@ -19,7 +19,7 @@ const _: () = assert!(FRAME == abi::FRAME);
 pub struct CNode {
     pub process: abi::Process,
     pub state: *mut c_void,
-    /// What the thread has for it.
+    /// Memory of the thread for it.
     pub local: Vec<u64>,
 }
 
@@ -48,10 +48,10 @@ impl Foreign for CNode {
     }
 }
 
-/// What a plugin said of a traced packet.
-struct Said(String);
+/// Text of a plugin about a traced packet.
+struct PluginTrace(String);
 
-impl Record for Said {
+impl Record for PluginTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  {}", self.0)
     }
@@ -83,5 +83,35 @@ pub(super) unsafe extern "C" fn trace(
 ) {
     // SAFETY: the module's contract.
     let (frame, text) = unsafe { (engine(frame), lossy(text, len)) };
-    frame.trace(packet as usize, || Said(text));
+    frame.trace(packet as usize, || PluginTrace(text));
+}
+
+/// # Safety
+/// By the contract of the module; there is room for `count` numbers.
+pub(super) unsafe extern "C" fn alloc(frame: *mut abi::Frame, to: *mut u32, count: u32) -> u32 {
+    // SAFETY: the module's contract.
+    unsafe { engine(frame).alloc(std::slice::from_raw_parts_mut(to, count as usize)) as u32 }
+}
+
+/// # Safety
+/// By the contract of the module; the packets are the node's.
+pub(super) unsafe extern "C" fn free(frame: *mut abi::Frame, packets: *const u32, count: u32) {
+    // SAFETY: the module's contract.
+    unsafe { engine(frame).free(std::slice::from_raw_parts(packets, count as usize)) }
+}
+
+/// # Safety
+/// By the contract of the module; the packets are the node's.
+pub(super) unsafe extern "C" fn send(
+    frame: *mut abi::Frame,
+    thread: u32,
+    next: u32,
+    packets: *const u32,
+    count: u32,
+) -> u32 {
+    // SAFETY: the module's contract.
+    unsafe {
+        let packets = std::slice::from_raw_parts(packets, count as usize);
+        engine(frame).send(thread as usize, next, packets) as u32
+    }
 }

@@ -1,4 +1,4 @@
-//! What a plugin registers.
+//! Registrations of a plugin.
 //!
 //! Safety contract: as of `host`; structs are read before the function returns, and copied.
 
@@ -13,7 +13,7 @@ use graph::{Edge, Foreign};
 use net::interface::COLUMNS;
 
 use super::node::CNode;
-use super::{Call, Called, Observer, attempt, bytes, enter, needed, output, text};
+use super::{Call, Called, Configured, Observer, attempt, bytes, enter, needed, output, text};
 use crate::plugin::{Counted, Loader};
 
 /// Most entries of a list.
@@ -23,7 +23,7 @@ const MOST: usize = 256;
 ///
 /// # Safety
 /// The list is null or ends with an entry without a name.
-unsafe fn texts(mut list: *const abi::Text) -> Vec<(String, String)> {
+pub(super) unsafe fn texts(mut list: *const abi::Text) -> Vec<(String, String)> {
     let mut all = Vec::new();
     while !list.is_null() && all.len() < MOST {
         // SAFETY: the caller's: this entry is there, and behind one with a name is another.
@@ -233,6 +233,7 @@ pub(super) unsafe extern "C" fn counters(
     unsafe {
         attempt(cx, |call| {
             let name = needed(name, "name of the counters")?;
+            let _entered = call.owner.enter();
             let rows = call.router.stats.simple(&name, COLUMNS).map_err(|e| e.to_string())?;
             let row = |thread| rows.row(thread).as_ptr().cast_mut().cast();
             let pointers: Box<[*mut u64]> = (0..rows.threads()).map(row).collect();
@@ -240,7 +241,7 @@ pub(super) unsafe extern "C" fn counters(
             *to = abi::Counters { rows: pointers.as_ptr(), threads: rows.threads() as u32 };
             let owner = call.owner;
             if let Some(plugin) = call.router.own_mut::<Loader>().by_owner(owner) {
-                plugin.counters.push(Counted { name, rows, _pointers: pointers });
+                plugin.counters.push(Counted { rows, _pointers: pointers });
             }
             Ok(())
         })
@@ -267,7 +268,54 @@ pub(super) unsafe extern "C" fn on_interface(
     }
 }
 
-/// What was said in bytes, as it is.
+/// # Safety
+/// By the contract of the module.
+pub(super) unsafe extern "C" fn configure(
+    cx: *mut Cx,
+    configure: Option<abi::Configure>,
+    state: *mut c_void,
+) -> c_int {
+    // SAFETY: the module's contract.
+    unsafe {
+        attempt(cx, |call| {
+            let call_back = configure.ok_or("there is no function")?;
+            let owner = call.owner;
+            if let Some(plugin) = call.router.own_mut::<Loader>().by_owner(owner) {
+                plugin.configured.push(Configured { call: call_back, state });
+            }
+            Ok(())
+        })
+    }
+}
+
+/// # Safety
+/// By the contract of the module.
+pub(super) unsafe extern "C" fn metadata(
+    cx: *mut Cx,
+    name: *const c_char,
+    bytes: u64,
+    to: *mut abi::Metadata,
+) -> c_int {
+    // SAFETY: the module's contract.
+    unsafe {
+        attempt(cx, |call| {
+            let name = needed(name, "name of the metadata")?;
+            let name = call.router.own_mut::<Loader>().declared.text(&name);
+            let owner = call.owner.0;
+            let to = to.as_mut().ok_or("there is no place for the metadata")?;
+            let engine = &mut call.router.engine;
+            let before = engine.owner();
+            engine.set_owner(owner);
+            let claim = engine.claim_any(name, bytes as usize);
+            engine.set_owner(before);
+            let claim = claim.map_err(|e| e.to_string())?;
+            *to = abi::Metadata { flag: claim.flags.0, offset: 64 + claim.bytes.start as u32 };
+            Ok(())
+        })
+    }
+}
+
+/// Copy of a plugin's bytes.
 ///
 /// # Safety
 /// As of [`bytes`].

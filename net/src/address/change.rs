@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::Prefix;
 use wire::prefix::IpPrefix;
 
-use super::{Error, OnInterface, Standing};
+use super::{AddressState, Error, OnInterface};
 use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, Path, Source, TableIndex, Target};
 use crate::interface::InterfaceIndex;
@@ -80,7 +80,7 @@ impl Router {
         &mut self,
         interface: InterfaceIndex,
         addr: Ipv6Addr,
-        standing: Option<Standing>,
+        standing: Option<AddressState>,
     ) {
         let on = self.addresses.of(interface);
         if on.standing(addr) == standing {
@@ -117,6 +117,12 @@ impl Router {
         self.interfaces.at(interface).ok_or(Error::NoInterface)?;
         let after = OnInterface { wants_ip6: on, ..self.addresses.of(interface).clone() };
         self.have(interface, after)
+    }
+    /// Says that what makes an interface has enabled IP on it, and has it start up.
+    pub fn start_with_ip(&mut self, interface: InterfaceIndex) {
+        let on = self.addresses.of(interface);
+        let (ip4, ip6) = (on.wants_ip4.then_some(on.table4.0), on.wants_ip6.then_some(on.table6.0));
+        self.start_with_tables(interface, [ip4, ip6]);
     }
     /// Gives an interface another link-local address; IPv6 is enabled if it was not.
     ///
@@ -296,12 +302,25 @@ impl Router {
         self.addresses.learned.retain(|(on, p)| *on != interface || after.iter().any(|a| a == *p));
         self.addresses.put(interface, after);
         self.interfaces.change_port(interface, |p| (p.ip4, p.ip6) = (port4, port6));
-        for observer in self.addresses.observers.clone() {
+        for observer in self.addresses.observers.clone().iter() {
             observer(self, interface, &before);
         }
         let lender = self.addresses.of(interface).clone();
         self.lend(interface, Some(&lender));
         Ok(())
+    }
+    /// Has a feature that has just come hear of the addresses there are.
+    pub(crate) fn introduce_addresses(
+        &mut self,
+        owner: control::feature::Owner,
+        on: &[InterfaceIndex],
+    ) {
+        let observers: Vec<_> = self.addresses.observers.of(owner).copied().collect();
+        let has_some = |index: &&InterfaceIndex| self.addresses.all.at(index.0).is_some();
+        let on: Vec<_> = on.iter().filter(has_some).collect();
+        for observer in observers {
+            on.iter().for_each(|index| observer(self, **index, &OnInterface::default()));
+        }
     }
     /// The routes that what an interface has brings.
     fn routes(

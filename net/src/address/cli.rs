@@ -75,12 +75,12 @@ pub(super) struct EnableIp4 {
 }
 
 /// No longer enable IPv4 on an interface without an address.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("disable ip4 interface")]
-struct DisableIp4 {
+pub(super) struct DisableIp4 {
     /// interface
     #[positional]
-    interface: InterfaceIndex,
+    pub interface: InterfaceIndex,
 }
 
 /// Enable IPv6 on an interface: it gets a link-local address.
@@ -93,12 +93,12 @@ pub(super) struct EnableIp6 {
 }
 
 /// No longer enable IPv6 on an interface without an address.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("disable ip6 interface")]
-struct DisableIp6 {
+pub(super) struct DisableIp6 {
     /// interface
     #[positional]
-    interface: InterfaceIndex,
+    pub interface: InterfaceIndex,
 }
 
 /// Show what an interface does in IPv6.

@@ -7,28 +7,35 @@ use wire::prefix::IpPrefix;
 
 use super::OnInterface;
 use super::broadcast::SetDirectedBroadcast;
-use super::cli::{EnableIp4, EnableIp6, SetAddress, SetTable4, SetTable6};
+use super::cli::{DisableIp4, DisableIp6, EnableIp4, EnableIp6, SetAddress, SetTable4, SetTable6};
 use super::unnumbered::SetUnnumbered;
 use crate::fib::{Ip4, Ip6, TableIndex};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    router.addresses.iter().for_each(|(interface, on)| of(router, interface, on, lines));
+    for i in router.interfaces.iter() {
+        of(router, i.index, router.addresses.of(i.index), lines);
+    }
 }
 
 fn of(router: &Router, interface: InterfaceIndex, on: &OnInterface, lines: &mut Lines<'_>) {
-    push_if(lines, on.table4 != TableIndex::DEFAULT, || {
+    let start = router.interfaces.at(interface).map(|i| i.start.tables).unwrap_or_default();
+    let [first4, first6] = start.map(|table| table.map_or(TableIndex::DEFAULT, TableIndex));
+    let [had4, had6] = start.map(|table| table.is_some());
+    push_if(lines, on.table4 != first4, || {
         let table = router.fib.table_id::<Ip4>(on.table4).unwrap_or_default();
         SetTable4 { interface, table }
     });
-    push_if(lines, on.table6 != TableIndex::DEFAULT, || {
+    push_if(lines, on.table6 != first6, || {
         let table = router.fib.table_id::<Ip6>(on.table6).unwrap_or_default();
         SetTable6 { interface, table }
     });
     // The table first.
-    push_if(lines, on.wants_ip4, || EnableIp4 { interface });
-    push_if(lines, on.wants_ip6, || EnableIp6 { interface });
+    push_if(lines, on.wants_ip4 && !had4, || EnableIp4 { interface });
+    push_if(lines, on.wants_ip6 && !had6, || EnableIp6 { interface });
+    push_if(lines, !on.wants_ip4 && had4, || DisableIp4 { interface });
+    push_if(lines, !on.wants_ip6 && had6, || DisableIp6 { interface });
     push_if(lines, on.directed_broadcast, || SetDirectedBroadcast {
         interface,
         enable: true,

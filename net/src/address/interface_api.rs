@@ -56,7 +56,7 @@ pub struct SwInterfaceGetTableReply {
 /// Have an interface use the addresses of another one.
 #[derive(Message)]
 pub struct SwInterfaceSetUnnumbered {
-    /// whose addresses are used
+    /// interface that lends its addresses
     pub sw_if_index: InterfaceIndex,
     /// the interface that has none of its own
     pub unnumbered_sw_if_index: InterfaceIndex,

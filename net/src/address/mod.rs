@@ -19,6 +19,7 @@ use std::io;
 use std::net::Ipv6Addr;
 
 use control::cli::Output;
+use control::feature::Registered;
 use infra::rcu::SharedSlab;
 use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 
@@ -30,7 +31,7 @@ use crate::router::{Configuration, Feature, Origin, Parts, Router};
 pub use reader::AddressReader;
 pub use unnumbered::Borrowed;
 
-/// What one interface has.
+/// The addresses of one interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnInterface {
     /// IPv4 addresses in the order they came, with their networks.
@@ -48,7 +49,7 @@ pub struct OnInterface {
     /// The addresses of another interface that it uses, having none itself.
     pub borrowed: Option<Borrowed>,
     /// IPv6 addresses that packets are not to come from, or rather not.
-    pub standing: Vec<(Ipv6Addr, Standing)>,
+    pub standing: Vec<(Ipv6Addr, AddressState)>,
     /// Whether its addresses bring routes: while it is up.
     pub is_routed: bool,
     /// The table for IPv4.
@@ -57,9 +58,10 @@ pub struct OnInterface {
     pub table6: TableIndex,
 }
 
-/// Why packets of our own should not come from an address (RFC 4862 sections 5.4 and 5.5.4).
+/// Reasons why packets of our own should not come from an address (RFC 4862 sections 5.4 and
+/// 5.5.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum AddressState {
     /// Its time is nearly over: another one is better.
     Deprecated,
     /// It is not known to be ours alone.
@@ -67,8 +69,8 @@ pub enum Standing {
 }
 
 impl OnInterface {
-    /// Why packets should not come from an address; `None` if nothing is known against it.
-    pub fn standing(&self, addr: Ipv6Addr) -> Option<Standing> {
+    /// State of an address that speaks against it as a source of packets; `None` if nothing does.
+    pub fn standing(&self, addr: Ipv6Addr) -> Option<AddressState> {
         self.standing.iter().find(|(a, _)| *a == addr).map(|(_, standing)| *standing)
     }
     /// Forgets what was known against addresses that it no longer has.
@@ -78,7 +80,7 @@ impl OnInterface {
         self.standing.retain(|(addr, _)| has(*addr));
     }
     fn may_send_from(&self, addr: Ipv6Addr) -> bool {
-        !addr.is_multicast() && self.standing(addr) != Some(Standing::Tentative)
+        !addr.is_multicast() && self.standing(addr) != Some(AddressState::Tentative)
     }
     /// All addresses but the link-local one.
     pub fn iter(&self) -> impl Iterator<Item = Prefix> {
@@ -122,14 +124,14 @@ impl OnInterface {
 #[derive(Debug)]
 pub struct Addresses {
     all: SharedSlab<OnInterface>,
-    /// Who uses the addresses of an interface: its number, theirs.
+    /// Interfaces that borrow addresses, by lender: its number, theirs.
     borrowers: BTreeSet<(InterfaceIndex, InterfaceIndex)>,
     /// Those that nobody configured: they were learned.
     learned: BTreeSet<(InterfaceIndex, Prefix)>,
     nothing: OnInterface,
-    observers: Vec<Observer>,
+    observers: Registered<Observer>,
     /// Sections of `show ip6 interface`, with their names in JSON.
-    sections: Vec<(&'static str, Section)>,
+    sections: Registered<(&'static str, Section)>,
 }
 
 /// Makes the section of a feature in `show ip6 interface`, for an interface that has one.
@@ -145,15 +147,15 @@ impl Addresses {
             borrowers: BTreeSet::new(),
             learned: BTreeSet::new(),
             nothing: OnInterface::default(),
-            observers: Vec::new(),
-            sections: Vec::new(),
+            observers: Registered::default(),
+            sections: Registered::default(),
         })
     }
     /// Adds a section to `show ip6 interface`; `name` is its key in JSON.
     pub fn show(&mut self, name: &'static str, section: Section) {
         self.sections.push((name, section));
     }
-    /// What an interface has.
+    /// The addresses of an interface.
     pub fn of(&self, interface: InterfaceIndex) -> &OnInterface {
         self.all.at(interface.0).unwrap_or(&self.nothing)
     }
@@ -188,7 +190,7 @@ impl Addresses {
     }
 }
 
-/// Why an address is refused.
+/// Reasons why an address is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The interface is not there.

@@ -1,4 +1,4 @@
-//! What nodes see of interfaces' addresses.
+//! Addresses of interfaces, as nodes read them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use infra::rcu::{Epoch, SlabReader};
 
 use wire::Ip6Prefix;
 
-use super::{OnInterface, Standing};
+use super::{AddressState, OnInterface};
 
 /// The scope of groups on one link (RFC 4291 section 2.7).
 const LINK: u8 = 2;
@@ -46,7 +46,7 @@ impl AddressReader {
             let bits = (p.addr().to_bits() ^ dst.to_bits()).leading_zeros();
             bits.min(p.prefix_len().into())
         };
-        let is_good = |p: &Ip6Prefix| all.standing(p.addr()) != Some(Standing::Deprecated);
+        let is_good = |p: &Ip6Prefix| all.standing(p.addr()) != Some(AddressState::Deprecated);
         let rank = |p: &Ip6Prefix| (p.addr() == dst, is_good(p), common(p));
         let best = own.reduce(|best, p| if rank(p) > rank(best) { p } else { best });
         best.map(|p| p.addr()).or(link_local)

@@ -79,7 +79,7 @@ impl fmt::Display for OnInterfaces {
     }
 }
 
-/// What one interface does in IPv6.
+/// The state of IPv6 on one interface.
 #[derive(Serialize)]
 pub(super) struct Ip6Interface {
     interface: String,

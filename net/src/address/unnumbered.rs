@@ -12,7 +12,7 @@ use crate::router::Router;
 /// The addresses of another interface that an unnumbered one uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Borrowed {
-    /// Whose they are.
+    /// Interface that lends its addresses.
     pub from: InterfaceIndex,
     /// They, as long as they are there.
     #[serde(skip)]

@@ -14,11 +14,11 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use graph::{Buffer, Slot};
+use graph::{Buffer, Flags, Node, Packet, Slot};
 use wire::{ip4, ip6};
 
-use super::{AdjacencyIndex, Link};
-use crate::fib::{Gateway, Path, TableIndex, Target, Through};
+use super::AdjacencyIndex;
+use crate::gso::{self, UNDONE};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -27,39 +27,11 @@ pub(crate) const TRANSMIT: &str = "adj-midchain-tx";
 /// Most bytes of headers: what a buffer has room for in front, with those of layer 2.
 pub const MAX_HEADER: usize = 96;
 
-/// What a tunnel puts in front of packets to one next hop.
-#[derive(Clone, Debug)]
-pub struct Chain {
-    /// The headers, outermost first, with everything in them that is the same for all packets.
-    /// At most [`MAX_HEADER`] bytes.
-    pub header: Box<[u8]>,
-    /// What is written for each packet.
-    pub fixup: Fixup,
-    /// How packets go on behind the headers.
-    pub to: Onward,
-}
-
-/// How packets go on behind the headers of a tunnel.
-#[derive(Clone, Debug)]
-pub enum Onward {
-    /// As the route to the far end leads, in this table; the outer header is of the address's
-    /// family.
-    Route(TableIndex, IpAddr),
-    /// Over paths of the tunnel's own, as packets of this kind.
-    Paths(Link, Box<[Path]>),
-}
-
-impl From<(TableIndex, IpAddr)> for Onward {
-    fn from((table, addr): (TableIndex, IpAddr)) -> Self {
-        Self::Route(table, addr)
-    }
-}
-
 /// Writes into headers of a tunnel, which are in front of the packet, what depends on it.
 #[derive(Clone, Copy, Debug)]
 pub enum Fixup {
     /// The length of an outer IPv4 header without options, and its checksum, which is right for
-    /// the length it has in [`Chain::header`].
+    /// the length it has in [`Hop::header`].
     Ip4,
     /// The length of an outer IPv6 header.
     Ip6,
@@ -89,20 +61,15 @@ impl Fixup {
     }
 }
 
-/// A kind of tunnel, as its adjacencies need it.
-pub trait Encapsulation {
-    /// What is put in front of packets of a family to a next hop, which is unspecified for routes
-    /// that name none; `None` while the far end is not known: then they are dropped.
-    fn chain(&self, link: Link, next_hop: IpAddr) -> Option<Chain>;
-}
-
-/// What nodes read of a [`Chain`].
+/// The headers of a tunnel to one next hop, as nodes read them.
 #[derive(Clone, Debug)]
 pub struct Hop {
     /// Put in front.
     pub header: Box<[u8]>,
     /// Written then.
     pub fixup: Fixup,
+    /// Whether what is to be done for a packet can wait.
+    pub carries_offloads: bool,
     /// The load balance that the route to the far end is followed by.
     pub stacked: u32,
     /// Table of that route.
@@ -113,85 +80,98 @@ pub struct Hop {
     pub balance: Slot,
 }
 
-/// Which interfaces are tunnels, and the path list that each of their adjacencies is stacked on.
+impl Hop {
+    /// Whether a packet comes anew before it gets the headers: it had to be cut into segments or
+    /// its checksum completed first, as somebody asks for or as the headers need it, or follows
+    /// such a packet in its frame (`is_behind`).
+    ///
+    /// # Errors
+    /// The packet is to be dropped.
+    #[inline(always)]
+    pub fn comes_again<N: Node>(
+        &self,
+        p: &mut Packet<'_, N>,
+        is_asked: impl FnOnce(Flags) -> bool,
+        is_behind: &mut bool,
+    ) -> Result<bool, gso::Failure> {
+        if p.flags().has(UNDONE) {
+            let can_wait = self.carries_offloads && gso::can_wait(p, self.header.len());
+            if !can_wait || is_asked(p.flags()) {
+                gso::apply(UNDONE, p)?;
+                *is_behind = true;
+            }
+        }
+        Ok(*is_behind)
+    }
+    /// Puts the headers in front of a packet; `None` without headroom.
+    #[inline(always)]
+    pub fn put_in_front(&self, p: &mut Buffer<'_>) -> Option<()> {
+        gso::enclose(p, self.header.len());
+        p.prepend(self.header.len())?.copy_from_slice(&self.header);
+        self.fixup.apply(p);
+        Some(())
+    }
+}
+
+/// Stacks an adjacency of a tunnel on the way to the tunnel's far end.
+pub(crate) type Stack = Rc<dyn Fn(&mut Router, AdjacencyIndex)>;
+
+/// The path list that an adjacency is stacked on, and how it is given up.
+#[derive(Clone, Copy)]
+pub(crate) struct Stacked {
+    pub list: u32,
+    pub release: fn(&mut Router, AdjacencyIndex, u32),
+}
+
+/// Interfaces that are tunnels, and the path list that each of their adjacencies is stacked on.
 #[derive(Default)]
 pub(super) struct Encapsulations {
-    by_interface: HashMap<InterfaceIndex, Rc<dyn Encapsulation>>,
-    stacks: HashMap<AdjacencyIndex, u32>,
+    by_interface: HashMap<InterfaceIndex, Stack>,
+    stacks: HashMap<AdjacencyIndex, Stacked>,
 }
 
 impl Encapsulations {
-    pub fn has(&self, interface: InterfaceIndex) -> bool {
-        self.by_interface.contains_key(&interface)
+    /// Stack for adjacencies of an interface; `None` where it is no tunnel.
+    pub fn of(&self, interface: InterfaceIndex) -> Option<Stack> {
+        self.by_interface.get(&interface).map(Rc::clone)
+    }
+    pub fn remove(&mut self, index: AdjacencyIndex) -> Option<Stacked> {
+        self.stacks.remove(&index)
     }
 }
 
 impl super::Adjacencies {
     /// The path list that an adjacency is stacked on.
     pub(crate) fn stack_of(&self, index: AdjacencyIndex) -> Option<u32> {
-        self.encapsulations.stacks.get(&index).copied()
+        self.encapsulations.stacks.get(&index).map(|stacked| stacked.list)
+    }
+    /// Makes an interface a tunnel; whether it was none.
+    pub(crate) fn add_encapsulation(&mut self, interface: InterfaceIndex, stack: Stack) -> bool {
+        self.encapsulations.by_interface.insert(interface, stack).is_none()
     }
     pub(crate) fn forget_encapsulation(&mut self, interface: InterfaceIndex) {
         self.encapsulations.by_interface.remove(&interface);
     }
-}
-
-impl Router {
-    /// Makes an interface a tunnel, before routes lead over it; or has what it puts in front asked
-    /// for anew, because it changed.
-    pub fn encapsulate(&mut self, interface: InterfaceIndex, tunnel: Rc<dyn Encapsulation>) {
-        let before = self.adjacencies.encapsulations.by_interface.insert(interface, tunnel);
-        if before.is_none() {
-            crate::ip::lead_output(self, interface, TRANSMIT);
-        }
-        self.encapsulate_anew(interface, None);
-    }
-    /// Has what a tunnel puts in front asked for anew: of packets to a next hop, or all.
-    pub fn encapsulate_anew(&mut self, interface: InterfaceIndex, next_hop: Option<IpAddr>) {
-        let mine = self
-            .adjacencies
-            .on(interface)
-            .filter(|((.., hop), _)| next_hop.is_none_or(|wanted| *hop == wanted));
+    /// Stacks the adjacencies of a tunnel anew: those to a next hop, or all.
+    pub(crate) fn stack(router: &mut Router, interface: InterfaceIndex, next_hop: Option<IpAddr>) {
+        let all = &router.adjacencies;
+        let Some(stack) = all.encapsulations.of(interface) else { return };
+        let mine = all.on(interface).filter(|((.., hop), _)| next_hop.is_none_or(|to| *hop == to));
         let mine: Vec<_> = mine.map(|(_, index)| *index).collect();
-        mine.into_iter().for_each(|index| self.stack(index));
-        self.resolve_interface(interface);
+        mine.into_iter().for_each(|index| stack(router, index));
     }
-    /// Asks for what an adjacency puts in front, and stacks it on the route to the far end.
-    pub(super) fn stack(&mut self, index: AdjacencyIndex) {
-        let Some(a) = self.adjacencies.at(index) else { return };
-        let Some(tunnel) = self.adjacencies.encapsulations.by_interface.get(&a.interface) else {
-            return;
-        };
-        let chain = Rc::clone(tunnel).chain(a.link, a.next_hop);
-        let chain = chain.filter(|c| c.header.len() <= MAX_HEADER);
-        let new = chain.and_then(|chain| {
-            let Chain { header, fixup, to } = chain;
-            let (link, table, paths) = match to {
-                Onward::Route(table, addr) => {
-                    let (to, through) = (Gateway::of(table, addr), Through::Any);
-                    (to.link, table, [Path::to(Target::Recursive { to, through })].into())
-                }
-                Onward::Paths(link, paths) => (link, TableIndex::DEFAULT, paths),
-            };
-            let rewrite = self.engine.connect(TRANSMIT, link.rewrite_node()).ok()?;
-            let balance = self.engine.connect(TRANSMIT, link.load_balance_node()).ok()?;
-            let (list, stacked) = self.stack_list(index, &paths)?;
-            let hop = Hop { header, fixup, stacked, fib: table.0, rewrite, balance };
-            Some((list, Arc::new(hop)))
-        });
-        let (list, hop) = new.unzip();
-        self.adjacencies.change(index, |a| a.hop = hop);
-        let stacks = &mut self.adjacencies.encapsulations.stacks;
-        let old = match list {
-            Some(list) => stacks.insert(index, list),
+    /// Says what an adjacency puts in front, and what it is stacked on; returns what it was.
+    pub(crate) fn set_hop(
+        &mut self,
+        index: AdjacencyIndex,
+        new: Option<(Arc<Hop>, Stacked)>,
+    ) -> Option<Stacked> {
+        let (hop, stacked) = new.unzip();
+        self.change(index, |a| a.hop = hop);
+        let stacks = &mut self.encapsulations.stacks;
+        match stacked {
+            Some(stacked) => stacks.insert(index, stacked),
             None => stacks.remove(&index),
-        };
-        old.into_iter().for_each(|old| self.unstack_list(index, old, list));
-    }
-    /// Forgets what an adjacency that is gone was stacked on.
-    pub(super) fn unstack(&mut self, index: AdjacencyIndex) {
-        if let Some(list) = self.adjacencies.encapsulations.stacks.remove(&index) {
-            self.unstack_list(index, list, None);
         }
     }
 }

@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 use super::{Adjacency, AdjacencyIndex, Link, Role};
 use crate::router::Router;
 
-/// What an adjacency does, in one line as routes and traces show it.
+/// Description of an adjacency in one line, as in routes and traces.
 pub fn describe(router: &Router, index: AdjacencyIndex) -> String {
     let Some(a) = router.adjacencies.at(index) else { return "deleted".to_owned() };
     let family = a.link.name();

@@ -41,7 +41,7 @@ const REWRITE: usize = 22;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct AdjacencyIndex(pub u32);
 
-/// What travels over an adjacency.
+/// The kind of packets of an adjacency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Link {
     /// IPv4.
@@ -67,6 +67,15 @@ impl Link {
             Self::Ethernet => "ethernet",
         }
     }
+    /// Its word in commands.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ip4 => "ip4",
+            Self::Ip6 => "ip6",
+            Self::Mpls => "mpls",
+            Self::Ethernet => "ethernet",
+        }
+    }
     /// The node that puts the header in front.
     pub fn rewrite_node(self) -> &'static str {
         match self {
@@ -86,7 +95,7 @@ impl Link {
         }
     }
     /// The node that sends packets on as a load balance says.
-    pub fn load_balance_node(self) -> &'static str {
+    pub const fn load_balance_node(self) -> &'static str {
         match self {
             Self::Ip4 => "ip4-load-balance",
             Self::Ip6 => "ip6-load-balance",
@@ -114,7 +123,7 @@ impl Link {
     }
 }
 
-/// What an adjacency leads to.
+/// The role of an adjacency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Role {
     /// One neighbour.
@@ -123,7 +132,7 @@ pub enum Role {
     Glean,
     /// Multicast groups: the destination address is computed from the packet's.
     Multicast,
-    /// Whoever is at the far end of a tunnel.
+    /// The far end of a tunnel.
     Midchain,
 }
 
@@ -145,9 +154,9 @@ pub struct Adjacency {
     pub header: [u8; REWRITE],
     /// The interface packets leave by.
     pub interface: InterfaceIndex,
-    /// What it leads to.
+    /// Its target.
     pub role: Role,
-    /// What travels over it.
+    /// The kind of its packets.
     pub link: Link,
     /// The neighbour, or the connected network's own address for [`Role::Glean`].
     pub next_hop: IpAddr,
@@ -163,7 +172,7 @@ impl Adjacency {
     }
 }
 
-/// What an adjacency is found by.
+/// The key of an adjacency.
 type Key = (InterfaceIndex, Link, Role, IpAddr);
 
 /// All adjacencies.
@@ -179,7 +188,7 @@ pub struct Adjacencies {
     pub budget: usize,
 }
 
-/// Why an adjacency cannot be made.
+/// Reasons why an adjacency cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The interface is not there.
@@ -269,7 +278,7 @@ impl Adjacencies {
         let mine = self.on(interface).filter(|((_, _, role, _), _)| *role == Role::Neighbor);
         mine.map(|(key, _)| key.3)
     }
-    /// How many use an adjacency.
+    /// Number of users of an adjacency.
     pub fn users(&self, index: AdjacencyIndex) -> u32 {
         self.users.get(&index).copied().unwrap_or(0)
     }
@@ -308,8 +317,8 @@ impl Router {
         role: Role,
         next_hop: IpAddr,
     ) -> Result<AdjacencyIndex, Error> {
-        let is_tunnel = self.adjacencies.encapsulations.has(interface);
-        let role = if is_tunnel { Role::Midchain } else { role };
+        let stack = self.adjacencies.encapsulations.of(interface);
+        let role = if stack.is_some() { Role::Midchain } else { role };
         let key = (interface, link, role, next_hop);
         if let Some(index) = self.adjacencies.by_key.get(&key) {
             *self.adjacencies.users.entry(*index).or_default() += 1;
@@ -326,10 +335,10 @@ impl Router {
         self.adjacencies.users.insert(index, 1);
         let counters = self.adjacencies.counters();
         self.count_from_zero(&counters, COLUMNS, index.0, "adjacencies");
-        if is_tunnel {
-            self.stack(index);
+        if let Some(stack) = stack {
+            stack(self, index);
         }
-        for made in self.on_adjacency.clone() {
+        for made in self.on_adjacency.clone().iter() {
             made(self, index);
         }
         Ok(index)
@@ -344,7 +353,7 @@ impl Router {
         let i = self.interfaces.at(interface).ok_or(Error::NoInterface)?;
         let mut new = Adjacency {
             header_len: 0,
-            complete: i.kind == Kind::Ip && role != Role::Glean,
+            complete: i.is_point_to_point() && role != Role::Glean,
             is_counted: self.adjacencies.are_counted,
             mtu: self.mtu_to(link, interface, role, next_hop),
             output: Slot(0),
@@ -361,6 +370,9 @@ impl Router {
             // Multicast writes the group's address over this one, packet by packet.
             new.set_header(&Header::new(MacAddr::BROADCAST, i.mac, link.ethertype()));
             new.complete = role != Role::Glean;
+        }
+        if let Some(far_end) = i.far_end.filter(|_| !has_header) {
+            new.set_header(&Header::new(far_end, i.mac, link.ethertype()));
         }
         let (node, to) = match role {
             Role::Midchain => (link.midchain_node(), chain::TRANSMIT.to_owned()),
@@ -383,7 +395,9 @@ impl Router {
             all.by_key.remove(&(a.interface, a.link, a.role, a.next_hop));
         }
         all.slab.remove(index.0);
-        self.unstack(index);
+        if let Some(stacked) = all.encapsulations.remove(index) {
+            (stacked.release)(self, index, stacked.list);
+        }
     }
     /// Has packets over each adjacency counted, or no longer.
     pub fn count_adjacencies(&mut self, is_on: bool) {
@@ -429,6 +443,8 @@ impl Router {
         let mine: Vec<_> = mine.map(|(key, index)| (*key, *index)).collect();
         for ((_, link, role, next_hop), index) in mine {
             let mtu = self.mtu_to(link, interface, role, next_hop);
+            let hop = self.adjacencies.at(index).and_then(|a| a.hop.clone());
+            let mtu = hop.map_or(mtu, |hop| self.mtu_in_chain(&hop, link, mtu));
             self.adjacencies.change(index, |a| {
                 a.mtu = mtu;
                 if a.header_len > 0 {
@@ -436,6 +452,18 @@ impl Router {
                 }
             });
         }
+        self.follow_mtu_over(interface);
+    }
+    /// Has the MTU of a tunnel's adjacency follow the way to the far end; whether it changed.
+    pub(crate) fn refresh_mtu(&mut self, index: AdjacencyIndex) -> bool {
+        let Some(a) = self.adjacencies.at(index) else { return false };
+        let (link, hop, old) = (a.link, a.hop.clone(), a.mtu);
+        let own = self.mtu_to(link, a.interface, a.role, a.next_hop);
+        let new = hop.map_or(own, |hop| self.mtu_in_chain(&hop, link, own));
+        if new != old {
+            self.adjacencies.change(index, |a| a.mtu = new);
+        }
+        new != old
     }
 }
 

@@ -10,10 +10,11 @@ use wire::upper::Upper;
 use wire::{MacAddr, Protocol, ip4, ip6, tcp, udp};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::chain::{Chain, Encapsulation, Fixup};
+use super::chain::Fixup;
 use super::*;
 use crate::fib::{Ip4, TableIndex};
 use crate::ip::testing::packets;
+use crate::ip::{Chain, Encapsulation};
 use crate::testing::Rig;
 use crate::{address, fib, icmp, ip4 as ip4_nodes, ip6 as ip6_nodes, mfib, neighbor};
 
@@ -35,7 +36,8 @@ impl Encapsulation for InIp {
                 (ip6::Header::new(own, far, carried, 0).as_bytes().into(), Fixup::Ip6)
             }
         };
-        Some(Chain { header, fixup, to: (TableIndex::DEFAULT, self.far).into() })
+        let carries_offloads = true;
+        Some(Chain { header, fixup, carries_offloads, to: (TableIndex::DEFAULT, self.far).into() })
     }
 }
 

@@ -34,7 +34,7 @@ struct SetInterface {
     /// interface
     #[positional]
     intfc: InterfaceIndex,
-    /// which is how it is without a word
+    /// the default without a word
     #[keyword("enable")]
     _enable: bool,
     /// no longer
@@ -95,7 +95,7 @@ fn plain(e: impl fmt::Display) -> Error {
     Error::new(e.to_string())
 }
 
-/// What is answered for others, and where.
+/// Proxied addresses and interfaces.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let proxies = router.arp_proxies();
     for range in &proxies.ranges {

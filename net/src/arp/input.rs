@@ -58,7 +58,7 @@ impl Node for ArpInput {
     }
 }
 
-/// What ARP nodes say of a traced packet.
+/// Trace of a packet in ARP nodes.
 pub(super) struct Seen([u8; size_of::<arp::Header>()]);
 
 impl Seen {

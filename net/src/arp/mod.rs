@@ -1,4 +1,4 @@
-//! ARP (RFC 826): what comes in. Questions for neighbours are asked by [`crate::neighbor`].
+//! ARP (RFC 826): received messages. Questions for neighbours are asked by [`crate::neighbor`].
 //!
 //! `arp-input` checks packets and starts the arc `arp`: [`ArpReply`] answers for the router and
 //! learns, [`ArpProxy`] answers for others where the operator says so (RFC 1027), and
@@ -69,7 +69,8 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
+    router.engine.declare(&ARP);
     let (ports, addresses) = (router.interfaces.ports(), router.addresses.reader());
     let events = (router.events.sender(), router.events.sender());
     let on_link = OnLink::new(router);

@@ -32,7 +32,7 @@ pub struct Range {
     pub last: Ipv4Addr,
 }
 
-/// Why a range is refused.
+/// Reasons why a range is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The last address is less than the first.
@@ -60,7 +60,7 @@ impl std::fmt::Display for Refusal {
 }
 impl std::error::Error for Refusal {}
 
-/// What is answered for others, and where.
+/// Proxied addresses and interfaces.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
     /// The addresses, sorted.
@@ -80,7 +80,7 @@ impl Answered {
 pub(super) struct Proxies(pub Shared<Answered>);
 
 impl Router {
-    /// What ARP requests are answered for others.
+    /// Ranges of addresses that ARP requests for others are answered from.
     pub fn arp_proxies(&self) -> &Answered {
         let proxies: &Proxies = self.own();
         proxies.0.current()

@@ -1,6 +1,6 @@
-//! What the nodes of ARP count. Each of them has all of these, as clients know it.
+//! Counters of the ARP nodes. Each of them has all of these, as clients know it.
 
-/// Why an ARP packet ends here.
+/// Reasons why an ARP packet ends here.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
     /// ARP Disabled on this interface.
@@ -34,7 +34,7 @@ pub enum Error {
     UnnumberedMismatch,
 }
 
-/// What else there is to count.
+/// Further counters.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// ARP replies sent.

@@ -34,7 +34,7 @@ pub struct ArpReply {
 /// Edges of [`ArpReply`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// Who is asked for is not here: `arp-proxy` may answer.
+    /// The next feature, for addresses that are not this router's: `arp-proxy` may answer.
     #[along]
     Along,
     /// An answer, to the output of the interface.

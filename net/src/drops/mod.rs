@@ -1,5 +1,5 @@
-//! Where packets end: `error-drop` and `drop`, `error-punt` and `punt`; and the [`Problem`] that a
-//! packet takes along to where its sender gets an ICMP error.
+//! The ends of packets: `error-drop` and `drop`, `error-punt` and `punt`; and the [`Problem`] that
+//! a packet takes along to where its sender gets an ICMP error.
 
 mod nodes;
 mod problem;
@@ -36,7 +36,8 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
+    router.engine.declare(&ERROR_DROP);
     router.engine.add(ErrorDrop::new(&router.interfaces)).map_err(refuse)?;
     router.engine.add(Drop).map_err(refuse)?;
     router.engine.add(ErrorPunt::new(&router.interfaces)).map_err(refuse)?;

@@ -1,4 +1,4 @@
-//! What is dropped passes the features of its arc before it ends.
+//! Dropped packets pass the features of their arc before they end.
 
 use std::convert::Infallible;
 use std::slice;

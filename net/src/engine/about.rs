@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use crate::router::Router;
 
-/// What the program says of itself; the daemon puts it into the router.
+/// Name and version of the program; the daemon puts it into the router.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Program {
     /// Name, version, who built it, where and when, on one line.
     pub version: String,
-    /// When it was built.
+    /// Date of the build.
     pub build_date: String,
-    /// Who built it.
+    /// User who built it.
     pub built_by: &'static str,
-    /// Where it was built.
+    /// The machine that built it.
     pub built_on: &'static str,
     /// Folders in which plugins are looked for.
     pub folders: Vec<String>,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::no_answer;
 use crate::router::Router;
 
-/// Where the clock ends, in seconds: some thirty years.
+/// End of the clock, in seconds: some thirty years.
 const END: f64 = 1e9;
 
 /// Show the router's time.

@@ -3,15 +3,9 @@
 use std::fmt;
 
 use control::cli::{Command, Error, Output, Word};
-use graph::arc::FeatureArc;
 use serde::Serialize;
 
-use crate::arp::ARP;
-use crate::drops::ERROR_DROP;
-use crate::interface::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceIndex, find};
-use crate::ip4::{IP4_DROP, IP4_LOCAL, IP4_MULTICAST, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
-use crate::ip6::{IP6_DROP, IP6_LOCAL, IP6_MULTICAST, IP6_OUTPUT, IP6_PUNT, IP6_UNICAST};
-
+use crate::interface::{InterfaceIndex, find};
 use crate::router::{Parts, Router};
 
 /// Show the arcs and the features that may be enabled on them.
@@ -48,7 +42,7 @@ struct SetFeature {
     disable: bool,
 }
 
-/// Why a feature cannot be switched.
+/// Reasons why a feature cannot be switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// There is no such interface.
@@ -78,28 +72,27 @@ impl Router {
     }
 }
 
-/// Arcs that `show features` lists, with features or not.
-const ARCS: [&FeatureArc; 16] = [
-    &ARP,
-    &IP6_DROP,
-    &IP6_PUNT,
-    &IP6_LOCAL,
-    &IP6_OUTPUT,
-    &IP6_MULTICAST,
-    &IP6_UNICAST,
-    &IP4_DROP,
-    &IP4_PUNT,
-    &IP4_LOCAL,
-    &IP4_OUTPUT,
-    &IP4_MULTICAST,
-    &IP4_UNICAST,
-    &ERROR_DROP,
-    &INTERFACE_OUTPUT,
-    &DEVICE_INPUT,
+/// The order of arcs in listings; others come behind these, as they were declared.
+const ORDER: [&str; 16] = [
+    "arp",
+    "ip6-drop",
+    "ip6-punt",
+    "ip6-local",
+    "ip6-output",
+    "ip6-multicast",
+    "ip6-unicast",
+    "ip4-drop",
+    "ip4-punt",
+    "ip4-local",
+    "ip4-output",
+    "ip4-multicast",
+    "ip4-unicast",
+    "error-drop",
+    "interface-output",
+    "device-input",
 ];
 
 pub(super) fn register(parts: &mut Parts) {
-    ARCS.into_iter().for_each(|arc| parts.router.engine.declare(arc));
     let cli = &mut parts.cli;
     cli.values("arc", |router: &Router| {
         router.engine.arcs().map(|(name, ..)| name.to_owned()).collect()
@@ -126,15 +119,13 @@ pub(super) fn register(parts: &mut Parts) {
             name,
             features: features.iter().chain([&end]).copied().collect(),
         });
-        Ok(Output::of(Arcs { interface: None, arcs: arcs.collect() }))
+        Ok(Output::of(Arcs::in_order(None, arcs.collect())))
     });
     cli.command(|router, show: ShowInterfaceFeatures| {
         let InterfaceIndex(index) = find(router, &show.interface)?;
         let arcs = router.engine.features_of(index).into_iter();
-        Ok(Output::of(Arcs {
-            interface: Some(show.interface.to_string()),
-            arcs: arcs.map(|(name, features)| Arc { name, features }).collect(),
-        }))
+        let arcs = arcs.map(|(name, features)| Arc { name, features }).collect();
+        Ok(Output::of(Arcs::in_order(Some(show.interface.to_string()), arcs)))
     });
 }
 
@@ -149,6 +140,14 @@ struct Arcs {
 struct Arc {
     name: &'static str,
     features: Vec<&'static str>,
+}
+
+impl Arcs {
+    fn in_order(interface: Option<String>, mut arcs: Vec<Arc>) -> Self {
+        let place = |arc: &Arc| ORDER.iter().position(|name| *name == arc.name);
+        arcs.sort_by_key(|arc| place(arc).unwrap_or(ORDER.len()));
+        Self { interface, arcs }
+    }
 }
 
 impl fmt::Display for Arcs {

@@ -36,7 +36,7 @@ impl fmt::Display for Files {
     }
 }
 
-/// What `show unix errors` prints.
+/// Output of `show unix errors`.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Errors(Vec<String>);

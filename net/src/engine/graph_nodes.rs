@@ -51,7 +51,7 @@ struct GraphNodeGet {
 /// The end of an answer.
 #[derive(Message)]
 struct GraphNodeGetReply {
-    /// where to go on; 4294967295 when there is no more
+    /// cursor to go on with; 4294967295 at the end
     cursor: u32,
 }
 

@@ -48,9 +48,9 @@ struct Area {
     base: usize,
     parts: usize,
     size: usize,
-    /// What of it is in memory.
+    /// Bytes of it in memory.
     resident: usize,
-    /// What is in use, free, and free to be given back, where somebody keeps account.
+    /// Bytes in use, free, and free to be given back; `None` without accounts.
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<[usize; 3]>,
     /// Free chunks, and small ones kept aside, of a heap.

@@ -18,11 +18,9 @@ mod vlib;
 mod vpe;
 mod workers;
 
-use control::cli::Error;
-use graph::NoAnswer;
-
 use crate::router::{Configuration, Feature, Origin, Parts};
 
+pub use crate::router::no_answer;
 pub use about::{Plugin, Program};
 pub use workers::ThreadsError;
 
@@ -34,7 +32,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["drops"],
     register,
-    configuration: Configuration::None("it is set in startup.conf"),
+    configuration: Configuration::Commands(|router, lines| router.log.configuration(lines)),
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
@@ -57,11 +55,6 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     vlib::register(&mut parts.api);
     vpe::register(&mut parts.api);
     Ok(())
-}
-
-/// What a command says when a thread does not answer.
-pub fn no_answer(why: NoAnswer) -> Error {
-    Error::new(why.to_string())
 }
 
 #[cfg(test)]

@@ -79,13 +79,13 @@ pub(crate) struct Bench {
 pub(crate) fn bench() -> Bench {
     let settings = Settings { buffers: 4096, ..Settings::default() };
     let router = Router::new(settings, Log::new()).unwrap();
-    let mut parts = Parts::new(router);
+    let mut parts = crate::Assembly::new(router);
     let trace = crate::trace::FEATURE;
     let dump = crate::trace::TRACEDUMP;
     for feature in [FEATURE, trace, dump, drops::FEATURE, interface::FEATURE] {
         parts.add(&feature).unwrap();
     }
-    let Parts { mut router, cli, mut api, .. } = parts;
+    let crate::Assembly { mut router, cli, mut api, .. } = parts;
     cli.check().unwrap();
     api.finish(&router.clients).unwrap();
     router.engine.add_input(Source(3)).unwrap();

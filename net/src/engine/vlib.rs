@@ -43,7 +43,7 @@ struct ShowThreads {}
 struct ThreadData {
     id: u32,
     name: Text<64>,
-    /// what it is for; empty for the main thread
+    /// purpose; empty for the main thread
     #[name("type")]
     kind: Text<64>,
     /// the system's number

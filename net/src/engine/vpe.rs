@@ -13,16 +13,16 @@ use crate::router::Router;
 #[reply(ShowVersionReply)]
 struct ShowVersion {}
 
-/// What the program is.
+/// Name and version of the program.
 #[derive(Message)]
 struct ShowVersionReply {
     /// its name
     program: Text<32>,
     /// its version
     version: Text<32>,
-    /// when it was built
+    /// date of the build
     build_date: Text<32>,
-    /// nobody's business
+    /// empty: the folder of the build is not kept
     build_directory: Text<256>,
 }
 

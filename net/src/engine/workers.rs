@@ -7,8 +7,8 @@ use graph::{NoAnswer, Plan};
 use crate::interface::QueueError;
 use crate::router::Router;
 
-/// Why the threads cannot be changed as wanted. Those that were there go on, with new ones beside
-/// them.
+/// Reasons why the threads cannot be changed as wanted. Those that were there go on, with new ones
+/// beside them.
 #[derive(Debug)]
 pub enum ThreadsError {
     /// The kernel starts no more threads.
@@ -50,7 +50,7 @@ impl Router {
         for ((interface, queue), thread) in queues.into_iter().zip(stay.clone().cycle()) {
             self.place_rx_queue(interface, queue, thread).map_err(ThreadsError::Queue)?;
         }
-        for move_to in self.on_threads.clone() {
+        for move_to in self.on_threads.clone().iter() {
             move_to(self, &stay).map_err(ThreadsError::Feature)?;
         }
         self.engine.keep_threads(stay.clone()).map_err(ThreadsError::NoAnswer)?;

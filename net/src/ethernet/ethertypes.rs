@@ -1,6 +1,8 @@
-//! Which node gets the packets of a protocol that is not IP or ARP.
+//! EtherTypes other than IP and ARP, and the nodes that get their packets.
 
-use graph::{BuildError, Slot};
+use std::collections::HashSet;
+
+use graph::{BuildError, NodeIndex, Slot};
 use infra::rcu::{Reader, Shared};
 use wire::ethernet::EtherType;
 
@@ -31,6 +33,21 @@ impl EtherTypes {
     pub fn layer2(&self) -> Reader<Option<Slot>> {
         self.layer2.reader()
     }
+}
+
+/// Forgets types whose nodes leave the graph.
+pub(super) fn forget(router: &mut Router, gone: &HashSet<NodeIndex>) {
+    let leads = |router: &Router, slot| {
+        let to = router.engine.target_of(<EthernetInput as graph::Node>::NAME, slot);
+        to.is_some_and(|node| gone.contains(&node))
+    };
+    let Some(types) = router.state::<EtherTypes>() else { return };
+    let mut edges = types.types.current().clone();
+    edges.retain(|edge| !leads(router, edge.1));
+    let layer2 = types.layer2.current().filter(|slot| !leads(router, *slot));
+    let types = router.own_mut::<EtherTypes>();
+    types.types.publish(edges);
+    types.layer2.publish(layer2);
 }
 
 impl Router {

@@ -10,9 +10,7 @@ use wire::ethernet::{EtherType, Header};
 use wire::{MacAddr, print};
 
 use super::ethertypes::{Edges, EtherTypes};
-use super::subs::SubTable;
-use super::vlan::Tagged;
-use crate::interface::{Briefs, BriefsView, Counters, Interfaces, Mode, Port};
+use crate::interface::{Briefs, BriefsView, Counters, Interfaces, Mode, Port, SubTable, Tagged};
 
 /// Checks the destination of frames and sends them to their protocol, layer 2 header stripped.
 #[derive(Clone)]
@@ -20,7 +18,7 @@ pub struct EthernetInput {
     ports: SlabReader<Port>,
     briefs: Briefs,
     types: Reader<Edges>,
-    /// Where bridged frames go.
+    /// The next node of bridged frames.
     layer2: Reader<Option<Slot>>,
     counters: Arc<Counters>,
 }
@@ -97,7 +95,24 @@ fn own_untagged(port: &Port) -> u64 {
     if has_other || port.mode != Mode::Layer3 { NOBODY } else { own_address(port) }
 }
 
-/// What the pass for frames with tags and bridged ones keeps of the interface of the last one.
+/// The pass that suits most packets of a frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Most {
+    /// Without tags, for the interface itself.
+    Plain,
+    /// Without tags, bridged.
+    Bridged,
+    /// Others.
+    Any,
+}
+
+/// Whether frames without tags are all bridged.
+fn bridges_untagged(port: &Port) -> bool {
+    let has_other = port.subs.as_ref().is_some_and(|subs| subs.has_untagged());
+    !has_other && port.mode != Mode::Layer3 && own_address(port) != NOBODY
+}
+
+/// Fields of the last packet's interface, for the pass over frames with tags and bridged ones.
 struct Known<'e> {
     rx: u32,
     own: u64,
@@ -117,13 +132,31 @@ impl Node for EthernetInput {
         let (mut known, mut own) = (u32::MAX, NOBODY);
         frame.passes(|packets| {
             // What the first packet is says which pass is for most of them.
-            let mut is_plain = false;
+            let mut most = Most::Any;
             packets.look(0..packets.all().end.min(1), |_, p| {
                 known = p.rx();
-                own = self.ports.read(known, epoch).map_or(NOBODY, own_untagged);
-                is_plain = own != NOBODY && !is_tagged(p.bytes());
+                let port = self.ports.read(known, epoch);
+                own = port.map_or(NOBODY, own_untagged);
+                most = match port {
+                    Some(_) if is_tagged(p.bytes()) => Most::Any,
+                    Some(_) if own != NOBODY => Most::Plain,
+                    Some(port) if bridges_untagged(port) => Most::Bridged,
+                    _ => Most::Any,
+                };
             });
-            if is_plain {
+            if most == Most::Bridged
+                && let Some(layer2) = *self.layer2.read(epoch)
+            {
+                packets.usual(packets.all(), |_, p| {
+                    let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
+                    let kind = EtherType::new(u16::from_be_bytes(*header.last_chunk()?));
+                    if p.rx() != known || kind.is_vlan() {
+                        return None;
+                    }
+                    keep(p, size_of::<Header>());
+                    Some(Next::Other(layer2))
+                });
+            } else if most == Most::Plain {
                 packets.usual(packets.all(), |_, p| {
                     let rx = p.rx();
                     if rx != known {
@@ -159,7 +192,7 @@ impl Node for EthernetInput {
 
 /// The edges of the usual protocols.
 #[inline(always)]
-fn protocol(ethertype: EtherType) -> Option<Next> {
+pub(super) fn protocol(ethertype: EtherType) -> Option<Next> {
     match ethertype {
         EtherType::IP4 => Some(Next::Ip4),
         EtherType::IP6 => Some(Next::Ip6),
@@ -278,7 +311,7 @@ impl EthernetInput {
             Some(next) => next,
             None => {
                 let edges = self.types.read(epoch);
-                let at = edges.binary_search_by_key(&tagged.ethertype, |e| e.0);
+                let at = edges.binary_search_by_key(&tagged.ethertype.or_length(), |e| e.0);
                 Next::Other(edges[at.map_err(|_| Error::UnknownType)?].1)
             }
         };
@@ -288,7 +321,7 @@ impl EthernetInput {
 }
 
 /// Whether an interface takes frames for an address.
-fn takes(port: &Port, dst: MacAddr) -> bool {
+pub(super) fn takes(port: &Port, dst: MacAddr) -> bool {
     dst == port.mac || dst.is_multicast() || port.promiscuous || port.secondary.contains(&dst)
 }
 

@@ -49,3 +49,38 @@ pub static L2_OUTPUT: FeatureArc = FeatureArc {
     end: "interface-output",
     side: Side::Transmit,
 };
+
+macro_rules! by_protocol {
+    ($($(#[$about:meta])* $arc:ident, $name:literal, $start:literal, $side:ident, $end:literal,
+        [$($feature:literal),*];)*) => {$(
+        $(#[$about])*
+        pub static $arc: FeatureArc = FeatureArc {
+            name: $name,
+            starts: &[$start],
+            order: &[$($feature),*],
+            end: $end,
+            side: Side::$side,
+        };
+    )*};
+}
+
+by_protocol! {
+    /// Features of received frames with IPv4, where `l2-input-feat-arc` is on.
+    L2_INPUT_IP4, "l2-input-ip4", "l2-input-feat-arc", Receive, "l2-input-feat-arc-end",
+        ["acl-plugin-in-ip4-l2"];
+    /// Features of received frames with IPv6.
+    L2_INPUT_IP6, "l2-input-ip6", "l2-input-feat-arc", Receive, "l2-input-feat-arc-end",
+        ["acl-plugin-in-ip6-l2"];
+    /// Features of other received frames.
+    L2_INPUT_NONIP, "l2-input-nonip", "l2-input-feat-arc", Receive, "l2-input-feat-arc-end",
+        ["acl-plugin-in-nonip-l2"];
+    /// Features of frames with IPv4 to be sent, where `l2-output-feat-arc` is on.
+    L2_OUTPUT_IP4, "l2-output-ip4", "l2-output-feat-arc", Transmit, "l2-output-feat-arc-end",
+        ["acl-plugin-out-ip4-l2", "gso-l2-ip4"];
+    /// Features of frames with IPv6 to be sent.
+    L2_OUTPUT_IP6, "l2-output-ip6", "l2-output-feat-arc", Transmit, "l2-output-feat-arc-end",
+        ["acl-plugin-out-ip6-l2", "gso-l2-ip6"];
+    /// Features of other frames to be sent.
+    L2_OUTPUT_NONIP, "l2-output-nonip", "l2-output-feat-arc", Transmit, "l2-output-feat-arc-end",
+        ["acl-plugin-out-nonip-l2"];
+}

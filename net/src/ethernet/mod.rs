@@ -1,17 +1,23 @@
-//! Ethernet: the node every frame enters by (IEEE 802.3 §3, RFC 894), and VLAN tags.
+//! Ethernet: the node that every frame enters by (IEEE 802.3 §3, RFC 894), and the arcs of layer 2.
 
 mod ethertypes;
 mod input;
 mod layer2;
-mod subs;
-mod vlan;
+mod llc;
+mod unbridged;
+
+use wire::ethernet::EtherType;
 
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
+pub use crate::interface::{SubTable, Tagged, Tags};
 pub use input::EthernetInput;
-pub use layer2::{L2_INPUT, L2_OUTPUT};
-pub use subs::SubTable;
-pub use vlan::{Tagged, Tags};
+pub use layer2::{
+    L2_INPUT, L2_INPUT_IP4, L2_INPUT_IP6, L2_INPUT_NONIP, L2_OUTPUT, L2_OUTPUT_IP4, L2_OUTPUT_IP6,
+    L2_OUTPUT_NONIP,
+};
+pub use llc::SnapProtocol;
+pub use unbridged::Unbridged;
 
 /// Ethernet input.
 pub const FEATURE: Feature = Feature {
@@ -25,11 +31,15 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let types = ethertypes::EtherTypes::default();
     let input = EthernetInput::new(&router.interfaces, &types);
     router.engine.add(input).map_err(refuse)?;
+    router.engine.add(Unbridged::new(&router.interfaces)).map_err(refuse)?;
     router.insert(types);
+    router.on_leaving.push(ethertypes::forget);
+    llc::add(router).map_err(refuse)?;
+    router.register_ethertype(EtherType::LENGTH, llc::LLC).map_err(refuse)?;
     Ok(())
 }
 

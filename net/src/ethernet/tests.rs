@@ -2,7 +2,7 @@ use wire::MacAddr;
 
 use super::*;
 use crate::adjacency::Role;
-use crate::interface::{InterfaceIndex, Mode, SubInterface};
+use crate::interface::{InterfaceIndex, Mode, SubInterface, Tags};
 use crate::ip::testing::{Bench, packets};
 
 const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0xaa];
@@ -71,7 +71,7 @@ fn sub_interfaces_route_with_their_tags() {
     b.expect(&[]);
 }
 
-/// What `pg0.1` takes, and frames for it.
+/// Matches of `pg0.1`, and frames for each.
 fn kinds() -> [(SubInterface, Vec<(u16, u16)>); 6] {
     let dot1q = SubInterface::dot1q(1, 5);
     let plain = SubInterface { id: 1, ..SubInterface::default() };

@@ -12,11 +12,12 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use control::feature::Registered;
 use infra::ring::{self, Receiver, Sender};
 
 use crate::router::Router;
 
-/// What nodes report to control: small, as it is copied into a ring.
+/// An event from a node to control: small, as it is copied into a ring.
 pub trait Event: Copy + Send + 'static {
     /// Events that fit into the ring of one node on one thread.
     const ROOM: usize = 1024;
@@ -34,14 +35,14 @@ pub struct Events {
     wakeup: Arc<Wakeup>,
     /// An `Arc<Rings<E>>` by the type of its events.
     rings: HashMap<TypeId, Box<dyn Any>>,
-    handlers: Vec<Delivery>,
-    afterwards: Vec<fn(&mut Router)>,
+    handlers: Registered<Delivery>,
+    afterwards: Registered<fn(&mut Router)>,
 }
 
-/// What all queues share.
+/// The state that all queues share.
 #[derive(Default)]
 struct Wakeup {
-    /// Control was told and has not looked since.
+    /// Control was woken and has not looked since.
     told: AtomicBool,
     lost: AtomicU64,
     notifier: OnceLock<Notifier>,
@@ -140,12 +141,11 @@ impl Router {
     pub fn handle_events(&mut self) {
         // Acquire and release: an event whose sender found that control was told is seen below.
         self.events.wakeup.told.swap(false, Ordering::AcqRel);
-        for at in 0..self.events.handlers.len() {
-            let handler = Rc::clone(&self.events.handlers[at]);
+        for handler in self.events.handlers.clone().iter() {
             handler(self);
         }
-        for at in 0..self.events.afterwards.len() {
-            self.events.afterwards[at](self);
+        for work in self.events.afterwards.clone().iter() {
+            work(self);
         }
     }
 }
@@ -175,7 +175,7 @@ mod tests {
         woken
     }
 
-    /// What [`Router::handle_events`] begins with.
+    /// First step of [`Router::handle_events`].
     fn take<E: Event>(events: &mut Events) -> Vec<E> {
         events.wakeup.told.swap(false, Ordering::AcqRel);
         events.rings::<E>().take()

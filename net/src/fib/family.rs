@@ -1,4 +1,4 @@
-//! What IPv4 and IPv6 have in common for routing: keys, names, and the table each looks up in.
+//! Address families, as routing needs them: keys, names, and the table each looks up in.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,26 +6,26 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::prefix::{Address, Ip4Prefix, Ip6Prefix, Prefix};
 
 use super::Fib;
-use super::covers::SHORT;
-use super::finder::{Finder, Keeper};
-use super::path::Target;
-use super::ranges::{self, Ranges};
-use super::table::Tables;
-use super::trie4::{Keeper4, Trie4};
+use super::control::path::Target;
+use super::control::prefix_bitmap::SHORT;
+use super::control::table::Tables;
+use super::forwarding::lpm::{LpmReader, LpmWriter};
+use super::forwarding::ranges::{self, Ranges};
+use super::forwarding::trie4::{Trie4, Trie4Writer};
 use crate::adjacency::Link;
 
 /// IPv4 or IPv6.
 pub trait Family: Copy + Debug + Send + Sync + 'static {
     /// An address as a number, first bit on top.
     type Bits: Copy + Ord + Debug + Default + Send + Sync + 'static;
-    /// What data-plane threads look up in.
-    type Finder: Finder<Bits = Self::Bits>;
-    /// What changes it.
-    type Keeper: Keeper<Bits = Self::Bits, Finder = Self::Finder>;
+    /// The table that data-plane threads look up in.
+    type LpmReader: LpmReader<Bits = Self::Bits>;
+    /// The writing half.
+    type LpmWriter: LpmWriter<Bits = Self::Bits, LpmReader = Self::LpmReader>;
 
     /// Length of an address in bits.
     const BITS: u8;
-    /// What travels over its adjacencies.
+    /// The link of its adjacencies.
     const LINK: Link;
     /// `ip4`.
     const NAME: &'static str;
@@ -44,7 +44,7 @@ pub trait Family: Copy + Debug + Send + Sync + 'static {
     fn top(bits: Self::Bits) -> u32;
     /// The last address that begins with the first `len` bits.
     fn last(bits: Self::Bits, len: u8) -> Self::Bits;
-    /// How many first bits two addresses have in common.
+    /// Number of first bits that two addresses have in common.
     fn common(a: Self::Bits, b: Self::Bits) -> u8;
     /// The first address of the prefix that comes `steps` prefixes of the same length later, if it
     /// exists.
@@ -104,8 +104,8 @@ macro_rules! arithmetic {
 
 impl Family for Ip4 {
     type Bits = u32;
-    type Finder = Trie4;
-    type Keeper = Keeper4;
+    type LpmReader = Trie4;
+    type LpmWriter = Trie4Writer;
     const BITS: u8 = 32;
     const LINK: Link = Link::Ip4;
     const NAME: &'static str = "ip4";
@@ -128,8 +128,8 @@ impl Family for Ip4 {
 
 impl Family for Ip6 {
     type Bits = u128;
-    type Finder = Ranges;
-    type Keeper = ranges::Writer;
+    type LpmReader = Ranges;
+    type LpmWriter = ranges::Writer;
     const BITS: u8 = 128;
     const LINK: Link = Link::Ip6;
     const NAME: &'static str = "ip6";

@@ -2,44 +2,17 @@
 //!
 //! Control keeps tables of entries; an entry has a path list from each source that wants the route,
 //! and the best source counts. Equal path lists are one object. Data-plane threads see three flat
-//! things: a table that turns an address into the number of a load balance ([`Finder`]), the load
-//! balances (one word each) and the adjacencies. A change of a route is one store in a table or one
-//! in a load balance; a change of a neighbour is none at all.
+//! things: a table that turns an address into the number of a load balance ([`LpmReader`]), the
+//! load balances (one word each) and the adjacencies. A change of a route is one store in a table
+//! or one in a load balance; a change of a neighbour is none at all.
 
 pub(crate) mod api;
-mod balance;
-mod chores;
 mod cli;
-mod covers;
-mod export;
+mod control;
 mod family;
-mod finder;
-mod follow;
-mod foreign;
 mod forwarding;
-mod hash;
-mod hosts;
-mod labels;
-mod lists;
-mod load_balance;
-mod look_again;
-mod lookup;
-mod objects;
-mod path;
-mod ranges;
-mod resolve;
-mod routes;
-mod sorted;
-mod source;
-mod spread;
-mod stack;
-mod table;
 #[cfg(test)]
 mod tests;
-mod trie4;
-pub mod types;
-mod vrf;
-mod way;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -48,37 +21,42 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use crate::adjacency::{self, Link};
+use crate::flow_hash::Hashes;
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
-pub use balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
-pub use cli::paths_of;
-pub(crate) use cli::{parse_paths, path_words};
+pub use crate::flow_hash::{FlowHash, flow, flow_of, next};
+pub use api::types;
+pub(crate) use cli::parse_paths;
+pub use cli::{path_words, paths_of, words_of_path};
+pub use control::labels::{LabelSwitching, Popped, RouteOf};
+pub use control::path::{Gateway, Label, Path, Pop, TableIndex, Target, Through};
+pub use control::routes::{OWN_BALANCES, RouteCounting};
+pub use control::source::{Source, Sources};
+pub use control::table::Tables;
+pub(crate) use control::table::longest;
+pub use control::tracking::{Followed, Follower};
 pub use family::{Family, Ip4, Ip6};
-pub use finder::Finder;
-pub(crate) use finder::Keeper;
-pub use follow::{Followed, Follower};
+pub use forwarding::load_balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
+pub use forwarding::lookup::Headers;
+pub use forwarding::lpm::LpmReader;
+pub(crate) use forwarding::lpm::LpmWriter;
+pub use forwarding::objects::{
+    NewKind, Object, ObjectEdges, ObjectKind, PathType, PathWord, StackOf, WatchObject,
+};
 pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
-pub use hash::FlowHash;
-pub use hash::{flow, next};
-pub use labels::{LabelSwitching, Popped, RouteOf};
-pub use lookup::Headers;
-pub use objects::{NewKind, Object, ObjectEdges, ObjectKind};
-pub use path::{Gateway, Label, Path, Pop, TableIndex, Target, Through};
-pub use routes::{OWN_BALANCES, RouteCounting};
-pub use source::{Source, Sources};
-pub use table::Tables;
-pub(crate) use table::longest;
 
-use balance::LoadBalances;
-use chores::Chores;
-use control::stats::Segment;
-use foreign::Foreign;
-use hash::Hashes;
+use ::control::stats::Segment;
 use infra::rcu::Shared;
-use lists::PathLists;
-use objects::Objects;
-use table::Entry;
+
+use control::attached_export;
+use control::deferred::Deferred;
+use control::foreign::Foreign;
+use control::path_list::PathLists;
+use control::table::{self, Entry};
+use forwarding::load_balance::LoadBalances;
+use forwarding::objects::Objects;
+use forwarding::{lookup, lookup_dpo};
 
 /// Everything about routing that control owns.
 pub struct Fib {
@@ -86,38 +64,47 @@ pub struct Fib {
     ip6: Tables<Ip6>,
     lists: PathLists,
     balances: LoadBalances,
-    /// Groups of buckets that no list has any more, while load balances still name them.
+    /// Groups of buckets that no list uses any more, while load balances still name them.
     unused_groups: Vec<u32>,
     /// Kinds of forwarding objects.
     objects: Objects,
     /// Puts labels on and takes them off, where it is there.
     switching: Option<Rc<dyn LabelSwitching>>,
-    /// What paths put in front of where they lead, while load balances still name it.
+    /// Unused wraps of paths, while load balances still name them.
     unused_wraps: Vec<Via>,
     /// Path lists with paths that lead to a load balance that is followed.
     behind: HashMap<u32, Vec<u32>>,
-    /// Those who follow what has changed, until they are called.
+    /// Followers of changed load balances, until they are called.
     to_call: Vec<Follower>,
-    /// Where packets of another kind go that follow routes to these addresses.
+    /// Load balances for packets of another kind that follow routes to these addresses.
     foreign: HashMap<Gateway, Foreign>,
     hashes4: Hashes,
     hashes6: Hashes,
-    /// Which prefixes that come from now on have counters of their own.
+    /// The rule by which later prefixes get counters of their own.
     pub counting: RouteCounting,
-    /// Who may want routes.
+    /// Sources of routes.
     pub sources: Sources,
-    /// Work on tables that is not done yet.
-    chores: Chores,
+    /// Deferred work on tables.
+    deferred: Deferred,
     /// The interface that was deleted last, unless there is one of its number again: no path leads
     /// there.
     leaving: Option<InterfaceIndex>,
     /// Operators' routes to networks on interfaces.
-    attached: export::Attached,
+    attached: attached_export::Attached,
     /// Link-local table of each interface; 0 for none.
     link_local: Shared<Vec<u16>>,
+    /// Objects of other modules, for `show dpo memory`.
+    pub(crate) more_objects: Vec<fn(&Router) -> ObjectSize>,
+    /// Tables of other modules, for `show bihash`.
+    pub(crate) more_tables: Vec<fn(&Router) -> Vec<TableSize>>,
 }
 
-/// Why routing refuses a change.
+/// Name of a kind of objects, bytes of one, count.
+pub(crate) type ObjectSize = (&'static str, usize, usize);
+/// Name, shape, elements and bytes of a table that packets are looked up in.
+pub(crate) type TableSize = (String, String, usize, usize);
+
+/// Reasons why routing refuses a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The table is not there.
@@ -162,20 +149,22 @@ impl Fib {
             behind: HashMap::new(),
             to_call: Vec::new(),
             foreign: HashMap::new(),
-            attached: export::Attached::new(),
+            attached: attached_export::Attached::new(),
             hashes4: Hashes::new(),
             hashes6: Hashes::new(),
             counting: RouteCounting::default(),
             sources: Sources::default(),
-            chores: Chores::default(),
+            deferred: Deferred::default(),
             leaving: None,
             link_local: Shared::new(Vec::new()),
+            more_objects: Vec::new(),
+            more_tables: Vec::new(),
         })
     }
     /// For nodes: the tables of a family.
     pub fn forwarding<F: Family>(&self) -> Forwarding<F> {
         Forwarding {
-            tables: F::tables(self).finders.reader(),
+            tables: F::tables(self).lpm.reader(),
             balances: self.balances.reader(),
             link_local: self.link_local.reader(),
             hashes: if F::BITS == 32 { self.hashes4.reader() } else { self.hashes6.reader() },
@@ -185,7 +174,7 @@ impl Fib {
     fn hashes<F: Family>(&mut self) -> &mut Hashes {
         if F::BITS == 32 { &mut self.hashes4 } else { &mut self.hashes6 }
     }
-    /// What of a packet counts for the flow hashes of a table.
+    /// Fields of a packet that the flow hashes of a table are made of.
     pub fn flow_hash<F: Family>(&self, table: TableIndex) -> FlowHash {
         let all = if F::BITS == 32 { &self.hashes4 } else { &self.hashes6 };
         all.of(table.0)
@@ -202,7 +191,7 @@ impl Fib {
             Link::Mpls | Link::Ethernet => None,
         }
     }
-    /// What the operator calls a table.
+    /// The identifier of a table.
     pub fn table_id<F: Family>(&self, table: TableIndex) -> Option<u32> {
         F::tables(self).at(table).map(|t| t.id)
     }
@@ -210,7 +199,7 @@ impl Fib {
     fn fetch<F: Family>(&self, table: TableIndex, key: table::Key<F>) {
         F::tables(self).at(table).into_iter().for_each(|t| t.fetch(key));
     }
-    /// How many prefixes a table has.
+    /// Number of prefixes of a table.
     pub fn len<F: Family>(&self, table: TableIndex) -> usize {
         F::tables(self).at(table).map_or(0, |t| t.entries.len())
     }
@@ -262,15 +251,15 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+fn register(parts: &mut Parts) -> Result<(), ::control::feature::Refused> {
     let counting = parts.startup("ip", "route-counters")?;
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     router.fib.counting = counting.unwrap_or(router.fib.counting);
     router.add_table::<Ip4>(0).map_err(refuse)?;
     router.add_table::<Ip6>(0).map_err(refuse)?;
     router.interfaces.observe(follow);
     lookup::register(router).map_err(refuse)?;
-    look_again::register(router).map_err(refuse)?;
+    lookup_dpo::register(router).map_err(refuse)?;
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     adjacency::register(&mut parts.cli);

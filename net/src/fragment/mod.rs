@@ -48,7 +48,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     Ok(())
 }
 
-/// How long fragments may be, on the way of a packet to the node that cuts it.
+/// The length limit of fragments, on the way of a packet to the node that cuts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Limit {
@@ -65,7 +65,7 @@ pub trait Cut: Version {
     /// Version in traces.
     const TITLE: &'static str;
 
-    /// Where the part of a packet begins that is spread over fragments, in bytes, and the length of
+    /// Start of the part of a packet that is divided among fragments, in bytes, and the length of
     /// the first fragment's header.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ pub trait Cut: Version {
 /// One fragment.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// Where it begins in the body, in bytes.
+    /// Its start in the body, in bytes.
     offset: usize,
     /// Bytes of the body in it.
     len: usize,
@@ -89,6 +89,8 @@ pub struct Piece {
     is_last: bool,
     /// Identification, for a packet that has none.
     id: u32,
+    /// Whether this router made the packet.
+    is_own: bool,
 }
 
 /// The header of a fragment.
@@ -120,13 +122,14 @@ impl Header {
 
 /// The fragments of a packet.
 pub struct Pieces {
-    /// Where the part begins that is spread over them.
+    /// Start of the part that is divided among them.
     body: usize,
     /// Bytes of it in each but the last.
     room: usize,
     /// Length of the packet.
     len: usize,
     id: u32,
+    is_own: bool,
 }
 
 impl Pieces {
@@ -140,9 +143,14 @@ impl Pieces {
         if room == 0 {
             return Err(Error::CantFragmentHeader);
         }
-        Ok(Self { body, room, len: whole.len(), id })
+        Ok(Self { body, room, len: whole.len(), id, is_own: false })
     }
-    /// How many there are.
+    /// Those of a packet that this router made, or did not.
+    #[must_use]
+    pub fn own(self, is_own: bool) -> Self {
+        Self { is_own, ..self }
+    }
+    /// Their number.
     pub fn count(&self) -> usize {
         self.len.saturating_sub(self.body).div_ceil(self.room)
     }
@@ -158,7 +166,11 @@ impl Pieces {
     pub fn header<V: Cut>(&self, whole: &[u8], i: usize) -> Result<Header, Error> {
         let (offset, len) = (i * self.room, self.range(i).len());
         let is_last = i + 1 == self.count();
-        V::header(whole, self.body, Piece { offset, len, is_last, id: self.id })
+        V::header(
+            whole,
+            self.body,
+            Piece { offset, len, is_last, id: self.id, is_own: self.is_own },
+        )
     }
 }
 
@@ -231,7 +243,7 @@ impl<V: Cut> Node for Fragment<V> {
         frame.each(|p| {
             let mtu = p.payload::<Limit>().mtu;
             let made = self.cut(p, mtu.into());
-            p.trace(|_| Made::<V>::of(mtu, made));
+            p.trace(|_| FragmentTrace::<V>::of(mtu, made));
             sent += made?;
             Ok(Next::Rewrite(self.version))
         });
@@ -259,6 +271,7 @@ impl<V: Cut> Fragment<V> {
         p.segments().for_each(|s| self.whole.extend_from_slice(s));
         let whole = &self.whole[..];
         let pieces = Pieces::of::<V>(whole, mtu, identification(&mut self.sequence))?;
+        let pieces = pieces.own(p.flags().has(Flags::LOCAL));
         let (flags, hash) = (p.flags(), p.flow_hash());
         for i in 1..pieces.count() {
             let header = pieces.header::<V>(whole, i)?;
@@ -275,6 +288,7 @@ impl<V: Cut> Fragment<V> {
             new.follow().ok_or(Error::Memory)?;
         }
         let (header, first) = (pieces.header::<V>(whole, 0)?, pieces.range(0));
+        p.clear_flags(Flags::GSO.with(Flags::TUNNEL));
         p.truncate_chain(first.end);
         p.advance(first.start).ok_or(Error::CantFragmentHeader)?;
         let front = p.prepend(header.len).ok_or(Error::CantFragmentHeader)?;
@@ -293,21 +307,21 @@ pub fn identification(sequence: &mut u64) -> u32 {
     (mixed ^ (mixed >> 31)) as u32
 }
 
-/// What the node says of a traced packet.
-struct Made<V> {
+/// The trace record of the node.
+struct FragmentTrace<V> {
     mtu: u16,
     count: u64,
     version: std::marker::PhantomData<V>,
 }
 
-impl<V> Made<V> {
+impl<V> FragmentTrace<V> {
     #[cold]
     fn of(mtu: u16, made: Result<u64, Error>) -> Self {
         Self { mtu, count: made.unwrap_or(0), version: std::marker::PhantomData }
     }
 }
 
-impl<V: Cut> Record for Made<V> {
+impl<V: Cut> Record for FragmentTrace<V> {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  {} mtu: {} fragments: {}", V::TITLE, self.mtu, self.count)
     }

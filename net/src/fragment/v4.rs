@@ -43,6 +43,10 @@ impl Cut for V4 {
         let offset = (old & OFFSET_MASK) + (piece.offset / 8) as u16;
         let more = if piece.is_last { old & MORE_FRAGMENTS } else { MORE_FRAGMENTS };
         header.fragment = (offset | more).into();
+        // Packets of this router get one when they are cut: others kept theirs all the way.
+        if piece.is_own && header.id.get() == 0 {
+            header.id = (piece.id as u16).max(1).into();
+        }
         header.version_ihl = 4 << 4 | (len / 4) as u8;
         header.total_len = ((len + piece.len) as u16).into();
         header.update_checksum_with(options);

@@ -10,7 +10,7 @@ use wire::zerocopy::IntoBytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit;
 
-/// Where the checksum is in a layer 4 header, in bytes; `None` for protocols whose checksum is not
+/// Place of the checksum in a layer 4 header, in bytes; `None` for protocols whose checksum is not
 /// completed here.
 pub fn field_offset(protocol: Protocol) -> Option<usize> {
     match protocol {
@@ -34,7 +34,7 @@ pub fn complete(p: &mut Buffer<'_>) -> Result<(), Unfit> {
     let sum = upper_layer(Sum::ZERO, bytes_from(p, l4));
     let checksum = if protocol == Protocol::UDP { sum.udp_checksum() } else { sum.checksum() };
     p.bytes_mut().get_mut(field..field + 2).ok_or(Unfit)?.copy_from_slice(checksum.as_bytes());
-    p.clear_flags(Flags::CHECKSUM_TODO);
+    p.clear_flags(Flags::CHECKSUM_TODO.with(Flags::TUNNEL));
     Ok(())
 }
 
@@ -49,12 +49,7 @@ pub fn bytes_from<'p>(p: &'p Buffer<'_>, mut skip: usize) -> impl Iterator<Item 
 
 /// The upper-layer protocol, and where its header is in the current bytes.
 pub(super) fn protocol_of(p: &Buffer<'_>) -> Result<(Protocol, usize), Unfit> {
-    let flags = p.flags();
-    if !flags.has(Flags::L3) || !flags.has(Flags::L4) {
-        return Err(Unfit);
-    }
-    let at = |offset: i16| usize::try_from(offset - p.offset()).map_err(|_| Unfit);
-    let (l3, l4) = (at(p.l3_offset())?, at(p.l4_offset())?);
+    let (l3, l4) = super::places(p)?;
     let packet = p.bytes().get(l3..).ok_or(Unfit)?;
     let upper = Upper::of(packet).ok_or(Unfit)?;
     if l3 + upper.offset == l4 { Ok((upper.protocol, l4)) } else { Err(Unfit) }

@@ -11,19 +11,22 @@ use wire::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use wire::{Protocol, ip4, ip6, tcp, udp};
 
 use super::checksum::{Unfit, protocol_of};
+use super::tunnel;
 
 /// Bytes of headers at most: Ethernet with tags, IP with options or extensions, TCP with options.
 const MAX_HEADERS: usize = 256;
 
-/// Where the headers of a packet are, in bytes from its start.
+/// The layout of a packet's headers, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The IP header.
     pub l3: usize,
     /// The TCP or UDP header.
     pub l4: usize,
-    /// Which of them.
+    /// Protocol of layer 4.
     pub protocol: Protocol,
+    /// The IP header of the tunnel that they are in.
+    pub outer: Option<usize>,
 }
 
 impl Layout {
@@ -33,8 +36,21 @@ impl Layout {
     /// Metadata or packet say nothing that fits.
     pub fn of(p: &Buffer<'_>) -> Result<Self, Unfit> {
         let (protocol, l4) = protocol_of(p)?;
-        let l3 = usize::try_from(p.l3_offset() - p.offset()).map_err(|_| Unfit)?;
-        Ok(Self { l3, l4, protocol })
+        let (l3, _) = super::places(p)?;
+        let outer = p.inner().map(|_| usize::try_from(p.l3_offset() - p.offset()));
+        Ok(Self { l3, l4, protocol, outer: outer.transpose().map_err(|_| Unfit)? })
+    }
+    /// Bytes of the layer 4 header of a packet.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn l4_len(&self, packet: &[u8]) -> Result<usize, Unfit> {
+        let l4 = packet.get(self.l4..).ok_or(Unfit)?;
+        match self.protocol {
+            Protocol::TCP => Ok(at::<tcp::Header>(l4)?.header_len()),
+            Protocol::UDP => Ok(size_of::<udp::Header>()),
+            _ => Err(Unfit),
+        }
     }
 }
 
@@ -55,7 +71,7 @@ pub struct Segments<'a> {
 pub struct Segment<'a> {
     headers: [u8; MAX_HEADERS],
     header_len: usize,
-    /// What follows the headers.
+    /// The part behind the headers.
     pub payload: &'a [u8],
 }
 
@@ -78,12 +94,7 @@ impl<'a> Segments<'a> {
     /// # Errors
     /// The packet is no complete TCP or UDP packet.
     pub fn new(packet: &'a [u8], layout: Layout, gso_size: usize) -> Result<Self, Unfit> {
-        let l4 = packet.get(layout.l4..).ok_or(Unfit)?;
-        let l4_len = match layout.protocol {
-            Protocol::TCP => at::<tcp::Header>(l4)?.header_len(),
-            Protocol::UDP => size_of::<udp::Header>(),
-            _ => return Err(Unfit),
-        };
+        let l4_len = layout.l4_len(packet)?;
         let header_len = layout.l4 + l4_len;
         let end = end_of_ip(packet, layout.l3)?;
         let too_short = layout.protocol == Protocol::TCP && l4_len < size_of::<tcp::Header>();
@@ -94,6 +105,16 @@ impl<'a> Segments<'a> {
         let (headers, payload) = packet[..end].split_at(header_len);
         let count = payload.len().div_ceil(gso_size).max(1);
         Ok(Self { layout, headers, payload, gso_size, next: 0, count })
+    }
+    /// The same with at most `most` bytes each. Not of UDP: there each is a datagram that its
+    /// sender wrote.
+    #[must_use]
+    pub fn within(self, most: usize) -> Self {
+        let room = most.saturating_sub(self.headers.len());
+        if self.layout.protocol != Protocol::TCP || room == 0 || room >= self.gso_size {
+            return self;
+        }
+        Self { gso_size: room, count: self.payload.len().div_ceil(room).max(1), ..self }
     }
     fn finish(&self, segment: &mut Segment<'_>, index: usize) -> Result<(), Unfit> {
         let (l3, l4) = (self.layout.l3, self.layout.l4);
@@ -124,7 +145,9 @@ impl<'a> Segments<'a> {
                 at_mut::<udp::Header>(upper)?.checksum = sum.udp_checksum();
             }
         }
-        Ok(())
+        let Some(outer) = self.layout.outer else { return Ok(()) };
+        let headers = &mut segment.headers[..segment.header_len];
+        tunnel::finish(headers, (self.layout, outer), (len, index), pseudo)
     }
 }
 
@@ -152,7 +175,7 @@ impl<'a> Iterator for Segments<'a> {
 
 /// Sets what differs in an IP header (with its options or extensions) of segment `index`; returns
 /// the sum of the pseudo header. `len` and `upper_len` in bytes, with and without the IP header.
-fn finish_ip(
+pub(super) fn finish_ip(
     ip: &mut [u8],
     len: usize,
     upper_len: usize,
@@ -172,7 +195,7 @@ fn finish_ip(
     Ok(ip4_pseudo(header.src, header.dst, protocol, upper_len as u16))
 }
 
-/// Where the IP packet ends. A length of zero in the header says: with the frame (jumbo).
+/// End of the IP packet. A length of zero in the header stands for the frame's (jumbo).
 fn end_of_ip(packet: &[u8], l3: usize) -> Result<usize, Unfit> {
     let ip = packet.get(l3..).ok_or(Unfit)?;
     let len = match ip.first().ok_or(Unfit)? >> 4 {
@@ -190,11 +213,13 @@ fn end_of_ip(packet: &[u8], l3: usize) -> Result<usize, Unfit> {
     }
 }
 
-fn at<H: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -> Result<&H, Unfit> {
+pub(super) fn at<H: FromBytes + KnownLayout + Immutable + Unaligned>(
+    bytes: &[u8],
+) -> Result<&H, Unfit> {
     H::ref_from_prefix(bytes).map(|(h, _)| h).map_err(|_| Unfit)
 }
 
-fn at_mut<H: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
+pub(super) fn at_mut<H: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
     bytes: &mut [u8],
 ) -> Result<&mut H, Unfit> {
     H::mut_from_prefix(bytes).map(|(h, _)| h).map_err(|_| Unfit)

@@ -13,24 +13,24 @@ pub(super) const HOPS: u8 = 255;
 /// Kinds of errors that are counted, at most.
 const KINDS: usize = 4;
 
-/// A version whose senders are told. Functions on packets take those whose current bytes start at
-/// the IP header.
-pub trait Tell: Version {
-    /// Where errors find their way.
+/// A version of IP, as senders of ICMP errors need it. Functions on packets take those whose
+/// current bytes start at the IP header.
+pub trait ErrorSender: Version {
+    /// The lookup node for errors.
     const LOOKUP: &'static str;
     /// Bytes of a packet that an error quotes at most.
     const QUOTED: usize;
-    /// What is counted.
+    /// Its counters.
     type Sent: Count;
     /// All of it.
     const SENT: &'static [Self::Sent];
 
-    /// What an error of this ICMP type is counted as.
+    /// Counter of errors of this ICMP type.
     fn sent(kind: u8) -> Self::Sent;
-    /// Whether the sender of a packet may be told of a problem.
-    fn may_tell(p: &Buffer<'_>, problem: Problem) -> bool;
+    /// Whether an error about a packet may be sent.
+    fn may_send(p: &Buffer<'_>, problem: Problem) -> bool;
     /// Makes a packet the error about itself. `None` when no address of ours is fit to send it.
-    fn tell(
+    fn make_error(
         p: &mut Buffer<'_>,
         problem: Problem,
         addresses: &AddressReader,
@@ -60,7 +60,7 @@ pub enum Error {
     Drop,
 }
 
-impl<V: Tell> graph::Next for Next<V> {
+impl<V: ErrorSender> graph::Next for Next<V> {
     const EDGES: &'static [Edge] = &[Edge { to: V::LOOKUP, payload: "" }];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
@@ -69,13 +69,13 @@ impl<V: Tell> graph::Next for Next<V> {
     }
 }
 
-impl<V: Tell> IcmpError<V> {
+impl<V: ErrorSender> IcmpError<V> {
     pub(super) fn new(addresses: AddressReader) -> Self {
         Self { version: V::SELF, addresses, limit: Limit::new() }
     }
 }
 
-impl<V: Tell> Node for IcmpError<V> {
+impl<V: ErrorSender> Node for IcmpError<V> {
     const NAME: &'static str = V::NODES.icmp_error;
     type Next = Next<V>;
     type Error = Error;
@@ -92,12 +92,12 @@ impl<V: Tell> Node for IcmpError<V> {
             p.trace(Headers::<V>::of);
             let problem = p.payload::<Problem>();
             let is_ours = p.flags().has(Flags::LOCAL);
-            if is_ours || !V::may_tell(p, problem) || !self.limit.take() {
+            if is_ours || !V::may_send(p, problem) || !self.limit.take() {
                 return Err(Error::Drop);
             }
             // What the first segment has is enough, cut to what an error may quote.
             p.truncate_chain(V::QUOTED.min(p.len()));
-            V::tell(p, problem, &self.addresses, epoch).ok_or(Error::Drop)?;
+            V::make_error(p, problem, &self.addresses, epoch).ok_or(Error::Drop)?;
             sent[V::sent(problem.kind).index()] += 1;
             Ok(Next::Lookup(self.version))
         });

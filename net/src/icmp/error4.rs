@@ -7,7 +7,7 @@ use wire::{Protocol, checksum, icmp4};
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
-use super::error::{HOPS, Tell};
+use super::error::{ErrorSender, HOPS};
 use super::{Problem, become_ours, came_to_group};
 use crate::address::AddressReader;
 use crate::ip::V4;
@@ -15,7 +15,7 @@ use crate::ip::V4;
 /// Longest ICMP error, IP header included, in bytes.
 const LONGEST: usize = 576;
 
-/// What `ip4-icmp-error` sent.
+/// Messages that `ip4-icmp-error` sent.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Sent4 {
     /// destination unreachable response sent.
@@ -29,7 +29,7 @@ pub enum Sent4 {
     Parameter,
 }
 
-impl Tell for V4 {
+impl ErrorSender for V4 {
     const LOOKUP: &'static str = "ip4-lookup";
     const QUOTED: usize = LONGEST - size_of::<Header>() - size_of::<icmp4::Error>();
     type Sent = Sent4;
@@ -43,7 +43,7 @@ impl Tell for V4 {
         }
     }
     /// RFC 1812 section 4.3.2.7.
-    fn may_tell(p: &Buffer<'_>, _: Problem) -> bool {
+    fn may_send(p: &Buffer<'_>, _: Problem) -> bool {
         let Some(header) = p.header::<Header>() else { return false };
         let is_host = |a: [u8; 4]| a[0] < 224;
         let is_first = header.fragment_offset() == 0;
@@ -54,7 +54,7 @@ impl Tell for V4 {
         };
         is_first && has_one_sender && is_host(header.dst) && !is_about_error && !came_to_group(p)
     }
-    fn tell(
+    fn make_error(
         p: &mut Buffer<'_>,
         problem: Problem,
         addresses: &AddressReader,

@@ -6,7 +6,7 @@ use wire::ip6::{self, Header};
 use wire::{Protocol, checksum, icmp6};
 use zerocopy::FromBytes;
 
-use super::error::{HOPS, Tell};
+use super::error::{ErrorSender, HOPS};
 use super::{Problem, become_ours, came_to_group};
 use crate::address::AddressReader;
 use crate::ip::V6;
@@ -14,7 +14,7 @@ use crate::ip::V6;
 /// Longest ICMP error, IP header included, in bytes.
 const LONGEST: usize = 1280;
 
-/// What `ip6-icmp-error` sent.
+/// Messages that `ip6-icmp-error` sent.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Sent6 {
     /// destination unreachable response sent.
@@ -31,7 +31,7 @@ pub enum Sent6 {
     Parameter,
 }
 
-impl Tell for V6 {
+impl ErrorSender for V6 {
     const LOOKUP: &'static str = "ip6-lookup";
     const QUOTED: usize = LONGEST - size_of::<Header>() - size_of::<icmp6::Error>();
     type Sent = Sent6;
@@ -46,8 +46,8 @@ impl Tell for V6 {
             _ => Sent6::Parameter,
         }
     }
-    /// RFC 4443 section 2.4 e. That a packet is too big is told about groups as well.
-    fn may_tell(p: &Buffer<'_>, problem: Problem) -> bool {
+    /// RFC 4443 section 2.4 e. Packet Too Big is sent about groups as well.
+    fn may_send(p: &Buffer<'_>, problem: Problem) -> bool {
         let Some(header) = p.header::<Header>() else { return false };
         // Where the headers are cut off nothing says that it is an error.
         let upper = ip6::upper_layer(p.bytes());
@@ -67,7 +67,7 @@ impl Tell for V6 {
         });
         has_one_sender && (is_for_one || is_too_big) && !is_about_error
     }
-    fn tell(
+    fn make_error(
         p: &mut Buffer<'_>,
         problem: Problem,
         addresses: &AddressReader,

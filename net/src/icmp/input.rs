@@ -21,7 +21,7 @@ pub struct IcmpInput<V> {
 /// Edges of [`IcmpInput`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// Who takes the type.
+    /// The node that takes the type.
     #[dynamic]
     To(Slot),
 }
@@ -41,7 +41,7 @@ pub enum Error {
     Drop,
 }
 
-/// What [`IcmpInput`] counts besides drops.
+/// Counters of [`IcmpInput`] besides drops.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// echo replies sent.
@@ -50,9 +50,9 @@ pub enum Count {
 
 /// The ICMP of an IP version.
 pub trait Messages: Version {
-    /// Why messages end here.
+    /// Reasons for which messages end here.
     type Reason: graph::Reason + From<Error>;
-    /// What else is counted.
+    /// Further counters.
     type Count: graph::Count;
     /// Type of echo requests.
     const ECHO_REQUEST: u8;

@@ -1,4 +1,4 @@
-//! How many ICMP errors a thread sends (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f).
+//! The rate limit of ICMP errors of a thread (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f).
 
 /// Errors in a second, for long.
 const RATE: f64 = 1000.0;

@@ -1,4 +1,4 @@
-//! ICMP (RFC 792, RFC 1812 section 4.3) and ICMPv6 (RFC 4443): what comes in, echo, and errors.
+//! ICMP (RFC 792, RFC 1812 section 4.3) and ICMPv6 (RFC 4443): input, echo, and errors.
 //!
 //! A node that finds something wrong with a packet puts a [`Problem`] on it and sends it to
 //! `ip4-icmp-error` or `ip6-icmp-error`. Messages for this router go to who registered for their
@@ -25,7 +25,7 @@ use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 pub use crate::drops::Problem;
 pub use echo4::EchoRequest4;
 pub use echo6::EchoRequest6;
-pub use error::{IcmpError, Tell};
+pub use error::{ErrorSender, IcmpError};
 pub use error4::Sent4;
 pub use error6::Sent6;
 pub use input::{IcmpInput, Messages};
@@ -47,7 +47,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let types = router.dispatch_table(V4::NODES.icmp_input, TYPES);
     router.engine.add(IcmpInput { version: V4, types }).map_err(refuse)?;
     let types = router.dispatch_table(V6::NODES.icmp_input, TYPES);

@@ -1,8 +1,8 @@
-//! What ICMPv6 and neighbour discovery count: all of it at `ip6-icmp-input`, as clients know it.
+//! Counters of ICMPv6 and neighbour discovery: all of them at `ip6-icmp-input`, as clients know it.
 
 use super::input;
 
-/// Why a message ends here.
+/// Reasons why a message ends here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Error6 {
     /// unknown type.
@@ -41,7 +41,7 @@ pub enum Error6 {
     AllocFailure,
 }
 
-/// What else there is to count.
+/// Further counters.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count6 {
     /// echo replies sent.

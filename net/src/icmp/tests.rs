@@ -137,7 +137,7 @@ fn messages_are_checked_and_unknown_ones_counted() {
 }
 
 /// Sends packets to the error node with a problem.
-fn tell(bench: &mut Bench, at: &str, packet: &[u8], problem: Problem) -> Option<Vec<u8>> {
+fn make_error(bench: &mut Bench, at: &str, packet: &[u8], problem: Problem) -> Option<Vec<u8>> {
     let out = bench.send_as(at, &[packet.to_vec()], move |p| p.set_payload(problem));
     out.into_iter().next().map(|c| c.bytes)
 }
@@ -149,7 +149,7 @@ const PORT6: Problem = V6::PORT_PROBLEM;
 fn errors_quote_what_they_are_about() {
     let mut bench = Bench::new();
     let about = udp4(HOST4, "16.0.0.1", 1, b"data");
-    let error = tell(&mut bench, "ip4-icmp-error", &about, PORT4).unwrap();
+    let error = make_error(&mut bench, "ip4-icmp-error", &about, PORT4).unwrap();
     let header = ip4::Header::ref_from_prefix(&error).unwrap().0;
     assert_eq!(
         (header.src_addr().to_string(), header.dst_addr().to_string()),
@@ -159,7 +159,7 @@ fn errors_quote_what_they_are_about() {
     assert_eq!(error[28..], about);
     assert!(is_icmp4_valid(&error));
     let problem = Problem::ip4(wire::icmp4::Type::PARAMETER_PROBLEM, 0, 9);
-    let error = tell(&mut bench, "ip4-icmp-error", &about, problem).unwrap();
+    let error = make_error(&mut bench, "ip4-icmp-error", &about, problem).unwrap();
     assert_eq!(error[20..22], [12, 0]);
     assert_eq!(error[24..28], [9, 0, 0, 0]);
     bench.expect(&[
@@ -168,7 +168,7 @@ fn errors_quote_what_they_are_about() {
     ]);
 
     let about = udp6(HOST6, "2001:db8:ff::1", 1, b"data");
-    let error = tell(&mut bench, "ip6-icmp-error", &about, PORT6).unwrap();
+    let error = make_error(&mut bench, "ip6-icmp-error", &about, PORT6).unwrap();
     let header = ip6::Header::ref_from_prefix(&error).unwrap().0;
     assert_eq!(
         (header.src_addr().to_string(), header.dst_addr().to_string()),
@@ -184,10 +184,10 @@ fn errors_quote_what_they_are_about() {
 fn quotes_are_cut() {
     let mut bench = Bench::new();
     let about = udp4(HOST4, "16.0.0.1", 1, &[0; 1400]);
-    let error = tell(&mut bench, "ip4-icmp-error", &about, PORT4).unwrap();
+    let error = make_error(&mut bench, "ip4-icmp-error", &about, PORT4).unwrap();
     assert_eq!((error.len(), is_icmp4_valid(&error)), (576, true));
     let about = udp6(HOST6, "2001:db8:ff::1", 1, &[0; 1400]);
-    let error = tell(&mut bench, "ip6-icmp-error", &about, PORT6).unwrap();
+    let error = make_error(&mut bench, "ip6-icmp-error", &about, PORT6).unwrap();
     assert_eq!((error.len(), sum6(&error).is_valid()), (1280, true));
 }
 
@@ -215,12 +215,12 @@ fn some_packets_are_never_answered_4() {
     ];
     let mut bench = Bench::new();
     for packet in &silent {
-        assert_eq!(tell(&mut bench, "ip4-icmp-error", packet, PORT4), None, "{packet:x?}");
+        assert_eq!(make_error(&mut bench, "ip4-icmp-error", packet, PORT4), None, "{packet:x?}");
     }
     bench.expect(&[("ip4-icmp-error", "drop", silent.len() as u64)]);
     let told = [changed(|h| h.fragment = 0x2000.into()), icmp(8), icmp(0), icmp(13)];
     for packet in &told {
-        assert!(tell(&mut bench, "ip4-icmp-error", packet, PORT4).is_some(), "{packet:x?}");
+        assert!(make_error(&mut bench, "ip4-icmp-error", packet, PORT4).is_some(), "{packet:x?}");
     }
     let ours = bench.send_as("ip4-icmp-error", std::slice::from_ref(&about), |p| {
         p.set_payload(PORT4);
@@ -254,17 +254,20 @@ fn some_packets_are_never_answered_6() {
     ];
     let mut bench = Bench::new();
     for packet in &silent {
-        assert_eq!(tell(&mut bench, "ip6-icmp-error", packet, PORT6), None, "{packet:x?}");
+        assert_eq!(make_error(&mut bench, "ip6-icmp-error", packet, PORT6), None, "{packet:x?}");
     }
     bench.expect(&[("ip6-icmp-error", "drop", silent.len() as u64)]);
     for packet in [fragment(1), fragment(8), icmp(128), icmp(135)] {
-        assert!(tell(&mut bench, "ip6-icmp-error", &packet, PORT6).is_some(), "{packet:x?}");
+        assert!(make_error(&mut bench, "ip6-icmp-error", &packet, PORT6).is_some(), "{packet:x?}");
     }
     let too_big = Problem::ip6(icmp6::Type::PACKET_TOO_BIG, 0, 1280);
     for packet in [group, fragment(8)] {
-        assert!(tell(&mut bench, "ip6-icmp-error", &packet, too_big).is_some(), "{packet:x?}");
+        assert!(
+            make_error(&mut bench, "ip6-icmp-error", &packet, too_big).is_some(),
+            "{packet:x?}"
+        );
     }
-    assert_eq!(tell(&mut bench, "ip6-icmp-error", &icmp(1), too_big), None);
+    assert_eq!(make_error(&mut bench, "ip6-icmp-error", &icmp(1), too_big), None);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use control::feature::Refusal;
 use graph::arc::FeatureArc;
 use infra::rcu::{SharedSlab, SlabReader};
 
@@ -19,7 +20,7 @@ pub struct AttachedAt<T> {
     pub is_on: fn(&T) -> bool,
 }
 
-/// What is kept for each interface, and the nodes that act on it.
+/// A setting of each interface, and the nodes that act on it.
 struct Attached<T: Setting> {
     /// By the number of the interface; none for the default.
     settings: SharedSlab<T>,
@@ -30,8 +31,9 @@ struct Attached<T: Setting> {
 pub trait Setting: Clone + Default + PartialEq + Send + Sync + 'static {}
 impl<T: Clone + Default + PartialEq + Send + Sync + 'static> Setting for T {}
 
-/// There is no interface of this number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// no such interface
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+#[retval(INVALID_SW_IF_INDEX)]
 pub struct NoInterface;
 
 impl Router {
@@ -44,6 +46,10 @@ impl Router {
         let settings = SharedSlab::new(MAX_INTERFACES)?;
         let reader = settings.reader();
         self.insert(Attached::<T> { settings, places: Vec::new() });
+        self.uses.push(|router| {
+            let (on, _) = router.settings::<T>().next()?;
+            Some(format!("something is set for {}", router.interfaces.name(on.0)))
+        });
         self.interfaces.observe(|router, interface, change| {
             if change == Change::Deleting {
                 let done = router.put::<T>(interface, T::default());

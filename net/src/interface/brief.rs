@@ -1,4 +1,4 @@
-//! What loops over packets need to know of an interface, in one number: those of thousands of
+//! Briefs of interfaces: one number with all that loops over packets need; those of thousands of
 //! sub-interfaces stay in the cache.
 
 use infra::rcu::Epoch;
@@ -6,7 +6,7 @@ use infra::table::numbers::{Numbers, NumbersReader, View};
 
 use super::{Mode, Port, Tags};
 
-/// Where the bits are; the lowest ones are the number of the interface whose nodes it uses.
+/// Places of the bits; the lowest ones are the number of the interface whose nodes it uses.
 const UP: u32 = 32;
 const ROUTES: u32 = 33;
 const BRIDGES: u32 = 34;
@@ -77,7 +77,7 @@ impl Briefs {
 }
 
 impl BriefsView<'_> {
-    /// What is said of an interface.
+    /// Record of an interface.
     #[inline(always)]
     pub fn of(&self, interface: u32) -> Brief {
         Brief(self.0.at(interface as usize))

@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graph::arc::FeatureArc;
-use graph::{BuildError, NoAnswer, Node, NodeIndex};
+use graph::{BuildError, Engine, NoAnswer, Node, NodeIndex};
 use wire::MacAddr;
 
 use super::output::INTERFACE_OUTPUT;
 use super::{
     Change, Error, Flooding, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface,
-    Offloads, TagRewrite, Values, counters,
+    Offloads, Start, TagRewrite, Values, counters,
 };
 use crate::gso;
 use crate::router::Router;
@@ -40,6 +40,17 @@ impl Router {
         new: NewInterface,
         tx: impl Node,
     ) -> Result<InterfaceIndex, Error> {
+        self.add_interface_by(new, |engine, name| engine.add_named(name, tx))
+    }
+    /// The same with a transmit node that `add` adds under its name.
+    ///
+    /// # Errors
+    /// As of [`Router::add_interface`], and those of `add`.
+    pub fn add_interface_by(
+        &mut self,
+        new: NewInterface,
+        add: impl FnOnce(&mut Engine, &str) -> Result<NodeIndex, BuildError>,
+    ) -> Result<InterfaceIndex, Error> {
         check_name(&new.name)?;
         if self.interfaces.named(&new.name).is_some() {
             return Err(Error::NameInUse(new.name));
@@ -47,7 +58,7 @@ impl Router {
         let (index, port) = self.interfaces.reserve(new.mac, None)?;
         let made = Arc::new(new.clone());
         let nodes = self.begin_counting(index, &new.name).and_then(|()| {
-            let nodes = self.add_interface_nodes(&new, index, tx).map_err(Error::Graph);
+            let nodes = self.add_interface_nodes(&new, index, add).map_err(Error::Graph);
             nodes.inspect_err(|_| counters::hide(&mut self.stats, index.0 as usize, &new.name))
         });
         let (output, tx) = nodes.inspect_err(|_| self.interfaces.release(index))?;
@@ -63,7 +74,6 @@ impl Router {
             hardware: new.hardware,
             tag: String::new(),
             link_speed: 0,
-            device_speed: 0,
             link_mtu: new.mtu,
             mac: new.mac,
             admin_up: false,
@@ -73,6 +83,8 @@ impl Router {
             asks_segments: false,
             flooding: Flooding::default(),
             tag_rewrite: TagRewrite::default(),
+            far_end: None,
+            start: Start::default(),
             link_follows_admin: new.link_follows_admin,
             output,
             tx,
@@ -82,6 +94,21 @@ impl Router {
         self.set_offloads(index, new.offloads);
         self.tell(index, Change::Added);
         Ok(index)
+    }
+    /// Says how a new interface starts, and has it do so: up, and made behind others.
+    pub fn start_interface(&mut self, index: InterfaceIndex, is_up: bool, is_late: bool) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.start = Start { is_up, is_late, ..i.start };
+        if is_up {
+            self.set_admin(index, true);
+        }
+    }
+    /// Has a new interface, on which what makes it enabled IP in these tables, start up.
+    pub(crate) fn start_with_tables(&mut self, index: InterfaceIndex, tables: [Option<u16>; 2]) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.start.tables = tables;
+        let is_late = i.start.is_late;
+        self.start_interface(index, true, is_late);
     }
     /// Says what the transmit node of an interface does by itself from now on.
     pub fn set_offloads(&mut self, index: InterfaceIndex, offloads: Offloads) {
@@ -99,11 +126,11 @@ impl Router {
         &mut self,
         new: &NewInterface,
         index: InterfaceIndex,
-        tx: impl Node,
+        add: impl FnOnce(&mut Engine, &str) -> Result<NodeIndex, BuildError>,
     ) -> Result<(NodeIndex, NodeIndex), BuildError> {
         let tx_name = format!("{}-tx", new.name);
         let output_name = format!("{}-output", new.name);
-        let tx = self.engine.add_named(&tx_name, tx)?;
+        let tx = add(&mut self.engine, &tx_name)?;
         let output = InterfaceOutput::new(index, &self.interfaces);
         let output = self.engine.add_named(&output_name, output);
         let output = output.inspect_err(|_| self.engine.remove(tx))?;
@@ -133,6 +160,7 @@ impl Router {
         self.interfaces.release(index);
         counters::hide(&mut self.stats, index.0 as usize, &gone.name);
         self.publish_counters();
+        self.note_deleted();
     }
     /// Lets clients see the counters of a new interface, which start at zero.
     pub(super) fn begin_counting(
@@ -210,6 +238,11 @@ impl Router {
             self.publish_state(index);
         }
     }
+    /// Tells the state of an interface although it has not changed: of some kinds clients wait for
+    /// it when one was made.
+    pub fn announce_state(&mut self, index: InterfaceIndex) {
+        self.tell(index, Change::State);
+    }
     /// A sub-interface is up while its parent is, too, and has its link.
     fn publish_state(&mut self, index: InterfaceIndex) {
         let Some(i) = self.interfaces.at(index) else { return };
@@ -257,6 +290,12 @@ impl Router {
         let after = rest.chain(on.then_some(mac)).collect();
         self.interfaces.change_port(index, |p| p.secondary = after);
         Ok(had != on)
+    }
+    /// Says that there is only one other station on the link of an interface.
+    pub fn set_far_end(&mut self, index: InterfaceIndex, far_end: Option<MacAddr>) {
+        if let Some(i) = self.interfaces.at_mut(index) {
+            i.far_end = far_end;
+        }
     }
     /// Changes the MTUs of an interface.
     pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: Mtu) {
@@ -323,22 +362,16 @@ impl Router {
         tag.clone_into(&mut i.tag);
         Ok(())
     }
-    /// Notes what the link of an interface carries, in kilobits per second; 0 for unknown.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`], [`Error::Unfit`] for a sub-interface.
-    pub fn set_link_speed(&mut self, index: InterfaceIndex, kbps: u32) -> Result<(), Error> {
-        let i = self.interfaces.at_mut(index).ok_or(Error::Unknown)?;
-        if i.is_sub() {
-            return Err(Error::Unfit);
-        }
-        i.link_speed = kbps;
-        Ok(())
+    /// The reason why no speed can be chosen for a link, [`Error::Unknown`] or
+    /// [`Error::FixedSpeed`]: devices of the kernel, of other programs and of the router itself
+    /// have the speed that they have.
+    pub fn fixed_speed(&self, index: InterfaceIndex) -> Error {
+        self.interfaces.at(index).map_or(Error::Unknown, |_| Error::FixedSpeed)
     }
-    /// Follows a device whose link carries this from now on, in kilobits per second.
+    /// Follows the speed of a device's link, in kilobits per second; 0 when unknown.
     pub fn follow_device_speed(&mut self, index: InterfaceIndex, kbps: u32) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
-        (i.link_speed, i.device_speed) = (kbps, kbps);
+        i.link_speed = kbps;
     }
     /// Gives an interface another name, and its nodes and sub-interfaces with it.
     ///
@@ -376,8 +409,17 @@ impl Router {
         let id = self.interfaces.at(sub)?.sub?.id;
         Some((sub, format!("{parent}.{id}")))
     }
+    /// Has a feature that has just come hear of the interfaces and addresses there are.
+    pub fn introduce(&mut self, owner: control::feature::Owner) {
+        let all: Vec<_> = self.interfaces.iter().map(|i| i.index).collect();
+        let observers: Vec<_> = self.interfaces.observers.of(owner).copied().collect();
+        for observer in observers {
+            all.iter().for_each(|index| observer(self, *index, Change::Added));
+        }
+        self.introduce_addresses(owner, &all);
+    }
     pub(super) fn tell(&mut self, index: InterfaceIndex, change: Change) {
-        let mut observers = self.interfaces.observers.clone();
+        let mut observers: Vec<_> = self.interfaces.observers.iter().copied().collect();
         if change == Change::Deleting {
             // Who builds on what others did for it lets go of it before them.
             observers.reverse();

@@ -7,8 +7,7 @@ use wire::MacAddr;
 
 use super::show::{Counted, Hardware, HardwareRow, Row};
 use super::{Interface, InterfaceIndex, Mtu};
-use crate::engine::no_answer;
-use crate::router::Router;
+use crate::router::{Router, no_answer};
 
 /// Show interfaces and their counters.
 #[derive(Command)]
@@ -239,7 +238,8 @@ fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
         Protocol::Ip6 => Mtu { ip6: bytes, ..old },
         Protocol::Mpls => Mtu { mpls: bytes, ..old },
     };
-    if mtu.l3 == 0 && !is_sub {
+    // Clients may set that of packets to 0 alone, and so what prints it.
+    if bytes == 0 && matches!(protocol, Protocol::All) && !is_sub {
         return Err(Error::new("the layer 3 MTU cannot be 0"));
     }
     if matches!(protocol, Protocol::All) && !is_sub {

@@ -1,9 +1,9 @@
-//! What interfaces were told, as commands. Those that make them are their drivers'.
+//! The configuration of interfaces, as commands. Those that make them are their drivers'.
 
-use control::configuration::{Lines, Stage};
+use control::configuration::Lines;
 
 use super::cli::{Protocol, SetMac, SetMtu, SetPromiscuous, SetState};
-use super::settings::{SetName, SetSecondary, SetSpeed, SetTag};
+use super::settings::{SetName, SetSecondary, SetTag};
 use super::sub_cli::Create;
 use super::{Interface, Kind, Mtu};
 use crate::router::Router;
@@ -14,12 +14,13 @@ const LAST: u64 = u64::MAX;
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for i in router.interfaces.iter() {
         if let Some(first) = i.sub.filter(|sub| sub.sender.is_none()) {
-            lines.push_at(i.index.0, &Create { parent: i.sup, first, last: first.id });
+            lines.push_interface(i.stage(), &Create { parent: i.sup, first, last: first.id });
         }
         name(router, i, lines);
         mtu(i, lines);
         set(i, lines);
     }
+    super::placement::configuration(router, lines);
     // Sub-interfaces take the address of their parent when it changes.
     let (subs, devices): (Vec<_>, Vec<_>) = router.interfaces.iter().partition(|i| i.is_sub());
     for i in devices.into_iter().chain(subs) {
@@ -44,13 +45,13 @@ fn name(router: &Router, i: &Interface, lines: &mut Lines<'_>) {
         return;
     }
     let rename = |from: &str, to: &str| SetName { interface: from.into(), name: to.to_owned() };
-    let stage = if i.is_sub() { Stage::SubInterfaces } else { Stage::Interfaces };
+    let (stage, place) = i.stage();
     let is_taken = router.interfaces.iter().any(|other| first_name(router, other) == i.name);
     if !is_taken {
-        return lines.push_in(stage, Lines::behind(i.index.0), &rename(&first, &i.name));
+        return lines.push_in(stage, Lines::behind(place), &rename(&first, &i.name));
     }
     let between = format!("renamed-{}", i.index.0);
-    lines.push_in(stage, Lines::behind(i.index.0), &rename(&first, &between));
+    lines.push_in(stage, Lines::behind(place), &rename(&first, &between));
     lines.push_in(stage, LAST, &rename(&between, &i.name));
 }
 
@@ -77,17 +78,14 @@ fn set(i: &Interface, lines: &mut Lines<'_>) {
     if !i.tag.is_empty() {
         lines.push(&SetTag { interface, tag: i.tag.clone() });
     }
-    if i.link_speed != i.device_speed && !i.is_sub() {
-        lines.push(&SetSpeed { interface, kbps: i.link_speed });
-    }
     if i.port.promiscuous {
         lines.push(&SetPromiscuous { on: true, off: false, interface });
     }
     for mac in i.port.secondary.iter().filter(|_| i.kind == Kind::Ethernet) {
         lines.push(&SetSecondary { interface, mac: *mac, _add: false, del: false });
     }
-    if i.port.punts || i.admin_up {
+    if i.port.punts || i.admin_up != i.start.is_up {
         let punt = i.port.punts;
-        lines.push(&SetState { interface, up: !punt, down: false, punt });
+        lines.push(&SetState { interface, up: !punt && i.admin_up, down: !i.admin_up, punt });
     }
 }

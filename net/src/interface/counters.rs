@@ -14,7 +14,7 @@ pub const COLUMNS: Columns = Columns::growing("interface", MAX_INTERFACES);
 
 /// Vector of the interfaces' names.
 const NAMES: &str = "/if/names";
-/// What is said there of one that was deleted.
+/// Name there of a deleted interface.
 const DELETED: &str = "deleted";
 
 /// Declares the counters: field, name in the segment.
@@ -56,7 +56,7 @@ macro_rules! counters {
             }
         }
 
-        /// What the counters of one interface say.
+        /// The values of one interface's counters.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub struct Values {
             $($(#[$vdoc])+ pub $volume: Traffic,)+

@@ -13,31 +13,36 @@ mod cli;
 mod configuration;
 mod counters;
 mod edges;
+mod give_back;
 mod monitor;
 mod mtu;
 mod noted;
 mod output;
 mod placement;
 mod queues;
+mod segmentation;
 mod settings;
 mod show;
 mod sub;
 mod sub_cli;
+mod sub_table;
 mod table;
 mod tx_queues;
+mod vlan;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use control::configuration::Stage;
 use control::stats;
 use graph::{BuildError, Flags, NodeIndex};
 use serde::Serialize;
 use wire::MacAddr;
 
-use crate::ethernet::{SubTable, Tags};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
+pub use crate::gso::Offloads;
 pub use attached::{AttachedAt, NoInterface, Setting};
 pub use brief::{Brief, Briefs, BriefsView};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
@@ -45,9 +50,12 @@ pub use edges::{Edges, EdgesReader};
 pub use mtu::Mtu;
 pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};
 pub use queues::{Place, QueueError, RxQueue};
+pub use segmentation::FEATURE as SEGMENTATION;
 pub use sub::{SubInterface, TagRewrite};
+pub use sub_table::SubTable;
 pub use table::{Describe, Interfaces};
-pub use tx_queues::{Chosen, TxChoice, TxQueue, TxQueues};
+pub use tx_queues::{QueueSet, TxChoice, TxQueue, TxQueues};
+pub use vlan::{TAG_PRIORITY, Tagged, Tags};
 
 pub(crate) use cli::find;
 
@@ -55,7 +63,7 @@ pub(crate) use cli::find;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct InterfaceIndex(pub u32);
 
-/// What an interface carries.
+/// The kind of frames that an interface carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Kind {
     /// Ethernet frames.
@@ -79,7 +87,7 @@ pub enum Flooding {
     Master,
 }
 
-/// What is done with the frames that an interface receives.
+/// The mode of an interface for received frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Mode {
     /// Those for its own address go to their protocol.
@@ -91,21 +99,12 @@ pub enum Mode {
     CrossConnect,
 }
 
-/// What the transmit node of an interface does by itself, as packet metadata asks for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Offloads {
-    /// Completes TCP and UDP checksums.
-    pub checksum: bool,
-    /// Cuts big TCP packets into segments.
-    pub gso: bool,
-}
-
-/// What an interface is made from.
+/// Parameters of a new interface.
 #[derive(Clone, Debug)]
 pub struct NewInterface {
     /// Name, unique.
     pub name: String,
-    /// What it carries.
+    /// Its payload.
     pub kind: Kind,
     /// Hardware class as `show hardware-interfaces` names it.
     pub hardware: &'static str,
@@ -113,7 +112,7 @@ pub struct NewInterface {
     pub mac: MacAddr,
     /// MTU of layer 3.
     pub mtu: u32,
-    /// What the transmit node does by itself.
+    /// Offloads of the transmit node.
     pub offloads: Offloads,
     /// Whether the link is up as long as the interface is.
     pub link_follows_admin: bool,
@@ -126,28 +125,25 @@ pub struct Interface {
     pub index: InterfaceIndex,
     /// Its name.
     pub name: String,
-    /// What it was made from; of a sub-interface, its parent.
+    /// Its parameters when it was made; of a sub-interface, its parent's.
     #[serde(skip)]
     pub made: Arc<NewInterface>,
     /// The interface whose nodes it uses: itself, or the parent of a sub-interface.
     pub sup: InterfaceIndex,
-    /// Which frames of its parent it takes; `None` when it is no sub-interface.
+    /// Its match on frames of its parent; `None` when it is no sub-interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sub: Option<SubInterface>,
     /// Its sub-interfaces.
     #[serde(skip)]
     pub subs: BTreeSet<InterfaceIndex>,
-    /// What it carries.
+    /// Its payload.
     pub kind: Kind,
     /// Hardware class.
     pub hardware: &'static str,
-    /// What the operator calls it; empty for nothing.
+    /// The operator's tag; empty for none.
     pub tag: String,
-    /// Bits per second that the link carries, in thousands; 0 when unknown.
+    /// Speed of the link as the device gives it, in kilobits per second; 0 when unknown.
     pub link_speed: u32,
-    /// As the device says.
-    #[serde(skip)]
-    device_speed: u32,
     /// Bytes that the device carries behind the layer 2 header.
     pub link_mtu: u32,
     /// Its own address.
@@ -159,16 +155,23 @@ pub struct Interface {
     pub link_up: bool,
     /// MTUs.
     pub mtu: Mtu,
-    /// What the transmit node does by itself.
+    /// Offloads of the transmit node.
     pub offloads: Offloads,
     /// Whether somebody asked for big packets to be cut before they are sent.
     pub asks_segments: bool,
     /// Whether it gets copies of what is flooded; what makes it says so.
     #[serde(skip)]
     pub flooding: Flooding,
-    /// How tags of bridged frames are rewritten, for those who ask; what does it notes it here.
+    /// Tag rewrite of bridged frames, for messages and commands that show it; noted here by the
+    /// feature that does it.
     #[serde(skip)]
     pub tag_rewrite: TagRewrite,
+    /// Its origin.
+    #[serde(skip)]
+    pub start: Start,
+    /// The only other station on its link, which has all addresses that are looked for there.
+    #[serde(skip)]
+    pub far_end: Option<MacAddr>,
     #[serde(skip)]
     link_follows_admin: bool,
     /// `<name>-output`.
@@ -184,10 +187,34 @@ pub struct Interface {
     port: Port,
 }
 
+/// The origin of an interface, for a configuration that makes it again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Its number among all interfaces that ever were.
+    pub(super) order: u32,
+    /// Whether it needs another one.
+    pub is_late: bool,
+    /// Whether it was up at once.
+    pub is_up: bool,
+    /// The tables in which what made it enabled IPv4 and IPv6 on it.
+    pub tables: [Option<u16>; 2],
+}
+
 impl Interface {
+    /// Whether nobody needs to be asked for addresses: there is only one other station.
+    pub fn is_point_to_point(&self) -> bool {
+        self.kind == Kind::Ip || self.far_end.is_some()
+    }
     /// Whether it is a sub-interface.
     pub fn is_sub(&self) -> bool {
         self.sub.is_some()
+    }
+    /// Stage of the command that makes it, and its place among those of that stage.
+    pub fn stage(&self) -> (Stage, u32) {
+        match self.is_sub() || self.start.is_late {
+            true => (Stage::SubInterfaces, self.start.order),
+            false => (Stage::Interfaces, self.index.0),
+        }
     }
 }
 
@@ -195,7 +222,7 @@ fn as_text<S: serde::Serializer>(v: &impl fmt::Display, s: S) -> Result<S::Ok, S
     s.collect_str(v)
 }
 
-/// What nodes read of an interface.
+/// An interface, as nodes read it.
 #[derive(Clone, Debug)]
 pub struct Port {
     /// Its own address.
@@ -206,7 +233,7 @@ pub struct Port {
     pub punts: bool,
     /// Takes frames for any address.
     pub promiscuous: bool,
-    /// What is done with the frames that come in.
+    /// The mode for received frames.
     pub mode: Mode,
     /// IPv4 table of packets received here; `None` while IPv4 is not enabled.
     pub ip4: Option<u16>,
@@ -214,7 +241,7 @@ pub struct Port {
     pub ip6: Option<u16>,
     /// The interface whose nodes it uses: itself, or the parent of a sub-interface.
     pub sup: InterfaceIndex,
-    /// What is done for packets that it sends before the driver gets them.
+    /// Pending transmit offloads.
     pub todo: Flags,
     /// Put in front of what it sends.
     pub tags: Tags,
@@ -222,7 +249,7 @@ pub struct Port {
     pub secondary: Arc<[MacAddr]>,
     /// Its sub-interfaces, by tags.
     pub subs: Option<Arc<SubTable>>,
-    /// What it carries is counted by kind of destination too.
+    /// Whether its packets are counted by kind of destination too.
     pub detailed: bool,
 }
 
@@ -246,7 +273,7 @@ impl Port {
     }
 }
 
-/// What happened to an interface.
+/// A change of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It was added.
@@ -269,7 +296,7 @@ pub enum Change {
 /// first, for [`Change::Deleting`] last.
 pub type Observer = fn(&mut Router, InterfaceIndex, Change);
 
-/// Why an interface cannot be made or changed.
+/// Reasons why an interface cannot be made or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// There is none with this number.
@@ -286,6 +313,8 @@ pub enum Error {
     VlanExists,
     /// There is no such VLAN.
     InvalidVlan,
+    /// The device has no speeds to choose from.
+    FixedSpeed,
     /// Something else about the request.
     Invalid(&'static str),
     /// The graph refuses its nodes.
@@ -304,6 +333,7 @@ impl fmt::Display for Error {
             Self::SubExists(id) => write!(f, "sub-interface {id} exists"),
             Self::VlanExists => f.write_str("a sub-interface for these tags exists"),
             Self::InvalidVlan => f.write_str("a VLAN is 1 to 4095"),
+            Self::FixedSpeed => f.write_str("its device has no link speeds to choose from"),
             Self::Invalid(why) => f.write_str(why),
             Self::Graph(e) => e.fmt(f),
             Self::Statistics(e) => e.fmt(f),
@@ -330,6 +360,8 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    parts.router.engine.claim(TAG_PRIORITY.claim()).map_err(refuse)?;
+    [&INTERFACE_OUTPUT, &DEVICE_INPUT].into_iter().for_each(|a| parts.router.engine.declare(a));
     let end = parts.router.interfaces.arc_end();
     parts.router.engine.add(end).map_err(refuse)?;
     let local = NewInterface {

@@ -31,7 +31,7 @@ struct Watch {
     interval: Duration,
     /// Lines to come; `None` for no end.
     left: Option<u32>,
-    /// When the last line was printed, and what had been received and sent until then.
+    /// Time of the last line, and traffic received and sent until then.
     last: Option<(f64, Traffic, Traffic)>,
 }
 
@@ -51,7 +51,7 @@ impl Task<Router> for Watch {
     }
 }
 
-/// What passed in a second.
+/// Traffic in a second.
 #[derive(Serialize)]
 struct Rate {
     packets: f64,

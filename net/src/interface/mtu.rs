@@ -1,4 +1,4 @@
-//! How long packets may be on an interface.
+//! The MTUs of an interface.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What happens to interfaces, for the event log.
+//! Changes of interfaces in the event log.
 
 use super::{Change, InterfaceIndex};
 use crate::router::Router;

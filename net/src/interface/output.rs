@@ -107,7 +107,7 @@ impl InterfaceOutput {
     }
 }
 
-/// What a closer look at a packet did. One byte: a pair as in a `Result` is returned by different
+/// Outcome of a closer look at a packet. One byte: a pair as in a `Result` is returned by different
 /// rules on different processors, which keeps the loop's closure from being compiled for each.
 enum Seen {
     /// It may be sent, and is counted.
@@ -214,12 +214,14 @@ impl Node for InterfaceOutput {
                     sent = (sent.0 + 1, sent.1 + len);
                     Some(first(p))
                 });
-                packets.others(packets.all(), |_, p| {
-                    match self.prepare(p, (up, todo), epoch, (thread, &mut sent)) {
+                packets.others(
+                    packets.all(),
+                    #[inline(always)]
+                    |_, p| match self.prepare(p, (up, todo), epoch, (thread, &mut sent)) {
                         Seen::Good => Ok(first(p)),
                         Seen::Bad(why) => Err(why),
-                    }
-                });
+                    },
+                );
             }
         });
         let (packets, bytes) = (packets_sent + sent.0, bytes_sent + sent.1);

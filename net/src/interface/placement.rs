@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 
-use control::cli::{Cli, Command, Error, Output, Word};
+use control::cli::{Cli, Command, Error, Output, Print, Words};
 use control::config::CpuList;
+use control::configuration::Lines;
 use graph::InputState;
 use serde::Serialize;
 
@@ -19,44 +19,49 @@ use crate::router::Router;
 struct ShowPlacement;
 
 /// Set when the receive queues of an interface are looked at.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface rx-mode")]
 struct SetMode {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// only this queue
     queue: Option<usize>,
     /// polling, interrupt or adaptive
     #[positional]
-    #[values("polling|interrupt|adaptive")]
+    #[words]
     mode: Mode,
 }
 
-struct Mode(InputState);
+/// Mode of a queue.
+#[derive(Words, Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    Polling,
+    Interrupt,
+    Adaptive,
+}
 
-impl FromStr for Mode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "polling" => Ok(Self(InputState::Polling)),
-            "interrupt" => Ok(Self(InputState::Interrupt)),
-            "adaptive" => Ok(Self(InputState::Adaptive)),
-            _ => Err(()),
+impl Mode {
+    fn state(self) -> InputState {
+        match self {
+            Self::Polling => InputState::Polling,
+            Self::Interrupt => InputState::Interrupt,
+            Self::Adaptive => InputState::Adaptive,
         }
+    }
+    fn of(state: InputState) -> Option<Self> {
+        let all = [Self::Polling, Self::Interrupt, Self::Adaptive];
+        all.into_iter().find(|mode| mode.state() == state)
     }
 }
 
 /// Set which thread serves a receive queue of an interface: a worker, or, without workers, main.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface rx-placement")]
 struct SetPlacement {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// the queue; the first one if not given
     queue: Option<usize>,
     /// number of the worker, from 0
@@ -67,13 +72,12 @@ struct SetPlacement {
 }
 
 /// Set which threads send on a queue of an interface.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface tx-queue")]
 struct SetTxQueue {
     /// interface
     #[positional]
-    #[values("interface")]
-    interface: Word,
+    interface: InterfaceIndex,
     /// the queue
     queue: Option<usize>,
     /// numbers of threads, as 0,2-3; none if not given
@@ -81,12 +85,13 @@ struct SetTxQueue {
 }
 
 /// Set when the receive queues of interfaces to come are looked at.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface default rx-mode")]
+#[stage(Objects)]
 struct SetDefaultMode {
     /// polling, interrupt or adaptive
     #[positional]
-    #[values("polling|interrupt|adaptive")]
+    #[words]
     mode: Mode,
 }
 
@@ -98,12 +103,11 @@ struct ShowDefaultMode;
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, _: ShowPlacement| Ok(Output::of(placement(router))));
     cli.command(|router, set: SetMode| {
-        let interface = index_of(router, &set.interface)?;
-        let done = router.set_rx_mode(interface, set.queue, set.mode.0);
+        let done = router.set_rx_mode(set.interface, set.queue, set.mode.state());
         done.map_err(|e| Error::new(e.to_string()))
     });
     cli.command(|router: &mut Router, set: SetDefaultMode| {
-        router.interfaces.default_rx_mode = set.mode.0;
+        router.interfaces.default_rx_mode = set.mode.state();
         Ok(())
     });
     cli.command(|router: &mut Router, _: ShowDefaultMode| {
@@ -111,21 +115,19 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::both(format!("default rx-mode: {mode}"), BTreeMap::from([("rx-mode", mode)])))
     });
     cli.command(|router, set: SetTxQueue| {
-        let interface = index_of(router, &set.interface)?;
         let queue = set.queue.ok_or("missing `queue <number>'")?;
         let threads = set.threads.unwrap_or_default().0;
         let threads: Vec<_> = threads.into_iter().map(|t| t as usize).collect();
-        let done = router.place_tx_queue(interface, queue, &threads);
+        let done = router.place_tx_queue(set.interface, queue, &threads);
         done.map_err(|e| Error::new(e.to_string()))
     });
     cli.command(|router, set: SetPlacement| {
-        let interface = index_of(router, &set.interface)?;
         let thread = match (set.worker, set.main) {
             (Some(worker), false) => worker + 1,
             (None, true) => 0,
             _ => return Err(Error::new("expected `worker <number>' or `main'")),
         };
-        let done = router.place_rx_queue(interface, set.queue.unwrap_or(0), thread);
+        let done = router.place_rx_queue(set.interface, set.queue.unwrap_or(0), thread);
         done.map_err(|e| Error::new(e.to_string()))
     });
 }
@@ -139,9 +141,29 @@ fn name_of(mode: InputState) -> &'static str {
     }
 }
 
-fn index_of(router: &Router, word: &Word) -> Result<InterfaceIndex, Error> {
-    let interface = router.interfaces.named(word);
-    interface.map(|i| i.index).ok_or_else(|| word.unknown("interface"))
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let usual = router.interfaces.default_rx_mode;
+    if let Some(mode) = Mode::of(usual).filter(|mode| *mode != Mode::Adaptive) {
+        lines.push(&SetDefaultMode { mode });
+    }
+    for i in router.interfaces.iter() {
+        let interface = i.index;
+        for (number, q) in i.queues.iter().enumerate() {
+            let queue = Some(number);
+            if let Some(mode) = Mode::of(q.mode).filter(|_| q.mode != usual) {
+                lines.push(&SetMode { interface, queue, mode });
+            }
+            if q.is_placed {
+                let (main, worker) = (q.thread == 0, q.thread.checked_sub(1));
+                lines.push(&SetPlacement { interface, queue, worker, main });
+            }
+        }
+        for (number, threads) in router.interfaces.placed_tx_queues(interface) {
+            let threads = CpuList(threads.iter().map(|thread| *thread as u32).collect());
+            let threads = Some(threads).filter(|threads| !threads.0.is_empty());
+            lines.push(&SetTxQueue { interface, queue: Some(number), threads });
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -158,7 +180,7 @@ pub(super) struct Row {
     node: String,
     interface: String,
     queue: usize,
-    /// When it is looked at.
+    /// Mode: polling, interrupt or adaptive.
     pub mode: &'static str,
 }
 

@@ -18,19 +18,21 @@ pub struct RxQueue {
     pub thread: usize,
     /// The input node that reads it.
     pub node: NodeIndex,
-    /// When it is looked at.
+    /// Whether it is polled, waits for interrupts, or does either.
     pub mode: InputState,
+    /// Whether somebody said by which thread.
+    pub is_placed: bool,
     place: Place,
 }
 
 impl RxQueue {
     /// A queue that a thread looks at when there is traffic.
     pub fn new(thread: usize, node: NodeIndex, place: Place) -> Self {
-        Self { thread, node, mode: InputState::Adaptive, place }
+        Self { thread, node, mode: InputState::Adaptive, is_placed: false, place }
     }
 }
 
-/// Why a receive queue cannot be changed.
+/// Reasons why a receive queue cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueError {
     /// The interface has no such queue.
@@ -94,6 +96,9 @@ impl Router {
         let queue = queue.ok_or(QueueError::NoQueue)?;
         if !self.engine.data_threads().contains(&thread) {
             return Err(QueueError::NoThread(thread));
+        }
+        if let Some(queues) = self.interfaces.queues_mut(interface) {
+            queues[number].is_placed = true;
         }
         if queue.thread != thread {
             (queue.place)(self, interface, number, thread).map_err(QueueError::Refused)?;

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use control::cli::{Cli, Command, Output, Print, Word};
+use control::cli::{Cli, Command, Error, Output, Print, Word};
 use serde::Serialize;
 use wire::MacAddr;
 
 use super::InterfaceIndex;
 use super::cli::{chosen, find};
-use crate::engine::no_answer;
-use crate::router::Router;
+use crate::router::{Router, no_answer};
 
 /// Call an interface something.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -18,7 +17,7 @@ pub(super) struct SetTag {
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// what to call it
+    /// tag: the rest of the line
     #[rest]
     pub tag: String,
 }
@@ -95,16 +94,26 @@ struct Renumber {
     number: u32,
 }
 
-/// Say what the link of an interface carries.
-#[derive(Command, Print, Debug, PartialEq)]
+/// Choose the speed of a link, where its device has several. No driver has such devices.
+#[derive(Command)]
 #[command("set interface link-speed")]
-pub(super) struct SetSpeed {
+struct SetSpeed {
     /// interface
     #[positional]
-    pub interface: InterfaceIndex,
-    /// kilobits per second; 0 for unknown
+    interface: InterfaceIndex,
+    /// kilobits per second
     #[positional]
-    pub kbps: u32,
+    _kbps: u32,
+}
+
+/// Show the speeds that a link can be set to, where its device has several. No driver has such
+/// devices.
+#[derive(Command)]
+#[command("show interface link-speed-capa")]
+struct ShowSpeeds {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
 }
 
 /// Start the counters of interfaces anew.
@@ -115,6 +124,19 @@ struct ClearHardware {
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
+}
+
+/// Speeds of a link to choose from, in kilobits per second: none, whatever the device.
+#[derive(Serialize)]
+struct Speeds {
+    interface: String,
+    speeds: [u32; 0],
+}
+
+impl fmt::Display for Speeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.interface, super::Error::FixedSpeed)
+    }
 }
 
 /// Rows of text, a list in JSON.
@@ -204,7 +226,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Renumber| {
         Ok(router.renumber_interface(c.interface, c.number)?)
     });
-    cli.command(|router: &mut Router, c: SetSpeed| Ok(router.set_link_speed(c.interface, c.kbps)?));
+    cli.command(|router: &mut Router, c: SetSpeed| {
+        Err::<(), Error>(router.fixed_speed(c.interface).into())
+    });
+    cli.command(|router: &mut Router, c: ShowSpeeds| {
+        let interface = router.interfaces.name(c.interface.0).to_owned();
+        Ok(Output::of(Speeds { interface, speeds: [] }))
+    });
     cli.command(|router: &mut Router, c: ClearHardware| {
         let chosen: Vec<_> = chosen(router, &c.interfaces)?.iter().map(|i| i.index).collect();
         let mut clear = |i| router.clear_interface_counters(Some(i));

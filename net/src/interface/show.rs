@@ -71,7 +71,7 @@ pub(super) struct HardwareRow {
     rx_queues: Vec<(String, &'static str)>,
     /// Threads of each send queue.
     tx_queues: Vec<Vec<usize>>,
-    /// What the driver says.
+    /// The driver's text.
     device: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mac: Option<String>,

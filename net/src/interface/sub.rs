@@ -1,17 +1,17 @@
-//! Sub-interfaces: what comes in on an interface with certain VLAN tags (IEEE 802.1Q, 802.1ad).
+//! Sub-interfaces: frames of an interface with certain VLAN tags (IEEE 802.1Q, 802.1ad).
 
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
 use wire::{MacAddr, vlan};
 
+use super::Tags;
 use super::{
-    Change, Error, Flooding, INTERFACE_OUTPUT, Interface, InterfaceIndex, Kind, Mode, Mtu,
+    Change, Error, Flooding, INTERFACE_OUTPUT, Interface, InterfaceIndex, Kind, Mode, Mtu, Start,
 };
-use crate::ethernet::Tags;
 use crate::router::Router;
 
-/// Which frames of its parent a sub-interface takes.
+/// The match of a sub-interface on frames of its parent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubInterface {
     /// Its number on the parent, the part of its name behind the dot.
@@ -37,7 +37,7 @@ fn sender_as_text<S: Serializer>(sender: &Option<MacAddr>, s: S) -> Result<S::Ok
     s.collect_str(&sender.unwrap_or(MacAddr::ZERO))
 }
 
-/// How the tags of bridged frames are rewritten, in the numbers of the binary API.
+/// The rewrite of bridged frames' tags, in the numbers of the binary API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TagRewrite {
     /// The operation; 0 for none.
@@ -148,6 +148,8 @@ impl Router {
             mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
             flooding: Flooding::default(),
             tag_rewrite: TagRewrite::default(),
+            far_end: None,
+            start: Start::default(),
             link_follows_admin: false,
             port,
             ..p

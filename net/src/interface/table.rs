@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
+use control::feature::Registered;
 use control::stats::Segment;
 use graph::{InputState, Slot};
 use hashbrown::HashMap;
@@ -31,14 +32,19 @@ pub struct Interfaces {
     /// Edge from the end of the output arc to `<name>-tx`, by interface.
     edges: Edges,
     counters: Arc<Counters>,
-    pub(super) observers: Vec<Observer>,
+    pub(super) observers: Registered<Observer>,
+    /// Interfaces that ever were.
+    made: u32,
     /// Those that have receive queues.
     pub(super) receiving: BTreeSet<InterfaceIndex>,
     /// By interface.
     pub(super) tx_queues: HashMap<InterfaceIndex, TxQueues>,
-    /// What to say of devices, by hardware class.
+    /// Description of devices, by hardware class.
     pub(super) describe: HashMap<&'static str, Describe>,
-    /// When the receive queues of interfaces to come are looked at.
+    /// Number of deletions so far, and at the last time that memory was given back.
+    pub(super) deleted: u64,
+    pub(super) given_back: u64,
+    /// Default mode of the receive queues of new interfaces.
     pub default_rx_mode: InputState,
 }
 
@@ -51,10 +57,13 @@ impl Interfaces {
             briefs: Numbers::new(MAX_INTERFACES)?,
             edges: Edges::new()?,
             counters: Arc::new(Counters::new(stats).map_err(io::Error::other)?),
-            observers: Vec::new(),
+            observers: Registered::default(),
+            made: 0,
             receiving: BTreeSet::new(),
             tx_queues: HashMap::new(),
             describe: HashMap::new(),
+            deleted: 0,
+            given_back: 0,
             default_rx_mode: InputState::Adaptive,
         })
     }
@@ -86,11 +95,19 @@ impl Interfaces {
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
-    /// What an interface counted since it was made or cleared.
+    /// Counters of an interface since it was made or cleared.
     pub fn values(&self, index: InterfaceIndex) -> Values {
         self.counters.of(index.0 as usize)
     }
-    /// More than the largest number there ever was.
+    /// Gives back the memory of interfaces behind the last one.
+    pub(super) fn give_back(&mut self) {
+        let end = self.list.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        self.list.truncate(end);
+        self.list.shrink_to_fit();
+        self.by_name.shrink_to_fit();
+        self.tx_queues.shrink_to_fit();
+    }
+    /// More than the largest number there was since memory was given back.
     pub(super) fn end(&self) -> usize {
         self.list.len()
     }
@@ -125,12 +142,14 @@ impl Interfaces {
             self.ports.replace(index.0, port);
         }
     }
-    /// What nodes see of an interface.
+    /// An interface, as nodes read it.
     pub fn port(&self, index: InterfaceIndex) -> Option<&Port> {
         self.at(index).map(|i| &i.port)
     }
     /// Puts in a new interface, whose number [`Interfaces::reserve`] gave, once it is complete.
-    pub(super) fn put(&mut self, interface: Interface) {
+    pub(super) fn put(&mut self, mut interface: Interface) {
+        self.made = self.made.wrapping_add(1);
+        interface.start.order = self.made;
         let index = interface.index.0 as usize;
         self.by_name.insert(interface.name.clone(), interface.index);
         self.list.resize(self.list.len().max(index + 1), None);

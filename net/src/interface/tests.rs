@@ -20,11 +20,11 @@ fn bench() -> Bench {
 fn bench_of(threads: usize) -> Bench {
     let settings = Settings { buffers: 4096, most_workers: threads - 1, ..Settings::default() };
     let router = Router::new(settings, Log::new());
-    let mut parts = Parts::new(router.unwrap());
+    let mut parts = crate::Assembly::new(router.unwrap());
     for feature in [crate::drops::FEATURE, FEATURE] {
         parts.add(&feature).unwrap();
     }
-    let Parts { mut router, cli, .. } = parts;
+    let crate::Assembly { mut router, cli, .. } = parts;
     cli.check().unwrap();
     router.engine.build().unwrap();
     router.engine.start_inline_threads(threads);
@@ -449,8 +449,25 @@ fn what_an_interface_is_called() {
     assert_eq!(b.run("show interface secondary-mac-address"), shown);
     assert_eq!(b.run("set interface secondary-mac-address wan 02:00:00:00:00:77 del"), "");
     assert_eq!(b.run("show interface secondary-mac-address wan"), "");
-    assert_eq!(b.run("set interface link-speed wan 10000000"), "");
-    assert!(b.run("show hardware-interfaces wan").contains("Link speed: 10 Gbps"));
+}
+
+#[test]
+fn a_link_has_the_speed_of_its_device_and_no_other_can_be_chosen() {
+    let mut b = bench();
+    let pg0 = b.add("pg0");
+    b.run("create sub-interfaces pg0 5");
+    b.router.follow_device_speed(pg0, 10_000_000);
+    assert!(b.run("show hardware-interfaces pg0").contains("Link speed: 10 Gbps"));
+    for interface in ["pg0", "pg0.5", "local0"] {
+        for command in
+            ["set interface link-speed INTERFACE 1000", "show interface link-speed-capa INTERFACE"]
+        {
+            let answer = b.run(&command.replace("INTERFACE", interface));
+            assert!(answer.contains("its device has no link speeds to choose from"), "{answer}");
+        }
+    }
+    assert!(b.run("show interface link-speed-capa pg7").contains("pg7"));
+    assert_eq!(b.router.interfaces.at(pg0).unwrap().link_speed, 10_000_000);
 }
 
 #[test]

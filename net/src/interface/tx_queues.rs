@@ -9,15 +9,17 @@ use std::collections::BTreeSet;
 use graph::{Buffer, Flags};
 use infra::rcu::{Epoch, Reader, Shared};
 
-use super::InterfaceIndex;
 use super::queues::QueueError;
-use crate::fib;
+use super::{InterfaceIndex, Interfaces};
+use crate::flow_hash;
 use crate::router::Router;
 
 /// The send queues of an interface.
 pub struct TxQueues {
     /// Threads of each queue.
     threads: Vec<BTreeSet<usize>>,
+    /// Those that somebody said threads of.
+    placed: BTreeSet<usize>,
     /// Queues of each thread.
     chosen: Shared<Vec<Vec<u16>>>,
 }
@@ -28,18 +30,18 @@ pub struct TxChoice(Reader<Vec<Vec<u16>>>);
 
 /// The queues of one thread, one at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chosen<'e>(&'e [u16]);
+pub struct QueueSet<'e>(&'e [u16]);
 
 impl TxChoice {
     /// The queues of this thread, if it may send.
     #[inline(always)]
-    pub fn of<'e>(&'e self, thread: usize, epoch: Epoch<'e>) -> Option<Chosen<'e>> {
+    pub fn of<'e>(&'e self, thread: usize, epoch: Epoch<'e>) -> Option<QueueSet<'e>> {
         let queues = self.0.read(epoch).get(thread)?;
-        (!queues.is_empty()).then_some(Chosen(queues))
+        (!queues.is_empty()).then_some(QueueSet(queues))
     }
 }
 
-impl Chosen<'_> {
+impl QueueSet<'_> {
     /// Their numbers.
     #[cfg(test)]
     pub(super) fn to_vec(self) -> Vec<u16> {
@@ -61,8 +63,8 @@ fn spread(queues: &[u16], p: &Buffer<'_>) -> usize {
     let flags = p.flags();
     let hash = match () {
         // Another one than what chose the way here, or only some queues would get something.
-        () if flags.has(Flags::HASH) => fib::next(p.flow_hash()),
-        () if flags.has(Flags::L3) => fib::flow(p.bytes_from(p.l3_offset())),
+        () if flags.has(Flags::HASH) => flow_hash::next(p.flow_hash()),
+        () if flags.has(Flags::L3) => flow_hash::flow(p.bytes_from(p.l3_offset())),
         () => 0,
     };
     queues.get(hash as usize % queues.len()).copied().unwrap_or(0).into()
@@ -73,7 +75,11 @@ impl TxQueues {
     pub fn new(count: usize, threads: usize) -> Self {
         let count = count.max(1);
         let of = |queue| (0..threads).filter(|t| t % count == queue).collect();
-        let mut this = Self { threads: (0..count).map(of).collect(), chosen: Shared::new(vec![]) };
+        let mut this = Self {
+            threads: (0..count).map(of).collect(),
+            placed: BTreeSet::new(),
+            chosen: Shared::new(vec![]),
+        };
         this.publish();
         this
     }
@@ -84,6 +90,7 @@ impl TxQueues {
     /// Says which threads send on a queue that is there, and no others.
     pub(super) fn place(&mut self, number: usize, threads: &[usize]) {
         self.threads[number] = threads.iter().copied().collect();
+        self.placed.insert(number);
         self.publish();
     }
     fn publish(&mut self) {
@@ -105,6 +112,17 @@ pub struct TxQueue {
     pub number: usize,
     /// Data-plane threads that are placed on it.
     pub threads: Vec<usize>,
+}
+
+impl Interfaces {
+    /// The send queues of an interface that somebody said threads of, with these.
+    pub(super) fn placed_tx_queues(
+        &self,
+        interface: InterfaceIndex,
+    ) -> impl Iterator<Item = (usize, &BTreeSet<usize>)> {
+        let queues = self.tx_queues.get(&interface);
+        queues.into_iter().flat_map(|q| q.placed.iter().map(|n| (*n, &q.threads[*n])))
+    }
 }
 
 impl Router {

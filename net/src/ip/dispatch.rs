@@ -1,12 +1,12 @@
-//! Who takes what: tables from a number (protocol, ICMP type, UDP port) to an edge.
+//! Dispatch tables: from a number (protocol, ICMP type, UDP port) to an edge.
 //!
 //! A protocol adds itself while the graph is put together or later, and needs no place in the nodes
 //! that lead to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use graph::{BuildError, Slot};
+use graph::{BuildError, NodeIndex, Slot};
 use infra::rcu::{Reader, Shared};
 use wire::{Protocol, icmp4, icmp6};
 
@@ -74,7 +74,7 @@ impl Table {
     }
 }
 
-/// Why something cannot be given to a node.
+/// Reasons why something cannot be given to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Another node takes it.
@@ -98,12 +98,30 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
+/// Forgets who takes what, where it leaves the graph.
+fn forget(router: &mut Router, gone: &HashSet<NodeIndex>) {
+    let mut tables = std::mem::take(&mut router.own_mut::<Dispatch>().0);
+    for (at, table) in &mut tables {
+        let is_gone = |slot: u32| {
+            let node = router.engine.target_of(at, Slot(slot));
+            node.is_some_and(|node| gone.contains(&node))
+        };
+        let mut edges = table.edges.current().clone();
+        edges.slots.iter_mut().filter(|slot| is_gone(**slot)).for_each(|slot| *slot = NOBODY);
+        edges.others = if is_gone(edges.others) { NOBODY } else { edges.others };
+        table.behind.values_mut().filter(|s| is_gone(**s)).for_each(|slot| *slot = NOBODY);
+        table.edges.publish(edges);
+    }
+    router.own_mut::<Dispatch>().0 = tables;
+}
+
 impl Router {
     /// The table of a node that dispatches, made with room for `count` numbers when it is not
     /// there.
     pub(crate) fn dispatch_table(&mut self, node: &'static str, count: usize) -> Reader<Edges> {
         if self.state::<Dispatch>().is_none() {
             self.insert(Dispatch::default());
+            self.on_leaving.push(forget);
         }
         let tables = self.state_mut::<Dispatch>().expect("just put in");
         tables.0.entry(node).or_insert_with(|| Table::with_room_for(count)).edges.reader()
@@ -238,7 +256,7 @@ impl Router {
     ///
     /// # Errors
     /// A node that is not there, a port that is taken.
-    pub(crate) fn lead_tunnel_port<V: Version>(
+    pub fn lead_tunnel_port<V: Version>(
         &mut self,
         port: u16,
         to: Option<&str>,
@@ -252,13 +270,13 @@ impl Router {
         table.edges.publish(edges);
         Ok(())
     }
-    /// Who takes which UDP ports: family, port, name of the node.
+    /// Nodes that take UDP ports: family, port, name of the node.
     pub(crate) fn udp_takers(&self) -> Vec<(&'static str, u16, String)> {
         let mut all = self.takers("ip4", V4::NODES.udp_lookup);
         all.extend(self.takers("ip6", V6::NODES.udp_lookup));
         all
     }
-    /// Who takes which protocols: family, protocol, name of the node.
+    /// Nodes that take protocols: family, protocol, name of the node.
     pub(crate) fn protocol_takers(&self) -> Vec<(&'static str, u16, String)> {
         let mut all = self.takers("ip4", V4::NODES.local);
         all.extend(self.takers("ip6", V6::NODES.local));

@@ -1,4 +1,4 @@
-//! Where packets leave the forwarding path: dropped, given to control, or not wanted at all.
+//! Ends of the forwarding path: drop, punt, and IP that is not enabled.
 
 use std::convert::Infallible;
 

@@ -90,10 +90,10 @@ pub struct Local<V: Version> {
     pub ways: ReversePaths<V::Family>,
 }
 
-/// To who takes a packet, or to where its sender is told that nobody does.
+/// To the node of its protocol, or to an ICMP error for its sender.
 #[derive(Clone, Copy)]
 pub enum Delivery<V> {
-    /// Tell the sender.
+    /// An ICMP error to the sender.
     IcmpError(V),
     /// The taker.
     To(Slot),
@@ -113,7 +113,7 @@ impl<V: Version> graph::Next for Delivery<V> {
 /// Edges of [`Local`].
 #[derive(Clone, Copy)]
 pub enum Sorted<V> {
-    /// Tell the sender.
+    /// An ICMP error to the sender.
     IcmpError(V),
     /// A fragment.
     Reassemble(V),

@@ -13,18 +13,15 @@ use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
 use super::Version;
-use super::rewrite::{Rewritten, Seen, count, look_closer, may_leave, spend_hop};
+use super::rewrite::{CheckResult, Rewritten, count, look_closer, may_leave, spend_hop};
 use crate::adjacency::chain::{Hop, TRANSMIT};
 use crate::adjacency::{Adjacencies, Adjacency, AdjacencyIndex};
 use crate::drops::Problem;
 use crate::fib::{Forwarding4, Via};
 use crate::fragment::Limit;
-use crate::gso;
-use crate::interface::Counters;
+use crate::interface::{Counters, Port};
 use crate::router::Router;
 
-/// What the driver would have done is done before anything is in front.
-const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
 /// Load balances that lead to one another, at most.
 const DEPTH: usize = 4;
 
@@ -33,20 +30,21 @@ const DEPTH: usize = 4;
 pub struct Midchain<V> {
     version: V,
     adjacencies: SlabReader<Adjacency>,
+    ports: SlabReader<Port>,
     counters: Rows<VolumeCounter>,
 }
 
 impl<V: Version> Midchain<V> {
-    pub(super) fn new(all: &Adjacencies) -> Self {
+    pub(super) fn new(all: &Adjacencies, ports: SlabReader<Port>) -> Self {
         let (adjacencies, counters) = (all.reader(), all.counters());
-        Self { version: V::SELF, adjacencies, counters }
+        Self { version: V::SELF, adjacencies, ports, counters }
     }
 }
 
 /// Edges of [`Midchain`].
 #[derive(Clone, Copy)]
 pub enum Next<V> {
-    /// The sender is to be told.
+    /// An ICMP error to the sender.
     IcmpError(V),
     /// To be cut into fragments, which come back.
     Fragment(V),
@@ -96,19 +94,17 @@ impl<V: Version> Node for Midchain<V> {
                 (known, adjacency) = (index, adjacencies.read(index, epoch));
             }
             let (a, hop) = adjacency.and_then(with_hop).ok_or(V::DROPPED)?;
-            if p.flags().has(UNDONE) {
-                gso::apply(UNDONE, p).map_err(|_| V::DROPPED)?;
-                is_behind = true;
-            }
-            if is_behind {
+            let ports = &self.ports;
+            let asks = |flags| ports.read(a.interface.0, epoch).is_some_and(|p| p.todo.has(flags));
+            if hop.comes_again(p, asks, &mut is_behind).map_err(|_| V::DROPPED)? {
                 return Ok(Next::Again(version));
             }
             if !may_leave::<V>(p, a) {
                 match look_closer::<V, _>(p, a) {
-                    Seen::Good => (),
-                    Seen::Bad(why) => return Err(why),
-                    Seen::Told => return Ok(Next::IcmpError(version)),
-                    Seen::Big => return Ok(Next::Fragment(version)),
+                    CheckResult::Good => (),
+                    CheckResult::Bad(why) => return Err(why),
+                    CheckResult::IcmpError => return Ok(Next::IcmpError(version)),
+                    CheckResult::Big => return Ok(Next::Fragment(version)),
                 }
             }
             if !hop.header.is_empty() {
@@ -116,9 +112,7 @@ impl<V: Version> Node for Midchain<V> {
                 // The outer header is made here: it has all its hops, and may be cut.
                 p.add_flags(Flags::LOCAL);
             }
-            p.prepend(hop.header.len()).ok_or(V::DROPPED)?.copy_from_slice(&hop.header);
-            p.clear_flags(Flags::L3.with(Flags::L4));
-            hop.fixup.apply(p);
+            hop.put_in_front(p).ok_or(V::DROPPED)?;
             p.set_tx(a.interface.0);
             if a.is_counted {
                 count(counters, p, index);
@@ -141,9 +135,9 @@ pub struct Transmit {
     counters: Arc<Counters>,
 }
 
-/// Where packets go behind the headers of a tunnel.
+/// The next step of packets behind the headers of a tunnel.
 #[derive(Clone)]
-pub(crate) struct Stacked {
+pub struct Stacked {
     /// Load balances are the same for both families.
     balances: Forwarding4,
 }
@@ -172,12 +166,13 @@ impl Transmit {
 }
 
 impl Stacked {
-    pub(crate) fn new(router: &Router) -> Self {
+    /// For a router's load balances.
+    pub fn new(router: &Router) -> Self {
         Self { balances: router.fib.forwarding() }
     }
     /// Has a packet go on as the route to the far end of its tunnel leads: by this edge.
     #[inline(always)]
-    pub(crate) fn next(&self, p: &mut Buffer<'_>, hop: &Hop, epoch: Epoch<'_>) -> Slot {
+    pub fn next(&self, p: &mut Buffer<'_>, hop: &Hop, epoch: Epoch<'_>) -> Slot {
         p.set_fib(hop.fib);
         let neighbor = self.neighbor(hop.stacked, epoch);
         p.set_adjacency(neighbor.map_or(hop.stacked, |a| a.0));
@@ -218,7 +213,7 @@ impl Node for Transmit {
     }
 }
 
-/// What [`Transmit`] says of a packet.
+/// Trace of a packet in [`Transmit`].
 struct Chained {
     index: u32,
     interface: u32,

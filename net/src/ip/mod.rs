@@ -1,4 +1,4 @@
-//! What IPv4 and IPv6 share: the way of packets that are for this router, sent on, dropped or
+//! Nodes of IPv4 and IPv6: the path of packets that are for this router, sent on, dropped or
 //! punted.
 //!
 //! `ip4-input` checks a packet, a lookup (in `fib`) chooses its way: `ip4-rewrite` sends it on,
@@ -6,13 +6,14 @@
 //! here is written once and is there twice, for each [`Version`].
 
 mod dispatch;
+mod encapsulation;
 mod ends;
-mod group;
 mod local;
 pub(crate) mod midchain;
 mod outputs;
 mod reverse_path;
 mod rewrite;
+mod rewrite_multicast;
 pub mod testing;
 #[cfg(test)]
 mod tests;
@@ -31,14 +32,15 @@ use crate::router::{Router, refuse};
 pub use crate::ip4::V4;
 pub use crate::ip6::V6;
 pub use dispatch::{Edges, Error};
+pub use encapsulation::{Chain, Encapsulation, Underlay};
 pub use ends::{DropPacket, Error as NotEnabledError, NotEnabled, Punt};
-pub use group::RewriteGroup;
 pub use local::{Delivery, Local, Receive};
-pub use midchain::{Midchain, Transmit};
+pub use midchain::{Midchain, Stacked, Transmit};
 pub(crate) use outputs::lead_output;
 pub use outputs::{OutputArcEnd, add as add_with_outputs};
-pub use reverse_path::{Checked, ReversePath, ReversePaths};
+pub use reverse_path::{ReversePath, ReversePaths, SourceFamily};
 pub use rewrite::Rewrite;
+pub use rewrite_multicast::RewriteMulticast;
 pub use trace::{Forwarding, Headers};
 pub use udp::UdpLookup;
 pub use version::{Nodes, Upper, Version};
@@ -60,8 +62,10 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     engine.add(Rewrite { version, adjacencies, counters }).map_err(refuse)?;
     let adjacencies = router.adjacencies.reader();
     let counters = router.adjacencies.counters();
-    engine.add(Midchain::<V>::new(&router.adjacencies)).map_err(refuse)?;
-    let group = |outputs| RewriteGroup { version, adjacencies, counters, outputs };
+    engine
+        .add(Midchain::<V>::new(&router.adjacencies, router.interfaces.ports()))
+        .map_err(refuse)?;
+    let group = |outputs| RewriteMulticast { version, adjacencies, counters, outputs };
     outputs::add(router, group)?;
     if router.engine.index_of(OutputArcEnd::NAME).is_none() {
         outputs::add(router, OutputArcEnd::new)?;
@@ -84,7 +88,7 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     router.local_protocol::<V>(Protocol::UDP, V::NODES.udp_lookup).map_err(refuse)
 }
 
-/// What a node reads that gives packets to those who take their protocol.
+/// Table by which a node gives packets to the nodes that take their protocol.
 fn takers<V: Version>(
     router: &mut Router,
     node: &'static str,

@@ -6,15 +6,15 @@ use zerocopy::FromBytes;
 
 use crate::address::AddressReader;
 use crate::adjacency::Adjacency;
-use crate::fib::{Finder, Forwarding, Headers, Ip4, Ip6, Via};
+use crate::fib::{Forwarding, Headers, Ip4, Ip6, LpmReader, Via};
 use crate::interface::Port;
 use crate::router::Router;
 
-/// How many load balances in a row are followed.
+/// Most load balances in a row that are followed.
 const DEPTH: usize = 8;
 
 /// A family whose sources can be checked.
-pub trait Checked: Headers {
+pub trait SourceFamily: Headers {
     /// Source address in an IP header.
     fn source_in(packet: &[u8]) -> Option<Self::Bits>;
     /// Whether a source is none that routes could lead to: it is of the link itself.
@@ -25,7 +25,7 @@ pub trait Checked: Headers {
     fn table(port: &Port) -> Option<u16>;
 }
 
-impl Checked for Ip4 {
+impl SourceFamily for Ip4 {
     #[inline(always)]
     fn source_in(packet: &[u8]) -> Option<u32> {
         ip4::Header::ref_from_prefix(packet).ok().map(|(h, _)| u32::from_be_bytes(h.src))
@@ -42,7 +42,7 @@ impl Checked for Ip4 {
     }
 }
 
-impl Checked for Ip6 {
+impl SourceFamily for Ip6 {
     #[inline(always)]
     fn source_in(packet: &[u8]) -> Option<u128> {
         ip6::Header::ref_from_prefix(packet).ok().map(|(h, _)| u128::from_be_bytes(h.src))
@@ -59,7 +59,7 @@ impl Checked for Ip6 {
     }
 }
 
-/// Where the route to a source leads.
+/// The reverse path to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReversePath {
     /// Nowhere, or nowhere that counts.
@@ -72,15 +72,15 @@ pub enum ReversePath {
     Proxied,
 }
 
-/// What a node needs to find reverse paths; each thread has a clone.
+/// The lookup of reverse paths, for a node; each thread has a clone.
 #[derive(Clone)]
-pub struct ReversePaths<F: Checked> {
+pub struct ReversePaths<F: SourceFamily> {
     forwarding: Forwarding<F>,
     adjacencies: SlabReader<Adjacency>,
     addresses: AddressReader,
 }
 
-impl<F: Checked> ReversePaths<F> {
+impl<F: SourceFamily> ReversePaths<F> {
     /// For a node.
     pub fn new(router: &Router) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl<F: Checked> ReversePaths<F> {
     pub fn header_len(&self, adjacency: u32, epoch: Epoch<'_>) -> usize {
         self.adjacencies.read(adjacency, epoch).map_or(0, |a| a.header_len.into())
     }
-    /// Where the route to a source leads. With an interface, only paths over it count.
+    /// The reverse path to a source. With an interface, only paths over it count.
     #[inline(always)]
     pub fn find(
         &self,
@@ -103,8 +103,8 @@ impl<F: Checked> ReversePaths<F> {
         over: Option<u32>,
         epoch: Epoch<'_>,
     ) -> ReversePath {
-        let Some(finder) = self.forwarding.table(table, epoch) else { return ReversePath::Nowhere };
-        let leaf = finder.lookup(source, epoch);
+        let Some(lpm) = self.forwarding.table(table, epoch) else { return ReversePath::Nowhere };
+        let leaf = lpm.lookup(source, epoch);
         match self.forwarding.only_neighbor(leaf) {
             Some(adjacency) if self.counts(adjacency.0, over, epoch) => ReversePath::Away,
             Some(_) => ReversePath::Nowhere,

@@ -8,12 +8,13 @@ use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::SlabReader;
-use wire::{Protocol, print, tcp, udp};
+use wire::print;
 
-use super::{Upper, Version};
+use super::Version;
 use crate::adjacency::{Adjacency, Link, Role};
 use crate::drops::Problem;
 use crate::fragment::Limit;
+use crate::gso;
 
 /// Length of an Ethernet header, the usual one to put in front.
 const ETHERNET: usize = 14;
@@ -25,23 +26,23 @@ const SHOWN: usize = 60;
 pub struct Rewrite<V> {
     /// The version.
     pub version: V,
-    /// How neighbours are reached.
+    /// Adjacencies to neighbours.
     pub adjacencies: SlabReader<Adjacency>,
     /// Packets and bytes by adjacency.
     pub counters: Rows<VolumeCounter>,
 }
 
-/// Edges of [`Rewrite`] and [`super::RewriteGroup`].
+/// Edges of [`Rewrite`] and [`super::RewriteMulticast`].
 #[derive(Clone, Copy)]
 pub enum Next<V> {
     /// The neighbour's address is to be asked for.
     Resolve(V),
-    /// The sender is to be told.
+    /// An ICMP error to the sender.
     IcmpError(V),
     /// To be cut into fragments, which come back.
     Fragment(V),
     /// The adjacency is one of groups.
-    Group(V),
+    Multicast(V),
     /// The adjacency leads into a tunnel.
     Tunnel(V),
     /// The neighbour's address is to be asked for, and is of the other version.
@@ -64,7 +65,7 @@ impl<V: Version> graph::Next for Next<V> {
         match self {
             Self::Resolve(_) => 0,
             Self::IcmpError(_) => 1,
-            Self::Group(_) => 2,
+            Self::Multicast(_) => 2,
             Self::Fragment(_) => 3,
             Self::Tunnel(_) => 4,
             Self::ResolveOther(_) => 5,
@@ -127,15 +128,15 @@ impl<V: Version> Node for Rewrite<V> {
                     return Ok(if is_tunnel {
                         Next::Tunnel(version)
                     } else {
-                        Next::Group(version)
+                        Next::Multicast(version)
                     });
                 }
                 if !may_leave::<V>(p, a) {
                     match look_closer::<V, _>(p, a) {
-                        Seen::Good => (),
-                        Seen::Bad(why) => return Err(why),
-                        Seen::Told => return Ok(Next::IcmpError(version)),
-                        Seen::Big => return Ok(Next::Fragment(version)),
+                        CheckResult::Good => (),
+                        CheckResult::Bad(why) => return Err(why),
+                        CheckResult::IcmpError => return Ok(Next::IcmpError(version)),
+                        CheckResult::Big => return Ok(Next::Fragment(version)),
                     }
                 }
                 spend_hop::<V>(p);
@@ -174,61 +175,58 @@ fn must_stay(p: &Buffer<'_>, a: &Adjacency) -> bool {
     is_bound && a.interface.0 != p.rx()
 }
 
-/// What a closer look at a packet found. One byte: a pair as in a `Result` is returned by different
+/// Outcome of a closer look at a packet. One byte: a pair as in a `Result` is returned by different
 /// rules on different processors, which keeps the loop's closure from being compiled for each.
-pub(super) enum Seen<E> {
+pub(super) enum CheckResult<E> {
     /// It may go.
     Good,
     /// A reason to drop it.
     Bad(E),
     /// It does not go on, and has the problem to tell its sender as payload.
-    Told,
+    IcmpError,
     /// It is to be cut, and has the length of the pieces as payload.
     Big,
 }
 
-/// What is wrong with a packet, if anything is.
+/// Checks of a packet that needs a closer look.
 #[cold]
 #[inline(never)]
 pub(super) fn look_closer<V: Version, N: Node<Error = V::Error>>(
     p: &mut Packet<'_, N>,
     a: &Adjacency,
-) -> Seen<V::Error> {
-    check::<V, N>(p, a).unwrap_or_else(Seen::Bad)
+) -> CheckResult<V::Error> {
+    check::<V, N>(p, a).unwrap_or_else(CheckResult::Bad)
 }
 
 fn check<V: Version, N: Node<Error = V::Error>>(
     p: &mut Packet<'_, N>,
     a: &Adjacency,
-) -> Result<Seen<V::Error>, V::Error> {
+) -> Result<CheckResult<V::Error>, V::Error> {
     if must_stay(p, a) {
         p.error(V::DROPPED);
         p.set_payload(V::SCOPE_PROBLEM.ok_or(V::DROPPED)?);
-        return Ok(Seen::Told);
+        return Ok(CheckResult::IcmpError);
     }
     let mtu = a.mtu;
     let hops = V::hops(p).ok_or(V::DROPPED)?;
     if hops <= 1 && !p.flags().has(Flags::LOCAL) {
         p.error(V::EXPIRED);
         p.set_payload(V::EXPIRED_PROBLEM);
-        return Ok(Seen::Told);
+        return Ok(CheckResult::IcmpError);
     }
-    if p.total_len() > usize::from(mtu) && !fits_cut::<V>(p, mtu) {
+    if p.total_len() > usize::from(mtu) && !fits_cut(p, mtu) {
         let Some(problem) = V::too_big_problem(p, mtu) else {
-            if p.flags().has(Flags::GSO) {
-                return Err(V::TOO_BIG); // its segments would each have to be cut
-            }
             p.set_payload(Limit { mtu });
-            return Ok(Seen::Big);
+            return Ok(CheckResult::Big);
         };
         if V::QUOTES_AS_SENT {
             spend_hop::<V>(p);
         }
         p.error(V::TOO_BIG);
         p.set_payload(problem);
-        return Ok(Seen::Told);
+        return Ok(CheckResult::IcmpError);
     }
-    Ok(Seen::Good)
+    Ok(CheckResult::Good)
 }
 
 /// Counts a packet for its adjacency, as it leaves.
@@ -248,21 +246,8 @@ pub(super) fn spend_hop<V: Version>(p: &mut Buffer<'_>) {
 }
 
 /// Whether a packet that will be cut into segments fits then.
-fn fits_cut<V: Version>(p: &Buffer<'_>, mtu: u16) -> bool {
-    if !p.flags().has(Flags::GSO) {
-        return false;
-    }
-    let headers = V::upper(p).ok().and_then(|upper| Some(upper.offset + l4_len(p, &upper)?));
-    headers.is_some_and(|len| len + usize::from(p.gso_size()) <= usize::from(mtu))
-}
-
-/// Length of the layer 4 header of protocols that packets are cut for.
-fn l4_len(p: &Buffer<'_>, upper: &Upper) -> Option<usize> {
-    match upper.protocol {
-        Protocol::TCP => upper.header::<tcp::Header>(p).map(tcp::Header::header_len),
-        Protocol::UDP => Some(size_of::<udp::Header>()),
-        _ => None,
-    }
+fn fits_cut(p: &Buffer<'_>, mtu: u16) -> bool {
+    gso::longest_segment(p).is_some_and(|len| len <= usize::from(mtu))
 }
 
 /// Puts the layer 2 header in front; `None` without headroom.
@@ -280,7 +265,7 @@ fn leave(p: &mut Buffer<'_>, a: &Adjacency) {
     p.set_tx(a.interface.0);
 }
 
-/// What a rewrite node says of a packet.
+/// The trace record of a rewrite node.
 pub(super) struct Rewritten {
     index: u32,
     adjacency: Adjacency,

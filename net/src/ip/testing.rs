@@ -13,9 +13,9 @@ use crate::fib::{Ip4, Ip6};
 use crate::interface::{InterfaceIndex, NewInterface, Offloads};
 use crate::router::{Feature, Router};
 use crate::testing::{Pair, Rig, Transmit, new_interface};
-use crate::{address, engine, fragment, icmp, ip4, ip6, path_mtu, punting, reassembly, trace};
+use crate::{address, engine, fragment, icmp, ip4, ip6, path_mtu, punt, reassembly, trace};
 
-/// What the neighbour of `pg1` has as its address.
+/// Address of the neighbour of `pg1`.
 pub const NEIGHBOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xbb]);
 
 /// The rig with its interfaces.
@@ -71,7 +71,7 @@ impl Bench {
             fragment::FEATURE,
             reassembly::FEATURE,
             path_mtu::FEATURE,
-            punting::FEATURE,
+            punt::FEATURE,
             trace::FEATURE,
             trace::TRACEDUMP,
         ];
@@ -126,7 +126,7 @@ impl Bench {
 
 fn add_interface(router: &mut Router, name: &str, addresses: [&str; 2]) -> InterfaceIndex {
     let mac = MacAddr([2, 0, 0, 0, 0, 0xaa]);
-    let offloads = Offloads { checksum: true, gso: true };
+    let offloads = Offloads { checksum: true, gso: true, tunnels: true };
     let new = NewInterface { offloads, ..new_interface(name, mac) };
     let index = router.add_interface(new, Transmit).unwrap();
     router.set_admin(index, true);

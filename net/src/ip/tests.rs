@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use graph::{Continue, Flags, Frame, Node};
+use graph::{Buffer, Continue, Flags, Frame, Node};
 use wire::{MacAddr, Protocol, icmp6};
 use zerocopy::IntoBytes;
 
@@ -106,21 +106,32 @@ fn segments_of_a_big_packet_are_what_must_fit() {
     let mut tcp = [0; 20];
     tcp[12] = 5 << 4;
     let packet = ip4(HOST4, "16.0.0.1", Protocol::TCP, &[&tcp[..], &[0; 1900]].concat());
-    let out = bench.send_as("ip4-rewrite", &[packet.clone(), packet], move |p| {
-        p.set_adjacency(over);
-        p.add_flags(Flags::GSO);
-        p.set_gso_size(960);
-    });
+    let cut_to = |size| {
+        move |p: &mut Buffer<'_>| {
+            let l3 = p.offset();
+            p.set_adjacency(over);
+            p.set_l3_offset(l3);
+            p.set_l4_offset(l3 + 20);
+            p.add_flags(Flags::GSO.with(Flags::CHECKSUM_TODO).with(Flags::L3).with(Flags::L4));
+            p.set_gso_size(size);
+        }
+    };
+    let out = bench.send_as("ip4-rewrite", &[packet.clone(), packet.clone()], cut_to(960));
     assert_eq!(out.len(), 2);
+    assert!(out.iter().all(|p| p.bytes.len() == 14 + packet.len() && p.flags.has(Flags::GSO)));
     bench.expect(&[]);
-    let packet = ip4(HOST4, "16.0.0.1", Protocol::TCP, &[&tcp[..], &[0; 1900]].concat());
-    let out = bench.send_as("ip4-rewrite", &[packet], move |p| {
-        p.set_adjacency(over);
-        p.add_flags(Flags::GSO);
-        p.set_gso_size(961);
-    });
-    assert!(out.is_empty());
-    bench.expect(&[("ip4-input", "mtu_exceeded", 1)]);
+    // Else the whole is cut into fragments, its checksum completed.
+    let out = bench.send_as("ip4-rewrite", std::slice::from_ref(&packet), cut_to(961));
+    assert_eq!(out.iter().map(|p| p.bytes.len()).collect::<Vec<_>>(), [14 + 996, 14 + 964]);
+    assert!(!out[0].flags.has(Flags::GSO.with(Flags::CHECKSUM_TODO)));
+    let sum = wire::checksum::Sum::ZERO.add_bytes(&out[0].bytes[34..]);
+    assert!(sum.add_bytes(&out[1].bytes[34..]).is_valid());
+    bench.expect(&[("ip4-frag", "fragment_sent", 2)]);
+    let packet = changed4(packet, |h| h.fragment = wire::ip4::DONT_FRAGMENT.into());
+    let out = bench.send_as("ip4-rewrite", &[packet], cut_to(961));
+    assert_eq!((out.len(), out[0].bytes[20..22].to_vec()), (1, vec![3, 4]));
+    assert_eq!(out[0].bytes[26..28], [3, 232], "the MTU");
+    bench.expect(&[("ip4-input", "mtu_exceeded", 1), ("ip4-icmp-error", "dest_unreach_sent", 1)]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the nodes of IP say of a traced packet.
+//! Trace records of the IP nodes.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -7,16 +7,16 @@ use graph::{Buffer, Reason};
 use wire::checksum::Sum;
 use wire::{MacAddr, Protocol};
 
-use super::reverse_path::Checked;
+use super::reverse_path::SourceFamily;
 use crate::drops::Problem;
 use crate::fib::Family;
 
 /// An IP version. Functions on packets take those whose current bytes start at the IP header.
 pub trait Version: Copy + Debug + Send + Sync + 'static {
-    /// What packets are dropped for, in all nodes that check headers.
+    /// Reasons for drops in all nodes that check headers.
     type Error: Reason;
     /// Its addresses and what routes know of them.
-    type Family: Checked;
+    type Family: SourceFamily;
 
     /// The version itself: it has no state.
     const SELF: Self;
@@ -47,9 +47,9 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     const RPF_FAILURE: Self::Error;
     /// To a group, and would leave by the interface that it came in by.
     const SAME_INTERFACE: Self::Error;
-    /// What its sender is told when the last hop is used up.
+    /// The ICMP error for its sender when the last hop is used up.
     const EXPIRED_PROBLEM: Problem;
-    /// What its sender is told when nobody listens on a UDP port.
+    /// The ICMP error for its sender when nobody listens on a UDP port.
     const PORT_PROBLEM: Problem;
 
     /// The node at whose counters packets for this router are refused; empty for the one that
@@ -59,7 +59,7 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     /// hop less, or what came.
     const QUOTES_AS_SENT: bool;
 
-    /// What the sender of a packet is told that must stay on its link; `None` for nothing.
+    /// The ICMP error for the sender of a packet that must stay on its link; `None` for nothing.
     const SCOPE_PROBLEM: Option<Problem>;
 
     /// The headers as text.
@@ -68,14 +68,14 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     fn hops(p: &Buffer<'_>) -> Option<u8>;
     /// Takes one hop away; there is one.
     fn spend_hop(p: &mut Buffer<'_>);
-    /// What the sender of a packet is told that is too big for `mtu` bytes; `None` when it is to be
-    /// cut.
+    /// The ICMP error for the sender of a packet that is too big for `mtu` bytes; `None` when it is
+    /// to be cut.
     fn too_big_problem(p: &Buffer<'_>, mtu: u16) -> Option<Problem>;
     /// The layer 2 address of the group a packet is for.
     fn group_mac(p: &Buffer<'_>) -> MacAddr;
     /// Whether a packet is a part of one.
     fn is_fragment(p: &Buffer<'_>) -> bool;
-    /// What a packet for this router carries.
+    /// The upper layer of a packet for this router.
     ///
     /// # Errors
     /// Why it cannot be delivered.
@@ -88,16 +88,16 @@ pub trait Version: Copy + Debug + Send + Sync + 'static {
     /// The source of a packet for this router that a route has to lead back to; `None` when none
     /// has to.
     fn source_to_check(p: &Buffer<'_>, upper: &Upper) -> Option<<Self::Family as Family>::Bits>;
-    /// What its sender is told when nobody here takes the protocol; `None` when nothing.
+    /// The ICMP error for its sender when nobody here takes the protocol; `None` when nothing.
     fn protocol_problem(p: &Buffer<'_>, upper: &Upper) -> Option<Problem>;
 }
 
-/// What an IP packet carries.
+/// The upper layer of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upper {
     /// The protocol.
     pub protocol: Protocol,
-    /// Where it starts, in bytes from the IP header.
+    /// Its start, in bytes from the IP header.
     pub offset: usize,
     /// Its length in bytes.
     pub len: usize,
@@ -133,7 +133,7 @@ pub struct Nodes {
     pub drop: &'static str,
     /// Gives packets to control.
     pub punt: &'static str,
-    /// Drops what comes in where the version is not enabled.
+    /// Drops received packets where the version is not enabled.
     pub not_enabled: &'static str,
     /// Packets for this router.
     pub receive: &'static str,

@@ -3,6 +3,10 @@
 
 use graph::arc::{FeatureArc, Side};
 
+/// All arcs of IPv4.
+pub(super) const ALL: [&FeatureArc; 6] =
+    [&IP4_DROP, &IP4_PUNT, &IP4_LOCAL, &IP4_OUTPUT, &IP4_MULTICAST, &IP4_UNICAST];
+
 /// Features on received unicast packets, before the lookup.
 pub static IP4_UNICAST: FeatureArc = FeatureArc {
     name: "ip4-unicast",
@@ -98,7 +102,7 @@ pub static IP4_MULTICAST: FeatureArc = FeatureArc {
 /// Features on packets that are sent, the layer 2 header in front.
 pub static IP4_OUTPUT: FeatureArc = FeatureArc {
     name: "ip4-output",
-    starts: &["ip4-rewrite", "ip4-rewrite-mcast", "ip4-midchain"],
+    starts: &["ip4-rewrite", "ip4-rewrite-mcast", "ip4-midchain", "ip4-dvr-dpo"],
     order: &[
         "ip4-sv-reassembly-output-feature",
         "nat44-ed-in2out-output",

@@ -1,4 +1,4 @@
-//! Why IPv4 packets are dropped, or answered with an ICMP error.
+//! Reasons to drop IPv4 packets, or to answer them with an ICMP error.
 
 /// Reasons of the nodes that check IPv4 headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]

@@ -10,7 +10,7 @@ use infra::rcu::SlabReader;
 use wire::icmp4;
 use wire::ip4::{Header, OFFSET_MASK, VERSION_IHL};
 
-use super::options::{self, Asked};
+use super::options::{self, RequestedOption};
 use super::{Error, IP4_MULTICAST, IP4_UNICAST, V4};
 use crate::drops::Problem;
 use crate::interface::{Counters, Interfaces, Port};
@@ -30,13 +30,13 @@ pub trait Checksum: Clone + Send + 'static {
 
 /// `ip4-input`: it is.
 #[derive(Clone)]
-pub struct Checked;
+pub struct VerifyChecksum;
 
 /// `ip4-input-no-checksum`: somebody did.
 #[derive(Clone)]
-pub struct Trusted;
+pub struct TrustChecksum;
 
-impl Checksum for Checked {
+impl Checksum for VerifyChecksum {
     const NAME: &'static str = "ip4-input";
     const COUNTED_AT: &'static str = "";
     #[inline(always)]
@@ -48,7 +48,7 @@ impl Checksum for Checked {
     }
 }
 
-impl Checksum for Trusted {
+impl Checksum for TrustChecksum {
     const NAME: &'static str = "ip4-input-no-checksum";
     const COUNTED_AT: &'static str = V4::NODES.input;
     #[inline(always)]
@@ -76,14 +76,14 @@ pub enum Next {
     Lookup,
     /// To a group.
     #[to("ip4-mfib-forward-lookup")]
-    Group,
+    Multicast,
     /// It has options that this router must look at.
     #[to("ip4-options")]
     Options,
     /// It came in where IPv4 is not enabled.
     #[to("ip4-not-enabled")]
     NotEnabled,
-    /// The sender is to be told what is wrong.
+    /// To an ICMP error for the sender.
     #[to("ip4-icmp-error", payload = Problem)]
     IcmpError,
     /// A feature.
@@ -144,7 +144,7 @@ impl<C: Checksum> Node for Input<C> {
                     return Ok(next);
                 }
                 let (arc, end) = if is_multicast(p) {
-                    (multicast, Next::Group)
+                    (multicast, Next::Multicast)
                 } else {
                     (unicast, Next::Lookup)
                 };
@@ -208,10 +208,10 @@ fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<(bool, Option<Next
         return Ok((false, Some(Next::IcmpError)));
     }
     Ok(match asked {
-        Asked::Nothing => (has_options, None),
-        Asked::Attention => (true, Some(Next::Options)),
+        RequestedOption::Nothing => (has_options, None),
+        RequestedOption::Attention => (true, Some(Next::Options)),
         // RFC 1812 section 4.3.3.5
-        Asked::Wrong(at) => {
+        RequestedOption::Wrong(at) => {
             p.error(V4::DROPPED);
             let pointer = (size_of::<Header>() + at) as u32;
             p.set_payload(Problem::ip4(icmp4::Type::PARAMETER_PROBLEM, 0, pointer));

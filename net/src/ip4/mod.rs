@@ -1,4 +1,4 @@
-//! IPv4 (RFC 791, RFC 1812): what comes in, and what is special to it in the nodes of
+//! IPv4 (RFC 791, RFC 1812): input, and its own parts of the nodes of
 //! [`crate::ip`].
 
 mod arcs;
@@ -15,7 +15,7 @@ use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use arcs::{IP4_DROP, IP4_LOCAL, IP4_MULTICAST, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
 pub use error::Error;
-pub use input::{Checked, Checksum, Input, Trusted};
+pub use input::{Checksum, Input, TrustChecksum, VerifyChecksum};
 pub use options::Options;
 pub use version::V4;
 
@@ -31,9 +31,10 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
-    router.engine.add(Input::<Checked>::new(&router.interfaces)).map_err(refuse)?;
-    router.engine.add(Input::<Trusted>::new(&router.interfaces)).map_err(refuse)?;
+    let router = &mut *parts.router;
+    arcs::ALL.into_iter().for_each(|arc| router.engine.declare(arc));
+    router.engine.add(Input::<VerifyChecksum>::new(&router.interfaces)).map_err(refuse)?;
+    router.engine.add(Input::<TrustChecksum>::new(&router.interfaces)).map_err(refuse)?;
     router.engine.add(Options).map_err(refuse)?;
     crate::ip::add_nodes::<V4>(router)
 }

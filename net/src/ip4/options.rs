@@ -43,9 +43,9 @@ impl Node for Options {
     }
 }
 
-/// What the options of a header are to a router.
+/// The meaning of a header's options to a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum RequestedOption {
     /// Nothing: they go on as they are.
     Nothing,
     /// It is to look at the packet.
@@ -57,23 +57,23 @@ pub(super) enum Asked {
 /// Reads the options of a header (RFC 791 section 3.1). Those of kinds that are not known here are
 /// right if their length is; of those that collect addresses or times, the pointer must lie where
 /// there is room for one, or right behind the option.
-pub(super) fn read(options: &[u8]) -> Asked {
-    let (mut at, mut asked) = (0, Asked::Nothing);
+pub(super) fn read(options: &[u8]) -> RequestedOption {
+    let (mut at, mut asked) = (0, RequestedOption::Nothing);
     while let Some(rest) = options.get(at..) {
         let len = match rest {
             [] | [END, ..] => break,
             [NO_OPERATION, ..] => 1,
-            [_] => return Asked::Wrong(at),
+            [_] => return RequestedOption::Wrong(at),
             [kind, len, ..] => {
                 let len = usize::from(*len);
                 let Some(option) = rest.get(..len).filter(|_| len >= 2) else {
-                    return Asked::Wrong(at + 1);
+                    return RequestedOption::Wrong(at + 1);
                 };
                 if *kind == ROUTER_ALERT {
-                    asked = Asked::Attention;
+                    asked = RequestedOption::Attention;
                 }
                 if let Some(wrong) = wrong_pointer(*kind, option) {
-                    return Asked::Wrong(at + wrong);
+                    return RequestedOption::Wrong(at + wrong);
                 }
                 len
             }
@@ -83,7 +83,7 @@ pub(super) fn read(options: &[u8]) -> Asked {
     asked
 }
 
-/// Where an option is wrong that has a pointer.
+/// Place of the fault in an option that has a pointer.
 fn wrong_pointer(kind: u8, option: &[u8]) -> Option<usize> {
     let (first, entry) = match kind {
         RECORD_ROUTE | LOOSE_ROUTE | STRICT_ROUTE => (4, 4),
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn router_alert_is_found_behind_others() {
-        let asks = |options: &[u8]| read(options) == Asked::Attention;
+        let asks = |options: &[u8]| read(options) == RequestedOption::Attention;
         assert!(asks(&[148, 4, 0, 0]));
         assert!(asks(&[1, 7, 3, 4, 148, 4, 0, 0]));
         assert!(!asks(&[7, 3, 4, 0, 148, 4, 0, 0]), "behind the end");
@@ -127,7 +127,7 @@ mod tests {
             &[68, 12, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0],
             &[200, 4, 9, 9], // of no known kind
         ] {
-            assert_eq!(read(right), Asked::Nothing, "{right:?}");
+            assert_eq!(read(right), RequestedOption::Nothing, "{right:?}");
         }
         for (wrong, at) in [
             (&[7, 8, 148, 0][..], 1), // longer than there are
@@ -142,7 +142,7 @@ mod tests {
             (&[68, 8, 5, 1, 0, 0, 0, 0], 2), // no room for address and time
             (&[148, 4, 0, 0, 7, 2, 0, 0], 5),
         ] {
-            assert_eq!(read(wrong), Asked::Wrong(at), "{wrong:?}");
+            assert_eq!(read(wrong), RequestedOption::Wrong(at), "{wrong:?}");
         }
     }
 }

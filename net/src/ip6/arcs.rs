@@ -3,6 +3,10 @@
 
 use graph::arc::{FeatureArc, Side};
 
+/// All arcs of IPv6.
+pub(super) const ALL: [&FeatureArc; 6] =
+    [&IP6_DROP, &IP6_PUNT, &IP6_LOCAL, &IP6_OUTPUT, &IP6_MULTICAST, &IP6_UNICAST];
+
 /// Features on received unicast packets, before the lookup.
 pub static IP6_UNICAST: FeatureArc = FeatureArc {
     name: "ip6-unicast",
@@ -88,7 +92,7 @@ pub static IP6_MULTICAST: FeatureArc = FeatureArc {
 /// Features on packets that are sent, the layer 2 header in front.
 pub static IP6_OUTPUT: FeatureArc = FeatureArc {
     name: "ip6-output",
-    starts: &["ip6-rewrite", "ip6-rewrite-mcast", "ip6-midchain"],
+    starts: &["ip6-rewrite", "ip6-rewrite-mcast", "ip6-midchain", "ip6-dvr-dpo"],
     order: &[
         "acl-plugin-out-ip6-fa",
         "cnat-output-ip6",

@@ -1,4 +1,4 @@
-//! Why IPv6 packets are dropped, or answered with an ICMPv6 error.
+//! Reasons to drop IPv6 packets, or to answer them with an ICMPv6 error.
 
 /// Reasons of the nodes that check IPv6 headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]

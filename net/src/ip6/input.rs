@@ -36,11 +36,11 @@ pub enum Next {
     Lookup,
     /// To a group.
     #[to("ip6-mfib-forward-lookup")]
-    Group,
+    Multicast,
     /// It came in where IPv6 is not enabled.
     #[to("ip6-not-enabled")]
     NotEnabled,
-    /// The sender is to be told what is wrong.
+    /// To an ICMP error for the sender.
     #[to("ip6-icmp-error", payload = Problem)]
     IcmpError,
     /// A feature.
@@ -96,7 +96,7 @@ impl Node for Input {
                     return Ok(next);
                 }
                 let (arc, end) = if is_multicast(p) {
-                    (multicast, Next::Group)
+                    (multicast, Next::Multicast)
                 } else {
                     (unicast, Next::Lookup)
                 };

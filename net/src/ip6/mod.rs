@@ -1,4 +1,4 @@
-//! IPv6 (RFC 8200): what comes in, and what is special to it in the nodes of [`crate::ip`].
+//! IPv6 (RFC 8200): input, and its own parts of the nodes of [`crate::ip`].
 
 mod arcs;
 mod error;
@@ -28,7 +28,8 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
+    arcs::ALL.into_iter().for_each(|arc| router.engine.declare(arc));
     router.engine.add(Input::new(&router.interfaces)).map_err(refuse)?;
     crate::ip::add_nodes::<V6>(router)
 }

@@ -11,7 +11,7 @@ use wire::{MacAddr, Protocol, icmp6, print, udp};
 use super::{Error, IP6_DROP, IP6_LOCAL, IP6_OUTPUT, IP6_PUNT};
 use crate::drops::Problem;
 use crate::fib::Ip6;
-use crate::ip::Checked;
+use crate::ip::SourceFamily;
 use crate::ip::{Nodes, Upper, Version};
 
 /// IPv6.
@@ -129,7 +129,8 @@ impl Version for V6 {
     }
 }
 
-/// Where the header stands that says what is found at `offset`: bytes from the start of the packet.
+/// Place of the header field that announces the header at `offset`: bytes from the start of the
+/// packet.
 fn announced_at(packet: &[u8], offset: usize) -> usize {
     let before = ip6::extensions(packet).take_while(|e| e.offset < offset).last();
     before.map_or(ip6::NEXT_HEADER, |e| e.offset)

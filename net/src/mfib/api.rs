@@ -27,7 +27,7 @@ const MOST_PATHS: usize = 255;
 pub(super) struct IpMroute {
     /// table
     pub table_id: u32,
-    /// what holds for all packets
+    /// properties for all packets
     pub entry_flags: MfibEntryFlags,
     /// number that packets are accepted by
     pub rpf_id: u32,
@@ -90,7 +90,7 @@ pub(super) struct MfibSignalDump {}
 /// A packet that was signalled.
 #[derive(Message)]
 pub(super) struct MfibSignalDetails {
-    /// where it came in
+    /// interface that it came in by
     pub sw_if_index: InterfaceIndex,
     pub table_id: u32,
     /// the route it took
@@ -139,17 +139,17 @@ impl MPrefix {
 
 impl IpMroute {
     fn of<F: Multicast>(router: &Router, table_id: u32, key: MKey<F>, entry: &Entry) -> Self {
-        let wish = entry.best();
+        let route = entry.best();
         let path = |p: &MPath| MfibPath {
             itf_flags: MfibItfFlags(p.flags.0),
             path: FibPath::of::<F>(router, &p.path),
         };
         Self {
             table_id,
-            entry_flags: MfibEntryFlags(wish.flags.0),
-            rpf_id: wish.rpf_id,
+            entry_flags: MfibEntryFlags(route.flags.0),
+            rpf_id: route.rpf_id,
             prefix: prefix::<F>(key).message(),
-            paths: wish.paths.iter().take(MOST_PATHS).map(path).collect(),
+            paths: route.paths.iter().take(MOST_PATHS).map(path).collect(),
         }
     }
     fn add_del<F: Multicast>(

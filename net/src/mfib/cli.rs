@@ -145,8 +145,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 fn routes<F: Multicast>(router: &Router, lines: &mut Lines<'_>) {
     for (index, t) in F::mtables(&router.mfib).iter() {
         let Some(table) = router.fib.table_id::<F>(index) else { continue };
-        let each = t.entries.iter().flat_map(|(key, e)| e.wishes.iter().map(move |w| (*key, w)));
-        for (key, (source, wish)) in each.filter(|(_, (source, _))| source.is_client()) {
+        let each = t.entries.iter().flat_map(|(key, e)| e.sources.iter().map(move |w| (*key, w)));
+        for (key, (source, route)) in each.filter(|(_, (source, _))| source.is_client()) {
             let path = |p: &MPath| {
                 let flags = ItfFlags::NAMES.iter().filter(|(flag, _)| p.flags.has(*flag));
                 let flags = flags.map(|(_, word)| format!(" {word}")).collect::<String>();
@@ -159,9 +159,9 @@ fn routes<F: Multicast>(router: &Router, lines: &mut Lines<'_>) {
                 prefix: prefix::<F>(key),
                 table,
                 source: (*source != Source::CLI).then(|| name.into()),
-                rpf_id: wish.rpf_id,
-                flags: wish.flags,
-                paths: wish.paths.iter().filter_map(path).collect(),
+                rpf_id: route.rpf_id,
+                flags: route.flags,
+                paths: route.paths.iter().filter_map(path).collect(),
             });
         }
     }

@@ -13,17 +13,17 @@ use infra::rcu::{Epoch, SlabReader};
 
 use super::kind::Multicast;
 use super::signal::Signals;
-use super::table::{MFinder, MRoute};
+use super::table::{MRoute, MfibReader};
 use super::{EntryFlags, ItfFlags};
 use crate::adjacency::Adjacency;
-use crate::fib::{Finder, Forwarding, Ip4, Ip6, Popped, Via};
+use crate::fib::{Forwarding, Ip4, Ip6, LpmReader, Popped, Via};
 use crate::ip::Version;
 use crate::router::Router;
 
 /// Finds the route of packets to groups.
 #[derive(Clone, Debug)]
 pub struct Lookup<F: Multicast> {
-    finder: MFinder<F>,
+    lpm: MfibReader<F>,
 }
 
 /// The edge of [`Lookup`].
@@ -50,7 +50,7 @@ impl<F: Multicast> Node for Lookup<F> {
         let epoch = frame.epoch();
         frame.each(|p| {
             let (source, group) = F::flow(p);
-            let route = self.finder.find(p.fib(), source, group, epoch);
+            let route = self.lpm.find(p.fib(), source, group, epoch);
             p.set_adjacency(route);
             p.trace(|p| Found { fib: p.fib(), route });
             Ok(ToRpf(PhantomData))
@@ -76,20 +76,20 @@ pub struct Rpf<F: Multicast> {
     counters: Rows<VolumeCounter>,
     unicast: Forwarding<F>,
     adjacencies: SlabReader<Adjacency>,
-    /// What control is to hear of.
+    /// Events for control.
     pub(super) signals: Signals,
 }
 
 /// Edges of [`Rpf`].
 #[derive(Clone, Copy)]
-pub enum Way<F> {
+pub enum ForwardNext<F> {
     /// The route drops.
     Drop(PhantomData<F>),
     /// Copies are made.
     Replicate,
 }
 
-impl<F: Multicast> graph::Next for Way<F> {
+impl<F: Multicast> graph::Next for ForwardNext<F> {
     const EDGES: &'static [Edge] = &[
         Edge { to: <F::Version as Version>::NODES.drop, payload: "" },
         Edge { to: F::NODES.replicate, payload: "" },
@@ -106,7 +106,7 @@ impl<F: Multicast> graph::Next for Way<F> {
 impl<F: Multicast> Node for Rpf<F> {
     const NAME: &'static str = F::NODES.rpf;
     const COUNTED_AT: &'static str = <F::Version as Version>::NODES.input;
-    type Next = Way<F>;
+    type Next = ForwardNext<F>;
     type Error = <F::Version as Version>::Error;
     type Count = Infallible;
     const DROP: &'static str = <F::Version as Version>::NODES.drop;
@@ -118,14 +118,14 @@ impl<F: Multicast> Node for Rpf<F> {
         frame.each(|p| {
             let index = p.adjacency();
             let Some(route) = self.routes.read(index, epoch) else {
-                return Ok(Way::Drop(PhantomData));
+                return Ok(ForwardNext::Drop(PhantomData));
             };
             if let Some(counter) = self.counters.row(thread).get(index as usize) {
                 counter.add(1, p.total_len() as u64);
             }
             let rx = p.rx();
             let flags = route.flags_of(rx).unwrap_or_default();
-            p.trace(|_| Checked { route: index, rx, flags });
+            p.trace(|_| ForwardTrace { route: index, rx, flags });
             let wants_signal = flags.signals(route.flags)
                 || (route.flags.has(EntryFlags::CONNECTED) && self.is_connected(p, epoch));
             if wants_signal {
@@ -140,7 +140,11 @@ impl<F: Multicast> Node for Rpf<F> {
             if !is_accepted && !route.flags.has(EntryFlags::ACCEPT_ALL) {
                 return Err(F::Version::RPF_FAILURE);
             }
-            Ok(if route.copies.is_empty() { Way::Drop(PhantomData) } else { Way::Replicate })
+            Ok(if route.copies.is_empty() {
+                ForwardNext::Drop(PhantomData)
+            } else {
+                ForwardNext::Replicate
+            })
         });
     }
 }
@@ -159,13 +163,13 @@ impl<F: Multicast> Rpf<F> {
     }
 }
 
-struct Checked {
+struct ForwardTrace {
     route: u32,
     rx: u32,
     flags: ItfFlags,
 }
 
-impl Record for Checked {
+impl Record for ForwardTrace {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let interface = names.name("interface", self.rx);
         write!(f, "  entry {} itf {interface} flags {}", self.route, self.flags)
@@ -178,7 +182,7 @@ pub(super) fn register(router: &mut Router) -> Result<(), BuildError> {
 }
 
 fn add<F: Multicast>(router: &mut Router) -> Result<(), BuildError> {
-    router.engine.add(Lookup { finder: F::mtables(&router.mfib).finder() })?;
+    router.engine.add(Lookup { lpm: F::mtables(&router.mfib).reader() })?;
     let rpf = Rpf {
         routes: router.mfib.routes.reader(),
         counters: router.mfib.counters.clone(),

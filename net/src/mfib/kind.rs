@@ -1,4 +1,4 @@
-//! What IPv4 and IPv6 multicast have of their own: groups that every router listens to, and names.
+//! The two families of multicast: groups that every router listens to, and names.
 
 use graph::Buffer;
 

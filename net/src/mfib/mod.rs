@@ -33,13 +33,11 @@ use crate::fib::{self, Ip4, Ip6, Path, TableIndex};
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
-pub(crate) use objects::sizes;
-
 pub use forward::{Lookup, Rpf};
 pub use kind::Multicast;
 pub use replicate::Replicate;
 pub use signal::Signal;
-pub use table::{MRoute, Wish};
+pub use table::{MRoute, SourceRoute};
 
 use table::MTables;
 
@@ -92,7 +90,7 @@ macro_rules! flags {
 }
 
 flags! {
-    /// What holds for all packets of a route.
+    /// Flags for all packets of a route.
     EntryFlags;
     /// Control wants to hear of packets.
     SIGNAL = 1, "Signal";
@@ -105,7 +103,7 @@ flags! {
 }
 
 flags! {
-    /// What a path of a route is for.
+    /// Purpose of a route's path.
     ItfFlags;
     /// The other way round than the route's `Signal` says.
     NEGATE_SIGNAL = 1, "Negate-Signal";
@@ -122,9 +120,9 @@ flags! {
 /// One way of a multicast route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MPath {
-    /// Where it leads: an interface, a neighbour there, or this router.
+    /// Target: an interface, a neighbour there, or this router.
     pub path: Path,
-    /// What it is for.
+    /// Its purpose.
     pub flags: ItfFlags,
 }
 
@@ -168,14 +166,14 @@ impl Mfib {
 }
 
 impl Mfib {
-    /// How many routes there are.
+    /// Number of routes.
     pub fn route_count(&self) -> usize {
         self.ip4.iter().map(|(_, t)| t.entries.len()).sum::<usize>()
             + self.ip6.iter().map(|(_, t)| t.entries.len()).sum::<usize>()
     }
 }
 
-/// Why a multicast route is refused.
+/// Reasons why a multicast route is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// There is no such table.
@@ -215,8 +213,11 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     router.interfaces.observe(follow);
+    let routes = |r: &Router| ("replicate", size_of::<MRoute>(), r.mfib.route_count());
+    router.fib.more_objects.push(routes);
+    router.fib.more_tables.push(objects::sizes);
     forward::register(router).map_err(refuse)?;
     replicate::register(router).map_err(refuse)?;
     cli::register(&mut parts.cli);

@@ -1,4 +1,4 @@
-//! What multicast routes are made of: `show mfib entry`, `show mfib interface`, `show replicate`.
+//! Objects of multicast routes: `show mfib entry`, `show mfib interface`, `show replicate`.
 
 use std::fmt;
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use super::kind::Multicast;
 use super::routes::prefix;
 use super::show::describe;
 use super::table::{Entry, MKey};
-use crate::fib::{Ip4, Ip6, TableIndex};
+use crate::fib::{Ip4, Ip6, TableIndex, TableSize};
 use crate::router::Router;
 
 /// Routes shown between two looks at the rest of the control plane.
@@ -35,7 +35,7 @@ struct ShowReplicate {
     index: Option<u32>,
 }
 
-/// What is said of a route.
+/// Description of a route.
 type Say = fn(&Router, &Seen<'_>) -> Output;
 
 /// A route that is looked at.
@@ -187,9 +187,9 @@ fn replicate(router: &Router, seen: &Seen<'_>) -> Output {
     Output::of(Replicate { index, packets: counted.packets, bytes: counted.bytes, copies })
 }
 
-/// Names, shapes, elements and bytes of the tables that packets are looked up in.
-pub(crate) fn sizes(router: &Router) -> Vec<(String, String, usize, usize)> {
-    fn of<F: Multicast>(router: &Router, all: &mut Vec<(String, String, usize, usize)>) {
+/// The tables that packets are looked up in.
+pub(super) fn sizes(router: &Router) -> Vec<TableSize> {
+    fn of<F: Multicast>(router: &Router, all: &mut Vec<TableSize>) {
         all.extend(F::mtables(&router.mfib).iter().map(|(index, t)| {
             let id = router.fib.table_id::<F>(index).unwrap_or_default();
             let (shape, bytes) = t.size();

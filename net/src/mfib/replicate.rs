@@ -5,12 +5,12 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Packet, Record};
+use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::rcu::SlabReader;
 
 use super::kind::Multicast;
 use super::table::{Copy, MRoute};
-use crate::fib::{Ip4, Ip6};
+use crate::fib::{Ip4, Ip6, Object, ObjectEdges, ObjectKind};
 use crate::gso::Description;
 use crate::ip::Version;
 use crate::router::Router;
@@ -22,6 +22,7 @@ const LONGEST: usize = 1 << 16;
 #[derive(Clone)]
 pub struct Replicate<F> {
     routes: SlabReader<MRoute>,
+    objects: ObjectEdges,
     /// The packet being copied.
     bytes: Box<[u8]>,
     of: PhantomData<F>,
@@ -33,9 +34,13 @@ pub enum To<F> {
     /// To this router.
     Receive(PhantomData<F>),
     /// To the group on an interface, unless it came in by that.
-    Group,
+    Multicast,
     /// To one neighbour.
     Neighbor,
+    /// To an object.
+    Object(Slot),
+    /// To an object that takes no such packets.
+    Drop,
 }
 
 impl<F: Multicast> graph::Next for To<F> {
@@ -43,13 +48,16 @@ impl<F: Multicast> graph::Next for To<F> {
         Edge { to: <F::Version as Version>::NODES.receive, payload: "" },
         Edge { to: <F::Version as Version>::NODES.rewrite_mcast, payload: "" },
         Edge { to: <F::Version as Version>::NODES.rewrite, payload: "" },
+        Edge { to: <F::Version as Version>::NODES.drop, payload: "" },
     ];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Receive(_) => 0,
-            Self::Group => 1,
+            Self::Multicast => 1,
             Self::Neighbor => 2,
+            Self::Drop => 3,
+            Self::Object(slot) => slot.0,
         }
     }
 }
@@ -75,25 +83,30 @@ impl<F: Multicast> Node for Replicate<F> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let bytes = &mut self.bytes;
+        let Self { bytes, objects, .. } = self;
+        let slot = |kind| objects.slot(kind, epoch);
         frame.each(|p| {
             let index = p.adjacency();
             let copies = self.routes.read(index, epoch).map_or(&[][..], |r| &r.copies);
             if F::is_of_link(F::destination(p)) {
                 p.trace(|p| Copied { route: index, count: 1, adjacency: p.adjacency() });
                 let is_ours = copies.contains(&Copy::Receive);
-                return if is_ours { Ok(lead(p, Copy::Receive)) } else { Err(Error::OneLink) };
+                return if is_ours {
+                    Ok(lead(p, Copy::Receive, slot))
+                } else {
+                    Err(Error::OneLink)
+                };
             }
             let (last, others) = copies.split_last().ok_or(Error::NoBuffer)?;
             if !others.is_empty() {
                 let len = gather(p, bytes);
                 for to in others {
-                    if copy(p, bytes.get(..len).unwrap_or(&[]), *to).is_none() {
+                    if copy(p, bytes.get(..len).unwrap_or(&[]), *to, slot).is_none() {
                         p.error(Error::NoBuffer);
                     }
                 }
             }
-            let next = lead(p, *last);
+            let next = lead(p, *last, slot);
             p.trace(|p| Copied { route: index, count: copies.len(), adjacency: p.adjacency() });
             Ok(next)
         });
@@ -112,33 +125,42 @@ fn gather(p: &Buffer<'_>, bytes: &mut [u8]) -> usize {
 }
 
 /// Sends a copy of a packet one way; `None` without buffers, or when the packet is too long.
-fn copy<F: Multicast>(p: &mut Packet<'_, Replicate<F>>, bytes: &[u8], to: Copy) -> Option<()> {
+fn copy<F: Multicast>(
+    p: &mut Packet<'_, Replicate<F>>,
+    bytes: &[u8],
+    to: Copy,
+    slot: impl Fn(ObjectKind) -> Option<Slot>,
+) -> Option<()> {
     let description = Description::of(p);
     let mut new = p.fresh().filter(|_| !bytes.is_empty())?;
     new.extend(bytes)?;
     description.give(&mut new);
-    let next = lead(&mut new, to);
+    let next = lead(&mut new, to, slot);
     new.send(next);
     Some(())
 }
 
 /// Notes on a packet where it goes.
 #[inline(always)]
-fn lead<F>(p: &mut Buffer<'_>, to: Copy) -> To<F> {
+fn lead<F>(p: &mut Buffer<'_>, to: Copy, slot: impl Fn(ObjectKind) -> Option<Slot>) -> To<F> {
     match to {
         Copy::Receive => {
             p.set_adjacency(0);
             To::Receive(PhantomData)
         }
-        Copy::Group(adjacency) => {
+        Copy::Multicast(adjacency) => {
             p.set_adjacency(adjacency.0);
-            To::Group
+            To::Multicast
         }
         Copy::Neighbor(adjacency, interface) => {
             p.set_adjacency(adjacency.0);
             // Nothing goes back where it came from: the node for groups sees to that.
             let comes_back = interface.0 == p.rx() && !p.flags().has(Flags::LOCAL);
-            if comes_back { To::Group } else { To::Neighbor }
+            if comes_back { To::Multicast } else { To::Neighbor }
+        }
+        Copy::Object(Object { kind, index }) => {
+            p.set_adjacency(index);
+            slot(kind).map_or(To::Drop, To::Object)
         }
     }
 }
@@ -162,6 +184,12 @@ pub(super) fn register(router: &mut Router) -> Result<(), BuildError> {
 
 fn add<F: Multicast>(router: &mut Router) -> Result<(), BuildError> {
     let (routes, bytes) = (router.mfib.routes.reader(), vec![0; LONGEST].into());
-    router.engine.add(Replicate::<F> { routes, bytes, of: PhantomData })?;
+    let of = PhantomData;
+    router.add_forwarder(F::LINK, F::NODES.replicate, |_, objects| Replicate::<F> {
+        routes,
+        objects,
+        bytes,
+        of,
+    })?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::kind::Multicast;
-use super::table::{Copy, Entry, MKey, MRoute, Wish};
+use super::table::{Copy, Entry, MKey, MRoute, SourceRoute};
 use super::{COLUMNS, EntryFlags, Error, ItfFlags, MPath, MPrefix};
 use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::{self, Family, Ip4, Ip6, Path, Source, TableIndex, Target};
@@ -24,8 +24,8 @@ impl Router {
         flags: EntryFlags,
         rpf_id: u32,
     ) -> Result<u32, Error> {
-        self.change_any(table, prefix, source, |wish| {
-            (wish.flags, wish.rpf_id) = (flags, rpf_id);
+        self.change_any(table, prefix, source, |route| {
+            (route.flags, route.rpf_id) = (flags, rpf_id);
             Ok(())
         })
     }
@@ -41,8 +41,8 @@ impl Router {
         source: Source,
         paths: &[MPath],
     ) -> Result<u32, Error> {
-        self.change_any(table, prefix, source, |wish| {
-            wish.add(paths);
+        self.change_any(table, prefix, source, |route| {
+            route.add(paths);
             Ok(())
         })
     }
@@ -58,9 +58,9 @@ impl Router {
         (flags, rpf_id): (EntryFlags, u32),
         paths: &[MPath],
     ) -> Result<u32, Error> {
-        self.change_any(table, prefix, source, |wish| {
-            (wish.flags, wish.rpf_id) = (flags, rpf_id);
-            wish.add(paths);
+        self.change_any(table, prefix, source, |route| {
+            (route.flags, route.rpf_id) = (flags, rpf_id);
+            route.add(paths);
             Ok(())
         })
     }
@@ -99,9 +99,9 @@ impl Router {
         for (group, len) in F::OURS {
             let key = (*group, *len, None);
             if is_on {
-                let paths = |wish: &mut Wish| {
-                    wish.paths.retain(|p| p.path.target != target);
-                    wish.paths.push(path.clone());
+                let paths = |route: &mut SourceRoute| {
+                    route.paths.retain(|p| p.path.target != target);
+                    route.paths.push(path.clone());
                     Ok(())
                 };
                 // Without room the interface hears nothing; there is nobody to tell.
@@ -152,15 +152,15 @@ impl Router {
     /// Makes the entries that every table has.
     fn fill_mtable<F: Multicast>(&mut self, table: TableIndex) -> Result<(), Error> {
         let (bits, len) = F::ALL;
-        self.change_mroute::<F>(table, (bits, len, None), Source::DEFAULT, |wish| {
-            wish.flags = EntryFlags::DROP;
+        self.change_mroute::<F>(table, (bits, len, None), Source::DEFAULT, |route| {
+            route.flags = EntryFlags::DROP;
             Ok(())
         })?;
         let target = Target::Receive { interface: None, addr: None };
         let local = MPath { path: Path::to(target), flags: ItfFlags::FORWARD };
         for (group, len) in F::OURS {
-            self.change_mroute::<F>(table, (*group, *len, None), Source::SPECIAL, |wish| {
-                wish.paths.push(local.clone());
+            self.change_mroute::<F>(table, (*group, *len, None), Source::SPECIAL, |route| {
+                route.paths.push(local.clone());
                 Ok(())
             })?;
         }
@@ -169,7 +169,7 @@ impl Router {
     /// Takes all entries out of a table, and the table away.
     pub(crate) fn drop_mtable<F: Multicast>(&mut self, table: TableIndex) {
         let Some(t) = F::mtables(&self.mfib).at(table) else { return };
-        let each = t.entries.iter().flat_map(|(k, e)| e.wishes.iter().map(|w| (*k, w.0)));
+        let each = t.entries.iter().flat_map(|(k, e)| e.sources.iter().map(|w| (*k, w.0)));
         let all: Vec<_> = each.collect();
         for (key, source) in all {
             // It was there just now.
@@ -188,7 +188,7 @@ impl Router {
         which: impl Fn(&Entry) -> bool,
     ) {
         let Some(t) = F::mtables(&self.mfib).at(table) else { return };
-        let has = |e: &Entry| e.wishes.iter().any(|w| w.0 == of) && which(e);
+        let has = |e: &Entry| e.sources.iter().any(|w| w.0 == of) && which(e);
         let all: Vec<_> = t.entries.iter().filter(|(_, e)| has(e)).map(|(k, _)| *k).collect();
         for key in all {
             // It was there just now.
@@ -200,7 +200,7 @@ impl Router {
     pub(crate) fn mark_mtable<F: Multicast>(&mut self, table: TableIndex) {
         let Some(t) = F::mtables_mut(&mut self.mfib).at_mut(table) else { return };
         for entry in t.entries.values_mut() {
-            entry.is_stale = entry.wishes.iter().any(|w| w.0 == Source::API);
+            entry.is_stale = entry.sources.iter().any(|w| w.0 == Source::API);
         }
     }
     /// Takes what is still marked out of a table.
@@ -217,8 +217,8 @@ impl Router {
         let mut gone = Vec::new();
         for (table, t) in F::mtables(&self.mfib).iter() {
             for (key, entry) in &t.entries {
-                for (source, wish) in &entry.wishes {
-                    let paths: Vec<MPath> = wish.paths.iter().filter(uses).cloned().collect();
+                for (source, route) in &entry.sources {
+                    let paths: Vec<MPath> = route.paths.iter().filter(uses).cloned().collect();
                     if !paths.is_empty() {
                         gone.push((table, *key, *source, paths));
                     }
@@ -236,7 +236,7 @@ impl Router {
         table: TableIndex,
         prefix: MPrefix,
         source: Source,
-        change: impl FnOnce(&mut Wish) -> Result<(), Error>,
+        change: impl FnOnce(&mut SourceRoute) -> Result<(), Error>,
     ) -> Result<u32, Error> {
         match prefix.group {
             IpAddr::V4(_) => self.change_mroute::<Ip4>(table, key::<Ip4>(prefix)?, source, change),
@@ -249,19 +249,19 @@ impl Router {
         table: TableIndex,
         key: MKey<F>,
         source: Source,
-        change: impl FnOnce(&mut Wish) -> Result<(), Error>,
+        change: impl FnOnce(&mut SourceRoute) -> Result<(), Error>,
     ) -> Result<u32, Error> {
         let t = F::mtables(&self.mfib).at(table).ok_or(Error::NoTable)?;
         let old = t.entries.get(&key);
-        let wish = old.and_then(|e| e.wishes.iter().find(|w| w.0 == source));
-        let mut wish = wish.map(|w| w.1.clone()).unwrap_or_default();
-        change(&mut wish)?;
-        let mut wishes = old.map(|e| e.wishes.clone()).unwrap_or_default();
-        match wishes.binary_search_by_key(&source, |w| w.0) {
-            Ok(at) => wishes[at].1 = wish,
-            Err(at) => wishes.insert(at, (source, wish)),
+        let route = old.and_then(|e| e.sources.iter().find(|w| w.0 == source));
+        let mut route = route.map(|w| w.1.clone()).unwrap_or_default();
+        change(&mut route)?;
+        let mut sources = old.map(|e| e.sources.clone()).unwrap_or_default();
+        match sources.binary_search_by_key(&source, |w| w.0) {
+            Ok(at) => sources[at].1 = route,
+            Err(at) => sources.insert(at, (source, route)),
         }
-        self.put_mroute::<F>(table, key, wishes)
+        self.put_mroute::<F>(table, key, sources)
     }
     fn remove_mroute_of<F: Multicast>(
         &mut self,
@@ -272,20 +272,20 @@ impl Router {
     ) -> Result<(), Error> {
         let t = F::mtables(&self.mfib).at(table).ok_or(Error::NoRoute)?;
         let entry = t.entries.get(&key).ok_or(Error::NoRoute)?;
-        let mut wishes = entry.wishes.clone();
-        let at = wishes.iter().position(|w| w.0 == source).ok_or(Error::NoRoute)?;
-        let wish = &mut wishes[at].1;
-        let had = |gone: &MPath| wish.paths.iter().any(|p| p.path.target == gone.path.target);
+        let mut sources = entry.sources.clone();
+        let at = sources.iter().position(|w| w.0 == source).ok_or(Error::NoRoute)?;
+        let route = &mut sources[at].1;
+        let had = |gone: &MPath| route.paths.iter().any(|p| p.path.target == gone.path.target);
         if !paths.iter().all(had) {
             return Err(Error::NoRoute);
         }
         let is_gone = |p: &MPath| paths.iter().any(|gone| gone.path.target == p.path.target);
-        wish.paths.retain(|p| !is_gone(p));
-        if paths.is_empty() || wish.paths.is_empty() {
-            wishes.remove(at);
+        route.paths.retain(|p| !is_gone(p));
+        if paths.is_empty() || route.paths.is_empty() {
+            sources.remove(at);
         }
-        if !wishes.is_empty() {
-            return self.put_mroute::<F>(table, key, wishes).map(drop);
+        if !sources.is_empty() {
+            return self.put_mroute::<F>(table, key, sources).map(drop);
         }
         let tables = F::mtables_mut(&mut self.mfib);
         let gone = tables.at_mut(table).and_then(|t| t.entries.remove(&key));
@@ -301,12 +301,12 @@ impl Router {
         &mut self,
         table: TableIndex,
         key: MKey<F>,
-        wishes: Vec<(Source, Wish)>,
+        sources: Vec<(Source, SourceRoute)>,
     ) -> Result<u32, Error> {
-        let (route, adjacencies) = self.mroute_of::<F>(table, &wishes[0].1)?;
+        let (route, adjacencies) = self.mroute_of::<F>(table, &sources[0].1)?;
         let t = F::mtables_mut(&mut self.mfib).at_mut(table);
         if let Some(entry) = t.and_then(|t| t.entries.get_mut(&key)) {
-            entry.wishes = wishes;
+            entry.sources = sources;
             entry.is_stale = false;
             let old = std::mem::replace(&mut entry.adjacencies, adjacencies);
             let index = entry.route;
@@ -318,7 +318,7 @@ impl Router {
             adjacencies.into_iter().for_each(|a| self.release_adjacency(a));
             return Err(Error::Full);
         };
-        let entry = Entry { wishes, route: index, adjacencies, is_stale: false };
+        let entry = Entry { sources, route: index, adjacencies, is_stale: false };
         let tables = F::mtables_mut(&mut self.mfib);
         if let Some(t) = tables.at_mut(table) {
             t.entries.insert(key, entry);
@@ -334,15 +334,15 @@ impl Router {
         self.count_from_zero(&counters, COLUMNS, index, "multicast routes");
         Ok(index)
     }
-    /// The route that a wish makes, with the adjacencies it uses.
+    /// The route that a route makes, with the adjacencies it uses.
     fn mroute_of<F: Multicast>(
         &mut self,
         table: TableIndex,
-        wish: &Wish,
+        route: &SourceRoute,
     ) -> Result<(MRoute, Vec<AdjacencyIndex>), Error> {
         let mut interfaces: Vec<(u32, ItfFlags)> = Vec::new();
         let (mut copies, mut adjacencies) = (Vec::new(), Vec::new());
-        for MPath { path, flags } in &wish.paths {
+        for MPath { path, flags } in &route.paths {
             if let Some(interface) = path.target.interface() {
                 match interfaces.binary_search_by_key(&interface.0, |i| i.0) {
                     Ok(at) => interfaces[at].1 = interfaces[at].1.with(*flags),
@@ -361,6 +361,10 @@ impl Router {
                 Target::Attached { interface, .. } => {
                     (interface, Role::Multicast, F::LINK.unspecified())
                 }
+                Target::Object(object) => {
+                    copies.push(Copy::Object(object));
+                    continue;
+                }
                 _ => continue,
             };
             match self.use_adjacency(interface, role, next_hop) {
@@ -375,16 +379,16 @@ impl Router {
             let role = self.adjacencies.at(adjacency).map(|a| a.role);
             let is_group = role == Some(Role::Multicast);
             copies.push(if is_group {
-                Copy::Group(adjacency)
+                Copy::Multicast(adjacency)
             } else {
                 Copy::Neighbor(adjacency, interface)
             });
         }
-        if wish.flags.has(EntryFlags::DROP) {
+        if route.flags.has(EntryFlags::DROP) {
             copies.clear();
         }
         let (interfaces, copies) = (interfaces.into(), copies.into());
-        let (flags, rpf_id) = (wish.flags, wish.rpf_id);
+        let (flags, rpf_id) = (route.flags, route.rpf_id);
         Ok((MRoute { flags, rpf_id, interfaces, copies, table }, adjacencies))
     }
 }

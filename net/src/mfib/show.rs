@@ -82,13 +82,14 @@ impl Show {
     }
 }
 
-/// Where a copy goes.
+/// The target of a copy.
 pub(super) fn describe(router: &Router, copy: &Copy) -> String {
     match copy {
         Copy::Receive => "[@12]: dpo-receive".to_owned(),
-        Copy::Group(a) | Copy::Neighbor(a, _) => {
+        Copy::Multicast(a) | Copy::Neighbor(a, _) => {
             format!("[@1]: {}", adjacency::describe(router, *a))
         }
+        Copy::Object(object) => router.describe_object(*object),
     }
 }
 
@@ -121,21 +122,21 @@ struct Table {
 struct Tables(Vec<Table>);
 
 fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
-    let wish = entry.best();
+    let route = entry.best();
     let name = |p: &MPath| match p.path.target {
         Target::Receive { .. } => "local".to_owned(),
         target => target
             .interface()
             .map_or_else(|| format!("{target:?}"), |i| router.interfaces.name(i.0).to_owned()),
     };
-    let interfaces = wish.paths.iter().map(|p| (name(p), p.flags.to_string())).collect();
+    let interfaces = route.paths.iter().map(|p| (name(p), p.flags.to_string())).collect();
     let copies = router.mfib.routes.at(entry.route).map_or(&[][..], |r| &r.copies);
     let counted = router.mfib.counters.sum(entry.route as usize);
     Route {
         family: F::NAME,
         prefix: prefix::<F>(key).to_string(),
-        flags: wish.flags.to_string(),
-        rpf_id: wish.rpf_id,
+        flags: route.flags.to_string(),
+        rpf_id: route.rpf_id,
         stats_index: entry.route,
         interfaces,
         copies: copies.iter().map(|copy| describe(router, copy)).collect(),

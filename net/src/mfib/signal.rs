@@ -21,13 +21,13 @@ pub struct Signal {
     pub prefix: MPrefix,
     /// The table of the route.
     pub table: TableIndex,
-    /// Where it came in.
+    /// The interface that it came in on.
     pub interface: InterfaceIndex,
     /// Its first bytes, from the IP header on; at most [`KEPT`].
     pub bytes: Vec<u8>,
 }
 
-/// What waits on one thread to be read.
+/// Signals on one thread that wait to be read.
 pub(super) struct Signals(Vec<Noted>);
 
 struct Noted {

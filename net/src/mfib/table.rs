@@ -10,7 +10,7 @@ use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
 
 use super::{EntryFlags, ItfFlags, MPath};
 use crate::adjacency::AdjacencyIndex;
-use crate::fib::{Family, Finder, Keeper, Source, TableIndex, longest};
+use crate::fib::{Family, LpmReader, LpmWriter, Object, Source, TableIndex, longest};
 use crate::interface::InterfaceIndex;
 
 /// Most groups of a family.
@@ -19,27 +19,29 @@ const MAX_GROUPS: usize = 1 << 20;
 /// Group, length of its prefix, source.
 pub(super) type MKey<F> = (<F as Family>::Bits, u8, Option<<F as Family>::Bits>);
 
-/// Where copies of a packet go.
+/// The target of a packet's copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copy {
     /// To this router.
     Receive,
     /// To the group, on the interface of this adjacency.
-    Group(AdjacencyIndex),
+    Multicast(AdjacencyIndex),
     /// To one neighbour, behind this interface.
     Neighbor(AdjacencyIndex, InterfaceIndex),
+    /// To an object of a feature.
+    Object(Object),
 }
 
 /// A multicast route, as nodes read it.
 #[derive(Clone, Debug)]
 pub struct MRoute {
-    /// What holds for all its packets.
+    /// Flags for all its packets.
     pub flags: EntryFlags,
     /// Packets that carry this number are accepted wherever they come in; 0 is none.
     pub rpf_id: u32,
-    /// What its paths over each interface are for, by interface.
+    /// Purposes of its paths over each interface, by interface.
     pub interfaces: Box<[(u32, ItfFlags)]>,
-    /// Where copies go.
+    /// The targets of copies.
     pub copies: Box<[Copy]>,
     /// The table it is of.
     pub table: TableIndex,
@@ -50,7 +52,7 @@ impl MRoute {
         let (interfaces, copies) = (Box::default(), Box::default());
         Self { flags: EntryFlags::DROP, rpf_id: 0, interfaces, copies, table }
     }
-    /// What its paths over an interface are for.
+    /// Purposes of its paths over an interface.
     #[inline(always)]
     pub fn flags_of(&self, interface: u32) -> Option<ItfFlags> {
         let at = self.interfaces.binary_search_by_key(&interface, |i| i.0).ok()?;
@@ -58,10 +60,10 @@ impl MRoute {
     }
 }
 
-/// What one source of control wants of a route.
+/// The route of one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
-    /// What holds for all packets.
+pub struct SourceRoute {
+    /// Flags for all packets.
     pub flags: EntryFlags,
     /// See [`MRoute::rpf_id`].
     pub rpf_id: u32,
@@ -69,7 +71,7 @@ pub struct Wish {
     pub paths: Vec<MPath>,
 }
 
-impl Wish {
+impl SourceRoute {
     /// Adds paths; one that is there takes the new flags.
     pub(super) fn add(&mut self, paths: &[MPath]) {
         for new in paths {
@@ -84,26 +86,26 @@ impl Wish {
 /// A route as control keeps it.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Who wants what, best first.
-    pub wishes: Vec<(Source, Wish)>,
+    /// Sources and their routes, best first.
+    pub sources: Vec<(Source, SourceRoute)>,
     /// Its number.
     pub route: u32,
-    /// What its copies go over.
+    /// Adjacencies of its copies.
     pub adjacencies: Vec<AdjacencyIndex>,
     /// Whether it is to go unless it is given anew ([`super::routes`]).
     pub is_stale: bool,
 }
 
 impl Entry {
-    /// What counts.
-    pub fn best(&self) -> &Wish {
-        &self.wishes[0].1
+    /// Route of the best source.
+    pub fn best(&self) -> &SourceRoute {
+        &self.sources[0].1
     }
 }
 
-/// What nodes know of a group.
+/// The routes of a multicast group, as nodes read them.
 #[derive(Clone, Debug)]
-pub(super) struct Group<F: Family> {
+pub(super) struct GroupRoutes<F: Family> {
     /// The route for any source.
     any: u32,
     /// Routes by source.
@@ -115,39 +117,39 @@ pub(super) struct MTable<F: Family> {
     pub entries: BTreeMap<MKey<F>, Entry>,
     /// Groups that have a leaf, with the number of it.
     leaves: BTreeMap<(F::Bits, u8), u32>,
-    keeper: F::Keeper,
+    writer: F::LpmWriter,
 }
 
 impl<F: Family> MTable<F> {
     /// Shape and bytes of what nodes look up in.
     pub fn size(&self) -> (String, usize) {
-        (self.keeper.shape(), self.keeper.memory())
+        (self.writer.shape(), self.writer.memory())
     }
 }
 
 /// The tables of a family, by the number of their unicast twins.
 pub struct MTables<F: Family> {
     all: Vec<Option<MTable<F>>>,
-    finders: Shared<Vec<Option<F::Finder>>>,
-    groups: SharedSlab<Group<F>>,
+    lpm: Shared<Vec<Option<F::LpmReader>>>,
+    groups: SharedSlab<GroupRoutes<F>>,
 }
 
-/// What nodes look up in.
+/// The table that nodes look up in.
 #[derive(Clone, Debug)]
-pub(super) struct MFinder<F: Family> {
-    finders: Reader<Vec<Option<F::Finder>>>,
-    groups: SlabReader<Group<F>>,
+pub(super) struct MfibReader<F: Family> {
+    lpm: Reader<Vec<Option<F::LpmReader>>>,
+    groups: SlabReader<GroupRoutes<F>>,
 }
 
-impl<F: Family> MFinder<F> {
+impl<F: Family> MfibReader<F> {
     /// Number of the route for packets of a source to a group; 0 for none. The first table serves
     /// unicast tables without a multicast twin.
     #[inline(always)]
     pub fn find(&self, table: u16, source: F::Bits, group: F::Bits, epoch: Epoch<'_>) -> u32 {
-        let all = self.finders.read(epoch);
+        let all = self.lpm.read(epoch);
         let of = |table: u16| all.get(usize::from(table)).and_then(Option::as_ref);
-        let Some(finder) = of(table).or_else(|| of(TableIndex::DEFAULT.0)) else { return 0 };
-        let leaf = finder.lookup(group, epoch);
+        let Some(reader) = of(table).or_else(|| of(TableIndex::DEFAULT.0)) else { return 0 };
+        let leaf = reader.lookup(group, epoch);
         let Some(group) = self.groups.read(leaf, epoch) else { return 0 };
         match group.sources.binary_search_by_key(&source, |s| s.0) {
             Ok(at) => group.sources.get(at).map_or(0, |s| s.1),
@@ -160,12 +162,12 @@ impl<F: Family> MTables<F> {
     pub fn new() -> io::Result<Self> {
         let mut groups = SharedSlab::new(MAX_GROUPS)?;
         // A leaf of 0 is none.
-        let none = Group { any: 0, sources: Box::default() };
+        let none = GroupRoutes { any: 0, sources: Box::default() };
         groups.insert(none).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        Ok(Self { all: Vec::new(), finders: Shared::new(Vec::new()), groups })
+        Ok(Self { all: Vec::new(), lpm: Shared::new(Vec::new()), groups })
     }
-    pub(super) fn finder(&self) -> MFinder<F> {
-        MFinder { finders: self.finders.reader(), groups: self.groups.reader() }
+    pub(super) fn reader(&self) -> MfibReader<F> {
+        MfibReader { lpm: self.lpm.reader(), groups: self.groups.reader() }
     }
     pub(super) fn at(&self, table: TableIndex) -> Option<&MTable<F>> {
         self.all.get(usize::from(table.0))?.as_ref()
@@ -177,10 +179,10 @@ impl<F: Family> MTables<F> {
     pub(super) fn make(&mut self, table: TableIndex) -> io::Result<()> {
         let at = usize::from(table.0);
         self.all.resize_with(self.all.len().max(at + 1), || None);
-        let keeper = F::Keeper::new()?;
-        self.publish(at, Some(keeper.finder()));
+        let writer = F::LpmWriter::new()?;
+        self.publish(at, Some(writer.reader()));
         let (entries, leaves) = (BTreeMap::new(), BTreeMap::new());
-        self.all[at] = Some(MTable { entries, leaves, keeper });
+        self.all[at] = Some(MTable { entries, leaves, writer });
         Ok(())
     }
     /// Forgets a table without entries.
@@ -190,11 +192,11 @@ impl<F: Family> MTables<F> {
             self.publish(at, None);
         }
     }
-    fn publish(&mut self, at: usize, finder: Option<F::Finder>) {
-        let mut all = self.finders.current().clone();
+    fn publish(&mut self, at: usize, reader: Option<F::LpmReader>) {
+        let mut all = self.lpm.current().clone();
         all.resize(all.len().max(at + 1), None);
-        all[at] = finder;
-        self.finders.publish(all);
+        all[at] = reader;
+        self.lpm.publish(all);
     }
     pub(super) fn iter(&self) -> impl Iterator<Item = (TableIndex, &MTable<F>)> {
         let numbered = self.all.iter().enumerate();
@@ -212,7 +214,7 @@ impl<F: Family> MTables<F> {
         hosts.into_iter().fold(done, |done, key| self.refresh_one(table, key) && done)
     }
     fn refresh_one(&mut self, table: TableIndex, key: (F::Bits, u8)) -> bool {
-        let Self { all, groups, finders } = self;
+        let Self { all, groups, lpm } = self;
         let Some(Some(t)) = all.get_mut(usize::from(table.0)) else { return true };
         let of = t.entries.range((key.0, key.1, None)..);
         let of = of.take_while(|(k, _)| (k.0, k.1) == key);
@@ -223,7 +225,7 @@ impl<F: Family> MTables<F> {
                 let until =
                     |key| t.leaves.range(..=key).next_back().map(|(key, leaf)| (*key, *leaf));
                 let cover = longest::<F, _>(until, key.0, key.1, 0);
-                t.keeper.remove(key.0, key.1, cover.map(|(k, leaf)| (k.1, leaf)));
+                t.writer.remove(key.0, key.1, cover.map(|(k, leaf)| (k.1, leaf)));
                 groups.remove(gone);
             }
             return true;
@@ -232,21 +234,21 @@ impl<F: Family> MTables<F> {
             let all = (0..key.1).rev().map(|len| (F::masked(key.0, len), len, None));
             all.filter_map(|k| t.entries.get(&k)).map(|e| e.route).next()
         };
-        let new = Group { any: own.or_else(around).unwrap_or(0), sources };
+        let new = GroupRoutes { any: own.or_else(around).unwrap_or(0), sources };
         if let Some(leaf) = t.leaves.get(&key) {
             groups.replace(*leaf, new);
             return true;
         }
         let Ok(leaf) = groups.insert(new) else { return false };
         t.leaves.insert(key, leaf);
-        let done = t.keeper.insert(key.0, key.1, leaf);
-        if done.is_ok() && !t.keeper.is_outgrown() {
+        let done = t.writer.insert(key.0, key.1, leaf);
+        if done.is_ok() && !t.writer.is_outgrown() {
             return true;
         }
-        if t.keeper.grow(t.leaves.iter().map(|(k, leaf)| (k.0, k.1, *leaf))).is_ok() {
-            let mut new = finders.current().clone();
-            new[usize::from(table.0)] = Some(t.keeper.finder());
-            finders.publish(new);
+        if t.writer.grow(t.leaves.iter().map(|(k, leaf)| (k.0, k.1, *leaf))).is_ok() {
+            let mut new = lpm.current().clone();
+            new[usize::from(table.0)] = Some(t.writer.reader());
+            lpm.publish(new);
         } else if done.is_err() {
             t.leaves.remove(&key);
             groups.remove(leaf);

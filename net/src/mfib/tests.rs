@@ -17,7 +17,7 @@ fn bench() -> Rig {
     let features = [fib::FEATURE, address::FEATURE, FEATURE];
     // What is refused is counted at the nodes that check headers.
     let inputs = |r: &mut Router| {
-        r.engine.add(ip4::Input::<ip4::Checked>::new(&r.interfaces)).unwrap();
+        r.engine.add(ip4::Input::<ip4::VerifyChecksum>::new(&r.interfaces)).unwrap();
         r.engine.add(ip6::Input::new(&r.interfaces)).unwrap();
     };
     let (mut b, ()) = Rig::made(1, &features, inputs, |_| ());
@@ -26,8 +26,8 @@ fn bench() -> Rig {
 }
 
 impl Rig {
-    /// Where packets from `src` to a group end that come in on an interface, and by which one they
-    /// leave.
+    /// Ends of packets from `src` to a group that come in on an interface, and the interfaces that
+    /// they leave by.
     fn send_group(&mut self, rx: &str, packets: &[Vec<u8>]) -> Vec<(String, String)> {
         let rx = self.interface(rx).0;
         let is_four = packets[0][0] >> 4 == 4;
@@ -403,4 +403,17 @@ fn what_routes_are_made_of_is_shown() {
         b.set(&format!("ip6 mroute add ff3e::{n:x} via pg1 Forward"));
     }
     assert_eq!(b.run("show mfib entry").lines().count(), ip4 + ip6);
+}
+
+#[test]
+fn routes_and_tables_count_among_the_memory_of_forwarding() {
+    let mut b = bench();
+    let count = b.router.mfib.route_count().to_string();
+    let objects = b.run("show dpo memory");
+    let row = objects.lines().find(|line| line.contains("replicate")).unwrap();
+    assert_eq!(row.split_whitespace().nth(2), Some(&*count), "{objects}");
+    let tables = b.run("show bihash");
+    for name in ["ip4 mFIB table ipv4-VRF:0", "ip6 mFIB table ipv6-VRF:0"] {
+        assert!(tables.contains(&format!("Table '{name}'\n")), "{tables}");
+    }
 }

@@ -5,7 +5,7 @@ use control::api::Record;
 use crate::fib::types::FibPath;
 
 control::numbers! {
-    /// What holds for all packets of a route.
+    /// Properties of a route, for all its packets.
     pub enum MfibEntryFlags: u32 = "mfib_entry_flags" in "vnet/mfib/mfib_types.api" {
         NONE = 0 => "MFIB_API_ENTRY_FLAG_NONE",
         SIGNAL = 1 => "MFIB_API_ENTRY_FLAG_SIGNAL",
@@ -13,7 +13,7 @@ control::numbers! {
         CONNECTED = 4 => "MFIB_API_ENTRY_FLAG_CONNECTED",
         ACCEPT_ALL_ITF = 8 => "MFIB_API_ENTRY_FLAG_ACCEPT_ALL_ITF",
     }
-    /// What a path is for.
+    /// Purpose of a path.
     pub enum MfibItfFlags: u32 = "mfib_itf_flags" in "vnet/mfib/mfib_types.api" {
         NONE = 0 => "MFIB_API_ITF_FLAG_NONE",
         NEGATE_SIGNAL = 1 => "MFIB_API_ITF_FLAG_NEGATE_SIGNAL",
@@ -28,8 +28,8 @@ control::numbers! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 #[file("vnet/mfib/mfib_types.api")]
 pub struct MfibPath {
-    /// what it is for
+    /// purpose of the path
     pub itf_flags: MfibItfFlags,
-    /// where it leads
+    /// path
     pub path: FibPath,
 }

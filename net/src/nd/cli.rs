@@ -33,7 +33,7 @@ struct SetMirror {
     /// interface
     #[positional]
     intfc: InterfaceIndex,
-    /// which is how it is without a word
+    /// the default without a word
     #[keyword("enable")]
     _enable: bool,
     /// no longer

@@ -1,4 +1,4 @@
-//! What solicitations and advertisements have in common, and making the one into the other.
+//! The layout that solicitations and advertisements share, and making the one into the other.
 #![forbid(unsafe_code)]
 
 use std::net::Ipv6Addr;

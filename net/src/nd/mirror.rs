@@ -50,7 +50,7 @@ pub struct Mirror<P> {
     of: PhantomData<P>,
 }
 
-/// What the nodes read.
+/// The state that the nodes read.
 #[derive(Clone)]
 pub(super) struct Readers {
     pub ports: SlabReader<Port>,
@@ -123,7 +123,7 @@ impl<P: Place> Node for Mirror<P> {
     }
 }
 
-/// Where the message of a packet starts that is a valid solicitation (RFC 4861 section 7.1.1).
+/// Start of the message of a packet that is a valid solicitation (RFC 4861 section 7.1.1).
 fn solicitation(p: &Buffer<'_>) -> Option<i16> {
     let ip = p.header::<ip6::Header>()?;
     if ip.next_header != Protocol::ICMP6 || ip.hop_limit != 255 {

@@ -55,7 +55,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let (ports, addresses) = (router.interfaces.ports(), router.addresses.reader());
     let on_link = OnLink::new(router);
     let (learned, duplicates) = (router.events.sender(), router.events.sender());

@@ -30,7 +30,7 @@ pub struct Proxied {
     pub addr: Ipv6Addr,
 }
 
-/// Who is answered for.
+/// Proxied addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
     /// Hosts, sorted.
@@ -63,7 +63,7 @@ impl Answered {
 /// The same, to be changed.
 pub(super) struct Proxies(pub Shared<Answered>);
 
-/// Why a proxy is refused.
+/// Reasons why a proxy is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such interface.
@@ -193,7 +193,7 @@ impl Router {
     }
 }
 
-/// Has the nodes look at what comes to an interface where somebody is answered for. Others pay
+/// Switches the nodes on for an interface with proxied addresses. Others pay
 /// nothing.
 pub(super) fn follow(router: &mut Router, interface: InterfaceIndex) {
     let answered = router.nd_answered();

@@ -56,34 +56,37 @@ impl Node for NeighborSolicitation {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let mut sent = 0;
-        frame.each(|p| {
-            p.trace(Headers::<V6>::of);
-            let on = p.rx();
-            let asked = Message::solicitation(p, p.l4_offset())?;
-            count(&self.counters.rx.requests, thread, on);
-            let ours = self.ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
-            let is_neighbor = self.check_source(on, &asked, epoch)?;
-            if self.is_tentative(on, asked.target, epoch) {
-                let is_other = source_of(p) != Some(ours);
-                if asked.src.is_unspecified() && is_other {
-                    let (interface, addr) = (InterfaceIndex(on), asked.target);
-                    self.duplicates.send(Duplicate { interface, addr });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                p.trace(Headers::<V6>::of);
+                let on = p.rx();
+                let asked = Message::solicitation(p, p.l4_offset())?;
+                count(&self.counters.rx.requests, thread, on);
+                let ours = self.ports.read(on, epoch).ok_or(Error6::Drop)?.mac;
+                let is_neighbor = self.check_source(on, &asked, epoch)?;
+                if self.is_tentative(on, asked.target, epoch) {
+                    let is_other = source_of(p) != Some(ours);
+                    if asked.src.is_unspecified() && is_other {
+                        let (interface, addr) = (InterfaceIndex(on), asked.target);
+                        self.duplicates.send(Duplicate { interface, addr });
+                    }
+                    return Err(Error6::Drop);
                 }
-                return Err(Error6::Drop);
-            }
-            if !self.answers_for(on, asked.target, epoch) {
-                return Err(Error6::NeighborSolicitationSourceUnknown);
-            }
-            if let Some(mac) = asked.mac.filter(|_| is_neighbor) {
-                let (interface, addr) = (InterfaceIndex(on), asked.src.into());
-                let how = Evidence { creates: true, replaces: true };
-                self.learned.send(Learned { interface, addr, mac, how });
-            }
-            answer(p, &asked, ours)?;
-            count(&self.counters.tx.replies, thread, on);
-            sent += 1;
-            Ok(Next::Output)
-        });
+                if !self.answers_for(on, asked.target, epoch) {
+                    return Err(Error6::NeighborSolicitationSourceUnknown);
+                }
+                if let Some(mac) = asked.mac.filter(|_| is_neighbor) {
+                    let (interface, addr) = (InterfaceIndex(on), asked.src.into());
+                    let how = Evidence { creates: true, replaces: true };
+                    self.learned.send(Learned { interface, addr, mac, how });
+                }
+                answer(p, &asked, ours)?;
+                count(&self.counters.tx.replies, thread, on);
+                sent += 1;
+                Ok(Next::Output)
+            },
+        );
         frame.count(Count6::NeighborAdvertisementsTx, sent);
     }
 }

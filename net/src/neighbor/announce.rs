@@ -1,5 +1,5 @@
-//! What control itself sends to neighbours: announcements (RFC 5227 section 3, RFC 4861 section
-//! 7.2.6) and questions to those not heard of for long.
+//! Messages that control itself sends to neighbours: announcements (RFC 5227 section 3, RFC 4861
+//! section 7.2.6) and questions to those not heard of for long.
 #![forbid(unsafe_code)]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,7 +18,7 @@ use crate::nd::ALL_NODES;
 use crate::router::Router;
 
 /// Tells everybody on an interface which addresses are at its address of layer 2.
-pub(super) fn all(router: &mut Router, interface: InterfaceIndex) {
+pub fn all(router: &mut Router, interface: InterfaceIndex) {
     let Some(mac) = router.interfaces.at(interface).map(|i| i.mac) else { return };
     let on = router.addresses.of(interface);
     let ip4: Vec<_> = on.ip4.iter().map(|p| announcement4(mac, p.addr())).collect();

@@ -17,13 +17,13 @@ use crate::router::Router;
 const ALL: u32 = u32::MAX;
 
 control::numbers! {
-    /// What a neighbor is like.
+    /// Properties of a neighbor.
     pub enum IpNeighborFlags: u8 = "ip_neighbor_flags" in "" {
         NONE = 0 => "IP_API_NEIGHBOR_FLAG_NONE",
         STATIC = 1 => "IP_API_NEIGHBOR_FLAG_STATIC",
         NO_FIB_ENTRY = 2 => "IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY",
     }
-    /// What happened to a neighbor.
+    /// Change of a neighbor.
     pub enum IpNeighborEventFlags: u32 = "ip_neighbor_event_flags" in "" {
         ADDED = 1 => "IP_NEIGHBOR_API_EVENT_FLAG_ADDED",
         REMOVED = 2 => "IP_NEIGHBOR_API_EVENT_FLAG_REMOVED",

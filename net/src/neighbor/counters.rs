@@ -11,7 +11,7 @@ use crate::router::Router;
 /// One direction of one protocol.
 #[derive(Clone, Debug)]
 pub struct Messages {
-    /// Who has this address?
+    /// Questions for an address.
     pub requests: Rows<Counter>,
     /// I have it, as you asked.
     pub replies: Rows<Counter>,

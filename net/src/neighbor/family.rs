@@ -1,4 +1,4 @@
-//! What asking for a neighbour means for IPv4 (ARP, RFC 826) and for IPv6 (RFC 4861 section 7.2.2).
+//! Resolution of a neighbour for IPv4 (ARP, RFC 826) and for IPv6 (RFC 4861 section 7.2.2).
 #![forbid(unsafe_code)]
 
 use std::hash::Hash;
@@ -24,22 +24,22 @@ pub trait Family: Version {
     type Other: Family;
     /// Its addresses.
     type Addr: Copy + Eq + Hash + Send + 'static;
-    /// What is sent to ask.
+    /// The solicitation.
     type Question: IntoBytes + Immutable;
-    /// Why packets are dropped instead of held.
+    /// Reasons for drops of packets that are not held.
     type Reason: Reason;
-    /// What else is counted.
+    /// Further counters.
     type Count: Count;
 
     /// 0 for IPv4, 1 for IPv6.
     const NUMBER: usize;
     /// The node that asks for next hops, and the one that asks for destinations.
     const ASKERS: [&'static str; 2];
-    /// Where held packets go on.
+    /// Node at which held packets go on.
     const LOOKUP: &'static str;
     /// Seconds between two questions for one neighbour that packets may have asked.
     const PAUSE: f64;
-    /// What the senders of packets are told when nobody answers.
+    /// The ICMP error for the senders of packets when nobody answers.
     const UNREACHABLE: Problem;
     /// The adjacency is none that anybody can be asked for.
     const NOT_ASKABLE: Self::Reason;
@@ -49,6 +49,8 @@ pub trait Family: Version {
     const CROWDED: Self::Reason;
     /// Nobody answered.
     const UNANSWERED: Self::Reason;
+    /// Reason for drops where no packets are held.
+    const NOT_HELD: Self::Reason;
     /// Questions.
     const ASKED: Self::Count;
     /// Packets for which no question was sent because there was one lately.
@@ -62,7 +64,7 @@ pub trait Family: Version {
     fn addr(any: IpAddr) -> Option<Self::Addr>;
     /// The address, of any family.
     fn any(addr: Self::Addr) -> IpAddr;
-    /// Where a packet is going.
+    /// Destination of a packet.
     fn destination(p: &Buffer<'_>) -> Option<Self::Addr>;
     /// The address of ours from which a neighbour is asked.
     fn source(
@@ -71,7 +73,7 @@ pub trait Family: Version {
         target: Self::Addr,
         epoch: Epoch<'_>,
     ) -> Option<Self::Addr>;
-    /// Who has `target`? Asked by `source` at `mac`.
+    /// Question for the layer 2 address of `target`, by `source` at `mac`.
     fn question(mac: MacAddr, source: Self::Addr, target: Self::Addr) -> Self::Question;
 }
 
@@ -104,11 +106,11 @@ pub struct NdFrame {
     pub flags: U32,
     /// The address asked for or told about.
     pub target: [u8; 16],
-    /// Who asks, or who has the address.
+    /// Address of layer 2 of the one that asks or answers.
     pub option: nd::LinkLayer,
 }
 
-/// Why `ip4-arp` and `ip4-glean` drop packets.
+/// Reasons why `ip4-arp` and `ip4-glean` drop packets.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error4 {
     /// ARPs to non-ARP adjacencies.
@@ -119,9 +121,11 @@ pub enum Error4 {
     QueueFull,
     /// no ARP reply, host unreachable.
     Unanswered,
+    /// packets not held on their interface.
+    NotHeld,
 }
 
-/// What `ip4-arp` and `ip4-glean` count.
+/// Counters of `ip4-arp` and `ip4-glean`.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count4 {
     /// ARP requests sent.
@@ -135,7 +139,7 @@ pub enum Count4 {
     NoBuffers,
 }
 
-/// Why `ip6-discover-neighbor` and `ip6-glean` drop packets.
+/// Reasons why `ip6-discover-neighbor` and `ip6-glean` drop packets.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error6 {
     /// neighbor solicitations to adjacencies without neighbors.
@@ -146,9 +150,11 @@ pub enum Error6 {
     QueueFull,
     /// no neighbor advertisement, address unreachable.
     Unanswered,
+    /// packets not held on their interface.
+    NotHeld,
 }
 
-/// What `ip6-discover-neighbor` and `ip6-glean` count.
+/// Counters of `ip6-discover-neighbor` and `ip6-glean`.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count6 {
     /// neighbor solicitations sent.
@@ -181,6 +187,7 @@ impl Family for V4 {
     const NO_SOURCE: Error4 = Error4::NoSourceAddress;
     const CROWDED: Error4 = Error4::QueueFull;
     const UNANSWERED: Error4 = Error4::Unanswered;
+    const NOT_HELD: Error4 = Error4::NotHeld;
     const ASKED: Count4 = Count4::RequestSent;
     const THROTTLED: Count4 = Count4::Throttled;
     const RESOLVED: Count4 = Count4::Resolved;
@@ -232,6 +239,7 @@ impl Family for V6 {
     const NO_SOURCE: Error6 = Error6::NoSourceAddress;
     const CROWDED: Error6 = Error6::QueueFull;
     const UNANSWERED: Error6 = Error6::Unanswered;
+    const NOT_HELD: Error6 = Error6::NotHeld;
     const ASKED: Count6 = Count6::RequestSent;
     const THROTTLED: Count6 = Count6::Throttled;
     const RESOLVED: Count6 = Count6::Resolved;

@@ -1,4 +1,4 @@
-//! What is learned of neighbours from the messages that they send.
+//! Neighbours learned from the messages that they send.
 #![forbid(unsafe_code)]
 
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub struct Learned {
     pub addr: IpAddr,
     /// Its address of layer 2.
     pub mac: MacAddr,
-    /// What the message allows to conclude.
+    /// Weight of the message as evidence.
     pub how: Evidence,
 }
 

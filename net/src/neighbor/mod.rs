@@ -1,7 +1,7 @@
 //! Neighbours: which address of layer 2 belongs to which IP address (ARP: RFC 826, ND: RFC 4861).
 //!
-//! A packet whose neighbour is not known reaches one of the nodes of [`Ask`], which holds it and
-//! asks. Answers reach the nodes of [`crate::arp`] and [`crate::nd`]; they tell control
+//! A packet whose neighbour is not known reaches one of the nodes of [`Resolver`], which holds it
+//! and asks. Answers reach the nodes of [`crate::arp`] and [`crate::nd`]; they tell control
 //! ([`learned`]), which keeps the [`Table`], completes adjacencies, adds the neighbour's host
 //! route, and at last has the held packets looked up again ([`release`]). Control ticks the nodes
 //! as long as packets wait; a node asks again each second and gives up after three questions.
@@ -11,14 +11,15 @@
 
 mod announce;
 mod api;
-mod ask;
 mod cli;
 mod counters;
 mod family;
+mod holding;
 mod learn;
 mod on_link;
 mod process;
 mod reach;
+mod resolve;
 mod show;
 mod table;
 pub mod testing;
@@ -29,6 +30,7 @@ mod watch;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use control::feature::Refused;
 use graph::{Frame, Node, NodeIndex};
@@ -40,17 +42,19 @@ use crate::fib;
 use crate::interface::{Change, InterfaceIndex, Kind};
 use crate::ip::{V4, V6};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
+use crate::tunnel::L3_MAC;
 
-pub use announce::{announcement6, send};
-pub use ask::{Ask, Destination, NextHop};
+pub use announce::{all as announce, announcement6, send};
 pub use counters::{Counters, Messages, count};
 pub use family::{ArpFrame, Family, NdFrame};
+pub use holding::Holding;
 pub use learn::{Heard, Learned, learned};
 pub use on_link::OnLink;
+pub use resolve::{Destination, NextHop, Resolver};
 pub use table::{Config, Evidence, Key, LIMIT, Neighbor, Outcome, Table};
 pub use watch::Watcher;
 
-use ask::Readers;
+use resolve::Readers;
 
 /// The neighbour table, and asking for who is not in it.
 pub const FEATURE: Feature = Feature {
@@ -66,13 +70,13 @@ pub const FEATURE: Feature = Feature {
 /// Neighbours that wait for an address of ours to be asked from, at most.
 const MOST_UNASKED: usize = 256;
 
-/// What control keeps of neighbours.
+/// The neighbours, as control keeps them.
 pub struct Neighbors {
     /// Those that are known.
     pub table: Table,
     /// Messages received and sent, IPv4 and IPv6.
     pub counters: [Counters; 2],
-    askers: Askers,
+    askers: ResolverNodes,
     watchers: Vec<Watcher>,
     /// Became known; held packets are not yet sent on.
     known: Vec<Key>,
@@ -88,14 +92,14 @@ pub struct Neighbors {
 
 /// The nodes that hold packets.
 #[derive(Clone, Copy)]
-struct Askers {
+struct ResolverNodes {
     next_hop4: NodeIndex,
     destination4: NodeIndex,
     next_hop6: NodeIndex,
     destination6: NodeIndex,
 }
 
-/// Why a neighbour cannot be set.
+/// Reasons why a neighbour cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The interface is not there or has no neighbours.
@@ -127,7 +131,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Router {
-    /// What is known of neighbours.
+    /// The known neighbours.
     pub fn neighbors(&self) -> &Neighbors {
         self.own()
     }
@@ -150,7 +154,8 @@ impl Router {
         }
         let is_broadcast = addr == IpAddr::V4(Ipv4Addr::BROADCAST);
         let is_one = !addr.is_multicast() && !addr.is_unspecified() && !is_broadcast;
-        if !is_one || mac.is_multicast() {
+        // Some clusters are at the address of a group; only the operator may say so.
+        if !is_one || mac.is_multicast() && !is_static {
             return Err(Error::Invalid);
         }
         let key = (interface, addr);
@@ -297,14 +302,22 @@ fn ask(router: &mut Router, keys: &[Key]) {
         keys.iter().filter(is_missing).partition(|(_, addr)| addr.is_ipv4());
     let (askers, thread) = (router.neighbors().askers, router.engine.data_threads().start);
     if !ip4.is_empty() {
-        router.engine.visit::<Ask<V4, NextHop>>(thread, askers.next_hop4, move |node, frame| {
-            node.ask_for(frame, &ip4);
-        });
+        router.engine.visit::<Resolver<V4, NextHop>>(
+            thread,
+            askers.next_hop4,
+            move |node, frame| {
+                node.ask_for(frame, &ip4);
+            },
+        );
     }
     if !ip6.is_empty() {
-        router.engine.visit::<Ask<V6, NextHop>>(thread, askers.next_hop6, move |node, frame| {
-            node.ask_for(frame, &ip6);
-        });
+        router.engine.visit::<Resolver<V6, NextHop>>(
+            thread,
+            askers.next_hop6,
+            move |node, frame| {
+                node.ask_for(frame, &ip6);
+            },
+        );
     }
 }
 
@@ -333,17 +346,26 @@ fn packets_wait(router: &mut Router) {
 
 /// Something to be done at each node that holds packets, on each thread.
 trait Work: Clone + Send + 'static {
-    fn work<F: Family, W: ask::Whom>(self, node: &mut Ask<F, W>, frame: &mut Frame<'_, Ask<F, W>>);
+    fn work<F: Family, W: resolve::ResolveTarget>(
+        self,
+        node: &mut Resolver<F, W>,
+        frame: &mut Frame<'_, Resolver<F, W>>,
+    );
 }
 
 fn visit(router: &mut Router, work: &impl Work) {
-    fn one<F: Family, W: ask::Whom>(router: &mut Router, node: NodeIndex, work: &impl Work)
-    where
-        Ask<F, W>: Node,
+    fn one<F: Family, W: resolve::ResolveTarget>(
+        router: &mut Router,
+        node: NodeIndex,
+        work: &impl Work,
+    ) where
+        Resolver<F, W>: Node,
     {
         for thread in router.engine.data_threads() {
             let work = work.clone();
-            router.engine.visit::<Ask<F, W>>(thread, node, |node, frame| work.work(node, frame));
+            router
+                .engine
+                .visit::<Resolver<F, W>>(thread, node, |node, frame| work.work(node, frame));
         }
     }
     let askers = router.neighbors().askers;
@@ -354,20 +376,15 @@ fn visit(router: &mut Router, work: &impl Work) {
 }
 
 #[derive(Clone)]
-struct Released(std::sync::Arc<[Key]>);
+struct Released(Arc<[Key]>);
 
 impl Work for Released {
-    fn work<F: Family, W: ask::Whom>(self, node: &mut Ask<F, W>, frame: &mut Frame<'_, Ask<F, W>>) {
+    fn work<F: Family, W: resolve::ResolveTarget>(
+        self,
+        node: &mut Resolver<F, W>,
+        frame: &mut Frame<'_, Resolver<F, W>>,
+    ) {
         node.release(frame, &self.0);
-    }
-}
-
-#[derive(Clone)]
-struct Forgotten(InterfaceIndex);
-
-impl Work for Forgotten {
-    fn work<F: Family, W: ask::Whom>(self, node: &mut Ask<F, W>, frame: &mut Frame<'_, Ask<F, W>>) {
-        node.forget(frame, self.0);
     }
 }
 
@@ -401,14 +418,21 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
         return;
     }
     match change {
-        Change::Added => counters::start(router, interface),
+        Change::Added => {
+            let is_l3_tunnel = i.mac == L3_MAC;
+            counters::start(router, interface);
+            if is_l3_tunnel {
+                let done = router.put(interface, Holding(false));
+                done.expect("it was added just now");
+            }
+        }
         Change::Deleting => {
             flush(router, interface, |_, _, _| true);
-            visit(router, &Forgotten(interface));
+            visit(router, &reach::Forgotten(interface, None));
         }
         Change::State if !i.admin_up => {
             flush(router, interface, |_, _, n| !n.is_static);
-            visit(router, &Forgotten(interface));
+            visit(router, &reach::Forgotten(interface, None));
         }
         Change::State if !i.link_up => reach::follow_link(router, interface, false),
         Change::State => {
@@ -421,7 +445,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let arp = Counters::new(&mut router.stats, "arp").map_err(refuse)?;
     let nd = Counters::new(&mut router.stats, "ip6-nd").map_err(refuse)?;
     let readers = Readers {
@@ -430,20 +454,21 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         addresses: router.addresses.reader(),
         events: router.events.sender(),
         asked: [arp.tx.requests.clone(), nd.tx.requests.clone()],
+        holding: router.attach::<Holding>().map_err(refuse)?,
     };
     let engine = &mut router.engine;
-    let askers = Askers {
+    let askers = ResolverNodes {
         next_hop4: engine
-            .add(Ask::<V4, NextHop>::new(readers.clone(), router.fib.forwarding()))
+            .add(Resolver::<V4, NextHop>::new(readers.clone(), router.fib.forwarding()))
             .map_err(refuse)?,
         destination4: engine
-            .add(Ask::<V4, Destination>::new(readers.clone(), router.fib.forwarding()))
+            .add(Resolver::<V4, Destination>::new(readers.clone(), router.fib.forwarding()))
             .map_err(refuse)?,
         next_hop6: engine
-            .add(Ask::<V6, NextHop>::new(readers.clone(), router.fib.forwarding()))
+            .add(Resolver::<V6, NextHop>::new(readers.clone(), router.fib.forwarding()))
             .map_err(refuse)?,
         destination6: engine
-            .add(Ask::<V6, Destination>::new(readers.clone(), router.fib.forwarding()))
+            .add(Resolver::<V6, Destination>::new(readers.clone(), router.fib.forwarding()))
             .map_err(refuse)?,
     };
     router.events.handle(|router, _: Pending| packets_wait(router));

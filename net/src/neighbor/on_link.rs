@@ -1,7 +1,7 @@
-//! Who may be a neighbour: the routes say it. An address is on the link of an interface when its
-//! longest prefix is connected there (RFC 4861 section 2.1, RFC 1122 section 3.3.1.1): by the
-//! interface's own network, or by a route to the interface without a next hop, which is how hosts
-//! behind an unnumbered interface are reached.
+//! The on-link check of neighbours. An address is on the link of an interface when its longest
+//! prefix is connected there (RFC 4861 section 2.1, RFC 1122 section 3.3.1.1): by the interface's
+//! own network, or by a route to the interface without a next hop, which is how hosts behind an
+//! unnumbered interface are reached.
 #![forbid(unsafe_code)]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,11 +9,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use infra::rcu::{Epoch, SlabReader};
 
 use crate::adjacency::{Adjacency, Role};
-use crate::fib::{Family, Finder, Forwarding, Ip4, Ip6, Via};
+use crate::fib::{Family, Forwarding, Ip4, Ip6, LpmReader, Via};
 use crate::interface::Port;
 use crate::router::Router;
 
-/// What a node needs to tell; each thread has a clone.
+/// The on-link check, for a node; each thread has a clone.
 #[derive(Clone)]
 pub struct OnLink<F: Family> {
     forwarding: Forwarding<F>,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use control::process::{Event, Wake};
 use graph::Frame;
 
-use super::ask::{Ask, Whom};
 use super::family::Family;
 use super::learn::end_hearing;
+use super::resolve::{ResolveTarget, Resolver};
 use super::waiting::INTERVAL;
 use super::{Work, announce, table, visit};
 use crate::router::Router;
@@ -17,11 +17,11 @@ use crate::router::Router;
 const TICKER: &str = "ip-neighbor-event";
 /// Forget neighbours that are gone, IPv4 and IPv6.
 const AGERS: [&str; 2] = ["ip4-neighbor-age-process", "ip6-neighbor-age-process"];
-/// How exactly the time between two questions is kept.
+/// Precision of the time between two questions.
 const TICK: Duration = Duration::from_millis(250);
-/// How often the table is looked through for neighbours that are old.
+/// Interval of looks through the table for old neighbours.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often an old neighbour is asked before it is forgotten.
+/// Most questions to an old neighbour before it is forgotten.
 const ATTEMPTS: u8 = 3;
 
 /// Starts the processes.
@@ -78,7 +78,11 @@ fn age(router: &mut Router, family: usize, leap: f64) {
 struct Tick;
 
 impl Work for Tick {
-    fn work<F: Family, W: Whom>(self, node: &mut Ask<F, W>, frame: &mut Frame<'_, Ask<F, W>>) {
+    fn work<F: Family, W: ResolveTarget>(
+        self,
+        node: &mut Resolver<F, W>,
+        frame: &mut Frame<'_, Resolver<F, W>>,
+    ) {
         node.tick(frame);
     }
 }

@@ -1,12 +1,16 @@
-//! Which neighbours have host routes: those whose network is connected to their interface, or to
-//! the one whose addresses it uses. A neighbour that the operator sets stays while its network
-//! comes and goes; those that were heard of go with it.
+//! Host routes of neighbours: for those whose network is connected to their interface, or to the
+//! one whose addresses it uses. A neighbour that the operator sets stays while its network comes
+//! and goes; those that were heard of go with it.
 #![forbid(unsafe_code)]
 
 use std::net::IpAddr;
+use std::sync::Arc;
+
+use graph::Frame;
+use wire::Prefix;
 
 use super::table::{Key, Outcome};
-use super::{Neighbor, flush};
+use super::{Family, Neighbor, Resolver, flush, visit};
 use crate::address::OnInterface;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -31,6 +35,7 @@ pub(super) fn follow_addresses(
     flush(router, interface, |router, (on, addr), n| {
         !n.is_static && covers(before, addr) && !covers(router.addresses.of(on), addr)
     });
+    give_up_waiting(router, interface, before);
     let now = router.addresses.of(interface);
     let has_moved = |addr: IpAddr| match addr {
         IpAddr::V4(_) => now.table4 != before.table4,
@@ -51,6 +56,31 @@ pub(super) fn follow_addresses(
         } else if let Err(why) = router.fib_add_neighbor(key.0, key.1) {
             router.log.class("ip", "neighbor").error(format_args!("{}: {why}", key.1));
         }
+    }
+}
+
+/// Packets held on an interface are given up, all or those for neighbours in these networks.
+#[derive(Clone)]
+pub(super) struct Forgotten(pub InterfaceIndex, pub Option<Arc<[Prefix]>>);
+
+impl super::Work for Forgotten {
+    fn work<F: Family, W: super::resolve::ResolveTarget>(
+        self,
+        node: &mut Resolver<F, W>,
+        frame: &mut Frame<'_, Resolver<F, W>>,
+    ) {
+        node.forget(frame, self.0, self.1.as_deref());
+    }
+}
+
+/// Gives up packets that wait for neighbours in networks that are no longer ours: whoever comes to
+/// have such a network again asks at once.
+fn give_up_waiting(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
+    let now = router.addresses.of(interface);
+    let gone = networks(before).filter(|network| networks(now).all(|other| other != *network));
+    let gone: Arc<[Prefix]> = gone.collect();
+    if !gone.is_empty() {
+        visit(router, &Forgotten(interface, Some(gone)));
     }
 }
 
@@ -77,6 +107,11 @@ pub(super) fn follow_link(router: &mut Router, interface: InterfaceIndex, is_up:
     }
 }
 
+fn networks(on: &OnInterface) -> impl Iterator<Item = Prefix> {
+    let ip4 = on.ip4.iter().map(|p| Prefix::from(p.network()));
+    ip4.chain(on.ip6.iter().map(|p| Prefix::from(p.network())))
+}
+
 pub(super) fn covers(on: &OnInterface, addr: IpAddr) -> bool {
     match addr {
         IpAddr::V6(a) if a.is_unicast_link_local() => on.link_local.is_some(),
@@ -96,7 +131,7 @@ mod tests {
     use crate::interface::InterfaceIndex;
     use crate::neighbor::testing::*;
 
-    /// Where a packet to an address goes, and to whom.
+    /// Interface and layer 2 address that a packet leaves by.
     fn sends(b: &mut Bench, frame: Vec<u8>) -> Option<(InterfaceIndex, [u8; 6])> {
         let out = b.receive(b.pg0, &[frame]);
         out.first().map(|c| (InterfaceIndex(c.tx), c.bytes[..6].try_into().unwrap()))

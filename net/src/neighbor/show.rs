@@ -1,4 +1,4 @@
-//! Commands that show what goes to and fro about neighbours, and who is told of them.
+//! Commands that show messages about neighbours, and the clients that get events.
 #![forbid(unsafe_code)]
 
 use std::fmt;

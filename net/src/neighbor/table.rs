@@ -14,7 +14,7 @@ pub const LIMIT: usize = 50_000;
 /// Neighbours that are asked at once whether they are still there; others are the next time.
 const MOST_ASKED: usize = 1000;
 
-/// Which neighbour.
+/// A neighbour.
 pub type Key = (InterfaceIndex, IpAddr);
 
 /// One neighbour.
@@ -26,9 +26,9 @@ pub struct Neighbor {
     pub is_static: bool,
     /// Whether it has a host route.
     pub has_route: bool,
-    /// When it was set or heard of, in seconds on the router's clock.
+    /// Time of the last change or message, in seconds on the router's clock.
     pub updated: f64,
-    /// How often it was asked since it got old.
+    /// Number of questions since it got old.
     pub(super) probes: u8,
     /// Place among the dynamic ones, by when they were heard of.
     pub(super) turn: u64,
@@ -43,7 +43,7 @@ impl Neighbor {
     }
 }
 
-/// What somebody said of a neighbour, and how much it is worth.
+/// The weight of a message about a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// It was said to us: a neighbour not known so far becomes known.
@@ -52,7 +52,7 @@ pub struct Evidence {
     pub replaces: bool,
 }
 
-/// What became of it.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The neighbour was not known.

@@ -67,8 +67,8 @@ impl Bench {
     pub fn control<R>(&mut self, work: impl FnOnce(&mut Router, &Cli<Router>) -> R) -> R {
         self.connected(|rig| work(&mut rig.router, &rig.cli))
     }
-    /// What was counted of messages about neighbours on an interface: requests, replies and
-    /// gratuitous ones received, and the same sent.
+    /// Counters of messages about neighbours on an interface: requests, replies and gratuitous ones
+    /// received, and the same sent.
     pub fn messages(&self, of: usize, on: InterfaceIndex) -> [u64; 6] {
         let counters = &self.router.neighbors().counters[of];
         let all = [&counters.rx, &counters.tx].map(|m| [&m.requests, &m.replies, &m.gratuitous]);
@@ -141,7 +141,7 @@ pub fn ip6(text: &str) -> Ipv6Addr {
     text.parse().unwrap()
 }
 
-/// Who has `target`? Asked by `sender`.
+/// ARP request of `sender` for `target`.
 pub fn request(mac: MacAddr, sender: &str, target: &str) -> ArpFrame {
     ArpFrame {
         ethernet: ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::ARP),
@@ -182,7 +182,7 @@ pub fn packet6(dst: &str) -> Vec<u8> {
     [ethernet.as_bytes(), header.as_bytes(), &[7; 16]].concat()
 }
 
-/// What was caught, as ARP.
+/// ARP packet in a caught frame.
 pub fn arp_of(caught: &Caught) -> ArpFrame {
     ArpFrame::read_from_bytes(&caught.bytes).unwrap()
 }

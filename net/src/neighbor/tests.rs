@@ -8,6 +8,7 @@ use wire::ethernet::EtherType;
 use wire::{MacAddr, ip6, nd};
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::Holding;
 use super::family::{ArpFrame, NdFrame};
 use super::testing::*;
 use super::waiting::{MOST, MOST_FOR_ONE};
@@ -122,6 +123,37 @@ fn packets_wait_for_the_answer_and_go_on_in_order() {
         assert_eq!(out[0].bytes[..12], [HOST.0, PG1.0].concat());
         b.expect(&[("arp-reply", "replies_received", 1)]);
         assert_eq!(b.wait(5.0), [], "nobody waits any more");
+    }
+}
+
+#[test]
+fn where_none_are_held_each_burst_asks_and_is_dropped() {
+    let cases = [
+        ("ip4-glean", packet("10.0.1.9"), "10.0.1.9"),
+        ("ip6-glean", packet6("2001:db8:1::9"), "2001:db8:1::9"),
+    ];
+    for (node, packet, neighbor) in cases {
+        let mut b = Bench::new();
+        let (pg0, pg1) = (b.pg0, b.pg1);
+        b.cli("set interface ip address pg1 2001:db8:1::1/64");
+        b.wait(0.0);
+        b.control(|router, _| router.put(pg1, Holding(false))).unwrap();
+        for _ in 0..2 {
+            b.graph.caught();
+            let out = b.receive(pg0, &vec![packet.clone(); 3]);
+            assert_eq!(out.len(), 1, "a question");
+            assert_eq!(b.graph.buffers_used(), 0);
+            b.graph.expect_counters(&[
+                (node, "not_held", 3),
+                (node, "request_sent", 1),
+                (node, "throttled", 2),
+            ]);
+            b.graph.engine.clock().adjust(super::holding::PAUSE);
+        }
+        assert!(b.wait(5.0).iter().all(|c| c.tx != pg1.0), "nobody is asked without a packet");
+        b.cli(&format!("set ip neighbor pg1 {neighbor} 02:00:00:00:00:01 static"));
+        assert_eq!(sent(&b.settle()).len(), 0, "nothing was held");
+        assert_eq!(b.receive(pg0, &[packet])[0].bytes[..6], HOST.0);
     }
 }
 
@@ -331,6 +363,25 @@ fn neighbours_go_with_the_network_they_are_in() {
 }
 
 #[test]
+fn packets_do_not_wait_for_neighbours_in_a_network_that_goes() {
+    let mut b = Bench::new();
+    for (network, dst) in [("10.0.1.1/24", "10.0.1.7"), ("2001:db8:1::1/64", "2001:db8:1::7")] {
+        let pg0 = b.pg0;
+        let frame = if dst.contains(':') { packet6(dst) } else { packet(dst) };
+        for _ in 0..2 {
+            let asked = b.receive(pg0, std::slice::from_ref(&frame)).len();
+            assert_eq!(asked, 1, "who has {dst}");
+            assert_eq!(b.graph.buffers_used(), 1);
+            b.cli(&format!("set interface ip address del pg1 {network}"));
+            b.settle();
+            assert_eq!(b.graph.buffers_used(), 0);
+            b.cli(&format!("set interface ip address pg1 {network}"));
+            b.settle();
+        }
+    }
+}
+
+#[test]
 fn the_table_is_bounded() {
     let mut b = Bench::new();
     b.cli("set ip neighbor-config ip4 limit 2");
@@ -428,6 +479,8 @@ fn commands_set_show_and_remove() {
     ] {
         assert_eq!(b.cli(line), format!("{error}\n"));
     }
+    assert_eq!(b.cli("set ip neighbor static pg1 10.0.1.2 1:0:0:0:0:1"), "");
+    assert!(b.cli("show ip4 neighbors").contains("01:00:00:00:00:01"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 pub(super) const MOST_FOR_ONE: usize = 64;
 /// Packets held by one node on one thread; four nodes hold packets.
 pub(super) const MOST: usize = 1024;
-/// How often a neighbour is asked before its packets are given up (RFC 4861 section 10).
+/// Most questions to a neighbour before its packets are given up (RFC 4861 section 10).
 const ATTEMPTS: u8 = 3;
 /// Seconds between two questions (RFC 1122 section 2.3.2.1, RFC 4861 section 10).
 pub(super) const INTERVAL: f64 = 1.0;
@@ -43,11 +43,11 @@ struct Queue {
     /// Intervals begun, and when the last was.
     asked: u8,
     asked_at: f64,
-    /// When the last question was, whatever it was for.
+    /// Time of the last question, for whatever packet.
     questioned_at: f64,
 }
 
-/// What a neighbour that did not answer in time is due for.
+/// Step that is due for a neighbour that did not answer in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Another question.
@@ -131,10 +131,14 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
         })
         .collect()
     }
-    /// Gives up what waits for neighbours on such an interface.
-    pub(super) fn forget(&mut self, is_meant: impl Fn(u32) -> bool, mut give_up: impl FnMut(Held)) {
+    /// Gives up what waits for such neighbours.
+    pub(super) fn forget(
+        &mut self,
+        is_meant: impl Fn(Key<A>) -> bool,
+        mut give_up: impl FnMut(Held),
+    ) {
         for at in 0..MOST {
-            let key = self.slots[at].as_ref().map(|s| s.key).filter(|k| is_meant(k.0));
+            let key = self.slots[at].as_ref().map(|s| s.key).filter(|key| is_meant(*key));
             while let Some(packet) = key.and_then(|key| self.pop(key)) {
                 give_up(packet);
             }

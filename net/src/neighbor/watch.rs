@@ -1,4 +1,4 @@
-//! Who wants to know of neighbours: clients of the binary API, each about all or about some.
+//! Subscriptions to changes of neighbours: clients of the binary API, each about all or about some.
 
 use std::net::IpAddr;
 
@@ -43,7 +43,7 @@ impl Router {
         }
         enable || was_there
     }
-    /// Who is told of neighbours.
+    /// Clients that get events about neighbours.
     pub fn neighbor_watchers(&self) -> &[Watcher] {
         &self.neighbors().watchers
     }

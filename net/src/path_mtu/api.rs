@@ -7,7 +7,7 @@ use control::api::{Api, Message, Record, Retval};
 use super::{Error, Key};
 use crate::router::Router;
 
-/// How long packets to a host may be.
+/// Longest packets to a host, in bytes.
 #[derive(Clone, Copy, Record)]
 struct IpPathMtu {
     client_index: u32,
@@ -37,7 +37,7 @@ struct IpPathMtuGetReply {
     cursor: u32,
 }
 
-/// How long packets to a host may be.
+/// Longest packets to a host, in bytes.
 #[derive(Message)]
 struct IpPathMtuDetails {
     pmtu: IpPathMtu,

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use control::feature::Refused;
 
 use crate::adjacency::Role;
-use crate::fib::{Ip4, Ip6};
+use crate::fib::{Ip4, Ip6, TableIndex};
 use crate::interface::InterfaceIndex;
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
@@ -27,7 +27,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// Whose: identifier of the table, host.
+/// The table's identifier and the host.
 pub type Key = (u32, IpAddr);
 
 /// Those that are known.
@@ -41,7 +41,7 @@ struct PathMtu {
     is_stale: bool,
 }
 
-/// Why a path MTU cannot be set.
+/// Reasons why a path MTU cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// There is no such table.
@@ -106,6 +106,15 @@ impl Router {
         };
         all.0.get(&(table?, next_hop)).map(|path| path.mtu)
     }
+    /// The path MTU to a host, if one is known.
+    pub(crate) fn path_mtu_to(&self, table: TableIndex, host: IpAddr) -> Option<u16> {
+        let all = self.state::<PathMtus>().filter(|all| !all.0.is_empty())?;
+        let id = match host {
+            IpAddr::V4(_) => self.fib.table_id::<Ip4>(table),
+            IpAddr::V6(_) => self.fib.table_id::<Ip6>(table),
+        };
+        all.0.get(&(id?, host)).map(|path| path.mtu)
+    }
     fn path_mtus_mut(&mut self) -> &mut PathMtus {
         self.own_mut()
     }
@@ -115,6 +124,7 @@ impl Router {
         let neighbors = of_host.filter(|(_, a)| a.role == Role::Neighbor);
         let interfaces: Vec<_> = neighbors.map(|(_, a)| a.interface).collect();
         interfaces.into_iter().for_each(|interface| self.refresh_adjacencies(interface));
+        self.follow_path_mtu(host);
     }
 }
 

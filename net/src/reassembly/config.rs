@@ -1,4 +1,4 @@
-//! What reassembly is told.
+//! The configuration of reassembly.
 #![forbid(unsafe_code)]
 
 use serde::Serialize;
@@ -25,7 +25,7 @@ impl Config {
     pub const SHALLOW: Self = Self { timeout: 0.1, most: 1024, longest: 64, walk: 0.05 };
 }
 
-/// All that nodes are told; pairs are for IPv4 and IPv6.
+/// The configuration of the nodes; pairs are for IPv4 and IPv6.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Full reassembly.

@@ -7,7 +7,7 @@
 use graph::{Buffer, Frame, Held};
 
 use super::gather::{Entry, Gather, Method, New, Next, UNKNOWN};
-use super::partial::{Added, Partial};
+use super::partial::{AddResult, Partial};
 use super::pieces::{List, Piece};
 use super::version::Reassemble;
 use crate::drops::Problem;
@@ -72,15 +72,15 @@ impl<V: Reassemble> Method<V> for Full {
         let carrier = piece.packet.buffer().index();
         let (may, replaced) = (V::MAY_OVERLAP, &mut node.method.replaced);
         match partial.add(&mut node.pieces, piece, new.is_last, may, replaced) {
-            Added::Kept => {
+            AddResult::Kept => {
                 replaced.drain(..).for_each(|held| frame.release(held));
                 if let Some(len) = partial.complete() {
                     finish(node, frame, at, carrier, len as usize);
                 }
             }
-            Added::Duplicate(held) => frame.discard(held, V::DUPLICATE),
-            Added::Overlapping(held) => node.refuse(frame, at, held, V::OVERLAPPING),
-            Added::Inconsistent(held) => node.refuse(frame, at, held, V::INCONSISTENT),
+            AddResult::Duplicate(held) => frame.discard(held, V::DUPLICATE),
+            AddResult::Overlapping(held) => node.refuse(frame, at, held, V::OVERLAPPING),
+            AddResult::Inconsistent(held) => node.refuse(frame, at, held, V::INCONSISTENT),
         }
     }
     fn take_only(p: &mut Buffer<'_>) {

@@ -17,7 +17,7 @@ use super::handoff::Owner;
 use super::pieces::{List, Piece, Pieces};
 use super::place::{LOCAL, PLACES, SENT};
 use super::table::Table;
-use super::trace::Seen;
+use super::trace::FragmentTrace;
 use super::version::{Fragment, Reassemble};
 use super::walk::{Reporter, Task};
 use super::{Incomplete, Usage};
@@ -28,11 +28,11 @@ use crate::events::EventSender;
 /// Packets in a frame at most.
 const FRAME: usize = 256;
 
-/// What is done with the fragments of a packet.
+/// The reassembly of a packet's fragments.
 pub(super) trait Method<V: Reassemble>: Clone + Send + Sized + 'static {
-    /// What the sender is told when a packet stays incomplete.
+    /// The ICMP error for its sender when a packet stays incomplete.
     const TIMEOUT_PROBLEM: Option<Problem>;
-    /// What is kept of a packet some of whose fragments have come.
+    /// The state of a partly received packet.
     type Packet: Entry;
 
     /// With nothing in it.
@@ -53,7 +53,7 @@ pub(super) trait Entry: Send + 'static {
     fn list(&mut self) -> &mut List;
     /// From when on its time counts, in seconds.
     fn since(&self) -> f64;
-    /// What is said of it.
+    /// Description for a trace.
     fn text(&self) -> String;
 }
 
@@ -61,7 +61,7 @@ pub(super) trait Entry: Send + 'static {
 pub(super) struct New<V: Reassemble> {
     pub(super) key: V::Key,
     pub(super) piece: Piece,
-    /// Where its IP header is, in bytes.
+    /// Place of its IP header, in bytes.
     pub(super) l3: usize,
     /// Whether nothing follows it.
     pub(super) is_last: bool,
@@ -87,7 +87,7 @@ pub(super) struct Gather<V: Reassemble, M: Method<V>, const PLACE: usize> {
 /// Edges of [`Gather`].
 #[derive(Clone, Copy)]
 pub(super) enum Next<V, const PLACE: usize> {
-    /// Tell the sender.
+    /// An ICMP error to the sender.
     IcmpError(V),
     /// The reason is counted already.
     Drop(V),
@@ -175,7 +175,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
             kept: Vec::with_capacity(FRAME),
         }
     }
-    /// Where the IP header is in a packet, in bytes. `None` when its adjacency went while it was
+    /// Place of the IP header in a packet, in bytes. `None` when its adjacency went while it was
     /// handed over.
     #[inline(always)]
     fn l3(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<usize> {
@@ -212,7 +212,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
             }
         }
         frame.count_as(V::RECEIVED, 1);
-        frame.packet_of(&mut held).trace(|p| Seen::of(p, l3, &fragment));
+        frame.packet_of(&mut held).trace(|p| FragmentTrace::of(p, l3, &fragment));
         match fragment {
             Fragment::Piece { key, from, to, start, is_last } => {
                 let piece = Piece { from, to, start, packet: held };
@@ -244,7 +244,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         self.time_out(frame, at);
         None
     }
-    /// How many packets there may be.
+    /// Most packets held.
     pub(super) fn limit(&self, config: &Config) -> usize {
         self.table.capacity().min(config.most as usize)
     }
@@ -323,13 +323,13 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
             }
         }
     }
-    /// What is held.
+    /// Held packets.
     pub(super) fn usage(&self) -> Usage {
         let lines = self.table.iter().map(|(key, p)| format!("{key}: {}", p.text()));
         Usage { contexts: lines.collect(), fragments: self.pieces.len() }
     }
 }
 
-/// What is no longer known of a packet that is put together.
+/// Flags that hold no longer for a packet that is put together.
 pub(super) const UNKNOWN: Flags =
     Flags::CHECKSUM_OK.with(Flags::L4).with(Flags::HASH).with(Flags::PORTS);

@@ -71,13 +71,13 @@ pub enum Kind {
 pub struct Incomplete {
     /// 0 for IPv4, 1 for IPv6.
     pub family: usize,
-    /// What waits for them.
+    /// Kind of reassembly.
     pub kind: Kind,
 }
 
 impl Event for Incomplete {}
 
-/// What control keeps.
+/// The state of control.
 struct Reassembly {
     settings: Shared<Settings>,
     nodes: Vec<Gatherer>,
@@ -99,7 +99,7 @@ impl OnInterface {
     }
 }
 
-/// What nodes hold.
+/// Fragments and packets that nodes hold.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     /// The packets, a line each.
@@ -108,7 +108,7 @@ pub struct Usage {
     pub fragments: usize,
 }
 
-/// Why reassembly cannot be set.
+/// Reasons why reassembly cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The interface is not there.
@@ -221,7 +221,7 @@ impl Router {
     fn visit_reassembly(&mut self, family: usize, kind: Kind, task: Task) {
         self.gatherers(family, kind).iter().for_each(|node| node.visit(self, task));
     }
-    /// What the nodes of a family and a kind hold, on all threads.
+    /// Usage of the nodes of a family and a kind, on all threads.
     fn reassembly_usage(&mut self, family: usize, kind: Kind) -> Usage {
         let mut sum = Usage::default();
         for node in self.gatherers(family, kind) {
@@ -274,7 +274,7 @@ fn attach(router: &mut Router, place: &Place, is_on: [fn(&OnInterface) -> bool; 
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let settings = Shared::new(Settings::default());
     let ip4 = add::<V4>(router, &settings).map_err(refuse)?;
     let ip6 = add::<V6>(router, &settings).map_err(refuse)?;

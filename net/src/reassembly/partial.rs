@@ -5,9 +5,9 @@ use graph::Held;
 
 use super::pieces::{List, Piece, Pieces};
 
-/// What of a packet is there: fragments in order, none over another.
+/// Fragments of a packet so far: in order, none over another.
 pub(super) struct Partial {
-    /// When the first fragment came, in seconds.
+    /// Time of the first fragment, in seconds.
     pub since: f64,
     /// Fragments that are held.
     pub count: u32,
@@ -19,8 +19,8 @@ pub(super) struct Partial {
     total: Option<u32>,
 }
 
-/// What became of a fragment.
-pub(super) enum Added {
+/// The outcome of adding a fragment.
+pub(super) enum AddResult {
     /// It is held.
     Kept,
     /// All of it is there already.
@@ -49,14 +49,14 @@ impl Partial {
         is_last: bool,
         may_overlap: bool,
         replaced: &mut Vec<Held>,
-    ) -> Added {
+    ) -> AddResult {
         let end = pieces.last(&self.list).map_or(0, |p| p.to);
         let is_right = match self.total {
             Some(total) => new.to <= total && (!is_last || new.to == total),
             None => !is_last || end <= new.to,
         };
         if !is_right {
-            return Added::Inconsistent(new.packet);
+            return AddResult::Inconsistent(new.packet);
         }
         let total = if is_last { Some(new.to) } else { self.total };
         let mut before = List::FRONT;
@@ -71,10 +71,10 @@ impl Partial {
             let is_there = piece.from <= new.from && new.to <= piece.to;
             let is_same = (piece.from, piece.to) == (new.from, new.to);
             if is_same || is_there && may_overlap {
-                return Added::Duplicate(new.packet);
+                return AddResult::Duplicate(new.packet);
             }
             if !may_overlap {
-                return Added::Overlapping(new.packet);
+                return AddResult::Overlapping(new.packet);
             }
             if piece.from <= new.from {
                 new.start += piece.to - new.from;
@@ -96,6 +96,6 @@ impl Partial {
         self.have += new.to - new.from;
         self.count += 1;
         pieces.insert(&mut self.list, before, new);
-        Added::Kept
+        AddResult::Kept
     }
 }

@@ -10,11 +10,11 @@ const MOST: usize = 8192;
 
 /// A fragment that is held.
 pub(super) struct Piece {
-    /// Where its data belongs in the whole, in bytes.
+    /// Place of its data in the whole, in bytes.
     pub from: u32,
-    /// Where its data ends.
+    /// The end of its data.
     pub to: u32,
-    /// Where its data is, in bytes from the IP header.
+    /// Place of its data, in bytes from the IP header.
     pub start: u32,
     /// The packet.
     pub packet: Held,
@@ -47,7 +47,7 @@ impl Pieces {
     pub(super) fn new() -> Self {
         Self { slots: Vec::with_capacity(MOST), free: Vec::with_capacity(MOST), count: 0 }
     }
-    /// How many are held.
+    /// Number of fragments held.
     pub(super) fn len(&self) -> usize {
         self.count
     }

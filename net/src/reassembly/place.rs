@@ -1,4 +1,4 @@
-//! Where fragments are gathered, what is done with them there, and what the nodes are called.
+//! Places of reassembly: arcs, kinds and node names.
 #![forbid(unsafe_code)]
 
 use graph::arc::FeatureArc;
@@ -21,7 +21,7 @@ pub(super) const SENT: usize = 4;
 /// One place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// What is done there.
+    /// The kind of reassembly there.
     pub(super) kind: Kind,
     /// The arc its nodes are features of, of IPv4 and IPv6; `None` for fragments for this router.
     pub(super) arcs: Option<[&'static FeatureArc; 2]>,

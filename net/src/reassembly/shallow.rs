@@ -19,9 +19,9 @@ pub(super) struct Shallow;
 
 /// A packet whose fragments come.
 pub(super) struct Packet {
-    /// When the latest came, in seconds.
+    /// Time of the latest fragment, in seconds.
     heard: f64,
-    /// What the first had, when it has come.
+    /// Ports of the first fragment, once it is there.
     first: Option<Option<Ports>>,
     /// Whether the last has come.
     has_last: bool,

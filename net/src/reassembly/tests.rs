@@ -67,7 +67,7 @@ fn send(bench: &mut Bench, packets: &[Vec<u8>]) -> Vec<Caught> {
     bench.send(if is_4 { "ip4-input" } else { "ip6-input" }, packets)
 }
 
-/// What came out for the lookup, with the identification gone, which the whole keeps.
+/// Packets for the lookup, with the identification gone, which the whole keeps.
 fn forwarded(out: &[Caught]) -> Vec<Vec<u8>> {
     let on = out.iter().filter(|c| c.at.ends_with("-lookup"));
     on.map(|c| match c.bytes[0] >> 4 {

@@ -1,4 +1,4 @@
-//! What the nodes that gather fragments say of a traced one.
+//! Trace records of fragments.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use super::version::{Fragment, Reassemble};
 use crate::ip::Headers;
 
 /// A fragment: what it has in common with others, where it belongs, its headers.
-pub(super) struct Seen<V> {
+pub(super) struct FragmentTrace<V> {
     text: String,
     headers: Headers<V>,
 }
 
-impl<V: Reassemble> Seen<V> {
+impl<V: Reassemble> FragmentTrace<V> {
     /// The IP header is `l3` bytes from the start of the packet.
     #[cold]
     #[inline(never)]
@@ -30,7 +30,7 @@ impl<V: Reassemble> Seen<V> {
     }
 }
 
-impl<V: Reassemble> Record for Seen<V> {
+impl<V: Reassemble> Record for FragmentTrace<V> {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {}", self.text)?;
         self.headers.write(names, f)

@@ -18,7 +18,7 @@ use crate::ip4::Error;
 /// Longest packet in bytes.
 const LONGEST: usize = 65535;
 
-/// What the fragments of one packet have in common, and its table.
+/// The key that the fragments of one packet share, and its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key4 {
     /// The table it is looked up in, or the interface it goes out on.

@@ -17,12 +17,12 @@ use crate::ip6::Error;
 
 /// Most bytes behind the IPv6 header.
 const LONGEST: usize = 65535;
-/// Where the IPv6 header has its payload length.
+/// Place of the payload length in the IPv6 header.
 const PAYLOAD_LEN: u32 = 4;
-/// Where a fragment header has its offset.
+/// Place of the offset in a fragment header.
 const OFFSET: u32 = 2;
 
-/// What the fragments of one packet have in common, and its table.
+/// The key that the fragments of one packet share, and its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key6 {
     /// The table it is looked up in, or the interface it goes out on.
@@ -148,7 +148,7 @@ fn place(packet: &[u8]) -> Option<(Extension, FragmentHeader)> {
     Some((at, fragment))
 }
 
-/// Where the first extension header begins that a packet does not have all of, in bytes.
+/// Start of the first extension header that is cut off, in bytes.
 fn chain_end(packet: &[u8]) -> u32 {
     ip6::extensions(packet).last().map_or(size_of::<Header>(), |e| e.offset + e.len) as u32
 }

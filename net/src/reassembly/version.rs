@@ -1,4 +1,4 @@
-//! What fragments of one IP version are like.
+//! Fragments of either IP version.
 #![forbid(unsafe_code)]
 
 use std::fmt::{Debug, Display};
@@ -14,14 +14,14 @@ use crate::ip::Version;
 /// A version whose fragments are put together. Functions on packets take the first segment from the
 /// IP header on.
 pub(super) trait Reassemble: Version {
-    /// What the fragments of one packet have in common.
+    /// Fields that the fragments of one packet have in common.
     type Key: Copy + Eq + Hash + Debug + Display + Send + 'static;
 
     /// 0 for IPv4, 1 for IPv6.
     const FAMILY: usize;
     /// Whether fragments may overlap (RFC 5722 forbids it to those of IPv6).
     const MAY_OVERLAP: bool;
-    /// What the sender is told when a packet stays incomplete.
+    /// The ICMP error for its sender when a packet stays incomplete.
     const TIMEOUT_PROBLEM: Option<Problem>;
 
     /// All of a fragment is there already.
@@ -50,9 +50,9 @@ pub(super) trait Reassemble: Version {
 
     /// Whether a packet has to be looked at with [`Reassemble::fragment`].
     fn concerns(packet: &[u8]) -> bool;
-    /// What a fragment is, of which `there` bytes have come. `scope` tells apart what else is the
-    /// same: the table it is looked up in, or the interface it goes out on. Whether fragments fit
-    /// together matters to full reassembly only.
+    /// Properties of a fragment of which `there` bytes have come. `scope` tells apart packets that
+    /// are otherwise the same: the table of the lookup, or the interface that they leave by.
+    /// Whether fragments fit together matters to full reassembly only.
     fn fragment(packet: &[u8], there: usize, scope: u32, kind: Kind) -> Fragment<Self>;
     /// The ports of a first fragment, `None` when it is too short or has none.
     ///
@@ -71,13 +71,13 @@ pub(super) trait Reassemble: Version {
 pub(super) enum Fragment<V: Reassemble> {
     /// A fragment.
     Piece {
-        /// What it has in common with the others.
+        /// Fields in common with the others.
         key: V::Key,
-        /// Where its data belongs in the whole, in bytes.
+        /// Place of its data in the whole, in bytes.
         from: u32,
-        /// Where its data ends in the whole.
+        /// End of its data in the whole.
         to: u32,
-        /// Where its data is in the packet.
+        /// Place of its data in the packet.
         start: u32,
         /// Whether nothing follows it.
         is_last: bool,
@@ -86,7 +86,7 @@ pub(super) enum Fragment<V: Reassemble> {
     Only,
     /// It is dropped for this reason.
     Bad(V::Error),
-    /// And its sender is told.
+    /// And its sender gets an ICMP error.
     Told(V::Error, Problem),
 }
 

@@ -22,7 +22,7 @@ const WALKS: [[&str; 2]; 2] = [
     ["ip4-sv-reassembly-expire-walk", "ip6-sv-reassembly-expire-walk"],
 ];
 
-/// What control has a node do.
+/// Work that control gives to a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
     /// Give up what is older than this, in seconds.
@@ -96,7 +96,7 @@ impl Gatherer {
     pub(super) fn visit(&self, router: &mut Router, task: Task) {
         (self.visit)(router, self.node, task);
     }
-    /// What it holds, on all threads.
+    /// Usage, on all threads.
     pub(super) fn usage(&self, router: &mut Router) -> Usage {
         (self.usage)(router, self.node)
     }

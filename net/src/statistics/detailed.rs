@@ -1,4 +1,4 @@
-//! What an interface carries by kind of destination, for those interfaces where it is wanted.
+//! Counters of an interface by kind of destination, where they are enabled.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ type CollectRx = Collect<false>;
 type CollectTx = Collect<true>;
 
 pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let counters = router.interfaces.counters();
     router.engine.add_feature(&DEVICE_INPUT, CollectRx { counters: Arc::clone(&counters) })?;
     router.engine.add_feature(&INTERFACE_OUTPUT, CollectTx { counters })?;

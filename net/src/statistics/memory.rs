@@ -5,7 +5,7 @@ use std::fs;
 use control::stats::{Error, Segment};
 use infra::counter::{Counter, Rows};
 
-/// What each entry says, by column; the first three are there by name too.
+/// Meaning of each entry, by column; the first three are there by name too.
 const COLUMNS: [&str; 7] =
     ["total", "used", "free", "used-mmap", "total-alloc", "free-chunks", "releasable"];
 const NAMED: usize = 3;

@@ -10,6 +10,7 @@ mod detailed;
 mod fresh;
 mod memory;
 mod nodes;
+mod ring_test;
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use control::feature::Refused;
 
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
-/// What the configuration says about the statistics (`statseg { … }`).
+/// The configuration of the statistics (`statseg { … }`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Whether calls, vectors and clocks of each node are there (`per-node-counters on`).
@@ -46,9 +47,10 @@ pub const FEATURE: Feature = Feature {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let settings = parts.router.state::<Settings>().copied().unwrap_or_default();
-    collector::register(&mut parts.router, settings).map_err(refuse)?;
+    collector::register(parts.router, settings).map_err(refuse)?;
     detailed::register(parts).map_err(refuse)?;
     cli::register(&mut parts.cli);
+    ring_test::register(parts);
     Ok(())
 }
 

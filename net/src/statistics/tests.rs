@@ -39,12 +39,12 @@ impl Bench {
     fn new(settings: Settings) -> Self {
         let graph = graph::Settings { buffers: 4096, ..Default::default() };
         let router = Router::new(graph, Log::new()).unwrap();
-        let mut parts = Parts::new(router);
+        let mut parts = crate::Assembly::new(router);
         parts.router.insert(settings);
         for feature in crate::FEATURES {
             parts.add(feature).unwrap();
         }
-        let Parts { mut router, cli, mut api, .. } = parts;
+        let crate::Assembly { mut router, cli, mut api, .. } = parts;
         api.finish(&router.clients).unwrap();
         router.engine.build().unwrap();
         router.engine.start_inline();
@@ -225,4 +225,22 @@ fn the_segment_is_listed_in_the_columns_that_scripts_know() {
     let names: Vec<_> = all.lines().skip(1).map(|l| l[..74].trim_end()).collect();
     assert!(names.is_sorted() && names.len() > 60);
     assert!(all.contains("/err/pg0-output/interface is down"));
+}
+
+#[test]
+fn entries_of_a_ring_have_numbers_and_times() {
+    let mut b = Bench::new(Settings::default());
+    let command =
+        |count: u32, size: u32| format!("test stats ring-buffer-gen /test/ring {count} 0 {size}");
+    assert_eq!(b.run(&command(0, 4)), "Generated 0 messages in ring buffer /test/ring\n");
+    assert_eq!(b.read("/test/ring"), Sample::Ring(vec![vec![]]), "one thread writes");
+    assert_eq!(b.run(&command(6, 4)), "Generated 6 messages in ring buffer /test/ring\n");
+    let Sample::Ring(threads) = b.read("/test/ring") else { panic!("it is a ring") };
+    let half = |entry: &[u8], at: usize| <[u8; 8]>::try_from(&entry[at..at + 8]).unwrap();
+    let numbers: Vec<_> = threads[0].iter().map(|e| u64::from_ne_bytes(half(e, 0))).collect();
+    assert_eq!(numbers, [2, 3, 4, 5], "the oldest have made room");
+    assert!(threads[0].iter().all(|e| f64::from_ne_bytes(half(e, 8)) > 0.0));
+    assert!(b.run(&command(1, 8)).contains("ring `/test/ring' has 4 entries"));
+    assert!(b.run("test stats ring-buffer-gen /test/none 1 0 0").contains("invalid ring-size `0'"));
+    assert!(b.run("test stats ring-buffer-gen /sys/heartbeat 1 0 4").contains("/sys/heartbeat"));
 }

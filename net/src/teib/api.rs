@@ -9,7 +9,7 @@ use super::Peer;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// How a peer is reached.
+/// Far end of a tunnel's peer.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct TeibEntry {
     /// the tunnel

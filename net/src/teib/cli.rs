@@ -3,15 +3,17 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use control::cli::{Cli, Command, Output};
+use control::cli::{Cli, Command, Output, Print};
+use control::configuration::Lines;
 use serde::Serialize;
 
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 /// Set the address that a peer of a tunnel is reached by.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("create teib")]
+#[stage(Attachments)]
 struct Create {
     /// the tunnel
     #[positional]
@@ -22,7 +24,8 @@ struct Create {
     nh: IpAddr,
     /// the table of that address; 0 unless given
     #[values("table-id")]
-    nh_table_id: Option<u32>,
+    #[default]
+    nh_table_id: u32,
 }
 
 /// Forget the address that a peer of a tunnel is reached by.
@@ -62,10 +65,15 @@ impl fmt::Display for Rows {
     }
 }
 
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for ((interface, peer), nh, nh_table_id) in router.peers() {
+        lines.push(&Create { interface, peer, nh, nh_table_id });
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| {
-        let table = c.nh_table_id.unwrap_or_default();
-        Ok(router.add_peer((c.interface, c.peer), c.nh, table)?)
+        Ok(router.add_peer((c.interface, c.peer), c.nh, c.nh_table_id)?)
     });
     cli.command(|router: &mut Router, c: Delete| Ok(router.remove_peer((c.interface, c.peer))?));
     cli.command(|router: &mut Router, _: Show| {

@@ -15,7 +15,7 @@ use control::feature::{Refusal, Refused};
 use crate::address::OnInterface;
 use crate::adjacency::Link;
 use crate::fib::{Ip4, Ip6, TableIndex};
-use crate::interface::InterfaceIndex;
+use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 /// A peer: the tunnel's interface, its address behind it.
@@ -28,7 +28,7 @@ pub type Far = (TableIndex, IpAddr);
 pub struct Peers(Rc<RefCell<BTreeMap<Peer, Far>>>);
 
 impl Peers {
-    /// How a peer is reached.
+    /// Far end of a peer.
     pub fn find(&self, interface: InterfaceIndex, peer: IpAddr) -> Option<Far> {
         self.0.borrow().get(&(interface, peer)).copied()
     }
@@ -37,7 +37,7 @@ impl Peers {
     }
 }
 
-/// Why an entry is not set or deleted.
+/// Reasons why an entry is not set or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
@@ -74,6 +74,7 @@ impl Router {
             self.own::<Peers>().0.borrow_mut().remove(&peer);
             return Err(Error::NoRoute(addr));
         }
+        self.use_table_of(Link::of(nh), table, true);
         self.change_far_end(interface, nh, true);
         self.encapsulate_anew(interface, Some(addr));
         Ok(())
@@ -85,7 +86,7 @@ impl Router {
     pub fn remove_peer(&mut self, peer: Peer) -> Result<(), Error> {
         let (interface, addr) = peer;
         let mut peers = self.own::<Peers>().0.borrow_mut();
-        let (_, nh) = peers.remove(&peer).ok_or(Error::Unknown(addr))?;
+        let (table, nh) = peers.remove(&peer).ok_or(Error::Unknown(addr))?;
         let first = (interface, IpAddr::from([0; 4]));
         let mine = peers.range(first..).take_while(|(peer, _)| peer.0 == interface);
         let is_left = mine.map(|(_, far)| far).any(|far| far.1 == nh);
@@ -93,6 +94,7 @@ impl Router {
         if !is_left {
             self.change_far_end(interface, nh, false);
         }
+        self.use_table_of(Link::of(nh), table, false);
         self.fib_remove_neighbor(interface, addr);
         self.encapsulate_anew(interface, Some(addr));
         Ok(())
@@ -140,12 +142,17 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["tunnel", "address"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     parts.router.insert(Peers::default());
     parts.router.addresses.observe(follow_table);
+    parts.router.interfaces.observe(|router, interface, change| {
+        if change == Change::Deleting {
+            router.forget_peers(interface);
+        }
+    });
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

@@ -6,6 +6,7 @@
 use control::api::{Api, Message, Retval};
 use graph::NodeIndex;
 
+use super::functions::{Function, Use};
 use super::{Filter, Rule, timestamps};
 use crate::router::Router;
 
@@ -13,11 +14,8 @@ use crate::router::Router;
 const PIECE: usize = 50;
 /// All threads.
 const ALL: u32 = u32::MAX;
-/// What a filter function of ours is called; there is no other.
-const FUNCTION: &str = "vnet_is_packet_traced";
-
 control::numbers! {
-    /// Which packets are shown.
+    /// Packets that are shown.
     pub(super) enum FilterFlag: u32 = "trace_filter_flag" in "" {
         NONE = 0 => "TRACE_FF_NONE",
         INCLUDE_NODE = 1 => "TRACE_FF_INCLUDE_NODE",
@@ -69,7 +67,7 @@ pub(super) struct TraceDump {
     pub max_records: u32,
 }
 
-/// Where to go on.
+/// Cursor to go on with.
 #[derive(Message)]
 pub(super) struct TraceDumpReply {
     pub last_thread_id: u32,
@@ -153,12 +151,16 @@ pub(super) fn register(api: &mut Api<Router>) {
         // Nothing is kept besides what was traced.
         .call(|_, _: TraceClearCache| Ok(()))
         .dump(dump_v2)
-        .call(|_, m: TraceSetFilterFunction| match m.filter_function_name.as_str() {
-            FUNCTION => Ok(()),
-            _ => Err(Retval::NO_SUCH_ENTRY),
+        .call(|router: &mut Router, m: TraceSetFilterFunction| {
+            Ok(router.select_filter(&m.filter_function_name, Use::Traces)?)
         })
-        .dump(|_, _: TraceFilterFunctionDump| {
-            vec![TraceFilterFunctionDetails { selected: true, name: FUNCTION.to_owned() }]
+        .dump(|router, _: TraceFilterFunctionDump| {
+            let functions = router.filter_functions(Use::Traces).into_iter();
+            let row = |f: Function| TraceFilterFunctionDetails {
+                selected: f.selected,
+                name: f.name.to_owned(),
+            };
+            functions.map(row).collect::<Vec<_>>()
         });
 }
 
@@ -176,7 +178,7 @@ fn set_filters(router: &mut Router, m: TraceSetFilters) -> Result<(), Retval> {
             node: node(router, m.node_index)?,
             count: m.count as usize,
         }),
-        // There are no classifier tables.
+        // Tables of the classifier choose what is traced, not what is shown of it.
         FilterFlag::INCLUDE_CLASSIFIER | FilterFlag::EXCLUDE_CLASSIFIER => {
             return Err(Retval::NO_SUCH_TABLE);
         }

@@ -17,7 +17,7 @@ struct TraceAdd {
     node: String,
     count: u32,
     filters: bool,
-    /// What was typed, for errors.
+    /// The typed words, for errors.
     typed: String,
 }
 

@@ -3,15 +3,15 @@
 
 mod api;
 mod commands;
+mod functions;
 pub mod timestamps;
-
-use std::sync::Arc;
 
 use control::cli::Error;
 use graph::{NodeIndex, TracedPacket};
 
 use crate::engine::no_answer;
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
+pub use functions::{USUAL, Use};
 
 /// Trace of packets.
 pub const FEATURE: Feature = Feature {
@@ -21,7 +21,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["engine"],
     register,
-    configuration: Configuration::None("packets are traced for a while"),
+    configuration: Configuration::Commands(functions::configuration),
 };
 
 /// Messages about traces.
@@ -35,7 +35,7 @@ pub const TRACEDUMP: Feature = Feature {
     configuration: Configuration::None("packets are traced for a while"),
 };
 
-/// Which of the traced packets are shown.
+/// Filter of the traced packets that are shown.
 #[derive(Clone, Copy, Debug, Default)]
 struct Filter(Option<Rule>);
 
@@ -67,18 +67,7 @@ impl Filter {
     }
 }
 
-/// What chooses the packets of captures that want a filter.
-struct CaptureFilter(Arc<dyn graph::Filter>);
-
 impl Router {
-    /// What chooses the packets of captures that want a filter, if a feature provides it.
-    pub fn capture_filter(&self) -> Option<Arc<dyn graph::Filter>> {
-        self.state::<Option<CaptureFilter>>()?.as_ref().map(|filter| Arc::clone(&filter.0))
-    }
-    /// Sets it; captures that run keep theirs.
-    pub fn set_capture_filter(&mut self, filter: Option<Arc<dyn graph::Filter>>) {
-        self.insert(filter.map(CaptureFilter));
-    }
     /// Traces the next `count` packets of a node where traces start, on each thread, or only those
     /// that the filter chooses; false for other nodes.
     fn start_trace(&mut self, node: NodeIndex, count: u32, filters: bool) -> bool {
@@ -89,7 +78,7 @@ impl Router {
         starts
     }
 
-    /// What was traced and passes the filter, thread by thread.
+    /// Traced packets that pass the filter, thread by thread.
     pub fn traced_packets(&mut self) -> Result<Vec<Thread>, Error> {
         let filter = self.state::<Filter>().copied().unwrap_or_default();
         let infos = self.engine.thread_infos();
@@ -109,6 +98,9 @@ impl Router {
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.insert(Filter::default());
+    parts.router.insert(functions::Functions::default());
+    parts.router.on_leaving.push(|router, _| functions::forget(router));
+    functions::register(&mut parts.cli);
     commands::register(&mut parts.cli);
     timestamps::register(&mut parts.cli);
     Ok(())

@@ -1,4 +1,4 @@
-//! How the trace writes times: since start, as seconds since 1970, or as dates.
+//! Timestamps of the trace: since start, as seconds since 1970, or as dates.
 
 use std::collections::BTreeMap;
 use std::fmt;

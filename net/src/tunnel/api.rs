@@ -1,7 +1,7 @@
 //! Types of messages about tunnels (`tunnel_types`).
 
 control::numbers! {
-    /// What a tunnel copies between the outer header and what it carries.
+    /// Fields that a tunnel copies between the outer header and the packet it carries.
     pub enum EncapDecapFlags: u8
         = "tunnel_encap_decap_flags" in "vnet/tunnel/tunnel_types.api" {
         NONE = 0 => "TUNNEL_API_ENCAP_DECAP_FLAG_NONE",
@@ -14,7 +14,7 @@ control::numbers! {
         ENCAP_COPY_HOP_LIMIT = 64 => "TUNNEL_API_ENCAP_DECAP_FLAG_ENCAP_COPY_HOP_LIMIT" later,
         ENCAP_COPY_FLOW_LABEL = 128 => "TUNNEL_API_ENCAP_DECAP_FLAG_ENCAP_COPY_FLOW_LABEL" later,
     }
-    /// How many far ends a tunnel has.
+    /// Number of far ends of a tunnel.
     pub enum TunnelMode: u8 = "tunnel_mode" in "vnet/tunnel/tunnel_types.api" {
         P2P = 0 => "TUNNEL_API_MODE_P2P",
         MP = 1 => "TUNNEL_API_MODE_MP",

@@ -2,8 +2,11 @@
 //! where they come in, and go to the input node of their kind.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::marker::PhantomData;
 
+use control::cli::{ArgInfo, Args, Arguments, Cli, Command, Error, Line, Print};
+use control::configuration::{Lines, Stage};
 use control::feature::Refused;
 use graph::arc::{Along, Beside};
 use graph::{Buffer, Edge, Flags, Frame, Node};
@@ -18,9 +21,11 @@ use crate::ip6::IP6_UNICAST;
 use crate::router::{Router, refuse};
 
 /// A kind whose packets may leave early.
-pub trait Bypass: Decapsulate {
+pub trait Bypass: Decapsulate + fmt::Debug + PartialEq {
     /// The nodes, over IPv4 and IPv6.
     const NODES: [&'static str; 2];
+    /// The commands that switch them on.
+    const COMMANDS: [&'static str; 2];
 }
 
 /// Whether packets over IPv4 and over IPv6 leave early on an interface.
@@ -48,18 +53,18 @@ impl<K> PartialEq for Bypassing<K> {
 }
 
 /// Sees which packets are of tunnels that are up.
-struct Early<V, K, const IS_6: bool> {
+struct BypassNode<V, K, const IS_6: bool> {
     version: V,
     input: Input<K, IS_6>,
 }
 
-impl<V: Clone, K, const IS_6: bool> Clone for Early<V, K, IS_6> {
+impl<V: Clone, K, const IS_6: bool> Clone for BypassNode<V, K, IS_6> {
     fn clone(&self) -> Self {
         Self { version: self.version.clone(), input: self.input.clone() }
     }
 }
 
-/// Edges of [`Early`].
+/// Edges of [`BypassNode`].
 enum Next<K, const IS_6: bool> {
     /// It is a tunnel's.
     Input(PhantomData<fn() -> K>),
@@ -85,7 +90,7 @@ impl<K: Kind, const IS_6: bool> graph::Next for Next<K, IS_6> {
     }
 }
 
-impl<V: Version, K: Bypass, const IS_6: bool> Early<V, K, IS_6> {
+impl<V: Version, K: Bypass, const IS_6: bool> BypassNode<V, K, IS_6> {
     /// Whether a packet is a tunnel's; then its current bytes are those behind the UDP header.
     #[inline(always)]
     fn leaves(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> bool {
@@ -114,7 +119,7 @@ impl<V: Version, K: Bypass, const IS_6: bool> Early<V, K, IS_6> {
     }
 }
 
-impl<V: Version, K: Bypass, const IS_6: bool> Node for Early<V, K, IS_6> {
+impl<V: Version, K: Bypass, const IS_6: bool> Node for BypassNode<V, K, IS_6> {
     const NAME: &'static str = K::NODES[IS_6 as usize];
     type Next = Next<K, IS_6>;
     type Error = Infallible;
@@ -133,6 +138,59 @@ impl<V: Version, K: Bypass, const IS_6: bool> Node for Early<V, K, IS_6> {
     }
 }
 
+/// The output of the commands.
+#[derive(Arguments, Debug, PartialEq)]
+struct Wanted {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// no longer
+    del: bool,
+}
+
+/// `set interface ip KIND-bypass`.
+#[derive(Debug, PartialEq)]
+struct Set<K, const IS_6: bool>(Wanted, PhantomData<K>);
+
+impl<K: Bypass, const IS_6: bool> Command for Set<K, IS_6> {
+    const PATHS: &'static [&'static str] = &[K::COMMANDS[IS_6 as usize]];
+    const ABOUT: &'static str = "Have packets of tunnels leave the usual way where they come in";
+    const ARGS: &'static [ArgInfo] = Wanted::ARGS;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Ok(Self(Wanted::parse(args)?, PhantomData))
+    }
+}
+
+impl<K: Bypass, const IS_6: bool> Print for Set<K, IS_6> {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        self.0.print(line);
+    }
+}
+
+/// Registers the commands of a kind about its bypass nodes.
+pub fn register<K: Bypass>(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Set<K, false>| set::<K>(router, &c.0, false));
+    cli.command(|router: &mut Router, c: Set<K, true>| set::<K>(router, &c.0, true));
+}
+
+fn set<K: Bypass>(router: &mut Router, wanted: &Wanted, is_6: bool) -> Result<(), Error> {
+    Ok(router.bypass::<K>(wanted.interface, is_6, !wanted.del)?)
+}
+
+/// Puts in the commands that switch the bypass nodes of a kind on.
+pub fn configuration<K: Bypass>(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, on) in router.settings::<Bypassing<K>>() {
+        let (wanted, [ip4, ip6]) = (|| Wanted { interface, del: false }, on.0);
+        if ip4 {
+            lines.push(&Set::<K, false>(wanted(), PhantomData));
+        }
+        if ip6 {
+            lines.push(&Set::<K, true>(wanted(), PhantomData));
+        }
+    }
+}
+
 impl Router {
     /// Adds the bypass nodes of a kind.
     ///
@@ -140,8 +198,8 @@ impl Router {
     /// The kernel's, when it refuses memory; names that are in use.
     pub fn add_tunnel_bypass<K: Bypass>(&mut self) -> Result<(), Refused> {
         self.attach::<Bypassing<K>>().map_err(refuse)?;
-        let v4 = Early::<V4, K, false> { version: V4, input: self.tunnel_input::<K, false>() };
-        let v6 = Early::<V6, K, true> { version: V6, input: self.tunnel_input::<K, true>() };
+        let v4 = BypassNode::<V4, K, false> { version: V4, input: self.tunnel_input::<K, false>() };
+        let v6 = BypassNode::<V6, K, true> { version: V6, input: self.tunnel_input::<K, true>() };
         for (arc, node, last) in [
             (&IP4_UNICAST, K::NODES[0], "ip4-vxlan-bypass"),
             (&IP6_UNICAST, K::NODES[1], "ip6-vxlan-bypass"),

@@ -1,81 +1,82 @@
-//! Words that commands about tunnels over UDP share.
+//! Arguments that commands about tunnels share, and how tunnels are printed.
 
 use std::net::IpAddr;
 
-use control::cli::{Args, Error, Output};
+use control::cli::{
+    Args, Arguments, Below, Error, Line, Output, Pair, Print, PrintValue, Value, Words,
+};
+use control::configuration::Lines;
 use graph::Slot;
 
-use super::{Kind, Outer};
-use crate::adjacency::Link;
+use super::{EncapDecapFlags, Error as Refused, Kind, Outer, Tunnel};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Both ends of a tunnel, and what is done with what comes from the far one.
-#[derive(Default)]
+/// Both ends of a tunnel over UDP, and what is done with what comes from the far one.
+#[derive(Arguments, Debug, PartialEq)]
 pub struct Far {
-    src: Option<IpAddr>,
+    /// own address
+    #[alias("local")]
+    src: IpAddr,
+    /// far end
+    #[alias("remote")]
     dst: Option<IpAddr>,
-    group_over: Option<InterfaceIndex>,
-    vrf: u32,
-    /// Name of a node.
-    next: Option<String>,
-    /// What is carried, where a command may say it.
-    pub carried: Option<Link>,
-    /// The tunnel is deleted.
+    /// multicast group as far end, and the interface that it is reached by
+    group: Option<Pair<IpAddr, InterfaceIndex>>,
+    /// table that leads to the far end
+    #[values("table-id")]
+    #[default]
+    encap_vrf_id: u32,
+    /// next node of received packets
+    #[words]
+    pub decap_next: Option<Next>,
+    /// number in the interface's name
+    instance: Option<u32>,
+    /// the tunnel is deleted
+    #[keyword("del")]
     pub is_del: bool,
 }
 
+/// The target of received packets.
+#[derive(Words, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// They are frames.
+    L2,
+    /// They are of IPv4.
+    Ip4,
+    /// They are of IPv6.
+    Ip6,
+    /// A node.
+    Node(String),
+}
+
+/// Networks behind tunnels there may be.
+pub const NETWORKS: u32 = 1 << 24;
+/// Number of one.
+pub type Vni = Below<NETWORKS>;
+
 impl Far {
-    /// Takes the next words if they are of these: addresses by the words given, `group`,
-    /// `encap-vrf-id`, `decap-next` and `del`.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn take(&mut self, args: &mut Args<'_>, [own, far]: [&str; 2]) -> Result<bool, Error> {
-        if args.keyword(own) {
-            self.src = Some(args.value("address")?);
-        } else if args.keyword(far) {
-            self.dst = Some(args.value("address")?);
-        } else if args.keyword("group") {
-            self.dst = Some(args.value("group")?);
-            self.group_over = Some(args.value("interface")?);
-        } else if args.keyword("encap-vrf-id") {
-            self.vrf = args.value("table id")?;
-        } else if args.keyword("decap-next") {
-            self.take_next(args)?;
-        } else if args.keyword("del") {
-            self.is_del = true;
-        } else {
-            return Ok(false);
-        }
-        Ok(true)
-    }
-    fn take_next(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
-        if args.keyword("node") {
-            self.next = Some(args.value("node")?);
-            return Ok(());
-        }
-        let words = [("l2", Link::Ethernet), ("ip4", Link::Ip4), ("ip6", Link::Ip6)];
-        let found = words.into_iter().find(|(word, _)| args.keyword(word));
-        self.carried = Some(found.ok_or_else(|| args.unknown())?.1);
-        Ok(())
-    }
     /// The outer header, and the edge of the input node that received packets take.
     ///
     /// # Errors
     /// An address that is missing; a table or node that is not there.
     pub fn outer<K: Kind>(&self, router: &mut Router) -> Result<(Outer, Option<Slot>), Error> {
-        let src = self.src.ok_or_else(|| Error::new("the own address is missing"))?;
-        let dst = self.dst.ok_or_else(|| Error::new("the address of the far end is missing"))?;
-        let table = router.tunnel_table(src, self.vrf)?;
+        let (src, group) = (self.src, self.group.map(|group| group.0));
+        let dst = self.dst.or(group);
+        let dst = dst.ok_or_else(|| Error::new("the address of the far end is missing"))?;
+        let table = router.tunnel_table(src, self.encap_vrf_id)?;
         let input = K::INPUT[usize::from(src.is_ipv6())];
-        let next = self.next.as_deref().map(|node| {
-            let known = router.engine.index_of(node);
-            known.ok_or_else(|| Error::new(format!("unknown node `{node}'")))?;
-            router.engine.connect(input, node).map_err(|e| Error::new(e.to_string()))
-        });
-        let outer = Outer { group_over: self.group_over, ..Outer::new(src, dst, table) };
-        Ok((outer, next.transpose()?))
+        let next = match &self.decap_next {
+            Some(Next::Node(node)) => {
+                let known = router.engine.index_of(node);
+                known.ok_or_else(|| Error::new(format!("unknown node `{node}'")))?;
+                let slot = router.engine.connect(input, node);
+                Some(slot.map_err(|e| Error::new(e.to_string()))?)
+            }
+            _ => None,
+        };
+        let group_over = self.group.map(|group| group.1);
+        Ok((Outer { group_over, ..Outer::new(src, dst, table) }, next))
     }
     /// Makes the tunnel, whose interface is named then, or deletes it.
     ///
@@ -84,50 +85,122 @@ impl Far {
     pub fn carry_out<K: Kind>(
         &self,
         router: &mut Router,
-        instance: Option<u32>,
         outer: Outer,
         kind: K,
     ) -> Result<Output, Error> {
-        let interface = router.add_or_remove_tunnel(!self.is_del, instance, outer, kind)?;
+        self.carry_out_by(router, |router, is_add, instance| {
+            router.add_or_remove_tunnel(is_add, instance, outer, kind)
+        })
+    }
+    /// As [`carry_out`](Self::carry_out), by a function of the kind's own.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn carry_out_by(
+        &self,
+        router: &mut Router,
+        by: impl FnOnce(&mut Router, bool, Option<u32>) -> Result<InterfaceIndex, Refused>,
+    ) -> Result<Output, Error> {
+        let interface = by(router, !self.is_del, self.instance)?;
         if self.is_del {
             return Ok(Output::none());
         }
         Ok(Output::text(format!("{}\n", router.interfaces.name(interface.0))))
     }
+    /// As a command has it that makes this tunnel.
+    fn of<K: Kind>(router: &Router, t: &Tunnel<K>) -> Self {
+        let Outer { src, dst, group_over, .. } = t.outer;
+        let input = K::INPUT[usize::from(src.is_ipv6())];
+        let node = t.kind.next().and_then(|slot| router.engine.end_of(input, slot));
+        Self {
+            src,
+            dst: group_over.is_none().then_some(dst),
+            group: group_over.map(|over| Pair(dst, over)),
+            encap_vrf_id: router.tunnel_table_id(&t.outer),
+            decap_next: node.map(|node| Next::Node(node.to_owned())),
+            instance: Some(t.instance),
+            is_del: false,
+        }
+    }
 }
 
-/// Registers the commands of a kind about its bypass nodes, of IPv4 and IPv6.
-#[macro_export]
-macro_rules! bypass_commands {
-    ($cli:expr, $kind:ty, $ip4:literal, $ip6:literal) => {{
-        /// Have packets of tunnels over IPv4 leave the usual way where they come in.
-        #[derive(control::cli::Command)]
-        #[command($ip4)]
-        struct Bypass4 {
-            /// interface
-            #[positional]
-            interface: $crate::InterfaceIndex,
-            /// no longer
-            del: bool,
-        }
-        /// Have packets of tunnels over IPv6 leave the usual way where they come in.
-        #[derive(control::cli::Command)]
-        #[command($ip6)]
-        struct Bypass6 {
-            /// interface
-            #[positional]
-            interface: $crate::InterfaceIndex,
-            /// no longer
-            del: bool,
-        }
-        $cli.command(|router: &mut $crate::Router, c: Bypass4| {
-            let done = router.bypass::<$kind>(c.interface, false, !c.del);
-            done.map_err(|_| control::cli::Error::new("no such interface"))
-        });
-        $cli.command(|router: &mut $crate::Router, c: Bypass6| {
-            let done = router.bypass::<$kind>(c.interface, true, !c.del);
-            done.map_err(|_| control::cli::Error::new("no such interface"))
-        });
-    }};
+/// A field that a tunnel copies between the outer header and what it carries.
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+#[number(EncapDecapFlags)]
+pub enum Copied {
+    /// Don't fragment.
+    EncapCopyDf,
+    /// Don't fragment, in all outer headers.
+    EncapSetDf,
+    /// Code point.
+    EncapCopyDscp,
+    /// Congestion notification.
+    EncapCopyEcn,
+    /// Congestion notification of received packets.
+    DecapCopyEcn,
+    /// Hash of what is carried.
+    EncapInnerHash,
+    /// Hop limit.
+    EncapCopyHopLimit,
+    /// Flow label.
+    EncapCopyFlowLabel,
 }
-pub use bypass_commands as bypass;
+
+/// The fields that a tunnel copies.
+#[derive(Arguments, Debug, PartialEq)]
+pub struct Fields {
+    /// field that is copied between the outer header and what is carried
+    #[words]
+    flag: Vec<Copied>,
+}
+
+impl Fields {
+    /// As one number.
+    pub fn flags(&self) -> EncapDecapFlags {
+        let one = |all: EncapDecapFlags, flag: &Copied| all.with((*flag).into(), true);
+        self.flag.iter().fold(EncapDecapFlags::NONE, one)
+    }
+    /// The fields of a number.
+    pub fn of(flags: EncapDecapFlags) -> Self {
+        let each = (0..8).map(|bit| EncapDecapFlags(flags.0 & 1 << bit));
+        Self { flag: each.filter_map(|flag| flag.try_into().ok()).collect() }
+    }
+}
+
+/// Puts in the commands that make the tunnels of a kind.
+pub fn configuration<K: Kind, C: Print>(
+    router: &Router,
+    lines: &mut Lines<'_>,
+    create: impl Fn(&Tunnel<K>, Far) -> C,
+) {
+    for t in router.tunnels::<K>().iter() {
+        push(router, lines, t.interface, &create(t, Far::of(router, t)));
+    }
+}
+
+/// Puts in the command that makes the interface of a tunnel.
+pub fn push<C: Print>(router: &Router, lines: &mut Lines<'_>, on: InterfaceIndex, command: &C) {
+    if let Some(i) = router.interfaces.at(on) {
+        lines.push_interface(i.stage(), command);
+    }
+}
+
+/// The interface of a tunnel: `sw_if_index` and its number, or its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named(pub InterfaceIndex);
+
+impl Value for Named {
+    const IS_NAME: bool = true;
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        match args.keyword("sw_if_index") {
+            true => Ok(Self(InterfaceIndex(args.value("sw_if_index")?))),
+            false => args.value(what).map(Self),
+        }
+    }
+}
+
+impl PrintValue for Named {
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.0);
+    }
+}

@@ -15,14 +15,14 @@ use crate::interface::InterfaceIndex;
 /// Parts of the table. A change copies the part that it is in.
 const PARTS: usize = 1 << 10;
 
-/// What tells where a received packet belongs.
+/// The key of a received packet's tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tuple {
     /// The input node's kind of tunnel.
     pub kind: u8,
     /// Table that the outer destination was found in.
     pub table: u16,
-    /// What the kind tells tunnels apart by.
+    /// The key that tells tunnels of a kind apart.
     pub key: u64,
     /// Outer source; 0 for any.
     pub remote: u128,
@@ -50,20 +50,20 @@ impl Tuple {
     }
 }
 
-/// Where a received packet belongs.
+/// The tunnel of a received packet.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
     /// The tunnel's interface.
     pub interface: InterfaceIndex,
     /// Whether congestion marks go on with what is carried.
     pub copies_ecn: bool,
-    /// Where it goes, if not as what it is.
+    /// Next node, if not that of the carried packet's kind.
     pub next: Option<Slot>,
-    /// What is carried, where headers do not say.
+    /// Kind of carried packets, where headers do not say.
     pub carried: Option<Link>,
-    /// Where labelled packets go, where there is MPLS.
+    /// The next node of labelled packets, where there is MPLS.
     pub mpls: Option<Slot>,
-    /// What packets must pass besides.
+    /// Further checks on packets.
     pub guard: Option<Guard>,
     /// The tunnel's own address.
     pub local: u128,
@@ -102,7 +102,7 @@ impl Ends {
     pub fn reader(&self) -> EndsReader {
         self.readers.clone()
     }
-    /// Where packets of a tuple belong.
+    /// The tunnel of a tuple's packets.
     pub fn at(&self, tuple: &Tuple) -> Option<&End> {
         self.parts[part_of(&self.hash, tuple)].current().get(tuple)
     }
@@ -123,7 +123,7 @@ impl Ends {
 }
 
 impl EndsReader {
-    /// Where packets of a tuple belong.
+    /// The tunnel of a tuple's packets.
     #[inline(always)]
     pub fn find(&self, tuple: &Tuple, epoch: Epoch<'_>) -> Option<End> {
         self.exactly(tuple, epoch).or_else(|| self.in_group(tuple, epoch))

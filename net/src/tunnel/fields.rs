@@ -9,11 +9,14 @@ use std::net::IpAddr;
 use graph::{Buffer, Flags};
 use wire::checksum::ip6_pseudo;
 use wire::{Protocol, ip4, ip6, udp};
+use zerocopy::byteorder::network_endian::U16;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Behind, EncapDecapFlags as Copies, Outer};
 use crate::adjacency::Link;
-use crate::adjacency::chain::{Chain, Fixup};
+use crate::adjacency::chain::Fixup;
+use crate::gso;
+use crate::ip::Chain;
 
 /// Bits of a traffic class that are congestion marks.
 const ECN: u8 = 3;
@@ -25,7 +28,7 @@ const CAPABLE_1: u8 = 1;
 /// First of the ports that stand for flows.
 const FLOW_PORTS: u16 = 0xc000;
 
-/// What is written packet by packet.
+/// Fields written packet by packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Varying {
     copies: Copies,
@@ -34,6 +37,8 @@ struct Varying {
     header: u8,
     /// Place of a length field in the headers, and where the bytes that it counts begin.
     length: Option<(u8, u8)>,
+    /// Whether the source port of UDP stays as it is.
+    keeps_port: bool,
 }
 
 impl Varying {
@@ -45,29 +50,33 @@ impl Varying {
             Link::Ethernet => 0,
         };
         let (at, from) = self.length.unwrap_or_default();
-        u64::from_le_bytes([self.copies.0, carried, self.header, at, from, 0, 0, 0])
+        let keeps = u8::from(self.keeps_port);
+        u64::from_le_bytes([self.copies.0, carried, self.header, at, from, keeps, 0, 0])
     }
     fn unpacked(number: u64) -> Self {
-        let [copies, carried, header, at, from, ..] = number.to_le_bytes();
+        let [copies, carried, header, at, from, keeps, ..] = number.to_le_bytes();
         let carried = match carried {
             4 => Link::Ip4,
             6 => Link::Ip6,
             1 => Link::Mpls,
             _ => Link::Ethernet,
         };
-        Self { copies: Copies(copies), carried, header, length: (at > 0).then_some((at, from)) }
+        let length = (at > 0).then_some((at, from));
+        Self { copies: Copies(copies), carried, header, length, keeps_port: keeps > 0 }
     }
 }
 
 impl Outer {
     /// All headers in front of what is carried to a far end.
-    pub(super) fn chain(&self, dst: IpAddr, hops: u8, carried: Link, behind: &Behind) -> Chain {
+    pub fn chain(&self, dst: IpAddr, hops: u8, carried: Link, behind: &Behind) -> Chain {
         let hop_limit = if self.hop_limit == 0 { hops } else { self.hop_limit };
         let mut header = match (self.src, dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
                 let mut outer = ip4::Header::new(src, dst, behind.protocol, 0);
                 (outer.ttl, outer.tos) = (hop_limit, self.dscp << 2);
-                if self.flags.contains(Copies::ENCAP_SET_DF) {
+                // Where it is copied it may be set: the way to the far end counts for what goes in.
+                let may_be_whole = [Copies::ENCAP_SET_DF, Copies::ENCAP_COPY_DF];
+                if may_be_whole.into_iter().any(|flag| self.flags.contains(flag)) {
                     outer.fragment = ip4::DONT_FRAGMENT.into();
                 }
                 outer.with_checksum().as_bytes().to_vec()
@@ -86,7 +95,9 @@ impl Outer {
         let ip = header.len() as u8;
         header.extend_from_slice(&behind.bytes);
         let length = behind.length.map(|(at, from)| (ip + at, ip + from));
-        let varying = Varying { copies: self.flags, carried, header: header.len() as u8, length };
+        let (copies, keeps_port) = (self.flags, behind.keeps_port);
+        let len = header.len() as u8;
+        let varying = Varying { copies, carried, header: len, length, keeps_port };
         let is_plain = length.is_none()
             && behind.protocol != Protocol::UDP
             && varying.copies.0 & !(Copies::ENCAP_SET_DF.0 | Copies::DECAP_COPY_ECN.0) == 0;
@@ -95,7 +106,8 @@ impl Outer {
             (true, IpAddr::V6(_)) => Fixup::Ip6,
             (false, _) => Fixup::Own(write, varying.packed()),
         };
-        Chain { header: header.into(), fixup, to: (self.table, dst).into() }
+        let carries_offloads = length.is_none() && behind.sequence.is_none();
+        Chain { header: header.into(), fixup, carries_offloads, to: (self.table, dst).into() }
     }
 }
 
@@ -138,7 +150,8 @@ fn write(p: &mut Buffer<'_>, number: u64) {
     let len = p.total_len();
     let header = usize::from(varying.header);
     let inner = Inner::of(varying.carried, p.bytes().get(header..).unwrap_or(&[]));
-    let port = FLOW_PORTS | flow_of(p, varying.carried, header) as u16;
+    let port =
+        (!varying.keeps_port).then(|| FLOW_PORTS | flow_of(p, varying.carried, header) as u16);
     if let Some((at, from)) = varying.length {
         let (at, counted) = (usize::from(at), len.saturating_sub(from.into()) as u16);
         if let Some(field) = p.bytes_mut().get_mut(at..at + 2) {
@@ -151,7 +164,7 @@ fn write(p: &mut Buffer<'_>, number: u64) {
     }
 }
 
-fn write4(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, port: u16) {
+fn write4(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, port: Option<u16>) {
     let Ok((outer, rest)) = ip4::Header::mut_from_prefix(p.bytes_mut()) else { return };
     outer.total_len = (len as u16).into();
     if let Some(inner) = inner {
@@ -159,20 +172,21 @@ fn write4(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, 
         if copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
             outer.ttl = inner.hops;
         }
-        if copies.contains(Copies::ENCAP_COPY_DF) && inner.dont_fragment {
-            outer.fragment = ip4::DONT_FRAGMENT.into();
+        if copies.contains(Copies::ENCAP_COPY_DF) && !copies.contains(Copies::ENCAP_SET_DF) {
+            outer.fragment = if inner.dont_fragment { ip4::DONT_FRAGMENT } else { 0 }.into();
         }
     }
     outer.update_checksum();
     if outer.protocol == Protocol::UDP
         && let Ok((udp, _)) = udp::Header::mut_from_prefix(rest)
     {
-        udp.src_port = port.into();
+        udp.src_port = port.map_or(udp.src_port, Into::into);
         udp.len = ((len - size_of::<ip4::Header>()) as u16).into();
     }
 }
 
-fn write6(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, port: u16) {
+fn write6(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, port: Option<u16>) {
+    let is_enclosed = p.flags().has(Flags::TUNNEL);
     let Ok((outer, rest)) = ip6::Header::mut_from_prefix(p.bytes_mut()) else { return };
     let upper = len.saturating_sub(size_of::<ip6::Header>());
     outer.payload_len = (upper as u16).into();
@@ -190,7 +204,17 @@ fn write6(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, 
     }
     let pseudo = ip6_pseudo(outer.src, outer.dst, Protocol::UDP, upper as u32);
     let Ok((udp, _)) = udp::Header::mut_from_prefix(rest) else { return };
-    (udp.src_port, udp.len) = (port.into(), (upper as u16).into());
+    udp.src_port = port.map_or(udp.src_port, Into::into);
+    udp.len = (upper as u16).into();
+    if is_enclosed {
+        udp.checksum = U16::ZERO;
+        let sum = gso::outer_checksum(p, size_of::<ip6::Header>(), pseudo);
+        let rest = p.bytes_mut().get_mut(size_of::<ip6::Header>()..).unwrap_or_default();
+        if let (Ok((udp, _)), Some(sum)) = (udp::Header::mut_from_prefix(rest), sum) {
+            udp.checksum = sum;
+        }
+        return;
+    }
     // As in all packets with a checksum that the device or the output node completes.
     udp.checksum = pseudo.fold().into();
     let l3 = p.offset();

@@ -12,9 +12,10 @@ use zerocopy::FromBytes;
 use super::fields::take_congestion;
 use super::{End, EndsReader, Kind, Tuple};
 use crate::adjacency::Link;
+use crate::gso;
 use crate::interface::{Counters, Port};
 
-/// What holds for the outer packet only.
+/// Flags that hold for the outer packet only.
 const OUTER: Flags = Flags::L3
     .with(Flags::L4)
     .with(Flags::CHECKSUM_OK)
@@ -24,31 +25,42 @@ const OUTER: Flags = Flags::L3
     .with(Flags::ONE_LINK)
     .with(Flags::ENTRIES);
 
-/// What stands behind the outer header of a received packet.
+/// Has nothing held for a packet, whose outer headers are behind it, that held for them only.
+#[inline(always)]
+pub fn forget_outer(p: &mut Buffer<'_>) {
+    if p.flags().has(Flags::TUNNEL) {
+        p.clear_flags(OUTER.without(Flags::CHECKSUM_TODO.with(Flags::L3).with(Flags::L4)));
+        gso::disclose(p);
+    } else {
+        p.clear_flags(OUTER);
+    }
+}
+
+/// The kind's header of a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// What the kind tells tunnels apart by.
+    /// The key that tells tunnels of a kind apart.
     pub key: u64,
     /// Bytes of the kind's own header.
     pub len: usize,
-    /// What is carried.
+    /// The payload of a tunnel.
     pub carried: Link,
 }
 
 /// By what a received packet was known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct By {
-    /// What the outer IP header announced.
+    /// The protocol in the outer IP header.
     pub protocol: Protocol,
     /// The UDP port it is for; 0 where there is none.
     pub port: u16,
 }
 
-/// How a kind takes its header off.
+/// Decapsulation by a kind of tunnel.
 pub trait Decapsulate: Kind {
     /// Reasons to drop a packet.
     type Error: Reason;
-    /// What is counted besides.
+    /// Counters besides drops.
     type Count: graph::Count;
     /// No tunnel is known for the packet.
     const NO_TUNNEL: Self::Error;
@@ -63,7 +75,7 @@ pub trait Decapsulate: Kind {
     fn open(bytes: &[u8], by: By) -> Result<Opened, Self::Error>;
 }
 
-/// What input nodes of most kinds count.
+/// Counters of input nodes of most kinds.
 #[derive(Clone, Copy, graph::Count)]
 pub enum InputCount {
     /// good packets decapsulated.
@@ -99,7 +111,7 @@ pub enum Next {
     /// An Ethernet frame was carried.
     #[to("ethernet-input")]
     Ethernet,
-    /// What the tunnel says.
+    /// Next node that the tunnel names.
     #[dynamic]
     Own(Slot),
 }
@@ -188,7 +200,7 @@ impl<K: Decapsulate, const IS_6: bool> Node for Input<K, IS_6> {
             |p| {
                 let (end, front, carried, class) = this.find(p, epoch)?;
                 p.advance(front).ok_or(K::NO_TUNNEL)?;
-                p.clear_flags(OUTER);
+                forget_outer(p);
                 if end.copies_ecn {
                     take_congestion(class, carried, p);
                 }

@@ -12,6 +12,7 @@
 
 pub mod api;
 pub mod bypass;
+mod carrier;
 pub mod command;
 mod ends;
 mod fields;
@@ -29,14 +30,14 @@ use graph::Slot;
 use wire::{MacAddr, Protocol};
 
 use crate::adjacency::Link;
-use crate::adjacency::chain::Chain;
 use crate::fib::TableIndex;
 use crate::interface::{self, InterfaceIndex};
+use crate::ip::Chain;
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use api::{EncapDecapFlags, TunnelMode};
 pub use ends::{End, Ends, EndsReader, Tuple};
-pub use input::{By, Decapsulate, Input, InputCount, Opened};
+pub use input::{By, Decapsulate, Input, InputCount, Opened, forget_outer};
 pub use output::{CountsAsMost, Encapsulate, Output, OutputCount, Unsent};
 pub use state::Tunnels;
 
@@ -49,10 +50,10 @@ pub enum Carrier {
     Port(u16),
 }
 
-/// What a kind puts between the outer IP header and what is carried.
+/// The headers of a kind between the outer IP header and the payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Behind {
-    /// What the outer IP header announces.
+    /// The protocol in the outer IP header.
     pub protocol: Protocol,
     /// The headers, from that of UDP on where there is one.
     pub bytes: Vec<u8>,
@@ -61,6 +62,8 @@ pub struct Behind {
     pub length: Option<(u8, u8)>,
     /// The place of a field of four bytes in `bytes` that numbers frames.
     pub sequence: Option<u8>,
+    /// Whether the source port of UDP is that in `bytes`; else it stands for the flow.
+    pub keeps_port: bool,
 }
 
 impl Behind {
@@ -68,11 +71,16 @@ impl Behind {
     pub fn udp(port: u16, bytes: &[u8]) -> Self {
         let udp = wire::udp::Header::new(port, port, 0);
         let bytes = [zerocopy::IntoBytes::as_bytes(&udp), bytes].concat();
-        Self { protocol: Protocol::UDP, bytes, length: None, sequence: None }
+        Self { bytes, ..Self::nothing(Protocol::UDP) }
+    }
+    /// Nothing but what the outer header announces.
+    pub fn nothing(protocol: Protocol) -> Self {
+        let (length, sequence) = (None, None);
+        Self { protocol, bytes: Vec::new(), length, sequence, keeps_port: false }
     }
 }
 
-/// What is put in front of packets.
+/// The headers in front of packets.
 pub enum Front {
     /// The outer header, and what the kind has behind it.
     Usual,
@@ -91,7 +99,7 @@ pub struct Guard {
 
 /// A kind of tunnel.
 pub trait Kind: Clone + 'static {
-    /// How names of its interfaces begin; the instance follows.
+    /// First part of the names of its interfaces; the instance follows.
     const PREFIX: &'static str;
     /// Hardware class of its interfaces.
     const HARDWARE: &'static str;
@@ -104,22 +112,22 @@ pub trait Kind: Clone + 'static {
 
     /// By what packets from far ends are known.
     fn carrier(&self) -> Carrier;
-    /// What tells apart tunnels between the same addresses.
+    /// Key that tells apart tunnels between the same addresses.
     fn key(&self) -> u64;
     /// Whether Ethernet frames are carried, and the address of the interface then.
     fn mac(&self, instance: u32) -> Option<MacAddr>;
-    /// What is put behind the outer header; `None` where that cannot be carried.
+    /// The headers behind the outer one; `None` where the packet cannot be carried.
     fn behind(&self, carried: Link) -> Option<Behind>;
-    /// What is carried, where headers do not say.
+    /// Kind of carried packets, where headers do not say.
     fn carries(&self) -> Option<Link> {
         None
     }
-    /// What is put in front of packets to a next hop, for kinds that find far ends by themselves.
+    /// Headers in front of packets to a next hop, for kinds that find far ends by themselves.
     fn front(&self, outer: &Outer, link: Link, next_hop: IpAddr) -> Front {
         let _ = (outer, link, next_hop);
         Front::Usual
     }
-    /// What packets must pass, for tunnels that take them from any far end.
+    /// Check on packets, for tunnels that take them from any far end.
     fn guard(&self) -> Option<Guard> {
         None
     }
@@ -128,7 +136,7 @@ pub trait Kind: Clone + 'static {
         let _ = outer;
         None
     }
-    /// Where received packets go, if not as they are; an edge of the input node.
+    /// Next node of received packets, an edge of the input node; `None` for that of their kind.
     fn next(&self) -> Option<Slot> {
         None
     }
@@ -166,7 +174,7 @@ pub fn next_number(next: Option<Slot>) -> u32 {
     next.map_or(u32::MAX, |slot| slot.0)
 }
 
-/// What messages name where there is no interface.
+/// Number in messages for no interface.
 pub fn no_interface() -> InterfaceIndex {
     InterfaceIndex(u32::MAX)
 }
@@ -182,7 +190,7 @@ pub struct Outer {
     pub group_over: Option<InterfaceIndex>,
     /// The table that leads to the far end.
     pub table: TableIndex,
-    /// What is copied from and to what is carried.
+    /// Fields copied from and to carried packets.
     pub flags: EncapDecapFlags,
     /// Code point, where it is not copied.
     pub dscp: u8,
@@ -202,8 +210,7 @@ impl Outer {
     }
     /// All headers in front of packets to a far end, of a kind without its own.
     pub fn plain(&self, dst: IpAddr, protocol: Protocol, carried: Link) -> Chain {
-        let behind = Behind { protocol, bytes: Vec::new(), length: None, sequence: None };
-        self.chain(dst, 0, carried, &behind)
+        self.chain(dst, 0, carried, &Behind::nothing(protocol))
     }
     /// Whether there are several far ends, which the TEIB knows.
     pub fn is_multipoint(&self) -> bool {
@@ -220,11 +227,11 @@ pub struct Tunnel<K> {
     pub interface: InterfaceIndex,
     /// The outer header.
     pub outer: Outer,
-    /// What the kind has besides.
+    /// Further state of the kind.
     pub kind: K,
 }
 
-/// Why a tunnel is not made or deleted.
+/// Reasons why a tunnel is not made or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// source and destination are of different families
@@ -268,7 +275,7 @@ pub enum Error {
     NoNext,
 }
 
-/// What tunnels share.
+/// The mechanism that tunnels share.
 pub const FEATURE: Feature = Feature {
     name: "tunnel",
     about: "What tunnels share: far ends, outer headers",
@@ -281,5 +288,6 @@ pub const FEATURE: Feature = Feature {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     parts.router.insert(state::Common::new().map_err(refuse)?);
+    parts.router.interfaces.observe(state::changed);
     Ok(())
 }

@@ -16,22 +16,24 @@ use crate::adjacency::chain::Hop;
 use crate::interface::Port;
 use crate::ip::midchain::Stacked;
 
-/// What is put in front of frames for an interface, and where they go then.
+/// The headers in front of frames for an interface, and the next node.
 #[derive(Clone, Debug)]
 pub struct Sending {
     /// The headers, stacked on the route to the far end.
     pub hop: Hop,
     /// The adjacency that a multicast group is reached over instead.
     pub group: Option<AdjacencyIndex>,
-    /// Where the number of the frame is written in the headers.
+    /// Place of the frame's sequence number in the headers.
     pub sequence: Option<(usize, Arc<Sequence>)>,
+    /// The edge of the output node to itself.
+    pub again: Slot,
 }
 
-/// How a kind counts what it sends.
+/// Encapsulation by a kind of tunnel.
 pub trait Encapsulate: Kind {
     /// Reasons to drop a frame.
     type Error: Reason;
-    /// What is counted besides.
+    /// Counters besides drops.
     type Count: graph::Count;
     /// The tunnel cannot take it.
     const NO_TUNNEL: Self::Error;
@@ -39,7 +41,7 @@ pub trait Encapsulate: Kind {
     const ENCAPSULATED: Self::Count;
 }
 
-/// What output nodes of most kinds count.
+/// Counters of output nodes of most kinds.
 #[derive(Clone, Copy, graph::Count)]
 pub enum OutputCount {
     /// good packets encapsulated.
@@ -66,7 +68,7 @@ pub(super) struct ToOutput {
 
 /// Edges of [`ToOutput`] and [`Output`].
 #[derive(Clone, Copy, graph::Next)]
-pub enum Onwards {
+pub enum Next {
     /// The output node; from there to the neighbour on the way to the far end, or wherever else
     /// the route to it leads.
     #[dynamic]
@@ -91,14 +93,14 @@ impl ToOutput {
 
 impl Node for ToOutput {
     const NAME: &'static str = "tunnel-output-no-count";
-    type Next = Onwards;
+    type Next = Next;
     type Error = Unsent;
     type Count = Infallible;
     const READS_BYTES: bool = false;
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         match self.has_output {
-            true => frame.forward_all(Onwards::To(Self::OUTPUT)),
+            true => frame.forward_all(Next::To(Self::OUTPUT)),
             false => frame.each(|_| Err(Unsent::NoFrames)),
         }
     }
@@ -127,7 +129,7 @@ impl<K: Encapsulate> Output<K> {
     ) -> Self {
         Self { sending, ports, stacked, of: PhantomData }
     }
-    /// What frames for an interface get in front; those of a sub-interface have its tags already.
+    /// Headers in front of frames for an interface; those of a sub-interface have its tags already.
     #[inline(always)]
     fn find<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Option<&'e Sending> {
         let of_parent = || self.sending.read(self.ports.read(interface, epoch)?.sup.0, epoch);
@@ -137,7 +139,7 @@ impl<K: Encapsulate> Output<K> {
 
 impl<K: Encapsulate> Node for Output<K> {
     const NAME: &'static str = "tunnel-output";
-    type Next = Onwards;
+    type Next = Next;
     type Error = K::Error;
     type Count = K::Count;
 
@@ -145,13 +147,16 @@ impl<K: Encapsulate> Node for Output<K> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, this) = (frame.epoch(), &*self);
         let mut put = 0;
+        // What comes behind a frame that was cut stays behind its segments.
+        let mut is_behind = false;
         frame.each(|p| {
             let interface = p.tx();
             let to = this.find(interface, epoch).ok_or(K::NO_TUNNEL)?;
-            p.clear_flags(Flags::L3.with(Flags::L4));
-            let header = &to.hop.header;
-            p.prepend(header.len()).ok_or(K::NO_TUNNEL)?.copy_from_slice(header);
-            to.hop.fixup.apply(p);
+            let again = to.hop.comes_again(p, |_| false, &mut is_behind);
+            if again.map_err(|_| K::NO_TUNNEL)? {
+                return Ok(Next::To(to.again));
+            }
+            to.hop.put_in_front(p).ok_or(K::NO_TUNNEL)?;
             if let Some((at, sequence)) = &to.sequence
                 && let Some(field) = p.bytes_mut().get_mut(*at..*at + size_of::<u32>())
             {
@@ -160,7 +165,7 @@ impl<K: Encapsulate> Node for Output<K> {
             p.add_flags(Flags::LOCAL);
             put += 1;
             p.trace(|_| Put { interface });
-            Ok(Onwards::To(match to.group {
+            Ok(Next::To(match to.group {
                 Some(adjacency) => {
                     p.set_adjacency(adjacency.0);
                     to.hop.rewrite

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Args, Error, Output};
+use control::cli::Output;
 use serde::Serialize;
 
 use super::{Kind, Tunnel};
-use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 /// A tunnel of any kind.
@@ -59,7 +58,7 @@ pub fn all<K: Kind>(
     Output::of(All(router.tunnels::<K>().iter().map(row).collect(), kind))
 }
 
-/// Where packets of a tuple belong.
+/// The tunnel of a tuple's packets.
 #[derive(Serialize)]
 struct EndRow {
     src: IpAddr,
@@ -82,7 +81,7 @@ impl fmt::Display for EndRows {
     }
 }
 
-/// Where packets from far ends of a kind belong.
+/// Tunnels by the far ends of a kind.
 pub fn ends<K: Kind>(router: &Router) -> Output {
     let addr = |is_6: bool, bits: u128| match is_6 {
         true => IpAddr::V6(Ipv6Addr::from_bits(bits)),
@@ -97,15 +96,4 @@ pub fn ends<K: Kind>(router: &Router) -> Output {
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by_key(|row| (row.src, row.dst, row.fib, row.key));
     Output::of(EndRows(rows))
-}
-
-/// The interface that a command names, by `sw_if_index` and its number or by its name.
-///
-/// # Errors
-/// No such interface.
-pub fn interface(args: &mut Args<'_>) -> Result<InterfaceIndex, Error> {
-    match args.keyword("sw_if_index") {
-        true => Ok(InterfaceIndex(args.value("sw_if_index")?)),
-        false => args.value("interface"),
-    }
 }

@@ -1,11 +1,12 @@
 //! Making and deleting tunnels.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use control::feature::Owner;
 use graph::{BuildError, Slot};
 use infra::rcu::SharedSlab;
 use infra::sequence::Sequence;
@@ -16,15 +17,14 @@ use super::{
     Carrier, Decapsulate, EncapDecapFlags, Encapsulate, End, Ends, Error, Front, Input, Kind,
     Outer, Output, Tunnel, Tuple,
 };
-use crate::adjacency::chain::{Chain, Encapsulation, Hop};
+use crate::adjacency::chain::Hop;
 use crate::adjacency::{AdjacencyIndex, Link, Role};
-use crate::fib::{Followed, Ip4, Ip6, Path, Source, TableIndex, Target};
+use crate::fib::{Followed, Ip4, Ip6, TableIndex};
 use crate::interface::{
-    self, Flooding, InterfaceIndex, Kind as Carries, MAX_INTERFACES, NewInterface, Offloads,
+    self, Change, Flooding, InterfaceIndex, Kind as Carries, MAX_INTERFACES, NewInterface, Offloads,
 };
 use crate::ip::midchain::Stacked;
-use crate::ip::{V4, V6};
-use crate::mfib::{ItfFlags, MPath, MPrefix};
+use crate::ip::{Chain, Encapsulation};
 use crate::router::Router;
 use crate::teib::Peers;
 
@@ -42,34 +42,37 @@ pub struct Tunnels<K> {
     by_interface: HashMap<InterfaceIndex, u32>,
 }
 
-/// What all kinds share.
+/// The part that all kinds share.
 pub(super) struct Common {
     ends: Ends,
-    /// Kinds there are.
-    kinds: u8,
-    /// What frames get in front, by interface.
+    /// Interfaces of tunnels of all kinds.
+    interfaces: HashSet<InterfaceIndex>,
+    /// Owners of the kinds; a number that nobody has any more is given anew.
+    kinds: Vec<Owner>,
+    /// Headers in front of frames, by interface.
     sending: SharedSlab<Sending>,
     /// Path lists that frames follow, by interface.
     followed: HashMap<InterfaceIndex, To>,
-    /// How many tunnels need packets of a carrier.
-    carriers: HashMap<(Link, Carrier), u32>,
+    /// Number of tunnels that need packets of a carrier.
+    pub(super) carriers: HashMap<(Link, Carrier), u32>,
     /// Tunnels with several far ends: what stands for one of them.
     multipoint: HashMap<InterfaceIndex, (Tuple, End)>,
-    /// How many tunnels listen to a group on an interface.
-    groups: HashMap<(TableIndex, IpAddr, InterfaceIndex), u32>,
+    /// Number of tunnels that listen to a group on an interface.
+    pub(super) groups: HashMap<(TableIndex, IpAddr, InterfaceIndex), u32>,
 }
 
-/// What is given up with a tunnel for frames.
+/// Object given up with a tunnel for frames.
 enum To {
     Route(Followed),
-    Group(AdjacencyIndex),
+    Multicast(AdjacencyIndex),
 }
 
 impl Common {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             ends: Ends::new(),
-            kinds: 0,
+            interfaces: HashSet::new(),
+            kinds: Vec::new(),
             sending: SharedSlab::new(MAX_INTERFACES)?,
             followed: HashMap::new(),
             carriers: HashMap::new(),
@@ -98,6 +101,21 @@ impl<K: Kind> Encapsulation for Packets<K> {
             (outer.table, dst) = self.peers.find(self.interface, next_hop)?;
         }
         Some(outer.chain(dst, K::HOP_LIMIT, link, &behind))
+    }
+}
+
+/// Offloads of a tunnel's interface: all, unless segments are asked for.
+fn offloads(asks_segments: bool) -> Offloads {
+    Offloads { checksum: true, gso: !asks_segments, tunnels: true }
+}
+
+/// Somebody asks for segments, or no longer.
+pub(super) fn changed(router: &mut Router, index: InterfaceIndex, change: Change) {
+    let Some(i) = router.interfaces.at(index).filter(|_| change == Change::Segments) else {
+        return;
+    };
+    if router.own::<Common>().interfaces.contains(&index) {
+        router.set_offloads(index, offloads(i.asks_segments));
     }
 }
 
@@ -174,15 +192,22 @@ impl Router {
     /// # Errors
     /// Names of nodes that are in use.
     pub fn add_tunnel_kind<K: Decapsulate>(&mut self) -> Result<(), BuildError> {
-        let common = self.own_mut::<Common>();
-        let number = common.kinds;
-        common.kinds += 1;
-        let (by_instance, by_interface) = Default::default();
-        self.insert(Tunnels::<K> { number, by_instance, by_interface });
+        self.add_tunnel_kind_without_input::<K>();
         let (over4, over6) = (self.tunnel_input::<K, false>(), self.tunnel_input::<K, true>());
         self.engine.add(over4)?;
         self.engine.add(over6)?;
         Ok(())
+    }
+    /// Makes a kind of tunnel known that adds its input nodes by itself.
+    pub fn add_tunnel_kind_without_input<K: Kind>(&mut self) {
+        let common = self.own_mut::<Common>();
+        let free = common.kinds.iter().position(|owner| !owner.is_there());
+        let number = free.unwrap_or(common.kinds.len());
+        common.kinds.resize(common.kinds.len().max(number + 1), Owner::CORE);
+        common.kinds[number] = Owner::current();
+        let number = number as u8;
+        let (by_instance, by_interface) = Default::default();
+        self.insert(Tunnels::<K> { number, by_instance, by_interface });
     }
     /// The input node of a kind that is known.
     pub(super) fn tunnel_input<K: Decapsulate, const IS_6: bool>(&self) -> Input<K, IS_6> {
@@ -247,9 +272,11 @@ impl Router {
             return Err(Error::NoNext);
         }
         self.use_carrier::<K>(outer.link(), kind.carrier())?;
+        self.use_table_of(outer.link(), outer.table, true);
         let interface = self.add_tunnel_interface(instance, &outer, &kind);
         let interface = interface.inspect_err(|_| {
             self.leave_carrier(outer.link(), kind.carrier());
+            self.use_table_of(outer.link(), outer.table, false);
         })?;
         let copies_ecn = outer.flags.contains(EncapDecapFlags::DECAP_COPY_ECN);
         let local = Tuple::bits(outer.src);
@@ -258,6 +285,7 @@ impl Router {
         let guard = kind.guard();
         let end = End { interface, copies_ecn, next, carried, mpls, guard, local };
         let common = self.own_mut::<Common>();
+        common.interfaces.insert(interface);
         match is_multipoint {
             true => drop(common.multipoint.insert(interface, (tuple, end))),
             false => common.ends.put(tuple.received(), Some(end)),
@@ -270,7 +298,7 @@ impl Router {
         let tunnels = self.own_mut::<Tunnels<K>>();
         tunnels.by_interface.insert(interface, instance);
         tunnels.by_instance.insert(instance, Tunnel { instance, interface, outer, kind });
-        self.set_admin(interface, K::STARTS_UP);
+        self.start_interface(interface, K::STARTS_UP, outer.group_over.is_some());
         Ok(interface)
     }
     /// Makes a tunnel, or deletes the one between these addresses with this key.
@@ -333,6 +361,7 @@ impl Router {
         self.listen_to_group(&gone.outer, false);
         self.forget_peers(interface);
         let common = self.own_mut::<Common>();
+        common.interfaces.remove(&interface);
         common.multipoint.remove(&interface);
         if common.ends.at(&tuple).is_some_and(|end| end.interface == interface) {
             common.ends.put(tuple, None);
@@ -343,9 +372,10 @@ impl Router {
         self.remove_interface(interface);
         match followed {
             Some(To::Route(route)) => self.unfollow(route),
-            Some(To::Group(adjacency)) => self.release_adjacency(adjacency),
+            Some(To::Multicast(adjacency)) => self.release_adjacency(adjacency),
             None => (),
         }
+        self.use_table_of(gone.outer.link(), gone.outer.table, false);
         Ok(())
     }
     /// Says that a far end of a tunnel with several became known, or is known no longer.
@@ -358,7 +388,7 @@ impl Router {
             common.ends.put(tuple, is_known.then_some(end));
         }
     }
-    /// Where packets from far ends of a kind belong, in no order.
+    /// Ends for packets from far ends of a kind, in no order.
     pub fn tunnel_ends<K: Kind>(&self) -> impl Iterator<Item = (&Tuple, &End)> {
         let number = self.own::<Tunnels<K>>().number;
         self.own::<Common>().ends.iter().filter(move |(tuple, _)| tuple.kind / 2 == number)
@@ -376,7 +406,7 @@ impl Router {
             hardware: K::HARDWARE,
             mac: mac.unwrap_or(MacAddr::ZERO),
             mtu: MTU,
-            offloads: Offloads::default(),
+            offloads: offloads(false),
             link_follows_admin: true,
         };
         let output = kind.output(outer.link());
@@ -406,89 +436,23 @@ impl Router {
         let (followed, stacked, group) = if let Some(over) = over {
             let nobody = outer.link().unspecified();
             let Ok(group) = self.use_adjacency(over, Role::Multicast, nobody) else { return };
-            (To::Group(group), 0, Some(group))
+            (To::Multicast(group), 0, Some(group))
         } else {
             let Ok(route) = self.follow(outer.link(), outer.table, outer.dst, None) else { return };
             let stacked = route.load_balance();
             (To::Route(route), stacked, None)
         };
-        let Chain { header, fixup, .. } = chain;
+        let Chain { header, fixup, carries_offloads, .. } = chain;
         let ip = header.len() - behind.bytes.len();
         let sequence = behind.sequence.map(|at| (ip + usize::from(at), Arc::<Sequence>::default()));
         let edge = |router: &mut Self, to| router.engine.connect(output, to).unwrap_or(Slot(0));
         let rewrite = edge(self, outer.link().rewrite_node());
         let balance = edge(self, outer.link().load_balance_node());
-        let hop = Hop { header, fixup, stacked, fib: outer.table.0, rewrite, balance };
+        let again = edge(self, output);
+        let fib = outer.table.0;
+        let hop = Hop { header, fixup, carries_offloads, stacked, fib, rewrite, balance };
         let common = self.own_mut::<Common>();
-        common.sending.put(interface.0, Some(Sending { hop, group, sequence }));
+        common.sending.put(interface.0, Some(Sending { hop, group, sequence, again }));
         common.followed.insert(interface, followed);
-    }
-    /// Has packets to the group of a tunnel received, or no longer by it.
-    fn listen_to_group(&mut self, outer: &Outer, is_on: bool) {
-        let Some(over) = outer.group_over.filter(|_| outer.dst.is_multicast()) else { return };
-        let groups = &mut self.own_mut::<Common>().groups;
-        let users = groups.entry((outer.table, outer.dst, over)).or_default();
-        let was_on = *users > 0;
-        *users = if is_on { *users + 1 } else { users.saturating_sub(1) };
-        if was_on == (*users > 0) {
-            return;
-        }
-        let len = if outer.dst.is_ipv4() { 32 } else { 128 };
-        let prefix = MPrefix { group: outer.dst, len, source: None };
-        let path = |target, flags| MPath { path: Path::to(target), flags };
-        let own = outer.link().unspecified();
-        let accept = path(Target::Attached { interface: over, own }, ItfFlags::ACCEPT);
-        let receive = Target::Receive { interface: None, addr: None };
-        let receive = path(receive, ItfFlags::FORWARD);
-        if is_on {
-            let both = [accept, receive];
-            let _ = self.add_mroute_paths(outer.table, prefix, Source::SPECIAL, &both);
-            return;
-        }
-        let key = |(table, group, _): &(TableIndex, IpAddr, InterfaceIndex)| (*table, *group);
-        let groups = &mut self.own_mut::<Common>().groups;
-        groups.retain(|_, users| *users > 0);
-        let is_left = groups.keys().any(|group| key(group) == (outer.table, outer.dst));
-        let gone = if is_left { vec![accept] } else { vec![accept, receive] };
-        let _ = self.remove_mroute(outer.table, prefix, Source::SPECIAL, &gone);
-    }
-    /// Has packets of a carrier come to the input node of a kind.
-    fn use_carrier<K: Kind>(&mut self, link: Link, carrier: Carrier) -> Result<(), Error> {
-        let users = self.own_mut::<Common>().carriers.entry((link, carrier)).or_default();
-        *users += 1;
-        if *users > 1 {
-            return Ok(());
-        }
-        let done = self.lead_carrier(link, carrier, Some(K::INPUT[usize::from(link == Link::Ip6)]));
-        done.map_err(Error::Taken).inspect_err(|_| {
-            self.own_mut::<Common>().carriers.remove(&(link, carrier));
-        })
-    }
-    fn leave_carrier(&mut self, link: Link, carrier: Carrier) {
-        let carriers = &mut self.own_mut::<Common>().carriers;
-        let Some(users) = carriers.get_mut(&(link, carrier)) else { return };
-        *users -= 1;
-        if *users == 0 {
-            carriers.remove(&(link, carrier));
-            let done = self.lead_carrier(link, carrier, None);
-            done.expect("what was taken can be given up");
-        }
-    }
-    fn lead_carrier(
-        &mut self,
-        link: Link,
-        carrier: Carrier,
-        to: Option<&str>,
-    ) -> Result<(), crate::ip::Error> {
-        match (carrier, link == Link::Ip6) {
-            (Carrier::Protocols(all), false) => {
-                all.iter().try_for_each(|p| self.redispatch_protocol::<V4>(*p, to))
-            }
-            (Carrier::Protocols(all), true) => {
-                all.iter().try_for_each(|p| self.redispatch_protocol::<V6>(*p, to))
-            }
-            (Carrier::Port(port), false) => self.lead_tunnel_port::<V4>(port, to),
-            (Carrier::Port(port), true) => self.lead_tunnel_port::<V6>(port, to),
-        }
     }
 }

@@ -7,7 +7,7 @@ use graph::testing::Caught;
 use crate::router::Feature;
 use crate::testing::Rig;
 use crate::testing::packets::{udp4, udp6};
-use crate::{address, fib, fragment, icmp, ip4, ip6, mfib, neighbor, reassembly, teib};
+use crate::{address, fib, fragment, icmp, ip4, ip6, mfib, neighbor, path_mtu, reassembly, teib};
 
 /// The rig with a plugin.
 pub fn rig(plugin: Feature) -> Rig {
@@ -21,6 +21,7 @@ pub fn rig(plugin: Feature) -> Rig {
         fragment::FEATURE,
         reassembly::FEATURE,
         neighbor::FEATURE,
+        path_mtu::FEATURE,
         super::FEATURE,
         teib::FEATURE,
         plugin,

@@ -1,4 +1,4 @@
-//! What all features were told, printed and replayed.
+//! The configuration of all features, printed and replayed.
 #![forbid(unsafe_code)]
 
 use net::Feature;
@@ -58,7 +58,6 @@ set interface tag loop1 the first one
 set interface mac address loop1 02:00:00:00:00:09
 set interface secondary-mac-address loop1 02:00:00:00:00:0a
 set interface promiscuous on loop0
-set interface link-speed loop0 10000
 set interface state loop0 punt",
         "create loopback interface instance 0
 set interface name loop0 loop1
@@ -73,7 +72,6 @@ set interface mtu ip6 1400 loop1
 set interface tag loop1 the first one
 set interface secondary-mac-address loop1 02:00:00:00:00:0a
 set interface mtu packet 9100 loop0
-set interface link-speed loop0 10000
 set interface promiscuous on loop0
 set interface mac address loop1 02:00:00:00:00:09
 set interface state local0 up
@@ -81,6 +79,36 @@ set interface state loop0 punt
 set interface state loop0.5 up
 ",
     );
+}
+
+#[test]
+fn udp_headers_and_sessions_are_made_before_routes_lead_there() {
+    let made = "ip6 table add 8 no-mfib
+create l2tpv3 tunnel client 2a01::1 our 2001:db8::1 local-cookie 0x5 local-session 7 \
+remote-session 8 l2-sublayer-present
+pvti interface create peer 20.0.0.1 700 701 local-ip 10.0.1.1 underlay-mtu 600
+set l2tpv3 tunnel cookie l2tpv3_tunnel0 local 0x6 remote 0x9
+set interface ip6 l2tpv3 local0
+set interface ip pvti-bypass local0
+udp encap add id 3 10.0.1.1 20.0.0.1 330 8138
+udp encap add id 5 2001:db8::1 2a01::1 8138 src-port-is-entropy table-id 8
+udp decap add ipv4 1000 next-proto mpls
+udp decap add ipv6 1000 next-proto ip6
+ip route add 30.0.0.0/8 via udp-encap 3 via udp-encap 5 weight 2
+ip route add 2a30::/16 via udp-encap 5 out-labels 77
+";
+    let mut first = rig();
+    first.attempt(made).unwrap();
+    let configuration = first.run("show configuration");
+    let mut second = rig();
+    second.attempt(&configuration).unwrap();
+    assert_eq!(second.run("show configuration"), configuration);
+    for line in made.lines().filter(|line| !line.contains("l2tpv3 tunnel c")) {
+        assert!(configuration.contains(line), "{line}: {configuration}");
+    }
+    for words in ["local-cookie 0x5", "cookie l2tpv3_tunnel0 local 0x6 remote 0x9"] {
+        assert!(configuration.contains(words), "{words}: {configuration}");
+    }
 }
 
 #[test]
@@ -363,4 +391,230 @@ l2fib add 02:00:00:00:00:02 5 loop0.5 static
 l2fib add 02:00:00:00:00:03 5 filter
 ";
     replays(all, all);
+}
+
+#[test]
+fn tunnels_come_behind_what_they_need() {
+    replays(
+        "loopback create-interface
+create sub-interfaces loop0 5
+ip table add 7
+create vxlan tunnel src 10.0.0.1 dst 10.0.0.2 vni 9 instance 4
+create vxlan tunnel src 10.0.0.1 dst 10.0.0.3 vni 9 encap-vrf-id 7 decap-next node ip4-input l3 src_port 5000 dst_port 5001
+create vxlan-gpe tunnel local 10.0.0.1 group 232.1.1.1 loop0.5 vni 9 next-ip4
+create vxlan-gpe tunnel local 10.0.0.1 remote 10.0.0.2 vni 10 next-ip6 decap-vrf-id 7
+create geneve tunnel local 2001:db8::1 remote 2001:db8::2 vni 9 l3-mode
+create gtpu tunnel src 10.0.0.1 dst 10.0.0.2 teid 5 tteid 6 decap-next ip4 qfi 9
+create gtpu tunnel src 10.0.0.1 dst 10.0.0.2 teid 6
+create gtpu tunnel src 10.0.0.1 dst 10.0.0.2 teid 6 upd-tteid 8
+create ipip tunnel src 10.0.0.1 dst 10.0.0.2 instance 3 flag encap-copy-df flag decap-copy-ecn dscp 10
+create ipip tunnel src 10.0.0.1 p2mp outer-table-id 7
+create 6rd tunnel ip6-pfx 2002::/16 ip4-pfx 10.0.0.0/8 ip4-src 10.0.0.9 security-check tos 4
+create gre tunnel src 10.0.0.1 dst 10.0.0.2 erspan 7 key 5
+create gre tunnel src 10.0.0.1 multipoint teb
+create teib gre1 peer 10.1.1.1 nh 10.0.0.9
+create teib ipip0 peer 10.1.1.1 nh 10.0.0.9 nh-table-id 7
+set interface ip vxlan-bypass loop0
+set interface ip6 gtpu-bypass loop0.5
+set interface state gtpu_tunnel0 down
+create vxlan tunnel src 10.0.0.1 group 232.1.1.1 loop0.5 vni 9
+set interface name vxlan_tunnel1 group
+create sub-interfaces group 3
+disable ip6 interface ipip1
+create gre tunnel src 10.0.0.1 dst 10.0.0.3
+ip table del 7",
+        "ip table add 7
+create loopback interface instance 0
+create vxlan tunnel src 10.0.0.1 dst 10.0.0.2 instance 4 vni 9
+create vxlan tunnel src 10.0.0.1 dst 10.0.0.3 encap-vrf-id 7 decap-next node ip4-input instance 0 vni 9 l3 src_port 5000 dst_port 5001
+create vxlan-gpe tunnel src 10.0.0.1 dst 10.0.0.2 instance 1 vni 10 next-ip6 decap-vrf-id 7
+create geneve tunnel src 2001:db8::1 dst 2001:db8::2 instance 0 vni 9 l3-mode
+create gtpu tunnel src 10.0.0.1 dst 10.0.0.2 decap-next ip4 instance 0 teid 5 tteid 6 qfi 9
+create gtpu tunnel src 10.0.0.1 dst 10.0.0.2 instance 1 teid 6 tteid 8
+create ipip tunnel src 10.0.0.1 dst 10.0.0.2 instance 3 dscp 10 flag encap-copy-df flag decap-copy-ecn
+create ipip tunnel src 10.0.0.1 instance 0 outer-table-id 7 p2mp
+create 6rd tunnel ip6-pfx 2002::/16 ip4-pfx 10.0.0.0/8 ip4-src 10.0.0.9 security-check tos 4 instance 1
+create gre tunnel src 10.0.0.1 dst 10.0.0.2 instance 0 erspan 7 key 5
+create gre tunnel src 10.0.0.1 instance 1 teb multipoint
+create gre tunnel src 10.0.0.1 dst 10.0.0.3 instance 2
+create sub-interfaces loop0 5 dot1q 5 exact-match
+create vxlan-gpe tunnel src 10.0.0.1 group 232.1.1.1 loop0.5 instance 0 vni 9 next-ip4
+create vxlan tunnel src 10.0.0.1 group 232.1.1.1 loop0.5 instance 1 vni 9
+set interface name vxlan_tunnel1 group
+create sub-interfaces group 3 dot1q 3 exact-match
+disable ip6 interface ipip1
+create teib ipip0 peer 10.1.1.1 nh 10.0.0.9 nh-table-id 7
+create teib gre1 peer 10.1.1.1 nh 10.0.0.9
+set interface ip6 gtpu-bypass loop0.5
+set interface ip vxlan-bypass loop0
+set interface state gtpu_tunnel0 down
+ip table del 7
+",
+    );
+}
+
+#[test]
+fn bonds_and_their_members_are_made_again() {
+    let made = "create loopback interface instance 0
+create loopback interface instance 1
+create bond mode xor load-balance l34 hw-addr 02:00:00:00:00:55 id 3 gso
+create bond mode active-backup id 0
+set interface mac address loop0 02:00:00:00:00:55
+set interface mac address BondEthernet0 de:ad:00:00:00:01
+bond add BondEthernet3 loop0 passive
+bond add BondEthernet0 loop1 long-timeout
+set interface bond loop1 weight 9
+";
+    replays(made, made);
+}
+
+#[test]
+fn tables_of_the_classifier_come_with_sessions_and_users() {
+    let mask = format!("{}ff{}", "0".repeat(62), "0".repeat(32));
+    let matched = format!("{}11{}", "0".repeat(62), "0".repeat(32));
+    let all = format!(
+        "ip table add 9
+classify table mask hex {mask} skip 1 match 2 index 0
+classify table miss-next 0 mask hex {mask} buckets 8 skip 1 match 2 memory-size 4194304 current-data-flag 1 current-data-offset -4 index 3
+classify table next-table 0 table 3
+classify session hit-next 5 table-index 0 match hex {matched} opaque-index 7 advance -14 action set-ip4-fib-id 9
+classify session hit-next 0 table-index 3 match hex {matched}
+create loopback interface instance 0
+classify filter trace table 3
+classify filter loop0 table 0
+set interface input acl intfc loop0 ip4-table 0 ip6-table 3 l2-table 0
+set interface output acl intfc loop0 ip6-table 3
+set flow classify intfc loop0 ip4-table 3
+set policer classify intfc loop0 ip6-table 3 l2-table 0
+set interface l2 input classify intfc loop0 ip4-table 3
+set interface l2 output classify intfc loop0 ip6-table 0 other-table 3
+set ip classify intfc loop0 table-index 3
+set ip6 classify intfc loop0 table-index 0
+set punt acl ip6-table 0
+ip table del 9
+"
+    );
+    let told = all.replace("ip table add 9\n", "").replace("ip table del 9\n", "");
+    replays(&told, &all);
+}
+
+#[test]
+fn frames_are_rewritten_again() {
+    let made = "create bridge-domain 5
+classify table mask hex ffffffffffff00000000000000000000 skip 0 match 1 index 0
+l2 rewrite entry index 3 mask ff0f value 5505 skip 14
+create loopback interface instance 0
+set bridge-domain rewrite 5 disable
+set interface l2 rewrite loop0 table 0 miss-index 3
+";
+    replays(made, made);
+}
+
+#[test]
+fn labels_come_behind_tables_tunnels_and_bindings() {
+    replays(
+        "mpls table add 0
+mpls table add 7 name seven
+ip table add 3
+loopback create-interface
+set interface mpls loop0 enable
+set interface ip address loop0 10.0.0.1/24
+mpls tunnel add tag one via 10.0.0.2 loop0 out-labels 33 44
+mpls tunnel l2-only via 10.0.0.3 loop0 out-labels 55
+mpls tunnel multicast via 10.0.0.4 loop0 out-labels 66 via 10.0.0.5 loop0 out-labels 77
+mpls tunnel del mpls-tunnel0
+mpls tunnel add mpls-tunnel1 via 10.0.0.6 loop0 out-labels 56
+mpls local-label add 100 eos via 10.0.0.2 loop0 via 10.0.0.3 loop0 out-labels 200
+mpls local-label add source API 100 non-eos via drop
+mpls local-label add 101 eos ip6 via ip6-lookup-in-table 0 rpf-id 9
+mpls local-label add multicast table 7 102 eos via rx-ip4 loop0
+mpls local-label add 103 eos ethernet via rx-ethernet mpls-tunnel1 control-word
+mpls local-label add 104 non-eos via mpls-lookup-in-table 7
+mpls local-label add 105 10.1.0.0/16 ip-table 3
+ip route add 9.0.0.0/8 via mpls-tunnel2",
+        "ip table add 3
+mpls table add 0
+mpls table add 7 name seven
+create loopback interface instance 0
+mpls tunnel add l2-only instance 1
+mpls tunnel add multicast instance 2
+set interface ip address loop0 10.0.0.1/24
+set interface mpls loop0 enable
+ip route add 9.0.0.0/8 via mpls-tunnel2
+mpls local-label add source API table 0 100 non-eos ip4 via drop
+mpls local-label add table 0 100 eos ip4 via 10.0.0.2 loop0 via 10.0.0.3 loop0 out-labels 200
+mpls local-label add table 0 101 eos ip6 via lookup in table 0 rpf-id 9
+mpls local-label add table 0 103 eos ethernet via rx-ethernet mpls-tunnel1 control-word
+mpls local-label add table 0 104 non-eos ip4 via lookup in table 7
+mpls local-label add table 0 105 ip4 10.1.0.0/16 ip-table 3
+mpls local-label add multicast table 7 102 eos ip4 via rx-ip4 loop0
+mpls tunnel add mpls-tunnel1 via 10.0.0.3 loop0 out-labels 55 via 10.0.0.6 loop0 out-labels 56
+mpls tunnel add mpls-tunnel2 via 10.0.0.4 loop0 out-labels 66 via 10.0.0.5 loop0 out-labels 77
+",
+    );
+}
+
+#[test]
+fn queues_print_what_was_told() {
+    let all = "set interface default rx-mode polling
+create packet-generator interface pg0
+";
+    replays(all, all);
+}
+
+#[test]
+fn pipes_and_cdp_are_made_again() {
+    let made = "pipe create instance 3
+cdp enable
+set interface state pipe3 up
+set interface state pipe3.0 up
+set interface state pipe3.1 up
+";
+    replays("pipe create instance 3\nset interface state pipe3 up\ncdp enable", made);
+}
+
+#[test]
+fn access_lists_and_where_they_act_are_made_again() {
+    let told = "set acl-plugin session timeout tcp transient 7
+set acl-plugin reclassify-sessions 1
+set acl-plugin counters enable
+set acl-plugin macip acl index 1 create permit ip 10.0.0.0/24 mac 02:00:00:00:00:00 mask \
+ff:ff:00:00:00:00 , deny ip ::/0 mac 00:00:00:00:00:00 mask 00:00:00:00:00:00 tag some pairs
+set acl-plugin acl index 2 create permit+reflect src 10.0.0.0/8 dst 0.0.0.0/0 proto 6 sport 1-9 \
+dport 80 tcpflags 2 mask 18 , deny src ::/0 dst 2001:db8::/32 tag web, and more
+create loopback interface instance 0
+set acl-plugin interface loop0 input acl 2
+set acl-plugin interface loop0 output acl 2
+set acl-plugin etype-whitelist loop0 input 88cc 0806
+set acl-plugin macip interface loop0 acl 1
+abf policy add id 5 acl 2 via 10.0.0.1 loop0
+abf attach ip4 policy 5 priority 10 loop0
+";
+    replays(told, told);
+}
+
+#[test]
+fn nat_is_enabled_before_what_it_needs_and_interfaces_come_last() {
+    let made = "create loopback interface instance 0
+create loopback interface instance 1
+nat44 plugin enable sessions 1000
+nat44 forwarding enable
+set nat timeout udp 20 tcp-established 7440 tcp-transitory 240 icmp 60
+nat mss-clamping 1400
+set nat44 session limit 5 vrf 0
+nat44 vrf table add 7
+nat44 vrf route add table 7 9
+nat44 add address 192.0.2.1
+nat44 add address 192.0.2.2 tenant-vrf 3
+nat44 add address 192.0.2.3 twice-nat
+nat44 add interface address loop1
+nat44 add static mapping tcp local 10.0.0.2 80 external 192.0.2.1 8080 twice-nat
+nat44 add static mapping local 10.0.0.3 external loop1 vrf 3 out2in-only
+nat44 add identity mapping 192.0.2.9 udp 53
+nat44 add load-balancing static mapping protocol tcp external 192.0.2.1:443 local 10.0.0.4:443 probability 1 local 10.0.0.5:443 vrf 3 probability 2 affinity 60
+set interface nat44 in loop0
+set interface nat44 out loop1
+set interface nat44 out loop1 output-feature
+";
+    replays(made, made);
 }

@@ -1,37 +1,81 @@
 //! The tests of all plugins: packets in, packets and all moved counters out.
 
+#[path = "../../abf/tests.rs"]
+mod abf;
+#[path = "../../acl/tests.rs"]
+mod acl;
+#[path = "../../adl/tests.rs"]
+mod adl;
 #[path = "../../arping/tests.rs"]
 mod arping;
+#[path = "../../bier/tests.rs"]
+mod bier;
+#[path = "../../bond/tests.rs"]
+mod bond;
+#[path = "../../bpf_trace_filter/tests.rs"]
+mod bpf_trace_filter;
+#[path = "../../cdp/tests.rs"]
+mod cdp;
 #[path = "../../classify/tests.rs"]
 mod classify;
 #[path = "../../container/tests.rs"]
 mod container;
 #[path = "../../dad/tests.rs"]
 mod dad;
+#[path = "../../dvr/tests.rs"]
+mod dvr;
 #[path = "../../geneve/tests.rs"]
 mod geneve;
 #[path = "../../gre/tests.rs"]
 mod gre;
 #[path = "../../gtpu/tests.rs"]
 mod gtpu;
+#[path = "../../ipfix/tests.rs"]
+mod ipfix;
 #[path = "../../ipip/tests.rs"]
 mod ipip;
 #[path = "../../l2/tests.rs"]
 mod l2;
+#[path = "../../l2_rewrite/tests.rs"]
+mod l2_rewrite;
+#[path = "../../l2tp/tests.rs"]
+mod l2tp;
+#[path = "../../l3xc/tests.rs"]
+mod l3xc;
+#[path = "../../lacp/tests.rs"]
+mod lacp;
 #[path = "../../lldp/tests.rs"]
 mod lldp;
+#[path = "../../map/tests.rs"]
+mod map;
 #[path = "../../mld/tests.rs"]
 mod mld;
 #[path = "../../mpls/tests.rs"]
 mod mpls;
 #[path = "../../mss_clamp/tests.rs"]
 mod mss_clamp;
+#[path = "../../nat44_ed/tests.rs"]
+mod nat44_ed;
+#[path = "../../nat66/tests.rs"]
+mod nat66;
+#[path = "../../npt66/tests.rs"]
+mod npt66;
 #[path = "../../p2p_ethernet/tests.rs"]
 mod p2p_ethernet;
 #[path = "../../ping/tests.rs"]
 mod ping;
+#[path = "../../pipe/tests.rs"]
+mod pipe;
+#[path = "../../pnat/tests.rs"]
+mod pnat;
 #[path = "../../policer/tests.rs"]
 mod policer;
+#[path = "../../pppoe/tests.rs"]
+mod pppoe;
+#[path = "../../pvti/tests.rs"]
+mod pvti;
+#[path = "../../qos/tests.rs"]
+mod qos;
 #[path = "../../ra/tests.rs"]
 mod ra;
 #[path = "../../rd_cp/tests.rs"]
@@ -40,14 +84,26 @@ mod rd_cp;
 mod source_range;
 #[path = "../../span/tests.rs"]
 mod span;
+#[path = "../../sr_mpls/tests.rs"]
+mod sr_mpls;
+#[path = "../../srv6/tests.rs"]
+mod srv6;
+#[path = "../../srv6_proxy/tests.rs"]
+mod srv6_proxy;
 #[path = "../../stn/tests.rs"]
 mod stn;
+#[path = "../../svs/tests.rs"]
+mod svs;
+#[path = "../../syslog/tests.rs"]
+mod syslog;
 #[path = "../../tracenode/tests.rs"]
 mod tracenode;
 #[path = "../../tracepath/tests.rs"]
 mod tracepath;
 #[path = "../../traceroute/tests.rs"]
 mod traceroute;
+#[path = "../../udp_encap/tests.rs"]
+mod udp_encap;
 #[path = "../../urpf/tests.rs"]
 mod urpf;
 #[path = "../../vxlan/tests.rs"]

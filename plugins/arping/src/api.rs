@@ -12,7 +12,7 @@ use net::Router;
 #[derive(Message)]
 #[reply(ArpingReply)]
 #[name("arping")]
-pub struct Ask {
+pub struct ArpingRequest {
     /// the neighbor, or the address to announce
     pub address: Address,
     /// the interface
@@ -57,14 +57,14 @@ pub struct ArpingAcd {
 pub struct ArpingAcdReply {
     /// answers
     pub reply_count: u32,
-    /// where the last one came from; zero without answers
+    /// sender of the last one; zero without answers
     pub mac_address: MacAddr,
 }
 
 /// An `arping` whose outcome is replied as `R`.
-struct Told<R>(Arping, fn(Outcome) -> R);
+struct ReplyTask<R>(Arping, fn(Outcome) -> R);
 
-impl<R> Task<Router> for Told<R> {
+impl<R> Task<Router> for ReplyTask<R> {
     type Reply = R;
 
     fn step(&mut self, router: &mut Router) -> Slice<R> {
@@ -78,24 +78,25 @@ impl<R> Task<Router> for Told<R> {
     }
 }
 
-fn start(router: &mut Router, m: &Ask) -> Result<Arping, Retval> {
-    let Ask { address, sw_if_index: interface, is_garp: is_gratuitous, repeat, interval } = *m;
-    let plan = Plan { interface, addr: address.native()?, is_gratuitous, repeat, interval };
+fn start(router: &mut Router, m: &ArpingRequest) -> Result<Arping, Retval> {
+    let ArpingRequest { address, sw_if_index: interface, is_garp, repeat, interval } = *m;
+    let addr = address.native()?;
+    let plan = Plan { interface, addr, is_gratuitous: is_garp, repeat, interval };
     Ok(Arping::start(plan, router)?)
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("arping", "1.0.0")
-        .task(|router: &mut Router, _, m: Ask| {
-            Ok(Told(start(router, &m)?, |o| ArpingReply { reply_count: o.replies }))
+        .task(|router: &mut Router, _, m: ArpingRequest| {
+            Ok(ReplyTask(start(router, &m)?, |o| ArpingReply { reply_count: o.replies }))
         })
         .task(|router: &mut Router, _, m: ArpingAcd| {
             let ArpingAcd { address, sw_if_index, is_garp, repeat, interval } = m;
-            let ask = Ask { address, sw_if_index, is_garp, repeat, interval };
+            let ask = ArpingRequest { address, sw_if_index, is_garp, repeat, interval };
             let reply = |o: Outcome| ArpingAcdReply {
                 reply_count: o.replies,
                 mac_address: o.from.unwrap_or_default(),
             };
-            Ok(Told(start(router, &ask)?, reply))
+            Ok(ReplyTask(start(router, &ask)?, reply))
         });
 }

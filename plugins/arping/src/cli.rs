@@ -40,7 +40,7 @@ impl Command for ArpingCommand {
     }
 }
 
-/// What is being sent.
+/// Output of `arping` when it begins to send.
 #[derive(Serialize)]
 struct Sending {
     count: u32,
@@ -60,7 +60,7 @@ impl fmt::Display for Sending {
     }
 }
 
-/// What came back.
+/// Answers received.
 #[derive(Serialize)]
 struct Received {
     replies: u32,
@@ -78,12 +78,12 @@ impl fmt::Display for Received {
 }
 
 /// One that says what it does.
-struct Told {
+struct CommandTask {
     arping: Arping,
     is_begun: bool,
 }
 
-impl Told {
+impl CommandTask {
     fn end(&self, outcome: Outcome, out: &mut Output) {
         let Plan { addr, is_gratuitous, .. } = self.arping.plan;
         let (replies, from) = (outcome.replies, outcome.from.map(|mac| mac.to_string()));
@@ -93,7 +93,7 @@ impl Told {
     }
 }
 
-impl Task<Router> for Told {
+impl Task<Router> for CommandTask {
     fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
         if !std::mem::replace(&mut self.is_begun, true) {
             let Plan { repeat: count, is_gratuitous, addr: to, .. } = self.arping.plan;
@@ -116,7 +116,7 @@ impl Task<Router> for Told {
 fn arping(router: &mut Router, c: ArpingCommand) -> Result<Box<dyn Task<Router>>, Error> {
     let ArpingCommand { is_gratuitous, addr, interface, interval, repeat } = c;
     let plan = Plan { interface, addr, is_gratuitous, repeat, interval };
-    Ok(Box::new(Told { arping: Arping::start(plan, router)?, is_begun: false }))
+    Ok(Box::new(CommandTask { arping: Arping::start(plan, router)?, is_begun: false }))
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

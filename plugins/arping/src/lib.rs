@@ -24,7 +24,7 @@ use net::ip6::IP6_LOCAL;
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use wire::MacAddr;
 
-pub use api::{ArpingAcd, ArpingAcdReply, ArpingReply, Ask};
+pub use api::{ArpingAcd, ArpingAcdReply, ArpingReply, ArpingRequest};
 pub use node::{AnswersArp, AnswersNd};
 
 /// The command, the messages and the nodes that see answers.
@@ -39,11 +39,11 @@ pub const FEATURE: Feature = Feature {
 };
 
 /// The neighbour whose answers are counted.
-pub type Asked = (InterfaceIndex, IpAddr);
+pub type Target = (InterfaceIndex, IpAddr);
 
 /// An `arping` in progress.
-struct Asking {
-    asked: Asked,
+struct Progress {
+    asked: Target,
     replies: u32,
     /// The neighbour that answered last.
     from: Option<MacAddr>,
@@ -52,8 +52,8 @@ struct Asking {
 /// All that are in progress.
 struct Arpings {
     /// For the nodes.
-    asked: Shared<Vec<Asked>>,
-    asking: HashMap<u64, Asking>,
+    asked: Shared<Vec<Target>>,
+    asking: HashMap<u64, Progress>,
     last: u64,
 }
 
@@ -67,12 +67,12 @@ impl Arpings {
 }
 
 /// Counts the answers of `asked` from now on; the key to [`end`].
-fn begin(router: &mut Router, asked: Asked) -> u64 {
+fn begin(router: &mut Router, asked: Target) -> u64 {
     see_answers(router, asked.0, true);
     let all = router.own_mut::<Arpings>();
     all.last += 1;
     let key = all.last;
-    all.asking.insert(key, Asking { asked, replies: 0, from: None });
+    all.asking.insert(key, Progress { asked, replies: 0, from: None });
     all.publish();
     key
 }
@@ -133,7 +133,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let asked = Shared::new(Vec::new());
     let arp = AnswersArp { asked: asked.reader(), events: router.events.sender() };
     let nd = AnswersNd { asked: asked.reader(), events: router.events.sender() };

@@ -9,7 +9,7 @@ use wire::arp::{self, Operation};
 use wire::{MacAddr, Protocol, icmp6, ip6, nd};
 use zerocopy::FromBytes;
 
-use super::{Answered, Asked};
+use super::{Answered, Target};
 use net::InterfaceIndex;
 use net::arp::source_of;
 use net::events::EventSender;
@@ -18,14 +18,14 @@ use net::ip::{Headers, V6};
 /// Sees ARP replies.
 #[derive(Clone)]
 pub struct AnswersArp {
-    pub(super) asked: Reader<Vec<Asked>>,
+    pub(super) asked: Reader<Vec<Target>>,
     pub(super) events: EventSender<Answered>,
 }
 
 /// Sees neighbour advertisements.
 #[derive(Clone)]
 pub struct AnswersNd {
-    pub(super) asked: Reader<Vec<Asked>>,
+    pub(super) asked: Reader<Vec<Target>>,
     pub(super) events: EventSender<Answered>,
 }
 
@@ -83,7 +83,7 @@ fn tell(
     p: &Buffer<'_>,
     addr: IpAddr,
     mac: MacAddr,
-    asked: &[Asked],
+    asked: &[Target],
     events: &mut EventSender<Answered>,
 ) {
     let interface = InterfaceIndex(p.rx());

@@ -14,10 +14,10 @@ use zerocopy::IntoBytes;
 
 use super::Arpings;
 
-/// How often a task looks at the clock.
+/// Interval at which a task looks at the clock.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What was asked for.
+/// Parameters of the command or message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub interface: InterfaceIndex,
@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub interval: f64,
 }
 
-/// Why a plan cannot be carried out.
+/// Reasons why a plan cannot be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub(super) enum Error {
     /// no such interface

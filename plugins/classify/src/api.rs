@@ -11,6 +11,12 @@ use super::{From, NONE};
 const CURRENT: u8 = 1;
 
 control::numbers! {
+    /// Which packets.
+    pub enum PolicerClassifyTable: u8 = "policer_classify_table" in "" {
+        IP4 = 0 => "POLICER_CLASSIFY_API_TABLE_IP4",
+        IP6 = 1 => "POLICER_CLASSIFY_API_TABLE_IP6",
+        L2 = 2 => "POLICER_CLASSIFY_API_TABLE_L2",
+    }
     /// Which flows.
     pub enum FlowClassifyTable: u8 = "flow_classify_table" in "" {
         IP4 = 0 => "FLOW_CLASSIFY_API_TABLE_IP4",
@@ -196,6 +202,67 @@ pub struct FlowClassifyDetails {
     pub table_index: u32,
 }
 
+/// Have tables choose a policer for what an interface receives, or no longer.
+#[derive(Message)]
+pub struct PolicerClassifySetInterface {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// of IPv4; 4294967295 for as it is
+    pub ip4_table_index: u32,
+    /// of IPv6
+    pub ip6_table_index: u32,
+    /// of bridged frames
+    pub l2_table_index: u32,
+    /// or no longer
+    pub is_add: bool,
+}
+
+/// List the interfaces whose tables choose policers.
+#[derive(Message)]
+#[details(PolicerClassifyDetails)]
+pub struct PolicerClassifyDump {
+    #[name("type")]
+    /// of which packets
+    pub kind: PolicerClassifyTable,
+    /// only this interface; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// The table that chooses policers for what an interface receives.
+#[derive(Message)]
+pub struct PolicerClassifyDetails {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// the table
+    pub table_index: u32,
+}
+
+/// Have packets for an interface's own addresses looked up in a table.
+#[derive(Message)]
+pub struct ClassifySetInterfaceIpTable {
+    /// of IPv6, else of IPv4
+    pub is_ipv6: bool,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// the table; 4294967295 for none
+    pub table_index: u32,
+}
+
+/// Have tables sort the frames of a bridged interface.
+#[derive(Message)]
+pub struct ClassifySetInterfaceL2Tables {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// for those that carry IPv4; 4294967295 for none
+    pub ip4_table_index: u32,
+    /// for those that carry IPv6
+    pub ip6_table_index: u32,
+    /// for others
+    pub other_table_index: u32,
+    /// received ones, else those that are sent
+    pub is_input: bool,
+}
+
 /// Have tables decide what is punted, or no longer.
 #[derive(Message)]
 pub struct PuntAclAddDel {
@@ -240,6 +307,7 @@ fn add_del(
             let is_current = m.current_data_flag == CURRENT;
             let from = if is_current { From::Current(m.current_data_offset) } else { From::Layer2 };
             let new = NewTable {
+                index: None,
                 mask: m.mask.clone(),
                 skip: m.skip_n_vectors,
                 buckets: m.nbuckets,
@@ -278,6 +346,20 @@ fn info(router: &Router, table_id: u32) -> Result<ClassifyTableInfoReply, Retval
         miss_next_index: table.miss_next,
         mask: table.mask.bytes(),
     })
+}
+
+fn policers(router: &Router, m: &PolicerClassifyDump) -> Vec<PolicerClassifyDetails> {
+    let kind = match m.kind {
+        PolicerClassifyTable::IP4 => Kind::Ip4,
+        PolicerClassifyTable::IP6 => Kind::Ip6,
+        PolicerClassifyTable::L2 => Kind::Layer2,
+        _ => return Vec::new(),
+    };
+    let all = uses::of(router, Use::Police, kind);
+    let meant = all.filter(|(i, _)| [*i, InterfaceIndex(NONE)].contains(&m.sw_if_index));
+    meant
+        .map(|(sw_if_index, table_index)| PolicerClassifyDetails { sw_if_index, table_index })
+        .collect()
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
@@ -322,6 +404,19 @@ pub(super) fn register(api: &mut Api<Router>) {
             let meant = all.filter(|(i, _)| [*i, InterfaceIndex(NONE)].contains(&m.sw_if_index));
             let row = |(sw_if_index, table_index)| FlowClassifyDetails { sw_if_index, table_index };
             meant.map(row).collect()
+        })
+        .call(|router, m: PolicerClassifySetInterface| {
+            let tables = [m.ip4_table_index, m.ip6_table_index, m.l2_table_index];
+            Ok(uses::set(router, m.sw_if_index, Use::Police, tables, m.is_add)?)
+        })
+        .dump(|router, m: PolicerClassifyDump| policers(router, &m))
+        .call(|router, m: ClassifySetInterfaceIpTable| {
+            Ok(super::set_own(router, m.sw_if_index, m.is_ipv6, m.table_index)?)
+        })
+        .call(|router, m: ClassifySetInterfaceL2Tables| {
+            let tables = [m.ip4_table_index, m.ip6_table_index, m.other_table_index];
+            let of = if m.is_input { Use::InputFrames } else { Use::OutputFrames };
+            Ok(uses::set_frames(router, m.sw_if_index, of, tables)?)
         })
         .call(|router, m: PuntAclAddDel| {
             let tables = [m.ip4_table_index, m.ip6_table_index];

@@ -1,90 +1,133 @@
 //! `classify table`, `classify session`, `classify filter`.
 
-use control::cli::{Args, Cli, Command, Error};
+use control::cli::{Args, Cli, Command, Error, Line, Print, PrintValue, Value, Word};
+use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 
-use super::filter::{self, Of};
+use super::filter::{self, FilterOwner};
 use super::key::VECTOR;
-use super::tables::{Classifier, Doing, NewSession, NewTable};
+use super::tables::{Classifier, Info, NewSession, NewTable, SessionAction};
 use super::words::{self, Form};
-use super::{From, NONE};
+use super::{From, NONE, edges};
 
 /// What a table says of packets that it refuses.
 const DENY: u32 = 0;
+/// Buckets of a filter's tables.
+const FILTER_BUCKETS: u32 = 8;
+/// Memory of a table unless it is given.
+const MEMORY: Memory = Memory(2 << 20);
 
-/// `classify table [mask …] …`.
+/// Make a table of the classifier, change or delete it.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("classify table")]
+#[stage(Objects)]
 struct MakeTable {
+    /// what becomes of packets that are not found
+    #[alias("l2-miss-next")]
+    #[alias("acl-miss-next")]
+    #[default(NextIndex(NONE))]
+    miss_next: NextIndex,
+    /// bits that count
+    mask: Option<Mask>,
+    /// buckets
+    #[default(2)]
+    buckets: u32,
+    /// vectors left out before those that count; as the mask says unless given
+    skip: Option<u32>,
+    /// vectors that count; as the mask says unless given
+    #[keyword("match")]
+    count: Option<usize>,
+    /// bytes, which bound the number of sessions: 2M
+    #[default(MEMORY)]
+    memory_size: Memory,
+    /// 1 where bytes begin at the header that a packet is at
+    #[default]
+    current_data_flag: u8,
+    /// how far behind that
+    #[default]
+    current_data_offset: i16,
+    /// table that is asked next
+    #[default(NONE)]
+    next_table: u32,
+    /// table that is changed or deleted
     table: Option<u32>,
-    new: NewTable,
-    is_del: bool,
-    is_chain: bool,
+    /// number of the new table; the first that is free unless given
+    index: Option<u32>,
+    /// it is deleted
+    del: bool,
+    /// it is deleted with those that are asked behind it
+    del_chain: bool,
 }
 
-impl Command for MakeTable {
-    const PATHS: &'static [&'static str] = &["classify table"];
-    const ABOUT: &'static str = "Make a table of the classifier, change or delete it";
-    const USAGE: &'static str = "[miss-next|l2-miss-next|acl-miss-next <next index>] \
-        mask <mask> [buckets <n>] [skip <n>] [match <n>] [memory-size <n>[K|M|G]] \
-        [current-data-flag <n>] [current-data-offset <n>] [next-table <n>] [table <n>] \
-        [del] [del-chain]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut made =
-            Self { table: None, new: NewTable::default(), is_del: false, is_chain: false };
-        let (mut mask, mut skip, mut count) = (None, None, None);
-        let (mut is_current, mut offset) = (false, 0);
-        while !args.is_empty() {
-            if args.keyword("miss-next")
-                || args.keyword("l2-miss-next")
-                || args.keyword("acl-miss-next")
-            {
-                made.new.miss_next = next(args)?;
-            } else if args.keyword("mask") {
-                mask = Some(words::take(args, Form::Mask)?);
-            } else if args.keyword("buckets") {
-                made.new.buckets = args.value("buckets")?;
-            } else if args.keyword("skip") {
-                skip = Some(args.value::<u32>("skip")?);
-            } else if args.keyword("match") {
-                count = Some(args.value::<usize>("match")?);
-            } else if args.keyword("memory-size") {
-                made.new.memory = memory(args)?;
-            } else if args.keyword("current-data-flag") {
-                is_current = args.value::<u8>("current-data-flag")? == 1;
-            } else if args.keyword("current-data-offset") {
-                offset = args.value("current-data-offset")?;
-            } else if args.keyword("next-table") {
-                made.new.next = args.value("next-table")?;
-            } else if args.keyword("table") {
-                made.table = Some(args.value("table index")?);
-            } else if args.keyword("del-chain") {
-                (made.is_del, made.is_chain) = (true, true);
-            } else if args.keyword("del") {
-                made.is_del = true;
-            } else {
-                return Err(args.unknown());
-            }
+impl MakeTable {
+    fn carry_out(self, router: &mut Router) -> Result<(), Error> {
+        if self.del || self.del_chain {
+            let table = self.table.ok_or("expected table")?;
+            return Ok(super::remove_table(router, table, self.del_chain)?);
         }
-        made.new.from = if is_current { From::Current(offset) } else { From::Layer2 };
-        if made.is_del && made.table.is_none() {
-            return Err(args.error("expected table"));
+        if let Some(table) = self.table {
+            return Ok(super::set_next(router, table, self.next_table)?);
         }
-        if !made.is_del && made.table.is_none() {
-            let mask = mask.ok_or_else(|| args.error("expected mask"))?;
-            (made.new.skip, made.new.mask) = cut(&mask, skip, count, args)?;
+        let Mask(mask) = self.mask.ok_or("expected mask")?;
+        let (skip, mask) = cut(&mask, self.skip, self.count)?;
+        let is_current = self.current_data_flag == 1;
+        let new = NewTable {
+            mask,
+            skip,
+            buckets: self.buckets,
+            memory: self.memory_size.0,
+            next: self.next_table,
+            miss_next: self.miss_next.0,
+            from: if is_current { From::Current(self.current_data_offset) } else { From::Layer2 },
+            index: self.index,
+        };
+        Ok(super::add_table(router, &new).map(drop)?)
+    }
+    /// As it has a table ask another one.
+    fn with_next(table: u32, next_table: u32) -> Self {
+        Self {
+            miss_next: NextIndex(NONE),
+            mask: None,
+            buckets: 2,
+            skip: None,
+            count: None,
+            memory_size: MEMORY,
+            current_data_flag: 0,
+            current_data_offset: 0,
+            next_table,
+            table: Some(table),
+            index: None,
+            del: false,
+            del_chain: false,
         }
-        Ok(made)
+    }
+    /// As it makes this table, without one that is asked next.
+    fn of(index: u32, info: &Info<'_>) -> Self {
+        let (skip, mask) = (info.table.skip, info.table.mask);
+        let (current_data_flag, current_data_offset) = match info.table.from {
+            From::Current(offset) => (1, offset),
+            From::Layer2 => (0, 0),
+        };
+        Self {
+            miss_next: NextIndex(info.table.miss_next),
+            mask: Some(Mask([vec![0; skip * VECTOR], mask.bytes()].concat())),
+            buckets: info.buckets,
+            skip: Some(skip as u32),
+            count: Some(mask.vectors()),
+            memory_size: Memory(info.memory),
+            current_data_flag,
+            current_data_offset,
+            table: None,
+            index: Some(index),
+            ..Self::with_next(index, NONE)
+        }
     }
 }
 
 /// Vectors left out and the vectors that count, where they are not as the mask says itself.
-fn cut(
-    mask: &[u8],
-    skip: Option<u32>,
-    count: Option<usize>,
-    args: &Args<'_>,
-) -> Result<(u32, Vec<u8>), Error> {
-    let of_itself = words::split(mask).ok_or_else(|| args.error("the mask is all zero"))?;
-    let skip = skip.unwrap_or(of_itself.0);
+fn cut(mask: &[u8], skip: Option<u32>, count: Option<usize>) -> Result<(u32, Vec<u8>), Error> {
+    let of_itself = || words::split(mask).ok_or_else(|| Error::new("the mask is all zero"));
+    let skip = skip.map_or_else(|| of_itself().map(|(skip, _)| skip), Ok)?;
     let left_out = (skip as usize).saturating_mul(VECTOR).min(mask.len());
     let mut rest = mask[left_out..].to_vec();
     let end = rest.iter().rposition(|byte| *byte != 0).map_or(0, |last| last / VECTOR + 1);
@@ -92,172 +135,282 @@ fn cut(
     Ok((skip, rest))
 }
 
-/// `deny`, `permit` or a number.
-fn next(args: &mut Args<'_>) -> Result<u32, Error> {
-    if args.keyword("deny") {
-        Ok(DENY)
-    } else if args.keyword("permit") {
-        Ok(NONE)
-    } else {
+/// Bits that count, as words or in hexadecimal.
+#[derive(Debug, PartialEq)]
+struct Mask(Vec<u8>);
+
+impl Value for Mask {
+    fn take(args: &mut Args<'_>, _: &str) -> Result<Self, Error> {
+        words::take(args, Form::Mask).map(Self)
+    }
+}
+
+impl PrintValue for Mask {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word("hex").word(words::hex_of(&self.0));
+    }
+}
+
+/// What they are compared with.
+#[derive(Debug, PartialEq)]
+struct Match(Vec<u8>);
+
+impl Value for Match {
+    fn take(args: &mut Args<'_>, _: &str) -> Result<Self, Error> {
+        words::take(args, Form::Match).map(Self)
+    }
+}
+
+impl PrintValue for Match {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word("hex").word(words::hex_of(&self.0));
+    }
+}
+
+/// `deny`, `permit`, a word for a next node, or a number.
+#[derive(Debug, PartialEq)]
+struct NextIndex(u32);
+
+impl Value for NextIndex {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        if args.keyword("deny") {
+            return Ok(Self(DENY));
+        }
+        if args.keyword("permit") {
+            return Ok(Self(NONE));
+        }
+        let words = edges::ROUTED_WORDS.into_iter().chain(edges::FRAME_WORDS);
+        if let Some((_, number)) = words.into_iter().find(|(word, _)| args.keyword(word)) {
+            return Ok(Self(number));
+        }
         // All bits set are written as -1 too.
-        let number: i64 = args.value("next index")?;
-        Ok(u32::try_from(number).unwrap_or(NONE))
+        let number: i64 = args.value(what)?;
+        Ok(Self(u32::try_from(number).unwrap_or(NONE)))
     }
 }
 
-/// `2M`.
-fn memory(args: &mut Args<'_>) -> Result<u64, Error> {
-    let place = *args;
-    let word = args.word().unwrap_or_default();
-    let units = [('K', 10), ('k', 10), ('M', 20), ('m', 20), ('G', 30), ('g', 30)];
-    let unit = units.iter().find_map(|(letter, shift)| Some((word.strip_suffix(*letter)?, shift)));
-    let (digits, shift) = unit.unwrap_or((word, &0));
-    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
-    bytes.ok_or_else(|| place.error("invalid memory size"))
+impl PrintValue for NextIndex {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(self.0);
+    }
 }
 
-/// `classify session table-index N match …`.
+/// Bytes: `2M`.
+#[derive(Debug, PartialEq)]
+struct Memory(u64);
+
+impl Value for Memory {
+    fn take(args: &mut Args<'_>, _: &str) -> Result<Self, Error> {
+        let place = *args;
+        let word = args.word().unwrap_or_default();
+        let units = [('K', 10), ('k', 10), ('M', 20), ('m', 20), ('G', 30), ('g', 30)];
+        let unit = |(letter, shift)| Some((word.strip_suffix(letter)?, shift));
+        let (digits, shift) = units.into_iter().find_map(unit).unwrap_or((word, 0));
+        let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+        bytes.map(Self).ok_or_else(|| place.error("invalid memory size"))
+    }
+}
+
+impl PrintValue for Memory {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(self.0);
+    }
+}
+
+/// A number, or the colour that a policer finds a packet to have.
+#[derive(Debug, PartialEq)]
+struct Opaque(u32);
+
+impl Value for Opaque {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let colors = ["conform-color", "exceed-color"];
+        match (0..).zip(colors).find(|(_, word)| args.keyword(word)) {
+            Some((color, _)) => Ok(Self(color)),
+            None => args.value(what).map(Self),
+        }
+    }
+}
+
+impl PrintValue for Opaque {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(self.0);
+    }
+}
+
+/// Add a session to a table of the classifier, or take it out.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("classify session")]
+#[stage(Objects)]
 struct MakeSession {
-    table: u32,
-    new: NewSession,
-    is_del: bool,
+    /// what becomes of packets that are equal
+    #[alias("l2-input-hit-next")]
+    #[alias("l2-output-hit-next")]
+    #[alias("acl-hit-next")]
+    #[default(NextIndex(NONE))]
+    hit_next: NextIndex,
+    /// the table
+    table_index: u32,
+    /// bytes of packets
+    #[keyword("match")]
+    matched: Match,
+    /// the policer that packets meet
+    policer_hit_next: Option<Word>,
+    /// a number for whom the table is for, or a colour for its policer
+    #[default(Opaque(NONE))]
+    opaque_index: Opaque,
+    /// bytes that packets move on, or back
+    #[default]
+    advance: i32,
+    /// what is done with them
+    #[words]
+    #[default]
+    action: SessionAction,
+    /// it is taken out
+    del: bool,
 }
 
-impl Command for MakeSession {
-    const PATHS: &'static [&'static str] = &["classify session"];
-    const ABOUT: &'static str = "Add a session to a table of the classifier, or take it out";
-    const USAGE: &'static str = "[hit-next|l2-input-hit-next|l2-output-hit-next|acl-hit-next \
-        <next index>] table-index <n> match <match> [opaque-index <n>] [advance <n>] \
-        [action set-ip4-fib-id|set-ip6-fib-id|set-metadata|mark-flow <n>] [del]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut table, mut matched, mut is_del) = (None, None, false);
-        let action = Doing::None;
-        let mut new =
-            NewSession { matched: Vec::new(), hit_next: NONE, opaque: NONE, advance: 0, action };
-        while !args.is_empty() {
-            if ["hit-next", "l2-input-hit-next", "l2-output-hit-next", "acl-hit-next"]
-                .iter()
-                .any(|word| args.keyword(word))
-            {
-                new.hit_next = next(args)?;
-            } else if args.keyword("table-index") {
-                table = Some(args.value("table-index")?);
-            } else if args.keyword("match") {
-                matched = Some(words::take(args, Form::Match)?);
-            } else if args.keyword("opaque-index") {
-                new.opaque = args.value("opaque-index")?;
-            } else if args.keyword("advance") {
-                new.advance = args.value("advance")?;
-            } else if args.keyword("action") {
-                new.action = action_of(args)?;
-            } else if args.keyword("del") {
-                is_del = true;
-            } else {
-                return Err(args.unknown());
-            }
+impl MakeSession {
+    fn carry_out(self, router: &mut Router) -> Result<(), Error> {
+        let Match(mut matched) = self.matched;
+        // What is not named behind the match is zero.
+        if let Some(info) = router.own::<Classifier>().table(self.table_index) {
+            let len = (info.table.skip + info.table.mask.vectors()) * VECTOR;
+            matched.resize(matched.len().max(len), 0);
         }
-        new.matched = matched.ok_or_else(|| args.error("expected match"))?;
-        Ok(Self { table: table.ok_or_else(|| args.error("expected table-index"))?, new, is_del })
+        if self.del {
+            return Ok(super::remove_session(router, self.table_index, &matched)?);
+        }
+        let hit_next = match &self.policer_hit_next {
+            None => self.hit_next.0,
+            Some(name) => {
+                let find = router.own::<Classifier>().policer.ok_or(super::Error::NoPolicers)?;
+                find(router, name).ok_or(super::Error::NoPolicer)?
+            }
+        };
+        let Self { opaque_index: Opaque(opaque), advance, action, .. } = self;
+        let new = NewSession { matched, hit_next, opaque, advance, action };
+        Ok(super::add_session(router, self.table_index, &new)?)
     }
 }
 
-fn action_of(args: &mut Args<'_>) -> Result<Doing, Error> {
-    type Making = fn(u32) -> Doing;
-    let known: [(&str, Making); 4] = [
-        ("set-ip4-fib-id", Doing::Table4),
-        ("set-ip6-fib-id", Doing::Table6),
-        ("set-metadata", Doing::Metadata),
-        ("mark-flow", Doing::Mark),
-    ];
-    let found = known.iter().find(|(word, _)| args.keyword(word));
-    let (word, action) = found.ok_or_else(|| args.unknown())?;
-    Ok(action(args.value(word)?))
+impl Value for FilterOwner {
+    const IS_NAME: bool = true;
+    fn take(args: &mut Args<'_>, _: &str) -> Result<Self, Error> {
+        if args.keyword("trace") {
+            return Ok(Self::Trace);
+        }
+        match args.keyword("pcap") {
+            true => Ok(Self::Captures),
+            false => args.value::<InterfaceIndex>("interface").map(Self::Interface),
+        }
+    }
 }
 
-/// `classify filter trace|pcap|INTERFACE mask … match …`.
+impl PrintValue for FilterOwner {
+    fn print(&self, line: &mut Line<'_>) {
+        match self {
+            Self::Trace => line.word("trace"),
+            Self::Captures => line.word("pcap"),
+            Self::Interface(interface) => line.value(interface),
+        };
+    }
+}
+
+/// Have traces or captures take packets that match, or all again.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("classify filter")]
+#[stage(Attachments)]
 struct SetFilter {
-    of: Of,
-    new: NewTable,
-    mask: Option<Vec<u8>>,
-    matched: Option<Vec<u8>>,
-    is_del: bool,
-}
-
-impl Command for SetFilter {
-    const PATHS: &'static [&'static str] = &["classify filter"];
-    const ABOUT: &'static str = "Have traces or captures take packets that match, or all again";
-    const USAGE: &'static str = "trace | pcap | <interface> [mask <mask> match <match>] \
-        [buckets <n>] [memory-size <n>[K|M|G]] [del]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut of, mut mask, mut matched, mut is_del) = (None, None, None, false);
-        let mut new = NewTable { buckets: 8, ..NewTable::default() };
-        while !args.is_empty() {
-            if args.keyword("mask") {
-                mask = Some(words::take(args, Form::Mask)?);
-            } else if args.keyword("match") {
-                matched = Some(words::take(args, Form::Match)?);
-            } else if args.keyword("buckets") {
-                new.buckets = args.value("buckets")?;
-            } else if args.keyword("memory-size") {
-                new.memory = memory(args)?;
-            } else if args.keyword("del") {
-                is_del = true;
-            } else if args.keyword("trace") {
-                of = Some(Of::Trace);
-            } else if args.keyword("pcap") {
-                of = Some(Of::Captures);
-            } else if of.is_none() {
-                of = Some(Of::Interface(args.value::<InterfaceIndex>("interface")?));
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        let of = of.ok_or_else(|| args.error("expected trace, pcap or an interface"))?;
-        if !is_del && (mask.is_none() || matched.is_none()) {
-            return Err(args.error("expected mask and match"));
-        }
-        if let Some(mask) = &mask {
-            (new.skip, new.mask) = cut(mask, None, None, args)?;
-        }
-        Ok(Self { of, new, mask, matched, is_del })
-    }
+    /// traces, captures, or those on an interface: trace, pcap, or its name
+    #[positional]
+    of: FilterOwner,
+    /// bits that count
+    mask: Option<Mask>,
+    /// what they are compared with
+    #[keyword("match")]
+    matched: Option<Match>,
+    /// buckets
+    #[default(FILTER_BUCKETS)]
+    buckets: u32,
+    /// bytes, which bound the number of sessions: 2M
+    #[default(MEMORY)]
+    memory_size: Memory,
+    /// first table of the filter, instead of mask and match
+    table: Option<u32>,
+    /// no longer
+    del: bool,
 }
 
 impl SetFilter {
-    fn carry_out(self, router: &mut Router) -> Result<(), super::Error> {
-        let Self { of, new, mask, matched, is_del } = self;
-        if is_del {
-            return filter::remove(router, of, mask.map(|_| (new.skip, new.mask)));
+    fn carry_out(self, router: &mut Router) -> Result<(), Error> {
+        let cut = self.mask.map(|Mask(mask)| cut(&mask, None, None)).transpose()?;
+        if self.del {
+            return Ok(filter::remove(router, self.of, cut)?);
         }
-        let mut matched = matched.unwrap_or_default();
-        matched.resize(matched.len().max(new.skip as usize * VECTOR + new.mask.len()), 0);
-        filter::add(router, of, &new, matched)
+        if self.table.is_some() {
+            return Ok(filter::set_first(router, self.of, self.table)?);
+        }
+        let (Some((skip, mask)), Some(Match(mut matched))) = (cut, self.matched) else {
+            return Err(Error::new("expected mask and match"));
+        };
+        matched.resize(matched.len().max(skip as usize * VECTOR + mask.len()), 0);
+        let (buckets, memory) = (self.buckets, self.memory_size.0);
+        let new = NewTable { skip, mask, buckets, memory, ..NewTable::default() };
+        Ok(filter::add(router, self.of, &new, matched)?)
+    }
+}
+
+/// The session of a table that was looked at last.
+struct Cursor(u32, u32);
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let all = router.own::<Classifier>();
+    let Cursor(table, session) = lines.resumed().unwrap_or_else(|| {
+        let tables = || all.numbers().filter_map(|n| Some((n, all.table(n)?)));
+        tables().for_each(|(n, info)| lines.push(&MakeTable::of(n, &info)));
+        // All are there by now.
+        for (n, info) in tables().filter(|(_, info)| info.table.next != NONE) {
+            lines.push(&MakeTable::with_next(n, info.table.next));
+        }
+        for (of, first) in all.filters.iter() {
+            lines.push(&SetFilter {
+                of,
+                mask: None,
+                matched: None,
+                buckets: FILTER_BUCKETS,
+                memory_size: MEMORY,
+                table: Some(first),
+                del: false,
+            });
+        }
+        super::set_cli::configuration(router, lines);
+        Cursor(0, 0)
+    });
+    for n in all.numbers().filter(|n| *n >= table) {
+        let Some(info) = all.table(n) else { continue };
+        let mut next = if n == table { session } else { 0 };
+        while let Some((number, s)) = info.sessions.from(next) {
+            if lines.is_full() {
+                return lines.pause(Cursor(n, number));
+            }
+            let skipped = vec![0; info.table.skip * VECTOR];
+            lines.push(&MakeSession {
+                hit_next: NextIndex(s.hit_next),
+                table_index: n,
+                matched: Match([skipped, s.key.bytes(&info.table.mask)].concat()),
+                policer_hit_next: None,
+                opaque_index: Opaque(s.opaque),
+                advance: s.advance,
+                action: s.action.wanted(),
+                del: false,
+            });
+            next = number + 1;
+        }
     }
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: MakeTable| {
-        match c.table {
-            Some(table) if c.is_del => super::remove_table(router, table, c.is_chain)?,
-            Some(table) => super::set_next(router, table, c.new.next)?,
-            None => {
-                super::add_table(router, &c.new)?;
-            }
-        }
-        Ok(())
-    });
-    cli.command(|router: &mut Router, mut c: MakeSession| {
-        // What is not named behind the match is zero.
-        if let Some(info) = router.own::<Classifier>().table(c.table) {
-            let len = (info.table.skip + info.table.mask.vectors()) * VECTOR;
-            c.new.matched.resize(c.new.matched.len().max(len), 0);
-        }
-        if c.is_del {
-            super::remove_session(router, c.table, &c.new.matched)?;
-        } else {
-            super::add_session(router, c.table, &c.new)?;
-        }
-        Ok(())
-    });
-    cli.command(|router: &mut Router, c: SetFilter| Ok(c.carry_out(router)?));
+    cli.command(|router: &mut Router, c: MakeTable| c.carry_out(router));
+    cli.command(|router: &mut Router, c: MakeSession| c.carry_out(router));
+    cli.command(|router: &mut Router, c: SetFilter| c.carry_out(router));
 }

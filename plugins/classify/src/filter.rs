@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graph::Sight;
+use graph::PacketContext;
 use infra::rcu::{Reader, Shared, SlabReader};
 use net::interface::Change;
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, Router, trace};
 
 use super::key::VECTOR;
-use super::table::{Found, Moment, NONE, Table, walk};
+use super::table::{Match, Moment, NONE, Table, walk};
 use super::tables::{self, NewSession, NewTable};
 use super::{Error, From};
 
-/// Whose packets are chosen.
+/// The owner of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Of {
+pub enum FilterOwner {
     /// Traces.
     Trace,
     /// Captures, where the interface has no filter of its own.
@@ -27,24 +27,24 @@ pub enum Of {
 
 /// The first tables of the chains.
 #[derive(Clone, Default)]
-struct Firsts(BTreeMap<Of, u32>);
+struct FirstTables(BTreeMap<FilterOwner, u32>);
 
 /// All filters.
-pub struct Filters(Shared<Firsts>);
+pub struct Filters(Shared<FirstTables>);
 
 impl Default for Filters {
     fn default() -> Self {
-        Self(Shared::new(Firsts::default()))
+        Self(Shared::new(FirstTables::default()))
     }
 }
 
 impl Filters {
     /// The first table of a filter.
-    pub fn first(&self, of: Of) -> Option<u32> {
+    pub fn first(&self, of: FilterOwner) -> Option<u32> {
         self.0.current().0.get(&of).copied()
     }
     /// The filters there are, with their first tables.
-    pub fn iter(&self) -> impl Iterator<Item = (Of, u32)> {
+    pub fn iter(&self) -> impl Iterator<Item = (FilterOwner, u32)> {
         self.0.current().0.iter().map(|(of, first)| (*of, *first))
     }
     /// Whether a filter begins with a table.
@@ -56,23 +56,23 @@ impl Filters {
 /// Chooses packets for traces, or for captures.
 struct Chooser {
     tables: SlabReader<Table>,
-    firsts: Reader<Firsts>,
+    firsts: Reader<FirstTables>,
     is_trace: bool,
 }
 
 impl graph::Filter for Chooser {
-    fn chooses(&self, interface: u32, bytes: &[u8], sight: Sight<'_>) -> bool {
-        let firsts = &self.firsts.read(sight.epoch).0;
+    fn chooses(&self, interface: u32, bytes: &[u8], context: PacketContext<'_>) -> bool {
+        let firsts = &self.firsts.read(context.epoch).0;
         let first = if self.is_trace {
-            firsts.get(&Of::Trace)
+            firsts.get(&FilterOwner::Trace)
         } else {
-            let own = firsts.get(&Of::Interface(InterfaceIndex(interface)));
-            own.or_else(|| firsts.get(&Of::Captures))
+            let own = firsts.get(&FilterOwner::Interface(InterfaceIndex(interface)));
+            own.or_else(|| firsts.get(&FilterOwner::Captures))
         };
         let Some(first) = first else { return false };
-        let at = Moment { thread: sight.thread, now: sight.now, epoch: sight.epoch };
+        let at = Moment { thread: context.thread, now: context.now, epoch: context.epoch };
         let from = |table: &Table| bytes.get(table.skip * VECTOR..).unwrap_or_default();
-        matches!(walk(&self.tables, *first, &at, from), Found::Hit(..))
+        matches!(walk(&self.tables, *first, &at, from), Match::Hit(..))
     }
 }
 
@@ -80,8 +80,8 @@ impl graph::Filter for Chooser {
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
-pub fn set_first(router: &mut Router, of: Of, first: Option<u32>) -> Result<(), Error> {
-    if let Of::Interface(interface) = of
+pub fn set_first(router: &mut Router, of: FilterOwner, first: Option<u32>) -> Result<(), Error> {
+    if let FilterOwner::Interface(interface) = of
         && router.interfaces.at(interface).is_none()
     {
         return Err(Error::NoInterface);
@@ -95,16 +95,16 @@ pub fn set_first(router: &mut Router, of: Of, first: Option<u32>) -> Result<(), 
         Some(table) => firsts.0.insert(of, table),
         None => firsts.0.remove(&of),
     };
-    let has_trace = firsts.0.contains_key(&Of::Trace);
+    let has_trace = firsts.0.contains_key(&FilterOwner::Trace);
     let has_captures = firsts.0.len() > usize::from(has_trace);
     let chooser = |is_trace| -> Arc<dyn graph::Filter> {
         Arc::new(Chooser { tables: all.reader(), firsts: all.filters.0.reader(), is_trace })
     };
-    let trace = has_trace.then(|| chooser(true));
+    let traces = has_trace.then(|| chooser(true));
     let captures = has_captures.then(|| chooser(false));
     all.filters.0.publish(firsts);
-    router.engine.set_trace_filter(trace);
-    router.set_capture_filter(captures);
+    router.provide_filter(trace::USUAL, trace::Use::Traces, traces);
+    router.provide_filter(trace::USUAL, trace::Use::Captures, captures);
     Ok(())
 }
 
@@ -137,8 +137,13 @@ pub fn sort(router: &mut Router, first: u32) -> u32 {
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
-pub fn add(router: &mut Router, of: Of, new: &NewTable, matched: Vec<u8>) -> Result<(), Error> {
-    if let Of::Interface(interface) = of
+pub fn add(
+    router: &mut Router,
+    of: FilterOwner,
+    new: &NewTable,
+    matched: Vec<u8>,
+) -> Result<(), Error> {
+    if let FilterOwner::Interface(interface) = of
         && router.interfaces.at(interface).is_none()
     {
         return Err(Error::NoInterface);
@@ -152,8 +157,13 @@ pub fn add(router: &mut Router, of: Of, new: &NewTable, matched: Vec<u8>) -> Res
             tables::add_table(router, &NewTable { next, from: From::Current(0), ..new.clone() })?
         }
     };
-    let session =
-        NewSession { matched, hit_next: 0, opaque: NONE, advance: 0, action: tables::Doing::None };
+    let session = NewSession {
+        matched,
+        hit_next: 0,
+        opaque: NONE,
+        advance: 0,
+        action: tables::SessionAction::None,
+    };
     if let Err(refused) = tables::add_session(router, table, &session) {
         if known.is_none() {
             tables::drop_tables(router, &[table]);
@@ -171,7 +181,11 @@ pub fn add(router: &mut Router, of: Of, new: &NewTable, matched: Vec<u8>) -> Res
 ///
 /// # Errors
 /// [`Error::NoFilter`], [`Error::InUse`]; nothing has changed then.
-pub fn remove(router: &mut Router, of: Of, mask: Option<(u32, Vec<u8>)>) -> Result<(), Error> {
+pub fn remove(
+    router: &mut Router,
+    of: FilterOwner,
+    mask: Option<(u32, Vec<u8>)>,
+) -> Result<(), Error> {
     let all = tables::of(router);
     let first = all.filters.first(of).ok_or(Error::NoFilter)?;
     let chain = all.chain(first);
@@ -199,7 +213,7 @@ pub fn remove(router: &mut Router, of: Of, mask: Option<(u32, Vec<u8>)>) -> Resu
 
 /// Ends the filter of an interface that goes.
 pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
-    let of = Of::Interface(interface);
+    let of = FilterOwner::Interface(interface);
     if change == Change::Deleting && tables::of(router).filters.first(of).is_some() {
         set_first(router, of, None).expect("an interface that is being deleted is still there");
     }

@@ -3,7 +3,7 @@
 use control::api::{Api, Message, Retval};
 use net::{InterfaceIndex, Router};
 
-use super::filter::{self, Of};
+use super::filter::{self, FilterOwner};
 use super::tables::Classifier;
 use super::{Error, NONE};
 
@@ -124,17 +124,17 @@ pub struct ClassifyTraceGetTablesReply {
 }
 
 /// The filter of captures on an interface, or on all.
-fn of(router: &Router, interface: InterfaceIndex) -> Result<Of, Retval> {
+fn of(router: &Router, interface: InterfaceIndex) -> Result<FilterOwner, Retval> {
     match interface {
-        InterfaceIndex(NONE | 0) => Ok(Of::Captures),
+        InterfaceIndex(NONE | 0) => Ok(FilterOwner::Captures),
         _ if router.interfaces.at(interface).is_none() => Err(Retval::INVALID_SW_IF_INDEX),
-        _ => Ok(Of::Interface(interface)),
+        _ => Ok(FilterOwner::Interface(interface)),
     }
 }
 
 fn lookup(
     router: &Router,
-    of: Of,
+    of: FilterOwner,
     (skip, vectors): (u32, u32),
     mask: &[u8],
 ) -> Result<u32, Retval> {
@@ -145,7 +145,7 @@ fn lookup(
     Ok(filter::lookup(router, first, skip, mask).unwrap_or(NONE))
 }
 
-fn set(router: &mut Router, of: Of, table: u32, sorts: bool) -> Result<u32, Retval> {
+fn set(router: &mut Router, of: FilterOwner, table: u32, sorts: bool) -> Result<u32, Retval> {
     if table == NONE {
         filter::set_first(router, of, None)?;
         return Ok(NONE);
@@ -156,7 +156,7 @@ fn set(router: &mut Router, of: Of, table: u32, sorts: bool) -> Result<u32, Retv
     Ok(first)
 }
 
-fn tables(router: &Router, of: Of) -> Vec<u32> {
+fn tables(router: &Router, of: FilterOwner) -> Vec<u32> {
     let all = router.own::<Classifier>();
     all.filters.first(of).map(|first| all.chain(first)).unwrap_or_default()
 }
@@ -179,14 +179,14 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: ClassifyTraceLookupTable| {
             let vectors = (m.skip_n_vectors, m.match_n_vectors);
-            let table_index = lookup(router, Of::Trace, vectors, &m.mask)?;
+            let table_index = lookup(router, FilterOwner::Trace, vectors, &m.mask)?;
             Ok(ClassifyTraceLookupTableReply { table_index })
         })
         .call(|router, m: ClassifyTraceSetTable| {
-            let table_index = set(router, Of::Trace, m.table_index, m.sort_masks)?;
+            let table_index = set(router, FilterOwner::Trace, m.table_index, m.sort_masks)?;
             Ok(ClassifyTraceSetTableReply { table_index })
         })
         .call(|router, _: ClassifyTraceGetTables| {
-            Ok(ClassifyTraceGetTablesReply { indices: tables(router, Of::Trace) })
+            Ok(ClassifyTraceGetTablesReply { indices: tables(router, FilterOwner::Trace) })
         });
 }

@@ -1,4 +1,4 @@
-//! What a table compares: some bytes of a packet under a mask.
+//! The key of a table: some bytes of a packet under a mask.
 #![forbid(unsafe_code)]
 
 /// Bytes of a vector, the unit in which masks are given.

@@ -3,18 +3,22 @@
 //! A table has a mask of one to five vectors of 16 bytes, some vectors left out before them, and
 //! sessions: what a packet's bytes are equal to under the mask. What is not found is sought in the
 //! next table of a chain. What follows from it is said by whom the table is for: ACLs on what an
-//! interface receives or sends, flows, what is punted, and filters of traces and captures.
+//! interface receives or sends, flows, what is punted, routes, where frames go, policers, and
+//! filters of traces and captures.
 #![forbid(unsafe_code)]
 
 mod api;
 mod cli;
+pub mod edges;
 pub mod filter;
 mod filter_api;
 mod key;
 mod node;
+mod reasons;
 mod session_api;
 mod set_cli;
 mod show;
+mod steer;
 mod table;
 mod tables;
 mod uses;
@@ -28,27 +32,49 @@ use net::{Configuration, Feature, Origin, Parts, refuse};
 pub use api::*;
 pub use filter_api::*;
 pub use key::{Key, Mask};
-pub use node::{Classified, Classify, Layer2};
+pub use node::{Classified, Classify, Layer2, NAMES};
 pub use session_api::*;
-pub use table::{Action, Found, From, Headers, Moment, NONE, Session, Sessions, Table, walk};
-pub use tables::{
-    Classifier, Doing, Info, NewSession, NewTable, add_session, add_table, remove_session,
-    remove_table, set_next,
+pub use steer::{own_tables, set_own};
+pub use table::{
+    Action, From, Headers, Hit, Match, Moment, NONE, Session, Sessions, Table, seek, walk,
 };
-pub use uses::{Kind, Tables, Use, punted, set, set_punted};
+pub use tables::{
+    Classifier, Info, NewSession, NewTable, SessionAction, add_session, add_table, add_user,
+    interfaces, name_policers, reader, remove_session, remove_table, set_next,
+};
+pub use uses::{Kind, Tables, Use, punted, set, set_frames, set_punted};
 
-/// Why something about tables is refused.
+/// Reasons why something about tables is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
     /// no such table
     #[retval(NO_SUCH_TABLE)]
     NoTable,
+    /// no such table for IPv6
+    #[retval(NO_SUCH_TABLE_2)]
+    NoIp6Table,
+    /// no such table for other frames
+    #[retval(NO_SUCH_TABLE_3)]
+    NoOtherTable,
+    /// no such table of the classifier
+    #[retval(NO_SUCH_ENTRY)]
+    NoTableThere,
+    /// no such policer
+    #[retval(NO_SUCH_ENTRY)]
+    NoPolicer,
+    /// no policers
+    #[retval(UNSUPPORTED)]
+    NoPolicers,
     /// no bridging
     #[retval(UNSUPPORTED)]
     NoLayer2,
+    /// table {0} exists
+    #[retval(VALUE_EXIST)]
+    Exists(u32),
     /// no such session
     #[retval(NO_SUCH_ENTRY)]
     NoSession,
@@ -93,12 +119,6 @@ pub enum Error {
     NoFib(u32),
 }
 
-impl std::convert::From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
-}
-
 /// The classifier.
 pub const FEATURE: Feature = Feature {
     name: "classify",
@@ -107,11 +127,11 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6", "trace"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let all = Classifier::new().map_err(refuse)?;
     let (punted, reader) = uses::Punted::new();
     let interfaces = router.attach::<Tables>().map_err(refuse)?;
@@ -123,7 +143,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         router.attach_at(uses::places2());
     }
     router.insert(all);
+    router.insert(tables::OfInterfaces(interfaces));
     router.insert(punted);
+    steer::register(router)?;
     router.interfaces.observe(uses::follow);
     router.interfaces.observe(filter::follow);
     set_cli::register(&mut parts.cli);

@@ -1,5 +1,6 @@
 //! The nodes that look packets up: `ip4-inacl`, `ip4-outacl`, `ip4-flow-classify`, `ip4-punt-acl`,
-//! those of IPv6, `l2-input-acl` and `l2-output-acl`.
+//! `ip4-classify`, those of IPv6, `l2-input-acl`, `l2-output-acl`, `l2-input-classify` and
+//! `l2-output-classify`.
 //!
 //! The first table of a packet is asked in three steps for a block of packets: hash and ask for the
 //! place, read the place and ask for the session, judge. What is found there and passes is done
@@ -10,8 +11,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use graph::{
-    BLOCK, Buffer, BuildError, Continue, CounterText, FRAME, Flags, Frame, Names, Node, Reason,
-    Record,
+    BLOCK, Buffer, BuildError, Continue, CounterText, FRAME, Flags, Frame, Names, Next, Node,
+    Reason, Record,
 };
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::Router;
@@ -21,15 +22,22 @@ use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 
-use super::table::{Action, Found, Headers, Moment, NONE, Session, Table, walk};
+use super::edges::{Numbered, ReceivedNext, RoutedNext, SentNext};
+use super::reasons::{FrameError, InputError, OutputError};
+use super::table::{Action, Headers, Hit, Match, Moment, NONE, Session, Table, walk};
 use super::uses::Tables;
 
-/// Names of the nodes, by use and kind; the last use is what is punted.
-pub const NAMES: [[&str; 3]; 4] = [
+/// Names of the nodes, by use and kind: first as [`super::Use`] has them, then what is punted, and
+/// where routes lead.
+pub const NAMES: [[&str; 3]; 8] = [
     ["ip4-inacl", "ip6-inacl", "l2-input-acl"],
     ["ip4-outacl", "ip6-outacl", "l2-output-acl"],
     ["ip4-flow-classify", "ip6-flow-classify", ""],
+    ["ip4-policer-classify", "ip6-policer-classify", "l2-policer-classify"],
+    ["", "", "l2-input-classify"],
+    ["", "", "l2-output-classify"],
     ["ip4-punt-acl", "ip6-punt-acl", ""],
+    ["ip4-classify", "ip6-classify", ""],
 ];
 
 /// Received packets.
@@ -38,8 +46,14 @@ pub const INPUT: u8 = 0;
 pub const OUTPUT: u8 = 1;
 /// Flows, of which none is refused.
 pub const FLOW: u8 = 2;
-/// What is punted.
-pub const PUNT: u8 = 3;
+/// Received frames that are sorted.
+pub const INPUT_FRAMES: u8 = 4;
+/// Sent frames that are sorted.
+pub const OUTPUT_FRAMES: u8 = 5;
+/// Punted packets.
+pub const PUNT: u8 = 6;
+/// Packets of routes that lead to a table.
+pub const ROUTED: u8 = 7;
 
 /// The kind that is no version of IP.
 const LAYER2: usize = 2;
@@ -50,6 +64,8 @@ const DENY: u32 = 0;
 pub trait Classified<const USE: u8>: Copy + Send + Sync + 'static {
     /// Why they are dropped.
     type Error: Reason;
+    /// Edges.
+    type Next: Next;
     /// Place in [`NAMES`] and in the tables of an interface.
     const KIND: usize;
     /// Not found, and refused; found, and refused.
@@ -59,74 +75,75 @@ pub trait Classified<const USE: u8>: Copy + Send + Sync + 'static {
     /// The node where drops are counted; empty for that which drops.
     const COUNTED_AT: &'static str;
     /// Whether the layer 2 header of their adjacency is in front.
-    const IS_FRAMED: bool;
+    const IS_FRAMED: bool = false;
+    /// Where a packet goes that a table has this number for; `None` where it is refused.
+    fn next(number: u32) -> Option<Self::Next>;
+}
+
+/// As ACLs say it.
+#[inline(always)]
+fn permitted(number: u32) -> Option<Continue> {
+    (number != DENY).then_some(Continue)
 }
 
 /// Frames that are bridged or cross-connected.
 #[derive(Clone, Copy)]
 pub struct Layer2;
 
-/// Drops of `l2-input-acl`.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum InputError {
-    /// valid input ACL packets.
-    #[name("valid input ACL packets")]
-    #[severity("info")]
-    Valid,
-    /// input ACL table-miss drops.
-    #[name("input ACL table-miss drops")]
-    TableMiss,
-    /// input ACL session deny drops.
-    #[name("input ACL session deny drops")]
-    SessionDeny,
-}
-
-/// Drops of `l2-output-acl`.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum OutputError {
-    /// valid output ACL packets.
-    #[name("valid output ACL packets")]
-    #[severity("info")]
-    Valid,
-    /// output ACL table-miss drops.
-    #[name("output ACL table-miss drops")]
-    TableMiss,
-    /// output ACL session deny drops.
-    #[name("output ACL session deny drops")]
-    SessionDeny,
-}
-
 macro_rules! classified {
-    ($version:ident, $kind:literal, $module:ident) => {
-        impl<const USE: u8> Classified<USE> for $version {
-            type Error = net::$module::Error;
-            const KIND: usize = $kind;
-            const REASONS: [Self::Error; 2] = match USE {
-                OUTPUT => [Self::Error::OutaclTableMiss, Self::Error::OutaclSessionDeny],
-                _ => [Self::Error::InaclTableMiss, Self::Error::InaclSessionDeny],
-            };
-            const DROP: &'static str = <Self as Version>::NODES.drop;
-            const COUNTED_AT: &'static str = <Self as Version>::NODES.input;
-            const IS_FRAMED: bool = USE == OUTPUT;
+    ($($version:ident, $use:ident, $miss:ident, $deny:ident, $next:ty, $numbered:expr;)*) => {$(
+        impl Classified<$use> for $version {
+            type Error = <$version as Version>::Error;
+            type Next = $next;
+            const KIND: usize = <$version as Numbered>::NUMBER;
+            const REASONS: [Self::Error; 2] = [Self::Error::$miss, Self::Error::$deny];
+            const DROP: &'static str = <$version as Version>::NODES.drop;
+            const COUNTED_AT: &'static str = <$version as Version>::NODES.input;
+            const IS_FRAMED: bool = $use == OUTPUT;
+            #[inline(always)]
+            fn next(number: u32) -> Option<$next> {
+                $numbered(number)
+            }
         }
-    };
-    (Layer2, $use:ident, $error:ident) => {
+    )*};
+}
+classified! {
+    V4, INPUT, InaclTableMiss, InaclSessionDeny, Continue, permitted;
+    V6, INPUT, InaclTableMiss, InaclSessionDeny, Continue, permitted;
+    V4, OUTPUT, OutaclTableMiss, OutaclSessionDeny, Continue, permitted;
+    V6, OUTPUT, OutaclTableMiss, OutaclSessionDeny, Continue, permitted;
+    V4, PUNT, InaclTableMiss, InaclSessionDeny, Continue, permitted;
+    V6, PUNT, InaclTableMiss, InaclSessionDeny, Continue, permitted;
+    V4, FLOW, Drop, Drop, Continue, |_| Some(Continue);
+    V6, FLOW, Drop, Drop, Continue, |_| Some(Continue);
+    V4, ROUTED, Drop, Drop, RoutedNext<V4>, RoutedNext::numbered;
+    V6, ROUTED, Drop, Drop, RoutedNext<V6>, RoutedNext::numbered;
+}
+
+macro_rules! classified_frames {
+    ($($use:ident, $error:ident, $miss:ident, $deny:ident, $next:ty, $numbered:expr;)*) => {$(
         impl Classified<$use> for Layer2 {
             type Error = $error;
-            const KIND: usize = 2;
-            const REASONS: [$error; 2] = [$error::TableMiss, $error::SessionDeny];
+            type Next = $next;
+            const KIND: usize = LAYER2;
+            const REASONS: [$error; 2] = [$error::$miss, $error::$deny];
             const DROP: &'static str = "error-drop";
             const COUNTED_AT: &'static str = "";
-            const IS_FRAMED: bool = false;
+            #[inline(always)]
+            fn next(number: u32) -> Option<$next> {
+                $numbered(number)
+            }
         }
-    };
+    )*};
 }
-classified!(V4, 0, ip4);
-classified!(V6, 1, ip6);
-classified!(Layer2, INPUT, InputError);
-classified!(Layer2, OUTPUT, OutputError);
+classified_frames! {
+    INPUT, InputError, TableMiss, SessionDeny, Continue, permitted;
+    OUTPUT, OutputError, TableMiss, SessionDeny, Continue, permitted;
+    INPUT_FRAMES, FrameError, Drop, Drop, ReceivedNext, ReceivedNext::numbered;
+    OUTPUT_FRAMES, FrameError, Drop, Drop, SentNext, SentNext::numbered;
+}
 
-/// What is counted besides drops.
+/// Counters besides drops.
 #[derive(Clone, Copy)]
 pub enum Count<const USE: u8> {
     /// Not found.
@@ -154,6 +171,11 @@ impl<const USE: u8> graph::Count for Count<USE> {
             info("Flow classify hits after chain walk"),
             info("Flow classify action drop"),
         ],
+        ROUTED | INPUT_FRAMES | OUTPUT_FRAMES => &[
+            info("Classify misses"),
+            info("Classify hits"),
+            info("Classify hits after chain walk"),
+        ],
         _ => &[
             info("input ACL misses"),
             info("input ACL hits"),
@@ -180,7 +202,7 @@ type Tally = [u64; 3];
 
 impl<V: Classified<USE>, const USE: u8> Node for Classify<V, USE> {
     const NAME: &'static str = NAMES[USE as usize][V::KIND];
-    type Next = Continue;
+    type Next = V::Next;
     type Error = V::Error;
     type Count = Count<USE>;
     const DROP: &'static str = V::DROP;
@@ -214,21 +236,19 @@ impl<V: Classified<USE>, const USE: u8> Node for Classify<V, USE> {
                     let table = table?;
                     let key = table.mask.key(table.bytes(p, self.headers(p, epoch)));
                     let (number, session) = table.find(&key, hash, epoch)?;
-                    let refuses = USE != FLOW && session.hit_next == DENY;
-                    if refuses || session.advance != 0 || session.action != Action::None {
+                    let next = V::next(session.hit_next)?;
+                    if session.advance != 0 || session.action != Action::None {
                         return None;
                     }
                     table.count(number, &at);
                     tally[Count::<USE>::Hits as usize] += 1;
-                    Some(Continue)
+                    Some(next)
                 });
                 packets.others(block, |_, p| {
-                    let judged = self.judge(p, &at, &mut tally);
+                    let (judged, next) = self.judge(p, &at, &mut tally);
                     p.trace(|_| judged);
-                    match judged.refused {
-                        Some(reason) if USE != FLOW => Err(V::REASONS[usize::from(reason)]),
-                        _ => Ok(Continue),
-                    }
+                    let reason = usize::from(judged.refused.unwrap_or(false));
+                    next.ok_or(V::REASONS[reason])
                 });
             }
         });
@@ -242,16 +262,19 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
     /// The interface whose tables a packet meets.
     #[inline(always)]
     fn interface(p: &Buffer<'_>) -> u32 {
-        if USE == OUTPUT { p.tx() } else { p.rx() }
+        if matches!(USE, OUTPUT | OUTPUT_FRAMES) { p.tx() } else { p.rx() }
     }
     /// The first table that a packet is looked up in.
     #[inline(always)]
     fn first(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> u32 {
-        if USE == PUNT {
-            return self.punted.read(epoch).get(V::KIND).copied().unwrap_or(NONE);
-        }
+        let kind = match USE {
+            PUNT => return self.punted.read(epoch).get(V::KIND).copied().unwrap_or(NONE),
+            ROUTED => return p.adjacency(),
+            INPUT_FRAMES | OUTPUT_FRAMES => kind_of(p),
+            _ => V::KIND,
+        };
         let tables = self.interfaces.read(Self::interface(p), epoch);
-        tables.map_or(NONE, |tables| tables.0[USE as usize][V::KIND])
+        tables.map_or(NONE, |tables| tables.0[USE as usize][kind])
     }
     /// Where a packet's headers are.
     #[inline(always)]
@@ -269,12 +292,22 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
         Headers { l2, current: here }
     }
     #[inline(never)]
-    fn judge(&self, p: &mut Buffer<'_>, at: &Moment<'_>, tally: &mut Tally) -> Judged {
+    fn judge(
+        &self,
+        p: &mut Buffer<'_>,
+        at: &Moment<'_>,
+        tally: &mut Tally,
+    ) -> (ClassifyTrace, Option<V::Next>) {
         let first = self.first(p, at.epoch);
         let headers = self.headers(p, at.epoch);
         let found = walk(&self.tables, first, at, |table| table.bytes(p, headers));
-        let mut judged = Judged {
-            name: if USE == OUTPUT { "OUTACL" } else { "INACL" },
+        let mut judged = ClassifyTrace {
+            name: match USE {
+                OUTPUT => "OUTACL",
+                ROUTED => "IP_CLASSIFY",
+                INPUT_FRAMES | OUTPUT_FRAMES => "l2-classify",
+                _ => "INACL",
+            },
             interface: Self::interface(p),
             table: NONE,
             offset: 0,
@@ -283,24 +316,27 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
             fib: p.fib(),
         };
         let mut count = |what: Count<USE>| tally[what as usize] += 1;
-        match found {
-            Found::Hit(session, table, is_walked) => {
+        let next = match found {
+            Match::Hit(Hit { session, table, is_walked, .. }) => {
                 count(Count::Hits);
                 if is_walked {
                     count(Count::Walked);
                 }
-                let passes =
-                    (session.hit_next != DENY || USE == FLOW) && apply::<V, USE>(p, session);
-                let (refused, action) = ((!passes).then_some(true), session.action);
-                judged = Judged { table, refused, action, fib: p.fib(), ..judged };
+                let next = V::next(session.hit_next).filter(|_| apply::<V, USE>(p, session));
+                let (refused, action) = (next.is_none().then_some(true), session.action);
+                judged = ClassifyTrace { table, refused, action, fib: p.fib(), ..judged };
+                next
             }
-            Found::Miss(table, next) => {
+            Match::Miss(table, number) => {
                 count(Count::Misses);
-                let refused = (next == DENY && USE != FLOW).then_some(false);
-                judged = Judged { table, refused, ..judged };
+                let next = V::next(number);
+                judged =
+                    ClassifyTrace { table, refused: next.is_none().then_some(false), ..judged };
+                next
             }
-            Found::Nothing => (),
-        }
+            // Its table has just been taken away.
+            Match::Nothing => V::next(NONE),
+        };
         let table = self.tables.read(judged.table, at.epoch);
         judged.offset = table.map_or(0, |table| {
             headers.current.saturating_sub(match table.from {
@@ -308,7 +344,17 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
                 super::From::Current(offset) => headers.current.saturating_add(offset),
             })
         });
-        judged
+        (judged, next)
+    }
+}
+
+/// The kind of what a frame carries, by its first type; tags are another one.
+#[inline(always)]
+fn kind_of(p: &Buffer<'_>) -> usize {
+    match p.bytes().get(12..14) {
+        Some([0x08, 0x00]) => 0,
+        Some([0x86, 0xdd]) => 1,
+        _ => LAYER2,
     }
 }
 
@@ -328,9 +374,9 @@ fn apply<V: Classified<USE>, const USE: u8>(p: &mut Buffer<'_>, session: &Sessio
     }
 }
 
-/// What a node says of a traced packet.
+/// The trace record of a node.
 #[derive(Clone, Copy)]
-struct Judged {
+struct ClassifyTrace {
     name: &'static str,
     interface: u32,
     table: u32,
@@ -341,7 +387,7 @@ struct Judged {
     fib: u16,
 }
 
-impl Record for Judged {
+impl Record for ClassifyTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, interface, table, offset, refused, action, fib } = self;
         let next = if refused.is_some() { "deny" } else { "permit" };
@@ -398,6 +444,8 @@ pub(super) fn add(
         V4, PUNT, V4::PUNT_ARC;
         V6, PUNT, V6::PUNT_ARC;
     }
+    router.engine.add(node!(V4, ROUTED, tables, interfaces, punted, router))?;
+    router.engine.add(node!(V6, ROUTED, tables, interfaces, punted, router))?;
     Ok(())
 }
 
@@ -412,6 +460,10 @@ pub(super) fn add_layer2(
     let output = node!(Layer2, OUTPUT, tables, interfaces, punted, router);
     router.engine.add_feature(&L2_INPUT, input)?;
     router.engine.add_feature(&L2_OUTPUT, output)?;
+    let received = node!(Layer2, INPUT_FRAMES, tables, interfaces, punted, router);
+    let sent = node!(Layer2, OUTPUT_FRAMES, tables, interfaces, punted, router);
+    router.engine.add_feature(&L2_INPUT, received)?;
+    router.engine.add_feature(&L2_OUTPUT, sent)?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use control::api::{Api, Message, Retval};
 use net::Router;
 
-use super::tables::{Classifier, Doing, NewSession};
+use super::tables::{Classifier, NewSession, SessionAction};
 
 control::numbers! {
     /// What is done with a packet that has a session.
@@ -76,11 +76,11 @@ fn add_del(router: &mut Router, m: ClassifyAddDelSession) -> Result<(), Retval> 
         return Ok(super::remove_session(router, m.table_index, &m.matched)?);
     }
     let action = match m.action {
-        ClassifyAction::NONE => Doing::None,
-        ClassifyAction::SET_IP4_FIB_INDEX => Doing::Table4(m.metadata),
-        ClassifyAction::SET_IP6_FIB_INDEX => Doing::Table6(m.metadata),
-        ClassifyAction::SET_METADATA => Doing::Metadata(m.metadata),
-        ClassifyAction::MARK_FLOW => Doing::Mark(m.metadata),
+        ClassifyAction::NONE => SessionAction::None,
+        ClassifyAction::SET_IP4_FIB_INDEX => SessionAction::Table4(m.metadata),
+        ClassifyAction::SET_IP6_FIB_INDEX => SessionAction::Table6(m.metadata),
+        ClassifyAction::SET_METADATA => SessionAction::Metadata(m.metadata),
+        ClassifyAction::MARK_FLOW => SessionAction::Mark(m.metadata),
         _ => return Err(Retval::INVALID_VALUE),
     };
     let new = NewSession {

@@ -2,137 +2,288 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Arguments, Cli, Command, Error, Line, Output, Print, PrintValue, Value};
+use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
 use super::NONE;
-use super::uses::{self, Kind, Use};
+use super::uses::{self, Kind, Tables, Use};
 
-/// What all commands that set tables of an interface take.
-struct Wanted {
+/// What all commands that set tables take.
+#[derive(Arguments, Debug, PartialEq)]
+struct Chosen {
+    /// for packets of IPv4
+    #[default(NONE)]
+    ip4_table: u32,
+    /// for packets of IPv6
+    #[default(NONE)]
+    ip6_table: u32,
+    /// for frames
+    #[default(NONE)]
+    l2_table: u32,
+    /// they are taken off
+    del: bool,
+}
+
+/// What those take that set tables of an interface.
+#[derive(Arguments, Debug, PartialEq)]
+struct OnInterface {
+    /// interface
+    #[keyword("intfc")]
+    #[alias("interface")]
     interface: InterfaceIndex,
-    tables: [u32; 3],
-    is_add: bool,
+    #[flatten]
+    chosen: Chosen,
 }
 
-impl Wanted {
-    fn parse(args: &mut Args<'_>, word: &str) -> Result<Self, Error> {
-        let (mut interface, mut tables, mut is_add) = (None, [NONE; 3], true);
-        while !args.is_empty() {
-            if args.keyword(word) {
-                interface = Some(args.value("interface")?);
-            } else if args.keyword("ip4-table") {
-                tables[0] = args.value("table index")?;
-            } else if args.keyword("ip6-table") {
-                tables[1] = args.value("table index")?;
-            } else if args.keyword("l2-table") {
-                tables[2] = args.value("table index")?;
-            } else if args.keyword("del") {
-                is_add = false;
-            } else {
-                return Err(args.unknown());
-            }
+/// Have tables of the classifier decide what an interface receives.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface input acl")]
+#[stage(Attachments)]
+struct SetInput {
+    #[flatten]
+    to: OnInterface,
+}
+
+/// Have tables of the classifier decide what an interface sends.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface output acl")]
+#[stage(Attachments)]
+struct SetOutput {
+    #[flatten]
+    to: OnInterface,
+}
+
+/// Have flows that an interface receives counted by tables of the classifier.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set flow classify")]
+#[stage(Attachments)]
+struct SetFlow {
+    #[flatten]
+    to: OnInterface,
+}
+
+/// Have tables of the classifier choose a policer for what an interface receives.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set policer classify")]
+#[stage(Attachments)]
+struct SetPolicer {
+    #[flatten]
+    to: OnInterface,
+}
+
+/// Tables of the classifier that frames are sorted by; none for those not named.
+#[derive(Arguments, Debug, PartialEq)]
+struct Sorting {
+    /// interface
+    #[keyword("intfc")]
+    #[alias("interface")]
+    interface: InterfaceIndex,
+    /// for frames that carry IPv4
+    #[default(NONE)]
+    ip4_table: u32,
+    /// for frames that carry IPv6
+    #[default(NONE)]
+    ip6_table: u32,
+    /// for others
+    #[default(NONE)]
+    other_table: u32,
+}
+
+/// Have tables of the classifier sort the frames that a bridged interface receives.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface l2 input classify")]
+#[stage(Attachments)]
+struct SortInput {
+    #[flatten]
+    to: Sorting,
+}
+
+/// Have tables of the classifier sort the frames that a bridged interface sends.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface l2 output classify")]
+#[stage(Attachments)]
+struct SortOutput {
+    #[flatten]
+    to: Sorting,
+}
+
+/// Have packets for an interface's own IPv4 addresses looked up in a table of the classifier.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set ip classify")]
+#[stage(Attachments)]
+struct SetOwn4 {
+    /// interface
+    intfc: InterfaceIndex,
+    /// the table; -1 for none
+    table_index: TableOrNone,
+}
+
+/// Have packets for an interface's own IPv6 addresses looked up in a table of the classifier.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set ip6 classify")]
+#[stage(Attachments)]
+struct SetOwn6 {
+    /// interface
+    intfc: InterfaceIndex,
+    /// the table; -1 for none
+    table_index: TableOrNone,
+}
+
+/// The number of a table, or -1.
+#[derive(Debug, PartialEq)]
+struct TableOrNone(u32);
+
+impl Value for TableOrNone {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let place = *args;
+        match args.value::<i64>(what)? {
+            -1 => Ok(Self(NONE)),
+            number => u32::try_from(number).map(Self).map_err(|_| place.error("invalid table")),
         }
-        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
-        if tables == [NONE; 3] {
-            return Err(args.error("expected a table"));
-        }
-        Ok(Self { interface, tables, is_add })
     }
 }
 
-macro_rules! set {
-    ($name:ident, $path:literal, $word:literal, $about:literal) => {
-        struct $name(Wanted);
-
-        impl Command for $name {
-            const PATHS: &'static [&'static str] = &[$path];
-            const ABOUT: &'static str = $about;
-            const USAGE: &'static str = concat!(
-                $word,
-                " <interface> [ip4-table <index>] [ip6-table <index>] [l2-table <index>] [del]"
-            );
-            fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-                Ok(Self(Wanted::parse(args, $word)?))
-            }
-        }
-    };
-}
-
-set!(
-    SetInput,
-    "set interface input acl",
-    "intfc",
-    "Have tables of the classifier decide what an interface receives"
-);
-set!(
-    SetOutput,
-    "set interface output acl",
-    "intfc",
-    "Have tables of the classifier decide what an interface sends"
-);
-set!(
-    SetFlow,
-    "set flow classify",
-    "interface",
-    "Have flows that an interface receives counted by tables of the classifier"
-);
-
-/// The kind of packets after `type`.
-struct OfKind(Kind);
-
-impl OfKind {
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        args.keyword("type");
-        if args.keyword("ip4") {
-            Ok(Self(Kind::Ip4))
-        } else if args.keyword("ip6") {
-            Ok(Self(Kind::Ip6))
-        } else if args.keyword("l2") {
-            Ok(Self(Kind::Layer2))
-        } else {
-            Err(args.error("expected type ip4, ip6 or l2"))
-        }
+impl PrintValue for TableOrNone {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(self.0);
     }
 }
 
-macro_rules! show {
-    ($name:ident, $path:literal, $about:literal) => {
-        struct $name(OfKind);
-
-        impl Command for $name {
-            const PATHS: &'static [&'static str] = &[$path];
-            const ABOUT: &'static str = $about;
-            const USAGE: &'static str = "type [ip4|ip6|l2]";
-            fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-                Ok(Self(OfKind::parse(args)?))
-            }
-        }
-    };
+/// Have tables of the classifier decide what is punted.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set punt acl")]
+#[stage(Attachments)]
+struct SetPunt {
+    #[flatten]
+    chosen: Chosen,
 }
 
-show!(ShowInput, "show inacl", "Show the tables that decide what interfaces receive");
-show!(ShowOutput, "show outacl", "Show the tables that decide what interfaces send");
-show!(ShowFlow, "show classify flow", "Show the tables that flows of interfaces are counted by");
+/// Show the tables that decide what interfaces receive.
+#[derive(Command)]
+#[command("show inacl")]
+struct ShowInput {
+    /// of packets
+    #[keyword("type")]
+    #[words]
+    kind: Kind,
+}
+
+/// Show the tables that decide what interfaces send.
+#[derive(Command)]
+#[command("show outacl")]
+struct ShowOutput {
+    /// of packets
+    #[keyword("type")]
+    #[words]
+    kind: Kind,
+}
+
+/// Show the tables that flows of interfaces are counted by.
+#[derive(Command)]
+#[command("show classify flow")]
+struct ShowFlow {
+    /// of packets
+    #[keyword("type")]
+    #[words]
+    kind: Kind,
+}
+
+/// Show the tables that choose policers for what interfaces receive.
+#[derive(Command)]
+#[command("show classify policer")]
+struct ShowPolicer {
+    /// of packets
+    #[keyword("type")]
+    #[words]
+    kind: Kind,
+}
+
+impl Sorting {
+    fn of(interface: InterfaceIndex, tables: &[u32; 3]) -> Option<Self> {
+        let [ip4_table, ip6_table, other_table] = *tables;
+        let is_any = *tables != [NONE; 3];
+        is_any.then_some(Self { interface, ip4_table, ip6_table, other_table })
+    }
+    fn set(&self, router: &mut Router, of: Use) -> Result<(), Error> {
+        let tables = [self.ip4_table, self.ip6_table, self.other_table];
+        Ok(uses::set_frames(router, self.interface, of, tables)?)
+    }
+}
+
+impl Chosen {
+    fn of([ip4_table, ip6_table, l2_table]: [u32; 3]) -> Option<Self> {
+        let is_any = [ip4_table, ip6_table, l2_table] != [NONE; 3];
+        is_any.then_some(Self { ip4_table, ip6_table, l2_table, del: false })
+    }
+    fn tables(&self) -> Result<[u32; 3], Error> {
+        let tables = [self.ip4_table, self.ip6_table, self.l2_table];
+        if tables == [NONE; 3] { Err(Error::new("expected a table")) } else { Ok(tables) }
+    }
+}
+
+fn set(router: &mut Router, of: Use, to: &OnInterface) -> Result<(), Error> {
+    Ok(uses::set(router, to.interface, of, to.chosen.tables()?, !to.chosen.del)?)
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, Tables(all)) in router.settings::<Tables>() {
+        let [input, output, flow, police, received, sent] = all;
+        let to = |tables: &[u32; 3]| Some(OnInterface { interface, chosen: Chosen::of(*tables)? });
+        to(input).into_iter().for_each(|to| lines.push(&SetInput { to }));
+        to(output).into_iter().for_each(|to| lines.push(&SetOutput { to }));
+        to(flow).into_iter().for_each(|to| lines.push(&SetFlow { to }));
+        to(police).into_iter().for_each(|to| lines.push(&SetPolicer { to }));
+        let sorted = |tables| Sorting::of(interface, tables);
+        sorted(received).into_iter().for_each(|to| lines.push(&SortInput { to }));
+        sorted(sent).into_iter().for_each(|to| lines.push(&SortOutput { to }));
+    }
+    for (intfc, [ip4, ip6]) in super::own_tables(router) {
+        if ip4 != NONE {
+            lines.push(&SetOwn4 { intfc, table_index: TableOrNone(ip4) });
+        }
+        if ip6 != NONE {
+            lines.push(&SetOwn6 { intfc, table_index: TableOrNone(ip6) });
+        }
+    }
+    let [ip4, ip6] = uses::punted(router);
+    let punted = Chosen::of([ip4, ip6, NONE]);
+    punted.into_iter().for_each(|chosen| lines.push(&SetPunt { chosen }));
+}
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    let set = |router: &mut Router, of, w: Wanted| {
-        Ok(uses::set(router, w.interface, of, w.tables, w.is_add)?)
-    };
-    cli.command(move |router, c: SetInput| set(router, Use::Input, c.0));
-    cli.command(move |router, c: SetOutput| set(router, Use::Output, c.0));
-    cli.command(move |router, c: SetFlow| set(router, Use::Flow, c.0));
-    let shown =
-        |router: &mut Router, of, kind: OfKind, none| Output::of(rows(router, of, kind.0, none));
+    cli.command(|router, c: SetInput| set(router, Use::Input, &c.to));
+    cli.command(|router, c: SetOutput| set(router, Use::Output, &c.to));
+    cli.command(|router, c: SetFlow| set(router, Use::Flow, &c.to));
+    cli.command(|router, c: SetPolicer| set(router, Use::Police, &c.to));
+    cli.command(|router: &mut Router, c: SortInput| c.to.set(router, Use::InputFrames));
+    cli.command(|router: &mut Router, c: SortOutput| c.to.set(router, Use::OutputFrames));
+    cli.command(|router: &mut Router, c: SetOwn4| {
+        Ok(super::set_own(router, c.intfc, false, c.table_index.0)?)
+    });
+    cli.command(|router: &mut Router, c: SetOwn6| {
+        Ok(super::set_own(router, c.intfc, true, c.table_index.0)?)
+    });
+    cli.command(|router: &mut Router, c: SetPunt| {
+        let [ip4, ip6, layer2] = c.chosen.tables()?;
+        if layer2 != NONE {
+            return Err(super::Error::NoLayer2.into());
+        }
+        Ok(uses::set_punted(router, [ip4, ip6], !c.chosen.del)?)
+    });
+    let shown = |router: &mut Router, of, kind, none| Output::of(rows(router, of, kind, none));
     cli.command(move |router: &mut Router, c: ShowInput| {
-        Ok(shown(router, Use::Input, c.0, "No input ACL tables configured"))
+        Ok(shown(router, Use::Input, c.kind, "No input ACL tables configured"))
     });
     cli.command(move |router: &mut Router, c: ShowOutput| {
-        Ok(shown(router, Use::Output, c.0, "No output ACL tables configured"))
+        Ok(shown(router, Use::Output, c.kind, "No output ACL tables configured"))
     });
     cli.command(move |router: &mut Router, c: ShowFlow| {
-        Ok(shown(router, Use::Flow, c.0, "No flow classify tables configured"))
+        Ok(shown(router, Use::Flow, c.kind, "No flow classify tables configured"))
+    });
+    cli.command(move |router: &mut Router, c: ShowPolicer| {
+        Ok(shown(router, Use::Police, c.kind, "No policer classify tables configured"))
     });
 }
 

@@ -6,7 +6,7 @@ use control::cli::{Args, Cli, Command, Error, Output};
 use net::Router;
 use serde::Serialize;
 
-use super::filter::Of;
+use super::filter::FilterOwner;
 use super::table::{Action, From, NONE};
 use super::tables::{Classifier, Info};
 
@@ -70,11 +70,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             tables: all.filters.first(of).map(|first| all.chain(first)).unwrap_or_default(),
         };
         let mut filters = vec![
-            filter("packet tracer:".to_owned(), Of::Trace),
-            filter("pcap rx/tx/drop:".to_owned(), Of::Captures),
+            filter("packet tracer:".to_owned(), FilterOwner::Trace),
+            filter("pcap rx/tx/drop:".to_owned(), FilterOwner::Captures),
         ];
         for (of, _) in all.filters.iter() {
-            if let Of::Interface(interface) = of {
+            if let FilterOwner::Interface(interface) = of {
                 filters.push(filter(format!("{}:", router.interfaces.name(interface.0)), of));
             }
         }

@@ -16,6 +16,7 @@ use infra::table::numbers::{Numbers, NumbersReader};
 use zerocopy::FromZeros;
 
 use super::key::{Key, Mask, VECTOR};
+use super::tables::SessionAction;
 
 /// No table, no next node, no number.
 pub const NONE: u32 = u32::MAX;
@@ -27,7 +28,7 @@ const EMPTY: u64 = 0;
 /// A place whose session was taken out: what is sought may be further on.
 const GONE: u64 = 1 << 32;
 
-/// Where the bytes that a table compares begin.
+/// The start of the bytes that a table compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// At the layer 2 header.
@@ -36,7 +37,7 @@ pub enum From {
     Current(i16),
 }
 
-/// What is done with a packet besides.
+/// The action on a packet besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Action {
     /// Nothing.
@@ -55,6 +56,19 @@ pub enum Action {
     Metadata(u32),
     /// Its flow is marked with this number where the layer below can.
     Mark(u32),
+}
+
+impl Action {
+    /// What the operator asked for.
+    pub fn wanted(self) -> SessionAction {
+        match self {
+            Self::None => SessionAction::None,
+            Self::Table { id, is_ip6: false, .. } => SessionAction::Table4(id),
+            Self::Table { id, .. } => SessionAction::Table6(id),
+            Self::Metadata(number) => SessionAction::Metadata(number),
+            Self::Mark(number) => SessionAction::Mark(number),
+        }
+    }
 }
 
 /// An entry of a table.
@@ -76,20 +90,20 @@ pub struct Session {
 /// Hits of a session on one thread.
 #[derive(Debug, FromZeros)]
 #[repr(C)]
-pub struct Seen {
+pub struct SessionHits {
     hits: Counter,
     /// Bits of the time of the last one, in seconds.
     heard: Counter,
 }
 
-impl Cell for Seen {
+impl Cell for SessionHits {
     fn zero(&self) {
         self.hits.zero();
         self.heard.zero();
     }
 }
 
-/// Which thread looks, and when.
+/// The thread and time of a lookup.
 #[derive(Clone, Copy)]
 pub struct Moment<'e> {
     /// Number of the thread.
@@ -100,7 +114,7 @@ pub struct Moment<'e> {
     pub epoch: Epoch<'e>,
 }
 
-/// Where a packet's headers are, as offsets in its buffer.
+/// A packet's headers, as offsets in its buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Headers {
     /// Of layer 2.
@@ -126,14 +140,14 @@ pub struct Table {
     /// Of the number of places.
     bits: usize,
     sessions: SlabReader<Session>,
-    seen: Rows<Seen>,
+    seen: Rows<SessionHits>,
 }
 
-/// What control keeps of a table.
+/// A table, as control keeps it.
 pub struct Sessions {
     places: Numbers,
     slab: SharedSlab<Session>,
-    seen: Rows<Seen>,
+    seen: Rows<SessionHits>,
     bits: usize,
     most: usize,
 }
@@ -161,7 +175,7 @@ impl Sessions {
         let (bits, seen) = (self.bits, self.seen.clone());
         Table { mask, skip, from, next, miss_next, places, bits, sessions, seen }
     }
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.slab.len()
     }
@@ -320,10 +334,30 @@ impl Table {
     }
 }
 
-/// What a chain of tables says.
-pub enum Found<'e> {
-    /// A session, found in a table, and whether that was not the first one.
-    Hit(&'e Session, u32, bool),
+/// A session that a packet has.
+pub struct Hit<'e> {
+    /// The session.
+    pub session: &'e Session,
+    /// The table it was found in.
+    pub table: u32,
+    /// Whether that was not the first one.
+    pub is_walked: bool,
+    number: u32,
+    of: &'e Table,
+}
+
+impl Hit<'_> {
+    /// Counts it.
+    #[inline(always)]
+    pub fn count(&self, at: &Moment<'_>) {
+        self.of.count(self.number, at);
+    }
+}
+
+/// The result of a chain of tables.
+pub enum Match<'e> {
+    /// A session.
+    Hit(Hit<'e>),
     /// None, the last table asked, and what becomes of the packet.
     Miss(u32, u32),
     /// There is no table.
@@ -338,17 +372,32 @@ pub fn walk<'e, 'p>(
     first: u32,
     at: &Moment<'e>,
     bytes: impl Fn(&Table) -> &'p [u8],
-) -> Found<'e> {
+) -> Match<'e> {
+    let found = seek(tables, first, at.epoch, bytes);
+    if let Match::Hit(hit) = &found {
+        hit.count(at);
+    }
+    found
+}
+
+/// As [`walk`], without counting.
+#[inline(always)]
+pub fn seek<'e, 'p>(
+    tables: &'e SlabReader<Table>,
+    first: u32,
+    epoch: Epoch<'e>,
+    bytes: impl Fn(&Table) -> &'p [u8],
+) -> Match<'e> {
     let mut index = first;
-    let mut found = Found::Nothing;
+    let mut found = Match::Nothing;
     for asked in 0..MOST_CHAINED {
-        let Some(table) = tables.read(index, at.epoch) else { return found };
+        let Some(table) = tables.read(index, epoch) else { return found };
         let key = table.mask.key(bytes(table));
-        if let Some((number, session)) = table.find(&key, key.hash(&table.mask), at.epoch) {
-            table.count(number, at);
-            return Found::Hit(session, index, asked > 0);
+        if let Some((number, session)) = table.find(&key, key.hash(&table.mask), epoch) {
+            let is_walked = asked > 0;
+            return Match::Hit(Hit { session, table: index, is_walked, number, of: table });
         }
-        found = Found::Miss(index, table.miss_next);
+        found = Match::Miss(index, table.miss_next);
         index = table.next;
     }
     found

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 
+use control::cli::Words;
 use infra::rcu::{SharedSlab, SlabReader};
 use net::Router;
 use net::fib::{Ip4, Ip6, TableIndex};
@@ -11,6 +12,7 @@ use net::fib::{Ip4, Ip6, TableIndex};
 use super::filter::Filters;
 use super::key::{Mask, VECTOR};
 use super::table::{Action, From, MOST_CHAINED, NONE, Session, Sessions, Table};
+use super::uses::Tables;
 use super::{Error, uses};
 
 /// Tables at most.
@@ -27,9 +29,19 @@ pub struct Classifier {
     tables: SharedSlab<Table>,
     owned: HashMap<u32, Owned>,
     pub(super) filters: Filters,
+    /// Finds a policer by its name.
+    pub(super) policer: Option<FindPolicer>,
+    /// Say whether they use a table.
+    pub(super) users: Vec<UsesTable>,
 }
 
-/// What control keeps of a table.
+/// Whether something uses a table.
+pub type UsesTable = fn(&Router, u32) -> bool;
+
+/// The number of a policer, by name.
+pub type FindPolicer = fn(&Router, &str) -> Option<u32>;
+
+/// A table, as control keeps it.
 struct Owned {
     sessions: Sessions,
     buckets: u32,
@@ -53,12 +65,15 @@ pub struct NewTable {
     pub miss_next: u32,
     /// Where the bytes begin.
     pub from: From,
+    /// Its number; the first that is free unless given.
+    pub index: Option<u32>,
 }
 
 impl Default for NewTable {
     fn default() -> Self {
         let (buckets, memory, next, miss_next) = (2, 2 << 20, NONE, NONE);
-        Self { mask: Vec::new(), skip: 0, buckets, memory, next, miss_next, from: From::Layer2 }
+        let (mask, from, index) = (Vec::new(), From::Layer2, None);
+        Self { mask, skip: 0, buckets, memory, next, miss_next, from, index }
     }
 }
 
@@ -75,22 +90,26 @@ pub struct NewSession {
     /// Bytes that the packet moves on, or back.
     pub advance: i32,
     /// What is done with it.
-    pub action: Doing,
+    pub action: SessionAction,
 }
 
-/// What a session is to do with packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Doing {
+/// The action of a session.
+#[derive(Words, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionAction {
     /// Nothing.
     #[default]
     None,
     /// Have them looked up in this table of IPv4, which is made if it is not there.
+    #[word("set-ip4-fib-id")]
     Table4(u32),
-    /// As [`Doing::Table4`], of IPv6.
+    /// As [`SessionAction::Table4`], of IPv6.
+    #[word("set-ip6-fib-id")]
     Table6(u32),
     /// Give them this number.
+    #[word("set-metadata")]
     Metadata(u32),
     /// Mark their flows.
+    #[word("mark-flow")]
     Mark(u32),
 }
 
@@ -109,7 +128,8 @@ pub struct Info<'c> {
 impl Classifier {
     pub(super) fn new() -> io::Result<Self> {
         let tables = SharedSlab::new(MOST_TABLES)?;
-        Ok(Self { tables, owned: HashMap::new(), filters: Filters::default() })
+        let (owned, filters) = (HashMap::new(), Filters::default());
+        Ok(Self { tables, owned, filters, policer: None, users: Vec::new() })
     }
     pub(super) fn reader(&self) -> SlabReader<Table> {
         self.tables.reader()
@@ -146,6 +166,29 @@ pub(super) fn of(router: &mut Router) -> &mut Classifier {
     router.own_mut()
 }
 
+/// All tables, for nodes of other plugins.
+pub fn reader(router: &Router) -> SlabReader<Table> {
+    router.own::<Classifier>().reader()
+}
+
+/// The tables of interfaces, for nodes of other plugins.
+pub fn interfaces(router: &Router) -> SlabReader<Tables> {
+    router.own::<OfInterfaces>().0.clone()
+}
+
+/// Reads the tables of interfaces.
+pub(super) struct OfInterfaces(pub SlabReader<Tables>);
+
+/// Has a table stay while a feature uses it.
+pub fn add_user(router: &mut Router, uses: UsesTable) {
+    of(router).users.push(uses);
+}
+
+/// Has sessions name policers, which nodes of that plugin meet packets with.
+pub fn name_policers(router: &mut Router, find: FindPolicer) {
+    of(router).policer = Some(find);
+}
+
 /// Makes a table; returns its number.
 ///
 /// # Errors
@@ -175,7 +218,15 @@ pub fn add_table(router: &mut Router, new: &NewTable) -> Result<u32, Error> {
     let most = most.clamp(1, MOST_SESSIONS) as usize;
     let sessions = Sessions::new(threads, most).map_err(|_| Error::Room)?;
     let table = sessions.table(mask, skip, new.from, new.next, new.miss_next);
-    let number = all.tables.insert(table).map_err(|_| Error::Tables)?;
+    let number = match new.index {
+        Some(index) if index as usize >= MOST_TABLES => return Err(Error::Tables),
+        Some(index) if all.tables.at(index).is_some() => return Err(Error::Exists(index)),
+        Some(index) => {
+            all.tables.put(index, Some(table));
+            index
+        }
+        None => all.tables.insert(table).map_err(|_| Error::Tables)?,
+    };
     let buckets = new.buckets.checked_next_power_of_two().unwrap_or(1 << 31);
     all.owned.insert(number, Owned { sessions, buckets, memory: new.memory });
     Ok(number)
@@ -273,13 +324,13 @@ fn key(router: &mut Router, number: u32, matched: &[u8]) -> Result<(Mask, super:
 }
 
 /// What a session does, the routing table it needs being held.
-fn hold(router: &mut Router, doing: Doing) -> Result<Action, Error> {
+fn hold(router: &mut Router, doing: SessionAction) -> Result<Action, Error> {
     let (held, id, is_ip6) = match doing {
-        Doing::None => return Ok(Action::None),
-        Doing::Metadata(number) => return Ok(Action::Metadata(number)),
-        Doing::Mark(number) => return Ok(Action::Mark(number)),
-        Doing::Table4(id) => (router.hold_table::<Ip4>(id), id, false),
-        Doing::Table6(id) => (router.hold_table::<Ip6>(id), id, true),
+        SessionAction::None => return Ok(Action::None),
+        SessionAction::Metadata(number) => return Ok(Action::Metadata(number)),
+        SessionAction::Mark(number) => return Ok(Action::Mark(number)),
+        SessionAction::Table4(id) => (router.hold_table::<Ip4>(id), id, false),
+        SessionAction::Table6(id) => (router.hold_table::<Ip6>(id), id, true),
     };
     let TableIndex(fib) = held.map_err(|_| Error::NoFib(id))?;
     Ok(Action::Table { id, is_ip6, fib })

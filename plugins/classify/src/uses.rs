@@ -1,6 +1,7 @@
-//! Where tables are used: the tables of an interface, and those for what is punted.
+//! Uses of tables: those of an interface, and those of punted packets.
 #![forbid(unsafe_code)]
 
+use control::cli::Words;
 use graph::arc::FeatureArc;
 use infra::rcu::{Reader, Shared};
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
@@ -14,7 +15,7 @@ use super::Error;
 use super::table::NONE;
 use super::tables::Classifier;
 
-/// What tables of an interface are for.
+/// The use of an interface's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Which received packets pass.
@@ -23,20 +24,28 @@ pub enum Use {
     Output,
     /// Which received packets are counted, and marked for those behind.
     Flow,
+    /// Which policer received packets meet: the plugin of policers acts on them.
+    Police,
+    /// Where received frames of bridged and cross-connected interfaces go.
+    InputFrames,
+    /// Which frames that are sent go on.
+    OutputFrames,
 }
 
 /// The kind of packets that a table is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// IPv4.
     Ip4,
     /// IPv6.
     Ip6,
-    /// Bridged and cross-connected frames.
+    /// Bridged and cross-connected frames; among those that are sorted as frames, all that carry
+    /// neither IPv4 nor IPv6.
+    #[word("l2")]
     Layer2,
 }
 
-const USES: usize = 3;
+const USES: usize = 6;
 const KINDS: usize = 3;
 /// Kinds of what is punted.
 const VERSIONS: usize = 2;
@@ -52,8 +61,12 @@ impl Default for Tables {
 }
 
 impl Tables {
-    const fn is_on<const USE: usize, const KIND: usize>(&self) -> bool {
+    /// Whether there is a table for a kind of packets.
+    pub const fn is_on<const USE: usize, const KIND: usize>(&self) -> bool {
         self.0[USE][KIND] != NONE
+    }
+    fn is_any<const USE: usize>(&self) -> bool {
+        self.0[USE] != [NONE; KINDS]
     }
 }
 
@@ -69,10 +82,10 @@ impl Punted {
 }
 
 /// Where the tables of interfaces act.
-pub(super) fn places() -> [AttachedAt<Tables>; USES * VERSIONS] {
+pub(super) fn places() -> [AttachedAt<Tables>; 3 * VERSIONS] {
     use super::node::NAMES;
     let at = |arc: &'static FeatureArc, node, is_on| AttachedAt { arc, node, is_on };
-    let [input, output, flow, _] = NAMES;
+    let [input, output, flow, ..] = NAMES;
     [
         at(&IP4_UNICAST, input[0], Tables::is_on::<0, 0>),
         at(&IP6_UNICAST, input[1], Tables::is_on::<0, 1>),
@@ -84,11 +97,13 @@ pub(super) fn places() -> [AttachedAt<Tables>; USES * VERSIONS] {
 }
 
 /// Where they act on bridged frames.
-pub(super) fn places2() -> [AttachedAt<Tables>; 2] {
-    let [[.., input], [.., output], ..] = super::node::NAMES;
+pub(super) fn places2() -> [AttachedAt<Tables>; 4] {
+    let [[.., input], [.., output], _, _, [.., received], [.., sent], ..] = super::node::NAMES;
     [
         AttachedAt { arc: &L2_INPUT, node: input, is_on: Tables::is_on::<0, 2> },
         AttachedAt { arc: &L2_OUTPUT, node: output, is_on: Tables::is_on::<1, 2> },
+        AttachedAt { arc: &L2_INPUT, node: received, is_on: Tables::is_any::<4> },
+        AttachedAt { arc: &L2_OUTPUT, node: sent, is_on: Tables::is_any::<5> },
     ]
 }
 
@@ -109,8 +124,35 @@ pub fn set(
     if layer2 != NONE && (of == Use::Flow || !super::node::has_layer2(router)) {
         return Err(Error::NoLayer2);
     }
+    if of == Use::Police && router.own::<Classifier>().policer.is_none() {
+        return Err(Error::NoPolicers);
+    }
     let mut all = router.setting::<Tables>(interface);
     change(&mut all.0[of as usize], &tables, is_add)?;
+    Ok(router.put(interface, all)?)
+}
+
+/// Gives an interface exactly these tables to sort its frames by; [`NONE`] for none.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_frames(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    of: Use,
+    tables: [u32; KINDS],
+) -> Result<(), Error> {
+    debug_assert!(matches!(of, Use::InputFrames | Use::OutputFrames));
+    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    let known = [Error::NoTable, Error::NoIp6Table, Error::NoOtherTable];
+    for (table, missing) in tables.iter().zip(known) {
+        check(router, &[*table]).map_err(|_| missing)?;
+    }
+    if !super::node::has_layer2(router) {
+        return Err(Error::NoLayer2);
+    }
+    let mut all = router.setting::<Tables>(interface);
+    all.0[of as usize] = tables;
     Ok(router.put(interface, all)?)
 }
 
@@ -135,7 +177,7 @@ pub fn punted(router: &Router) -> [u32; VERSIONS] {
 }
 
 fn switched(tables: [u32; VERSIONS]) -> [(&'static FeatureArc, &'static str, bool); VERSIONS] {
-    let [.., punt] = super::node::NAMES;
+    let punt = super::node::NAMES[super::node::PUNT as usize];
     let [ip4, ip6] = tables.map(|table| table != NONE);
     [(V4::PUNT_ARC, punt[0], ip4), (V6::PUNT_ARC, punt[1], ip6)]
 }
@@ -172,6 +214,7 @@ pub(super) fn is_used(router: &Router, table: u32) -> bool {
     let mut interfaces = router.settings::<Tables>().map(|(_, tables)| tables);
     interfaces.any(|tables| tables.0.as_flattened().contains(&table))
         || punted(router).contains(&table)
+        || router.own::<Classifier>().users.iter().any(|uses| uses(router, table))
 }
 
 /// The interfaces that have a table for this, with it.

@@ -147,6 +147,11 @@ pub fn split(mask: &[u8]) -> Option<(u32, Vec<u8>)> {
     Some((skip as u32, rest))
 }
 
+/// Bytes as `hex` takes them.
+pub fn hex_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn hex(args: &mut Args<'_>) -> Result<Vec<u8>, Error> {
     let place = *args;
     let digits = args.word().unwrap_or_default();

@@ -34,7 +34,7 @@ pub const FEATURE: Feature = Feature {
 #[derive(Default)]
 struct Proxied(BTreeMap<(InterfaceIndex, Prefix), TableIndex>);
 
-/// Why a proxy is not made or deleted.
+/// Reasons why a proxy is not made or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface

@@ -113,8 +113,8 @@ fn commands(cli: &mut Cli<Router>) {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     parts.router.insert(Autoremove { is_on: true, removed: 0 });
-    observe(&mut parts.router, follow);
-    switch(&mut parts.router, true);
+    observe(parts.router, follow);
+    switch(parts.router, true);
     let detection = parts.router.own_mut::<Detection>();
     detection.first = detection.config;
     commands(&mut parts.cli);

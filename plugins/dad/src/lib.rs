@@ -18,9 +18,9 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use control::cli::Output;
-use control::feature::{Refusal, Refused};
+use control::feature::{Refusal, Refused, Registered};
 use control::process::Wake;
-use net::address::{OnInterface, Standing};
+use net::address::{AddressState, OnInterface};
 use net::interface::{Change, InterfaceIndex, Kind};
 use net::nd::{Duplicate, Tentative, frame};
 use net::neighbor;
@@ -88,17 +88,17 @@ pub struct Entry {
 pub struct Detection {
     /// The configuration.
     pub config: Config,
-    /// The configuration of a router that was told nothing.
+    /// The default configuration.
     first: Config,
     entries: BTreeMap<(InterfaceIndex, Ipv6Addr), Entry>,
     /// Called with each step of an address.
-    observers: Vec<Observer>,
+    observers: Registered<Observer>,
 }
 
 /// Called when an address becomes tentative, when a solicitation was sent, and with the outcome.
 pub type Observer = fn(&mut Router, InterfaceIndex, Ipv6Addr, &Entry);
 
-/// Why a configuration is refused.
+/// Reasons why a configuration is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// transmits is 1 to {MAX_TRANSMITS}
@@ -212,7 +212,7 @@ fn duplicate(router: &mut Router, Duplicate { interface, addr }: Duplicate) {
 fn notify(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
     let dad = detection(router);
     let Some(entry) = dad.entries.get(&(interface, addr)).copied() else { return };
-    for observer in dad.observers.clone() {
+    for observer in dad.observers.clone().iter() {
         observer(router, interface, addr, &entry);
     }
 }
@@ -256,7 +256,7 @@ fn publish(router: &mut Router) {
         router.set_standing(interface, addr, None);
     }
     for (interface, addr) in not_ours {
-        router.set_standing(interface, addr, Some(Standing::Tentative));
+        router.set_standing(interface, addr, Some(AddressState::Tentative));
     }
 }
 
@@ -285,12 +285,12 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     router.insert(Detection {
         config: FIRST,
         first: FIRST,
         entries: BTreeMap::new(),
-        observers: Vec::new(),
+        observers: Registered::default(),
     });
     router.events.handle(duplicate);
     router.interfaces.observe(interface_changed);

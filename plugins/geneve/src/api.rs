@@ -2,10 +2,11 @@
 
 use control::api::types::Address;
 use control::api::{Api, Message, Retval};
+use net::tunnel::command::NETWORKS;
 use net::tunnel::{Outer, Tunnel, decap_next, next_number, no_interface};
 use net::{InterfaceIndex, Router};
 
-use super::{Geneve, NETWORKS};
+use super::Geneve;
 
 /// Make or delete a GENEVE tunnel.
 #[derive(Message)]

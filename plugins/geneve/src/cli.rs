@@ -1,48 +1,38 @@
 //! Commands about GENEVE tunnels.
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Below, Cli, Command, Error, Output, Print};
+use control::configuration::Lines;
 use net::Router;
-use net::tunnel::command::{Far, bypass};
-use net::tunnel::show;
+use net::tunnel::command::{self, Far, Vni};
+use net::tunnel::{Tunnel, bypass, show};
 
-use super::{Geneve, NETWORKS};
+use super::Geneve;
 
-/// `create geneve tunnel local ADDRESS {remote ADDRESS | group ADDRESS INTERFACE} vni N ...`.
+/// Make or delete a GENEVE tunnel.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create geneve tunnel")]
 struct Create {
+    #[flatten]
     far: Far,
-    vni: u32,
+    /// number of the network
+    vni: Vni,
+    /// carry packets instead of frames
+    #[keyword("l3-mode")]
     is_l3: bool,
-}
-
-impl Command for Create {
-    const PATHS: &'static [&'static str] = &["create geneve tunnel"];
-    const ABOUT: &'static str = "Make or delete a GENEVE tunnel";
-    const USAGE: &'static str = "local <address> {remote <address> | group <address> <interface>} \
-        vni <n> [encap-vrf-id <n>] [decap-next {l2 | node <name>}] [l3-mode] [del]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut far, mut vni, mut is_l3) = (Far::default(), None, false);
-        while !args.is_empty() {
-            if far.take(args, ["local", "remote"])? {
-            } else if args.keyword("vni") {
-                let at = *args;
-                vni = Some(args.value("network")?);
-                if vni >= Some(NETWORKS) {
-                    return Err(at.error("a network is below 16777216"));
-                }
-            } else if args.keyword("l3-mode") {
-                is_l3 = true;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        let vni = vni.ok_or_else(|| args.error("expected vni"))?;
-        Ok(Self { far, vni, is_l3 })
-    }
 }
 
 fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     let (outer, next) = c.far.outer::<Geneve>(router)?;
-    c.far.carry_out(router, None, outer, Geneve { vni: c.vni, next, is_l3: c.is_l3 })
+    c.far.carry_out(router, outer, Geneve { vni: c.vni.0, next, is_l3: c.is_l3 })
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    command::configuration(router, lines, |t: &Tunnel<Geneve>, far| Create {
+        far,
+        vni: Below(t.kind.vni),
+        is_l3: t.kind.is_l3,
+    });
+    bypass::configuration::<Geneve>(router, lines);
 }
 
 /// Show the GENEVE tunnels.
@@ -52,7 +42,7 @@ struct Show;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| create(router, &c));
-    bypass!(cli, Geneve, "set interface ip geneve-bypass", "set interface ip6 geneve-bypass");
+    bypass::register::<Geneve>(cli);
     cli.command(|router: &mut Router, _: Show| {
         Ok(show::all::<Geneve>(router, "geneve", |t| {
             let l3 = if t.kind.is_l3 { " l3" } else { "" };

@@ -26,8 +26,6 @@ const OPTIONS: u8 = 0x3f;
 const CRITICAL: u8 = 0x40;
 /// Bytes of the header without options.
 const HEADER: usize = 8;
-/// Networks there may be.
-pub const NETWORKS: u32 = 1 << 24;
 /// Nodes that send frames.
 const OUTPUT: [&str; 2] = ["geneve4-encap", "geneve6-encap"];
 
@@ -36,7 +34,7 @@ const OUTPUT: [&str; 2] = ["geneve4-encap", "geneve6-encap"];
 pub struct Geneve {
     /// The network, 24 bits.
     pub vni: u32,
-    /// Where frames go; as frames of the interface when `None`.
+    /// Next node of frames; that of frames of the interface when `None`.
     pub next: Option<Slot>,
     /// Whether the interface has the address that all such interfaces have.
     pub is_l3: bool,
@@ -117,6 +115,8 @@ impl CountsAsMost for Geneve {}
 
 impl Bypass for Geneve {
     const NODES: [&'static str; 2] = ["ip4-geneve-bypass", "ip6-geneve-bypass"];
+    const COMMANDS: [&'static str; 2] =
+        ["set interface ip geneve-bypass", "set interface ip6 geneve-bypass"];
 }
 
 /// GENEVE tunnels.
@@ -127,7 +127,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["tunnel", "ethernet"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

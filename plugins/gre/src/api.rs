@@ -8,7 +8,7 @@ use net::{InterfaceIndex, Router};
 use super::{Gre, What};
 
 control::numbers! {
-    /// What a GRE tunnel carries.
+    /// Payload of a GRE tunnel.
     pub enum GreTunnelType: u8 = "gre_tunnel_type" in "" {
         L3 = 0 => "GRE_API_TUNNEL_TYPE_L3",
         TEB = 1 => "GRE_API_TUNNEL_TYPE_TEB",
@@ -19,7 +19,7 @@ control::numbers! {
 /// A GRE tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct GreTunnel {
-    /// what it carries
+    /// payload
     #[name("type")]
     pub kind: GreTunnelType,
     /// one far end or several
@@ -43,7 +43,7 @@ pub struct GreTunnel {
 /// A GRE tunnel with its key.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct GreTunnelV2 {
-    /// what it carries
+    /// payload
     #[name("type")]
     pub kind: GreTunnelType,
     /// one far end or several

@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
-use control::cli::{Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Error, Output, Print};
+use control::configuration::Lines;
 use net::Router;
+use net::tunnel::command::{self, Fields};
 use net::tunnel::{Outer, far_end, show};
 
 use super::{Gre, What};
 
 /// Make or delete a GRE tunnel.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("create gre tunnel")]
 struct Create {
     /// own address
@@ -19,7 +21,8 @@ struct Create {
     /// number in the interface's name
     instance: Option<u32>,
     /// table that leads to the far end
-    outer_fib_id: Option<u32>,
+    #[default]
+    outer_fib_id: u32,
     /// Ethernet frames are carried
     teb: bool,
     /// mirrored frames of a session are carried
@@ -29,7 +32,10 @@ struct Create {
     /// several far ends, which the TEIB knows
     multipoint: bool,
     /// key; 0 for none
-    key: Option<u32>,
+    #[default]
+    key: u32,
+    #[flatten]
+    fields: Fields,
 }
 
 /// Show the GRE tunnels.
@@ -46,9 +52,9 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
         (true, Some(_)) => return Err(Error::new("either teb or erspan")),
     };
     let dst = far_end(c.src, c.dst, c.multipoint)?;
-    let table = router.tunnel_table(c.src, c.outer_fib_id.unwrap_or_default())?;
-    let (outer, gre) =
-        (Outer::new(c.src, dst, table), Gre { what, key: c.key.unwrap_or_default() });
+    let table = router.tunnel_table(c.src, c.outer_fib_id)?;
+    let outer = Outer { flags: c.fields.flags(), ..Outer::new(c.src, dst, table) };
+    let gre = Gre { what, key: c.key };
     if c.del {
         let interface = router.find_tunnel(&outer, &gre)?;
         router.remove_tunnel::<Gre>(interface)?;
@@ -56,6 +62,27 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     }
     let made = router.add_tunnel(c.instance, outer, gre)?;
     Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for t in router.tunnels::<Gre>().iter() {
+        let Outer { src, dst, flags, .. } = t.outer;
+        let multipoint = t.outer.is_multipoint();
+        let erspan = if let What::Mirrored(session) = t.kind.what { Some(session) } else { None };
+        let create = Create {
+            src,
+            dst: (!multipoint).then_some(dst),
+            instance: Some(t.instance),
+            outer_fib_id: router.tunnel_table_id(&t.outer),
+            teb: t.kind.what == What::Frames,
+            erspan,
+            del: false,
+            multipoint,
+            key: t.kind.key,
+            fields: Fields::of(flags),
+        };
+        command::push(router, lines, t.interface, &create);
+    }
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

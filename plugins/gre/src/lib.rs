@@ -37,10 +37,12 @@ const ERSPAN: u16 = 0x88be;
 const ERSPAN_HEADER: usize = 8;
 /// Its version, in the first byte.
 const ERSPAN_VERSION: u16 = 0x1000;
+/// Tags of the mirrored frame are still in it.
+const TAGS_KEPT: u16 = 3 << 11;
 /// Bits of its session.
 const SESSION: u16 = 0x3ff;
 
-/// What is carried.
+/// The payload of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// IP packets.
@@ -54,7 +56,7 @@ pub enum What {
 /// The kind of tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gre {
-    /// What is carried.
+    /// The payload of a tunnel.
     pub what: What,
     /// Key; 0 for none.
     pub key: u32,
@@ -110,11 +112,11 @@ impl Kind for Gre {
             sequence = Some(4 + fields.len() as u8);
             fields.extend([0; 4]);
             fields.extend(ERSPAN_VERSION.to_be_bytes());
-            fields.extend((session & SESSION).to_be_bytes());
+            fields.extend((session & SESSION | TAGS_KEPT).to_be_bytes());
             fields.extend([0; 4]);
         }
         let bytes = [&[flags, 0], &kind.to_be_bytes()[..], &fields].concat();
-        Some(Behind { protocol: Protocol::GRE, bytes, length: None, sequence })
+        Some(Behind { bytes, sequence, ..Behind::nothing(Protocol::GRE) })
     }
 }
 
@@ -135,7 +137,7 @@ pub enum Error {
     NoTunnel,
 }
 
-/// What the nodes count.
+/// Counters of the nodes.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// GRE input packets decapsulated.
@@ -198,7 +200,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["tunnel", "teib"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -9,14 +9,14 @@ use net::{InterfaceIndex, Router};
 use super::Gtpu;
 
 control::numbers! {
-    /// Where received packets go.
+    /// Next node of received packets.
     pub enum GtpuDecapNextType: u32 = "gtpu_decap_next_type" in "" {
         DROP = 0 => "GTPU_API_DECAP_NEXT_DROP",
         L2 = 1 => "GTPU_API_DECAP_NEXT_L2",
         IP4 = 2 => "GTPU_API_DECAP_NEXT_IP4",
         IP6 = 3 => "GTPU_API_DECAP_NEXT_IP6",
     }
-    /// Which packets that are no tunnel's are forwarded.
+    /// Packets of no tunnel that are forwarded.
     pub enum GtpuForwardingType: u32 = "gtpu_forwarding_type" in "" {
         NONE = 0 => "GTPU_API_FORWARDING_NONE",
         BAD_HEADER = 1 => "GTPU_API_FORWARDING_BAD_HEADER",
@@ -25,7 +25,7 @@ control::numbers! {
     }
 }
 
-/// What an interface carried.
+/// Counters of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
 pub struct SwIfCounters {
     /// received packets
@@ -38,14 +38,14 @@ pub struct SwIfCounters {
     pub bytes_tx: u64,
 }
 
-/// What a tunnel carried.
+/// Counters of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct TunnelMetrics {
     /// its interface
     pub sw_if_index: InterfaceIndex,
     /// 0
     pub reserved: u32,
-    /// what it carried
+    /// counters
     pub counters: SwIfCounters,
 }
 
@@ -63,7 +63,7 @@ pub struct GtpuAddDelTunnel {
     pub mcast_sw_if_index: InterfaceIndex,
     /// the table that leads to the far end
     pub encap_vrf_id: u32,
-    /// what is carried, or an edge of the input node; 4294967295 for frames
+    /// payload, or an edge of the input node; 4294967295 for frames
     pub decap_next_index: u32,
     /// own identifier
     pub teid: u32,
@@ -93,7 +93,7 @@ pub struct GtpuAddDelTunnelV2 {
     pub mcast_sw_if_index: InterfaceIndex,
     /// the table that leads to the far end
     pub encap_vrf_id: u32,
-    /// what is carried
+    /// payload
     pub decap_next_index: GtpuDecapNextType,
     /// own identifier
     pub teid: u32,
@@ -111,7 +111,7 @@ pub struct GtpuAddDelTunnelV2 {
 pub struct GtpuAddDelTunnelV2Reply {
     /// its interface
     pub sw_if_index: InterfaceIndex,
-    /// what it carried
+    /// counters
     pub counters: SwIfCounters,
 }
 
@@ -149,7 +149,7 @@ pub struct GtpuTunnelDetails {
     pub mcast_sw_if_index: InterfaceIndex,
     /// the table that leads to the far end
     pub encap_vrf_id: u32,
-    /// what is carried, or an edge of the input node
+    /// payload, or an edge of the input node
     pub decap_next_index: u32,
     /// own identifier
     pub teid: u32,
@@ -180,7 +180,7 @@ pub struct GtpuTunnelV2Details {
     pub mcast_sw_if_index: InterfaceIndex,
     /// the table that leads to the far end
     pub encap_vrf_id: u32,
-    /// what is carried
+    /// payload
     pub decap_next_index: GtpuDecapNextType,
     /// own identifier
     pub teid: u32,
@@ -192,9 +192,9 @@ pub struct GtpuTunnelV2Details {
     pub qfi: u8,
     /// whether it takes packets that are no tunnel's
     pub is_forwarding: bool,
-    /// which ones
+    /// kind of these packets
     pub forwarding_type: GtpuForwardingType,
-    /// what it carried
+    /// counters
     pub counters: SwIfCounters,
 }
 
@@ -220,7 +220,7 @@ pub struct GtpuGetTransferCounts {
     pub capacity: u32,
 }
 
-/// What tunnels carried.
+/// Counters of tunnels.
 #[derive(Debug, Message)]
 #[option("in_progress")]
 pub struct GtpuGetTransferCountsReply {

@@ -56,7 +56,7 @@ pub struct Gtpu {
     pub qfi: Option<u8>,
     /// Whether Ethernet frames are carried, else IP packets.
     pub is_l2: bool,
-    /// Where received packets go; as what they are when `None`.
+    /// Next node of received packets; that of their kind when `None`.
     pub next: Option<Slot>,
 }
 
@@ -168,6 +168,8 @@ impl CountsAsMost for Gtpu {}
 
 impl Bypass for Gtpu {
     const NODES: [&'static str; 2] = ["ip4-gtpu-bypass", "ip6-gtpu-bypass"];
+    const COMMANDS: [&'static str; 2] =
+        ["set interface ip gtpu-bypass", "set interface ip6 gtpu-bypass"];
 }
 
 /// GTP-U tunnels.
@@ -178,7 +180,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["tunnel", "ethernet"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

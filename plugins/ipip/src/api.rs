@@ -76,9 +76,9 @@ pub struct Ipip6RdAddTunnel {
     pub ip6_table_id: u32,
     /// the table that leads to far ends
     pub ip4_table_id: u32,
-    /// what all IPv6 addresses of the domain begin with
+    /// prefix of all IPv6 addresses of the domain
     pub ip6_prefix: Ip6Prefix,
-    /// what all IPv4 addresses of the domain begin with
+    /// prefix of all IPv4 addresses of the domain
     pub ip4_prefix: Ip4Prefix,
     /// own address
     pub ip4_src: Ipv4Addr,
@@ -144,11 +144,11 @@ pub(super) fn register(api: &mut Api<Router>) {
             let rule = SixRd {
                 ip6,
                 ip4,
+                ip6_table: m.ip6_table_id,
                 has_check: m.security_check,
                 tos: Some(m.tc_tos).filter(|tos| *tos != u8::MAX),
             };
-            let tables = [m.ip4_table_id, m.ip6_table_id];
-            let sw_if_index = sixrd::add(router, m.ip4_src, rule, tables)?;
+            let sw_if_index = sixrd::add(router, m.ip4_src, rule, None, m.ip4_table_id)?;
             Ok(Ipip6RdAddTunnelReply { sw_if_index })
         })
         .call(|router, m: Ipip6RdDelTunnel| Ok(sixrd::remove(router, m.sw_if_index, true)?))

@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Output, Print};
+use control::configuration::Lines;
+use net::Router;
+use net::tunnel::command::{self, Fields, Named};
 use net::tunnel::{Outer, far_end, show};
-use net::{InterfaceIndex, Router};
 
-use super::Ipip;
+use super::{Ipip, sixrd};
 
 /// Make an IP in IP tunnel.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("create ipip tunnel")]
 struct Create {
     /// own address
@@ -20,21 +22,24 @@ struct Create {
     instance: Option<u32>,
     /// table that leads to the far end
     #[values("table-id")]
-    outer_table_id: Option<u32>,
+    #[default]
+    outer_table_id: u32,
     /// several far ends, which the TEIB knows
     p2mp: bool,
+    /// code point of outer headers
+    #[default]
+    dscp: u8,
+    #[flatten]
+    fields: Fields,
 }
 
-/// `delete ipip tunnel sw_if_index N`, or an interface.
-struct Delete(InterfaceIndex);
-
-impl Command for Delete {
-    const PATHS: &'static [&'static str] = &["delete ipip tunnel"];
-    const ABOUT: &'static str = "Delete an IP in IP tunnel";
-    const USAGE: &'static str = "{<interface> | sw_if_index <sw_if_index>}";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        show::interface(args).map(Self)
-    }
+/// Delete an IP in IP tunnel.
+#[derive(Command)]
+#[command("delete ipip tunnel")]
+struct Delete {
+    /// its interface
+    #[positional]
+    interface: Named,
 }
 
 /// Show the IP in IP tunnels.
@@ -47,16 +52,37 @@ struct Show;
 #[command("show ipip tunnel-hash")]
 struct ShowEnds;
 
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for t in router.tunnels::<Ipip>().iter() {
+        if let Some(rule) = t.kind.sixrd {
+            sixrd::print(router, lines, t, rule);
+            continue;
+        }
+        let Outer { src, dst, flags, dscp, .. } = t.outer;
+        let p2mp = t.outer.is_multipoint();
+        let create = Create {
+            src,
+            dst: (!p2mp).then_some(dst),
+            instance: Some(t.instance),
+            outer_table_id: router.tunnel_table_id(&t.outer),
+            p2mp,
+            dscp,
+            fields: Fields::of(flags),
+        };
+        command::push(router, lines, t.interface, &create);
+    }
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| {
         let dst = far_end(c.src, c.dst, c.p2mp)?;
-        let table = router.tunnel_table(c.src, c.outer_table_id.unwrap_or_default())?;
-        let made = router.add_tunnel(c.instance, Outer::new(c.src, dst, table), Ipip::default())?;
+        let table = router.tunnel_table(c.src, c.outer_table_id)?;
+        let (flags, dscp) = (c.fields.flags(), c.dscp);
+        let outer = Outer { flags, dscp, ..Outer::new(c.src, dst, table) };
+        let made = router.add_tunnel(c.instance, outer, Ipip::default())?;
         Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
     });
-    cli.command(|router: &mut Router, Delete(interface): Delete| {
-        Ok(super::sixrd::remove(router, interface, false)?)
-    });
+    cli.command(|router: &mut Router, c: Delete| Ok(sixrd::remove(router, c.interface.0, false)?));
     cli.command(|router: &mut Router, _: Show| {
         Ok(show::all::<Ipip>(router, "ipip", |_| String::new()))
     });

@@ -22,7 +22,7 @@ const MPLS_IN_IP: Protocol = Protocol(137);
 /// The kind of tunnel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ipip {
-    /// How far ends are found in the addresses of packets, if they are.
+    /// Rule by which far ends are found in the addresses of packets, if they are.
     pub sixrd: Option<SixRd>,
 }
 
@@ -47,7 +47,7 @@ impl Kind for Ipip {
             Link::Mpls => MPLS_IN_IP,
             Link::Ethernet => return None,
         };
-        Some(Behind { protocol, bytes: Vec::new(), length: None, sequence: None })
+        Some(Behind::nothing(protocol))
     }
     fn front(&self, outer: &Outer, link: Link, next_hop: IpAddr) -> Front {
         self.sixrd.map_or(Front::Usual, |rule| Front::Own(rule.chain(outer, link, next_hop)))
@@ -71,7 +71,7 @@ pub enum Error {
     Fragmented,
 }
 
-/// What the input nodes count.
+/// Counters of the input nodes.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// packets decapsulated.
@@ -105,7 +105,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["tunnel", "teib"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -7,13 +7,16 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use control::cli::{Args, Cli, Command, Error as CliError, Output};
+use control::cli::{Cli, Command, Output, Print};
+use control::configuration::Lines;
 use control::feature::Refusal;
 use graph::Buffer;
 use net::adjacency::Link;
-use net::adjacency::chain::{Chain, Fixup, Onward};
+use net::adjacency::chain::Fixup;
 use net::fib::{self, Ip4, Ip6, Path, Source, Target};
-use net::tunnel::{EncapDecapFlags, Guard, Outer, show};
+use net::ip::{Chain, Underlay};
+use net::tunnel::command::{self, Named};
+use net::tunnel::{EncapDecapFlags, Guard, Outer, Tunnel};
 use net::{InterfaceIndex, Router};
 use wire::{Ip4Prefix, Ip6Prefix, Protocol, ip4, ip6};
 use zerocopy::FromBytes;
@@ -23,20 +26,22 @@ use super::Ipip;
 /// Bits of an IPv6 address that a domain has at most for prefix and far end: those of a network.
 const NETWORK: u8 = 64;
 
-/// How far ends are found.
+/// The prefixes from which far ends follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SixRd {
-    /// What all IPv6 addresses of the domain begin with.
+    /// Prefix of all IPv6 addresses of the domain.
     pub ip6: Ip6Prefix,
-    /// What all IPv4 addresses of the domain begin with.
+    /// Prefix of all IPv4 addresses of the domain.
     pub ip4: Ip4Prefix,
+    /// The table that carried packets are looked up in at first, with the route to the domain.
+    pub ip6_table: u32,
     /// Whether sources of packets must be those of the far end they come from.
     pub has_check: bool,
     /// Type of service of outer headers; that of what is carried when `None`.
     pub tos: Option<u8>,
 }
 
-/// Why a tunnel is not made or deleted.
+/// Reasons why a tunnel is not made or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// prefix and far end are longer than a network
@@ -99,8 +104,8 @@ impl SixRd {
             copies_class: self.tos.is_none(),
         }
     }
-    /// What is put in front of packets to a next hop: an address of the domain, or, unspecified,
-    /// each packet's own destination.
+    /// Headers in front of packets to a next hop: an address of the domain, or, unspecified, each
+    /// packet's own destination.
     pub(super) fn chain(self, outer: &Outer, link: Link, next_hop: IpAddr) -> Option<Chain> {
         let IpAddr::V6(hop) = next_hop else { return None };
         if link != Link::Ip6 {
@@ -112,8 +117,9 @@ impl SixRd {
         }
         let header = outer.plain(self.ip4.network().addr().into(), Protocol::IP6, link).header;
         let table = Target::Lookup { link: Link::Ip4, table: outer.table };
-        let to = Onward::Paths(Link::Ip4, [Path::to(table)].into());
-        Some(Chain { header, fixup: Fixup::Own(write, self.rule().number()), to })
+        let to = Underlay::Paths(Link::Ip4, [Path::to(table)].into());
+        let fixup = Fixup::Own(write, self.rule().number());
+        Some(Chain { header, fixup, carries_offloads: true, to })
     }
     pub(super) fn guard(self) -> Guard {
         Guard { check: is_right, number: self.rule().number() }
@@ -143,7 +149,7 @@ fn is_right(packet: &[u8], remote: u128, number: u64) -> bool {
     })
 }
 
-/// Makes a tunnel, up, with a route to its domain; tables are those of far ends and of packets.
+/// Makes a tunnel, up, with a route to its domain; `ip4_table` leads to far ends.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -151,13 +157,15 @@ pub(super) fn add(
     router: &mut Router,
     own: Ipv4Addr,
     rule: SixRd,
-    [ip4_table, ip6_table]: [u32; 2],
+    instance: Option<u32>,
+    ip4_table: u32,
 ) -> Result<InterfaceIndex, Error> {
     if rule.ip6.prefix_len() + (32 - rule.ip4.prefix_len()) > NETWORK {
         return Err(Error::TooLong);
     }
     let outside = router.fib.table::<Ip4>(ip4_table).ok_or(Error::NoTable(ip4_table))?;
-    let inside = router.fib.table::<Ip6>(ip6_table).ok_or(Error::NoTable(ip6_table))?;
+    let inside = router.fib.table::<Ip6>(rule.ip6_table);
+    let inside = inside.ok_or(Error::NoTable(rule.ip6_table))?;
     let flags = match rule.tos {
         Some(_) => EncapDecapFlags::NONE,
         None => EncapDecapFlags::NONE
@@ -167,11 +175,11 @@ pub(super) fn add(
     let plain = Outer::new(own.into(), Ipv4Addr::UNSPECIFIED.into(), outside);
     let outer = Outer { flags, dscp: rule.tos.unwrap_or_default() >> 2, ..plain };
     let kind = Ipip { sixrd: Some(rule) };
-    let interface = router.add_tunnel(None, outer, kind).map_err(Error::Tunnel)?;
+    let interface = router.add_tunnel(instance, outer, kind).map_err(Error::Tunnel)?;
     // The interface is new: nothing holds it in another table.
     let _ = router.set_interface_table6(interface, inside);
     let _ = router.enable_ip6(interface, true);
-    router.set_admin(interface, true);
+    router.start_with_ip(interface);
     let target = Target::Attached { interface, own: Link::Ip6.unspecified() };
     let domain = rule.ip6.network().into();
     let routed = router.set_route(inside, domain, Source::SPECIAL, &[Path::to(target)]);
@@ -199,13 +207,13 @@ pub(super) fn remove(
 }
 
 /// Make a tunnel whose far ends are found in IPv6 addresses.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("create 6rd tunnel")]
 struct Create {
-    /// what all IPv6 addresses of the domain begin with
+    /// prefix of all IPv6 addresses of the domain
     #[keyword("ip6-pfx")]
     ip6: Ip6Prefix,
-    /// what all IPv4 addresses of the domain begin with
+    /// prefix of all IPv4 addresses of the domain
     #[keyword("ip4-pfx")]
     ip4: Ip4Prefix,
     /// own address
@@ -213,34 +221,51 @@ struct Create {
     own: Ipv4Addr,
     /// table that leads to far ends; 0 unless given
     #[values("table-id")]
-    ip4_table_id: Option<u32>,
+    #[default]
+    ip4_table_id: u32,
     /// table that carried packets are looked up in; 0 unless given
     #[values("table-id")]
-    ip6_table_id: Option<u32>,
+    #[keyword("ip6-table-id")]
+    #[default]
+    ip6_table: u32,
     /// sources must be those of the far end
     security_check: bool,
+    /// type of service of outer headers; that of what is carried unless given
+    tos: Option<u8>,
+    /// number in the interface's name
+    instance: Option<u32>,
 }
 
-/// `delete 6rd tunnel sw_if_index N`, or an interface.
-struct Delete(InterfaceIndex);
+/// Delete a tunnel whose far ends are found in IPv6 addresses.
+#[derive(Command)]
+#[command("delete 6rd tunnel")]
+struct Delete {
+    /// its interface
+    #[positional]
+    interface: Named,
+}
 
-impl Command for Delete {
-    const PATHS: &'static [&'static str] = &["delete 6rd tunnel"];
-    const ABOUT: &'static str = "Delete a tunnel whose far ends are found in IPv6 addresses";
-    const USAGE: &'static str = "{<interface> | sw_if_index <sw_if_index>}";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        show::interface(args).map(Self)
-    }
+pub(super) fn print(router: &Router, lines: &mut Lines<'_>, t: &Tunnel<Ipip>, rule: SixRd) {
+    let IpAddr::V4(own) = t.outer.src else { return };
+    let create = Create {
+        ip6: rule.ip6,
+        ip4: rule.ip4,
+        own,
+        ip4_table_id: router.tunnel_table_id(&t.outer),
+        ip6_table: rule.ip6_table,
+        security_check: rule.has_check,
+        tos: rule.tos,
+        instance: Some(t.instance),
+    };
+    command::push(router, lines, t.interface, &create);
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| {
-        let rule = SixRd { ip6: c.ip6, ip4: c.ip4, has_check: c.security_check, tos: None };
-        let tables = [c.ip4_table_id, c.ip6_table_id].map(Option::unwrap_or_default);
-        let made = add(router, c.own, rule, tables)?;
+        let Create { ip6, ip4, own, ip4_table_id, ip6_table, .. } = c;
+        let rule = SixRd { ip6, ip4, ip6_table, has_check: c.security_check, tos: c.tos };
+        let made = add(router, own, rule, c.instance, ip4_table_id)?;
         Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
     });
-    cli.command(|router: &mut Router, Delete(interface): Delete| {
-        Ok(remove(router, interface, true)?)
-    });
+    cli.command(|router: &mut Router, c: Delete| Ok(remove(router, c.interface.0, true)?));
 }

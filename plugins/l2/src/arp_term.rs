@@ -14,7 +14,7 @@ use wire::nd::{NeighborAdvertisement, NeighborSolicitation, OVERRIDE, SOLICITED}
 use wire::{MacAddr, Protocol, icmp6, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::packet::{self, Layer2, Seen};
+use super::packet::{self, FrameTrace, Layer2};
 use super::state::Tables;
 
 /// Answers for the owners of addresses.
@@ -65,7 +65,7 @@ pub enum Error {
     Source,
 }
 
-/// What [`Terminate`] counts.
+/// Counters of [`Terminate`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// ARP replies sent.
@@ -82,23 +82,26 @@ impl Node for Terminate {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, mut replies) = (frame.epoch(), 0);
-        frame.each(|p| {
-            let rx = p.rx();
-            p.trace(|p| Seen::of("arp-term-l2bd", rx, p));
-            let is_answered = match packet::ethertype(p) {
-                Some(EtherType::ARP) => self.arp(p, epoch)?,
-                Some(EtherType::IP6) => self.solicitation(p, epoch).unwrap_or(false),
-                _ => false,
-            };
-            replies += u64::from(is_answered);
-            Ok(if is_answered { self.back(p, epoch) } else { Next::Others })
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let rx = p.rx();
+                p.trace(|p| FrameTrace::of("arp-term-l2bd", rx, p));
+                let is_answered = match packet::ethertype(p) {
+                    Some(EtherType::ARP) => self.arp(p, epoch)?,
+                    Some(EtherType::IP6) => self.solicitation(p, epoch).unwrap_or(false),
+                    _ => false,
+                };
+                replies += u64::from(is_answered);
+                Ok(if is_answered { self.back(p, epoch) } else { Next::Others })
+            },
+        );
         frame.count(Count::Replies, replies);
     }
 }
 
 impl Terminate {
-    /// Who has an address in the domain of a frame.
+    /// Owner of an address in the domain of a frame.
     fn owner(&self, p: &Buffer<'_>, addr: IpAddr, epoch: Epoch<'_>) -> Option<MacAddr> {
         let domain = self.tables.domains.read(p.payload::<Layer2>().domain.into(), epoch)?;
         domain.owners.get(&addr).copied()

@@ -16,7 +16,7 @@ const HARDWARE: &str = "BVI";
 /// Instances are below this.
 const INSTANCES: u32 = 16384;
 
-/// Why one cannot be made or deleted.
+/// Reasons why one cannot be made or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Refused {
     /// the instance is in use, or not below 16384

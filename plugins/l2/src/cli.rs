@@ -34,7 +34,7 @@ pub(super) struct Create {
     pub arp_ufwd: Option<u8>,
     /// minutes after which addresses are forgotten; 0 for never
     pub mac_age: Option<u8>,
-    /// what to call it
+    /// tag of the operator
     pub bd_tag: Option<String>,
     /// delete it
     pub del: bool,
@@ -135,6 +135,11 @@ switches! {
         /// the domain
         bridge_domain_id: u32
     } |router, on, at| set_domain(router, at, input::ARP_UFWD, on);
+    /// Rewrite frames of a bridge domain, where their interface says how.
+    DomainRewrite("set bridge-domain rewrite") {
+        /// the domain
+        bridge_domain_id: u32
+    } |router, on, at| Ok(domain::change(router, at, |domain| domain.rewrites = on)?);
     /// Learn addresses of an interface's frames.
     PortLearn("set interface l2 learn") {
         /// the interface

@@ -1,4 +1,4 @@
-//! What layer 2 was told, as commands.
+//! The configuration of layer 2, as commands.
 
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
@@ -6,7 +6,8 @@ use net::{InterfaceIndex, Router};
 use super::arcs::{self, input};
 use super::bvi;
 use super::cli::{
-    Create, PortFilter, PortFlood, PortForward, PortLearn, SetDefaultLimit, SetLimit, SetOwner,
+    Create, DomainRewrite, PortFilter, PortFlood, PortForward, PortLearn, SetDefaultLimit,
+    SetLimit, SetOwner,
 };
 use super::domain::DEFAULT_BITS;
 use super::fib::{self, Entry};
@@ -32,7 +33,11 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             false => lines.push(&SetTags { interface, wanted }),
         }
     }
-    for domain in bridging.domains.values() {
+    for (bridge_domain_id, domain) in &bridging.domains {
+        if !domain.rewrites {
+            let bridge_domain_id = *bridge_domain_id;
+            lines.push(&DomainRewrite { bridge_domain_id, disable: true });
+        }
         for interface in domain.members.iter().map(|m| m.0).chain(domain.unknown) {
             port(router, interface, lines);
         }

@@ -1,4 +1,4 @@
-//! What is asked of bridge domains, their ports and their addresses.
+//! Operations on bridge domains, their ports and their addresses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use wire::MacAddr;
 
 use super::arcs::{self, BLOCKING, input};
 use super::fib::{self, Entry};
-use super::macs;
+use super::macs::{self, Gone};
 use super::rewrite::{self, Rewrite};
 use super::state::{
     Bridging, Domain, MAX_ID, Place, Port, Role, hide_domain, publish_domain, publish_port,
 };
 
-/// Why a request about layer 2 is refused.
+/// Reasons why a request about layer 2 is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
@@ -102,9 +102,12 @@ pub fn add(router: &mut Router, id: Option<u32>, bits: u32, age: u8) -> Result<u
         _ => {}
     }
     let index = bridging.free_index().ok_or(Error::Full)?;
+    macs::finish(router, |gone| gone == Gone::Domain(index));
+    let bridging = router.own_mut::<Bridging>();
     let domain = Domain {
         index,
         bits: bits & input::OWN,
+        rewrites: true,
         mac_age: age,
         tag: String::new(),
         limit: bridging.default_limit,
@@ -142,7 +145,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     bridging.by_index.remove(&index);
     bridging.flush_domain(index);
     hide_domain(router, index);
-    macs::sweep(router, |key, _| fib::of_key(key).0 == index);
+    macs::forget(router, Gone::Domain(index));
     router.note(format_args!("bridge domain {id}: gone"));
     Ok(())
 }
@@ -173,9 +176,11 @@ pub fn bridge(
         add(router, Some(id), DEFAULT_BITS, 0)?;
     }
     leave(router, interface);
+    let index = router.own::<Bridging>().domains.get(&id).ok_or(Error::NoDomain)?.index;
+    let is_back = [Gone::Port(interface), Gone::Bvi(index)];
+    macs::finish(router, |gone| is_back.contains(&gone));
     let bridging = router.own_mut::<Bridging>();
     let domain = bridging.domains.get_mut(&id).ok_or(Error::NoDomain)?;
-    let index = domain.index;
     let before = match role {
         Role::Unknown => domain.unknown.replace(interface),
         Role::Bvi => {
@@ -252,7 +257,7 @@ pub(crate) fn leave(router: &mut Router, interface: InterfaceIndex) {
         let index = domain.index;
         publish_port(router, interface);
         if role == Role::Bvi {
-            macs::sweep(router, |key, entry| fib::of_key(key).0 == index && entry.has(fib::BVI));
+            macs::forget(router, Gone::Bvi(index));
         }
         publish_domain(router, id);
         super::scan::soon(router);
@@ -270,7 +275,7 @@ pub(crate) fn forget(router: &mut Router, interface: InterfaceIndex) {
     connected.into_iter().for_each(|from| leave(router, from));
     if router.own::<Bridging>().ports.contains_key(&interface) {
         leave(router, interface);
-        macs::sweep(router, |_, entry| entry.interface() == interface.0 && !entry.has(fib::FILTER));
+        macs::forget(router, Gone::Port(interface));
     }
 }
 
@@ -349,7 +354,7 @@ pub fn set_rewrite(
     Ok(())
 }
 
-/// What an interface that rewrites tags so does.
+/// Edits of an interface that rewrites tags so.
 pub(crate) fn made(i: &net::Interface, wanted: &TagRewrite) -> Result<Rewrite, rewrite::Error> {
     if wanted.is_backbone { rewrite::backbone(wanted) } else { rewrite::vlan(i, wanted) }
 }

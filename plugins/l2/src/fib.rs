@@ -9,7 +9,7 @@ use graph::{BLOCK, Buffer, Node, Passes};
 use infra::table::exact::View;
 use wire::MacAddr;
 
-/// What an entry says.
+/// The value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(pub u64);
 

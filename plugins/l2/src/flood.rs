@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use graph::{Buffer, Frame, Node, Packet};
+use graph::{Frame, Node, Packet};
 use infra::rcu::{Epoch, SlabReader};
-use net::gso::Description;
+use net::gso;
 use net::interface::{Counters, Port};
 
-use super::packet::{self, Layer2, NotOurs, Protocol, Seen};
+use super::packet::{self, FrameTrace, Layer2, NotOurs, Protocol};
 use super::state::Tables;
 
 /// Floods frames.
@@ -18,7 +18,7 @@ pub struct Flood {
     pub(super) tables: Tables,
     pub(super) interfaces: SlabReader<Port>,
     pub(super) counters: Arc<Counters>,
-    /// Who gets the frame under way.
+    /// Receivers of the frame under way.
     pub(super) targets: Vec<u32>,
 }
 
@@ -75,7 +75,7 @@ impl From<NotOurs> for Error {
     }
 }
 
-/// What [`Flood`] counts.
+/// Counters of [`Flood`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// L2 flood packets.
@@ -92,7 +92,10 @@ impl Node for Flood {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread, count) = (frame.epoch(), frame.thread(), frame.len() as u64);
-        frame.each(|p| self.flood(p, epoch, thread));
+        frame.each(
+            #[inline(always)]
+            |p| self.flood(p, epoch, thread),
+        );
         frame.count(Count::Packets, count);
     }
 }
@@ -106,7 +109,7 @@ impl Flood {
         thread: usize,
     ) -> Result<Next, Error> {
         let (rx, of) = (p.rx(), p.payload::<Layer2>());
-        p.trace(|p| Seen::of("l2-flood", rx, p));
+        p.trace(|p| FrameTrace::of("l2-flood", rx, p));
         let domain = self.tables.domains.read(of.domain.into(), epoch).ok_or(Error::Complete)?;
         let gets = |m: &&(u32, u8)| m.0 != rx && (of.group == 0 || m.1 != of.group);
         self.targets.clear();
@@ -114,7 +117,7 @@ impl Flood {
         // The router's own port is the last one: what it gets is no frame any more.
         let (last, others) = self.targets.split_last().ok_or(Error::Complete)?;
         if !others.is_empty() {
-            p.with_room(|p, room| copies(p, room, others));
+            copies(p, others);
         }
         if domain.bvi != Some(*last) {
             p.set_tx(*last);
@@ -131,33 +134,22 @@ impl Flood {
 }
 
 /// Sends a copy of a frame to each of some interfaces.
-fn copies(p: &mut Packet<'_, Flood>, room: &mut [u8], to: &[u32]) {
-    let len = gather(p, room);
-    let bytes = room.get(..len).unwrap_or(&[]);
-    for interface in to {
-        if copy(p, bytes, *interface).is_none() {
-            p.error(Error::Replication);
+fn copies(p: &mut Packet<'_, Flood>, to: &[u32]) {
+    let done = gso::with_bytes(p, |p, bytes| {
+        for interface in to {
+            if copy(p, bytes, *interface).is_none() {
+                p.error(Error::Replication);
+            }
         }
+    });
+    if done.is_none() {
+        to.iter().for_each(|_| p.error(Error::Replication));
     }
-}
-
-/// Writes all bytes of a frame in one piece; returns how many.
-fn gather(p: &Buffer<'_>, room: &mut [u8]) -> usize {
-    let mut len = 0;
-    for segment in p.segments() {
-        let Some(place) = room.get_mut(len..len + segment.len()) else { return 0 };
-        place.copy_from_slice(segment);
-        len += segment.len();
-    }
-    len
 }
 
 fn copy(p: &mut Packet<'_, Flood>, bytes: &[u8], to: u32) -> Option<()> {
-    let (description, payload) = (Description::of(p), p.payload::<Layer2>());
-    let header_len = packet::header_len(p) as i16;
-    let mut new = p.fresh().filter(|_| !bytes.is_empty())?;
-    new.extend(bytes)?;
-    description.give(&mut new);
+    let (payload, header_len) = (p.payload::<Layer2>(), packet::header_len(p) as i16);
+    let mut new = gso::copy(p, bytes)?;
     let offset = new.offset();
     new.set_l2_offset(offset);
     new.set_l3_offset(offset + header_len);
@@ -185,7 +177,7 @@ pub enum UnknownNext {
     Others,
 }
 
-/// What [`UnknownForward`] counts.
+/// Counters of [`UnknownForward`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum UnknownCount {
     /// L2 UU fwd.
@@ -205,7 +197,7 @@ impl Node for UnknownForward {
         frame.each(|p| {
             let domain = self.tables.domains.read(p.payload::<Layer2>().domain.into(), epoch);
             let rx = p.rx();
-            p.trace(|p| Seen::of("l2-uu-fwd", rx, p));
+            p.trace(|p| FrameTrace::of("l2-uu-fwd", rx, p));
             Ok(match domain.and_then(|d| d.unknown).filter(|to| *to != rx) {
                 Some(to) => {
                     p.set_tx(to);

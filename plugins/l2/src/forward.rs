@@ -8,7 +8,7 @@ use infra::table::exact::View;
 use net::interface::{Counters, Port};
 
 use super::fib::{self, Entry};
-use super::packet::{self, Layer2, NotOurs, Protocol, Seen};
+use super::packet::{self, FrameTrace, Layer2, NotOurs, Protocol};
 use super::state::Tables;
 
 /// Forwards frames.
@@ -77,7 +77,7 @@ impl From<NotOurs> for Error {
     }
 }
 
-/// What [`Forward`] counts.
+/// Counters of [`Forward`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// L2 forward packets.
@@ -97,6 +97,15 @@ fn key(p: &Buffer<'_>) -> u64 {
 }
 
 impl Tables {
+    /// Interface that a usual frame goes on to.
+    #[inline(always)]
+    fn way(&self, entry: Entry, rx: u32, domain: u16, epoch: Epoch<'_>) -> Option<u32> {
+        if entry.0 == 0 || entry.has(fib::FILTER | fib::BVI) {
+            return None;
+        }
+        let to = entry.interface();
+        (to != rx && self.is_valid(entry, domain, epoch)).then_some(to)
+    }
     /// Whether what was learned still counts: flushed neither with its domain nor its interface,
     /// which is still a port of the domain.
     #[inline(always)]
@@ -124,6 +133,29 @@ impl Node for Forward {
             #[inline(always)]
             |packets| {
                 let end = packets.all().end;
+                // Where the first and the last packet are of one flow, most of them are.
+                let mut ends = [(0, 0); 2];
+                let Some(last) = end.checked_sub(1) else { return };
+                for (place, found) in [0, last].into_iter().zip(&mut ends) {
+                    packets.look(place..place + 1, |_, p| *found = (key(p), p.rx()));
+                }
+                let [(host, rx), last] = ends;
+                let to = (last == ends[0])
+                    .then(|| tables.way(Entry(view.find(host)), rx, host as u16, epoch));
+                if let Some(to) = to.flatten() {
+                    packets.usual(packets.all(), |_, p| {
+                        if key(p) != host || p.rx() != rx {
+                            return None;
+                        }
+                        p.set_tx(to);
+                        Some(Next::Output)
+                    });
+                    if !packets.are_left(packets.all()) {
+                        return;
+                    }
+                } else {
+                    packets.leave(packets.all());
+                }
                 fib::look(packets, key, 0..end.min(BLOCK), view, &mut keys[0]);
                 for (block, start) in (0..end).step_by(BLOCK).enumerate() {
                     let (here, next) = (start..end.min(start + BLOCK), start + BLOCK);
@@ -137,24 +169,21 @@ impl Node for Forward {
                         );
                     }
                     let keys = &keys[block % 2];
-                    packets.usual(here.clone(), |place, p| {
-                        let entry = Entry(view.find(keys[place % BLOCK]));
-                        let domain = p.payload::<Layer2>().domain;
-                        if entry.0 == 0 || entry.has(fib::FILTER | fib::BVI) {
-                            return None;
-                        }
-                        let to = entry.interface();
-                        if to == p.rx() || !tables.is_valid(entry, domain, epoch) {
-                            return None;
-                        }
+                    packets.rest(here.clone(), |place, p| {
+                        let key = keys[place % BLOCK];
+                        let to = tables.way(Entry(view.find(key)), p.rx(), key as u16, epoch)?;
                         p.set_tx(to);
                         Some(Next::Output)
                     });
-                    packets.others(here, |_, p| {
-                        let next = self.look_closer(p, view, epoch, thread);
-                        misses += u64::from(matches!(next, Ok(Next::Unknown)));
-                        next
-                    });
+                    packets.others(
+                        here,
+                        #[inline(always)]
+                        |_, p| {
+                            let next = self.look_closer(p, view, epoch, thread);
+                            misses += u64::from(matches!(next, Ok(Next::Unknown)));
+                            next
+                        },
+                    );
                 }
             },
         );
@@ -174,7 +203,7 @@ impl Forward {
         thread: usize,
     ) -> Result<Next, Error> {
         let (rx, domain) = (p.rx(), p.payload::<Layer2>().domain);
-        p.trace(|p| Seen::of("l2-fwd", rx, p));
+        p.trace(|p| FrameTrace::of("l2-fwd", rx, p));
         let entry = Entry(view.find(key(p)));
         if entry.has(fib::FILTER) {
             return Err(Error::Filter);

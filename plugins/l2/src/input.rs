@@ -8,7 +8,7 @@ use wire::ethernet::EtherType;
 use wire::{icmp6, ip6};
 use zerocopy::FromBytes;
 
-use super::packet::{self, Layer2, Seen};
+use super::packet::{self, FrameTrace, Layer2};
 use super::state::{PortSeen, Tables};
 
 /// Sorts frames: for one address, for several, or asking for one.
@@ -33,7 +33,7 @@ pub enum Error {
     Drop,
 }
 
-/// What [`Input`] counts.
+/// Counters of [`Input`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// L2 input packets.
@@ -114,13 +114,17 @@ impl Node for Input {
                     let features = bits & port.masks[usize::from(is_many)];
                     note(p, port, features, port.group).map(|at| Next::First(start.at(at)))
                 });
-                packets.others(packets.all(), |_, p| {
-                    let rx = p.rx();
-                    let port = ports.read(rx, epoch).ok_or(Error::Drop)?;
-                    let at = note_any(p, port, start.bits(rx));
-                    p.trace(|p| Seen::of("l2-input", rx, p));
-                    at.map(|at| Next::First(start.at(at))).ok_or(Error::Drop)
-                });
+                packets.others(
+                    packets.all(),
+                    #[inline(always)]
+                    |_, p| {
+                        let rx = p.rx();
+                        let port = ports.read(rx, epoch).ok_or(Error::Drop)?;
+                        let at = note_any(p, port, start.bits(rx));
+                        p.trace(|p| FrameTrace::of("l2-input", rx, p));
+                        at.map(|at| Next::First(start.at(at))).ok_or(Error::Drop)
+                    },
+                );
             },
         );
         frame.count(Count::Packets, count);

@@ -6,23 +6,23 @@ use infra::table::exact::{Change, Missed, View};
 use net::events::{Event, EventSender};
 
 use super::fib::{self, Entry};
-use super::packet::{self, Layer2, Seen};
+use super::packet::{self, FrameTrace, Layer2};
 use super::state::Tables;
 
 /// Learns addresses.
 #[derive(Clone)]
 pub struct Learn {
     pub(super) tables: Tables,
-    pub(super) crowded: EventSender<Crowded>,
+    pub(super) crowded: EventSender<TableFilling>,
     /// Keys of the block under way and of the next one.
     pub(super) keys: [[u64; BLOCK]; 2],
 }
 
 /// The table is more than half full.
 #[derive(Clone, Copy)]
-pub struct Crowded;
+pub struct TableFilling;
 
-impl Event for Crowded {
+impl Event for TableFilling {
     const ROOM: usize = 4;
 }
 
@@ -37,7 +37,7 @@ pub enum Error {
     Filter,
 }
 
-/// What [`Learn`] counts.
+/// Counters of [`Learn`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// L2 learn packets.
@@ -72,7 +72,7 @@ fn key(p: &Buffer<'_>) -> u64 {
     fib::key(p.payload::<Layer2>().domain, packet::source(p.bytes()))
 }
 
-/// What is known of a source that is where it was, and was heard of this minute.
+/// Entry of a source that has not moved and was heard of this minute.
 #[inline(always)]
 fn expected(p: &Buffer<'_>, minute: u8) -> Entry {
     Entry::learned(p.rx(), p.payload::<Layer2>().sequence, minute)
@@ -93,6 +93,23 @@ impl Node for Learn {
         let mut done = Done::default();
         frame.passes(|packets| {
             let end = packets.all().end;
+            // Where the first and the last packet are of one host, most of them are.
+            let mut ends = [(0, Entry(0)); 2];
+            let Some(last) = end.checked_sub(1) else { return };
+            for (place, found) in [0, last].into_iter().zip(&mut ends) {
+                packets.look(place..place + 1, |_, p| *found = (key(p), expected(p, minute)));
+            }
+            let [(host, here), last] = ends;
+            if last == ends[0] && Entry(view.find(host)).told() == here {
+                packets.usual(packets.all(), |_, p| {
+                    (key(p) == host && expected(p, minute) == here).then_some(Continue)
+                });
+                if !packets.are_left(packets.all()) {
+                    return;
+                }
+            } else {
+                packets.leave(packets.all());
+            }
             fib::look(packets, key, 0..end.min(BLOCK), view, &mut keys[0]);
             for (block, start) in (0..end).step_by(BLOCK).enumerate() {
                 let (here, next) = (start..end.min(start + BLOCK), start + BLOCK);
@@ -106,19 +123,19 @@ impl Node for Learn {
                     );
                 }
                 let keys = &keys[block % 2];
-                packets.usual(here.clone(), |place, p| {
+                packets.rest(here.clone(), |place, p| {
                     let entry = Entry(view.find(keys[place % BLOCK]));
                     (entry.told() == expected(p, minute)).then_some(Continue)
                 });
                 packets.others(here, |_, p| {
                     let rx = p.rx();
-                    p.trace(|p| Seen::of("l2-learn", rx, p));
+                    p.trace(|p| FrameTrace::of("l2-learn", rx, p));
                     update(tables, p, (view, epoch), minute, &mut done).map(|()| Continue)
                 });
             }
         });
         if done.is_crowded {
-            self.crowded.send(Crowded);
+            self.crowded.send(TableFilling);
         }
         frame.count(Count::Packets, count);
         frame.count(Count::Misses, done.misses);
@@ -128,7 +145,7 @@ impl Node for Learn {
     }
 }
 
-/// What becomes of a source that is new, was heard of before this minute, has moved, or is set.
+/// Update for a source that is new, was heard of before this minute, has moved, or is set.
 #[inline(never)]
 fn update(
     tables: &Tables,

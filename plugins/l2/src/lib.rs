@@ -28,6 +28,7 @@ mod messages;
 mod output;
 pub mod packet;
 mod port_cli;
+mod protocols;
 pub mod rewrite;
 mod scan;
 mod show;
@@ -56,7 +57,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let bridging = state::Bridging::new().map_err(refuse)?;
     let tables = bridging.tables();
     router.insert(bridging);
@@ -65,7 +66,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.register_layer2("l2-input").map_err(refuse)?;
     router.interfaces.observe(follow);
     let events = &mut router.events;
-    events.handle::<learn::Crowded>(|router, _| scan::wake(router));
+    events.handle::<learn::TableFilling>(|router, _| scan::wake(router));
     events.handle::<arp_term::Heard>(|router, heard| api::tell_heard(router, &heard));
     scan::spawn(router);
     cli::register(&mut parts.cli);
@@ -108,6 +109,7 @@ fn add_nodes(router: &mut Router, tables: &state::Tables) -> Result<(), Refused>
     };
     of(engine.add_feature(&L2_INPUT, flood))?;
     engine.place(&L2_INPUT, "l2-output").map_err(refuse)?;
+    protocols::add(engine).map_err(refuse)?;
     of(engine.add_feature(&L2_OUTPUT, output::Filter { interfaces }))?;
     add_with_outputs(router, |edges| output::Output { tables, edges })
 }
@@ -133,7 +135,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     }
 }
 
-/// What an interface does with the tags of its frames.
+/// Tag rewrite of an interface.
 pub(crate) fn rewrite_of(router: &Router, interface: InterfaceIndex) -> rewrite::Rewrite {
     let i = router.interfaces.at(interface);
     // What it does was possible when it was set.

@@ -76,10 +76,10 @@ struct Test {
     /// the domain
     #[keyword("bd_id")]
     domain: u32,
-    /// where they are
+    /// interface that they are behind
     #[keyword("intfc")]
     interface: Option<InterfaceIndex>,
-    /// how many
+    /// number of addresses
     count: Option<u32>,
     /// frames for them are dropped
     filter: bool,

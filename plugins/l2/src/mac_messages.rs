@@ -5,7 +5,7 @@ use net::InterfaceIndex;
 use wire::MacAddr;
 
 control::numbers! {
-    /// What happened to an address.
+    /// Change of an address.
     pub enum MacEventAction: u32 = "mac_event_action" in "vnet/l2/l2.api" {
         ADD = 0 => "MAC_EVENT_ACTION_API_ADD",
         DELETE = 1 => "MAC_EVENT_ACTION_API_DELETE",
@@ -16,11 +16,11 @@ control::numbers! {
 /// An address in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct MacEntry {
-    /// where it is
+    /// interface that it is behind
     pub sw_if_index: InterfaceIndex,
     /// the address
     pub mac_addr: MacAddr,
-    /// what happened
+    /// change
     pub action: MacEventAction,
     /// nothing
     pub flags: u8,
@@ -41,7 +41,7 @@ pub struct L2FibTableDetails {
     pub bd_id: u32,
     /// the address
     pub mac: MacAddr,
-    /// where it is
+    /// interface that it is behind
     pub sw_if_index: InterfaceIndex,
     /// it was set, not learned
     pub static_mac: bool,
@@ -80,7 +80,7 @@ pub struct L2fibAddDel {
     pub mac: MacAddr,
     /// its domain
     pub bd_id: u32,
-    /// where it is
+    /// interface that it is behind
     pub sw_if_index: InterfaceIndex,
     /// set
     #[preset("true")]
@@ -93,7 +93,7 @@ pub struct L2fibAddDel {
     pub bvi_mac: bool,
 }
 
-/// Be told of learned addresses, or no longer.
+/// Register for events about learned addresses, or withdraw.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(WantL2MacsEventsReply)]
@@ -108,10 +108,10 @@ pub struct WantL2MacsEvents {
     /// tens of addresses in an event at most
     #[preset(10)]
     pub max_macs_in_event: u8,
-    /// be told
+    /// register
     #[preset("true")]
     pub enable_disable: bool,
-    /// told back
+    /// returned in each event
     pub pid: u32,
 }
 
@@ -120,20 +120,20 @@ pub struct WantL2MacsEvents {
 #[option("deprecated")]
 pub struct WantL2MacsEventsReply {}
 
-/// Be told of learned addresses, or no longer.
+/// Register for events about learned addresses, or withdraw.
 #[derive(Message)]
 pub struct WantL2MacsEvents2 {
     /// tens of addresses in an event at most
     #[preset(10)]
     pub max_macs_in_event: u8,
-    /// be told
+    /// register
     #[preset("true")]
     pub enable_disable: bool,
-    /// told back
+    /// returned in each event
     pub pid: u32,
 }
 
-/// Set how often learned addresses are told.
+/// Set the interval between events about learned addresses.
 #[derive(Message)]
 pub struct L2fibSetScanDelay {
     /// hundredths of a second
@@ -144,7 +144,7 @@ pub struct L2fibSetScanDelay {
 /// Addresses were learned, moved or forgotten.
 #[derive(Debug, PartialEq, Message)]
 pub struct L2MacsEvent {
-    /// which ones
+    /// addresses
     #[counted(n_macs: u32)]
     pub mac: Vec<MacEntry>,
 }

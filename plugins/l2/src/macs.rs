@@ -1,4 +1,4 @@
-//! What is asked of the addresses of bridge domains.
+//! Operations on the addresses of bridge domains.
 
 use std::cell::Cell;
 
@@ -10,6 +10,44 @@ use wire::MacAddr;
 use super::domain::Error;
 use super::fib::{self, Entry};
 use super::state::{Bridging, publish_domain, publish_port};
+
+/// Entries that count no longer, and are taken out in slices: see [`super::scan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// All of the domain at a place.
+    Domain(u16),
+    /// All on an interface.
+    Port(InterfaceIndex),
+    /// Those of the virtual interface of the domain at a place.
+    Bvi(u16),
+}
+
+impl Gone {
+    /// Whether an entry is one of them.
+    pub fn has(self, key: u64, entry: Entry) -> bool {
+        match self {
+            Self::Domain(index) => fib::of_key(key).0 == index,
+            Self::Port(i) => entry.interface() == i.0 && !entry.has(fib::FILTER),
+            Self::Bvi(index) => fib::of_key(key).0 == index && entry.has(fib::BVI),
+        }
+    }
+}
+
+/// Has entries taken out soon.
+pub(crate) fn forget(router: &mut Router, gone: Gone) {
+    router.own_mut::<Bridging>().scan.gone.push(gone);
+    super::scan::soon(router);
+}
+
+/// Takes out at once what would count again, as a domain or an interface comes back.
+pub(crate) fn finish(router: &mut Router, is_back: impl Fn(Gone) -> bool) {
+    let scan = &mut router.own_mut::<Bridging>().scan;
+    if scan.gone.iter().any(|gone| is_back(*gone)) {
+        scan.taken = 0;
+        let all = std::mem::take(&mut scan.gone);
+        sweep(router, |key, entry| all.iter().any(|gone| gone.has(key, entry)));
+    }
+}
 
 /// Takes out the entries that `is_it` says, at once.
 pub(crate) fn sweep(router: &mut Router, mut is_it: impl FnMut(u64, Entry) -> bool) {
@@ -62,7 +100,7 @@ pub(crate) fn set_entry(router: &mut Router, domain: u16, mac: MacAddr, entry: E
     true
 }
 
-/// What an address is set to.
+/// The target of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Frames for it and from it are dropped.
@@ -95,6 +133,8 @@ pub fn add_mac(router: &mut Router, id: u32, mac: MacAddr, to: Target) -> Result
             Entry::learned(i.0, u16::from_be_bytes(sequence), fib::minute(router.now()))
         }
     };
+    let key = fib::key_of(index, mac);
+    finish(router, |gone| gone.has(key, entry));
     if set_entry(router, index, mac, entry) { Ok(()) } else { Err(Error::Full) }
 }
 
@@ -117,7 +157,7 @@ pub fn remove_mac(router: &mut Router, id: u32, mac: MacAddr) -> Result<(), Erro
     if done.is_ok() && was_there.get() { Ok(()) } else { Err(Error::NoEntry) }
 }
 
-/// Which learned addresses count no longer.
+/// The scope of a flush of learned addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     /// All.

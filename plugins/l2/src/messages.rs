@@ -6,7 +6,7 @@ use net::InterfaceIndex;
 use wire::MacAddr;
 
 control::numbers! {
-    /// What a port is for its domain.
+    /// Role of a port in its domain.
     pub enum L2PortType: u32 = "l2_port_type" in "vnet/l2/l2.api" {
         NORMAL = 0 => "L2_API_PORT_TYPE_NORMAL",
         BVI = 1 => "L2_API_PORT_TYPE_BVI",
@@ -45,14 +45,14 @@ pub struct BridgeDomainSwIf {
     pub shg: u8,
 }
 
-/// Who has an address of IP.
+/// Owner of an IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct BdIpMac {
     /// the domain
     pub bd_id: u32,
     /// the address
     pub ip: Address,
-    /// who has it
+    /// its address of layer 2
     pub mac: MacAddr,
 }
 
@@ -64,9 +64,9 @@ pub struct L2XconnectDump {}
 /// A cross-connect.
 #[derive(Message)]
 pub struct L2XconnectDetails {
-    /// whose frames
+    /// interface that frames come in by
     pub rx_sw_if_index: InterfaceIndex,
-    /// where they go
+    /// interface that they leave by
     pub tx_sw_if_index: InterfaceIndex,
 }
 
@@ -78,11 +78,11 @@ pub struct L2Flags {
     pub sw_if_index: InterfaceIndex,
     /// on
     pub is_set: bool,
-    /// which ones
+    /// bits of the features
     pub feature_bitmap: u32,
 }
 
-/// What is on.
+/// Flags that are on.
 #[derive(Message)]
 pub struct L2FlagsReply {
     /// all input features
@@ -97,12 +97,12 @@ pub struct L2FlagsGet {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// What is on.
+/// Flags that are on.
 #[derive(Message)]
 pub struct L2FlagsGetReply {
-    /// for what comes in
+    /// features of received frames
     pub input_feature_bitmap: u32,
-    /// for what goes out
+    /// features of sent frames
     pub output_feature_bitmap: u32,
 }
 
@@ -113,9 +113,9 @@ pub struct L2FlagsSet {
     pub sw_if_index: InterfaceIndex,
     /// on
     pub is_set: bool,
-    /// for what comes in
+    /// features of received frames
     pub input_feature_bitmap: u32,
-    /// for what goes out
+    /// features of sent frames
     pub output_feature_bitmap: u32,
 }
 
@@ -127,7 +127,7 @@ pub struct L2InterfaceFeatFlagsGet {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// What is on.
+/// Flags that are on.
 #[derive(Message)]
 pub struct L2InterfaceFeatFlagsGetReply {
     /// the features
@@ -179,9 +179,9 @@ pub struct BridgeDomainAddDel {
     pub bd_id: u32,
     /// flood broadcasts and multicasts
     pub flood: bool,
-    /// flood what is for unknown addresses
+    /// flood frames to unknown addresses
     pub uu_flood: bool,
-    /// forward what is for known addresses
+    /// forward frames to known addresses
     pub forward: bool,
     /// learn addresses
     pub learn: bool,
@@ -191,7 +191,7 @@ pub struct BridgeDomainAddDel {
     pub arp_ufwd: bool,
     /// minutes after which addresses are forgotten
     pub mac_age: u8,
-    /// what the operator calls it
+    /// tag of the operator
     pub bd_tag: Text<64>,
     /// make it
     #[preset("true")]
@@ -211,9 +211,9 @@ pub struct BridgeDomainAddDelV2 {
     pub bd_id: u32,
     /// flood broadcasts and multicasts
     pub flood: bool,
-    /// flood what is for unknown addresses
+    /// flood frames to unknown addresses
     pub uu_flood: bool,
-    /// forward what is for known addresses
+    /// forward frames to known addresses
     pub forward: bool,
     /// learn addresses
     pub learn: bool,
@@ -223,7 +223,7 @@ pub struct BridgeDomainAddDelV2 {
     pub arp_ufwd: bool,
     /// minutes after which addresses are forgotten
     pub mac_age: u8,
-    /// what the operator calls it
+    /// tag of the operator
     pub bd_tag: Text<64>,
     /// make it
     #[preset("true")]
@@ -256,9 +256,9 @@ pub struct BridgeDomainDetails {
     pub bd_id: u32,
     /// floods broadcasts and multicasts
     pub flood: bool,
-    /// floods what is for unknown addresses
+    /// floods frames to unknown addresses
     pub uu_flood: bool,
-    /// forwards what is for known addresses
+    /// forwards frames to known addresses
     pub forward: bool,
     /// learns addresses
     pub learn: bool,
@@ -268,11 +268,11 @@ pub struct BridgeDomainDetails {
     pub arp_ufwd: bool,
     /// minutes after which addresses are forgotten
     pub mac_age: u8,
-    /// what the operator calls it
+    /// tag of the operator
     pub bd_tag: Text<64>,
     /// the router's own port
     pub bvi_sw_if_index: InterfaceIndex,
-    /// where frames for unknown addresses go
+    /// interface for frames to unknown addresses
     pub uu_fwd_sw_if_index: InterfaceIndex,
     /// its ports
     #[counted(n_sw_ifs: u32)]
@@ -291,7 +291,7 @@ pub struct BridgeFlags {
     pub flags: BdFlags,
 }
 
-/// What is on.
+/// Flags that are on.
 #[derive(Message)]
 pub struct BridgeFlagsReply {
     /// all features
@@ -335,9 +335,9 @@ pub struct L2InterfacePbbTagRewrite {
 /// Send all frames of an interface out of another one, before anything else is done.
 #[derive(Message)]
 pub struct L2PatchAddDel {
-    /// whose frames
+    /// interface that frames come in by
     pub rx_sw_if_index: InterfaceIndex,
-    /// where they go
+    /// interface that they leave by
     pub tx_sw_if_index: InterfaceIndex,
     /// do so
     #[preset("true")]
@@ -347,9 +347,9 @@ pub struct L2PatchAddDel {
 /// Send all frames of an interface out of another one.
 #[derive(Message)]
 pub struct SwInterfaceSetL2Xconnect {
-    /// whose frames
+    /// interface that frames come in by
     pub rx_sw_if_index: InterfaceIndex,
-    /// where they go
+    /// interface that they leave by
     pub tx_sw_if_index: InterfaceIndex,
     /// do so
     #[preset("true")]
@@ -363,7 +363,7 @@ pub struct SwInterfaceSetL2Bridge {
     pub rx_sw_if_index: InterfaceIndex,
     /// the domain
     pub bd_id: u32,
-    /// as what
+    /// role of the port
     pub port_type: L2PortType,
     /// split horizon group; 0 for none
     pub shg: u8,
@@ -372,7 +372,7 @@ pub struct SwInterfaceSetL2Bridge {
     pub enable: bool,
 }
 
-/// Say who has an address, or no longer.
+/// Set the owner of an IP address in a bridge domain, or forget it.
 #[derive(Message)]
 pub struct BdIpMacAddDel {
     /// say so
@@ -382,21 +382,21 @@ pub struct BdIpMacAddDel {
     pub entry: BdIpMac,
 }
 
-/// Forget who has which address.
+/// Forget the owners of all addresses of a bridge domain.
 #[derive(Message)]
 pub struct BdIpMacFlush {
     /// the domain
     pub bd_id: u32,
 }
 
-/// Who has an address.
+/// Owner of an address.
 #[derive(Message)]
 pub struct BdIpMacDetails {
     /// the address
     pub entry: BdIpMac,
 }
 
-/// List who has which address.
+/// List the owners of addresses.
 #[derive(Message)]
 #[details(BdIpMacDetails)]
 pub struct BdIpMacDump {
@@ -414,22 +414,22 @@ pub struct L2InterfaceEfpFilter {
     pub enable_disable: bool,
 }
 
-/// Be told who asks for addresses in bridge domains, or no longer.
+/// Register for events about questions for addresses in bridge domains, or withdraw.
 #[derive(Message)]
 #[events(L2ArpTermEvent)]
 pub struct WantL2ArpTermEvents {
-    /// be told
+    /// register
     pub enable: bool,
-    /// told back
+    /// returned in each event
     pub pid: u32,
 }
 
-/// Somebody asks for an address.
+/// A question for an address.
 #[derive(Debug, PartialEq, Message)]
 pub struct L2ArpTermEvent {
     /// its own address
     pub ip: Address,
-    /// where it is
+    /// interface
     pub sw_if_index: InterfaceIndex,
     /// its address of layer 2
     pub mac: MacAddr,

@@ -5,7 +5,7 @@ use infra::rcu::SlabReader;
 use net::ethernet::{L2_OUTPUT, Tagged};
 use net::interface::{EdgesReader, Port};
 
-use super::packet::{Layer2, Seen};
+use super::packet::{FrameTrace, Layer2};
 use super::rewrite::Edit;
 use super::state::{PortSeen, Tables};
 
@@ -45,7 +45,7 @@ pub enum Error {
     Filter,
 }
 
-/// What [`Output`] counts.
+/// Counters of [`Output`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// L2 output packets.
@@ -92,7 +92,7 @@ impl Node for Output {
             });
             packets.others(packets.all(), |_, p| {
                 let tx = p.tx();
-                p.trace(|p| Seen::of("l2-output", tx, p));
+                p.trace(|p| FrameTrace::of("l2-output", tx, p));
                 // Whoever is only connected to has no part in layer 2 itself.
                 let Some(port) = ports.read(tx, epoch) else {
                     let is_connected = p.payload::<Layer2>().domain == 0;
@@ -131,7 +131,7 @@ pub enum RewriteError {
     Drop,
 }
 
-/// What [`InputRewrite`] counts.
+/// Counters of [`InputRewrite`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum RewriteCount {
     /// L2 inverter packets.
@@ -152,7 +152,7 @@ impl Node for InputRewrite {
             let rx = p.rx();
             let port = self.tables.ports.read(rx, epoch).ok_or(RewriteError::Drop)?;
             edit(p, &port.input).ok_or(RewriteError::Drop)?;
-            p.trace(|p| Seen::of("l2-input-vtr", rx, p));
+            p.trace(|p| FrameTrace::of("l2-input-vtr", rx, p));
             Ok(Continue)
         });
         frame.count(RewriteCount::Packets, count);
@@ -173,7 +173,7 @@ pub enum FilterError {
     Drop,
 }
 
-/// What [`Filter`] counts.
+/// Counters of [`Filter`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum FilterCount {
     /// L2 EFP filter packets.
@@ -209,7 +209,7 @@ pub struct Patch {
     pub(super) edges: EdgesReader,
 }
 
-/// Where the frames of a patched interface go; none by default.
+/// The other end of a patched interface; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patched(pub Option<net::InterfaceIndex>);
 
@@ -221,7 +221,7 @@ pub enum PatchError {
     Misconfigured,
 }
 
-/// What [`Patch`] counts.
+/// Counters of [`Patch`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum PatchCount {
     /// L2 patch packets.

@@ -1,4 +1,4 @@
-//! What is known of a frame on its way through layer 2.
+//! The metadata of a frame on its way through layer 2.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use wire::ethernet::{EtherType, Header};
 use wire::print;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What travels with a frame from `l2-input` on.
+/// The metadata of a frame from `l2-input` on.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Layer2 {
@@ -52,7 +52,7 @@ pub fn header_len(p: &Buffer<'_>) -> usize {
     (i32::from(p.l3_offset()) - i32::from(p.l2_offset())).max(0) as usize
 }
 
-/// What follows the header of layer 2.
+/// Type of the payload behind the header of layer 2.
 pub fn ethertype(p: &Buffer<'_>) -> Option<EtherType> {
     let end = header_len(p);
     let bytes = p.bytes().get(end.checked_sub(2)?..end)?;
@@ -70,7 +70,7 @@ pub enum Protocol {
     Arp,
 }
 
-/// Why a frame cannot be given to the router.
+/// Reasons why a frame cannot be given to the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotOurs {
     /// It is for another address.
@@ -104,15 +104,15 @@ pub fn receive(
     Ok(to)
 }
 
-/// What a node of layer 2 says of a traced frame.
-pub struct Seen {
+/// The trace record of the nodes of layer 2.
+pub struct FrameTrace {
     node: &'static str,
     interface: u32,
     domain: u16,
     bytes: Vec<u8>,
 }
 
-impl Seen {
+impl FrameTrace {
     /// Of a frame on one of its interfaces.
     pub fn of(node: &'static str, interface: u32, p: &Buffer<'_>) -> Self {
         let domain = p.payload::<Layer2>().domain;
@@ -120,7 +120,7 @@ impl Seen {
     }
 }
 
-impl Record for Seen {
+impl Record for FrameTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ok((header, _)) = Header::ref_from_prefix(&self.bytes) else {
             return write!(f, "  {}: {}", self.node, print::ethernet(&self.bytes, 2));

@@ -35,10 +35,10 @@ pub(super) struct SetBridge {
 #[command("set interface l2 xconnect")]
 #[stage(Attachments)]
 pub(super) struct SetCrossConnect {
-    /// whose frames
+    /// interface that frames come in by
     #[positional]
     pub interface: InterfaceIndex,
-    /// where they go
+    /// interface that they leave by
     #[positional]
     pub peer: InterfaceIndex,
 }
@@ -197,9 +197,9 @@ impl Command for SetBackbone {
 #[command("test l2patch")]
 #[stage(Attachments)]
 pub(super) struct SetPatch {
-    /// whose frames
+    /// interface that frames come in by
     pub rx: InterfaceIndex,
-    /// where they go
+    /// interface that they leave by
     pub tx: InterfaceIndex,
     /// no longer
     pub del: bool,

@@ -13,7 +13,7 @@ const ADDRESSES: u8 = 12;
 const TAG: u8 = 4;
 /// Bytes of a header of backbone bridging: addresses, tag of the backbone, tag of the service.
 pub const PBB: u8 = 22;
-/// What follows the tag of the backbone.
+/// Type of the tag behind that of the backbone.
 const SERVICE: EtherType = EtherType::new(0x88e7);
 /// Largest VLAN.
 const MAX_VLAN: u32 = 0x0fff;
@@ -38,7 +38,7 @@ pub struct Rewrite {
     pub output: Vec<Edit>,
 }
 
-/// Why tags cannot be rewritten so.
+/// Reasons why tags cannot be rewritten so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, control::feature::Refusal)]
 pub enum Error {
     /// no such interface
@@ -58,7 +58,7 @@ pub enum Error {
     TagCount,
 }
 
-/// How many tags each operation takes from a received frame and puts in.
+/// Numbers of tags that each operation takes from a received frame and puts in.
 const OPERATIONS: [(u8, u8); 9] =
     [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (1, 1), (1, 2), (2, 1), (2, 2)];
 
@@ -127,7 +127,7 @@ fn tag(is_dot1ad: bool, vlan: u16) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// What an interface does that rewrites tags so.
+/// Edits of an interface that rewrites tags so.
 ///
 /// # Errors
 /// [`Error`].
@@ -164,7 +164,7 @@ pub fn vlan(i: &Interface, wanted: &TagRewrite) -> Result<Rewrite, Error> {
     Ok(Rewrite { input: edits(pop, &pushed), output: edits(push, &popped) })
 }
 
-/// What an interface does with headers of backbone bridging.
+/// Edits of headers of backbone bridging.
 ///
 /// # Errors
 /// [`Error`].

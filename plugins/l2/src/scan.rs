@@ -1,6 +1,7 @@
 //! Looking through the learned addresses, slice by slice: forgetting what is old or flushed,
 //! telling a client what was learned, moved or forgotten, and growing the table.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use control::process::{Event, Wake};
@@ -10,7 +11,7 @@ use net::{InterfaceIndex, Router};
 use super::api;
 use super::fib::{self, Entry};
 use super::mac_messages::{MacEntry, MacEventAction};
-use super::macs;
+use super::macs::{self, Gone};
 use super::state::Bridging;
 
 const NAME: &str = "l2fib-mac-age-scanner-process";
@@ -26,7 +27,7 @@ const AGEING: Duration = Duration::from_secs(10);
 const SOON: u64 = 1;
 const LOOK: u64 = 0;
 
-/// Who is told of addresses.
+/// A client that gets events about addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Its number.
@@ -37,7 +38,7 @@ pub struct Client {
     pub most: usize,
 }
 
-/// How far it is.
+/// The position of a scan.
 #[derive(Debug)]
 pub struct Scan {
     /// The next bucket of a pass.
@@ -46,9 +47,12 @@ pub struct Scan {
     is_due: bool,
     /// Hundredths of a second between two passes for a client.
     pub delay: u16,
-    /// Who is told.
+    /// Client that gets the events.
     pub client: Option<Client>,
-    /// What is to be told.
+    /// Addresses to be taken out; those that this pass began with are out when it is over.
+    pub gone: Vec<Gone>,
+    pub(super) taken: usize,
+    /// Events still to be sent.
     waiting: Vec<MacEntry>,
     /// Seconds that the last pass took.
     pub last: f64,
@@ -57,8 +61,17 @@ pub struct Scan {
 
 impl Default for Scan {
     fn default() -> Self {
-        let (waiting, last, started) = (Vec::new(), 0.0, 0.0);
-        Self { at: None, is_due: false, delay: 10, client: None, waiting, last, started }
+        Self {
+            at: None,
+            is_due: false,
+            delay: 10,
+            client: None,
+            gone: Vec::new(),
+            taken: 0,
+            waiting: Vec::new(),
+            last: 0.0,
+            started: 0.0,
+        }
     }
 }
 
@@ -96,13 +109,20 @@ fn run(router: &mut Router, event: Event) -> Wake {
         let has_time_come = event == Event::Timeout && (is_wanted || ages);
         if bridging.scan.is_due || has_time_come {
             bridging.scan.is_due = false;
+            bridging.scan.taken = bridging.scan.gone.len();
             (bridging.scan.at, bridging.scan.started) = (Some(0), now);
         }
     }
-    while router.own::<Bridging>().scan.at.is_some() && pass(router) {
-        if router.now() - now > TURN {
-            return Wake::After(PAUSE);
+    if bridging.scan.at.is_some() {
+        let over = Over::of(bridging, now);
+        while pass(router, &over) {
+            if router.now() - now > TURN {
+                return Wake::After(PAUSE);
+            }
         }
+    }
+    if router.own::<Bridging>().scan.is_due {
+        return Wake::After(PAUSE);
     }
     let scan = &router.own::<Bridging>().scan;
     match scan.client {
@@ -113,17 +133,17 @@ fn run(router: &mut Router, event: Event) -> Wake {
 }
 
 /// Looks through one slice; false when the pass is over.
-fn pass(router: &mut Router) -> bool {
+fn pass(router: &mut Router, over: &Over) -> bool {
     let now = router.now();
     let bridging = router.own_mut::<Bridging>();
     let Some(from) = bridging.scan.at else { return false };
-    let (minute, is_wanted) = (fib::minute(now), bridging.scan.client.is_some());
-    let (learned, ages) = (bridging.learned.clone(), Ages::of(bridging));
+    let (learned, is_wanted) = (bridging.learned.clone(), bridging.scan.client.is_some());
     let (fib, waiting) = (&mut bridging.fib, &mut bridging.scan.waiting);
     fib.walk(from, from + SLICE, |key, value| {
         let entry = Entry(value);
         if entry.has(fib::STATIC) {
-            return Verdict::Keep;
+            let is_gone = over.gone.iter().any(|gone| gone.has(key, entry));
+            return if is_gone { Verdict::Remove } else { Verdict::Keep };
         }
         let mut tell = |action| {
             if is_wanted {
@@ -132,7 +152,7 @@ fn pass(router: &mut Router) -> bool {
                 waiting.push(MacEntry { sw_if_index, mac_addr, action, flags: 0 });
             }
         };
-        if ages.are_over(key, entry, minute) {
+        if over.is(key, entry) {
             tell(MacEventAction::DELETE);
             macs::forgotten(&learned, key, entry);
             return Verdict::Remove;
@@ -148,20 +168,25 @@ fn pass(router: &mut Router) -> bool {
     bridging.scan.at = (!is_over).then_some(from + SLICE);
     if is_over {
         bridging.scan.last = now - bridging.scan.started;
+        let taken = std::mem::take(&mut bridging.scan.taken).min(bridging.scan.gone.len());
+        bridging.scan.gone.drain(..taken);
     }
     tell(router, is_over);
     !is_over
 }
 
-/// Which addresses count no longer.
-struct Ages {
+/// Addresses that count no longer, for a turn.
+struct Over {
+    minute: u8,
     /// Sequence number and minutes by place of domains.
-    domains: std::collections::HashMap<u16, (u8, u8)>,
-    ports: std::collections::HashMap<u32, (u16, u8)>,
+    domains: HashMap<u16, (u8, u8)>,
+    /// Place of the domain and sequence number by port.
+    ports: HashMap<u32, (u16, u8)>,
+    gone: Vec<Gone>,
 }
 
-impl Ages {
-    fn of(bridging: &Bridging) -> Self {
+impl Over {
+    fn of(bridging: &Bridging, now: f64) -> Self {
         let domain =
             |d: &super::state::Domain| (d.index, (bridging.domain_sequence(d.index), d.mac_age));
         let port = |i: &InterfaceIndex| {
@@ -170,23 +195,25 @@ impl Ages {
             Some((i.0, (index, bridging.port_sequence(*i))))
         };
         Self {
+            minute: fib::minute(now),
             domains: bridging.domains.values().map(domain).collect(),
             ports: bridging.ports.keys().filter_map(port).collect(),
+            gone: bridging.scan.gone.clone(),
         }
     }
-    fn are_over(&self, key: u64, entry: Entry, minute: u8) -> bool {
+    fn is(&self, key: u64, entry: Entry) -> bool {
         let (index, _) = fib::of_key(key);
         let [of_domain, of_port] = entry.sequence().to_be_bytes();
         let Some((sequence, age)) = self.domains.get(&index) else { return true };
         let is_there = self.ports.get(&entry.interface()) == Some(&(index, of_port));
-        *sequence != of_domain || !is_there || (*age > 0 && entry.age(minute) >= *age)
+        *sequence != of_domain || !is_there || (*age > 0 && entry.age(self.minute) >= *age)
     }
 }
 
 /// Whether an entry still counts.
 pub(crate) fn is_stale(bridging: &Bridging, key: u64, entry: Entry) -> bool {
     if entry.has(fib::STATIC) {
-        return false;
+        return bridging.scan.gone.iter().any(|gone| gone.has(key, entry));
     }
     let (index, _) = fib::of_key(key);
     let interface = InterfaceIndex(entry.interface());
@@ -195,7 +222,7 @@ pub(crate) fn is_stale(bridging: &Bridging, key: u64, entry: Entry) -> bool {
     id != bridging.by_index.get(&index).copied() || sequence != entry.sequence().to_be_bytes()
 }
 
-/// Sends what is to be told: full events, and the rest at the end of a pass.
+/// Sends events: full ones, and the rest at the end of a pass.
 fn tell(router: &mut Router, is_over: bool) {
     let scan = &mut router.own_mut::<Bridging>().scan;
     let Some(client) = scan.client else {

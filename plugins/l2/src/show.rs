@@ -91,8 +91,9 @@ fn domain_row(router: &Router, id: u32, domain: &Domain, show: &ShowDomains) -> 
         tag_rewrite: rewrite_text(router, i),
     };
     // Bits that a domain does not decide are an interface's.
-    let features =
-        domain.shown_bits() | !(input::OWN | input::DROP | input::XCONNECT) & 0x000f_ffff;
+    let others = !(input::OWN | input::DROP | input::XCONNECT) & 0x000f_ffff;
+    let rewrite = if domain.rewrites { 0 } else { 1 << 8 };
+    let features = (domain.shown_bits() | others) & !rewrite;
     let owners = domain.owners.iter().map(|(ip, mac)| (ip.to_string(), mac.to_string()));
     let unknown = match (domain.unknown, has(input::UU_FLOOD)) {
         (Some(_), _) => "uu-fwd",
@@ -124,7 +125,7 @@ fn domain_row(router: &Router, id: u32, domain: &Domain, show: &ShowDomains) -> 
     }
 }
 
-/// How an interface rewrites tags, in words.
+/// Tag rewrite of an interface, in words.
 fn rewrite_text(router: &Router, interface: InterfaceIndex) -> String {
     let Some(r) = router.interfaces.at(interface).map(|i| i.tag_rewrite) else {
         return "none".to_owned();
@@ -362,7 +363,7 @@ struct ShowMode {
 #[command("show l2patch")]
 struct ShowPatches {}
 
-/// What is done with the frames of an interface.
+/// Mode for the frames of an interface.
 #[derive(Serialize)]
 struct ModeRow {
     interface: String,

@@ -14,6 +14,7 @@ use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
 use super::arcs::{self, BLOCKING, input};
+use super::macs::Gone;
 use super::rewrite::Edit;
 use super::scan;
 
@@ -29,7 +30,7 @@ const FIRST_ROOM: usize = 1 << 14;
 /// Addresses of IP and who has them.
 pub type Owners = BTreeMap<IpAddr, MacAddr>;
 
-/// What a port is for its domain.
+/// The role of a port in its domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// A member like others.
@@ -41,7 +42,7 @@ pub enum Role {
     Unknown,
 }
 
-/// Where the frames of an interface go.
+/// The mode of an interface at layer 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Into a domain, by number, as part of a split horizon group; 0 for none.
@@ -53,7 +54,7 @@ pub enum Place {
 /// An interface in layer 2, as control knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Where its frames go.
+    /// Place of its frames: a domain or a cross-connect.
     pub place: Place,
     /// Features of its own, of [`input::OWN`].
     pub input: u32,
@@ -68,23 +69,25 @@ pub struct Domain {
     pub index: u16,
     /// Features that its ports may have, of [`input::OWN`].
     pub bits: u32,
+    /// Whether its frames may be rewritten.
+    pub rewrites: bool,
     /// Minutes after which what is not heard of is forgotten; 0 for never.
     pub mac_age: u8,
-    /// What the operator calls it.
+    /// Its identifier, as operators give it.
     pub tag: String,
     /// Addresses learned at most.
     pub limit: u32,
     /// Its virtual interface.
     pub bvi: Option<InterfaceIndex>,
-    /// Where frames for unknown addresses go.
+    /// Interface for frames to unknown addresses.
     pub unknown: Option<InterfaceIndex>,
     /// Its other ports, in the order they came, and their split horizon groups.
     pub members: Vec<(InterfaceIndex, u8)>,
-    /// Who has which address.
+    /// Owners of addresses.
     pub owners: Arc<Owners>,
 }
 
-/// What nodes read of a port.
+/// A port, as nodes read it.
 #[derive(Clone, Debug, Default)]
 pub struct PortSeen {
     /// Place of its domain; 0 while it is cross-connected.
@@ -95,15 +98,15 @@ pub struct PortSeen {
     pub group: u8,
     /// It is the router's own.
     pub is_bvi: bool,
-    /// Where its frames go while it is cross-connected.
+    /// Interface that its frames go to while it is cross-connected.
     pub peer: u32,
     /// Features that frames for one address meet, and others, of those that are on.
     pub masks: [u64; 2],
     /// The same for ARP requests and neighbour solicitations, when they differ.
     pub asking: Option<[u64; 2]>,
-    /// What is done to received frames.
+    /// Edits of received frames.
     pub input: Vec<Edit>,
-    /// What is done to frames to be sent.
+    /// Edits of frames to be sent.
     pub output: Vec<Edit>,
     /// Its frames go out as they are.
     pub is_plain: bool,
@@ -113,18 +116,19 @@ pub struct PortSeen {
     pub is_filtered: bool,
 }
 
-/// What nodes read of a domain.
+/// A domain, as nodes read it.
 #[derive(Clone, Debug, Default)]
 pub struct DomainSeen {
-    /// Who gets a copy of what is flooded, and their groups; the router's own port is the last.
+    /// Members that get a copy of what is flooded, and their groups; the router's own port is the
+    /// last.
     pub members: Vec<(u32, u8)>,
     /// The router's own port.
     pub bvi: Option<u32>,
-    /// Where frames for unknown addresses go.
+    /// Interface for frames to unknown addresses.
     pub unknown: Option<u32>,
     /// Addresses learned at most, in all and in the domain.
     pub limits: [u64; 2],
-    /// Who has which address.
+    /// Owners of addresses.
     pub owners: Arc<Owners>,
 }
 
@@ -152,7 +156,7 @@ pub struct Bridging {
     seen_domains: SharedSlab<DomainSeen>,
 }
 
-/// What nodes need of all that.
+/// The tables, as nodes read them.
 #[derive(Clone)]
 pub struct Tables {
     /// Ports by interface.
@@ -190,9 +194,12 @@ impl Bridging {
             learned: self.learned.clone(),
         }
     }
-    /// A place for a new domain: the lowest that is free, from 1 on.
+    /// A place for a new domain: the lowest that is free, from 1 on, and best one without addresses
+    /// of a domain that is gone.
     pub(crate) fn free_index(&self) -> Option<u16> {
-        (1..=u16::MAX).find(|index| !self.by_index.contains_key(index))
+        let free = || (1..=u16::MAX).filter(|index| !self.by_index.contains_key(index));
+        let is_clean = |index: &u16| !self.scan.gone.contains(&Gone::Domain(*index));
+        free().find(is_clean).or_else(|| free().next())
     }
     /// Sequence number of a domain.
     pub fn domain_sequence(&self, index: u16) -> u8 {
@@ -202,12 +209,12 @@ impl Bridging {
     pub fn port_sequence(&self, interface: InterfaceIndex) -> u8 {
         self.port_sequences.get(&interface).copied().unwrap_or(0)
     }
-    /// What was learned in a domain counts no longer.
+    /// Has addresses learned in a domain count no longer.
     pub(crate) fn flush_domain(&mut self, index: u16) {
         let sequence = self.domain_sequences.entry(index).or_default();
         *sequence = sequence.wrapping_add(1);
     }
-    /// What was learned on an interface counts no longer.
+    /// Has addresses learned on an interface count no longer.
     pub(crate) fn flush_port(&mut self, interface: InterfaceIndex) {
         let sequence = self.port_sequences.entry(interface).or_default();
         *sequence = sequence.wrapping_add(1);
@@ -303,7 +310,11 @@ pub(crate) fn publish_port(router: &mut Router, interface: InterfaceIndex) {
     let filter = arcs::bits_on(router, &L2_OUTPUT, interface) & (1 << 6) != 0;
     (seen.is_filtered, seen.is_blocked) = (filter, port.output & BLOCKING != 0);
     seen.is_plain = seen.output.is_empty() && !seen.is_blocked;
-    masks(router, &mut seen, effective, has_unknown);
+    let rewrites = match port.place {
+        Place::Bridge(id, ..) => bridging.domains.get(&id).is_none_or(|d| d.rewrites),
+        Place::CrossConnect(_) => false,
+    };
+    masks(router, &mut seen, effective, has_unknown, rewrites);
     let mode = match port.place {
         Place::CrossConnect(_) => Mode::CrossConnect,
         Place::Bridge(..) => Mode::Bridge,
@@ -326,14 +337,15 @@ pub(crate) fn publish_port(router: &mut Router, interface: InterfaceIndex) {
     let _ = router.set_mode(interface, mode);
 }
 
-/// Which features of those that are on each kind of frame meets.
-fn masks(router: &Router, seen: &mut PortSeen, effective: u32, has_unknown: bool) {
+/// Features among those that are on that each kind of frame meets.
+fn masks(router: &Router, seen: &mut PortSeen, effective: u32, has_unknown: bool, rewrites: bool) {
     let bit = |name| router.engine.feature_bit(&L2_INPUT, name);
     let [forward, terminate] = ["l2-fwd", "arp-term-l2bd"].map(bit);
     let [unknown, flood] = ["l2-uu-fwd", "l2-flood"].map(bit);
     let unless = |has: u32, bit: u64| if effective & has != 0 { 0 } else { bit };
-    let one = terminate | unless(input::UU_FLOOD, flood) | unless(input::UU_FWD, unknown);
-    let many = forward | unless(input::FLOOD, flood);
+    let rewrite = if rewrites { 0 } else { bit("l2-rw") };
+    let one = terminate | unless(input::UU_FLOOD, flood) | unless(input::UU_FWD, unknown) | rewrite;
+    let many = forward | unless(input::FLOOD, flood) | rewrite;
     seen.masks = [!one, !(many | terminate | unknown)];
     let asks = effective & input::ARP_TERM != 0 || has_unknown && effective & input::ARP_UFWD != 0;
     let arp = many | unless(input::ARP_UFWD, unknown);

@@ -8,7 +8,7 @@ use net::{InterfaceIndex, Router};
 use super::{Config, Described, Discovery, Port};
 
 control::numbers! {
-    /// What kind of bytes name a port.
+    /// Kind of the bytes that name a port.
     pub enum PortIdSubtype: u32 = "port_id_subtype" in "" {
         RESERVED = 0 => "PORT_ID_SUBTYPE_RESERVED",
         INTF_ALIAS = 1 => "PORT_ID_SUBTYPE_INTF_ALIAS",
@@ -19,7 +19,7 @@ control::numbers! {
         AGENT_CIRCUIT_ID = 6 => "PORT_ID_SUBTYPE_AGENT_CIRCUIT_ID",
         LOCAL = 7 => "PORT_ID_SUBTYPE_LOCAL",
     }
-    /// What kind of bytes name a station.
+    /// Kind of the bytes that name a station.
     pub enum ChassisIdSubtype: u32 = "chassis_id_subtype" in "" {
         RESERVED = 0 => "CHASSIS_ID_SUBTYPE_RESERVED",
         CHASSIS_COMP = 1 => "CHASSIS_ID_SUBTYPE_CHASSIS_COMP",
@@ -39,20 +39,20 @@ pub struct LldpConfig {
     pub tx_hold: u32,
     /// seconds between two frames; 0 for as it is
     pub tx_interval: u32,
-    /// what the router is called; empty for as it is
+    /// name of the router; empty to keep the one it has
     pub system_name: String,
 }
 
-/// Have an interface say who it is, and hear, or no longer.
+/// Send and receive LLDP on an interface, or no longer.
 #[derive(Message)]
 pub struct SwInterfaceSetLldp {
     /// the interface
     pub sw_if_index: InterfaceIndex,
-    /// where the router is managed; 0.0.0.0 for nothing
+    /// address at which the router is managed; 0.0.0.0 for none
     pub mgmt_ip4: Ipv4Addr,
-    /// where the router is managed; :: for nothing
+    /// address at which the router is managed; :: for none
     pub mgmt_ip6: Ipv6Addr,
-    /// which hardware or protocol that is, up to the first zero
+    /// identifier of the hardware or protocol there, up to the first zero
     pub mgmt_oid: [u8; 128],
     #[preset("true")]
     /// or no longer
@@ -65,14 +65,14 @@ pub struct SwInterfaceSetLldp {
 #[derive(Message)]
 #[stream(LldpDetails, LldpDumpReply)]
 pub struct LldpDump {
-    /// where to go on; 0 at first
+    /// cursor of the reply before; 0 at first
     pub cursor: u32,
 }
 
 /// The end of an answer.
 #[derive(Message)]
 pub struct LldpDumpReply {
-    /// where to go on; 4294967295 when that was all
+    /// cursor to go on with; 4294967295 at the end
     pub cursor: u32,
 }
 
@@ -82,15 +82,15 @@ pub struct LldpDumpReply {
 pub struct LldpDetails {
     /// the interface
     pub sw_if_index: InterfaceIndex,
-    /// when it heard something, in seconds; 0 for never
+    /// time of the last message received, in seconds; 0 for never
     pub last_heard: f64,
-    /// when it said something
+    /// time of the last message sent, in seconds; 0 for never
     pub last_sent: f64,
-    /// seconds since it heard something
+    /// seconds since the last message received
     pub last_heard_age: f64,
     /// seconds since it said something
     pub last_sent_age: f64,
-    /// what it heard holds
+    /// the last message received holds
     pub active: bool,
     /// the station at the other end
     pub chassis_id: [u8; 255],
@@ -102,21 +102,21 @@ pub struct LldpDetails {
     pub port_id_len: u8,
     /// seconds for which it holds
     pub ttl: u16,
-    /// what kind of bytes
+    /// kind of the identifier
     pub port_id_subtype: PortIdSubtype,
-    /// what kind of bytes
+    /// kind of the identifier
     pub chassis_id_subtype: ChassisIdSubtype,
-    /// what this router is called
+    /// name of this router
     pub system_name: [u8; 256],
-    /// intervals for which what is said holds
+    /// intervals for which a message holds
     pub tx_hold: u32,
     /// seconds between two frames
     pub tx_interval: u32,
-    /// where this router is managed
+    /// address at which this router is managed
     pub mgmt_ip4: Ipv4Addr,
-    /// where this router is managed
+    /// address at which this router is managed
     pub mgmt_ip6: Ipv6Addr,
-    /// which hardware or protocol that is
+    /// identifier of the hardware or protocol there
     pub mgmt_oid: [u8; 128],
     /// the port in words
     pub port_desc: [u8; 256],

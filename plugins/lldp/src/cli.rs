@@ -13,9 +13,9 @@ use super::{Config, Described, Discovery};
 #[command("set lldp")]
 #[stage(Settings)]
 struct SetLldp {
-    /// what the router is called
+    /// name of the router
     system_name: Option<String>,
-    /// intervals for which what is said holds
+    /// intervals for which a message holds
     tx_hold: Option<u32>,
     /// seconds between two frames
     tx_interval: Option<u32>,
@@ -30,7 +30,7 @@ struct SetInterface {
 
 impl Command for SetInterface {
     const PATHS: &'static [&'static str] = &["set interface lldp"];
-    const ABOUT: &'static str = "Have an interface say who it is by LLDP, and hear, or no longer";
+    const ABOUT: &'static str = "Send and receive LLDP on an interface, or no longer";
     const USAGE: &'static str = "<interface> | sw_if_index <idx> [port-desc <string>] \
         [mgmt-ip4 <address>] [mgmt-ip6 <address>] [mgmt-oid <string>] [disable]";
 

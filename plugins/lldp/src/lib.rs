@@ -9,7 +9,7 @@
 mod api;
 mod cli;
 mod node;
-mod say;
+mod send;
 mod show;
 
 use std::collections::BTreeMap;
@@ -26,10 +26,10 @@ use wire::ethernet::EtherType;
 pub use api::*;
 pub use node::{Heard, Id, Input};
 
-/// What all interfaces say.
+/// Settings of all interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What the router is called; empty for nothing.
+    /// Name of the router; empty for none.
     pub system_name: String,
     /// Intervals for which it holds.
     pub tx_hold: u32,
@@ -50,29 +50,29 @@ impl Config {
     }
 }
 
-/// What an interface says besides.
+/// Descriptions that an interface sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Described {
     /// The port in words; empty for nothing.
     pub port_desc: String,
-    /// Where the router is managed.
+    /// Address at which the router is managed.
     pub mgmt_ip4: Option<Ipv4Addr>,
-    /// Where the router is managed.
+    /// Address at which the router is managed.
     pub mgmt_ip6: Option<Ipv6Addr>,
-    /// Which hardware or protocol that is; empty for nothing.
+    /// Identifier of the hardware or protocol there; empty for none.
     pub mgmt_oid: Vec<u8>,
 }
 
 /// An interface that takes part.
 #[derive(Clone, Debug, Default)]
 pub struct Port {
-    /// What it says.
+    /// Elements of its messages.
     pub described: Described,
-    /// What it heard last, and when in seconds.
+    /// The last message received, and its time in seconds.
     pub heard: Option<(Heard, f64)>,
-    /// When it said something, in seconds.
+    /// Time of its last message, in seconds.
     pub sent: Option<f64>,
-    /// When it says something next.
+    /// Time of its next message, in seconds.
     next: f64,
 }
 
@@ -83,28 +83,29 @@ impl Port {
     }
 }
 
-/// What threads know of an interface.
+/// State of an interface for threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ThreadState {
     is_on: bool,
-    /// What it heard last, as a number.
+    /// Hash of the last message it received.
     last: u64,
 }
 
 /// All that control keeps.
 #[derive(Default)]
 pub struct Discovery {
-    /// What all interfaces say.
+    /// Settings of all interfaces.
     pub config: Config,
     /// Those that take part.
     pub ports: BTreeMap<InterfaceIndex, Port>,
 }
 
-/// Why something is refused.
+/// Reasons for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
     /// only Ethernet interfaces that are no sub-interfaces take part
     #[retval(INVALID_VALUE)]
@@ -118,12 +119,6 @@ pub enum Error {
     /// names and descriptions have at most 255 bytes, identifiers 128
     #[retval(INVALID_VALUE)]
     Long,
-}
-
-impl From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
 }
 
 /// The process that speaks.
@@ -171,8 +166,8 @@ pub fn set(
     }
     let Some(described) = described else {
         if router.own_mut::<Discovery>().ports.remove(&interface).is_some() {
-            say::goodbye(router, interface);
-            router.put(interface, Seen::default())?;
+            send::goodbye(router, interface);
+            router.put(interface, ThreadState::default())?;
         }
         return Ok(());
     };
@@ -180,7 +175,7 @@ pub fn set(
     let ports = &mut router.own_mut::<Discovery>().ports;
     if let Entry::Vacant(free) = ports.entry(interface) {
         free.insert(Port { described, next: now, ..Port::default() });
-        router.put(interface, Seen { is_on: true, last: 0 })?;
+        router.put(interface, ThreadState { is_on: true, last: 0 })?;
         router.processes.signal(PROCESS, 0);
     }
     Ok(())
@@ -197,7 +192,7 @@ fn say_due(router: &mut Router) -> Wake {
         due.push(*interface);
     }
     let next = all.ports.values().map(|port| port.next).min_by(f64::total_cmp);
-    due.into_iter().for_each(|interface| say::hello(router, interface));
+    due.into_iter().for_each(|interface| send::hello(router, interface));
     next.map_or(Wake::OnEvent, |next| {
         Wake::AfterOrEvent(Duration::from_secs_f64((next - now).max(0.0)))
     })
@@ -208,7 +203,7 @@ fn heard(router: &mut Router, heard: Heard) {
     let interface = heard.interface;
     let Some(port) = router.own_mut::<Discovery>().ports.get_mut(&interface) else { return };
     port.heard = Some((heard, now));
-    let _ = router.put(interface, Seen { is_on: true, last: heard.hash });
+    let _ = router.put(interface, ThreadState { is_on: true, last: heard.hash });
 }
 
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
@@ -229,8 +224,8 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
-    let ports = router.attach::<Seen>().map_err(refuse)?;
+    let router = &mut *parts.router;
+    let ports = router.attach::<ThreadState>().map_err(refuse)?;
     let events = router.events.sender();
     router.engine.add(Input { ports, events }).map_err(refuse)?;
     router.register_ethertype(EtherType::LLDP, node::NAME).map_err(refuse)?;

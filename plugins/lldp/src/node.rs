@@ -9,7 +9,7 @@ use net::InterfaceIndex;
 use net::events::{Event, EventSender};
 use wire::lldp;
 
-use super::Seen;
+use super::ThreadState;
 
 pub(super) const NAME: &str = "lldp-input";
 
@@ -19,9 +19,9 @@ const LONGEST: usize = 255;
 /// An identifier of a station or a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id {
-    /// What kind of bytes.
+    /// Kind of the bytes.
     pub subtype: u8,
-    /// How many there are.
+    /// Their number.
     pub len: u8,
     /// The bytes, and zeros behind them.
     pub bytes: [u8; LONGEST],
@@ -40,14 +40,14 @@ impl Id {
     }
 }
 
-/// What was heard.
+/// Message of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
     /// Where.
     pub interface: InterfaceIndex,
-    /// Which station.
+    /// Identifier of the station.
     pub chassis: Id,
-    /// Which of its ports.
+    /// Identifier of its port.
     pub port: Id,
     /// Seconds for which it holds.
     pub ttl: u16,
@@ -62,11 +62,11 @@ impl Event for Heard {
 /// Hears what the other ends say.
 #[derive(Clone)]
 pub struct Input {
-    pub(super) ports: SlabReader<Seen>,
+    pub(super) ports: SlabReader<ThreadState>,
     pub(super) events: EventSender<Heard>,
 }
 
-/// Why a frame is not heard.
+/// Reasons why a frame is not heard.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
     /// lldp packets with bad TLVs.
@@ -77,7 +77,7 @@ pub enum Error {
     Disabled,
 }
 
-/// What [`Input`] counts besides.
+/// Counters of [`Input`] besides drops.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// good lldp packets (processed).
@@ -117,7 +117,7 @@ impl Node for Input {
     }
 }
 
-/// What the node says of a traced frame.
+/// The trace record of the node.
 struct Read {
     chassis: Id,
     port: Id,

@@ -23,7 +23,7 @@ use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use wire::{MacAddr, icmp6};
 
 pub use query::{Queries, Query};
-use report::Said;
+use report::RecordType;
 
 const PROCESS: &str = "ip6-mld-process";
 
@@ -81,7 +81,7 @@ fn groups(router: &Router, interface: InterfaceIndex) -> impl Iterator<Item = Ip
     all.into_iter().filter(|group| *group != ALL_NODES)
 }
 
-/// Where reports of an interface come from, if it sends any now.
+/// Source of reports of an interface, if it sends any now.
 fn sender(router: &Router, interface: InterfaceIndex) -> Option<(MacAddr, Ipv6Addr)> {
     let i = router.interfaces.at(interface)?;
     let source = router.addresses.of(interface).link_local?;
@@ -90,8 +90,9 @@ fn sender(router: &Router, interface: InterfaceIndex) -> Option<(MacAddr, Ipv6Ad
 
 fn send_changes(router: &mut Router, interface: InterfaceIndex, left: &[Ipv6Addr]) {
     let Some((mac, source)) = sender(router, interface) else { return };
-    let joined = groups(router, interface).map(|group| (Said::Joined, group));
-    let left = left.iter().filter(|group| **group != ALL_NODES).map(|group| (Said::Left, *group));
+    let joined = groups(router, interface).map(|group| (RecordType::Joined, group));
+    let left =
+        left.iter().filter(|group| **group != ALL_NODES).map(|group| (RecordType::Left, *group));
     let records: Vec<_> = joined.chain(left).collect();
     for frame in report::version2(mac, source, &records) {
         neighbor::send(router, interface, frame);
@@ -130,13 +131,15 @@ fn asked(router: &mut Router, query: Query) {
 
 fn send_answer(router: &mut Router, interface: u64) {
     let interface = InterfaceIndex(interface as u32);
-    let Some(answer) = router.own_mut::<Pending>().answers.remove(&interface) else { return };
+    // The plugin may be gone meanwhile.
+    let pending = router.state_mut::<Pending>();
+    let Some(answer) = pending.and_then(|p| p.answers.remove(&interface)) else { return };
     let Some((mac, source)) = sender(router, interface) else { return };
     let still = groups(router, interface).filter(|group| answer.groups.contains(group));
     let frames: Vec<_> = if answer.is_version1 {
         still.map(|group| report::version1(mac, source, group)).collect()
     } else {
-        let records: Vec<_> = still.map(|group| (Said::IsIn, group)).collect();
+        let records: Vec<_> = still.map(|group| (RecordType::IsIn, group)).collect();
         report::version2(mac, source, &records)
     };
     for frame in frames {
@@ -145,7 +148,7 @@ fn send_answer(router: &mut Router, interface: u64) {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     router.insert(Pending::default());
     router.interfaces.observe(interface_changed);
     router.addresses.observe(follow_groups);

@@ -17,7 +17,7 @@ pub struct Queries {
     pub(super) events: EventSender<Query>,
 }
 
-/// What a router asked.
+/// The query of a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
     /// Where.
@@ -51,7 +51,7 @@ impl Node for Queries {
     }
 }
 
-/// What is asked, by a neighbour (RFC 3810 section 5.1.14).
+/// Query of a neighbour (RFC 3810 section 5.1.14).
 fn read(p: &Buffer<'_>) -> Result<Query, Error6> {
     let header = p.header::<ip6::Header>().ok_or(Error6::LengthTooSmallForType)?;
     let message = p.bytes_from(p.l4_offset());

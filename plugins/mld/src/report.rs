@@ -6,10 +6,10 @@ use wire::mld::{HOP_BY_HOP, REPORTS, Version1};
 use wire::{MacAddr, Protocol, checksum, ethernet, icmp6, ip6};
 use zerocopy::IntoBytes;
 
-/// What a report says of a group (RFC 3810 section 5.2.5). All packets to a group are wanted, or
-/// none: there are no lists of sources.
+/// The type of a record of a group in a report (RFC 3810 section 5.2.5). All packets to a group are
+/// wanted, or none: there are no lists of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum RecordType {
     /// It has a member.
     IsIn = 2,
     /// It has none from now on.
@@ -22,7 +22,11 @@ pub enum Said {
 const MOST_RECORDS: usize = 60;
 
 /// Frames that tell routers of groups.
-pub fn version2(mac: MacAddr, source: Ipv6Addr, records: &[(Said, Ipv6Addr)]) -> Vec<Vec<u8>> {
+pub fn version2(
+    mac: MacAddr,
+    source: Ipv6Addr,
+    records: &[(RecordType, Ipv6Addr)],
+) -> Vec<Vec<u8>> {
     let kind = icmp6::Header::new(icmp6::Type::MULTICAST_LISTENER_REPORT_V2, 0);
     let frames = records.chunks(MOST_RECORDS).map(|records| {
         let mut message = [kind.as_bytes(), &[0, 0, 0, records.len() as u8]].concat();

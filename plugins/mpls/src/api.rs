@@ -26,7 +26,7 @@ pub struct MplsTable {
     pub mt_name: Text<64>,
 }
 
-/// What a label leads to.
+/// Route of a label.
 #[derive(Clone, Debug, Default, Record)]
 #[file("")]
 pub struct MplsRoute {
@@ -36,11 +36,11 @@ pub struct MplsRoute {
     pub mr_label: u32,
     /// whether it is the last of its stack
     pub mr_eos: u8,
-    /// what is below it then: IPv4, IPv6, MPLS, Ethernet
+    /// packets below it then: IPv4, IPv6, MPLS, Ethernet
     pub mr_eos_proto: u8,
     /// whether all paths get its packets
     pub mr_is_multicast: bool,
-    /// where it leads
+    /// paths
     #[counted(mr_n_paths: u8)]
     pub mr_paths: Vec<FibPath>,
 }
@@ -57,9 +57,9 @@ pub struct MplsTunnel {
     pub mt_l2_only: bool,
     /// whether all paths get its packets
     pub mt_is_multicast: bool,
-    /// what the operator calls it
+    /// tag of the operator
     pub mt_tag: Text<64>,
-    /// where its packets go
+    /// paths
     #[counted(mt_n_paths: u8)]
     pub mt_paths: Vec<FibPath>,
 }
@@ -197,7 +197,7 @@ pub struct SwInterfaceSetMplsEnable {
     pub enable: bool,
 }
 
-/// What a protocol number in a message means.
+/// Kind of packets for a protocol number in a message.
 fn link_of(proto: u8) -> Result<Link, Retval> {
     match FibPathNhProto(proto.into()) {
         FibPathNhProto::IP4 => Ok(Link::Ip4),
@@ -285,19 +285,18 @@ impl MplsTunnel {
         let at = self.mt_sw_if_index;
         let known = router.own::<Mpls>().tunnels.all.get(&at);
         let is_l2 = known.map_or(self.mt_l2_only, |t| t.is_l2);
-        let known = known.map(|t| (t.instance, t.paths.clone()));
-        let new = paths_of(router, &self.mt_paths, tunnel::route_of(is_l2))?;
-        if new.is_empty() {
+        let instance = known.map(|t| t.instance);
+        let paths = paths_of(router, &self.mt_paths, tunnel::route_of(is_l2))?;
+        if paths.is_empty() {
             return Err(Retval::NO_PATHS_IN_ROUTE);
         }
         if at == NONE {
             let (tag, is_multicast) = (self.mt_tag.to_string(), self.mt_is_multicast);
-            return Ok(tunnel::add(router, NewTunnel { tag, paths: new, is_multicast, is_l2 })?);
+            let new = NewTunnel { tag, paths, is_multicast, is_l2, instance: None };
+            return Ok(tunnel::add(router, new)?);
         }
-        let (instance, mut paths) = known.ok_or(Error::NoTunnel)?;
-        paths.retain(|p| new.iter().all(|n| n.target != p.target));
-        paths.extend(new);
-        tunnel::set_paths(router, at, paths)?;
+        let instance = instance.ok_or(Error::NoTunnel)?;
+        tunnel::add_paths(router, at, paths)?;
         Ok((at, instance))
     }
     fn del(&self, router: &mut Router) -> Result<(InterfaceIndex, u32), Retval> {

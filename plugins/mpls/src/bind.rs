@@ -71,7 +71,7 @@ fn again(router: &mut Router, key: u64) {
     }
 }
 
-/// Where packets with a label go that is bound to a prefix.
+/// Paths of packets with a label that is bound to a prefix.
 fn paths(router: &Router, (_, is_last): Key, table: TableIndex, prefix: Prefix) -> Vec<Path> {
     let of = Link::of(prefix.addr());
     let link = if is_last { of } else { Link::Mpls };

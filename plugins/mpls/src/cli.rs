@@ -1,19 +1,21 @@
 //! Commands that set what labels lead to.
 
-use control::cli::{Args, Cli, Command, Error, Word};
+use control::cli::{Args, Cli, Command, Error, Line, Print, PrintValue, Rest, Word, is_printable};
+use control::configuration::{Lines, Stage};
 use net::adjacency::Link;
-use net::fib::{Path, Source, paths_of};
+use net::fib::{Path, Source, paths_of, words_of_path};
 use net::{InterfaceIndex, Router};
 use wire::Prefix;
 use wire::mpls::LABELS;
 
-use super::table::{self, Route};
+use super::table::{self, Entry, Key, Route, usual_name};
 use super::tunnel::{self, NewTunnel};
-use super::{Mpls, bind};
+use super::{Enabled, Mpls, bind};
 
 /// Let labelled packets in on an interface, or no longer.
-#[derive(Command)]
+#[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface mpls")]
+#[stage(Attachments)]
 struct SetInterface {
     /// the interface
     #[positional]
@@ -25,28 +27,31 @@ struct SetInterface {
     disable: bool,
 }
 
-/// `mpls table [add|del] ID`.
+/// Add or delete a label table.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("mpls table")]
+#[stage(Objects)]
 struct SetTable {
-    is_del: bool,
-    id: u32,
+    /// it is added
+    #[keyword("add")]
+    _add: bool,
+    /// it is deleted
+    del: bool,
+    /// number of the table
+    #[positional]
+    #[values("table-id")]
+    table_id: u32,
+    /// name
+    name: Option<Rest>,
 }
 
-impl Command for SetTable {
-    const PATHS: &'static [&'static str] = &["mpls table"];
-    const ABOUT: &'static str = "Add or delete a label table";
-    const USAGE: &'static str = "[add|del] <table-id>";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_del = args.keyword("del");
-        if !is_del {
-            args.keyword("add");
-        }
-        Ok(Self { is_del, id: args.value("table id")? })
-    }
-}
-
-/// `mpls local-label [add|del] [table ID] LABEL [eos|non-eos] {PREFIX | PATHS}`.
+/// `mpls local-label [add|del] [source NAME] [multicast] [table ID] LABEL [eos|non-eos] {PREFIX |
+/// PATHS}`.
+#[derive(Debug, PartialEq)]
 struct LocalLabel {
     is_del: bool,
+    source: Option<Word>,
+    is_multicast: bool,
     table: u32,
     label: u32,
     /// Only that which is the last of its stack, or not.
@@ -60,15 +65,18 @@ struct LocalLabel {
 impl Command for LocalLabel {
     const PATHS: &'static [&'static str] = &["mpls local-label"];
     const ABOUT: &'static str = "Say what a label leads to";
-    const USAGE: &'static str = "[add|del] [table <table-id>] <label> [eos|non-eos] \
-        [ip4|ip6|ethernet] {<prefix> [ip-table <table-id>] | via [<next-hop>] [<interface>] \
+    const USAGE: &'static str = "[add|del] [source <source>] [multicast] [table <table-id>] \
+        <label> [eos|non-eos] [ip4|ip6|mpls|ethernet] {<prefix> [ip-table <table-id>] | \
+        via [<next-hop>] [<interface>] \
         [next-hop-table <table-id>] [weight <n:0-255>] [preference <n:0-255>] \
         [resolve-via-host] [resolve-via-attached] [via-label <label>] \
         [ip4-lookup-in-table <table-id>] [ip6-lookup-in-table <table-id>] \
-        [mpls-lookup-in-table <table-id>] [rx-ip4|rx-ip6 <interface>] [out-labels <label>...]}";
+        [mpls-lookup-in-table <table-id>] [rx-ip4|rx-ip6 <interface>] [out-labels <label>...] \
+        [control-word] [rpf-id <n>]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut table, mut label, mut only) = (false, 0, None, None);
         let (mut bound, mut ip_table, mut of) = (None, 0, None);
+        let (mut source, mut is_multicast) = (None, false);
         while let Some(word) = args.peek().filter(|w| *w != "via") {
             args.word();
             match word {
@@ -76,6 +84,9 @@ impl Command for LocalLabel {
                 "del" => is_del = true,
                 "eos" => only = Some(true),
                 "non-eos" => only = Some(false),
+                "source" => source = Some(args.value("source")?),
+                "multicast" => is_multicast = true,
+                "mpls" => of = Some(Link::Mpls),
                 "table" => table = args.value("table id")?,
                 "ip-table" => ip_table = args.value("table id")?,
                 "ip4" => of = Some(Link::Ip4),
@@ -99,7 +110,7 @@ impl Command for LocalLabel {
             return Err(Error::new("missing path"));
         }
         let bound = bound.map(|prefix| (ip_table, prefix));
-        Ok(Self { is_del, table, label, only, bound, of, paths })
+        Ok(Self { is_del, source, is_multicast, table, label, only, bound, of, paths })
     }
 }
 
@@ -123,7 +134,10 @@ impl LocalLabel {
             let paths = paths_of(router, of, 0, &self.paths)?;
             wanted.push((key, paths));
         }
-        let source = Source::CLI;
+        let source = match &self.source {
+            None => Source::CLI,
+            Some(name) => router.fib.sources.named(name).ok_or_else(|| name.unknown("source"))?,
+        };
         for (key, new) in wanted {
             let entry = router.own::<Mpls>().tables.at(at).and_then(|t| t.entries.get(&key));
             let had = entry.and_then(|e| e.routes.iter().find(|r| r.source == source));
@@ -136,59 +150,197 @@ impl LocalLabel {
             if !self.is_del {
                 paths.extend(new);
             }
-            let route = Route { source, of: self.of, paths, is_multicast: false, bound: None };
+            let is_multicast = self.is_multicast;
+            let route = Route { source, of: self.of, paths, is_multicast, bound: None };
             table::set(router, at, key, route).map_err(super::Error::Fib)?;
         }
         Ok(())
     }
 }
 
-/// `mpls tunnel [multicast] [l2-only] [tag TEXT] PATHS` or `mpls tunnel del INTERFACE`.
+impl Print for LocalLabel {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word("add").option("source", self.source.as_ref());
+        line.flag("multicast", self.is_multicast);
+        line.keyword("table", &self.table).word(self.label);
+        if let Some(is_last) = self.only {
+            line.word(if is_last { "eos" } else { "non-eos" });
+        }
+        line.word(self.of.word());
+        match &self.bound {
+            Some((table, prefix)) => line.word(prefix).keyword("ip-table", table),
+            None => line.word(&self.paths),
+        };
+    }
+}
+
+/// `mpls tunnel [multicast] [l2-only] [tag TEXT] [instance N] PATHS`, `mpls tunnel add INTERFACE
+/// PATHS` or `mpls tunnel del INTERFACE`.
+#[derive(Debug, PartialEq)]
 struct SetTunnel {
     is_del: bool,
     is_multicast: bool,
     is_l2: bool,
     tag: String,
-    interface: Option<Word>,
+    instance: Option<u32>,
+    interface: Option<InterfaceIndex>,
     paths: String,
+}
+
+impl SetTunnel {
+    const NOTHING: Self = Self {
+        is_del: false,
+        is_multicast: false,
+        is_l2: false,
+        tag: String::new(),
+        instance: None,
+        interface: None,
+        paths: String::new(),
+    };
 }
 
 impl Command for SetTunnel {
     const PATHS: &'static [&'static str] = &["mpls tunnel"];
-    const ABOUT: &'static str = "Make or delete a tunnel of labels";
-    const USAGE: &'static str = "{del <interface> | [add] [multicast] [l2-only] [tag <text>] \
-        via [<next-hop>] [<interface>] [next-hop-table <table-id>] [weight <n:0-255>] \
-        [preference <n:0-255>] [resolve-via-host] [resolve-via-connected] \
+    const ABOUT: &'static str = "Make or delete a tunnel of labels, or give it more paths";
+    const USAGE: &'static str = "{del <interface> | [add] {<interface> | [multicast] [l2-only] \
+        [tag <text>] [instance <n>]} via [<next-hop>] [<interface>] [next-hop-table <table-id>] \
+        [weight <n:0-255>] [preference <n:0-255>] [resolve-via-host] [resolve-via-connected] \
         [via-label <label>] [out-labels <label>...]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut set = Self {
-            is_del: false,
-            is_multicast: false,
-            is_l2: false,
-            tag: String::new(),
-            interface: None,
-            paths: String::new(),
-        };
+        let mut set = Self::NOTHING;
         while let Some(word) = args.peek().filter(|w| *w != "via") {
-            if set.is_del {
-                set.interface = Some(args.value("interface")?);
-                continue;
-            }
-            args.word();
             match word {
                 "add" => (),
                 "del" => set.is_del = true,
                 "multicast" => set.is_multicast = true,
                 "l2-only" => set.is_l2 = true,
+                "tag" | "instance" => (),
+                _ => {
+                    set.interface = Some(args.value("interface")?);
+                    continue;
+                }
+            }
+            args.word();
+            match word {
                 "tag" => set.tag = args.value("tag")?,
-                _ => return Err(args.error("expected via")),
+                "instance" => set.instance = Some(args.value("instance")?),
+                _ => (),
             }
         }
         set.paths = args.rest().to_owned();
         match (&set.interface, set.is_del) {
             (None, true) => Err(Error::new("missing interface")),
-            (None, false) if set.paths.is_empty() => Err(Error::new("missing path")),
+            (None, false) if set.paths.is_empty() && set.instance.is_none() => {
+                Err(Error::new("missing path"))
+            }
+            (Some(_), false) if set.paths.is_empty() => Err(Error::new("missing path")),
             _ => Ok(set),
+        }
+    }
+}
+
+impl Print for SetTunnel {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word("add");
+        if let Some(interface) = &self.interface {
+            interface.print(line);
+        }
+        line.flag("multicast", self.is_multicast).flag("l2-only", self.is_l2);
+        if !self.tag.is_empty() {
+            line.keyword("tag", &self.tag);
+        }
+        line.option("instance", self.instance.as_ref());
+        line.flag(&self.paths, !self.paths.is_empty());
+    }
+}
+
+impl SetTunnel {
+    fn carry_out(self, router: &mut Router) -> Result<String, Error> {
+        if let Some(interface) = self.interface {
+            match self.is_del {
+                true => tunnel::remove(router, interface)?,
+                false => {
+                    let is_l2 = tunnel::is_l2(router, interface)?;
+                    let new = paths_of(router, tunnel::route_of(is_l2), 0, &self.paths)?;
+                    tunnel::add_paths(router, interface, new)?;
+                }
+            }
+            return Ok(String::new());
+        }
+        let Self { is_multicast, is_l2, tag, instance, .. } = self;
+        let paths = paths_of(router, tunnel::route_of(is_l2), 0, &self.paths)?;
+        let new = NewTunnel { tag, paths, is_multicast, is_l2, instance };
+        let (made, _) = tunnel::add(router, new)?;
+        Ok(router.interfaces.name(made.0).to_owned())
+    }
+}
+
+/// Paths as they are written; `None` when what they name is on its way out.
+fn words(router: &Router, link: Link, paths: &[Path]) -> Option<String> {
+    let words = paths.iter().map(|path| words_of_path(router, link, path));
+    Some(words.collect::<Option<Vec<_>>>()?.join(" "))
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let mpls = router.own::<Mpls>();
+    for (_, t) in mpls.tables.iter() {
+        let is_own = t.name != usual_name(t.id) && is_printable(&t.name);
+        let name = is_own.then(|| Rest(t.name.clone()));
+        lines.push(&SetTable { _add: true, del: false, table_id: t.id, name });
+        t.entries.iter().for_each(|(key, entry)| label(router, t.id, *key, entry, lines));
+    }
+    for (interface, t) in &mpls.tunnels.all {
+        let Some(i) = router.interfaces.at(*interface) else { continue };
+        let is_word = |tag: &&String| tag.bytes().all(|b| b.is_ascii_graphic());
+        let make = SetTunnel {
+            is_multicast: t.is_multicast,
+            is_l2: t.is_l2,
+            tag: Some(&t.tag).filter(is_word).cloned().unwrap_or_default(),
+            instance: Some(t.instance),
+            ..SetTunnel::NOTHING
+        };
+        lines.push_interface(i.stage(), &make);
+        let paths = words(router, tunnel::route_of(t.is_l2).link(), &t.paths);
+        if let Some(paths) = paths.filter(|paths| !paths.is_empty()) {
+            lines.push(&SetTunnel { interface: Some(*interface), paths, ..SetTunnel::NOTHING });
+        }
+    }
+    for (interface, enabled) in router.settings::<Enabled>() {
+        if enabled.0.is_some() {
+            lines.push(&SetInterface { interface, _enable: true, disable: false });
+        }
+    }
+}
+
+/// Commands for the route of a label.
+fn label(router: &Router, table: u32, key: Key, entry: &Entry, lines: &mut Lines<'_>) {
+    let (label, is_last) = key;
+    for route in entry.routes.iter().filter(|route| route.source.is_client()) {
+        let mut set = LocalLabel {
+            is_del: false,
+            source: None,
+            is_multicast: route.is_multicast,
+            table,
+            label,
+            only: None,
+            bound: None,
+            of: route.of,
+            paths: String::new(),
+        };
+        if let Some((ip, prefix)) = route.bound {
+            let id = router.table_id_of(Link::of(prefix.addr()), ip);
+            set.bound = id.map(|id| (id, prefix)).filter(|_| is_last);
+        } else {
+            let link = table::route_of(key, route.of).link();
+            let Some(paths) = words(router, link, &route.paths) else { continue };
+            let name = Word::from(router.fib.sources.name(route.source));
+            set.source = (route.source != Source::CLI).then_some(name);
+            (set.only, set.paths) = (Some(is_last), paths);
+        }
+        if set.bound.is_some() || set.only.is_some() {
+            lines.push(&set);
         }
     }
 }
@@ -198,20 +350,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(super::enable(router, c.interface, !c.disable)?)
     });
     cli.command(|router: &mut Router, c: SetTable| {
-        let done =
-            if c.is_del { table::remove(router, c.id) } else { table::add(router, c.id, "") };
-        done.map_err(|e| Error::new(format!("{}: {e}", c.id)))
+        let name = c.name.as_ref().map_or("", |name| name.0.as_str());
+        let (id, is_del) = (c.table_id, c.del);
+        let done = if is_del { table::remove(router, id) } else { table::add(router, id, name) };
+        done.map_err(|e| Error::new(format!("{id}: {e}")))
     });
     cli.command(|router: &mut Router, c: LocalLabel| c.carry_out(router));
-    cli.command(|router: &mut Router, c: SetTunnel| {
-        if let Some(name) = &c.interface {
-            let found = router.interfaces.named(name).map(|i| i.index);
-            let index = found.ok_or_else(|| name.unknown("interface"))?;
-            return Ok(tunnel::remove(router, index).map(|()| String::new())?);
-        }
-        let paths = paths_of(router, tunnel::route_of(c.is_l2), 0, &c.paths)?;
-        let (tag, is_multicast, is_l2) = (c.tag, c.is_multicast, c.is_l2);
-        let (made, _) = tunnel::add(router, NewTunnel { tag, paths, is_multicast, is_l2 })?;
-        Ok::<_, Error>(router.interfaces.name(made.0).to_owned())
-    });
+    cli.command(|router: &mut Router, c: SetTunnel| c.carry_out(router));
 }

@@ -13,7 +13,7 @@ use net::interface::Port;
 use net::ip::{V4, V6, Version};
 use wire::{ip4, ip6};
 
-use super::objects::{Disposition, Then};
+use super::objects::{AfterPop, Disposition};
 
 /// A version whose packets are below labels.
 pub trait Below: Version<Family: Headers> {
@@ -110,24 +110,24 @@ pub struct Dispose<V: Below, const UNIFORM: bool> {
     version: PhantomData<V>,
 }
 
-type Way<V> = <<V as Version>::Family as Headers>::BalanceNext;
+type BalanceNext<V> = <<V as Version>::Family as Headers>::BalanceNext;
 
 /// Edges of [`Dispose`].
 #[derive(Clone, Copy)]
 pub enum Next<V: Below> {
-    /// Where a path leads.
-    Way(Way<V>),
+    /// The target of a path.
+    Forward(BalanceNext<V>),
     /// By a table.
     Lookup,
     /// By a multicast table.
     Multicast,
-    /// The sender is to be told.
+    /// An ICMP error to the sender.
     Problem,
 }
 
-/// How many edges there are of a path.
+/// Number of edges of a path.
 const fn count<V: Below>() -> usize {
-    <Way<V> as graph::Next>::EDGES.len()
+    <BalanceNext<V> as graph::Next>::EDGES.len()
 }
 
 impl<V: Below> graph::Next for Next<V> {
@@ -135,7 +135,7 @@ impl<V: Below> graph::Next for Next<V> {
     // lookup.
     const EDGES: &'static [Edge] = &{
         let mut all = [Edge { to: "", payload: "" }; 16];
-        let own = <Way<V> as graph::Next>::EDGES;
+        let own = <BalanceNext<V> as graph::Next>::EDGES;
         let mut i = 0;
         while i < all.len() {
             all[i] = if i < own.len() { own[i] } else { Edge { to: V::LOOKUP, payload: "" } };
@@ -148,7 +148,7 @@ impl<V: Below> graph::Next for Next<V> {
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         match self {
-            Self::Way(way) => way.slot(along, p),
+            Self::Forward(next) => next.slot(along, p),
             Self::Lookup => count::<V>() as u32,
             Self::Multicast => count::<V>() as u32 + 1,
             Self::Problem => count::<V>() as u32 + 2,
@@ -205,13 +205,13 @@ impl<V: Below, const UNIFORM: bool> Dispose<V, UNIFORM> {
         epoch: infra::rcu::Epoch<'_>,
     ) -> Next<V> {
         match found.then {
-            Then::OwnTable => {
+            AfterPop::OwnTable => {
                 let port = self.ports.read(p.rx(), epoch);
                 p.set_fib(port.and_then(V::table).unwrap_or(0));
                 p.clear_flags(Flags::POPPED);
                 if V::is_group(p) { Next::Multicast } else { Next::Lookup }
             }
-            Then::Via(Via::Lookup(table)) => {
+            AfterPop::Via(Via::Lookup(table)) => {
                 p.set_fib(table);
                 if found.rpf_id == 0 {
                     p.clear_flags(Flags::POPPED);
@@ -220,12 +220,12 @@ impl<V: Below, const UNIFORM: bool> Dispose<V, UNIFORM> {
                 p.set_payload(Popped { rpf_id: found.rpf_id, ..popped });
                 Next::Multicast
             }
-            Then::Via(via) => {
+            AfterPop::Via(via) => {
                 // Senders who are told something are looked up where the packet came in.
                 let port = self.ports.read(p.rx(), epoch);
                 p.set_fib(port.and_then(V::table).unwrap_or(0));
                 p.clear_flags(Flags::POPPED);
-                Next::Way(self.forwarding.lead(p, via, epoch))
+                Next::Forward(self.forwarding.lead(p, via, epoch))
             }
         }
     }

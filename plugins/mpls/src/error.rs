@@ -1,4 +1,4 @@
-//! Why labelled packets are dropped.
+//! Reasons to drop labelled packets.
 
 /// Counted at each node of MPLS, as clients know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]

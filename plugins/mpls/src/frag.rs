@@ -1,9 +1,10 @@
 //! `mpls-frag`: labelled packets that are too big for the link (RFC 3032 section 3.4): the IP
-//! packet below the labels is cut and each fragment gets the labels, or its sender is told.
+//! packet below the labels is cut and each fragment gets the labels, or its sender gets an ICMP
+//! error.
 
 use std::fmt;
 
-use graph::{BuildError, Frame, Names, Node, Packet, Record};
+use graph::{BuildError, Flags, Frame, Names, Node, Packet, Record};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::adjacency::{Adjacency, Role};
@@ -41,10 +42,10 @@ pub enum Next {
     /// On into the tunnel.
     #[to("mpls-midchain")]
     Midchain,
-    /// The sender of an IPv4 packet is to be told.
+    /// To an ICMP error for the sender of an IPv4 packet.
     #[to("ip4-icmp-error", payload = Problem)]
     Problem4,
-    /// The sender of an IPv6 packet is to be told.
+    /// To an ICMP error for the sender of an IPv6 packet.
     #[to("ip6-icmp-error", payload = Problem)]
     Problem6,
 }
@@ -61,25 +62,30 @@ impl Node for Fragment {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let mut sent = 0;
-        frame.each(|p| {
-            let mtu = usize::from(p.payload::<Limit>().mtu);
-            let a = self.adjacencies.read(p.adjacency(), epoch).ok_or(Error::Unknown)?;
-            let on = if a.role == Role::Midchain { Next::Midchain } else { Next::Output };
-            let labels = stack(p.bytes()).count() * size_of::<Entry>();
-            let version = p.bytes().get(labels).ok_or(Error::Malformed)? >> 4;
-            let room = mtu.saturating_sub(labels);
-            p.trace(|_| Made { mtu, labels });
-            match version {
-                4 => match self.cut::<V4>(p, labels, room) {
-                    Ok(count) => sent += count,
-                    Err(Error::DontFragmentSet) => return tell::<V4>(p, labels, room),
-                    Err(e) => return Err(e),
-                },
-                6 => return tell::<V6>(p, labels, room),
-                _ => return Err(Error::Malformed),
-            }
-            Ok(on)
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let mtu = usize::from(p.payload::<Limit>().mtu);
+                let a = self.adjacencies.read(p.adjacency(), epoch).ok_or(Error::Unknown)?;
+                let on = if a.role == Role::Midchain { Next::Midchain } else { Next::Output };
+                let labels = stack(p.bytes()).count() * size_of::<Entry>();
+                let version = p.bytes().get(labels).ok_or(Error::Malformed)? >> 4;
+                let room = mtu.saturating_sub(labels);
+                p.trace(|_| FragmentTrace { mtu, labels });
+                match version {
+                    4 => match self.cut::<V4>(p, labels, room) {
+                        Ok(count) => sent += count,
+                        Err(Error::DontFragmentSet) => return tell::<V4>(p, labels, room),
+                        Err(e) => return Err(e),
+                    },
+                    // Only its sender cuts a packet, which for those of tunnels is this router.
+                    6 if p.flags().has(Flags::LOCAL) => sent += self.cut::<V6>(p, labels, room)?,
+                    6 => return tell::<V6>(p, labels, room),
+                    _ => return Err(Error::Malformed),
+                }
+                Ok(on)
+            },
+        );
         frame.count_as(Error::FragmentSent, sent);
     }
 }
@@ -115,6 +121,7 @@ impl Fragment {
         p.segments().for_each(|s| self.whole.extend_from_slice(s));
         let whole = &self.whole[labels..];
         let pieces = Pieces::of::<V>(whole, room, identification(&mut self.sequence))?;
+        let pieces = pieces.own(p.flags().has(Flags::LOCAL));
         for i in 1..pieces.count() {
             let header = pieces.header::<V>(whole, i)?;
             let mut new = p.fresh().ok_or(Error::Memory)?;
@@ -134,12 +141,12 @@ impl Fragment {
     }
 }
 
-struct Made {
+struct FragmentTrace {
     mtu: usize,
     labels: usize,
 }
 
-impl Record for Made {
+impl Record for FragmentTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  mtu: {} label stack: {} bytes", self.mtu, self.labels)
     }

@@ -23,12 +23,12 @@ use super::error::Error;
 use super::lookup::{Lead, To};
 use super::objects::Imposition;
 
-/// What the driver would have done is done before labels are in front.
+/// Offloads that are completed before labels are in front.
 const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
 /// Time to live of a label that says nothing of it.
 const MOST_HOPS: u8 = 255;
 
-/// What labels are put on.
+/// The kind of packets below imposed labels.
 pub trait Carried: Copy + Send + 'static {
     /// The link of such packets.
     const LINK: Link;
@@ -36,14 +36,14 @@ pub trait Carried: Copy + Send + 'static {
     const NODES: [&'static str; 2];
     /// The node that tells senders what is wrong, and what it takes along.
     const PROBLEMS: Edge;
-    /// What it tells the sender of a packet whose last hop is used up.
+    /// Error for the sender of a packet whose last hop is used up.
     const EXPIRED: Option<Problem>;
     /// Spends a hop, unless this router made the packet; says what the innermost label is to know
     /// of it. `None` when the last hop is used up.
     fn spend(p: &mut Buffer<'_>, popped: Option<Popped>) -> Option<Inner>;
 }
 
-/// What the innermost label is put on.
+/// Fields of the packet below the innermost label.
 #[derive(Clone, Copy)]
 pub struct Inner {
     /// Time to live; 0 for what has none, so that labels keep their own.
@@ -147,7 +147,7 @@ pub struct Impose<C> {
 pub enum Next<C> {
     /// On, labelled.
     To(To),
-    /// The sender is to be told.
+    /// An ICMP error to the sender.
     Problem(PhantomData<C>),
     /// Was cut into segments, which come one by one, or follows such a packet.
     Again,

@@ -1,4 +1,4 @@
-//! `mpls-input`, `mpls-not-enabled`: what comes in; `mpls-drop`, `mpls-punt`: what ends.
+//! `mpls-input`, `mpls-not-enabled`: received packets; `mpls-drop`, `mpls-punt`: the ends.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -78,7 +78,7 @@ impl Node for Input {
     }
 }
 
-/// Drops what comes in where MPLS is not enabled.
+/// Drops received packets where MPLS is not enabled.
 #[derive(Clone)]
 pub struct NotEnabled;
 

@@ -26,7 +26,9 @@ use std::rc::Rc;
 use control::feature::{Refusal, Refused};
 use infra::rcu::SharedSlab;
 use net::adjacency::Link;
-use net::fib::{self, LabelSwitching, NewKind, Object, ObjectKind, Path, TableIndex, Target, Via};
+use net::fib::{
+    self, LabelSwitching, NewKind, Object, ObjectKind, Path, Source, TableIndex, Target, Via,
+};
 use net::interface::NoInterface;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::ethernet::EtherType;
@@ -34,9 +36,12 @@ use wire::mpls::{IP4_EXPLICIT_NULL, IP6_EXPLICIT_NULL, ROUTER_ALERT};
 
 pub use api::*;
 pub use error::Error as Drops;
+pub use input::MPLS_INPUT;
+pub use output::MPLS_OUTPUT;
 
-use objects::{Disposition, Interned, Kinds, Objects, Then};
-use table::{Key, LabelTables};
+use objects::{AfterPop, Disposition, Interned, Kinds, Objects};
+use table::LabelTables;
+pub use table::{Key, Route};
 use tunnel::Tunnels;
 
 /// Most objects that copy packets.
@@ -46,21 +51,22 @@ const MOST_COPIES: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Enabled(pub Option<u16>);
 
-/// What control keeps.
+/// The state of control.
 pub(crate) struct Mpls {
     pub tables: LabelTables,
     pub objects: Objects,
     pub copies: SharedSlab<Box<[u32]>>,
     pub tunnels: Tunnels,
-    /// What explicit nulls lead to.
+    /// Objects of explicit nulls.
     nulls: [Object; 2],
 }
 
-/// Why something cannot be set.
+/// Reasons why something cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
     /// no such MPLS table {0}
     #[retval(NO_SUCH_FIB)]
@@ -68,24 +74,16 @@ pub enum Error {
     /// no such label
     #[retval(NO_SUCH_ENTRY)]
     NoLabel,
+    /// instance {0} is in use
+    #[retval(INSTANCE_IN_USE)]
+    InUse(u32),
     /// no such tunnel
     #[retval(INVALID_SW_IF_INDEX)]
     NoTunnel,
     /// {0}
     #[retval(UNSPECIFIED)]
+    #[from]
     Fib(fib::Error),
-}
-
-impl From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
-}
-
-impl From<fib::Error> for Error {
-    fn from(e: fib::Error) -> Self {
-        Self::Fib(e)
-    }
 }
 
 impl Mpls {
@@ -149,6 +147,23 @@ pub fn enable(router: &mut Router, interface: InterfaceIndex, is_on: bool) -> Re
     Ok(())
 }
 
+/// Has packets with a label of a table go where another feature says.
+///
+/// # Errors
+/// A table that is not there, no room, paths that cannot be.
+pub fn lead_label(router: &mut Router, id: u32, key: Key, route: Route) -> Result<(), Error> {
+    let table = router.own::<Mpls>().tables.named(id).ok_or(Error::NoTable(id))?;
+    table::set(router, table, key, route)?;
+    Ok(())
+}
+
+/// Has them no longer go there.
+pub fn leave_label(router: &mut Router, id: u32, key: Key, source: Source) {
+    let Some(table) = router.own::<Mpls>().tables.named(id) else { return };
+    // What is not there is gone already.
+    let _ = table::take(router, table, key, source);
+}
+
 /// MPLS.
 pub const FEATURE: Feature = Feature {
     name: "mpls",
@@ -157,11 +172,11 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6", "mfib", "fragment"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let enabled = router.attach::<Enabled>().map_err(refuse)?;
     let tables = LabelTables::new().map_err(refuse)?;
     let impositions = Interned::new().map_err(refuse)?;
@@ -190,7 +205,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         let index = index.ok_or_else(|| refuse("no room for objects"))?;
         Ok(Object { kind: kind[0], index })
     };
-    let own = Disposition { then: Then::OwnTable, has_control_word: false, rpf_id: 0 };
+    let own = Disposition { then: AfterPop::OwnTable, has_control_word: false, rpf_id: 0 };
     let nulls = [
         null(kinds.dispose[0], dispositions.hold(own))?,
         null(kinds.dispose[1], dispositions.hold(own))?,

@@ -142,7 +142,7 @@ impl<const AGAIN: bool> Node for Lookup<AGAIN> {
                     counter.add(1, p.total_len() as u64);
                 }
                 let via = choose(p, self.balances.load_balance(index, epoch), true, seed);
-                p.trace(|_| Looked { fib, index, entry });
+                p.trace(|_| LookupTrace { fib, index, entry });
                 p.set_payload(Popped {
                     rpf_id: 0,
                     ttl: entry.ttl(),
@@ -158,13 +158,13 @@ impl<const AGAIN: bool> Node for Lookup<AGAIN> {
     }
 }
 
-struct Looked {
+struct LookupTrace {
     fib: u16,
     index: u32,
     entry: Entry,
 }
 
-impl Record for Looked {
+impl Record for LookupTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { fib, index, entry } = self;
         write!(

@@ -18,24 +18,24 @@ pub struct Imposition {
     /// The labels, outermost first; none where only the next label takes the time to live of the
     /// one that was taken off.
     pub labels: Box<[Label]>,
-    /// Where packets go on.
+    /// Next object of packets.
     pub next: Via,
 }
 
-/// What is due to a packet whose label was taken off.
+/// The disposition of a packet whose label was popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Disposition {
-    /// Where it goes on.
-    pub then: Then,
+    /// Step behind it.
+    pub then: AfterPop,
     /// Whether a control word is in front of it.
     pub has_control_word: bool,
-    /// Where a multicast packet counts as having come in; 0 where it did.
+    /// Interface for reverse-path checks of multicast packets; 0 for the one that they came in by.
     pub rpf_id: u32,
 }
 
-/// Where a packet goes on without its label.
+/// The next step of a packet whose label was popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Then {
+pub enum AfterPop {
     /// As a path leads.
     Via(Via),
     /// By the table of the interface that it came in by.
@@ -106,7 +106,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// What packets of a path go through on their way to `next`.
+    /// Object between a path and `next`.
     pub fn wrap(&mut self, path: &Path, next: Via) -> Option<Via> {
         let labels: Box<[Label]> = path.pushed().copied().collect();
         let Some(pop) = path.pop else {
@@ -120,7 +120,7 @@ impl Objects {
             Link::Ethernet => return Some(Via::Drop),
         };
         let kind = self.kinds.dispose[place][usize::from(pop.is_uniform)];
-        let (then, rpf_id) = (Then::Via(next), pop.rpf_id);
+        let (then, rpf_id) = (AfterPop::Via(next), pop.rpf_id);
         let has_control_word = pop.has_control_word;
         let index = self.dispositions.hold(Disposition { then, has_control_word, rpf_id })?;
         Some(Via::Object(Object { kind, index }))

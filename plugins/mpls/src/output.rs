@@ -75,9 +75,9 @@ impl<const CHAIN: bool> Node for Output<CHAIN> {
             p.clear_flags(Flags::POPPED);
             if CHAIN {
                 let hop = a.hop.as_deref().ok_or(Error::Drop)?;
+                p.clear_flags(Flags::L3.with(Flags::L4));
                 p.prepend(hop.header.len()).ok_or(Error::Drop)?.copy_from_slice(&hop.header);
                 hop.fixup.apply(p);
-                p.clear_flags(Flags::L3.with(Flags::L4));
             } else {
                 p.prepend(a.header().len()).ok_or(Error::Drop)?.copy_from_slice(a.header());
                 let l2 = p.offset();
@@ -116,18 +116,18 @@ impl Record for Sent {
 
 /// A neighbour that a labelled packet needs is not known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Missing {
+pub(super) struct UnresolvedNeighbor {
     pub interface: InterfaceIndex,
     pub addr: IpAddr,
 }
 
-impl Event for Missing {}
+impl Event for UnresolvedNeighbor {}
 
 /// Has neighbours asked for; their packets are dropped.
 #[derive(Clone)]
 pub struct Incomplete {
     pub(super) adjacencies: SlabReader<Adjacency>,
-    pub(super) events: EventSender<Missing>,
+    pub(super) events: EventSender<UnresolvedNeighbor>,
 }
 
 impl Node for Incomplete {
@@ -147,7 +147,7 @@ impl Node for Incomplete {
                 && let Some(a) = self.adjacencies.read(index, epoch)
             {
                 known = index;
-                self.events.send(Missing { interface: a.interface, addr: a.next_hop });
+                self.events.send(UnresolvedNeighbor { interface: a.interface, addr: a.next_hop });
             }
             p.trace(super::input::Shown::of);
             Err(Error::Drop)
@@ -163,7 +163,7 @@ pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
     router.engine.add(Output::<true> { adjacencies: adjacencies.clone(), counters })?;
     let events = router.events.sender();
     router.engine.add(Incomplete { adjacencies, events })?;
-    router.events.handle(|router, Missing { interface, addr }| {
+    router.events.handle(|router, UnresolvedNeighbor { interface, addr }| {
         router.ask_neighbor((interface, addr));
     });
     Ok(())

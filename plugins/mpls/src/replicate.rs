@@ -17,7 +17,7 @@ use super::Mpls;
 /// Longest packet that is copied, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// Where copies go: load balances, each of which follows one path.
+/// The load balances of a packet's copies, each of which follows one path.
 #[derive(Debug)]
 pub struct Copies {
     /// The object that makes them.
@@ -58,7 +58,7 @@ pub fn end(router: &mut Router, copies: Copies) {
     copies.paths.into_iter().for_each(|one| router.unfollow(one));
 }
 
-/// What is copied.
+/// The kind of packets that are copied.
 pub trait Copied: Copy + Send + 'static {
     /// The link of such packets.
     const LINK: Link;
@@ -105,9 +105,9 @@ pub struct Replicate<C> {
 
 /// The edge of [`Replicate`].
 #[derive(Clone, Copy)]
-pub struct Onward<C>(PhantomData<C>);
+pub struct ReplicateNext<C>(PhantomData<C>);
 
-impl<C: Copied> graph::Next for Onward<C> {
+impl<C: Copied> graph::Next for ReplicateNext<C> {
     const EDGES: &'static [Edge] = &[Edge { to: C::ONWARD, payload: "" }];
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         0
@@ -116,7 +116,7 @@ impl<C: Copied> graph::Next for Onward<C> {
 
 /// Drops of [`Replicate`], and copies that could not be made.
 #[derive(Clone, Copy, graph::Reason)]
-pub enum Failure {
+pub enum ReplicateError {
     /// Buffer Allocation Failure.
     #[name("Buffer Allocation Failure")]
     NoBuffer,
@@ -124,8 +124,8 @@ pub enum Failure {
 
 impl<C: Copied> Node for Replicate<C> {
     const NAME: &'static str = C::NAME;
-    type Next = Onward<C>;
-    type Error = Failure;
+    type Next = ReplicateNext<C>;
+    type Error = ReplicateError;
     type Count = Infallible;
     const DROP: &'static str = "error-drop";
 
@@ -136,13 +136,13 @@ impl<C: Copied> Node for Replicate<C> {
         frame.each(|p| {
             let index = p.adjacency();
             let copies = self.copies.read(index, epoch).map_or(&[][..], |all| all);
-            let (last, others) = copies.split_last().ok_or(Failure::NoBuffer)?;
-            p.trace(|_| Made { index, count: copies.len() });
+            let (last, others) = copies.split_last().ok_or(ReplicateError::NoBuffer)?;
+            p.trace(|_| ReplicateTrace { index, count: copies.len() });
             let (popped, flags, hash) = (Popped::of(p), p.flags(), p.flow_hash());
             let mut len = 0;
             for segment in p.segments().take_while(|_| !others.is_empty()) {
                 let place = bytes.get_mut(len..len + segment.len());
-                place.ok_or(Failure::NoBuffer)?.copy_from_slice(segment);
+                place.ok_or(ReplicateError::NoBuffer)?.copy_from_slice(segment);
                 len += segment.len();
             }
             for balance in others {
@@ -155,25 +155,25 @@ impl<C: Copied> Node for Replicate<C> {
                         new.set_payload(popped);
                         new.add_flags(Flags::POPPED);
                     }
-                    new.send(Onward(PhantomData));
+                    new.send(ReplicateNext(PhantomData));
                     Some(())
                 });
                 if made.is_none() {
-                    p.error(Failure::NoBuffer);
+                    p.error(ReplicateError::NoBuffer);
                 }
             }
             p.set_adjacency(*last);
-            Ok(Onward(PhantomData))
+            Ok(ReplicateNext(PhantomData))
         });
     }
 }
 
-struct Made {
+struct ReplicateTrace {
     index: u32,
     count: usize,
 }
 
-impl Record for Made {
+impl Record for ReplicateTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  replicate: {} buckets:{}", self.index, self.count)
     }

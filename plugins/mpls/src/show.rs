@@ -6,7 +6,7 @@ use control::cli::{Args, Cli, Command, Error, Output};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
-use super::objects::Then;
+use super::objects::AfterPop;
 use super::table::{Entry, Key, Table};
 use super::{Enabled, Mpls};
 
@@ -25,20 +25,20 @@ pub(super) fn imposition(router: &Router, index: u32) -> String {
     text
 }
 
-/// What becomes of packets without their label.
+/// Treatment of packets without their label.
 pub(super) fn disposition(router: &Router, index: u32) -> String {
     let Some(d) = router.own::<Mpls>().objects.dispositions.at(index) else {
         return "mpls-disposition: gone".to_owned();
     };
     let then = match d.then {
-        Then::OwnTable => "dst-address lookup in interface's table".to_owned(),
-        Then::Via(via) => router.describe_via(via),
+        AfterPop::OwnTable => "dst-address lookup in interface's table".to_owned(),
+        AfterPop::Via(via) => router.describe_via(via),
     };
     let rpf = if d.rpf_id == 0 { String::new() } else { format!(" rpf-id:{}", d.rpf_id) };
     format!("mpls-disposition:[{index}]:[{rpf}]\n        {then}")
 }
 
-/// How many copies are made.
+/// Number of copies.
 pub(super) fn copies(router: &Router, index: u32) -> String {
     let count = router.own::<Mpls>().copies.at(index).map_or(0, |c| c.len());
     format!("dpo-replicate: [index:{index} buckets:{count}]")

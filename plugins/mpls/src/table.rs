@@ -24,20 +24,25 @@ const MOST: usize = 1 << 16;
 /// A label, and whether it is the last of its stack.
 pub type Key = (u32, bool);
 
-/// Where a label is in the array of a table.
+/// Name of a table that got none.
+pub fn usual_name(id: u32) -> String {
+    format!("MPLS-VRF:{id}")
+}
+
+/// Place of a label in the array of a table.
 #[inline(always)]
 pub fn place(label: u32, is_last: bool) -> usize {
     (label as usize) << 1 | usize::from(is_last)
 }
 
-/// What a source wants of a label.
+/// The route of one source for a label.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The source.
     pub source: Source,
-    /// What packets are without the label.
+    /// Kind of packets without the label.
     pub of: Link,
-    /// Where they go.
+    /// Paths of the packets.
     pub paths: Vec<Path>,
     /// Whether all paths get them.
     pub is_multicast: bool,
@@ -49,9 +54,9 @@ pub struct Route {
 pub struct Entry {
     /// Best source first.
     pub routes: Vec<Route>,
-    /// What the load balance of the label follows.
+    /// The route that the load balance of the label follows.
     pub followed: Followed,
-    /// What copies are made of, for a multicast route.
+    /// Copies, for a multicast route.
     pub copies: Option<Copies>,
     /// Paths that lead to it.
     pub users: u32,
@@ -61,7 +66,7 @@ pub struct Entry {
 pub struct Table {
     /// The number that the operator gave it.
     pub id: u32,
-    /// What the operator calls it.
+    /// Its identifier, as operators give it.
     pub name: String,
     /// All labels.
     pub entries: BTreeMap<Key, Entry>,
@@ -108,7 +113,7 @@ impl LabelTables {
     fn add(&mut self, id: u32, name: &str) -> Result<TableIndex, Error> {
         let leaves = Numbers::new(2 * LABELS as usize).map_err(|_| Error::Full)?;
         let index = self.readers.insert(leaves.reader()).map_err(|_| Error::Full)?;
-        let name = if name.is_empty() { format!("MPLS-VRF:{id}") } else { name.to_owned() };
+        let name = if name.is_empty() { usual_name(id) } else { name.to_owned() };
         let table = Table { id, name, entries: BTreeMap::new(), interfaces: 0, leaves };
         let at = index as usize;
         self.all.resize_with(self.all.len().max(at + 1), || None);
@@ -123,7 +128,7 @@ impl Table {
     }
 }
 
-/// Where packets of an entry go.
+/// Paths of packets of an entry.
 fn targets(entry: &Entry) -> Vec<Path> {
     match (&entry.copies, entry.routes.first()) {
         (Some(copies), _) => vec![Path::to(Target::Object(copies.object))],
@@ -292,7 +297,7 @@ pub fn release(router: &mut Router, id: u32, label: u32) {
     drop_unused(router, table, (label, false));
 }
 
-/// What a route of a label is for.
+/// Purpose of a route of a label.
 pub fn route_of((_, is_last): Key, of: Link) -> RouteOf {
     RouteOf::Label(if is_last { of } else { Link::Mpls })
 }

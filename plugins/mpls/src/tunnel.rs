@@ -11,12 +11,13 @@ use std::sync::Arc;
 use graph::{BuildError, Flags, Frame, Names, Node, Record, Slot};
 use infra::rcu::{SharedSlab, SlabReader};
 use net::adjacency::Link;
-use net::adjacency::chain::{Chain, Encapsulation, Fixup, Onward};
+use net::adjacency::chain::Fixup;
 use net::fib::{
     Followed, Forwarding4, NewKind, Object, ObjectEdges, ObjectKind, Path, Pop, RouteOf, Target,
     Via, next,
 };
 use net::interface::{Change, Counters, Kind, MAX_INTERFACES, NewInterface, Offloads};
+use net::ip::{Chain, Encapsulation, Underlay};
 use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
@@ -32,16 +33,16 @@ const CONTROL_WORD: usize = 4;
 pub struct Tunnel {
     /// Its number in its name.
     pub instance: u32,
-    /// What the operator calls it.
+    /// Its identifier, as operators give it.
     pub tag: String,
-    /// Where its packets go.
+    /// Paths of its packets.
     pub paths: Vec<Path>,
     /// Whether all paths get them.
     pub is_multicast: bool,
     /// Whether it carries frames.
     pub is_l2: bool,
     copies: Option<Copies>,
-    /// What frames follow.
+    /// The route that frames follow.
     frames: Option<Followed>,
 }
 
@@ -52,19 +53,21 @@ pub struct Tunnels {
     pub all: BTreeMap<InterfaceIndex, Tunnel>,
 }
 
-/// What a tunnel is made of.
+/// Parameters of a new tunnel.
 pub struct NewTunnel {
-    /// What the operator calls it.
+    /// Its identifier, as operators give it.
     pub tag: String,
-    /// Where its packets go.
+    /// Paths of its packets.
     pub paths: Vec<Path>,
     /// Whether all paths get them.
     pub is_multicast: bool,
     /// Whether it carries frames.
     pub is_l2: bool,
+    /// Its number in its name; the first that is free unless given.
+    pub instance: Option<u32>,
 }
 
-/// What is put in front of packets of a tunnel: nothing, they get labels where they go on.
+/// Headers in front of packets of a tunnel: none, they get labels on their paths.
 struct Labels {
     paths: Box<[Path]>,
 }
@@ -76,7 +79,8 @@ impl Encapsulation for Labels {
         }
         let paths = self.paths.iter().map(|p| p.with_link(link)).collect();
         let (header, fixup) = (Box::default(), Fixup::Own(|_, _| (), 0));
-        Some(Chain { header, fixup, to: Onward::Paths(link, paths) })
+        let to = Underlay::Paths(link, paths);
+        Some(Chain { header, fixup, carries_offloads: false, to })
     }
 }
 
@@ -96,7 +100,11 @@ struct Received {
 /// No room, paths that cannot be.
 pub fn add(router: &mut Router, new: NewTunnel) -> Result<(InterfaceIndex, u32), Error> {
     let used: Vec<u32> = router.own::<Mpls>().tunnels.all.values().map(|t| t.instance).collect();
-    let instance = (0..).find(|i| !used.contains(i)).unwrap_or_default();
+    let free = || (0..).find(|i| !used.contains(i)).unwrap_or_default();
+    let instance = new.instance.unwrap_or_else(free);
+    if used.contains(&instance) {
+        return Err(Error::InUse(instance));
+    }
     let kind = if new.is_l2 { Kind::Ethernet } else { Kind::Ip };
     let [.., high, low] = instance.to_be_bytes();
     let mac = if new.is_l2 { MacAddr([2, 0xfe, 0, 0x4d, high, low]) } else { MacAddr::ZERO };
@@ -112,7 +120,7 @@ pub fn add(router: &mut Router, new: NewTunnel) -> Result<(InterfaceIndex, u32),
     let tx = Transmit(router.own::<Frames>().0.reader());
     let made = router.add_interface(interface, tx);
     let index = made.map_err(|_| Error::Fib(net::fib::Error::Full))?;
-    let NewTunnel { tag, is_multicast, is_l2, paths } = new;
+    let NewTunnel { tag, is_multicast, is_l2, paths, .. } = new;
     let tunnel = Tunnel {
         instance,
         tag,
@@ -123,7 +131,9 @@ pub fn add(router: &mut Router, new: NewTunnel) -> Result<(InterfaceIndex, u32),
         frames: None,
     };
     router.own_mut::<Mpls>().tunnels.all.insert(index, tunnel);
-    if let Err(e) = set_paths(router, index, paths) {
+    if !paths.is_empty()
+        && let Err(e) = set_paths(router, index, paths)
+    {
         router.remove_interface(index);
         return Err(e);
     }
@@ -166,6 +176,31 @@ pub fn set_paths(
     Ok(())
 }
 
+/// Gives a tunnel further paths.
+///
+/// # Errors
+/// As for [`set_paths`].
+pub fn add_paths(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    new: Vec<Path>,
+) -> Result<(), Error> {
+    let tunnel = router.own::<Mpls>().tunnels.all.get(&interface).ok_or(Error::NoTunnel)?;
+    let mut paths = tunnel.paths.clone();
+    paths.retain(|p| new.iter().all(|n| n.target != p.target));
+    paths.extend(new);
+    set_paths(router, interface, paths)
+}
+
+/// Whether a tunnel carries frames.
+///
+/// # Errors
+/// A tunnel that is not there.
+pub fn is_l2(router: &Router, interface: InterfaceIndex) -> Result<bool, Error> {
+    let tunnel = router.own::<Mpls>().tunnels.all.get(&interface);
+    tunnel.map(|t| t.is_l2).ok_or(Error::NoTunnel)
+}
+
 /// Deletes a tunnel.
 ///
 /// # Errors
@@ -189,12 +224,12 @@ fn forget(router: &mut Router, interface: InterfaceIndex, change: Change) {
     gone.copies.into_iter().for_each(|copies| replicate::end(router, copies));
 }
 
-/// What the paths of a tunnel are for.
+/// Purpose of the paths of a tunnel.
 pub fn route_of(is_l2: bool) -> RouteOf {
     RouteOf::Link(if is_l2 { Link::Ethernet } else { Link::Ip4 })
 }
 
-/// What frames below a label go through: they come in on an interface.
+/// Object that has frames below a label come in on an interface.
 pub fn receive(router: &mut Router, path: &Path, pop: Pop) -> Option<Via> {
     let Target::InterfaceRx { interface } = path.target else { return Some(Via::Drop) };
     let received = router.own_mut::<Received>();
@@ -228,7 +263,7 @@ enum Sent {
 
 /// Drops of [`Transmit`].
 #[derive(Clone, Copy, graph::Reason)]
-enum Failure {
+enum TransmitError {
     /// not a tunnel for frames.
     #[name("not a tunnel for frames")]
     NoFrames,
@@ -237,14 +272,14 @@ enum Failure {
 impl Node for Transmit {
     const NAME: &'static str = "mpls-tunnel-tx";
     type Next = Sent;
-    type Error = Failure;
+    type Error = TransmitError;
     type Count = Infallible;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         frame.each(|p| {
-            let balance = self.0.read(p.tx(), epoch).ok_or(Failure::NoFrames)?;
+            let balance = self.0.read(p.tx(), epoch).ok_or(TransmitError::NoFrames)?;
             p.set_adjacency(*balance);
             p.clear_flags(Flags::POPPED);
             Ok(Sent::Frames)
@@ -261,7 +296,7 @@ struct Balance {
 
 /// Edges of [`Balance`].
 #[derive(Clone, Copy, graph::Next)]
-enum Onwards {
+enum BalanceNext {
     /// Nowhere.
     #[to("error-drop")]
     Drop,
@@ -272,7 +307,7 @@ enum Onwards {
 
 impl Node for Balance {
     const NAME: &'static str = "l2-load-balance";
-    type Next = Onwards;
+    type Next = BalanceNext;
     type Error = Infallible;
     type Count = Infallible;
 
@@ -282,9 +317,9 @@ impl Node for Balance {
         frame.each(|p| {
             let balance = self.balances.load_balance(p.adjacency(), epoch);
             let hash = p.bytes().iter().take(12).fold(0, |h, b| next(h ^ u32::from(*b)));
-            let Via::Object(object) = balance.choose(hash) else { return Ok(Onwards::Drop) };
+            let Via::Object(object) = balance.choose(hash) else { return Ok(BalanceNext::Drop) };
             p.set_adjacency(object.index);
-            Ok(self.objects.slot(object.kind, epoch).map_or(Onwards::Drop, Onwards::Object))
+            Ok(self.objects.slot(object.kind, epoch).map_or(BalanceNext::Drop, BalanceNext::Object))
         });
     }
 }
@@ -306,7 +341,7 @@ enum Input {
 
 /// Drops of [`Receive`].
 #[derive(Clone, Copy, graph::Reason)]
-enum Lost {
+enum ReceiveError {
     /// too short.
     #[name("too short")]
     TooShort,
@@ -315,7 +350,7 @@ enum Lost {
 impl Node for Receive {
     const NAME: &'static str = "interface-rx-dpo-l2";
     type Next = Input;
-    type Error = Lost;
+    type Error = ReceiveError;
     type Count = Infallible;
 
     #[inline(always)]
@@ -324,10 +359,10 @@ impl Node for Receive {
         let received = self.counters.rx.row(frame.thread());
         frame.each(|p| {
             let (rx, has_control_word) =
-                *self.all.read(p.adjacency(), epoch).ok_or(Lost::TooShort)?;
+                *self.all.read(p.adjacency(), epoch).ok_or(ReceiveError::TooShort)?;
             p.clear_flags(Flags::POPPED);
             if has_control_word {
-                p.advance(CONTROL_WORD).ok_or(Lost::TooShort)?;
+                p.advance(CONTROL_WORD).ok_or(ReceiveError::TooShort)?;
             }
             p.set_rx(rx);
             if let Some(counter) = received.get(rx as usize) {

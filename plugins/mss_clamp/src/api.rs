@@ -33,7 +33,7 @@ pub struct MssClampEnableDisable {
 #[derive(Message)]
 #[stream(MssClampDetails, MssClampGetReply)]
 pub struct MssClampGet {
-    /// where to go on; 0 at first
+    /// cursor of the reply before; 0 at first
     pub cursor: u32,
     /// only this one; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
@@ -42,7 +42,7 @@ pub struct MssClampGet {
 /// The end of an answer.
 #[derive(Message)]
 pub struct MssClampGetReply {
-    /// where to go on; 4294967295 when that was all
+    /// cursor to go on with; 4294967295 at the end
     pub cursor: u32,
 }
 

@@ -27,7 +27,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// How the packets of one IP version are clamped on an interface.
+/// The clamping of one IP version's packets on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clamping {
     /// Bytes of a segment at most.
@@ -41,21 +41,16 @@ pub struct Clamping {
 /// The setting of an interface: for IPv4 and IPv6.
 pub type Both = [Clamping; 2];
 
-/// Why clamping cannot be set.
+/// Reasons why clamping cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
     /// the maximum segment size must not be 0
     #[retval(INVALID_VALUE)]
     Zero,
-}
-
-impl From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
 }
 
 /// Sets how packets are clamped on an interface.
@@ -76,7 +71,7 @@ pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Both)> {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let settings = router.attach::<Both>().map_err(refuse)?;
     node::add::<V4>(router, [&IP4_UNICAST, &IP4_OUTPUT], &settings).map_err(refuse)?;
     node::add::<V6>(router, [&IP6_UNICAST, &IP6_OUTPUT], &settings).map_err(refuse)?;

@@ -10,26 +10,18 @@ use infra::rcu::SlabReader;
 use net::Router;
 use net::adjacency::Adjacency;
 use net::ip::{V4, V6, Version};
-use wire::{Protocol, checksum, ip4, ip6, tcp};
+use wire::{Protocol, ip4, ip6, tcp};
 use zerocopy::FromBytes;
-use zerocopy::byteorder::network_endian::U16;
 
 use super::Both;
 
-/// Option: nothing follows.
-const END: u8 = 0;
-/// Option: padding.
-const NO_OPERATION: u8 = 1;
-/// Option: maximum segment size.
-const MSS: u8 = 2;
-
 /// A version whose TCP packets are clamped.
 pub trait Clamped: Version {
-    /// Names of the nodes for what comes in and what goes out.
+    /// Names of the nodes for received and sent packets.
     const NAMES: [&'static str; 2];
     /// Position in [`Both`].
     const FAMILY: usize;
-    /// Where the TCP header is in an IP packet, in bytes, if it has one here.
+    /// Start of the TCP header in an IP packet, in bytes, if it has one here.
     fn tcp_at(packet: &[u8]) -> Option<usize>;
 }
 
@@ -63,7 +55,7 @@ pub struct Clamp<V, const OUT: bool> {
     adjacencies: SlabReader<Adjacency>,
 }
 
-/// What [`Clamp`] counts.
+/// Counters of [`Clamp`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// clamped.
@@ -137,44 +129,13 @@ fn rewrite<V: Clamped, const OUT: bool>(
     most: u16,
 ) -> bool {
     let is_summed = !p.flags().has(Flags::CHECKSUM_TODO);
-    let Some(bytes) = p.bytes_mut().get_mut(at..) else { return false };
-    let Ok((header, rest)) = tcp::Header::mut_from_prefix(bytes) else { return false };
-    let len = header.header_len().saturating_sub(size_of::<tcp::Header>());
-    let Some(options) = rest.get_mut(..len) else { return false };
-    let Some(place) = mss_place(options) else { return false };
-    let Some((before, [high, low, ..])) = options.split_at_mut_checked(place) else { return false };
-    let told = u16::from_be_bytes([*high, *low]);
-    if told <= most {
-        return false;
-    }
-    [*high, *low] = most.to_be_bytes();
-    if is_summed {
-        // At an odd place the bytes of a word of the sum are swapped.
-        let (mut old, mut new) = (told, most);
-        if before.len() % 2 == 1 {
-            (old, new) = (old.swap_bytes(), new.swap_bytes());
-        }
-        header.checksum = checksum::update(header.checksum, U16::new(old), U16::new(new));
-    }
+    let Some(segment) = p.bytes_mut().get_mut(at..) else { return false };
+    let Some(told) = tcp::clamp_mss(segment, most, is_summed) else { return false };
     p.trace(|_| Lowered { told, most });
     true
 }
 
-/// Where the MSS is in the options of a TCP header.
-fn mss_place(options: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let len = match *options.get(at)? {
-            END => return None,
-            NO_OPERATION => 1,
-            MSS if options.get(at + 1) == Some(&4) => return Some(at + 2),
-            _ => usize::from(*options.get(at + 1)?).max(2),
-        };
-        at += len;
-    }
-}
-
-/// What the node says of a traced packet that it changed.
+/// Trace of a packet that the node changed.
 struct Lowered {
     told: u16,
     most: u16,

@@ -31,7 +31,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(configuration),
 };
 
-/// Why a sub-interface is not made or deleted.
+/// Reasons why a sub-interface is not made or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
@@ -204,14 +204,15 @@ fn register_messages(api: &mut Api<Router>) {
 
 fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for ((interface, mac), made) in &router.own::<Subs>().all {
-        let sub_id = router.interfaces.at(*made).and_then(|i| Some(i.sub?.id));
+        let Some(i) = router.interfaces.at(*made) else { continue };
+        let sub_id = i.sub.map(|sub| sub.id);
         let make = Make { interface: *interface, mac: *mac, sub_id, del: false };
-        lines.push_at(made.0, &make);
+        lines.push_interface(i.stage(), &make);
     }
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let (router, hosts) = (&mut parts.router, Shared::new(Hosts::default()));
+    let (router, hosts) = (&mut *parts.router, Shared::new(Hosts::default()));
     let input = Input { hosts: hosts.reader(), counters: router.interfaces.counters() };
     router.engine.add_feature(&DEVICE_INPUT, input).map_err(refuse)?;
     router.insert(Subs { all: BTreeMap::new(), hosts });

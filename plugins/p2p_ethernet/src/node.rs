@@ -17,7 +17,7 @@ pub struct Input {
     pub(super) counters: Arc<Counters>,
 }
 
-/// What [`Input`] counts.
+/// Counters of [`Input`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// P2P ethernet incoming packets processed.
@@ -36,31 +36,34 @@ impl Node for Input {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (hosts, mut processed) = (self.hosts.read(epoch), 0);
-        frame.each(|p| {
-            p.start_trace(epoch);
-            let Some(header) = p.header::<ethernet::Header>() else { return Ok(Continue) };
-            let (port, sender) = (p.rx(), header.src);
-            let sub = hosts.find((port, sender));
-            p.trace(|_| Looked { port, sender, sub });
-            if let Some(sub) = sub {
-                let bytes = p.total_len() as u64;
-                self.counters.rx.row(thread)[sub as usize].add(1, bytes);
-                p.set_rx(sub);
-                processed += 1;
-            }
-            Ok(Continue)
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                p.start_trace(epoch);
+                let Some(header) = p.header::<ethernet::Header>() else { return Ok(Continue) };
+                let (port, sender) = (p.rx(), header.src);
+                let sub = hosts.find((port, sender));
+                p.trace(|_| LookupTrace { port, sender, sub });
+                if let Some(sub) = sub {
+                    let bytes = p.total_len() as u64;
+                    self.counters.rx.row(thread)[sub as usize].add(1, bytes);
+                    p.set_rx(sub);
+                    processed += 1;
+                }
+                Ok(Continue)
+            },
+        );
         frame.count(Count::Processed, processed);
     }
 }
 
-struct Looked {
+struct LookupTrace {
     port: u32,
     sender: MacAddr,
     sub: Option<u32>,
 }
 
-impl Record for Looked {
+impl Record for LookupTrace {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |index| names.name("interface", index);
         write!(f, "  {} from {}: ", name(self.port), self.sender)?;

@@ -6,11 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod api;
-mod awaited;
 mod cli;
 mod node;
 mod origin;
 mod packet;
+mod pending;
 mod task;
 
 use std::collections::HashMap;
@@ -23,11 +23,11 @@ use net::{Configuration, Feature, Parts, Router, refuse};
 use wire::{icmp4, icmp6};
 
 pub use api::{PingFinishedEvent, WantPingFinishedEvents};
-pub use awaited::{Answer, Answers, Awaited, Comes};
 pub use cli::arg;
 pub use node::Echoes;
 pub use origin::{Error, Origin};
 pub use packet::{Header, MOST, Sent, echo_request, stamp};
+pub use pending::{Answer, AnswerFormat, Answers, PendingAnswers};
 pub use task::{Echo, Statistics};
 
 /// The command and the nodes that take echo replies.
@@ -44,11 +44,11 @@ pub const FEATURE: Feature = Feature {
 /// An echo of a request of ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EchoReply {
-    /// Whose request.
+    /// Identifier of the requests.
     pub id: u16,
-    /// Which one.
+    /// Number of the request.
     pub seq: u16,
-    /// Who answered.
+    /// Address that answered.
     pub from: IpAddr,
     /// Hops it had left.
     pub ttl: u8,
@@ -61,7 +61,7 @@ impl Event for EchoReply {}
 /// The commands in progress.
 struct Pings {
     /// Echoes by the identifier of requests.
-    echoes: Awaited<EchoReply>,
+    echoes: PendingAnswers<EchoReply>,
     last: u16,
     /// Pings that API clients wait for.
     in_background: HashMap<u64, api::Waiting>,
@@ -108,8 +108,8 @@ fn answered(router: &mut Router, reply: EchoReply) {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
-    let echoes = Awaited::default();
+    let router = &mut *parts.router;
+    let echoes = PendingAnswers::default();
     echoes.add_node::<V4>(router).map_err(refuse)?;
     echoes.add_node::<V6>(router).map_err(refuse)?;
     router.icmp4_type(icmp4::Type::ECHO_REPLY, V4::REPLIES).map_err(refuse)?;

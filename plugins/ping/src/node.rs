@@ -7,15 +7,15 @@ use wire::{icmp4, ip4, ip6};
 use zerocopy::FromBytes;
 
 use super::EchoReply;
-use super::awaited::{Answer, Comes};
 use super::packet::Sent;
+use super::pending::{Answer, AnswerFormat};
 use net::ip::{V4, V6, Version};
 
 /// A version that echoes come in.
 pub trait Echoes: Version {
     /// Name of the node.
     const REPLIES: &'static str;
-    /// Who sent a packet, and the hops it has left.
+    /// Source of a packet, and the hops it has left.
     fn from(p: &Buffer<'_>) -> Option<(IpAddr, u8)>;
 }
 
@@ -41,7 +41,7 @@ impl Answer for EchoReply {
     }
 }
 
-impl<V: Echoes> Comes<V> for EchoReply {
+impl<V: Echoes> AnswerFormat<V> for EchoReply {
     const NODE: &'static str = V::REPLIES;
 
     fn read(p: &Buffer<'_>, now: f64) -> Option<Self> {

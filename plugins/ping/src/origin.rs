@@ -6,7 +6,7 @@ use control::feature::Refusal;
 use graph::{Buffer, Flags, NodeIndex};
 use infra::rcu::Participant;
 use net::adjacency::{AdjacencyIndex, Link, Role};
-use net::fib::{Family, Finder, Ip4, Ip6, TableIndex, Via};
+use net::fib::{Family, Ip4, Ip6, LpmReader, TableIndex, Via};
 use net::ip::{V4, V6, Version};
 use net::{InterfaceIndex, Router};
 
@@ -22,7 +22,7 @@ pub struct Origin {
     pub dst: IpAddr,
     /// Whether the destination is an address of this router's own.
     pub is_own: bool,
-    /// Where packets seem to come from, which says what a link-local destination means.
+    /// Interface that packets seem to come from, which gives a link-local destination its meaning.
     interface: Option<InterfaceIndex>,
     table: TableIndex,
     /// The lookup, or what sends to groups.
@@ -31,7 +31,7 @@ pub struct Origin {
     to_groups: Option<AdjacencyIndex>,
 }
 
-/// Why packets cannot be sent.
+/// Reasons why packets cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// Nonexistent table id {0}

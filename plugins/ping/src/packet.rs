@@ -28,7 +28,7 @@ const HEADERS: usize = size_of::<icmp4::Echo>() + size_of::<Sent>();
 /// Data that fits into a packet of either version.
 pub const MOST: usize = u16::MAX as usize - size_of::<ip4::Header>() - HEADERS;
 
-/// What the IP header of a packet of ours says.
+/// Fields of the IP header of a packet of ours.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
     /// The source.
@@ -85,7 +85,7 @@ pub fn echo_request(header: Header, id: u16, seq: u16, size: usize) -> Vec<u8> {
     header.packet(protocol, message, CHECKSUM)
 }
 
-/// Where the checksum is in ICMP.
+/// Place of the checksum in ICMP.
 const CHECKSUM: usize = 2;
 
 /// Puts the time into the packet that [`echo_request`] made, of which `packet` has the headers.

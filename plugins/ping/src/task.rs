@@ -13,14 +13,14 @@ use super::origin::Origin;
 use super::packet::{Header, echo_request, stamp};
 use net::Router;
 
-/// How often a task looks whether echoes have come.
+/// Interval of looks for echoes.
 const LOOK: Duration = Duration::from_millis(5);
 /// Hops that requests may go. Hosts that ask for a distance of one count on the original's.
 pub(super) const HOPS: u8 = 255;
-/// What the length of an echo counts beyond its data, as operators know it.
+/// Bytes that the length of an echo counts beyond its data, as operators know it.
 const OVERHEAD: usize = 56;
 
-/// What was asked for.
+/// Parameters of the command or message.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// From where to where.
@@ -46,7 +46,7 @@ pub(super) struct Ping {
     received: u32,
     /// Echoes of each burst by its sequence number, the last 65,536.
     answered: HashMap<u16, u32>,
-    /// When the next burst is due, or the last one has waited long enough.
+    /// Time of the next burst, or end of the wait for the last one.
     due: f64,
     is_over: bool,
 }

@@ -1,9 +1,9 @@
-//! What a policer is to do, as clients say it, and what that means for its meter.
+//! The configuration of a policer, as clients give it, and the meter that follows from it.
 
 use infra::meter::{Algorithm, Color, Fill, Meter, Profile};
 use wire::Dscp;
 
-/// What becomes of packets of one colour.
+/// The action on packets of one colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// They are dropped.
@@ -14,7 +14,7 @@ pub enum Action {
     Mark(Dscp),
 }
 
-/// What rates count.
+/// The unit of rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// Thousands of bits a second; bursts are bytes.
@@ -24,8 +24,8 @@ pub enum Unit {
     Pps,
 }
 
-/// How rates would be rounded where not every rate can be had. Here each can: it is kept for those
-/// who ask.
+/// The rounding of rates where not every rate can be had. Here each can: it is kept for those who
+/// ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rounding {
     /// To the nearest one.

@@ -1,4 +1,4 @@
-//! What the nodes share: the policer of a packet, and its verdict.
+//! The policer of a packet and its verdict, shared by the nodes.
 //!
 //! A policer belongs to one thread, its owner: that which has the first packet for it, or the one
 //! it is bound to. Packets elsewhere are handed over. Where the owner has ended, or the thread
@@ -27,7 +27,7 @@ pub trait Station: Copy + Send + Sync + 'static {
     const IS_OUTPUT: bool = false;
     /// Drops.
     type Error: Reason;
-    /// What is counted besides.
+    /// Counters besides drops.
     type Count: Count;
     /// Beyond the rate.
     const DROPPED: Self::Error;
@@ -37,7 +37,7 @@ pub trait Station: Copy + Send + Sync + 'static {
     fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32>;
 }
 
-/// What the nodes read.
+/// The state that the nodes read.
 #[derive(Clone)]
 pub struct Judge {
     pub(super) applied: SlabReader<Applied>,
@@ -48,7 +48,7 @@ pub struct Judge {
     pub(super) threads: Reader<Range<usize>>,
 }
 
-/// What becomes of a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on, marked if it says so.
@@ -57,6 +57,17 @@ pub enum Verdict {
     Drop,
     /// Another thread decides.
     Elsewhere,
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Pass(None) => f.write_str("transmit"),
+            Self::Pass(Some(dscp)) => write!(f, "mark-and-transmit {dscp}"),
+            Self::Drop => f.write_str("drop"),
+            Self::Elsewhere => f.write_str("handoff"),
+        }
+    }
 }
 
 /// A thread and a time.
@@ -97,6 +108,12 @@ impl Judge {
             Action::Mark(dscp) => Verdict::Pass(Some(dscp)),
         }
     }
+    /// The thread that decides about packets of a policer; this one where there is none.
+    #[inline(always)]
+    pub fn thread(&self, policer: Option<u32>, at: &Moment<'_>) -> usize {
+        let found = policer.and_then(|policer| self.policers.read(policer, at.epoch));
+        found.map_or(at.thread, |found| self.thread_for(found, at))
+    }
     /// The thread that decides about packets of a policer.
     #[inline(always)]
     fn thread_for(&self, policer: &Policer, at: &Moment<'_>) -> usize {
@@ -108,24 +125,30 @@ impl Judge {
     }
 }
 
+/// A policer found it beyond its committed rate.
+pub const YELLOW: Flags = Flags::inherited(0);
+/// A policer found it beyond all that is allowed.
+pub const RED: Flags = Flags::inherited(1);
+
 /// What a policer before found a packet to be; green if there was none.
 #[inline(always)]
 fn color_of(p: &Buffer<'_>) -> Color {
     match p.flags() {
-        flags if flags.has(Flags::RED) => Color::Red,
-        flags if flags.has(Flags::YELLOW) => Color::Yellow,
+        flags if flags.has(RED) => Color::Red,
+        flags if flags.has(YELLOW) => Color::Yellow,
         _ => Color::Green,
     }
 }
 
+/// Notes the colour of a packet, for policers further on.
 #[inline(always)]
-fn set_color(p: &mut Buffer<'_>, color: Color) {
+pub fn set_color(p: &mut Buffer<'_>, color: Color) {
     let flag = match color {
         Color::Green => Flags::default(),
-        Color::Yellow => Flags::YELLOW,
-        Color::Red => Flags::RED,
+        Color::Yellow => YELLOW,
+        Color::Red => RED,
     };
-    p.set_flags(p.flags().without(Flags::YELLOW.with(Flags::RED)).with(flag));
+    p.set_flags(p.flags().without(YELLOW.with(RED)).with(flag));
 }
 
 /// Writes a DSCP into the IP header that is `l3` bytes from a packet's start.
@@ -191,9 +214,7 @@ impl<S: Station> Node for HandOff<S> {
         let at = Moment::of(frame);
         frame.hand_off(Error::Congestion, |p| {
             let policer = S::policer(&self.judge, p, at.epoch);
-            let found = policer.and_then(|policer| self.judge.policers.read(policer, at.epoch));
-            let thread = found.map_or(at.thread, |found| self.judge.thread_for(found, &at));
-            Ok((thread, Next::Police(self.station)))
+            Ok((self.judge.thread(policer, &at), Next::Police(self.station)))
         });
     }
 }

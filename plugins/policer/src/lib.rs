@@ -1,5 +1,5 @@
 //! Policers: packets beyond a rate are dropped or marked (RFC 2475 section 2.3.3.4), those of an
-//! interface, received or sent, and punted ones.
+//! interface, received or sent, punted ones, and those that the classifier finds a policer for.
 //!
 //! A policer has a configuration and a meter; nodes find its number in the setting of the
 //! interface. Changing or resetting one makes a new meter, with full buckets, under the same
@@ -12,6 +12,7 @@ mod config;
 mod judge;
 mod node;
 mod show;
+mod sorted;
 mod trial;
 
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use std::ops::Range;
 
 use control::feature::{Refusal, Refused};
 use control::stats::Columns;
+use graph::Claim;
 use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::meter::{Color, Meter};
 use infra::owner::Owner;
@@ -45,7 +47,7 @@ pub const FEATURE: Feature = Feature {
     about: "Policer",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["ip4", "ip6"],
+    requires: &["ip4", "ip6", "classify"],
     register,
     configuration: Configuration::Commands(cli::configuration),
 };
@@ -72,7 +74,7 @@ impl Policer {
     }
 }
 
-/// Which packets of an interface.
+/// The direction of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Received ones.
@@ -85,7 +87,7 @@ pub enum Direction {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Applied([Option<u32>; 2]);
 
-/// Why a policer cannot be made, changed or used.
+/// Reasons why a policer cannot be made, changed or used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// a policer of this name exists
@@ -102,16 +104,11 @@ pub enum Error {
     Unfit(&'static str),
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
     /// no such worker
     #[retval(INVALID_WORKER)]
     NoWorker,
-}
-
-impl From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
 }
 
 /// All policers.
@@ -311,7 +308,9 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
+    let colors = Claim::of("policed", judge::YELLOW.with(judge::RED));
+    router.engine.claim(colors).map_err(refuse)?;
     let mut rows = |name: &str| {
         let path = format!("/net/policer/{name}");
         router.stats.combined(&path, COLUMNS).map_err(io::Error::other)
@@ -336,6 +335,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     node::add(router, Punted(V4), &judge).map_err(refuse)?;
     node::add(router, Punted(V6), &judge).map_err(refuse)?;
     node::attach(router);
+    sorted::register(router, &judge).map_err(refuse)?;
     router.insert(policers);
     router.interfaces.observe(follow);
     router.on_threads.push(|router, stay| {

@@ -37,7 +37,7 @@ pub enum Error {
     Dropped,
 }
 
-/// What [`Police`] counts on interfaces besides drops.
+/// Counters of [`Police`] on interfaces besides drops.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// Packets Transmitted.
@@ -193,13 +193,7 @@ struct Policed {
 impl Record for Policed {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { interface, policer, verdict } = self;
-        write!(f, "  VNET_POLICER: sw_if_index {interface} policer_index {policer} next ")?;
-        match verdict {
-            Verdict::Pass(None) => f.write_str("transmit"),
-            Verdict::Pass(Some(dscp)) => write!(f, "mark-and-transmit {dscp}"),
-            Verdict::Drop => f.write_str("drop"),
-            Verdict::Elsewhere => f.write_str("handoff"),
-        }
+        write!(f, "  VNET_POLICER: sw_if_index {interface} policer_index {policer} next {verdict}")
     }
 }
 

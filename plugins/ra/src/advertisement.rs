@@ -7,7 +7,7 @@ use wire::nd::{self, NdOption};
 use wire::{MacAddr, ip6};
 use zerocopy::FromBytes;
 
-use super::heard::{Advertised, PrefixHeard};
+use super::received::{Advertised, ReceivedPrefix};
 use net::InterfaceIndex;
 use net::events::EventSender;
 use net::icmp::{Count6, Error6};
@@ -64,7 +64,7 @@ fn read(p: &Buffer<'_>) -> Result<Advertised, Error6> {
                 heard.mac = Some(mac);
             }
             NdOption::Mtu(mtu) => heard.mtu = mtu,
-            NdOption::Prefix(p) if p.prefix_len <= 128 => heard.push(PrefixHeard {
+            NdOption::Prefix(p) if p.prefix_len <= 128 => heard.push(ReceivedPrefix {
                 addr: p.prefix.into(),
                 len: p.prefix_len,
                 flags: p.flags,

@@ -8,7 +8,7 @@ use wire::prefix::IpPrefix;
 
 use super::advertiser::Advertiser;
 use super::config::{Changes, PrefixChange};
-use super::heard::Advertised;
+use super::received::Advertised;
 use super::solicit::Retries;
 use net::InterfaceIndex;
 use net::Router;
@@ -107,7 +107,7 @@ pub struct Ip6ndRaPrefix {
     pub no_advertise: bool,
 }
 
-/// How an interface advertises.
+/// Advertising of an interface.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct SwInterfaceIp6ndRaDetails {

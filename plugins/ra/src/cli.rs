@@ -107,7 +107,7 @@ impl Print for IpNd {
     }
 }
 
-/// How interfaces advertise.
+/// Advertising of interfaces.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let usual = Config::default();
     for (interface, Advertiser { config: c, prefixes, .. }) in super::advertisers(router) {

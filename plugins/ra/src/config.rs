@@ -14,7 +14,7 @@ pub const DEFAULT_VALID: u32 = 2_592_000;
 /// Seconds for which its addresses are preferred: 7 days.
 pub const DEFAULT_PREFERRED: u32 = 604_800;
 
-/// How an interface advertises.
+/// The advertisements of an interface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Whether it does.
@@ -109,7 +109,7 @@ pub struct PrefixChange {
     pub preferred: u32,
 }
 
-/// Why a change is refused.
+/// Reasons why a change is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface

@@ -10,16 +10,16 @@ mod advertiser;
 mod api;
 mod cli;
 mod config;
-mod heard;
 mod node;
 mod process;
+mod received;
 mod show;
 mod solicit;
 
 use std::collections::BTreeMap;
 
 use control::cli::Output;
-use control::feature::Refused;
+use control::feature::{Refused, Registered};
 use graph::{Node, NodeIndex};
 use infra::rcu::Shared;
 use net::interface::{Change, InterfaceIndex, Kind};
@@ -37,8 +37,8 @@ pub use api::{
 pub use config::{
     Changes, Config, Error, MAX_PREFIXES, PrefixChange, configure, remove_prefix, set_prefix,
 };
-pub use heard::{Advertised, MOST_PREFIXES, PrefixHeard};
 pub use node::{RouterSolicitation, Solicited};
+pub use received::{Advertised, MOST_PREFIXES, ReceivedPrefix};
 pub use solicit::{Retries, Soliciting, solicit};
 
 /// Router advertisements and solicitations.
@@ -59,7 +59,7 @@ pub struct Routers {
     answers: Shared<Vec<bool>>,
     solicitations: NodeIndex,
     /// Called with each advertisement of another router.
-    observers: Vec<fn(&mut Router, &Advertised)>,
+    observers: Registered<fn(&mut Router, &Advertised)>,
     soliciting: BTreeMap<InterfaceIndex, Soliciting>,
 }
 
@@ -112,7 +112,7 @@ fn heard(router: &mut Router, advertised: Advertised) {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let on_link = OnLink::new(router);
     let answers = Shared::new(Vec::new());
     let solicitation = RouterSolicitation {
@@ -132,7 +132,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         advertisers: BTreeMap::new(),
         answers,
         solicitations,
-        observers: Vec::new(),
+        observers: Registered::default(),
         soliciting: BTreeMap::new(),
     });
     router.events.handle(process::solicited);

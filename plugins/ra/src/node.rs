@@ -33,7 +33,7 @@ pub enum Next {
     Output,
 }
 
-/// Who asked.
+/// The sender of a solicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Solicited {
     /// Where.
@@ -82,7 +82,7 @@ impl Node for RouterSolicitation {
     }
 }
 
-/// Who sent a solicitation: its address, and the address of layer 2 that it told.
+/// Sender of a solicitation: its address, and the address of layer 2 that it gave.
 fn asker(p: &Buffer<'_>) -> Result<(Ipv6Addr, Option<MacAddr>), Error6> {
     let addr = p.header::<ip6::Header>().ok_or(Error6::LengthTooSmallForType)?.src_addr();
     let message = nd::RouterSolicitation::ref_from_prefix(p.bytes_from(p.l4_offset()));

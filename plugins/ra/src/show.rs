@@ -1,4 +1,4 @@
-//! How an interface advertises, as part of `show ip6 interface`.
+//! The advertisements of an interface, as part of `show ip6 interface`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::advertiser::Advertiser;
 
-/// What is shown of an advertiser.
+/// An advertiser as it is shown.
 #[derive(Serialize)]
 pub struct Shown {
     prefixes: Vec<Row>,

@@ -11,11 +11,11 @@ use control::cli::{Command, Print};
 use control::configuration::Lines;
 use control::feature::Refused;
 use control::process::Wake;
-use net::address::Standing;
+use net::address::AddressState;
 use net::fib::{Path, Source, Target};
 use net::interface::{Change, InterfaceIndex};
 use net::{Configuration, Feature, Origin, Parts, Router};
-use ra::{Advertised, Error, PrefixHeard, Retries};
+use ra::{Advertised, Error, ReceivedPrefix, Retries};
 use wire::prefix::IpPrefix;
 use wire::{Ip6Prefix, Prefix, nd};
 
@@ -67,21 +67,21 @@ pub struct Ip6NdAddressAutoconfig {
 
 /// An address that was made.
 #[derive(Clone, Copy, Debug)]
-struct Made {
+struct AutoAddress {
     prefix: Ip6Prefix,
-    /// When its time is over.
+    /// End of its lifetime, in seconds on the router's clock.
     end: f64,
-    /// When others become better to send from (section 5.5.4).
+    /// Time at which others become better sources (section 5.5.4).
     deprecated: f64,
 }
 
-/// What was learned on one interface.
+/// Addresses and routes learned on one interface.
 #[derive(Clone, Debug, Default)]
 struct Learned {
     /// Whether default routes are wanted.
     wants_routes: bool,
     /// Addresses made.
-    addresses: Vec<Made>,
+    addresses: Vec<AutoAddress>,
     /// Default routers, with the time they end at.
     routers: Vec<(Ipv6Addr, f64)>,
 }
@@ -172,7 +172,7 @@ fn follow_router(router: &mut Router, what: &Advertised) {
     }
 }
 
-fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &PrefixHeard) {
+fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &ReceivedPrefix) {
     // Link-local ones, impossible lifetimes and lengths that leave no room for our number are
     // ignored (section 5.5.3 b to d).
     let is_odd = heard.addr.is_unicast_link_local() || heard.addr.is_multicast();
@@ -201,7 +201,7 @@ fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &PrefixH
         if router.add_learned_address(interface, Prefix::Ip6(prefix)).is_ok()
             && let Some(learned) = clients(router).get_mut(&interface)
         {
-            learned.addresses.push(Made { prefix, end, deprecated });
+            learned.addresses.push(AutoAddress { prefix, end, deprecated });
         }
     }
 }
@@ -239,7 +239,7 @@ fn forget_old(router: &mut Router) -> Option<f64> {
     addresses.into_iter().for_each(|(on, prefix)| remove_address(router, on, prefix));
     routers.into_iter().for_each(|(on, addr)| remove_route(router, on, addr));
     for (on, addr) in deprecated {
-        router.set_standing(on, addr, Some(Standing::Deprecated));
+        router.set_standing(on, addr, Some(AddressState::Deprecated));
     }
     next.is_finite().then_some(next)
 }
@@ -280,7 +280,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     router.insert(Clients::default());
     router.interfaces.observe(interface_changed);
     ra::observe(router, heard);

@@ -18,7 +18,7 @@ pub struct IpSourceAndPortRangeCheckAddDel {
     pub is_add: bool,
     /// the sources
     pub prefix: PrefixField,
-    /// how many of the ranges count
+    /// number of ranges
     pub number_of_ranges: u8,
     /// first port of each range
     pub low_ports: [u16; RANGES],

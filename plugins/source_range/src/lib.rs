@@ -61,7 +61,7 @@ impl List {
 /// The numbers of an interface's lists: for TCP and UDP, received and sent.
 pub type Lists = [[Option<u16>; 2]; 2];
 
-/// What control keeps.
+/// The state of control.
 struct Checks {
     by_vrf: HashMap<u32, u16>,
     lists: Shared<Vec<Arc<List>>>,
@@ -80,11 +80,12 @@ pub struct Vrfs {
     pub udp_in: Option<u32>,
 }
 
-/// Why something cannot be set.
+/// Reasons why something cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
     /// no such table {0}
     #[retval(INVALID_VALUE)]
@@ -101,12 +102,6 @@ pub enum Error {
     /// no such range
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
-}
-
-impl From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
 }
 
 /// Adds ranges of ports for sources in a prefix to the list of a routing table, or takes them out.
@@ -154,6 +149,8 @@ pub fn set_ranges(
             if router.fib.table::<Ip4>(vrf).is_none() {
                 router.add_table::<Ip4>(vrf).map_err(|_| Error::Full)?;
             }
+            // A list stays, if only with nothing in it, and its table with it.
+            router.hold_table::<Ip4>(vrf).map_err(|_| Error::Full)?;
             lists.push(Arc::new(list));
             router.own_mut::<Checks>().by_vrf.insert(vrf, at);
         }
@@ -198,7 +195,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let (settings, lists) = (router.attach::<Lists>().map_err(refuse)?, Shared::new(Vec::new()));
     node::add(router, settings, &lists).map_err(refuse)?;
     router.attach_at::<Lists, _>([

@@ -35,7 +35,7 @@ pub enum Error {
     Bad,
 }
 
-/// What [`Check`] counts besides drops.
+/// Counters of [`Check`] besides drops.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// ip4 source and port range check good packets.
@@ -44,14 +44,14 @@ pub enum Count {
 }
 
 /// The fields of a packet that are checked.
-struct Looked {
+struct CheckedFields {
     /// TCP (0) or UDP (1).
     kind: usize,
     source: Ipv4Addr,
     port: u16,
 }
 
-impl Looked {
+impl CheckedFields {
     /// Of a packet whose IP header is `l3` bytes from its start; `None` for what always passes.
     #[inline(always)]
     fn at(p: &Buffer<'_>, l3: usize) -> Option<Self> {
@@ -93,14 +93,14 @@ impl<const OUT: bool> Node for Check<OUT> {
                 Some(a) if OUT => a.header_len.into(),
                 _ => 0,
             };
-            let Some(looked) = Looked::at(p, l3) else { return Ok(Continue) };
+            let Some(looked) = CheckedFields::at(p, l3) else { return Ok(Continue) };
             let lists: Option<&Lists> = self.settings.read(interface, epoch);
             let number = lists.and_then(|lists| lists[usize::from(OUT)][looked.kind]);
             let Some(list) = number.and_then(|n| known.get(usize::from(n))) else {
                 return Ok(Continue);
             };
             let passes = list.passes(looked.source, looked.port);
-            p.trace(|_| Found { list: number.unwrap_or_default(), looked, passes });
+            p.trace(|_| RangeTrace { list: number.unwrap_or_default(), looked, passes });
             if !passes {
                 return Err(Error::Bad);
             }
@@ -111,15 +111,15 @@ impl<const OUT: bool> Node for Check<OUT> {
     }
 }
 
-struct Found {
+struct RangeTrace {
     list: u16,
-    looked: Looked,
+    looked: CheckedFields,
     passes: bool,
 }
 
-impl Record for Found {
+impl Record for RangeTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Looked { kind, source, port } = &self.looked;
+        let CheckedFields { kind, source, port } = &self.looked;
         let protocol = if *kind == 0 { "TCP" } else { "UDP" };
         let verdict = if self.passes { "PASS" } else { "FAIL" };
         write!(f, "  list {} {protocol} source ip {source} port {port} {verdict}", self.list)

@@ -3,10 +3,10 @@
 use control::api::{Api, Message, Retval};
 use net::{InterfaceIndex, Router};
 
-use super::{At, Which};
+use super::{Directions, MirrorPoint};
 
 control::numbers! {
-    /// Which frames are copied.
+    /// Direction of the frames that are copied.
     pub enum SpanState: u32 = "span_state" in "" {
         DISABLED = 0 => "SPAN_STATE_API_DISABLED",
         RX = 1 => "SPAN_STATE_API_RX",
@@ -16,14 +16,14 @@ control::numbers! {
 }
 
 impl SpanState {
-    fn of(which: Which) -> Self {
+    fn of(which: Directions) -> Self {
         Self(u32::from(which.rx) | u32::from(which.tx) << 1)
     }
-    fn which(self) -> Result<Which, Retval> {
+    fn which(self) -> Result<Directions, Retval> {
         if self.0 > Self::RX_TX.0 {
             return Err(Retval::UNIMPLEMENTED);
         }
-        Ok(Which { rx: self.contains(Self::RX), tx: self.contains(Self::TX) })
+        Ok(Directions { rx: self.contains(Self::RX), tx: self.contains(Self::TX) })
     }
 }
 
@@ -34,7 +34,7 @@ pub struct SwInterfaceSpanEnableDisable {
     pub sw_if_index_from: InterfaceIndex,
     /// the interface that sends the copies; 4294967295 for all, with no frames
     pub sw_if_index_to: InterfaceIndex,
-    /// which frames
+    /// direction of the frames
     pub state: SpanState,
     /// while they are bridged or cross-connected, else where they come in and go out
     pub is_l2: bool,
@@ -55,14 +55,14 @@ pub struct SwInterfaceSpanDetails {
     pub sw_if_index_from: InterfaceIndex,
     /// the interface that sends the copies
     pub sw_if_index_to: InterfaceIndex,
-    /// which frames
+    /// direction of the frames
     pub state: SpanState,
     /// while they are bridged or cross-connected
     pub is_l2: bool,
 }
 
-fn at(is_l2: bool) -> At {
-    if is_l2 { At::Layer2 } else { At::Device }
+fn at(is_l2: bool) -> MirrorPoint {
+    if is_l2 { MirrorPoint::Layer2 } else { MirrorPoint::Device }
 }
 
 pub(super) fn register(api: &mut Api<Router>) {

@@ -8,7 +8,7 @@ use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
-use super::{At, Which};
+use super::{Directions, MirrorPoint};
 
 /// `set interface span INTERFACE [l2] {disable | destination INTERFACE [both|rx|tx]}`.
 #[derive(Debug, PartialEq)]
@@ -16,7 +16,7 @@ struct SetSpan {
     from: InterfaceIndex,
     is_l2: bool,
     to: Option<InterfaceIndex>,
-    which: Which,
+    which: Directions,
 }
 
 impl Command for SetSpan {
@@ -34,21 +34,21 @@ impl Command for SetSpan {
             } else if args.keyword("destination") {
                 to = Some(args.value("interface")?);
             } else if args.keyword("disable") {
-                which = Some(Which::default());
+                which = Some(Directions::default());
             } else if args.keyword("both") {
-                which = Some(Which { rx: true, tx: true });
+                which = Some(Directions { rx: true, tx: true });
             } else if args.keyword("rx") {
-                which = Some(Which { rx: true, tx: false });
+                which = Some(Directions { rx: true, tx: false });
             } else if args.keyword("tx") {
-                which = Some(Which { rx: false, tx: true });
+                which = Some(Directions { rx: false, tx: true });
             } else {
                 return Err(args.unknown());
             }
         }
-        if to.is_none() && which != Some(Which::default()) {
+        if to.is_none() && which != Some(Directions::default()) {
             return Err(args.error("expected disable or destination"));
         }
-        Ok(Self { from, is_l2, to, which: which.unwrap_or(Which { rx: true, tx: true }) })
+        Ok(Self { from, is_l2, to, which: which.unwrap_or(Directions { rx: true, tx: true }) })
     }
 }
 
@@ -57,16 +57,16 @@ impl Print for SetSpan {
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.from).flag("l2", self.is_l2).option("destination", self.to.as_ref());
         line.word(match self.which {
-            Which { rx: true, tx: true } => "both",
-            Which { rx: true, .. } => "rx",
-            Which { tx: true, .. } => "tx",
+            Directions { rx: true, tx: true } => "both",
+            Directions { rx: true, .. } => "rx",
+            Directions { tx: true, .. } => "tx",
             _ => "disable",
         });
     }
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for (at, is_l2) in [(At::Device, false), (At::Layer2, true)] {
+    for (at, is_l2) in [(MirrorPoint::Device, false), (MirrorPoint::Layer2, true)] {
         for (from, to, which) in super::all(router, at) {
             lines.push(&SetSpan { from, is_l2, to: Some(to), which });
         }
@@ -80,18 +80,18 @@ struct ShowSpan;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetSpan| {
-        let at = if c.is_l2 { At::Layer2 } else { At::Device };
+        let at = if c.is_l2 { MirrorPoint::Layer2 } else { MirrorPoint::Device };
         Ok(super::set(router, c.from, c.to, at, c.which)?)
     });
     cli.command(|router: &mut Router, _: ShowSpan| {
-        let mut pairs = BTreeMap::<_, [Which; 2]>::new();
-        for at in [At::Device, At::Layer2] {
+        let mut pairs = BTreeMap::<_, [Directions; 2]>::new();
+        for at in [MirrorPoint::Device, MirrorPoint::Layer2] {
             for (from, to, which) in super::all(router, at) {
                 pairs.entry((from, to)).or_default()[at as usize] = which;
             }
         }
         let name = |i: InterfaceIndex| router.interfaces.name(i.0).to_owned();
-        let row = |((from, to), which): (_, [Which; 2])| {
+        let row = |((from, to), which): (_, [Directions; 2])| {
             let [device, l2] = which.map(word);
             Row { source: name(from), destination: name(to), device, l2 }
         };
@@ -99,7 +99,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
 }
 
-fn word(which: Which) -> &'static str {
+fn word(which: Directions) -> &'static str {
     match (which.rx, which.tx) {
         (true, true) => "both",
         (true, false) => "rx",

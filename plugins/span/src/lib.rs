@@ -9,6 +9,7 @@ mod cli;
 mod node;
 
 use control::feature::{Refusal, Refused};
+use graph::Claim;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::interface::{AttachedAt, Change, DEVICE_INPUT, INTERFACE_OUTPUT, NoInterface};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
@@ -16,18 +17,18 @@ use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse}
 pub use api::*;
 pub use node::{Mirror, MirrorLayer2};
 
-/// Where frames are copied.
+/// The place where frames are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
-    /// Where they come in and go out.
+pub enum MirrorPoint {
+    /// The device, at which frames come in and go out.
     Device,
     /// While they are bridged or cross-connected.
     Layer2,
 }
 
-/// Which frames of an interface are copied.
+/// The directions of an interface's copied frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Which {
+pub struct Directions {
     /// Those received.
     pub rx: bool,
     /// Those sent.
@@ -38,21 +39,16 @@ pub struct Which {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mirrors([[Vec<u32>; 2]; 2]);
 
-/// Why a mirror cannot be set.
+/// Reasons why a mirror cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
     /// an interface cannot be its own mirror
     #[retval(INVALID_INTERFACE)]
     Itself,
-}
-
-impl From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
 }
 
 /// Has frames of an interface copied to another one, or to none (`to` is `None`: to nobody any
@@ -64,8 +60,8 @@ pub fn set(
     router: &mut Router,
     from: InterfaceIndex,
     to: Option<InterfaceIndex>,
-    at: At,
-    which: Which,
+    at: MirrorPoint,
+    which: Directions,
 ) -> Result<(), Error> {
     router.interfaces.at(from).ok_or(Error::NoInterface)?;
     if let Some(to) = to {
@@ -92,14 +88,14 @@ pub fn set(
 }
 
 /// All mirrors of a place: source, destination and which frames, in the order of both.
-pub fn all(router: &Router, at: At) -> Vec<(InterfaceIndex, InterfaceIndex, Which)> {
+pub fn all(router: &Router, at: MirrorPoint) -> Vec<(InterfaceIndex, InterfaceIndex, Directions)> {
     let mut rows = Vec::new();
     for (from, Mirrors(lists)) in router.settings::<Mirrors>() {
         let [rx, tx] = &lists[at as usize];
         let mut to: Vec<u32> = rx.iter().chain(tx).copied().collect();
         to.sort_unstable();
         to.dedup();
-        let which = |to| Which { rx: rx.contains(&to), tx: tx.contains(&to) };
+        let which = |to| Directions { rx: rx.contains(&to), tx: tx.contains(&to) };
         rows.extend(to.into_iter().map(|to| (from, InterfaceIndex(to), which(to))));
     }
     rows
@@ -110,10 +106,10 @@ fn follow(router: &mut Router, gone: InterfaceIndex, change: Change) {
     if change != Change::Deleting {
         return;
     }
-    for at in [At::Device, At::Layer2] {
+    for at in [MirrorPoint::Device, MirrorPoint::Layer2] {
         for (from, to, _) in all(router, at) {
             if to == gone && from != gone {
-                let done = set(router, from, Some(to), at, Which::default());
+                let done = set(router, from, Some(to), at, Directions::default());
                 done.expect("an interface that is being deleted is still there");
             }
         }
@@ -132,8 +128,9 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let mirrors = router.attach::<Mirrors>().map_err(refuse)?;
+    router.engine.claim(Claim::of("mirrored", node::MIRRORED)).map_err(refuse)?;
     node::add(router, &mirrors)?;
     let [input, output, input2, output2] = node::NAMES;
     router.attach_at::<Mirrors, _>([

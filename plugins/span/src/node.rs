@@ -8,13 +8,15 @@ use graph::{Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::rcu::SlabReader;
 use l2::packet::Layer2;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::gso::Description;
+use net::gso;
 use net::interface::{DEVICE_INPUT, EdgesReader, INTERFACE_OUTPUT};
 use net::ip::add_with_outputs;
 use net::{Router, refuse};
 
 use super::Mirrors;
 
+/// A copy made for a mirror, of which no mirror makes another one.
+pub const MIRRORED: Flags = Flags::feature(0);
 /// The nodes: at devices and on layer 2, of what is received and sent.
 pub const NAMES: [&str; 4] = ["span-input", "span-output", "span-l2-input", "span-l2-output"];
 
@@ -53,7 +55,7 @@ pub enum ToLayer2 {
     On,
 }
 
-/// What both count.
+/// Counters of both nodes.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
     /// SPAN incoming packets processed.
@@ -107,35 +109,27 @@ impl<const OUT: bool> Node for MirrorLayer2<OUT> {
 /// Sends a copy of a frame to each mirror, as far as there are buffers.
 #[inline(never)]
 fn copies<N: Node>(p: &mut Packet<'_, N>, mirrors: &[u32], edge: impl Fn(u32) -> Option<N::Next>) {
-    if mirrors.is_empty() || p.flags().has(Flags::MIRRORED) {
+    if mirrors.is_empty() || p.flags().has(MIRRORED) {
         return;
     }
-    p.with_room(|p, room| {
-        let mut len = 0;
-        for segment in p.segments() {
-            let Some(place) = room.get_mut(len..len + segment.len()) else { return };
-            place.copy_from_slice(segment);
-            len += segment.len();
-        }
+    gso::with_bytes(p, |p, bytes| {
         for to in mirrors {
             if let Some(edge) = edge(*to) {
                 // Without buffers there is no copy; the frame itself goes on.
-                let _ = copy(p, &room[..len], *to, edge);
+                let _ = copy(p, bytes, *to, edge);
             }
         }
     });
 }
 
 fn copy<N: Node>(p: &mut Packet<'_, N>, bytes: &[u8], to: u32, edge: N::Next) -> Option<()> {
-    let (description, mut payload) = (Description::of(p), p.payload::<Layer2>());
+    let mut payload = p.payload::<Layer2>();
     // No split horizon keeps a mirror from its copy.
     payload.group = 0;
     let header = [p.l2_offset(), p.l3_offset()].map(|at| at - p.offset());
     let is_known = p.flags().has(Flags::L2);
     p.trace(|_| Mirrored(to));
-    let mut new = p.fresh()?;
-    new.extend(bytes)?;
-    description.give(&mut new);
+    let mut new = gso::copy(p, bytes)?;
     let here = new.offset();
     if is_known {
         new.set_l2_offset(here + header[0]);
@@ -143,13 +137,13 @@ fn copy<N: Node>(p: &mut Packet<'_, N>, bytes: &[u8], to: u32, edge: N::Next) ->
         new.add_flags(Flags::L2.with(Flags::L3));
     }
     new.set_payload(payload);
-    new.add_flags(Flags::MIRRORED);
+    new.add_flags(MIRRORED);
     new.set_tx(to);
     new.send(edge);
     Some(())
 }
 
-/// What a node says of a traced frame.
+/// Trace of a frame in this node.
 struct Mirrored(u32);
 
 impl Record for Mirrored {

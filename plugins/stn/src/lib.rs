@@ -16,7 +16,7 @@ use control::feature::{Origin, Refusal, Refused};
 use infra::rcu::Shared;
 use net::interface::{Change, InterfaceIndex};
 use net::ip::{V4, V6};
-use net::punting::Port;
+use net::punt::Port;
 use net::{Configuration, Feature, Parts, Router, refuse};
 use wire::Protocol;
 
@@ -53,7 +53,7 @@ struct Rules {
     punted: Vec<Port>,
 }
 
-/// Why a rule is not made or deleted.
+/// Reasons why a rule is not made or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
@@ -155,7 +155,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let table = Shared::new(HashMap::new());
     router.engine.add_feature(V4::ARC, ToInterface::<V4>::new(table.reader())).map_err(refuse)?;
     router.engine.add_feature(V6::ARC, ToInterface::<V6>::new(table.reader())).map_err(refuse)?;

@@ -81,7 +81,7 @@ impl<V: Handing> Node for ToInterface<V> {
         let rules = self.rules.read(frame.epoch());
         frame.each(|p| {
             let rule = V::dst(p).and_then(|dst| rules.get(&dst).copied());
-            p.trace(|_| Handed(rule));
+            p.trace(|_| RuleTrace(rule));
             Ok(match rule.filter(|_| give_back(p)) {
                 Some(interface) => {
                     p.set_tx(interface);
@@ -99,10 +99,10 @@ fn give_back(p: &mut Buffer<'_>) -> bool {
     p.flags().has(Flags::L2) && back.is_some_and(|n| p.prepend(n).is_some())
 }
 
-/// What the node says of a traced packet.
-struct Handed(Option<u32>);
+/// The trace record of the node.
+struct RuleTrace(Option<u32>);
 
-impl Record for Handed {
+impl Record for RuleTrace {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(interface) => write!(f, "  rule to {}", names.name("interface", interface)),

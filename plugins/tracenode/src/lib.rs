@@ -33,18 +33,13 @@ pub const FEATURE: Feature = Feature {
 #[derive(Clone, Default, PartialEq)]
 struct IsTraced(bool);
 
-/// Why the feature is not switched.
+/// Reasons why the feature is not switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
-}
-
-impl From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
 }
 
 /// Trace packets of an interface from the feature on.
@@ -84,7 +79,7 @@ pub fn set(router: &mut Router, interface: InterfaceIndex, is_on: bool) -> Resul
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     router.attach::<IsTraced>().map_err(refuse)?;
     router.engine.add_feature(&IP4_UNICAST, Filtering).map_err(refuse)?;
     router.engine.place(&IP6_UNICAST, node::NAME).map_err(refuse)?;

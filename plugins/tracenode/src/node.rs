@@ -37,9 +37,12 @@ impl Node for Filtering {
     #[inline(always)]
     fn process<On: Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        frame.each(|p| {
-            p.start_trace(epoch);
-            Ok(Next { is_ip6: p.bytes().first().is_some_and(|byte| byte >> 4 == 6) })
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                p.start_trace(epoch);
+                Ok(Next { is_ip6: p.bytes().first().is_some_and(|byte| byte >> 4 == 6) })
+            },
+        );
     }
 }

@@ -8,7 +8,7 @@ use net::Router;
 /// A node on a path.
 #[derive(Record)]
 pub struct TracePathNode {
-    /// what it is called
+    /// name of the node
     pub name: Text<64>,
 }
 

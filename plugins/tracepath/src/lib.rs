@@ -96,7 +96,7 @@ impl fmt::Display for Paths {
     }
 }
 
-/// What was traced on one path.
+/// Packets traced on one path.
 #[derive(Default)]
 struct Traced {
     /// Names of its nodes, in the order of the visits.

@@ -20,7 +20,7 @@ use net::events::Event;
 use net::ip::{self, V4, V6, Version};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use node::Quotes;
-use ping::Awaited;
+use ping::PendingAnswers;
 use wire::{icmp4, icmp6};
 
 /// The command and the nodes that take ICMP errors about its probes.
@@ -47,7 +47,7 @@ const ERRORS6: [icmp6::Type; 4] = [
     icmp6::Type::PARAMETER_PROBLEM,
 ];
 
-/// What tells the probes of one command from those of another.
+/// The key that tells the probes of one command from those of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// UDP, else ICMP.
@@ -56,25 +56,25 @@ pub struct Key {
     pub id: u16,
 }
 
-/// What came back about a probe.
+/// The answer to a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// Whose probe.
+    /// Key of the probe.
     pub key: Key,
-    /// Which one: the destination port, or the number of an echo request.
+    /// Number of the probe: the destination port, or the number of an echo request.
     pub seq: u16,
-    /// Who answered.
+    /// Address that answered.
     pub from: IpAddr,
     /// Type and code of the ICMP error; `None` for an echo.
     pub error: Option<(u8, u8)>,
-    /// When it came, in seconds on the router's clock.
+    /// Time of arrival, in seconds on the router's clock.
     pub at: f64,
 }
 
 impl Event for Answer {}
 
 /// The commands in progress: answers by what their probes are known by.
-struct Traces(Awaited<Answer>);
+struct Traces(PendingAnswers<Answer>);
 
 /// Collects answers about probes from now on.
 ///
@@ -123,8 +123,8 @@ fn answered(router: &mut Router, answer: Answer) {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
-    let answers = Awaited::default();
+    let router = &mut *parts.router;
+    let answers = PendingAnswers::default();
     answers.add_node::<V4>(router).map_err(refuse)?;
     answers.add_node::<V6>(router).map_err(refuse)?;
     router.events.handle(answered);

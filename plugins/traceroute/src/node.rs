@@ -6,13 +6,13 @@ use zerocopy::FromBytes;
 
 use super::{Answer, Key};
 use net::ip::{V4, V6};
-use ping::{Comes, Echoes};
+use ping::{AnswerFormat, Echoes};
 
 /// A version whose ICMP errors quote packets.
 pub trait Quotes: Echoes {
     /// Name of the node.
     const ANSWERS: &'static str;
-    /// What a quoted packet without options carries.
+    /// Protocol and payload of a quoted packet without options.
     fn quoted(packet: &[u8]) -> Option<(Protocol, &[u8])>;
 }
 
@@ -40,7 +40,7 @@ impl ping::Answer for Answer {
     }
 }
 
-impl<V: Quotes> Comes<V> for Answer {
+impl<V: Quotes> AnswerFormat<V> for Answer {
     const NODE: &'static str = V::ANSWERS;
 
     fn read(p: &Buffer<'_>, at: f64) -> Option<Self> {
@@ -52,7 +52,7 @@ impl<V: Quotes> Comes<V> for Answer {
     }
 }
 
-/// Whose probe a quoted packet is, and which one.
+/// Key and number of the probe that a quoted packet is.
 fn probe((protocol, message): (Protocol, &[u8])) -> Option<(Key, u16)> {
     if protocol == Protocol::UDP {
         let (header, _) = udp::Header::ref_from_prefix(message).ok()?;

@@ -9,12 +9,12 @@ use zerocopy::IntoBytes;
 use super::Answer;
 use ping::{Header, echo_request};
 
-/// Where the checksum is in UDP.
+/// Place of the checksum in UDP.
 const UDP_CHECKSUM: usize = 6;
 /// Headers of an echo request and the time in it.
 const ECHO: usize = 16;
 
-/// What is sent.
+/// Kind of probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// UDP, the first probe to this port, each further one to the next.
@@ -29,7 +29,7 @@ impl Kind {
         let ip = if dst.is_ipv4() { size_of::<ip4::Header>() } else { size_of::<ip6::Header>() };
         ip + if self == Self::Echo { ECHO } else { size_of::<udp::Header>() }
     }
-    /// What tells the probe with a number, from 0 on, from the others.
+    /// Number that tells a probe, counted from 0, from the others.
     pub fn seq(self, number: usize) -> u16 {
         match self {
             Self::Udp(port) => port.wrapping_add(number as u16),
@@ -50,10 +50,10 @@ impl Kind {
     }
 }
 
-/// What an answer says of the way.
+/// Meaning of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Meaning {
+pub(super) enum HopResult {
     /// It goes on behind this router.
     OnTheWay,
     /// This is the host.
@@ -62,7 +62,7 @@ pub(super) enum Meaning {
     Unreachable(Why),
 }
 
-/// Why a way ends before the host, as the letter that operators know.
+/// Reasons why a way ends before the host, as the letter that operators know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Why {
@@ -82,8 +82,8 @@ pub(super) enum Why {
     Code(u8),
 }
 
-impl Meaning {
-    /// What `answer` to a probe to `dst` means.
+impl HopResult {
+    /// Meaning of `answer` to a probe to `dst`.
     pub fn of(answer: &Answer, dst: IpAddr) -> Self {
         let Some((kind, code)) = answer.error else { return Self::Arrived };
         let why = if dst.is_ipv4() { meaning4(kind, code) } else { meaning6(kind, code) };
@@ -95,7 +95,7 @@ impl Meaning {
             Some(why) => Self::Unreachable(why),
         }
     }
-    /// What is printed behind the time.
+    /// Mark behind the time.
     pub fn mark(self) -> String {
         let letter = match self {
             Self::OnTheWay | Self::Arrived => return String::new(),
@@ -114,7 +114,7 @@ impl Meaning {
 /// Stands for an unreachable port: no code has this number.
 const PORT: u8 = u8::MAX;
 
-/// Why an ICMP error ends the way; `None` if it does not.
+/// Reason for which an ICMP error ends the way; `None` if it does not.
 fn meaning4(kind: u8, code: u8) -> Option<Why> {
     use icmp4::code::*;
     match (icmp4::Type(kind), code) {

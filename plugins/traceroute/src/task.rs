@@ -7,19 +7,19 @@ use std::time::Duration;
 use control::cli::{Output, Step, Task};
 use serde::Serialize;
 
-use super::probe::{Kind, Meaning};
+use super::probe::{HopResult, Kind};
 use super::{Answer, Key, Traces};
 use net::Router;
 use net::ip::Error;
 use ping::{self, Header, Origin, stamp};
 
-/// How often a task looks whether answers have come.
+/// Interval of looks for answers.
 const LOOK: Duration = Duration::from_millis(5);
 /// Seconds after which the next hop is asked although this one has not answered. All hops at once
 /// would use up what a near host may send of errors, and it would seem to be far.
 const PACE: f64 = 0.25;
-/// How many times as long as other probes of the hop, or of later hops, a probe is waited for when
-/// nobody has said how long.
+/// Factor by which a probe is waited for longer than others of the hop, or of later hops, took,
+/// when no wait is given.
 const NEAR: f64 = 3.0;
 const FAR: f64 = 10.0;
 /// Seconds that a probe is waited for at least.
@@ -27,7 +27,7 @@ const LEAST: f64 = 0.5;
 /// Seconds that a probe is waited for at most.
 const MOST: f64 = 5.0;
 
-/// What was asked for.
+/// Parameters of the command.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// From where to where.
@@ -49,7 +49,7 @@ pub(super) struct Plan {
 pub(super) struct Trace {
     plan: Plan,
     key: Key,
-    /// What `ping` knows the probes by.
+    /// Identifier of the probes for `ping`.
     ping: u16,
     probes: Vec<Probe>,
     /// Hops printed so far.
@@ -137,7 +137,7 @@ impl Trace {
             return;
         }
         probe.answer = Some(answer);
-        if Meaning::of(&answer, self.plan.origin.dst) != Meaning::OnTheWay {
+        if HopResult::of(&answer, self.plan.origin.dst) != HopResult::OnTheWay {
             self.hops = self.hops.min(number / self.plan.queries + 1);
         }
     }
@@ -163,7 +163,7 @@ impl Trace {
     }
     fn shown_answer(&self, probe: &Probe) -> Option<Shown> {
         let (answer, seconds) = (probe.answer?, probe.seconds()?);
-        let meaning = Meaning::of(&answer, self.plan.origin.dst);
+        let meaning = HopResult::of(&answer, self.plan.origin.dst);
         Some(Shown { from: answer.from, ms: seconds * 1e3, meaning })
     }
     fn finish(&mut self, router: &mut Router) {
@@ -195,7 +195,7 @@ impl Task<Router> for Trace {
     }
 }
 
-/// What is printed of a hop.
+/// Line of a hop.
 #[derive(Serialize)]
 struct Hop {
     hop: usize,
@@ -207,7 +207,7 @@ struct Hop {
 struct Shown {
     from: IpAddr,
     ms: f64,
-    meaning: Meaning,
+    meaning: HopResult,
 }
 
 impl fmt::Display for Hop {

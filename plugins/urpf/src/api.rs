@@ -12,7 +12,7 @@ use net::adjacency::Link;
 const ANY: u32 = u32::MAX;
 
 control::numbers! {
-    /// How sources are checked.
+    /// Check of sources.
     pub enum UrpfMode: u8 = "urpf_mode" in "" {
         OFF = 0 => "URPF_API_MODE_OFF",
         LOOSE = 1 => "URPF_API_MODE_LOOSE",

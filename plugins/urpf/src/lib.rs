@@ -30,7 +30,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// How sources are checked.
+/// The mode of a source check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// There is a route.
@@ -39,7 +39,7 @@ pub enum Mode {
     Strict,
 }
 
-/// Which packets of an interface.
+/// The direction of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Received ones.
@@ -60,21 +60,16 @@ pub struct Check {
 /// The setting of an interface: checks of received and sent packets, of IPv4 and IPv6.
 pub type Checks = [[Option<Check>; 2]; 2];
 
-/// Why a check is refused.
+/// Reasons why a check is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
     NoInterface,
     /// Nonexistent table id {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-}
-
-impl From<NoInterface> for Error {
-    fn from(_: NoInterface) -> Self {
-        Self::NoInterface
-    }
 }
 
 /// The table of this number.
@@ -128,7 +123,7 @@ pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Direction, 
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let router = &mut parts.router;
+    let router = &mut *parts.router;
     let settings = router.attach::<Checks>().map_err(refuse)?;
     node::add::<Ip4, 0>(router, &settings).map_err(refuse)?;
     node::add::<Ip6, 1>(router, &settings).map_err(refuse)?;

@@ -9,14 +9,14 @@ use infra::rcu::SlabReader;
 use net::Router;
 use net::fib::{Ip4, Ip6};
 use net::interface::{AttachedAt, Port};
-use net::ip::{Checked, ReversePath, ReversePaths};
+use net::ip::{ReversePath, ReversePaths, SourceFamily};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 
 use super::{Checks, Mode};
 
 /// A family whose sources are checked.
-pub trait Sources: Checked {
+pub trait Sources: SourceFamily {
     /// Names of the nodes: for received and sent packets, loose and strict.
     const NODES: [[&'static str; 2]; 2];
     /// Arcs of received and sent packets.
@@ -83,18 +83,18 @@ impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
                 // Nobody behind the interface sends what leaves by it.
                 (true, true) => leads(None) && !leads(Some(at)),
             } || F::is_of_link(source);
-            p.trace(|_| Looked { table, leads_back });
+            p.trace(|_| CheckTrace { table, leads_back });
             if leads_back { Ok(Continue) } else { Err(Error::Drop) }
         });
     }
 }
 
-struct Looked {
+struct CheckTrace {
     table: u16,
     leads_back: bool,
 }
 
-impl Record for Looked {
+impl Record for CheckTrace {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = if self.leads_back { "pass" } else { "drop" };
         write!(f, "  uRPF: fib {} {found}", self.table)

@@ -22,8 +22,6 @@ pub const PORT: u16 = 4789;
 const VALID: u8 = 0x08;
 /// Bytes of the header.
 const HEADER: usize = 8;
-/// Networks there may be.
-pub const NETWORKS: u32 = 1 << 24;
 /// Nodes that send frames.
 const OUTPUT: [&str; 2] = ["vxlan4-encap", "vxlan6-encap"];
 
@@ -36,7 +34,7 @@ pub struct Vxlan {
     pub src_port: u16,
     /// The far end's.
     pub dst_port: u16,
-    /// Where frames go; as frames of the interface when `None`.
+    /// Next node of frames; that of frames of the interface when `None`.
     pub next: Option<Slot>,
     /// Whether the interface has the address that all such interfaces have.
     pub is_l3: bool,
@@ -106,6 +104,8 @@ impl CountsAsMost for Vxlan {}
 
 impl Bypass for Vxlan {
     const NODES: [&'static str; 2] = ["ip4-vxlan-bypass", "ip6-vxlan-bypass"];
+    const COMMANDS: [&'static str; 2] =
+        ["set interface ip vxlan-bypass", "set interface ip6 vxlan-bypass"];
 }
 
 /// VXLAN tunnels.
@@ -116,7 +116,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["tunnel", "ethernet"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

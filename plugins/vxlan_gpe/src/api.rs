@@ -3,10 +3,11 @@
 use control::api::types::{Address, IpProto};
 use control::api::{Api, Message, Retval};
 use net::adjacency::Link;
+use net::tunnel::command::NETWORKS;
 use net::tunnel::{Outer, Tunnel, no_interface};
 use net::{InterfaceIndex, Router};
 
-use super::{ETHERNET, IP4, IP6, NETWORKS, PORT, VxlanGpe};
+use super::{ETHERNET, IP4, IP6, PORT, VxlanGpe};
 
 /// Make or delete a VXLAN-GPE tunnel between the usual ports.
 #[derive(Message)]
@@ -22,7 +23,7 @@ pub struct VxlanGpeAddDelTunnel {
     pub encap_vrf_id: u32,
     /// the table that carried packets are looked up in
     pub decap_vrf_id: u32,
-    /// what is carried: 1 for IPv4, 2 for IPv6, 3 for frames
+    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
     pub protocol: IpProto,
     /// network, 24 bits
     pub vni: u32,
@@ -56,7 +57,7 @@ pub struct VxlanGpeAddDelTunnelV2 {
     pub encap_vrf_id: u32,
     /// the table that carried packets are looked up in
     pub decap_vrf_id: u32,
-    /// what is carried: 1 for IPv4, 2 for IPv6, 3 for frames
+    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
     pub protocol: IpProto,
     /// network, 24 bits
     pub vni: u32,
@@ -99,7 +100,7 @@ pub struct VxlanGpeTunnelDetails {
     pub remote: Address,
     /// network
     pub vni: u32,
-    /// what is carried
+    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
     pub protocol: IpProto,
     /// interface that the group is reached by
     pub mcast_sw_if_index: InterfaceIndex,
@@ -126,7 +127,7 @@ pub struct VxlanGpeTunnelV2Details {
     pub remote_port: u16,
     /// network
     pub vni: u32,
-    /// what is carried
+    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
     pub protocol: IpProto,
     /// interface that the group is reached by
     pub mcast_sw_if_index: InterfaceIndex,
@@ -172,7 +173,7 @@ fn add_del(router: &mut Router, m: &VxlanGpeAddDelTunnelV2) -> Result<InterfaceI
         carried,
         decap_vrf: m.decap_vrf_id,
     };
-    Ok(super::add_del(router, m.is_add, outer, gpe)?)
+    Ok(super::add_del(router, m.is_add, None, outer, gpe)?)
 }
 
 fn details(router: &Router, t: &Tunnel<VxlanGpe>) -> VxlanGpeTunnelV2Details {

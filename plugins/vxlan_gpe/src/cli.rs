@@ -1,60 +1,76 @@
 //! Commands about VXLAN-GPE tunnels.
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Below, Cli, Command, Error, Output, Print, Words};
+use control::configuration::Lines;
 use net::Router;
 use net::adjacency::Link;
-use net::tunnel::command::{Far, bypass};
-use net::tunnel::show;
+use net::tunnel::command::{self, Far, Vni};
+use net::tunnel::{Tunnel, bypass, show};
 
-use super::{NETWORKS, PORT, VxlanGpe};
+use super::{PORT, VxlanGpe};
 
-/// `create vxlan-gpe tunnel local ADDRESS {remote ADDRESS | group ADDRESS INTERFACE} vni N ...`.
+/// Make or delete a VXLAN-GPE tunnel.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create vxlan-gpe tunnel")]
 struct Create {
+    #[flatten]
     far: Far,
-    gpe: VxlanGpe,
+    /// number of the network
+    vni: Vni,
+    /// payload
+    #[positional]
+    #[words]
+    #[default(Carried::NextEthernet)]
+    carried: Carried,
+    /// table that carried packets are looked up in
+    #[values("table-id")]
+    #[default]
+    decap_vrf_id: u32,
+    /// own port
+    #[default(PORT)]
+    local_port: u16,
+    /// port of the far end
+    #[default(PORT)]
+    remote_port: u16,
 }
 
-impl Command for Create {
-    const PATHS: &'static [&'static str] = &["create vxlan-gpe tunnel"];
-    const ABOUT: &'static str = "Make or delete a VXLAN-GPE tunnel";
-    const USAGE: &'static str = "local <address> {remote <address> | group <address> <interface>} \
-        vni <n> {next-ip4 | next-ip6 | next-ethernet} [encap-vrf-id <n>] [decap-vrf-id <n>] [del]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut far, mut vni) = (Far::default(), None);
-        let (mut carried, mut decap_vrf) = (Link::Ethernet, 0);
-        while !args.is_empty() {
-            if far.take(args, ["local", "remote"])? {
-            } else if args.keyword("vni") {
-                let at = *args;
-                vni = Some(args.value("network")?);
-                if vni >= Some(NETWORKS) {
-                    return Err(at.error("a network is below 16777216"));
-                }
-            } else if args.keyword("next-ip4") {
-                carried = Link::Ip4;
-            } else if args.keyword("next-ip6") {
-                carried = Link::Ip6;
-            } else if args.keyword("next-ethernet") {
-                carried = Link::Ethernet;
-            } else if args.keyword("decap-vrf-id") {
-                decap_vrf = args.value("table id")?;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        let vni = vni.ok_or_else(|| args.error("expected vni"))?;
-        let gpe = VxlanGpe { vni, local_port: PORT, remote_port: PORT, carried, decap_vrf };
-        Ok(Self { far, gpe })
-    }
+/// The payload of a tunnel.
+#[derive(Words, Clone, Copy, Debug, PartialEq)]
+enum Carried {
+    /// Packets.
+    NextIp4,
+    /// Packets.
+    NextIp6,
+    /// Frames.
+    NextEthernet,
 }
 
 fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     let (outer, _) = c.far.outer::<VxlanGpe>(router)?;
-    let interface = super::add_del(router, !c.far.is_del, outer, c.gpe)?;
-    if c.far.is_del {
-        return Ok(Output::none());
-    }
-    Ok(Output::text(format!("{}\n", router.interfaces.name(interface.0))))
+    let carried = match c.carried {
+        Carried::NextIp4 => Link::Ip4,
+        Carried::NextIp6 => Link::Ip6,
+        Carried::NextEthernet => Link::Ethernet,
+    };
+    let Create { vni: Below(vni), decap_vrf_id: decap_vrf, local_port, remote_port, .. } = *c;
+    let gpe = VxlanGpe { vni, local_port, remote_port, carried, decap_vrf };
+    c.far.carry_out_by(router, |router, is_add, instance| {
+        super::add_del(router, is_add, instance, outer, gpe)
+    })
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    command::configuration(router, lines, |t: &Tunnel<VxlanGpe>, far| {
+        let VxlanGpe { vni, local_port, remote_port, carried, decap_vrf } = t.kind;
+        let carried = match carried {
+            Link::Ip4 | Link::Mpls => Carried::NextIp4,
+            Link::Ip6 => Carried::NextIp6,
+            Link::Ethernet => Carried::NextEthernet,
+        };
+        let (vni, decap_vrf_id) = (Below(vni), decap_vrf);
+        Create { far, vni, carried, decap_vrf_id, local_port, remote_port }
+    });
+    bypass::configuration::<VxlanGpe>(router, lines);
 }
 
 /// Show the VXLAN-GPE tunnels.
@@ -64,12 +80,7 @@ struct Show;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| create(router, &c));
-    bypass!(
-        cli,
-        VxlanGpe,
-        "set interface ip vxlan-gpe-bypass",
-        "set interface ip6 vxlan-gpe-bypass"
-    );
+    bypass::register::<VxlanGpe>(cli);
     cli.command(|router: &mut Router, _: Show| {
         Ok(show::all::<VxlanGpe>(router, "vxlan-gpe", |t| {
             let VxlanGpe { vni, carried, decap_vrf, .. } = t.kind;

@@ -27,8 +27,6 @@ const HEADER: usize = 8;
 const IP4: u8 = 1;
 const IP6: u8 = 2;
 const ETHERNET: u8 = 3;
-/// Networks there may be.
-pub const NETWORKS: u32 = 1 << 24;
 /// Node that sends frames.
 const OUTPUT: &str = "vxlan-gpe-encap";
 
@@ -41,7 +39,7 @@ pub struct VxlanGpe {
     pub local_port: u16,
     /// The far end's.
     pub remote_port: u16,
-    /// What is carried: a tunnel for IPv4 or IPv6 packets carries those of both.
+    /// Payload: a tunnel for IPv4 or IPv6 packets carries those of both.
     pub carried: Link,
     /// Number of the table that carried packets are looked up in.
     pub decap_vrf: u32,
@@ -116,6 +114,8 @@ impl CountsAsMost for VxlanGpe {}
 
 impl Bypass for VxlanGpe {
     const NODES: [&'static str; 2] = ["ip4-vxlan-gpe-bypass", "ip6-vxlan-gpe-bypass"];
+    const COMMANDS: [&'static str; 2] =
+        ["set interface ip vxlan-gpe-bypass", "set interface ip6 vxlan-gpe-bypass"];
 }
 
 /// Makes a tunnel or deletes it. What one for packets carries is looked up in its table.
@@ -125,6 +125,7 @@ impl Bypass for VxlanGpe {
 pub fn add_del(
     router: &mut Router,
     is_add: bool,
+    instance: Option<u32>,
     outer: Outer,
     gpe: VxlanGpe,
 ) -> Result<InterfaceIndex, net::tunnel::Error> {
@@ -133,7 +134,7 @@ pub fn add_del(
     if is_add && is_l3 && tables == [None; 2] {
         return Err(net::tunnel::Error::NoTable(gpe.decap_vrf));
     }
-    let interface = router.add_or_remove_tunnel(is_add, None, outer, gpe)?;
+    let interface = router.add_or_remove_tunnel(is_add, instance, outer, gpe)?;
     if is_add && is_l3 {
         // The interface is new: nothing holds it in another table.
         if let Some(table) = tables[0] {
@@ -144,6 +145,7 @@ pub fn add_del(
             let _ = router.set_interface_table6(interface, table);
             let _ = router.enable_ip6(interface, true);
         }
+        router.start_with_ip(interface);
     }
     Ok(interface)
 }
@@ -156,7 +158,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["tunnel", "ethernet", "address"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

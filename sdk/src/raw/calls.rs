@@ -1,17 +1,18 @@
-//! What the router calls on its control thread.
+//! Functions of a plugin that the router calls on its control thread.
 //!
 //! Safety contract: as of the module above.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::PoisonError;
 
-use super::{KEPT, Kept, Router};
+use super::{Configuration, KEPT, Kept, Router};
 use crate::abi::Cx;
 use crate::{Change, Error, Fields};
 
 pub(super) type RunCommand = Box<dyn Fn(&mut Router<'_>, &[&str]) -> Result<(), Error> + Send>;
 pub(super) type RunMessage = Box<dyn Fn(&mut Router<'_>, Fields<'_>) -> i32 + Send>;
 pub(super) type Changed = Box<dyn Fn(&mut Router<'_>, u32, Change) + Send>;
+pub(super) type Configure = Box<dyn Fn(&mut Configuration<'_>) + Send>;
 pub(super) type Due = Box<dyn FnOnce(&mut Router<'_>) + Send>;
 
 /// # Safety
@@ -70,6 +71,17 @@ pub(super) unsafe extern "C" fn run_changed(
     let (mut router, run) = unsafe { (Router::of(cx), &*state.cast::<Changed>()) };
     router.done(|router| {
         run(router, interface, Change::of(what));
+        Ok(())
+    });
+}
+
+/// # Safety
+/// The router calls it with a `Configure` that is kept.
+pub(super) unsafe extern "C" fn run_configure(cx: *mut Cx, state: *mut c_void) {
+    // SAFETY: by the contract of the module.
+    let (mut router, run) = unsafe { (Router::of(cx), &*state.cast::<Configure>()) };
+    router.done(|router| {
+        run(&mut Configuration(Router { cx: router.cx, of: std::marker::PhantomData }));
         Ok(())
     });
 }

@@ -13,20 +13,24 @@ mod plugin;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 use std::sync::{Mutex, PoisonError};
 
-pub use node::{Counters, Frame, Packet};
+pub use node::{Counters, Frame, Metadata, Packet};
 
 use crate::abi::{self, Cx, Host};
-use crate::{Change, Command, Error, Fields, Message, Node, Place, Timer};
-use calls::{Changed, Due, RunCommand, RunMessage, run_changed, run_command, run_due, run_message};
+use crate::{Change, Command, Error, Fields, Message, NewInterface, Node, Place, Stage, Timer};
+use calls::{
+    Changed, Configure, Due, RunCommand, RunMessage, run_changed, run_command, run_configure,
+    run_due, run_message,
+};
 use node::{Shared, process};
 
 static HOST: AtomicPtr<Host> = AtomicPtr::new(null_mut());
-/// What was given to the router, and how it is freed.
+/// Objects given to the router, and the functions that free them.
 static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 /// The text of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
@@ -233,6 +237,78 @@ impl Router<'_> {
         Ok(Counters(given))
     }
 
+    /// Has `given` say which commands make the plugin's state again, for `show configuration`.
+    ///
+    /// # Errors
+    /// The router's.
+    pub fn configuration(
+        &mut self,
+        given: impl Fn(&mut Configuration<'_>) + Send + 'static,
+    ) -> Result<(), Error> {
+        let state = keep(Box::new(given) as Configure);
+        // SAFETY: our call; what is kept lives as long as the plugin is loaded.
+        Self::told(unsafe { (host().configure)(self.cx, Some(run_configure), state) })
+    }
+
+    /// A bit and a place for a number in the metadata of packets, which nobody else has.
+    ///
+    /// # Errors
+    /// There is none left.
+    pub fn metadata(&mut self, name: &str) -> Result<Metadata, Error> {
+        let mut given = abi::Metadata { flag: 0, offset: 0 };
+        let (name, size) = (c_text(name), size_of::<u64>() as u64);
+        // SAFETY: our call; the name lives, and there is a place for the answer.
+        Self::told(unsafe { (host().metadata)(self.cx, name.as_ptr(), size, &raw mut given) })?;
+        Ok(Metadata(given))
+    }
+
+    /// Makes an interface; `transmit` is the node that gets what it sends, which has no edges.
+    ///
+    /// # Errors
+    /// The router's: a name that is in use, or none.
+    pub fn interface<N: Node>(
+        &mut self,
+        interface: NewInterface<'_>,
+        transmit: N,
+    ) -> Result<u32, Error> {
+        let shared = keep(Shared::new(transmit, host().threads));
+        let (mut texts, mut index) = (Texts::default(), 0);
+        let (name, hardware) = (texts.add(interface.name), texts.add(interface.hardware));
+        let reasons = texts.list(N::REASONS);
+        let given = abi::Interface {
+            name,
+            hardware,
+            mac: interface.mac,
+            mtu: interface.mtu,
+            transmit: Some(process::<N>),
+            state: shared,
+            local_size: 0,
+            reasons: reasons.as_ptr(),
+        };
+        // SAFETY: our call; texts and list live and end as they should, and there is a place for
+        // the answer.
+        Self::told(unsafe { (host().interface)(self.cx, &raw const given, &raw mut index) })?;
+        Ok(index)
+    }
+
+    /// Deletes an interface of the plugin.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn delete_interface(&mut self, interface: u32) -> Result<(), Error> {
+        // SAFETY: our call.
+        Self::told(unsafe { (host().delete_interface)(self.cx, interface) })
+    }
+
+    /// Says whether the link of an interface of the plugin is up.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn set_link(&mut self, interface: u32, up: bool) -> Result<(), Error> {
+        // SAFETY: our call.
+        Self::told(unsafe { (host().set_link)(self.cx, interface, up.into()) })
+    }
+
     /// Switches a feature on or off for an interface.
     ///
     /// # Errors
@@ -344,6 +420,34 @@ impl Router<'_> {
     pub fn answer(&mut self, bytes: &[u8]) {
         // SAFETY: our call; so many bytes.
         unsafe { (host().answer)(self.cx, bytes.as_ptr(), bytes.len() as u64) }
+    }
+}
+
+/// Receiver of a plugin's configuration.
+pub struct Configuration<'c>(Router<'c>);
+
+impl Configuration<'_> {
+    /// Gives a command.
+    pub fn line(&mut self, stage: Stage, command: impl fmt::Display) {
+        let text = command.to_string();
+        // SAFETY: our call; so many bytes of text.
+        unsafe {
+            (host().line)(self.0.cx, stage as c_int, text.as_ptr().cast(), text.len() as u64);
+        }
+    }
+}
+
+impl<'c> Deref for Configuration<'c> {
+    type Target = Router<'c>;
+    fn deref(&self) -> &Router<'c> {
+        &self.0
+    }
+}
+
+/// The router refuses what would change it.
+impl DerefMut for Configuration<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Frame<'f> {
 }
 
 impl Frame<'_> {
-    /// How many packets there are.
+    /// The number of packets.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.given.count as usize
@@ -69,6 +69,26 @@ impl Frame<'_> {
         let counter = (N::REASONS.len() + which) as u32;
         // SAFETY: our frame.
         unsafe { (host().count)(self.given, counter, n) }
+    }
+    /// Sends a new packet with these bytes along an edge of the node, as if it came in on interface
+    /// `rx`; `None` when there is no buffer, or they do not fit one.
+    pub fn emit(&mut self, next: u32, rx: u32, bytes: &[u8]) -> Option<()> {
+        let len = u16::try_from(bytes.len()).ok().filter(|len| *len <= MOST_BYTES)?;
+        let mut index = 0;
+        // SAFETY: our frame, and a place for one number.
+        if unsafe { (host().alloc)(self.given, &raw mut index, 1) } == 0 {
+            return None;
+        }
+        // SAFETY: a new packet is ours alone, with room for so many bytes; then it is sent.
+        unsafe {
+            let buffer: *mut abi::Buffer = self.given.pool.add(index as usize * 64).cast();
+            ((*buffer).len, (*buffer).rx) = (len, rx);
+            let data = buffer.cast::<u8>().add(abi::DATA);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len());
+            let thread = self.given.thread;
+            (host().send)(self.given, thread, next, &raw const index, 1);
+        }
+        Some(())
     }
     fn set(&mut self, at: usize, verdict: Verdict) {
         assert!(at < abi::FRAME, "a frame has no more packets");
@@ -98,7 +118,9 @@ impl Frame<'_> {
     }
 }
 
-/// How many packets ahead are fetched.
+/// Bytes that fit the smallest buffer.
+const MOST_BYTES: u16 = 1664;
+/// Number of packets that are fetched ahead.
 const AHEAD: usize = 4;
 
 #[inline(always)]
@@ -125,7 +147,7 @@ pub struct Packet<'p> {
 }
 
 impl Packet<'_> {
-    /// What is known about it.
+    /// Its flags.
     #[inline]
     pub fn about(&self) -> &abi::Buffer {
         // SAFETY: a packet of our frame, which nobody else looks at.
@@ -177,6 +199,34 @@ impl Packet<'_> {
         about.offset += n as i16;
         Some(())
     }
+    /// The number that the plugin has noted on it.
+    #[inline]
+    pub fn metadata(&self, place: &Metadata) -> Option<u64> {
+        let is_there = self.about().flags & place.0.flag != 0;
+        let at = self.buffer.cast::<u8>().wrapping_add(place.0.offset as usize).cast::<u64>();
+        // SAFETY: the second line of a packet of our frame, where the router gave us a place.
+        is_there.then(|| unsafe { at.read() })
+    }
+    /// Notes a number on it.
+    #[inline]
+    pub fn set_metadata(&mut self, place: &Metadata, number: u64) {
+        let at = self.buffer.cast::<u8>().wrapping_add(place.0.offset as usize).cast::<u64>();
+        // SAFETY: as of `metadata`, and borrowed mutably.
+        unsafe {
+            at.write(number);
+            (*self.buffer).flags |= place.0.flag;
+        }
+    }
+    /// Has it go on on another thread, along an edge of the node; `None` when there is no room on
+    /// the way. Its verdict is what this returns.
+    pub fn hand_off(&mut self, thread: usize, next: u32) -> Option<Verdict> {
+        // SAFETY: a packet of our frame, which the verdict says is gone.
+        let sent = unsafe {
+            let index = self.given.indices.add(self.at as usize);
+            (host().send)(self.given, thread as u32, next, index, 1)
+        };
+        (sent == 1).then_some(Verdict::Taken)
+    }
     /// Says something in its trace; `text` is made for traced packets only.
     #[inline]
     pub fn trace(&mut self, text: impl FnOnce() -> String) {
@@ -187,6 +237,10 @@ impl Packet<'_> {
         }
     }
 }
+
+/// A bit and a place for a number in the metadata of packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Metadata(pub(super) abi::Metadata);
 
 /// Counters by interface.
 #[derive(Clone, Copy, Debug)]

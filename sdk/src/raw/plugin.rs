@@ -1,4 +1,4 @@
-//! What a shared object shows to the router.
+//! The face of a shared object to the router.
 //!
 //! Safety contract: as of the module above; the names are those that the router looks for.
 

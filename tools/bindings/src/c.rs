@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use crate::model::{Body, Count, Field, Model, Type};
 
-/// What a field of C is made of.
+/// Element of a field of C.
 struct Element {
-    /// How it is declared.
+    /// Its type in a declaration.
     ty: String,
     /// Bytes of a number; 0 for a record.
     size: usize,
     is_real: bool,
     record: Option<String>,
-    /// How many are one element; more than one for addresses.
+    /// Number that make one element; more than one for addresses.
     count: usize,
 }
 

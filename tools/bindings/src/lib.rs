@@ -1,4 +1,4 @@
-//! What client libraries know of messages, written from the descriptions of the binary API.
+//! Bindings for client libraries, written from the descriptions of the binary API.
 #![forbid(unsafe_code)]
 
 mod c;
@@ -8,12 +8,12 @@ mod rust;
 
 pub use model::{Answer, Body, Count, Declaration, Field, Message, Model, Type};
 
-/// Where this repository keeps the descriptions.
+/// Folder of the descriptions in this repository.
 pub const DESCRIPTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/api");
 
 /// A language that messages are written in.
 pub struct Language {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
     /// The file that is written.
     pub file: &'static str,

@@ -20,11 +20,11 @@ pub struct Model {
 pub struct Declaration {
     /// Without `vl_api_` and `_t`.
     pub name: String,
-    /// What it is made of.
+    /// Its parts.
     pub body: Body,
 }
 
-/// What a type is made of.
+/// The body of a type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// Another name.
@@ -48,7 +48,7 @@ pub enum Type {
     Named(String),
 }
 
-/// How many elements.
+/// The number of elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count {
     /// One.
@@ -68,9 +68,9 @@ pub struct Field {
     pub name: String,
     /// Type of one element.
     pub ty: Type,
-    /// How many.
+    /// Number of elements.
     pub count: Count,
-    /// What clients send that say nothing.
+    /// Value of clients that give none.
     pub default: Option<Value>,
 }
 
@@ -83,15 +83,15 @@ pub struct Message {
     pub name: String,
     /// The CRC, as it stands behind the name.
     pub crc: String,
-    /// What it is for.
+    /// Its purpose.
     pub about: String,
     /// All fields but the message's number.
     pub fields: Vec<Field>,
-    /// What it leads to.
+    /// Its target.
     pub answer: Answer,
 }
 
-/// What a message leads to.
+/// The kind of answer to a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Nothing, or it is no request.
@@ -208,8 +208,8 @@ impl Model {
 }
 
 impl Message {
-    /// How many of its fields stand before those that say something, and so are not its user's:
-    /// the client's number and the request's, or this alone.
+    /// Count of its fields in front of those that carry something, and so are not its user's: the
+    /// client's number and the request's, or this alone.
     pub fn head(&self) -> usize {
         let is = |at: usize, name: &str| self.fields.get(at).is_some_and(|f| f.name == name);
         match (is(0, "client_index"), is(0, "context"), is(1, "context")) {

@@ -160,7 +160,7 @@ fn add_struct(model: &Model, name: &str, about: &str, fields: &[Field], out: &mu
     .expect("it is a string");
 }
 
-/// What a field is when its message is made by default.
+/// Value of a field whose message is made by default.
 fn preset(model: &Model, field: &Field) -> String {
     let plain = "Default::default()".to_owned();
     if field.ty != Type::String && matches!(field.count, Count::Fixed(_)) {

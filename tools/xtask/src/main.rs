@@ -1,9 +1,11 @@
 //! Chores of the workspace.
 //!
 //! `cargo xtask tidy` checks what STYLE.md asks and no compiler does. `cargo xtask bless` accepts
-//! the present unsafe counts. It has no dependencies, so that it builds in a second.
+//! the present unsafe counts. `cargo xtask closures` checks a release build. It has no
+//! dependencies, so that it builds in a second.
 #![forbid(unsafe_code)]
 
+mod closures;
 mod fence;
 mod inline;
 mod layers;
@@ -46,8 +48,12 @@ fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy(&Tree::read(&root)),
         Some("bless") => bless(&root),
+        Some("closures") => {
+            let program = std::env::args_os().nth(2).map(PathBuf::from);
+            closures::check(&program.unwrap_or_else(|| root.join("target/release/ferrovia")))
+        }
         _ => {
-            eprintln!("usage: cargo xtask tidy | bless");
+            eprintln!("usage: cargo xtask tidy | bless | closures [FERROVIA]");
             ExitCode::from(2)
         }
     }

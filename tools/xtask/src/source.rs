@@ -42,7 +42,7 @@ impl Source {
         self.code.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count()
     }
 
-    /// Where `word` stands in the code as a whole word.
+    /// Places of `word` in the code as a whole word.
     pub fn words<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         let bytes = self.code.as_bytes();
         let is_part = |at: Option<&u8>| at.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
@@ -52,7 +52,7 @@ impl Source {
         })
     }
 
-    /// Where the item or block that begins at or after `from` ends: behind its `}` or `;`.
+    /// End of the item or block that begins at or after `from`: behind its `}` or `;`.
     pub fn end_of_item(&self, from: usize) -> usize {
         let (mut curly, mut round) = (0_i32, 0_i32);
         for (at, byte) in self.code.bytes().enumerate().skip(from) {
@@ -125,7 +125,7 @@ fn skip(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where `what` is from `at` on; the end of the text when it is not.
+/// Place of `what` from `at` on; the end of the text when it is not there.
 fn find(bytes: &[u8], at: usize, what: &[u8]) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.windows(what.len()).position(|window| window == what).map_or(bytes.len(), |n| at + n)

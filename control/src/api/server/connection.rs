@@ -29,7 +29,7 @@ const HIGH: usize = 1 << 20;
 const MAX_MESSAGE: usize = 64 << 20;
 /// Longest time a request that waits for a change goes without looking.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a client that sends nothing more may take to read the rest.
+/// Longest time that a client which sends nothing more may take to read the rest.
 const LINGER: Duration = Duration::from_secs(5);
 
 /// Dropping it disconnects the client and cancels what is in progress.
@@ -49,14 +49,13 @@ pub(super) struct Connection<C: 'static> {
     /// Requests of this turn.
     answered: usize,
     job: Option<Job<C>>,
-    /// When `job` wants to go on.
+    /// Time at which `job` goes on.
     due: Option<Instant>,
-    /// When the client has said that it sends nothing more, or to disconnect: how long it may take
-    /// to read the rest.
+    /// Deadline for reading the rest, of a client that has disconnected or sends nothing more.
     end: Option<Instant>,
 }
 
-/// What a connection waits for.
+/// Event that a connection waits for.
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
     /// More to read.
@@ -128,7 +127,7 @@ impl<C: 'static> Connection<C> {
         }
     }
 
-    /// What the socket is watched for.
+    /// The events that the socket is watched for.
     fn interest(&self, next: Next) -> Option<Interest> {
         let reads = self.end.is_none()
             && match next {

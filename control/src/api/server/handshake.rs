@@ -11,7 +11,7 @@ use super::super::outgoing::{HeadValues, Outgoing};
 use super::super::registry::Api;
 use super::super::retval::Retval;
 
-/// What the connection's own messages lead to.
+/// Outcome of one of the connection's own messages.
 pub(super) enum Answer {
     /// An answer, and perhaps the end.
     Reply { out: Outgoing, disconnects: bool },

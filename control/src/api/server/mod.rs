@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use super::clients::Clients;
 use super::registry::Api;
-use super::work::Around;
+use super::work::Registries;
 use crate::cli::Cli;
 use crate::log::Logger;
 use crate::session::{Listener, Stream};
@@ -100,8 +100,8 @@ impl<C: 'static> Server<C> {
 }
 
 impl<C> Shared<C> {
-    fn around(&self) -> Around<'_, C> {
-        Around { api: &self.api, cli: &self.cli, clients: &self.clients }
+    fn around(&self) -> Registries<'_, C> {
+        Registries { api: &self.api, cli: &self.cli, clients: &self.clients }
     }
 }
 

@@ -342,7 +342,7 @@ fn requests_are_recorded_saved_and_repeated() {
     });
 }
 
-/// What came with the reply to `FerroviaLaneCreate`.
+/// Answer to `FerroviaLaneCreate`, with the bytes and descriptors behind it.
 async fn enter(client: &mut Client, bench: &Bench, size: u32) -> (Vec<u8>, Option<std::fs::File>) {
     let create = request(bench.lane, &FerroviaLaneCreate { size }, client.head(6));
     client.stream.write_all(&create).await.unwrap();

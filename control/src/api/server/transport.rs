@@ -1,4 +1,4 @@
-//! What carries the bytes of a connection: its socket, or memory that both sides share
+//! The transport of a connection: its socket, or memory that both sides share
 //! ([`lane`](super::super::lane)).
 
 use std::future::pending;
@@ -15,7 +15,7 @@ use crate::socket::send_with;
 
 /// Room for what is read at once.
 pub(super) const CHUNK: usize = 64 << 10;
-/// How long shared memory is looked into again and again before a bell is waited for.
+/// Time that shared memory is polled for before a bell is waited for.
 const LOOK: Duration = Duration::from_micros(20);
 
 pub(super) struct Transport {
@@ -25,7 +25,7 @@ pub(super) struct Transport {
 
 struct Shared {
     lane: Lane,
-    /// When something came last.
+    /// Time of the last message.
     busy: Instant,
     /// Whether looking again is worth while: the client runs beside us.
     looks: bool,

@@ -14,7 +14,7 @@ use super::super::schema::{Head, MessageInfo};
 use super::{Direction, Trace, file};
 use crate::cli::{Cli, Command, Error, Output, Step, Task};
 
-/// Where recorded requests are saved; the names that commands take have no folder.
+/// Folder of saved traces; the names that commands take have none.
 const FOLDER: &str = "/tmp";
 
 /// Show whether requests are recorded.

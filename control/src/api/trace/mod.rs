@@ -13,7 +13,7 @@ pub(super) use commands::{readdress, register};
 /// Requests kept when nothing else is said.
 const DEFAULT_ITEMS: usize = 256 << 10;
 
-/// Which messages.
+/// The messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// Requests.
@@ -31,7 +31,7 @@ impl Direction {
     }
 }
 
-/// What was recorded of one direction.
+/// Recorded messages of one direction.
 #[derive(Debug)]
 pub(super) struct Trace {
     is_on: bool,

@@ -15,7 +15,7 @@ numbers! {
         IP4 = 0 => "ADDRESS_IP4",
         IP6 = 1 => "ADDRESS_IP6",
     }
-    /// Where on the way of a packet a feature is.
+    /// Place of a feature on the path of a packet.
     pub enum IpFeatureLocation: u8 = "ip_feature_location" in "vnet/ip/ip_types.api" {
         INPUT = 0 => "IP_API_FEATURE_INPUT",
         OUTPUT = 1 => "IP_API_FEATURE_OUTPUT",

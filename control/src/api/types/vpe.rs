@@ -52,14 +52,14 @@ pub struct Version {
     pub minor: u32,
     /// corrections
     pub patch: u32,
-    /// what is not yet this version
+    /// mark of a version still to come
     pub pre_release: [u8; 17],
-    /// how it was built
+    /// note on the build
     pub build_metadata: [u8; 17],
 }
 
 numbers! {
-    /// How bad an entry of the log is.
+    /// Severity of an entry of the log.
     pub enum LogLevel: u32 = "log_level" in "vpp/api/vpe_types.api" {
         EMERG = 0 => "VPE_API_LOG_LEVEL_EMERG",
         ALERT = 1 => "VPE_API_LOG_LEVEL_ALERT",

@@ -1,4 +1,4 @@
-//! What a person sees while typing: completion and help.
+//! Assistance while typing: completion and help.
 
 use super::Dialog;
 use crate::cli::Candidate;

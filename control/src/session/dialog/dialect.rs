@@ -1,6 +1,6 @@
 //! The ways in which the two sides of a session talk.
 
-/// How the two sides talk.
+/// Dialect of client and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     Undecided,

@@ -1,4 +1,4 @@
-//! What the entries of the segment are called in Prometheus, and which labels they have.
+//! Metric families of Prometheus: names and labels of the segment's entries.
 //!
 //! | entry | family | labels |
 //! |---|---|---|
@@ -23,7 +23,7 @@ use crate::stats::reader::{Sample, Snapshot};
 /// Label and value.
 pub(super) type Labels = Vec<(&'static str, String)>;
 
-/// What a family's numbers do.
+/// Type of a family's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,
@@ -136,7 +136,7 @@ impl Families {
 /// The end of a family's name, and the number of an element that it has.
 type Part<T> = (&'static str, fn(&T) -> u64);
 
-/// What the columns of a vector are called.
+/// Labels of the columns of a vector.
 enum Columns<'a> {
     /// By name, of interfaces or nodes.
     Named(&'static str, &'a [Option<String>]),
@@ -199,7 +199,7 @@ fn word(path: &str) -> String {
     path.trim_start_matches('/').chars().map(fits).collect()
 }
 
-/// What a family is.
+/// Help text of a family.
 fn help(path: &str) -> String {
     let what = match path {
         "/if/rx" => "Received by the interface.",

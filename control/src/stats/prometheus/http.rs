@@ -16,10 +16,10 @@ use crate::stats::reader::Reader;
 const MOST: usize = 16;
 /// Bytes of a request at most.
 const REQUEST: usize = 16 * 1024;
-/// How long a request and its answer may take.
+/// Longest duration of a request and its answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers whoever connects.
+/// Answers connections.
 pub(super) async fn serve(socket: TcpListener, reader: Reader) {
     let Ok(socket) = tokio::net::TcpListener::from_std(socket) else { return };
     let (reader, places) = (Arc::new(reader), Arc::new(Semaphore::new(MOST)));

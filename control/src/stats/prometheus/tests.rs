@@ -3,7 +3,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
 use super::*;
-use crate::stats::{Columns, Segment};
+use crate::stats::{Columns, RingSize, Segment};
 
 const BY_INTERFACE: Columns = Columns::growing("interface", 100);
 const BY_COUNTER: Columns = Columns::growing("counter", 100);
@@ -32,7 +32,7 @@ fn segment() -> Segment {
     s.row("/mem/main heap", 7).unwrap().row(0)[1].set(4096);
     s.row("/sys/loops_per_worker", 2).unwrap().row(0)[1].set(8);
     s.histogram("/lag", 3, 2).unwrap().count(0, 20);
-    s.ring("/ring", (8, 4), (0, "")).unwrap();
+    s.ring("/ring", RingSize { entry: 8, ring: 4, threads: 1 }, (0, "")).unwrap();
     s
 }
 

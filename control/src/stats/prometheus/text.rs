@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::families::{Family, Kind};
 
-/// Which text.
+/// The format of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Prometheus' own, version 0.0.4.

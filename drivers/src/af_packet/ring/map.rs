@@ -61,7 +61,7 @@ impl Ring {
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base, slots, head: 0 })
     }
-    /// How many slots are filled, counted up to `most`; their first lines are in the cache then.
+    /// Number of filled slots, counted up to `most`; their first lines are in the cache then.
     #[inline]
     pub fn filled(&self, most: usize) -> usize {
         let most = most.min(self.slots);
@@ -104,12 +104,12 @@ impl Slot<'_> {
     pub fn packet_len(&self) -> usize {
         self.header.tp_len as usize
     }
-    /// What there is of the packet in the slot; all of it if it is as long as the packet.
+    /// Bytes of the packet in the slot; all of them if it is as long as the packet.
     pub fn bytes(&self) -> &[u8] {
         let from = usize::from(self.header.tp_mac);
         self.range(from, from + self.header.tp_snaplen as usize)
     }
-    /// What the kernel says of checksum and segmentation.
+    /// Offloads of the packet, from the kernel.
     pub fn offload(&self) -> virtio_net::Header {
         let end = usize::from(self.header.tp_mac);
         let bytes = self.range(end.saturating_sub(size_of::<virtio_net::Header>()), end);

@@ -1,5 +1,5 @@
-//! What needs unsafe code: the mapped receive ring, sending many packets in one call, and the
-//! socket options of packet(7) that no safe library knows.
+//! The unsafe parts of AF_PACKET: the mapped receive ring, sending many packets in one call, and
+//! the socket options of packet(7) that no safe library knows.
 //!
 //! Safety contract:
 //! * A [`Ring`] owns its mapping. The kernel writes to a slot only while the slot's status word is

@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use wire::MacAddr;
 
-/// How a socket is set up.
+/// Options of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Number of the device.
@@ -109,7 +110,8 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// How many packets a receiving socket lost since the last call, for want of room in its ring.
+/// Number of packets that a receiving socket lost since the last call, for want of room in its
+/// ring.
 pub fn take_lost(socket: impl AsFd) -> u64 {
     // SAFETY: all zeroes is a valid value of this plain struct.
     let mut stats: libc::tpacket_stats = unsafe { std::mem::zeroed() };
@@ -136,7 +138,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// What the kernel says of a device.
+    /// A device as the kernel describes it.
     ///
     /// # Errors
     /// The kernel's, `ENODEV` when there is no device of that name.
@@ -160,6 +162,17 @@ impl Device {
             speed_kbps,
         })
     }
+    /// The address of a device.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn mac(socket: impl AsFd, name: &str) -> io::Result<MacAddr> {
+        let mut request = request(name)?;
+        ioctl(&socket, libc::SIOCGIFHWADDR, &mut request)?;
+        // SAFETY: the kernel has filled in this member; any bits are valid.
+        let [a, b, c, d, e, f, ..] = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
+        Ok(MacAddr([a, b, c, d, e, f].map(i8::cast_unsigned)))
+    }
     /// Changes the MTU of a device, in bytes.
     ///
     /// # Errors
@@ -182,7 +195,7 @@ impl Device {
     }
 }
 
-/// What `ETHTOOL_GSET` answers.
+/// Answer to `ETHTOOL_GSET`.
 #[repr(C)]
 #[derive(Default)]
 struct Settings {

@@ -19,7 +19,7 @@ pub struct Outbox {
     lists: Vec<List>,
 }
 
-/// What waits for one queue.
+/// Packets that wait for one queue.
 struct List {
     headers: Vec<Header>,
     slices: Vec<libc::iovec>,
@@ -29,7 +29,7 @@ struct List {
 // SAFETY: the lists hold no pointers between two calls of `send`.
 unsafe impl Send for List {}
 
-/// What became of a frame.
+/// The outcome of sending a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Packets the kernel took.

@@ -1,4 +1,4 @@
-//! What the packets of a stream consist of: `data { UDP: … -> … UDP: … -> … incrementing 22 }`.
+//! The data of a stream's packets: `data { UDP: … -> … UDP: … -> … incrementing 22 }`.
 //!
 //! Headers come in order: Ethernet (addresses, tags), IP, then UDP, TCP or ICMP, then payload.
 //! Each part may be missing. Numbers and addresses may be ranges, see [`range`].
@@ -20,9 +20,9 @@ pub const LONGEST: usize = 65_535 + 14;
 pub struct Layout {
     /// All bytes, zero where a field, a length or a checksum is to come.
     bytes: Vec<u8>,
-    /// What changes from packet to packet.
+    /// Fields that change from packet to packet.
     fields: Vec<Field>,
-    /// Where the headers end.
+    /// End of the headers.
     headers: usize,
     ip: Option<Ip>,
     upper: Option<Upper>,
@@ -60,9 +60,9 @@ struct Ip {
 #[derive(Clone, Copy, Debug)]
 struct Upper {
     at: usize,
-    /// Where its checksum stands, when that is ours to fill in.
+    /// Place of its checksum, when that is computed here.
     checksum: Option<usize>,
-    /// Where its length stands, when that is ours to fill in.
+    /// Place of its length, when that is computed here.
     length: Option<usize>,
 }
 

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-/// How the value of a field comes about, packet by packet.
+/// The order of a field's values, packet by packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// From the lowest to the highest, and again.
@@ -23,7 +23,7 @@ pub struct Range {
     pub order: Order,
 }
 
-/// Why a text is no range.
+/// Reasons why a text is no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Not of the form `x`, `a-b` or `a+b`.

@@ -47,7 +47,7 @@ pub struct Template {
     /// For each size what the constant bytes add up to.
     sums: Vec<Sums>,
     edits: Vec<Edit>,
-    /// Where the IPv4 header checksum stands.
+    /// Place of the IPv4 header checksum.
     ip_checksum: Option<usize>,
     upper_checksum: Option<usize>,
     /// UDP says 0xffff where the sum is 0.

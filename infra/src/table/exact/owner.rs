@@ -12,7 +12,7 @@ use crate::sync::AtomicU64;
 /// Buckets that are walked or copied at a time while others wait.
 const TURN: usize = 16;
 
-/// What becomes of an entry that is walked over.
+/// The verdict on an entry in a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It stays as it is.

@@ -24,7 +24,7 @@ const RESERVE: usize = 64;
 const FEW: u16 = 3;
 /// Nodes that wait before it is asked whether readers have gone on: asking takes some time, too.
 const MANY: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
-/// How long an insertion waits for nodes that readers may still be in.
+/// Longest wait of an insertion for nodes that readers may still be in.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A slot, and the length of the prefix that wrote it: 0 for none, and for references.
@@ -472,7 +472,7 @@ const fn first_ply<const ROOT_BITS: u8>() -> usize {
     (1 << ROOT_BITS) / FANOUT
 }
 
-/// Where the writer keeps its notes of a ply.
+/// Position of the writer's notes on a ply.
 fn note<const ROOT_BITS: u8>(reference: u32) -> usize {
     (reference & !NODE) as usize - first_ply::<ROOT_BITS>()
 }

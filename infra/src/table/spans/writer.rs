@@ -18,7 +18,7 @@ use crate::sync::AtomicU32;
 const NEEDED: usize = 4;
 /// Free segments that are kept before the first is used again; models have it used at once.
 const MANY: usize = if cfg!(all(loom, test)) { 1 } else { 4 * NEEDED };
-/// How long a change waits for segments that readers may still be in.
+/// Longest wait of a change for segments that readers may still be in.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Neighbouring segments that have no more rows together become one.
 const SPARSE: usize = ROWS / 3;
@@ -281,7 +281,7 @@ impl Writer {
         let mut spans = first.spans(0..first.end());
         spans.next().filter(|_| self.firsts.len() == 1 && spans.next().is_none())
     }
-    /// How many segments there are.
+    /// Number of segments.
     pub fn segment_count(&self) -> usize {
         self.firsts.len()
     }

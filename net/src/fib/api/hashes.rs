@@ -5,11 +5,11 @@ use control::api::{Api, Message, Retval};
 
 use super::IP_VERSION;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::hash::FlowHash;
+use crate::flow_hash::FlowHash;
 use crate::router::Router;
 
 control::numbers! {
-    /// What of a packet counts.
+    /// Fields of a packet that its flow hash is made of.
     pub flags IpFlowHashConfig: u32 = "ip_flow_hash_config" in "" {
         SRC_IP = 1 => "IP_API_FLOW_HASH_SRC_IP",
         DST_IP = 2 => "IP_API_FLOW_HASH_DST_IP",
@@ -20,7 +20,7 @@ control::numbers! {
         SYMETRIC = 64 => "IP_API_FLOW_HASH_SYMETRIC",
         FLOW_LABEL = 128 => "IP_API_FLOW_HASH_FLOW_LABEL",
     }
-    /// What of a packet counts.
+    /// Fields of a packet that its flow hash is made of.
     pub flags IpFlowHashConfigV2: u32 = "ip_flow_hash_config_v2" in "" {
         SRC_IP = 1 => "IP_API_V2_FLOW_HASH_SRC_IP",
         DST_IP = 2 => "IP_API_V2_FLOW_HASH_DST_IP",

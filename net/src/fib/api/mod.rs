@@ -6,6 +6,7 @@ mod sources;
 mod tables;
 #[cfg(test)]
 mod tests;
+pub mod types;
 
 use control::api::{Api, Retval};
 

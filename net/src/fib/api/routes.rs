@@ -4,12 +4,12 @@ use control::api::types::Prefix;
 use control::api::{Api, Message, Record, Retval};
 
 use super::{IP_VERSION, IpTable};
+use crate::fib::api::types::FibPath;
+use crate::fib::control::path::TableIndex;
+use crate::fib::control::routes::{FromPrefix, key};
+use crate::fib::control::source::Source;
+use crate::fib::control::table::{Entry, Key};
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::TableIndex;
-use crate::fib::routes::{FromPrefix, key};
-use crate::fib::source::Source;
-use crate::fib::table::{Entry, Key};
-use crate::fib::types::FibPath;
 use crate::router::Router;
 
 /// Most paths of a route in a message.
@@ -25,12 +25,12 @@ pub(super) struct IpRoute {
     pub stats_index: u32,
     /// prefix
     pub prefix: Prefix,
-    /// where it leads
+    /// paths
     #[counted(n_paths: u8)]
     pub paths: Vec<FibPath>,
 }
 
-/// A route, with who wants it.
+/// A route, with its source.
 #[derive(Clone, Debug, Default, Record)]
 #[file("")]
 pub(super) struct IpRouteV2 {
@@ -42,7 +42,7 @@ pub(super) struct IpRouteV2 {
     pub prefix: Prefix,
     /// number of the source; 0 for the usual one
     pub src: u8,
-    /// where it leads
+    /// paths
     #[counted(n_paths: u8, before = src)]
     pub paths: Vec<FibPath>,
 }
@@ -203,7 +203,7 @@ impl IpRouteV2 {
                 gone.or_else(|e| if e == crate::fib::Error::NoRoute { Ok(()) } else { Err(e) })?;
             }
             (false, _) => {
-                router.finish_chores::<F>(table);
+                router.finish_deferred::<F>(table);
                 router.take_source::<F>(table, key, source);
             }
         }
@@ -230,7 +230,7 @@ fn look_up(
             if is_exact { (key, table.entries.get(&key)?) } else { table.longest(key.0, key.1)? };
         Some(IpRouteV2::of::<F>(router, id, key, e))
     }
-    router.finish_chores_of(table_id);
+    router.finish_deferred_of(table_id);
     let prefix = prefix.native()?;
     let (has_table, found) = match prefix {
         wire::Prefix::Ip4(_) => (
@@ -271,13 +271,13 @@ impl<F: Family> Walk<F> {
     }
 }
 
-/// What gives the routes of a table one by one.
+/// Walk over the routes of a table, one by one.
 fn walk(
     router: &mut Router,
     table: &IpTable,
     only: u8,
 ) -> impl FnMut(&mut Router) -> Option<IpRouteV2> + use<> {
-    router.finish_chores_of(table.table_id);
+    router.finish_deferred_of(table.table_id);
     let mut four = Walk::<Ip4>::of(router, table.table_id, only);
     let mut six = Walk::<Ip6>::of(router, table.table_id, only);
     let is_ip6 = table.is_ip6;

@@ -5,7 +5,7 @@ use control::cli::is_printable;
 
 use crate::router::Router;
 
-/// Who may want routes.
+/// Source of routes.
 #[derive(Clone, Debug, Default, Record)]
 #[file("")]
 pub(super) struct FibSource {

@@ -5,9 +5,9 @@ use control::cli::is_printable;
 
 use super::IP_VERSION;
 use crate::fib::Error;
+use crate::fib::control::path::TableIndex;
+use crate::fib::control::source::Source;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::TableIndex;
-use crate::fib::source::Source;
 use crate::router::Router;
 
 /// A table.
@@ -84,7 +84,7 @@ pub(super) struct IpTableFlush {
     pub table: IpTable,
 }
 
-/// What a new table is for.
+/// Kinds of routes that a new table is for.
 #[derive(Clone, Copy)]
 enum Parts {
     /// Unicast and multicast.
@@ -95,7 +95,7 @@ enum Parts {
 impl IpTable {
     fn of<F: Family>(router: &Router) -> Vec<Self> {
         let tables = F::tables(&router.fib).iter();
-        let table = |t: &crate::fib::table::Table<F>| Self {
+        let table = |t: &crate::fib::control::table::Table<F>| Self {
             table_id: t.id,
             is_ip6: F::BITS == 128,
             name: t.name.as_str().into(),

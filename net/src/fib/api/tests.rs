@@ -8,9 +8,9 @@ use super::hashes::*;
 use super::routes::*;
 use super::sources::*;
 use super::tables::*;
+use crate::fib::api::types::{FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto};
+use crate::fib::api::types::{FibPathType, FibPathType as Type};
 use crate::fib::tests::{bench, prefix};
-use crate::fib::types::{FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto};
-use crate::fib::types::{FibPathType, FibPathType as Type};
 use crate::fib::{FlowHash, Ip4, Ip6, TableIndex};
 
 const NONE: u32 = u32::MAX;

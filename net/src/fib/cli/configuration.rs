@@ -11,11 +11,11 @@ use super::route::Route;
 use super::tables::{Ip4Table, Ip6Table, SetHash, SetIp4Hash, SetIp6Hash, SetSeed, Table, Verb};
 use crate::adjacency::Link;
 use crate::fib::Fib;
+use crate::fib::control::path::{Path, TableIndex, Target, Through};
+use crate::fib::control::source::Source;
+use crate::fib::control::table::{Entry, Key};
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::hash::FlowHash;
-use crate::fib::path::{Path, TableIndex, Target, Through};
-use crate::fib::source::Source;
-use crate::fib::table::{Entry, Key};
+use crate::flow_hash::FlowHash;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -44,7 +44,7 @@ struct Place<F: Family> {
     last: Option<Key<F>>,
 }
 
-/// Where the walk through all tables goes on.
+/// Position of the walk through all tables, between two slices.
 enum Cursor {
     Ip4(Place<Ip4>),
     Ip6(Place<Ip6>),
@@ -157,7 +157,13 @@ fn routes<F: Family>(
 }
 
 /// A path as it is written; `None` when what it names is not there.
-pub(crate) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
+pub fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
+    words_of(router, F::LINK, path)
+}
+
+/// A path of a route of packets of a link, as [`paths_of`](super::paths::parse_of) reads it; `None`
+/// when what it names is not there.
+pub fn words_of(router: &Router, link: Link, path: &Path) -> Option<String> {
     let name = |i: InterfaceIndex| router.interfaces.at(i).map(|i| i.name.as_str());
     let mut text = String::from("via ");
     let mut write = |words: std::fmt::Arguments<'_>| text.write_fmt(words).ok();
@@ -188,7 +194,7 @@ pub(crate) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
             write(format_args!("source-lookup-in-table {}", id(router, link, table)?))
         }
         Target::InterfaceRx { interface } => {
-            write(format_args!("rx-{} {}", F::NAME, name(interface)?))
+            write(format_args!("rx-{} {}", link.word(), name(interface)?))
         }
         Target::Unreachable => write(format_args!("unreachable")),
         Target::Prohibit => write(format_args!("prohibit")),
@@ -197,8 +203,11 @@ pub(crate) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
         Target::Label { table, label } => {
             write(format_args!("via-label {label} next-hop-table {table}"))
         }
-        // What makes the object makes the route.
-        Target::Object(_) => None,
+        // An object without words of its own: what makes it makes the route.
+        Target::Object(object) => {
+            let words = router.print_object(object)?;
+            write(format_args!("{words}"))
+        }
     }?;
     if path.weight != 1 {
         write!(text, " weight {}", path.weight).ok()?;
@@ -208,6 +217,12 @@ pub(crate) fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
     }
     for (n, label) in path.labels.iter().flat_map(|labels| labels.iter()).enumerate() {
         write!(text, "{} {label}", if n == 0 { " out-labels" } else { "" }).ok()?;
+    }
+    if path.pop.is_some_and(|pop| pop.has_control_word) {
+        text += " control-word";
+    }
+    if let Some(pop) = path.pop.filter(|pop| pop.rpf_id != 0) {
+        write!(text, " rpf-id {}", pop.rpf_id).ok()?;
     }
     Some(text)
 }

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::render;
 use crate::adjacency::{Adjacency, Link};
-use crate::fib::balance::Via;
+use crate::fib::control::path::{Path, TableIndex};
+use crate::fib::control::path_list::PathList;
+use crate::fib::control::source::Source;
+use crate::fib::control::table::{Entry, Key};
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::lists::PathList;
-use crate::fib::path::{Path, TableIndex};
-use crate::fib::source::Source;
-use crate::fib::table::{Entry, Key};
+use crate::fib::forwarding::load_balance::Via;
 use crate::router::Router;
 
 /// Objects shown between two looks at the rest of the control plane.
@@ -275,7 +275,7 @@ impl MemoryRows {
     fn of(router: &Router) -> Self {
         fn tables<F: Family>(router: &Router, name: &'static str) -> (Tables, usize) {
             let all = || F::tables(&router.fib).every().map(|(_, t)| t);
-            let bytes = all().map(crate::fib::table::Table::memory).sum();
+            let bytes = all().map(crate::fib::control::table::Table::memory).sum();
             (Tables { name, count: all().count(), bytes }, all().map(|t| t.entries.len()).sum())
         }
         let (ip4, four) = tables::<Ip4>(router, "IPv4 unicast");

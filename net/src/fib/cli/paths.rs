@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use control::cli::{Args, Error, Word};
 
 use crate::adjacency::Link;
+use crate::fib::control::labels::RouteOf;
+use crate::fib::control::path::{Gateway, Label, Path, TableIndex, Target, Through};
 use crate::fib::family::Family;
-use crate::fib::labels::RouteOf;
-use crate::fib::path::{Gateway, Label, Path, TableIndex, Target, Through};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -49,7 +49,7 @@ fn stands_alone(target: &Target) -> bool {
     )
 }
 
-/// What the words of one path say.
+/// Words of one path.
 struct Words {
     target: Option<Target>,
     addr: Option<IpAddr>,
@@ -61,6 +61,8 @@ struct Words {
     preference: u8,
     labels: Vec<Label>,
     via_label: Option<u32>,
+    has_control_word: bool,
+    rpf_id: u32,
 }
 
 /// One path, up to the next `via`; `None` when it is not one.
@@ -76,6 +78,8 @@ fn one(
         interface: None,
         table,
         via_label: None,
+        has_control_word: false,
+        rpf_id: 0,
         through: Through::Any,
         weight: 1,
         preference: 0,
@@ -102,6 +106,8 @@ impl Words {
         match word {
             "weight" => self.weight = number(args)?,
             "preference" => self.preference = number(args)?,
+            "control-word" => self.has_control_word = true,
+            "rpf-id" => self.rpf_id = number(args)?,
             "next-hop-table" => self.table = number(args)?,
             "resolve-via-host" => self.through = Through::Host,
             "resolve-via-connected" | "resolve-via-attached" => self.through = Through::Attached,
@@ -141,15 +147,16 @@ impl Words {
         let weight = u16::from(self.weight);
         let are_labels = self.labels.iter().all(|l| l.value < 1 << 20);
         let mut failed = None;
-        let path = of.path(&self.labels, false, 0, |link| match self.target {
-            Some(_) if self.addr.is_some() || self.interface.is_some() => None,
-            Some(Target::Lookup { link, .. }) if link != of.link() => None,
-            Some(target) => Some(target),
-            None => self.hop(router, link).unwrap_or_else(|e| {
-                failed = Some(e);
-                None
-            }),
-        });
+        let path =
+            of.path(&self.labels, self.has_control_word, self.rpf_id, |link| match self.target {
+                Some(_) if self.addr.is_some() || self.interface.is_some() => None,
+                Some(Target::Lookup { link, .. }) if link != of.link() => None,
+                Some(target) => Some(target),
+                None => self.hop(router, link).unwrap_or_else(|e| {
+                    failed = Some(e);
+                    None
+                }),
+            });
         if let Some(e) = failed {
             return Err(e);
         }
@@ -177,7 +184,7 @@ impl Words {
     }
 }
 
-/// What is no next hop.
+/// Target of a path without a next hop.
 fn target(
     router: &Router,
     of: RouteOf,
@@ -198,10 +205,9 @@ fn target(
         "ip4-lookup-in-table" => lookup(router, Link::Ip4, number(args)?)?,
         "ip6-lookup-in-table" => lookup(router, Link::Ip6, number(args)?)?,
         "mpls-lookup-in-table" => lookup(router, Link::Mpls, number(args)?)?,
-        "rx-ip4" if of.link() == Link::Ip4 => rx(router, args)?,
-        "rx-ip6" if of.link() == Link::Ip6 => rx(router, args)?,
+        word if word.strip_prefix("rx-") == Some(of.link().word()) => rx(router, args)?,
         "lookup" if args.keyword("in table") => lookup(router, of.link(), number(args)?)?,
-        _ => return Ok(None),
+        _ => return router.parse_object(of, word, args),
     }))
 }
 

@@ -8,20 +8,20 @@ use serde::Serialize;
 
 use crate::adjacency::{self, Link};
 use crate::fib::Followed;
-use crate::fib::balance::Via;
+use crate::fib::control::path::{Gateway, Path, TableIndex, Target};
+use crate::fib::control::source::Source;
+use crate::fib::control::table::{Entry, Key};
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::{Gateway, Path, TableIndex, Target};
-use crate::fib::source::Source;
-use crate::fib::table::{Entry, Key};
+use crate::fib::forwarding::load_balance::Via;
 use crate::router::Router;
 
-/// How deep load balances that lead to each other are followed.
+/// Most load balances in a row that are followed.
 const DEPTH: usize = 8;
 
-/// How much to say.
+/// Level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// Where packets go.
+    /// The target of packets.
     Short,
     /// And why.
     Long,
@@ -90,7 +90,7 @@ pub(super) fn route<F: Family>(
 }
 
 impl Router {
-    /// What is followed, as `show ip fib` says it of a prefix: paths, then where packets go.
+    /// Description of a followed route, as `show ip fib` prints a prefix: paths, then forwarding.
     pub fn describe_followed(&self, followed: &Followed) -> String {
         let index = followed.load_balance();
         let Some(list) = self.fib.balances.list_of(index) else { return String::new() };
@@ -100,7 +100,7 @@ impl Router {
             page.chain(index)
         })
     }
-    /// Where a bucket leads, in a line.
+    /// The target of a bucket, in a line.
     pub fn describe_via(&self, via: Via) -> String {
         Page::<Ip4> { router: self, text: String::new(), of: std::marker::PhantomData }.via(0, via)
     }
@@ -116,7 +116,7 @@ pub(super) fn paths(router: &Router, index: u32) -> Output {
     of_list(router, index, |page, i| page.paths(i), |page, i| page.paths(i))
 }
 
-/// What of a path list, of which family it may be.
+/// Description of a path list, with the families that it may be of.
 fn of_list(
     router: &Router,
     index: u32,
@@ -180,7 +180,7 @@ struct Page<'r, F> {
 }
 
 impl<F: Family> Page<'_, F> {
-    /// What `write` puts on a page of its own.
+    /// Text that `write` puts on a page of its own.
     fn text(router: &Router, write: impl FnOnce(&mut Page<'_, F>) -> fmt::Result) -> String {
         let mut page = Page { router, text: String::new(), of: std::marker::PhantomData };
         // Writing to a string does not fail.
@@ -356,7 +356,7 @@ impl<F: Family> Page<'_, F> {
         }
         Ok(())
     }
-    /// Where one bucket of a load balance leads.
+    /// The target of one bucket of a load balance.
     fn via(&self, balance: u32, via: Via) -> String {
         let (number, text) = match via {
             Via::Adjacency(a) => {

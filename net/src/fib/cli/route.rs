@@ -11,12 +11,12 @@ use wire::Prefix;
 use wire::prefix::InvalidPrefix;
 
 use super::paths;
-use crate::fib::chores;
+use crate::fib::control::deferred;
+use crate::fib::control::path::{Path, TableIndex};
+use crate::fib::control::routes::{FromPrefix, key};
+use crate::fib::control::source::Source;
+use crate::fib::control::table::Key;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::{Path, TableIndex};
-use crate::fib::routes::{FromPrefix, key};
-use crate::fib::source::Source;
-use crate::fib::table::Key;
 use crate::router::Router;
 
 /// Routes changed between two looks at the rest of the control plane.
@@ -125,7 +125,7 @@ where
     // What the route changes comes from memory while its paths are read.
     router.fib.fetch::<F>(table, first);
     let paths = paths::parse::<F>(router, table, &route.paths)?;
-    let mut many = Many::<F> {
+    let mut many = RouteBatch::<F> {
         table,
         first,
         source,
@@ -155,7 +155,7 @@ impl Task<Router> for Done {
 }
 
 /// Many routes, one after the other.
-struct Many<F: Family> {
+struct RouteBatch<F: Family> {
     table: TableIndex,
     first: Key<F>,
     source: Source,
@@ -167,7 +167,7 @@ struct Many<F: Family> {
     kept: Vec<u32>,
 }
 
-impl<F: Family> Many<F> {
+impl<F: Family> RouteBatch<F> {
     fn key(&self, i: u32) -> Key<F> {
         let bits = F::later(self.first.0, self.first.1, i).unwrap_or(self.first.0);
         (bits, self.first.1)
@@ -192,7 +192,7 @@ impl<F: Family> Many<F> {
         let (table, first, kept) = (self.table, self.first, std::mem::take(&mut self.kept));
         let (paths, source, mut left) = (self.paths.clone(), self.source, self.done);
         router.in_slices::<F>(table, None, move |router| {
-            for _ in 0..chores::SLICE {
+            for _ in 0..deferred::SLICE {
                 let Some(i) = left.checked_sub(1) else { return true };
                 left = i;
                 if kept.binary_search(&i).is_err()
@@ -207,7 +207,7 @@ impl<F: Family> Many<F> {
     }
 }
 
-impl<F: Family> Task<Router> for Many<F> {
+impl<F: Family> Task<Router> for RouteBatch<F> {
     fn step(&mut self, router: &mut Router, _: &mut Output) -> Step {
         for _ in 0..SLICE {
             if self.done == self.count {
@@ -226,7 +226,7 @@ impl<F: Family> Task<Router> for Many<F> {
     }
 }
 
-/// Which route could not be changed, and why.
+/// The route that could not be changed, and the reason.
 struct RouteError(Prefix, crate::fib::Error);
 
 impl fmt::Display for RouteError {

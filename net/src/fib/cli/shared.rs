@@ -1,5 +1,5 @@
-//! What is behind load balances and tables: `show load-balance-map`, `show lookup-dpo`,
-//! `show fib walk`, `show dpo memory`, `show bihash`.
+//! Objects behind load balances and tables: `show load-balance-map`, `show lookup-dpo`, `show fib
+//! walk`, `show dpo memory`, `show bihash`.
 
 use std::fmt;
 use std::mem::size_of;
@@ -10,11 +10,10 @@ use serde::Serialize;
 use super::objects::{Objects, numbered};
 use super::render;
 use crate::adjacency::{Adjacency, Link};
-use crate::fib::balance::Via;
+use crate::fib::control::load_balance_map::fill_buckets;
+use crate::fib::control::path::Target;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::path::Target;
-use crate::fib::spread::spread;
-use crate::mfib;
+use crate::fib::forwarding::load_balance::Via;
 use crate::router::Router;
 
 /// Show which path of a path list has which bucket now.
@@ -84,7 +83,7 @@ impl fmt::Display for Map {
 fn map(router: &Router, index: u32) -> Output {
     let list = router.fib.lists.find(index).filter(|list| list.group.is_some());
     list.map_or_else(Output::none, |list| {
-        let paths = spread(&list.weights(), &list.layout);
+        let paths = fill_buckets(&list.weights(), &list.layout);
         Output::of(Map { index, buckets: paths.len(), paths })
     })
 }
@@ -100,7 +99,7 @@ fn lookup(router: &Router, index: u32) -> Output {
 }
 
 #[derive(Serialize)]
-struct Chore {
+struct FibWalk {
     family: &'static str,
     table: u16,
     interface: Option<u32>,
@@ -108,14 +107,14 @@ struct Chore {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Chores(Vec<Chore>);
+struct FibWalks(Vec<FibWalk>);
 
-impl fmt::Display for Chores {
+impl fmt::Display for FibWalks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "FIB Walks: {} under way", self.0.len())?;
-        for chore in &self.0 {
-            write!(f, "  {} fib:{}", chore.family, chore.table)?;
-            match chore.interface {
+        for walk in &self.0 {
+            write!(f, "  {} fib:{}", walk.family, walk.table)?;
+            match walk.interface {
                 Some(interface) => writeln!(f, " over deleted interface {interface}")?,
                 None => writeln!(f)?,
             }
@@ -124,18 +123,18 @@ impl fmt::Display for Chores {
     }
 }
 
-fn chores(router: &Router) -> Output {
-    let chore = |((link, table), over): ((Link, crate::fib::TableIndex), Option<_>)| Chore {
+fn fib_walks(router: &Router) -> Output {
+    let walk = |((link, table), over): ((Link, crate::fib::TableIndex), Option<_>)| FibWalk {
         family: if link == Link::Ip4 { Ip4::NAME } else { Ip6::NAME },
         table: table.0,
         interface: over.map(|interface: crate::InterfaceIndex| interface.0),
     };
-    Output::of(Chores(router.fib.chores.iter().map(chore).collect()))
+    Output::of(FibWalks(router.fib.deferred.iter().map(walk).collect()))
 }
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Dpos([Objects; 4]);
+struct Dpos(Vec<Objects>);
 
 impl fmt::Display for Dpos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,12 +147,14 @@ impl Dpos {
     fn of(router: &Router) -> Self {
         let maps = router.fib.lists.iter().filter_map(|(_, list)| list.group);
         let buckets: usize = maps.map(|group| router.fib.balances.group(group).len()).sum();
-        Self([
+        let mut all = vec![
             Objects::new("load-balance", size_of::<u64>(), router.fib.balances.len()),
             Objects::new("bucket", size_of::<Via>(), buckets),
             Objects::new("adjacency", size_of::<Adjacency>(), router.adjacencies.iter().count()),
-            Objects::new("replicate", size_of::<mfib::MRoute>(), router.mfib.route_count()),
-        ])
+        ];
+        let more = router.fib.more_objects.iter().map(|of| of(router));
+        all.extend(more.map(|(name, size, count)| Objects::new(name, size, count)));
+        Self(all)
     }
 }
 
@@ -176,7 +177,7 @@ impl Tables {
         Self::add::<Ip4>(router, &mut all);
         Self::add::<Ip6>(router, &mut all);
         let table = |(name, shape, elements, bytes)| Table { name, shape, elements, bytes };
-        all.extend(mfib::sizes(router).into_iter().map(table));
+        all.extend(router.fib.more_tables.iter().flat_map(|of| of(router)).map(table));
         Self(all)
     }
     /// The unicast tables of a family.
@@ -203,9 +204,9 @@ impl fmt::Display for Tables {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(|r: &mut Router, c: LoadBalanceMap| numbered(r, c.index, r.fib.lists.end(), map));
     cli.task(|r: &mut Router, c: LookupDpo| numbered(r, c.index, r.fib.lists.end(), lookup));
-    cli.command(|router: &mut Router, _: Walk| Ok(chores(router)));
+    cli.command(|router: &mut Router, _: Walk| Ok(fib_walks(router)));
     cli.command(|router: &mut Router, c: HoldWalk| {
-        router.hold_chores(c.disable);
+        router.hold_deferred(c.disable);
         Ok::<_, control::cli::Error>(())
     });
     cli.command(|router: &mut Router, _: DpoMemory| Ok(Output::of(Dpos::of(router))));

@@ -11,12 +11,12 @@ use wire::Prefix;
 use super::paths::named;
 use super::render::{self, Detail};
 use super::summary::Summary;
+use crate::fib::control::path::TableIndex;
+use crate::fib::control::routes::{FromPrefix, key};
+use crate::fib::control::source::Source;
+use crate::fib::control::table::Key;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::hash::FlowHash;
-use crate::fib::path::TableIndex;
-use crate::fib::routes::{FromPrefix, key};
-use crate::fib::source::Source;
-use crate::fib::table::Key;
+use crate::flow_hash::FlowHash;
 use crate::router::Router;
 
 /// Prefixes shown between two looks at the rest of the control plane.
@@ -69,7 +69,7 @@ impl Show {
             (None, Some(index)) => vec![TableIndex(index)],
             (None, None) => F::tables(&router.fib).iter().map(|(index, _)| index).collect(),
         };
-        tables.iter().for_each(|table| router.finish_chores::<F>(*table));
+        tables.iter().for_each(|table| router.finish_deferred::<F>(*table));
         self.list::<F>(tables)
     }
     fn list<F: Family>(self, mut tables: Vec<TableIndex>) -> Result<Box<dyn Task<Router>>, Error>
@@ -202,7 +202,7 @@ impl<F: Family> Listing<F> {
     }
 }
 
-/// What a table is looked up in.
+/// Structures that a table is looked up in.
 #[derive(Serialize)]
 struct Shape {
     name: String,

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::show::Head;
 use crate::adjacency::Link;
+use crate::fib::control::table::Table;
 use crate::fib::family::Family;
-use crate::fib::table::Table;
 
-/// How many prefixes of each length a table has.
+/// Number of prefixes of each length in a table.
 #[derive(Serialize)]
 pub(super) struct Summary {
     #[serde(flatten)]

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::paths::named;
 use crate::fib::Error as FibError;
+use crate::fib::control::source::Source;
 use crate::fib::family::{Family, Ip4, Ip6};
-use crate::fib::hash::FlowHash;
-use crate::fib::source::Source;
+use crate::flow_hash::FlowHash;
 use crate::router::Router;
 
 /// `ip table [add|del|flush] ID [no-mfib] [name NAME]`.
@@ -83,7 +83,7 @@ impl Table {
     }
 }
 
-/// What is not there is as good as deleted.
+/// Success for a table that does not exist: it is as good as deleted.
 fn gone(deleted: Result<(), FibError>) -> Result<(), FibError> {
     deleted.or_else(|e| if e == FibError::NoTable { Ok(()) } else { Err(e) })
 }
@@ -242,7 +242,7 @@ struct Row {
     prefixes: usize,
 }
 
-/// What `show ip table` prints.
+/// Output of `show ip table`.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Rows(Vec<Row>);
@@ -251,11 +251,8 @@ impl Rows {
     fn of<F: Family>(router: &Router, only: Option<u32>) -> Self {
         let tables = F::tables(&router.fib).iter();
         let tables = tables.filter(|(_, t)| only.is_none_or(|id| id == t.id));
-        let row = |(index, t): (crate::fib::TableIndex, &crate::fib::table::Table<F>)| Row {
-            index: index.0,
-            table_id: t.id,
-            name: t.name.clone(),
-            prefixes: t.entries.len(),
+        let row = |(index, t): (crate::fib::TableIndex, &crate::fib::control::table::Table<F>)| {
+            Row { index: index.0, table_id: t.id, name: t.name.clone(), prefixes: t.entries.len() }
         };
         Self(tables.map(row).collect())
     }

@@ -16,15 +16,15 @@ use proptest::test_runner::TestRunner;
 
 use super::oracle::{self, Oracle};
 use super::*;
+use crate::fib::control::routes::FromPrefix;
+use crate::fib::control::table::Key;
 use crate::fib::forwarding::Forwarding;
-use crate::fib::routes::FromPrefix;
-use crate::fib::table::Key;
 
 const CHANGES: usize = 1000;
 const READERS: usize = 2;
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// How far the writer is, in changes.
+/// Progress of the writer, in changes.
 #[derive(Default)]
 struct Progress {
     /// Readers that have begun.
@@ -33,7 +33,7 @@ struct Progress {
     finished: AtomicUsize,
 }
 
-/// What lookups of each probe find after each number of changes.
+/// Results of lookups of each probe after each number of changes.
 struct Truth<F: Family> {
     probes: Vec<F::Bits>,
     after: Vec<Vec<(Key<F>, Via)>>,
@@ -71,8 +71,8 @@ where
         progress.readers.fetch_add(1, SeqCst);
         for (i, probe) in self.probes.iter().enumerate().cycle() {
             let first = progress.finished.load(SeqCst);
-            let finder = forwarding.table(table.0, me.epoch()).unwrap();
-            let leaf = finder.lookup(*probe, me.epoch());
+            let reader = forwarding.table(table.0, me.epoch()).unwrap();
+            let leaf = reader.lookup(*probe, me.epoch());
             let via = forwarding.load_balance(leaf, me.epoch()).choose(0);
             let last = progress.begun.load(SeqCst);
             let is_true = self.is_true(i, via, first..=last);

@@ -16,7 +16,7 @@ mod tables;
 
 use std::net::IpAddr;
 
-use control::log::Log;
+use ::control::log::Log;
 use graph::Settings;
 use infra::rcu::Participant;
 use proptest::test_runner::Config as ProptestConfig;
@@ -48,11 +48,11 @@ impl Rig {
             index
         })
     }
-    /// Where packets to `dst` in table 0 go: all buckets, followed through load balances.
+    /// Ends of packets to `dst` in table 0: all buckets, followed through load balances.
     pub fn leads(&self, dst: &str) -> Vec<Via> {
         self.leads_in(TableIndex::DEFAULT, dst)
     }
-    /// Where packets to an address go, by a table.
+    /// Ends of packets to an address, by a table.
     pub fn leads_in(&self, table: TableIndex, dst: &str) -> Vec<Via> {
         self.follow(self.found(table, dst.parse().unwrap()), 32)
     }
@@ -81,7 +81,7 @@ impl Rig {
         };
         balance.buckets().iter().flat_map(next).collect()
     }
-    /// What must be the same again when all is removed: lists, load balances, adjacencies,
+    /// Counts that must be the same again when all is removed: lists, load balances, adjacencies,
     /// prefixes, addresses that packets of the other family resolve through.
     pub fn in_use(&self) -> [usize; 6] {
         let fib = &self.router.fib;
@@ -96,7 +96,7 @@ impl Rig {
     }
 }
 
-/// How many cases a property is tried with: as many as `PROPTEST_CASES` says, or `usual`.
+/// Number of cases that a property is tried with: `PROPTEST_CASES`, or `usual`.
 pub(super) fn cases(usual: u32) -> ProptestConfig {
     let said = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
     ProptestConfig { cases: said.unwrap_or(usual), ..ProptestConfig::default() }

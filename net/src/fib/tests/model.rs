@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::adjacency::Link;
-use walk::{End, Model, PLACES, Place, To, Way};
+use walk::{End, Model, PLACES, PathSpec, Place, To};
 
 const INTERFACES: [&str; 3] = ["pg0", "pg1", "pg2"];
 
@@ -53,9 +53,9 @@ const OTHER: u32 = 10;
 #[derive(Clone, Debug)]
 enum Step {
     /// A source has these paths for the n-th prefix, and no others.
-    Set(Place, usize, Source, Vec<Way>),
+    Set(Place, usize, Source, Vec<PathSpec>),
     /// A source has these paths, too.
-    Add(Place, usize, Source, Vec<Way>),
+    Add(Place, usize, Source, Vec<PathSpec>),
     /// A source no longer has one of its paths, or any.
     Take(Place, usize, Source, Option<usize>),
     /// An interface goes up or down.
@@ -80,7 +80,7 @@ fn places() -> impl Strategy<Value = Place> {
     ]
 }
 
-fn ways() -> impl Strategy<Value = Vec<Way>> {
+fn specs() -> impl Strategy<Value = Vec<PathSpec>> {
     let through = [Through::Any, Through::Any, Through::Any, Through::Host, Through::Attached];
     let through = prop::sample::select(through.to_vec());
     let to = prop_oneof![
@@ -92,8 +92,8 @@ fn ways() -> impl Strategy<Value = Vec<Way>> {
         1 => prop::sample::select(vec![To::Receive, To::Drop]),
     ];
     let all = prop::collection::btree_map(to, (1..4u16, 0..2u8), 1..4);
-    let way = |(to, (weight, preference))| Way { to, weight, preference };
-    all.prop_map(move |all| all.into_iter().map(way).collect())
+    let spec = |(to, (weight, preference))| PathSpec { to, weight, preference };
+    all.prop_map(move |all| all.into_iter().map(spec).collect())
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -101,8 +101,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let link = prop::sample::select(vec![Link::Ip4, Link::Ip6]);
     let source = prop::sample::select(SOURCES.to_vec());
     let step = prop_oneof![
-        12 => (key(), ways()).prop_map(|((at, n, source), ways)| Step::Set(at, n, source, ways)),
-        6 => (key(), ways()).prop_map(|((at, n, source), ways)| Step::Add(at, n, source, ways)),
+        12 => (key(), specs()).prop_map(|((at, n, source), specs)| Step::Set(at, n, source, specs)),
+        6 => (key(), specs()).prop_map(|((at, n, source), specs)| Step::Add(at, n, source, specs)),
         10 => (key(), prop::option::of(0..3usize))
             .prop_map(|((at, n, source), which)| Step::Take(at, n, source, which)),
         3 => (0..3usize, any::<bool>()).prop_map(|(i, is_up)| Step::Interface(i, is_up)),
@@ -168,7 +168,7 @@ impl Both {
     }
     /// The paths of a route in a table, as the router takes them; none where one leads to a table
     /// that is not there.
-    fn paths(&self, place: Place, ways: &[Way]) -> Option<Vec<Path>> {
+    fn paths(&self, place: Place, specs: &[PathSpec]) -> Option<Vec<Path>> {
         let target = |to| {
             Some(match to {
                 To::Neighbor(i, addr) => {
@@ -192,20 +192,20 @@ impl Both {
                 To::Drop => Target::Drop,
             })
         };
-        let path = |way: &Way| {
-            let (weight, preference) = (way.weight, way.preference);
-            Some(Path { weight, preference, ..Path::to(target(way.to)?) })
+        let path = |spec: &PathSpec| {
+            let (weight, preference) = (spec.weight, spec.preference);
+            Some(Path { weight, preference, ..Path::to(target(spec.to)?) })
         };
-        ways.iter().map(path).collect()
+        specs.iter().map(path).collect()
     }
     fn place(&self, place: Place) -> Option<TableIndex> {
         self.is_there(place).then(|| self.table(place))
     }
     fn apply(&mut self, step: &Step) {
         match step {
-            Step::Set(at, n, source, ways) | Step::Add(at, n, source, ways) => {
+            Step::Set(at, n, source, specs) | Step::Add(at, n, source, specs) => {
                 let adds = matches!(step, Step::Add(..));
-                self.give(*at, *n, *source, ways, adds);
+                self.give(*at, *n, *source, specs, adds);
             }
             Step::Take(at, n, source, which) => self.take(*at, *n, *source, *which),
             Step::Interface(i, is_up) => {
@@ -218,16 +218,16 @@ impl Both {
                 self.b.control(|r| r.remove_interface(interface));
                 self.b.add_interface(INTERFACES[*i], Kind::Ethernet, 0xaa);
                 self.model.is_up[*i] = true;
-                self.sweep(|_, _, ways| ways.retain(|way| !way.names(*i)));
+                self.sweep(|_, _, specs| specs.retain(|spec| !spec.names(*i)));
             }
             Step::Flush(at, source) if self.is_there(*at) => {
                 let table = self.table(*at);
                 let flush =
                     |r: &mut Router| of!(at.link, F => r.flush_table::<F>(table, &[*source]));
                 assert_eq!(self.b.control(flush), Ok(()));
-                self.sweep(|key, by, ways| {
+                self.sweep(|key, by, specs| {
                     if key.0 == *at && by == *source {
-                        ways.clear();
+                        specs.clear();
                     }
                 });
             }
@@ -247,9 +247,9 @@ impl Both {
                 let end = |r: &mut Router| of!(at.link, F => r.end_replace::<F>(table));
                 assert_eq!(self.b.control(end), Ok(()));
                 let stale = self.stale.remove(at).unwrap_or_default();
-                self.sweep(|key, by, ways| {
+                self.sweep(|key, by, specs| {
                     if key.0 == *at && by == Source::API && stale.contains(&key.1) {
-                        ways.clear();
+                        specs.clear();
                     }
                 });
             }
@@ -258,18 +258,18 @@ impl Both {
         }
         self.reap();
     }
-    fn give(&mut self, at: Place, n: usize, source: Source, ways: &[Way], adds: bool) {
-        let Some(paths) = self.paths(at, ways).filter(|_| self.is_there(at)) else { return };
+    fn give(&mut self, at: Place, n: usize, source: Source, specs: &[PathSpec], adds: bool) {
+        let Some(paths) = self.paths(at, specs).filter(|_| self.is_there(at)) else { return };
         let (table, prefix) = (self.table(at), prefix(PREFIXES[of_family(at.link)][n]));
         let had = self.model.routes.entry((at, prefix)).or_default().entry(source).or_default();
         let before = had.clone();
         if !adds {
             had.clear();
         }
-        for way in ways {
-            match had.iter_mut().find(|old| old.to == way.to) {
-                Some(same) => *same = way.clone(),
-                None => had.push(way.clone()),
+        for spec in specs {
+            match had.iter_mut().find(|old| old.to == spec.to) {
+                Some(same) => *same = spec.clone(),
+                None => had.push(spec.clone()),
             }
         }
         let has_changed = *had != before;
@@ -299,17 +299,17 @@ impl Both {
         let want = if had.is_some() { Ok(()) } else { Err(Error::NoRoute) };
         let done = self.b.control(|r| r.remove_route(table, prefix, source, &paths));
         assert_eq!(done, want);
-        self.sweep(|key, by, ways| {
+        self.sweep(|key, by, specs| {
             if *key == (at, prefix) && by == source {
-                ways.retain(|way| gone.as_ref().is_some_and(|gone| !gone.contains(way)));
+                specs.retain(|spec| gone.as_ref().is_some_and(|gone| !gone.contains(spec)));
             }
         });
     }
     /// Has `change` change the paths of all routes; those without any are gone.
-    fn sweep(&mut self, change: impl Fn(&(Place, Prefix), Source, &mut Vec<Way>)) {
+    fn sweep(&mut self, change: impl Fn(&(Place, Prefix), Source, &mut Vec<PathSpec>)) {
         for (key, by) in &mut self.model.routes {
-            by.iter_mut().for_each(|(source, ways)| change(key, *source, ways));
-            by.retain(|_, ways| !ways.is_empty());
+            by.iter_mut().for_each(|(source, specs)| change(key, *source, specs));
+            by.retain(|_, specs| !specs.is_empty());
         }
         self.model.routes.retain(|_, by| !by.is_empty());
     }
@@ -329,9 +329,9 @@ impl Both {
         self.is_there[family] |= is_there;
         if !is_there {
             let place = Place { link, is_other: true };
-            self.sweep(|key, by, ways| {
+            self.sweep(|key, by, specs| {
                 if key.0 == place && by.is_client() {
-                    ways.clear();
+                    specs.clear();
                 }
             });
         }
@@ -339,14 +339,15 @@ impl Both {
     /// Tables that nobody wants go, unless routes of other tables lead there.
     fn reap(&mut self) {
         for place in PLACES.into_iter().chain(PLACES).filter(|place| place.is_other) {
-            let leads_there = |at: Place, way: &Way| match way.to {
+            let leads_there = |at: Place, spec: &PathSpec| match spec.to {
                 To::Through(to, ..) => to == place,
                 To::Lookup(is_other) => is_other && at.link == place.link,
                 _ => false,
             };
             let others = self.model.routes.iter().filter(|((at, _), _)| *at != place);
-            let mut ways = others.flat_map(|((at, _), by)| by.values().flatten().map(|w| (*at, w)));
-            let is_needed = ways.any(|(at, way)| leads_there(at, way));
+            let mut specs =
+                others.flat_map(|((at, _), by)| by.values().flatten().map(|w| (*at, w)));
+            let is_needed = specs.any(|(at, spec)| leads_there(at, spec));
             if !is_needed && !self.is_wanted[of_family(place.link)] {
                 self.is_there[of_family(place.link)] = false;
                 self.model.routes.retain(|(at, _), _| *at != place);
@@ -395,7 +396,7 @@ impl Both {
         of!(place.link, F => all.extend(F::DEFAULTS.iter().map(|d| F::prefix((d.0, d.1)))));
         all
     }
-    /// Where the buckets of a load balance lead, each with its share.
+    /// The targets of a load balance's buckets, each with its share.
     fn add_ends(&self, balance: u32, link: Link, share: f64, ends: &mut BTreeMap<End, f64>) {
         let router = &self.b.router;
         let balance = router.fib.balances.at(balance);

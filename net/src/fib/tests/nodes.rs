@@ -28,7 +28,7 @@ fn ways(caught: &[Caught]) -> Vec<(&str, u32)> {
 
 /// Counters of the route to `dst`: looked up, and reached through another.
 fn counted(b: &Rig, text: &str) -> (Volume, Volume) {
-    let key = crate::fib::routes::key::<Ip4>(prefix(text));
+    let key = crate::fib::control::routes::key::<Ip4>(prefix(text));
     let t = b.router.fib.ip4.at(TableIndex::DEFAULT).unwrap();
     b.router.fib.balances.counted(t.entries[&key].balance)
 }

@@ -79,7 +79,7 @@ fn a_route_leads_to_objects_of_a_kind_that_has_a_node_for_its_packets() {
     assert_eq!(b.in_use(), used);
 }
 
-/// What followers have been called with.
+/// Calls of followers.
 #[derive(Default)]
 struct Called(Vec<u64>);
 

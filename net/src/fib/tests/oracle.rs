@@ -6,10 +6,10 @@ use proptest::collection::SizeRange;
 use proptest::prelude::*;
 
 use super::*;
-use crate::fib::finder::Keeper;
-use crate::fib::ranges;
-use crate::fib::routes::{FromPrefix, key};
-use crate::fib::table::Key;
+use crate::fib::control::routes::{FromPrefix, key};
+use crate::fib::control::table::Key;
+use crate::fib::forwarding::lpm::LpmWriter;
+use crate::fib::forwarding::ranges;
 
 /// One change: a prefix, who wants it, and where it leads (a made-up table), or nowhere any more.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl<F: Family> Oracle<F>
 where
     Key<F>: FromPrefix,
 {
-    /// What every table has.
+    /// The routes that every table has.
     pub fn new() -> Self {
         let default = |&(bits, len, target): &(F::Bits, u8, Target)| {
             let via = if target == Target::LinkLocal { Via::LinkLocal } else { Via::Drop };
@@ -68,7 +68,7 @@ where
         let best = self.0.iter().filter(covers).max_by_key(|o| (o.0.1, std::cmp::Reverse(o.1)));
         best.map(|o| (o.0, o.2)).unwrap()
     }
-    /// Where a prefix leads, if it is there.
+    /// The load balance of a prefix, if it is there.
     pub fn at(&self, key: Key<F>) -> Option<Via> {
         self.0.iter().filter(|o| o.0 == key).min_by_key(|o| o.1).map(|o| o.2)
     }
@@ -137,7 +137,7 @@ proptest! {
     ) {
         let me = Participant::join();
         let mut table = ranges::Writer::new().unwrap();
-        let finder = table.finder();
+        let reader = table.reader();
         let key = |n: u128, nest: u8| (0x2001_0db8 << 96 | n << 80, 48 - nest * 2);
         let mut all = std::collections::BTreeMap::new();
         for (i, (n, nest)) in prefixes.iter().enumerate() {
@@ -154,7 +154,7 @@ proptest! {
             for (n, nest) in &prefixes {
                 let bits = key(*n, *nest).0;
                 let want = cover(all, bits, 129).map_or(0, |c| c.1);
-                assert_eq!(finder.lookup(bits, me.epoch()), want);
+                assert_eq!(reader.lookup(bits, me.epoch()), want);
             }
         };
         check(&all);
@@ -188,10 +188,13 @@ fn a_table_that_takes_its_larger_shape_keeps_all_routes() {
     router.set_paths::<Ip4>(table, (0x1000_0000, 12), Source::CLI, &path(59_999)).unwrap();
     let me = Participant::join();
     let forwarding = router.fib.forwarding::<Ip4>();
-    let finder = forwarding.table(table.0, me.epoch()).unwrap();
-    assert!(matches!(finder, crate::fib::trie4::Trie4::Large(_)), "{hosts} plies are many");
+    let reader = forwarding.table(table.0, me.epoch()).unwrap();
+    assert!(
+        matches!(reader, crate::fib::forwarding::trie4::Trie4::Large(_)),
+        "{hosts} plies are many"
+    );
     let found =
-        |bits| forwarding.load_balance(finder.lookup(bits, me.epoch()), me.epoch()).choose(0);
+        |bits| forwarding.load_balance(reader.lookup(bits, me.epoch()), me.epoch()).choose(0);
     for i in 0..hosts {
         let (bits, _) = host(i);
         assert_eq!(found(bits), Via::Lookup(i as u16));

@@ -1,7 +1,7 @@
 //! Tables: who keeps them, and routes replaced all at once.
 
 use super::*;
-use crate::fib::balance::Word;
+use crate::fib::forwarding::load_balance::Word;
 
 fn put(b: &mut Rig, table: TableIndex, text: &str, source: Source, nth: u32) {
     let addr = std::net::Ipv4Addr::from_bits(0x0a00_0102 + nth).into();

@@ -37,17 +37,18 @@ fn framed(packet: &[u8]) -> Vec<u8> {
 
 /// An ICMP error: type, code, the four bytes behind the checksum, and where it comes from.
 #[derive(Debug, PartialEq)]
-struct Told(u8, u8, u32, String);
+struct Expected(u8, u8, u32, String);
 
-/// What the host behind `pg0` is told of `packet`, in the time it takes to give a neighbour up.
-fn told(b: &mut Bench, packet: &[u8]) -> Vec<Told> {
+/// Errors that the host behind `pg0` gets about `packet`, in the time it takes to give a neighbour
+/// up.
+fn told(b: &mut Bench, packet: &[u8]) -> Vec<Expected> {
     let mut out = b.receive(b.pg0, &[framed(packet)]);
     out.append(&mut b.wait(5.0));
     let is_told = |bytes: &&[u8]| bytes.len() >= 42 && bytes[..6] == HOST.0;
     out.iter().map(|c| c.bytes.as_slice()).filter(is_told).map(error).collect()
 }
 
-fn error(frame: &[u8]) -> Told {
+fn error(frame: &[u8]) -> Expected {
     let packet = &frame[14..];
     let (src, icmp) = if packet[0] >> 4 == 4 {
         let header = ip4::Header::ref_from_prefix(packet).unwrap().0;
@@ -58,7 +59,7 @@ fn error(frame: &[u8]) -> Told {
         assert!(sum6(packet).is_valid() && header.next_header == Protocol::ICMP6);
         (header.src_addr().to_string(), &packet[40..])
     };
-    Told(icmp[0], icmp[1], u32::from_be_bytes(icmp[4..8].try_into().unwrap()), src)
+    Expected(icmp[0], icmp[1], u32::from_be_bytes(icmp[4..8].try_into().unwrap()), src)
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn each_code_of_icmp_has_its_reason() {
         (with_options(&udp("10.0.1.2"), &[1, 200, 9, 0]), 12, 0, 22 << 24),
         (with_options(&udp("10.0.0.1"), &[7, 7, 2, 0, 0, 0, 0, 0]), 12, 0, 22 << 24),
     ] {
-        let want = Told(kind, code, rest, "10.0.0.1".into());
+        let want = Expected(kind, code, rest, "10.0.0.1".into());
         assert_eq!(told(&mut b, &packet), [want]);
     }
     assert_eq!(b.graph.buffers_used(), 0);
@@ -97,7 +98,7 @@ fn each_code_of_icmp6_has_its_reason() {
         (changed6(udp("2001:db8:1::2"), |h| h.hop_limit = 1), 3, 0, 0),
         (ip6(HOST6, "2001:db8::1", Protocol(253), &[0; 8]), 4, 1, 6),
     ] {
-        let want = Told(kind, code, rest, "2001:db8::1".into());
+        let want = Expected(kind, code, rest, "2001:db8::1".into());
         assert_eq!(told(&mut b, &packet), [want]);
     }
     assert_eq!(b.graph.buffers_used(), 0);
@@ -113,7 +114,7 @@ fn what_a_link_local_address_sends_stays_on_its_link() {
         assert_eq!(b.cli(&format!("ip mroute add {mroute}")), "");
     }
     let from_link = |dst: &str| udp6("fe80::2", dst, 1, &[]);
-    let beyond = Told(1, 2, 0, "fe80::ff:fe00:aa".into());
+    let beyond = Expected(1, 2, 0, "fe80::ff:fe00:aa".into());
     assert_eq!(told(&mut b, &from_link("2001:db8:1::2")), [beyond]);
     b.expect(&[("ip6-input", "drop", 1), ("ip6-icmp-error", "dest_unreach_sent", 1)]);
     // Neither to somebody whose address is not known yet, nor to groups, of which nobody is told.

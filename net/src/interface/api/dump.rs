@@ -1,4 +1,4 @@
-//! What interfaces there are.
+//! Dumps of interfaces.
 
 use control::api::{Api, Message, Text};
 use wire::MacAddr;
@@ -51,9 +51,9 @@ pub struct SwInterfaceDetails {
     pub sub_outer_vlan_id: u16,
     /// VLAN of the inner tag
     pub sub_inner_vlan_id: u16,
-    /// what else counts for a sub-interface
+    /// tags and frames that a sub-interface takes
     pub sub_if_flags: SubIfFlags,
-    /// how tags are rewritten; 0 for not at all
+    /// operation of the tag rewrite; 0 for none
     pub vtr_op: u32,
     /// the tag pushed is of 802.1Q
     pub vtr_push_dot1q: u32,
@@ -75,7 +75,7 @@ pub struct SwInterfaceDetails {
     pub interface_name: Text<64>,
     /// kind of device
     pub interface_dev_type: Text<64>,
-    /// what the operator calls it
+    /// tag of the operator
     pub tag: Text<64>,
 }
 

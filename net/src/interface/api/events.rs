@@ -12,7 +12,7 @@ use crate::router::Router;
 pub struct WantInterfaceEvents {
     /// or no longer, if 0
     pub enable_disable: u32,
-    /// told back in each event
+    /// returned in each event
     pub pid: u32,
 }
 

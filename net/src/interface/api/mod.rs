@@ -37,6 +37,7 @@ impl From<Error> for Retval {
             Error::SubExists(_) => Self::SUBIF_ALREADY_EXISTS,
             Error::VlanExists => Self::VLAN_ALREADY_EXISTS,
             Error::InvalidVlan => Self::INVALID_VLAN,
+            Error::FixedSpeed => Self::UNSUPPORTED,
             Error::Invalid(_) => Self::INVALID_VALUE,
             Error::Graph(_) => Self::UNSPECIFIED,
         }

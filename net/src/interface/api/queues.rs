@@ -47,7 +47,7 @@ pub struct SwInterfaceSetDefaultRxMode {
 #[reply(SwInterfaceGetDefaultRxModeReply)]
 pub struct SwInterfaceGetDefaultRxMode {}
 
-/// When the receive queues of interfaces to come are looked at.
+/// Default mode of the receive queues of new interfaces.
 #[derive(Message)]
 pub struct SwInterfaceGetDefaultRxModeReply {
     /// polling, interrupt, adaptive
@@ -72,7 +72,7 @@ pub struct SwInterfaceRxPlacementDetails {
     pub queue_id: u32,
     /// number of its thread
     pub worker_id: u32,
-    /// when it is looked at
+    /// mode: polling, interrupt or adaptive
     pub mode: RxMode,
 }
 
@@ -92,7 +92,7 @@ pub struct SwInterfaceSetTxPlacement {
 #[derive(Message)]
 #[stream(SwInterfaceTxPlacementDetails, SwInterfaceTxPlacementGetReply)]
 pub struct SwInterfaceTxPlacementGet {
-    /// where to go on; 0 at first
+    /// cursor of the reply before; 0 at first
     pub cursor: u32,
     /// interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
@@ -101,7 +101,7 @@ pub struct SwInterfaceTxPlacementGet {
 /// All there is of them was sent.
 #[derive(Message)]
 pub struct SwInterfaceTxPlacementGetReply {
-    /// where to go on
+    /// cursor to go on with
     pub cursor: u32,
 }
 

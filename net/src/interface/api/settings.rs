@@ -58,7 +58,7 @@ pub struct SwInterfaceTagAddDel {
     pub is_add: bool,
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// what to call it
+    /// tag of the operator
     pub tag: Text<64>,
 }
 
@@ -115,7 +115,7 @@ pub struct InterfaceNameRenumber {
     pub new_show_dev_instance: u32,
 }
 
-/// Say what the link carries.
+/// Choose the speed of a link. Refused as unsupported: no device has speeds to choose from.
 #[derive(Message)]
 pub struct SwInterfaceSetLinkSpeed {
     /// interface
@@ -124,7 +124,7 @@ pub struct SwInterfaceSetLinkSpeed {
     pub link_speed: u32,
 }
 
-/// Ask which speeds a link can have.
+/// List the speeds of a link to choose from. Refused as unsupported: no device has any.
 #[derive(Message)]
 #[reply(SwInterfaceGetSpeedCapaReply)]
 pub struct SwInterfaceGetSpeedCapa {
@@ -172,12 +172,10 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(SwInterfaceGetMacAddressReply { mac_address })
         })
         .call(|router: &mut Router, m: SwInterfaceSetLinkSpeed| {
-            Ok(router.set_link_speed(m.sw_if_index, m.link_speed)?)
+            Err::<(), Retval>(router.fixed_speed(m.sw_if_index).into())
         })
         .call(|router: &mut Router, m: SwInterfaceGetSpeedCapa| {
-            find(router, m.sw_if_index)?;
-            // No device here can be told.
-            Err::<SwInterfaceGetSpeedCapaReply, _>(Retval::UNSUPPORTED)
+            Err::<SwInterfaceGetSpeedCapaReply, Retval>(router.fixed_speed(m.sw_if_index).into())
         });
 }
 

@@ -14,7 +14,7 @@ pub struct CreateSubif {
     pub sw_if_index: InterfaceIndex,
     /// its number there
     pub sub_id: u32,
-    /// which tags it takes
+    /// tags and frames that it takes
     pub sub_if_flags: SubIfFlags,
     /// VLAN of the outer tag
     pub outer_vlan_id: u16,

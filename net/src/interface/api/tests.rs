@@ -15,14 +15,14 @@ use crate::address::interface_api::*;
 use crate::interface::TxQueues;
 use crate::interface::output::LocalTx;
 use crate::interface::{Kind, NewInterface, Offloads};
-use crate::router::Parts;
+use crate::router::Assembly;
 
 const NOBODY: InterfaceIndex = InterfaceIndex(99);
 
 /// A router with `pg0`, which is interface 1, and a client.
 fn talk(work: impl FnOnce(&Local<'_, Router>, &mut Router)) {
     let router = Router::new(Settings { buffers: 4096, ..Settings::default() }, Log::new());
-    let mut parts = Parts::new(router.unwrap());
+    let mut parts = Assembly::new(router.unwrap());
     for feature in crate::FEATURES {
         parts.add(feature).unwrap();
     }
@@ -59,8 +59,7 @@ fn interfaces_are_dumped_with_all_they_are() {
         local.call(router, &SwInterfaceSetMtu { sw_if_index: PG0, mtu }).unwrap();
         let tag = SwInterfaceTagAddDel { is_add: true, sw_if_index: PG0, tag: "up".into() };
         local.call(router, &tag).unwrap();
-        let speed = SwInterfaceSetLinkSpeed { sw_if_index: PG0, link_speed: 10_000_000 };
-        local.call(router, &speed).unwrap();
+        router.follow_device_speed(PG0, 10_000_000);
         let flags = SubIfFlags(4 | 8 | 16 | 128);
         let sub = CreateSubif {
             sw_if_index: PG0,
@@ -128,8 +127,23 @@ fn what_is_set_is_set() {
         assert_eq!(router.interfaces.name(1), "pg9");
         let tag = SwInterfaceTagAddDel { is_add: true, sw_if_index: PG0, tag: "".into() };
         assert_eq!(local.call(router, &tag), Err(Retval::INVALID_VALUE));
-        let capa = SwInterfaceGetSpeedCapa { sw_if_index: PG0 };
-        assert_eq!(local.call(router, &capa).err(), Some(Retval::UNSUPPORTED));
+    });
+}
+
+#[test]
+fn no_speed_of_a_link_can_be_chosen() {
+    talk(|local, router| {
+        router.follow_device_speed(PG0, 10_000_000);
+        let asked = [(PG0, Retval::UNSUPPORTED), (NOBODY, Retval::INVALID_SW_IF_INDEX)];
+        for (sw_if_index, retval) in asked {
+            for link_speed in [0, 10_000_000] {
+                let set = SwInterfaceSetLinkSpeed { sw_if_index, link_speed };
+                assert_eq!(local.call(router, &set), Err(retval));
+            }
+            let list = SwInterfaceGetSpeedCapa { sw_if_index };
+            assert_eq!(local.call(router, &list).err(), Some(retval));
+        }
+        assert_eq!(dump(local, router, "pg0")[0].link_speed, 10_000_000);
     });
 }
 
@@ -154,8 +168,6 @@ fn an_interface_that_is_not_there_is_told_by_its_number() {
         let m = SwInterfaceSetInterfaceName { sw_if_index, name: "x".into() };
         assert_eq!(local.call(router, &m), bad);
         let m = InterfaceNameRenumber { sw_if_index, new_show_dev_instance: 1 };
-        assert_eq!(local.call(router, &m), bad);
-        let m = SwInterfaceSetLinkSpeed { sw_if_index, link_speed: 1 };
         assert_eq!(local.call(router, &m), bad);
         let m = SwInterfaceSetRxMode {
             sw_if_index,

@@ -25,7 +25,7 @@ control::numbers! {
         ADMIN_UP = 1 => "IF_STATUS_API_FLAG_ADMIN_UP",
         LINK_UP = 2 => "IF_STATUS_API_FLAG_LINK_UP",
     }
-    /// What an MTU is for.
+    /// Protocol of an MTU.
     pub enum MtuProto: u32 = "mtu_proto" in "vnet/interface_types.api" {
         L3 = 0 => "MTU_PROTO_API_L3",
         IP4 = 1 => "MTU_PROTO_API_IP4",
@@ -38,7 +38,7 @@ control::numbers! {
         HALF = 1 => "LINK_DUPLEX_API_HALF",
         FULL = 2 => "LINK_DUPLEX_API_FULL",
     }
-    /// Which tags a sub-interface takes.
+    /// Tags that a sub-interface takes.
     pub enum SubIfFlags: u32 = "sub_if_flags" in "vnet/interface_types.api" {
         NO_TAGS = 1 => "SUB_IF_API_FLAG_NO_TAGS",
         ONE_TAG = 2 => "SUB_IF_API_FLAG_ONE_TAG",
@@ -51,7 +51,7 @@ control::numbers! {
         MASK_VNET = 254 => "SUB_IF_API_FLAG_MASK_VNET",
         DOT1AH = 256 => "SUB_IF_API_FLAG_DOT1AH",
     }
-    /// How packets are waited for.
+    /// Mode of a receive queue.
     pub enum RxMode: u32 = "rx_mode" in "vnet/interface_types.api" {
         UNKNOWN = 0 => "RX_MODE_API_UNKNOWN",
         POLLING = 1 => "RX_MODE_API_POLLING",
@@ -59,7 +59,7 @@ control::numbers! {
         ADAPTIVE = 3 => "RX_MODE_API_ADAPTIVE",
         DEFAULT = 4 => "RX_MODE_API_DEFAULT",
     }
-    /// What an interface is made of.
+    /// Kind of an interface.
     pub enum IfType: u32 = "if_type" in "vnet/interface_types.api" {
         HARDWARE = 0 => "IF_API_TYPE_HARDWARE",
         SUB = 1 => "IF_API_TYPE_SUB",

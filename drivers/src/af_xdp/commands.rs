@@ -1,0 +1,152 @@
+//! `create interface af_xdp`, `delete interface af_xdp`.
+#![forbid(unsafe_code)]
+
+use control::api::Retval;
+use control::cli::{Cli, Command, Error, Print, Task, Word};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+
+use super::interface::{self, ALL_QUEUES, AfXdp, AfXdps, Wanted};
+use super::kernel::Mode;
+use crate::host::background::Pending;
+
+/// Create an interface on a device of the host that goes past the host's stack.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create interface af_xdp")]
+#[stage(Interfaces)]
+struct Create {
+    /// name of the device
+    #[values("device")]
+    host_if: Word,
+    /// name of the interface; that of the device and a number if not given
+    name: Option<String>,
+    /// packets that may wait on the way in, a power of 2
+    rx_queue_size: Option<u16>,
+    /// packets that may wait on the way out, a power of 2
+    tx_queue_size: Option<u16>,
+    /// queues of the device that it has, or all
+    num_rx_queues: Option<Word>,
+    /// network namespace of the device: a name, a path or pid:<number>
+    #[values("netns")]
+    netns: Option<String>,
+    /// the device writes to the memory itself, or there is no interface
+    zero_copy: bool,
+    /// the kernel copies
+    no_zero_copy: bool,
+    /// packets may be longer than a frame of memory
+    multi_buffer: bool,
+    /// packets are no longer than a frame of memory, as is usual
+    no_multi_buffer: bool,
+    /// accepted, has no meaning here
+    #[keyword("no-syscall-lock")]
+    _no_syscall_lock: bool,
+    /// it has the address of the device
+    mac_reuse: bool,
+}
+
+/// Delete an interface on a device of the host.
+#[derive(Command)]
+#[command("delete interface af_xdp")]
+struct Delete {
+    /// its number among interfaces
+    #[keyword("sw_if_index")]
+    sw_if_index: Option<u32>,
+    /// its name
+    #[positional]
+    interface: Option<InterfaceIndex>,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.task(create).command(delete);
+}
+
+impl From<interface::Error> for Error {
+    fn from(e: interface::Error) -> Self {
+        let text = e.to_string();
+        Self::new(text).with_code(Retval::from(e).0)
+    }
+}
+
+fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {
+    if c.zero_copy && c.no_zero_copy || c.multi_buffer && c.no_multi_buffer {
+        return Err("expected an option or its opposite, not both".into());
+    }
+    let queues = match c.num_rx_queues.as_deref() {
+        None => 1,
+        Some("all") => ALL_QUEUES,
+        Some(n) => n.parse().map_err(|_| Error::new(format!("`{n}' is no number of queues")))?,
+    };
+    let mode = match (c.zero_copy, c.no_zero_copy) {
+        (true, _) => Mode::ZeroCopy,
+        (_, true) => Mode::Copy,
+        _ => Mode::Auto,
+    };
+    let wanted = Wanted {
+        device: c.host_if.to_string(),
+        name: c.name,
+        queues,
+        rings: (c.rx_queue_size.unwrap_or(0), c.tx_queue_size.unwrap_or(0)),
+        mode,
+        is_multi_buffer: c.multi_buffer,
+        reuses_mac: c.mac_reuse,
+        namespace: c.netns,
+    };
+    let name = |router: &Router, made: InterfaceIndex| router.interfaces.name(made.0).to_owned();
+    Ok(Box::new(make::<_, Error>(router, wanted, name)?))
+}
+
+/// Makes an interface, for who is told of it by `answer`, and of errors as `E`.
+pub(super) fn make<R, E>(
+    router: &mut Router,
+    wanted: Wanted,
+    answer: fn(&Router, InterfaceIndex) -> R,
+) -> Result<Pending<Result<R, E>>, E>
+where
+    R: 'static,
+    E: From<interface::Error> + 'static,
+{
+    let begun = router.with(|all: &mut AfXdps, router| all.begin(router, &wanted));
+    let opening = begun.unwrap_or(Err(interface::Error::Unknown))?;
+    Ok(Pending::new(opening, move |router: &mut Router, opened| {
+        let made = router.with(|all: &mut AfXdps, router| all.finish(router, wanted, opened));
+        Ok(answer(router, made.unwrap_or(Err(interface::Error::Unknown))?))
+    }))
+}
+
+fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
+    let index = match (c.interface, c.sw_if_index) {
+        (Some(index), None) => index,
+        (None, Some(n)) => InterfaceIndex(n),
+        _ => return Err("expected the name or the sw_if_index of an interface".into()),
+    };
+    let gone = router.with(|all: &mut AfXdps, router| all.delete(router, index));
+    Ok(gone.ok_or("not available")??)
+}
+
+/// The interfaces there are.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let size = |n: u16| Some(n).filter(|n| *n > 0);
+    for AfXdp { wanted, index, .. } in &router.own::<AfXdps>().list {
+        let queues = match wanted.queues {
+            1 => None,
+            ALL_QUEUES => Some("all".into()),
+            n => Some(n.to_string().as_str().into()),
+        };
+        let create = Create {
+            host_if: wanted.device.as_str().into(),
+            // With a name of its own it gets the same one whatever was made before.
+            name: Some(router.interfaces.name(index.0).to_owned()),
+            rx_queue_size: size(wanted.rings.0),
+            tx_queue_size: size(wanted.rings.1),
+            num_rx_queues: queues,
+            netns: wanted.namespace.clone(),
+            zero_copy: wanted.mode == Mode::ZeroCopy,
+            no_zero_copy: wanted.mode == Mode::Copy,
+            multi_buffer: wanted.is_multi_buffer,
+            no_multi_buffer: false,
+            _no_syscall_lock: false,
+            mac_reuse: wanted.reuses_mac,
+        };
+        lines.push_at(index.0, &create);
+    }
+}

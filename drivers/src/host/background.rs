@@ -1,0 +1,128 @@
+//! Work that the kernel takes long for, on a thread of its own, while control serves others:
+//! opening devices, writing files.
+
+use std::io;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::time::Duration;
+
+use control::api::{self, Retval};
+use control::cli::{self, Output, Step};
+use net::Router;
+
+/// Interval of looks whether the kernel is done.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Work on a thread of its own.
+#[derive(Debug)]
+pub struct Background<T>(Receiver<io::Result<T>>);
+
+impl<T: Send + 'static> Background<T> {
+    /// Begins it.
+    pub fn begin(work: impl FnOnce() -> T + Send + 'static) -> Self {
+        let (done, wait) = sync_channel(1);
+        let answer = done.clone();
+        // Who waits may be gone; what was made goes then, too.
+        let work = move || drop(answer.send(Ok(work())));
+        if let Err(e) = std::thread::Builder::new().name("opener".to_owned()).spawn(work) {
+            drop(done.send(Err(e)));
+        }
+        Self(wait)
+    }
+    /// Result; `None` while it is at work.
+    pub fn result(&self) -> Option<io::Result<T>> {
+        match self.0.try_recv() {
+            Ok(result) => Some(result),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(io::Error::other("the work failed"))),
+        }
+    }
+}
+
+/// An answer that waits for work elsewhere, for the command line and for clients.
+pub struct Pending<R> {
+    look: Box<Look<R>>,
+}
+
+/// Looks whether the answer is there.
+type Look<R> = dyn FnMut(&mut Router) -> Option<R>;
+
+impl<R: 'static> Pending<R> {
+    /// One that is there already.
+    pub fn ready(answer: R) -> Self {
+        let mut answer = Some(answer);
+        Self { look: Box::new(move |_| answer.take()) }
+    }
+    /// One that is made of what the work led to.
+    pub fn new<T: Send + 'static>(
+        work: Background<T>,
+        finish: impl FnOnce(&mut Router, io::Result<T>) -> R + 'static,
+    ) -> Self {
+        let mut finish = Some(finish);
+        let look = move |router: &mut Router| {
+            let result = work.result()?;
+            Some(finish.take()?(router, result))
+        };
+        Self { look: Box::new(look) }
+    }
+}
+
+impl cli::Task<Router> for Pending<Result<String, cli::Error>> {
+    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
+        match (self.look)(router) {
+            None => Step::Sleep(LOOK),
+            Some(answer) => Step::Done(answer.map(|text| out.append(Output::text(text)))),
+        }
+    }
+}
+
+impl<R> api::Task<Router> for Pending<Result<R, Retval>> {
+    type Reply = R;
+
+    fn step(&mut self, router: &mut Router) -> api::Slice<R> {
+        (self.look)(router).map_or(api::Slice::Sleep(LOOK), api::Slice::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use control::cli::Task;
+    use control::log::Log;
+    use graph::Settings;
+
+    use super::*;
+
+    #[test]
+    fn control_goes_on_while_the_kernel_opens() {
+        let settings = Settings { buffers: 64, ..Settings::default() };
+        let mut router = Router::new(settings, Log::new()).unwrap();
+        let (go, wait) = channel();
+        let opening = Background::begin(move || wait.recv().unwrap());
+        let finish = |_: &mut Router, opened: io::Result<u32>| Ok(opened.unwrap().to_string());
+        let mut making = Pending::<Result<String, cli::Error>>::new(opening, finish);
+        let mut out = Output::none();
+        for _ in 0..3 {
+            assert_eq!(making.step(&mut router, &mut out), Step::Sleep(LOOK));
+        }
+        go.send(7).unwrap();
+        let last = loop {
+            match making.step(&mut router, &mut out) {
+                Step::Sleep(time) => std::thread::sleep(time),
+                last => break last,
+            }
+        };
+        assert_eq!((last, out.to_text().as_str()), (Step::Done(Ok(())), "7\n"));
+    }
+
+    #[test]
+    fn work_that_fails_is_an_error() {
+        let opening = Background::begin(|| panic!("as it would by mistake"));
+        let failed: io::Result<()> = loop {
+            if let Some(result) = opening.result() {
+                break result;
+            }
+        };
+        assert!(failed.is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! `create memif socket`, `create interface memif` and their opposites.
+#![forbid(unsafe_code)]
+
+use control::cli::{Cli, Command, Error, Print, Word};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+use wire::MacAddr;
+
+use super::interface::{self, DEFAULT_SOCKET, Memif, Memifs, Wanted};
+
+/// Name a socket where memif interfaces find their peers.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create memif socket")]
+#[stage(Interfaces)]
+struct CreateSocket {
+    /// its number; the lowest free one if not given
+    id: Option<u32>,
+    /// its file, in the runtime folder if it does not begin with /, or @ and an abstract name
+    filename: String,
+}
+
+/// Forget a socket.
+#[derive(Command)]
+#[command("delete memif socket")]
+struct DeleteSocket {
+    /// its number
+    id: u32,
+}
+
+/// Create an interface to another program over shared memory.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create interface memif")]
+#[stage(Interfaces)]
+struct Create {
+    /// number of the interface on its socket; 0 if not given
+    id: Option<u32>,
+    /// number of the socket; 0 if not given
+    socket_id: Option<u32>,
+    /// packets that a ring has room for, a power of 2; the slave's counts
+    ring_size: Option<u32>,
+    /// bytes of a slot for packets; the slave's counts
+    buffer_size: Option<u16>,
+    /// address of the interface; random if not given
+    hw_addr: Option<MacAddr>,
+    /// listen for the other end
+    master: bool,
+    /// connect to the other end
+    slave: bool,
+    /// rings that receive; the slave's count
+    rx_queues: Option<u8>,
+    /// rings that send; the slave's count
+    tx_queues: Option<u8>,
+    /// `ethernet`, or `ip` for packets without a layer 2 header
+    #[values("ethernet|ip")]
+    mode: Option<Word>,
+    /// what both ends must know
+    secret: Option<String>,
+    /// accepted: packets are copied in any case
+    no_zero_copy: bool,
+}
+
+/// Delete an interface to another program.
+#[derive(Command)]
+#[command("delete interface memif")]
+struct Delete {
+    /// its number among interfaces
+    #[keyword("sw_if_index")]
+    sw_if_index: Option<u32>,
+    /// its name
+    #[positional]
+    interface: Option<InterfaceIndex>,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(create_socket).command(delete_socket).command(create).command(delete);
+}
+
+/// Lets `work` at the interfaces and the router.
+pub(super) fn with<R>(
+    router: &mut Router,
+    work: impl FnOnce(&mut Memifs, &mut Router) -> Result<R, interface::Error>,
+) -> Result<R, interface::Error> {
+    let done = router.with(work);
+    router.processes.signal(super::process::NAME, 0);
+    done.unwrap_or_else(|| Err(interface::Error::Refused("not now".to_owned())))
+}
+
+fn create_socket(router: &mut Router, c: CreateSocket) -> Result<(), Error> {
+    Ok(with(router, |all, _| all.add_socket(c.id, &c.filename)).map(drop)?)
+}
+
+fn delete_socket(router: &mut Router, c: DeleteSocket) -> Result<(), Error> {
+    Ok(with(router, |all, _| all.delete_socket(c.id))?)
+}
+
+fn create(router: &mut Router, c: Create) -> Result<String, Error> {
+    if c.master == c.slave {
+        return Err("expected master or slave".into());
+    }
+    let is_ip = match c.mode.as_deref() {
+        None | Some("ethernet") => false,
+        Some("ip") => true,
+        Some(other) => return Err(Error::new(format!("unknown mode `{other}'"))),
+    };
+    if c.ring_size == Some(0) || c.buffer_size == Some(0) {
+        return Err("ring-size and buffer-size are not 0".into());
+    }
+    let wanted = Wanted {
+        id: c.id.unwrap_or(0),
+        socket: c.socket_id.unwrap_or(DEFAULT_SOCKET),
+        is_master: c.master,
+        is_ip,
+        secret: c.secret.unwrap_or_default(),
+        queues: (c.rx_queues.unwrap_or(1), c.tx_queues.unwrap_or(1)),
+        ring_size: c.ring_size.unwrap_or(0),
+        buffer_size: c.buffer_size.unwrap_or(0),
+        mac: c.hw_addr,
+        no_zero_copy: c.no_zero_copy,
+    };
+    let made = with(router, |all, router| all.create(router, wanted))?;
+    Ok(router.interfaces.name(made.0).to_owned())
+}
+
+fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
+    let index = match (c.interface, c.sw_if_index) {
+        (Some(index), None) => index,
+        (None, Some(n)) => InterfaceIndex(n),
+        _ => return Err("expected the name or the sw_if_index of an interface".into()),
+    };
+    Ok(with(router, |all, router| all.delete(router, index))?)
+}
+
+impl Create {
+    fn of(memif: &Memif) -> Self {
+        let wanted = &memif.wanted;
+        let (rx, tx) = wanted.queues;
+        let queues = |n: u8| Some(n).filter(|n| *n > 1);
+        Self {
+            id: Some(wanted.id),
+            socket_id: Some(wanted.socket).filter(|id| *id != DEFAULT_SOCKET),
+            ring_size: Some(wanted.ring_size).filter(|n| *n > 0),
+            buffer_size: Some(wanted.buffer_size).filter(|n| *n > 0),
+            hw_addr: wanted.mac,
+            master: wanted.is_master,
+            slave: !wanted.is_master,
+            rx_queues: queues(rx),
+            tx_queues: queues(tx),
+            mode: wanted.is_ip.then(|| "ip".into()),
+            secret: Some(wanted.secret.clone()).filter(|s| !s.is_empty()),
+            no_zero_copy: wanted.no_zero_copy,
+        }
+    }
+}
+
+/// The sockets and interfaces there are.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let all = router.own::<Memifs>();
+    for (id, socket) in all.sockets.iter().filter(|(id, _)| **id != DEFAULT_SOCKET) {
+        lines.push(&CreateSocket { id: Some(*id), filename: socket.address.0.clone() });
+    }
+    for memif in &all.list {
+        lines.push_at(memif.index.0, &Create::of(memif));
+    }
+}

@@ -1,0 +1,494 @@
+//! Interfaces and the sockets they are found on: making, connecting, deleting.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use control::feature::Refusal;
+use graph::{InputState, NodeIndex};
+use infra::rcu::Shared;
+use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
+use net::{InterfaceIndex, Router};
+use wire::MacAddr;
+
+use super::channel::{Address, Channel, Listener};
+use super::input::Queue;
+use super::session::{self, Linked, Master, Refused, Slave, Wish};
+use super::tx::{MemifTx, Sending};
+use crate::host::random_mac;
+use crate::host::serving::{Failed, Served, Serving, place};
+use crate::shared::Bell;
+
+/// Hardware class.
+pub const HARDWARE: &str = "memif";
+/// Number of the socket that is always there.
+pub const DEFAULT_SOCKET: u32 = 0;
+const MTU: u32 = 9000;
+
+/// All of them.
+pub struct Memifs {
+    /// `memif-input`.
+    pub(super) node: NodeIndex,
+    /// Where files of relative names are.
+    pub(super) folder: PathBuf,
+    /// Sockets by number.
+    pub sockets: BTreeMap<u32, Socket>,
+    /// In the order they were made.
+    pub list: Vec<Memif>,
+}
+
+/// A place where interfaces find their peers.
+#[derive(Debug)]
+pub struct Socket {
+    /// Where it is.
+    pub address: Address,
+    /// Listens for slaves as long as there are masters.
+    pub listener: Option<Listener>,
+    /// Slaves that are not connected yet.
+    pub(super) callers: Vec<Caller>,
+}
+
+/// A slave that is not connected yet.
+#[derive(Debug)]
+pub(super) struct Caller {
+    pub channel: Channel,
+    pub session: Master,
+    /// The interface it asked for.
+    pub interface: Option<InterfaceIndex>,
+    /// When it must be done, in seconds of the router's clock.
+    pub deadline: f64,
+}
+
+/// What an interface is made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its number on the socket.
+    pub id: u32,
+    /// The socket.
+    pub socket: u32,
+    /// It listens; else it connects, and has the memory.
+    pub is_master: bool,
+    /// Carries IP packets without a layer 2 header.
+    pub is_ip: bool,
+    /// What both ends must know.
+    pub secret: String,
+    /// Queues that receive and queues that send; 0 for one. The slave's count.
+    pub queues: (u8, u8),
+    /// Descriptors of a ring; 0 for as many as is usual. The slave's counts.
+    pub ring_size: u32,
+    /// Bytes of a slot; 0 for as many as is usual. The slave's counts.
+    pub buffer_size: u16,
+    /// Its address; random if `None`.
+    pub mac: Option<MacAddr>,
+    /// What was asked for; packets are copied in any case.
+    pub no_zero_copy: bool,
+}
+
+/// One interface.
+pub struct Memif {
+    /// What it was made from.
+    pub wanted: Wanted,
+    /// Its interface.
+    pub index: InterfaceIndex,
+    /// How it stands with its peer.
+    pub link: Link,
+    /// Its rings that send.
+    pub(super) senders: Shared<Sending>,
+    /// Who serves its rings that receive.
+    pub serving: Serving,
+    /// Why there is no connection, or no longer.
+    pub why: String,
+    /// Threads and modes of its receive queues when it was connected last.
+    kept: Vec<(usize, InputState)>,
+}
+
+/// How an interface stands with its peer.
+#[derive(Debug)]
+pub enum Link {
+    /// There is none. A slave tries again at this time of the router's clock.
+    Down(f64),
+    /// A slave is talking to it, until this time at most.
+    Calling(Channel, Slave, f64),
+    /// Connected.
+    Up(Channel, Peer),
+}
+
+/// Who is at the other end, and what is shared with it.
+#[derive(Debug)]
+pub struct Peer {
+    /// Who it is.
+    pub name: String,
+    /// Its interface.
+    pub interface: String,
+    /// Sizes of the regions.
+    pub regions: Vec<usize>,
+    /// Rings that receive and rings that send, for who looks at them.
+    pub rings: [Vec<super::ring::Ring>; 2],
+}
+
+impl Peer {
+    /// Whether memory of rings was taken away.
+    pub(super) fn is_lost(&self) -> bool {
+        self.rings.iter().flatten().any(super::ring::Ring::is_lost)
+    }
+}
+
+/// Reasons why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no socket {0}
+    #[retval(INVALID_ARGUMENT)]
+    NoSocket(u32),
+    /// socket {0} has another file name
+    #[retval(ENTRY_ALREADY_EXISTS)]
+    SocketExists(u32),
+    /// the default socket stays as it is
+    #[retval(INVALID_ARGUMENT)]
+    DefaultSocket,
+    /// socket {0} is in use
+    #[retval(IN_USE)]
+    SocketInUse(u32),
+    /// not a name for a socket: {0}
+    #[retval(INVALID_ARGUMENT)]
+    Name(String),
+    /// id {0} is in use on this socket
+    #[retval(SUBIF_ALREADY_EXISTS)]
+    Exists(u32),
+    /// socket {0} has interfaces of the other role
+    #[retval(INVALID_ARGUMENT)]
+    OtherRole(u32),
+    /// ring-size must be a power of 2, 16384 at most
+    #[retval(INVALID_ARGUMENT)]
+    RingSize,
+    /// {0}
+    #[retval(INVALID_ARGUMENT)]
+    Invalid(String),
+    /// cannot listen: {0}
+    #[retval(SYSCALL_ERROR_1)]
+    Listen(String),
+    /// not a memif interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    Unknown,
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    Refused(String),
+}
+
+impl From<Failed> for Error {
+    fn from(e: Failed) -> Self {
+        Self::Refused(e.to_string())
+    }
+}
+
+impl From<interface::Error> for Error {
+    fn from(e: interface::Error) -> Self {
+        Self::Refused(e.to_string())
+    }
+}
+
+impl From<graph::NoAnswer> for Error {
+    fn from(e: graph::NoAnswer) -> Self {
+        Self::Refused(e.to_string())
+    }
+}
+
+impl Wanted {
+    /// Name of the interface.
+    pub fn name(&self) -> String {
+        format!("memif{}/{}", self.socket, self.id)
+    }
+    /// Descriptors of a ring, as a power of 2.
+    pub fn log2_ring_size(&self) -> u8 {
+        const USUAL: u32 = 1024;
+        let size = if self.ring_size == 0 { USUAL } else { self.ring_size };
+        size.ilog2() as u8
+    }
+    /// Bytes of a slot.
+    pub fn slot_size(&self) -> u32 {
+        const USUAL: u32 = 2048;
+        if self.buffer_size == 0 { USUAL } else { self.buffer_size.into() }
+    }
+    /// What a slave asks for.
+    pub(super) fn wish(&self) -> Wish {
+        let (rx, tx) = self.queues;
+        Wish {
+            id: self.id,
+            mode: if self.is_ip { wire::memif::IP } else { wire::memif::ETHERNET },
+            secret: self.secret.clone(),
+            rings: [tx.max(1).into(), rx.max(1).into()],
+            log2_ring_size: self.log2_ring_size(),
+            buffer_size: self.slot_size(),
+            interface: self.name(),
+        }
+    }
+    fn check(&self) -> Result<(), Error> {
+        const MOST: u32 = 1 << wire::memif::MAX_LOG2_RING;
+        let invalid = |why: &str| Err(Error::Invalid(why.to_owned()));
+        if self.ring_size > MOST || self.ring_size > 0 && !self.ring_size.is_power_of_two() {
+            return Err(Error::RingSize);
+        }
+        if self.mac.is_some_and(|mac| mac.is_multicast()) {
+            return invalid("hw-addr is no address of one interface");
+        }
+        if self.secret.len() > 24 {
+            return invalid("secret has 24 letters at most");
+        }
+        if (1..64).contains(&self.buffer_size) {
+            return invalid("buffer-size is 64 or more");
+        }
+        let wish = self.wish();
+        let sized = session::layout(wish.rings, wish.log2_ring_size, wish.buffer_size);
+        sized.map(drop).map_err(|e| Error::Invalid(e.to_string()))
+    }
+}
+
+impl Socket {
+    fn new(address: Address) -> Self {
+        Self { address, listener: None, callers: Vec::new() }
+    }
+}
+
+impl Memifs {
+    /// None yet, on the default socket in `folder`.
+    pub(super) fn new(node: NodeIndex, folder: PathBuf) -> Self {
+        let file = folder.join("memif.sock").to_string_lossy().into_owned();
+        let sockets = BTreeMap::from([(DEFAULT_SOCKET, Socket::new(Address(file)))]);
+        Self { node, folder, sockets, list: Vec::new() }
+    }
+    /// Adds a socket, with the lowest free number if `id` is `None`; a file whose name does not
+    /// begin with `/` is in the runtime folder.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn add_socket(&mut self, id: Option<u32>, name: &str) -> Result<u32, Error> {
+        /// What the kernel takes for the path of a socket, without its end.
+        const MOST_BYTES: usize = 107;
+        let id = match id {
+            Some(DEFAULT_SOCKET) => return Err(Error::DefaultSocket),
+            Some(id) => id,
+            None => (1..).find(|id| !self.sockets.contains_key(id)).unwrap_or(u32::MAX),
+        };
+        let mut address = Address(name.to_owned());
+        let is_relative = address.is_file() && !name.starts_with('/');
+        if is_relative {
+            address = Address(self.folder.join(name).to_string_lossy().into_owned());
+        }
+        if name.is_empty() || name.split('/').any(|part| part == "..") {
+            return Err(Error::Name(name.to_owned()));
+        }
+        if address.is_file() && address.0.len() > MOST_BYTES {
+            return Err(Error::Name(address.0));
+        }
+        match self.sockets.get(&id) {
+            Some(there) if there.address == address => return Ok(id),
+            Some(_) => return Err(Error::SocketExists(id)),
+            None => (),
+        }
+        if is_relative && let Some(folder) = std::path::Path::new(&address.0).parent() {
+            std::fs::create_dir_all(folder).map_err(|e| Error::Listen(e.to_string()))?;
+        }
+        self.sockets.insert(id, Socket::new(address));
+        Ok(id)
+    }
+    /// Deletes a socket that no interface uses.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn delete_socket(&mut self, id: u32) -> Result<(), Error> {
+        if id == DEFAULT_SOCKET {
+            return Err(Error::DefaultSocket);
+        }
+        if self.list.iter().any(|m| m.wanted.socket == id) {
+            return Err(Error::SocketInUse(id));
+        }
+        self.sockets.remove(&id).map(drop).ok_or(Error::NoSocket(id))
+    }
+    /// Makes an interface, down.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing is made then.
+    pub fn create(&mut self, router: &mut Router, wanted: Wanted) -> Result<InterfaceIndex, Error> {
+        wanted.check()?;
+        let id = wanted.socket;
+        let socket = self.sockets.get_mut(&id).ok_or(Error::NoSocket(id))?;
+        let mut others = self.list.iter().filter(|m| m.wanted.socket == id);
+        if others.clone().any(|m| m.wanted.id == wanted.id) {
+            return Err(Error::Exists(wanted.id));
+        }
+        if others.any(|m| m.wanted.is_master != wanted.is_master) {
+            return Err(Error::OtherRole(id));
+        }
+        if router.engine.data_threads().is_empty() {
+            return Err(Error::Refused("the router does not run yet".to_owned()));
+        }
+        if wanted.is_master && socket.listener.is_none() {
+            let text = |e: io::Error| Error::Listen(control::cli::io_text(&e));
+            socket.listener = Some(socket.address.listen().map_err(text)?);
+        }
+        let made = add(router, &wanted);
+        let (index, senders) = made.inspect_err(|_| self.stop_listening(id))?;
+        let (link, why) = (Link::Down(0.0), String::new());
+        let (serving, kept) = (Serving::default(), Vec::new());
+        self.list.push(Memif { wanted, index, link, senders, serving, why, kept });
+        Ok(index)
+    }
+    /// Ends listening on a socket that no master is on.
+    fn stop_listening(&mut self, socket: u32) {
+        let is_used = self.list.iter().any(|m| m.wanted.socket == socket && m.wanted.is_master);
+        if let Some(socket) = self.sockets.get_mut(&socket).filter(|_| !is_used) {
+            socket.listener = None;
+            socket.callers.clear();
+        }
+    }
+    /// Deletes an interface.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`]; a thread that does not answer: then it can be done again.
+    pub fn delete(&mut self, router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
+        let at = self.list.iter().position(|m| m.index == index).ok_or(Error::Unknown)?;
+        self.list[at].disconnect(router, self.node, "interface deleted")?;
+        let gone = self.list.remove(at);
+        router.remove_interface(index);
+        router.engine.fence()?;
+        self.stop_listening(gone.wanted.socket);
+        Ok(())
+    }
+}
+
+impl Served for Memifs {
+    type Queue = Queue;
+    type Error = Error;
+    const UNKNOWN: Error = Error::Unknown;
+
+    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
+        let found = self.list.iter_mut().find(|i| i.index == index)?;
+        Some((self.node, &mut found.serving))
+    }
+}
+
+impl Memif {
+    /// Has the threads use the rings of a connection.
+    ///
+    /// # Errors
+    /// A thread does not answer, or something of the peer's cannot be waited for.
+    pub(super) fn connect(
+        &mut self,
+        router: &mut Router,
+        node: NodeIndex,
+        (channel, linked): (Channel, Linked),
+    ) -> Result<(), Refused> {
+        let Linked { receivers, senders, regions, name, interface } = linked;
+        let rings = [
+            receivers.iter().map(|(receiver, _)| receiver.ring().clone()).collect(),
+            senders.iter().map(|sender| sender.ring().clone()).collect(),
+        ];
+        let regions = regions.iter().map(|region| region.size()).collect();
+        self.link = Link::Up(channel, Peer { name, interface, regions, rings });
+        let queue = |(number, (receiver, bell)): (_, (_, Bell))| {
+            let queue = Queue::new(self.index.0, number, self.wanted.is_ip, receiver);
+            (queue, Arc::clone(bell.descriptor()))
+        };
+        let queues = receivers.into_iter().enumerate().map(queue).collect();
+        self.serving = Serving::default();
+        let begun = self.serving.begin(router, (node, self.index, place::<Memifs>), queues);
+        begun.map_err(|e| Refused(e.to_string()))?;
+        let queues = TxQueues::new(senders.len(), router.engine.thread_rows());
+        let senders: Vec<_> = senders.into_iter().map(Mutex::new).collect();
+        // A slave may offer rings of one direction only.
+        let choice = (!senders.is_empty()).then(|| queues.choice());
+        self.senders.publish(Sending { choice, senders: senders.into() });
+        if choice_is_shown(&self.senders) {
+            router.set_tx_queues(self.index, queues);
+        }
+        self.why.clear();
+        router.set_link(self.index, true);
+        Ok(())
+    }
+    /// Threads and modes that its receive queues had in the last connection, once.
+    pub(super) fn take_kept(&mut self) -> Vec<(usize, InputState)> {
+        std::mem::take(&mut self.kept)
+    }
+    /// Ends a connection, or what was to become one, and says why.
+    ///
+    /// # Errors
+    /// A thread does not answer; it can be done again.
+    pub(super) fn disconnect(
+        &mut self,
+        router: &mut Router,
+        node: NodeIndex,
+        why: &str,
+    ) -> Result<(), graph::NoAnswer> {
+        let again = router.now() + super::process::RETRY;
+        match &self.link {
+            Link::Down(_) => return Ok(()),
+            Link::Calling(channel, ..) => {
+                // It may be gone already.
+                let _ = channel.say(&Refused(why.to_owned()).to_message(), None);
+                self.link = Link::Down(again);
+            }
+            Link::Up(channel, _) => {
+                let _ = channel.say(&Refused(why.to_owned()).to_message(), None);
+                let queues: Vec<Queue> = self.serving.end(router, (node, self.index))?;
+                if let Some(i) = router.interfaces.at(self.index) {
+                    self.kept = i.queues.iter().map(|q| (q.thread, q.mode)).collect();
+                }
+                router.set_rx_queues(self.index, Vec::new());
+                self.senders.publish(Sending::none());
+                router.set_link(self.index, false);
+                // Until here a thread may use the rings.
+                router.engine.fence()?;
+                self.link = Link::Down(again);
+                drop(queues);
+            }
+        }
+        why.clone_into(&mut self.why);
+        Ok(())
+    }
+}
+
+fn choice_is_shown(senders: &Shared<Sending>) -> bool {
+    senders.current().choice.is_some()
+}
+
+fn add(
+    router: &mut Router,
+    wanted: &Wanted,
+) -> Result<(InterfaceIndex, Shared<Sending>), interface::Error> {
+    let index = Arc::new(OnceLock::new());
+    let senders = Shared::new(Sending::none());
+    let around = (Arc::clone(&index), &router.interfaces);
+    let tx = MemifTx::new(senders.reader(), !wanted.is_ip, around);
+    let mac = if wanted.is_ip { MacAddr::ZERO } else { wanted.mac.unwrap_or_else(random_mac) };
+    let new = NewInterface {
+        name: wanted.name(),
+        kind: if wanted.is_ip { Kind::Ip } else { Kind::Ethernet },
+        hardware: HARDWARE,
+        mac,
+        mtu: MTU,
+        offloads: Offloads { checksum: false, gso: false, tunnels: false },
+        link_follows_admin: false,
+    };
+    let made = router.add_interface(new, tx)?;
+    index.set(made).expect("set here only");
+    Ok((made, senders))
+}
+
+/// Lines of `show hardware-interfaces`.
+pub(super) fn describe(router: &Router, i: &Interface) -> Vec<String> {
+    let found = router.own::<Memifs>().list.iter().find(|m| m.index == i.index);
+    let line = |m: &Memif| {
+        let role = if m.wanted.is_master { "master" } else { "slave" };
+        format!("MEMIF interface, {role}, socket {} id {}", m.wanted.socket, m.wanted.id)
+    };
+    found.map(line).into_iter().collect()
+}
+
+/// Has an interface that is switched on or off connect or disconnect.
+pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change) {
+    let is_ours = router.interfaces.at(index).is_some_and(|i| i.hardware == HARDWARE);
+    if is_ours && change == Change::State {
+        router.processes.signal(super::process::NAME, 0);
+    }
+}

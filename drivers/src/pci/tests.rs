@@ -1,0 +1,85 @@
+//! Answers about devices that are there and such as are not.
+
+use net::testing::Rig;
+
+use super::bus::{self, Address, Device, Refused};
+use super::{FEATURE, dev, virtio};
+
+#[test]
+fn addresses_are_as_the_kernel_writes_them() {
+    let address = Address { domain: 0x10, bus: 0xab, slot: 0x1f, function: 7 };
+    assert_eq!("0010:ab:1f.7".parse(), Ok(address));
+    assert_eq!(address.to_string(), "0010:ab:1f.7");
+    assert_eq!("ab:1f.7".parse(), Ok(Address { domain: 0, ..address }));
+    for wrong in ["", "1", "0:1", "0:0:0", "0:0:20.0", "0:0:0.8", "0:0:0:0.0", "0:100:0.0", "x:0.0"]
+    {
+        assert_eq!(wrong.parse::<Address>(), Err(Refused::NoAddress(wrong.to_owned())));
+    }
+}
+
+#[test]
+fn the_answer_says_who_drives_a_device() {
+    let address = Address { domain: 0, bus: 0, slot: 5, function: 0 };
+    let device = |driver: Option<&str>, networks: &[&str]| {
+        let driver = driver.map(str::to_owned);
+        let networks = networks.iter().map(|n| (*n).to_owned()).collect();
+        let id = (0x1af4, 0x1000);
+        Refused::NoDriver(Box::new(Device { address, id, class: 0x2_0000, driver, networks }))
+    };
+    let start = "no driver for device 0000:00:05.0 (1af4:1000)";
+    for (refused, rest) in [
+        (device(None, &[]), ""),
+        (device(Some("vfio-pci"), &[]), "; the kernel drives it with vfio-pci"),
+        (
+            device(Some("virtio-pci"), &["eth0"]),
+            "; the kernel has it as eth0: `create host-interface name eth0'",
+        ),
+    ] {
+        assert_eq!(refused.to_string(), format!("{start}{rest}"));
+    }
+}
+
+#[test]
+fn devices_that_are_not_there_are_not_made_interfaces_of() {
+    let mut rig = Rig::new(&[FEATURE]);
+    for (line, why) in [
+        ("create interface virtio x", "not an address on the PCI bus: `x'"),
+        ("create interface virtio ffff:ff:1f.7 gso-enabled packed", "no device ffff:ff:1f.7"),
+        ("delete interface virtio local0", "not an interface of a virtio device"),
+        ("delete interface virtio", "expected the name or the sw_if_index"),
+        ("device attach usb/1", "unknown bus of device `usb/1'"),
+        ("device attach pci/ffff:ff:1f.7 driver x", "no device ffff:ff:1f.7 on the PCI bus"),
+        ("device detach pci/0000:00:00.0", "device `pci/0000:00:00.0' is not attached"),
+        ("show device pci/0000:00:00.0", "is not attached"),
+    ] {
+        let said = rig.attempt(line).unwrap_err();
+        assert!(said.contains(why), "{line}: {said}");
+    }
+    assert!(rig.run("show pci all").starts_with("Address"));
+    for device in bus::all() {
+        let said = rig.attempt(&format!("create interface virtio {}", device.address));
+        assert!(said.unwrap_err().contains("no driver for device"));
+    }
+    rig.talk(|local, router| {
+        let at = virtio::PciAddress { domain: 0xffff, bus: 0xff, slot: 31, function: 7 };
+        let make = virtio::VirtioPciCreateV2 {
+            pci_addr: at,
+            use_random_mac: true,
+            mac_address: wire::MacAddr::ZERO,
+            virtio_flags: virtio::VirtioFlags::GSO,
+            features: u64::MAX,
+        };
+        let refused = local.call(router, &make).err();
+        assert_eq!(refused, Some(control::api::Retval::NO_SUCH_ENTRY));
+        assert!(local.dump(router, &virtio::SwInterfaceVirtioPciDump {}).is_empty());
+        let attach = dev::DevAttach {
+            device_id: "pci/ffff:ff:1f.7".into(),
+            driver_name: "".into(),
+            flags: dev::DevFlags::default(),
+            args: String::new(),
+        };
+        if let Ok(reply) = local.call(router, &attach) {
+            assert_eq!(reply.error_string, "no device ffff:ff:1f.7 on the PCI bus");
+        }
+    });
+}

@@ -1,0 +1,178 @@
+//! FIB tracking for tunnels, mirrors and other features: a load balance that follows the route to
+//! an address, or paths of the feature's own, and a call when it changes.
+//!
+//! The number of the load balance stays while routes change, so that a feature's nodes send packets
+//! to it (`ip4-load-balance` and its siblings follow it) and need not hear of every change. Who
+//! wants to hear is called at the next turn of control, once for all that has changed since.
+
+use std::net::IpAddr;
+
+use wire::Prefix;
+
+use super::path::{Gateway, Path, TableIndex, Target, Through};
+use super::routes::key;
+use super::table::Key;
+use crate::adjacency::Link;
+use crate::fib::Error;
+use crate::fib::family::{Family, Ip4, Ip6};
+use crate::router::Router;
+
+/// A function that is called, with a number of its choice, when what is followed has changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Follower {
+    /// The function.
+    pub call: fn(&mut Router, u64),
+    /// The number.
+    pub key: u64,
+}
+
+impl Follower {
+    fn is(&self, other: &Self) -> bool {
+        self.key == other.key && std::ptr::fn_addr_eq(self.call, other.call)
+    }
+}
+
+/// Paths that are followed, until [`Router::unfollow`].
+#[derive(Debug)]
+#[must_use]
+pub struct Followed {
+    balance: u32,
+}
+
+impl Followed {
+    /// The load balance that leads there.
+    pub fn load_balance(&self) -> u32 {
+        self.balance
+    }
+}
+
+impl Router {
+    /// Follows the route to an address, for packets of a kind.
+    ///
+    /// # Errors
+    /// A table that is not there, no room.
+    pub fn follow(
+        &mut self,
+        link: Link,
+        table: TableIndex,
+        addr: IpAddr,
+        follower: Option<Follower>,
+    ) -> Result<Followed, Error> {
+        let to = Gateway { link, table, addr };
+        let path = Path::to(Target::Recursive { to, through: Through::Any });
+        self.follow_paths(&[path], follower)
+    }
+    /// Follows paths.
+    ///
+    /// # Errors
+    /// As [`Router::follow`].
+    pub fn follow_paths(
+        &mut self,
+        paths: &[Path],
+        follower: Option<Follower>,
+    ) -> Result<Followed, Error> {
+        let list = self.hold_list(paths, None)?;
+        let Some(balance) = self.balance_for(true, list) else {
+            self.release_list(list);
+            return Err(Error::Full);
+        };
+        self.fib.lists.at_mut(list).followed.push((balance, follower));
+        Ok(Followed { balance })
+    }
+    /// Has the load balance of a [`Followed`] follow other paths from now on.
+    ///
+    /// # Errors
+    /// As [`Router::follow`]; nothing has changed then.
+    pub fn refollow(&mut self, balance: u32, paths: &[Path]) -> Result<(), Error> {
+        let old = self.fib.balances.list_of(balance).ok_or(Error::NoRoute)?;
+        let list = self.hold_list(paths, Some(old))?;
+        let follower = self.leave_list(old, balance);
+        self.fib.lists.at_mut(list).followed.push((balance, follower));
+        self.follow_list(balance, list);
+        self.resolve(self.fib.lists_behind_labels(list).collect());
+        self.release_list(old);
+        Ok(())
+    }
+    /// Follows no longer. The load balance leads where it did while packets may be on their way
+    /// there.
+    pub fn unfollow(&mut self, Followed { balance }: Followed) {
+        let Some(list) = self.fib.balances.list_of(balance) else { return };
+        self.leave_list(list, balance);
+        self.fib.balances.free(balance);
+        self.release_list(list);
+    }
+    /// The paths of the best source of a prefix itself; `None` where it has no route.
+    pub fn paths_of(&self, table: TableIndex, prefix: Prefix) -> Option<&[Path]> {
+        let list = match prefix {
+            Prefix::Ip4(_) => self.fib.ip4.at(table)?.entries.get(&key::<Ip4>(prefix))?.list,
+            Prefix::Ip6(_) => self.fib.ip6.at(table)?.entries.get(&key::<Ip6>(prefix))?.list,
+        };
+        Some(&self.fib.lists.at(list).paths)
+    }
+    /// Has a function called when other paths count for a prefix, soon and once for all changes; or
+    /// no longer.
+    pub fn watch_route(
+        &mut self,
+        table: TableIndex,
+        prefix: Prefix,
+        follower: Follower,
+        is_on: bool,
+    ) {
+        match prefix {
+            Prefix::Ip4(_) => self.watch_key::<Ip4>(table, key::<Ip4>(prefix), follower, is_on),
+            Prefix::Ip6(_) => self.watch_key::<Ip6>(table, key::<Ip6>(prefix), follower, is_on),
+        }
+    }
+    fn watch_key<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        follower: Follower,
+        is_on: bool,
+    ) {
+        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return };
+        let all = t.watched.entry(key).or_default();
+        match all.iter().position(|f| f.is(&follower)) {
+            Some(at) if !is_on => drop(all.swap_remove(at)),
+            None if is_on => all.push(follower),
+            _ => (),
+        }
+        if all.is_empty() {
+            t.watched.remove(&key);
+        }
+    }
+    /// Whether packets get on to a neighbour there.
+    pub fn leads_on(&self, followed: &Followed) -> bool {
+        let list = self.fib.balances.list_of(followed.balance);
+        list.is_some_and(|list| self.fib.lists.at(list).leads_on)
+    }
+    fn leave_list(&mut self, list: u32, balance: u32) -> Option<Follower> {
+        let followed = &mut self.fib.lists.at_mut(list).followed;
+        let at = followed.iter().position(|(b, _)| *b == balance)?;
+        followed.swap_remove(at).1
+    }
+    /// Has those called, soon, who follow lists that may lead elsewhere now.
+    pub(super) fn call_followers(&mut self, lists: &[u32]) {
+        let all = lists.iter().flat_map(|list| &self.fib.lists.at(*list).followed);
+        self.call_soon(all.filter_map(|(_, follower)| *follower).collect());
+    }
+    /// Has these called at the next turn of control.
+    pub(super) fn call_soon(&mut self, new: Vec<Follower>) {
+        if new.is_empty() {
+            return;
+        }
+        if self.fib.to_call.is_empty() {
+            self.after(0.0, call_now, 0);
+        }
+        for follower in new {
+            if !self.fib.to_call.iter().any(|f| f.is(&follower)) {
+                self.fib.to_call.push(follower);
+            }
+        }
+    }
+}
+
+fn call_now(router: &mut Router, _: u64) {
+    let all = std::mem::take(&mut router.fib.to_call);
+    all.into_iter().for_each(|follower| (follower.call)(router, follower.key));
+}

@@ -1,0 +1,362 @@
+//! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: packets whose neighbour is not
+//! known.
+//!
+//! A packet is held and its neighbour asked for, at once for the first packet and again each
+//! second; IPv4 packets that come later have it asked sooner. Control is told that packets wait.
+//! Once it knows the neighbour, it has the node send them back to the lookup; when nobody answers,
+//! their senders are told that the host is unreachable. Interfaces that hold nothing ([`Holding`])
+//! ask when a packet comes, and drop it.
+//!
+//! A connected network may be reached by a route of another table than its interface's, which alone
+//! has its neighbours and our own addresses there: packets to these are looked up again in it.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::IpAddr;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Held, Names, Node, Payload, Record};
+use infra::counter::{Counter, Rows};
+use infra::rcu::{Epoch, SlabReader};
+use wire::Prefix;
+use zerocopy::IntoBytes;
+
+use super::Pending;
+use super::counters::count;
+use super::family::Family;
+use super::holding::{Holding, Lately};
+use super::waiting::{Due, Key, Waiting};
+use crate::address::AddressReader;
+use crate::adjacency::Adjacency;
+use crate::drops::Problem;
+use crate::events::EventSender;
+use crate::fib::{self, Forwarding, LpmReader, Via};
+use crate::interface::{InterfaceIndex, Port};
+use crate::ip::SourceFamily;
+use crate::ip::{Headers, Version};
+
+/// Questions that one node sends in a second on one thread, whatever is thrown at it.
+const QUESTIONS_PER_SECOND: f64 = 1000.0;
+
+/// The neighbour that a node resolves.
+pub trait ResolveTarget: Copy + Send + 'static {
+    /// Position of the node in [`Family::ASKERS`].
+    const AT: usize;
+    /// The neighbour that a packet over this adjacency needs; `None` when none is missing.
+    fn of<F: Family>(adjacency: &Adjacency, p: &Buffer<'_>) -> Option<F::Addr>;
+}
+
+/// The next hop of an adjacency that is not complete.
+#[derive(Clone, Copy, Debug)]
+pub struct NextHop;
+
+/// The destination of a packet to a connected subnet.
+#[derive(Clone, Copy, Debug)]
+pub struct Destination;
+
+impl ResolveTarget for NextHop {
+    const AT: usize = 0;
+    fn of<F: Family>(adjacency: &Adjacency, _: &Buffer<'_>) -> Option<F::Addr> {
+        F::addr(adjacency.next_hop).filter(|_| !adjacency.complete)
+    }
+}
+
+impl ResolveTarget for Destination {
+    const AT: usize = 1;
+    fn of<F: Family>(_: &Adjacency, p: &Buffer<'_>) -> Option<F::Addr> {
+        F::destination(p)
+    }
+}
+
+/// The state that the nodes read.
+#[derive(Clone)]
+pub(super) struct Readers {
+    pub adjacencies: SlabReader<Adjacency>,
+    pub ports: SlabReader<Port>,
+    pub addresses: AddressReader,
+    pub events: EventSender<Pending>,
+    /// Questions by interface, IPv4 and IPv6.
+    pub asked: [Rows<Counter>; 2],
+    pub holding: SlabReader<Holding>,
+}
+
+/// One of the nodes.
+#[derive(Clone)]
+pub struct Resolver<F: Family, W> {
+    readers: Readers,
+    waiting: Waiting<F::Addr>,
+    lately: Lately<F::Addr>,
+    /// Questions that may be sent now, and when that was reckoned.
+    allowance: (f64, f64),
+    /// Whether control knows that packets wait.
+    is_reported: bool,
+    forwarding: Forwarding<F::Family>,
+    of: PhantomData<W>,
+}
+
+/// Edges of [`Resolver`].
+#[derive(Clone, Copy)]
+pub enum Next<F> {
+    /// Try again.
+    Lookup(F),
+    /// An ICMP error to the sender.
+    Unreachable(F),
+    /// A question, to the output of the interface.
+    Output(F),
+    /// Try again, a packet of the other version.
+    OtherLookup(F),
+    /// Tell the sender of a packet of the other version.
+    OtherUnreachable(F),
+}
+
+impl<F: Family> Next<F> {
+    fn lookup(p: &Buffer<'_>) -> Self {
+        if is_own::<F>(p) { Self::Lookup(F::SELF) } else { Self::OtherLookup(F::SELF) }
+    }
+    /// Notes the problem on the packet, too.
+    fn unreachable(p: &mut Buffer<'_>) -> Self {
+        if is_own::<F>(p) {
+            p.set_payload(F::UNREACHABLE);
+            return Self::Unreachable(F::SELF);
+        }
+        p.set_payload(F::Other::UNREACHABLE);
+        Self::OtherUnreachable(F::SELF)
+    }
+}
+
+/// Whether a packet is of this version: it may be on its way to a neighbour that is known by an
+/// address of the other one (RFC 8950).
+fn is_own<F: Family>(p: &Buffer<'_>) -> bool {
+    p.bytes().first().is_none_or(|first| usize::from(first >> 4) == 4 + 2 * F::NUMBER)
+}
+
+impl<F: Family> graph::Next for Next<F> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: F::LOOKUP, payload: "" },
+        Edge { to: F::NODES.icmp_error, payload: Problem::NAME },
+        Edge { to: "interface-output", payload: "" },
+        Edge { to: F::Other::LOOKUP, payload: "" },
+        Edge { to: F::Other::NODES.icmp_error, payload: Problem::NAME },
+    ];
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Lookup(_) => 0,
+            Self::Unreachable(_) => 1,
+            Self::Output(_) => 2,
+            Self::OtherLookup(_) => 3,
+            Self::OtherUnreachable(_) => 4,
+        }
+    }
+}
+
+impl<F: Family, W: ResolveTarget> Node for Resolver<F, W> {
+    const NAME: &'static str = F::ASKERS[W::AT];
+    type Next = Next<F>;
+    type Error = F::Reason;
+    type Count = F::Count;
+    const DROP: &'static str = F::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let now = frame.now();
+        for held in frame.take() {
+            self.hold(frame, held, now);
+        }
+        self.report();
+    }
+    fn end(&mut self, frame: &mut Frame<'_, Self>) {
+        self.waiting.forget(|_| true, |held| frame.discard(held, F::CROWDED));
+    }
+}
+
+impl<F: Family, W: ResolveTarget> Resolver<F, W> {
+    pub(super) fn new(readers: Readers, forwarding: Forwarding<F::Family>) -> Self {
+        Self {
+            readers,
+            waiting: Waiting::new(),
+            lately: Lately::new(),
+            allowance: (QUESTIONS_PER_SECOND, 0.0),
+            is_reported: false,
+            forwarding,
+            of: PhantomData,
+        }
+    }
+    fn hold<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>, mut held: Held, now: f64) {
+        let epoch = frame.epoch();
+        let mut p = held.buffer();
+        let adjacency = self.readers.adjacencies.read(p.adjacency(), epoch);
+        let Some(interface) = adjacency.map(|a| a.interface) else {
+            return frame.discard(held, F::NOT_ASKABLE);
+        };
+        let Some(addr) = adjacency.and_then(|a| W::of::<F>(a, &p)) else {
+            let next = Next::lookup(&p);
+            frame.count(F::RESOLVED, 1);
+            return frame.send(held, next);
+        };
+        if let Some(table) = self.own_table(&p, interface.0, epoch) {
+            p.set_fib(table);
+            return frame.send(held, Next::Lookup(F::SELF));
+        }
+        let waits = (interface.0, F::any(addr));
+        if is_own::<F>(&p) {
+            frame.packet_of(&mut held).trace(|p| WaitTrace::<F>(waits, Headers::of(p)));
+        } else {
+            frame.packet_of(&mut held).trace(|p| WaitTrace::<F::Other>(waits, Headers::of(p)));
+        }
+        let key = (interface.0, addr);
+        let holds = self.readers.holding.read(interface.0, epoch).is_none_or(|holding| holding.0);
+        let asks = match holds {
+            true => self.waiting.asks(key, now, F::PAUSE),
+            false => self.lately.asks(key, now),
+        };
+        if asks {
+            if let Err(why) = self.ask(frame, key) {
+                return frame.discard(held, why);
+            }
+        } else {
+            frame.count(F::THROTTLED, 1);
+        }
+        if !holds {
+            return frame.discard(held, F::NOT_HELD);
+        }
+        while let Some(older) = self.waiting.make_room(key) {
+            frame.discard(older, F::CROWDED);
+        }
+        self.waiting.push(key, held, now);
+    }
+    /// The table of the interface of a connected network, if a packet came there by another and it
+    /// knows more of the packet's destination.
+    fn own_table(&self, p: &Buffer<'_>, interface: u32, epoch: Epoch<'_>) -> Option<u16> {
+        let port = self.readers.ports.read(interface, epoch)?;
+        let table = F::Family::table(port).filter(|table| *table != p.fib())?;
+        if W::AT != Destination::AT || !is_own::<F>(p) {
+            return None;
+        }
+        let lpm = self.forwarding.table(table, epoch)?;
+        let leaf = lpm.lookup(<F::Family as fib::Headers>::destination(p), epoch);
+        let is_known = match self.forwarding.load_balance(leaf, epoch).single()? {
+            Via::Receive(on) => on == interface,
+            Via::Adjacency(index) => {
+                let a = self.readers.adjacencies.read(index.0, epoch);
+                a.is_some_and(|a| a.interface.0 == interface)
+            }
+            _ => false,
+        };
+        is_known.then_some(table)
+    }
+    /// Sends a question, unless there have been too many, or no buffer is left for it.
+    fn ask<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        key: Key<F::Addr>,
+    ) -> Result<(), F::Reason> {
+        let epoch = frame.epoch();
+        let port = self.readers.ports.read(key.0, epoch);
+        let mac = port.map(|p| p.mac).ok_or(F::NOT_ASKABLE)?;
+        let ours = &self.readers.addresses;
+        let source = F::source(ours, key.0, key.1, epoch).ok_or(F::NO_SOURCE)?;
+        if !self.may_ask(frame.now()) {
+            frame.count(F::THROTTLED, 1);
+            return Ok(());
+        }
+        let question = F::question(mac, source, key.1);
+        let sent = frame.fresh().is_some_and(|mut new| {
+            let fits = new.append(question.as_bytes()).is_some();
+            new.set_tx(key.0);
+            new.add_flags(Flags::LOCAL);
+            if fits {
+                new.send(Next::Output(F::SELF));
+            }
+            fits
+        });
+        frame.count(if sent { F::ASKED } else { F::NO_BUFFER }, 1);
+        if sent {
+            count(&self.readers.asked[F::NUMBER], frame.thread(), key.0);
+        }
+        Ok(())
+    }
+    /// Asks for neighbours that routes lead to, as far as questions may be sent now. For control.
+    pub(super) fn ask_for<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        missing: &[(InterfaceIndex, IpAddr)],
+    ) {
+        for (interface, addr) in missing {
+            if let Some(addr) = F::addr(*addr) {
+                // Without an address of ours nobody can be asked; packets that need it say so.
+                let _ = self.ask(frame, (interface.0, addr));
+            }
+        }
+    }
+    fn may_ask(&mut self, now: f64) -> bool {
+        let (left, at) = self.allowance;
+        let left = (left + (now - at).max(0.0) * QUESTIONS_PER_SECOND).min(QUESTIONS_PER_SECOND);
+        let may = left >= 1.0;
+        self.allowance = (if may { left - 1.0 } else { left }, now);
+        may
+    }
+    /// Tells control that packets wait, until it has heard.
+    fn report(&mut self) {
+        if !self.is_reported && !self.waiting.is_empty() {
+            self.is_reported = self.readers.events.send(Pending);
+        }
+    }
+    /// Sends on what waits for these neighbours, which are known now. For control.
+    pub(super) fn release<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        known: &[(InterfaceIndex, IpAddr)],
+    ) {
+        for (interface, addr) in known {
+            let Some(addr) = F::addr(*addr) else { continue };
+            while let Some(mut held) = self.waiting.pop((interface.0, addr)) {
+                let next = Next::lookup(&held.buffer());
+                frame.send(held, next);
+            }
+        }
+    }
+    /// Asks again, or gives up, where nobody answered in time. For control, several times a second.
+    pub(super) fn tick<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        for (key, due) in self.waiting.due(frame.now()) {
+            let asked = if due == Due::Question { self.ask(frame, key) } else { Ok(()) };
+            if due == Due::Question && asked.is_ok() {
+                continue;
+            }
+            while let Some(mut held) = self.waiting.pop(key) {
+                if let Err(why) = asked {
+                    frame.discard(held, why);
+                    continue;
+                }
+                let mut p = frame.packet_of(&mut held);
+                p.error(F::UNANSWERED);
+                let next = Next::unreachable(&mut p);
+                frame.send(held, next);
+            }
+        }
+        self.is_reported = false;
+        self.report();
+    }
+    /// Drops what waits for neighbours on an interface that goes, or in networks of it.
+    pub(super) fn forget<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        interface: InterfaceIndex,
+        within: Option<&[Prefix]>,
+    ) {
+        let is_within = |addr| within.is_none_or(|all| all.iter().any(|p| p.contains(addr)));
+        let is_meant = |(number, addr)| number == interface.0 && is_within(F::any(addr));
+        self.waiting.forget(is_meant, |held| frame.discard(held, F::NOT_ASKABLE));
+    }
+}
+
+/// Interface and address that a packet waits for, and its headers.
+struct WaitTrace<V>((u32, IpAddr), Headers<V>);
+
+impl<F: Family> Record for WaitTrace<F> {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self((interface, addr), headers) = self;
+        writeln!(f, "  waits for {addr} on {}", names.name("interface", *interface))?;
+        headers.write(names, f)
+    }
+}

@@ -1,0 +1,443 @@
+//! Commands about punting.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use control::cli::{
+    Args, Cli, Command, Error, Line, Output, Print, PrintValue, Word, is_printable,
+};
+use control::configuration::{Lines, Stage};
+use serde::Serialize;
+use wire::Protocol;
+
+use super::{HEADER_VERSION, Port, Punted, RedirectTo, Redirecting, SocketError};
+use crate::interface::InterfaceIndex;
+use crate::ip::{V4, V6};
+use crate::router::Router;
+
+/// `set punt [ipv4|ip6|ipv6] [udp|tcp] [del] {all | PORT | protocol N | reason NAME}`.
+#[derive(Debug, PartialEq)]
+struct SetPunt {
+    what: Punted,
+    on: bool,
+}
+
+impl Command for SetPunt {
+    const PATHS: &'static [&'static str] = &["set punt"];
+    const ABOUT: &'static str = "Have packets to ports that nobody listens on punted";
+    const USAGE: &'static str = "[ipv4|ip6|ipv6] [udp|tcp] [del] \
+        {all | <port-num:1-65535> | protocol <number> | reason <name>}";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut on = true;
+        let what = what(args, |args| {
+            let is_off = args.keyword("del");
+            on &= !is_off;
+            Ok(is_off)
+        })?;
+        Ok(Self { what, on })
+    }
+}
+
+impl Print for SetPunt {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("del", !self.on).value(&self.what);
+    }
+}
+
+/// `punt socket register [ipv4|ipv6] [udp|tcp|icmp6] {all | PORT | …} socket PATH`.
+#[derive(Debug, PartialEq)]
+struct Register {
+    what: Punted,
+    path: PathBuf,
+}
+
+/// `punt socket deregister [ipv4|ipv6] [udp|tcp|icmp6] {all | PORT | …}`.
+struct Deregister(Punted);
+
+/// Reads what is punted; `other` takes words that the command has besides.
+fn what(
+    args: &mut Args<'_>,
+    mut other: impl FnMut(&mut Args<'_>) -> Result<bool, Error>,
+) -> Result<Punted, Error> {
+    let (mut is_ip6, mut protocol, mut port) = (false, Protocol::UDP, None);
+    let (mut all_of, mut reason) = (None, None);
+    while let Some(word) = args.peek() {
+        if other(args)? {
+            continue;
+        }
+        match word.to_ascii_lowercase().as_str() {
+            "ipv4" => is_ip6 = false,
+            "ip6" | "ipv6" => is_ip6 = true,
+            "udp" => protocol = Protocol::UDP,
+            "tcp" => protocol = Protocol::TCP,
+            "icmp6" => protocol = Protocol::ICMP6,
+            "all" => port = Some(None),
+            "protocol" => {
+                args.word();
+                all_of = Some(Protocol(args.value("protocol")?));
+                continue;
+            }
+            "reason" => {
+                args.word();
+                let name: Word = args.value("reason")?;
+                let found = args.context().and_then(|r: &Router| r.punt_reason_named(&name));
+                reason = Some(found.ok_or_else(|| name.unknown("punt reason"))?);
+                continue;
+            }
+            _ => {
+                port = Some(Some(args.value("port")?));
+                continue;
+            }
+        }
+        args.word();
+    }
+    Ok(match (reason, all_of) {
+        (Some(reason), _) => Punted::Reason(reason),
+        (None, Some(protocol)) => Punted::Protocol { is_ip6, protocol },
+        (None, None) => {
+            let port = port.ok_or_else(|| args.error("expected all or a port"))?;
+            Punted::Port(Port { is_ip6, protocol, port })
+        }
+    })
+}
+
+impl PrintValue for Punted {
+    fn print(&self, line: &mut Line<'_>) {
+        let version = |is_ip6| if is_ip6 { "ipv6" } else { "ipv4" };
+        match *self {
+            Self::Port(Port { is_ip6, protocol, port }) => {
+                let name = match protocol {
+                    Protocol::TCP => "tcp",
+                    Protocol::ICMP6 => "icmp6",
+                    _ => "udp",
+                };
+                line.word(version(is_ip6)).word(name);
+                line.word(port.map_or("all".to_owned(), |port| port.to_string()));
+            }
+            Self::Protocol { is_ip6, protocol } => {
+                line.word(version(is_ip6)).keyword("protocol", &protocol.0);
+            }
+            Self::Reason(reason) => {
+                let mut all = line.context::<Router>().into_iter().flat_map(Router::punt_reasons);
+                let named =
+                    all.find(|(number, ..)| *number == reason).map(|(_, info, ..)| info.name);
+                line.keyword("reason", &named.unwrap_or_default());
+            }
+        }
+    }
+}
+
+impl Command for Register {
+    const PATHS: &'static [&'static str] = &["punt socket register"];
+    const ABOUT: &'static str = "Have packets to a port sent to the socket of a program";
+    const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp|icmp6] \
+        {all | <port-num> | protocol <number> | reason <name>} socket <socket>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut path = None;
+        let what = what(args, |args| {
+            let is_socket = args.keyword("socket");
+            if is_socket {
+                path = Some(args.value("socket")?);
+            }
+            Ok(is_socket)
+        })?;
+        Ok(Self { what, path: path.ok_or_else(|| args.error("expected socket"))? })
+    }
+}
+
+impl Command for Deregister {
+    const PATHS: &'static [&'static str] = &["punt socket deregister"];
+    const ABOUT: &'static str = "Have packets to a port no longer sent to a socket";
+    const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp|icmp6] \
+        {all | <port-num> | protocol <number> | reason <name>}";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        what(args, |_| Ok(false)).map(Self)
+    }
+}
+
+impl Print for Register {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.what).keyword("socket", &self.path.display());
+    }
+}
+
+/// `ip punt redirect [add|del] rx [INTERFACE|all] {via [NH] TX | nowhere}`.
+#[derive(Debug, PartialEq)]
+struct SetRedirect {
+    on: bool,
+    rx: Option<InterfaceIndex>,
+    /// Nowhere for `None`.
+    to: Option<(Option<IpAddr>, InterfaceIndex)>,
+}
+
+impl SetRedirect {
+    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
+        let on = !args.keyword("del");
+        if on {
+            args.keyword("add");
+        }
+        if !args.keyword("rx") {
+            return Err(args.error("expected rx"));
+        }
+        let rx = if args.keyword("all") { None } else { Some(args.value("interface")?) };
+        let mut to = None;
+        if args.keyword("via") {
+            let next_hop = args.optional();
+            to = Some((next_hop, args.value("interface")?));
+        }
+        if on && to.is_none() && !args.keyword("nowhere") {
+            return Err(args.error("expected via"));
+        }
+        Ok(Self { on, rx, to })
+    }
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.on { "add" } else { "del" });
+        line.option("rx", self.rx.as_ref()).flag("rx all", self.rx.is_none());
+        match &self.to {
+            Some((next_hop, tx)) => line.word("via").values(next_hop).value(tx),
+            None => line.flag("nowhere", self.on),
+        };
+    }
+    fn carry_out<V: Redirecting>(&self, router: &mut Router) -> Result<(), Error> {
+        let to = self.to.map(|(next_hop, tx)| {
+            let next_hop = next_hop.unwrap_or(V::UNSPECIFIED);
+            RedirectTo { tx, next_hop }
+        });
+        let done = match self.on {
+            true => router.set_punt_redirect::<V>(self.rx, to),
+            false => router.remove_punt_redirect::<V>(self.rx),
+        };
+        done.map_err(|e| Error::new(e.to_string()))
+    }
+    fn all<V: Redirecting>(router: &Router) -> impl Iterator<Item = Self> {
+        router.punt_redirects::<V>().map(|(rx, to)| {
+            let next_hop = |to: RedirectTo| Some(to.next_hop).filter(|hop| *hop != V::UNSPECIFIED);
+            Self { on: true, rx, to: to.map(|to| (next_hop(to), to.tx)) }
+        })
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct SetRedirect4(SetRedirect);
+#[derive(Debug, PartialEq)]
+struct SetRedirect6(SetRedirect);
+
+const USAGE: &str = "[add|del] rx [<interface>|all] {via [<next-hop>] <tx-interface> | nowhere}";
+
+impl Command for SetRedirect4 {
+    const PATHS: &'static [&'static str] = &["ip punt redirect"];
+    const ABOUT: &'static str = "Send punted IPv4 packets to a neighbor";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        SetRedirect::take(args).map(Self)
+    }
+}
+
+impl Command for SetRedirect6 {
+    const PATHS: &'static [&'static str] = &["ip6 punt redirect"];
+    const ABOUT: &'static str = "Send punted IPv6 packets to a neighbor";
+    const USAGE: &'static str = USAGE;
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        SetRedirect::take(args).map(Self)
+    }
+}
+
+impl Print for SetRedirect4 {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        self.0.print(line);
+    }
+}
+
+impl Print for SetRedirect6 {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        self.0.print(line);
+    }
+}
+
+/// Punted packets and their receivers.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for what in router.told_to_punt() {
+        lines.push(&SetPunt { what, on: true });
+    }
+    for client in router.punt_clients() {
+        // What is not text cannot be said.
+        if client.path.to_str().is_some_and(|path| is_printable(path) && !path.contains(' ')) {
+            lines.push(&Register { what: client.what, path: client.path.clone() });
+        }
+    }
+    SetRedirect::all::<V4>(router).for_each(|c| lines.push(&SetRedirect4(c)));
+    SetRedirect::all::<V6>(router).for_each(|c| lines.push(&SetRedirect6(c)));
+}
+
+/// Show where punted IPv4 packets go.
+#[derive(Command)]
+#[command("show ip punt redirect")]
+struct ShowRedirects4;
+
+/// Show where punted IPv6 packets go.
+#[derive(Command)]
+#[command("show ip6 punt redirect")]
+struct ShowRedirects6;
+
+/// Show who takes UDP packets for this router.
+#[derive(Command)]
+#[command("show udp ports")]
+struct ShowUdpPorts;
+
+/// Show which UDP ports that nobody listens on are punted.
+#[derive(Command)]
+#[command("show udp punt")]
+struct ShowUdpPunt {
+    /// only those of IPv4
+    ipv4: bool,
+    /// only those of IPv6
+    ipv6: bool,
+}
+
+/// Show who takes protocols for this router.
+#[derive(Command)]
+#[command("show ip local", "show ip6 local")]
+struct ShowLocal;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, set: SetPunt| {
+        let done = match set.what {
+            Punted::Port(port) => router.set_punt(port, set.on),
+            Punted::Protocol { is_ip6, protocol } => {
+                router.set_punt_protocol(is_ip6, protocol, set.on)
+            }
+            Punted::Reason(reason) => router.set_punt_reason(reason, set.on),
+        };
+        done.map_err(|e| Error::new(e.to_string()))
+    });
+    cli.command(|router: &mut Router, new: Register| {
+        Ok::<_, Error>(router.register_punt_socket(new.what, HEADER_VERSION, &new.path)?)
+    });
+    cli.command(|router: &mut Router, old: Deregister| {
+        Ok::<_, Error>(router.deregister_punt_socket(old.0)?)
+    });
+    cli.command(|router: &mut Router, set: SetRedirect4| set.0.carry_out::<V4>(router));
+    cli.command(|router: &mut Router, set: SetRedirect6| set.0.carry_out::<V6>(router));
+    cli.command(|router: &mut Router, _: ShowRedirects4| Ok(redirects::<V4>(router)));
+    cli.command(|router: &mut Router, _: ShowRedirects6| Ok(redirects::<V6>(router)));
+    cli.command(|router: &mut Router, _: ShowUdpPorts| {
+        let ports = router.udp_takers();
+        Ok(Output::of(Dispatch { what: "port", rows: ports }))
+    });
+    cli.command(|router: &mut Router, show: ShowUdpPunt| {
+        let both = show.ipv4 == show.ipv6;
+        let shown = [(false, show.ipv4), (true, show.ipv6)].into_iter();
+        let shown = shown.filter(|(_, named)| both || *named);
+        Ok(Output::of(UdpPunt(shown.map(|(is_ip6, _)| UdpPorts::of(router, is_ip6)).collect())))
+    });
+    cli.command(|router: &mut Router, _: ShowLocal| {
+        let protocols = router.protocol_takers();
+        Ok(Output::of(Dispatch { what: "protocol", rows: protocols }))
+    });
+}
+
+impl From<SocketError> for Error {
+    fn from(e: SocketError) -> Self {
+        Self::new(e.to_string())
+    }
+}
+
+fn redirects<V: Redirecting>(router: &Router) -> Output {
+    let name = |i: InterfaceIndex| router.interfaces.name(i.0).to_owned();
+    let rows = router.punt_redirects::<V>().map(|(from, to)| Row {
+        rx: from.map_or_else(|| "all".to_owned(), name),
+        to: to.map(|to| RedirectPath { next_hop: to.next_hop, tx: name(to.tx) }),
+    });
+    Output::of(Rows(rows.collect()))
+}
+
+#[derive(Serialize)]
+struct Row {
+    rx: String,
+    #[serde(flatten)]
+    to: Option<RedirectPath>,
+}
+
+#[derive(Serialize)]
+struct RedirectPath {
+    next_hop: IpAddr,
+    tx: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Row { rx, to }| match to {
+            Some(RedirectPath { next_hop, tx }) => {
+                writeln!(f, "rx {rx} redirect via {next_hop} {tx}")
+            }
+            None => writeln!(f, "rx {rx} redirect nowhere"),
+        })
+    }
+}
+
+/// Output of `show udp punt`.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct UdpPunt(Vec<UdpPorts>);
+
+/// Ports of one version of IP.
+#[derive(Serialize)]
+struct UdpPorts {
+    version: &'static str,
+    all: bool,
+    ports: Vec<u16>,
+}
+
+impl UdpPorts {
+    fn of(router: &Router, is_ip6: bool) -> Self {
+        let punted = router.punted_ports();
+        let punted = punted.filter(|p| p.is_ip6 == is_ip6 && p.protocol == Protocol::UDP);
+        let (all, ports): (Vec<_>, Vec<_>) = punted.map(|p| p.port).partition(Option::is_none);
+        let version = if is_ip6 { "IPV6" } else { "IPV4" };
+        Self { version, all: !all.is_empty(), ports: ports.into_iter().flatten().collect() }
+    }
+}
+
+impl fmt::Display for UdpPunt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for UdpPorts { version, all, ports } in &self.0 {
+            write!(f, "{version} UDP ports punt :")?;
+            match (all, ports.as_slice()) {
+                (true, _) => writeln!(f, " all")?,
+                (false, []) => writeln!(f, " none")?,
+                (false, ports) => {
+                    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+                    writeln!(f, " {}", ports.join(", "))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers and the nodes that take them, of IPv4 and IPv6.
+#[derive(Serialize)]
+struct Dispatch {
+    what: &'static str,
+    rows: Vec<(&'static str, u16, String)>,
+}
+
+impl fmt::Display for Dispatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<8}{:<10}node", "family", self.what)?;
+        self.rows
+            .iter()
+            .try_for_each(|(family, number, node)| writeln!(f, "{family:<8}{number:<10}{node}"))
+    }
+}

@@ -1,0 +1,167 @@
+//! Punted ports and protocols.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use wire::Protocol;
+
+use super::Punted;
+use super::punt_test::TRIAL;
+use super::reasons::Reason;
+use crate::ip::{self, V4, V6, Version};
+use crate::router::Router;
+
+/// The kind of punted packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port {
+    /// IPv6 instead of IPv4.
+    pub is_ip6: bool,
+    /// UDP or TCP; ICMPv6 for sockets.
+    pub protocol: Protocol,
+    /// The port, or the type of ICMPv6; `None` for all that nobody listens on.
+    pub port: Option<u16>,
+}
+
+/// The state of control.
+#[derive(Default)]
+pub(super) struct Ports {
+    ports: BTreeSet<Port>,
+    /// Those of them that a feature has punted.
+    of_features: BTreeSet<Port>,
+    /// Protocols, of IPv6 or not.
+    protocols: BTreeSet<(bool, Protocol)>,
+}
+
+/// Reasons why a port cannot be punted, or not left alone again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortError {
+    /// Neither UDP nor TCP, or TCP by port.
+    Protocol,
+    /// Somebody listens there.
+    Taken,
+    /// It is not punted.
+    Unknown,
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Protocol => "only UDP ports and all of TCP are punted",
+            Self::Taken => "somebody listens there",
+            Self::Unknown => "it is not punted",
+        })
+    }
+}
+impl std::error::Error for PortError {}
+
+impl Router {
+    /// The kind of punted packets.
+    pub fn punted_ports(&self) -> impl Iterator<Item = Port> {
+        self.state::<Ports>().into_iter().flat_map(|ports| ports.ports.iter().copied())
+    }
+    /// Has packets to a port of this router punted, or no longer.
+    ///
+    /// # Errors
+    /// [`PortError`]; nothing has changed then.
+    pub fn set_punt(&mut self, port: Port, on: bool) -> Result<(), PortError> {
+        let is_there = self.punted_ports().any(|p| p == port);
+        if !on && !is_there {
+            return Err(PortError::Unknown);
+        }
+        let ports = self.own_mut::<Ports>();
+        ports.of_features.remove(&port);
+        if on && is_there {
+            return Ok(());
+        }
+        if port.is_ip6 { self.switch::<V6>(port, on) } else { self.switch::<V4>(port, on) }?;
+        let ports = &mut self.own_mut::<Ports>().ports;
+        if on {
+            ports.insert(port)
+        } else {
+            ports.remove(&port)
+        };
+        Ok(())
+    }
+    /// Punts packets to a port for a feature, unless the port is punted already.
+    ///
+    /// # Errors
+    /// [`PortError`]; nothing has changed then.
+    pub fn punt_for_feature(&mut self, port: Port) -> Result<(), PortError> {
+        self.set_punt(port, true)?;
+        self.own_mut::<Ports>().of_features.insert(port);
+        Ok(())
+    }
+    /// Packets that the operator and clients have punted.
+    pub(super) fn told_to_punt(&self) -> impl Iterator<Item = Punted> {
+        let Ports { ports, of_features, protocols } = self.own();
+        let ports = ports.difference(of_features).map(|port| Punted::Port(*port));
+        let protocols = protocols.iter();
+        let protocols = protocols.map(|&(is_ip6, protocol)| Punted::Protocol { is_ip6, protocol });
+        let reasons = self.punt_reasons();
+        let reasons = reasons.filter(|(_, info, takers, _)| takers.punt && info.client != TRIAL);
+        ports.chain(protocols).chain(reasons.map(|(reason, ..)| Punted::Reason(reason)))
+    }
+    fn switch<V: Version>(&mut self, port: Port, on: bool) -> Result<(), PortError> {
+        let udp = on.then_some(V::NODES.udp_punt);
+        let done = match (port.protocol, port.port) {
+            (Protocol::UDP, Some(number)) => self.redispatch(V::NODES.udp_lookup, number, udp),
+            (Protocol::UDP, None) => self.dispatch_others(V::NODES.udp_lookup, udp),
+            (Protocol::TCP, None) => {
+                self.redispatch_protocol::<V>(Protocol::TCP, on.then_some(V::NODES.punt))
+            }
+            _ => return Err(PortError::Protocol),
+        };
+        done.map_err(PortError::from)
+    }
+    /// Has what this router gets of a protocol punted, or no longer.
+    ///
+    /// # Errors
+    /// [`PortError`]; nothing has changed then.
+    pub fn set_punt_protocol(
+        &mut self,
+        is_ip6: bool,
+        protocol: Protocol,
+        on: bool,
+    ) -> Result<(), PortError> {
+        let is_there = |router: &mut Self| {
+            let ports = router.own_mut::<Ports>();
+            ports.protocols.contains(&(is_ip6, protocol))
+        };
+        match (is_there(self), on) {
+            (true, true) => return Ok(()),
+            (false, false) => return Err(PortError::Unknown),
+            _ if is_ip6 => {
+                let to = on.then_some(V6::NODES.punt);
+                self.redispatch_protocol::<V6>(protocol, to)?;
+            }
+            _ => {
+                let to = on.then_some(V4::NODES.punt);
+                self.redispatch_protocol::<V4>(protocol, to)?;
+            }
+        }
+        let ports = self.own_mut::<Ports>();
+        if on {
+            ports.protocols.insert((is_ip6, protocol))
+        } else {
+            ports.protocols.remove(&(is_ip6, protocol))
+        };
+        Ok(())
+    }
+    /// Has what features punt for a reason join what IP punts, or no longer.
+    ///
+    /// # Errors
+    /// [`PortError::Unknown`]: there is no such reason.
+    pub fn set_punt_reason(&mut self, reason: Reason, on: bool) -> Result<(), PortError> {
+        let is_there = self.set_takers(reason, |takers| takers.punt = on);
+        if is_there { Ok(()) } else { Err(PortError::Unknown) }
+    }
+}
+
+impl From<ip::Error> for PortError {
+    fn from(why: ip::Error) -> Self {
+        match why {
+            ip::Error::Taken { .. } => Self::Taken,
+            ip::Error::Graph(e) => panic!("the nodes are there since the features registered: {e}"),
+        }
+    }
+}

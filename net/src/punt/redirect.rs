@@ -1,0 +1,286 @@
+//! `ip4-punt-redirect`, `ip6-punt-redirect`: what is punted goes to a neighbour.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use graph::arc::{Along, FeatureArc};
+use graph::{BuildError, Edge, Frame, Names, Node, Record};
+use infra::rcu::{Reader, Shared};
+
+use crate::adjacency::{self, AdjacencyIndex, Role};
+use crate::interface::{Change, InterfaceIndex};
+use crate::ip::{V4, V6, Version};
+use crate::router::Router;
+
+/// A version whose punted packets are redirected.
+pub trait Redirecting: Version {
+    /// Name of the node.
+    const REDIRECT: &'static str;
+    /// Reasons for drops.
+    type NoRedirect: graph::Reason;
+    /// No redirect holds for the interface.
+    const NO_REDIRECT: Self::NoRedirect;
+    /// No address in particular.
+    const UNSPECIFIED: IpAddr;
+}
+
+impl Redirecting for V4 {
+    const REDIRECT: &'static str = "ip4-punt-redirect";
+    type NoRedirect = Error4;
+    const NO_REDIRECT: Error4 = Error4::NoRedirect;
+    const UNSPECIFIED: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+}
+
+impl Redirecting for V6 {
+    const REDIRECT: &'static str = "ip6-punt-redirect";
+    type NoRedirect = Error6;
+    const NO_REDIRECT: Error6 = Error6::NoRedirect;
+    const UNSPECIFIED: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+}
+
+/// Drops of the node of IPv4.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error4 {
+    /// no redirect for the interface.
+    #[name("ip4 punt redirect drop")]
+    NoRedirect,
+}
+
+/// Drops of the node of IPv6.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error6 {
+    /// no redirect for the interface.
+    #[name("ip6 punt redirect drop")]
+    NoRedirect,
+}
+
+/// Adjacencies by the interface packets came in on; `Some(None)` where a redirect leads nowhere.
+#[derive(Clone, Default)]
+struct Table {
+    /// For interfaces that are not named.
+    any: Option<Option<u32>>,
+    by_interface: Vec<Option<Option<u32>>>,
+}
+
+/// The target of an interface's punted packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedirectTo {
+    /// The interface it leaves by.
+    pub tx: InterfaceIndex,
+    /// The neighbour there; unspecified for each packet's destination.
+    pub next_hop: IpAddr,
+}
+
+/// Interface that packets came in by; `None` for all interfaces that are not named.
+type From = Option<InterfaceIndex>;
+
+/// The state of control for one version.
+struct Redirects<V> {
+    table: Shared<Table>,
+    list: BTreeMap<From, Option<(RedirectTo, AdjacencyIndex)>>,
+    version: PhantomData<V>,
+}
+
+/// Sends punted packets to a neighbour.
+#[derive(Clone)]
+pub struct Redirect<V> {
+    version: V,
+    table: Reader<Table>,
+}
+
+/// Edges of [`Redirect`].
+#[derive(Clone, Copy)]
+pub enum Next<V> {
+    /// Over the adjacency.
+    Rewrite(V),
+}
+
+impl<V: Version> graph::Next for Next<V> {
+    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.rewrite, payload: "" }];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut graph::Buffer<'_>) -> u32 {
+        let Self::Rewrite(_) = self;
+        0
+    }
+}
+
+impl<V: Redirecting> Node for Redirect<V> {
+    const NAME: &'static str = V::REDIRECT;
+    type Next = Next<V>;
+    type Error = V::NoRedirect;
+    type Count = Infallible;
+    const DROP: &'static str = V::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let table = self.table.read(frame.epoch());
+        frame.each(|p| {
+            let named = table.by_interface.get(p.rx() as usize).copied().flatten();
+            let to = named.or(table.any).flatten();
+            p.trace(|_| Redirected(to));
+            p.set_adjacency(to.ok_or(V::NO_REDIRECT)?);
+            Ok(Next::Rewrite(self.version))
+        });
+    }
+}
+
+/// The trace record of the node.
+struct Redirected(Option<u32>);
+
+impl Record for Redirected {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(adjacency) => write!(f, "  via redirect: adj {adjacency}"),
+            None => write!(f, "  via redirect: none"),
+        }
+    }
+}
+
+/// Reasons why a redirect cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RedirectError {
+    /// There is no interface of this number to come in on.
+    NoRx,
+    /// There is none to go out on.
+    NoTx,
+    /// The neighbour's address is of another version.
+    OtherVersion,
+    /// There is no redirect to take back.
+    Unknown,
+    /// There is no way to the neighbour.
+    Adjacency(adjacency::Error),
+}
+
+impl fmt::Display for RedirectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRx => f.write_str("no such rx interface"),
+            Self::NoTx => f.write_str("no such tx interface"),
+            Self::OtherVersion => f.write_str("the next hop is of the other version"),
+            Self::Unknown => f.write_str("no such redirect"),
+            Self::Adjacency(e) => e.fmt(f),
+        }
+    }
+}
+impl std::error::Error for RedirectError {}
+
+impl Router {
+    /// The targets of punted packets, by the interface they came in on (`None`: all not named).
+    pub fn punt_redirects<V: Redirecting>(
+        &self,
+    ) -> impl Iterator<Item = (Option<InterfaceIndex>, Option<RedirectTo>)> {
+        let all = self.state::<Redirects<V>>().into_iter().flat_map(|r| r.list.iter());
+        all.map(|(from, to)| (*from, to.map(|(to, _)| to)))
+    }
+    /// Sets where punted packets of an interface (`None`: of all not named) go; nowhere for `None`.
+    ///
+    /// # Errors
+    /// [`RedirectError`]; nothing has changed then.
+    pub fn set_punt_redirect<V: Redirecting>(
+        &mut self,
+        from: Option<InterfaceIndex>,
+        to: Option<RedirectTo>,
+    ) -> Result<(), RedirectError> {
+        if from.is_some_and(|i| self.interfaces.at(i).is_none()) {
+            return Err(RedirectError::NoRx);
+        }
+        let new = match to {
+            Some(to) => Some((to, use_way::<V>(self, to)?)),
+            None => None,
+        };
+        let redirects = self.own_mut::<Redirects<V>>();
+        let old = redirects.list.insert(from, new).flatten();
+        self.follow_redirects::<V>(old);
+        Ok(())
+    }
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// [`RedirectError::Unknown`].
+    pub fn remove_punt_redirect<V: Redirecting>(
+        &mut self,
+        from: Option<InterfaceIndex>,
+    ) -> Result<(), RedirectError> {
+        let redirects = self.own_mut::<Redirects<V>>();
+        let old = redirects.list.remove(&from).ok_or(RedirectError::Unknown)?;
+        self.follow_redirects::<V>(old);
+        Ok(())
+    }
+    /// Has nodes see the redirects there are now, and gives up one that is gone.
+    fn follow_redirects<V: Redirecting>(&mut self, gone: Option<(RedirectTo, AdjacencyIndex)>) {
+        let redirects = self.own_mut::<Redirects<V>>();
+        let mut table = Table::default();
+        for (from, to) in &redirects.list {
+            let adjacency = Some(to.map(|(_, adjacency)| adjacency.0));
+            let Some(InterfaceIndex(i)) = from else {
+                table.any = adjacency;
+                continue;
+            };
+            let at = *i as usize;
+            table.by_interface.resize(table.by_interface.len().max(at + 1), None);
+            table.by_interface[at] = adjacency;
+        }
+        let is_used = !redirects.list.is_empty();
+        redirects.table.publish(table);
+        if let Some((_, adjacency)) = gone {
+            self.release_adjacency(adjacency);
+        }
+        self.set_feature_everywhere(V::PUNT_ARC, V::REDIRECT, is_used);
+    }
+}
+
+/// Uses the adjacency that leads there.
+pub(super) fn use_way<V: Redirecting>(
+    router: &mut Router,
+    RedirectTo { tx, next_hop }: RedirectTo,
+) -> Result<AdjacencyIndex, RedirectError> {
+    if next_hop.is_ipv4() != V::UNSPECIFIED.is_ipv4() {
+        return Err(RedirectError::OtherVersion);
+    }
+    if router.interfaces.at(tx).is_none() {
+        return Err(RedirectError::NoTx);
+    }
+    let role = if next_hop.is_unspecified() { Role::Glean } else { Role::Neighbor };
+    router.use_adjacency(tx, role, next_hop).map_err(RedirectError::Adjacency)
+}
+
+fn switch<V: Redirecting>(router: &mut Router, interface: InterfaceIndex, on: bool) {
+    let arc: &'static FeatureArc = V::PUNT_ARC;
+    let done = router.engine.set_feature(arc, V::REDIRECT, interface.0, on);
+    done.expect("the node is on the arc since the feature registered");
+}
+
+/// Has the feature on all interfaces while there is a redirect, and forgets redirects of an
+/// interface that goes.
+pub(super) fn follow<V: Redirecting>(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    change: Change,
+) {
+    let Some(redirects) = router.state::<Redirects<V>>() else { return };
+    match change {
+        Change::Added if !redirects.list.is_empty() => switch::<V>(router, interface, true),
+        Change::Deleting => {
+            let leads_there = |to: Option<RedirectTo>| to.is_some_and(|to| to.tx == interface);
+            let all = router.punt_redirects::<V>();
+            let gone = all.filter(|(from, to)| *from == Some(interface) || leads_there(*to));
+            let gone: Vec<_> = gone.map(|(from, _)| from).collect();
+            for from in gone {
+                router.remove_punt_redirect::<V>(from).expect("it was there just now");
+            }
+            switch::<V>(router, interface, false);
+        }
+        _ => (),
+    }
+}
+
+pub(super) fn add<V: Redirecting>(router: &mut Router) -> Result<(), BuildError> {
+    let table = Shared::new(Table::default());
+    let node = Redirect { version: V::SELF, table: table.reader() };
+    router.engine.add_feature(V::PUNT_ARC, node)?;
+    router.insert(Redirects::<V> { table, list: BTreeMap::new(), version: PhantomData });
+    Ok(())
+}

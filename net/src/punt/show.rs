@@ -1,0 +1,201 @@
+//! `show punt …`: who gets what is punted.
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use serde::Serialize;
+
+use super::{Port, Punted, Reason};
+use crate::router::Router;
+
+/// Show the features that punt packets for reasons of their own.
+#[derive(Command)]
+#[command("show punt client")]
+struct ShowClients;
+
+/// Show to which nodes packets go from punt-dispatch, by reason.
+#[derive(Command)]
+#[command("show punt db")]
+struct ShowDb;
+
+/// Show the reasons for which features punt packets.
+#[derive(Command)]
+#[command("show punt reasons")]
+struct ShowReasons;
+
+/// Show how many packets were punted, by reason.
+#[derive(Command)]
+#[command("show punt stats")]
+struct ShowStats;
+
+/// `show punt socket registrations [l4|exception|ip]`.
+struct ShowSockets(Option<Kind>);
+
+/// Kinds of what is punted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    L4,
+    Exception,
+    Protocol,
+}
+
+impl Kind {
+    fn of(what: Punted) -> Self {
+        match what {
+            Punted::Port(_) => Self::L4,
+            Punted::Protocol { .. } => Self::Protocol,
+            Punted::Reason(_) => Self::Exception,
+        }
+    }
+}
+
+impl Command for ShowSockets {
+    const PATHS: &'static [&'static str] = &["show punt socket registrations"];
+    const ABOUT: &'static str = "Show what is sent to sockets of programs";
+    const USAGE: &'static str = "[l4|exception|ip]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let words = [("l4", Kind::L4), ("exception", Kind::Exception), ("ip", Kind::Protocol)];
+        Ok(Self(words.iter().find(|(word, _)| args.keyword(word)).map(|(_, kind)| *kind)))
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, _: ShowClients| {
+        let mut clients: Vec<&str> = router.punt_reasons().map(|(_, r, ..)| r.client).collect();
+        clients.dedup();
+        let client = |name: &&'static str| Client {
+            name,
+            reasons: rows(router).into_iter().filter(|row| row.client == *name).collect(),
+        };
+        Ok(Output::of(Clients(clients.iter().map(client).collect())))
+    });
+    cli.command(|router: &mut Router, _: ShowDb| Ok(Output::of(Db(rows(router)))));
+    cli.command(|router: &mut Router, _: ShowReasons| Ok(Output::of(Reasons(rows(router)))));
+    cli.command(|router: &mut Router, _: ShowStats| Ok(Output::of(Stats(rows(router)))));
+    cli.command(|router: &mut Router, show: ShowSockets| {
+        let is_meant = |what| show.0.is_none_or(|kind| kind == Kind::of(what));
+        let chosen = router.punt_clients().filter(|client| is_meant(client.what));
+        let row = |client: &super::Client| Socket {
+            what: text_of(router, client.what),
+            path: client.path.display().to_string(),
+        };
+        Ok(Output::of(Sockets(chosen.map(row).collect())))
+    });
+}
+
+fn text_of(router: &Router, what: Punted) -> String {
+    let version = |is_ip6| if is_ip6 { "ip6" } else { "ip4" };
+    match what {
+        Punted::Port(Port { is_ip6, protocol, port }) => {
+            let port = port.map_or_else(|| "all".to_owned(), |port| port.to_string());
+            format!("{} {protocol} port:{port}", version(is_ip6))
+        }
+        Punted::Protocol { is_ip6, protocol } => format!("{} {protocol}", version(is_ip6)),
+        Punted::Reason(reason) => {
+            let known = router.punt_reasons().find(|(number, ..)| *number == reason);
+            let name = known.map_or("", |(_, info, ..)| info.name);
+            format!("[{}] {name}", reason.0)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: u32,
+    name: &'static str,
+    client: &'static str,
+    flags: &'static str,
+    nodes: Vec<String>,
+    packets: u64,
+    bytes: u64,
+}
+
+fn rows(router: &Router) -> Vec<Row> {
+    let row =
+        |(Reason(id), info, takers, volume): (_, &super::ReasonInfo, &super::Receivers, _)| {
+            let infra::counter::Volume { packets, bytes } = volume;
+            let flags = if info.is_ip6 { "ip6-packet" } else { "ip4-packet" };
+            let (name, client, nodes) = (info.name, info.client, takers.nodes());
+            let nodes = nodes.into_iter().map(str::to_owned).collect();
+            Row { id, name, client, flags, nodes, packets, bytes }
+        };
+    router.punt_reasons().map(row).collect()
+}
+
+#[derive(Serialize)]
+struct Client {
+    name: &'static str,
+    reasons: Vec<Row>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Clients(Vec<Client>);
+
+impl fmt::Display for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Client { name, reasons } in &self.0 {
+            writeln!(f, "{name}")?;
+            for Row { id, name, .. } in reasons {
+                writeln!(f, "  [{id}] {name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Db(Vec<Row>);
+
+impl fmt::Display for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nDerived data-plane data-base:")?;
+        writeln!(f, "  (for each punt-reason the edge[s] from punt-dispatch)")?;
+        writeln!(f, " [0] \n   []")?;
+        for Row { id, name, flags, nodes, .. } in &self.0 {
+            writeln!(f, " [{id}] {name} flags: {flags} \n   [{}]", nodes.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Reasons(Vec<Row>);
+
+impl fmt::Display for Reasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line =
+            |Row { id, name, client, .. }: &Row| writeln!(f, "[{id}] {name} from:[{client}]");
+        self.0.iter().try_for_each(line)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Stats(Vec<Row>);
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Row { id, name, packets, bytes, .. }| {
+            writeln!(f, "[{id}] {name}: packets:{packets} bytes:{bytes}")
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Socket {
+    what: String,
+    path: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Sockets(Vec<Socket>);
+
+impl fmt::Display for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Socket { what, path }| writeln!(f, " punt {what} path:{path}"))
+    }
+}

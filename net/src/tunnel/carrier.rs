@@ -1,0 +1,88 @@
+//! Reception for tunnels: packets of a kind's carrier come to its input node from its first tunnel
+//! to its last, and those to a group are taken on the interface that it is reached by.
+
+use std::net::IpAddr;
+
+use super::state::Common;
+use super::{Carrier, Error, Kind, Outer};
+use crate::adjacency::Link;
+use crate::fib::{Path, Source, TableIndex, Target};
+use crate::interface::InterfaceIndex;
+use crate::ip::{V4, V6};
+use crate::mfib::{ItfFlags, MPath, MPrefix};
+use crate::router::Router;
+
+impl Router {
+    /// Has packets to the group of a tunnel received, or no longer by it.
+    pub(super) fn listen_to_group(&mut self, outer: &Outer, is_on: bool) {
+        let Some(over) = outer.group_over.filter(|_| outer.dst.is_multicast()) else { return };
+        let groups = &mut self.own_mut::<Common>().groups;
+        let users = groups.entry((outer.table, outer.dst, over)).or_default();
+        let was_on = *users > 0;
+        *users = if is_on { *users + 1 } else { users.saturating_sub(1) };
+        if was_on == (*users > 0) {
+            return;
+        }
+        let len = if outer.dst.is_ipv4() { 32 } else { 128 };
+        let prefix = MPrefix { group: outer.dst, len, source: None };
+        let path = |target, flags| MPath { path: Path::to(target), flags };
+        let own = outer.link().unspecified();
+        let accept = path(Target::Attached { interface: over, own }, ItfFlags::ACCEPT);
+        let receive = Target::Receive { interface: None, addr: None };
+        let receive = path(receive, ItfFlags::FORWARD);
+        if is_on {
+            let both = [accept, receive];
+            let _ = self.add_mroute_paths(outer.table, prefix, Source::SPECIAL, &both);
+            return;
+        }
+        let key = |(table, group, _): &(TableIndex, IpAddr, InterfaceIndex)| (*table, *group);
+        let groups = &mut self.own_mut::<Common>().groups;
+        groups.retain(|_, users| *users > 0);
+        let is_left = groups.keys().any(|group| key(group) == (outer.table, outer.dst));
+        let gone = if is_left { vec![accept] } else { vec![accept, receive] };
+        let _ = self.remove_mroute(outer.table, prefix, Source::SPECIAL, &gone);
+    }
+    /// Has packets of a carrier come to the input node of a kind.
+    pub(super) fn use_carrier<K: Kind>(
+        &mut self,
+        link: Link,
+        carrier: Carrier,
+    ) -> Result<(), Error> {
+        let users = self.own_mut::<Common>().carriers.entry((link, carrier)).or_default();
+        *users += 1;
+        if *users > 1 {
+            return Ok(());
+        }
+        let done = self.lead_carrier(link, carrier, Some(K::INPUT[usize::from(link == Link::Ip6)]));
+        done.map_err(Error::Taken).inspect_err(|_| {
+            self.own_mut::<Common>().carriers.remove(&(link, carrier));
+        })
+    }
+    pub(super) fn leave_carrier(&mut self, link: Link, carrier: Carrier) {
+        let carriers = &mut self.own_mut::<Common>().carriers;
+        let Some(users) = carriers.get_mut(&(link, carrier)) else { return };
+        *users -= 1;
+        if *users == 0 {
+            carriers.remove(&(link, carrier));
+            let done = self.lead_carrier(link, carrier, None);
+            done.expect("what was taken can be given up");
+        }
+    }
+    fn lead_carrier(
+        &mut self,
+        link: Link,
+        carrier: Carrier,
+        to: Option<&str>,
+    ) -> Result<(), crate::ip::Error> {
+        match (carrier, link == Link::Ip6) {
+            (Carrier::Protocols(all), false) => {
+                all.iter().try_for_each(|p| self.redispatch_protocol::<V4>(*p, to))
+            }
+            (Carrier::Protocols(all), true) => {
+                all.iter().try_for_each(|p| self.redispatch_protocol::<V6>(*p, to))
+            }
+            (Carrier::Port(port), false) => self.lead_tunnel_port::<V4>(port, to),
+            (Carrier::Port(port), true) => self.lead_tunnel_port::<V6>(port, to),
+        }
+    }
+}

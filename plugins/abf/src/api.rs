@@ -1,0 +1,162 @@
+//! Messages of the module `abf`.
+
+use control::api::{Api, Message, Record, Retval};
+use net::fib::types::{FibPath, FibPathNhProto};
+use net::fib::{Path, RouteOf};
+use net::{InterfaceIndex, Router};
+
+use super::{LINKS, Policy, all, attachments};
+
+/// Ask for the version of the feature.
+#[derive(Message)]
+#[option("status", "in_progress")]
+#[reply(AbfPluginGetVersionReply)]
+pub struct AbfPluginGetVersion {}
+
+/// The version of the feature.
+#[derive(Message)]
+#[option("status", "in_progress")]
+#[head(details)]
+pub struct AbfPluginGetVersionReply {
+    /// that of what is incompatible with others
+    pub major: u32,
+    /// that of what was added
+    pub minor: u32,
+}
+
+/// A policy.
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
+#[file("")]
+pub struct AbfPolicy {
+    /// its number
+    pub policy_id: u32,
+    /// its access list
+    pub acl_index: u32,
+    /// where packets go that the list permits
+    #[counted(n_paths: u8)]
+    pub paths: Vec<FibPath>,
+}
+
+/// A policy at an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
+#[file("")]
+pub struct AbfItfAttach {
+    /// the policy
+    pub policy_id: u32,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// its place among others there; the lowest comes first
+    pub priority: u32,
+    /// for packets of IPv6, else of IPv4
+    pub is_ipv6: bool,
+}
+
+/// Make a policy or give it more paths; take paths from it, or delete it with its last one.
+#[derive(Message)]
+#[option("status", "in_progress")]
+pub struct AbfPolicyAddDel {
+    /// added, else taken
+    pub is_add: bool,
+    /// the policy
+    pub policy: AbfPolicy,
+}
+
+/// List policies.
+#[derive(Message)]
+#[option("status", "in_progress")]
+#[details(AbfPolicyDetails)]
+pub struct AbfPolicyDump {}
+
+/// A policy.
+#[derive(Message)]
+#[option("status", "in_progress")]
+pub struct AbfPolicyDetails {
+    /// the policy
+    pub policy: AbfPolicy,
+}
+
+/// Attach a policy to an interface, or detach it.
+#[derive(Message)]
+#[option("status", "in_progress")]
+pub struct AbfItfAttachAddDel {
+    /// attached, else detached
+    pub is_add: bool,
+    /// which, and where
+    pub attach: AbfItfAttach,
+}
+
+/// List the policies of interfaces.
+#[derive(Message)]
+#[option("status", "in_progress")]
+#[details(AbfItfAttachDetails)]
+pub struct AbfItfAttachDump {}
+
+/// A policy at an interface.
+#[derive(Message)]
+#[option("status", "in_progress")]
+pub struct AbfItfAttachDetails {
+    /// which, and where
+    pub attach: AbfItfAttach,
+}
+
+impl AbfPolicy {
+    /// The version of its next hops, a place in [`LINKS`].
+    fn version(&self) -> usize {
+        usize::from(self.paths.iter().any(|path| path.proto == FibPathNhProto::IP6))
+    }
+    /// Its paths for packets of a version.
+    fn native(&self, router: &Router, version: usize) -> Result<Vec<Path>, Retval> {
+        let path = |path: &FibPath| path.native_of(router, RouteOf::Link(LINKS[version]));
+        self.paths.iter().map(path).collect()
+    }
+    fn of(router: &Router, policy_id: u32, policy: &Policy) -> Self {
+        let link = LINKS[policy.version];
+        let paths = policy.paths().iter().take(u8::MAX.into());
+        let paths = paths.map(|path| FibPath::of_link(router, link, path)).collect();
+        Self { policy_id, acl_index: policy.list, paths }
+    }
+}
+
+fn change(router: &mut Router, m: &AbfPolicyAddDel) -> Result<(), Retval> {
+    let (policy, version) = (&m.policy, m.policy.version());
+    if m.is_add {
+        let own = policy.native(router, version)?;
+        // What packets of the other version cannot take they do without.
+        let other = policy.native(router, 1 - version).unwrap_or_default();
+        let paths = if version == 0 { [own, other] } else { [other, own] };
+        return Ok(super::add(router, policy.policy_id, policy.acl_index, version, paths)?);
+    }
+    let paths = policy.native(router, version)?;
+    Ok(super::remove(router, policy.policy_id, &paths)?)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("abf", "1.0.0")
+        .call(|_: &mut Router, _: AbfPluginGetVersion| {
+            Ok(AbfPluginGetVersionReply { major: 1, minor: 0 })
+        })
+        .call(|router: &mut Router, m: AbfPolicyAddDel| change(router, &m))
+        .call(|router: &mut Router, m: AbfItfAttachAddDel| {
+            let AbfItfAttach { policy_id, sw_if_index, priority, is_ipv6 } = m.attach;
+            let version = usize::from(is_ipv6);
+            let done = if m.is_add {
+                super::attach(router, policy_id, sw_if_index, version, priority)
+            } else {
+                super::detach(router, policy_id, sw_if_index, version)
+            };
+            Ok(done?)
+        })
+        .dump(|router: &mut Router, _: AbfPolicyDump| {
+            let row = |(id, policy)| AbfPolicyDetails { policy: AbfPolicy::of(router, id, policy) };
+            all(router).map(row).collect()
+        })
+        .dump(|router: &mut Router, _: AbfItfAttachDump| {
+            let row = |(sw_if_index, version, way): (_, usize, &super::Attached)| {
+                let (policy_id, priority) = (way.policy, way.priority);
+                let is_ipv6 = version == 1;
+                let attach = AbfItfAttach { policy_id, sw_if_index, priority, is_ipv6 };
+                AbfItfAttachDetails { attach }
+            };
+            attachments(router).map(row).collect()
+        });
+}

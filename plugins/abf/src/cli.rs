@@ -1,0 +1,238 @@
+//! `abf policy`, `abf attach`, `show abf …`.
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::fib::{Ip4, Ip6, Path, RouteOf, path_words, paths_of};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::{Attached, LINKS, all, attachments};
+
+/// `abf policy [add|del] id N acl N via …`.
+#[derive(Debug, PartialEq)]
+struct SetPolicy {
+    is_del: bool,
+    id: u32,
+    list: Option<u32>,
+    paths: String,
+}
+
+impl Command for SetPolicy {
+    const PATHS: &'static [&'static str] = &["abf policy"];
+    const ABOUT: &'static str = "Make a policy, or give it more paths";
+    const USAGE: &'static str = "[add|del] id <index> acl <index> {via [<next-hop>] [<interface>] \
+        [next-hop-table <table-id>] [weight <n:0-255>] [preference <n:0-255>]}...";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_del = !args.keyword("add") && args.keyword("del");
+        let (mut id, mut list) = (None, None);
+        loop {
+            if args.keyword("id") {
+                id = Some(args.value("id")?);
+            } else if args.keyword("acl") {
+                list = Some(args.value("acl")?);
+            } else {
+                break;
+            }
+        }
+        let id = id.ok_or_else(|| args.error("expected id"))?;
+        if list.is_none() && !is_del {
+            return Err(args.error("expected acl"));
+        }
+        if args.is_empty() && !is_del {
+            return Err(args.error("expected via"));
+        }
+        Ok(Self { is_del, id, list, paths: args.rest().to_owned() })
+    }
+}
+
+impl Print for SetPolicy {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_del { "del" } else { "add" });
+        line.keyword("id", &self.id).option("acl", self.list.as_ref()).flag(&self.paths, true);
+    }
+}
+
+/// `abf attach ip4|ip6 [del] policy N [priority N] INTERFACE`.
+#[derive(Debug, PartialEq)]
+struct Attach {
+    version: usize,
+    is_del: bool,
+    policy: u32,
+    priority: u32,
+    interface: InterfaceIndex,
+}
+
+impl Command for Attach {
+    const PATHS: &'static [&'static str] = &["abf attach"];
+    const ABOUT: &'static str = "Have the packets of an interface forwarded by a policy";
+    const USAGE: &'static str = "<ip4|ip6> [del] policy <value> [priority <value>] <interface>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut version, mut is_del, mut policy, mut priority) = (None, false, None, 0);
+        let mut interface = None;
+        while !args.is_empty() {
+            if args.keyword("ip4") {
+                version = Some(0);
+            } else if args.keyword("ip6") {
+                version = Some(1);
+            } else if args.keyword("del") {
+                is_del = true;
+            } else if args.keyword("policy") {
+                policy = Some(args.value("policy")?);
+            } else if args.keyword("priority") {
+                priority = args.value("priority")?;
+            } else if !args.keyword("add") {
+                interface = Some(args.value("interface")?);
+            }
+        }
+        let version = version.ok_or_else(|| args.error("expected ip4 or ip6"))?;
+        let policy = policy.ok_or_else(|| args.error("expected policy"))?;
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
+        Ok(Self { version, is_del, policy, priority, interface })
+    }
+}
+
+impl Print for Attach {
+    const STAGE: Stage = Stage::State;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(["ip4", "ip6"][self.version]).flag("del", self.is_del);
+        line.keyword("policy", &self.policy);
+        if self.priority != 0 {
+            line.keyword("priority", &self.priority);
+        }
+        line.value(&self.interface);
+    }
+}
+
+/// Show policies.
+#[derive(Command)]
+#[command("show abf policy")]
+struct ShowPolicies {
+    /// only this one
+    #[positional]
+    policy: Option<u32>,
+}
+
+/// Show the policies of interfaces.
+#[derive(Command)]
+#[command("show abf attach")]
+struct ShowAttached {
+    /// only those of this one
+    #[positional]
+    interface: Option<InterfaceIndex>,
+}
+
+/// The paths in words, for packets of both versions, and the version of the next hops.
+fn read(router: &Router, text: &str) -> Result<(usize, [Vec<Path>; 2]), Error> {
+    let is_ip6 = text.split_whitespace().any(|word| word.parse::<std::net::Ipv6Addr>().is_ok());
+    let paths = |at: usize| paths_of(router, RouteOf::Link(LINKS[at]), 0, text);
+    let version = usize::from(is_ip6);
+    // What packets of the other version cannot take they do without.
+    let (own, other) = (paths(version)?, paths(1 - version).unwrap_or_default());
+    Ok((version, if is_ip6 { [other, own] } else { [own, other] }))
+}
+
+fn words(router: &Router, version: usize, path: &Path) -> Option<String> {
+    match version {
+        1 => path_words::<Ip6>(router, path),
+        _ => path_words::<Ip4>(router, path),
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (id, policy) in all(router) {
+        let path = |path| words(router, policy.version, path);
+        let paths: Option<Vec<_>> = policy.paths().iter().map(path).collect();
+        let Some(paths) = paths else { continue };
+        let paths = paths.join(" ");
+        lines.push(&SetPolicy { is_del: false, id, list: Some(policy.list), paths });
+    }
+    for (interface, version, way) in attachments(router) {
+        let Attached { policy, priority, .. } = *way;
+        lines.push(&Attach { version, is_del: false, policy, priority, interface });
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    policy: u32,
+    acl: u32,
+    paths: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Row { policy, acl, paths }| {
+            writeln!(f, "abf: policy:{policy} acl:{acl}")?;
+            paths.iter().try_for_each(|path| writeln!(f, "  {path}"))
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Where {
+    interface: String,
+    version: &'static str,
+    policy: u32,
+    priority: u32,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Wheres(Vec<Where>);
+
+impl fmt::Display for Wheres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Where { interface, version, policy, priority }| {
+            writeln!(f, "{interface} {version}: policy:{policy} priority:{priority}")
+        })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetPolicy| {
+        if c.is_del && c.paths.is_empty() {
+            return Ok(super::remove(router, c.id, &[])?);
+        }
+        let (version, paths) = read(router, &c.paths)?;
+        match (c.is_del, c.list) {
+            (false, Some(list)) => Ok(super::add(router, c.id, list, version, paths)?),
+            _ => Ok(super::remove(router, c.id, &paths[version])?),
+        }
+    });
+    cli.command(|router: &mut Router, c: Attach| {
+        let Attach { version, policy, priority, interface, .. } = c;
+        match c.is_del {
+            false => super::attach(router, policy, interface, version, priority)?,
+            true => super::detach(router, policy, interface, version)?,
+        }
+        Ok(())
+    });
+    cli.command(|router: &mut Router, c: ShowPolicies| {
+        let meant = all(router).filter(|(id, _)| c.policy.is_none_or(|only| only == *id));
+        let row = |(policy, p): (u32, &super::Policy)| Row {
+            policy,
+            acl: p.list,
+            paths: p.paths().iter().filter_map(|path| words(router, p.version, path)).collect(),
+        };
+        Ok(Output::of(Rows(meant.map(row).collect())))
+    });
+    cli.command(|router: &mut Router, c: ShowAttached| {
+        let meant = attachments(router).filter(|(i, ..)| c.interface.is_none_or(|only| only == *i));
+        let row = |(interface, version, way): (InterfaceIndex, usize, &Attached)| Where {
+            interface: router.interfaces.name(interface.0).to_owned(),
+            version: LINKS[version].name(),
+            policy: way.policy,
+            priority: way.priority,
+        };
+        Ok(Output::of(Wheres(meant.map(row).collect())))
+    });
+}

@@ -1,0 +1,150 @@
+//! `abf-input-ip4`, `abf-input-ip6`: send packets that lists permit along the paths of policies.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use acl::{Action, List, Matched};
+use graph::arc::Along;
+use graph::{Buffer, Edge, Frame, Names, Node, Record};
+use infra::rcu::{Epoch, SlabReader};
+use net::adjacency::Link;
+use net::ip::{V4, V6};
+
+use super::{Attached, Ways};
+
+/// A version whose packets policies forward.
+pub trait Forwarded: Matched {
+    /// Name of the node.
+    const NODE: &'static str;
+    /// Its link.
+    const LINK: Link;
+    /// Its place among [`LINKS`](super::LINKS).
+    const PLACE: usize;
+}
+
+impl Forwarded for V4 {
+    const NODE: &'static str = "abf-input-ip4";
+    const LINK: Link = Link::Ip4;
+    const PLACE: usize = 0;
+}
+
+impl Forwarded for V6 {
+    const NODE: &'static str = "abf-input-ip6";
+    const LINK: Link = Link::Ip6;
+    const PLACE: usize = 1;
+}
+
+/// Asks the policies of an interface about packets.
+#[derive(Clone)]
+pub struct Input<V> {
+    version: V,
+    ways: SlabReader<Ways>,
+    lists: SlabReader<List>,
+}
+
+impl<V: Forwarded> Input<V> {
+    pub(super) fn new(ways: &SlabReader<Ways>, lists: &SlabReader<List>) -> Self {
+        Self { version: V::SELF, ways: ways.clone(), lists: lists.clone() }
+    }
+    /// The policy whose list has the first rule about a packet, and what that says.
+    #[inline(always)]
+    fn find<'e>(
+        &'e self,
+        ways: &'e [Attached],
+        p: &Buffer<'_>,
+        epoch: Epoch<'e>,
+    ) -> Option<(&'e Attached, Action)> {
+        let tuple = V::read(p.bytes());
+        ways.iter().find_map(|way| {
+            let verdict = V::find(self.lists.read(way.list, epoch)?, &tuple)?;
+            Some((way, verdict.action))
+        })
+    }
+}
+
+/// Edges of [`Input`].
+#[derive(Clone, Copy)]
+pub enum Next<V> {
+    /// As the load balance says.
+    Onward(V),
+    /// To the next feature.
+    Continue,
+}
+
+impl<V: Forwarded> graph::Next for Next<V> {
+    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Onward(_) => 0,
+            Self::Continue => along.next(p),
+        }
+    }
+}
+
+/// Counters of [`Input`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// packets that went along the paths of a policy.
+    #[name("matched")]
+    Matched,
+    /// packets that a list denied.
+    #[name("missed")]
+    Missed,
+    /// packets that no list has a rule about.
+    #[name("no match")]
+    NoMatch,
+}
+
+impl<V: Forwarded> Node for Input<V> {
+    const NAME: &'static str = V::NODE;
+    type Next = Next<V>;
+    type Error = Infallible;
+    type Count = Count;
+    const DROP: &'static str = V::NODES.drop;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, version, count) = (frame.epoch(), self.version, frame.len() as u64);
+        let (mut matched, mut missed) = (0, 0);
+        frame.each(|p| {
+            let ways = self.ways.read(p.rx(), epoch).map_or(&[][..], |ways| &ways.0[V::PLACE]);
+            let found = self.find(ways, p, epoch);
+            p.trace(|_| Seen { node: V::NODE, found: found.map(|(way, action)| (*way, action)) });
+            match found {
+                Some((_, Action::Deny)) => {
+                    missed += 1;
+                    Ok(Next::Continue)
+                }
+                Some((way, _)) => {
+                    matched += 1;
+                    p.set_adjacency(way.balance);
+                    Ok(Next::Onward(version))
+                }
+                None => Ok(Next::Continue),
+            }
+        });
+        frame.count(Count::Matched, matched);
+        frame.count(Count::Missed, missed);
+        frame.count(Count::NoMatch, count - matched - missed);
+    }
+}
+
+/// The trace record of a node.
+struct Seen {
+    node: &'static str,
+    found: Option<(Attached, Action)>,
+}
+
+impl Record for Seen {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, found } = self;
+        match found {
+            Some((way, Action::Deny)) => write!(f, "  {node}: policy {} denies", way.policy),
+            Some((way, _)) => {
+                write!(f, "  {node}: policy {} lb-index {}", way.policy, way.balance)
+            }
+            None => write!(f, "  {node}: no match"),
+        }
+    }
+}

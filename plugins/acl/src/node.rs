@@ -1,0 +1,469 @@
+//! `acl-plugin-in-ip4-fa`, `acl-plugin-out-ip6-l2` and their kin: packets meet the lists of an
+//! interface.
+//!
+//! A block of packets is read, and the memory where their lookups begin asked for; then all are
+//! looked up; then those that pass go on. What is dropped or traced is treated packet by packet.
+//!
+//! Where a list of the interface lets answers pass, a packet is first sought among the sessions.
+//! They belong to threads by flow: what belongs to another one is handed over.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use graph::arc::{Along, FeatureArc};
+use graph::{BLOCK, Buffer, BuildError, Edge, Frame, Node, Packet, Passes};
+use infra::rcu::{Epoch, Reader, SlabReader};
+use net::Router;
+use net::adjacency::Adjacency;
+use net::ethernet::{L2_INPUT_IP4, L2_INPUT_IP6, L2_OUTPUT_IP4, L2_OUTPUT_IP6};
+use net::ip::{V4, V6};
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+use sessions::Seen;
+use wire::upper;
+
+use super::handoff::HandOff;
+use super::list::{List, Verdict};
+use super::place::{handoff_name, name, path};
+use super::rule::Action;
+use super::session::{self, Begun, Both, Here, Moment, Reflected, Threads};
+use super::trace::Checked;
+use super::{Applied, Lists, Options};
+
+/// Edges of [`Access`].
+#[derive(Clone, Copy)]
+pub enum Next<V, const BRIDGED: bool, const WAY: usize> {
+    /// It passes.
+    Continue,
+    /// Its session belongs to another thread.
+    HandOff(PhantomData<V>),
+}
+
+impl<V: Reflected, const BRIDGED: bool, const WAY: usize> graph::Next for Next<V, BRIDGED, WAY> {
+    const EDGES: &'static [Edge] =
+        &[Edge { to: handoff_name::<V>(path(BRIDGED), WAY), payload: "" }];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Continue => along.next(p),
+            Self::HandOff(_) => 0,
+        }
+    }
+}
+
+/// Drops of [`Access`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// ACL deny packets.
+    #[name("ACL deny packets")]
+    Deny,
+    /// too many sessions to add new.
+    #[name("too many sessions to add new")]
+    TooManySessions,
+}
+
+/// Counters of [`Access`] besides drops.
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// ACL permit packets.
+    #[name("ACL permit packets")]
+    Permit,
+    /// new sessions added.
+    #[name("new sessions added")]
+    NewSession,
+    /// existing session packets.
+    #[name("existing session packets")]
+    ExistingSession,
+    /// checked packets.
+    #[name("checked packets")]
+    Checked,
+    /// restart session timer.
+    #[name("restart session timer")]
+    RestartTimer,
+}
+
+/// Checks packets: those that are bridged or routed, and received (`WAY` 0) or sent (1).
+#[derive(Clone)]
+pub struct Access<V: Reflected, const BRIDGED: bool, const WAY: usize> {
+    version: PhantomData<V>,
+    pub(super) sessions: Both,
+    lists: SlabReader<List>,
+    settings: SlabReader<Applied>,
+    options: Reader<Options>,
+    pub(super) adjacencies: SlabReader<Adjacency>,
+}
+
+/// The rule that decides about a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Its list; none where no rule is about the packet.
+    pub list: u32,
+    pub rule: u32,
+    pub action: Action,
+}
+
+impl Found {
+    const NOTHING: Self = Self { list: u32::MAX, rule: u32::MAX, action: Action::Deny };
+}
+
+/// The lists of the interface that was seen last.
+struct Known<'e> {
+    interface: u32,
+    numbers: &'e [u32],
+    /// The first of them.
+    first: Option<&'e List>,
+    /// Whether one of its lists, received or sent, lets answers pass.
+    is_stateful: bool,
+}
+
+impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY> {
+    fn new(router: &Router, lists: &Lists, settings: &SlabReader<Applied>) -> Self {
+        Self {
+            version: PhantomData,
+            sessions: lists.sessions.clone(),
+            lists: lists.reader(),
+            settings: settings.clone(),
+            options: lists.options_reader(),
+            adjacencies: router.adjacencies.reader(),
+        }
+    }
+    #[inline(always)]
+    fn interface(p: &Buffer<'_>) -> u32 {
+        if WAY == 0 { p.rx() } else { p.tx() }
+    }
+    /// A packet from its IP header on.
+    #[inline(always)]
+    fn packet<'p>(
+        adjacencies: &SlabReader<Adjacency>,
+        p: &'p Buffer<'_>,
+        epoch: Epoch<'_>,
+    ) -> &'p [u8] {
+        let bytes = p.bytes();
+        if BRIDGED {
+            let at = upper::payload(bytes).map_or(bytes.len(), |(_, at)| at);
+            return &bytes[at..];
+        }
+        // On the way out the layer 2 header of the adjacency is in front.
+        let at = match adjacencies.read(p.adjacency(), epoch) {
+            Some(a) if WAY == 1 => a.header_len.into(),
+            _ => 0,
+        };
+        bytes.get(at..).unwrap_or(&[])
+    }
+    /// A packet as sessions see it.
+    #[inline(always)]
+    pub(super) fn seen(
+        adjacencies: &SlabReader<Adjacency>,
+        p: &Buffer<'_>,
+        epoch: Epoch<'_>,
+    ) -> Option<Seen<V::Address>> {
+        let packet = Self::packet(adjacencies, p, epoch);
+        session::look(packet, p.ports(), (Self::interface(p), BRIDGED, WAY))
+    }
+    #[inline(always)]
+    fn known<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Known<'e> {
+        let applied = self.settings.read(interface, epoch);
+        let numbers = applied.map_or(&[][..], |applied| applied.lists[WAY].as_slice());
+        let read = |list: &u32| self.lists.read(*list, epoch);
+        let first = numbers.first().and_then(read);
+        let both = applied.map_or(&[][..], |applied| &applied.lists);
+        let is_stateful = both.iter().flatten().filter_map(read).any(|list| list.is_stateful);
+        Known { interface, numbers, first, is_stateful }
+    }
+    /// The sessions of this thread.
+    fn meeting(&self, thread: usize, now: f64, options: &Options) -> Meeting<'_, V::Address> {
+        let sessions = V::of(&self.sessions);
+        let generation = options.reclassifies.then_some(options.generation);
+        let (table, seed) = (sessions.lend(thread), sessions.seed());
+        Meeting { table, seed, thread, at: Moment { now, generation }, now: options.generation }
+    }
+    /// What a packet meets among the sessions.
+    #[inline(never)]
+    fn meet(
+        &self,
+        p: &Buffer<'_>,
+        found: &Found,
+        meeting: &mut Meeting<'_, V::Address>,
+        (epoch, threads): (Epoch<'_>, &Threads),
+    ) -> Met {
+        let Some(seen) = Self::seen(&self.adjacencies, p, epoch) else { return Met::Nothing };
+        if threads.at(seen.flow.meeting(meeting.seed)) != meeting.thread {
+            return Met::Elsewhere;
+        }
+        let Some(table) = meeting.table.as_deref_mut() else { return Met::Nothing };
+        let moment = (p.total_len(), meeting.at.now);
+        if let Some(session) = session::find(table, &seen, &meeting.at) {
+            session::passed(table, session, &seen, moment);
+            return Met::Existing;
+        }
+        if found.action != Action::Reflect {
+            return Met::Nothing;
+        }
+        match session::begin(table, &seen, (found.list, found.rule, meeting.now), moment) {
+            Begun::Session => Met::New,
+            Begun::Alone => Met::Nothing,
+            Begun::Full => Met::Full,
+        }
+    }
+    /// The first rule about a packet.
+    #[inline(always)]
+    fn find(&self, known: &Known<'_>, tuple: &V::Tuple, epoch: Epoch<'_>) -> Found {
+        if let (Some(first), [list, ..]) = (known.first, known.numbers)
+            && let Some(Verdict { rule, action }) = V::find(first, tuple)
+        {
+            return Found { list: *list, rule, action };
+        }
+        if known.numbers.len() > 1 { self.find_behind(known, tuple, epoch) } else { Found::NOTHING }
+    }
+    #[inline(never)]
+    fn find_behind(&self, known: &Known<'_>, tuple: &V::Tuple, epoch: Epoch<'_>) -> Found {
+        for list in known.numbers.iter().skip(1) {
+            let found = self.lists.read(*list, epoch).and_then(|l| V::find(l, tuple));
+            if let Some(Verdict { rule, action }) = found {
+                return Found { list: *list, rule, action };
+            }
+        }
+        Found::NOTHING
+    }
+    /// Counts a packet for the rule about it.
+    #[inline(never)]
+    fn count(&self, found: &Found, len: usize, at: (usize, Epoch<'_>)) {
+        let Some(list) = self.lists.read(found.list, at.1) else { return };
+        if list.matches.threads() <= at.0 {
+            return;
+        }
+        if let Some(counter) = list.matches.row(at.0).get(found.rule as usize) {
+            counter.add(1, len as u64);
+        }
+    }
+}
+
+/// What was counted in a frame.
+#[derive(Default)]
+struct Tally {
+    denied: u64,
+    full: u64,
+    new: u64,
+    existing: u64,
+}
+
+/// The sessions that a frame's packets meet.
+struct Meeting<'t, A: sessions::Address> {
+    table: Option<Here<'t, A>>,
+    seed: u64,
+    thread: usize,
+    at: Moment,
+    /// The state of all lists.
+    now: u32,
+}
+
+/// What holds for a frame, and what was found so far.
+struct Pass<'e, A: sessions::Address> {
+    options: Options,
+    thread: usize,
+    threads: Threads,
+    now: f64,
+    epoch: Epoch<'e>,
+    known: Known<'e>,
+    tally: Tally,
+    meeting: Option<Meeting<'e, A>>,
+}
+
+/// A block of packets.
+struct Block<T> {
+    first: usize,
+    tuples: [T; BLOCK],
+    interfaces: [u32; BLOCK],
+    found: [Found; BLOCK],
+    /// A bit for each packet that sessions may know.
+    stateful: u64,
+}
+
+impl<T> Block<T> {
+    #[inline(always)]
+    fn is_stateful(&self, place: usize) -> bool {
+        self.stateful >> (place - self.first) & 1 == 1
+    }
+}
+
+impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Node for Access<V, BRIDGED, WAY> {
+    const NAME: &'static str = name::<V>(path(BRIDGED), WAY);
+    type Next = Next<V, BRIDGED, WAY>;
+    type Error = Error;
+    type Count = Count;
+    const DROP: &'static str = if BRIDGED { "error-drop" } else { V::NODES.drop };
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (checked, this) = (frame.len() as u64, &*self);
+        let nothing = Known { interface: u32::MAX, numbers: &[], first: None, is_stateful: false };
+        let mut pass = Pass {
+            options: *this.options.read(frame.epoch()),
+            thread: frame.thread(),
+            threads: Threads::of(frame),
+            now: frame.now(),
+            epoch: frame.epoch(),
+            known: nothing,
+            tally: Tally::default(),
+            meeting: None,
+        };
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                let end = packets.all().end;
+                for first in (0..end).step_by(BLOCK) {
+                    this.check(packets, first..(first + BLOCK).min(end), &mut pass);
+                }
+            },
+        );
+        let Pass { tally, .. } = pass;
+        frame.count(Count::Checked, checked);
+        frame.count(Count::Permit, checked - tally.denied - tally.full);
+        frame.count(Count::NewSession, tally.new);
+        frame.count(Count::ExistingSession, tally.existing);
+    }
+}
+
+impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY> {
+    /// Checks a block of packets.
+    #[inline(always)]
+    fn check<'e>(
+        &'e self,
+        packets: &mut Passes<'_, Self>,
+        places: Range<usize>,
+        pass: &mut Pass<'e, V::Address>,
+    ) {
+        let (epoch, first) = (pass.epoch, places.start);
+        let mut block = Block {
+            first,
+            tuples: [V::Tuple::default(); BLOCK],
+            interfaces: [0; BLOCK],
+            found: [Found::NOTHING; BLOCK],
+            stateful: 0,
+        };
+        packets.look(
+            places.clone(),
+            #[inline(always)]
+            |place, p| {
+                let tuple = V::read(Self::packet(&self.adjacencies, p, epoch));
+                let interface = Self::interface(p);
+                if interface != pass.known.interface {
+                    pass.known = self.known(interface, epoch);
+                }
+                pass.known.first.into_iter().for_each(|list| V::fetch(list, &tuple));
+                (block.tuples[place - first], block.interfaces[place - first]) = (tuple, interface);
+                block.stateful |= u64::from(pass.known.is_stateful) << (place - first);
+            },
+        );
+        if block.stateful != 0 && pass.meeting.is_none() {
+            pass.meeting = Some(self.meeting(pass.thread, pass.now, &pass.options));
+        }
+        for place in 0..places.len() {
+            if block.interfaces[place] != pass.known.interface {
+                pass.known = self.known(block.interfaces[place], epoch);
+            }
+            block.found[place] = self.find(&pass.known, &block.tuples[place], epoch);
+        }
+        let (counts, at) = (pass.options.counts, (pass.thread, epoch));
+        packets.usual(
+            places.clone(),
+            #[inline(always)]
+            |place, p| {
+                let found = &block.found[place - first];
+                if found.action != Action::Permit || block.is_stateful(place) {
+                    return None;
+                }
+                if counts {
+                    self.count(found, p.total_len(), at);
+                }
+                Some(Next::Continue)
+            },
+        );
+        packets.others(places, |place, p| self.judge(p, place, &block, pass));
+    }
+    /// Judges a packet that is denied, traced or may belong to a session.
+    #[inline(never)]
+    fn judge(
+        &self,
+        p: &mut Packet<'_, Self>,
+        place: usize,
+        block: &Block<V::Tuple>,
+        pass: &mut Pass<'_, V::Address>,
+    ) -> Result<Next<V, BRIDGED, WAY>, Error> {
+        let at = place - block.first;
+        let found = block.found[at];
+        let meeting = pass.meeting.as_mut().filter(|_| block.is_stateful(place));
+        let met = meeting.map_or(Met::Nothing, |meeting| {
+            self.meet(p, &found, meeting, (pass.epoch, &pass.threads))
+        });
+        p.trace(|_| Checked::of::<V>(block.interfaces[at], found, met, &block.tuples[at]));
+        if pass.options.counts && !matches!(met, Met::Existing | Met::Elsewhere) {
+            self.count(&found, p.total_len(), (pass.thread, pass.epoch));
+        }
+        match (met, found.action) {
+            (Met::Elsewhere, _) => return Ok(Next::HandOff(PhantomData)),
+            (Met::Existing, _) => pass.tally.existing += 1,
+            (Met::Full, _) => {
+                pass.tally.full += 1;
+                return Err(Error::TooManySessions);
+            }
+            (_, Action::Deny) => {
+                pass.tally.denied += 1;
+                return Err(Error::Deny);
+            }
+            (Met::New, _) => pass.tally.new += 1,
+            _ => {}
+        }
+        Ok(Next::Continue)
+    }
+}
+
+/// What a packet met among the sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Met {
+    /// None, and it begins none.
+    Nothing,
+    /// Its session.
+    Existing,
+    /// It begins one.
+    New,
+    /// There is no room for one.
+    Full,
+    /// Its session would be on another thread.
+    Elsewhere,
+}
+
+/// Adds the nodes of routed packets.
+pub(super) fn add(
+    router: &mut Router,
+    lists: &Lists,
+    settings: &SlabReader<Applied>,
+) -> Result<(), BuildError> {
+    add_of::<V4, false>(router, lists, settings, [&IP4_UNICAST, &IP4_OUTPUT])?;
+    add_of::<V6, false>(router, lists, settings, [&IP6_UNICAST, &IP6_OUTPUT])
+}
+
+/// Adds those of bridged frames.
+pub(super) fn add_layer2(
+    router: &mut Router,
+    lists: &Lists,
+    settings: &SlabReader<Applied>,
+) -> Result<(), BuildError> {
+    add_of::<V4, true>(router, lists, settings, [&L2_INPUT_IP4, &L2_OUTPUT_IP4])?;
+    add_of::<V6, true>(router, lists, settings, [&L2_INPUT_IP6, &L2_OUTPUT_IP6])
+}
+
+fn add_of<V: Reflected, const BRIDGED: bool>(
+    router: &mut Router,
+    lists: &Lists,
+    settings: &SlabReader<Applied>,
+    arcs: [&'static FeatureArc; 2],
+) -> Result<(), BuildError> {
+    let input = Access::<V, BRIDGED, 0>::new(router, lists, settings);
+    let output = Access::<V, BRIDGED, 1>::new(router, lists, settings);
+    router.engine.add(HandOff::<V, BRIDGED, 0>::of(&input))?;
+    router.engine.add(HandOff::<V, BRIDGED, 1>::of(&output))?;
+    router.engine.add_feature(arcs[0], input)?;
+    router.engine.add_feature(arcs[1], output)?;
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! Commands about sessions, and the process that ends those that are over.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::Stage;
+use control::process::{Event, Wake};
+use graph::NoAnswer;
+use net::Router;
+use serde::Serialize;
+use sessions::{Address, Usage, Walked};
+
+use super::session::{One, Timeouts, of_scope};
+use super::{Lists, all, set_options};
+
+/// The process that ends sessions.
+const NAME: &str = "acl-plugin-fa-cleaner-process";
+/// Between two looks, and while there is more to end.
+const PAUSE: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_millis(10);
+/// Sessions that are shown unless asked otherwise.
+const SHOWN: usize = 100;
+
+/// `set acl-plugin session timeout …`.
+#[derive(Debug, PartialEq)]
+pub(super) enum SetTimeout {
+    UdpIdle(u32),
+    TcpIdle(u32),
+    TcpTransient(u32),
+}
+
+impl Command for SetTimeout {
+    const PATHS: &'static [&'static str] = &["set acl-plugin session timeout"];
+    const ABOUT: &'static str = "Set the seconds of silence after which sessions are over";
+    const USAGE: &'static str = "{{udp idle}|tcp {idle|transient}} <seconds>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let make = if args.keyword("udp idle") {
+            Self::UdpIdle
+        } else if args.keyword("tcp idle") {
+            Self::TcpIdle
+        } else if args.keyword("tcp transient") {
+            Self::TcpTransient
+        } else {
+            return Err(args.unknown());
+        };
+        Ok(make(args.value("seconds")?))
+    }
+}
+
+impl Print for SetTimeout {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        let (word, seconds) = match self {
+            Self::UdpIdle(seconds) => ("udp idle", seconds),
+            Self::TcpIdle(seconds) => ("tcp idle", seconds),
+            Self::TcpTransient(seconds) => ("tcp transient", seconds),
+        };
+        line.keyword(word, seconds);
+    }
+}
+
+impl SetTimeout {
+    /// Those that are not so by default.
+    pub fn changed(timeouts: &Timeouts) -> Vec<Self> {
+        let Timeouts { udp_idle, tcp_idle, tcp_transient } = *timeouts;
+        let usual = Timeouts::default();
+        let all = [
+            (udp_idle != usual.udp_idle).then_some(Self::UdpIdle(udp_idle)),
+            (tcp_idle != usual.tcp_idle).then_some(Self::TcpIdle(tcp_idle)),
+            (tcp_transient != usual.tcp_transient).then_some(Self::TcpTransient(tcp_transient)),
+        ];
+        all.into_iter().flatten().collect()
+    }
+    /// The timeouts with this one.
+    fn among(&self, mut timeouts: Timeouts) -> Timeouts {
+        match self {
+            Self::UdpIdle(seconds) => timeouts.udp_idle = *seconds,
+            Self::TcpIdle(seconds) => timeouts.tcp_idle = *seconds,
+            Self::TcpTransient(seconds) => timeouts.tcp_transient = *seconds,
+        }
+        timeouts
+    }
+}
+
+/// `set acl-plugin reclassify-sessions 0|1`.
+#[derive(Debug, PartialEq)]
+pub(super) struct SetReclassify(pub bool);
+
+impl Command for SetReclassify {
+    const PATHS: &'static [&'static str] = &["set acl-plugin reclassify-sessions"];
+    const ABOUT: &'static str = "Judge packets of sessions anew when lists change";
+    const USAGE: &'static str = "{0|1}";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Ok(Self(args.value::<u8>("0 or 1")? != 0))
+    }
+}
+
+impl Print for SetReclassify {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&u8::from(self.0));
+    }
+}
+
+/// End all sessions.
+#[derive(Command)]
+#[command("clear acl-plugin sessions")]
+struct Clear;
+
+/// Show sessions.
+#[derive(Command)]
+#[command("show acl-plugin sessions")]
+struct Show {
+    /// how many: 100
+    count: Option<usize>,
+    /// leave out so many before these
+    from: Option<usize>,
+    /// only those of this interface
+    sw_if_index: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    sw_if_index: u32,
+    way: &'static str,
+    src: IpAddr,
+    dst: IpAddr,
+    src_port: u16,
+    dst_port: u16,
+    protocol: u8,
+    state: &'static str,
+    acl: u32,
+    rule: u32,
+    packets: u64,
+    bytes: u64,
+    idle: f64,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    added: u64,
+    deleted: u64,
+    active: usize,
+    limit: usize,
+    refused: u64,
+    sessions: Vec<Row>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { added, deleted, active, limit, refused, sessions } = self;
+        writeln!(f, "Sessions total: add {added} - del {deleted} = {active}")?;
+        writeln!(f, "Limit on each thread: {limit}, refused: {refused}")?;
+        sessions.iter().try_for_each(|row| {
+            let Row { sw_if_index, way, src, dst, src_port, dst_port, protocol, .. } = row;
+            let Row { state, acl, rule, packets, bytes, idle, .. } = row;
+            write!(f, "  sw_if_index {sw_if_index} {way} proto {protocol} ")?;
+            write!(f, "{src} {src_port} -> {dst} {dst_port} {state} acl {acl} rule {rule} ")?;
+            writeln!(f, "packets {packets} bytes {bytes} idle {idle:.1}")
+        })
+    }
+}
+
+fn row<A: Address>(session: &One<A>, ip: fn(A) -> IpAddr, now: f64) -> Row {
+    let flow = &session.forward;
+    let (sw_if_index, is_bridged, way) = of_scope(flow.scope);
+    let ways = if is_bridged { ["input l2", "output l2"] } else { ["input", "output"] };
+    let protocol = flow.protocol();
+    Row {
+        sw_if_index,
+        way: ways[way],
+        src: ip(flow.src),
+        dst: ip(flow.dst),
+        src_port: flow.src_port,
+        dst_port: flow.dst_port,
+        protocol: protocol.0,
+        state: if protocol == wire::Protocol::TCP { session.data.state() } else { "" },
+        acl: session.data.list,
+        rule: session.data.rule,
+        packets: session.packets,
+        bytes: session.bytes,
+        idle: now - session.heard,
+    }
+}
+
+/// The sessions of a version, as far as they are meant.
+fn rows<A: Address + sessions::Look + Sync>(
+    router: &mut Router,
+    of: &super::session::Of<A>,
+    only: Option<u32>,
+    ip: fn(A) -> IpAddr,
+) -> Result<Vec<Row>, Error> {
+    let now = router.engine.clock().now();
+    let rows = of.walk(router, move |_, session| {
+        let row = row(session, ip, now);
+        let is_meant = only.is_none_or(|only| only == row.sw_if_index);
+        Walked::keep(is_meant.then_some(row))
+    });
+    rows.map_err(no_answer)
+}
+
+fn show(router: &mut Router, c: &Show) -> Result<Shown, Error> {
+    let sessions = all(router).sessions().clone();
+    let mut usages: Vec<Usage> = sessions.v4.usage(router).map_err(no_answer)?;
+    usages.extend(sessions.v6.usage(router).map_err(no_answer)?);
+    let mut found = rows(router, &sessions.v4, c.sw_if_index, |a| a.into())?;
+    found.extend(rows(router, &sessions.v6, c.sw_if_index, |a| a.into())?);
+    let found = found.into_iter().skip(c.from.unwrap_or(0)).take(c.count.unwrap_or(SHOWN));
+    let active = usages.iter().map(|u| u.sessions).sum::<usize>();
+    let added = usages.iter().map(|u| u.made).sum::<u64>();
+    Ok(Shown {
+        added,
+        deleted: added.saturating_sub(active as u64),
+        active,
+        limit: super::MOST_SESSIONS,
+        refused: usages.iter().map(|u| u.refused).sum(),
+        sessions: found.collect(),
+    })
+}
+
+/// A thread has not done what it was asked to.
+fn no_answer(why: NoAnswer) -> Error {
+    Error::new(why.to_string())
+}
+
+/// Sets the timeouts.
+fn set_timeouts(router: &mut Router, timeouts: Timeouts) -> Result<(), Error> {
+    let sessions = all(router).sessions().clone();
+    let classes = || timeouts.classes().to_vec();
+    sessions.v4.set_classes(router, classes()).map_err(no_answer)?;
+    sessions.v6.set_classes(router, classes()).map_err(no_answer)?;
+    router.own_mut::<Lists>().timeouts = timeouts;
+    Ok(())
+}
+
+/// Ends sessions that are over.
+fn clean(router: &mut Router, _: Event) -> Wake {
+    let lists = all(router);
+    let is_used = lists.has_sessions || lists.iter().any(|(_, list)| list.is_stateful);
+    if !is_used {
+        return Wake::After(PAUSE);
+    }
+    let sessions = lists.sessions().clone();
+    let more = sessions.v4.expire(router, |_, _, _| ()) | sessions.v6.expire(router, |_, _, _| ());
+    let usages = [sessions.v4.usage(router), sessions.v6.usage(router)];
+    let mut usages = usages.into_iter().flatten().flatten();
+    let are_left = usages.any(|usage| usage.sessions > 0);
+    router.own_mut::<Lists>().has_sessions = are_left;
+    Wake::After(if more { SOON } else { PAUSE })
+}
+
+/// Starts the process.
+pub(super) fn spawn(router: &mut Router) {
+    router.processes.spawn(NAME, Box::new(clean));
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetTimeout| {
+        let timeouts = c.among(all(router).timeouts());
+        set_timeouts(router, timeouts)
+    });
+    cli.command(|router: &mut Router, SetReclassify(on): SetReclassify| {
+        set_options(router, |options| options.reclassifies = on);
+        Ok(())
+    });
+    cli.command(|router: &mut Router, _: Clear| {
+        let sessions = all(router).sessions().clone();
+        sessions.v4.walk(router, |_, _| Walked::<()>::remove(None)).map_err(no_answer)?;
+        sessions.v6.walk(router, |_, _| Walked::<()>::remove(None)).map_err(no_answer)?;
+        Ok(())
+    });
+    cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, &c)?)));
+}

@@ -1,0 +1,385 @@
+//! `show acl-plugin …`.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Error, Output};
+use infra::table::rules::Size;
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::list::List;
+use super::trace::address;
+use super::{Applied, all};
+
+/// Show access lists.
+#[derive(Command)]
+#[command("show acl-plugin acl")]
+struct ShowLists {
+    /// only this one
+    index: Option<u32>,
+}
+
+/// Show the access lists of interfaces.
+#[derive(Command)]
+#[command("show acl-plugin interface")]
+struct ShowInterfaces {
+    /// only this one
+    sw_if_index: Option<u32>,
+    /// the lists themselves
+    acl: bool,
+}
+
+/// Show the sizes of access lists, as lookups see them.
+#[derive(Command)]
+#[command("show acl-plugin tables")]
+struct ShowTables {
+    /// only lists
+    #[keyword("acl")]
+    _acl: bool,
+    /// only this one
+    index: Option<u32>,
+    /// groups of rules with the bits by which they are found
+    mask: bool,
+    /// the lists of interfaces
+    applied: bool,
+    /// only of this context
+    lc_index: Option<u32>,
+    /// the same as without
+    #[keyword("hash")]
+    _hash: bool,
+    /// how much
+    #[keyword("verbose")]
+    _verbose: Option<u32>,
+}
+
+/// Show the lists that interfaces and features use.
+#[derive(Command)]
+#[command("show acl-plugin lookup context")]
+struct ShowContexts {
+    /// only this one
+    index: Option<u32>,
+}
+
+/// Show the features that use lists.
+#[derive(Command)]
+#[command("show acl-plugin lookup user")]
+struct ShowUsers {
+    /// only this one
+    index: Option<u32>,
+}
+
+/// Show the memory that access lists take.
+#[derive(Command)]
+#[command("show acl-plugin memory")]
+struct ShowMemory;
+
+/// Show a tuple of six words of 64 bits as traces have them: addresses, then interface, protocol,
+/// ports and flags.
+#[derive(Command)]
+#[command("show acl-plugin decode 5tuple")]
+struct Decode {
+    /// the words, in hexadecimal digits
+    #[positional]
+    words: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    index: u32,
+    tag: String,
+    rules: Vec<Line>,
+    inbound: Vec<u32>,
+    outbound: Vec<u32>,
+    contexts: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    version: u8,
+    rule: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<u64>,
+}
+
+fn joined(numbers: &[u32]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "acl-index {} count {} tag {{{}}}", self.index, self.rules.len(), self.tag)?;
+        for (number, Line { version, rule, packets }) in self.rules.iter().enumerate() {
+            write!(f, "{number:>11}: ipv{version} {rule}")?;
+            match packets {
+                Some(packets) => writeln!(f, " packets {packets}")?,
+                None => writeln!(f)?,
+            }
+        }
+        for (way, interfaces) in [("inbound", &self.inbound), ("outbound", &self.outbound)] {
+            if !interfaces.is_empty() {
+                writeln!(f, "  applied {way} on sw_if_index: {}", joined(interfaces))?;
+            }
+        }
+        if self.contexts.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "  used in lookup context index: {}", joined(&self.contexts))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows<T>(Vec<T>);
+
+impl<T: fmt::Display> fmt::Display for Rows<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| write!(f, "{row}"))
+    }
+}
+
+fn shown(router: &Router, index: u32, list: &List) -> Shown {
+    let counts = all(router).options().counts;
+    let line = |(number, rule): (usize, &super::Rule)| Line {
+        version: if rule.is_6() { 6 } else { 4 },
+        rule: rule.to_string(),
+        packets: counts.then(|| list.matches.sum(number).packets),
+    };
+    let on = |way: usize| {
+        let with = router.settings::<Applied>().filter(|(_, a)| a.lists[way].contains(&index));
+        with.map(|(interface, _)| interface.0).collect()
+    };
+    let contexts = contexts(router);
+    let uses = contexts.iter().filter(|context| context.acls.contains(&index));
+    Shown {
+        index,
+        tag: list.tag.clone(),
+        rules: list.rules.iter().enumerate().map(line).collect(),
+        inbound: on(0),
+        outbound: on(1),
+        contexts: uses.map(|context| context.index).collect(),
+    }
+}
+
+#[derive(Serialize)]
+struct Interface {
+    sw_if_index: u32,
+    input: Vec<u32>,
+    output: Vec<u32>,
+    input_types: Vec<u16>,
+    output_types: Vec<u16>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    acls: Vec<Shown>,
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "sw_if_index {}:", self.sw_if_index)?;
+        for (way, lists) in [("input", &self.input), ("output", &self.output)] {
+            if !lists.is_empty() {
+                writeln!(f, "  {way} acl(s): {}", joined(lists))?;
+            }
+        }
+        for (way, types) in [("input", &self.input_types), ("output", &self.output_types)] {
+            if !types.is_empty() {
+                let types: Vec<_> = types.iter().map(|kind| format!("{kind:04x}")).collect();
+                writeln!(f, "  {way} etype whitelist: {}", types.join(", "))?;
+            }
+        }
+        self.acls.iter().try_for_each(|list| write!(f, "{list}"))
+    }
+}
+
+fn interface(router: &Router, index: InterfaceIndex, with_lists: bool) -> Interface {
+    let Applied { lists: [input, output], types } = router.setting(index);
+    let [input_types, output_types] = types;
+    let numbers = if with_lists { [input.as_slice(), &output].concat() } else { Vec::new() };
+    let list = |n: &u32| Some(shown(router, *n, all(router).at(*n)?));
+    let acls = numbers.iter().filter_map(list).collect();
+    Interface { sw_if_index: index.0, input, output, input_types, output_types, acls }
+}
+
+#[derive(Serialize)]
+struct Table {
+    index: u32,
+    rules: usize,
+    halves: Vec<HalfTable>,
+}
+
+#[derive(Serialize)]
+struct HalfTable {
+    version: u8,
+    groups: usize,
+    entries: usize,
+    cuts: usize,
+    bytes: usize,
+    masks: Vec<String>,
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "acl-index {} rules {}", self.index, self.rules)?;
+        for half in &self.halves {
+            let HalfTable { version, groups, entries, cuts, bytes, masks } = half;
+            write!(f, "  ipv{version}: groups {groups} entries {entries} cuts {cuts}")?;
+            writeln!(f, " bytes {bytes}")?;
+            masks.iter().try_for_each(|mask| writeln!(f, "    {mask}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn mask<const W: usize>((mask, first, places): (&[u64; W], u32, u32)) -> String {
+    let words: Vec<_> = mask.iter().map(|word| format!("{word:016x}")).collect();
+    format!("mask {} first rule {first} places {places}", words.join(" "))
+}
+
+fn table(index: u32, list: &List, with_masks: bool) -> Table {
+    let masks4 = list.v4.groups().filter(|_| with_masks).map(mask).collect();
+    let masks6 = list.v6.groups().filter(|_| with_masks).map(mask).collect();
+    let half = |(version, [sharp, blunt], masks): (u8, [Size; 2], Vec<String>)| HalfTable {
+        version,
+        groups: sharp.groups,
+        entries: sharp.entries,
+        cuts: sharp.cuts,
+        bytes: sharp.bytes + blunt.bytes,
+        masks,
+    };
+    let [v4, v6] = list.sizes();
+    let halves = [(4, v4, masks4), (6, v6, masks6)].map(half).into();
+    Table { index, rules: list.rules.len(), halves }
+}
+
+/// Lists that something uses, in the order in which they are asked.
+#[derive(Serialize)]
+struct Context {
+    index: u32,
+    user: usize,
+    labels: [&'static str; 2],
+    values: [u32; 2],
+    acls: Vec<u32>,
+}
+
+impl fmt::Display for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, user, labels: [a, b], values: [x, y], acls } = self;
+        writeln!(f, "index {index}:")?;
+        writeln!(f, "   context user id: {user} {a}: {x} {b}: {y}")?;
+        writeln!(f, "   acl_indices: {}", joined(acls))
+    }
+}
+
+/// Uses of lists: those of interfaces, then those of features.
+fn contexts(router: &Router) -> Vec<Context> {
+    let mut found = Vec::new();
+    let mut push = |user, labels, values, acls: Vec<u32>| {
+        let index = found.len() as u32;
+        found.push(Context { index, user, labels, values, acls });
+    };
+    for (interface, applied) in router.settings::<Applied>() {
+        for (is_input, lists) in [1, 0].into_iter().zip(&applied.lists) {
+            if !lists.is_empty() {
+                push(0, ["sw_if_index", "is_input"], [interface.0, is_input], lists.clone());
+            }
+        }
+    }
+    for (user, features) in (1..).zip(all(router).users()) {
+        for (values, lists) in (features.uses)(router) {
+            push(user, features.labels, values, lists);
+        }
+    }
+    found
+}
+
+#[derive(Serialize)]
+struct UserRow {
+    index: usize,
+    name: &'static str,
+    labels: [&'static str; 2],
+}
+
+impl fmt::Display for UserRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, name, labels: [a, b] } = self;
+        writeln!(f, "index {index}: {name}, val1: {a}, val2: {b}")
+    }
+}
+
+#[derive(Serialize)]
+struct Memory {
+    lists: usize,
+    rules: usize,
+    bytes: usize,
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lists, rules, bytes } = self;
+        writeln!(f, "ACL memory: lists {lists} rules {rules} bytes {bytes}")
+    }
+}
+
+fn memory(router: &Router) -> Memory {
+    let mut found = Memory { lists: 0, rules: 0, bytes: 0 };
+    for (_, list) in all(router).iter() {
+        found.lists += 1;
+        found.rules += list.rules.len();
+        found.bytes += size_of_val(&*list.rules);
+        found.bytes += list.sizes().as_flattened().iter().map(|size| size.bytes).sum::<usize>();
+    }
+    found
+}
+
+fn decode(words: &[String]) -> Result<String, Error> {
+    let wrong = |word: &str| Error::new(format!("invalid word `{word}'"));
+    let number = |word: &String| u64::from_str_radix(word, 16).map_err(|_| wrong(word));
+    let words: Vec<u64> = words.iter().map(number).collect::<Result<_, _>>()?;
+    let [a, b, c, d, e, g] = words[..] else { return Err(Error::new("expected six words")) };
+    let bytes = |high: u64, low: u64| (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+    let (src, dst) = (bytes(a, b), bytes(c, d));
+    // An address of IPv4 stands in the first four bytes.
+    let is_4 = a & 0xffff_ffff == 0 && b == 0 && c & 0xffff_ffff == 0 && d == 0;
+    let version = if is_4 { 4 } else { 6 };
+    let (src, dst) = (address(version, &src), address(version, &dst));
+    let (protocol, from, to) = (e >> 32 & 0xff, e >> 16 & 0xffff, e & 0xffff);
+    let (interface, flags) = (g as u32, g >> 32 & 0xff);
+    Ok(format!(
+        "l3 ip{version} {src} -> {dst} sw_if_index {interface} l4 proto {protocol} \
+         port {from} -> {to} tcp flags {flags:02x}"
+    ))
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: ShowLists| {
+        let meant = all(router).iter().filter(|(i, _)| c.index.is_none_or(|only| only == *i));
+        Ok(Output::of(Rows(meant.map(|(i, list)| shown(router, i, list)).collect())))
+    });
+    cli.command(|router: &mut Router, c: ShowInterfaces| {
+        let meant = router.interfaces.iter().map(|i| i.index);
+        let meant = meant.filter(|i| c.sw_if_index.is_none_or(|only| only == i.0));
+        Ok(Output::of(Rows(meant.map(|i| interface(router, i, c.acl)).collect())))
+    });
+    cli.command(|router: &mut Router, c: ShowTables| {
+        if c.applied {
+            let mut found = contexts(router);
+            found.retain(|context| c.lc_index.is_none_or(|only| only == context.index));
+            return Ok(Output::of(Rows(found)));
+        }
+        let meant = all(router).iter().filter(|(i, _)| c.index.is_none_or(|only| only == *i));
+        Ok(Output::of(Rows(meant.map(|(i, list)| table(i, list, c.mask)).collect())))
+    });
+    cli.command(|router: &mut Router, c: ShowContexts| {
+        let mut found = contexts(router);
+        found.retain(|context| c.index.is_none_or(|only| only == context.index));
+        Ok(Output::of(Rows(found)))
+    });
+    cli.command(|router: &mut Router, c: ShowUsers| {
+        let interfaces = ("interface ACL", ["sw_if_index", "is_input"]);
+        let features = all(router).users().map(|user| (user.name, user.labels));
+        let rows = [interfaces].into_iter().chain(features).enumerate();
+        let rows = rows.map(|(index, (name, labels))| UserRow { index, name, labels });
+        let meant = rows.filter(|row| c.index.is_none_or(|only| only as usize == row.index));
+        Ok(Output::of(Rows(meant.collect())))
+    });
+    cli.command(|router: &mut Router, _: ShowMemory| Ok(Output::of(memory(router))));
+    cli.command(|_: &mut Router, c: Decode| Ok(Output::text(decode(&c.words)?)));
+}

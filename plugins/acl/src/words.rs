@@ -1,0 +1,244 @@
+//! Rules in words.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use control::cli::{Args, Error, Line, PrintValue};
+use wire::{MacAddr, Prefix};
+
+use super::macip::MacRule;
+use super::rule::{ALL, Action, Range, Rule};
+
+/// Words that may have commas at their ends.
+pub(super) struct Words<'a> {
+    text: &'a str,
+    left: Vec<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    /// All that is left of a command.
+    pub fn of(args: &mut Args<'a>) -> Self {
+        let text = args.rest();
+        let mut left: Vec<_> = text.split_whitespace().flat_map(with_comma).collect();
+        left.reverse();
+        Self { text, left }
+    }
+    pub fn peek(&self) -> Option<&'a str> {
+        self.left.last().copied()
+    }
+    pub fn take(&mut self) -> Option<&'a str> {
+        self.left.pop()
+    }
+    /// Takes a word if it comes next.
+    pub fn keyword(&mut self, word: &str) -> bool {
+        let is_next = self.peek() == Some(word);
+        if is_next {
+            self.left.pop();
+        }
+        is_next
+    }
+    /// All that is left, as it was typed.
+    pub fn rest(&mut self) -> String {
+        let next = std::mem::take(&mut self.left).pop();
+        let at = next.map(|word| word.as_ptr() as usize - self.text.as_ptr() as usize);
+        let rest = at.and_then(|at| self.text.get(at..)).unwrap_or("");
+        rest.trim_end().to_owned()
+    }
+    pub fn error(&self, what: impl fmt::Display) -> Error {
+        let left: Vec<_> = self.left.iter().rev().copied().collect();
+        Error::new(format!("{what} `{}'", left.join(" ")))
+    }
+    pub fn value<T: FromStr>(&mut self, what: &str) -> Result<T, Error> {
+        let parsed = self.peek().and_then(|word| word.parse().ok());
+        let value = parsed.ok_or_else(|| self.error(format_args!("invalid {what}")))?;
+        self.left.pop();
+        Ok(value)
+    }
+    /// A number, in hexadecimal digits behind `0x`.
+    pub fn number(&mut self, what: &str) -> Result<u8, Error> {
+        let hex = self.peek().and_then(|word| word.strip_prefix("0x"));
+        let Some(hex) = hex else { return self.value(what) };
+        let value = u8::from_str_radix(hex, 16);
+        let value = value.map_err(|_| self.error(format_args!("invalid {what}")))?;
+        self.left.pop();
+        Ok(value)
+    }
+}
+
+/// A word, and the comma behind it as another one.
+fn with_comma(word: &str) -> impl Iterator<Item = &str> {
+    let (head, comma) = match word.strip_suffix(',') {
+        Some(head) => (head, Some(",")),
+        None => (word, None),
+    };
+    Some(head).filter(|head| !head.is_empty()).into_iter().chain(comma)
+}
+
+fn range(words: &mut Words<'_>, what: &str) -> Result<Range, Error> {
+    let word = words.peek().unwrap_or("");
+    let (low, high) = word.split_once('-').unwrap_or((word, word));
+    let (Ok(low), Ok(high)) = (low.parse(), high.parse()) else {
+        return Err(words.error(format_args!("invalid {what}")));
+    };
+    words.take();
+    Ok((low, high))
+}
+
+fn protocol(words: &mut Words<'_>) -> Result<u8, Error> {
+    const NAMES: [(&str, u8); 5] =
+        [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmp6", 58), ("sctp", 132)];
+    match NAMES.iter().find(|(name, _)| words.keyword(name)) {
+        Some((_, number)) => Ok(*number),
+        None => words.value("protocol"),
+    }
+}
+
+fn any(is_6: bool) -> Prefix {
+    let addr: IpAddr =
+        if is_6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    Prefix::new(addr, 0).expect("no bits are not too many")
+}
+
+/// Takes the next rule: up to a comma, a tag or the end.
+pub(super) fn rule(words: &mut Words<'_>) -> Result<Rule, Error> {
+    let is_6 = words.keyword("ipv6");
+    if !is_6 {
+        words.keyword("ipv4");
+    }
+    let action = [Action::Reflect, Action::Permit, Action::Deny];
+    let action = action.into_iter().find(|action| words.keyword(action.word()));
+    let action = action.ok_or_else(|| words.error("expected permit, deny or permit+reflect"))?;
+    let mut rule = Rule::any(action, is_6);
+    let (mut src, mut dst) = (None, None);
+    loop {
+        if words.keyword("src") {
+            src = Some(words.value::<Prefix>("src")?);
+        } else if words.keyword("dst") {
+            dst = Some(words.value::<Prefix>("dst")?);
+        } else if words.keyword("proto") {
+            rule.protocol = protocol(words)?;
+        } else if words.keyword("sport") {
+            rule.src_ports = range(words, "sport")?;
+        } else if words.keyword("dport") {
+            rule.dst_ports = range(words, "dport")?;
+        } else if words.keyword("tcpflags") {
+            rule.tcp_flags.1 = words.number("tcpflags")?;
+        } else if words.keyword("mask") {
+            rule.tcp_flags.0 = words.number("mask")?;
+        } else {
+            break;
+        }
+    }
+    let is_6 = is_6 || src.or(dst).is_some_and(|prefix| prefix.addr().is_ipv6());
+    (rule.src, rule.dst) = (src.unwrap_or(any(is_6)), dst.unwrap_or(any(is_6)));
+    Ok(rule)
+}
+
+/// Takes the next rule of a MACIP list.
+pub(super) fn mac_rule(words: &mut Words<'_>) -> Result<MacRule, Error> {
+    let permit = if words.keyword("action") {
+        words.number("action")? != 0
+    } else if words.keyword("permit") {
+        true
+    } else if words.keyword("deny") {
+        false
+    } else {
+        return Err(words.error("expected permit, deny or action"));
+    };
+    let (mac, mac_mask) = (MacAddr::ZERO, None);
+    let (mut rule, mut mask) = (MacRule { permit, mac, mac_mask: mac, src: any(false) }, mac_mask);
+    let mut has_mac = false;
+    loop {
+        if words.keyword("ip") {
+            rule.src = words.value("ip")?;
+        } else if words.keyword("mac") {
+            (rule.mac, has_mac) = (words.value("mac")?, true);
+        } else if words.keyword("mask") {
+            mask = Some(words.value("mask")?);
+        } else {
+            break;
+        }
+    }
+    // An address alone is the whole of it.
+    let whole = if has_mac { MacAddr::BROADCAST } else { MacAddr::ZERO };
+    rule.mac_mask = mask.unwrap_or(whole);
+    Ok(rule)
+}
+
+/// Takes what stands in front of rules, the rules, and a tag.
+pub(super) fn list<T>(
+    args: &mut Args<'_>,
+    rule: impl Fn(&mut Words<'_>) -> Result<T, Error>,
+) -> Result<Named<T>, Error> {
+    let mut words = Words::of(args);
+    let index = if words.keyword("index") { Some(words.value("index")?) } else { None };
+    let create = index.is_some() && words.keyword("create");
+    let (mut rules, mut tag) = (Vec::new(), String::new());
+    while let Some(word) = words.peek() {
+        if word == "tag" {
+            words.take();
+            tag = words.rest();
+            break;
+        }
+        rules.push(rule(&mut words)?);
+        if !words.keyword(",") && words.peek().is_some_and(|word| word != "tag") {
+            return Err(words.error("unknown input"));
+        }
+    }
+    Ok(Named { index, create, rules, tag })
+}
+
+/// A list in words: its number, whether it is new under it, its rules and its tag.
+#[derive(Debug, PartialEq)]
+pub(super) struct Named<T> {
+    pub index: Option<u32>,
+    pub create: bool,
+    pub rules: Vec<T>,
+    pub tag: String,
+}
+
+impl<T: fmt::Display> PrintValue for Named<T> {
+    fn print(&self, line: &mut Line<'_>) {
+        line.option("index", self.index.as_ref()).flag("create", self.create);
+        for (at, rule) in self.rules.iter().enumerate() {
+            if at > 0 {
+                line.word(",");
+            }
+            line.word(rule);
+        }
+        if !self.tag.is_empty() {
+            line.keyword("tag", &self.tag);
+        }
+    }
+}
+
+fn write_range(f: &mut fmt::Formatter<'_>, word: &str, (low, high): Range) -> fmt::Result {
+    if low == high { write!(f, " {word} {low}") } else { write!(f, " {word} {low}-{high}") }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} src {} dst {}", self.action.word(), self.src, self.dst)?;
+        if self.protocol != 0 {
+            write!(f, " proto {}", self.protocol)?;
+        }
+        if self.src_ports != ALL {
+            write_range(f, "sport", self.src_ports)?;
+        }
+        if self.dst_ports != ALL {
+            write_range(f, "dport", self.dst_ports)?;
+        }
+        if self.tcp_flags != (0, 0) {
+            write!(f, " tcpflags {} mask {}", self.tcp_flags.1, self.tcp_flags.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for MacRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let action = if self.permit { "permit" } else { "deny" };
+        write!(f, "{action} ip {} mac {} mask {}", self.src, self.mac, self.mac_mask)
+    }
+}

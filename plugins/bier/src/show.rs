@@ -1,0 +1,239 @@
+//! Commands that show tables, ways and headers.
+
+use std::fmt::{self, Write};
+
+use control::cli::{Cli, Command, Error, Output};
+use net::Router;
+use serde::Serialize;
+use wire::bier;
+
+use super::table::{Table, TableId, Way};
+use super::{Bier, dispose};
+
+/// A table in words.
+pub fn id(id: TableId) -> String {
+    let bits = id.string_len() * 8;
+    format!("sub-domain:{} set:{} bsl:{bits}", id.sub_domain, id.set)
+}
+
+/// Show the tables by what packets say that no label led to them.
+#[derive(Command)]
+#[command("show bier bift")]
+struct ShowBift {
+    /// only of this set
+    set: Option<u8>,
+    /// only of this sub-domain
+    sd: Option<u8>,
+    /// only with bit strings of this many bits
+    bsl: Option<u32>,
+}
+
+/// Show the tables of bit positions.
+#[derive(Command)]
+#[command("show bier fib")]
+struct ShowFib {
+    /// only this table
+    #[positional]
+    table: Option<u32>,
+    /// only this position
+    #[positional]
+    position: Option<u32>,
+}
+
+/// Show the ways to other routers.
+#[derive(Command)]
+#[command("show bier fmask")]
+struct ShowFmask;
+
+/// Show the headers that multicast routes lead to.
+#[derive(Command)]
+#[command("show bier imp")]
+struct ShowImp {
+    /// only this one
+    #[positional]
+    index: Option<u32>,
+}
+
+/// Show the disposition tables.
+#[derive(Command)]
+#[command("show bier disp table")]
+struct ShowDispTable {
+    /// only this one
+    #[positional]
+    table: Option<u32>,
+}
+
+/// Show where payloads go, by table and source.
+#[derive(Command)]
+#[command("show bier disp entry")]
+struct ShowDispEntry {
+    /// only of this source
+    #[positional]
+    source: Option<u16>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    index: u32,
+    table: String,
+    label: Option<u32>,
+    number: u32,
+    positions: Vec<(u32, Vec<String>)>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[@{}] bier-table:[{}", self.index, self.table)?;
+        if let Some(label) = self.label {
+            write!(f, " local-label:{label}")?;
+        }
+        writeln!(f, " bift-id:{}]", self.number)?;
+        for (position, ways) in &self.positions {
+            writeln!(f, "  bp:{position}")?;
+            ways.iter().try_for_each(|way| writeln!(f, "    {way}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn way(router: &Router, way: &Way) -> String {
+    let path = match way {
+        Way::Disposition(table) => return format!("bier-disp-table:{table}"),
+        Way::Out(path) => path,
+    };
+    let ways = router.own::<Bier>().tables.ways.iter();
+    let kept = ways.filter(|((p, _), _)| p == path).map(|(_, kept)| kept).next();
+    let is_up = kept.is_some_and(|kept| router.leads_on(&kept.followed));
+    let mut text = format!("bier-fmask:{}", kept.map_or(0, |kept| kept.index));
+    let labels = path.labels.iter().flat_map(|l| l.iter());
+    labels.for_each(|label| {
+        let _ = write!(text, " out-label:{label}");
+    });
+    text + if is_up { "" } else { " unresolved" }
+}
+
+fn shown(router: &Router, (of, t): (&TableId, &Table), only: Option<u32>) -> Shown {
+    let all = t.routes.iter().filter(|(position, _)| only.is_none_or(|o| o == **position));
+    let words = |ways: &[(Way, _)]| ways.iter().map(|(w, _)| way(router, w)).collect();
+    let positions = all.map(|(position, ways)| (*position, words(ways))).collect();
+    Shown { index: t.index, table: id(*of), label: t.label, number: of.number(), positions }
+}
+
+#[derive(Serialize)]
+struct Fmask {
+    index: u32,
+    way: String,
+}
+
+impl fmt::Display for Fmask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.way)
+    }
+}
+
+#[derive(Serialize)]
+struct Imposition {
+    index: u32,
+    table: String,
+    source: u16,
+    positions: Vec<u32>,
+}
+
+impl fmt::Display for Imposition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, table, source, positions } = self;
+        writeln!(f, "bier-imp:[{index}]: {table} src:{source} bps:{positions:?}")
+    }
+}
+
+#[derive(Serialize)]
+struct Entry {
+    table: u32,
+    source: u16,
+    payload: u8,
+    paths: usize,
+    resolved: bool,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, source, payload, paths, resolved } = self;
+        let state = if *resolved { "" } else { " unresolved" };
+        writeln!(f, "bier-disp-table:{table} src:{source} proto:{payload} paths:{paths}{state}")
+    }
+}
+
+fn entries(router: &Router) -> Vec<Entry> {
+    let all = router.own::<Bier>().dispositions.all.iter();
+    let of = |(table, t): (&u32, &dispose::Table)| {
+        let mut rows = Vec::new();
+        for (source, e) in &t.entries {
+            for (payload, (paths, followed)) in &e.ways {
+                rows.push(Entry {
+                    table: *table,
+                    source: *source,
+                    payload: *payload,
+                    paths: paths.len(),
+                    resolved: router.leads_on(followed),
+                });
+            }
+        }
+        rows
+    };
+    all.flat_map(of).collect()
+}
+
+fn rows<T: Serialize + fmt::Display>(all: Vec<T>) -> Result<Output, Error> {
+    let text = all.iter().map(ToString::to_string).collect::<String>();
+    Ok(Output::both(text, all))
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: ShowBift| {
+        let length = c.bsl.map(|bits| bier::code_of(bits).ok_or(super::Error::Length));
+        let length = length.transpose()?;
+        let all = router.own::<Bier>().tables.all.iter();
+        let meant = all.filter(|(id, _)| {
+            let is_set = c.set.is_none_or(|set| set == id.set);
+            let is_domain = c.sd.is_none_or(|sd| sd == id.sub_domain);
+            is_set && is_domain && length.is_none_or(|length| length == id.length)
+        });
+        let shown =
+            meant.map(|table| Shown { positions: Vec::new(), ..shown(router, table, None) });
+        rows(shown.collect())
+    });
+    cli.command(|router: &mut Router, c: ShowFib| {
+        let all = router.own::<Bier>().tables.all.iter();
+        let meant = all.filter(|(_, t)| c.table.is_none_or(|index| index == t.index));
+        rows(meant.map(|table| shown(router, table, c.position)).collect())
+    });
+    cli.command(|router: &mut Router, _: ShowFmask| {
+        let ways = router.own::<Bier>().tables.ways.iter();
+        let fmask = ways.map(|((path, _), kept)| {
+            let way = way(router, &Way::Out(path.clone()));
+            Fmask { index: kept.index, way }
+        });
+        let mut all: Vec<Fmask> = fmask.collect();
+        all.sort_by_key(|fmask| fmask.index);
+        rows(all)
+    });
+    cli.command(|router: &mut Router, c: ShowImp| {
+        let bier = router.own::<Bier>();
+        let meant = bier.imposed.iter().filter(|i| c.index.is_none_or(|index| index == **i));
+        let row = meant.filter_map(|index| {
+            let imposition = bier.impositions.at(*index)?;
+            let positions = bier::positions(&imposition.string).collect();
+            let (table, source) = (id(imposition.table), imposition.source);
+            Some(Imposition { index: *index, table, source, positions })
+        });
+        rows(row.collect())
+    });
+    cli.command(|router: &mut Router, c: ShowDispTable| {
+        let all = entries(router).into_iter();
+        rows(all.filter(|e| c.table.is_none_or(|table| table == e.table)).collect())
+    });
+    cli.command(|router: &mut Router, c: ShowDispEntry| {
+        let all = entries(router).into_iter();
+        rows(all.filter(|e| c.source.is_none_or(|source| source == e.source)).collect())
+    });
+}

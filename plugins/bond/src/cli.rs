@@ -1,0 +1,175 @@
+//! `create bond`, `delete bond`, `bond add`, `bond del`, `set interface bond`.
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use wire::MacAddr;
+
+use super::{Balance, Bonds, Config, Mode};
+
+/// `create bond mode … [load-balance …] [numa-only] [hw-addr …] [id …] [gso]`.
+#[derive(Debug, PartialEq)]
+struct Create(Config);
+
+/// One of some words.
+fn one_of<T: Copy>(args: &mut Args<'_>, words: &[(T, &'static str)]) -> Option<T> {
+    words.iter().find(|(_, word)| args.keyword(word)).map(|(value, _)| *value)
+}
+
+impl Command for Create {
+    const PATHS: &'static [&'static str] = &["create bond"];
+    const ABOUT: &'static str = "Create an interface of several links";
+    const USAGE: &'static str = "mode {round-robin | active-backup | broadcast | {lacp | xor} \
+        [load-balance { l2 | l23 | l34 } [numa-only]]} [hw-addr <mac-address>] [id <if-id>] [gso]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut mode, mut balance, mut numa_only, mut gso) = (None, None, false, false);
+        let (mut mac, mut id) = (None, None);
+        while !args.is_empty() {
+            if args.keyword("mode") {
+                let found = one_of(args, &Mode::WORDS);
+                mode = Some(found.ok_or_else(|| args.error("invalid mode"))?);
+            } else if args.keyword("load-balance") {
+                let found = one_of(args, &Balance::WORDS);
+                balance = Some(found.ok_or_else(|| args.error("invalid load-balance"))?);
+            } else if args.keyword("numa-only") {
+                numa_only = true;
+            } else if args.keyword("hw-addr") {
+                mac = Some(args.value::<MacAddr>("hw-addr")?);
+            } else if args.keyword("id") {
+                id = Some(args.value("id")?);
+            } else if args.keyword("gso") {
+                gso = true;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        let mode = mode.ok_or_else(|| args.error("expected mode"))?;
+        if balance.is_some() && !mode.balances() {
+            return Err(super::Error::Balance.into());
+        }
+        let balance = balance.unwrap_or_default();
+        Ok(Self(Config { id, mode, balance, numa_only, gso, mac }))
+    }
+}
+
+impl Print for Create {
+    const STAGE: Stage = Stage::Interfaces;
+    fn print(&self, line: &mut Line<'_>) {
+        let Config { id, mode, balance, numa_only, gso, mac } = &self.0;
+        line.word("mode").word(mode.word());
+        if *balance != Balance::default() {
+            line.word("load-balance").word(balance.word());
+        }
+        line.flag("numa-only", *numa_only).option("hw-addr", mac.as_ref());
+        line.option("id", id.as_ref()).flag("gso", *gso);
+    }
+}
+
+/// Delete a bond.
+#[derive(Debug)]
+struct Delete(InterfaceIndex);
+
+/// An interface by name or number.
+fn interface(args: &mut Args<'_>) -> Result<InterfaceIndex, Error> {
+    if args.keyword("sw_if_index") {
+        return args.value("sw_if_index").map(InterfaceIndex);
+    }
+    args.value("interface")
+}
+
+impl Command for Delete {
+    const PATHS: &'static [&'static str] = &["delete bond"];
+    const ABOUT: &'static str = "Delete an interface of several links";
+    const USAGE: &'static str = "{<interface> | sw_if_index <sw_idx>}";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        interface(args).map(Self)
+    }
+}
+
+/// Have an interface be a member of a bond.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bond add")]
+#[stage(Settings)]
+struct Add {
+    /// the bond
+    #[positional]
+    bond: InterfaceIndex,
+    /// the member
+    #[positional]
+    member: InterfaceIndex,
+    /// answer in LACP, do not begin
+    passive: bool,
+    /// hear of the other end every 30 seconds instead of every one
+    long_timeout: bool,
+}
+
+/// Have an interface be a member no longer.
+#[derive(Command)]
+#[command("bond del")]
+struct Del {
+    /// the member
+    #[positional]
+    member: InterfaceIndex,
+}
+
+/// `set interface bond INTERFACE weight N`.
+#[derive(Debug, PartialEq)]
+struct SetWeight {
+    member: InterfaceIndex,
+    weight: u32,
+}
+
+impl Command for SetWeight {
+    const PATHS: &'static [&'static str] = &["set interface bond"];
+    const ABOUT: &'static str = "Set how much a member of a bond is preferred";
+    const USAGE: &'static str = "<interface> | sw_if_index <idx> weight <value>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let member = interface(args)?;
+        if !args.keyword("weight") {
+            return Err(args.error("expected weight"));
+        }
+        Ok(Self { member, weight: args.value("weight")? })
+    }
+}
+
+impl Print for SetWeight {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.member).option("weight", Some(&self.weight));
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let all = router.own::<Bonds>();
+    for (made, bond) in &all.bonds {
+        let config = Config { id: Some(bond.id), ..bond.config.clone() };
+        lines.push_at(made.0, &Create(config));
+        for member in &bond.members {
+            let of = &all.members[member];
+            let (passive, long_timeout) = (of.is_passive, of.is_long_timeout);
+            lines.push(&Add { bond: *made, member: *member, passive, long_timeout });
+            if of.weight > 0 {
+                lines.push(&SetWeight { member: *member, weight: of.weight });
+            }
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Create| -> Result<Output, Error> {
+        let made = super::create(router, c.0)?;
+        Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
+    });
+    cli.command(|router: &mut Router, c: Delete| Ok(super::delete(router, c.0)?));
+    cli.command(|router: &mut Router, c: Add| {
+        let how = (c.passive, c.long_timeout);
+        Ok(super::add_member(router, c.member, c.bond, how)?)
+    });
+    cli.command(|router: &mut Router, c: Del| Ok(super::detach(router, c.member)?));
+    cli.command(|router: &mut Router, c: SetWeight| {
+        Ok(super::set_weight(router, c.member, c.weight)?)
+    });
+}

@@ -1,0 +1,134 @@
+//! `show bond`.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Output};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::{Bond, Bonds, Mode};
+
+/// Show the interfaces of several links.
+#[derive(Command)]
+#[command("show bond")]
+struct Show {
+    /// with their members
+    details: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    sw_if_index: u32,
+    interface_id: u32,
+    mode: &'static str,
+    load_balance: &'static str,
+    numa_only: bool,
+    gso: bool,
+    active_members: Vec<Shown>,
+    members: Vec<Shown>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    interface: String,
+    passive: bool,
+    long_timeout: bool,
+    weight: u32,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>, #[serde(skip)] bool);
+
+/// Choice of members, in the words of `show bond`.
+pub(super) fn balance(bond: &Bond) -> &'static str {
+    match bond.config.mode {
+        Mode::RoundRobin => "round-robin",
+        Mode::ActiveBackup => "active-backup",
+        Mode::Broadcast => "broadcast",
+        Mode::Xor | Mode::Lacp => bond.config.balance.word(),
+    }
+}
+
+fn row(router: &Router, (index, bond): (&InterfaceIndex, &Bond)) -> Row {
+    let member = |index: &InterfaceIndex| {
+        let of = &router.own::<Bonds>().members[index];
+        let interface = router.interfaces.name(index.0).to_owned();
+        let (passive, long_timeout) = (of.is_passive, of.is_long_timeout);
+        Shown { interface, passive, long_timeout, weight: of.weight }
+    };
+    Row {
+        interface: router.interfaces.name(index.0).to_owned(),
+        sw_if_index: index.0,
+        interface_id: bond.id,
+        mode: bond.config.mode.word(),
+        load_balance: balance(bond),
+        numa_only: bond.config.numa_only,
+        gso: bond.config.gso,
+        active_members: bond.active.iter().map(member).collect(),
+        members: bond.members.iter().map(member).collect(),
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Show| {
+        let rows = router.own::<Bonds>().bonds.iter().map(|bond| row(router, bond)).collect();
+        Ok(Output::of(Rows(rows, c.details)))
+    });
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.1 {
+            return self.0.iter().try_for_each(|row| detail(f, row));
+        }
+        let line = |f: &mut fmt::Formatter<'_>, cells: [&dyn fmt::Display; 6]| {
+            let [interface, index, mode, balance, active, members] = cells;
+            // Widths are for strings: numbers are texts by now.
+            let [index, active] = [index, active].map(ToString::to_string);
+            let cells =
+                format!("{interface:<16} {index:<12} {mode:<13} {balance:<13} {active:<14}");
+            writeln!(f, "{cells} {members}")
+        };
+        let head: [&dyn fmt::Display; 6] = [
+            &"interface name",
+            &"sw_if_index",
+            &"mode",
+            &"load balance",
+            &"active members",
+            &"members",
+        ];
+        line(f, head)?;
+        self.0.iter().try_for_each(|r| {
+            let counts = (r.active_members.len(), r.members.len());
+            let cells: [&dyn fmt::Display; 6] =
+                [&r.interface, &r.sw_if_index, &r.mode, &r.load_balance, &counts.0, &counts.1];
+            line(f, cells)
+        })
+    }
+}
+
+fn detail(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
+    writeln!(f, "{}", row.interface)?;
+    writeln!(f, "  mode: {}", row.mode)?;
+    let numa = if row.numa_only { "  numa-only" } else { "" };
+    writeln!(f, "  load balance: {}{numa}", row.load_balance)?;
+    if row.gso {
+        writeln!(f, "  gso enable")?;
+    }
+    writeln!(f, "  number of active members: {}", row.active_members.len())?;
+    row.active_members.iter().try_for_each(|member| {
+        writeln!(f, "    {}", member.interface)?;
+        if row.mode == Mode::ActiveBackup.word() {
+            writeln!(f, "      weight: {}", member.weight)?;
+        }
+        Ok(())
+    })?;
+    writeln!(f, "  number of members: {}", row.members.len())?;
+    row.members.iter().try_for_each(|member| writeln!(f, "    {}", member.interface))?;
+    writeln!(f, "  device instance: {}", row.interface_id)?;
+    writeln!(f, "  interface id: {}", row.interface_id)?;
+    writeln!(f, "  sw_if_index: {}", row.sw_if_index)?;
+    writeln!(f, "  hw_if_index: {}", row.sw_if_index)
+}

@@ -1,0 +1,42 @@
+//! Messages of the module `bpf_trace_filter`.
+#![forbid(unsafe_code)]
+
+use control::api::{Api, Message, Retval};
+use net::Router;
+
+/// Set the filter of traces and captures, or take it away.
+#[derive(Message)]
+pub struct BpfTraceFilterSet {
+    /// false takes it away
+    #[preset(true)]
+    pub is_add: bool,
+    /// in the language of tcpdump
+    pub filter: String,
+}
+
+/// Set the filter of traces and captures, or take it away.
+#[derive(Message)]
+pub struct BpfTraceFilterSetV2 {
+    /// false takes it away
+    #[preset(true)]
+    pub is_add: bool,
+    /// have libpcap shorten the program
+    #[preset(true)]
+    pub optimize: bool,
+    /// in the language of tcpdump
+    pub filter: String,
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    let set = |router: &mut Router, adds, text: &str, optimizes| {
+        let done = if adds { super::set(router, text, optimizes) } else { super::remove(router) };
+        Ok::<(), Retval>(done?)
+    };
+    api.plugin("bpf_trace_filter", "0.1.0")
+        .call(move |router: &mut Router, m: BpfTraceFilterSet| {
+            set(router, m.is_add, &m.filter, true)
+        })
+        .call(move |router: &mut Router, m: BpfTraceFilterSetV2| {
+            set(router, m.is_add, &m.filter, m.optimize)
+        });
+}

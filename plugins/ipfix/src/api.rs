@@ -1,0 +1,212 @@
+//! Messages of the module `ipfix_export`.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use control::api::types::Address;
+use control::api::{Api, Message, Retval};
+use net::Router;
+
+use super::Exporter;
+
+/// Set the first exporter.
+#[derive(Message)]
+pub struct SetIpfixExporter {
+    /// address of the collector; 0.0.0.0 for none
+    pub collector_address: Address,
+    /// its port; 65535 for 4739
+    pub collector_port: u16,
+    /// source address
+    pub src_address: Address,
+    /// routing table; 4294967295 for the default one
+    pub vrf_id: u32,
+    /// bytes of a packet; 4294967295 for 512
+    pub path_mtu: u32,
+    /// seconds between templates; 4294967295 for 20
+    pub template_interval: u32,
+    /// datagrams have a checksum
+    pub udp_checksum: bool,
+}
+
+/// Show the first exporter.
+#[derive(Message)]
+#[details(IpfixExporterDetails)]
+pub struct IpfixExporterDump {}
+
+/// The first exporter.
+#[derive(Message)]
+pub struct IpfixExporterDetails {
+    /// address of the collector
+    pub collector_address: Address,
+    /// its port
+    pub collector_port: u16,
+    /// source address
+    pub src_address: Address,
+    /// routing table; 4294967295 for the default one
+    pub vrf_id: u32,
+    /// bytes of a packet
+    pub path_mtu: u32,
+    /// seconds between templates
+    pub template_interval: u32,
+    /// datagrams have a checksum
+    pub udp_checksum: bool,
+}
+
+/// Make an exporter, change the one for this collector, or delete it.
+#[derive(Message)]
+#[reply(IpfixExporterCreateDeleteReply)]
+pub struct IpfixExporterCreateDelete {
+    /// or deleted
+    pub is_create: bool,
+    /// address of the collector
+    pub collector_address: Address,
+    /// its port; 65535 for 4739
+    pub collector_port: u16,
+    /// source address
+    pub src_address: Address,
+    /// routing table; 4294967295 for the default one
+    pub vrf_id: u32,
+    /// bytes of a packet; 4294967295 for 512
+    pub path_mtu: u32,
+    /// seconds between templates; 4294967295 for 20
+    pub template_interval: u32,
+    /// datagrams have a checksum
+    pub udp_checksum: bool,
+}
+
+/// The answer.
+#[derive(Message)]
+pub struct IpfixExporterCreateDeleteReply {
+    /// number of the exporter
+    pub stat_index: u32,
+}
+
+/// List all exporters.
+#[derive(Message)]
+#[stream(IpfixAllExporterDetails, IpfixAllExporterGetReply)]
+pub struct IpfixAllExporterGet {
+    /// where to go on; 0 at first
+    pub cursor: u32,
+}
+
+/// The end of an answer.
+#[derive(Message)]
+pub struct IpfixAllExporterGetReply {
+    /// where to go on; 4294967295 when that was all
+    pub cursor: u32,
+}
+
+/// An exporter.
+#[derive(Message)]
+pub struct IpfixAllExporterDetails {
+    /// address of the collector
+    pub collector_address: Address,
+    /// its port
+    pub collector_port: u16,
+    /// source address
+    pub src_address: Address,
+    /// routing table; 4294967295 for the default one
+    pub vrf_id: u32,
+    /// bytes of a packet
+    pub path_mtu: u32,
+    /// seconds between templates
+    pub template_interval: u32,
+    /// datagrams have a checksum
+    pub udp_checksum: bool,
+}
+
+/// Send the records that wait.
+#[derive(Message)]
+pub struct IpfixFlush {}
+
+/// An address of IPv4.
+fn ip4(field: Address) -> Result<Ipv4Addr, Retval> {
+    match field.native()? {
+        IpAddr::V4(addr) => Ok(addr),
+        IpAddr::V6(_) => Err(Retval::UNIMPLEMENTED),
+    }
+}
+
+impl SetIpfixExporter {
+    /// The exporter; what has the highest number is as by default.
+    fn native(&self) -> Result<Exporter, Retval> {
+        let by_default = Exporter::default();
+        let or = |value: u32, default| if value == u32::MAX { default } else { value };
+        let is_set = self.collector_port != u16::MAX;
+        Ok(Exporter {
+            collector: ip4(self.collector_address)?,
+            port: if is_set { self.collector_port } else { by_default.port },
+            src: ip4(self.src_address)?,
+            vrf: Some(self.vrf_id).filter(|id| *id != u32::MAX),
+            path_mtu: or(self.path_mtu, by_default.path_mtu),
+            template_interval: or(self.template_interval, by_default.template_interval),
+            udp_checksum: self.udp_checksum,
+        })
+    }
+}
+
+impl From<&IpfixExporterCreateDelete> for SetIpfixExporter {
+    fn from(m: &IpfixExporterCreateDelete) -> Self {
+        Self {
+            collector_address: m.collector_address,
+            collector_port: m.collector_port,
+            src_address: m.src_address,
+            vrf_id: m.vrf_id,
+            path_mtu: m.path_mtu,
+            template_interval: m.template_interval,
+            udp_checksum: m.udp_checksum,
+        }
+    }
+}
+
+macro_rules! details {
+    ($kind:ident, $e:expr) => {{
+        let e: &Exporter = $e;
+        $kind {
+            collector_address: IpAddr::V4(e.collector).into(),
+            collector_port: e.port,
+            src_address: IpAddr::V4(e.src).into(),
+            vrf_id: e.vrf.unwrap_or(u32::MAX),
+            path_mtu: e.path_mtu,
+            template_interval: e.template_interval,
+            udp_checksum: e.udp_checksum,
+        }
+    }};
+}
+
+fn create_delete(
+    router: &mut Router,
+    m: &IpfixExporterCreateDelete,
+) -> Result<IpfixExporterCreateDeleteReply, Retval> {
+    if !m.is_create {
+        let collector = ip4(m.collector_address)?;
+        let number = super::all(router).find(|(_, e)| e.collector == collector).map(|(n, _)| n);
+        super::remove(router, collector)?;
+        return Ok(IpfixExporterCreateDeleteReply { stat_index: number.unwrap_or(u32::MAX) });
+    }
+    let stat_index = super::add(router, SetIpfixExporter::from(m).native()?)?;
+    Ok(IpfixExporterCreateDeleteReply { stat_index })
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.core("ipfix_export", "2.0.3")
+        .call(|router: &mut Router, m: SetIpfixExporter| Ok(super::set_first(router, m.native()?)?))
+        .dump(|router: &mut Router, _: IpfixExporterDump| {
+            let first = super::all(router).take(1);
+            first.map(|(_, e)| details!(IpfixExporterDetails, e)).collect()
+        })
+        .call(|router: &mut Router, m: IpfixExporterCreateDelete| create_delete(router, &m))
+        .stream_rows(
+            |m: &IpfixAllExporterGet| m.cursor,
+            |router, _, piece| {
+                super::all(router).all(|(number, e)| {
+                    piece.offer(number, || details!(IpfixAllExporterDetails, e))
+                });
+                Ok(())
+            },
+            |cursor| IpfixAllExporterGetReply { cursor },
+        )
+        .call(|router: &mut Router, _: IpfixFlush| {
+            super::flush(router);
+            Ok(())
+        });
+}

@@ -1,0 +1,110 @@
+//! `set ipfix exporter`, `ipfix exporter`, `ipfix flush`.
+
+use std::net::Ipv4Addr;
+
+use control::cli::{Arguments, Cli, Command, Error, Print};
+use control::configuration::Lines;
+use net::Router;
+
+use super::Exporter;
+
+/// The fields of an exporter.
+#[derive(Arguments, Debug, PartialEq)]
+struct Fields {
+    /// source address
+    src: Option<Ipv4Addr>,
+    /// port of the collector
+    port: Option<u16>,
+    /// routing table
+    fib_id: Option<u32>,
+    /// bytes of a packet
+    path_mtu: Option<u32>,
+    /// seconds between templates
+    template_interval: Option<u32>,
+    /// datagrams have a checksum
+    udp_checksum: bool,
+}
+
+/// Set the first exporter of flow information.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set ipfix exporter")]
+#[stage(Attachments)]
+struct SetFirst {
+    /// address of the collector; 0.0.0.0 for none
+    collector: Ipv4Addr,
+    #[flatten]
+    fields: Fields,
+}
+
+/// Make one more exporter, change the one for this collector, or delete it.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("ipfix exporter")]
+#[stage(Attachments)]
+struct SetMore {
+    /// address of the collector
+    collector: Ipv4Addr,
+    #[flatten]
+    fields: Fields,
+    /// delete it
+    del: bool,
+}
+
+/// Send the records that wait.
+#[derive(Command)]
+#[command("ipfix flush")]
+struct Flush;
+
+impl Fields {
+    fn exporter(&self, collector: Ipv4Addr) -> Exporter {
+        let by_default = Exporter::default();
+        Exporter {
+            collector,
+            port: self.port.unwrap_or(by_default.port),
+            src: self.src.unwrap_or(by_default.src),
+            vrf: self.fib_id,
+            path_mtu: self.path_mtu.unwrap_or(by_default.path_mtu),
+            template_interval: self.template_interval.unwrap_or(by_default.template_interval),
+            udp_checksum: self.udp_checksum,
+        }
+    }
+    fn of(e: &Exporter) -> Self {
+        let by_default = Exporter::default();
+        Self {
+            src: Some(e.src).filter(|src| *src != by_default.src),
+            port: Some(e.port).filter(|port| *port != by_default.port),
+            fib_id: e.vrf,
+            path_mtu: Some(e.path_mtu).filter(|mtu| *mtu != by_default.path_mtu),
+            template_interval: Some(e.template_interval)
+                .filter(|interval| *interval != by_default.template_interval),
+            udp_checksum: e.udp_checksum,
+        }
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (number, e) in super::all(router) {
+        let (collector, fields) = (e.collector, Fields::of(e));
+        match number {
+            0 if *e == Exporter::default() => (),
+            0 => lines.push(&SetFirst { collector, fields }),
+            _ => lines.push(&SetMore { collector, fields, del: false }),
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetFirst| {
+        Ok(super::set_first(router, c.fields.exporter(c.collector))?)
+    });
+    cli.command(|router: &mut Router, c: SetMore| -> Result<(), Error> {
+        if c.del {
+            return Ok(super::remove(router, c.collector)?);
+        }
+        super::add(router, c.fields.exporter(c.collector))?;
+        Ok(())
+    });
+    cli.command(|router: &mut Router, _: Flush| {
+        super::flush(router);
+        Ok(())
+    });
+}

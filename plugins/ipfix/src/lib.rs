@@ -1,0 +1,186 @@
+//! Exporters of flow information (IPFIX, RFC 7011) over UDP. The first exporter is always there and
+//! sends nothing until it has a collector; more are told apart by theirs.
+//!
+//! A feature makes a [`Stream`] with the fields of its records and hands records over by
+//! [`export`]; they are gathered into messages that fit the path, sent to all collectors once a
+//! second at the latest, and templates again in each collector's interval.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod message;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use control::feature::{Refusal, Refused};
+use net::adjacency::Link;
+use net::fib::{Ip4, TableIndex};
+use net::{Configuration, Feature, Origin, Parts, Router};
+
+pub use api::*;
+pub use message::Field;
+pub use stream::{Stream, add_stream, export, flush, remove_stream};
+
+/// The port of collectors.
+pub const PORT: u16 = 4739;
+/// Seconds between templates.
+pub const INTERVAL: u32 = 20;
+/// Bytes of a packet to a collector.
+pub const PATH_MTU: u32 = 512;
+/// What these may be.
+const PATH_MTUS: std::ops::RangeInclusive<u32> = 68..=1450;
+/// Exporters at most.
+const MOST: usize = 256;
+
+/// Exporters of flow information.
+pub const FEATURE: Feature = Feature {
+    name: "ipfix",
+    about: "Exporters of flow information (IPFIX)",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+/// An exporter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exporter {
+    /// The collector's address; unspecified for none.
+    pub collector: Ipv4Addr,
+    /// Its port.
+    pub port: u16,
+    /// The source address.
+    pub src: Ipv4Addr,
+    /// The routing table, if it is not the default one: its number.
+    pub vrf: Option<u32>,
+    /// Bytes of a packet.
+    pub path_mtu: u32,
+    /// Seconds between templates.
+    pub template_interval: u32,
+    /// Whether datagrams have a checksum.
+    pub udp_checksum: bool,
+}
+
+impl Default for Exporter {
+    fn default() -> Self {
+        Self {
+            collector: Ipv4Addr::UNSPECIFIED,
+            port: PORT,
+            src: Ipv4Addr::UNSPECIFIED,
+            vrf: None,
+            path_mtu: PATH_MTU,
+            template_interval: INTERVAL,
+            udp_checksum: false,
+        }
+    }
+}
+
+/// The state.
+struct Ipfix {
+    /// By number, with the index of their tables; the first is always there.
+    exporters: BTreeMap<u32, (Exporter, TableIndex)>,
+    streams: BTreeMap<u32, Stream>,
+}
+
+/// Reasons why something cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no routing table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// an exporter needs a source address
+    #[retval(INVALID_SRC_ADDRESS)]
+    NoSource,
+    /// an exporter needs a collector
+    #[retval(INVALID_DST_ADDRESS)]
+    NoCollector,
+    /// path-mtu {0} is not from 68 to 1450
+    #[retval(INVALID_VALUE)]
+    PathMtu(u32),
+    /// no exporter for collector {0}
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown(Ipv4Addr),
+    /// the exporter for collector {0} is the first one, which stays
+    #[retval(INVALID_VALUE)]
+    First(Ipv4Addr),
+    /// no more than {MOST} exporters
+    #[retval(LIMIT_EXCEEDED)]
+    Full,
+}
+
+/// Sets the first exporter; one without a collector sends nothing.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_first(router: &mut Router, exporter: Exporter) -> Result<(), Error> {
+    put(router, 0, exporter)
+}
+
+/// Makes an exporter, or changes the one for this collector; returns its number.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add(router: &mut Router, exporter: Exporter) -> Result<u32, Error> {
+    if exporter.collector.is_unspecified() {
+        return Err(Error::NoCollector);
+    }
+    let all = &router.own::<Ipfix>().exporters;
+    let known = all.iter().find(|(_, (e, _))| e.collector == exporter.collector);
+    let free = || (1..MOST as u32).find(|number| !all.contains_key(number));
+    let number = known.map(|(number, _)| *number).or_else(free).ok_or(Error::Full)?;
+    put(router, number, exporter)?;
+    Ok(number)
+}
+
+/// Deletes the exporter for a collector, unless it is the first.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn remove(router: &mut Router, collector: Ipv4Addr) -> Result<(), Error> {
+    let all = &mut router.own_mut::<Ipfix>().exporters;
+    let found = all.iter().find(|(_, (e, _))| e.collector == collector);
+    let number = found.map(|(number, _)| *number).ok_or(Error::Unknown(collector))?;
+    if number == 0 {
+        return Err(Error::First(collector));
+    }
+    let gone = all.remove(&number);
+    stream::forget(router, number);
+    gone.into_iter().for_each(|(_, table)| router.use_table_of(Link::Ip4, table, false));
+    Ok(())
+}
+
+fn put(router: &mut Router, number: u32, exporter: Exporter) -> Result<(), Error> {
+    if !PATH_MTUS.contains(&exporter.path_mtu) {
+        return Err(Error::PathMtu(exporter.path_mtu));
+    }
+    if exporter.src.is_unspecified() && !exporter.collector.is_unspecified() {
+        return Err(Error::NoSource);
+    }
+    let id = exporter.vrf.unwrap_or(0);
+    // The default table is there, whether anybody has named it yet or not.
+    let default = (id == 0).then_some(TableIndex::DEFAULT);
+    let table = router.fib.table::<Ip4>(id).or(default).ok_or(Error::NoTable(id))?;
+    router.use_table_of(Link::Ip4, table, true);
+    let old = router.own_mut::<Ipfix>().exporters.insert(number, (exporter, table));
+    old.into_iter().for_each(|(_, table)| router.use_table_of(Link::Ip4, table, false));
+    stream::forget(router, number);
+    Ok(())
+}
+
+/// All exporters, by number.
+pub fn all(router: &Router) -> impl Iterator<Item = (u32, &Exporter)> {
+    router.own::<Ipfix>().exporters.iter().map(|(number, (exporter, _))| (*number, exporter))
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let first = (Exporter::default(), TableIndex::DEFAULT);
+    let (exporters, streams) = (BTreeMap::from([(0, first)]), BTreeMap::new());
+    parts.router.insert(Ipfix { exporters, streams });
+    stream::spawn(parts.router);
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Streams of records and their way to collectors.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use control::process::{Event, Wake};
+use graph::Flags;
+use net::Router;
+use net::fib::TableIndex;
+
+use super::message::{FRONT, Field, HEADER, SET, datagram, message, set, template};
+use super::{Exporter, Ipfix};
+
+/// The first number of a template.
+const FIRST_TEMPLATE: u16 = 256;
+/// Time that records are gathered at most.
+const GATHERED: Duration = Duration::from_secs(1);
+
+/// What a collector knows of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// When it got the template, in seconds.
+    template_at: Option<f64>,
+    /// Records sent to it.
+    sequence: u32,
+}
+
+/// Records of one kind.
+pub struct Stream {
+    domain: u32,
+    src_port: u16,
+    template: u16,
+    fields: Vec<Field>,
+    /// Records that wait, each of the same length.
+    waiting: Vec<u8>,
+    /// By exporter.
+    progress: HashMap<u32, Progress>,
+}
+
+impl Stream {
+    /// Bytes of a record.
+    fn record_len(&self) -> usize {
+        self.fields.iter().map(|field| usize::from(field.len)).sum()
+    }
+}
+
+/// Makes a stream of records with these fields, in an observation domain; returns its number.
+pub fn add_stream(router: &mut Router, domain: u32, src_port: u16, fields: Vec<Field>) -> u32 {
+    let streams = &mut router.own_mut::<Ipfix>().streams;
+    let number = (0..).find(|number| !streams.contains_key(number)).unwrap_or_default();
+    let template = FIRST_TEMPLATE + (number % u32::from(u16::MAX - FIRST_TEMPLATE)) as u16;
+    let (waiting, progress) = (Vec::new(), HashMap::new());
+    streams.insert(number, Stream { domain, src_port, template, fields, waiting, progress });
+    number
+}
+
+/// Ends a stream; what waits is sent.
+pub fn remove_stream(router: &mut Router, number: u32) {
+    send_waiting(router, number);
+    router.own_mut::<Ipfix>().streams.remove(&number);
+}
+
+/// Hands a record of a stream over: its fields one behind the other. One of another length is not
+/// taken.
+pub fn export(router: &mut Router, number: u32, record: &[u8]) {
+    let ipfix = router.own_mut::<Ipfix>();
+    let collectors = ipfix.exporters.values().filter(|(e, _)| !e.collector.is_unspecified());
+    let Some(mtu) = collectors.map(|(e, _)| e.path_mtu as usize).min() else { return };
+    let Some(stream) = ipfix.streams.get_mut(&number) else { return };
+    if record.is_empty() || record.len() != stream.record_len() {
+        return;
+    }
+    let room = mtu.saturating_sub(FRONT + HEADER + SET);
+    let is_full = !stream.waiting.is_empty() && stream.waiting.len() + record.len() > room;
+    if is_full {
+        send_waiting(router, number);
+    }
+    if let Some(stream) = router.own_mut::<Ipfix>().streams.get_mut(&number) {
+        stream.waiting.extend_from_slice(record);
+    }
+}
+
+/// Sends what waits, and templates whose time has come.
+pub fn flush(router: &mut Router) {
+    let numbers: Vec<u32> = router.own::<Ipfix>().streams.keys().copied().collect();
+    numbers.into_iter().for_each(|number| send_waiting(router, number));
+}
+
+/// Forgets what the collector of an exporter knows.
+pub(super) fn forget(router: &mut Router, exporter: u32) {
+    for stream in router.own_mut::<Ipfix>().streams.values_mut() {
+        stream.progress.remove(&exporter);
+    }
+}
+
+fn send_waiting(router: &mut Router, number: u32) {
+    let now = router.now();
+    let time = control::wall::now().as_secs() as u32;
+    let ipfix = router.own_mut::<Ipfix>();
+    let Some(stream) = ipfix.streams.get_mut(&number) else { return };
+    let records = std::mem::take(&mut stream.waiting);
+    let count = (records.len() / stream.record_len().max(1)) as u32;
+    let mut packets: Vec<(TableIndex, Vec<u8>)> = Vec::new();
+    for (key, (exporter, table)) in &ipfix.exporters {
+        if exporter.collector.is_unspecified() {
+            continue;
+        }
+        let known = stream.progress.entry(*key).or_default();
+        let mut push = |sets: &[u8], known: &Progress, exporter: &Exporter| {
+            let message = message(time, known.sequence, stream.domain, sets);
+            packets.push((*table, datagram(exporter, stream.src_port, &message)));
+        };
+        let interval = f64::from(exporter.template_interval);
+        if known.template_at.is_none_or(|at| now - at >= interval) {
+            push(&template(stream.template, &stream.fields), known, exporter);
+            known.template_at = Some(now);
+        }
+        if count > 0 {
+            push(&set(stream.template, &records), known, exporter);
+            known.sequence = known.sequence.wrapping_add(count);
+        }
+    }
+    let Some(node) = router.engine.index_of("ip4-lookup") else { return };
+    let thread = router.engine.data_threads().start;
+    for (table, packet) in packets {
+        router.engine.inject(thread, node, packet, move |p| {
+            let l3 = p.offset();
+            p.set_l3_offset(l3);
+            p.set_fib(table.0);
+            p.add_flags(Flags::LOCAL.with(Flags::L3));
+        });
+    }
+}
+
+/// Starts the process that sends what waits.
+pub(super) fn spawn(router: &mut Router) {
+    let body = |router: &mut Router, _: Event| {
+        flush(router);
+        Wake::After(GATHERED)
+    };
+    router.processes.spawn("flow-report-process", Box::new(body));
+}

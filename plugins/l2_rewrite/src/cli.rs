@@ -1,0 +1,176 @@
+//! `l2 rewrite entry`, `set interface l2 rewrite`, `show l2 rewrite`.
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Value};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::{Entry, NONE, Rewritten};
+
+/// Bytes in hexadecimal.
+#[derive(Debug, Default, PartialEq)]
+struct Hex(Vec<u8>);
+
+impl Value for Hex {
+    fn take(args: &mut Args<'_>, _: &str) -> Result<Self, Error> {
+        let place = *args;
+        let digits = args.word().unwrap_or_default();
+        let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
+        let bytes = bytes.filter(|bytes| !bytes.is_empty());
+        bytes.map(Self).ok_or_else(|| place.error("expected hex digits"))
+    }
+}
+
+impl PrintValue for Hex {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(hex(&self.0));
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Make an entry by which bytes of frames are rewritten, change or delete it.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("l2 rewrite entry")]
+#[stage(Objects)]
+struct SetEntry {
+    /// its number; a new one unless given
+    index: Option<u32>,
+    /// bits that change
+    mask: Option<Hex>,
+    /// their new value
+    value: Option<Hex>,
+    /// bytes left out before
+    #[default]
+    skip: usize,
+    /// delete it
+    del: bool,
+}
+
+/// Rewrite the frames that a bridged interface receives.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface l2 rewrite")]
+#[stage(Attachments)]
+struct SetInterface {
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// table of the classifier whose sessions name entries
+    table: Option<u32>,
+    /// entry for frames without a session
+    miss_index: Option<u32>,
+}
+
+/// Show the entries by which bytes of frames are rewritten.
+#[derive(Command)]
+#[command("show l2 rewrite entries")]
+struct ShowEntries {}
+
+/// Show how the frames of interfaces are rewritten.
+#[derive(Command)]
+#[command("show l2 rewrite interfaces")]
+struct ShowInterfaces {}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (index, Entry { skip, mask, value }) in super::entries(router) {
+        lines.push(&SetEntry {
+            index: Some(index),
+            mask: Some(Hex(mask.clone())),
+            value: Some(Hex(value.clone())),
+            skip: *skip,
+            del: false,
+        });
+    }
+    for (interface, set) in router.settings::<Rewritten>() {
+        let some = |number| Some(number).filter(|number| *number != NONE);
+        let (table, miss_index) = (some(set.table), some(set.miss));
+        lines.push(&SetInterface { interface, table, miss_index });
+    }
+}
+
+fn set_entry(router: &mut Router, c: SetEntry) -> Result<Output, Error> {
+    if c.del {
+        let index = c.index.ok_or("expected index")?;
+        super::remove_entry(router, index)?;
+        return Ok(Output::none());
+    }
+    let (Some(Hex(mask)), Some(Hex(value))) = (c.mask, c.value) else {
+        return Err(Error::new("expected mask and value"));
+    };
+    let index = super::set_entry(router, c.index, Entry { skip: c.skip, mask, value })?;
+    Ok(Output::text(format!("rwe-index {index}\n")))
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(set_entry);
+    cli.command(|router: &mut Router, c: SetInterface| {
+        let (table, miss) = (c.table.unwrap_or(NONE), c.miss_index.unwrap_or(NONE));
+        Ok(super::set(router, c.interface, Rewritten { table, miss })?)
+    });
+    cli.command(|router: &mut Router, _: ShowEntries| {
+        let row = |(index, entry): (u32, &Entry)| EntryRow {
+            index,
+            skip: entry.skip,
+            mask: hex(&entry.mask),
+            value: hex(&entry.value),
+        };
+        Ok(Output::of(Entries(super::entries(router).map(row).collect())))
+    });
+    cli.command(|router: &mut Router, _: ShowInterfaces| {
+        let row = |(interface, set): (InterfaceIndex, &Rewritten)| InterfaceRow {
+            interface: router.interfaces.name(interface.0).to_owned(),
+            table: signed(set.table),
+            miss: signed(set.miss),
+        };
+        Ok(Output::of(Interfaces(router.settings::<Rewritten>().map(row).collect())))
+    });
+}
+
+/// A number of which all bits set stand for none.
+fn signed(number: u32) -> i64 {
+    if number == NONE { -1 } else { number.into() }
+}
+
+#[derive(Serialize)]
+struct EntryRow {
+    index: u32,
+    skip: usize,
+    mask: String,
+    value: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Entries(Vec<EntryRow>);
+
+impl fmt::Display for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|EntryRow { index, skip, mask, value }| {
+            writeln!(f, "{index} - mask:{mask} value:{value} skip:{skip}")
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct InterfaceRow {
+    interface: String,
+    table: i64,
+    miss: i64,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Interfaces(Vec<InterfaceRow>);
+
+impl fmt::Display for Interfaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|InterfaceRow { interface, table, miss }| {
+            writeln!(f, "{interface} - classify-table {table} miss-index {miss}")
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! `l3xc-input-ip4`, `l3xc-input-ip6`: send packets to the load balance of their interface.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Frame, Names, Node, Record};
+use infra::rcu::SlabReader;
+use net::adjacency::Link;
+use net::ip::{V4, V6, Version};
+
+use super::Balances;
+
+/// A version whose packets are cross-connected.
+pub trait Crossed: Version {
+    /// Name of the node.
+    const NODE: &'static str;
+    /// Its link.
+    const LINK: Link;
+}
+
+impl Crossed for V4 {
+    const NODE: &'static str = "l3xc-input-ip4";
+    const LINK: Link = Link::Ip4;
+}
+
+impl Crossed for V6 {
+    const NODE: &'static str = "l3xc-input-ip6";
+    const LINK: Link = Link::Ip6;
+}
+
+/// Sends packets where their interface is connected to.
+#[derive(Clone)]
+pub struct Input<V> {
+    version: V,
+    balances: SlabReader<Balances>,
+}
+
+impl<V: Crossed> Input<V> {
+    pub(super) fn new(balances: &SlabReader<Balances>) -> Self {
+        Self { version: V::SELF, balances: balances.clone() }
+    }
+}
+
+/// Edges of [`Input`].
+#[derive(Clone, Copy)]
+pub enum Next<V> {
+    /// As the load balance says.
+    Onward(V),
+    /// To the next feature: its interface is no longer connected.
+    Continue,
+}
+
+impl<V: Crossed> graph::Next for Next<V> {
+    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Onward(_) => 0,
+            Self::Continue => along.next(p),
+        }
+    }
+}
+
+/// Counters of [`Input`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// packets that were sent on.
+    #[name("matched")]
+    Matched,
+    /// packets whose interface is not connected any more.
+    #[name("no match")]
+    NoMatch,
+}
+
+impl<V: Crossed> Node for Input<V> {
+    const NAME: &'static str = V::NODE;
+    type Next = Next<V>;
+    type Error = Infallible;
+    type Count = Count;
+    const DROP: &'static str = V::NODES.drop;
+    const READS_BYTES: bool = false;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, version, count) = (frame.epoch(), self.version, frame.len() as u64);
+        let (mut known, mut to, mut unmatched) = (u32::MAX, None, 0);
+        frame.each(|p| {
+            let rx = p.rx();
+            if rx != known {
+                let balances = self.balances.read(rx, epoch);
+                (known, to) = (rx, balances.and_then(|b| b[super::place(V::LINK)]));
+            }
+            p.trace(|_| Seen { node: V::NODE, to });
+            let Some(balance) = to else {
+                unmatched += 1;
+                return Ok(Next::Continue);
+            };
+            p.set_adjacency(balance);
+            Ok(Next::Onward(version))
+        });
+        frame.count(Count::Matched, count - unmatched);
+        frame.count(Count::NoMatch, unmatched);
+    }
+}
+
+/// Trace of a packet in this node.
+struct Seen {
+    node: &'static str,
+    to: Option<u32>,
+}
+
+impl Record for Seen {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, to } = self;
+        match to {
+            Some(balance) => write!(f, "  {node}: lb-index {balance}"),
+            None => write!(f, "  {node}: not connected"),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! `map add domain`, `map add rule`, `map interface` and what shows them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+use wire::Ip6Prefix;
+
+use super::Domain;
+use super::table::{FRAGMENTS4, REFUSED_FROM, REFUSED_TO};
+
+/// `map add domain [tag TAG] ip4-pfx P ip6-pfx P ip6-src P …`.
+#[derive(Debug, PartialEq)]
+struct AddDomain(Domain);
+
+impl Command for AddDomain {
+    const PATHS: &'static [&'static str] = &["map add domain"];
+    const ABOUT: &'static str = "Make a domain";
+    const USAGE: &'static str = "[tag <tag>] ip4-pfx <ip4-pfx> ip6-pfx <ip6-pfx> \
+        ip6-src <ip6-src> [ea-bits-len <n:0-48>] [psid-offset <n:0-16>] [psid-len <n:0-16>] \
+        [map-t] [mtu <mtu:0-65535>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut ip4, mut ip6, mut src) = (None, None, None);
+        let (mut ea, mut offset, mut len, mut mtu, mut tag) = (0, 0, 0, 0, String::new());
+        while !args.is_empty() {
+            if args.keyword("tag") {
+                tag = args.value("tag")?;
+            } else if args.keyword("ip4-pfx") {
+                ip4 = Some(args.value("prefix")?);
+            } else if args.keyword("ip6-pfx") {
+                ip6 = Some(args.value("prefix")?);
+            } else if args.keyword("ip6-src") {
+                src = Some(source(args)?);
+            } else if args.keyword("ea-bits-len") {
+                ea = args.value("number of bits")?;
+            } else if args.keyword("psid-offset") {
+                offset = args.value("number of bits")?;
+            } else if args.keyword("psid-len") {
+                len = args.value("number of bits")?;
+            } else if args.keyword("mtu") {
+                mtu = args.value("mtu")?;
+            } else if !args.keyword("map-t") {
+                // Which it is, interfaces say.
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self(Domain {
+            ip4_prefix: ip4.ok_or_else(|| args.error("expected ip4-pfx"))?,
+            ip6_prefix: ip6.ok_or_else(|| args.error("expected ip6-pfx"))?,
+            ip6_src: src.ok_or_else(|| args.error("expected ip6-src"))?,
+            ea_bits_len: ea,
+            psid_offset: offset,
+            psid_len: len,
+            mtu,
+            tag,
+            rules: BTreeMap::new(),
+        }))
+    }
+}
+
+/// A prefix, or one address.
+fn source(args: &mut Args<'_>) -> Result<Ip6Prefix, Error> {
+    match args.optional::<Ipv6Addr>() {
+        Some(addr) => Ok(Ip6Prefix::host(addr)),
+        None => args.value("prefix"),
+    }
+}
+
+impl Print for AddDomain {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        let Self(d) = self;
+        line.option("tag", Some(&d.tag).filter(|tag| !tag.is_empty()));
+        line.keyword("ip4-pfx", &d.ip4_prefix).keyword("ip6-pfx", &d.ip6_prefix);
+        line.keyword("ip6-src", &d.ip6_src);
+        for (word, n) in [
+            ("ea-bits-len", d.ea_bits_len),
+            ("psid-offset", d.psid_offset),
+            ("psid-len", d.psid_len),
+        ] {
+            line.option(word, Some(&n).filter(|n| **n > 0));
+        }
+        line.option("mtu", Some(&d.mtu).filter(|mtu| **mtu > 0));
+    }
+}
+
+/// Delete a domain.
+#[derive(Command)]
+#[command("map del domain")]
+struct DelDomain {
+    /// its number
+    index: u32,
+}
+
+/// Give a port set of a domain an address, or take it away.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("map add rule")]
+#[stage(Settings)]
+struct AddRule {
+    /// number of the domain
+    index: u32,
+    /// the port set
+    psid: u16,
+    /// the address
+    ip6_dst: Ipv6Addr,
+    /// take it away
+    del: bool,
+}
+
+/// Have MAP act on the packets of an interface, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("map interface")]
+#[stage(Attachments)]
+struct SetInterface {
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// packets are translated, otherwise put into IPv6
+    map_t: bool,
+    /// no longer
+    del: bool,
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    // Domains get their numbers in the order in which they are made.
+    for (position, (_, domain)) in (0..).zip(super::all_from(router, 0)) {
+        lines.push(&AddDomain(Domain { rules: BTreeMap::new(), ..domain.clone() }));
+        for (psid, ip6_dst) in &domain.rules {
+            let (psid, ip6_dst) = (*psid, *ip6_dst);
+            lines.push(&AddRule { index: position, psid, ip6_dst, del: false });
+        }
+    }
+    super::params_cli::configuration(super::params(router), lines);
+    for (interface, on) in super::interfaces(router) {
+        for (map_t, _) in [(false, on.encapsulates), (true, on.translates)].iter().filter(|s| s.1) {
+            lines.push(&SetInterface { interface, map_t: *map_t, del: false });
+        }
+    }
+}
+
+/// Show the domains.
+#[derive(Command)]
+#[command("show map domain")]
+struct ShowDomain {
+    /// only this one, with its rules
+    index: Option<u32>,
+    /// with what they did
+    counters: bool,
+}
+
+/// Show what all domains did.
+#[derive(Command)]
+#[command("show map stats")]
+struct ShowStats;
+
+#[derive(Serialize)]
+struct DomainRow {
+    index: u32,
+    tag: String,
+    ip4_prefix: String,
+    ip6_prefix: String,
+    ip6_src: String,
+    ea_bits_len: u8,
+    psid_offset: u8,
+    psid_len: u8,
+    mtu: u16,
+    rules: BTreeMap<u16, Ipv6Addr>,
+    /// Packets and bytes from customers and to them.
+    counters: Option<[(u64, u64); 2]>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct DomainRows(Vec<DomainRow>);
+
+impl fmt::Display for DomainRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.0 {
+            let DomainRow { index, tag, ip4_prefix, ip6_prefix, ip6_src, .. } = row;
+            write!(f, "[{index}] tag {{{tag}}} ip4-pfx {ip4_prefix} ip6-pfx {ip6_prefix}")?;
+            write!(f, " ip6-src {ip6_src} ea-bits-len {}", row.ea_bits_len)?;
+            write!(f, " psid-offset {} psid-len {}", row.psid_offset, row.psid_len)?;
+            writeln!(f, " mtu {}", row.mtu)?;
+            for (psid, addr) in &row.rules {
+                writeln!(f, "  rule psid: {psid} ip6-dst {addr}")?;
+            }
+            if let Some([(rx, rx_bytes), (tx, tx_bytes)]) = row.counters {
+                writeln!(f, "  TX: {tx}/{tx_bytes}")?;
+                writeln!(f, "  RX: {rx}/{rx_bytes}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Stats {
+    domains: usize,
+    rules: usize,
+    /// Packets and bytes from customers and to them.
+    decapsulated: (u64, u64),
+    encapsulated: (u64, u64),
+    ip4_fragments: u64,
+    refused_from: u64,
+    refused_to: u64,
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "MAP domains: {}", self.domains)?;
+        writeln!(f, "MAP rules: {}", self.rules)?;
+        let ((encap, encap_bytes), (decap, decap_bytes)) = (self.encapsulated, self.decapsulated);
+        writeln!(f, "Encapsulated packets: {encap} bytes: {encap_bytes}")?;
+        writeln!(f, "Decapsulated packets: {decap} bytes: {decap_bytes}")?;
+        writeln!(f, "IPv4 fragments: {}", self.ip4_fragments)?;
+        let (to, from) = (self.refused_to, self.refused_from);
+        writeln!(f, "Security check refused: {to} encap, {from} decap")
+    }
+}
+
+fn stats(router: &Router) -> Stats {
+    let mut stats = Stats {
+        domains: 0,
+        rules: 0,
+        decapsulated: (0, 0),
+        encapsulated: (0, 0),
+        ip4_fragments: super::total(router, FRAGMENTS4).packets,
+        refused_from: super::total(router, REFUSED_FROM).packets,
+        refused_to: super::total(router, REFUSED_TO).packets,
+    };
+    for (number, domain) in super::all_from(router, 0) {
+        stats.domains += 1;
+        stats.rules += domain.rules.len();
+        let [rx, tx] = super::counted(router, number);
+        for (sum, volume) in [(&mut stats.decapsulated, rx), (&mut stats.encapsulated, tx)] {
+            *sum = (sum.0 + volume.packets, sum.1 + volume.bytes);
+        }
+    }
+    stats
+}
+
+fn row(router: &Router, (index, d): (u32, &Domain), with: (bool, bool)) -> DomainRow {
+    let (with_rules, with_counters) = with;
+    DomainRow {
+        index,
+        tag: d.tag.clone(),
+        ip4_prefix: d.ip4_prefix.to_string(),
+        ip6_prefix: d.ip6_prefix.to_string(),
+        ip6_src: d.ip6_src.to_string(),
+        ea_bits_len: d.ea_bits_len,
+        psid_offset: d.psid_offset,
+        psid_len: d.psid_len,
+        mtu: d.mtu,
+        rules: if with_rules { d.rules.clone() } else { BTreeMap::new() },
+        counters: with_counters
+            .then(|| super::counted(router, index).map(|volume| (volume.packets, volume.bytes))),
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: AddDomain| {
+        super::add(router, c.0)?;
+        Ok(())
+    });
+    cli.command(|router: &mut Router, c: DelDomain| Ok(super::remove(router, c.index)?));
+    cli.command(|router: &mut Router, c: AddRule| {
+        Ok(super::set_rule(router, c.index, c.psid, c.ip6_dst, !c.del)?)
+    });
+    cli.command(|router: &mut Router, c: SetInterface| {
+        Ok(super::set_interface(router, c.interface, c.map_t, !c.del)?)
+    });
+    cli.command(|router: &mut Router, c: ShowDomain| {
+        let rows: Vec<_> = match c.index {
+            Some(index) => {
+                vec![row(router, (index, super::at(router, index)?), (true, c.counters))]
+            }
+            None => super::all_from(router, 0)
+                .map(|found| row(router, found, (false, c.counters)))
+                .collect(),
+        };
+        Ok(Output::of(DomainRows(rows)))
+    });
+    cli.command(|router: &mut Router, _: ShowStats| Ok(Output::of(stats(router))));
+}

@@ -1,0 +1,371 @@
+//! `ip4-map`: puts packets for customers into IPv6 (RFC 7597); `ip6-map`: takes those of customers
+//! out of it, and tells senders of IPv4 about errors within IPv6.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Packet, Record};
+use infra::rcu::Epoch;
+use net::Router;
+use net::drops::Problem;
+use net::gso;
+use net::ip::{V4, V6};
+use net::ip4::IP4_UNICAST;
+use net::ip6::IP6_UNICAST;
+use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6, siit};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::cut::cut;
+use super::domain::Domain;
+use super::table::{Error, FRAGMENTS4, REFUSED_FROM, REFUSED_TO, Readers, Settings, clamp, ports};
+
+/// Length of an IPv6 header.
+const HEADER: usize = size_of::<ip6::Header>();
+/// Code of an ICMPv6 error: the source is not allowed there (RFC 4443 section 3.1).
+pub(super) const SOURCE_REFUSED: u8 = 5;
+/// Bytes of a packet that an ICMP error quotes at most (RFC 1812 section 4.3.2.3).
+const QUOTED: usize = 576 - 28;
+
+/// Puts packets into IPv6.
+pub struct Ip4Map {
+    readers: Readers,
+    /// State of the sequence that identifications are taken from.
+    sequence: u64,
+}
+
+/// Each thread has a sequence of its own.
+impl Clone for Ip4Map {
+    fn clone(&self) -> Self {
+        let sequence = infra::cpu::time_stamp().unwrap_or_default();
+        Self { readers: self.readers.clone(), sequence }
+    }
+}
+
+/// Edges of [`Ip4Map`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next4 {
+    /// To find its way.
+    #[to("ip6-lookup")]
+    Lookup,
+    /// By the way of the next hop that is set.
+    #[to("ip6-load-balance")]
+    Balance,
+    /// The sender is to be told what is wrong.
+    #[to("ip4-icmp-error", payload = Problem)]
+    Icmp,
+    /// It is for no customer.
+    #[along]
+    Along,
+}
+
+impl Node for Ip4Map {
+    const NAME: &'static str = "ip4-map";
+    type Next = Next4;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let (mut expired, mut forbidden) = (0, 0);
+        frame.each(|p| {
+            let Self { readers, sequence } = self;
+            let Some(header) = p.header::<ip4::Header>() else { return Ok(Next4::Along) };
+            let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
+                return Ok(Next4::Along);
+            };
+            let settings = readers.settings.read(epoch);
+            if header.is_fragment() {
+                readers.count_total(thread, FRAGMENTS4, p.total_len());
+            }
+            if let Some(problem) = problem(p, domain, settings, HEADER) {
+                let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
+                *if is_expired { &mut expired } else { &mut forbidden } += 1;
+                p.set_payload(problem);
+                return Ok(Next4::Icmp);
+            }
+            let to = customer_of(p, domain).inspect_err(|_| {
+                readers.count_total(thread, REFUSED_TO, p.total_len());
+            })?;
+            readers.count(thread, 1, number, p.total_len());
+            p.trace(|_| Mapped { number, to });
+            let fib = readers.fib(p.rx(), 1, epoch);
+            p.set_fib(fib);
+            let balance = settings.balances[1];
+            balance.into_iter().for_each(|balance| p.set_adjacency(balance));
+            encapsulate(p, (domain, settings), to, sequence)?;
+            Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
+        });
+        frame.count_as(Error::TimeExceeded, expired);
+        frame.count_as(Error::DfSet, forbidden);
+    }
+}
+
+/// The ICMP error for the sender of an IPv4 packet that cannot go into IPv6, where it becomes
+/// `growth` bytes longer.
+#[inline(always)]
+pub(super) fn problem(
+    p: &Buffer<'_>,
+    domain: &Domain,
+    settings: &Settings,
+    growth: usize,
+) -> Option<Problem> {
+    let header = p.header::<ip4::Header>()?;
+    if header.ttl <= 1 {
+        let code = icmp4::code::TTL_EXCEEDED;
+        return Some(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
+    }
+    let mtu = usize::from(domain.mtu);
+    let is_short = mtu == 0 || p.total_len() + growth <= mtu || p.flags().has(Flags::GSO);
+    if is_short || !header.dont_fragment() || settings.params.ignores_df {
+        return None;
+    }
+    let code = icmp4::code::FRAGMENTATION_NEEDED;
+    let mtu = mtu.saturating_sub(growth) as u32;
+    Some(Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, code, mtu))
+}
+
+/// The IPv6 address of the customer that an IPv4 packet is for.
+#[inline(always)]
+pub(super) fn customer_of(p: &Buffer<'_>, domain: &Domain) -> Result<Ipv6Addr, Error> {
+    let dst = p.header::<ip4::Header>().ok_or(Error::Malformed)?.dst_addr();
+    let port = ports(p, siit::ports4(p.bytes())).map(|(_, dst)| dst);
+    domain.address_of(dst, port).ok_or_else(|| match port {
+        None => Error::BadProtocol,
+        Some(port) if domain.psid(port).is_none() => Error::SecCheck,
+        Some(_) => Error::NoBinding,
+    })
+}
+
+/// Puts a packet into IPv6; fragments that have to be made follow it.
+#[inline(always)]
+fn encapsulate(
+    p: &mut Packet<'_, Ip4Map>,
+    (domain, settings): (&Domain, &Settings),
+    to: Ipv6Addr,
+    sequence: &mut u64,
+) -> Result<(), Error> {
+    let params = &settings.params;
+    clamp(p, params.tcp_mss);
+    let header = p.header_mut::<ip4::Header>().ok_or(Error::Malformed)?;
+    header.decrement_ttl();
+    let class = if params.copies_class { header.tos } else { params.class };
+    let mut front = ip6::Header::new(domain.ip6_src.addr(), to, Protocol::IP4, 0);
+    front.set_traffic_class(class);
+    let mtu = usize::from(domain.mtu);
+    let is_gso = p.flags().has(Flags::GSO);
+    let is_long = mtu > 0 && p.total_len() + HEADER > mtu && !is_gso;
+    if is_long && params.cuts_inner {
+        allow_cutting(p);
+        cut::<V4, _>(p, mtu.saturating_sub(HEADER), sequence, |new, header, len| {
+            let mut front = front;
+            front.payload_len = u16::try_from(header.len() + len).ok()?.into();
+            new.append(front.as_bytes())?;
+            new.append(header)
+        })?;
+    }
+    if !gso::can_wait(p, HEADER) {
+        return Err(Error::Malformed);
+    }
+    let len = u16::try_from(p.total_len()).map_err(|_| Error::Malformed)?;
+    front.payload_len = len.into();
+    gso::enclose(p, HEADER);
+    p.clear_flags(Flags::L2);
+    p.make_room(HEADER).ok_or(Error::Malformed)?.copy_from_slice(front.as_bytes());
+    if is_long && !params.cuts_inner {
+        cut::<V6, _>(p, mtu, sequence, |new, header, _| new.append(header))?;
+    }
+    Ok(())
+}
+
+/// Has a packet cut though its sender forbids it: that is looked at before.
+pub(super) fn allow_cutting(p: &mut Buffer<'_>) {
+    if let Some(header) = p.header_mut::<ip4::Header>()
+        && header.dont_fragment()
+    {
+        let old = header.fragment;
+        header.fragment = (old.get() & !ip4::DONT_FRAGMENT).into();
+        header.checksum = checksum::update(header.checksum, old, header.fragment);
+    }
+}
+
+/// Takes packets out of IPv6.
+#[derive(Clone)]
+pub struct Ip6Map {
+    readers: Readers,
+}
+
+/// Edges of [`Ip6Map`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next6 {
+    /// To find its way.
+    #[to("ip4-lookup")]
+    Lookup,
+    /// By the way of the next hop that is set.
+    #[to("ip4-load-balance")]
+    Balance,
+    /// The sender is to be told what is wrong.
+    #[to("ip6-icmp-error", payload = Problem)]
+    Icmp,
+    /// It is for no relay.
+    #[along]
+    Along,
+}
+
+impl Node for Ip6Map {
+    const NAME: &'static str = "ip6-map";
+    type Next = Next6;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = "ip6-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let mut refused = 0;
+        frame.each(|p| {
+            let Self { readers } = self;
+            let Some(header) = p.header::<ip6::Header>() else { return Ok(Next6::Along) };
+            let (src, dst) = (header.src_addr(), header.dst_addr());
+            if !readers.is_relay(dst, epoch) {
+                return Ok(Next6::Along);
+            }
+            let settings = readers.settings.read(epoch);
+            let Some(upper) = ip6::upper_layer(p.bytes()) else { return Err(Error::Malformed) };
+            match upper.protocol {
+                Protocol::IP4 if upper.fragment.is_none() => (),
+                Protocol::ICMP6 if !settings.params.icmp_source.is_unspecified() => {
+                    return relay(p, upper.offset, settings);
+                }
+                _ => return Ok(Next6::Along),
+            }
+            let (number, len) = match origin(readers, p, (src, dst), upper.offset, epoch) {
+                Ok(number) => (number, p.total_len()),
+                Err(error) => {
+                    readers.count_total(thread, REFUSED_FROM, p.total_len());
+                    let is_told = settings.params.icmp6_unreachables;
+                    if error != Error::DecapSecCheck || !is_told {
+                        return Err(error);
+                    }
+                    refused += 1;
+                    p.set_payload(source_refused());
+                    return Ok(Next6::Icmp);
+                }
+            };
+            readers.count(thread, 0, number, len);
+            p.trace(|_| Mapped { number, to: dst });
+            let fib = readers.fib(p.rx(), 0, epoch);
+            p.set_fib(fib);
+            p.advance(upper.offset).ok_or(Error::Malformed)?;
+            p.clear_flags(Flags::L2);
+            gso::disclose(p);
+            clamp(p, settings.params.tcp_mss);
+            Ok(match settings.balances[0] {
+                Some(balance) => {
+                    p.set_adjacency(balance);
+                    Next6::Balance
+                }
+                None => Next6::Lookup,
+            })
+        });
+        frame.count_as(Error::DecapSecCheck, refused);
+    }
+}
+
+/// The ICMP error about a packet whose source is not allowed.
+pub(super) fn source_refused() -> Problem {
+    Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, SOURCE_REFUSED, 0)
+}
+
+/// The domain of the customer that sent the packet which is `at` bytes within an IPv6 packet.
+#[inline(always)]
+fn origin<'e>(
+    readers: &'e Readers,
+    p: &Buffer<'_>,
+    (src, dst): (Ipv6Addr, Ipv6Addr),
+    at: usize,
+    epoch: Epoch<'e>,
+) -> Result<u32, Error> {
+    let packet = p.bytes().get(at..).ok_or(Error::Malformed)?;
+    let (header, _) = ip4::Header::ref_from_prefix(packet).map_err(|_| Error::Malformed)?;
+    if header.version() != 4 || header.header_len() < size_of::<ip4::Header>() {
+        return Err(Error::Malformed);
+    }
+    let addr = header.src_addr();
+    let found = readers.by4(addr, epoch).filter(|(_, d)| d.ip6_src.contains(dst));
+    let (number, domain) =
+        found.or_else(|| readers.by6((src, dst), epoch)).ok_or(Error::NoDomain)?;
+    let params = &readers.settings.read(epoch).params;
+    if !params.checks {
+        return Ok(number);
+    }
+    if header.fragment_offset() != 0 {
+        let is_fine = !params.checks_fragments || domain.is_customer(src, addr);
+        return if is_fine { Ok(number) } else { Err(Error::DecapSecCheck) };
+    }
+    let port = siit::ports4(packet).map(|(src, _)| src);
+    if port.is_none() && domain.needs_port() {
+        return Err(Error::BadProtocol);
+    }
+    if domain.address_of(addr, port) == Some(src) { Ok(number) } else { Err(Error::DecapSecCheck) }
+}
+
+/// Makes an ICMPv6 error about a packet of ours one of IPv4 for who sent what was in it.
+#[cold]
+#[inline(never)]
+fn relay(p: &mut Packet<'_, Ip6Map>, at: usize, settings: &Settings) -> Result<Next6, Error> {
+    let message = p.bytes().get(at..).ok_or(Error::Malformed)?;
+    let (icmp, quoted) = icmp6::Error::read_from_prefix(message).map_err(|_| Error::Malformed)?;
+    if !icmp.icmp.kind.is_error() {
+        return Ok(Next6::Along);
+    }
+    let upper = ip6::upper_layer(quoted).filter(|u| u.protocol == Protocol::IP4);
+    let Some(upper) = upper else { return Ok(Next6::Along) };
+    let inner = quoted.get(upper.offset..).ok_or(Error::Malformed)?;
+    let (header, _) = ip4::Header::read_from_prefix(inner).map_err(|_| Error::Malformed)?;
+    let told = siit::icmp6_to_4(icmp.icmp.kind, icmp.icmp.code, icmp.value.get());
+    let (kind, code, mut value) = told.map_err(|_| Error::IcmpRelay)?;
+    if icmp.icmp.kind == icmp6::Type::PACKET_TOO_BIG {
+        // What was in front of the packet is longer than what the translation takes away.
+        value = value.saturating_sub((HEADER - 20) as u32);
+    }
+    let skipped = at + size_of_val(&icmp) + upper.offset;
+    p.advance(skipped).ok_or(Error::Malformed)?;
+    p.truncate_chain(QUOTED.min(p.len()));
+    let mut head = [0; 8];
+    (head[0], head[1]) = (kind.0, code);
+    head[4..].copy_from_slice(&value.to_be_bytes());
+    let sum = checksum::Sum::ZERO.add_bytes(&head).add_bytes(p.bytes()).checksum();
+    head[2..4].copy_from_slice(sum.as_bytes());
+    let len = (size_of::<ip4::Header>() + head.len() + p.len()) as u16;
+    let source = settings.params.icmp_source;
+    let front = ip4::Header::new(source, header.src_addr(), Protocol::ICMP, len);
+    p.prepend(head.len()).ok_or(Error::Malformed)?.copy_from_slice(&head);
+    p.prepend_header(&front).ok_or(Error::Malformed)?;
+    p.clear_flags(Flags::L2.with(Flags::L3).with(Flags::L4));
+    p.add_flags(Flags::LOCAL);
+    Ok(Next6::Lookup)
+}
+
+/// The trace record of the nodes.
+pub(super) struct Mapped {
+    pub number: u32,
+    pub to: Ipv6Addr,
+}
+
+impl Record for Mapped {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  MAP domain index: {} ip6 {}", self.number, self.to)
+    }
+}
+
+/// Adds the nodes.
+pub(super) fn add(router: &mut Router, readers: &Readers) -> Result<(), BuildError> {
+    let sequence = infra::cpu::time_stamp().unwrap_or_default();
+    let engine = &mut router.engine;
+    engine.add_feature(&IP4_UNICAST, Ip4Map { readers: readers.clone(), sequence })?;
+    engine.add_feature(&IP6_UNICAST, Ip6Map { readers: readers.clone() })?;
+    Ok(())
+}

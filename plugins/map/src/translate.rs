@@ -1,0 +1,248 @@
+//! `ip4-map-t`, `ip6-map-t`: translate packets for customers and from them (RFC 7599, RFC 7915).
+
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+
+use graph::{BuildError, Flags, Frame, Node, Packet};
+use infra::rcu::Epoch;
+use net::Router;
+use net::drops::Problem;
+use net::ip::{V4, V6};
+use net::ip4::IP4_UNICAST;
+use net::ip6::IP6_UNICAST;
+use wire::siit::{self, Front, Pair};
+use wire::{icmp4, icmp6, ip4, ip6};
+use zerocopy::FromBytes;
+
+use super::cut::cut;
+use super::domain::Domain;
+use super::encapsulate::{
+    Mapped, Next4, Next6, allow_cutting, customer_of, problem, source_refused,
+};
+use super::table::{Error, FRAGMENTS4, REFUSED_FROM, REFUSED_TO, Readers, clamp, ports};
+
+/// Bytes that an IPv6 header is longer than one of IPv4.
+const GROWTH: usize = size_of::<ip6::Header>() - size_of::<ip4::Header>();
+/// Length of an IPv6 fragment header.
+const FRAGMENT: usize = size_of::<ip6::FragmentHeader>();
+
+/// Translates packets into IPv6.
+pub struct Ip4MapT {
+    readers: Readers,
+    /// State of the sequence that identifications are taken from.
+    sequence: u64,
+}
+
+/// Each thread has a sequence of its own.
+impl Clone for Ip4MapT {
+    fn clone(&self) -> Self {
+        let sequence = infra::cpu::time_stamp().unwrap_or_default();
+        Self { readers: self.readers.clone(), sequence }
+    }
+}
+
+impl Node for Ip4MapT {
+    const NAME: &'static str = "ip4-map-t";
+    type Next = Next4;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let (mut expired, mut forbidden) = (0, 0);
+        frame.each(|p| {
+            let Self { readers, sequence } = self;
+            let Some(header) = p.header::<ip4::Header>() else { return Ok(Next4::Along) };
+            let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
+                return Ok(Next4::Along);
+            };
+            let src = header.src_addr();
+            let settings = readers.settings.read(epoch);
+            if header.is_fragment() {
+                readers.count_total(thread, FRAGMENTS4, p.total_len());
+            }
+            if let Some(problem) = problem(p, domain, settings, GROWTH) {
+                let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
+                *if is_expired { &mut expired } else { &mut forbidden } += 1;
+                p.set_payload(problem);
+                return Ok(Next4::Icmp);
+            }
+            let to = customer_of(p, domain).inspect_err(|_| {
+                readers.count_total(thread, REFUSED_TO, p.total_len());
+            })?;
+            readers.count(thread, 1, number, p.total_len());
+            p.trace(|_| Mapped { number, to });
+            clamp(p, settings.params.tcp_mss);
+            let fib = readers.fib(p.rx(), 1, epoch);
+            p.set_fib(fib);
+            let balance = settings.balances[1];
+            balance.into_iter().for_each(|balance| p.set_adjacency(balance));
+            let pair = Pair { src: domain.outside(src), dst: to };
+            to_ip6(p, domain, pair, sequence)?;
+            Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
+        });
+        frame.count_as(Error::TimeExceeded, expired);
+        frame.count_as(Error::DfSet, forbidden);
+    }
+}
+
+/// Translates a packet; fragments that have to be made follow it.
+#[inline(always)]
+fn to_ip6(
+    p: &mut Packet<'_, Ip4MapT>,
+    domain: &Domain,
+    pair: Pair<std::net::Ipv6Addr>,
+    sequence: &mut u64,
+) -> Result<(), Error> {
+    let header = p.header::<ip4::Header>().ok_or(Error::Malformed)?;
+    let is_fragment = header.is_fragment();
+    let growth = GROWTH + if is_fragment { FRAGMENT } else { 0 };
+    let mtu = usize::from(domain.mtu);
+    let is_long = mtu > 0 && p.total_len() + growth > mtu && !p.flags().has(Flags::GSO);
+    // A fragment cannot be cut once more when it is one of IPv6.
+    if is_long && is_fragment {
+        allow_cutting(p);
+        cut::<V4, _>(p, mtu.saturating_sub(growth), sequence, |new, header, len| {
+            let none = |_: &[u8], _: Pair<Ipv4Addr>| None;
+            let front = siit::to_ip6(header, header.len() + len, pair, false, none).ok()?;
+            new.append(front.bytes())
+        })?;
+    }
+    let is_partial = p.flags().has(Flags::CHECKSUM_TODO);
+    let len = p.total_len();
+    let quoted = |packet: &[u8], old: Pair<Ipv4Addr>| {
+        let port = siit::ports4(packet).map(|(src, _)| src);
+        Some(Pair { src: domain.address_of(old.src, port)?, dst: domain.outside(old.dst) })
+    };
+    let front = siit::to_ip6(p.bytes_mut(), len, pair, is_partial, quoted)?;
+    replace(p, &front)?;
+    if p.flags().has(Flags::GSO) {
+        let size = p.gso_size().saturating_sub(GROWTH as u16);
+        p.set_gso_size(size);
+    }
+    if is_long && !is_fragment {
+        cut::<V6, _>(p, mtu, sequence, |new, header, _| new.append(header))?;
+    }
+    Ok(())
+}
+
+/// Puts a new front on a packet.
+#[inline(always)]
+fn replace<N: Node>(p: &mut Packet<'_, N>, front: &Front) -> Result<(), Error> {
+    p.advance(front.taken).ok_or(Error::Malformed)?;
+    let bytes = front.bytes();
+    p.make_room(bytes.len()).ok_or(Error::Malformed)?.copy_from_slice(bytes);
+    p.clear_flags(Flags::L2);
+    let at = p.offset();
+    p.set_l3_offset(at);
+    Ok(())
+}
+
+/// Translates packets into IPv4.
+#[derive(Clone)]
+pub struct Ip6MapT {
+    readers: Readers,
+}
+
+impl Node for Ip6MapT {
+    const NAME: &'static str = "ip6-map-t";
+    type Next = Next6;
+    type Error = Error;
+    type Count = Infallible;
+    const DROP: &'static str = "ip6-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let (mut expired, mut refused) = (0, 0);
+        frame.each(|p| {
+            let Self { readers } = self;
+            let Some(header) = p.header::<ip6::Header>() else { return Ok(Next6::Along) };
+            if !readers.is_relay(header.dst_addr(), epoch) {
+                return Ok(Next6::Along);
+            }
+            if header.hop_limit <= 1 {
+                expired += 1;
+                let code = icmp6::code::HOP_LIMIT_EXCEEDED;
+                p.set_payload(Problem::ip6(icmp6::Type::TIME_EXCEEDED, code, 0));
+                return Ok(Next6::Icmp);
+            }
+            let settings = readers.settings.read(epoch);
+            let (number, domain, pair) = match origin(readers, p, epoch) {
+                Ok(found) => found,
+                Err(error) => {
+                    readers.count_total(thread, REFUSED_FROM, p.total_len());
+                    if error != Error::SecCheck || !settings.params.icmp6_unreachables {
+                        return Err(error);
+                    }
+                    refused += 1;
+                    p.set_payload(source_refused());
+                    return Ok(Next6::Icmp);
+                }
+            };
+            readers.count(thread, 0, number, p.total_len());
+            clamp(p, settings.params.tcp_mss);
+            let fib = readers.fib(p.rx(), 0, epoch);
+            p.set_fib(fib);
+            to_ip4(p, domain, pair)?;
+            Ok(match settings.balances[0] {
+                Some(balance) => {
+                    p.set_adjacency(balance);
+                    Next6::Balance
+                }
+                None => Next6::Lookup,
+            })
+        });
+        frame.count_as(Error::TimeExceeded, expired);
+        frame.count_as(Error::SecCheck, refused);
+    }
+}
+
+/// The domain of the customer that sent a packet, and its addresses in IPv4.
+#[inline(always)]
+fn origin<'e>(
+    readers: &'e Readers,
+    p: &Packet<'_, Ip6MapT>,
+    epoch: Epoch<'e>,
+) -> Result<(u32, &'e Domain, Pair<Ipv4Addr>), Error> {
+    let (header, _) = ip6::Header::ref_from_prefix(p.bytes()).map_err(|_| Error::Malformed)?;
+    let (src6, dst6) = (header.src_addr(), header.dst_addr());
+    let (number, domain) = readers.by6((src6, dst6), epoch).ok_or(Error::NoDomain)?;
+    let src = domain.inside_of(src6).ok_or(Error::NoDomain)?;
+    let dst = domain.outside_of(dst6).ok_or(Error::NoDomain)?;
+    let port = ports(p, siit::ports6(p.bytes())).map(|(src, _)| src);
+    if port.is_none() && domain.needs_port() {
+        return Err(Error::BadProtocol);
+    }
+    if domain.address_of(src, port) != Some(src6) {
+        return Err(Error::SecCheck);
+    }
+    Ok((number, domain, Pair { src, dst }))
+}
+
+#[inline(always)]
+fn to_ip4(p: &mut Packet<'_, Ip6MapT>, domain: &Domain, pair: Pair<Ipv4Addr>) -> Result<(), Error> {
+    let is_partial = p.flags().has(Flags::CHECKSUM_TODO);
+    let len = p.total_len();
+    let quoted = |_: &[u8], old: Pair<std::net::Ipv6Addr>| {
+        Some(Pair { src: domain.outside_of(old.src)?, dst: domain.inside_of(old.dst)? })
+    };
+    let front = siit::to_ip4(p.bytes_mut(), len, pair, is_partial, quoted)?;
+    replace(p, &front)?;
+    if p.flags().has(Flags::GSO) {
+        let size = p.gso_size().saturating_add(GROWTH as u16);
+        p.set_gso_size(size);
+    }
+    Ok(())
+}
+
+/// Adds the nodes.
+pub(super) fn add(router: &mut Router, readers: &Readers) -> Result<(), BuildError> {
+    let sequence = infra::cpu::time_stamp().unwrap_or_default();
+    let engine = &mut router.engine;
+    engine.add_feature(&IP4_UNICAST, Ip4MapT { readers: readers.clone(), sequence })?;
+    engine.add_feature(&IP6_UNICAST, Ip6MapT { readers: readers.clone() })?;
+    Ok(())
+}

@@ -1,0 +1,497 @@
+//! Answers to the messages of the module `nat44_ed`.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use control::api::{Api, Retval, Text};
+use net::fib::{Ip4, TableIndex};
+use net::{InterfaceIndex, Router};
+use wire::Protocol;
+
+use crate::config::{Local, Mapping, Timeouts, Twice};
+use crate::core::{BALANCED, ICMP, NatSession, STATIC, TWICE, UDP};
+use crate::messages::*;
+use crate::requests::{self, SessionName};
+use crate::session_messages::*;
+use crate::state::{self, Error, Nat, Role, Settings, change, settings};
+
+const ANY: u32 = u32::MAX;
+
+fn has(flags: NatConfigFlags, flag: NatConfigFlags) -> bool {
+    flags.0 & flag.0 != 0
+}
+
+fn flags(all: &[(NatConfigFlags, bool)]) -> NatConfigFlags {
+    NatConfigFlags(all.iter().filter(|(_, is)| *is).fold(0, |sum, (flag, _)| sum | flag.0))
+}
+
+/// Flags of a mapping.
+fn flags_of(m: &Mapping) -> NatConfigFlags {
+    flags(&[
+        (NatConfigFlags::TWICE_NAT, m.twice == Twice::Always),
+        (NatConfigFlags::SELF_TWICE_NAT, m.twice == Twice::ToItself),
+        (NatConfigFlags::OUT2IN_ONLY, m.is_out2in_only),
+        (NatConfigFlags::ADDR_ONLY, m.is_of_address()),
+    ])
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("nat44_ed", "5.5.0")
+        .call(|router: &mut Router, m: Nat44EdPluginEnableDisable| {
+            if !m.enable {
+                return Ok(state::disable(router)?);
+            }
+            let Nat44EdPluginEnableDisable { inside_vrf, outside_vrf, sessions, .. } = m;
+            let new = Settings { inside_vrf, outside_vrf, sessions, ..Settings::default() };
+            Ok(state::enable(router, new)?)
+        })
+        .call(|router, m: Nat44ForwardingEnableDisable| {
+            Ok(change(router, |s| {
+                s.is_forwarding = m.enable;
+                Ok(())
+            })?)
+        })
+        .call(|router, m: NatSetTimeouts| {
+            let NatSetTimeouts { udp, tcp_established, tcp_transitory, icmp } = m;
+            let (established, transitory) = (tcp_established, tcp_transitory);
+            Ok(requests::set_timeouts(router, Timeouts { udp, established, transitory, icmp })?)
+        })
+        .call(|router, m: Nat44SetSessionLimit| {
+            Ok(requests::set_limit(router, m.vrf_id, m.session_limit)?)
+        })
+        .call(|router, _: Nat44ShowRunningConfig| running(router))
+        .call(|router, m: NatSetMssClamping| {
+            Ok(change(router, |s| {
+                s.mss = Some(m.mss_value).filter(|_| m.enable);
+                Ok(())
+            })?)
+        })
+        .call(|router, _: NatGetMssClamping| {
+            let mss = settings(router)?.mss;
+            let mss_value = mss.unwrap_or(0);
+            Ok(NatGetMssClampingReply { mss_value, enable: mss.is_some() })
+        });
+    register_interfaces(api);
+    register_addresses(api);
+    register_mappings(api);
+    register_sessions(api);
+    register_tables(api);
+}
+
+fn running(router: &mut Router) -> Result<Nat44ShowRunningConfigReply, Retval> {
+    let s = settings(router)?;
+    let t = s.timeouts;
+    Ok(Nat44ShowRunningConfigReply {
+        inside_vrf: s.inside_vrf,
+        outside_vrf: s.outside_vrf,
+        users: 0,
+        sessions: s.sessions,
+        user_sessions: 0,
+        user_buckets: 0,
+        translation_buckets: 0,
+        forwarding_enabled: s.is_forwarding,
+        ipfix_logging_enabled: false,
+        timeouts: NatTimeouts {
+            udp: t.udp,
+            tcp_established: t.established,
+            tcp_transitory: t.transitory,
+            icmp: t.icmp,
+        },
+        log_level: NatLogLevel::NONE,
+        flags: Nat44ConfigFlags::ENDPOINT_DEPENDENT,
+    })
+}
+
+fn register_interfaces(api: &mut Api<Router>) {
+    api.plugin("nat44_ed", "5.5.0")
+        .call(|router: &mut Router, m: Nat44InterfaceAddDelFeature| {
+            let is_inside = has(m.flags, NatConfigFlags::INSIDE);
+            let (interface, is_add) = (m.sw_if_index, m.is_add);
+            Ok(match is_inside {
+                true => requests::set_interface(router, interface, |r| &mut r.is_inside, is_add),
+                false => requests::set_interface(router, interface, |r| &mut r.is_outside, is_add),
+            }?)
+        })
+        .dump(|router, _: Nat44InterfaceDump| {
+            let all = router.settings::<Role>().filter(|(_, r)| r.is_inside || r.is_outside);
+            let details = all.map(|(sw_if_index, r)| Nat44InterfaceDetails {
+                flags: flags(&[
+                    (NatConfigFlags::INSIDE, r.is_inside),
+                    (NatConfigFlags::OUTSIDE, r.is_outside),
+                ]),
+                sw_if_index,
+            });
+            details.collect()
+        })
+        .call(|router, m: Nat44EdAddDelOutputInterface| {
+            let (interface, is_add) = (m.sw_if_index, m.is_add);
+            Ok(requests::set_interface(router, interface, |r| &mut r.is_output, is_add)?)
+        })
+        .stream_rows(
+            |m: &Nat44EdOutputInterfaceGet| m.cursor,
+            |router, _, piece| {
+                let mut all = router.settings::<Role>().filter(|(_, r)| r.is_output);
+                all.all(|(i, _)| {
+                    piece.offer(i.0, || Nat44EdOutputInterfaceDetails { sw_if_index: i })
+                });
+                Ok(())
+            },
+            |cursor| Nat44EdOutputInterfaceGetReply { cursor },
+        );
+}
+
+fn register_addresses(api: &mut Api<Router>) {
+    api.plugin("nat44_ed", "5.5.0")
+        .call(|router: &mut Router, m: Nat44AddDelInterfaceAddr| {
+            let is_twice = has(m.flags, NatConfigFlags::TWICE_NAT);
+            Ok(requests::set_interface_address(router, m.sw_if_index, is_twice, m.is_add)?)
+        })
+        .dump(|router, _: Nat44InterfaceAddrDump| {
+            let all = settings(router).map(|s| s.interfaces.clone()).unwrap_or_default();
+            let details = all.into_iter().map(|(sw_if_index, is_twice)| {
+                let flags = flags(&[(NatConfigFlags::TWICE_NAT, is_twice)]);
+                Nat44InterfaceAddrDetails { sw_if_index, flags }
+            });
+            details.collect()
+        })
+        .call(|router, m: Nat44AddDelAddressRange| {
+            let range = [m.first_ip_address, m.last_ip_address];
+            let vrf = Some(m.vrf_id).filter(|vrf| *vrf != ANY);
+            let is_twice = has(m.flags, NatConfigFlags::TWICE_NAT);
+            Ok(requests::set_addresses(router, range, vrf, is_twice, m.is_add)?)
+        })
+        .dump(|router, _: Nat44AddressDump| {
+            let all = settings(router).map(|s| state::all_addresses(router, s));
+            let details = all.unwrap_or_default().into_iter().map(|a| Nat44AddressDetails {
+                ip_address: a.addr,
+                flags: flags(&[(NatConfigFlags::TWICE_NAT, a.is_twice)]),
+                vrf_id: a.vrf.unwrap_or(ANY),
+            });
+            details.collect()
+        });
+}
+
+/// A mapping as a message names it.
+fn mapping(m: &Nat44AddDelStaticMappingV2) -> Result<Mapping, Error> {
+    let is_of_address = has(m.flags, NatConfigFlags::ADDR_ONLY);
+    let port = |port: u16| if is_of_address { 0 } else { port };
+    let local = Local {
+        addr: m.local_ip_address,
+        port: port(m.local_port),
+        probability: 0,
+        vrf: if m.vrf_id == ANY { 0 } else { m.vrf_id },
+    };
+    let always = has(m.flags, NatConfigFlags::TWICE_NAT);
+    Ok(Mapping {
+        locals: vec![local],
+        is_balanced: false,
+        external: m.external_ip_address,
+        port: port(m.external_port),
+        protocol: (!is_of_address).then_some(Protocol(m.protocol)),
+        interface: Some(m.external_sw_if_index.0).filter(|i| *i != ANY),
+        is_identity: false,
+        is_out2in_only: has(m.flags, NatConfigFlags::OUT2IN_ONLY),
+        twice: requests::twice_of(always, has(m.flags, NatConfigFlags::SELF_TWICE_NAT))?,
+        affinity: 0,
+        pool: m.match_pool.then_some(m.pool_ip_address),
+        tag: m.tag.to_string(),
+    })
+}
+
+fn set_mapping(router: &mut Router, mapping: Mapping, is_add: bool) -> Result<(), Error> {
+    match is_add {
+        true => requests::add_mapping(router, mapping),
+        false => requests::remove_mapping(router, &mapping),
+    }
+}
+
+fn identity(m: &Nat44AddDelIdentityMapping) -> Mapping {
+    let is_of_address = has(m.flags, NatConfigFlags::ADDR_ONLY);
+    let port = if is_of_address { 0 } else { m.port };
+    let vrf = if m.vrf_id == ANY { 0 } else { m.vrf_id };
+    Mapping {
+        locals: vec![Local { addr: m.ip_address, port, probability: 0, vrf }],
+        is_balanced: false,
+        external: m.ip_address,
+        port,
+        protocol: (!is_of_address).then_some(Protocol(m.protocol)),
+        interface: Some(m.sw_if_index.0).filter(|i| *i != ANY),
+        is_identity: true,
+        is_out2in_only: false,
+        twice: Twice::No,
+        affinity: 0,
+        pool: None,
+        tag: m.tag.to_string(),
+    }
+}
+
+impl Nat44LbAddrPort {
+    fn local(&self) -> Local {
+        let Self { addr, port, probability, vrf_id: vrf } = *self;
+        Local { addr, port, probability, vrf }
+    }
+    fn of(local: &Local) -> Self {
+        let Local { addr, port, probability, vrf } = *local;
+        Self { addr, port, probability, vrf_id: vrf }
+    }
+}
+
+fn balanced(m: &Nat44AddDelLbStaticMapping) -> Result<Mapping, Error> {
+    let always = has(m.flags, NatConfigFlags::TWICE_NAT);
+    Ok(Mapping {
+        locals: m.locals.iter().map(Nat44LbAddrPort::local).collect(),
+        is_balanced: true,
+        external: m.external_addr,
+        port: m.external_port,
+        protocol: Some(Protocol(m.protocol)),
+        interface: None,
+        is_identity: false,
+        is_out2in_only: has(m.flags, NatConfigFlags::OUT2IN_ONLY),
+        twice: requests::twice_of(always, has(m.flags, NatConfigFlags::SELF_TWICE_NAT))?,
+        affinity: m.affinity,
+        pool: None,
+        tag: m.tag.to_string(),
+    })
+}
+
+/// The mappings that are meant.
+fn mappings(router: &Router, is_meant: impl Fn(&Mapping) -> bool) -> Vec<Mapping> {
+    let all = settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
+    all.into_iter().filter(is_meant).collect()
+}
+
+fn register_mappings(api: &mut Api<Router>) {
+    api.plugin("nat44_ed", "5.5.0")
+        .call(|router: &mut Router, m: Nat44AddDelStaticMapping| {
+            let new = Nat44AddDelStaticMappingV2 {
+                is_add: m.is_add,
+                match_pool: false,
+                flags: m.flags,
+                pool_ip_address: Ipv4Addr::UNSPECIFIED,
+                local_ip_address: m.local_ip_address,
+                external_ip_address: m.external_ip_address,
+                protocol: m.protocol,
+                local_port: m.local_port,
+                external_port: m.external_port,
+                external_sw_if_index: m.external_sw_if_index,
+                vrf_id: m.vrf_id,
+                tag: m.tag,
+            };
+            Ok(set_mapping(router, mapping(&new)?, m.is_add)?)
+        })
+        .call(|router, m: Nat44AddDelStaticMappingV2| {
+            Ok(set_mapping(router, mapping(&m)?, m.is_add)?)
+        })
+        .dump(|router, _: Nat44StaticMappingDump| {
+            let all = mappings(router, |m| !m.is_identity && !m.is_balanced);
+            all.iter()
+                .flat_map(|m| m.locals.first().map(|local| static_details(m, local)))
+                .collect()
+        })
+        .call(|router, m: Nat44AddDelIdentityMapping| {
+            Ok(set_mapping(router, identity(&m), m.is_add)?)
+        })
+        .dump(|router, _: Nat44IdentityMappingDump| {
+            let all = mappings(router, |m| m.is_identity);
+            let each = |m: &Mapping| {
+                let details = m.locals.iter().map(|local| Nat44IdentityMappingDetails {
+                    flags: flags_of(m),
+                    ip_address: local.addr,
+                    protocol: m.protocol.map_or(0, |p| p.0),
+                    port: m.port,
+                    sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
+                    vrf_id: local.vrf,
+                    tag: m.tag.as_str().into(),
+                });
+                details.collect::<Vec<_>>()
+            };
+            all.iter().flat_map(each).collect()
+        })
+        .call(|router, m: Nat44AddDelLbStaticMapping| {
+            Ok(set_mapping(router, balanced(&m)?, m.is_add)?)
+        })
+        .call(|router, m: Nat44LbStaticMappingAddDelLocal| {
+            let external = (m.external_addr, m.external_port, Protocol(m.protocol));
+            Ok(requests::set_local(router, external, m.local.local(), m.is_add)?)
+        })
+        .dump(|router, _: Nat44LbStaticMappingDump| {
+            let all = mappings(router, |m| m.is_balanced);
+            let details = all.iter().map(|m| Nat44LbStaticMappingDetails {
+                external_addr: m.external,
+                external_port: m.port,
+                protocol: m.protocol.map_or(0, |p| p.0),
+                flags: flags_of(m),
+                affinity: m.affinity,
+                tag: m.tag.as_str().into(),
+                locals: m.locals.iter().map(Nat44LbAddrPort::of).collect(),
+            });
+            details.collect()
+        });
+}
+
+fn static_details(m: &Mapping, local: &Local) -> Nat44StaticMappingDetails {
+    Nat44StaticMappingDetails {
+        flags: flags_of(m),
+        local_ip_address: local.addr,
+        external_ip_address: m.external,
+        protocol: m.protocol.map_or(0, |p| p.0),
+        local_port: local.port,
+        external_port: m.port,
+        external_sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
+        vrf_id: local.vrf,
+        tag: Text::from(m.tag.as_str()),
+    }
+}
+
+/// The sessions of a host.
+fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
+    let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
+    let is_meant = move |s: &NatSession| s.forward.src == host.octets() && s.data.in_fib == table.0;
+    let all = state::list_sessions(router, is_meant).unwrap_or_default();
+    all.into_iter().map(|(_, session)| session).collect()
+}
+
+/// Seconds of silence after which a session is over.
+fn timeout(router: &Router, s: &NatSession) -> f64 {
+    let timeouts = settings(router).map(|s| s.timeouts).unwrap_or_default();
+    f64::from(match s.class() {
+        UDP => timeouts.udp,
+        ICMP => timeouts.icmp,
+        _ if s.data.tcp.is_established() => timeouts.established,
+        _ => timeouts.transitory,
+    })
+}
+
+fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
+    let is_twice = s.data.is(TWICE);
+    let silent = router.now() - s.heard;
+    Nat44UserSessionV3Details {
+        outside_ip_address: s.reverse.dst.into(),
+        outside_port: s.reverse.dst_port,
+        inside_ip_address: s.forward.src.into(),
+        inside_port: s.forward.src_port,
+        protocol: s.forward.protocol().0.into(),
+        flags: flags(&[
+            (NatConfigFlags::STATIC, s.data.is(STATIC | BALANCED)),
+            (NatConfigFlags::TWICE_NAT, is_twice),
+            (NatConfigFlags::EXT_HOST_VALID, true),
+        ]),
+        last_heard: s.heard as u64,
+        time_since_last_heard: silent.max(0.0) as u64,
+        total_bytes: s.bytes,
+        total_pkts: s.packets as u32,
+        ext_host_address: s.reverse.src.into(),
+        ext_host_port: s.reverse.src_port,
+        ext_host_nat_address: if is_twice { s.forward.dst.into() } else { Ipv4Addr::UNSPECIFIED },
+        ext_host_nat_port: if is_twice { s.forward.dst_port } else { 0 },
+        is_timed_out: silent > timeout(router, s),
+    }
+}
+
+fn register_sessions(api: &mut Api<Router>) {
+    api.plugin("nat44_ed", "5.5.0")
+        .call(|router: &mut Router, m: Nat44DelSession| {
+            let far = (m.ext_host_address.octets(), m.ext_host_port);
+            let name = SessionName {
+                is_inside: has(m.flags, NatConfigFlags::INSIDE),
+                near: (m.address.octets(), m.port),
+                far: has(m.flags, NatConfigFlags::EXT_HOST_VALID).then_some(far),
+                protocol: Protocol(m.protocol),
+                vrf: m.vrf_id,
+            };
+            Ok(requests::remove_session(router, name)?)
+        })
+        .dump(|router, _: Nat44UserDump| {
+            let mut hosts = BTreeMap::<(u16, [u8; 4]), [u32; 2]>::new();
+            for (_, s) in state::list_sessions(router, |_| true).unwrap_or_default() {
+                let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
+                count[usize::from(s.data.is(STATIC))] += 1;
+            }
+            let details =
+                hosts.into_iter().map(|((fib, host), [dynamic, of_mappings])| Nat44UserDetails {
+                    vrf_id: router.fib.table_id::<Ip4>(TableIndex(fib)).unwrap_or(0),
+                    ip_address: host.into(),
+                    nsessions: dynamic,
+                    nstaticsessions: of_mappings,
+                });
+            details.collect()
+        })
+        .dump(|router, m: Nat44UserSessionDump| {
+            let all = of_host(router, m.ip_address, m.vrf_id);
+            all.iter().map(|s| details(router, s).into()).collect()
+        })
+        .dump(|router, m: Nat44UserSessionV2Dump| {
+            let all = of_host(router, m.ip_address, m.vrf_id);
+            all.iter().map(|s| details(router, s).into()).collect()
+        })
+        .dump(|router, m: Nat44UserSessionV3Dump| {
+            let all = of_host(router, m.ip_address, m.vrf_id);
+            all.iter().map(|s| details(router, s)).collect()
+        });
+}
+
+/// Earlier forms of a session.
+macro_rules! earlier {
+    ($name:ident $(, $more:ident)*) => {
+        impl From<Nat44UserSessionV3Details> for $name {
+            fn from(s: Nat44UserSessionV3Details) -> Self {
+                Self {
+                    outside_ip_address: s.outside_ip_address,
+                    outside_port: s.outside_port,
+                    inside_ip_address: s.inside_ip_address,
+                    inside_port: s.inside_port,
+                    protocol: s.protocol,
+                    flags: s.flags,
+                    last_heard: s.last_heard,
+                    total_bytes: s.total_bytes,
+                    total_pkts: s.total_pkts,
+                    ext_host_address: s.ext_host_address,
+                    ext_host_port: s.ext_host_port,
+                    ext_host_nat_address: s.ext_host_nat_address,
+                    ext_host_nat_port: s.ext_host_nat_port,
+                    $($more: s.$more,)*
+                }
+            }
+        }
+    };
+}
+earlier!(Nat44UserSessionDetails);
+earlier!(Nat44UserSessionV2Details, is_timed_out);
+
+/// Tables of hosts with those of their far ends.
+fn tables(router: &Router) -> Vec<(u32, Vec<u32>)> {
+    let all = settings(router).map(|s| s.vrfs.clone()).unwrap_or_default();
+    all.into_iter().map(|(table, far)| (table, far.into_iter().collect())).collect()
+}
+
+fn register_tables(api: &mut Api<Router>) {
+    api.plugin("nat44_ed", "5.5.0")
+        .call(|router: &mut Router, m: Nat44EdAddDelVrfTable| {
+            Ok(requests::set_table(router, m.table_vrf_id, m.is_add)?)
+        })
+        .call(|router, m: Nat44EdAddDelVrfRoute| {
+            Ok(requests::set_route(router, m.table_vrf_id, m.vrf_id, m.is_add)?)
+        })
+        .dump(|router, _: Nat44EdVrfTablesDump| {
+            let all = tables(router).into_iter();
+            let details = all
+                .map(|(table_vrf_id, vrf_ids)| Nat44EdVrfTablesDetails { table_vrf_id, vrf_ids });
+            details.collect()
+        })
+        .dump(|router, _: Nat44EdVrfTablesV2Dump| {
+            let all = tables(router).into_iter();
+            let details = all
+                .map(|(table_vrf_id, vrf_ids)| Nat44EdVrfTablesV2Details { table_vrf_id, vrf_ids });
+            details.collect()
+        })
+        .dump(|router, _: NatWorkerDump| {
+            let is_on = router.state::<Nat>().is_some_and(|nat| nat.settings.is_some());
+            let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0);
+            let details = threads.filter(|_| is_on).map(|t| NatWorkerDetails {
+                worker_index: t.id as u32,
+                lcore_id: t.cpu.map_or(ANY, |cpu| cpu as u32),
+                name: t.name.into(),
+            });
+            details.collect()
+        });
+}

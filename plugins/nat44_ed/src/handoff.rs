@@ -1,0 +1,157 @@
+//! `nat44-in2out-worker-handoff` and the like: packets on their way to the thread that has their
+//! session.
+//!
+//! A session is on the thread that its flow outside goes by; ports are chosen so that the flow
+//! inside goes by it too. Where a mapping chooses the port, the flow outside is known without a
+//! session. Protocols without ports go by their far end.
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Frame, Node};
+use infra::rcu::Epoch;
+use sessions::{Flow4, Look};
+use wire::Protocol;
+
+use crate::config::Config;
+use crate::core::{Core, Way};
+use crate::node::{ARRIVED, Either, In2Out, Out2In, Output, Place, TRANSLATED};
+use crate::slow::to_near;
+
+/// Threads at most.
+const MOST: usize = 256;
+
+/// A place where packets are handed over.
+pub trait HandsOff: Place {
+    /// The node.
+    const HANDOFF: &'static str;
+}
+
+impl HandsOff for In2Out {
+    const HANDOFF: &'static str = "nat44-in2out-worker-handoff";
+}
+impl HandsOff for Out2In {
+    const HANDOFF: &'static str = "nat44-out2in-worker-handoff";
+}
+impl HandsOff for Output {
+    const HANDOFF: &'static str = "nat44-in2out-output-worker-handoff";
+}
+impl HandsOff for Either {
+    const HANDOFF: &'static str = "nat44-handoff-classify";
+}
+
+/// Hands packets over.
+#[derive(Clone)]
+pub struct HandOff<P> {
+    place: P,
+    core: Core,
+}
+
+/// Edges of [`HandOff`].
+#[derive(Clone, Copy)]
+pub enum Next<P> {
+    /// On its thread now.
+    Fast(P),
+    /// It has been translated, behind this node.
+    On(P),
+}
+
+/// Drops of [`HandOff`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// congestion drop.
+    #[name("congestion drop")]
+    Congestion,
+}
+
+/// Counters of [`HandOff`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// same worker.
+    #[name("same worker")]
+    Same,
+    /// do handoff.
+    #[name("do handoff")]
+    Other,
+}
+
+impl<P: HandsOff> graph::Next for Next<P> {
+    const EDGES: &'static [Edge] = &[Edge { to: P::FAST, payload: "" }];
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Fast(_) => 0,
+            Self::On(_) => along.next(p),
+        }
+    }
+}
+
+impl<P> HandOff<P> {
+    /// For a place.
+    pub fn new(place: P, core: &Core) -> Self {
+        Self { place, core: core.clone() }
+    }
+}
+
+impl<P: HandsOff> Node for HandOff<P> {
+    const NAME: &'static str = P::HANDOFF;
+    type Next = Next<P>;
+    type Error = Error;
+    type Count = Count;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let seed = self.core.sessions.read(epoch).as_ref().map_or(0, |s| s.seed());
+        let config = self.core.config.read(epoch);
+        // Threads go by remainders: how many there are is where they begin anew.
+        let threads: [usize; MOST] = std::array::from_fn(|n| frame.thread_of(n as u64));
+        let count = (1..MOST).find(|n| threads[*n] == threads[0]).unwrap_or(MOST) as u64;
+        let place = self.place;
+        let mut counts = [0, 0];
+        frame.hand_off(Error::Congestion, |p| {
+            if p.flags().has(ARRIVED) || p.flags().has(TRANSLATED) && P::WAY == Way::Output {
+                p.clear_flags(ARRIVED);
+                return Ok((thread, Next::On(place)));
+            }
+            p.add_flags(ARRIVED);
+            let hash = hash_of::<P>(&self.core, config, p, seed, epoch);
+            let to = threads[(hash % count) as usize];
+            counts[usize::from(to != thread)] += 1;
+            Ok((to, Next::Fast(place)))
+        });
+        frame.count(Count::Same, counts[0]);
+        frame.count(Count::Other, counts[1]);
+    }
+}
+
+/// The hash that a packet goes by.
+fn hash_of<P: Place>(
+    core: &Core,
+    config: &Config,
+    p: &Buffer<'_>,
+    seed: u64,
+    epoch: Epoch<'_>,
+) -> u64 {
+    let l3 = if P::WAY == Way::Output { core.paths.header_len(p.adjacency(), epoch) } else { 0 };
+    let (fib, ports) = (p.fib(), p.ports());
+    let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
+    let Some(seen) = seen else { return 0 };
+    let (flow, protocol) = (seen.flow, seen.flow.protocol());
+    let leads_in = || config.to_external(flow.dst, flow.dst_port, protocol).is_some();
+    let is_inward = P::WAY == Way::Out2In || P::WAY == Way::Either && leads_in();
+    if !matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) {
+        let far = if is_inward { flow.src } else { flow.dst };
+        return Flow4::new((far, 0), (far, 0), protocol, 0).meeting(seed);
+    }
+    if is_inward || config.is_pooled(flow.dst) {
+        return flow.meeting(seed);
+    }
+    let mapping = config.of_local(flow.src, flow.src_port, protocol, fib);
+    match mapping.and_then(|n| config.mappings.get(n)) {
+        Some((m, _)) => {
+            let port = if m.is_of_address() { flow.src_port } else { m.port };
+            let (far, near) = ((flow.dst, flow.dst_port), (m.external.octets(), port));
+            to_near(far, near, protocol, 0).meeting(seed)
+        }
+        None => flow.meeting(seed),
+    }
+}

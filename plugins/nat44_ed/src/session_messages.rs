@@ -1,0 +1,368 @@
+//! Messages of the module `nat44_ed` about mappings and sessions.
+
+use std::net::Ipv4Addr;
+
+use control::api::{Message, Text};
+use net::InterfaceIndex;
+
+use crate::messages::{Nat44LbAddrPort, NatConfigFlags};
+
+/// Add a mapping that stays, or take it away.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct Nat44AddDelStaticMapping {
+    /// added, else taken away
+    pub is_add: bool,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// the host
+    pub local_ip_address: Ipv4Addr,
+    /// its address outside
+    pub external_ip_address: Ipv4Addr,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the host's port
+    pub local_port: u16,
+    /// its port outside
+    pub external_port: u16,
+    /// the interface whose address it gets; 4294967295 for none
+    pub external_sw_if_index: InterfaceIndex,
+    /// the table
+    pub vrf_id: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+}
+
+/// Add a mapping that stays, or take it away.
+#[derive(Message)]
+pub struct Nat44AddDelStaticMappingV2 {
+    /// added, else taken away
+    pub is_add: bool,
+    /// whether far ends get a certain address
+    pub match_pool: bool,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// that address
+    pub pool_ip_address: Ipv4Addr,
+    /// the host
+    pub local_ip_address: Ipv4Addr,
+    /// its address outside
+    pub external_ip_address: Ipv4Addr,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the host's port
+    pub local_port: u16,
+    /// its port outside
+    pub external_port: u16,
+    /// the interface whose address it gets; 4294967295 for none
+    pub external_sw_if_index: InterfaceIndex,
+    /// the table
+    pub vrf_id: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+}
+
+/// List the mappings that stay.
+#[derive(Message)]
+#[details(Nat44StaticMappingDetails)]
+pub struct Nat44StaticMappingDump {}
+
+/// A mapping.
+#[derive(Message)]
+pub struct Nat44StaticMappingDetails {
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// the host
+    pub local_ip_address: Ipv4Addr,
+    /// its address outside
+    pub external_ip_address: Ipv4Addr,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the host's port
+    pub local_port: u16,
+    /// its port outside
+    pub external_port: u16,
+    /// the interface whose address it gets; 4294967295 for none
+    pub external_sw_if_index: InterfaceIndex,
+    /// the table
+    pub vrf_id: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+}
+
+/// Have an address stay as it is, or no longer.
+#[derive(Message)]
+pub struct Nat44AddDelIdentityMapping {
+    /// added, else taken away
+    pub is_add: bool,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the port
+    pub port: u16,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// the table
+    pub vrf_id: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+}
+
+/// List the addresses that stay as they are.
+#[derive(Message)]
+#[details(Nat44IdentityMappingDetails)]
+pub struct Nat44IdentityMappingDump {}
+
+/// An address.
+#[derive(Message)]
+pub struct Nat44IdentityMappingDetails {
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the port
+    pub port: u16,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// the table
+    pub vrf_id: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+}
+
+/// Add a mapping to several hosts, or take it away.
+#[derive(Message)]
+pub struct Nat44AddDelLbStaticMapping {
+    /// added, else taken away
+    pub is_add: bool,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// the address outside
+    pub external_addr: Ipv4Addr,
+    /// its port outside
+    pub external_port: u16,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// seconds for which a client stays with its host; 0 for not
+    pub affinity: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+    /// the hosts
+    #[counted(local_num: u32)]
+    pub locals: Vec<Nat44LbAddrPort>,
+}
+
+/// Add a host to a mapping, or take it away.
+#[derive(Message)]
+pub struct Nat44LbStaticMappingAddDelLocal {
+    /// added, else taken away
+    pub is_add: bool,
+    /// the address outside
+    pub external_addr: Ipv4Addr,
+    /// its port outside
+    pub external_port: u16,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the host
+    pub local: Nat44LbAddrPort,
+}
+
+/// List the mappings to several hosts.
+#[derive(Message)]
+#[details(Nat44LbStaticMappingDetails)]
+pub struct Nat44LbStaticMappingDump {}
+
+/// A mapping.
+#[derive(Message)]
+pub struct Nat44LbStaticMappingDetails {
+    /// the address outside
+    pub external_addr: Ipv4Addr,
+    /// its port outside
+    pub external_port: u16,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// seconds for which a client stays with its host; 0 for not
+    pub affinity: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+    /// the hosts
+    #[counted(local_num: u32)]
+    pub locals: Vec<Nat44LbAddrPort>,
+}
+
+/// End a session.
+#[derive(Message)]
+pub struct Nat44DelSession {
+    /// the address
+    pub address: Ipv4Addr,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the port
+    pub port: u16,
+    /// the table
+    pub vrf_id: u32,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// the far end
+    pub ext_host_address: Ipv4Addr,
+    /// its port
+    pub ext_host_port: u16,
+}
+
+/// List the hosts that have sessions.
+#[derive(Message)]
+#[details(Nat44UserDetails)]
+pub struct Nat44UserDump {}
+
+/// A host.
+#[derive(Message)]
+pub struct Nat44UserDetails {
+    /// the table
+    pub vrf_id: u32,
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// sessions that come and go
+    pub nsessions: u32,
+    /// sessions of mappings
+    pub nstaticsessions: u32,
+}
+
+/// List the sessions of a host.
+#[derive(Message)]
+#[option("deprecated")]
+#[details(Nat44UserSessionDetails)]
+pub struct Nat44UserSessionDump {
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// the table
+    pub vrf_id: u32,
+}
+
+/// A session.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct Nat44UserSessionDetails {
+    /// the address of the host outside
+    pub outside_ip_address: Ipv4Addr,
+    /// its port outside
+    pub outside_port: u16,
+    /// the host
+    pub inside_ip_address: Ipv4Addr,
+    /// its port
+    pub inside_port: u16,
+    /// the protocol, by number
+    pub protocol: u16,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// when a packet passed last, in seconds
+    pub last_heard: u64,
+    /// bytes that passed
+    pub total_bytes: u64,
+    /// packets that passed
+    pub total_pkts: u32,
+    /// the far end
+    pub ext_host_address: Ipv4Addr,
+    /// its port
+    pub ext_host_port: u16,
+    /// the far end as the host sees it
+    pub ext_host_nat_address: Ipv4Addr,
+    /// its port as the host sees it
+    pub ext_host_nat_port: u16,
+}
+
+/// List the sessions of a host.
+#[derive(Message)]
+#[option("deprecated")]
+#[details(Nat44UserSessionV2Details)]
+pub struct Nat44UserSessionV2Dump {
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// the table
+    pub vrf_id: u32,
+}
+
+/// A session.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct Nat44UserSessionV2Details {
+    /// the address of the host outside
+    pub outside_ip_address: Ipv4Addr,
+    /// its port outside
+    pub outside_port: u16,
+    /// the host
+    pub inside_ip_address: Ipv4Addr,
+    /// its port
+    pub inside_port: u16,
+    /// the protocol, by number
+    pub protocol: u16,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// when a packet passed last, in seconds
+    pub last_heard: u64,
+    /// bytes that passed
+    pub total_bytes: u64,
+    /// packets that passed
+    pub total_pkts: u32,
+    /// the far end
+    pub ext_host_address: Ipv4Addr,
+    /// its port
+    pub ext_host_port: u16,
+    /// the far end as the host sees it
+    pub ext_host_nat_address: Ipv4Addr,
+    /// its port as the host sees it
+    pub ext_host_nat_port: u16,
+    /// whether it is over
+    pub is_timed_out: bool,
+}
+
+/// A session.
+#[derive(Message)]
+pub struct Nat44UserSessionV3Details {
+    /// the address of the host outside
+    pub outside_ip_address: Ipv4Addr,
+    /// its port outside
+    pub outside_port: u16,
+    /// the host
+    pub inside_ip_address: Ipv4Addr,
+    /// its port
+    pub inside_port: u16,
+    /// the protocol, by number
+    pub protocol: u16,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// when a packet passed last, in seconds
+    pub last_heard: u64,
+    /// seconds since a packet passed
+    pub time_since_last_heard: u64,
+    /// bytes that passed
+    pub total_bytes: u64,
+    /// packets that passed
+    pub total_pkts: u32,
+    /// the far end
+    pub ext_host_address: Ipv4Addr,
+    /// its port
+    pub ext_host_port: u16,
+    /// the far end as the host sees it
+    pub ext_host_nat_address: Ipv4Addr,
+    /// its port as the host sees it
+    pub ext_host_nat_port: u16,
+    /// whether it is over
+    pub is_timed_out: bool,
+}
+
+/// List the sessions of a host.
+#[derive(Message)]
+#[details(Nat44UserSessionV3Details)]
+pub struct Nat44UserSessionV3Dump {
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// the table
+    pub vrf_id: u32,
+}

@@ -1,0 +1,254 @@
+//! `show nat44 …`.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Output};
+use net::Router;
+use serde::Serialize;
+use sessions::Flow4;
+use wire::Protocol;
+
+use crate::config::{Mapping, Twice};
+use crate::configuration::word;
+use crate::core::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITORY, TWICE};
+use crate::state::{self, Error, Role, Settings, settings};
+
+/// Lines of text, also in JSON.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Lines(Vec<String>);
+
+impl fmt::Display for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+macro_rules! shows {
+    ($($(#[$doc:meta])* $name:ident, $path:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Command)]
+        #[command($path)]
+        struct $name {}
+    )*};
+}
+
+shows! {
+    /// Show addresses that packets get
+    Addresses, "show nat44 addresses";
+    /// Show interfaces inside and outside
+    Interfaces, "show nat44 interfaces";
+    /// Show interfaces whose addresses packets get
+    InterfaceAddresses, "show nat44 interface address";
+    /// Show mappings that stay
+    Mappings, "show nat44 static mappings";
+    /// Show how many sessions of each kind there are
+    Summary, "show nat44 summary";
+    /// Show tables of hosts with those of their far ends
+    Tables, "show nat44 vrf tables";
+    /// Show timeouts of sessions
+    TimeoutsShown, "show nat timeouts";
+    /// Show the maximum segment size of TCP that is translated
+    Mss, "show nat mss-clamping";
+}
+
+/// Show sessions
+#[derive(Command)]
+#[command("show nat44 sessions")]
+struct Sessions {
+    /// of this host only
+    saddr: Option<std::net::Ipv4Addr>,
+    /// to this far end only
+    daddr: Option<std::net::Ipv4Addr>,
+    /// of this port only
+    sport: Option<u16>,
+    /// to this port only
+    dport: Option<u16>,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, Addresses {}| Ok(Output::of(addresses(router)?)));
+    cli.command(|router: &mut Router, Interfaces {}| Ok(Output::of(interfaces(router))));
+    cli.command(|router: &mut Router, InterfaceAddresses {}| {
+        let s = known(router);
+        let all = s.interfaces.iter().map(|(interface, is_twice)| {
+            let twice = if *is_twice { " twice-nat" } else { "" };
+            format!(" {}{twice}", router.interfaces.name(interface.0))
+        });
+        let head = "NAT44 pool address interfaces:".to_owned();
+        Ok(Output::of(Lines([head].into_iter().chain(all).collect())))
+    });
+    cli.command(|router: &mut Router, Mappings {}| {
+        let s = known(router);
+        let all = s.mappings.iter().map(|m| mapping(router, m));
+        let head = "NAT44 static mappings:".to_owned();
+        Ok(Output::of(Lines([head].into_iter().chain(all).collect())))
+    });
+    cli.command(|router: &mut Router, Summary {}| Ok(Output::of(summary(router)?)));
+    cli.command(|router: &mut Router, Tables {}| {
+        let s = known(router);
+        let all = s.vrfs.iter().map(|(table, far)| {
+            let far: Vec<_> = far.iter().map(u32::to_string).collect();
+            format!("table {table} with routes to: {}", far.join(" "))
+        });
+        Ok(Output::of(Lines(all.collect())))
+    });
+    cli.command(|router: &mut Router, TimeoutsShown {}| {
+        let t = known(router).timeouts;
+        let line = |name: &str, seconds: u32| format!("{name} timeout: {seconds}sec");
+        Ok(Output::of(Lines(vec![
+            line("udp", t.udp),
+            line("tcp-established", t.established),
+            line("tcp-transitory", t.transitory),
+            line("icmp", t.icmp),
+        ])))
+    });
+    cli.command(|router: &mut Router, Mss {}| {
+        let mss = known(router).mss;
+        let text = mss.map_or_else(|| "disabled".to_owned(), |mss| mss.to_string());
+        Ok(Output::of(Lines(vec![format!("mss-clamping {text}")])))
+    });
+    cli.command(|router: &mut Router, show: Sessions| Ok(Output::of(sessions(router, &show)?)));
+}
+
+/// The settings; none while NAT is disabled.
+fn known(router: &Router) -> Settings {
+    settings(router).cloned().unwrap_or_default()
+}
+
+fn addresses(router: &Router) -> Result<Lines, Error> {
+    let s = known(router);
+    let all = state::all_addresses(router, &s);
+    let mut lines = Vec::new();
+    for (head, is_twice) in
+        [("NAT44 pool addresses:", false), ("NAT44 twice-nat pool addresses:", true)]
+    {
+        lines.push(head.to_owned());
+        for address in all.iter().filter(|a| a.is_twice == is_twice) {
+            lines.push(address.addr.to_string());
+            lines.push(match address.vrf {
+                Some(vrf) => format!("  tenant VRF: {vrf}"),
+                None => "  tenant VRF independent".to_owned(),
+            });
+        }
+    }
+    Ok(Lines(lines))
+}
+
+fn interfaces(router: &Router) -> Lines {
+    let mut lines = vec!["NAT44 interfaces:".to_owned()];
+    for (interface, role) in router.settings::<Role>() {
+        let name = router.interfaces.name(interface.0);
+        let place = match (role.is_inside, role.is_outside) {
+            (true, true) => "in out",
+            (true, false) => "in",
+            (false, true) => "out",
+            (false, false) => "",
+        };
+        if !place.is_empty() {
+            lines.push(format!(" {name} {place}"));
+        }
+        if role.is_output {
+            lines.push(format!(" {name} output-feature"));
+        }
+    }
+    Lines(lines)
+}
+
+fn mapping(router: &Router, m: &Mapping) -> String {
+    let protocol = m.protocol.map_or("", word);
+    let port = |port: u16| if m.is_of_address() { String::new() } else { format!(":{port}") };
+    let external = match m.interface {
+        Some(interface) => router.interfaces.name(interface).to_owned(),
+        None => m.external.to_string(),
+    };
+    let twice = match m.twice {
+        Twice::No => "",
+        Twice::Always => " twice-nat",
+        Twice::ToItself => " self-twice-nat",
+    };
+    let only = if m.is_out2in_only { " out2in-only" } else { "" };
+    let locals = m.locals.iter().map(|l| {
+        let part = match m.is_balanced {
+            true => format!(" probability {}", l.probability),
+            false => String::new(),
+        };
+        format!("local {}{} vrf {}{part}", l.addr, port(l.port), l.vrf)
+    });
+    let locals: Vec<_> = locals.collect();
+    let kind = if m.is_identity { "identity mapping " } else { "" };
+    let external = format!("external {external}{}", port(m.port));
+    format!(" {kind}{protocol} {external} {}{twice}{only}", locals.join(" "))
+}
+
+fn summary(router: &mut Router) -> Result<Lines, Error> {
+    let most = known(router).sessions;
+    let all = state::list_sessions(router, |_| true)?;
+    let count = |is: &dyn Fn(&NatSession) -> bool| all.iter().filter(|(_, s)| is(s)).count();
+    let of = |protocol: Protocol| move |s: &NatSession| s.forward.protocol() == protocol;
+    Ok(Lines(vec![
+        format!("max translations per thread: {most}"),
+        format!("total sessions: {}", all.len()),
+        format!("total static sessions: {}", count(&|s| s.data.is(STATIC))),
+        format!("total tcp sessions: {}", count(&of(Protocol::TCP))),
+        format!("   total tcp established sessions: {}", count(&|s| s.class() == ESTABLISHED)),
+        format!("   total tcp transitory sessions: {}", count(&|s| s.class() == TRANSITORY)),
+        format!("total udp sessions: {}", count(&of(Protocol::UDP))),
+        format!("total icmp sessions: {}", count(&|s| s.class() == ICMP)),
+    ]))
+}
+
+fn flow(f: &Flow4) -> String {
+    let addr = |addr: [u8; 4]| std::net::Ipv4Addr::from(addr);
+    let proto = match f.protocol() {
+        Protocol::TCP => "TCP".to_owned(),
+        Protocol::UDP => "UDP".to_owned(),
+        Protocol::ICMP => "ICMP".to_owned(),
+        Protocol(number) => number.to_string(),
+    };
+    let (src, dst) = (addr(f.src), addr(f.dst));
+    format!("saddr {src} sport {} daddr {dst} dport {} proto {proto}", f.src_port, f.dst_port)
+}
+
+fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
+    let Sessions { saddr, daddr, sport, dport } = *show;
+    let all = state::list_sessions(router, move |s| {
+        saddr.is_none_or(|a| a.octets() == s.forward.src)
+            && daddr.is_none_or(|a| a.octets() == s.forward.dst)
+            && sport.is_none_or(|p| p == s.forward.src_port)
+            && dport.is_none_or(|p| p == s.forward.dst_port)
+    })?;
+    let mut lines = vec!["NAT44 ED sessions:".to_owned()];
+    let now = router.now();
+    let threads = all.iter().map(|(thread, _)| *thread).max().map_or(0, |last| last + 1);
+    for thread in 0..threads {
+        let own: Vec<_> = all.iter().filter(|(of, _)| *of == thread).collect();
+        lines.push(format!("-------- thread {thread}: {} sessions --------", own.len()));
+        for (_, s) in own {
+            let Data { in_fib, out_fib, tcp, .. } = s.data;
+            lines.push(format!(
+                "    i2o flow: match: {} fib_idx {in_fib} rewrite: {}",
+                flow(&s.forward),
+                flow(&s.reverse.reversed())
+            ));
+            lines.push(format!(
+                "    o2i flow: match: {} fib_idx {out_fib} rewrite: {}",
+                flow(&s.reverse),
+                flow(&s.forward.reversed())
+            ));
+            let kind = if s.data.is(STATIC) { "static" } else { "dynamic" };
+            let twice = if s.data.is(TWICE) { " twice-nat" } else { "" };
+            let state = match s.forward.protocol() {
+                Protocol::TCP => format!(" {}", tcp.name()),
+                _ => String::new(),
+            };
+            lines.push(format!(
+                "       {kind}{twice}{state}, last heard {:.2}s ago, total pkts {}, total bytes {}",
+                now - s.heard,
+                s.packets,
+                s.bytes
+            ));
+        }
+    }
+    Ok(Lines(lines))
+}

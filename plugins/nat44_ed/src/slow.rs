@@ -1,0 +1,372 @@
+//! New sessions: which translation a packet gets that has none.
+
+use std::net::Ipv4Addr;
+
+use infra::rcu::Epoch;
+use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
+use wire::Protocol;
+use wire::tcp::Flags;
+
+use crate::config::{Config, Mapping, Twice};
+use crate::core::{
+    BALANCED, BYPASS, Core, Data, HAIRPIN, ICMP, NatTable, OUTSIDE, STATIC, TRANSITORY, TWICE, UDP,
+    Way,
+};
+
+/// The first port that packets get. The number of those has the divisors 2, 3 and 7.
+pub const FIRST_PORT: u16 = 1024;
+/// Where clients of DHCP listen.
+const DHCP_CLIENT: u16 = 68;
+
+/// Reasons why a packet is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// All ports of all addresses are in use to its far end, or there is no address.
+    OutOfPorts,
+    /// An ICMP message that belongs to no session.
+    IcmpType,
+    /// There are as many sessions as there may be.
+    MaxSessions,
+    /// TCP that does not begin a connection.
+    NonSyn,
+    /// It is not complete, or belongs to nothing.
+    CannotTranslate,
+    /// No mapping leads inside.
+    NoTranslation,
+    /// A flow of the session is another one's.
+    HashAddFailed,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as it is.
+    AsItIs,
+    /// It is of this session.
+    Of(SessionIndex, Direction),
+}
+
+/// A packet on the slow path.
+pub struct Asking<'a> {
+    /// What the nodes share.
+    pub core: &'a Core,
+    /// The configuration.
+    pub config: &'a Config,
+    /// The sessions of this thread.
+    pub table: &'a mut NatTable,
+    /// Whether what goes by a hash is this thread's.
+    pub is_own: &'a dyn Fn(u64) -> bool,
+    /// Random numbers.
+    pub random: &'a mut u64,
+    /// What was out of ports last, and when.
+    pub exhausted: &'a mut Option<(Flow4, f64)>,
+    /// The epoch of the frame.
+    pub epoch: Epoch<'a>,
+    /// The time in seconds.
+    pub now: f64,
+}
+
+/// Seconds for which ports that are all in use are not looked for again.
+const RETRY: f64 = 0.1;
+
+impl Asking<'_> {
+    /// What becomes of a packet.
+    pub fn ask(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+        if let Some((at, direction)) = crate::core::find(self.table, seen, fib, way) {
+            if !self.table.is_over(at, self.now) {
+                return Ok(Verdict::Of(at, direction));
+            }
+            self.core.remove(self.table, at);
+        }
+        match way {
+            Way::Out2In => self.inward(seen, fib),
+            _ => self.outward(seen, fib, way),
+        }
+    }
+    /// Whether packets of this kind begin sessions. A fragment may come before the first one of its
+    /// packet: nobody knows its flags.
+    fn begins(&self, seen: &Seen<[u8; 4]>) -> Result<(), Fault> {
+        match seen.kind {
+            Kind::Tcp(flags) if seen.has_upper && !flags.contains(Flags::SYN) => Err(Fault::NonSyn),
+            Kind::Icmp | Kind::Error(_) => Err(Fault::IcmpType),
+            _ => Ok(()),
+        }
+    }
+    fn outward(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+        let Seen { flow, .. } = *seen;
+        let hairpin = self.config.to_external(flow.dst, flow.dst_port, flow.protocol());
+        let is_outward = || self.core.leads_outside(self.config, fib, flow.dst, self.epoch);
+        if way != Way::Output && hairpin.is_none() && !is_outward() {
+            return Ok(Verdict::AsItIs);
+        }
+        if way == Way::Output && self.config.is_pooled(flow.src) {
+            return Ok(Verdict::AsItIs);
+        }
+        let from = self.config.of_local(flow.src, flow.src_port, flow.protocol(), fib);
+        let from = from.and_then(|n| self.config.mappings.get(n).map(|(m, _)| m));
+        let from = from.filter(|m| !m.is_out2in_only);
+        if from.is_none() && self.config.is_forwarding && way != Way::Output {
+            return Ok(Verdict::AsItIs);
+        }
+        let unless_forwarding = |fault| match fault {
+            Fault::IcmpType if self.config.is_forwarding => Ok(Verdict::AsItIs),
+            fault => Err(fault),
+        };
+        if let Err(fault) = self.begins(seen) {
+            return unless_forwarding(fault);
+        }
+        self.check_limit(fib)?;
+        let mut flags = if from.is_some() { STATIC } else { 0 };
+        let (mut far, mut out_fib) = ((flow.dst, flow.dst_port), None);
+        if let Some((m, fibs)) = hairpin.and_then(|n| self.config.mappings.get(n))
+            && way != Way::Output
+        {
+            let host = m.locals.first().zip(fibs.first());
+            if let Some((local, fib)) = host.filter(|_| !m.is_identity) {
+                far = (local.addr.octets(), if m.is_of_address() { far.1 } else { local.port });
+                (out_fib, flags) = (Some(*fib), flags | HAIRPIN);
+            }
+        }
+        let reverse = match from {
+            Some(m) => {
+                let port = if m.is_of_address() { flow.src_port } else { m.port };
+                let near = (m.external.octets(), port);
+                self.free(to_near(far, near, flow.protocol(), OUTSIDE))
+                    .ok_or(Fault::HashAddFailed)?
+            }
+            None => self.allocate(&flow, far, fib)?,
+        };
+        let core = self.core;
+        let out_fib =
+            out_fib.unwrap_or_else(|| core.outside_fib(self.config, fib, flow.dst, self.epoch));
+        let at = self.insert(flow.in_scope(fib.into()), reverse, Data::new(fib, out_fib, flags))?;
+        Ok(Verdict::Of(at, Direction::Forward))
+    }
+    fn inward(&mut self, seen: &Seen<[u8; 4]>, fib: u16) -> Result<Verdict, Fault> {
+        let Seen { flow, .. } = *seen;
+        let protocol = flow.protocol();
+        let found = self.config.to_external(flow.dst, flow.dst_port, protocol);
+        let Some((mapping, fibs)) = found.and_then(|n| self.config.mappings.get(n)) else {
+            return self.unknown(seen, fib);
+        };
+        match self.begins(seen) {
+            Err(Fault::IcmpType) if self.config.is_forwarding => return Ok(Verdict::AsItIs),
+            begins => begins?,
+        }
+        let n = self.choose(mapping, &flow);
+        let (Some(local), Some(&in_fib)) = (mapping.locals.get(n), fibs.get(n)) else {
+            return Err(Fault::NoTranslation);
+        };
+        self.check_limit(in_fib)?;
+        let port = if mapping.is_of_address() { flow.dst_port } else { local.port };
+        let host = (local.addr.octets(), port);
+        let mut flags = STATIC | if mapping.is_balanced { BALANCED } else { 0 };
+        let is_twice = match mapping.twice {
+            Twice::No => false,
+            Twice::Always => true,
+            Twice::ToItself => flow.src == local.addr.octets(),
+        };
+        let scope = in_fib.into();
+        let forward = match is_twice {
+            false => self
+                .free_inside(to_far(host, (flow.src, flow.src_port), protocol, scope))
+                .ok_or(Fault::HashAddFailed)?,
+            true => {
+                flags |= TWICE;
+                self.allocate_far_end(&flow, host, mapping.pool, scope)?
+            }
+        };
+        let reverse = flow.in_scope(OUTSIDE);
+        let at = self.insert(forward, reverse, Data::new(in_fib, fib, flags))?;
+        Ok(Verdict::Of(at, Direction::Reverse))
+    }
+    /// A packet from outside for which there is no mapping.
+    fn unknown(&mut self, seen: &Seen<[u8; 4]>, fib: u16) -> Result<Verdict, Fault> {
+        let Seen { flow, .. } = *seen;
+        if self.config.is_forwarding {
+            // Answers pass as well, if there is room to note that.
+            if self.begins(seen).is_ok() {
+                let forward = flow.reversed().in_scope(fib.into());
+                let data = Data::new(fib, fib, BYPASS);
+                if let Ok(at) = self.insert(forward, flow.in_scope(OUTSIDE), data) {
+                    return Ok(Verdict::Of(at, Direction::Reverse));
+                }
+            }
+            return Ok(Verdict::AsItIs);
+        }
+        let is_dhcp = seen.kind == Kind::Udp && flow.dst_port == DHCP_CLIENT;
+        if is_dhcp { Ok(Verdict::AsItIs) } else { Err(Fault::NoTranslation) }
+    }
+    /// The host of a mapping that a new session goes to: by their parts of the load, and with
+    /// affinity the same for all sessions of a client for as long as there are the same hosts.
+    fn choose(&mut self, mapping: &Mapping, flow: &Flow4) -> usize {
+        let sum: u32 = mapping.locals.iter().map(|l| u32::from(l.probability)).sum();
+        if mapping.locals.len() < 2 || sum == 0 {
+            return 0;
+        }
+        let number = match mapping.affinity {
+            0 => self.random(),
+            _ => Flow4::new((flow.src, 0), (flow.dst, 0), Protocol(0), 0).meeting(1),
+        };
+        let mut at = number % u64::from(sum);
+        for (n, local) in mapping.locals.iter().enumerate() {
+            match at.checked_sub(local.probability.into()) {
+                Some(rest) => at = rest,
+                None => return n,
+            }
+        }
+        0
+    }
+    fn check_limit(&self, fib: u16) -> Result<(), Fault> {
+        let most = self.config.limits.get(&fib).copied().unwrap_or(u64::MAX);
+        if self.core.by_fib.at(fib.into()) < most { Ok(()) } else { Err(Fault::MaxSessions) }
+    }
+    fn insert(
+        &mut self,
+        forward: Flow4,
+        reverse: Flow4,
+        data: Data,
+    ) -> Result<SessionIndex, Fault> {
+        let class = match forward.protocol() {
+            Protocol::TCP => TRANSITORY,
+            Protocol::ICMP => ICMP,
+            _ => UDP,
+        };
+        let by_fib = &self.core.by_fib;
+        // What only notes that packets pass is no reason not to translate others.
+        for at in [self.table.find(&forward), self.table.find_reverse(&reverse)] {
+            let Some(at) = at else { continue };
+            if !data.is(BYPASS) && self.table.at(at).is_some_and(|s| s.data.is(BYPASS)) {
+                self.core.remove(self.table, at);
+            }
+        }
+        let new = New { forward, reverse, data, class };
+        let gone = |end, session: &_| Core::ended(by_fib, end, session);
+        let at = self.table.insert(new, self.now, gone).map_err(|refused| match refused {
+            Refused::Clash => Fault::HashAddFailed,
+            Refused::Full => Fault::MaxSessions,
+        })?;
+        by_fib.add(data.in_fib.into(), 1);
+        Ok(at)
+    }
+    /// The flow, if no session outside has it, or one that is over.
+    fn free(&mut self, flow: Flow4) -> Option<Flow4> {
+        if let Some(at) = self.table.find_reverse(&flow) {
+            if !self.table.is_over(at, self.now) {
+                return None;
+            }
+            self.core.remove(self.table, at);
+        }
+        Some(flow)
+    }
+    /// As [`Asking::free`], of sessions inside.
+    fn free_inside(&mut self, flow: Flow4) -> Option<Flow4> {
+        if let Some(at) = self.table.find(&flow) {
+            let is_bypass = self.table.at(at).is_some_and(|s| s.data.is(BYPASS));
+            if !is_bypass && !self.table.is_over(at, self.now) {
+                return None;
+            }
+            self.core.remove(self.table, at);
+        }
+        Some(flow)
+    }
+    fn random(&mut self) -> u64 {
+        *self.random ^= *self.random << 13;
+        *self.random ^= *self.random >> 7;
+        *self.random ^= *self.random << 17;
+        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+    /// A flow from a far end to an address of the pool and a port that no session has: first of the
+    /// address that the host has for all its sessions, then of the others. The host's own port is
+    /// tried first.
+    fn allocate(&mut self, flow: &Flow4, far: ([u8; 4], u16), fib: u16) -> Result<Flow4, Fault> {
+        let pool = &self.config.pool;
+        let is_for = |of: Option<u16>| pool.iter().filter(move |(_, vrf)| *vrf == of);
+        let own: Vec<Ipv4Addr> = is_for(Some(fib)).map(|(addr, _)| *addr).collect();
+        let pool = if own.is_empty() { is_for(None).map(|(addr, _)| *addr).collect() } else { own };
+        let far_end = Flow4::new(far, ([0; 4], 0), flow.protocol(), fib.into());
+        let make = |addr: [u8; 4], port| to_near(far, (addr, port), flow.protocol(), OUTSIDE);
+        self.search(&pool, flow, Some(flow.src_port), far_end, make, Self::free)
+    }
+    /// A flow from a host to an address for far ends and a port that no session has.
+    fn allocate_far_end(
+        &mut self,
+        flow: &Flow4,
+        host: ([u8; 4], u16),
+        only: Option<Ipv4Addr>,
+        scope: u32,
+    ) -> Result<Flow4, Fault> {
+        let all = self.config.twice.iter().filter(|addr| only.is_none_or(|only| only == **addr));
+        let pool: Vec<Ipv4Addr> = all.copied().collect();
+        let far_end = Flow4::new(host, ([0; 4], 1), flow.protocol(), scope);
+        let make = |addr: [u8; 4], port| to_far(host, (addr, port), flow.protocol(), scope);
+        self.search(&pool, flow, None, far_end, make, Self::free_inside)
+    }
+    fn search(
+        &mut self,
+        pool: &[Ipv4Addr],
+        flow: &Flow4,
+        wish: Option<u16>,
+        far_end: Flow4,
+        make: impl Fn([u8; 4], u16) -> Flow4,
+        free: impl Fn(&mut Self, Flow4) -> Option<Flow4>,
+    ) -> Result<Flow4, Fault> {
+        let is_retry = |(what, when): (Flow4, f64)| what == far_end && self.now - when < RETRY;
+        if pool.is_empty() || self.exhausted.is_some_and(is_retry) {
+            return Err(Fault::OutOfPorts);
+        }
+        let has_ports = flow.protocol() == Protocol::ICMP || has_ports(flow.protocol());
+        let first = u32::from_be_bytes(flow.src) as usize;
+        let count = if has_ports { u32::from(u16::MAX - FIRST_PORT) + 1 } else { 1 };
+        for n in 0..pool.len() {
+            let addr = pool[(first + n) % pool.len()].octets();
+            let (start, stride) = (self.random() as u32 % count, stride(self.random(), count));
+            let any = |step| FIRST_PORT + ((start + step * stride) % count) as u16;
+            let wish = wish.filter(|port| has_ports && *port >= FIRST_PORT);
+            let all = (0..count).map(|step| if has_ports { any(step) } else { 0 });
+            for port in wish.into_iter().chain(all) {
+                let candidate = make(addr, port);
+                // Protocols without ports have the thread of their far end.
+                let seed = self.table.seed();
+                if has_ports && !(self.is_own)(candidate.meeting(seed)) {
+                    continue;
+                }
+                if let Some(found) = free(self, candidate) {
+                    return Ok(found);
+                }
+            }
+        }
+        *self.exhausted = Some((far_end, self.now));
+        Err(Fault::OutOfPorts)
+    }
+}
+
+/// The flow from a far end to an address outside. An echo has one identifier: that outside.
+pub fn to_near(far: ([u8; 4], u16), near: ([u8; 4], u16), protocol: Protocol, scope: u32) -> Flow4 {
+    let port = if protocol == Protocol::ICMP { near.1 } else { far.1 };
+    Flow4::new((far.0, port), near, protocol, scope)
+}
+
+/// The flow from a host to a far end. An echo has one identifier: the host's.
+fn to_far(host: ([u8; 4], u16), far: ([u8; 4], u16), protocol: Protocol, scope: u32) -> Flow4 {
+    let port = if protocol == Protocol::ICMP { host.1 } else { far.1 };
+    Flow4::new(host, (far.0, port), protocol, scope)
+}
+
+/// Steps that meet all of `count` numbers in an order of their own, so that ports in use do not
+/// pile up in rows that are long to walk over.
+fn stride(random: u64, count: u32) -> u32 {
+    let is_coprime = |n: u32| {
+        let (mut a, mut b) = (n, count);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a == 1
+    };
+    let first = (random as u32 % (1 << 15)) | 1;
+    (first..).step_by(2).find(|n| is_coprime(*n)).unwrap_or(1)
+}
+
+fn has_ports(protocol: Protocol) -> bool {
+    protocol == Protocol::TCP || protocol == Protocol::UDP
+}

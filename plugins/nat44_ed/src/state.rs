@@ -1,0 +1,358 @@
+//! Control's state, and what it tells the nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use control::feature::Refusal;
+use infra::rcu::Shared;
+use net::Router;
+use net::fib::Ip4;
+use net::interface::{Change, InterfaceIndex, NoInterface};
+use net::ip4::IP4_OUTPUT;
+use sessions::{End, Walked};
+use wire::Prefix;
+
+use crate::config::{Config, Mapping, PoolAddress, Timeouts};
+use crate::core::{Core, NatSession, NatSessions, STATIC, TWICE, classes};
+
+/// Sessions of a thread, unless the operator says otherwise.
+pub const SESSIONS: u32 = 63 * 1024;
+/// The node that gives fragments that are sent the ports of the first.
+const FRAGMENTS_SENT: &str = "ip4-sv-reassembly-output-feature";
+
+/// NAT on an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// Hosts that are translated are there.
+    pub is_inside: bool,
+    /// Their far ends are there.
+    pub is_outside: bool,
+    /// Packets are translated when they are sent there.
+    pub is_output: bool,
+    /// Whether there are several threads.
+    pub hands_off: bool,
+}
+
+impl Role {
+    /// Whether there is none.
+    pub fn is_none(self) -> bool {
+        !(self.is_inside || self.is_outside || self.is_output)
+    }
+    /// Whether packets from outside come in.
+    pub fn receives_outside(self) -> bool {
+        self.is_outside || self.is_output
+    }
+}
+
+/// Reasons why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// NAT44 is not enabled
+    #[retval(UNSUPPORTED)]
+    Disabled,
+    /// NAT44 is enabled already
+    #[retval(FEATURE_ALREADY_ENABLED)]
+    Enabled,
+    /// NAT44 is disabled already
+    #[retval(FEATURE_ALREADY_DISABLED)]
+    AlreadyDisabled,
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
+    NoInterface,
+    /// it is there already
+    #[retval(VALUE_EXIST)]
+    Exists,
+    /// there is no such thing
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown,
+    /// no such table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// the range ends before it begins, or is too long
+    #[retval(INVALID_VALUE)]
+    BadRange,
+    /// the protocol has no ports
+    #[retval(INVALID_VALUE)]
+    BadProtocol,
+    /// a load balancing mapping has two hosts at least
+    #[retval(INVALID_VALUE)]
+    TooFewHosts,
+    /// twice-nat and self-twice-nat exclude each other
+    #[retval(INVALID_VALUE)]
+    BothTwice,
+    /// there is no memory
+    #[retval(UNSPECIFIED)]
+    NoMemory,
+    /// a thread does not answer
+    #[retval(UNSPECIFIED)]
+    NoAnswer,
+}
+
+/// Settings that end when NAT is disabled.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Addresses that packets get, as configured.
+    pub pool: Vec<PoolAddress>,
+    /// Interfaces whose addresses packets get too; true for far ends.
+    pub interfaces: Vec<(InterfaceIndex, bool)>,
+    /// Mappings that stay.
+    pub mappings: Vec<Mapping>,
+    /// Whether packets without a translation pass.
+    pub is_forwarding: bool,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+    /// The maximum segment size of TCP.
+    pub mss: Option<u16>,
+    /// Most sessions by table.
+    pub limits: BTreeMap<u32, u32>,
+    /// Tables that a table leads to.
+    pub vrfs: BTreeMap<u32, BTreeSet<u32>>,
+    /// The table of hosts, unless the interface says another.
+    pub inside_vrf: u32,
+    /// The table of far ends, unless the interface says another.
+    pub outside_vrf: u32,
+    /// Sessions of a thread at most.
+    pub sessions: u32,
+}
+
+/// Control's state.
+pub struct Nat {
+    /// `None` while NAT is disabled.
+    pub settings: Option<Settings>,
+    /// For the nodes.
+    pub config: Shared<Config>,
+    /// For the nodes.
+    pub sessions: Shared<Option<NatSessions>>,
+    /// For the nodes.
+    pub core: Core,
+    /// Whether there are several threads.
+    pub hands_off: bool,
+}
+
+/// The settings while NAT is enabled.
+pub fn settings(router: &Router) -> Result<&Settings, Error> {
+    router.own::<Nat>().settings.as_ref().ok_or(Error::Disabled)
+}
+
+/// Changes the settings, and has the nodes follow.
+pub fn change<R>(
+    router: &mut Router,
+    change: impl FnOnce(&mut Settings) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let done = change(router.own_mut::<Nat>().settings.as_mut().ok_or(Error::Disabled)?)?;
+    apply(router);
+    Ok(done)
+}
+
+/// Enables NAT.
+pub fn enable(router: &mut Router, new: Settings) -> Result<(), Error> {
+    if router.own::<Nat>().settings.is_some() {
+        return Err(Error::Enabled);
+    }
+    let sessions = if new.sessions == 0 { SESSIONS } else { new.sessions };
+    let settings = Settings { sessions, ..new };
+    start(router, &settings)?;
+    router.own_mut::<Nat>().settings = Some(settings);
+    apply(router);
+    Ok(())
+}
+
+/// Begins with no sessions.
+fn start(router: &mut Router, settings: &Settings) -> Result<(), Error> {
+    let classes = classes(settings.timeouts);
+    let new = NatSessions::new(router, settings.sessions as usize, &classes);
+    let new = new.map_err(|_| Error::NoMemory)?;
+    let nat = router.own_mut::<Nat>();
+    nat.sessions.publish(Some(new));
+    Ok(())
+}
+
+/// Disables NAT: all settings and sessions go.
+pub fn disable(router: &mut Router) -> Result<(), Error> {
+    if router.own::<Nat>().settings.is_none() {
+        return Err(Error::AlreadyDisabled);
+    }
+    let all: Vec<_> = router.settings::<Role>().map(|(interface, _)| interface).collect();
+    for interface in all {
+        set_role(router, interface, Role::default())?;
+    }
+    let _ = remove_sessions(router, |_| true);
+    let nat = router.own_mut::<Nat>();
+    nat.settings = None;
+    nat.sessions.publish(None);
+    nat.config.publish(Config::default());
+    Ok(())
+}
+
+/// Gives an interface a role, and features what they need for it.
+pub fn set_role(router: &mut Router, interface: InterfaceIndex, new: Role) -> Result<(), Error> {
+    let old = router.setting::<Role>(interface);
+    router.put(interface, new)?;
+    if old.is_none() != new.is_none() {
+        router.need_fragment_ports(interface, 0, !new.is_none()).map_err(|_| Error::NoInterface)?;
+    }
+    if old.is_output != new.is_output {
+        let (arc, node) = (&IP4_OUTPUT, FRAGMENTS_SENT);
+        let done = match new.is_output {
+            true => router.engine.require_feature(arc, node, interface.0),
+            false => router.engine.release_feature(arc, node, interface.0),
+        };
+        done.expect("the node is on the arc since reassembly registered");
+    }
+    apply(router);
+    Ok(())
+}
+
+/// Tells the nodes what there is.
+pub fn apply(router: &mut Router) {
+    let Some(settings) = router.own::<Nat>().settings.clone() else { return };
+    let fib = |vrf: u32| router.fib.table::<Ip4>(vrf).map_or(u16::MAX, |table| table.0);
+    let mut config = Config {
+        is_forwarding: settings.is_forwarding,
+        mss: settings.mss,
+        limits: settings.limits.iter().map(|(vrf, most)| (fib(*vrf), u64::from(*most))).collect(),
+        ..Config::default()
+    };
+    for (table, far) in &settings.vrfs {
+        config.routes.insert(fib(*table), far.iter().map(|vrf| fib(*vrf)).collect());
+    }
+    for address in all_addresses(router, &settings) {
+        match address.is_twice {
+            true => config.twice.push(address.addr),
+            false => config.pool.push((address.addr, address.vrf.map(fib))),
+        }
+    }
+    for mapping in &settings.mappings {
+        let mut mapping = mapping.clone();
+        if let Some(interface) = mapping.interface {
+            let Some(addr) = address_of(router, InterfaceIndex(interface)) else { continue };
+            mapping.external = addr;
+            if mapping.is_identity {
+                mapping.locals.iter_mut().for_each(|local| local.addr = addr);
+            }
+        }
+        let fibs: Vec<u16> = mapping.locals.iter().map(|local| fib(local.vrf)).collect();
+        let at = config.mappings.len();
+        let protocol = mapping.protocol.map_or(0, |p| p.0);
+        config.by_external.insert((mapping.external, mapping.port, protocol), at);
+        for (local, fib) in mapping.locals.iter().zip(&fibs) {
+            config.by_local.insert(((local.addr, local.port, protocol), *fib), at);
+        }
+        config.mappings.push((mapping, fibs));
+    }
+    for (interface, role) in router.settings::<Role>() {
+        if role.receives_outside() {
+            config.outside.push(interface.0);
+            let table = router.interfaces.port(interface).and_then(|port| port.ip4);
+            let table = table.unwrap_or_else(|| fib(settings.outside_vrf));
+            if !config.outside_fibs.contains(&table) {
+                config.outside_fibs.push(table);
+            }
+        }
+    }
+    router.own_mut::<Nat>().config.publish(config);
+}
+
+/// The first address of an interface.
+pub fn address_of(router: &Router, interface: InterfaceIndex) -> Option<Ipv4Addr> {
+    router.addresses.of(interface).iter().find_map(|prefix| match prefix {
+        Prefix::Ip4(prefix) => Some(prefix.addr()),
+        Prefix::Ip6(_) => None,
+    })
+}
+
+/// The addresses that packets get: as configured, and of interfaces.
+pub fn all_addresses(router: &Router, settings: &Settings) -> Vec<PoolAddress> {
+    let mut all = settings.pool.clone();
+    for (interface, is_twice) in &settings.interfaces {
+        if let Some(addr) = address_of(router, *interface) {
+            let from = Some(interface.0);
+            all.push(PoolAddress { addr, vrf: None, is_twice: *is_twice, from });
+        }
+    }
+    all
+}
+
+/// A session as control sees it, with the thread that owns it.
+pub type Shown = (usize, NatSession);
+
+/// All sessions for which `is_meant`.
+pub fn list_sessions(
+    router: &mut Router,
+    is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
+) -> Result<Vec<Shown>, Error> {
+    let Some(sessions) = router.own::<Nat>().sessions.current().clone() else { return Ok(vec![]) };
+    let look = move |thread, session: &mut NatSession| {
+        Walked::keep(is_meant(session).then_some((thread, *session)))
+    };
+    sessions.walk(router, look).map_err(|_| Error::NoAnswer)
+}
+
+/// Ends all sessions for which `is_meant`; how many.
+pub fn remove_sessions(
+    router: &mut Router,
+    is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
+) -> Result<usize, Error> {
+    let nat = router.own::<Nat>();
+    let (by_fib, core) = (nat.core.by_fib.clone(), nat.core.clone());
+    let Some(sessions) = nat.sessions.current().clone() else { return Ok(0) };
+    let look = move |_, session: &mut NatSession| {
+        if !is_meant(session) {
+            return Walked::keep(None);
+        }
+        Core::ended(&by_fib, End::Removed, session);
+        Walked::remove(Some(()))
+    };
+    let gone = sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
+    let show = move |thread, table: &mut _| core.show_total(thread, table);
+    sessions.visit(router, show).map_err(|_| Error::NoAnswer)?;
+    Ok(gone.len())
+}
+
+/// Ends the sessions that have an address of the pool.
+pub fn release_address(router: &mut Router, address: PoolAddress) {
+    let addr = address.addr.octets();
+    let _ = remove_sessions(router, move |s| match address.is_twice {
+        true => s.data.is(TWICE) && s.forward.dst == addr,
+        false => !s.data.is(STATIC) && s.reverse.dst == addr,
+    });
+}
+
+/// Ends the sessions of a mapping.
+pub fn release_mapping(router: &mut Router, mapping: &Mapping) {
+    let of = mapping.interface.map(InterfaceIndex);
+    let external = of.and_then(|i| address_of(router, i)).unwrap_or(mapping.external).octets();
+    let (port, protocol) = (mapping.port, mapping.protocol);
+    let _ = remove_sessions(router, move |s| {
+        s.data.is(STATIC)
+            && s.reverse.dst == external
+            && protocol.is_none_or(|p| s.reverse.protocol() == p && s.reverse.dst_port == port)
+    });
+}
+
+/// Follows changes of interfaces: one that goes takes what hangs on it along.
+pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change == Change::Deleting
+        && let Some(settings) = &mut router.own_mut::<Nat>().settings
+    {
+        settings.interfaces.retain(|(known, _)| *known != interface);
+        settings.mappings.retain(|m| m.interface != Some(interface.0));
+    }
+    apply(router);
+}
+
+/// Other threads: sessions begin anew, each on the thread that has it from now on.
+pub fn threads_changed(router: &mut Router, stay: &std::ops::Range<usize>) -> Result<(), String> {
+    let hands_off = stay.len() > 1;
+    router.own_mut::<Nat>().hands_off = hands_off;
+    let Some(settings) = router.own::<Nat>().settings.clone() else { return Ok(()) };
+    let _ = remove_sessions(router, |_| true);
+    start(router, &settings).map_err(|e| e.to_string())?;
+    let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();
+    for (interface, role) in all {
+        let new = Role { hands_off, ..role };
+        set_role(router, interface, new).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! Packets that are translated, and back.
+
+use std::net::Ipv4Addr;
+
+use nat44_ed::FEATURE;
+use net::InterfaceIndex;
+use net::testing::packets::{changed4, udp4};
+use net::testing::whole::{Bench, HOST, PG0, PG1};
+use wire::ethernet::{self, EtherType};
+use wire::upper::Upper;
+use wire::{MacAddr, Protocol, checksum, ip4};
+use zerocopy::{FromBytes, IntoBytes};
+
+const ETHERNET: usize = 14;
+
+/// Hosts behind `pg0`, the world behind `pg1`.
+fn bench(more: &[&str]) -> Bench {
+    let mut b = Bench::plugged(&[sessions::FEATURE, FEATURE]);
+    let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
+    let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
+    let first = ["nat44 plugin enable sessions 1000", "set interface nat44 in pg0 out pg1"];
+    for line in neighbours.iter().map(String::as_str).chain(first).chain(more.iter().copied()) {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    b
+}
+
+/// What leaves, without Ethernet headers, all sums checked.
+fn pass(b: &mut Bench, on: InterfaceIndex, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let to: MacAddr = if on == b.pg0 { PG0 } else { PG1 };
+    let header = ethernet::Header::new(to, HOST, EtherType::IP4);
+    let frames: Vec<_> = packets.iter().map(|p| [header.as_bytes(), p].concat()).collect();
+    let sent = b.receive(on, &frames).into_iter().filter(|c| c.at == "sent");
+    let packets: Vec<_> = sent.map(|c| c.bytes[ETHERNET..].to_vec()).collect();
+    packets.iter().for_each(|p| check(p));
+    packets
+}
+
+#[track_caller]
+fn check(packet: &[u8]) {
+    let (header, _) = ip4::Header::ref_from_prefix(packet).unwrap();
+    assert!(header.is_checksum_valid(), "the sum of the IP header");
+    let upper = Upper::of(packet).unwrap();
+    if upper.protocol == Protocol::UDP && !upper.is_fragment {
+        let len = upper.upper_len().unwrap();
+        let sum = checksum::upper_layer(upper.pseudo(packet, len).unwrap(), [&packet[20..]]);
+        assert!(sum.is_valid(), "the sum of UDP");
+    }
+}
+
+/// Ends of a UDP packet.
+fn ends(p: &[u8]) -> [(Ipv4Addr, u16); 2] {
+    let (header, _) = ip4::Header::ref_from_prefix(p).unwrap();
+    let port = |at: usize| u16::from_be_bytes([p[at], p[at + 1]]);
+    [(header.src_addr(), port(20)), (header.dst_addr(), port(22))]
+}
+
+fn end(addr: &str, port: u16) -> (Ipv4Addr, u16) {
+    (addr.parse().unwrap(), port)
+}
+
+/// A UDP packet.
+fn udp(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> Vec<u8> {
+    let mut p = udp4(&from.0.to_string(), &to.0.to_string(), to.1, b"data");
+    let old = u16::from_be_bytes([p[20], p[21]]);
+    p[20..22].copy_from_slice(&from.1.to_be_bytes());
+    let sum = zerocopy::network_endian::U16::from_bytes([p[26], p[27]]);
+    let sum = checksum::update(sum, old.into(), from.1.into());
+    // 0 would say that there is none.
+    let sum = if sum.get() == 0 { 0xffff.into() } else { sum };
+    p[26..28].copy_from_slice(sum.as_bytes());
+    p
+}
+
+#[test]
+fn hosts_share_an_address_and_answers_find_them() {
+    let mut b = bench(&["nat44 add address 192.0.2.1"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let server = end("10.0.1.2", 53);
+    let mut seen = Vec::new();
+    for host in ["10.0.0.2", "10.0.0.3"] {
+        let out = pass(&mut b, pg0, &[udp(end(host, 4000), server)]);
+        let [from, to] = ends(&out[0]);
+        assert_eq!((out.len(), to), (1, server));
+        assert_eq!(from.0, "192.0.2.1".parse::<Ipv4Addr>().unwrap());
+        let back = pass(&mut b, pg1, &[udp(server, from)]);
+        assert_eq!(ends(&back[0]), [server, end(host, 4000)]);
+        assert!(pass(&mut b, pg1, &[udp(end("10.0.1.3", 53), from)]).is_empty(), "another end");
+        seen.push(from.1);
+    }
+    assert!(seen[0] == 4000 && seen[1] != 4000, "the first has its own port: {seen:?}");
+    for n in [1, 3, 4, 255, 256] {
+        let packet = udp(end("10.0.0.2", 4000), server);
+        assert_eq!(pass(&mut b, pg0, &vec![packet; n]).len(), n);
+    }
+}
+
+#[test]
+fn every_port_is_used_once_and_then_packets_are_dropped_and_counted() {
+    let mut b = bench(&["nat44 add address 192.0.2.1"]);
+    assert_eq!(b.cli("nat44 plugin disable"), "");
+    for line in [
+        "nat44 plugin enable sessions 70000",
+        "set interface nat44 in pg0 out pg1",
+        "nat44 add address 192.0.2.1",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    let (pg0, server) = (b.pg0, end("10.0.1.2", 53));
+    let (mut ports, mut dropped) = (std::collections::HashSet::new(), 0);
+    for block in 0..253u16 {
+        let packets: Vec<_> =
+            (0..256u16).map(|n| udp(end("10.0.0.2", block << 8 | n), server)).collect();
+        let out = pass(&mut b, pg0, &packets);
+        dropped += packets.len() - out.len();
+        for p in &out {
+            assert!(ports.insert(ends(p)[0].1), "a port that another session has");
+        }
+    }
+    assert_eq!((ports.len(), dropped), (64512, 256));
+    b.expect(&[("nat44-ed-in2out-slowpath", "out of ports", 256)]);
+}
+
+#[test]
+fn mappings_lead_inside_and_between_hosts_there() {
+    let mut b = bench(&[
+        "nat44 add address 192.0.2.1",
+        "nat44 add static mapping udp local 10.0.0.2 53 external 192.0.2.1 5353",
+    ]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let (server, outside) = (end("10.0.0.2", 53), end("192.0.2.1", 5353));
+    let client = end("10.0.1.2", 999);
+    let in_ = pass(&mut b, pg1, &[udp(client, outside)]);
+    assert_eq!(ends(&in_[0]), [client, server]);
+    let back = pass(&mut b, pg0, &[udp(server, client)]);
+    assert_eq!(ends(&back[0]), [outside, client]);
+    // Another host inside asks the address outside.
+    let host = end("10.0.0.3", 999);
+    let there = pass(&mut b, pg0, &[udp(host, outside)]);
+    let [from, to] = ends(&there[0]);
+    assert_eq!((from.0, to), (outside.0, server));
+    let back = pass(&mut b, pg0, &[udp(server, from)]);
+    assert_eq!(ends(&back[0]), [outside, host]);
+}
+
+#[test]
+fn fragments_are_translated_in_any_order() {
+    let mut b = bench(&["nat44 add address 192.0.2.1"]);
+    let pg0 = b.pg0;
+    let whole = udp4("10.0.0.2", "10.0.1.2", 53, &[7; 40]);
+    let cut = |data: std::ops::Range<usize>, fragment: u16| {
+        changed4([&whole[..20], &whole[data.clone()]].concat(), |h| {
+            h.total_len = (20 + data.len() as u16).into();
+            (h.id, h.fragment) = (9.into(), fragment.into());
+        })
+    };
+    let (first, last) = (cut(20..44, 0x2000), cut(44..68, 3));
+    let out = pass(&mut b, pg0, &[last, first]);
+    assert_eq!(out.len(), 2);
+    for p in &out {
+        let (header, _) = ip4::Header::ref_from_prefix(p).unwrap();
+        assert_eq!(header.src_addr(), "192.0.2.1".parse::<Ipv4Addr>().unwrap());
+    }
+}
+
+#[test]
+fn an_icmp_error_quotes_the_host_s_own_packet() {
+    let mut b = bench(&["nat44 add address 192.0.2.1"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let sent = udp(end("10.0.0.2", 4000), end("10.0.1.2", 53));
+    let out = pass(&mut b, pg0, std::slice::from_ref(&sent));
+    let header = ip4::Header::new(
+        "10.0.1.3".parse().unwrap(),
+        "192.0.2.1".parse().unwrap(),
+        Protocol::ICMP,
+        60,
+    );
+    let mut icmp = [&[11, 0, 0, 0, 0, 0, 0, 0], &out[0][..]].concat();
+    let sum = checksum::Sum::ZERO.add_bytes(&icmp).checksum();
+    icmp[2..4].copy_from_slice(sum.as_bytes());
+    let back = pass(&mut b, pg1, &[[header.as_bytes(), &icmp].concat()]);
+    let (header, _) = ip4::Header::ref_from_prefix(&back[0]).unwrap();
+    assert_eq!(header.src_addr().to_string(), "10.0.1.3", "a router on the way");
+    assert_eq!(header.dst_addr().to_string(), "10.0.0.2");
+    let quoted = &back[0][28..];
+    assert_eq!(ends(quoted), ends(&sent));
+    assert_eq!(quoted[26..28], sent[26..28], "the sum that it was sent with");
+    assert!(checksum::Sum::ZERO.add_bytes(&back[0][20..]).is_valid(), "the sum of ICMP");
+}
+
+#[test]
+fn a_session_ends_with_its_timeout_its_address_or_its_mapping() {
+    let mut b = bench(&["nat44 add address 192.0.2.1", "set nat timeout udp 2"]);
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 53));
+    let host = end("10.0.0.2", 4000);
+    pass(&mut b, pg0, &[udp(host, server)]);
+    assert_eq!(pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 4000))]).len(), 1);
+    b.wait(3.0);
+    assert_eq!(pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 4000))]).len(), 0);
+    pass(&mut b, pg0, &[udp(host, server)]);
+    assert_eq!(b.cli("nat44 add address 192.0.2.1 del"), "");
+    assert_eq!(pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 4000))]).len(), 0);
+}

@@ -1,0 +1,130 @@
+//! Messages of the module `nat66`.
+
+use std::net::Ipv6Addr;
+
+use control::api::{Api, Message, Retval};
+use net::{InterfaceIndex, Router};
+
+use super::{Mapping, Sides};
+
+control::numbers! {
+    /// Properties of translations.
+    pub enum NatConfigFlags: u8 = "nat_config_flags" in "plugins/nat/lib/nat_types.api" {
+        NONE = 0 => "NAT_IS_NONE",
+        TWICE_NAT = 1 => "NAT_IS_TWICE_NAT",
+        SELF_TWICE_NAT = 2 => "NAT_IS_SELF_TWICE_NAT",
+        OUT2IN_ONLY = 4 => "NAT_IS_OUT2IN_ONLY",
+        ADDR_ONLY = 8 => "NAT_IS_ADDR_ONLY",
+        OUTSIDE = 16 => "NAT_IS_OUTSIDE",
+        INSIDE = 32 => "NAT_IS_INSIDE",
+        STATIC = 64 => "NAT_IS_STATIC",
+        EXT_HOST_VALID = 128 => "NAT_IS_EXT_HOST_VALID",
+    }
+}
+
+/// Enable or disable NAT66.
+#[derive(Message)]
+pub struct Nat66PluginEnableDisable {
+    /// table of the outside
+    pub outside_vrf: u32,
+    /// or disabled
+    pub enable: bool,
+}
+
+/// Say on which side an interface is, or no longer.
+#[derive(Message)]
+pub struct Nat66AddDelInterface {
+    /// or no longer
+    pub is_add: bool,
+    /// the side: inside, otherwise outside
+    pub flags: NatConfigFlags,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// List the interfaces that have a side.
+#[derive(Message)]
+#[details(Nat66InterfaceDetails)]
+pub struct Nat66InterfaceDump {}
+
+/// An interface that has a side.
+#[derive(Message)]
+pub struct Nat66InterfaceDetails {
+    /// the sides
+    pub flags: NatConfigFlags,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Map an address inside to one outside, or no longer.
+#[derive(Message)]
+pub struct Nat66AddDelStaticMapping {
+    /// or no longer
+    pub is_add: bool,
+    /// address inside
+    pub local_ip_address: Ipv6Addr,
+    /// address outside
+    pub external_ip_address: Ipv6Addr,
+    /// table inside
+    pub vrf_id: u32,
+}
+
+/// List the mappings.
+#[derive(Message)]
+#[details(Nat66StaticMappingDetails)]
+pub struct Nat66StaticMappingDump {}
+
+/// A mapping.
+#[derive(Message)]
+pub struct Nat66StaticMappingDetails {
+    /// address inside
+    pub local_ip_address: Ipv6Addr,
+    /// address outside
+    pub external_ip_address: Ipv6Addr,
+    /// table inside
+    pub vrf_id: u32,
+    /// bytes translated
+    pub total_bytes: u64,
+    /// packets translated
+    pub total_pkts: u64,
+}
+
+fn mapping(router: &mut Router, m: &Nat66AddDelStaticMapping) -> Result<(), Retval> {
+    let change = if m.is_add { super::add } else { super::remove };
+    Ok(change(router, m.local_ip_address, m.external_ip_address, m.vrf_id)?)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("nat66", "1.0.0")
+        .call(|router: &mut Router, m: Nat66PluginEnableDisable| {
+            let done = match m.enable {
+                true => super::enable(router, m.outside_vrf),
+                false => super::disable(router),
+            };
+            Ok(done?)
+        })
+        .call(|router: &mut Router, m: Nat66AddDelInterface| {
+            let is_inside = m.flags.contains(NatConfigFlags::INSIDE);
+            Ok(super::set_side(router, m.sw_if_index, is_inside, m.is_add)?)
+        })
+        .dump(|router: &mut Router, _: Nat66InterfaceDump| {
+            let row = |(sw_if_index, sides): (_, &Sides)| Nat66InterfaceDetails {
+                flags: NatConfigFlags::NONE
+                    .with(NatConfigFlags::INSIDE, sides.inside)
+                    .with(NatConfigFlags::OUTSIDE, sides.outside),
+                sw_if_index,
+            };
+            router.settings::<Sides>().map(row).collect()
+        })
+        .call(|router: &mut Router, m: Nat66AddDelStaticMapping| mapping(router, &m))
+        .dump(|router: &mut Router, _: Nat66StaticMappingDump| {
+            let row = |(m, volume): (&Mapping, infra::counter::Volume)| Nat66StaticMappingDetails {
+                local_ip_address: m.local,
+                external_ip_address: m.external,
+                vrf_id: m.vrf,
+                total_bytes: volume.bytes,
+                total_pkts: volume.packets,
+            };
+            super::mappings(router).map(row).collect()
+        });
+}

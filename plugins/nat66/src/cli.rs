@@ -1,0 +1,208 @@
+//! `nat66 plugin`, `nat66 add static mapping`, `set interface nat66` and what shows them.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::{Nat, Sides};
+
+/// Enable or disable NAT66.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("nat66 plugin")]
+#[stage(Objects)]
+struct SetPlugin {
+    /// enable it
+    enable: bool,
+    /// the table of the outside
+    outside_vrf: Option<u32>,
+    /// disable it
+    disable: bool,
+}
+
+/// `nat66 add static mapping local A external A [vrf N] [del]`.
+#[derive(Debug, PartialEq)]
+struct SetMapping {
+    local: Ipv6Addr,
+    external: Ipv6Addr,
+    vrf: u32,
+    del: bool,
+}
+
+impl Command for SetMapping {
+    const PATHS: &'static [&'static str] = &["nat66 add static mapping"];
+    const ABOUT: &'static str = "Map an address inside to one outside, or no longer";
+    const USAGE: &'static str = "local <ip6-addr> external <ip6-addr> [vrf <table-id>] [del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut local, mut external, mut vrf, mut del) = (None, None, 0, false);
+        while !args.is_empty() {
+            if args.keyword("local") {
+                local = Some(args.value("address")?);
+            } else if args.keyword("external") {
+                external = Some(args.value("address")?);
+            } else if args.keyword("vrf") || args.keyword("vfr") {
+                // The usage line that operators know spells it the second way.
+                vrf = args.value("table id")?;
+            } else if args.keyword("del") {
+                del = true;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        let local = local.ok_or_else(|| args.error("expected local"))?;
+        let external = external.ok_or_else(|| args.error("expected external"))?;
+        Ok(Self { local, external, vrf, del })
+    }
+}
+
+impl Print for SetMapping {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.keyword("local", &self.local).keyword("external", &self.external);
+        line.option("vrf", Some(&self.vrf).filter(|vrf| **vrf != 0)).flag("del", self.del);
+    }
+}
+
+/// `set interface nat66 in|out INTERFACE [del]`.
+#[derive(Debug, PartialEq)]
+struct SetSide {
+    is_inside: bool,
+    interface: InterfaceIndex,
+    del: bool,
+}
+
+impl Command for SetSide {
+    const PATHS: &'static [&'static str] = &["set interface nat66"];
+    const ABOUT: &'static str = "Say on which side an interface is, or no longer";
+    const USAGE: &'static str = "in|out <interface> [del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_inside = args.keyword("in");
+        if !is_inside && !args.keyword("out") {
+            return Err(args.error("expected in or out"));
+        }
+        let interface = args.value("interface")?;
+        Ok(Self { is_inside, interface, del: args.keyword("del") })
+    }
+}
+
+impl Print for SetSide {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_inside { "in" } else { "out" }).value(&self.interface);
+        line.flag("del", self.del);
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    if let Some((vrf, _)) = router.own::<Nat>().enabled {
+        let outside_vrf = Some(vrf).filter(|vrf| *vrf != 0);
+        lines.push(&SetPlugin { enable: true, outside_vrf, disable: false });
+    }
+    for (interface, sides) in router.settings::<Sides>() {
+        for (is_inside, _) in [(true, sides.inside), (false, sides.outside)].iter().filter(|s| s.1)
+        {
+            lines.push(&SetSide { is_inside: *is_inside, interface, del: false });
+        }
+    }
+    for (m, _) in super::mappings(router) {
+        let super::Mapping { local, external, vrf, .. } = *m;
+        lines.push(&SetMapping { local, external, vrf, del: false });
+    }
+}
+
+/// Show the interfaces that have a side.
+#[derive(Command)]
+#[command("show nat66 interfaces")]
+struct ShowInterfaces;
+
+/// Show the mappings.
+#[derive(Command)]
+#[command("show nat66 static mappings")]
+struct ShowMappings;
+
+#[derive(Serialize)]
+struct SideRow {
+    interface: String,
+    inside: bool,
+    outside: bool,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct SideRows(Vec<SideRow>);
+
+impl fmt::Display for SideRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "NAT66 interfaces:")?;
+        self.0.iter().try_for_each(|SideRow { interface, inside, outside }| {
+            let word = match (inside, outside) {
+                (true, true) => "in out",
+                (true, false) => "in",
+                _ => "out",
+            };
+            writeln!(f, " {interface} {word}")
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct MappingRow {
+    local: Ipv6Addr,
+    external: Ipv6Addr,
+    vrf: u32,
+    packets: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct MappingRows(Vec<MappingRow>);
+
+impl fmt::Display for MappingRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "NAT66 static mappings:")?;
+        self.0.iter().try_for_each(|MappingRow { local, external, vrf, packets, bytes }| {
+            writeln!(f, " local {local} external {external} vrf {vrf}")?;
+            writeln!(f, "  total pkts {packets}, total bytes {bytes}")
+        })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetPlugin| {
+        let done = match (c.enable, c.disable) {
+            (true, false) => super::enable(router, c.outside_vrf.unwrap_or(0)),
+            (false, true) => super::disable(router),
+            _ => return Err(Error::new("expected enable or disable")),
+        };
+        Ok(done?)
+    });
+    cli.command(|router: &mut Router, c: SetMapping| {
+        let change = if c.del { super::remove } else { super::add };
+        Ok(change(router, c.local, c.external, c.vrf)?)
+    });
+    cli.command(|router: &mut Router, c: SetSide| {
+        Ok(super::set_side(router, c.interface, c.is_inside, !c.del)?)
+    });
+    cli.command(|router: &mut Router, _: ShowInterfaces| {
+        let row = |(interface, sides): (InterfaceIndex, &Sides)| SideRow {
+            interface: router.interfaces.name(interface.0).to_owned(),
+            inside: sides.inside,
+            outside: sides.outside,
+        };
+        Ok(Output::of(SideRows(router.settings::<Sides>().map(row).collect())))
+    });
+    cli.command(|router: &mut Router, _: ShowMappings| {
+        let row = |(m, volume): (&super::Mapping, infra::counter::Volume)| MappingRow {
+            local: m.local,
+            external: m.external,
+            vrf: m.vrf,
+            packets: volume.packets,
+            bytes: volume.bytes,
+        };
+        Ok(Output::of(MappingRows(super::mappings(router).map(row).collect())))
+    });
+}

@@ -1,0 +1,33 @@
+//! Messages of the module `npt66`.
+
+use control::api::types::Ip6Prefix as PrefixField;
+use control::api::{Api, Message, Retval};
+use net::{InterfaceIndex, Router};
+use wire::prefix::Ip6Prefix;
+
+/// Translate between two prefixes on an interface, or no longer.
+#[derive(Message)]
+pub struct Npt66BindingAddDel {
+    /// or no longer
+    pub is_add: bool,
+    /// the interface to the outside
+    pub sw_if_index: InterfaceIndex,
+    /// the prefix inside
+    pub internal: PrefixField,
+    /// the prefix outside
+    pub external: PrefixField,
+}
+
+fn prefix(field: PrefixField) -> Result<Ip6Prefix, Retval> {
+    Ip6Prefix::new(field.address, field.len).map_err(|_| Retval::INVALID_VALUE)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("npt66", "0.0.1").call(|router: &mut Router, m: Npt66BindingAddDel| {
+        let (internal, external) = (prefix(m.internal)?, prefix(m.external)?);
+        match m.is_add {
+            true => Ok(super::add(router, m.sw_if_index, internal, external)?),
+            false => Ok(super::remove(router, m.sw_if_index, internal, external)?),
+        }
+    });
+}

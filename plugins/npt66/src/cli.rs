@@ -1,0 +1,77 @@
+//! `set npt66 binding`, `show npt66`.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Output, Print};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+use wire::prefix::Ip6Prefix;
+
+use super::Bindings;
+
+/// Translate between two prefixes on an interface, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set npt66 binding")]
+#[stage(Attachments)]
+struct SetBinding {
+    /// the interface to the outside
+    interface: InterfaceIndex,
+    /// the prefix inside
+    internal: Ip6Prefix,
+    /// the prefix outside
+    external: Ip6Prefix,
+    /// no longer
+    del: bool,
+}
+
+/// Show the prefixes between which interfaces translate.
+#[derive(Command)]
+#[command("show npt66")]
+struct Show;
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    internal: String,
+    external: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Row { interface, internal, external }| {
+            writeln!(f, "{interface} internal: {internal} external: {external}")
+        })
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, bindings) in router.settings::<Bindings>() {
+        for b in bindings {
+            let (internal, external) = (b.internal, b.external);
+            lines.push(&SetBinding { interface, internal, external, del: false });
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetBinding| {
+        let change = if c.del { super::remove } else { super::add };
+        Ok(change(router, c.interface, c.internal, c.external)?)
+    });
+    cli.command(|router: &mut Router, _: Show| {
+        let rows = router.settings::<Bindings>().flat_map(|(interface, bindings)| {
+            let name = router.interfaces.name(interface.0);
+            bindings.iter().map(move |b| Row {
+                interface: name.to_owned(),
+                internal: b.internal.to_string(),
+                external: b.external.to_string(),
+            })
+        });
+        Ok(Output::of(Rows(rows.collect())))
+    });
+}

@@ -1,0 +1,311 @@
+//! Messages of the module `pnat`.
+
+use std::net::Ipv4Addr;
+
+use control::api::types::IpProto;
+use control::api::{Api, Message, Record, Retval};
+use net::{InterfaceIndex, Router};
+use wire::Protocol;
+
+use super::{Binding, End, Ends, Mask, Match, Rewrite};
+
+control::numbers! {
+    /// Fields that are matched or rewritten.
+    pub enum PnatMask: u32 = "pnat_mask" in "" {
+        SA = 1 => "PNAT_SA",
+        DA = 2 => "PNAT_DA",
+        SPORT = 4 => "PNAT_SPORT",
+        DPORT = 8 => "PNAT_DPORT",
+        COPY_BYTE = 16 => "PNAT_COPY_BYTE",
+        CLEAR_BYTE = 32 => "PNAT_CLEAR_BYTE",
+        PROTO = 64 => "PNAT_PROTO",
+    }
+    /// Ends of an interface.
+    pub enum PnatAttachmentPoint: u32 = "pnat_attachment_point" in "" {
+        INPUT = 0 => "PNAT_IP4_INPUT",
+        OUTPUT = 1 => "PNAT_IP4_OUTPUT",
+        MAX = 2 => "PNAT_ATTACHMENT_POINT_MAX",
+    }
+}
+
+/// What packets are matched by.
+#[derive(Clone, Copy, Debug, Record)]
+#[file("")]
+pub struct PnatMatchTuple {
+    /// source address
+    pub src: Ipv4Addr,
+    /// destination address
+    pub dst: Ipv4Addr,
+    /// protocol
+    pub proto: IpProto,
+    /// source port
+    pub sport: u16,
+    /// destination port
+    pub dport: u16,
+    /// fields that count
+    pub mask: PnatMask,
+}
+
+/// What becomes of matched packets.
+#[derive(Clone, Copy, Debug, Record)]
+#[file("")]
+pub struct PnatRewriteTuple {
+    /// new source address
+    pub src: Ipv4Addr,
+    /// new destination address
+    pub dst: Ipv4Addr,
+    /// new source port
+    pub sport: u16,
+    /// new destination port
+    pub dport: u16,
+    /// fields that are rewritten
+    pub mask: PnatMask,
+    /// byte that is copied, from the start of the IP header
+    pub from_offset: u8,
+    /// byte that it is copied to
+    pub to_offset: u8,
+    /// byte that becomes zero
+    pub clear_offset: u8,
+}
+
+impl PnatMatchTuple {
+    fn native(self, more: Mask) -> Match {
+        let Self { src, dst, proto, sport, dport, mask } = self;
+        let mask = Mask(mask.0).with(more);
+        Match { src, dst, protocol: Protocol(proto.0), sport, dport, mask }
+    }
+}
+
+impl From<Match> for PnatMatchTuple {
+    fn from(m: Match) -> Self {
+        let Match { src, dst, protocol, sport, dport, mask } = m;
+        Self { src, dst, proto: IpProto(protocol.0), sport, dport, mask: PnatMask(mask.0) }
+    }
+}
+
+impl From<PnatRewriteTuple> for Rewrite {
+    fn from(r: PnatRewriteTuple) -> Self {
+        Self {
+            src: r.src,
+            dst: r.dst,
+            sport: r.sport,
+            dport: r.dport,
+            mask: Mask(r.mask.0),
+            from: r.from_offset,
+            to: r.to_offset,
+            clear: r.clear_offset,
+        }
+    }
+}
+
+impl From<Rewrite> for PnatRewriteTuple {
+    fn from(r: Rewrite) -> Self {
+        Self {
+            src: r.src,
+            dst: r.dst,
+            sport: r.sport,
+            dport: r.dport,
+            mask: PnatMask(r.mask.0),
+            from_offset: r.from,
+            to_offset: r.to,
+            clear_offset: r.clear,
+        }
+    }
+}
+
+/// Make a binding that matches the protocol in any case.
+#[derive(Message)]
+#[reply(PnatBindingAddReply)]
+pub struct PnatBindingAdd {
+    /// what packets are matched by
+    pub r#match: PnatMatchTuple,
+    /// what becomes of them
+    pub rewrite: PnatRewriteTuple,
+}
+
+/// The answer.
+#[derive(Message)]
+pub struct PnatBindingAddReply {
+    /// number of the binding
+    pub binding_index: u32,
+}
+
+/// Make a binding.
+#[derive(Message)]
+#[reply(PnatBindingAddV2Reply)]
+pub struct PnatBindingAddV2 {
+    /// what packets are matched by
+    pub r#match: PnatMatchTuple,
+    /// what becomes of them
+    pub rewrite: PnatRewriteTuple,
+}
+
+/// The answer.
+#[derive(Message)]
+pub struct PnatBindingAddV2Reply {
+    /// number of the binding
+    pub binding_index: u32,
+}
+
+/// Delete a binding.
+#[derive(Message)]
+pub struct PnatBindingDel {
+    /// its number
+    pub binding_index: u32,
+}
+
+/// Rewrite packets at an end of an interface by a binding.
+#[derive(Message)]
+pub struct PnatBindingAttach {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// its end
+    pub attachment: PnatAttachmentPoint,
+    /// number of the binding
+    pub binding_index: u32,
+}
+
+/// Rewrite packets at an end of an interface by a binding no longer.
+#[derive(Message)]
+pub struct PnatBindingDetach {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// its end
+    pub attachment: PnatAttachmentPoint,
+    /// number of the binding
+    pub binding_index: u32,
+}
+
+/// List the bindings.
+#[derive(Message)]
+#[stream(PnatBindingsDetails, PnatBindingsGetReply)]
+pub struct PnatBindingsGet {
+    /// where to go on; 0 at first
+    pub cursor: u32,
+}
+
+/// The end of an answer.
+#[derive(Message)]
+pub struct PnatBindingsGetReply {
+    /// where to go on; 4294967295 when that was all
+    pub cursor: u32,
+}
+
+/// A binding.
+#[derive(Message)]
+pub struct PnatBindingsDetails {
+    /// what packets are matched by
+    pub r#match: PnatMatchTuple,
+    /// what becomes of them
+    pub rewrite: PnatRewriteTuple,
+}
+
+/// List the interfaces with bindings.
+#[derive(Message)]
+#[stream(PnatInterfacesDetails, PnatInterfacesGetReply)]
+pub struct PnatInterfacesGet {
+    /// where to go on; 0 at first
+    pub cursor: u32,
+}
+
+/// The end of an answer.
+#[derive(Message)]
+pub struct PnatInterfacesGetReply {
+    /// where to go on; 4294967295 when that was all
+    pub cursor: u32,
+}
+
+/// An interface with bindings.
+#[derive(Message)]
+pub struct PnatInterfacesDetails {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// whether its ends have bindings
+    pub enabled: [bool; 2],
+    /// fields that are matched there
+    pub lookup_mask: [PnatMask; 2],
+}
+
+/// Find the binding that packets match.
+#[derive(Message)]
+#[reply(PnatFlowLookupReply)]
+pub struct PnatFlowLookup {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// its end
+    pub attachment: PnatAttachmentPoint,
+    /// fields of the packets
+    pub r#match: PnatMatchTuple,
+}
+
+/// The answer.
+#[derive(Message)]
+pub struct PnatFlowLookupReply {
+    /// number of the binding
+    pub binding_index: u32,
+}
+
+fn end(point: PnatAttachmentPoint) -> Result<End, Retval> {
+    match point {
+        PnatAttachmentPoint::INPUT => Ok(End::Input),
+        PnatAttachmentPoint::OUTPUT => Ok(End::Output),
+        _ => Err(Retval::INVALID_VALUE),
+    }
+}
+
+fn lookup(router: &mut Router, m: &PnatFlowLookup) -> Result<PnatFlowLookupReply, Retval> {
+    router.interfaces.at(m.sw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX)?;
+    let ends = router.setting::<Ends>(m.sw_if_index);
+    let attached = &ends[end(m.attachment)? as usize];
+    let fields = Match { mask: attached.mask, ..m.r#match.native(Mask::default()) };
+    let found = attached.flows.get(&fields.key()).copied();
+    Ok(PnatFlowLookupReply { binding_index: found.ok_or(Retval::NO_SUCH_ENTRY)? })
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("pnat", "0.1.1")
+        .call(|router: &mut Router, m: PnatBindingAdd| {
+            let matched = m.r#match.native(Mask::PROTO);
+            let binding_index = super::add(router, Binding { matched, rewrite: m.rewrite.into() })?;
+            Ok(PnatBindingAddReply { binding_index })
+        })
+        .call(|router: &mut Router, m: PnatBindingAddV2| {
+            let matched = m.r#match.native(Mask::default());
+            let binding_index = super::add(router, Binding { matched, rewrite: m.rewrite.into() })?;
+            Ok(PnatBindingAddV2Reply { binding_index })
+        })
+        .call(|router: &mut Router, m: PnatBindingDel| Ok(super::remove(router, m.binding_index)?))
+        .call(|router: &mut Router, m: PnatBindingAttach| {
+            Ok(super::attach(router, m.sw_if_index, end(m.attachment)?, m.binding_index)?)
+        })
+        .call(|router: &mut Router, m: PnatBindingDetach| {
+            Ok(super::detach(router, m.sw_if_index, end(m.attachment)?, m.binding_index)?)
+        })
+        .stream_rows(
+            |m: &PnatBindingsGet| m.cursor,
+            |router, _, piece| {
+                let row = |b: &Binding| PnatBindingsDetails {
+                    r#match: b.matched.into(),
+                    rewrite: b.rewrite.into(),
+                };
+                super::all(router).all(|(number, b)| piece.offer(number, || row(b)));
+                Ok(())
+            },
+            |cursor| PnatBindingsGetReply { cursor },
+        )
+        .stream_rows(
+            |m: &PnatInterfacesGet| m.cursor,
+            |router, _, piece| {
+                let row = |i: InterfaceIndex, ends: &Ends| PnatInterfacesDetails {
+                    sw_if_index: i,
+                    enabled: [0, 1].map(|end: usize| !ends[end].flows.is_empty()),
+                    lookup_mask: [0, 1].map(|end: usize| PnatMask(ends[end].mask.0)),
+                };
+                let mut all = router.settings::<Ends>();
+                all.all(|(i, ends)| piece.offer(i.0, || row(i, ends)));
+                Ok(())
+            },
+            |cursor| PnatInterfacesGetReply { cursor },
+        )
+        .call(|router: &mut Router, m: PnatFlowLookup| lookup(router, &m));
+}

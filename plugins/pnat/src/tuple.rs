@@ -1,0 +1,127 @@
+//! Bindings: what packets are matched by and what becomes of them.
+
+use std::net::Ipv4Addr;
+
+use wire::Protocol;
+
+/// Fields of a packet, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mask(pub u32);
+
+impl Mask {
+    /// Source address.
+    pub const SRC: Self = Self(1);
+    /// Destination address.
+    pub const DST: Self = Self(1 << 1);
+    /// Source port.
+    pub const SPORT: Self = Self(1 << 2);
+    /// Destination port.
+    pub const DPORT: Self = Self(1 << 3);
+    /// A byte is copied.
+    pub const COPY_BYTE: Self = Self(1 << 4);
+    /// A byte becomes zero.
+    pub const CLEAR_BYTE: Self = Self(1 << 5);
+    /// Protocol.
+    pub const PROTO: Self = Self(1 << 6);
+    /// What can be matched.
+    const MATCHED: u32 = 0b100_1111;
+    /// What can be rewritten.
+    const REWRITTEN: u32 = 0b11_1111;
+
+    /// Whether a field is among these.
+    #[inline(always)]
+    pub fn has(self, field: Self) -> bool {
+        self.0 & field.0 != 0
+    }
+    /// With a field more.
+    pub fn with(self, field: Self) -> Self {
+        Self(self.0 | field.0)
+    }
+    /// Whether ports are among these.
+    pub fn has_ports(self) -> bool {
+        self.has(Self::SPORT.with(Self::DPORT))
+    }
+}
+
+/// Fields of a packet in the order addresses, protocol, ports; 0 for one that does not count.
+pub type Key = (u32, u32, u8, u16, u16);
+
+/// What packets are matched by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// Source address.
+    pub src: Ipv4Addr,
+    /// Destination address.
+    pub dst: Ipv4Addr,
+    /// Protocol.
+    pub protocol: Protocol,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// Fields that count.
+    pub mask: Mask,
+}
+
+impl Match {
+    /// The fields that count.
+    #[inline(always)]
+    pub fn key(&self) -> Key {
+        let counts = |field, value: u32| if self.mask.has(field) { value } else { 0 };
+        (
+            counts(Mask::SRC, self.src.to_bits()),
+            counts(Mask::DST, self.dst.to_bits()),
+            counts(Mask::PROTO, self.protocol.0.into()) as u8,
+            counts(Mask::SPORT, self.sport.into()) as u16,
+            counts(Mask::DPORT, self.dport.into()) as u16,
+        )
+    }
+}
+
+/// What becomes of matched packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rewrite {
+    /// New source address.
+    pub src: Ipv4Addr,
+    /// New destination address.
+    pub dst: Ipv4Addr,
+    /// New source port.
+    pub sport: u16,
+    /// New destination port.
+    pub dport: u16,
+    /// What is rewritten.
+    pub mask: Mask,
+    /// The byte that is copied, from the start of the IP header.
+    pub from: u8,
+    /// Where it is copied to.
+    pub to: u8,
+    /// The byte that becomes zero.
+    pub clear: u8,
+}
+
+/// A binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// What packets are matched by.
+    pub matched: Match,
+    /// What becomes of them.
+    pub rewrite: Rewrite,
+}
+
+impl Binding {
+    /// What is wrong with it, in words.
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        let (matched, rewrite) = (self.matched.mask, self.rewrite.mask);
+        if matched.0 & !Mask::MATCHED != 0 {
+            return Err("packets cannot be matched by these fields");
+        }
+        if rewrite.0 & !Mask::REWRITTEN != 0 {
+            return Err("these fields cannot be rewritten");
+        }
+        let is_unspecific = matched.has_ports() && !matched.has(Mask::PROTO);
+        if is_unspecific {
+            return Err("ports are matched together with a protocol only");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+use control::api::Retval;
+use control::api::types::IpProto;
+use net::InterfaceIndex;
+use net::testing::Bench;
+use net::testing::packets::*;
+use pnat::*;
+use wire::ip4;
+use zerocopy::FromBytes;
+
+fn bench() -> Bench {
+    Bench::plugged(FEATURE)
+}
+
+/// Addresses and ports of a packet, whose checksums must be right.
+#[track_caller]
+fn seen(packet: &[u8]) -> (String, String, u16, u16) {
+    let (header, rest) = ip4::Header::ref_from_prefix(packet).unwrap();
+    assert!(header.is_checksum_valid() && sum4(packet).is_valid());
+    let port = |at: usize| u16::from_be_bytes([rest[at], rest[at + 1]]);
+    (header.src_addr().to_string(), header.dst_addr().to_string(), port(0), port(2))
+}
+
+#[test]
+fn what_a_binding_matches_is_rewritten_on_the_way_in() {
+    let mut b = bench();
+    b.run(
+        "set pnat translation interface pg0 match proto udp dst 16.0.0.1 dport 53 \
+         rewrite src 1.2.3.4 dst 10.0.1.2 sport 7 dport 5353 in",
+    )
+    .unwrap();
+    let out = b.send("ip4-input", &[udp4(HOST4, "16.0.0.1", 53, &[1, 2, 3])]);
+    assert_eq!(seen(&out[0].bytes), ("1.2.3.4".into(), "10.0.1.2".into(), 7, 5353));
+    b.expect(&[("pnat-input", "rewrite", 1)]);
+    let other = udp4(HOST4, "16.0.0.1", 54, &[1, 2, 3]);
+    assert_eq!(b.send("ip4-input", std::slice::from_ref(&other))[0].bytes, other);
+    b.expect(&[("pnat-input", "none", 1)]);
+}
+
+#[test]
+fn what_a_binding_matches_is_rewritten_on_the_way_out() {
+    let mut b = bench();
+    b.run("set pnat translation interface pg1 match src 10.0.0.2 rewrite src 9.9.9.9 out").unwrap();
+    let over = b.neighbor("10.0.1.2", true).0;
+    let packet = udp4(HOST4, "10.0.1.2", 53, &[1, 2, 3]);
+    let out = b.send_as("ip4-rewrite", &[packet], move |p| p.set_adjacency(over));
+    assert_eq!(seen(&out[0].bytes[14..]).0, "9.9.9.9");
+    b.expect(&[("pnat-output", "rewrite", 1)]);
+}
+
+#[test]
+fn bytes_are_copied_and_cleared_with_the_checksums_they_count_for() {
+    let mut b = bench();
+    let line = "set pnat translation interface pg0 match dst 16.0.0.1 rewrite ";
+    for (rewrite, at, value) in [
+        ("copy byte@28 to byte@31", 31, 1),
+        ("copy byte@30 to byte@1", 1, 3),
+        ("clear byte@29", 29, 0),
+        ("clear byte@32", 32, 0), // the odd last one
+        ("clear byte@19", 19, 0), // of an address
+    ] {
+        b.run(&format!("{line}{rewrite} in")).unwrap();
+        let out = b.send("ip4-input", &[udp4(HOST4, "16.0.0.1", 53, &[1, 2, 3, 4, 5])]);
+        seen(&out[0].bytes);
+        assert_eq!(out[0].bytes[at], value, "{rewrite}");
+        b.run(&format!("{line}{rewrite} in del")).unwrap();
+        b.expect(&[("pnat-input", "rewrite", 1)]);
+    }
+    b.run(&format!("{line}clear byte@200 in")).unwrap();
+    b.send("ip4-input", &[udp4(HOST4, "16.0.0.1", 53, &[1, 2])]);
+    b.expect(&[("pnat-input", "tooshort", 1)]);
+}
+
+#[test]
+fn echoes_have_their_number_for_ports() {
+    let mut b = bench();
+    b.run("set pnat translation interface pg0 match proto icmp sport 7 rewrite sport 9 in")
+        .unwrap();
+    let out = b.send("ip4-input", &[ping4(HOST4, "16.0.0.1", &[5; 6])]);
+    let icmp = &out[0].bytes[20..];
+    assert_eq!(icmp[4..6], [0, 9]);
+    assert!(wire::checksum::Sum::ZERO.add_bytes(icmp).is_valid());
+}
+
+#[test]
+fn bindings_at_one_end_match_the_same_fields() {
+    let mut b = bench();
+    let set = "set pnat translation interface pg0 match";
+    b.run(&format!("{set} dst 16.0.0.1 rewrite dst 1.1.1.1 in")).unwrap();
+    b.run(&format!("{set} dst 16.0.0.2 rewrite dst 1.1.1.1 in")).unwrap();
+    let error = b.run(&format!("{set} src 16.0.0.2 rewrite dst 1.1.1.1 in")).unwrap_err();
+    assert!(error.contains("other fields"), "{error}");
+    let error = b.run(&format!("{set} dst 16.0.0.2 rewrite dst 1.1.1.2 in")).unwrap_err();
+    assert!(error.contains("same packets"), "{error}");
+    assert_eq!(b.run("show pnat translations").unwrap().lines().count(), 2);
+    assert!(b.run("show pnat interfaces").unwrap().contains("input: [0] [1]"));
+    assert!(b.run(&format!("{set} dport 9 rewrite dst 1.1.1.2 out")).is_err());
+    assert!(
+        b.run(&format!("{set} dst 1.1.1.1 rewrite sideways 4 out"))
+            .unwrap_err()
+            .contains("sideways")
+    );
+}
+
+#[test]
+fn clients_make_attach_and_list_bindings() {
+    let mut b = bench();
+    let pg0 = b.pg0;
+    b.talk(|local, router| {
+        let none = std::net::Ipv4Addr::UNSPECIFIED;
+        let matched = |mask| PnatMatchTuple {
+            src: none,
+            dst: "16.0.0.1".parse().unwrap(),
+            proto: IpProto::UDP,
+            sport: 0,
+            dport: 53,
+            mask,
+        };
+        let rewrite = PnatRewriteTuple {
+            src: none,
+            dst: "10.0.1.2".parse().unwrap(),
+            sport: 0,
+            dport: 0,
+            mask: PnatMask::DA,
+            from_offset: 0,
+            to_offset: 0,
+            clear_offset: 0,
+        };
+        let add = |mask| PnatBindingAdd { r#match: matched(mask), rewrite };
+        let first = local.call(router, &add(PnatMask(2 | 8))).unwrap().binding_index;
+        let add2 = PnatBindingAddV2 { r#match: matched(PnatMask::DA), rewrite };
+        let second = local.call(router, &add2).unwrap().binding_index;
+        let wrong = local.call(router, &add(PnatMask(128))).err();
+        assert_eq!(wrong, Some(Retval::INVALID_VALUE));
+        let attach = |binding_index, sw_if_index| PnatBindingAttach {
+            sw_if_index,
+            attachment: PnatAttachmentPoint::INPUT,
+            binding_index,
+        };
+        local.call(router, &attach(first, pg0)).unwrap();
+        let refused = |m: PnatBindingAttach, router: &mut _| local.call(router, &m).err();
+        assert_eq!(refused(attach(second, pg0), router), Some(Retval::INVALID_VALUE));
+        assert_eq!(refused(attach(99, pg0), router), Some(Retval::NO_SUCH_ENTRY));
+        let nowhere = attach(second, InterfaceIndex(9));
+        assert_eq!(refused(nowhere, router), Some(Retval::INVALID_SW_IF_INDEX));
+        let (rows, retval, _) = local.stream(router, &PnatBindingsGet { cursor: 0 });
+        let masks: Vec<_> = rows.iter().map(|r| r.r#match.mask.0).collect();
+        assert_eq!((masks, retval), (vec![2 | 8 | 64, 2], 0));
+        let (rows, _, _) = local.stream(router, &PnatInterfacesGet { cursor: 0 });
+        assert_eq!((rows[0].enabled, rows[0].lookup_mask[0].0), ([true, false], 2 | 8 | 64));
+        let look = PnatFlowLookup {
+            sw_if_index: pg0,
+            attachment: PnatAttachmentPoint::INPUT,
+            r#match: matched(PnatMask(0)),
+        };
+        assert_eq!(local.call(router, &look).unwrap().binding_index, first);
+        let del = |binding_index| PnatBindingDel { binding_index };
+        assert_eq!(local.call(router, &del(first)).err(), Some(Retval::INSTANCE_IN_USE));
+        let detach = PnatBindingDetach {
+            sw_if_index: pg0,
+            attachment: PnatAttachmentPoint::INPUT,
+            binding_index: first,
+        };
+        local.call(router, &detach).unwrap();
+        assert_eq!(local.call(router, &detach).err(), Some(Retval::NO_SUCH_ENTRY));
+        local.call(router, &del(first)).unwrap();
+        assert_eq!(local.call(router, &del(first)).err(), Some(Retval::NO_SUCH_ENTRY));
+    });
+}
+
+#[test]
+fn fragments_are_matched_by_the_ports_of_their_packet() {
+    let mut b = bench();
+    b.run("set pnat translation interface pg0 match proto udp dport 53 rewrite dst 10.0.1.2 in")
+        .unwrap();
+    let whole = udp4(HOST4, "16.0.0.1", 53, &[7; 40]);
+    let first = changed4(whole[..44].to_vec(), |h| {
+        h.fragment = ip4::MORE_FRAGMENTS.into();
+        h.total_len = 44.into();
+    });
+    let second = changed4([&whole[..20], &whole[44..]].concat(), |h| {
+        h.fragment = 3.into();
+        h.total_len = (20 + whole.len() as u16 - 44).into();
+    });
+    let out = b.send("ip4-input", &[second, first]);
+    let to: Vec<_> = out.iter().map(|c| c.bytes[16..20].to_vec()).collect();
+    assert_eq!(to, [[10, 0, 1, 2]; 2]);
+}

@@ -1,0 +1,96 @@
+//! PPPoE access concentrator (RFC 2516): what clients send in their sessions is routed, and what is
+//! routed to them goes into their sessions.
+//!
+//! Who makes sessions is another program, the control plane, behind an interface of its own:
+//! discovery, and what of a session is no IP packet, go there and come back from there. The router
+//! learns on the way which interface a client is on. A session is an interface with a route to the
+//! client's address.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod control;
+mod input;
+mod output;
+mod sessions;
+
+use ::control::feature::{Refusal, Refused};
+use net::interface::Error as InterfaceError;
+use net::ip::add_with_outputs;
+use net::{Configuration, Feature, Origin, Parts, refuse};
+use wire::ethernet::EtherType;
+
+pub use api::*;
+pub use control::{CpDispatch, Learned};
+pub use input::Input;
+pub use sessions::{New, Session, Sessions, add, remove, set_control};
+
+/// Reason of a refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// not possible on this interface
+    #[retval(INVALID_INTERFACE)]
+    Unfit,
+    /// a session has a number from 1 to 65534
+    #[retval(INVALID_VALUE)]
+    Number,
+    /// not the address of one client
+    #[retval(INVALID_DST_ADDRESS)]
+    Address,
+    /// nothing was heard of the client yet
+    #[retval(NO_SUCH_ENTRY)]
+    NoClient,
+    /// no table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// the session exists
+    #[retval(TUNNEL_EXISTS)]
+    Exists,
+    /// there is no such session
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown,
+    /// there is another control plane
+    #[retval(IN_USE)]
+    HasControl,
+    /// {0}
+    #[retval(LIMIT_EXCEEDED)]
+    Interface(InterfaceError),
+    /// there is no room for a route to the client
+    #[retval(LIMIT_EXCEEDED)]
+    Full,
+}
+
+/// PPPoE.
+pub const FEATURE: Feature = Feature {
+    name: "pppoe",
+    about: "PPP over Ethernet (PPPoE)",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ethernet", "ip4", "ip6"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let sessions = Sessions::new().map_err(refuse)?;
+    let reader = sessions.reader();
+    let events = router.events.sender();
+    add_with_outputs(router, |edges| CpDispatch(control::Control::new(&reader, edges, events)))?;
+    let events = router.events.sender();
+    let interfaces = (router.interfaces.ports(), router.interfaces.counters());
+    add_with_outputs(router, |edges| {
+        Input::new(control::Control::new(&reader, edges, events), interfaces)
+    })?;
+    router.register_ethertype(EtherType::PPPOE_DISCOVERY, control::NAME).map_err(refuse)?;
+    router.register_ethertype(EtherType::PPPOE_SESSION, input::NAME).map_err(refuse)?;
+    router.insert(sessions);
+    router.events.handle(sessions::learn);
+    router.interfaces.observe(sessions::follow);
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

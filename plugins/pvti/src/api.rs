@@ -1,0 +1,119 @@
+//! Messages of the module `pvti`.
+
+use control::api::types::Address;
+use control::api::{Api, Message, Record, Retval};
+use net::adjacency::Link;
+use net::fib::TableIndex;
+use net::{InterfaceIndex, Router};
+
+use super::{Error, Pvti, Tunnels, UNDERLAY_MTU};
+
+/// A tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct PvtiTunnel {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+    /// own address
+    pub local_ip: Address,
+    /// own port
+    pub local_port: u16,
+    /// address of the far end
+    pub remote_ip: Address,
+    /// whether each packet names its far end: not supported
+    pub peer_address_from_payload: bool,
+    /// port of the far end
+    pub remote_port: u16,
+    /// longest datagram; 0 for 1500
+    pub underlay_mtu: u16,
+    /// the table that leads to the far end, by its place among those of its version
+    pub underlay_fib_index: u32,
+}
+
+/// Make a packet vector tunnel.
+#[derive(Message)]
+#[option("status", "in_progress")]
+#[reply(PvtiInterfaceCreateReply)]
+pub struct PvtiInterfaceCreate {
+    /// the tunnel
+    pub interface: PvtiTunnel,
+}
+
+/// It is made.
+#[derive(Debug, Message)]
+#[option("status", "in_progress")]
+pub struct PvtiInterfaceCreateReply {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Delete a packet vector tunnel.
+#[derive(Message)]
+#[option("status", "in_progress")]
+pub struct PvtiInterfaceDelete {
+    /// its interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// List the packet vector tunnels.
+#[derive(Message)]
+#[option("status", "in_progress")]
+#[details(PvtiInterfaceDetails)]
+pub struct PvtiInterfaceDump {
+    /// only this one; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A packet vector tunnel.
+#[derive(Debug, Message)]
+#[option("status", "in_progress")]
+pub struct PvtiInterfaceDetails {
+    /// the tunnel
+    pub interface: PvtiTunnel,
+}
+
+impl PvtiTunnel {
+    fn native(&self, router: &Router) -> Result<Pvti, Retval> {
+        let (local, remote) = (self.local_ip.native()?, self.remote_ip.native()?);
+        if self.peer_address_from_payload {
+            return Err(Error::FromPayload.into());
+        }
+        let index = self.underlay_fib_index;
+        let table = u16::try_from(index).map(TableIndex).map_err(|_| Error::NoTable(index))?;
+        router.table_id_of(Link::of(remote), table).ok_or(Error::NoTable(index))?;
+        Ok(Pvti {
+            local: (local, self.local_port),
+            remote: (remote, self.remote_port),
+            underlay_mtu: if self.underlay_mtu == 0 { UNDERLAY_MTU } else { self.underlay_mtu },
+            table,
+        })
+    }
+    fn of(sw_if_index: InterfaceIndex, pvti: &Pvti) -> Self {
+        Self {
+            sw_if_index,
+            local_ip: pvti.local.0.into(),
+            local_port: pvti.local.1,
+            remote_ip: pvti.remote.0.into(),
+            peer_address_from_payload: false,
+            remote_port: pvti.remote.1,
+            underlay_mtu: pvti.underlay_mtu,
+            underlay_fib_index: pvti.table.0.into(),
+        }
+    }
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("pvti", "0.0.1")
+        .call(|router: &mut Router, m: PvtiInterfaceCreate| {
+            let pvti = m.interface.native(router)?;
+            Ok(PvtiInterfaceCreateReply { sw_if_index: super::add(router, pvti)? })
+        })
+        .call(|router, m: PvtiInterfaceDelete| Ok(super::remove(router, m.sw_if_index)?))
+        .dump(|router, m: PvtiInterfaceDump| {
+            let is_wanted = |i: &InterfaceIndex| m.sw_if_index.0 == u32::MAX || m.sw_if_index == *i;
+            let all = router.own::<Tunnels>().all.iter().filter(|(index, _)| is_wanted(index));
+            all.map(|(index, t)| PvtiInterfaceDetails {
+                interface: PvtiTunnel::of(*index, &t.pvti),
+            })
+            .collect()
+        });
+}

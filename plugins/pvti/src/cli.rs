@@ -1,0 +1,198 @@
+//! Commands about packet vector tunnels.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use control::cli::{Cli, Command, Error as CliError, Output, Print};
+use control::configuration::Lines;
+use net::adjacency::Link;
+use net::interface::NoInterface;
+use net::tunnel::command;
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::{Bypassing, Error, Pvti, Tunnels, UNDERLAY_MTU};
+
+/// Make a packet vector tunnel.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("pvti interface create")]
+struct Create {
+    /// address of the far end
+    peer: IpAddr,
+    /// port of the far end
+    #[positional]
+    remote_port: u16,
+    /// own port
+    #[positional]
+    local_port: u16,
+    /// own address
+    #[keyword("local-ip")]
+    local_ip: IpAddr,
+    /// longest datagram
+    underlay_mtu: Option<u16>,
+    /// table that leads to the far end
+    underlay_table: Option<u32>,
+}
+
+impl Create {
+    fn native(&self, router: &Router) -> Result<Pvti, Error> {
+        let id = self.underlay_table.unwrap_or_default();
+        let table = router.table_of(Link::of(self.peer), id).ok_or(Error::NoTable(id))?;
+        let underlay_mtu = self.underlay_mtu.unwrap_or(UNDERLAY_MTU);
+        let (local, remote) = ((self.local_ip, self.local_port), (self.peer, self.remote_port));
+        Ok(Pvti { local, remote, underlay_mtu, table })
+    }
+    fn of(router: &Router, pvti: &Pvti) -> Self {
+        let Pvti { local, remote, underlay_mtu, table } = *pvti;
+        let id = router.table_id_of(Link::of(remote.0), table);
+        Self {
+            peer: remote.0,
+            remote_port: remote.1,
+            local_port: local.1,
+            local_ip: local.0,
+            underlay_mtu: Some(underlay_mtu).filter(|mtu| *mtu != UNDERLAY_MTU),
+            underlay_table: id.filter(|id| *id != 0),
+        }
+    }
+}
+
+/// Delete a packet vector tunnel.
+#[derive(Command)]
+#[command("pvti interface delete")]
+struct Delete {
+    /// number of its interface
+    #[keyword("if-index")]
+    index: u32,
+}
+
+/// Show the packet vector tunnels.
+#[derive(Command)]
+#[command("show pvti interface")]
+struct ShowInterfaces;
+
+/// Show the far ends that packets are sent to.
+#[derive(Command)]
+#[command("show pvti tx peers")]
+struct ShowTxPeers;
+
+/// Show the far ends that datagrams are taken from.
+#[derive(Command)]
+#[command("show pvti rx peers")]
+struct ShowRxPeers;
+
+/// Have datagrams of packet vector tunnels over IPv4 leave the usual way where they come in.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface ip pvti-bypass")]
+#[stage(Attachments)]
+struct Bypass4 {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// no longer
+    del: bool,
+}
+
+/// Have datagrams of packet vector tunnels over IPv6 leave the usual way where they come in.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface ip6 pvti-bypass")]
+#[stage(Attachments)]
+struct Bypass6 {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// no longer
+    del: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    interface: String,
+    sw_if_index: u32,
+    local: IpAddr,
+    local_port: u16,
+    remote: IpAddr,
+    remote_port: u16,
+    underlay_mtu: u16,
+    fib: u16,
+    /// Datagrams that packets share have room for so many bytes of chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    room: Option<usize>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| {
+            let Row { interface, sw_if_index, local, local_port, remote, remote_port, .. } = row;
+            write!(f, "[{sw_if_index}] {interface} local:{local} {local_port} ")?;
+            write!(f, "remote:{remote} {remote_port} ")?;
+            write!(f, "underlay_mtu:{} underlay_fib_idx:{}", row.underlay_mtu, row.fib)?;
+            row.room.iter().try_for_each(|room| write!(f, " room:{room}"))?;
+            writeln!(f)
+        })
+    }
+}
+
+fn rows(router: &Router, is_sending: bool) -> Output {
+    let tunnels = router.own::<Tunnels>();
+    let row = |(index, t): (&InterfaceIndex, &super::Tunnel)| Row {
+        interface: router.interfaces.name(index.0).to_owned(),
+        sw_if_index: index.0,
+        local: t.pvti.local.0,
+        local_port: t.pvti.local.1,
+        remote: t.pvti.remote.0,
+        remote_port: t.pvti.remote.1,
+        underlay_mtu: t.pvti.underlay_mtu,
+        fib: t.pvti.table.0,
+        room: tunnels.sending.at(index.0).map(|to| to.room).filter(|_| is_sending),
+    };
+    Output::of(Rows(tunnels.all.iter().map(row).collect()))
+}
+
+fn bypass(
+    router: &mut Router,
+    on: InterfaceIndex,
+    at: usize,
+    is_on: bool,
+) -> Result<(), NoInterface> {
+    let mut setting: Bypassing = router.setting(on);
+    setting.0[at] = is_on;
+    router.put(on, setting)
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (index, t) in &router.own::<Tunnels>().all {
+        command::push(router, lines, *index, &Create::of(router, &t.pvti));
+    }
+    for (interface, on) in router.settings::<Bypassing>() {
+        if on.0[0] {
+            lines.push(&Bypass4 { interface, del: false });
+        }
+        if on.0[1] {
+            lines.push(&Bypass6 { interface, del: false });
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Create| {
+        let pvti = c.native(router)?;
+        let made = super::add(router, pvti)?;
+        Ok::<_, CliError>(Output::text(format!("{}\n", router.interfaces.name(made.0))))
+    });
+    cli.command(|router: &mut Router, c: Delete| {
+        Ok::<_, CliError>(super::remove(router, InterfaceIndex(c.index))?)
+    });
+    cli.command(|router: &mut Router, _: ShowInterfaces| Ok(rows(router, false)));
+    cli.command(|router: &mut Router, _: ShowTxPeers| Ok(rows(router, true)));
+    cli.command(|router: &mut Router, _: ShowRxPeers| Ok(rows(router, false)));
+    cli.command(|router: &mut Router, c: Bypass4| {
+        Ok::<_, CliError>(bypass(router, c.interface, 0, !c.del)?)
+    });
+    cli.command(|router: &mut Router, c: Bypass6| {
+        Ok::<_, CliError>(bypass(router, c.interface, 1, !c.del)?)
+    });
+}

@@ -1,0 +1,221 @@
+//! Messages of the module `qos`.
+
+use control::api::{Api, Message, Record, Retval};
+use net::{InterfaceIndex, Router};
+
+use super::{Map, SOURCES, Source};
+
+control::numbers! {
+    /// Places of marks in packets.
+    pub enum QosSource: u8 = "qos_source" in "" {
+        EXT = 0 => "QOS_API_SOURCE_EXT",
+        VLAN = 1 => "QOS_API_SOURCE_VLAN",
+        MPLS = 2 => "QOS_API_SOURCE_MPLS",
+        IP = 3 => "QOS_API_SOURCE_IP",
+    }
+}
+
+/// A mark given to what an interface receives.
+#[derive(Clone, Copy, Debug, Record)]
+#[file("")]
+pub struct QosStore {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// the source that the mark is said to have
+    pub input_source: QosSource,
+    /// the mark
+    pub value: u8,
+}
+
+/// Give what an interface receives a mark, or no longer.
+#[derive(Message)]
+pub struct QosStoreEnableDisable {
+    #[preset(true)]
+    /// or no longer
+    pub enable: bool,
+    /// interface and mark
+    pub store: QosStore,
+}
+
+/// List the interfaces that give marks.
+#[derive(Message)]
+#[details(QosStoreDetails)]
+pub struct QosStoreDump {}
+
+/// An interface that gives marks.
+#[derive(Message)]
+pub struct QosStoreDetails {
+    /// interface and mark
+    pub store: QosStore,
+}
+
+/// Marks that are recorded on an interface.
+#[derive(Clone, Copy, Debug, Record)]
+#[file("")]
+pub struct QosRecord {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// the place of the marks
+    pub input_source: QosSource,
+}
+
+/// Record the marks of what an interface receives, or no longer.
+#[derive(Message)]
+pub struct QosRecordEnableDisable {
+    #[preset(true)]
+    /// or no longer
+    pub enable: bool,
+    /// interface and place
+    pub record: QosRecord,
+}
+
+/// List the interfaces that record marks.
+#[derive(Message)]
+#[details(QosRecordDetails)]
+pub struct QosRecordDump {}
+
+/// An interface that records marks.
+#[derive(Message)]
+pub struct QosRecordDetails {
+    /// interface and place
+    pub record: QosRecord,
+}
+
+/// The marks sent for those of one source.
+#[derive(Clone, Copy, Debug, Record)]
+#[file("")]
+pub struct QosEgressMapRow {
+    /// by the mark recorded
+    pub outputs: [u8; 256],
+}
+
+/// An egress map.
+#[derive(Clone, Copy, Debug, Record)]
+#[file("")]
+pub struct QosEgressMap {
+    /// its identifier
+    pub id: u32,
+    /// by source
+    pub rows: [QosEgressMapRow; SOURCES],
+}
+
+impl QosEgressMap {
+    fn of((id, map): (u32, &Map)) -> Self {
+        Self { id, rows: map.0.map(|outputs| QosEgressMapRow { outputs }) }
+    }
+}
+
+/// Make an egress map, or change it.
+#[derive(Message)]
+pub struct QosEgressMapUpdate {
+    /// the map
+    pub map: QosEgressMap,
+}
+
+/// Delete an egress map.
+#[derive(Message)]
+pub struct QosEgressMapDelete {
+    /// its identifier
+    pub id: u32,
+}
+
+/// List the egress maps.
+#[derive(Message)]
+#[details(QosEgressMapDetails)]
+pub struct QosEgressMapDump {}
+
+/// An egress map.
+#[derive(Message)]
+pub struct QosEgressMapDetails {
+    /// the map
+    pub map: QosEgressMap,
+}
+
+/// The map by which an interface marks what it sends.
+#[derive(Clone, Copy, Debug, Record)]
+#[file("")]
+pub struct QosMark {
+    /// the interface
+    pub sw_if_index: u32,
+    /// identifier of the egress map
+    pub map_id: u32,
+    /// the place of the marks
+    pub output_source: QosSource,
+}
+
+/// Mark what an interface sends, or no longer.
+#[derive(Message)]
+pub struct QosMarkEnableDisable {
+    #[preset(true)]
+    /// or no longer
+    pub enable: bool,
+    /// interface, map and place
+    pub mark: QosMark,
+}
+
+/// List the interfaces that mark.
+#[derive(Message)]
+#[details(QosMarkDetails)]
+pub struct QosMarkDump {
+    /// only this one; 4294967295 for all
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// An interface that marks.
+#[derive(Message)]
+pub struct QosMarkDetails {
+    /// interface, map and place
+    pub mark: QosMark,
+}
+
+fn source(number: QosSource) -> Result<Source, Retval> {
+    Source::try_from(number)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.core("qos", "1.1.1")
+        .call(|router: &mut Router, m: QosStoreEnableDisable| {
+            let QosStore { sw_if_index, input_source, value } = m.store;
+            let mark = m.enable.then_some(value);
+            Ok(super::store(router, sw_if_index, source(input_source)?, mark)?)
+        })
+        .dump(|router: &mut Router, _: QosStoreDump| {
+            let row = |(sw_if_index, source, value): (_, Source, _)| QosStoreDetails {
+                store: QosStore { sw_if_index, input_source: source.into(), value },
+            };
+            super::stores(router).map(row).collect()
+        })
+        .call(|router: &mut Router, m: QosRecordEnableDisable| {
+            let QosRecord { sw_if_index, input_source } = m.record;
+            Ok(super::record(router, sw_if_index, source(input_source)?, m.enable)?)
+        })
+        .dump(|router: &mut Router, _: QosRecordDump| {
+            let row = |(sw_if_index, source): (_, Source)| QosRecordDetails {
+                record: QosRecord { sw_if_index, input_source: source.into() },
+            };
+            super::records(router).map(row).collect()
+        })
+        .call(|router: &mut Router, m: QosEgressMapUpdate| {
+            let map = Map(m.map.rows.map(|row| row.outputs));
+            Ok(super::set_map(router, m.map.id, map)?)
+        })
+        .call(|router: &mut Router, m: QosEgressMapDelete| Ok(super::remove_map(router, m.id)?))
+        .dump(|router: &mut Router, _: QosEgressMapDump| {
+            let maps = super::maps(router).map(QosEgressMap::of);
+            maps.map(|map| QosEgressMapDetails { map }).collect()
+        })
+        .call(|router: &mut Router, m: QosMarkEnableDisable| {
+            let QosMark { sw_if_index, map_id, output_source } = m.mark;
+            let map = m.enable.then_some(map_id);
+            let output = source(output_source)?;
+            Ok(super::mark(router, InterfaceIndex(sw_if_index), output, map)?)
+        })
+        .dump(|router: &mut Router, m: QosMarkDump| {
+            let is_meant = |i: InterfaceIndex| m.sw_if_index.0 == u32::MAX || i == m.sw_if_index;
+            let meant = super::marks(router).filter(|(i, ..)| is_meant(*i));
+            let row = |(interface, output, map_id): (InterfaceIndex, Source, _)| QosMarkDetails {
+                mark: QosMark { sw_if_index: interface.0, map_id, output_source: output.into() },
+            };
+            meant.map(row).collect()
+        });
+}

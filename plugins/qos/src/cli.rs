@@ -1,0 +1,322 @@
+//! `qos record`, `qos store`, `qos egress map`, `qos mark` and what shows them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::{Map, Source};
+
+/// Record the marks of what an interface receives, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("qos record")]
+#[stage(Attachments)]
+struct SetRecord {
+    /// the place of the marks
+    #[positional]
+    source: Source,
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// no longer
+    disable: bool,
+}
+
+/// Give what an interface receives a mark, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("qos store")]
+#[stage(Attachments)]
+struct SetStore {
+    /// the source that the mark is said to have
+    #[positional]
+    source: Source,
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// the mark
+    value: Option<u8>,
+    /// no longer
+    disable: bool,
+}
+
+/// Mark what an interface sends, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("qos mark")]
+#[stage(Attachments)]
+struct SetMark {
+    /// the place of the marks
+    #[positional]
+    source: Source,
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// the egress map
+    id: Option<u32>,
+    /// no longer
+    disable: bool,
+}
+
+/// Marks recorded that have one output: `[SOURCE][INPUT]=OUTPUT`, `[SOURCE][FIRST-LAST]=OUTPUT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    source: Source,
+    inputs: RangeInclusive<u8>,
+    output: u8,
+}
+
+impl Entry {
+    fn parse(word: &str) -> Option<Self> {
+        let (source, rest) = word.strip_prefix('[')?.split_once(']')?;
+        let (inputs, output) = rest.strip_prefix('[')?.split_once("]=")?;
+        let (first, last) = inputs.split_once('-').unwrap_or((inputs, inputs));
+        let inputs = first.parse().ok()?..=last.parse().ok()?;
+        if inputs.is_empty() {
+            return None;
+        }
+        Some(Self { source: source.parse().ok()?, inputs, output: output.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = (self.inputs.start(), self.inputs.end());
+        write!(f, "[{}][{first}", self.source)?;
+        if last > first {
+            write!(f, "-{last}")?;
+        }
+        write!(f, "]={}", self.output)
+    }
+}
+
+/// `qos egress map id N [delete] {[SOURCE][INPUT]=OUTPUT}`.
+#[derive(Debug, PartialEq)]
+struct SetMap {
+    id: u32,
+    delete: bool,
+    entries: Vec<Entry>,
+}
+
+impl Command for SetMap {
+    const PATHS: &'static [&'static str] = &["qos egress map"];
+    const ABOUT: &'static str = "Make an egress map, change outputs of it, or delete it";
+    const USAGE: &'static str = "id <id> [delete] [<[source][input]=output>]...";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut id, mut delete, mut entries) = (None, false, Vec::new());
+        while !args.is_empty() {
+            if args.keyword("id") {
+                id = Some(args.value("id")?);
+            } else if args.keyword("delete") {
+                delete = true;
+            } else {
+                let entry = args.peek().and_then(Entry::parse);
+                entries.push(entry.ok_or_else(|| args.unknown())?);
+                args.word();
+            }
+        }
+        let id = id.ok_or_else(|| args.error("expected id"))?;
+        if delete && !entries.is_empty() {
+            return Err(args.error("a map that is deleted has no outputs"));
+        }
+        Ok(Self { id, delete, entries })
+    }
+}
+
+impl Print for SetMap {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        line.keyword("id", &self.id).flag("delete", self.delete).values(&self.entries);
+    }
+}
+
+/// The outputs of a map that are not 0, neighbours with the same one together.
+fn entries(map: &Map) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (source, row) in Source::ALL.into_iter().zip(&map.0) {
+        for (input, output) in (0..=u8::MAX).zip(*row) {
+            match entries.last_mut() {
+                Some(last)
+                    if last.source == source
+                        && last.output == output
+                        && last.inputs.end().checked_add(1) == Some(input) =>
+                {
+                    last.inputs = *last.inputs.start()..=input;
+                }
+                _ if output != 0 => entries.push(Entry { source, inputs: input..=input, output }),
+                _ => (),
+            }
+        }
+    }
+    entries
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (id, map) in super::maps(router) {
+        lines.push(&SetMap { id, delete: false, entries: entries(map) });
+    }
+    for (interface, source) in super::records(router) {
+        lines.push(&SetRecord { source, interface, disable: false });
+    }
+    for (interface, source, value) in super::stores(router) {
+        lines.push(&SetStore { source, interface, value: Some(value), disable: false });
+    }
+    for (interface, source, id) in super::marks(router) {
+        lines.push(&SetMark { source, interface, id: Some(id), disable: false });
+    }
+}
+
+/// Show the interfaces that record marks.
+#[derive(Command)]
+#[command("show qos record")]
+struct ShowRecord {
+    /// only this one
+    #[positional]
+    interface: Option<InterfaceIndex>,
+}
+
+/// Show the interfaces that give marks.
+#[derive(Command)]
+#[command("show qos store")]
+struct ShowStore {
+    /// only this one
+    #[positional]
+    interface: Option<InterfaceIndex>,
+}
+
+/// Show the interfaces that mark what they send.
+#[derive(Command)]
+#[command("show qos mark")]
+struct ShowMark {
+    /// only this one
+    #[positional]
+    interface: Option<InterfaceIndex>,
+}
+
+/// Show egress maps.
+#[derive(Command)]
+#[command("show qos egress map")]
+struct ShowMap {
+    /// only this one
+    id: Option<u32>,
+}
+
+/// Sources with a number, or none, by interface.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Table(BTreeMap<String, BTreeMap<String, Option<u32>>>);
+
+impl Table {
+    fn of(
+        router: &Router,
+        only: Option<InterfaceIndex>,
+        rows: impl Iterator<Item = (InterfaceIndex, Source, Option<u32>)>,
+    ) -> Output {
+        let mut table = BTreeMap::<_, BTreeMap<_, _>>::new();
+        for (interface, source, number) in rows.filter(|(i, ..)| only.is_none_or(|o| o == *i)) {
+            let name = router.interfaces.name(interface.0).to_owned();
+            table.entry(name).or_default().insert(source.to_string(), number);
+        }
+        Output::of(Self(table))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, rows) in &self.0 {
+            writeln!(f, " {name}:")?;
+            for (source, number) in rows {
+                match number {
+                    Some(number) => writeln!(f, "  {source} -> {number}")?,
+                    None => writeln!(f, "  {source}")?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A map with its identifier, as rows of outputs.
+#[derive(Serialize)]
+struct Shown {
+    id: u32,
+    rows: BTreeMap<String, Vec<u8>>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct ShownMaps(Vec<Shown>);
+
+impl fmt::Display for ShownMaps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Shown { id, rows } in &self.0 {
+            writeln!(f, " Map-ID:{id}")?;
+            for (source, outputs) in rows {
+                writeln!(f, "  {source}:")?;
+                for (n, outputs) in outputs.chunks(16).enumerate() {
+                    write!(f, "    [{:>3}]", n * 16)?;
+                    outputs.iter().try_for_each(|output| write!(f, " {output:>3}"))?;
+                    f.write_str("\n")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetRecord| {
+        Ok(super::record(router, c.interface, c.source, !c.disable)?)
+    });
+    cli.command(|router: &mut Router, c: SetStore| {
+        let mark = match (c.value, c.disable) {
+            (_, true) => None,
+            (None, false) => return Err(Error::new("missing value")),
+            (value, false) => value,
+        };
+        Ok(super::store(router, c.interface, c.source, mark)?)
+    });
+    cli.command(|router: &mut Router, c: SetMark| {
+        let map = match (c.id, c.disable) {
+            (_, true) => None,
+            (None, false) => return Err(Error::new("missing id")),
+            (id, false) => id,
+        };
+        Ok(super::mark(router, c.interface, c.source, map)?)
+    });
+    cli.command(|router: &mut Router, c: SetMap| {
+        if c.delete {
+            return Ok(super::remove_map(router, c.id)?);
+        }
+        let mut map = super::map(router, c.id).cloned().unwrap_or_default();
+        for Entry { source, inputs, output } in c.entries {
+            inputs.for_each(|input| map.0[source as usize][usize::from(input)] = output);
+        }
+        Ok(super::set_map(router, c.id, map)?)
+    });
+    cli.command(|router: &mut Router, c: ShowRecord| {
+        let rows = super::records(router).map(|(i, source)| (i, source, None));
+        Ok(Table::of(router, c.interface, rows))
+    });
+    cli.command(|router: &mut Router, c: ShowStore| {
+        let rows = super::stores(router).map(|(i, source, mark)| (i, source, Some(mark.into())));
+        Ok(Table::of(router, c.interface, rows))
+    });
+    cli.command(|router: &mut Router, c: ShowMark| {
+        let rows = super::marks(router).map(|(i, source, id)| (i, source, Some(id)));
+        Ok(Table::of(router, c.interface, rows))
+    });
+    cli.command(|router: &mut Router, c: ShowMap| {
+        if let Some(id) = c.id.filter(|id| super::map(router, *id).is_none()) {
+            return Err(super::Error::NoMap(id).into());
+        }
+        let meant = super::maps(router).filter(|(id, _)| c.id.is_none_or(|only| only == *id));
+        let shown = |(id, map): (u32, &Map)| {
+            let row = |s: Source| (s.to_string(), map.0[s as usize].to_vec());
+            Shown { id, rows: Source::ALL.into_iter().map(row).collect() }
+        };
+        Ok(Output::of(ShownMaps(meant.map(shown).collect())))
+    });
+}

@@ -1,0 +1,82 @@
+//! The mark of a packet: remembered beside it, read from and written into its headers.
+
+use graph::{Buffer, Flags, Metadata};
+use wire::ethernet::EtherType;
+use wire::{ip4, ip6};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Bytes of the addresses at the start of a frame.
+const ADDRESSES: usize = 12;
+
+/// A mark and its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Remembered {
+    /// Number of the source.
+    pub source: u8,
+    /// The mark.
+    pub mark: u8,
+}
+
+/// The place of a packet's mark. Fragments and copies of the packet have it too.
+pub const PLACE: Metadata<Remembered> = Metadata::new("qos", 8, Flags::inherited(3));
+
+/// The traffic class of an IP packet.
+#[inline(always)]
+pub fn of_ip(packet: &[u8]) -> Option<u8> {
+    let [first, second] = *packet.first_chunk()?;
+    match first >> 4 {
+        4 => Some(second),
+        6 => Some(first << 4 | second >> 4),
+        _ => None,
+    }
+}
+
+/// Writes the traffic class of an IP packet.
+#[inline(always)]
+pub fn set_ip(packet: &mut [u8], mark: u8) {
+    match packet.first().map(|b| b >> 4) {
+        Some(4) => {
+            if let Ok((header, _)) = ip4::Header::mut_from_prefix(packet) {
+                header.set_tos(mark);
+            }
+        }
+        Some(6) => {
+            if let Ok((header, _)) = ip6::Header::mut_from_prefix(packet) {
+                header.set_traffic_class(mark);
+            }
+        }
+        _ => (),
+    }
+}
+
+/// Priority and drop eligibility of the outer tag of a frame; `None` without one.
+#[inline(always)]
+pub fn of_vlan(frame: &[u8]) -> Option<u8> {
+    let [high, low, control, _] = *frame.get(ADDRESSES..)?.first_chunk()?;
+    let kind = EtherType::new(u16::from_be_bytes([high, low]));
+    kind.is_vlan().then_some(control >> 4)
+}
+
+/// The traffic class of the outer label.
+#[inline(always)]
+pub fn of_mpls(packet: &[u8]) -> Option<u8> {
+    Some(packet.get(2)? >> 1 & 7)
+}
+
+/// Writes the traffic class of all labels of a packet.
+#[inline(always)]
+pub fn set_mpls(packet: &mut [u8], mark: u8) {
+    for entry in packet.chunks_exact_mut(4) {
+        entry[2] = entry[2] & 0xf1 | (mark & 7) << 1;
+        if entry[2] & 1 != 0 {
+            return;
+        }
+    }
+}
+
+/// The header of layer 2 that a received packet came with; nothing when it came without.
+#[inline(always)]
+pub fn frame<'b>(p: &'b Buffer<'_>) -> &'b [u8] {
+    if p.flags().has(Flags::L2) { p.bytes_from(p.l2_offset()) } else { &[] }
+}

@@ -1,0 +1,166 @@
+//! Sessions in the order of their age, by class: a timing wheel with one slot for each timeout.
+//!
+//! All of a class have one timeout, so the order in which they were queued is the order in which
+//! they are due, and a list does: no entry of its own for a timer, and nothing to start or stop. A
+//! packet only writes the time into its session. Who meets a session at the head of its list that
+//! was heard since it was queued queues it again, a few times a timeout and not once a packet; so
+//! an order may be wrong by that part of a timeout.
+
+use zerocopy::FromZeros;
+
+use crate::table::Class;
+
+const NONE: u32 = u32::MAX;
+/// How often in its timeout a session that is heard is queued again.
+const TURNS: f64 = 4.0;
+/// The class of what is in no list.
+const FREE: u8 = u8::MAX;
+
+/// A place in a list.
+#[derive(Clone, Copy, Debug, FromZeros)]
+#[repr(C)]
+pub(crate) struct Link {
+    /// The time that counted when it was queued.
+    queued: f64,
+    older: u32,
+    newer: u32,
+    pub class: u8,
+    /// Not 0 while it is in a list: memory that was never used is zero.
+    used: u8,
+    rest: [u8; 6],
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self { queued: 0.0, older: NONE, newer: NONE, class: FREE, used: 0, rest: [0; 6] }
+    }
+}
+
+impl Link {
+    #[inline(always)]
+    pub fn is_used(&self) -> bool {
+        self.used != 0
+    }
+    /// Of a record that nobody uses, in front of another such.
+    pub fn freed(next: Option<u32>) -> Self {
+        Self { newer: next.unwrap_or(NONE), ..Self::default() }
+    }
+    /// The record behind one that nobody uses.
+    pub fn free(&self) -> Option<u32> {
+        Some(self.newer).filter(|at| *at != NONE)
+    }
+}
+
+/// Records with links.
+pub(crate) trait Aged {
+    fn link(&mut self, at: u32) -> Option<&mut Link>;
+    /// When a packet of it passed last.
+    fn heard(&self, at: u32) -> f64;
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    class: Class,
+    oldest: u32,
+    newest: u32,
+}
+
+/// The lists of all classes.
+pub(crate) struct Ages(Vec<List>);
+
+impl Ages {
+    pub fn new(classes: &[Class]) -> Self {
+        Self(classes.iter().map(|&class| List { class, oldest: NONE, newest: NONE }).collect())
+    }
+    pub fn set_classes(&mut self, classes: &[Class]) {
+        self.0.iter_mut().zip(classes).for_each(|(list, class)| list.class = *class);
+    }
+    pub fn classes(&self) -> u8 {
+        self.0.len() as u8
+    }
+    #[inline(always)]
+    pub fn timeout(&self, class: u8) -> f64 {
+        self.0.get(usize::from(class)).map_or(0.0, |list| list.class.timeout)
+    }
+    /// Queues a record, which is in no list. A class that does not exist is the last one.
+    pub fn append(&mut self, records: &mut impl Aged, at: u32, class: u8) {
+        let class = class.min(self.classes() - 1);
+        let queued = records.heard(at);
+        let Some(list) = self.0.get_mut(usize::from(class)) else { return };
+        let before = std::mem::replace(&mut list.newest, at);
+        if let Some(link) = records.link(at) {
+            *link = Link { queued, older: before, newer: NONE, class, used: 1, ..Link::default() };
+        }
+        match records.link(before) {
+            Some(before) => before.newer = at,
+            None => list.oldest = at,
+        }
+    }
+    /// Takes a record out of its list.
+    pub fn remove(&mut self, records: &mut impl Aged, at: u32) {
+        let Some(&mut Link { older, newer, class, .. }) = records.link(at) else { return };
+        let Some(list) = self.0.get_mut(usize::from(class)) else { return };
+        match records.link(older) {
+            Some(older) => older.newer = newer,
+            None => list.oldest = newer,
+        }
+        match records.link(newer) {
+            Some(newer) => newer.older = older,
+            None => list.newest = older,
+        }
+    }
+    /// A record of a class that was over `grace` seconds ago. Each record that is looked at counts
+    /// against `left`.
+    pub fn due(
+        &mut self,
+        records: &mut impl Aged,
+        class: u8,
+        now: f64,
+        grace: f64,
+        left: &mut usize,
+    ) -> Option<u32> {
+        while *left > 0 {
+            let List { class: Class { timeout, .. }, oldest, .. } =
+                *self.0.get(usize::from(class))?;
+            let queued = records.link(oldest)?.queued;
+            let heard = records.heard(oldest);
+            if now - heard > timeout + grace {
+                *left -= 1;
+                return Some(oldest);
+            }
+            if heard <= queued || now - queued <= timeout / TURNS {
+                return None;
+            }
+            *left -= 1;
+            self.remove(records, oldest);
+            self.append(records, oldest, class);
+        }
+        None
+    }
+    /// The record to go first when there is no room, of the `most` at the head of each list: one
+    /// that is over (true), or else the one of those that may be evicted that was silent longest.
+    pub fn dispensable(
+        &self,
+        records: &mut impl Aged,
+        now: f64,
+        most: usize,
+    ) -> Option<(u32, bool)> {
+        let mut best: Option<(f64, u32)> = None;
+        for List { class, oldest, .. } in &self.0 {
+            let mut at = *oldest;
+            for _ in 0..most {
+                let Some(link) = records.link(at) else { break };
+                let newer = link.newer;
+                let heard = records.heard(at);
+                if now - heard > class.timeout {
+                    return Some((at, true));
+                }
+                if class.may_be_evicted && best.is_none_or(|(than, _)| heard < than) {
+                    best = Some((heard, at));
+                }
+                at = newer;
+            }
+        }
+        best.map(|(_, at)| (at, false))
+    }
+}

@@ -1,0 +1,161 @@
+//! Flows: what packets of one direction of a session have in common, and their hashes.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use wire::Protocol;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+/// What sessions are found by.
+pub trait Key: Copy + Eq + FromZeros + Send + 'static {
+    /// 64 bits that differ for different keys, for all that is worth; who does not know the seed
+    /// cannot choose keys that meet.
+    fn hash(&self, seed: u64) -> u64;
+}
+
+/// One direction of a session: addresses, ports, protocol and table. Of ICMP echoes both ports are
+/// the identifier; protocols without ports have 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, FromBytes, KnownLayout, Immutable, Default)]
+#[repr(C)]
+pub struct Flow<A> {
+    /// The sender.
+    pub src: A,
+    /// The receiver.
+    pub dst: A,
+    /// The table, interface or other scope in which the addresses are meant.
+    pub scope: u32,
+    /// The sender's port, in host byte order.
+    pub src_port: u16,
+    /// The receiver's port, in host byte order.
+    pub dst_port: u16,
+    protocol: u32,
+}
+
+/// A flow of IPv4.
+pub type Flow4 = Flow<[u8; 4]>;
+/// A flow of IPv6.
+pub type Flow6 = Flow<[u8; 16]>;
+
+/// An address in a flow.
+pub trait Address: Copy + Eq + FromBytes + IntoBytes + Immutable + Send + 'static {
+    /// Its bits, in two numbers.
+    fn words(&self) -> [u64; 2];
+}
+
+impl Address for [u8; 4] {
+    #[inline(always)]
+    fn words(&self) -> [u64; 2] {
+        [u32::from_ne_bytes(*self).into(), 0]
+    }
+}
+
+impl Address for [u8; 16] {
+    #[inline(always)]
+    fn words(&self) -> [u64; 2] {
+        let all = u128::from_ne_bytes(*self);
+        [all as u64, (all >> 64) as u64]
+    }
+}
+
+impl<A: Address> Flow<A> {
+    /// A flow between two addresses and ports.
+    #[inline(always)]
+    pub fn new(src: (A, u16), dst: (A, u16), protocol: Protocol, scope: u32) -> Self {
+        let ((src, src_port), (dst, dst_port)) = (src, dst);
+        Self { src, dst, scope, src_port, dst_port, protocol: u32::from(protocol.0) }
+    }
+    /// The protocol.
+    #[inline(always)]
+    pub fn protocol(&self) -> Protocol {
+        Protocol(self.protocol as u8)
+    }
+    /// The other direction.
+    #[inline(always)]
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let Self { src, dst, src_port, dst_port, .. } = *self;
+        Self { src: dst, dst: src, src_port: dst_port, dst_port: src_port, ..*self }
+    }
+    /// The same in another table.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_scope(&self, scope: u32) -> Self {
+        Self { scope, ..*self }
+    }
+    /// A hash that both directions have in common, in whatever table: it says which thread owns
+    /// the session (`Frame::thread_of`).
+    #[inline(always)]
+    pub fn meeting(&self, seed: u64) -> u64 {
+        let end = |address: &A, port: u16| {
+            let [low, high] = address.words();
+            fold(low ^ seed, u64::from(port) ^ high.rotate_left(16) ^ MIX)
+        };
+        let both = end(&self.src, self.src_port).wrapping_add(end(&self.dst, self.dst_port));
+        fold(both ^ u64::from(self.protocol), seed ^ MIX)
+    }
+}
+
+impl<A: Address> Key for Flow<A> {
+    #[inline(always)]
+    fn hash(&self, seed: u64) -> u64 {
+        let ([a, b], [c, d]) = (self.src.words(), self.dst.words());
+        let ports = u64::from(self.src_port) << 16 | u64::from(self.dst_port);
+        let rest = ports << 32 | u64::from(self.scope);
+        let addresses = match size_of::<A>() {
+            4 => (a << 32 | c) ^ seed,
+            _ => fold(a ^ seed, b ^ MIX) ^ fold(c ^ MIX, d ^ seed).rotate_left(23),
+        };
+        fold(addresses, rest ^ MIX) ^ fold(u64::from(self.protocol) ^ seed, addresses ^ MIX)
+    }
+}
+
+/// An odd number without a pattern.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a ^ MIX.rotate_left(32)) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// A seed that nobody can guess.
+pub(crate) fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_of_a_flow_meet_on_one_thread_and_differ_as_keys() {
+        let flow = Flow4::new(([10, 0, 0, 1], 1), ([10, 0, 0, 2], 80), Protocol::TCP, 7);
+        assert_eq!(flow.meeting(5), flow.reversed().meeting(5));
+        assert_eq!(flow.meeting(5), flow.in_scope(8).meeting(5));
+        assert_ne!(flow.hash(5), flow.reversed().hash(5));
+        assert_ne!(flow.hash(5), flow.in_scope(8).hash(5));
+        assert_eq!(flow.reversed().reversed(), flow);
+    }
+
+    #[test]
+    fn neighbouring_flows_spread_over_threads_and_have_hashes_of_their_own() {
+        let (mut seen, mut by_thread) = (std::collections::HashSet::new(), [0u32; 8]);
+        for n in 0..40_000u32 {
+            let host = [10, 0, (n >> 8) as u8, n as u8];
+            let flow = Flow4::new((host, n as u16), ([1; 4], 53), Protocol::UDP, 0);
+            assert!(seen.insert(flow.hash(99)));
+            by_thread[flow.meeting(99) as usize % 8] += 1;
+        }
+        assert!(by_thread.iter().all(|n| (4_500..5_500).contains(n)), "{by_thread:?}");
+    }
+
+    #[test]
+    fn every_byte_of_an_ip6_flow_counts() {
+        let flow = Flow6::new(([1; 16], 1), ([2; 16], 2), Protocol::UDP, 3);
+        for at in 0..16 {
+            let mut other = flow;
+            other.dst[at] ^= 0x80;
+            assert_ne!((flow.hash(1), flow.meeting(1)), (other.hash(1), other.meeting(1)));
+            assert!(flow.hash(1) != other.hash(1) && flow.meeting(1) != other.meeting(1));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Session tables: what stateful features (NAT, access lists with `permit+reflect`) remember of the
+//! packets that passed.
+//!
+//! # The table
+//!
+//! [`Sessions`] is a table for each thread. A session is owned by one thread and touched by no
+//! other: no locks, no shared lines, and whether a flow is free is a question for one table. It has
+//! two keys, the flow of its packets as they come ([`New::forward`]) and that of the answers
+//! ([`New::reverse`]), which may be of two types (NAT64), and some data of the feature's own.
+//! A lookup is one line of an exact-match table over 64-bit hashes ([`infra::table::exact`]) and
+//! the session's record, which holds both flows: a hash that two flows share is no wrong session,
+//! but a refusal. The table grows while in use; records take memory as they are used.
+//!
+//! # In a node
+//!
+//! ```ignore
+//! let now = frame.now();
+//! let Some(mut table) = self.sessions.lend(frame.thread()) else { return … };
+//! frame.each(|p| {
+//!     let seen = <[u8; 4]>::look(p.bytes(), p.ports(), p.fib()).ok_or(Error::Truncated)?;
+//!     let (at, direction) = match table.find_any(&seen.flow) {          // or find, find_reverse
+//!         Some((at, direction)) if !table.is_over(at, now) => (at, direction),
+//!         found => {
+//!             found.map(|(at, _)| table.remove(at));
+//!             let (forward, reverse) = (seen.flow, seen.flow.reversed());
+//!             let new = New { forward, reverse, data, class: UDP };
+//!             (table.insert(new, now, |end, gone| …).map_err(…)?, Direction::Forward)
+//!         }
+//!     };
+//!     if let Kind::Tcp(flags) = seen.kind && let Some(data) = table.data_mut(at) {
+//!         data.tcp = data.tcp.after(flags, direction);                  // RFC 7857, RFC 5382
+//!         let class = if data.tcp.is_established() { ESTABLISHED } else { TRANSITORY };
+//!         table.set_class(at, class);
+//!     }
+//!     table.passed(at, p.total_len(), now);
+//!     …
+//! ```
+//!
+//! * **Owner.** A node in front hands packets over: `frame.hand_off(Error::Congestion, |p| Ok((
+//!   thread, next)))` with `thread = frame.thread_of(flow.meeting(sessions.seed()))`.
+//!   [`Flow::meeting`] is the same for both directions. Where they differ because addresses are
+//!   translated, a port is chosen so that both flows meet.
+//! * **Packets** of either version are seen by [`Look::look`]: ports, ICMP identifiers, and of an
+//!   ICMP error the flow of the packet it quotes, ends exchanged, so that it finds the session as
+//!   an answer would. Fragments have the ports of the first one when the interface has
+//!   `Router::need_fragment_ports`.
+//! * **Classes** are timeouts ([`Class`]), chosen with [`Table::set_class`]; a new timeout holds
+//!   for sessions that are there. A session that is over ([`Table::is_over`]) is found until it is
+//!   taken back, at most [`GRACE`] seconds and a visit later: nodes ask. [`Table::insert`] takes
+//!   some back itself; a control process calls [`Sessions::expire`].
+//! * **Limits.** A table has room for so many sessions. When it is full, first one that is over
+//!   goes, then the oldest of a class that may be evicted, then a new one is refused
+//!   ([`Refused::Full`]). Each end is given to `gone`, for counters, logs and limits of others.
+//!
+//! # In control
+//!
+//! [`Sessions::walk`] visits all sessions on their threads, in slices of [`VISIT`] records between
+//! two loops: to list, change or end them. [`Sessions::usage`] counts. Tables that are listed
+//! ([`list`]) are in `show session tables`.
+#![forbid(unsafe_code)]
+
+mod ages;
+mod cli;
+mod flow;
+mod packet;
+mod shared;
+mod table;
+pub mod tcp;
+#[cfg(test)]
+mod tests;
+
+use control::feature::Refused as FeatureRefused;
+use net::{Configuration, Feature, Origin, Parts, Router};
+
+pub use flow::{Address, Flow, Flow4, Flow6, Key};
+pub use packet::{ICMP_HEADER, Kind, Look, Seen};
+pub use shared::{Lent, Sessions, VISIT, Walked};
+pub use table::{Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table, Usage};
+
+/// Session tables.
+pub const FEATURE: Feature = Feature {
+    name: "sessions",
+    about: "Session tables of stateful features",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &[],
+    register,
+    configuration: Configuration::None("sessions are learned"),
+};
+
+/// Counts what a feature's tables have done, by thread; empty while it has none.
+pub type Count = fn(&mut Router) -> Vec<Usage>;
+
+/// The tables of all features, by name.
+#[derive(Default)]
+struct Listed(Vec<(&'static str, Count)>);
+
+/// Lists a feature's tables in `show session tables`. The feature requires `sessions`.
+pub fn list(router: &mut Router, name: &'static str, count: Count) {
+    router.own_mut::<Listed>().0.push((name, count));
+}
+
+fn register(parts: &mut Parts) -> Result<(), FeatureRefused> {
+    parts.router.insert(Listed::default());
+    cli::register(&mut parts.cli);
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! The tables of all threads, and control's end of them.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use graph::NoAnswer;
+use net::Router;
+use zerocopy::FromZeros;
+
+use crate::flow::{Key, seed};
+use crate::table::{Class, End, Session, Table, Usage};
+
+/// Records that control looks at in one visit to a thread.
+pub const VISIT: usize = 4096;
+
+/// The sessions of a feature: a table on each thread. Nodes have clones.
+pub struct Sessions<F, R, D>(Arc<All<F, R, D>>);
+
+struct All<F, R, D> {
+    /// By thread. Only that thread takes the lock, and control for threads that do not run: so it
+    /// is free whenever somebody wants it.
+    tables: Vec<Mutex<Table<F, R, D>>>,
+    seed: u64,
+}
+
+impl<F, R, D> Clone for Sessions<F, R, D> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// A thread's table, for as long as a node works on a frame.
+pub type Lent<'t, F, R, D> = MutexGuard<'t, Table<F, R, D>>;
+
+impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
+    /// Tables of `limit` sessions each for all threads there can be.
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses the address space.
+    pub fn new(router: &Router, limit: usize, classes: &[Class]) -> io::Result<Self> {
+        let seed = seed();
+        let rows = 0..router.engine.thread_rows();
+        let tables = rows.map(|_| Ok(Mutex::new(Table::new(limit, classes, seed)?)));
+        Ok(Self(Arc::new(All { tables: tables.collect::<io::Result<_>>()?, seed })))
+    }
+    /// The table of the thread that asks. Once a frame.
+    #[inline(always)]
+    pub fn lend(&self, thread: usize) -> Option<Lent<'_, F, R, D>> {
+        match self.0.tables.get(thread)?.try_lock() {
+            Ok(lent) => Some(lent),
+            // A panic is caught at the frame; each step leaves the table whole.
+            Err(TryLockError::Poisoned(lent)) => Some(lent.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+    /// The seed of the hashes of all tables.
+    #[inline(always)]
+    pub fn seed(&self) -> u64 {
+        self.0.seed
+    }
+    /// Has each thread do something with its table, between two of its loops, and waits for that.
+    ///
+    /// # Errors
+    /// When a thread does not answer; others have done it.
+    pub fn visit(
+        &self,
+        router: &mut Router,
+        work: impl Fn(usize, &mut Table<F, R, D>) + Clone + Send + 'static,
+    ) -> Result<(), NoAnswer> {
+        let all = self.clone();
+        router.engine.on_threads(move |thread| {
+            if let Some(mut table) = all.lend(thread) {
+                work(thread, &mut table);
+            }
+        })
+    }
+    /// Sets the classes' timeouts; sessions have the new ones at once.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn set_classes(&self, router: &mut Router, classes: Vec<Class>) -> Result<(), NoAnswer> {
+        self.visit(router, move |_, table| table.set_classes(&classes))
+    }
+    /// Ends what is over, a slice on each thread, and says whether there may be more. A control
+    /// process calls it every few seconds, and again soon while there is more.
+    pub fn expire(
+        &self,
+        router: &mut Router,
+        gone: impl Fn(usize, End, &Session<F, R, D>) + Clone + Send + 'static,
+    ) -> bool {
+        let now = router.engine.clock().now();
+        let more = Arc::new(Mutex::new(false));
+        let seen = Arc::clone(&more);
+        let done = self.visit(router, move |thread, table| {
+            if table.expire(now, VISIT / 16, |end, session| gone(thread, end, session)) {
+                *seen.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            }
+        });
+        done.is_err() || *more.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// What `judge` makes of the sessions, in slices; it may change their data, and where it says
+    /// so a session ends ([`Walked::Remove`]).
+    ///
+    /// # Errors
+    /// When a thread does not answer; others have been there.
+    pub fn walk<T: Send + 'static>(
+        &self,
+        router: &mut Router,
+        judge: impl Fn(usize, &mut Session<F, R, D>) -> Walked<T> + Clone + Send + 'static,
+    ) -> Result<Vec<T>, NoAnswer> {
+        let found = Arc::new(Mutex::new(Vec::new()));
+        for thread in 0..self.0.tables.len() {
+            let mut from = Some(0);
+            while let Some(at) = from {
+                let next = Arc::new(Mutex::new(None));
+                let (found, next_of, judge) = (found.clone(), next.clone(), judge.clone());
+                self.visit(router, move |visited, table| {
+                    if visited != thread {
+                        return;
+                    }
+                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                    let end = table.walk(at, VISIT, |_, session| {
+                        let Walked { keep, say } = judge(thread, session);
+                        found.extend(say);
+                        keep
+                    });
+                    *next_of.lock().unwrap_or_else(PoisonError::into_inner) = end;
+                })?;
+                from = *next.lock().unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(found)
+    }
+    /// What the tables have done, by thread.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn usage(&self, router: &mut Router) -> Result<Vec<Usage>, NoAnswer> {
+        let rows = Arc::new(Mutex::new(vec![Usage::default(); self.0.tables.len()]));
+        let to = Arc::clone(&rows);
+        self.visit(router, move |thread, table| {
+            let mut rows = to.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(row) = rows.get_mut(thread) {
+                *row = table.usage();
+            }
+        })?;
+        let rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(rows.clone())
+    }
+}
+
+/// What becomes of a session in a walk, and what is to be said of it.
+pub struct Walked<T> {
+    keep: bool,
+    say: Option<T>,
+}
+
+impl<T> Walked<T> {
+    /// It stays.
+    pub fn keep(say: Option<T>) -> Self {
+        Self { keep: true, say }
+    }
+    /// It ends.
+    pub fn remove(say: Option<T>) -> Self {
+        Self { keep: false, say }
+    }
+}

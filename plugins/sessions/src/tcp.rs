@@ -1,0 +1,129 @@
+//! TCP as it passes (RFC 7857 section 2, RFC 5382 section 5): which of the two timeouts of TCP a
+//! session has.
+//!
+//! A session is transitory until both ends have sent a SYN, and established then. It is transitory
+//! again after a RST, or when both ends have sent a FIN; only a SYN from each end establishes it
+//! anew, so that neither end alone keeps alive what is closed. A RST does not end a session at
+//! once: it may be forged, and data that still pass after it show so; but they wait out the shorter
+//! timeout as well.
+
+use wire::tcp::Flags;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::table::Direction;
+
+/// What has passed of a connection.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
+#[repr(transparent)]
+pub struct State(u8);
+
+const SYN: [u8; 2] = [1, 1 << 1];
+const FIN: [u8; 2] = [1 << 2, 1 << 3];
+const RST: u8 = 1 << 4;
+/// A SYN of either end since it was closed.
+const AGAIN: [u8; 2] = [1 << 5, 1 << 6];
+
+impl State {
+    /// Of a connection of which nothing has passed.
+    pub const NEW: Self = Self(0);
+    /// Of a connection that was there before the session: both ends may send.
+    pub const ESTABLISHED: Self = Self(SYN[0] | SYN[1]);
+
+    /// After a packet with these flags that went in a direction.
+    #[inline(always)]
+    #[must_use]
+    pub fn after(self, flags: Flags, direction: Direction) -> Self {
+        if flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) == 0 {
+            return self;
+        }
+        self.changed(flags, direction)
+    }
+    fn changed(self, flags: Flags, direction: Direction) -> Self {
+        let (mut now, from) = (self.0, direction as usize);
+        if flags.contains(Flags::SYN) {
+            if self.is_closed() {
+                now |= AGAIN[from];
+                if now & AGAIN[0] != 0 && now & AGAIN[1] != 0 {
+                    now = Self::ESTABLISHED.0;
+                }
+            } else {
+                now |= SYN[from];
+            }
+        }
+        if flags.contains(Flags::FIN) {
+            now |= FIN[from];
+        }
+        if flags.contains(Flags::RST) {
+            now |= RST;
+        }
+        Self(now)
+    }
+    /// Whether the timeout of established connections is its.
+    #[inline(always)]
+    pub fn is_established(self) -> bool {
+        self.0 & SYN[0] != 0 && self.0 & SYN[1] != 0 && !self.is_closed()
+    }
+    /// Whether it was closed, by both ends or by force.
+    #[inline(always)]
+    pub fn is_closed(self) -> bool {
+        self.0 & RST != 0 || (self.0 & FIN[0] != 0 && self.0 & FIN[1] != 0)
+    }
+    /// A word for operators.
+    pub fn name(self) -> &'static str {
+        match (self.is_closed(), self.is_established()) {
+            (true, _) => "closing",
+            (_, true) => "established",
+            _ => "transitory",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use Direction::{Forward, Reverse};
+
+    use super::*;
+
+    fn after(steps: &[(Flags, Direction)]) -> State {
+        steps.iter().fold(State::NEW, |state, (flags, from)| state.after(*flags, *from))
+    }
+
+    const OPEN: [(Flags, Direction); 3] =
+        [(Flags::SYN, Forward), (Flags(0x12), Reverse), (Flags::ACK, Forward)];
+
+    #[test]
+    fn a_connection_is_established_by_a_syn_from_each_end() {
+        assert!(!after(&OPEN[..1]).is_established());
+        assert!(!after(&[OPEN[0], OPEN[0]]).is_established());
+        assert!(after(&OPEN).is_established());
+        assert!(after(&[OPEN[0], OPEN[1], OPEN[1]]).is_established());
+    }
+
+    #[test]
+    fn it_is_transitory_once_both_ends_have_closed_and_not_before() {
+        let mut steps = OPEN.to_vec();
+        steps.push((Flags(0x11), Reverse));
+        assert!(after(&steps).is_established());
+        steps.push((Flags(0x11), Forward));
+        assert!(!after(&steps).is_established());
+        steps.push((Flags::ACK, Forward));
+        assert_eq!(after(&steps).name(), "closing");
+    }
+
+    #[test]
+    fn only_both_ends_open_a_closed_connection_again() {
+        let closed = [OPEN.as_slice(), &[(Flags::FIN, Forward), (Flags::FIN, Reverse)]].concat();
+        let half = [closed.as_slice(), &[(Flags::SYN, Forward), (Flags::SYN, Forward)]].concat();
+        assert!(!after(&half).is_established());
+        let whole = [half.as_slice(), &[(Flags(0x12), Reverse)]].concat();
+        assert!(after(&whole).is_established());
+    }
+
+    #[test]
+    fn a_reset_makes_it_transitory_and_data_do_not_undo_that() {
+        let reset = [OPEN.as_slice(), &[(Flags::RST, Reverse), (Flags(0x18), Forward)]].concat();
+        assert!(!after(&reset).is_established());
+    }
+}

@@ -1,0 +1,226 @@
+//! Segment routing over IPv6 (RFC 8402, RFC 8754, RFC 8986): local SIDs, which are addresses that
+//! do something to packets; policies, which are lists of SIDs; and what is steered into them.
+//!
+//! A local SID is a route to an object of [`sid`]; a policy is one to an object of [`policy`],
+//! under its binding SID. What is steered is a route to the same objects, or a feature of an
+//! interface. Other plugins add behaviors of local SIDs ([`add_behavior`]).
+#![forbid(unsafe_code)]
+
+mod api;
+mod behavior;
+mod cli;
+mod decap;
+mod end;
+mod messages;
+mod policy;
+mod rewrite;
+mod show;
+mod sid;
+mod steer;
+
+use std::net::Ipv6Addr;
+
+use control::feature::{Refusal, Refused, Registered};
+use graph::BuildError;
+use net::adjacency::Link;
+use net::fib::{self, NewKind, ObjectKind};
+use net::interface::{AttachedAt, DEVICE_INPUT, NoInterface};
+use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+
+pub use behavior::{Behavior, add_behavior};
+pub use decap::Decap;
+pub use end::Error as Drops;
+pub use messages::*;
+pub use policy::{Change, Kind, NewPolicy};
+pub use sid::{What, add as add_sid, remove as remove_sid};
+pub use steer::{Traffic, set as steer, unset as unsteer};
+
+/// Ethernet frames behind an IPv6 header (RFC 8986 section 10.1).
+pub const ETHERNET: wire::Protocol = wire::Protocol(143);
+
+/// The kinds of objects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kinds {
+    /// Local SIDs that look at the next segment.
+    end: ObjectKind,
+    /// Those that take the outer headers off.
+    decap: ObjectKind,
+    /// Micro-SIDs: with the header looked at, and without.
+    micro: [ObjectKind; 2],
+    /// Policies for what is steered into them: headers put in front, put in.
+    steered: [ObjectKind; 2],
+    /// The same for packets to the binding SID.
+    bound: [ObjectKind; 2],
+}
+
+/// State of the control plane.
+pub(crate) struct Segments {
+    sids: sid::Sids,
+    policies: policy::Policies,
+    steered: steer::Steered,
+    behaviors: Registered<Behavior>,
+    kinds: Kinds,
+    /// Source address of headers that are put in front.
+    source: Ipv6Addr,
+    /// Their hop limit.
+    hop_limit: u8,
+}
+
+/// Reason of a refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// there is such a local SID
+    #[retval(VALUE_EXIST)]
+    SidExists,
+    /// no such local SID
+    #[retval(NO_SUCH_ENTRY)]
+    NoSid,
+    /// no such behavior
+    #[retval(INVALID_VALUE)]
+    NoBehavior,
+    /// lengths are multiples of 8, that of the node is not 0, and all together are at most 128
+    #[retval(INVALID_VALUE_2)]
+    Lengths,
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// the next hop is of the other version
+    #[retval(INVALID_ADDRESS_FAMILY)]
+    NextHop,
+    /// no such table
+    #[retval(NO_SUCH_FIB)]
+    NoTable,
+    /// there is a policy with this binding SID
+    #[retval(VALUE_EXIST)]
+    PolicyExists,
+    /// no such policy
+    #[retval(NO_SUCH_ENTRY)]
+    NoPolicy,
+    /// no such segment list
+    #[retval(NO_SUCH_ENTRY)]
+    NoList,
+    /// a list has 1 to 16 segments
+    #[retval(INVALID_VALUE)]
+    Segments,
+    /// the last segment list stays: delete the policy
+    #[retval(INVALID_VALUE)]
+    LastList,
+    /// policies of this type are not known
+    #[retval(UNIMPLEMENTED)]
+    Kind,
+    /// only IPv6 packets go into a policy that puts a header in
+    #[retval(INVALID_VALUE_2)]
+    Insert,
+    /// this is not steered
+    #[retval(NO_SUCH_ENTRY)]
+    NotSteered,
+    /// no more room
+    #[retval(TABLE_TOO_BIG)]
+    Full,
+    /// {0}
+    #[retval(INVALID_VALUE)]
+    Other(String),
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    Fib(fib::Error),
+}
+
+impl From<fib::Error> for Error {
+    fn from(e: fib::Error) -> Self {
+        Self::Fib(e)
+    }
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// Sets the source address of headers that policies made from now on put in front.
+pub fn set_source(router: &mut Router, source: Ipv6Addr) {
+    router.own_mut::<Segments>().source = source;
+}
+
+/// The source address of headers that are put in front.
+pub fn source(router: &Router) -> Ipv6Addr {
+    router.own::<Segments>().source
+}
+
+/// Sets their hop limit.
+pub fn set_hop_limit(router: &mut Router, limit: u8) {
+    router.own_mut::<Segments>().hop_limit = limit;
+}
+
+/// Their hop limit.
+pub fn hop_limit(router: &Router) -> u8 {
+    router.own::<Segments>().hop_limit
+}
+
+/// Segment routing over IPv6.
+pub const FEATURE: Feature = Feature {
+    name: "srv6",
+    about: "Segment routing over IPv6",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+fn add_kinds(router: &mut Router) -> Result<Kinds, BuildError> {
+    let mut kind = |names: &[(Link, &str)], describe| {
+        let nodes = names.iter().map(|(link, name)| (*link, (*name).to_owned())).collect();
+        router.add_object_kind(NewKind { nodes, describe })
+    };
+    Ok(Kinds {
+        end: kind(&[(Link::Ip6, end::NAME)], show::describe_sid)?,
+        decap: kind(&[(Link::Ip6, decap::NAME)], show::describe_sid)?,
+        micro: [
+            kind(&[(Link::Ip6, end::MICRO)], show::describe_sid)?,
+            kind(&[(Link::Ip6, end::MICRO_FAST)], show::describe_sid)?,
+        ],
+        steered: [
+            kind(
+                &[(Link::Ip6, rewrite::ENCAPS), (Link::Ip4, rewrite::ENCAPS4)],
+                show::describe_policy,
+            )?,
+            kind(&[(Link::Ip6, rewrite::INSERT)], show::describe_policy)?,
+        ],
+        bound: [
+            kind(&[(Link::Ip6, rewrite::BOUND_ENCAPS)], show::describe_policy)?,
+            kind(&[(Link::Ip6, rewrite::BOUND_INSERT)], show::describe_policy)?,
+        ],
+    })
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let sids = sid::Sids::new(router.engine.thread_rows()).map_err(refuse)?;
+    let policies = policy::Policies::new().map_err(refuse)?;
+    let steered = router.attach::<steer::Frames>().map_err(refuse)?;
+    end::add(router, &sids).map_err(refuse)?;
+    decap::add(router, &sids).map_err(refuse)?;
+    rewrite::add(router, &policies.rewrites, &steered).map_err(refuse)?;
+    router.attach_at::<steer::Frames, _>([AttachedAt {
+        arc: &DEVICE_INPUT,
+        node: rewrite::ENCAPS_L2,
+        is_on: |frames| !frames.0.is_empty(),
+    }]);
+    let kinds = add_kinds(router).map_err(refuse)?;
+    router.insert(Segments {
+        sids,
+        policies,
+        steered: steer::Steered::new(),
+        behaviors: Registered::default(),
+        kinds,
+        source: Ipv6Addr::UNSPECIFIED,
+        hop_limit: wire::ip6::DEFAULT_HOP_LIMIT,
+    });
+    router.interfaces.observe(sid::forget);
+    router.interfaces.observe(steer::forget);
+    cli::register(&mut parts.cli);
+    show::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

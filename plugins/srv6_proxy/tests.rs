@@ -1,0 +1,84 @@
+//! Packets given to services and taken back.
+
+use net::testing::packets::*;
+use srv6_proxy::{DYNAMIC, MASQUERADING, STATIC};
+use wire::{Protocol, srh};
+
+use super::mpls::{Bench, bench_with, set};
+use super::srv6::{routed, sent};
+
+/// A service behind `pg1`, and a route to the next segments.
+fn bench() -> Bench {
+    let mut bench = bench_with(&[srv6::FEATURE, DYNAMIC, STATIC, MASQUERADING]);
+    set(&mut bench, "ip route add a4::/16 via 2001:db8:1::2 pg1");
+    bench
+}
+
+const PATH: [&str; 3] = ["a3::1", "a4::1", "a4::2"];
+
+/// Packets after a service has returned one by `pg0`, with the hop that it took.
+fn back(bench: &mut Bench, at: &str, packet: &[u8]) -> Vec<Vec<u8>> {
+    sent(bench, at, &[packet.to_vec()])
+}
+
+#[test]
+fn a_dynamic_proxy_puts_the_headers_back_on_that_came_last() {
+    let mut bench = bench();
+    for (nh, node, inner, protocol) in [
+        ("nh 10.0.1.2 ", "srv6-ad4-rewrite", udp4(HOST4, "9.9.9.9", 7, b"data"), Protocol::IP4),
+        ("nh 2001:db8:1::2 ", "srv6-ad6-rewrite", udp6(HOST6, "9::9", 7, b"data"), Protocol::IP6),
+        ("", "srv6-ad2-rewrite", vec![2; 60], srv6::ETHERNET),
+    ] {
+        set(&mut bench, &format!("sr localsid address a3::1 behavior end.ad {nh}oif pg1 iif pg0"));
+        assert_eq!(back(&mut bench, node, &inner).len(), 0, "before any came");
+        bench.expect(&[(node, "(Error) No header for rewriting.", 1)]);
+        let out = bench.send("ip6-lookup", &[routed(&PATH, 2, protocol, &inner)]);
+        let given = &out[0].bytes;
+        assert_eq!(given[given.len() - 4..], inner[inner.len() - 4..]);
+        assert_eq!(given.len(), inner.len() + if nh.is_empty() { 0 } else { 14 });
+        bench.control(net::Router::handle_events);
+        let out = back(&mut bench, node, &inner);
+        let place = srh::find(&out[0]).unwrap();
+        assert_eq!((place.segments_left, place.next_header), (1, protocol));
+        assert_eq!(out[0].len(), 40 + 56 + inner.len());
+        bench.expect(&[(node, "srv6-ad rewritten packets", 1)]);
+        set(&mut bench, "sr localsid del address a3::1");
+    }
+}
+
+#[test]
+fn a_static_proxy_puts_the_headers_on_that_the_operator_wrote() {
+    let mut bench = bench();
+    let words = "src a1::1 next a4::1 next a4::2";
+    let line =
+        format!("sr localsid address a3::1 behavior end.as nh 10.0.1.2 oif pg1 iif pg0 {words}");
+    set(&mut bench, &line);
+    let inner = udp4(HOST4, "9.9.9.9", 7, b"data");
+    let given = sent(&mut bench, "ip6-lookup", &[routed(&PATH, 2, Protocol::IP4, &inner)]);
+    assert_eq!(given, [changed4(inner.clone(), |h| h.ttl -= 1)]);
+    let out = back(&mut bench, "srv6-as4-rewrite", &inner);
+    let place = srh::find(&out[0]).unwrap();
+    assert_eq!((place.segments_left, place.next_header), (1, Protocol::IP4));
+    bench.expect(&[("srv6-as4-rewrite", "srv6-as rewritten packets", 1)]);
+    let shown = bench.run("show sr localsids").unwrap();
+    assert!(shown.contains(words), "{shown}");
+    let none = "sr localsid address a3::2 behavior end.as nh 10.0.1.2 oif pg1 iif pg1 src a1::1";
+    assert!(bench.run(none).unwrap_err().contains("1 to 16 segments"));
+    let taken = line.replace("a3::1", "a3::2");
+    assert!(bench.run(&taken).unwrap_err().contains("another proxy"));
+}
+
+#[test]
+fn a_masquerading_proxy_hides_the_next_segment() {
+    let mut bench = bench();
+    let nh = "nh 2001:db8:1::2";
+    set(&mut bench, &format!("sr localsid address a3::1 behavior end.am {nh} oif pg1 iif pg0"));
+    let inner = udp6(HOST6, "9::9", 7, b"data");
+    let given = sent(&mut bench, "ip6-lookup", &[routed(&PATH, 2, Protocol::IP6, &inner)]);
+    assert_eq!(given[0][24..40], routed(&["a4::2"], 0, Protocol::IP6, b"")[24..40]);
+    let out = back(&mut bench, "srv6-am-rewrite", &given[0]);
+    assert_eq!(out[0][24..40], routed(&["a4::1"], 0, Protocol::IP6, b"")[24..40]);
+    bench.expect(&[("srv6-am-rewrite", "srv6-am rewritten packets", 1)]);
+    assert_eq!(back(&mut bench, "srv6-am-rewrite", &inner).len(), 0);
+    bench.expect(&[("srv6-am-rewrite", "(Error) No SRH.", 1)]);
+}

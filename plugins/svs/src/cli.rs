@@ -1,0 +1,212 @@
+//! `svs table`, `svs route`, `svs enable`, `show svs`.
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+use wire::Prefix;
+
+use super::Tables;
+
+/// The word for a version.
+fn word(is_ip6: bool) -> &'static str {
+    if is_ip6 { "ip6" } else { "ip4" }
+}
+
+/// `svs table [add|delete] [ip4|ip6] table-id N`.
+#[derive(Debug, PartialEq)]
+struct SetTable {
+    is_add: bool,
+    is_ip6: bool,
+    id: u32,
+}
+
+impl Command for SetTable {
+    const PATHS: &'static [&'static str] = &["svs table"];
+    const ABOUT: &'static str = "Make a table of sources, or delete it";
+    const USAGE: &'static str = "[add|delete] [ip4|ip6] table-id <id>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut is_add, mut is_ip6, mut id) = (true, false, None);
+        while !args.is_empty() {
+            if args.keyword("add") {
+                is_add = true;
+            } else if args.keyword("delete") || args.keyword("del") {
+                is_add = false;
+            } else if args.keyword("ip4") {
+                is_ip6 = false;
+            } else if args.keyword("ip6") {
+                is_ip6 = true;
+            } else if args.keyword("table-id") {
+                id = Some(args.value("table id")?);
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        let id = id.ok_or_else(|| args.error("expected table-id"))?;
+        Ok(Self { is_add, is_ip6, id })
+    }
+}
+
+impl Print for SetTable {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_add { "add" } else { "delete" }).word(word(self.is_ip6));
+        line.keyword("table-id", &self.id);
+    }
+}
+
+/// `svs route [add|delete] TABLE PREFIX ROUTING-TABLE`.
+#[derive(Debug, PartialEq)]
+struct SetRoute {
+    is_add: bool,
+    id: u32,
+    prefix: Prefix,
+    /// The routing table; it need not be named when the source is taken out.
+    fib: Option<u32>,
+}
+
+impl Command for SetRoute {
+    const PATHS: &'static [&'static str] = &["svs route"];
+    const ABOUT: &'static str = "Have packets from sources looked up in a table, or no longer";
+    const USAGE: &'static str = "[add|delete] <table-id> <prefix> [<src-table-id>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_add = args.keyword("add") || !(args.keyword("delete") || args.keyword("del"));
+        args.keyword("table-id");
+        let id = args.value("table id")?;
+        let prefix = args.value("prefix")?;
+        args.keyword("src-table-id");
+        let fib = if is_add { Some(args.value("src-table-id")?) } else { args.optional() };
+        Ok(Self { is_add, id, prefix, fib })
+    }
+}
+
+impl Print for SetRoute {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_add { "add" } else { "delete" }).value(&self.id).value(&self.prefix);
+        if let Some(fib) = self.fib {
+            line.value(&fib);
+        }
+    }
+}
+
+/// `svs enable [enable|disable] [ip4|ip6] [table-id] N INTERFACE`.
+#[derive(Debug, PartialEq)]
+struct SetInterface {
+    is_on: bool,
+    is_ip6: bool,
+    id: u32,
+    interface: InterfaceIndex,
+}
+
+impl Command for SetInterface {
+    const PATHS: &'static [&'static str] = &["svs enable"];
+    const ABOUT: &'static str = "Have an interface choose tables by sources, or no longer";
+    const USAGE: &'static str = "[enable|disable] [ip4|ip6] [table-id] <table-id> <interface>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (mut is_on, mut is_ip6, mut id, mut interface) = (true, false, None, None);
+        while !args.is_empty() {
+            if args.keyword("enable") {
+                is_on = true;
+            } else if args.keyword("disable") {
+                is_on = false;
+            } else if args.keyword("ip4") {
+                is_ip6 = false;
+            } else if args.keyword("ip6") {
+                is_ip6 = true;
+            } else if args.keyword("table-id") {
+                id = Some(args.value("table id")?);
+            } else if id.is_none() && args.peek().is_some_and(|w| w.parse::<u32>().is_ok()) {
+                id = args.optional();
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        let id = id.ok_or_else(|| args.error("expected table-id"))?;
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
+        Ok(Self { is_on, is_ip6, id, interface })
+    }
+}
+
+impl Print for SetInterface {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_on { "enable" } else { "disable" }).word(word(self.is_ip6));
+        line.keyword("table-id", &self.id).value(&self.interface);
+    }
+}
+
+/// Show tables of sources, and the interfaces that choose by them.
+#[derive(Command)]
+#[command("show svs")]
+struct Show;
+
+#[derive(Serialize)]
+struct TableRow {
+    version: &'static str,
+    table_id: u32,
+    routes: Vec<(String, u32)>,
+    interfaces: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<TableRow>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for TableRow { version, table_id, routes, interfaces } in &self.0 {
+            writeln!(f, "{version} table-id {table_id}:")?;
+            for (prefix, fib) in routes {
+                writeln!(f, "  {prefix} -> table-id {fib}")?;
+            }
+            for interface in interfaces {
+                writeln!(f, "  on {interface}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for ((is_ip6, id), table) in &router.own::<Tables>().all {
+        lines.push(&SetTable { is_add: true, is_ip6: *is_ip6, id: *id });
+        for (prefix, (fib, _)) in &table.routes {
+            lines.push(&SetRoute { is_add: true, id: *id, prefix: *prefix, fib: Some(*fib) });
+        }
+    }
+    for (interface, is_ip6, id) in super::enabled(router) {
+        lines.push(&SetInterface { is_on: true, is_ip6, id, interface });
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetTable| {
+        let change = if c.is_add { super::add_table } else { super::remove_table };
+        Ok(change(router, c.is_ip6, c.id)?)
+    });
+    cli.command(|router: &mut Router, c: SetRoute| match c.fib.filter(|_| c.is_add) {
+        Some(fib) => Ok(super::add_route(router, c.id, c.prefix, fib)?),
+        None => Ok(super::remove_route(router, c.id, c.prefix)?),
+    });
+    cli.command(|router: &mut Router, c: SetInterface| {
+        let change = if c.is_on { super::enable } else { super::disable };
+        Ok(change(router, c.interface, c.is_ip6, c.id)?)
+    });
+    cli.command(|router: &mut Router, _: Show| {
+        let rows = router.own::<Tables>().all.iter().map(|((is_ip6, id), table)| TableRow {
+            version: word(*is_ip6),
+            table_id: *id,
+            routes: table.routes.iter().map(|(p, (fib, _))| (p.to_string(), *fib)).collect(),
+            interfaces: super::enabled(router)
+                .filter(|(_, six, table)| (six, table) == (is_ip6, id))
+                .map(|(interface, ..)| router.interfaces.name(interface.0).to_owned())
+                .collect(),
+        });
+        Ok(Output::of(Rows(rows.collect())))
+    });
+}

@@ -1,0 +1,240 @@
+//! Source VRF select: the routing table that a packet's destination is looked up in follows from
+//! its source, by the longest prefix in a table of sources that the interface has. A packet from no
+//! listed source stays with the table of its interface.
+//!
+//! Tables of sources have numbers as routing tables have, and are none themselves.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod node;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use control::feature::{Refusal, Refused};
+use infra::rcu::SharedSlab;
+use net::adjacency::Link;
+use net::fib::{Ip4, Ip6, TableIndex};
+use net::interface::{AttachedAt, NoInterface};
+use net::ip4::IP4_UNICAST;
+use net::ip6::IP6_UNICAST;
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use wire::Prefix;
+
+pub use api::*;
+
+use node::Sources;
+
+/// Tables of sources at most.
+const MOST: usize = 1 << 16;
+
+/// Source VRF select.
+pub const FEATURE: Feature = Feature {
+    name: "svs",
+    about: "Source Virtual Routing and Fowarding (VRF) Select",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+/// The setting of an interface: its tables of IPv4 and IPv6 sources.
+pub type Chosen = [Option<u32>; 2];
+
+/// A table of sources.
+struct Table {
+    /// Its place among those of the nodes.
+    slot: u32,
+    /// The routing table of each prefix: its number and index.
+    routes: BTreeMap<Prefix, (u32, TableIndex)>,
+}
+
+/// All tables, by version and number.
+struct Tables {
+    all: BTreeMap<(bool, u32), Table>,
+    slab: SharedSlab<Sources>,
+}
+
+/// Reasons why something cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
+    NoInterface,
+    /// no table {0} of sources
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// table {0} of sources is there already
+    #[retval(VALUE_EXIST)]
+    Exists(u32),
+    /// no routing table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoFib(u32),
+    /// table {0} of sources is an interface's
+    #[retval(INSTANCE_IN_USE)]
+    InUse(u32),
+    /// no such source {0}
+    #[retval(NO_SUCH_ENTRY)]
+    NoRoute(Prefix),
+    /// the interface has no such table
+    #[retval(NO_SUCH_ENTRY)]
+    NotOn,
+    /// no room for another table
+    #[retval(LIMIT_EXCEEDED)]
+    Full,
+}
+
+fn place(is_ip6: bool) -> usize {
+    usize::from(is_ip6)
+}
+
+fn link(is_ip6: bool) -> Link {
+    if is_ip6 { Link::Ip6 } else { Link::Ip4 }
+}
+
+/// Makes a table of sources.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add_table(router: &mut Router, is_ip6: bool, id: u32) -> Result<(), Error> {
+    let tables = router.own_mut::<Tables>();
+    if tables.all.contains_key(&(is_ip6, id)) {
+        return Err(Error::Exists(id));
+    }
+    let slot = tables.slab.insert(Sources::default()).map_err(|_| Error::Full)?;
+    tables.all.insert((is_ip6, id), Table { slot, routes: BTreeMap::new() });
+    Ok(())
+}
+
+/// Deletes a table of sources.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn remove_table(router: &mut Router, is_ip6: bool, id: u32) -> Result<(), Error> {
+    let slot = table(router, is_ip6, id)?.slot;
+    if router.settings::<Chosen>().any(|(_, c)| c[place(is_ip6)] == Some(slot)) {
+        return Err(Error::InUse(id));
+    }
+    let tables = router.own_mut::<Tables>();
+    tables.slab.remove(slot);
+    let gone = tables.all.remove(&(is_ip6, id)).expect("it was found");
+    gone.routes.values().for_each(|(_, fib)| router.use_table_of(link(is_ip6), *fib, false));
+    Ok(())
+}
+
+fn table(router: &Router, is_ip6: bool, id: u32) -> Result<&Table, Error> {
+    router.own::<Tables>().all.get(&(is_ip6, id)).ok_or(Error::NoTable(id))
+}
+
+/// Has packets from sources in a prefix looked up in a routing table.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add_route(router: &mut Router, id: u32, prefix: Prefix, fib: u32) -> Result<(), Error> {
+    let (is_ip6, prefix) = (prefix.addr().is_ipv6(), prefix.network());
+    table(router, is_ip6, id)?;
+    let found = if is_ip6 { router.fib.table::<Ip6>(fib) } else { router.fib.table::<Ip4>(fib) };
+    let index = found.ok_or(Error::NoFib(fib))?;
+    router.use_table_of(link(is_ip6), index, true);
+    let table = router.own_mut::<Tables>().all.get_mut(&(is_ip6, id)).expect("it was found");
+    if let Some((_, old)) = table.routes.insert(prefix, (fib, index)) {
+        router.use_table_of(link(is_ip6), old, false);
+    }
+    publish(router, is_ip6, id);
+    Ok(())
+}
+
+/// Has packets from sources in a prefix looked up as those from others.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn remove_route(router: &mut Router, id: u32, prefix: Prefix) -> Result<(), Error> {
+    let (is_ip6, prefix) = (prefix.addr().is_ipv6(), prefix.network());
+    table(router, is_ip6, id)?;
+    let table = router.own_mut::<Tables>().all.get_mut(&(is_ip6, id)).expect("it was found");
+    let (_, old) = table.routes.remove(&prefix).ok_or(Error::NoRoute(prefix))?;
+    router.use_table_of(link(is_ip6), old, false);
+    publish(router, is_ip6, id);
+    Ok(())
+}
+
+/// Gives the nodes a table.
+fn publish(router: &mut Router, is_ip6: bool, id: u32) {
+    let tables = router.own_mut::<Tables>();
+    if let Some(table) = tables.all.get(&(is_ip6, id)) {
+        let bits = |addr: IpAddr| match addr {
+            IpAddr::V4(addr) => u128::from(addr.to_bits()) << 96,
+            IpAddr::V6(addr) => addr.to_bits(),
+        };
+        let routes = table.routes.iter();
+        let routes = routes.map(|(p, (_, fib))| (bits(p.addr()), p.prefix_len(), fib.0));
+        tables.slab.replace(table.slot, Sources::of(routes));
+    }
+}
+
+/// Has an interface choose by a table of sources.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn enable(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    is_ip6: bool,
+    id: u32,
+) -> Result<(), Error> {
+    router.interfaces.at(interface).ok_or(NoInterface)?;
+    let slot = table(router, is_ip6, id)?.slot;
+    let mut chosen = router.setting::<Chosen>(interface);
+    chosen[place(is_ip6)] = Some(slot);
+    Ok(router.put(interface, chosen)?)
+}
+
+/// Has an interface choose no longer.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn disable(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    is_ip6: bool,
+    id: u32,
+) -> Result<(), Error> {
+    router.interfaces.at(interface).ok_or(NoInterface)?;
+    let slot = table(router, is_ip6, id)?.slot;
+    let mut chosen = router.setting::<Chosen>(interface);
+    if chosen[place(is_ip6)] != Some(slot) {
+        return Err(Error::NotOn);
+    }
+    chosen[place(is_ip6)] = None;
+    Ok(router.put(interface, chosen)?)
+}
+
+/// Interfaces that choose, by which version and table.
+pub fn enabled(router: &Router) -> impl Iterator<Item = (InterfaceIndex, bool, u32)> {
+    let all = &router.own::<Tables>().all;
+    router.settings::<Chosen>().flat_map(move |(interface, chosen)| {
+        [false, true].into_iter().filter_map(move |is_ip6| {
+            let slot = chosen[place(is_ip6)]?;
+            let found = all.iter().find(|((six, _), t)| *six == is_ip6 && t.slot == slot);
+            found.map(|((_, id), _)| (interface, is_ip6, *id))
+        })
+    })
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let chosen = router.attach::<Chosen>().map_err(refuse)?;
+    let slab = SharedSlab::new(MOST).map_err(refuse)?;
+    node::add(router, &chosen, &slab.reader()).map_err(refuse)?;
+    router.attach_at::<Chosen, _>([
+        AttachedAt { arc: &IP4_UNICAST, node: node::NAMES[0], is_on: |c| c[0].is_some() },
+        AttachedAt { arc: &IP6_UNICAST, node: node::NAMES[1], is_on: |c| c[1].is_some() },
+    ]);
+    router.insert(Tables { all: BTreeMap::new(), slab });
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Messages of the module `syslog`.
+
+use std::net::Ipv4Addr;
+
+use control::api::{Api, Message, Retval};
+use net::Router;
+
+use super::{Sender, Severity};
+
+control::numbers! {
+    /// Severities of events.
+    pub enum SyslogSeverity: u32 = "syslog_severity" in "" {
+        EMERG = 0 => "SYSLOG_API_SEVERITY_EMERG",
+        ALERT = 1 => "SYSLOG_API_SEVERITY_ALERT",
+        CRIT = 2 => "SYSLOG_API_SEVERITY_CRIT",
+        ERR = 3 => "SYSLOG_API_SEVERITY_ERR",
+        WARN = 4 => "SYSLOG_API_SEVERITY_WARN",
+        NOTICE = 5 => "SYSLOG_API_SEVERITY_NOTICE",
+        INFO = 6 => "SYSLOG_API_SEVERITY_INFO",
+        DBG = 7 => "SYSLOG_API_SEVERITY_DBG",
+    }
+}
+
+/// Set where messages go.
+#[derive(Message)]
+pub struct SyslogSetSender {
+    /// source address
+    pub src_address: Ipv4Addr,
+    /// address of the collector
+    pub collector_address: Ipv4Addr,
+    #[preset(514)]
+    /// port of the collector
+    pub collector_port: u16,
+    /// routing table; 4294967295 for the default one
+    pub vrf_id: u32,
+    #[preset(480)]
+    /// longest message in bytes
+    pub max_msg_size: u32,
+}
+
+/// Ask where messages go.
+#[derive(Message)]
+#[reply(SyslogGetSenderReply)]
+pub struct SyslogGetSender {}
+
+/// The answer; without a sender all is zero.
+#[derive(Message)]
+pub struct SyslogGetSenderReply {
+    /// source address
+    pub src_address: Ipv4Addr,
+    /// address of the collector
+    pub collector_address: Ipv4Addr,
+    /// port of the collector
+    pub collector_port: u16,
+    /// routing table; 4294967295 for the default one
+    pub vrf_id: u32,
+    /// longest message in bytes
+    pub max_msg_size: u32,
+}
+
+/// Set the least severity of events that are sent.
+#[derive(Message)]
+pub struct SyslogSetFilter {
+    /// the severity
+    pub severity: SyslogSeverity,
+}
+
+/// Ask for the least severity of events that are sent.
+#[derive(Message)]
+#[reply(SyslogGetFilterReply)]
+pub struct SyslogGetFilter {}
+
+/// The answer.
+#[derive(Message)]
+pub struct SyslogGetFilterReply {
+    /// the severity
+    pub severity: SyslogSeverity,
+}
+
+fn set(router: &mut Router, m: &SyslogSetSender) -> Result<(), Retval> {
+    let sender = Sender {
+        collector: m.collector_address,
+        port: m.collector_port,
+        src: m.src_address,
+        vrf: Some(m.vrf_id).filter(|id| *id != u32::MAX),
+        longest: m.max_msg_size,
+    };
+    Ok(super::set_sender(router, sender)?)
+}
+
+fn told(router: &Router) -> SyslogGetSenderReply {
+    let none = Ipv4Addr::UNSPECIFIED;
+    let sender = super::sender(router);
+    let reply = |s: Sender| SyslogGetSenderReply {
+        src_address: s.src,
+        collector_address: s.collector,
+        collector_port: s.port,
+        vrf_id: s.vrf.unwrap_or(u32::MAX),
+        max_msg_size: s.longest,
+    };
+    let unset = SyslogGetSenderReply {
+        src_address: none,
+        collector_address: none,
+        collector_port: 0,
+        vrf_id: u32::MAX,
+        max_msg_size: 0,
+    };
+    sender.map_or(unset, reply)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.core("syslog", "1.0.0")
+        .call(|router: &mut Router, m: SyslogSetSender| set(router, &m))
+        .call(|router: &mut Router, _: SyslogGetSender| Ok(told(router)))
+        .call(|router: &mut Router, m: SyslogSetFilter| {
+            super::set_filter(router, Severity::try_from(m.severity)?);
+            Ok(())
+        })
+        .call(|router: &mut Router, _: SyslogGetFilter| {
+            Ok(SyslogGetFilterReply { severity: super::filter(router).into() })
+        });
+}

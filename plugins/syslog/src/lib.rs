@@ -1,0 +1,193 @@
+//! Messages to a syslog collector (RFC 5424) in datagrams (RFC 5426). Features send events through
+//! [`send`]; those less severe than the filter says, or without a collector, are not sent.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod message;
+
+use std::net::Ipv4Addr;
+
+use control::cli::Words;
+use control::feature::{Refusal, Refused};
+use graph::Flags;
+use net::fib::{Ip4, TableIndex};
+use net::{Configuration, Feature, Origin, Parts, Router};
+use wire::{Protocol, checksum, ip4, udp};
+use zerocopy::IntoBytes;
+
+pub use api::*;
+pub use message::{Facility, Message, Structured};
+
+/// The port of collectors.
+pub const PORT: u16 = 514;
+/// Bytes of a message that every collector takes (RFC 5426 section 3.2).
+pub const LONGEST: u32 = 480;
+
+/// The sender of messages.
+pub const FEATURE: Feature = Feature {
+    name: "syslog",
+    about: "Messages to a syslog collector",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ip4"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+/// How severe an event is.
+#[derive(Words, Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[number(SyslogSeverity)]
+pub enum Severity {
+    /// The system is unusable.
+    Emerg,
+    /// Something must be done at once.
+    Alert,
+    /// Critical.
+    Crit,
+    /// An error.
+    Err,
+    /// A warning.
+    Warn,
+    /// Normal but significant.
+    Notice,
+    /// Informational.
+    #[default]
+    Info,
+    /// For developers.
+    Dbg,
+}
+
+/// Where messages go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The collector's address.
+    pub collector: Ipv4Addr,
+    /// Its port.
+    pub port: u16,
+    /// The source address.
+    pub src: Ipv4Addr,
+    /// The routing table, if it is not the default one: its number.
+    pub vrf: Option<u32>,
+    /// Longest message in bytes.
+    pub longest: u32,
+}
+
+/// The state.
+#[derive(Default)]
+struct Syslog {
+    /// With the index of its table.
+    sender: Option<(Sender, TableIndex)>,
+    filter: Severity,
+    /// The process of the next message, which is part of its header.
+    process: u32,
+}
+
+/// Reasons why something cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no routing table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// the collector has no address
+    #[retval(INVALID_DST_ADDRESS)]
+    NoCollector,
+    /// a sender needs a source address
+    #[retval(INVALID_SRC_ADDRESS)]
+    NoSource,
+    /// messages of {0} bytes are shorter than the {LONGEST} that every collector takes
+    #[retval(INVALID_VALUE)]
+    TooShort(u32),
+}
+
+/// Sets where messages go.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_sender(router: &mut Router, sender: Sender) -> Result<(), Error> {
+    if sender.longest < LONGEST {
+        return Err(Error::TooShort(sender.longest));
+    }
+    if sender.collector.is_unspecified() {
+        return Err(Error::NoCollector);
+    }
+    if sender.src.is_unspecified() {
+        return Err(Error::NoSource);
+    }
+    let id = sender.vrf.unwrap_or(0);
+    let table = router.fib.table::<Ip4>(id).ok_or(Error::NoTable(id))?;
+    let link = net::adjacency::Link::Ip4;
+    router.use_table_of(link, table, true);
+    let old = router.own_mut::<Syslog>().sender.replace((sender, table));
+    if let Some((_, table)) = old {
+        router.use_table_of(link, table, false);
+    }
+    Ok(())
+}
+
+/// Where messages go.
+pub fn sender(router: &Router) -> Option<Sender> {
+    router.own::<Syslog>().sender.map(|(sender, _)| sender)
+}
+
+/// Sets the least severity of events that are sent.
+pub fn set_filter(router: &mut Router, severity: Severity) {
+    router.own_mut::<Syslog>().filter = severity;
+}
+
+/// The least severity of events that are sent.
+pub fn filter(router: &Router) -> Severity {
+    router.own::<Syslog>().filter
+}
+
+/// Whether events of a severity are sent.
+pub fn is_sent(router: &Router, severity: Severity) -> bool {
+    let syslog = router.own::<Syslog>();
+    syslog.sender.is_some() && severity <= syslog.filter
+}
+
+/// Sends an event to the collector, if there is one and it is severe enough.
+pub fn send(router: &mut Router, message: &Message<'_>) {
+    if !is_sent(router, message.severity) {
+        return;
+    }
+    let syslog = router.own_mut::<Syslog>();
+    syslog.process = syslog.process.wrapping_add(1);
+    let Some((sender, table)) = syslog.sender else { return };
+    let mut text = message.text(sender.src, control::wall::now(), syslog.process);
+    // Cut at a boundary of characters.
+    let mut end = text.len().min(sender.longest as usize);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    let Some(packet) = datagram(&sender, text.as_bytes()) else { return };
+    let Some(node) = router.engine.index_of("ip4-lookup") else { return };
+    let thread = router.engine.data_threads().start;
+    router.engine.inject(thread, node, packet, move |p| {
+        let l3 = p.offset();
+        p.set_l3_offset(l3);
+        p.set_fib(table.0);
+        p.add_flags(Flags::LOCAL.with(Flags::L3));
+    });
+}
+
+/// The packet with a message; `None` for one that is too long for any.
+fn datagram(sender: &Sender, text: &[u8]) -> Option<Vec<u8>> {
+    let len = u16::try_from(size_of::<udp::Header>() + text.len()).ok()?;
+    let total = len.checked_add(size_of::<ip4::Header>() as u16)?;
+    let mut header = udp::Header::new(PORT, sender.port, len);
+    let (src, dst) = (sender.src.octets(), sender.collector.octets());
+    let pseudo = checksum::ip4_pseudo(src, dst, Protocol::UDP, len);
+    let sum = pseudo.add_bytes(header.as_bytes()).add_bytes(text);
+    header.checksum = sum.udp_checksum();
+    let front = ip4::Header::new(sender.src, sender.collector, Protocol::UDP, total);
+    Some([front.as_bytes(), header.as_bytes(), text].concat())
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    parts.router.insert(Syslog::default());
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! Messages of the module `udp` about encapsulations and decapsulations.
+
+use control::api::types::Address;
+use control::api::{Api, Message, Record};
+use net::Router;
+
+use super::decap::UdpDecapNextProto;
+use super::{Decap, Encaps, UdpEncap, decap};
+
+/// An encapsulation.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+#[name("udp_encap")]
+pub struct ApiUdpEncap {
+    /// the table that leads to the far end
+    pub table_id: u32,
+    /// port that it comes from; 0 for one that stands for the flow
+    pub src_port: u16,
+    /// port at the far end
+    pub dst_port: u16,
+    /// own address
+    pub src_ip: Address,
+    /// far end
+    pub dst_ip: Address,
+    /// its number
+    pub id: u32,
+}
+
+/// A decapsulation.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct UdpDecap {
+    /// over IPv4, else IPv6
+    pub is_ip4: u8,
+    /// the port
+    pub port: u16,
+    /// what is behind the UDP header
+    pub next_proto: UdpDecapNextProto,
+}
+
+/// Make an encapsulation.
+#[derive(Message)]
+#[reply(UdpEncapAddReply)]
+pub struct UdpEncapAdd {
+    /// what it puts in front; the number is chosen
+    pub udp_encap: ApiUdpEncap,
+}
+
+/// It is made.
+#[derive(Debug, Message)]
+pub struct UdpEncapAddReply {
+    /// its number, in paths and in `/net/udp-encap`
+    pub id: u32,
+}
+
+/// Delete an encapsulation; paths that lead there stay.
+#[derive(Message)]
+pub struct UdpEncapDel {
+    /// its number
+    pub id: u32,
+}
+
+/// List the encapsulations.
+#[derive(Message)]
+#[details(UdpEncapDetails)]
+pub struct UdpEncapDump {}
+
+/// An encapsulation.
+#[derive(Debug, Message)]
+pub struct UdpEncapDetails {
+    /// what it is
+    pub udp_encap: ApiUdpEncap,
+}
+
+/// Have what is behind UDP headers to a port forwarded, or no longer.
+#[derive(Message)]
+pub struct UdpDecapAddDel {
+    /// begun, else ended
+    pub is_add: bool,
+    /// the port
+    pub udp_decap: UdpDecap,
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.core("udp", "1.1.0")
+        .call(|router: &mut Router, m: UdpEncapAdd| {
+            let m = m.udp_encap;
+            let new = UdpEncap {
+                src: m.src_ip.native()?,
+                dst: m.dst_ip.native()?,
+                src_port: (m.src_port != 0).then_some(m.src_port),
+                dst_port: m.dst_port,
+                table_id: m.table_id,
+            };
+            Ok(UdpEncapAddReply { id: super::add(router, None, new)? })
+        })
+        .call(|router, m: UdpEncapDel| Ok(super::remove(router, m.id)?))
+        .dump(|router, _: UdpEncapDump| {
+            let all = router.own::<Encaps>().made.iter().filter(|(_, made)| made.is_wanted);
+            let details = all.map(|(id, made)| {
+                let e = made.encap;
+                let udp_encap = ApiUdpEncap {
+                    table_id: e.table_id,
+                    src_port: e.src_port.unwrap_or_default(),
+                    dst_port: e.dst_port,
+                    src_ip: e.src.into(),
+                    dst_ip: e.dst.into(),
+                    id: *id,
+                };
+                UdpEncapDetails { udp_encap }
+            });
+            details.collect()
+        })
+        .call(|router, m: UdpDecapAddDel| {
+            let at = Decap { is_ip6: m.udp_decap.is_ip4 == 0, port: m.udp_decap.port };
+            Ok(match m.is_add {
+                true => decap::add(router, at, m.udp_decap.next_proto),
+                false => decap::remove(router, at),
+            }?)
+        });
+}

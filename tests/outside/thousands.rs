@@ -1,0 +1,184 @@
+//! Interfaces by the thousand: what each costs in time and memory, what other clients feel
+//! meanwhile, and what is left of them.
+//!
+//! With `FERROVIA_TIMING=1` there are 20,000, and the bounds are those that are promised.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ferrovia_client::messages::{
+    CreateLoopback, CreateVlanSubif, DeleteLoopback, DeleteSubif, ShowVersion, TapCreateV3,
+    TapDeleteV2,
+};
+use ferrovia_client::{Call, Client, Error, stats};
+use tests::{Daemon, Host, is_root, is_timing_wanted, skip};
+
+/// Number of each kind that are made and deleted at a time.
+const BATCH: usize = 500;
+/// Sub-interfaces of a loopback.
+const SUBS: usize = 4;
+
+/// Usage of a process: bytes in memory and seconds outside the kernel.
+struct Taken {
+    bytes: i64,
+    seconds: f64,
+}
+
+impl Taken {
+    fn by(process: u32) -> Self {
+        let read = |file| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
+        let status = read("status");
+        let of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.split_whitespace().next().unwrap().parse::<i64>().unwrap() * 1024
+        };
+        // The names of threads may have blanks, but what is counted follows the last bracket.
+        let stat = read("stat");
+        let ticks: f64 =
+            stat.rsplit_once(')').unwrap().1.split_whitespace().nth(11).unwrap().parse().unwrap();
+        Self { bytes: of("RssAnon:") + of("RssShmem:"), seconds: ticks / 100.0 }
+    }
+}
+
+/// Asks until it is told to stop; the longest time that an answer took, and their number.
+fn ask_meanwhile(socket: &Path, is_done: &AtomicBool) -> (Duration, usize, usize) {
+    let mut client = Client::connect(socket, "other").unwrap();
+    let (mut longest, mut count, mut late) = (Duration::ZERO, 0, 0);
+    while !is_done.load(Relaxed) {
+        #[allow(clippy::disallowed_methods, reason = "how long it takes is real time")]
+        let start = Instant::now();
+        client.call(&ShowVersion::default()).unwrap();
+        let took = start.elapsed();
+        longest = longest.max(took);
+        late += usize::from(took > Duration::from_millis(20));
+        count += 1;
+        thread::sleep(Duration::from_millis(2));
+    }
+    (longest, count, late)
+}
+
+/// Makes or deletes interfaces by the batch; microseconds of each batch for each interface, and
+/// what became of the requests.
+fn in_batches<M: Call, R>(
+    client: &mut Client,
+    requests: Vec<M>,
+    of: impl Fn(Result<M::Reply, Error>) -> R,
+) -> (Vec<f64>, Vec<R>) {
+    let (mut times, mut replies) = (Vec::new(), Vec::new());
+    let mut requests = requests.into_iter().peekable();
+    while requests.peek().is_some() {
+        let batch: Vec<_> = requests.by_ref().take(BATCH).collect();
+        let count = batch.len();
+        #[allow(clippy::disallowed_methods, reason = "how long it takes is real time")]
+        let start = Instant::now();
+        let refused = client.calls(batch, |_, reply| replies.push(of(reply))).unwrap();
+        assert_eq!(refused, 0);
+        times.push(start.elapsed().as_secs_f64() * 1e6 / count as f64);
+    }
+    (times, replies)
+}
+
+/// Factor by which the last quarter took longer than the first, by the quickest batch of each:
+/// other work of the machine makes batches slower only.
+fn growth(times: &[f64]) -> f64 {
+    let quarter = (times.len() / 4).max(1);
+    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    least(&times[times.len() - quarter..]) / least(&times[..quarter])
+}
+
+fn shown(what: &str, times: &[f64]) {
+    let [first, last] = [times.first(), times.last()].map(|t| t.copied().unwrap_or(0.0));
+    println!("{what}: {first:.0} us each at first, {last:.0} us at last, x {:.2}", growth(times));
+}
+
+#[test]
+fn each_of_thousands_costs_as_much_as_the_first_and_little_and_others_are_answered() {
+    if !is_root() {
+        return skip("taps need root");
+    }
+    let is_full = is_timing_wanted();
+    let (taps, rest) = if is_full { (500, 19_500) } else { (20, 2_000) };
+    let (loopbacks, subs) = (rest / (SUBS + 1), rest - rest / (SUBS + 1));
+    let host = Host::alone();
+    let daemon = Daemon::start_in(host.namespace(), "", &[]);
+    let socket = daemon.folder().join("api.sock");
+    let mut client = Client::connect(&socket, "thousands").unwrap();
+    let segment = stats::fetch(&daemon.folder().join("stats.sock")).unwrap();
+    let reader = stats::Reader::new(segment).unwrap();
+    let (taken, is_done) = (|| Taken::by(daemon.id()), AtomicBool::new(false));
+    let is_far = |growth: f64| is_full && growth > 1.5;
+
+    thread::scope(|scope| {
+        let other = scope.spawn(|| ask_meanwhile(&socket, &is_done));
+        let mut after = Vec::new();
+        for round in 0..3 {
+            let start = taken();
+            let new = |id| TapCreateV3 { id, ..TapCreateV3::default() };
+            let made = |reply: Result<ferrovia_client::messages::TapCreateV3Reply, Error>| {
+                reply.unwrap().sw_if_index
+            };
+            let (times, tapped) = in_batches(&mut client, (0..taps).map(new).collect(), made);
+            shown("taps", &times);
+            let with_taps = taken();
+            println!(
+                "taps: {:.0} us each outside the kernel",
+                (with_taps.seconds - start.seconds) * 1e6 / f64::from(taps)
+            );
+            let requests = vec![CreateLoopback::default(); loopbacks];
+            let (times, looped) = in_batches(&mut client, requests, |r| r.unwrap().sw_if_index);
+            shown("loopbacks", &times);
+            assert!(!is_far(growth(&times)), "{times:?}");
+            let of = |n: usize| CreateVlanSubif {
+                sw_if_index: looped[n / SUBS],
+                vlan_id: 10 + (n % SUBS) as u32,
+            };
+            let requests = (0..subs).map(of).collect();
+            let (times, subbed) = in_batches(&mut client, requests, |r| r.unwrap().sw_if_index);
+            shown("sub-interfaces", &times);
+            assert!(!is_far(growth(&times)), "{times:?}");
+            let all = taken();
+            let each = (all.bytes - with_taps.bytes) / rest as i64;
+            println!(
+                "{each} bytes each, with taps {}",
+                (all.bytes - start.bytes) / (rest as i64 + i64::from(taps))
+            );
+            assert!(each < 10 << 10, "round {round}: {each} bytes each");
+
+            let requests = subbed.into_iter().map(|sw_if_index| DeleteSubif { sw_if_index });
+            let (times, _) = in_batches(&mut client, requests.collect(), |r| r.unwrap());
+            shown("sub-interfaces deleted", &times);
+            assert!(!is_far(growth(&times)), "{times:?}");
+            let requests = looped.into_iter().map(|sw_if_index| DeleteLoopback { sw_if_index });
+            let (times, _) = in_batches(&mut client, requests.collect(), |r| r.unwrap());
+            shown("loopbacks deleted", &times);
+            assert!(!is_far(growth(&times)), "{times:?}");
+            let requests = tapped.into_iter().map(|sw_if_index| TapDeleteV2 { sw_if_index });
+            let (times, _) = in_batches(&mut client, requests.collect(), |r| r.unwrap());
+            shown("taps deleted", &times);
+            thread::sleep(Duration::from_secs(2));
+            let end = taken();
+            let used = reader.read("/mem/stat segment").unwrap().unwrap().sum(1);
+            println!(
+                "from {} to {} to {} kB; statistics {} kB",
+                start.bytes >> 10,
+                all.bytes >> 10,
+                end.bytes >> 10,
+                used >> 10
+            );
+            after.push((start.bytes, all.bytes, end.bytes));
+        }
+        is_done.store(true, Relaxed);
+        let (longest, count, late) = other.join().unwrap();
+        println!(
+            "{count} answers to another client, the last of them after {longest:?}, {late} after 20 ms"
+        );
+        let (start, most, _) = after[0];
+        let (_, _, end) = after[2];
+        // What is made once and kept came in the first round.
+        let kept = if is_full { start } else { after[0].2 };
+        assert!(end - kept < (most - kept) / 4, "{after:?}");
+        assert!(!is_full || longest < Duration::from_millis(20), "{longest:?}");
+    });
+}
