@@ -38,11 +38,15 @@ pub struct NoInterface;
 
 impl Router {
     /// Declares a setting, before the nodes that read it are made: gives them their reader, where
-    /// an interface with the default has none.
+    /// an interface with the default has none. Settings are told apart by their type.
     ///
     /// # Errors
-    /// The kernel's, when it refuses the address space.
+    /// The kernel's, when it refuses the address space; a setting of this type is declared already.
     pub fn attach<T: Setting>(&mut self) -> io::Result<SlabReader<T>> {
+        if self.state::<Attached<T>>().is_some() {
+            let text = format!("interfaces have a setting {} already", std::any::type_name::<T>());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+        }
         let settings = SharedSlab::new(MAX_INTERFACES)?;
         let reader = settings.reader();
         self.insert(Attached::<T> { settings, places: Vec::new() });

@@ -489,3 +489,11 @@ fn sub_interfaces_follow_their_parent() {
     b.router.remove_interface(pg0);
     assert!(b.router.interfaces.at(sub).is_none());
 }
+
+#[test]
+fn a_setting_has_a_type_of_its_own() {
+    let mut b = bench();
+    b.router.attach::<[u32; 2]>().unwrap();
+    let refused = b.router.attach::<[u32; 2]>().err().unwrap();
+    assert_eq!(refused.to_string(), "interfaces have a setting [u32; 2] already");
+}

@@ -35,7 +35,8 @@ pub const FEATURE: Feature = Feature {
 };
 
 /// Load balances that the IPv4 and the IPv6 packets of an interface go to.
-pub type Balances = [Option<u32>; 2];
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balances([Option<u32>; 2]);
 
 /// A cross-connect: an interface, and its packets of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,7 +120,7 @@ pub fn all(router: &Router) -> impl Iterator<Item = (Key, &[Path])> {
 
 fn switch(router: &mut Router, key: Key, to: Option<u32>) {
     let mut balances = router.setting::<Balances>(key.interface);
-    balances[place(key.link)] = to;
+    balances.0[place(key.link)] = to;
     router.put(key.interface, balances).expect("it was found, or goes only now");
 }
 
@@ -147,8 +148,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add_feature(&IP4_UNICAST, Input::<V4>::new(&balances)).map_err(refuse)?;
     router.engine.add_feature(&IP6_UNICAST, Input::<V6>::new(&balances)).map_err(refuse)?;
     router.attach_at::<Balances, _>([
-        AttachedAt { arc: &IP4_UNICAST, node: V4::NODE, is_on: |to| to[0].is_some() },
-        AttachedAt { arc: &IP6_UNICAST, node: V6::NODE, is_on: |to| to[1].is_some() },
+        AttachedAt { arc: &IP4_UNICAST, node: V4::NODE, is_on: |to| to.0[0].is_some() },
+        AttachedAt { arc: &IP6_UNICAST, node: V6::NODE, is_on: |to| to.0[1].is_some() },
     ]);
     router.insert(Connects::default());
     router.interfaces.observe(follow);

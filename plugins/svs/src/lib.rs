@@ -41,7 +41,8 @@ pub const FEATURE: Feature = Feature {
 };
 
 /// The setting of an interface: its tables of IPv4 and IPv6 sources.
-pub type Chosen = [Option<u32>; 2];
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chosen([Option<u32>; 2]);
 
 /// A table of sources.
 struct Table {
@@ -115,7 +116,7 @@ pub fn add_table(router: &mut Router, is_ip6: bool, id: u32) -> Result<(), Error
 /// [`Error`]; nothing has changed then.
 pub fn remove_table(router: &mut Router, is_ip6: bool, id: u32) -> Result<(), Error> {
     let slot = table(router, is_ip6, id)?.slot;
-    if router.settings::<Chosen>().any(|(_, c)| c[place(is_ip6)] == Some(slot)) {
+    if router.settings::<Chosen>().any(|(_, c)| c.0[place(is_ip6)] == Some(slot)) {
         return Err(Error::InUse(id));
     }
     let tables = router.own_mut::<Tables>();
@@ -188,7 +189,7 @@ pub fn enable(
     router.interfaces.at(interface).ok_or(NoInterface)?;
     let slot = table(router, is_ip6, id)?.slot;
     let mut chosen = router.setting::<Chosen>(interface);
-    chosen[place(is_ip6)] = Some(slot);
+    chosen.0[place(is_ip6)] = Some(slot);
     Ok(router.put(interface, chosen)?)
 }
 
@@ -205,10 +206,10 @@ pub fn disable(
     router.interfaces.at(interface).ok_or(NoInterface)?;
     let slot = table(router, is_ip6, id)?.slot;
     let mut chosen = router.setting::<Chosen>(interface);
-    if chosen[place(is_ip6)] != Some(slot) {
+    if chosen.0[place(is_ip6)] != Some(slot) {
         return Err(Error::NotOn);
     }
-    chosen[place(is_ip6)] = None;
+    chosen.0[place(is_ip6)] = None;
     Ok(router.put(interface, chosen)?)
 }
 
@@ -217,7 +218,7 @@ pub fn enabled(router: &Router) -> impl Iterator<Item = (InterfaceIndex, bool, u
     let all = &router.own::<Tables>().all;
     router.settings::<Chosen>().flat_map(move |(interface, chosen)| {
         [false, true].into_iter().filter_map(move |is_ip6| {
-            let slot = chosen[place(is_ip6)]?;
+            let slot = chosen.0[place(is_ip6)]?;
             let found = all.iter().find(|((six, _), t)| *six == is_ip6 && t.slot == slot);
             found.map(|((_, id), _)| (interface, is_ip6, *id))
         })
@@ -230,8 +231,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let slab = SharedSlab::new(MOST).map_err(refuse)?;
     node::add(router, &chosen, &slab.reader()).map_err(refuse)?;
     router.attach_at::<Chosen, _>([
-        AttachedAt { arc: &IP4_UNICAST, node: node::NAMES[0], is_on: |c| c[0].is_some() },
-        AttachedAt { arc: &IP6_UNICAST, node: node::NAMES[1], is_on: |c| c[1].is_some() },
+        AttachedAt { arc: &IP4_UNICAST, node: node::NAMES[0], is_on: |c| c.0[0].is_some() },
+        AttachedAt { arc: &IP6_UNICAST, node: node::NAMES[1], is_on: |c| c.0[1].is_some() },
     ]);
     router.insert(Tables { all: BTreeMap::new(), slab });
     cli::register(&mut parts.cli);

@@ -72,7 +72,7 @@ impl<const V: usize> Node for Choose<V> {
         frame.each(|p| {
             let rx = p.rx();
             if rx != known {
-                let slot = self.chosen.read(rx, epoch).and_then(|chosen| chosen[V]);
+                let slot = self.chosen.read(rx, epoch).and_then(|chosen| chosen.0[V]);
                 (known, sources) = (rx, slot.and_then(|slot| self.sources.read(slot, epoch)));
             }
             let found = sources.zip(source::<V>(p)).and_then(|(s, source)| s.find(source));
