@@ -15,7 +15,7 @@ const ETHERNET: usize = 14;
 
 /// Hosts behind `pg0`, the world behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&[sessions::FEATURE, FEATURE]);
+    let mut b = Bench::plugged(&[sessions::FEATURE, translation::FEATURE, FEATURE]);
     let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
     let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
     let first = ["nat44 plugin enable sessions 1000", "set interface nat44 in pg0 out pg1"];
@@ -37,7 +37,7 @@ fn pass(b: &mut Bench, on: InterfaceIndex, packets: &[Vec<u8>]) -> Vec<Vec<u8>> 
 }
 
 #[track_caller]
-fn check(packet: &[u8]) {
+pub(super) fn check(packet: &[u8]) {
     let (header, _) = ip4::Header::ref_from_prefix(packet).unwrap();
     assert!(header.is_checksum_valid(), "the sum of the IP header");
     let upper = Upper::of(packet).unwrap();
@@ -49,18 +49,18 @@ fn check(packet: &[u8]) {
 }
 
 /// Ends of a UDP packet.
-fn ends(p: &[u8]) -> [(Ipv4Addr, u16); 2] {
+pub(super) fn ends(p: &[u8]) -> [(Ipv4Addr, u16); 2] {
     let (header, _) = ip4::Header::ref_from_prefix(p).unwrap();
     let port = |at: usize| u16::from_be_bytes([p[at], p[at + 1]]);
     [(header.src_addr(), port(20)), (header.dst_addr(), port(22))]
 }
 
-fn end(addr: &str, port: u16) -> (Ipv4Addr, u16) {
+pub(super) fn end(addr: &str, port: u16) -> (Ipv4Addr, u16) {
     (addr.parse().unwrap(), port)
 }
 
 /// A UDP packet.
-fn udp(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> Vec<u8> {
+pub(super) fn udp(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> Vec<u8> {
     let mut p = udp4(&from.0.to_string(), &to.0.to_string(), to.1, b"data");
     let old = u16::from_be_bytes([p[20], p[21]]);
     p[20..22].copy_from_slice(&from.1.to_be_bytes());

@@ -6,6 +6,7 @@ use net::Feature;
 /// The plugins, in the order they register.
 const PLUGINS: &[Feature] = &[
     sessions::FEATURE,
+    translation::FEATURE,
     arping::FEATURE,
     bond::FEATURE,
     bpf_trace_filter::FEATURE,
@@ -44,6 +45,7 @@ const PLUGINS: &[Feature] = &[
     srv6_proxy::MASQUERADING,
     mss_clamp::FEATURE,
     nat44_ed::FEATURE,
+    det44::FEATURE,
     p2p_ethernet::FEATURE,
     ping::FEATURE,
     policer::FEATURE,

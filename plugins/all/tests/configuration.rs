@@ -618,3 +618,16 @@ set interface nat44 out loop1 output-feature
 ";
     replays(made, made);
 }
+
+#[test]
+fn deterministic_nat_has_its_tables_maps_and_sides_again() {
+    let made = "create loopback interface instance 0
+create loopback interface instance 1
+det44 plugin enable outside-vrf 7
+set det44 timeouts udp 20 tcp established 7440 tcp transitory 240 icmp 60
+det44 add in 10.0.0.0/18 out 192.0.2.0/24
+set interface det44 inside loop0
+set interface det44 outside loop1
+";
+    replays(made, made);
+}

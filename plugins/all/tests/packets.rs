@@ -22,6 +22,8 @@ mod classify;
 mod container;
 #[path = "../../dad/tests.rs"]
 mod dad;
+#[path = "../../det44/tests.rs"]
+mod det44;
 #[path = "../../dvr/tests.rs"]
 mod dvr;
 #[path = "../../geneve/tests.rs"]

@@ -6,10 +6,11 @@ use std::net::Ipv4Addr;
 use control::api::{Api, Retval, Text};
 use net::fib::{Ip4, TableIndex};
 use net::{InterfaceIndex, Router};
+use translation::numbers::{NatConfigFlags, NatLogLevel};
+use translation::session::{BALANCED, NatSession, STATIC, TWICE, Timeouts};
 use wire::Protocol;
 
-use crate::config::{Local, Mapping, Timeouts, Twice};
-use crate::core::{BALANCED, ICMP, NatSession, STATIC, TWICE, UDP};
+use crate::config::{Local, Mapping, Twice};
 use crate::messages::*;
 use crate::requests::{self, SessionName};
 use crate::session_messages::*;
@@ -80,7 +81,6 @@ pub(super) fn register(api: &mut Api<Router>) {
 
 fn running(router: &mut Router) -> Result<Nat44ShowRunningConfigReply, Retval> {
     let s = settings(router)?;
-    let t = s.timeouts;
     Ok(Nat44ShowRunningConfigReply {
         inside_vrf: s.inside_vrf,
         outside_vrf: s.outside_vrf,
@@ -91,12 +91,7 @@ fn running(router: &mut Router) -> Result<Nat44ShowRunningConfigReply, Retval> {
         translation_buckets: 0,
         forwarding_enabled: s.is_forwarding,
         ipfix_logging_enabled: false,
-        timeouts: NatTimeouts {
-            udp: t.udp,
-            tcp_established: t.established,
-            tcp_transitory: t.transitory,
-            icmp: t.icmp,
-        },
+        timeouts: s.timeouts.into(),
         log_level: NatLogLevel::NONE,
         flags: Nat44ConfigFlags::ENDPOINT_DEPENDENT,
     })
@@ -354,12 +349,7 @@ fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
 /// Seconds of silence after which a session is over.
 fn timeout(router: &Router, s: &NatSession) -> f64 {
     let timeouts = settings(router).map(|s| s.timeouts).unwrap_or_default();
-    f64::from(match s.class() {
-        UDP => timeouts.udp,
-        ICMP => timeouts.icmp,
-        _ if s.data.tcp.is_established() => timeouts.established,
-        _ => timeouts.transitory,
-    })
+    timeouts.of(s).into()
 }
 
 fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {

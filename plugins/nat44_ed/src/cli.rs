@@ -4,9 +4,9 @@ use std::net::Ipv4Addr;
 
 use control::cli::{Args, Cli, Command, Error as CliError};
 use net::{InterfaceIndex, Router};
+use translation::session::Timeouts;
+use translation::words::{end, protocol};
 
-use crate::config::Timeouts;
-use crate::mapping_cli::{end, protocol};
 use crate::requests::{self, SessionName};
 use crate::state::{self, Settings, change, settings};
 

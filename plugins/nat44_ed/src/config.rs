@@ -79,25 +79,6 @@ impl Mapping {
     }
 }
 
-/// Timeouts in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// UDP, and protocols without ports.
-    pub udp: u32,
-    /// TCP, established.
-    pub established: u32,
-    /// TCP, otherwise.
-    pub transitory: u32,
-    /// ICMP echoes.
-    pub icmp: u32,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self { udp: 300, established: 7440, transitory: 240, icmp: 60 }
-    }
-}
-
 /// An end outside or inside: address, port and protocol; 0 for all.
 pub type End = (Ipv4Addr, u16, u8);
 

@@ -4,19 +4,11 @@ use std::fmt::Write;
 
 use control::configuration::{Lines, Stage};
 use net::Router;
-use wire::Protocol;
+use translation::session::Timeouts;
+use translation::words::word;
 
-use crate::config::{Mapping, Timeouts, Twice};
+use crate::config::{Mapping, Twice};
 use crate::state::{Role, SESSIONS, settings};
-
-/// The word for a protocol.
-pub fn word(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::TCP => "tcp",
-        Protocol::UDP => "udp",
-        _ => "icmp",
-    }
-}
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let Ok(s) = settings(router) else { return };

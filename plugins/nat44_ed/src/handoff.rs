@@ -9,15 +9,13 @@ use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Node};
 use infra::rcu::Epoch;
 use sessions::{Flow4, Look};
+use translation::handoff::{Count, Error, Threads};
 use wire::Protocol;
 
 use crate::config::Config;
 use crate::core::{Core, Way};
 use crate::node::{ARRIVED, Either, In2Out, Out2In, Output, Place, TRANSLATED};
 use crate::slow::to_near;
-
-/// Threads at most.
-const MOST: usize = 256;
 
 /// A place where packets are handed over.
 pub trait HandsOff: Place {
@@ -54,25 +52,6 @@ pub enum Next<P> {
     On(P),
 }
 
-/// Drops of [`HandOff`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
-}
-
-/// Counters of [`HandOff`].
-#[derive(Clone, Copy, graph::Count)]
-pub enum Count {
-    /// same worker.
-    #[name("same worker")]
-    Same,
-    /// do handoff.
-    #[name("do handoff")]
-    Other,
-}
-
 impl<P: HandsOff> graph::Next for Next<P> {
     const EDGES: &'static [Edge] = &[Edge { to: P::FAST, payload: "" }];
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
@@ -102,9 +81,7 @@ impl<P: HandsOff> Node for HandOff<P> {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let seed = self.core.sessions.read(epoch).as_ref().map_or(0, |s| s.seed());
         let config = self.core.config.read(epoch);
-        // Threads go by remainders: how many there are is where they begin anew.
-        let threads: [usize; MOST] = std::array::from_fn(|n| frame.thread_of(n as u64));
-        let count = (1..MOST).find(|n| threads[*n] == threads[0]).unwrap_or(MOST) as u64;
+        let threads = Threads::of(frame);
         let place = self.place;
         let mut counts = [0, 0];
         frame.hand_off(Error::Congestion, |p| {
@@ -114,7 +91,7 @@ impl<P: HandsOff> Node for HandOff<P> {
             }
             p.add_flags(ARRIVED);
             let hash = hash_of::<P>(&self.core, config, p, seed, epoch);
-            let to = threads[(hash % count) as usize];
+            let to = threads.at(hash);
             counts[usize::from(to != thread)] += 1;
             Ok((to, Next::Fast(place)))
         });

@@ -19,10 +19,8 @@ mod core;
 mod handoff;
 mod mapping_cli;
 mod messages;
-mod mss;
 mod node;
 mod requests;
-mod rewrite;
 mod session_messages;
 mod show;
 mod slow;
@@ -41,8 +39,9 @@ use net::interface::{AttachedAt, COLUMNS};
 use net::ip::ReversePaths;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use translation::session::{Counters, NatSessions};
 
-use crate::core::{Core, Counters};
+use crate::core::Core;
 use config::Config;
 use handoff::{HandOff, HandsOff};
 use node::{ARRIVED, Either, In2Out, Out2In, Output, Place, TRANSLATED};
@@ -57,7 +56,7 @@ pub const FEATURE: Feature = Feature {
     about: "Network Address Translation (NAT)",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["ip4", "reassembly", "sessions"],
+    requires: &["ip4", "reassembly", "sessions", "translation"],
     register,
     configuration: Configuration::Commands(configuration::configuration),
 };
@@ -80,7 +79,7 @@ fn counters(router: &mut Router, way: &str, path: &str) -> io::Result<Counters> 
 fn core(
     router: &mut Router,
     config: &Shared<Config>,
-    sessions: &Shared<Option<crate::core::NatSessions>>,
+    sessions: &Shared<Option<NatSessions>>,
 ) -> io::Result<Core> {
     let mut both = |way: &str| {
         Ok::<_, io::Error>([counters(router, way, "fastpath")?, counters(router, way, "slowpath")?])

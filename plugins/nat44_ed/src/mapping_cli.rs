@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use control::cli::{Args, Cli, Command, Error as CliError};
 use net::{InterfaceIndex, Router};
+use translation::words::{end, protocol};
 use wire::Protocol;
 
 use crate::config::{Local, Mapping};
@@ -31,20 +32,6 @@ fn nothing() -> Mapping {
         pool: None,
         tag: String::new(),
     }
-}
-
-/// `tcp`, `udp` or `icmp`.
-pub fn protocol(args: &mut Args<'_>) -> Option<Protocol> {
-    let all = [("tcp", Protocol::TCP), ("udp", Protocol::UDP), ("icmp", Protocol::ICMP)];
-    all.into_iter().find(|(word, _)| args.keyword(word)).map(|(_, protocol)| protocol)
-}
-
-/// `ADDRESS:PORT`.
-pub fn end(args: &mut Args<'_>, what: &str) -> Result<(Ipv4Addr, u16), CliError> {
-    let bad = args.error(format_args!("{what} is an address and a port: 192.0.2.1:80"));
-    let word = args.word().ok_or_else(|| args.error(format_args!("{what} is missing")))?;
-    let (addr, port) = word.split_once(':').ok_or_else(|| bad.clone())?;
-    Ok((addr.parse().map_err(|_| bad.clone())?, port.parse().map_err(|_| bad)?))
 }
 
 impl<const KIND: usize> AddMapping<KIND> {

@@ -12,10 +12,11 @@ use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Record};
 use infra::rcu::Epoch;
 use sessions::{Look, Seen};
+use translation::mss;
+use translation::rewrite::rewrite;
+use translation::session::{DROPS, NatTable, Translation, counter_of, pass};
 
-use crate::core::{Core, DROPS, NatTable, Translation, Way, counter_of, find, pass};
-use crate::mss;
-use crate::rewrite::rewrite;
+use crate::core::{Core, Way, find};
 use crate::slow::{Asking, Fault, Verdict};
 
 /// Packets that were translated are not translated once more when they are sent.

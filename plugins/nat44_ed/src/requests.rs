@@ -5,10 +5,12 @@ use std::net::Ipv4Addr;
 use net::Router;
 use net::fib::Ip4;
 use net::interface::InterfaceIndex;
+use translation::address_of;
+use translation::session::Timeouts;
 use wire::Protocol;
 
-use crate::config::{Local, Mapping, PoolAddress, Timeouts, Twice};
-use crate::core::{Core, classes};
+use crate::config::{Local, Mapping, PoolAddress, Twice};
+use crate::core::Core;
 use crate::state::{
     Error, Nat, Role, change, release_address, release_mapping, remove_sessions, set_role, settings,
 };
@@ -80,7 +82,7 @@ pub fn set_interface_address(
 ) -> Result<(), Error> {
     settings(router)?;
     router.interfaces.at(interface).ok_or(Error::NoInterface)?;
-    let address = crate::state::address_of(router, interface);
+    let address = address_of(router, interface);
     change(router, |s| {
         let at = s.interfaces.iter().position(|known| *known == (interface, is_twice));
         match (at, is_add) {
@@ -210,7 +212,7 @@ pub fn set_timeouts(router: &mut Router, new: Timeouts) -> Result<(), Error> {
     })?;
     let sessions = router.own::<Nat>().sessions.current().clone();
     let Some(sessions) = sessions else { return Ok(()) };
-    sessions.set_classes(router, classes(new)).map_err(|_| Error::NoAnswer)
+    sessions.set_classes(router, new.classes()).map_err(|_| Error::NoAnswer)
 }
 
 /// Sets how many sessions a table may have.

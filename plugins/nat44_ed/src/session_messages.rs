@@ -5,7 +5,9 @@ use std::net::Ipv4Addr;
 use control::api::{Message, Text};
 use net::InterfaceIndex;
 
-use crate::messages::{Nat44LbAddrPort, NatConfigFlags};
+use translation::numbers::NatConfigFlags;
+
+use crate::messages::Nat44LbAddrPort;
 
 /// Add a mapping that stays, or take it away.
 #[derive(Message)]

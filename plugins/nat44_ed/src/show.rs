@@ -1,28 +1,14 @@
 //! `show nat44 …`.
 
-use std::fmt;
-
 use control::cli::{Cli, Command, Output};
 use net::Router;
-use serde::Serialize;
 use sessions::Flow4;
+use translation::session::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITORY, TWICE};
+use translation::words::{Lines, word};
 use wire::Protocol;
 
 use crate::config::{Mapping, Twice};
-use crate::configuration::word;
-use crate::core::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITORY, TWICE};
 use crate::state::{self, Error, Role, Settings, settings};
-
-/// Lines of text, also in JSON.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Lines(Vec<String>);
-
-impl fmt::Display for Lines {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|line| writeln!(f, "{line}"))
-    }
-}
 
 macro_rules! shows {
     ($($(#[$doc:meta])* $name:ident, $path:literal;)*) => {$(
@@ -75,14 +61,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             let twice = if *is_twice { " twice-nat" } else { "" };
             format!(" {}{twice}", router.interfaces.name(interface.0))
         });
-        let head = "NAT44 pool address interfaces:".to_owned();
-        Ok(Output::of(Lines([head].into_iter().chain(all).collect())))
+        Ok(Output::of(Lines::below("NAT44 pool address interfaces:", all)))
     });
     cli.command(|router: &mut Router, Mappings {}| {
         let s = known(router);
         let all = s.mappings.iter().map(|m| mapping(router, m));
-        let head = "NAT44 static mappings:".to_owned();
-        Ok(Output::of(Lines([head].into_iter().chain(all).collect())))
+        Ok(Output::of(Lines::below("NAT44 static mappings:", all)))
     });
     cli.command(|router: &mut Router, Summary {}| Ok(Output::of(summary(router)?)));
     cli.command(|router: &mut Router, Tables {}| {

@@ -4,17 +4,16 @@ use std::net::Ipv4Addr;
 
 use infra::rcu::Epoch;
 use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
+use translation::session::{
+    BALANCED, BYPASS, Data, HAIRPIN, NatTable, OUTSIDE, STATIC, TWICE, class_of,
+};
+use translation::{FIRST_PORT, leads_outside};
 use wire::Protocol;
 use wire::tcp::Flags;
 
 use crate::config::{Config, Mapping, Twice};
-use crate::core::{
-    BALANCED, BYPASS, Core, Data, HAIRPIN, ICMP, NatTable, OUTSIDE, STATIC, TRANSITORY, TWICE, UDP,
-    Way,
-};
+use crate::core::{Core, Way};
 
-/// The first port that packets get. The number of those has the divisors 2, 3 and 7.
-pub const FIRST_PORT: u16 = 1024;
 /// Where clients of DHCP listen.
 const DHCP_CLIENT: u16 = 68;
 
@@ -95,7 +94,8 @@ impl Asking<'_> {
     fn outward(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
         let Seen { flow, .. } = *seen;
         let hairpin = self.config.to_external(flow.dst, flow.dst_port, flow.protocol());
-        let is_outward = || self.core.leads_outside(self.config, fib, flow.dst, self.epoch);
+        let is_outward =
+            || leads_outside(&self.core.paths, &self.config.outside, fib, flow.dst, self.epoch);
         if way != Way::Output && hairpin.is_none() && !is_outward() {
             return Ok(Verdict::AsItIs);
         }
@@ -227,11 +227,7 @@ impl Asking<'_> {
         reverse: Flow4,
         data: Data,
     ) -> Result<SessionIndex, Fault> {
-        let class = match forward.protocol() {
-            Protocol::TCP => TRANSITORY,
-            Protocol::ICMP => ICMP,
-            _ => UDP,
-        };
+        let class = class_of(forward.protocol());
         let by_fib = &self.core.by_fib;
         // What only notes that packets pass is no reason not to translate others.
         for at in [self.table.find(&forward), self.table.find_reverse(&reverse)] {

@@ -1,7 +1,6 @@
 //! Control's state, and what it tells the nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 
 use control::feature::Refusal;
 use infra::rcu::Shared;
@@ -10,10 +9,11 @@ use net::fib::Ip4;
 use net::interface::{Change, InterfaceIndex, NoInterface};
 use net::ip4::IP4_OUTPUT;
 use sessions::{End, Walked};
-use wire::Prefix;
+use translation::address_of;
+use translation::session::{NatSession, NatSessions, STATIC, TWICE, Timeouts};
 
-use crate::config::{Config, Mapping, PoolAddress, Timeouts};
-use crate::core::{Core, NatSession, NatSessions, STATIC, TWICE, classes};
+use crate::config::{Config, Mapping, PoolAddress};
+use crate::core::Core;
 
 /// Sessions of a thread, unless the operator says otherwise.
 pub const SESSIONS: u32 = 63 * 1024;
@@ -160,7 +160,7 @@ pub fn enable(router: &mut Router, new: Settings) -> Result<(), Error> {
 
 /// Begins with no sessions.
 fn start(router: &mut Router, settings: &Settings) -> Result<(), Error> {
-    let classes = classes(settings.timeouts);
+    let classes = settings.timeouts.classes();
     let new = NatSessions::new(router, settings.sessions as usize, &classes);
     let new = new.map_err(|_| Error::NoMemory)?;
     let nat = router.own_mut::<Nat>();
@@ -252,14 +252,6 @@ pub fn apply(router: &mut Router) {
         }
     }
     router.own_mut::<Nat>().config.publish(config);
-}
-
-/// The first address of an interface.
-pub fn address_of(router: &Router, interface: InterfaceIndex) -> Option<Ipv4Addr> {
-    router.addresses.of(interface).iter().find_map(|prefix| match prefix {
-        Prefix::Ip4(prefix) => Some(prefix.addr()),
-        Prefix::Ip6(_) => None,
-    })
 }
 
 /// The addresses that packets get: as configured, and of interfaces.

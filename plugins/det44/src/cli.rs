@@ -1,0 +1,337 @@
+//! Commands of deterministic NAT.
+
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+use control::cli::{Args, Cli, Command, Error as CliError, Output};
+use control::configuration::{Lines as Configuration, Stage};
+use net::{InterfaceIndex, Router};
+use translation::session::Timeouts;
+use translation::words::{Lines, end};
+use wire::{Ip4Prefix, Protocol};
+
+use crate::state::{self, Error, Role, Side, settings};
+
+/// `det44 plugin`.
+enum Plugin {
+    Enable([u32; 2]),
+    Disable,
+}
+
+impl Command for Plugin {
+    const PATHS: &'static [&'static str] = &["det44 plugin"];
+    const ABOUT: &'static str =
+        "Enable deterministic NAT, or disable it: all settings and sessions go then";
+    const USAGE: &'static str = "enable|disable [inside-vrf <table>] [outside-vrf <table>]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        if args.keyword("disable") {
+            return Ok(Self::Disable);
+        }
+        if !args.keyword("enable") {
+            return Err(args.unknown());
+        }
+        let mut vrfs = [0; 2];
+        while !args.is_empty() {
+            let words = ["inside-vrf", "outside-vrf"];
+            let at = words.iter().position(|word| args.keyword(word));
+            vrfs[at.ok_or_else(|| args.unknown())?] = args.value("table")?;
+        }
+        Ok(Self::Enable(vrfs))
+    }
+}
+
+/// `det44 add`.
+struct AddMap {
+    inside: Ip4Prefix,
+    outside: Ip4Prefix,
+    is_add: bool,
+}
+
+impl Command for AddMap {
+    const PATHS: &'static [&'static str] = &["det44 add"];
+    const ABOUT: &'static str = "Map a network of hosts to one outside, or no longer";
+    const USAGE: &'static str = "in <prefix> out <prefix> [del]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let mut side = |word: &str| match args.keyword(word) {
+            true => args.value(word),
+            false => Err(args.error(format_args!("expected {word}"))),
+        };
+        let (inside, outside) = (side("in")?, side("out")?);
+        Ok(Self { inside, outside, is_add: !args.keyword("del") })
+    }
+}
+
+/// `set interface det44`.
+struct SetSides {
+    sides: Vec<(InterfaceIndex, Side)>,
+    is_add: bool,
+}
+
+impl Command for SetSides {
+    const PATHS: &'static [&'static str] = &["set interface det44"];
+    const ABOUT: &'static str = "Put interfaces on a side, or take them off";
+    const USAGE: &'static str = "[inside <interface>] [outside <interface>] [del]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let mut set = Self { sides: Vec::new(), is_add: true };
+        while !args.is_empty() {
+            if args.keyword("inside") {
+                set.sides.push((args.value("inside")?, Side::Inside));
+            } else if args.keyword("outside") {
+                set.sides.push((args.value("outside")?, Side::Outside));
+            } else if args.keyword("del") {
+                set.is_add = false;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        match set.sides.is_empty() {
+            true => Err(args.error("needs an interface: inside or outside")),
+            false => Ok(set),
+        }
+    }
+}
+
+/// Show the address and the ports of a host outside
+#[derive(Command)]
+#[command("det44 forward")]
+struct Forward {
+    /// the host
+    #[positional]
+    host: Ipv4Addr,
+}
+
+/// `det44 reverse`.
+struct Reverse((Ipv4Addr, u16));
+
+impl Command for Reverse {
+    const PATHS: &'static [&'static str] = &["det44 reverse"];
+    const ABOUT: &'static str = "Show the host that has an address and a port outside";
+    const USAGE: &'static str = "<end>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        Ok(Self(end(args, "what is outside")?))
+    }
+}
+
+/// `det44 close session in`, `out`.
+struct Close<const OUTSIDE: bool>(state::End, state::End);
+
+impl<const OUTSIDE: bool> Command for Close<OUTSIDE> {
+    const PATHS: &'static [&'static str] =
+        if OUTSIDE { &["det44 close session out"] } else { &["det44 close session in"] };
+    const ABOUT: &'static str = "End a session, named by two ends";
+    const USAGE: &'static str = "<end> <far-end>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        Ok(Self(end(args, "the end")?, end(args, "the far end")?))
+    }
+}
+
+/// `set det44 timeouts`.
+struct SetTimeouts {
+    udp: Option<u32>,
+    established: Option<u32>,
+    transitory: Option<u32>,
+    icmp: Option<u32>,
+    reset: bool,
+}
+
+impl Command for SetTimeouts {
+    const PATHS: &'static [&'static str] = &["set det44 timeouts"];
+    const ABOUT: &'static str = "Set timeouts of sessions, in seconds";
+    const USAGE: &'static str = concat!(
+        "[udp <seconds:1-4294967295>] [tcp established|transitory <seconds:1-4294967295>] ",
+        "[icmp <seconds:1-4294967295>] [reset]"
+    );
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let mut set =
+            Self { udp: None, established: None, transitory: None, icmp: None, reset: false };
+        while !args.is_empty() {
+            let place = if args.keyword("udp") {
+                &mut set.udp
+            } else if args.keyword("icmp") {
+                &mut set.icmp
+            } else if args.keyword("tcp") {
+                if args.keyword("established") {
+                    &mut set.established
+                } else if args.keyword("transitory") {
+                    &mut set.transitory
+                } else {
+                    return Err(args.error("expected established or transitory"));
+                }
+            } else if args.keyword("reset") {
+                set.reset = true;
+                continue;
+            } else {
+                return Err(args.unknown());
+            };
+            *place = Some(args.value("seconds")?);
+        }
+        Ok(set)
+    }
+}
+
+macro_rules! shows {
+    ($($(#[$doc:meta])* $name:ident, $path:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Command)]
+        #[command($path)]
+        struct $name {}
+    )*};
+}
+
+shows! {
+    /// Show interfaces inside and outside
+    Interfaces, "show det44 interfaces";
+    /// Show maps of networks
+    Mappings, "show det44 mappings";
+    /// Show sessions
+    Sessions, "show det44 sessions";
+    /// Show timeouts of sessions
+    ShowTimeouts, "show det44 timeouts";
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, plugin: Plugin| match plugin {
+        Plugin::Enable([inside, outside]) => Ok(state::enable(router, inside, outside)?),
+        Plugin::Disable => Ok(state::disable(router)?),
+    });
+    cli.command(|router: &mut Router, add: AddMap| {
+        Ok(state::set_map(router, add.inside, add.outside, add.is_add)?)
+    });
+    cli.command(|router: &mut Router, set: SetSides| Ok(set_sides(router, &set)?));
+    cli.command(|router: &mut Router, set: SetTimeouts| {
+        let now = settings(router)?.timeouts;
+        let now = if set.reset { Timeouts::default() } else { now };
+        let new = Timeouts {
+            udp: set.udp.unwrap_or(now.udp),
+            established: set.established.unwrap_or(now.established),
+            transitory: set.transitory.unwrap_or(now.transitory),
+            icmp: set.icmp.unwrap_or(now.icmp),
+        };
+        Ok(state::set_timeouts(router, new)?)
+    });
+    cli.command(|router: &mut Router, close: Close<true>| {
+        Ok(state::close(router, close.0, close.1, true)?)
+    });
+    cli.command(|router: &mut Router, close: Close<false>| {
+        Ok(state::close(router, close.0, close.1, false)?)
+    });
+    cli.command(|router: &mut Router, Forward { host }| {
+        let map = state::map_of(router, host)?;
+        let (addr, ports) = map.forward(host).ok_or(Error::NoMapFor(host))?;
+        let (first, last) = ports.into_inner();
+        Ok(Output::of(Lines(vec![format!("{addr}:<{first}-{last}>")])))
+    });
+    cli.command(|router: &mut Router, Reverse((addr, port))| {
+        let host = state::host_of(router, addr, port)?;
+        Ok(Output::of(Lines(vec![host.to_string()])))
+    });
+    cli.command(|router: &mut Router, Interfaces {}| Ok(Output::of(interfaces(router))));
+    cli.command(|router: &mut Router, Mappings {}| Ok(Output::of(mappings(router))));
+    cli.command(|router: &mut Router, Sessions {}| Ok(Output::of(sessions(router))));
+    cli.command(|router: &mut Router, ShowTimeouts {}| {
+        let t = settings(router)?.timeouts;
+        let line = |name: &str, seconds: u32| format!("{name} timeout: {seconds}sec");
+        Ok(Output::of(Lines(vec![
+            line("udp", t.udp),
+            line("tcp established", t.established),
+            line("tcp transitory", t.transitory),
+            line("icmp", t.icmp),
+        ])))
+    });
+}
+
+/// Puts interfaces on sides; when one is refused, those before it are as they were.
+fn set_sides(router: &mut Router, set: &SetSides) -> Result<(), Error> {
+    for (n, (interface, side)) in set.sides.iter().enumerate() {
+        let done = state::set_side(router, *interface, *side, set.is_add);
+        if let Err(why) = done {
+            for (interface, side) in &set.sides[..n] {
+                state::set_side(router, *interface, *side, !set.is_add)?;
+            }
+            return Err(why);
+        }
+    }
+    Ok(())
+}
+
+fn word(side: Side) -> &'static str {
+    if side == Side::Inside { "in" } else { "out" }
+}
+
+fn interfaces(router: &Router) -> Lines {
+    let all = router.settings::<Role>();
+    let line = |(interface, role): (InterfaceIndex, &Role)| {
+        format!(" {} {}", router.interfaces.name(interface.0), word(role.side))
+    };
+    Lines::below("DET44 interfaces:", all.map(line))
+}
+
+fn mappings(router: &mut Router) -> Lines {
+    let mut lines = vec!["NAT44 deterministic mappings:".to_owned()];
+    for (map, sessions) in crate::api::maps(router) {
+        lines.push(format!(" in {} out {}", map.inside, map.outside));
+        lines.push(format!("  outside address sharing ratio: {}", map.sharing_ratio()));
+        lines.push(format!("  number of ports per inside host: {}", map.ports_per_host()));
+        lines.push(format!("  sessions number: {sessions}"));
+    }
+    Lines(lines)
+}
+
+fn sessions(router: &mut Router) -> Lines {
+    let now = router.now();
+    let all = state::list_sessions(router, |_| true);
+    let addr = |addr: [u8; 4]| Ipv4Addr::from(addr);
+    let line = |(s, timeouts): &(translation::session::NatSession, Timeouts)| {
+        let (f, r) = (&s.forward, &s.reverse);
+        let mut line = format!(
+            "  in {}:{} out {}:{} external host {}:{}",
+            addr(f.src),
+            f.src_port,
+            addr(r.dst),
+            r.dst_port,
+            addr(r.src),
+            r.src_port
+        );
+        let state = match f.protocol() {
+            Protocol::TCP => format!("tcp {}", s.data.tcp.name()),
+            Protocol::UDP => "udp active".to_owned(),
+            _ => "icmp active".to_owned(),
+        };
+        let left = s.heard + f64::from(timeouts.of(s)) - now;
+        let _ = write!(line, " state: {state} expire: {left:.0}");
+        line
+    };
+    Lines::below("NAT44 deterministic sessions:", all.iter().map(line))
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Configuration<'_>) {
+    let Ok(s) = settings(router) else { return };
+    let mut plugin = "det44 plugin enable".to_owned();
+    for (word, vrf) in [("inside-vrf", s.inside_vrf), ("outside-vrf", s.outside_vrf)] {
+        if vrf != 0 {
+            let _ = write!(plugin, " {word} {vrf}");
+        }
+    }
+    lines.push_text(Stage::Settings, &plugin);
+    let Timeouts { udp, established, transitory, icmp } = s.timeouts;
+    if s.timeouts != Timeouts::default() {
+        let tcp = format!("tcp established {established} tcp transitory {transitory}");
+        let line = format!("set det44 timeouts udp {udp} {tcp} icmp {icmp}");
+        lines.push_text(Stage::Attachments, &line);
+    }
+    for map in s.maps.iter() {
+        let line = format!("det44 add in {} out {}", map.inside, map.outside);
+        lines.push_text(Stage::Attachments, &line);
+    }
+    for (interface, role) in router.settings::<Role>() {
+        let name = router.interfaces.name(interface.0);
+        let line = format!("set interface det44 {}side {name}", word(role.side));
+        lines.push_text(Stage::Attachments, &line);
+    }
+}

@@ -1,0 +1,353 @@
+//! Control's state, and what it tells the nodes.
+
+use std::net::Ipv4Addr;
+
+use control::feature::Refusal;
+use infra::rcu::Shared;
+use net::Router;
+use net::fib::{Ip4, TableIndex};
+use net::interface::{InterfaceIndex, NoInterface};
+use sessions::Walked;
+use translation::session::{NatSession, NatSessions, Timeouts};
+use wire::Ip4Prefix;
+
+use crate::map::{Map, Maps};
+use crate::node::Core;
+
+/// The side of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// Neither.
+    #[default]
+    None,
+    /// Hosts are there.
+    Inside,
+    /// Their far ends are there.
+    Outside,
+}
+
+/// Deterministic NAT on an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// The side.
+    pub side: Side,
+    /// Whether there are several threads.
+    pub hands_off: bool,
+}
+
+/// Reasons why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// deterministic NAT is not enabled
+    #[retval(FEATURE_DISABLED)]
+    Disabled,
+    /// deterministic NAT is enabled already
+    #[retval(FEATURE_ALREADY_ENABLED)]
+    Enabled,
+    /// deterministic NAT is disabled already
+    #[retval(FEATURE_ALREADY_DISABLED)]
+    AlreadyDisabled,
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
+    NoInterface,
+    /// the interface has a side already
+    #[retval(VALUE_EXIST)]
+    HasSide,
+    /// the interface is not on that side
+    #[retval(NO_SUCH_ENTRY)]
+    NotThere,
+    /// a prefix is longer than 32 bits
+    #[retval(INVALID_VALUE)]
+    BadPrefix,
+    /// a network outside is at most as large as that inside, and 2^15 times smaller at most
+    #[retval(INVALID_VALUE)]
+    BadRatio,
+    /// a network overlaps that of another map
+    #[retval(VALUE_EXIST)]
+    Overlaps,
+    /// no such map
+    #[retval(NO_SUCH_ENTRY)]
+    NoMap,
+    /// no map for {0}
+    #[retval(NO_SUCH_ENTRY)]
+    NoMapFor(Ipv4Addr),
+    /// no host has port {0}
+    #[retval(NO_SUCH_ENTRY)]
+    NoHost(u16),
+    /// no such session
+    #[retval(NO_SUCH_ENTRY)]
+    NoSession,
+    /// no room for table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// there is no memory
+    #[retval(UNSPECIFIED)]
+    NoMemory,
+    /// a thread does not answer
+    #[retval(UNSPECIFIED)]
+    NoAnswer,
+}
+
+/// Settings that end when it is disabled.
+pub struct Settings {
+    /// The table of hosts, by number.
+    pub inside_vrf: u32,
+    /// The table of far ends, by number.
+    pub outside_vrf: u32,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+    /// Maps.
+    pub maps: Maps,
+    tables: [TableIndex; 2],
+}
+
+/// What the nodes go by.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Maps.
+    pub maps: Maps,
+    /// Interfaces outside.
+    pub outside: Vec<u32>,
+    /// The table of far ends.
+    pub outside_fib: u16,
+}
+
+/// Control's state.
+pub struct Det44 {
+    /// `None` while it is disabled.
+    pub settings: Option<Settings>,
+    /// For the nodes.
+    pub config: Shared<Config>,
+    /// For the nodes.
+    pub sessions: Shared<Option<NatSessions>>,
+    /// For the nodes.
+    pub core: Core,
+    /// Whether there are several threads.
+    pub hands_off: bool,
+}
+
+/// The settings while it is enabled.
+///
+/// # Errors
+/// [`Error::Disabled`].
+pub fn settings(router: &Router) -> Result<&Settings, Error> {
+    router.own::<Det44>().settings.as_ref().ok_or(Error::Disabled)
+}
+
+fn settings_mut(router: &mut Router) -> Result<&mut Settings, Error> {
+    router.own_mut::<Det44>().settings.as_mut().ok_or(Error::Disabled)
+}
+
+/// Enables it, with tables by number.
+pub fn enable(router: &mut Router, inside_vrf: u32, outside_vrf: u32) -> Result<(), Error> {
+    if router.own::<Det44>().settings.is_some() {
+        return Err(Error::Enabled);
+    }
+    let inside = hold(router, inside_vrf)?;
+    let outside = hold(router, outside_vrf).inspect_err(|_| router.release_table::<Ip4>(inside))?;
+    let tables = [inside, outside];
+    let (timeouts, maps) = (Timeouts::default(), Maps::default());
+    if let Err(e) = start(router, timeouts) {
+        tables.into_iter().for_each(|table| router.release_table::<Ip4>(table));
+        return Err(e);
+    }
+    let new = Settings { inside_vrf, outside_vrf, timeouts, maps, tables };
+    router.own_mut::<Det44>().settings = Some(new);
+    publish(router);
+    Ok(())
+}
+
+fn hold(router: &mut Router, vrf: u32) -> Result<TableIndex, Error> {
+    router.hold_table::<Ip4>(vrf).map_err(|_| Error::NoTable(vrf))
+}
+
+/// Begins with no sessions.
+fn start(router: &mut Router, timeouts: Timeouts) -> Result<(), Error> {
+    let new = NatSessions::new(router, crate::SESSIONS, &timeouts.classes());
+    let new = new.map_err(|_| Error::NoMemory)?;
+    let det44 = router.own_mut::<Det44>();
+    det44.core.users.clear();
+    det44.sessions.publish(Some(new));
+    Ok(())
+}
+
+/// Disables it: all settings and sessions go.
+pub fn disable(router: &mut Router) -> Result<(), Error> {
+    let gone = router.own_mut::<Det44>().settings.take().ok_or(Error::AlreadyDisabled)?;
+    let all: Vec<_> = router.settings::<Role>().map(|(interface, _)| interface).collect();
+    for interface in all {
+        put(router, interface, Role::default())?;
+    }
+    let _ = remove_sessions(router, |_| true);
+    gone.tables.into_iter().for_each(|table| router.release_table::<Ip4>(table));
+    let det44 = router.own_mut::<Det44>();
+    det44.sessions.publish(None);
+    det44.config.publish(Config::default());
+    Ok(())
+}
+
+fn put(router: &mut Router, interface: InterfaceIndex, new: Role) -> Result<(), Error> {
+    let old = router.setting::<Role>(interface);
+    router.put(interface, new)?;
+    if (old.side == Side::None) != (new.side == Side::None) {
+        let is_needed = new.side != Side::None;
+        router.need_fragment_ports(interface, 0, is_needed).map_err(|_| Error::NoInterface)?;
+    }
+    Ok(())
+}
+
+/// Puts an interface on a side, or takes it off.
+pub fn set_side(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    side: Side,
+    is_add: bool,
+) -> Result<(), Error> {
+    settings(router)?;
+    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    let old = router.setting::<Role>(interface);
+    match (old.side, is_add) {
+        (Side::None, true) => {
+            let hands_off = router.own::<Det44>().hands_off;
+            put(router, interface, Role { side, hands_off })?;
+        }
+        (is, false) if is == side => put(router, interface, Role::default())?,
+        (_, true) => return Err(Error::HasSide),
+        (_, false) => return Err(Error::NotThere),
+    }
+    publish(router);
+    Ok(())
+}
+
+/// Adds a map of a network inside to one outside, or takes it away with its sessions.
+pub fn set_map(
+    router: &mut Router,
+    inside: Ip4Prefix,
+    outside: Ip4Prefix,
+    is_add: bool,
+) -> Result<(), Error> {
+    let settings = settings_mut(router)?;
+    let map = Map::new(inside, outside).ok_or(Error::BadRatio)?;
+    if is_add {
+        if settings.maps.overlaps(&map) {
+            return Err(Error::Overlaps);
+        }
+        settings.maps.add(map);
+        publish(router);
+        return Ok(());
+    }
+    if !settings.maps.remove(&map) {
+        return Err(Error::NoMap);
+    }
+    publish(router);
+    remove_sessions(router, move |s| map.inside.contains(s.forward.src.into()))?;
+    Ok(())
+}
+
+/// The map of a host.
+pub fn map_of(router: &Router, host: Ipv4Addr) -> Result<Map, Error> {
+    settings(router)?.maps.of_host(host).copied().ok_or(Error::NoMapFor(host))
+}
+
+/// The host that has an address and a port outside.
+pub fn host_of(router: &Router, addr: Ipv4Addr, port: u16) -> Result<Ipv4Addr, Error> {
+    let map = settings(router)?.maps.of_outside(addr).ok_or(Error::NoMapFor(addr))?;
+    map.reverse(addr, port).ok_or(Error::NoHost(port))
+}
+
+/// Sets the timeouts; sessions have the new ones at once.
+pub fn set_timeouts(router: &mut Router, new: Timeouts) -> Result<(), Error> {
+    settings_mut(router)?.timeouts = new;
+    let sessions = router.own::<Det44>().sessions.current().clone();
+    let Some(sessions) = sessions else { return Ok(()) };
+    sessions.set_classes(router, new.classes()).map_err(|_| Error::NoAnswer)
+}
+
+/// An end of a session: address and port.
+pub type End = (Ipv4Addr, u16);
+
+/// Ends the session of a far end with a host, which is named by its own address and port or, if
+/// `is_outside`, by those that it has outside.
+pub fn close(router: &mut Router, near: End, far: End, is_outside: bool) -> Result<(), Error> {
+    match is_outside {
+        true => drop(host_of(router, near.0, near.1)?),
+        false => drop(map_of(router, near.0)?),
+    }
+    let gone = remove_sessions(router, move |s| {
+        let own = match is_outside {
+            true => (s.reverse.dst.into(), s.reverse.dst_port),
+            false => (s.forward.src.into(), s.forward.src_port),
+        };
+        own == near && (s.forward.dst.into(), s.forward.dst_port) == far
+    })?;
+    if gone > 0 { Ok(()) } else { Err(Error::NoSession) }
+}
+
+/// The sessions that are not over for which `is_meant`, in the order that they have in memory.
+pub fn list_sessions(
+    router: &mut Router,
+    is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
+) -> Vec<(NatSession, Timeouts)> {
+    let det44 = router.own::<Det44>();
+    let timeouts = det44.settings.as_ref().map(|s| s.timeouts);
+    let Some((sessions, timeouts)) = det44.sessions.current().clone().zip(timeouts) else {
+        return Vec::new();
+    };
+    let now = router.now();
+    let look = move |_, s: &mut NatSession| {
+        let is_over = now - s.heard > timeouts.of(s).into();
+        Walked::keep((!is_over && is_meant(s)).then_some((*s, timeouts)))
+    };
+    sessions.walk(router, look).unwrap_or_default()
+}
+
+fn remove_sessions(
+    router: &mut Router,
+    is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
+) -> Result<usize, Error> {
+    let det44 = router.own::<Det44>();
+    let core = det44.core.clone();
+    let Some(sessions) = det44.sessions.current().clone() else { return Ok(0) };
+    let look = move |thread, s: &mut NatSession| {
+        if !is_meant(s) {
+            return Walked::keep(None);
+        }
+        core.ended(thread, s);
+        Walked::remove(Some(()))
+    };
+    let gone: Vec<()> = sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
+    Ok(gone.len())
+}
+
+/// Ends what is over; whether there may be more.
+pub fn expire(router: &mut Router) -> bool {
+    let det44 = router.own::<Det44>();
+    let core = det44.core.clone();
+    let Some(sessions) = det44.sessions.current().clone() else { return false };
+    sessions.expire(router, move |thread, _, gone| core.ended(thread, gone))
+}
+
+/// Tells the nodes what there is.
+pub fn publish(router: &mut Router) {
+    let outside = router.settings::<Role>().filter(|(_, role)| role.side == Side::Outside);
+    let outside = outside.map(|(interface, _)| interface.0).collect();
+    let det44 = router.own_mut::<Det44>();
+    let Some(Settings { maps, tables, .. }) = &det44.settings else { return };
+    det44.config.publish(Config { maps: maps.clone(), outside, outside_fib: tables[1].0 });
+}
+
+/// Other threads: sessions begin anew, each on the thread that has it from now on.
+pub fn threads_changed(router: &mut Router, stay: &std::ops::Range<usize>) -> Result<(), String> {
+    let hands_off = stay.len() > 1;
+    router.own_mut::<Det44>().hands_off = hands_off;
+    let Ok(Settings { timeouts, .. }) = settings(router) else { return Ok(()) };
+    let timeouts = *timeouts;
+    let _ = remove_sessions(router, |_| true);
+    start(router, timeouts).map_err(|e| e.to_string())?;
+    let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();
+    for (interface, role) in all {
+        put(router, interface, Role { hands_off, ..role }).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! Packets on their way to the thread that has their session.
+
+use std::marker::PhantomData;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Frame, Node};
+use infra::rcu::Epoch;
+
+/// Threads at most.
+const MOST: usize = 256;
+
+/// The threads that packets can be handed to.
+pub struct Threads {
+    all: [usize; MOST],
+    count: u64,
+}
+
+impl Threads {
+    /// Those that the node of a frame can hand packets to.
+    pub fn of<N: Node, On>(frame: &Frame<'_, N, On>) -> Self {
+        // Threads go by remainders: how many there are is where they begin anew.
+        let all: [usize; MOST] = std::array::from_fn(|n| frame.thread_of(n as u64));
+        let count = (1..MOST).find(|n| all[*n] == all[0]).unwrap_or(MOST) as u64;
+        Self { all, count }
+    }
+    /// The thread that has what goes by a hash, as `Frame::thread_of` says.
+    #[inline(always)]
+    pub fn at(&self, hash: u64) -> usize {
+        self.all[(hash % self.count) as usize]
+    }
+}
+
+/// A place where packets are handed over, in front of the node that translates them.
+pub trait Place: Clone + Send + 'static {
+    /// The node that hands over.
+    const HANDOFF: &'static str;
+    /// The node that they go on at.
+    const NODE: &'static str;
+    /// The hash that a packet goes by; `None` when it stays on its thread and goes on along the
+    /// arc.
+    fn hash(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u64>;
+}
+
+/// Hands packets over.
+#[derive(Clone)]
+pub struct HandOff<P>(pub P);
+
+/// Edges of [`HandOff`].
+pub enum Next<P> {
+    /// On its thread now.
+    There(PhantomData<P>),
+    /// It is not to be translated.
+    On,
+}
+
+impl<P> Clone for Next<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Next<P> {}
+
+/// Drops of [`HandOff`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// congestion drop.
+    #[name("congestion drop")]
+    Congestion,
+}
+
+/// Counters of [`HandOff`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// same worker.
+    #[name("same worker")]
+    Same,
+    /// do handoff.
+    #[name("do handoff")]
+    Other,
+}
+
+impl<P: Place> graph::Next for Next<P> {
+    const EDGES: &'static [Edge] = &[Edge { to: P::NODE, payload: "" }];
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::There(_) => 0,
+            Self::On => along.next(p),
+        }
+    }
+}
+
+impl<P: Place> Node for HandOff<P> {
+    const NAME: &'static str = P::HANDOFF;
+    type Next = Next<P>;
+    type Error = Error;
+    type Count = Count;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let threads = Threads::of(frame);
+        let mut counts = [0, 0];
+        frame.hand_off(Error::Congestion, |p| {
+            let Some(hash) = self.0.hash(p, epoch) else { return Ok((thread, Next::On)) };
+            let to = threads.at(hash);
+            counts[usize::from(to != thread)] += 1;
+            Ok((to, Next::There(PhantomData)))
+        });
+        frame.count(Count::Same, counts[0]);
+        frame.count(Count::Other, counts[1]);
+    }
+}

@@ -1,0 +1,196 @@
+//! Sessions: what NAT knows of them, and what becomes of them with each packet.
+
+use sessions::{Class, Direction, Flow4, Kind, Seen, Session, SessionIndex, Sessions, Table};
+use wire::Protocol;
+use zerocopy::FromZeros;
+
+/// The scope of flows outside; inside it is the table.
+pub const OUTSIDE: u32 = 1 << 31;
+
+/// Classes of sessions.
+pub const UDP: u8 = 0;
+/// TCP, established.
+pub const ESTABLISHED: u8 = 1;
+/// TCP, otherwise.
+pub const TRANSITORY: u8 = 2;
+/// ICMP echoes.
+pub const ICMP: u8 = 3;
+
+/// Timeouts in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// UDP, and protocols without ports.
+    pub udp: u32,
+    /// TCP, established.
+    pub established: u32,
+    /// TCP, otherwise.
+    pub transitory: u32,
+    /// ICMP echoes.
+    pub icmp: u32,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { udp: 300, established: 7440, transitory: 240, icmp: 60 }
+    }
+}
+
+impl Timeouts {
+    /// The classes with these timeouts.
+    pub fn classes(self) -> Vec<Class> {
+        let class =
+            |timeout: u32, may_be_evicted| Class { timeout: timeout.into(), may_be_evicted };
+        vec![
+            class(self.udp, false),
+            class(self.established, false),
+            class(self.transitory, true),
+            class(self.icmp, true),
+        ]
+    }
+    /// Seconds of silence after which a session is over.
+    pub fn of(self, session: &NatSession) -> u32 {
+        match session.class() {
+            UDP => self.udp,
+            ICMP => self.icmp,
+            _ if session.data.tcp.is_established() => self.established,
+            _ => self.transitory,
+        }
+    }
+}
+
+/// The class of a new session.
+pub fn class_of(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::TCP => TRANSITORY,
+        Protocol::ICMP => ICMP,
+        _ => UDP,
+    }
+}
+
+/// A session follows from a mapping that stays.
+pub const STATIC: u8 = 1;
+/// Its far end is translated too.
+pub const TWICE: u8 = 1 << 1;
+/// It only notes that its packets pass as they are.
+pub const BYPASS: u8 = 1 << 2;
+/// Its host shares the load with others.
+pub const BALANCED: u8 = 1 << 3;
+/// Both ends are inside.
+pub const HAIRPIN: u8 = 1 << 4;
+/// It is for all far ends: theirs are 0 in its flows.
+pub const ANY_FAR_END: u8 = 1 << 5;
+
+/// What NAT knows of a session. Its forward flow is that of packets from inside as they come, in
+/// their table, the reverse one that of packets from outside as they come: the translation of
+/// either is the other one reversed.
+#[derive(Clone, Copy, Debug, FromZeros)]
+#[repr(C)]
+pub struct Data {
+    /// The table of the host.
+    pub in_fib: u16,
+    /// The table of the far end.
+    pub out_fib: u16,
+    /// TCP.
+    pub tcp: sessions::tcp::State,
+    /// [`STATIC`] and the like.
+    pub flags: u8,
+    rest: [u8; 2],
+}
+
+impl Data {
+    /// Of a session between two tables.
+    pub fn new(in_fib: u16, out_fib: u16, flags: u8) -> Self {
+        Self { in_fib, out_fib, tcp: sessions::tcp::State::NEW, flags, rest: [0; 2] }
+    }
+    /// Whether one of these is set.
+    #[inline(always)]
+    pub fn is(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+}
+
+/// A session.
+pub type NatSession = Session<Flow4, Flow4, Data>;
+/// The sessions of a thread.
+pub type NatTable = Table<Flow4, Flow4, Data>;
+/// All sessions.
+pub type NatSessions = Sessions<Flow4, Flow4, Data>;
+
+/// The translation of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Translation {
+    /// Its flow.
+    pub flow: Flow4,
+    /// The table for it.
+    pub fib: u16,
+    /// Whether both ends are inside.
+    pub is_hairpin: bool,
+}
+
+/// Notes a packet of a session; its translation, or `None` when it passes as it is.
+#[inline(always)]
+pub fn pass(
+    table: &mut NatTable,
+    at: SessionIndex,
+    direction: Direction,
+    seen: &Seen<[u8; 4]>,
+    bytes: usize,
+    now: f64,
+) -> Option<Translation> {
+    let session = table.at(at)?;
+    let Data { in_fib, out_fib, .. } = session.data;
+    let (mut flow, fib) = match direction {
+        Direction::Forward => (session.reverse.reversed(), out_fib),
+        Direction::Reverse => (session.forward.reversed(), in_fib),
+    };
+    if session.data.is(ANY_FAR_END) {
+        flow = with_far_end(flow, &seen.flow, direction);
+    }
+    let new = Translation { flow, fib, is_hairpin: session.data.is(HAIRPIN) };
+    let is_bypass = session.data.is(BYPASS);
+    if let Kind::Tcp(flags) = seen.kind
+        && let Some(data) = table.data_mut(at)
+    {
+        data.tcp = data.tcp.after(flags, direction);
+        let class = if data.tcp.is_established() { ESTABLISHED } else { TRANSITORY };
+        table.set_class(at, class);
+    }
+    // An error does not keep alive what it is about.
+    if !matches!(seen.kind, Kind::Error(_)) {
+        table.passed(at, bytes, now);
+    }
+    (!is_bypass).then_some(new)
+}
+
+/// A translation for all far ends, with that of a packet. An echo has one identifier.
+#[inline(always)]
+fn with_far_end(new: Flow4, seen: &Flow4, direction: Direction) -> Flow4 {
+    let (protocol, scope) = (new.protocol(), new.scope);
+    let is_echo = protocol == Protocol::ICMP;
+    match direction {
+        Direction::Forward => {
+            let port = if is_echo { new.src_port } else { seen.dst_port };
+            Flow4::new((new.src, new.src_port), (seen.dst, port), protocol, scope)
+        }
+        Direction::Reverse => {
+            let port = if is_echo { new.dst_port } else { seen.src_port };
+            Flow4::new((seen.src, port), (new.dst, new.dst_port), protocol, scope)
+        }
+    }
+}
+
+/// Packets by interface: TCP, UDP, ICMP, other, dropped.
+pub type Counters = [infra::counter::Rows<infra::counter::Counter>; 5];
+/// Position of what is dropped.
+pub const DROPS: usize = 4;
+
+/// The counter of a kind of packet.
+#[inline(always)]
+pub fn counter_of(protocol: Protocol) -> usize {
+    match protocol {
+        Protocol::TCP => 0,
+        Protocol::UDP => 1,
+        Protocol::ICMP => 2,
+        _ => 3,
+    }
+}
