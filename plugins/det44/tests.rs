@@ -87,10 +87,10 @@ fn a_host_without_a_map_is_not_translated_and_one_without_ports_is_told() {
     assert_eq!(told[0][20..22], [3, 1], "host unreachable");
     assert_eq!(pass(&mut b, pg0, &[udp(end("10.0.0.3", 60000), server)]).len(), 1);
     b.expect(&[
+        ("ip4-icmp-error", "dest_unreach_sent", 1),
         ("det44-in2out", "No translation", 1),
         ("det44-in2out", "Out of ports", 1),
         ("det44-in2out", "Good in2out packets processed", 1001),
-        ("ip4-icmp-error", "dest_unreach_sent", 1),
     ]);
     assert_eq!(b.cli("set det44 timeouts udp 2"), "");
     b.wait(3.0);

@@ -26,7 +26,7 @@ fn bench(more: &[&str]) -> Bench {
 }
 
 /// What leaves, without Ethernet headers, all sums checked.
-fn pass(b: &mut Bench, on: InterfaceIndex, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+pub(super) fn pass(b: &mut Bench, on: InterfaceIndex, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let to: MacAddr = if on == b.pg0 { PG0 } else { PG1 };
     let header = ethernet::Header::new(to, HOST, EtherType::IP4);
     let frames: Vec<_> = packets.iter().map(|p| [header.as_bytes(), p].concat()).collect();

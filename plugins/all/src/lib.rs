@@ -46,6 +46,7 @@ const PLUGINS: &[Feature] = &[
     mss_clamp::FEATURE,
     nat44_ed::FEATURE,
     det44::FEATURE,
+    nat44_ei::FEATURE,
     p2p_ethernet::FEATURE,
     ping::FEATURE,
     policer::FEATURE,

@@ -631,3 +631,25 @@ set interface det44 outside loop1
 ";
     replays(made, made);
 }
+
+#[test]
+fn nat_without_far_ends_is_enabled_before_what_it_needs() {
+    let made = "create loopback interface instance 0
+create loopback interface instance 1
+nat44 ei plugin enable sessions 1000 users 10 outside-vrf 7 user-sessions 50
+nat44 ei forwarding enable
+set nat44 ei timeout udp 20 tcp-established 7440 tcp-transitory 240 icmp 60
+nat44 ei mss-clamping 1400
+nat44 ei addr-port-assignment-alg map-e psid 10 psid-offset 6 psid-len 6
+nat44 ei add address 192.0.2.1
+nat44 ei add address 192.0.2.2 tenant-vrf 3
+nat44 ei add interface address loop1
+nat44 ei add static mapping tcp local 10.0.0.2 80 external 192.0.2.1 8080
+nat44 ei add static mapping local 10.0.0.3 external loop1 vrf 3
+nat44 ei add identity mapping 192.0.2.9 udp 53
+set interface nat44 ei in loop0
+set interface nat44 ei out loop1
+set interface nat44 ei out loop1 output-feature
+";
+    replays(made, made);
+}

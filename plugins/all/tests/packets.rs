@@ -58,6 +58,8 @@ mod mpls;
 mod mss_clamp;
 #[path = "../../nat44_ed/tests.rs"]
 mod nat44_ed;
+#[path = "../../nat44_ei/tests.rs"]
+mod nat44_ei;
 #[path = "../../nat66/tests.rs"]
 mod nat66;
 #[path = "../../npt66/tests.rs"]

@@ -338,7 +338,7 @@ fn hash_of(core: &Core, host: [u8; 4], epoch: Epoch<'_>) -> u64 {
 impl Place for In2Out {
     const HANDOFF: &'static str = "det44-in2out-worker-handoff";
     const NODE: &'static str = <Self as Node>::NAME;
-    fn hash(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u64> {
+    fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64> {
         Some(hash_of(&self.0, look(p)?.flow.src, epoch))
     }
 }
@@ -346,7 +346,7 @@ impl Place for In2Out {
 impl Place for Out2In {
     const HANDOFF: &'static str = "det44-out2in-worker-handoff";
     const NODE: &'static str = <Self as Node>::NAME;
-    fn hash(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u64> {
+    fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64> {
         let Flow4 { dst, dst_port, .. } = look(p)?.flow;
         let host = self.0.config.read(epoch).maps.host_of(dst.into(), dst_port);
         Some(hash_of(&self.0, host.map_or(dst, |host| host.octets()), epoch))

@@ -6,11 +6,11 @@ use std::net::Ipv4Addr;
 use control::api::{Api, Retval, Text};
 use net::fib::{Ip4, TableIndex};
 use net::{InterfaceIndex, Router};
+use translation::mapping::{Local, Mapping, Twice};
 use translation::numbers::{NatConfigFlags, NatLogLevel};
 use translation::session::{BALANCED, NatSession, STATIC, TWICE, Timeouts};
 use wire::Protocol;
 
-use crate::config::{Local, Mapping, Twice};
 use crate::messages::*;
 use crate::requests::{self, SessionName};
 use crate::session_messages::*;
@@ -142,7 +142,7 @@ fn register_addresses(api: &mut Api<Router>) {
             Ok(requests::set_interface_address(router, m.sw_if_index, is_twice, m.is_add)?)
         })
         .dump(|router, _: Nat44InterfaceAddrDump| {
-            let all = settings(router).map(|s| s.interfaces.clone()).unwrap_or_default();
+            let all = settings(router).map(|s| s.pool.interfaces.clone()).unwrap_or_default();
             let details = all.into_iter().map(|(sw_if_index, is_twice)| {
                 let flags = flags(&[(NatConfigFlags::TWICE_NAT, is_twice)]);
                 Nat44InterfaceAddrDetails { sw_if_index, flags }
@@ -156,7 +156,7 @@ fn register_addresses(api: &mut Api<Router>) {
             Ok(requests::set_addresses(router, range, vrf, is_twice, m.is_add)?)
         })
         .dump(|router, _: Nat44AddressDump| {
-            let all = settings(router).map(|s| state::all_addresses(router, s));
+            let all = settings(router).map(|s| s.pool.all(router));
             let details = all.unwrap_or_default().into_iter().map(|a| Nat44AddressDetails {
                 ip_address: a.addr,
                 flags: flags(&[(NatConfigFlags::TWICE_NAT, a.is_twice)]),

@@ -5,9 +5,7 @@ use std::fmt::Write;
 use control::configuration::{Lines, Stage};
 use net::Router;
 use translation::session::Timeouts;
-use translation::words::word;
 
-use crate::config::{Mapping, Twice};
 use crate::state::{Role, SESSIONS, settings};
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -43,17 +41,18 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             say(format!("nat44 vrf route add table {table} {vrf}"));
         }
     }
-    for address in &s.pool {
+    for address in &s.pool.addresses {
         let vrf = address.vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));
         let twice = if address.is_twice { " twice-nat" } else { "" };
         say(format!("nat44 add address {}{vrf}{twice}", address.addr));
     }
-    for (interface, is_twice) in &s.interfaces {
+    for (interface, is_twice) in &s.pool.interfaces {
         let twice = if *is_twice { " twice-nat" } else { "" };
         let name = router.interfaces.name(interface.0);
         say(format!("nat44 add interface address {name}{twice}"));
     }
-    s.mappings.iter().flat_map(|m| mapping(router, m)).for_each(&mut say);
+    let mappings = s.mappings.iter().flat_map(|m| m.commands(router, "nat44"));
+    mappings.for_each(&mut say);
     for (interface, role) in router.settings::<Role>() {
         let name = router.interfaces.name(interface.0);
         let words = [
@@ -65,50 +64,4 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             say(format!("set interface nat44 {word} {name}{option}"));
         }
     }
-}
-
-/// The commands that make a mapping: one for each table with identities of several.
-fn mapping(router: &Router, m: &Mapping) -> Vec<String> {
-    let interface = m.interface.map(|i| router.interfaces.name(i).to_owned());
-    let external = interface.clone().unwrap_or_else(|| m.external.to_string());
-    let twice = match m.twice {
-        Twice::No => "",
-        Twice::Always => " twice-nat",
-        Twice::ToItself => " self-twice-nat",
-    };
-    let only = if m.is_out2in_only { " out2in-only" } else { "" };
-    let options = format!("{twice}{only}");
-    let vrf = |vrf: u32| if vrf == 0 { String::new() } else { format!(" vrf {vrf}") };
-    let port = |port: u16| if m.is_of_address() { String::new() } else { format!(" {port}") };
-    let protocol = m.protocol.map_or("", word);
-    if m.is_identity {
-        let what = interface.map_or_else(|| external, |name| format!("external {name}"));
-        let space = if m.is_of_address() { "" } else { " " };
-        let what = format!("{what}{space}{protocol}{}", port(m.port));
-        let each = m.locals.iter();
-        return each.map(|l| format!("nat44 add identity mapping {what}{}", vrf(l.vrf))).collect();
-    }
-    if m.is_balanced {
-        let mut command = format!(
-            "nat44 add load-balancing static mapping protocol {protocol} external {external}:{}",
-            m.port
-        );
-        for l in &m.locals {
-            let of = vrf(l.vrf);
-            let _ =
-                write!(command, " local {}:{}{of} probability {}", l.addr, l.port, l.probability);
-        }
-        command.push_str(&options);
-        if m.affinity != 0 {
-            let _ = write!(command, " affinity {}", m.affinity);
-        }
-        return vec![command];
-    }
-    let Some(l) = m.locals.first() else { return Vec::new() };
-    let space = if m.is_of_address() { "" } else { " " };
-    let exact = m.pool.map_or_else(String::new, |addr| format!(" exact {addr}"));
-    let (local, outside) = (port(l.port), port(m.port));
-    let local = format!("{protocol}{space}local {}{local}", l.addr);
-    let end = format!("{}{options}{exact}", vrf(l.vrf));
-    vec![format!("nat44 add static mapping {local} external {external}{outside}{end}")]
 }

@@ -4,7 +4,7 @@ use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
 use infra::table::tally::Tally;
 use net::fib::Ip4;
-use net::ip::{ReversePath, ReversePaths};
+use net::ip::ReversePaths;
 use sessions::{Direction, End, Seen, SessionIndex};
 use translation::session::{BYPASS, Counters, NatSession, NatSessions, NatTable, OUTSIDE};
 
@@ -75,15 +75,8 @@ impl Core {
     }
     /// The table in which packets to an address outside are looked up.
     pub fn outside_fib(&self, config: &Config, fib: u16, dst: [u8; 4], epoch: Epoch<'_>) -> u16 {
-        let leads = |table: &u16| {
-            self.paths.find(*table, u32::from_be_bytes(dst), None, epoch) == ReversePath::Away
-        };
         let fibs = config.routes.get(&fib).unwrap_or(&config.outside_fibs);
-        let own = fibs.iter().find(|table| **table == fib);
-        match fibs.as_slice() {
-            [only] => *only,
-            _ => *own.into_iter().chain(fibs).find(|table| leads(table)).unwrap_or(&fib),
-        }
+        translation::outside_fib(&self.paths, fibs, fib, dst, epoch)
     }
 }
 

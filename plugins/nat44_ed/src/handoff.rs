@@ -10,11 +10,12 @@ use graph::{Buffer, Edge, Frame, Node};
 use infra::rcu::Epoch;
 use sessions::{Flow4, Look};
 use translation::handoff::{Count, Error, Threads};
+use translation::{ARRIVED, TRANSLATED};
 use wire::Protocol;
 
 use crate::config::Config;
 use crate::core::{Core, Way};
-use crate::node::{ARRIVED, Either, In2Out, Out2In, Output, Place, TRANSLATED};
+use crate::node::{Either, In2Out, Out2In, Output, Place};
 use crate::slow::to_near;
 
 /// A place where packets are handed over.
@@ -113,7 +114,7 @@ fn hash_of<P: Place>(
     let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
     let Some(seen) = seen else { return 0 };
     let (flow, protocol) = (seen.flow, seen.flow.protocol());
-    let leads_in = || config.to_external(flow.dst, flow.dst_port, protocol).is_some();
+    let leads_in = || config.mappings.to_external(flow.dst, flow.dst_port, protocol).is_some();
     let is_inward = P::WAY == Way::Out2In || P::WAY == Way::Either && leads_in();
     if !matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) {
         let far = if is_inward { flow.src } else { flow.dst };
@@ -122,8 +123,8 @@ fn hash_of<P: Place>(
     if is_inward || config.is_pooled(flow.dst) {
         return flow.meeting(seed);
     }
-    let mapping = config.of_local(flow.src, flow.src_port, protocol, fib);
-    match mapping.and_then(|n| config.mappings.get(n)) {
+    let mapping = config.mappings.of_local(flow.src, flow.src_port, protocol, fib);
+    match mapping.and_then(|n| config.mappings.at(n)) {
         Some((m, _)) => {
             let port = if m.is_of_address() { flow.src_port } else { m.port };
             let (far, near) = ((flow.dst, flow.dst_port), (m.external.octets(), port));

@@ -31,7 +31,6 @@ use std::time::Duration;
 
 use control::feature::Refused;
 use control::process::Wake;
-use graph::Claim;
 use graph::arc::{Beside, FeatureArc};
 use infra::rcu::Shared;
 use infra::table::tally::Tally;
@@ -39,12 +38,12 @@ use net::interface::{AttachedAt, COLUMNS};
 use net::ip::ReversePaths;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
-use translation::session::{Counters, NatSessions};
+use translation::session::{NatSessions, counters};
 
 use crate::core::Core;
 use config::Config;
 use handoff::{HandOff, HandsOff};
-use node::{ARRIVED, Either, In2Out, Out2In, Output, Place, TRANSLATED};
+use node::{Either, In2Out, Out2In, Output, Place};
 use state::{Nat, Role};
 
 pub use messages::*;
@@ -68,21 +67,14 @@ const PROCESS: &str = "nat44-ed-expire";
 /// Seconds between its rounds.
 const ROUND: Duration = Duration::from_secs(5);
 
-fn counters(router: &mut Router, way: &str, path: &str) -> io::Result<Counters> {
-    let mut rows = |kind: &str| {
-        let name = format!("/nat44-ed/{way}/{path}/{kind}");
-        router.stats.simple(&name, COLUMNS).map_err(io::Error::other)
-    };
-    Ok([rows("tcp")?, rows("udp")?, rows("icmp")?, rows("other")?, rows("drops")?])
-}
-
 fn core(
     router: &mut Router,
     config: &Shared<Config>,
     sessions: &Shared<Option<NatSessions>>,
 ) -> io::Result<Core> {
     let mut both = |way: &str| {
-        Ok::<_, io::Error>([counters(router, way, "fastpath")?, counters(router, way, "slowpath")?])
+        let mut path = |path: &str| counters(router, &format!("/nat44-ed/{way}/{path}"));
+        Ok::<_, io::Error>([path("fastpath")?, path("slowpath")?])
     };
     let counters = [both("in2out")?, both("out2in")?];
     let one = control::stats::Columns::fixed(1);
@@ -137,7 +129,6 @@ fn attach(router: &mut Router) {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    router.engine.claim(Claim::of("nat", TRANSLATED.with(ARRIVED))).map_err(refuse)?;
     let (config, sessions) = (Shared::new(Config::default()), Shared::new(None));
     let core = core(router, &config, &sessions).map_err(refuse)?;
     router.attach::<Role>().map_err(refuse)?;

@@ -3,11 +3,12 @@
 use std::net::Ipv4Addr;
 
 use control::cli::{Args, Cli, Command, Error as CliError};
-use net::{InterfaceIndex, Router};
+use net::Router;
+use translation::mapping::{Local, Mapping};
+use translation::mapping_words::{identity_mapping, static_mapping};
 use translation::words::{end, protocol};
 use wire::Protocol;
 
-use crate::config::{Local, Mapping};
 use crate::{requests, state};
 
 /// A mapping, and whether it is added.
@@ -16,23 +17,6 @@ struct AddMapping<const KIND: usize>(Mapping, bool);
 const STATIC: usize = 0;
 const IDENTITY: usize = 1;
 const BALANCED: usize = 2;
-
-fn nothing() -> Mapping {
-    Mapping {
-        locals: vec![Local { addr: Ipv4Addr::UNSPECIFIED, port: 0, probability: 0, vrf: 0 }],
-        is_balanced: false,
-        external: Ipv4Addr::UNSPECIFIED,
-        port: 0,
-        protocol: None,
-        interface: None,
-        is_identity: false,
-        is_out2in_only: false,
-        twice: Default::default(),
-        affinity: 0,
-        pool: None,
-        tag: String::new(),
-    }
-}
 
 impl<const KIND: usize> AddMapping<KIND> {
     /// Options that several kinds have.
@@ -82,28 +66,7 @@ impl Command for AddMapping<STATIC> {
     );
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let mut new = nothing();
-        new.protocol = protocol(args);
-        if !args.keyword("local") {
-            return Err(args.unknown());
-        }
-        new.locals[0].addr = args.value("local")?;
-        new.locals[0].port = args.optional().unwrap_or(0);
-        if !args.keyword("external") {
-            return Err(args.unknown());
-        }
-        match args.optional::<Ipv4Addr>() {
-            Some(addr) => new.external = addr,
-            None => new.interface = Some(args.value::<InterfaceIndex>("external")?.0),
-        }
-        new.port = args.optional().unwrap_or(0);
-        if new.protocol.is_some() && (new.port == 0 || new.locals[0].port == 0) {
-            return Err(args.error("a mapping of a protocol needs both ports"));
-        }
-        if new.protocol.is_none() && (new.port != 0 || new.locals[0].port != 0) {
-            return Err(args.error("a mapping of ports needs a protocol: tcp, udp or icmp"));
-        }
-        Self(new, true).options(args)
+        Self(static_mapping(args)?, true).options(args)
     }
 }
 
@@ -116,19 +79,7 @@ impl Command for AddMapping<IDENTITY> {
     );
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let mut new = Mapping { is_identity: true, ..nothing() };
-        if args.keyword("external") {
-            new.interface = Some(args.value::<InterfaceIndex>("external")?.0);
-        } else {
-            new.external = args.value("address")?;
-        }
-        new.protocol = protocol(args);
-        if new.protocol.is_some() {
-            new.port = args.value("port")?;
-        }
-        new.locals[0].addr = new.external;
-        new.locals[0].port = new.port;
-        Self(new, true).options(args)
+        Self(identity_mapping(args)?, true).options(args)
     }
 }
 
@@ -144,7 +95,7 @@ impl Command for AddMapping<BALANCED> {
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
         let (external, port, of) = balanced(args)?;
         let protocol = Some(of);
-        let new = Mapping { is_balanced: true, external, port, protocol, ..nothing() };
+        let new = Mapping { is_balanced: true, external, port, protocol, ..Mapping::default() };
         Self(Mapping { locals: Vec::new(), ..new }, true).options(args)
     }
 }
@@ -177,7 +128,8 @@ impl Command for AddLocal {
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
         let external = balanced(args)?;
-        let mut of = AddMapping::<BALANCED>(Mapping { locals: Vec::new(), ..nothing() }, true);
+        let mut of =
+            AddMapping::<BALANCED>(Mapping { locals: Vec::new(), ..Mapping::default() }, true);
         if !args.keyword("local") {
             return Err(args.unknown());
         }

@@ -15,14 +15,10 @@ use sessions::{Look, Seen};
 use translation::mss;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, NatTable, Translation, counter_of, pass};
+use translation::{ARRIVED, TRANSLATED};
 
 use crate::core::{Core, Way, find};
 use crate::slow::{Asking, Fault, Verdict};
-
-/// Packets that were translated are not translated once more when they are sent.
-pub const TRANSLATED: Flags = Flags::feature(4);
-/// Packets on the thread that has their session.
-pub const ARRIVED: Flags = Flags::feature(5);
 
 /// A place of the nodes.
 pub trait Place: Copy + Send + 'static {
@@ -257,8 +253,9 @@ impl<P: Place> Node for Fast<P> {
             let found = find(&table, &seen, fib, P::WAY);
             let Some((at, direction)) = found.filter(|(at, _)| !table.is_over(*at, now)) else {
                 let flow = &seen.flow;
-                let leads_in =
-                    || config.to_external(flow.dst, flow.dst_port, flow.protocol()).is_some();
+                let leads_in = || {
+                    config.mappings.to_external(flow.dst, flow.dst_port, flow.protocol()).is_some()
+                };
                 let is_inward = P::WAY == Way::Either && leads_in();
                 return Ok(if is_inward { Next::Inward(place) } else { Next::Slow(place) });
             };

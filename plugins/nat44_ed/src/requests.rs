@@ -6,17 +6,15 @@ use net::Router;
 use net::fib::Ip4;
 use net::interface::InterfaceIndex;
 use translation::address_of;
+use translation::mapping::{self, Local, Mapping, Twice};
+use translation::pool::PoolAddress;
 use translation::session::Timeouts;
 use wire::Protocol;
 
-use crate::config::{Local, Mapping, PoolAddress, Twice};
 use crate::core::Core;
 use crate::state::{
     Error, Nat, Role, change, release_address, release_mapping, remove_sessions, set_role, settings,
 };
-
-/// Addresses of a range at most.
-const MOST_ADDRESSES: u32 = 1 << 16;
 
 /// Adds a role to an interface, or takes it away.
 pub fn set_interface(
@@ -26,49 +24,20 @@ pub fn set_interface(
     is_add: bool,
 ) -> Result<(), Error> {
     settings(router)?;
-    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
-    let mut role = router.setting::<Role>(interface);
-    let place = change(&mut role);
-    if *place == is_add {
-        return Err(if is_add { Error::Exists } else { Error::Unknown });
-    }
-    *place = is_add;
-    role.hands_off = !role.is_none() && router.own::<Nat>().hands_off;
+    let hands_off = router.own::<Nat>().hands_off;
+    let role = translation::role::changed(router, interface, change, is_add, hands_off)?;
     set_role(router, interface, role)
 }
 
 /// Adds addresses to a pool, or takes them out.
 pub fn set_addresses(
     router: &mut Router,
-    [first, last]: [Ipv4Addr; 2],
+    range: [Ipv4Addr; 2],
     vrf: Option<u32>,
     is_twice: bool,
     is_add: bool,
 ) -> Result<(), Error> {
-    let (from, to) = (u32::from(first), u32::from(last));
-    if to.checked_sub(from).is_none_or(|more| more >= MOST_ADDRESSES) {
-        return Err(Error::BadRange);
-    }
-    let meant = |n: u32| PoolAddress { addr: n.into(), vrf, is_twice, from: None };
-    let gone = change(router, |s| {
-        let is_there =
-            |n: u32| s.pool.iter().any(|a| a.addr == Ipv4Addr::from(n) && a.is_twice == is_twice);
-        if is_add {
-            if (from..=to).any(is_there) {
-                return Err(Error::Exists);
-            }
-            s.pool.extend((from..=to).map(meant));
-            return Ok(Vec::new());
-        }
-        if !(from..=to).all(is_there) {
-            return Err(Error::Unknown);
-        }
-        let is_meant =
-            |a: &PoolAddress| a.is_twice == is_twice && (from..=to).contains(&u32::from(a.addr));
-        let (gone, stay) = s.pool.iter().copied().partition(is_meant);
-        s.pool = stay;
-        Ok(gone)
-    })?;
+    let gone = change(router, |s| s.pool.set(range, vrf, is_twice, is_add))?;
     gone.into_iter().for_each(|address| release_address(router, address));
     Ok(())
 }
@@ -83,16 +52,7 @@ pub fn set_interface_address(
     settings(router)?;
     router.interfaces.at(interface).ok_or(Error::NoInterface)?;
     let address = address_of(router, interface);
-    change(router, |s| {
-        let at = s.interfaces.iter().position(|known| *known == (interface, is_twice));
-        match (at, is_add) {
-            (None, true) => s.interfaces.push((interface, is_twice)),
-            (Some(at), false) => drop(s.interfaces.remove(at)),
-            (Some(_), true) => return Err(Error::Exists),
-            (None, false) => return Err(Error::Unknown),
-        }
-        Ok(())
-    })?;
+    change(router, |s| s.pool.set_interface(interface, is_twice, is_add))?;
     if let Some(addr) = address.filter(|_| !is_add) {
         let from = Some(interface.0);
         release_address(router, PoolAddress { addr, vrf: None, is_twice, from });
@@ -100,64 +60,17 @@ pub fn set_interface_address(
     Ok(())
 }
 
-/// Whether two mappings stand for the same thing outside.
-fn collide(a: &Mapping, b: &Mapping) -> bool {
-    let place = |m: &Mapping| (m.interface, m.port, m.protocol);
-    place(a) == place(b) && (a.interface.is_some() || a.external == b.external)
-}
-
 /// Adds a mapping.
 pub fn add_mapping(router: &mut Router, new: Mapping) -> Result<(), Error> {
     settings(router)?;
-    if let Some(interface) = new.interface {
-        router.interfaces.at(InterfaceIndex(interface)).ok_or(Error::NoInterface)?;
-    }
-    let has_ports = [Protocol::TCP, Protocol::UDP, Protocol::ICMP];
-    if new.protocol.is_some_and(|p| !has_ports.contains(&p)) {
-        return Err(Error::BadProtocol);
-    }
-    if new.is_balanced && new.locals.len() < 2 {
-        return Err(Error::TooFewHosts);
-    }
-    change(router, |s| {
-        // One identity may hold in several tables.
-        if new.is_identity
-            && let Some(known) = s.mappings.iter_mut().find(|m| m.is_identity && collide(m, &new))
-        {
-            if known.locals.iter().any(|l| new.locals.iter().any(|n| n.vrf == l.vrf)) {
-                return Err(Error::Exists);
-            }
-            known.locals.extend(new.locals);
-            return Ok(());
-        }
-        if s.mappings.iter().any(|m| collide(m, &new)) {
-            return Err(Error::Exists);
-        }
-        s.mappings.push(new);
-        Ok(())
-    })
+    mapping::check(router, &new)?;
+    change(router, |s| mapping::add(&mut s.mappings, new))
 }
 
 /// Takes a mapping away: the one that stands for the same outside, with the same hosts if it is
 /// not balanced.
 pub fn remove_mapping(router: &mut Router, old: &Mapping) -> Result<(), Error> {
-    let gone = change(router, |s| {
-        let is_meant = |m: &Mapping| {
-            let same = |l: &Local| old.locals.iter().any(|o| (o.addr, o.vrf) == (l.addr, l.vrf));
-            let hosts = old.is_balanced || old.is_identity || m.locals.iter().all(same);
-            let kind = (m.is_identity, m.is_balanced) == (old.is_identity, old.is_balanced);
-            collide(m, old) && kind && hosts
-        };
-        let at = s.mappings.iter().position(is_meant).ok_or(Error::Unknown)?;
-        if old.is_identity && s.mappings[at].locals.len() > 1 {
-            let locals = &mut s.mappings[at].locals;
-            let vrf = old.locals.first().map_or(0, |l| l.vrf);
-            let of = locals.iter().position(|l| l.vrf == vrf).ok_or(Error::Unknown)?;
-            locals.remove(of);
-            return Ok(old.clone());
-        }
-        Ok(s.mappings.remove(at))
-    })?;
+    let gone = change(router, |s| mapping::remove(&mut s.mappings, old))?;
     release_mapping(router, &gone);
     Ok(())
 }

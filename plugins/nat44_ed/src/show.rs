@@ -4,10 +4,9 @@ use control::cli::{Cli, Command, Output};
 use net::Router;
 use sessions::Flow4;
 use translation::session::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITORY, TWICE};
-use translation::words::{Lines, word};
+use translation::words::Lines;
 use wire::Protocol;
 
-use crate::config::{Mapping, Twice};
 use crate::state::{self, Error, Role, Settings, settings};
 
 macro_rules! shows {
@@ -57,7 +56,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, Interfaces {}| Ok(Output::of(interfaces(router))));
     cli.command(|router: &mut Router, InterfaceAddresses {}| {
         let s = known(router);
-        let all = s.interfaces.iter().map(|(interface, is_twice)| {
+        let all = s.pool.interfaces.iter().map(|(interface, is_twice)| {
             let twice = if *is_twice { " twice-nat" } else { "" };
             format!(" {}{twice}", router.interfaces.name(interface.0))
         });
@@ -65,7 +64,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, Mappings {}| {
         let s = known(router);
-        let all = s.mappings.iter().map(|m| mapping(router, m));
+        let all = s.mappings.iter().map(|m| m.text(router));
         Ok(Output::of(Lines::below("NAT44 static mappings:", all)))
     });
     cli.command(|router: &mut Router, Summary {}| Ok(Output::of(summary(router)?)));
@@ -102,7 +101,7 @@ fn known(router: &Router) -> Settings {
 
 fn addresses(router: &Router) -> Result<Lines, Error> {
     let s = known(router);
-    let all = state::all_addresses(router, &s);
+    let all = s.pool.all(router);
     let mut lines = Vec::new();
     for (head, is_twice) in
         [("NAT44 pool addresses:", false), ("NAT44 twice-nat pool addresses:", true)]
@@ -123,12 +122,7 @@ fn interfaces(router: &Router) -> Lines {
     let mut lines = vec!["NAT44 interfaces:".to_owned()];
     for (interface, role) in router.settings::<Role>() {
         let name = router.interfaces.name(interface.0);
-        let place = match (role.is_inside, role.is_outside) {
-            (true, true) => "in out",
-            (true, false) => "in",
-            (false, true) => "out",
-            (false, false) => "",
-        };
+        let place = role.word();
         if !place.is_empty() {
             lines.push(format!(" {name} {place}"));
         }
@@ -137,32 +131,6 @@ fn interfaces(router: &Router) -> Lines {
         }
     }
     Lines(lines)
-}
-
-fn mapping(router: &Router, m: &Mapping) -> String {
-    let protocol = m.protocol.map_or("", word);
-    let port = |port: u16| if m.is_of_address() { String::new() } else { format!(":{port}") };
-    let external = match m.interface {
-        Some(interface) => router.interfaces.name(interface).to_owned(),
-        None => m.external.to_string(),
-    };
-    let twice = match m.twice {
-        Twice::No => "",
-        Twice::Always => " twice-nat",
-        Twice::ToItself => " self-twice-nat",
-    };
-    let only = if m.is_out2in_only { " out2in-only" } else { "" };
-    let locals = m.locals.iter().map(|l| {
-        let part = match m.is_balanced {
-            true => format!(" probability {}", l.probability),
-            false => String::new(),
-        };
-        format!("local {}{} vrf {}{part}", l.addr, port(l.port), l.vrf)
-    });
-    let locals: Vec<_> = locals.collect();
-    let kind = if m.is_identity { "identity mapping " } else { "" };
-    let external = format!("external {external}{}", port(m.port));
-    format!(" {kind}{protocol} {external} {}{twice}{only}", locals.join(" "))
 }
 
 fn summary(router: &mut Router) -> Result<Lines, Error> {

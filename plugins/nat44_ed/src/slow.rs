@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 
 use infra::rcu::Epoch;
 use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
+use translation::mapping::{Mapping, Twice};
+use translation::ports::{next_random, stride};
 use translation::session::{
     BALANCED, BYPASS, Data, HAIRPIN, NatTable, OUTSIDE, STATIC, TWICE, class_of,
 };
@@ -11,7 +13,7 @@ use translation::{FIRST_PORT, leads_outside};
 use wire::Protocol;
 use wire::tcp::Flags;
 
-use crate::config::{Config, Mapping, Twice};
+use crate::config::Config;
 use crate::core::{Core, Way};
 
 /// Where clients of DHCP listen.
@@ -93,7 +95,7 @@ impl Asking<'_> {
     }
     fn outward(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
         let Seen { flow, .. } = *seen;
-        let hairpin = self.config.to_external(flow.dst, flow.dst_port, flow.protocol());
+        let hairpin = self.config.mappings.to_external(flow.dst, flow.dst_port, flow.protocol());
         let is_outward =
             || leads_outside(&self.core.paths, &self.config.outside, fib, flow.dst, self.epoch);
         if way != Way::Output && hairpin.is_none() && !is_outward() {
@@ -102,8 +104,8 @@ impl Asking<'_> {
         if way == Way::Output && self.config.is_pooled(flow.src) {
             return Ok(Verdict::AsItIs);
         }
-        let from = self.config.of_local(flow.src, flow.src_port, flow.protocol(), fib);
-        let from = from.and_then(|n| self.config.mappings.get(n).map(|(m, _)| m));
+        let from = self.config.mappings.of_local(flow.src, flow.src_port, flow.protocol(), fib);
+        let from = from.and_then(|n| self.config.mappings.at(n).map(|(m, _)| m));
         let from = from.filter(|m| !m.is_out2in_only);
         if from.is_none() && self.config.is_forwarding && way != Way::Output {
             return Ok(Verdict::AsItIs);
@@ -118,7 +120,7 @@ impl Asking<'_> {
         self.check_limit(fib)?;
         let mut flags = if from.is_some() { STATIC } else { 0 };
         let (mut far, mut out_fib) = ((flow.dst, flow.dst_port), None);
-        if let Some((m, fibs)) = hairpin.and_then(|n| self.config.mappings.get(n))
+        if let Some((m, fibs)) = hairpin.and_then(|n| self.config.mappings.at(n))
             && way != Way::Output
         {
             let host = m.locals.first().zip(fibs.first());
@@ -145,8 +147,8 @@ impl Asking<'_> {
     fn inward(&mut self, seen: &Seen<[u8; 4]>, fib: u16) -> Result<Verdict, Fault> {
         let Seen { flow, .. } = *seen;
         let protocol = flow.protocol();
-        let found = self.config.to_external(flow.dst, flow.dst_port, protocol);
-        let Some((mapping, fibs)) = found.and_then(|n| self.config.mappings.get(n)) else {
+        let found = self.config.mappings.to_external(flow.dst, flow.dst_port, protocol);
+        let Some((mapping, fibs)) = found.and_then(|n| self.config.mappings.at(n)) else {
             return self.unknown(seen, fib);
         };
         match self.begins(seen) {
@@ -267,10 +269,7 @@ impl Asking<'_> {
         Some(flow)
     }
     fn random(&mut self) -> u64 {
-        *self.random ^= *self.random << 13;
-        *self.random ^= *self.random >> 7;
-        *self.random ^= *self.random << 17;
-        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+        next_random(self.random)
     }
     /// A flow from a far end to an address of the pool and a port that no session has: first of the
     /// address that the host has for all its sessions, then of the others. The host's own port is
@@ -347,20 +346,6 @@ pub fn to_near(far: ([u8; 4], u16), near: ([u8; 4], u16), protocol: Protocol, sc
 fn to_far(host: ([u8; 4], u16), far: ([u8; 4], u16), protocol: Protocol, scope: u32) -> Flow4 {
     let port = if protocol == Protocol::ICMP { host.1 } else { far.1 };
     Flow4::new(host, (far.0, port), protocol, scope)
-}
-
-/// Steps that meet all of `count` numbers in an order of their own, so that ports in use do not
-/// pile up in rows that are long to walk over.
-fn stride(random: u64, count: u32) -> u32 {
-    let is_coprime = |n: u32| {
-        let (mut a, mut b) = (n, count);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a == 1
-    };
-    let first = (random as u32 % (1 << 15)) | 1;
-    (first..).step_by(2).find(|n| is_coprime(*n)).unwrap_or(1)
 }
 
 fn has_ports(protocol: Protocol) -> bool {

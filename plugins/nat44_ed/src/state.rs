@@ -2,100 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use control::feature::Refusal;
 use infra::rcu::Shared;
 use net::Router;
 use net::fib::Ip4;
-use net::interface::{Change, InterfaceIndex, NoInterface};
-use net::ip4::IP4_OUTPUT;
+use net::interface::{Change, InterfaceIndex};
 use sessions::{End, Walked};
 use translation::address_of;
+use translation::mapping::{Mapping, Mappings};
+use translation::pool::{Pool, PoolAddress};
 use translation::session::{NatSession, NatSessions, STATIC, TWICE, Timeouts};
 
-use crate::config::{Config, Mapping, PoolAddress};
+use crate::config::Config;
 use crate::core::Core;
+
+pub use translation::error::Error;
 
 /// Sessions of a thread, unless the operator says otherwise.
 pub const SESSIONS: u32 = 63 * 1024;
-/// The node that gives fragments that are sent the ports of the first.
-const FRAGMENTS_SENT: &str = "ip4-sv-reassembly-output-feature";
-
 /// NAT on an interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Role {
-    /// Hosts that are translated are there.
-    pub is_inside: bool,
-    /// Their far ends are there.
-    pub is_outside: bool,
-    /// Packets are translated when they are sent there.
-    pub is_output: bool,
-    /// Whether there are several threads.
-    pub hands_off: bool,
-}
-
-impl Role {
-    /// Whether there is none.
-    pub fn is_none(self) -> bool {
-        !(self.is_inside || self.is_outside || self.is_output)
-    }
-    /// Whether packets from outside come in.
-    pub fn receives_outside(self) -> bool {
-        self.is_outside || self.is_output
-    }
-}
-
-/// Reasons why a request is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
-pub enum Error {
-    /// NAT44 is not enabled
-    #[retval(UNSUPPORTED)]
-    Disabled,
-    /// NAT44 is enabled already
-    #[retval(FEATURE_ALREADY_ENABLED)]
-    Enabled,
-    /// NAT44 is disabled already
-    #[retval(FEATURE_ALREADY_DISABLED)]
-    AlreadyDisabled,
-    /// no such interface
-    #[retval(INVALID_SW_IF_INDEX)]
-    #[from(NoInterface)]
-    NoInterface,
-    /// it is there already
-    #[retval(VALUE_EXIST)]
-    Exists,
-    /// there is no such thing
-    #[retval(NO_SUCH_ENTRY)]
-    Unknown,
-    /// no such table {0}
-    #[retval(NO_SUCH_FIB)]
-    NoTable(u32),
-    /// the range ends before it begins, or is too long
-    #[retval(INVALID_VALUE)]
-    BadRange,
-    /// the protocol has no ports
-    #[retval(INVALID_VALUE)]
-    BadProtocol,
-    /// a load balancing mapping has two hosts at least
-    #[retval(INVALID_VALUE)]
-    TooFewHosts,
-    /// twice-nat and self-twice-nat exclude each other
-    #[retval(INVALID_VALUE)]
-    BothTwice,
-    /// there is no memory
-    #[retval(UNSPECIFIED)]
-    NoMemory,
-    /// a thread does not answer
-    #[retval(UNSPECIFIED)]
-    NoAnswer,
-}
+pub type Role = translation::role::Role<Nat>;
 
 /// Settings that end when NAT is disabled.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Addresses that packets get, as configured.
-    pub pool: Vec<PoolAddress>,
-    /// Interfaces whose addresses packets get too; true for far ends.
-    pub interfaces: Vec<(InterfaceIndex, bool)>,
+    /// Addresses that packets get.
+    pub pool: Pool,
     /// Mappings that stay.
     pub mappings: Vec<Mapping>,
     /// Whether packets without a translation pass.
@@ -187,19 +118,7 @@ pub fn disable(router: &mut Router) -> Result<(), Error> {
 
 /// Gives an interface a role, and features what they need for it.
 pub fn set_role(router: &mut Router, interface: InterfaceIndex, new: Role) -> Result<(), Error> {
-    let old = router.setting::<Role>(interface);
-    router.put(interface, new)?;
-    if old.is_none() != new.is_none() {
-        router.need_fragment_ports(interface, 0, !new.is_none()).map_err(|_| Error::NoInterface)?;
-    }
-    if old.is_output != new.is_output {
-        let (arc, node) = (&IP4_OUTPUT, FRAGMENTS_SENT);
-        let done = match new.is_output {
-            true => router.engine.require_feature(arc, node, interface.0),
-            false => router.engine.release_feature(arc, node, interface.0),
-        };
-        done.expect("the node is on the arc since reassembly registered");
-    }
+    translation::role::set(router, interface, new)?;
     apply(router);
     Ok(())
 }
@@ -217,30 +136,13 @@ pub fn apply(router: &mut Router) {
     for (table, far) in &settings.vrfs {
         config.routes.insert(fib(*table), far.iter().map(|vrf| fib(*vrf)).collect());
     }
-    for address in all_addresses(router, &settings) {
+    for address in settings.pool.all(router) {
         match address.is_twice {
             true => config.twice.push(address.addr),
             false => config.pool.push((address.addr, address.vrf.map(fib))),
         }
     }
-    for mapping in &settings.mappings {
-        let mut mapping = mapping.clone();
-        if let Some(interface) = mapping.interface {
-            let Some(addr) = address_of(router, InterfaceIndex(interface)) else { continue };
-            mapping.external = addr;
-            if mapping.is_identity {
-                mapping.locals.iter_mut().for_each(|local| local.addr = addr);
-            }
-        }
-        let fibs: Vec<u16> = mapping.locals.iter().map(|local| fib(local.vrf)).collect();
-        let at = config.mappings.len();
-        let protocol = mapping.protocol.map_or(0, |p| p.0);
-        config.by_external.insert((mapping.external, mapping.port, protocol), at);
-        for (local, fib) in mapping.locals.iter().zip(&fibs) {
-            config.by_local.insert(((local.addr, local.port, protocol), *fib), at);
-        }
-        config.mappings.push((mapping, fibs));
-    }
+    config.mappings = Mappings::of(router, &settings.mappings);
     for (interface, role) in router.settings::<Role>() {
         if role.receives_outside() {
             config.outside.push(interface.0);
@@ -252,18 +154,6 @@ pub fn apply(router: &mut Router) {
         }
     }
     router.own_mut::<Nat>().config.publish(config);
-}
-
-/// The addresses that packets get: as configured, and of interfaces.
-pub fn all_addresses(router: &Router, settings: &Settings) -> Vec<PoolAddress> {
-    let mut all = settings.pool.clone();
-    for (interface, is_twice) in &settings.interfaces {
-        if let Some(addr) = address_of(router, *interface) {
-            let from = Some(interface.0);
-            all.push(PoolAddress { addr, vrf: None, is_twice: *is_twice, from });
-        }
-    }
-    all
 }
 
 /// A session as control sees it, with the thread that owns it.
@@ -328,7 +218,7 @@ pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change:
     if change == Change::Deleting
         && let Some(settings) = &mut router.own_mut::<Nat>().settings
     {
-        settings.interfaces.retain(|(known, _)| *known != interface);
+        settings.pool.interfaces.retain(|(known, _)| *known != interface);
         settings.mappings.retain(|m| m.interface != Some(interface.0));
     }
     apply(router);
@@ -342,9 +232,9 @@ pub fn threads_changed(router: &mut Router, stay: &std::ops::Range<usize>) -> Re
     let _ = remove_sessions(router, |_| true);
     start(router, &settings).map_err(|e| e.to_string())?;
     let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();
-    for (interface, role) in all {
-        let new = Role { hands_off, ..role };
-        set_role(router, interface, new).map_err(|e| e.to_string())?;
+    for (interface, mut role) in all {
+        role.hands_off = hands_off;
+        set_role(router, interface, role).map_err(|e| e.to_string())?;
     }
     Ok(())
 }

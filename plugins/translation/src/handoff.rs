@@ -19,9 +19,13 @@ impl Threads {
     /// Those that the node of a frame can hand packets to.
     pub fn of<N: Node, On>(frame: &Frame<'_, N, On>) -> Self {
         // Threads go by remainders: how many there are is where they begin anew.
-        let all: [usize; MOST] = std::array::from_fn(|n| frame.thread_of(n as u64));
-        let count = (1..MOST).find(|n| all[*n] == all[0]).unwrap_or(MOST) as u64;
-        Self { all, count }
+        let mut all = [frame.thread_of(0); MOST];
+        let mut count = 1;
+        while count < MOST && frame.thread_of(count as u64) != all[0] {
+            all[count] = frame.thread_of(count as u64);
+            count += 1;
+        }
+        Self { all, count: count as u64 }
     }
     /// The thread that has what goes by a hash, as `Frame::thread_of` says.
     #[inline(always)]
@@ -38,7 +42,7 @@ pub trait Place: Clone + Send + 'static {
     const NODE: &'static str;
     /// The hash that a packet goes by; `None` when it stays on its thread and goes on along the
     /// arc.
-    fn hash(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u64>;
+    fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64>;
 }
 
 /// Hands packets over.

@@ -2,15 +2,23 @@
 //!
 //! * [`session`]: what a session is, and what becomes of it with each packet;
 //! * [`mod@rewrite`] and [`mss`]: packets that are changed;
+//! * [`pool`], [`mapping`] and [`ports`]: what hosts have outside;
+//! * [`role`]: sides of interfaces;
 //! * [`users`]: how many sessions each host has;
 //! * [`handoff`]: the way to the thread that has a session;
 //! * [`words`] and [`numbers`]: what commands and messages are made of.
 #![forbid(unsafe_code)]
 
+pub mod error;
 pub mod handoff;
+pub mod mapping;
+pub mod mapping_words;
 pub mod mss;
 pub mod numbers;
+pub mod pool;
+pub mod ports;
 pub mod rewrite;
+pub mod role;
 pub mod session;
 pub mod users;
 pub mod words;
@@ -18,10 +26,11 @@ pub mod words;
 use std::net::Ipv4Addr;
 
 use control::feature::Refused;
+use graph::{Claim, Flags};
 use infra::rcu::Epoch;
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::Prefix;
 
 /// What kinds of NAT have in common.
@@ -31,9 +40,19 @@ pub const FEATURE: Feature = Feature {
     origin: Origin::Plugin,
     default_enabled: true,
     requires: &["ip4", "sessions"],
-    register: |_: &mut Parts| -> Result<(), Refused> { Ok(()) },
+    register,
     configuration: Configuration::None("each kind of NAT has its own"),
 };
+
+/// Packets that were translated are not translated once more when they are sent.
+pub const TRANSLATED: Flags = Flags::feature(4);
+/// Packets that have been at a node in front of the one that translates them, and come there once
+/// more along the arc.
+pub const ARRIVED: Flags = Flags::feature(5);
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    parts.router.engine.claim(Claim::of("translation", TRANSLATED.with(ARRIVED))).map_err(refuse)
+}
 
 /// The first port that packets get.
 pub const FIRST_PORT: u16 = 1024;
@@ -62,5 +81,23 @@ pub fn leads_outside(
         ReversePath::Away => {
             outside.iter().any(|over| paths.find(fib, dst, Some(*over), epoch) == ReversePath::Away)
         }
+    }
+}
+
+/// The table, of those outside, in which packets to a far end are looked up: the only one, else the
+/// first that leads there, from their own on.
+pub fn outside_fib(
+    paths: &ReversePaths<Ip4>,
+    outside: &[u16],
+    fib: u16,
+    dst: [u8; 4],
+    epoch: Epoch<'_>,
+) -> u16 {
+    let leads =
+        |table: &u16| paths.find(*table, u32::from_be_bytes(dst), None, epoch) == ReversePath::Away;
+    let own = outside.iter().find(|table| **table == fib);
+    match outside {
+        [only] => *only,
+        _ => *own.into_iter().chain(outside).find(|table| leads(table)).unwrap_or(&fib),
     }
 }

@@ -1,5 +1,10 @@
 //! Sessions: what NAT knows of them, and what becomes of them with each packet.
 
+use std::io;
+
+use infra::counter::{Counter, Rows};
+use net::Router;
+use net::interface::COLUMNS;
 use sessions::{Class, Direction, Flow4, Kind, Seen, Session, SessionIndex, Sessions, Table};
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -180,7 +185,7 @@ fn with_far_end(new: Flow4, seen: &Flow4, direction: Direction) -> Flow4 {
 }
 
 /// Packets by interface: TCP, UDP, ICMP, other, dropped.
-pub type Counters = [infra::counter::Rows<infra::counter::Counter>; 5];
+pub type Counters = [Rows<Counter>; 5];
 /// Position of what is dropped.
 pub const DROPS: usize = 4;
 
@@ -193,4 +198,15 @@ pub fn counter_of(protocol: Protocol) -> usize {
         Protocol::ICMP => 2,
         _ => 3,
     }
+}
+
+/// The counters below a name in the statistics segment.
+///
+/// # Errors
+/// The names are taken.
+pub fn counters(router: &mut Router, name: &str) -> io::Result<Counters> {
+    let mut rows = |kind: &str| {
+        router.stats.simple(&format!("{name}/{kind}"), COLUMNS).map_err(io::Error::other)
+    };
+    Ok([rows("tcp")?, rows("udp")?, rows("icmp")?, rows("other")?, rows("drops")?])
 }

@@ -1,13 +1,31 @@
-//! Hosts inside, and how many sessions each has.
+//! Hosts inside, and the sessions of each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use sessions::{Flow4, SessionIndex};
+
+use crate::session::NatTable;
+
+/// Sessions that are compared when the oldest is looked for.
+const COMPARED: usize = 8;
 
 /// A host: its table and address.
 pub type Host = (u16, [u8; 4]);
 
-/// Sessions of the hosts of a thread: those that come and go, those of mappings.
-pub type Counts = HashMap<Host, [u32; 2]>;
+/// What is known of a host.
+#[derive(Clone, Debug, Default)]
+pub struct User {
+    /// Sessions that come and go.
+    pub dynamic: u32,
+    /// Sessions of mappings.
+    pub fixed: u32,
+    /// Flows of those that come and go, more or less in the order of their age; some have ended.
+    queue: VecDeque<Flow4>,
+}
+
+/// The hosts of a thread.
+pub type Counts = HashMap<Host, User>;
 
 /// The hosts of all threads. A host's sessions are on one thread, which counts them.
 #[derive(Clone)]
@@ -35,15 +53,16 @@ impl Users {
 
 /// Counts a session of a host, of a mapping or not.
 pub fn began(users: &mut Counts, host: Host, is_static: bool) {
-    users.entry(host).or_default()[usize::from(is_static)] += 1;
+    let user = users.entry(host).or_default();
+    *(if is_static { &mut user.fixed } else { &mut user.dynamic }) += 1;
 }
 
 /// Counts the end of a session of a host. A host without sessions is forgotten.
 pub fn ended(users: &mut Counts, host: Host, is_static: bool) {
-    if let Some(counts) = users.get_mut(&host) {
-        let count = &mut counts[usize::from(is_static)];
+    if let Some(user) = users.get_mut(&host) {
+        let count = if is_static { &mut user.fixed } else { &mut user.dynamic };
         *count = count.saturating_sub(1);
-        if *counts == [0, 0] {
+        if user.fixed + user.dynamic == 0 {
             users.remove(&host);
         }
     }
@@ -51,5 +70,32 @@ pub fn ended(users: &mut Counts, host: Host, is_static: bool) {
 
 /// How many sessions a host has.
 pub fn count_of(users: &Counts, host: Host) -> u32 {
-    users.get(&host).map_or(0, |counts| counts[0] + counts[1])
+    users.get(&host).map_or(0, |user| user.dynamic + user.fixed)
+}
+
+/// Notes the flow of a new session that comes and goes, for [`oldest`]. A host has `most` sessions
+/// at most.
+pub fn queue(users: &mut Counts, host: Host, flow: Flow4, most: u32, table: &NatTable) {
+    let Some(user) = users.get_mut(&host) else { return };
+    if user.queue.len() >= (most as usize).saturating_mul(2).max(COMPARED) {
+        user.queue.retain(|flow| table.find(flow).is_some());
+    }
+    user.queue.push_back(flow);
+}
+
+/// The session of a host that was silent longest, of the few that began first.
+pub fn oldest(users: &mut Counts, host: Host, table: &NatTable) -> Option<SessionIndex> {
+    let queue = &mut users.get_mut(&host)?.queue;
+    let mut found: Vec<(Flow4, SessionIndex, f64)> = Vec::new();
+    while found.len() < COMPARED
+        && let Some(flow) = queue.pop_front()
+    {
+        let session = table.find(&flow).and_then(|at| Some((at, table.at(at)?.heard)));
+        found.extend(session.map(|(at, heard)| (flow, at, heard)));
+    }
+    let oldest = (0..found.len()).reduce(|a, b| if found[b].2 < found[a].2 { b } else { a })?;
+    let (_, at, _) = found.remove(oldest);
+    // Those that began first stay in front.
+    found.iter().rev().for_each(|(flow, ..)| queue.push_front(*flow));
+    Some(at)
 }

@@ -1,0 +1,386 @@
+//! Answers to the messages of the module `nat44_ei`.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use control::api::{Api, Retval};
+use net::fib::{Ip4, TableIndex};
+use net::{InterfaceIndex, Router};
+use translation::mapping::{Local, Mapping};
+use translation::numbers::NatLogLevel;
+use translation::ports::PortSet;
+use translation::session::{NatSession, STATIC, Timeouts};
+use wire::Protocol;
+
+use crate::messages::Nat44EiConfigFlags as Flags;
+use crate::messages::*;
+use crate::requests::{self, SessionName};
+use crate::session_messages::*;
+use crate::state::{self, Nat, Role, Settings, change, settings};
+
+const ANY: u32 = u32::MAX;
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("nat44_ei", "1.1.1")
+        .call(|router: &mut Router, m: Nat44EiPluginEnableDisable| {
+            if !m.enable {
+                return Ok(state::disable(router)?);
+            }
+            if m.flags.contains(Flags::OUT2IN_DPO) {
+                return Err(Retval::UNSUPPORTED);
+            }
+            let Nat44EiPluginEnableDisable { inside_vrf, outside_vrf, users, .. } = m;
+            let Nat44EiPluginEnableDisable { sessions, user_sessions, flags, .. } = m;
+            let is_static_only = flags.contains(Flags::STATIC_MAPPING_ONLY);
+            let tracks = flags.contains(Flags::CONNECTION_TRACKING);
+            let limits = Settings { users, sessions, user_sessions, ..Settings::default() };
+            let new = Settings { inside_vrf, outside_vrf, is_static_only, tracks, ..limits };
+            Ok(state::enable(router, new)?)
+        })
+        .call(|router, _: Nat44EiShowRunningConfig| running(router))
+        .call(|router, m: Nat44EiForwardingEnableDisable| {
+            Ok(change(router, |s| {
+                s.is_forwarding = m.enable;
+                Ok(())
+            })?)
+        })
+        .call(|router, m: Nat44EiSetTimeouts| {
+            let (established, transitory) = (m.tcp_established, m.tcp_transitory);
+            let new = Timeouts { udp: m.udp, established, transitory, icmp: m.icmp };
+            Ok(requests::set_timeouts(router, new)?)
+        })
+        .call(|router, m: Nat44EiSetMssClamping| {
+            Ok(change(router, |s| {
+                s.mss = Some(m.mss_value).filter(|_| m.enable);
+                Ok(())
+            })?)
+        })
+        .call(|router, _: Nat44EiGetMssClamping| {
+            let mss = settings(router)?.mss;
+            let mss_value = mss.unwrap_or(0);
+            Ok(Nat44EiGetMssClampingReply { mss_value, enable: mss.is_some() })
+        })
+        .dump(|router, _: Nat44EiWorkerDump| {
+            let is_on = router.state::<Nat>().is_some_and(|nat| nat.settings.is_some());
+            let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0);
+            let details = threads.filter(|_| is_on).map(|t| Nat44EiWorkerDetails {
+                worker_index: t.id as u32,
+                lcore_id: t.cpu.map_or(ANY, |cpu| cpu as u32),
+                name: t.name.into(),
+            });
+            details.collect()
+        });
+    register_ports(api);
+    register_interfaces(api);
+    register_addresses(api);
+    register_mappings(api);
+    register_sessions(api);
+}
+
+fn running(router: &mut Router) -> Result<Nat44EiShowRunningConfigReply, Retval> {
+    let s = settings(router)?;
+    let flags = Flags::NONE
+        .with(Flags::STATIC_MAPPING_ONLY, s.is_static_only)
+        .with(Flags::CONNECTION_TRACKING, s.tracks);
+    Ok(Nat44EiShowRunningConfigReply {
+        inside_vrf: s.inside_vrf,
+        outside_vrf: s.outside_vrf,
+        users: s.users,
+        sessions: s.sessions,
+        user_sessions: s.user_sessions,
+        user_buckets: 0,
+        translation_buckets: 0,
+        forwarding_enabled: s.is_forwarding,
+        ipfix_logging_enabled: false,
+        timeouts: s.timeouts.into(),
+        log_level: NatLogLevel::NONE,
+        flags,
+    })
+}
+
+fn register_ports(api: &mut Api<Router>) {
+    api.plugin("nat44_ei", "1.1.1")
+        .call(|router: &mut Router, m: Nat44EiSetAddrAndPortAllocAlg| {
+            let ports = match m.alg {
+                0 => PortSet::All,
+                1 => PortSet::Psid { offset: m.psid_offset, len: m.psid_length, psid: m.psid },
+                2 => PortSet::Range { first: m.start_port, last: m.end_port },
+                _ => return Err(Retval::INVALID_VALUE),
+            };
+            Ok(requests::set_ports(router, ports)?)
+        })
+        .call(|router, _: Nat44EiGetAddrAndPortAllocAlg| {
+            let none = Nat44EiGetAddrAndPortAllocAlgReply {
+                alg: 0,
+                psid_offset: 0,
+                psid_length: 0,
+                psid: 0,
+                start_port: 0,
+                end_port: 0,
+            };
+            Ok(match settings(router)?.ports {
+                PortSet::All => none,
+                PortSet::Psid { offset: psid_offset, len: psid_length, psid } => {
+                    let alg = 1;
+                    Nat44EiGetAddrAndPortAllocAlgReply {
+                        alg,
+                        psid_offset,
+                        psid_length,
+                        psid,
+                        ..none
+                    }
+                }
+                PortSet::Range { first: start_port, last: end_port } => {
+                    Nat44EiGetAddrAndPortAllocAlgReply { alg: 2, start_port, end_port, ..none }
+                }
+            })
+        });
+}
+
+fn register_interfaces(api: &mut Api<Router>) {
+    let set_output = |router: &mut Router, interface, is_add| {
+        requests::set_interface(router, interface, |r| &mut r.is_output, is_add)
+    };
+    api.plugin("nat44_ei", "1.1.1")
+        .call(|router: &mut Router, m: Nat44EiInterfaceAddDelFeature| {
+            let (interface, is_add) = (m.sw_if_index, m.is_add);
+            Ok(match m.flags.contains(Flags::IF_INSIDE) {
+                true => requests::set_interface(router, interface, |r| &mut r.is_inside, is_add),
+                false => requests::set_interface(router, interface, |r| &mut r.is_outside, is_add),
+            }?)
+        })
+        .dump(|router, _: Nat44EiInterfaceDump| {
+            let all = router.settings::<Role>().filter(|(_, r)| r.is_inside || r.is_outside);
+            let details = all.map(|(sw_if_index, r)| Nat44EiInterfaceDetails {
+                flags: Flags::NONE
+                    .with(Flags::IF_INSIDE, r.is_inside)
+                    .with(Flags::IF_OUTSIDE, r.is_outside),
+                sw_if_index,
+            });
+            details.collect()
+        })
+        .call(move |router, m: Nat44EiInterfaceAddDelOutputFeature| {
+            // Hosts are known by their addresses: what is inside needs nothing.
+            match m.flags.contains(Flags::IF_INSIDE) {
+                true => Ok(requests::set_interface(
+                    router,
+                    m.sw_if_index,
+                    |r| &mut r.is_inside,
+                    m.is_add,
+                )?),
+                false => Ok(set_output(router, m.sw_if_index, m.is_add)?),
+            }
+        })
+        .dump(|router, _: Nat44EiInterfaceOutputFeatureDump| {
+            let all = router.settings::<Role>().filter(|(_, r)| r.is_output);
+            let details = all.map(|(sw_if_index, _)| Nat44EiInterfaceOutputFeatureDetails {
+                flags: Flags::IF_OUTSIDE,
+                sw_if_index,
+            });
+            details.collect()
+        })
+        .call(move |router, m: Nat44EiAddDelOutputInterface| {
+            Ok(set_output(router, m.sw_if_index, m.is_add)?)
+        })
+        .stream_rows(
+            |m: &Nat44EiOutputInterfaceGet| m.cursor,
+            |router, _, piece| {
+                let mut all = router.settings::<Role>().filter(|(_, r)| r.is_output);
+                all.all(|(i, _)| {
+                    piece.offer(i.0, || Nat44EiOutputInterfaceDetails { sw_if_index: i })
+                });
+                Ok(())
+            },
+            |cursor| Nat44EiOutputInterfaceGetReply { cursor },
+        );
+}
+
+fn register_addresses(api: &mut Api<Router>) {
+    api.plugin("nat44_ei", "1.1.1")
+        .call(|router: &mut Router, m: Nat44EiAddDelInterfaceAddr| {
+            Ok(requests::set_interface_address(router, m.sw_if_index, m.is_add)?)
+        })
+        .dump(|router, _: Nat44EiInterfaceAddrDump| {
+            let all = settings(router).map(|s| s.pool.interfaces.clone()).unwrap_or_default();
+            let details =
+                all.into_iter().map(|(sw_if_index, _)| Nat44EiInterfaceAddrDetails { sw_if_index });
+            details.collect()
+        })
+        .call(|router, m: Nat44EiAddDelAddressRange| {
+            let range = [m.first_ip_address, m.last_ip_address];
+            let vrf = Some(m.vrf_id).filter(|vrf| *vrf != ANY);
+            Ok(requests::set_addresses(router, range, vrf, m.is_add)?)
+        })
+        .dump(|router, _: Nat44EiAddressDump| {
+            let all = settings(router).map(|s| s.pool.all(router)).unwrap_or_default();
+            let details = all.into_iter().map(|a| Nat44EiAddressDetails {
+                ip_address: a.addr,
+                vrf_id: a.vrf.unwrap_or(ANY),
+            });
+            details.collect()
+        });
+}
+
+fn flags_of(m: &Mapping) -> Flags {
+    Flags::NONE.with(Flags::ADDR_ONLY_MAPPING, m.is_of_address())
+}
+
+/// A mapping as a message names it.
+fn mapping(m: &Nat44EiAddDelStaticMapping) -> Mapping {
+    let is_of_address = m.flags.contains(Flags::ADDR_ONLY_MAPPING);
+    let port = |port: u16| if is_of_address { 0 } else { port };
+    let vrf = if m.vrf_id == ANY { 0 } else { m.vrf_id };
+    let (addr, local) = (m.local_ip_address, port(m.local_port));
+    Mapping {
+        locals: vec![Local { addr, port: local, probability: 0, vrf }],
+        external: m.external_ip_address,
+        port: port(m.external_port),
+        protocol: (!is_of_address).then_some(Protocol(m.protocol)),
+        interface: Some(m.external_sw_if_index.0).filter(|i| *i != ANY),
+        tag: m.tag.to_string(),
+        ..Mapping::default()
+    }
+}
+
+fn identity(m: &Nat44EiAddDelIdentityMapping) -> Mapping {
+    let is_of_address = m.flags.contains(Flags::ADDR_ONLY_MAPPING);
+    let port = if is_of_address { 0 } else { m.port };
+    let vrf = if m.vrf_id == ANY { 0 } else { m.vrf_id };
+    Mapping {
+        locals: vec![Local { addr: m.ip_address, port, probability: 0, vrf }],
+        external: m.ip_address,
+        port,
+        protocol: (!is_of_address).then_some(Protocol(m.protocol)),
+        interface: Some(m.sw_if_index.0).filter(|i| *i != ANY),
+        is_identity: true,
+        tag: m.tag.to_string(),
+        ..Mapping::default()
+    }
+}
+
+/// The mappings that are identities, or those that are not.
+fn mappings(router: &Router, is_identity: bool) -> Vec<Mapping> {
+    let all = settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
+    all.into_iter().filter(|m| m.is_identity == is_identity).collect()
+}
+
+fn register_mappings(api: &mut Api<Router>) {
+    api.plugin("nat44_ei", "1.1.1")
+        .call(|router: &mut Router, m: Nat44EiAddDelStaticMapping| {
+            Ok(requests::set_mapping(router, mapping(&m), m.is_add)?)
+        })
+        .dump(|router, _: Nat44EiStaticMappingDump| {
+            let all = mappings(router, false);
+            let details = all.iter().filter_map(|m| m.locals.first().map(|l| (m, l)));
+            let details = details.map(|(m, local)| Nat44EiStaticMappingDetails {
+                flags: flags_of(m),
+                local_ip_address: local.addr,
+                external_ip_address: m.external,
+                protocol: m.protocol.map_or(0, |p| p.0),
+                local_port: local.port,
+                external_port: m.port,
+                external_sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
+                vrf_id: local.vrf,
+                tag: m.tag.as_str().into(),
+            });
+            details.collect()
+        })
+        .call(|router, m: Nat44EiAddDelIdentityMapping| {
+            Ok(requests::set_mapping(router, identity(&m), m.is_add)?)
+        })
+        .dump(|router, _: Nat44EiIdentityMappingDump| {
+            let all = mappings(router, true);
+            let details = all.iter().flat_map(|m| m.locals.iter().map(move |l| (m, l)));
+            let details = details.map(|(m, local)| Nat44EiIdentityMappingDetails {
+                flags: flags_of(m),
+                ip_address: local.addr,
+                protocol: m.protocol.map_or(0, |p| p.0),
+                port: m.port,
+                sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
+                vrf_id: local.vrf,
+                tag: m.tag.as_str().into(),
+            });
+            details.collect()
+        });
+}
+
+/// The sessions of a host.
+fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
+    let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
+    let is_meant = move |s: &NatSession| s.forward.src == host.octets() && s.data.in_fib == table.0;
+    let all = state::list_sessions(router, is_meant).unwrap_or_default();
+    all.into_iter().map(|(_, session)| session).collect()
+}
+
+fn details(router: &Router, s: &NatSession) -> Nat44EiUserSessionV2Details {
+    Nat44EiUserSessionV2Details {
+        outside_ip_address: s.reverse.dst.into(),
+        outside_port: s.reverse.dst_port,
+        inside_ip_address: s.forward.src.into(),
+        inside_port: s.forward.src_port,
+        protocol: s.forward.protocol().0.into(),
+        flags: Flags::NONE.with(Flags::STATIC_MAPPING, s.data.is(STATIC)),
+        last_heard: s.heard as u64,
+        time_since_last_heard: (router.now() - s.heard).max(0.0) as u64,
+        total_bytes: s.bytes,
+        total_pkts: s.packets as u32,
+        ext_host_address: Ipv4Addr::UNSPECIFIED,
+        ext_host_port: 0,
+    }
+}
+
+impl From<Nat44EiUserSessionV2Details> for Nat44EiUserSessionDetails {
+    fn from(s: Nat44EiUserSessionV2Details) -> Self {
+        Self {
+            outside_ip_address: s.outside_ip_address,
+            outside_port: s.outside_port,
+            inside_ip_address: s.inside_ip_address,
+            inside_port: s.inside_port,
+            protocol: s.protocol,
+            flags: s.flags,
+            last_heard: s.last_heard,
+            total_bytes: s.total_bytes,
+            total_pkts: s.total_pkts,
+            ext_host_address: s.ext_host_address,
+            ext_host_port: s.ext_host_port,
+        }
+    }
+}
+
+fn register_sessions(api: &mut Api<Router>) {
+    api.plugin("nat44_ei", "1.1.1")
+        .call(|router: &mut Router, m: Nat44EiDelSession| {
+            let name = SessionName {
+                is_inside: m.flags.contains(Flags::IF_INSIDE),
+                near: (m.address.octets(), m.port),
+                protocol: Protocol(m.protocol),
+                vrf: m.vrf_id,
+            };
+            Ok(requests::remove_session(router, name)?)
+        })
+        .call(|router, m: Nat44EiDelUser| {
+            let table = TableIndex(m.fib_index.try_into().unwrap_or(u16::MAX));
+            Ok(requests::remove_user(router, m.ip_address, table)?)
+        })
+        .dump(|router, _: Nat44EiUserDump| {
+            let mut hosts = BTreeMap::<(u16, [u8; 4]), [u32; 2]>::new();
+            for (_, s) in state::list_sessions(router, |_| true).unwrap_or_default() {
+                let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
+                count[usize::from(s.data.is(STATIC))] += 1;
+            }
+            let details = hosts.into_iter().map(|((fib, host), [nsessions, fixed])| {
+                let vrf_id = router.fib.table_id::<Ip4>(TableIndex(fib)).unwrap_or(0);
+                let ip_address = host.into();
+                Nat44EiUserDetails { vrf_id, ip_address, nsessions, nstaticsessions: fixed }
+            });
+            details.collect()
+        })
+        .dump(|router, m: Nat44EiUserSessionDump| {
+            let all = of_host(router, m.ip_address, m.vrf_id);
+            all.iter().map(|s| details(router, s).into()).collect()
+        })
+        .dump(|router, m: Nat44EiUserSessionV2Dump| {
+            let all = of_host(router, m.ip_address, m.vrf_id);
+            all.iter().map(|s| details(router, s)).collect()
+        });
+}

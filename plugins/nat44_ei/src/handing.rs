@@ -1,0 +1,65 @@
+//! `nat44-ei-in2out-worker-handoff` and the like: packets on their way to the thread that has their
+//! session.
+//!
+//! All sessions of a host are on the thread that follows from its address; ports outside are chosen
+//! so that they lead there too. Where a mapping chooses the port, it says which host it is.
+
+use graph::Buffer;
+use infra::rcu::Epoch;
+use translation::handoff::Place;
+use translation::{ARRIVED, TRANSLATED};
+
+use crate::core::Core;
+use crate::node::{self, Way, look, place_of};
+use crate::slow::{hash_of_destination, hash_of_source};
+
+macro_rules! places {
+    ($($(#[$doc:meta])* $place:ident $name:literal $node:expr, $way:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone)]
+        pub struct $place(pub Core);
+        impl Place for $place {
+            const HANDOFF: &'static str = $name;
+            const NODE: &'static str = $node;
+            fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64> {
+                hash(&self.0, p, $way, epoch)
+            }
+        }
+    )*};
+}
+
+places! {
+    /// Received from inside.
+    In2Out "nat44-ei-in2out-worker-handoff" <node::In2Out as node::Place>::NAME,
+        Some(Way::In2Out);
+    /// Received from outside.
+    Out2In "nat44-ei-out2in-worker-handoff" <node::Out2In as node::Place>::NAME,
+        Some(Way::Out2In);
+    /// Sent outside.
+    Output "nat44-ei-in2out-output-worker-handoff" <node::Output as node::Place>::NAME,
+        Some(Way::Output);
+    /// From inside to an address outside.
+    Hairpin "nat44-ei-in2out-hairpinning-handoff-ip4-lookup" <node::Finish as node::Place>::NAME,
+        Some(Way::Hairpin);
+    /// Received where both may be.
+    Either "nat44-ei-handoff-classify" "nat44-ei-classify", None;
+}
+
+fn hash(core: &Core, p: &mut Buffer<'_>, way: Option<Way>, epoch: Epoch<'_>) -> Option<u64> {
+    if way.is_none() && p.flags().has(ARRIVED) {
+        p.clear_flags(ARRIVED);
+        return None;
+    }
+    if way == Some(Way::Output) && p.flags().has(TRANSLATED) {
+        return None;
+    }
+    let seed = core.sessions.read(epoch).as_ref()?.seed();
+    let config = core.config.read(epoch);
+    let (l3, _) = place_of(way.unwrap_or(Way::In2Out), core, p, epoch);
+    let Some(seen) = look(p, l3) else { return Some(0) };
+    let is_outward = way.map_or_else(|| !config.is_external(&seen.flow), Way::is_outward);
+    Some(match is_outward {
+        true => hash_of_source(&seen, seed),
+        false => hash_of_destination(config, &seen, seed),
+    })
+}

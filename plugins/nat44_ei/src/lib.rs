@@ -1,0 +1,162 @@
+//! NAT of IPv4 by sessions without far ends (endpoint-independent): what a host sends from one port
+//! has one port outside to whatever far end, and any far end reaches it there (RFC 4787, RFC 5382,
+//! RFC 5508).
+//!
+//! * A session has two flows whose far ends are 0 ([`translation::session::ANY_FAR_END`]).
+//! * What hosts inside send to addresses outside is translated twice: its source as for any far
+//!   end, then its destination, on the thread that has it.
+//! * A host has so many sessions at most; a new one takes the place of its oldest.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod configuration;
+mod core;
+mod handing;
+mod messages;
+mod node;
+mod requests;
+mod session_messages;
+mod show;
+mod slow;
+mod state;
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::time::Duration;
+
+use control::feature::Refused;
+use control::process::Wake;
+use control::stats::Columns;
+use graph::arc::Beside;
+use infra::rcu::Shared;
+use net::interface::{AttachedAt, COLUMNS};
+use net::ip::ReversePaths;
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use translation::handoff::{HandOff, Place as HandOffPlace};
+use translation::session::{NatSessions, counters};
+use translation::users::Users;
+
+use crate::core::{Config, Core};
+use node::{Classify, Place, Translate};
+use state::{Nat, Role};
+
+pub use messages::*;
+pub use session_messages::*;
+
+/// Endpoint-independent NAT.
+pub const FEATURE: Feature = Feature {
+    name: "nat44_ei",
+    about: "IPv4 Endpoint-Independent NAT (NAT44 EI)",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "reassembly", "sessions", "translation"],
+    register,
+    configuration: Configuration::Commands(configuration::configuration),
+};
+
+/// The process that ends what is over.
+const PROCESS: &str = "nat44-ei-expire";
+/// Seconds between its rounds.
+const ROUND: Duration = Duration::from_secs(5);
+
+fn core(
+    router: &mut Router,
+    config: &Shared<Config>,
+    sessions: &Shared<Option<NatSessions>>,
+) -> io::Result<Core> {
+    let mut both = |way: &str| {
+        let mut path = |path: &str| counters(router, &format!("/nat44-ei/{way}/{path}"));
+        Ok::<_, io::Error>([path("fastpath")?, path("slowpath")?])
+    };
+    let counters = [both("in2out")?, both("out2in")?];
+    let stats = &mut router.stats;
+    let mut one = |name: &str| {
+        stats.simple(&format!("/nat44-ei/{name}"), Columns::fixed(1)).map_err(io::Error::other)
+    };
+    let totals = [one("total-sessions")?, one("total-users")?, one("user-limit-reached")?];
+    let hairpinning = stats.simple("/nat44-ei/hairpinning", COLUMNS).map_err(io::Error::other)?;
+    Ok(Core {
+        sessions: sessions.reader(),
+        users: Users::new(router.engine.thread_rows()),
+        config: config.reader(),
+        paths: ReversePaths::new(router),
+        counters,
+        totals,
+        hairpinning,
+    })
+}
+
+fn translate<P: Place>(core: &Core, place: P) -> Translate<P> {
+    Translate::new(place, core, RandomState::new().hash_one(P::NAME))
+}
+
+fn add_nodes(router: &mut Router, core: &Core) -> Result<(), Refused> {
+    let (unicast, output) = (&IP4_UNICAST, &IP4_OUTPUT);
+    let engine = &mut router.engine;
+    engine.add_feature(unicast, translate(core, node::In2Out)).map_err(refuse)?;
+    engine.add_feature(unicast, translate(core, node::Out2In)).map_err(refuse)?;
+    engine.add_feature(unicast, Classify(core.clone())).map_err(refuse)?;
+    engine.add_feature(output, translate(core, node::Output)).map_err(refuse)?;
+    engine.add_feature(unicast, HandOff(handing::In2Out(core.clone()))).map_err(refuse)?;
+    engine.add_feature(unicast, HandOff(handing::Out2In(core.clone()))).map_err(refuse)?;
+    engine.add_feature(unicast, HandOff(handing::Either(core.clone()))).map_err(refuse)?;
+    engine.add_feature(output, HandOff(handing::Output(core.clone()))).map_err(refuse)?;
+    engine.add(HandOff(handing::Hairpin(core.clone()))).map_err(refuse)?;
+    engine.add(translate(core, node::Finish)).map_err(refuse)?;
+    engine.add(translate(core, node::In2OutSlow)).map_err(refuse)?;
+    engine.add(translate(core, node::OutputSlow)).map_err(refuse)?;
+    let slow = [
+        (unicast, node::In2OutSlow::NAME, node::In2Out::NAME),
+        (output, node::OutputSlow::NAME, node::Output::NAME),
+    ];
+    for (arc, slow, fast) in slow {
+        engine.place_beside(arc, slow, Beside::After(fast)).map_err(refuse)?;
+    }
+    Ok(())
+}
+
+fn attach(router: &mut Router) {
+    let at = |arc, node, is_on| AttachedAt { arc, node, is_on };
+    let (unicast, output) = (&IP4_UNICAST, &IP4_OUTPUT);
+    router.attach_at::<Role, _>([
+        at(unicast, node::In2Out::NAME, |r: &Role| !r.hands_off && r.is_only_inside()),
+        at(unicast, node::Out2In::NAME, |r: &Role| !r.hands_off && r.is_only_outside()),
+        at(unicast, "nat44-ei-classify", |r: &Role| !r.hands_off && r.is_both()),
+        at(output, node::Output::NAME, |r: &Role| !r.hands_off && r.is_output),
+        at(unicast, handing::In2Out::HANDOFF, |r| r.hands_off && r.is_only_inside()),
+        at(unicast, handing::Out2In::HANDOFF, |r| r.hands_off && r.is_only_outside()),
+        at(unicast, handing::Either::HANDOFF, |r| r.hands_off && r.is_both()),
+        at(output, handing::Output::HANDOFF, |r| r.hands_off && r.is_output),
+    ]);
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut parts.router;
+    let (config, sessions) = (Shared::new(Config::default()), Shared::new(None));
+    let core = core(router, &config, &sessions).map_err(refuse)?;
+    router.attach::<Role>().map_err(refuse)?;
+    add_nodes(router, &core)?;
+    attach(router);
+    router.insert(Nat { settings: None, config, sessions, core, hands_off: false });
+    router.interfaces.observe(|router, interface, change| {
+        if router.state::<Nat>().is_some() {
+            state::interface_changed(router, interface, change);
+        }
+    });
+    router.addresses.observe(|router, _, _| state::apply(router));
+    router.on_threads.push(state::threads_changed);
+    let body = |router: &mut Router, _| match state::expire(router) {
+        true => Wake::After(Duration::from_millis(1)),
+        false => Wake::After(ROUND),
+    };
+    router.processes.spawn(PROCESS, Box::new(body));
+    sessions::list(router, "nat44-ei", |router| {
+        let sessions = router.own::<Nat>().sessions.current().clone();
+        sessions.and_then(|s| s.usage(router).ok()).unwrap_or_default()
+    });
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

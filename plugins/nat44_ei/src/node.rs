@@ -1,0 +1,421 @@
+//! `nat44-ei-in2out`, `nat44-ei-out2in` and the like.
+//!
+//! Packets from inside that have no session go to a slow path, which makes one. What hosts inside
+//! send to an address outside goes on, with its new source, to the node that translates its
+//! destination, on the thread that has it.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Names, Node, Record};
+use infra::rcu::Epoch;
+use sessions::{Direction, Kind, Look, Seen, SessionIndex};
+use translation::handoff::Threads;
+use translation::mss;
+use translation::rewrite::rewrite;
+use translation::session::{DROPS, counter_of, pass};
+use translation::{ARRIVED, TRANSLATED};
+
+use crate::core::Core;
+use crate::slow::{Fault, Verdict, Work};
+
+/// The node that hands packets between hosts inside over.
+pub const HAIRPINNING: &str = "nat44-ei-in2out-hairpinning-handoff-ip4-lookup";
+
+/// The way of the packets of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Received from inside.
+    In2Out,
+    /// Received from outside.
+    Out2In,
+    /// Sent outside.
+    Output,
+    /// From inside to an address outside.
+    Hairpin,
+}
+
+impl Way {
+    /// Whether sources are translated.
+    pub fn is_outward(self) -> bool {
+        matches!(self, Self::In2Out | Self::Output)
+    }
+}
+
+/// A place of the nodes.
+pub trait Place: Copy + Send + 'static {
+    /// The node.
+    const NAME: &'static str;
+    /// Its packets.
+    const WAY: Way;
+    /// The slow path; without one the node is its own.
+    const SLOW: Option<&'static str>;
+    /// Whether it is a slow path.
+    const IS_SLOW: bool;
+    /// Where packets go on, if it is not along the arc.
+    const ON: Option<&'static str> = None;
+    /// Drops.
+    type Error: graph::Reason + From<Fault>;
+}
+
+macro_rules! places {
+    ($($(#[$doc:meta])* $place:ident $name:literal $way:ident $slow:expr, $is_slow:literal,
+        $on:expr, $error:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub struct $place;
+        impl Place for $place {
+            const NAME: &'static str = $name;
+            const WAY: Way = Way::$way;
+            const SLOW: Option<&'static str> = $slow;
+            const IS_SLOW: bool = $is_slow;
+            const ON: Option<&'static str> = $on;
+            type Error = $error;
+        }
+    )*};
+}
+
+places! {
+    /// Received from inside.
+    In2Out "nat44-ei-in2out" In2Out Some(In2OutSlow::NAME), false, None, Outward;
+    /// Received from inside, without a session.
+    In2OutSlow "nat44-ei-in2out-slowpath" In2Out None, true, None, Outward;
+    /// Sent outside.
+    Output "nat44-ei-in2out-output" Output Some(OutputSlow::NAME), false, None, Outward;
+    /// Sent outside, without a session.
+    OutputSlow "nat44-ei-in2out-output-slowpath" Output None, true, None, Outward;
+    /// Received from outside.
+    Out2In "nat44-ei-out2in" Out2In None, false, None, Inward;
+    /// From inside to an address outside, its source translated.
+    Finish "nat44-ei-in2out-hairpinning-finish-ip4-lookup" Hairpin None, false,
+        Some("ip4-lookup"), Outward;
+}
+
+/// Drops of packets from inside.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Outward {
+    /// unsupported protocol.
+    #[name("unsupported protocol")]
+    Protocol,
+    /// out of ports.
+    #[name("out of ports")]
+    OutOfPorts,
+    #[expect(dead_code, reason = "clients know the counter; tables are checked when they are set")]
+    /// outside VRF ID not found.
+    #[name("outside VRF ID not found")]
+    NoTable,
+    /// unsupported ICMP type.
+    #[name("unsupported ICMP type")]
+    IcmpType,
+    /// no translation.
+    #[name("no translation")]
+    NoTranslation,
+    /// maximum sessions exceeded.
+    #[name("maximum sessions exceeded")]
+    MaxSessions,
+    /// cannot create NAT user.
+    #[name("cannot create NAT user")]
+    NoUser,
+}
+
+/// Drops of packets from outside.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Inward {
+    /// unsupported protocol.
+    #[name("unsupported protocol")]
+    Protocol,
+    /// out of ports.
+    #[name("out of ports")]
+    OutOfPorts,
+    /// unsupported ICMP type.
+    #[name("unsupported ICMP type")]
+    IcmpType,
+    /// no translation.
+    #[name("no translation")]
+    NoTranslation,
+    /// maximum sessions exceeded.
+    #[name("maximum sessions exceeded")]
+    MaxSessions,
+    /// cannot create NAT user.
+    #[name("cannot create NAT user")]
+    NoUser,
+}
+
+macro_rules! from_fault {
+    ($($error:ident)*) => {$(
+        impl From<Fault> for $error {
+            fn from(fault: Fault) -> Self {
+                match fault {
+                    Fault::Protocol => Self::Protocol,
+                    Fault::OutOfPorts => Self::OutOfPorts,
+                    Fault::IcmpType => Self::IcmpType,
+                    Fault::NoTranslation => Self::NoTranslation,
+                    Fault::MaxSessions => Self::MaxSessions,
+                    Fault::NoUser => Self::NoUser,
+                }
+            }
+        }
+    )*};
+}
+from_fault!(Outward Inward);
+
+/// Translates packets.
+#[derive(Clone)]
+pub struct Translate<P> {
+    place: PhantomData<P>,
+    core: Core,
+    random: u64,
+}
+
+impl<P: Place> Translate<P> {
+    /// For a place; `random` is any number.
+    pub fn new(_: P, core: &Core, random: u64) -> Self {
+        Self { place: PhantomData, core: core.clone(), random: random | 1 }
+    }
+}
+
+/// Edges of [`Translate`].
+pub enum Next<P> {
+    /// To the slow path.
+    Slow(PhantomData<P>),
+    /// To a host inside.
+    Hairpin,
+    /// On.
+    On,
+}
+
+impl<P> Clone for Next<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Next<P> {}
+
+impl<P: Place> graph::Next for Next<P> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: if let Some(slow) = P::SLOW { slow } else { "ip4-drop" }, payload: "" },
+        Edge { to: HAIRPINNING, payload: "" },
+        Edge { to: if let Some(on) = P::ON { on } else { "ip4-drop" }, payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Slow(_) => 0,
+            Self::Hairpin => 1,
+            Self::On if P::ON.is_some() => 2,
+            Self::On => along.next(p),
+        }
+    }
+}
+
+/// The start of the IP header and the interface that count for a packet.
+#[inline(always)]
+pub fn place_of(way: Way, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
+    match way {
+        // On the way out the layer 2 header of the adjacency is in front.
+        Way::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
+        _ => (0, p.rx()),
+    }
+}
+
+/// A packet as sessions see it.
+#[inline(always)]
+pub fn look(p: &Buffer<'_>, l3: usize) -> Option<Seen<[u8; 4]>> {
+    p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, p.ports(), p.fib().into()))
+}
+
+impl<P: Place> Node for Translate<P> {
+    const NAME: &'static str = P::NAME;
+    type Next = Next<P>;
+    type Error = P::Error;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
+        let core = self.core.clone();
+        let config = core.config.read(epoch);
+        let sessions = core.sessions.read(epoch).as_ref();
+        let lent = sessions.and_then(|s| s.lend(thread)).zip(core.users.lend(thread));
+        let Some((mut table, mut users)) = lent else {
+            return frame.forward_all(Next::On);
+        };
+        let threads = Threads::of(frame);
+        let mut work = Work {
+            core: &core,
+            config,
+            table: &mut table,
+            users: &mut users,
+            threads: &threads,
+            thread,
+            random: &mut self.random,
+            epoch,
+            now,
+        };
+        frame.each(|p| {
+            let (l3, interface) = place_of(P::WAY, &core, p, epoch);
+            let verdict = one::<P>(&mut work, p, l3).inspect_err(|_| {
+                core.count(P::WAY, P::IS_SLOW, DROPS, thread, interface);
+            })?;
+            let (next, counted) = match verdict {
+                Step::Slow => return Ok(Next::Slow(PhantomData)),
+                Step::AsItIs => return Ok(Next::On),
+                Step::Hairpin(counted) => {
+                    core.count_hairpin(thread, interface);
+                    (Next::Hairpin, counted)
+                }
+                Step::On(counted) => (Next::On, counted),
+            };
+            core.count(P::WAY, P::IS_SLOW, counted, thread, interface);
+            p.trace(|_| Translated { name: P::NAME });
+            Ok(next)
+        });
+        if P::IS_SLOW || P::SLOW.is_none() {
+            core.show_totals(thread, &table, &users);
+        }
+    }
+}
+
+/// Where a packet goes, with the number of its counter if it was translated.
+enum Step {
+    Slow,
+    AsItIs,
+    Hairpin(usize),
+    On(usize),
+}
+
+/// Translates one packet.
+#[inline(always)]
+fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<Step, Fault> {
+    let is_done = P::WAY == Way::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
+    let seen = look(p, l3);
+    if is_done || seen.as_ref().is_some_and(|seen| seen.flow.dst[0] >= 224) {
+        return Ok(Step::AsItIs);
+    }
+    let Some(seen) = seen else {
+        let passes = work.config.is_forwarding;
+        return if passes { Ok(Step::AsItIs) } else { Err(Fault::NoTranslation) };
+    };
+    let is_hairpin = P::WAY == Way::In2Out && work.leads_back(&seen, p.fib());
+    if P::WAY == Way::In2Out && !is_hairpin && !work.leads_outside(&seen, p.fib()) {
+        return Ok(Step::AsItIs);
+    }
+    let at = match work.find(&seen, p.fib(), P::WAY) {
+        Some(at) => at,
+        None if P::SLOW.is_some() => return Ok(Step::Slow),
+        None => match work.begin(&seen, p.fib(), P::WAY)? {
+            Verdict::Of(at) => at,
+            Verdict::AsItIs => return Ok(Step::AsItIs),
+        },
+    };
+    let direction = if P::WAY.is_outward() { Direction::Forward } else { Direction::Reverse };
+    translate(work, p, l3, at, direction, &seen).ok_or(Fault::NoTranslation)?;
+    let counted = counter_of(seen.flow.protocol());
+    Ok(if is_hairpin { Step::Hairpin(counted) } else { Step::On(counted) })
+}
+
+/// Gives a packet of a session the other ends, and its table.
+#[inline(always)]
+fn translate(
+    work: &mut Work<'_>,
+    p: &mut Buffer<'_>,
+    l3: usize,
+    at: SessionIndex,
+    direction: Direction,
+    seen: &Seen<[u8; 4]>,
+) -> Option<()> {
+    let bytes = p.total_len() - l3.min(p.total_len());
+    let new = pass(work.table, at, direction, seen, bytes, work.now)?;
+    rewrite(p, l3, seen, &new.flow, direction)?;
+    let fib = match direction {
+        Direction::Forward => {
+            work.core.outside_fib(work.config, new.fib, seen.flow.dst, work.epoch)
+        }
+        Direction::Reverse => new.fib,
+    };
+    p.set_fib(fib);
+    // One that stays as it is, by an identity, may still be translated when it is sent.
+    if new.flow.in_scope(0) != seen.flow.in_scope(0) {
+        p.add_flags(TRANSLATED);
+    }
+    if let (Some(mss), Kind::Tcp(flags)) = (work.config.mss, seen.kind)
+        && flags.contains(wire::tcp::Flags::SYN)
+    {
+        mss::clamp(p, l3 + seen.upper, mss);
+    }
+    Some(())
+}
+
+/// What a node says of a traced packet.
+struct Translated {
+    name: &'static str,
+}
+
+impl Record for Translated {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}: translated", self.name)
+    }
+}
+
+/// Sends packets of interfaces that are both inside and outside to the node of their way.
+#[derive(Clone)]
+pub struct Classify(pub Core);
+
+/// Edges of [`Classify`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum NextWay {
+    /// From inside.
+    #[to("nat44-ei-in2out")]
+    In2Out,
+    /// From outside.
+    #[to("nat44-ei-out2in")]
+    Out2In,
+    /// It has been there.
+    #[along]
+    Along,
+}
+
+/// Counters of [`Classify`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum Classified {
+    /// next in2out.
+    #[name("next in2out")]
+    In2Out,
+    /// next out2in.
+    #[name("next out2in")]
+    Out2In,
+    #[expect(dead_code, reason = "clients know the counter; fragments wait elsewhere")]
+    /// fragment cached.
+    #[name("fragment cached")]
+    Fragment,
+}
+
+impl Node for Classify {
+    const NAME: &'static str = "nat44-ei-classify";
+    type Next = NextWay;
+    type Error = std::convert::Infallible;
+    type Count = Classified;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let config = self.0.config.read(epoch);
+        let mut counts = [0, 0];
+        frame.each(|p| {
+            if p.flags().has(ARRIVED) {
+                p.clear_flags(ARRIVED);
+                return Ok(NextWay::Along);
+            }
+            p.add_flags(ARRIVED);
+            let is_inward = look(p, 0).is_some_and(|seen| config.is_external(&seen.flow));
+            counts[usize::from(is_inward)] += 1;
+            Ok(if is_inward { NextWay::Out2In } else { NextWay::In2Out })
+        });
+        frame.count(Classified::In2Out, counts[0]);
+        frame.count(Classified::Out2In, counts[1]);
+    }
+}

@@ -1,0 +1,300 @@
+//! Sessions of packets: those there are, and new ones.
+
+use std::net::Ipv4Addr;
+
+use infra::rcu::Epoch;
+use net::ip::ReversePath;
+use sessions::{Flow4, Kind, New, Refused, Seen, SessionIndex};
+use translation::handoff::Threads;
+use translation::ports::next_random;
+use translation::session::{ANY_FAR_END, Data, NatSession, NatTable, OUTSIDE, STATIC, class_of};
+use translation::users::{Counts, began, count_of, oldest};
+use wire::Protocol;
+
+use crate::core::{Config, Core, hash_of_end, hash_of_host, host_of};
+use crate::node::Way;
+
+/// Where clients of DHCP listen.
+const DHCP_CLIENT: u16 = 68;
+
+/// Reasons why a packet is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A protocol without ports, and no mapping of the address.
+    Protocol,
+    /// All ports of all addresses are in use, or there is no address.
+    OutOfPorts,
+    /// An ICMP message that belongs to no session.
+    IcmpType,
+    /// No mapping leads inside, or it is not complete.
+    NoTranslation,
+    /// There are as many sessions as there may be.
+    MaxSessions,
+    /// There are as many hosts as there may be.
+    NoUser,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as it is.
+    AsItIs,
+    /// It is of this session.
+    Of(SessionIndex),
+}
+
+/// What a node works with for a frame.
+pub struct Work<'a> {
+    /// What the nodes share.
+    pub core: &'a Core,
+    /// The configuration.
+    pub config: &'a Config,
+    /// The sessions of this thread.
+    pub table: &'a mut NatTable,
+    /// The hosts of this thread.
+    pub users: &'a mut Counts,
+    /// All threads.
+    pub threads: &'a Threads,
+    /// This thread.
+    pub thread: usize,
+    /// Random numbers.
+    pub random: &'a mut u64,
+    /// The epoch of the frame.
+    pub epoch: Epoch<'a>,
+    /// The time in seconds.
+    pub now: f64,
+}
+
+/// The flow of a host to whatever far end.
+fn from_host(host: ([u8; 4], u16), protocol: Protocol, fib: u16) -> Flow4 {
+    Flow4::new(host, ([0; 4], 0), protocol, fib.into())
+}
+
+/// The flow of whatever far end to an end outside.
+fn to_end(end: ([u8; 4], u16), protocol: Protocol) -> Flow4 {
+    Flow4::new(([0; 4], 0), end, protocol, OUTSIDE)
+}
+
+impl Work<'_> {
+    /// The session of a packet.
+    #[inline(always)]
+    pub fn find(&self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Option<SessionIndex> {
+        let Flow4 { src, dst, src_port, dst_port, .. } = seen.flow;
+        let protocol = seen.flow.protocol();
+        let found = match way.is_outward() {
+            true => self.table.find(&from_host((src, src_port), protocol, fib)),
+            false => self.table.find_reverse(&to_end((dst, dst_port), protocol)),
+        };
+        found.filter(|at| !self.table.is_over(*at, self.now))
+    }
+    /// Whether a packet from inside goes to an end that hosts inside have outside.
+    #[inline(always)]
+    pub fn leads_back(&self, seen: &Seen<[u8; 4]>, fib: u16) -> bool {
+        self.config.is_external(&seen.flow) && self.is_of_host(seen, fib)
+    }
+    /// Whether there is a host behind an end outside, and not this router itself. What another
+    /// thread has is not known here.
+    #[cold]
+    fn is_of_host(&self, seen: &Seen<[u8; 4]>, fib: u16) -> bool {
+        let flow = &seen.flow;
+        let dst = u32::from_be_bytes(flow.dst);
+        self.config.mapping_of(flow).is_some()
+            || self.core.paths.find(fib, dst, None, self.epoch) != ReversePath::Here
+            || !self.is_own(hash_of_end(flow.dst, flow.dst_port, self.table.seed()))
+            || self.find(seen, fib, Way::Hairpin).is_some()
+    }
+    /// Whether a packet from inside goes to a far end.
+    #[inline(always)]
+    pub fn leads_outside(&self, seen: &Seen<[u8; 4]>, fib: u16) -> bool {
+        let (paths, outside) = (&self.core.paths, &self.config.outside);
+        translation::leads_outside(paths, outside, fib, seen.flow.dst, self.epoch)
+    }
+    fn is_own(&self, hash: u64) -> bool {
+        self.threads.at(hash) == self.thread
+    }
+    /// Begins the session of a packet that has none.
+    #[inline(never)]
+    pub fn begin(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+        match way {
+            Way::In2Out | Way::Output => self.outward(seen, fib, way),
+            Way::Out2In | Way::Hairpin => self.inward(seen, fib, way),
+        }
+    }
+    fn outward(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+        let flow = seen.flow;
+        let protocol = flow.protocol();
+        if way == Way::Output && self.config.pooled.contains(&flow.src) {
+            return Ok(Verdict::AsItIs);
+        }
+        let from = self.config.mappings.of_local(flow.src, flow.src_port, protocol, fib);
+        let from = from.and_then(|n| self.config.mappings.at(n)).map(|(m, _)| m);
+        let passes = self.config.is_forwarding;
+        if from.is_none() && passes && way == Way::In2Out {
+            return Ok(Verdict::AsItIs);
+        }
+        if matches!(seen.kind, Kind::Icmp | Kind::Error(_)) {
+            return if passes { Ok(Verdict::AsItIs) } else { Err(Fault::IcmpType) };
+        }
+        let host = (flow.src, flow.src_port);
+        let reverse = match from {
+            Some(m) => {
+                let port = if m.is_of_address() { flow.src_port } else { m.port };
+                to_end((m.external.octets(), port), protocol)
+            }
+            None if self.config.is_static_only => return Err(Fault::NoTranslation),
+            None if !matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) => {
+                return Err(Fault::Protocol);
+            }
+            None => {
+                self.admit(flow.src, fib)?;
+                self.allocate(&flow, fib)?
+            }
+        };
+        let flags = if from.is_some() { STATIC } else { 0 };
+        let at =
+            self.insert(from_host(host, protocol, fib), reverse, Data::new(fib, fib, flags))?;
+        Ok(Verdict::Of(at))
+    }
+    fn inward(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+        let flow = seen.flow;
+        let protocol = flow.protocol();
+        let found = self.config.mapping_of(&flow).and_then(|n| self.config.mappings.at(n));
+        let Some((mapping, fibs)) = found else { return self.unknown(seen, fib, way) };
+        if matches!(seen.kind, Kind::Icmp | Kind::Error(_)) {
+            let passes = self.config.is_forwarding;
+            return if passes { Ok(Verdict::AsItIs) } else { Err(Fault::IcmpType) };
+        }
+        let (Some(local), Some(&in_fib)) = (mapping.locals.first(), fibs.first()) else {
+            return Err(Fault::NoTranslation);
+        };
+        let port = if mapping.is_of_address() { flow.dst_port } else { local.port };
+        let forward = from_host((local.addr.octets(), port), protocol, in_fib);
+        let reverse = to_end((flow.dst, flow.dst_port), protocol);
+        let at = self.insert(forward, reverse, Data::new(in_fib, in_fib, STATIC))?;
+        Ok(Verdict::Of(at))
+    }
+    /// A packet to an end outside that nobody has.
+    fn unknown(&self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+        let flow = &seen.flow;
+        let is_dhcp = seen.kind == Kind::Udp && flow.dst_port == DHCP_CLIENT;
+        // This router answers pings to its own addresses.
+        let is_ping = || {
+            let dst = u32::from_be_bytes(flow.dst);
+            seen.kind == Kind::Echo(false)
+                && self.core.paths.find(fib, dst, None, self.epoch) == ReversePath::Here
+        };
+        if way == Way::Out2In && (self.config.is_forwarding || is_dhcp || is_ping()) {
+            return Ok(Verdict::AsItIs);
+        }
+        Err(match (flow.protocol(), seen.kind) {
+            (_, Kind::Icmp) => Fault::IcmpType,
+            (Protocol::TCP | Protocol::UDP | Protocol::ICMP, _) => Fault::NoTranslation,
+            _ => Fault::Protocol,
+        })
+    }
+    /// Makes room for a session of a host that comes and goes: the oldest of its own goes when it
+    /// has as many as it may have.
+    fn admit(&mut self, host: [u8; 4], fib: u16) -> Result<(), Fault> {
+        let user = (fib, host);
+        let count = count_of(self.users, user);
+        let Config { most_users, most_per_user, .. } = *self.config;
+        if count == 0 && self.users.len() >= most_users as usize {
+            self.core.count_user_limit(self.thread);
+            return Err(Fault::NoUser);
+        }
+        if count >= most_per_user {
+            let at = oldest(self.users, user, self.table).ok_or(Fault::MaxSessions)?;
+            self.end(at);
+        }
+        Ok(())
+    }
+    /// The end outside of a new session: of the address that the host has for all its sessions,
+    /// else of another one. The host's own port is tried first.
+    fn allocate(&mut self, flow: &Flow4, fib: u16) -> Result<Flow4, Fault> {
+        let pool = &self.config.pool;
+        let is_for = |of: Option<u16>| pool.iter().filter(move |(_, vrf)| *vrf == of);
+        let own: Vec<Ipv4Addr> = is_for(Some(fib)).map(|(addr, _)| *addr).collect();
+        let pool = if own.is_empty() { is_for(None).map(|(addr, _)| *addr).collect() } else { own };
+        let first = u32::from_be_bytes(flow.src) as usize;
+        let ports = self.config.ports;
+        for n in 0..pool.len() {
+            let addr = pool[(first + n) % pool.len()].octets();
+            let random = next_random(self.random);
+            let wish = Some(flow.src_port).filter(|port| ports.contains(*port));
+            for port in wish.into_iter().chain(ports.in_some_order(random)) {
+                if self.is_own(hash_of_end(addr, port, self.table.seed()))
+                    && let Some(free) = self.free((addr, port), flow.protocol())
+                {
+                    return Ok(free);
+                }
+            }
+        }
+        Err(Fault::OutOfPorts)
+    }
+    /// The flow to an end outside, if neither a session nor a mapping has it.
+    fn free(&mut self, end: ([u8; 4], u16), protocol: Protocol) -> Option<Flow4> {
+        if self.config.mappings.to_external(end.0, end.1, protocol).is_some() {
+            return None;
+        }
+        let flow = to_end(end, protocol);
+        if let Some(at) = self.table.find_reverse(&flow) {
+            if !self.table.is_over(at, self.now) {
+                return None;
+            }
+            self.end(at);
+        }
+        Some(flow)
+    }
+    fn insert(
+        &mut self,
+        forward: Flow4,
+        reverse: Flow4,
+        mut data: Data,
+    ) -> Result<SessionIndex, Fault> {
+        data.flags |= ANY_FAR_END;
+        // A mapping takes the place of a session that comes and goes; what is over gives way.
+        for at in [self.table.find(&forward), self.table.find_reverse(&reverse)] {
+            at.into_iter().for_each(|at| self.end(at));
+        }
+        let new = New { forward, reverse, data, class: class_of(forward.protocol()) };
+        let (core, users) = (self.core, &mut *self.users);
+        let gone = |_, s: &NatSession| core.ended(users, s);
+        let at = self.table.insert(new, self.now, gone).map_err(|refused| match refused {
+            Refused::Clash => Fault::NoTranslation,
+            Refused::Full => Fault::MaxSessions,
+        })?;
+        let host = (data.in_fib, forward.src);
+        let most = self.config.most_per_user;
+        began(self.users, host, data.is(STATIC));
+        if !data.is(STATIC) {
+            translation::users::queue(self.users, host, forward, most, self.table);
+        }
+        Ok(at)
+    }
+    fn end(&mut self, at: SessionIndex) {
+        if let Some(gone) = self.table.remove(at) {
+            self.core.ended(self.users, &gone);
+        }
+    }
+}
+
+/// The hash by which packets from a host go.
+pub fn hash_of_source(seen: &Seen<[u8; 4]>, seed: u64) -> u64 {
+    hash_of_host(seen.flow.src, seed)
+}
+
+/// The hash by which packets to an end outside go: that of its host, if a mapping says so.
+pub fn hash_of_destination(config: &Config, seen: &Seen<[u8; 4]>, seed: u64) -> u64 {
+    let flow = &seen.flow;
+    let found = config.mapping_of(flow).and_then(|n| config.mappings.at(n));
+    let local = found.and_then(|(mapping, _)| mapping.locals.first());
+    match local {
+        Some(local) => hash_of_host(local.addr.octets(), seed),
+        None => hash_of_end(flow.dst, flow.dst_port, seed),
+    }
+}
+
+/// The host of a session that ended, and whether it was of a mapping.
+pub fn ended(users: &mut Counts, session: &NatSession) {
+    translation::users::ended(users, host_of(session), session.data.is(STATIC));
+}

@@ -1,0 +1,222 @@
+//! Packets that are translated whatever their far end, and back.
+
+use std::collections::HashSet;
+
+use nat44_ei::FEATURE;
+use net::testing::whole::Bench;
+use proptest::prelude::*;
+use translation::ports::PortSet;
+use wire::{Protocol, checksum, ip4};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::nat44_ed::{end, ends, pass, udp};
+
+/// Hosts behind `pg0`, the world behind `pg1`.
+fn bench(more: &[&str]) -> Bench {
+    let mut b = Bench::plugged(&[sessions::FEATURE, translation::FEATURE, FEATURE]);
+    let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
+    let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
+    let first = ["nat44 ei plugin enable", "set interface nat44 ei in pg0 out pg1"];
+    for line in neighbours.iter().map(String::as_str).chain(first).chain(more.iter().copied()) {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    b
+}
+
+#[test]
+fn a_port_of_a_host_has_one_port_outside_which_every_far_end_reaches() {
+    let mut b = bench(&["nat44 ei add address 192.0.2.1"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let (server, other) = (end("10.0.1.2", 53), end("10.0.1.3", 99));
+    let mut seen = Vec::new();
+    for host in ["10.0.0.2", "10.0.0.3"] {
+        let out = pass(&mut b, pg0, &[udp(end(host, 4000), server), udp(end(host, 4000), other)]);
+        let ([from, to], [from2, to2]) = (ends(&out[0]), ends(&out[1]));
+        assert_eq!((to, to2, from2), (server, other, from));
+        for far in [server, other, end("10.0.1.3", 1)] {
+            let back = pass(&mut b, pg1, &[udp(far, from)]);
+            assert_eq!(ends(&back[0]), [far, end(host, 4000)]);
+        }
+        seen.push(from);
+    }
+    assert!(seen[0] == end("192.0.2.1", 4000) && seen[1] != seen[0], "{seen:?}");
+    assert!(pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 3999))]).is_empty());
+    b.expect(&[("nat44-ei-out2in", "no translation", 1)]);
+    for n in [1, 3, 4, 255, 256] {
+        let packet = udp(end("10.0.0.2", 4000), server);
+        assert_eq!(pass(&mut b, pg0, &vec![packet; n]).len(), n);
+    }
+    let shown = b.cli("show nat44 ei sessions");
+    assert!(shown.contains("10.0.0.3: 1 dynamic translations, 0 static translations"), "{shown}");
+}
+
+#[test]
+fn mappings_lead_inside_and_hosts_there_meet_by_addresses_outside() {
+    let mut b = bench(&[
+        "nat44 ei add address 192.0.2.1",
+        "nat44 ei add static mapping udp local 10.0.0.2 53 external 192.0.2.1 5353",
+        "nat44 ei add static mapping local 10.0.0.9 external 192.0.2.9",
+    ]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let (server, outside) = (end("10.0.0.2", 53), end("192.0.2.1", 5353));
+    let client = end("10.0.1.2", 999);
+    assert_eq!(ends(&pass(&mut b, pg1, &[udp(client, outside)])[0]), [client, server]);
+    assert_eq!(ends(&pass(&mut b, pg0, &[udp(server, client)])[0]), [outside, client]);
+    // Another host inside asks the address outside, and gets the answer from there.
+    let host = end("10.0.0.3", 999);
+    let there = pass(&mut b, pg0, &[udp(host, outside)]);
+    let [from, to] = ends(&there[0]);
+    assert_eq!((from.0, to), (outside.0, server));
+    let back = pass(&mut b, pg0, &[udp(server, from)]);
+    assert_eq!(ends(&back[0]), [outside, host]);
+    // The port of a mapping is nobody else's.
+    let out = pass(&mut b, pg0, &[udp(end("10.0.0.3", 5353), client)]);
+    assert_ne!(ends(&out[0])[0], outside);
+    assert_eq!(b.cli("nat44 ei del user 10.0.0.3"), "");
+    assert_ne!(b.cli("nat44 ei del user 10.0.0.3"), "");
+}
+
+#[test]
+fn ports_of_a_set_are_used_once_and_then_packets_are_dropped_and_counted() {
+    let mut b = bench(&[
+        "nat44 ei add address 192.0.2.1",
+        "nat44 ei addr-port-assignment-alg map-e psid 10 psid-offset 6 psid-len 6",
+    ]);
+    assert_eq!(b.cli("nat44 ei plugin disable"), "");
+    for line in [
+        "nat44 ei plugin enable user-sessions 5000",
+        "set interface nat44 ei in pg0 out pg1",
+        "nat44 ei add address 192.0.2.1",
+        "nat44 ei addr-port-assignment-alg map-e psid 10 psid-offset 6 psid-len 6",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    let (pg0, server) = (b.pg0, end("10.0.1.2", 53));
+    let mut ports = HashSet::new();
+    for block in 0..5u16 {
+        let packets: Vec<_> =
+            (0..256u16).map(|n| udp(end("10.0.0.2", block << 8 | n), server)).collect();
+        for p in &pass(&mut b, pg0, &packets) {
+            let port = ends(p)[0].1;
+            assert!(ports.insert(port), "a port that another session has");
+            assert!(port >= 1024 && (port >> 4) & 0x3f == 10, "{port}");
+        }
+    }
+    assert_eq!(ports.len(), 63 * 16);
+    b.expect(&[("nat44-ei-in2out-slowpath", "out of ports", 5 * 256 - 63 * 16)]);
+}
+
+#[test]
+fn a_host_with_all_its_sessions_gives_up_the_oldest_and_one_host_too_many_has_none() {
+    let mut b = bench(&[]);
+    assert_eq!(b.cli("nat44 ei plugin disable"), "");
+    for line in [
+        "nat44 ei plugin enable users 1 user-sessions 3",
+        "set interface nat44 ei in pg0 out pg1",
+        "nat44 ei add address 192.0.2.1",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 53));
+    for port in [2001, 2002, 2003] {
+        assert_eq!(pass(&mut b, pg0, &[udp(end("10.0.0.2", port), server)]).len(), 1);
+        b.wait(0.1);
+    }
+    pass(&mut b, pg0, &[udp(end("10.0.0.2", 2001), server)]);
+    b.wait(0.1);
+    assert_eq!(pass(&mut b, pg0, &[udp(end("10.0.0.2", 2004), server)]).len(), 1);
+    let mut reached = |port| pass(&mut b, pg1, &[udp(server, end("192.0.2.1", port))]).len();
+    assert_eq!([2001, 2002, 2003, 2004].map(&mut reached), [1, 0, 1, 1]);
+    assert!(pass(&mut b, pg0, &[udp(end("10.0.0.3", 2001), server)]).is_empty());
+    b.expect(&[
+        ("nat44-ei-out2in", "no translation", 1),
+        ("nat44-ei-in2out-slowpath", "cannot create NAT user", 1),
+    ]);
+}
+
+#[test]
+fn an_echo_and_an_error_about_a_packet_come_back_to_the_host() {
+    let mut b = bench(&["nat44 ei add address 192.0.2.1"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let icmp = |src: &str, dst: &str, message: &[u8]| {
+        let (src, dst) = (src.parse().unwrap(), dst.parse().unwrap());
+        let mut message = message.to_vec();
+        let sum = checksum::Sum::ZERO.add_bytes(&message).checksum();
+        message[2..4].copy_from_slice(sum.as_bytes());
+        let len = 20 + message.len() as u16;
+        [ip4::Header::new(src, dst, Protocol::ICMP, len).as_bytes(), &message].concat()
+    };
+    let out = pass(&mut b, pg0, &[icmp("10.0.0.2", "10.0.1.2", &[8, 0, 0, 0, 0x77, 1, 0, 1])]);
+    let id = [out[0][24], out[0][25]];
+    let reply = [0, 0, 0, 0, id[0], id[1], 0, 1];
+    let back = pass(&mut b, pg1, &[icmp("10.0.1.2", "192.0.2.1", &reply)]);
+    assert_eq!(back[0][24..26], [0x77, 1]);
+    assert!(checksum::Sum::ZERO.add_bytes(&back[0][20..]).is_valid());
+    let sent = udp(end("10.0.0.2", 4000), end("10.0.1.2", 53));
+    let out = pass(&mut b, pg0, std::slice::from_ref(&sent));
+    let error = [&[11, 0, 0, 0, 0, 0, 0, 0], &out[0][..]].concat();
+    let back = pass(&mut b, pg1, &[icmp("10.0.1.3", "192.0.2.1", &error)]);
+    let (header, _) = ip4::Header::ref_from_prefix(&back[0]).unwrap();
+    assert_eq!(header.src_addr().to_string(), "10.0.1.3", "a router on the way");
+    assert_eq!(ends(&back[0][28..]), ends(&sent));
+    assert!(checksum::Sum::ZERO.add_bytes(&back[0][20..]).is_valid(), "the sum of ICMP");
+}
+
+#[test]
+fn packets_are_translated_where_they_are_sent_and_pass_with_forwarding() {
+    let mut b = bench(&["nat44 ei add address 192.0.2.1"]);
+    for line in [
+        "set interface nat44 ei in pg0 out pg1 del",
+        "set interface nat44 ei out pg1 output-feature",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 53));
+    let out = pass(&mut b, pg0, &[udp(end("10.0.0.2", 4000), server)]);
+    assert_eq!(ends(&out[0]), [end("192.0.2.1", 4000), server]);
+    let back = pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 4000))]);
+    assert_eq!(ends(&back[0]), [server, end("10.0.0.2", 4000)]);
+    assert!(pass(&mut b, pg1, &[udp(server, end("10.0.0.2", 5))]).is_empty());
+    b.expect(&[("nat44-ei-out2in", "no translation", 1)]);
+    assert_eq!(b.cli("nat44 ei forwarding enable"), "");
+    assert_eq!(pass(&mut b, pg1, &[udp(server, end("10.0.0.2", 5))]).len(), 1);
+}
+
+#[test]
+fn a_session_ends_with_its_timeout_its_name_or_its_address() {
+    let mut b = bench(&["nat44 ei add address 192.0.2.1", "set nat44 ei timeout udp 2"]);
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 53));
+    let mut come_and_go = |line: &str| {
+        assert_eq!(pass(&mut b, pg0, &[udp(end("10.0.0.2", 4000), server)]).len(), 1);
+        assert_eq!(pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 4000))]).len(), 1);
+        match line {
+            "" => drop(b.wait(3.0)),
+            line => assert_eq!(b.cli(line), "", "{line}"),
+        }
+        assert_eq!(pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 4000))]).len(), 0, "{line}");
+    };
+    come_and_go("");
+    come_and_go("nat44 ei del session in 10.0.0.2:4000 udp");
+    come_and_go("nat44 ei del session out 192.0.2.1:4000 udp");
+    come_and_go("clear nat44 ei sessions");
+    come_and_go("nat44 ei add address 192.0.2.1 del");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn a_set_of_ports_has_each_of_its_ports_once(
+        offset in 0u8..=8, len in 0u8..=8, psid: u16, first: u16, last: u16, random: u64,
+    ) {
+        let psid = PortSet::Psid { offset, len, psid: psid & ((1 << len) - 1) };
+        let range = PortSet::Range { first: first.min(last), last: first.max(last) };
+        for set in [PortSet::All, psid, range] {
+            prop_assert!(set.is_valid());
+            let all: HashSet<u16> = set.in_some_order(random).collect();
+            prop_assert_eq!(all.len() as u32, set.count());
+            let belong = (0..=u16::MAX).filter(|port| set.contains(*port)).count();
+            prop_assert_eq!(belong, all.len());
+            prop_assert!(all.iter().all(|port| set.contains(*port)));
+        }
+    }
+}

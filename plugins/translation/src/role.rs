@@ -1,0 +1,130 @@
+//! Sides of interfaces.
+
+use std::marker::PhantomData;
+
+use net::Router;
+use net::interface::InterfaceIndex;
+use net::ip4::IP4_OUTPUT;
+
+use crate::error::Error;
+
+/// The node that gives fragments that are sent the ports of the first.
+const FRAGMENTS_SENT: &str = "ip4-sv-reassembly-output-feature";
+
+/// NAT of a kind on an interface.
+pub struct Role<K> {
+    /// Hosts that are translated are there.
+    pub is_inside: bool,
+    /// Their far ends are there.
+    pub is_outside: bool,
+    /// Packets are translated when they are sent there.
+    pub is_output: bool,
+    /// Whether there are several threads.
+    pub hands_off: bool,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Clone for Role<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Role<K> {}
+
+impl<K> Default for Role<K> {
+    fn default() -> Self {
+        let kind = PhantomData;
+        Self { is_inside: false, is_outside: false, is_output: false, hands_off: false, kind }
+    }
+}
+
+impl<K> PartialEq for Role<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.all() == other.all()
+    }
+}
+
+impl<K> Eq for Role<K> {}
+
+impl<K> Role<K> {
+    fn all(self) -> [bool; 4] {
+        [self.is_inside, self.is_outside, self.is_output, self.hands_off]
+    }
+    /// Whether there is none.
+    pub fn is_none(self) -> bool {
+        !(self.is_inside || self.is_outside || self.is_output)
+    }
+    /// Whether packets from outside come in.
+    pub fn receives_outside(self) -> bool {
+        self.is_outside || self.is_output
+    }
+    /// Whether only hosts are there.
+    pub fn is_only_inside(self) -> bool {
+        self.is_inside && !self.receives_outside()
+    }
+    /// Whether only far ends are there.
+    pub fn is_only_outside(self) -> bool {
+        !self.is_inside && self.receives_outside()
+    }
+    /// Whether both are there.
+    pub fn is_both(self) -> bool {
+        self.is_inside && self.receives_outside()
+    }
+    /// How operators call it; empty for an output feature only.
+    pub fn word(self) -> &'static str {
+        match (self.is_inside, self.is_outside) {
+            (true, true) => "in out",
+            (true, false) => "in",
+            (false, true) => "out",
+            (false, false) => "",
+        }
+    }
+}
+
+/// Gives an interface a role, and features what they need for it.
+///
+/// # Errors
+/// [`Error::NoInterface`].
+pub fn set<K: 'static>(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    new: Role<K>,
+) -> Result<(), Error> {
+    let old = router.setting::<Role<K>>(interface);
+    router.put(interface, new)?;
+    if old.is_none() != new.is_none() {
+        router.need_fragment_ports(interface, 0, !new.is_none()).map_err(|_| Error::NoInterface)?;
+    }
+    if old.is_output != new.is_output {
+        let (arc, node) = (&IP4_OUTPUT, FRAGMENTS_SENT);
+        let done = match new.is_output {
+            true => router.engine.require_feature(arc, node, interface.0),
+            false => router.engine.release_feature(arc, node, interface.0),
+        };
+        done.expect("the node is on the arc since reassembly registered");
+    }
+    Ok(())
+}
+
+/// A role with one side more, or less.
+///
+/// # Errors
+/// The interface is not there, or has the side already, or does not have it.
+pub fn changed<K: 'static>(
+    router: &Router,
+    interface: InterfaceIndex,
+    change: impl FnOnce(&mut Role<K>) -> &mut bool,
+    is_add: bool,
+    hands_off: bool,
+) -> Result<Role<K>, Error> {
+    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    let mut role = router.setting::<Role<K>>(interface);
+    let place = change(&mut role);
+    if *place == is_add {
+        return Err(if is_add { Error::Exists } else { Error::Unknown });
+    }
+    *place = is_add;
+    role.hands_off = !role.is_none() && hands_off;
+    Ok(role)
+}
