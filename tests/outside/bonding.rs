@@ -2,6 +2,8 @@
 
 use tests::{Daemon, Host, Running, eventually, has, is_root, skip};
 
+use crate::open_vswitch::OpenVSwitch;
+
 /// The router in one namespace and a host in another, with two links between them.
 struct Links {
     router: Daemon,
@@ -84,39 +86,20 @@ impl Peer for Kernel {
 }
 
 /// Open vSwitch with its data path in user space.
-struct OpenVSwitch {
-    _programs: [Running; 2],
+struct Switch {
+    _switch: OpenVSwitch,
 }
 
-impl Peer for OpenVSwitch {
+impl Peer for Switch {
     fn start(links: &Links) -> Option<Self> {
-        if !["ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl"].into_iter().all(has) {
-            return None;
-        }
-        let (there, folder) = (&links.there, links.router.folder());
-        let shared = std::env::var("OVS_PKGDATADIR");
-        let shared = shared.unwrap_or_else(|_| "/usr/share/openvswitch".to_owned());
-        let path = |name: &str| folder.join(name).display().to_string();
-        let (database, socket) = (path("ovs.db"), path("ovs.sock"));
-        there.run(&format!("ovsdb-tool create {database} {shared}/vswitch.ovsschema"));
-        let control = |name: &str| format!("--unixctl={} --verbose=console:off", path(name));
-        let at = format!("env OVS_RUNDIR={}", folder.display());
-        let server = format!("{at} ovsdb-server {database} --remote=punix:{socket}");
-        let server = there.start(&format!("{server} {}", control("server.ctl")));
-        let tell = format!("ovs-vsctl --db=unix:{socket} --no-wait");
-        assert!(eventually(|| there.attempt(&format!("{tell} init")).0), "no database");
-        let switch = format!("{at} ovs-vswitchd unix:{socket} {}", control("switch.ctl"));
-        let switch = there.start(&switch);
+        let there = &links.there;
+        let switch = OpenVSwitch::start(there, &links.router.folder())?;
         there.run("ip link set p0 up");
         there.run("ip link set p1 up");
-        there.run(&format!(
-            "{tell} -- add-br br0 -- set bridge br0 datapath_type=netdev \
-             -- add-bond br0 bond0 p0 p1 bond_mode=balance-tcp lacp=active \
-             other_config:lacp-time=fast"
-        ));
-        assert!(eventually(|| there.attempt("ip link set br0 up").0), "no bridge");
-        there.run("ip addr add 10.1.0.2/24 dev br0");
-        Some(Self { _programs: [server, switch] })
+        switch.add_bridge(there, "br0", &["10.1.0.2/24"]);
+        let bond = "add-bond br0 bond0 p0 p1 bond_mode=balance-tcp lacp=active";
+        switch.set(there, &format!("{bond} other_config:lacp-time=fast"));
+        Some(Self { _switch: switch })
     }
 }
 
@@ -167,6 +150,6 @@ fn the_kernels_bonding_driver_agrees() {
 #[test]
 fn open_vswitch_agrees() {
     if is_root() && has("ip") && has("ping") {
-        Links::new().agree_with::<OpenVSwitch>();
+        Links::new().agree_with::<Switch>();
     }
 }
