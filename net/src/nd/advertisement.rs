@@ -64,7 +64,9 @@ impl Node for NeighborAdvertisement {
                 return Err(Error6::NeighborSolicitationSourceNotOnLink);
             }
             let replaces = told.flags & nd::OVERRIDE != 0;
-            let how = Evidence { creates: is_solicited, replaces };
+            // One for us alone answers what we asked, even without the flag (RFC 4861 section
+            // 7.2.5, incomplete entries).
+            let how = Evidence { creates: !told.dst.is_multicast(), replaces };
             if let Some(mac) = told.mac
                 && (how.creates || how.replaces)
             {
