@@ -67,7 +67,8 @@ pub fn icmp6_to_4(
             (T4::DESTINATION_UNREACHABLE, icmp4::code::HOST_UNREACHABLE, 0)
         }
         (T6::DESTINATION_UNREACHABLE, icmp6::code::ADMINISTRATIVELY_PROHIBITED) => {
-            (T4::DESTINATION_UNREACHABLE, icmp4::code::HOST_PROHIBITED, 0)
+            // The standard has "host prohibited" (10), which RFC 1812 replaced by this one.
+            (T4::DESTINATION_UNREACHABLE, icmp4::code::ADMINISTRATIVELY_PROHIBITED, 0)
         }
         (T6::DESTINATION_UNREACHABLE, icmp6::code::PORT_UNREACHABLE) => {
             (T4::DESTINATION_UNREACHABLE, icmp4::code::PORT_UNREACHABLE, 0)
