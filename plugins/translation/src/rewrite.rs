@@ -3,7 +3,7 @@
 
 use graph::{Buffer, Flags};
 use sessions::{Direction, Flow4, ICMP_HEADER, Kind, Seen};
-use wire::{Protocol, checksum, icmp4, ip4};
+use wire::{Protocol, checksum, icmp4, icmp6, ip4};
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
@@ -30,7 +30,9 @@ pub fn rewrite(
     let old = set_addresses(packet, ends)?;
     if seen.has_upper {
         let ports = [new.src_port, new.dst_port];
-        set_upper(packet.get_mut(seen.upper..)?, seen.flow.protocol(), old, ends, ports, is_summed);
+        let addresses = (old.as_flattened(), ends.as_flattened());
+        let upper = packet.get_mut(seen.upper..)?;
+        set_ports(upper, seen.flow.protocol(), addresses, ports, is_summed);
     }
     Some(())
 }
@@ -40,39 +42,29 @@ pub fn rewrite(
 fn set_addresses(packet: &mut [u8], new: [[u8; 4]; 2]) -> Option<[[u8; 4]; 2]> {
     let (header, _) = ip4::Header::mut_from_prefix(packet).ok()?;
     let old = [header.src, header.dst];
-    header.checksum = swap_all(header.checksum, old, new);
+    header.checksum =
+        checksum::update_bytes(header.checksum, old.as_flattened(), new.as_flattened());
     [header.src, header.dst] = new;
     Some(old)
 }
 
-#[inline(always)]
-fn swap_all(sum: U16, old: [[u8; 4]; 2], new: [[u8; 4]; 2]) -> U16 {
-    let word = |ends: &[[u8; 4]; 2], n: usize| {
-        U16::from_bytes([ends[n / 2][n % 2 * 2], ends[n / 2][n % 2 * 2 + 1]])
-    };
-    (0..4).fold(sum, |sum, n| checksum::update(sum, word(&old, n), word(&new, n)))
-}
-
-/// Sets the ports of an upper layer, or the identifier of an echo, and the checksum. Of a quoted
+/// Sets the ports of an upper layer, or the identifier of an echo, which is the first of `ports`,
+/// and brings its checksum up to date; with the addresses too, where those of its pseudo header
+/// change from `old` to `new`. A checksum that is not complete yet (`is_summed`) stays. Of a quoted
 /// packet not all need be there.
-fn set_upper(
+pub fn set_ports(
     upper: &mut [u8],
     protocol: Protocol,
-    old: [[u8; 4]; 2],
-    new: [[u8; 4]; 2],
+    (old, new): (&[u8], &[u8]),
     ports: [u16; 2],
     is_summed: bool,
 ) {
-    let (at, sum_at) = match protocol {
-        Protocol::TCP => (0, 16),
-        Protocol::UDP => (0, 6),
-        Protocol::ICMP => match upper.first().map(|kind| icmp4::Type(*kind)) {
-            Some(icmp4::Type::ECHO_REQUEST | icmp4::Type::ECHO_REPLY) => (4, 2),
-            _ => return,
-        },
+    let (at, sum_at, count) = match protocol {
+        Protocol::TCP => (0, 16, 2),
+        Protocol::UDP => (0, 6, 2),
+        Protocol::ICMP | Protocol::ICMP6 if is_echo(protocol, upper) => (4, 2, 1),
         _ => return,
     };
-    let count = if protocol == Protocol::ICMP { 1 } else { 2 };
     let has_sum = is_summed
         && upper
             .get(sum_at..sum_at + 2)
@@ -80,7 +72,7 @@ fn set_upper(
     let mut sum =
         if has_sum { U16::from_bytes([upper[sum_at], upper[sum_at + 1]]) } else { U16::ZERO };
     if protocol != Protocol::ICMP {
-        sum = swap_all(sum, old, new);
+        sum = checksum::update_bytes(sum, old, new);
     }
     for (n, port) in ports.into_iter().enumerate().take(count) {
         let Some(place) = upper.get_mut(at + n * 2..at + n * 2 + 2) else { return };
@@ -92,6 +84,15 @@ fn set_upper(
         // 0 would say that there is none.
         let sum = if protocol == Protocol::UDP && sum.get() == 0 { U16::new(0xffff) } else { sum };
         upper[sum_at..sum_at + 2].copy_from_slice(&sum.to_bytes());
+    }
+}
+
+fn is_echo(protocol: Protocol, upper: &[u8]) -> bool {
+    use {icmp4::Type as T4, icmp6::Type as T6};
+    let Some(&kind) = upper.first() else { return false };
+    match protocol {
+        Protocol::ICMP => matches!(T4(kind), T4::ECHO_REQUEST | T4::ECHO_REPLY),
+        _ => matches!(T6(kind), T6::ECHO_REQUEST | T6::ECHO_REPLY),
     }
 }
 
@@ -116,7 +117,8 @@ fn rewrite_error(
     let ends = [new.dst, new.src];
     let old = set_addresses(inner, ends)?;
     let ports = [new.dst_port, new.src_port];
-    set_upper(inner.get_mut(header_len..)?, protocol, old, ends, ports, true);
+    let addresses = (old.as_flattened(), ends.as_flattened());
+    set_ports(inner.get_mut(header_len..)?, protocol, addresses, ports, true);
     let mut after = [0; QUOTED];
     after[..len].copy_from_slice(inner.get(..len)?);
     let icmp = packet.get_mut(seen.upper..seen.upper + ICMP_HEADER)?;
