@@ -653,3 +653,26 @@ set interface nat44 ei out loop1 output-feature
 ";
     replays(made, made);
 }
+
+#[test]
+fn nat64_is_enabled_before_what_belongs_to_it() {
+    let made = "ip6 table add 9
+ip6 table add 3
+create loopback interface instance 0
+create loopback interface instance 1
+nat64 plugin enable bib-buckets 7
+set nat64 timeout udp 5 tcp-established 7440 tcp-transitory 240 icmp 60
+nat64 add prefix 2001:db8::/32
+nat64 add prefix 2001:db8:1::/96 tenant-vrf 9
+nat64 add pool address 192.0.2.1
+nat64 add pool address 192.0.2.2 tenant-vrf 3
+nat64 add interface address loop1
+nat64 add static bib 2001:db8::5 80 192.0.2.1 8080 tcp vrf 3
+nat64 add static bib 2001:db8::5 0 192.0.2.1 0 47
+set interface nat64 in loop0
+set interface nat64 out loop1
+ip6 table del 9
+ip6 table del 3
+";
+    replays(made, made);
+}

@@ -60,6 +60,8 @@ mod mss_clamp;
 mod nat44_ed;
 #[path = "../../nat44_ei/tests.rs"]
 mod nat44_ei;
+#[path = "../../nat64/tests.rs"]
+mod nat64;
 #[path = "../../nat66/tests.rs"]
 mod nat66;
 #[path = "../../npt66/tests.rs"]

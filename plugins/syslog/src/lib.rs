@@ -9,7 +9,7 @@ mod message;
 use std::net::Ipv4Addr;
 
 use control::cli::Words;
-use control::feature::{Refusal, Refused};
+use control::feature::{Refusal, Refused, Registered};
 use graph::Flags;
 use net::fib::{Ip4, TableIndex};
 use net::{Configuration, Feature, Origin, Parts, Router};
@@ -81,6 +81,8 @@ struct Syslog {
     filter: Severity,
     /// The process of the next message, which is part of its header.
     process: u32,
+    /// Called when what is sent may be other events.
+    listeners: Registered<fn(&mut Router)>,
 }
 
 /// Reasons why something cannot be set.
@@ -122,7 +124,18 @@ pub fn set_sender(router: &mut Router, sender: Sender) -> Result<(), Error> {
     if let Some((_, table)) = old {
         router.use_table_of(link, table, false);
     }
+    changed(router);
     Ok(())
+}
+
+/// Has `listener` called whenever what is sent ([`is_sent`]) may be other events.
+pub fn on_change(router: &mut Router, listener: fn(&mut Router)) {
+    router.own_mut::<Syslog>().listeners.push(listener);
+}
+
+fn changed(router: &mut Router) {
+    let all: Vec<_> = router.own::<Syslog>().listeners.iter().copied().collect();
+    all.into_iter().for_each(|listener| listener(router));
 }
 
 /// Where messages go.
@@ -133,6 +146,7 @@ pub fn sender(router: &Router) -> Option<Sender> {
 /// Sets the least severity of events that are sent.
 pub fn set_filter(router: &mut Router, severity: Severity) {
     router.own_mut::<Syslog>().filter = severity;
+    changed(router);
 }
 
 /// The least severity of events that are sent.

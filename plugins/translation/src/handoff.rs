@@ -40,6 +40,8 @@ pub trait Place: Clone + Send + 'static {
     const HANDOFF: &'static str;
     /// The node that they go on at.
     const NODE: &'static str;
+    /// The node for those that find no room on their way.
+    const DROP: &'static str = "ip4-drop";
     /// The hash that a packet goes by; `None` when it stays on its thread and goes on along the
     /// arc.
     fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64>;
@@ -99,7 +101,7 @@ impl<P: Place> Node for HandOff<P> {
     type Next = Next<P>;
     type Error = Error;
     type Count = Count;
-    const DROP: &'static str = "ip4-drop";
+    const DROP: &'static str = P::DROP;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {

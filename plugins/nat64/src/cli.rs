@@ -1,0 +1,304 @@
+//! `nat64 …`, `set interface nat64`.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use translation::session::Timeouts;
+use translation::words::protocol;
+use wire::{Ip6Prefix, Protocol};
+
+use crate::config::Static;
+use crate::requests;
+use crate::state::{self, BINDING_BUCKETS, Role, SESSION_BUCKETS, settings};
+
+/// `nat64 plugin`: the buckets, or disable it.
+#[derive(Debug, PartialEq)]
+struct SetPlugin(Option<[u32; 2]>);
+
+impl Command for SetPlugin {
+    const PATHS: &'static [&'static str] = &["nat64 plugin"];
+    const ABOUT: &'static str = "Enable NAT64, or disable it: all settings and sessions go then";
+    const USAGE: &'static str = "enable|disable [bib-buckets <count>] [bib-memory <size>] \
+        [st-buckets <count>] [st-memory <size>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        if args.keyword("disable") {
+            return Ok(Self(None));
+        }
+        if !args.keyword("enable") {
+            return Err(args.unknown());
+        }
+        let mut buckets = [0, 0];
+        while !args.is_empty() {
+            if args.keyword("bib-buckets") {
+                buckets[0] = args.value("bib-buckets")?;
+            } else if args.keyword("st-buckets") {
+                buckets[1] = args.value("st-buckets")?;
+            } else if args.keyword("bib-memory") || args.keyword("st-memory") {
+                // Tables take memory as they need it.
+                let _: String = args.value("size")?;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self(Some(buckets)))
+    }
+}
+
+impl Print for SetPlugin {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        let Some([bindings, sessions]) = self.0 else {
+            line.word("disable");
+            return;
+        };
+        line.word("enable");
+        line.option("bib-buckets", Some(&bindings).filter(|n| **n != 0));
+        line.option("st-buckets", Some(&sessions).filter(|n| **n != 0));
+    }
+}
+
+/// `nat64 add pool address`.
+#[derive(Debug, PartialEq)]
+struct SetPool {
+    range: [Ipv4Addr; 2],
+    vrf: Option<u32>,
+    del: bool,
+}
+
+impl Command for SetPool {
+    const PATHS: &'static [&'static str] = &["nat64 add pool address"];
+    const ABOUT: &'static str = "Add addresses that hosts get, or take them out";
+    const USAGE: &'static str = "<first> [- <last>] [tenant-vrf <table>] [del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let first = args.value("address")?;
+        let last = if args.keyword("-") { args.value("address")? } else { first };
+        let mut set = Self { range: [first, last], vrf: None, del: false };
+        while !args.is_empty() {
+            if args.keyword("tenant-vrf") {
+                set.vrf = Some(args.value("tenant-vrf")?);
+            } else if args.keyword("del") {
+                set.del = true;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(set)
+    }
+}
+
+impl Print for SetPool {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        let [first, last] = &self.range;
+        line.value(first);
+        if first != last {
+            line.keyword("-", last);
+        }
+        line.option("tenant-vrf", self.vrf.as_ref()).flag("del", self.del);
+    }
+}
+
+/// Have hosts get the address of an interface, or no longer
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("nat64 add interface address")]
+#[stage(Attachments)]
+struct SetInterfaceAddress {
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// no longer
+    del: bool,
+}
+
+/// Set the prefix that stands for IPv4 in a table, or take it away
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("nat64 add prefix")]
+#[stage(Attachments)]
+struct SetPrefix {
+    /// the prefix: of 32, 40, 48, 56, 64 or 96 bits
+    #[positional]
+    prefix: Ip6Prefix,
+    /// the table
+    tenant_vrf: Option<u32>,
+    /// take it away
+    del: bool,
+}
+
+/// `nat64 add static bib`.
+#[derive(Debug, PartialEq)]
+struct SetStatic {
+    ends: Static,
+    del: bool,
+}
+
+impl Command for SetStatic {
+    const PATHS: &'static [&'static str] = &["nat64 add static bib"];
+    const ABOUT: &'static str = "Give an end of a host an end outside that stays, or no longer";
+    const USAGE: &'static str =
+        "<ip6-addr> <port> <ip4-addr> <port> tcp|udp|icmp|<number> [vrf <table>] [del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let (host, port): (Ipv6Addr, u16) = (args.value("ip6-addr")?, args.value("port")?);
+        let (outside, outside_port) = (args.value("ip4-addr")?, args.value("port")?);
+        let protocol = match protocol(args) {
+            Some(protocol) => protocol,
+            None => Protocol(args.value("protocol")?),
+        };
+        let ends = Static { host, port, outside, outside_port, protocol, vrf: 0 };
+        let mut set = Self { ends, del: false };
+        while !args.is_empty() {
+            // The usage line that operators know spells it the second way.
+            if args.keyword("vrf") || args.keyword("vfr") {
+                set.ends.vrf = args.value("table")?;
+            } else if args.keyword("del") {
+                set.del = true;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(set)
+    }
+}
+
+impl Print for SetStatic {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        let Static { host, port, outside, outside_port, protocol, vrf } = &self.ends;
+        line.value(host).value(port).value(outside).value(outside_port);
+        match *protocol {
+            Protocol::TCP => line.word("tcp"),
+            Protocol::UDP => line.word("udp"),
+            Protocol::ICMP => line.word("icmp"),
+            Protocol(number) => line.value(&number),
+        };
+        line.option("vrf", Some(vrf).filter(|vrf| **vrf != 0)).flag("del", self.del);
+    }
+}
+
+/// `set interface nat64 in|out INTERFACE [del]`.
+#[derive(Debug, PartialEq)]
+struct SetSide {
+    is_inside: bool,
+    interface: InterfaceIndex,
+    del: bool,
+}
+
+impl Command for SetSide {
+    const PATHS: &'static [&'static str] = &["set interface nat64"];
+    const ABOUT: &'static str = "Say on which side an interface is, or no longer";
+    const USAGE: &'static str = "in|out <interface> [del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let is_inside = args.keyword("in");
+        if !is_inside && !args.keyword("out") {
+            return Err(args.error("expected in or out"));
+        }
+        let interface = args.value("interface")?;
+        Ok(Self { is_inside, interface, del: args.keyword("del") })
+    }
+}
+
+impl Print for SetSide {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_inside { "in" } else { "out" }).value(&self.interface);
+        line.flag("del", self.del);
+    }
+}
+
+/// Set timeouts of sessions
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set nat64 timeout")]
+#[stage(Attachments)]
+struct SetTimeouts {
+    /// of UDP, in seconds
+    udp: Option<u32>,
+    /// of established TCP connections
+    tcp_established: Option<u32>,
+    /// of other TCP connections
+    tcp_transitory: Option<u32>,
+    /// of ICMP echoes
+    icmp: Option<u32>,
+    /// all others as they were at first
+    reset: bool,
+}
+
+/// End all sessions
+#[derive(Command)]
+#[command("clear nat64 sessions")]
+struct ClearSessions {}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let Ok(s) = settings(router) else { return };
+    let unless = |n: u32, usual| if n == usual { 0 } else { n };
+    let [bindings, sessions] = s.buckets;
+    let buckets = [unless(bindings, BINDING_BUCKETS), unless(sessions, SESSION_BUCKETS)];
+    lines.push(&SetPlugin(Some(buckets)));
+    if s.timeouts != Timeouts::default() {
+        let Timeouts { udp, established, transitory, icmp } = s.timeouts;
+        lines.push(&SetTimeouts {
+            udp: Some(udp),
+            tcp_established: Some(established),
+            tcp_transitory: Some(transitory),
+            icmp: Some(icmp),
+            reset: false,
+        });
+    }
+    for (vrf, prefix) in &s.prefixes {
+        let tenant_vrf = Some(*vrf).filter(|vrf| *vrf != 0);
+        lines.push(&SetPrefix { prefix: *prefix, tenant_vrf, del: false });
+    }
+    for (addr, vrf) in &s.pool {
+        lines.push(&SetPool { range: [*addr; 2], vrf: *vrf, del: false });
+    }
+    for interface in &s.interfaces {
+        lines.push(&SetInterfaceAddress { interface: *interface, del: false });
+    }
+    for ends in &s.statics {
+        lines.push(&SetStatic { ends: *ends, del: false });
+    }
+    for (interface, role) in router.settings::<Role>() {
+        let sides = [(true, role.is_inside), (false, role.is_outside)];
+        for (is_inside, _) in sides.into_iter().filter(|(_, is)| *is) {
+            lines.push(&SetSide { is_inside, interface, del: false });
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, SetPlugin(set)| {
+        let done = match set {
+            Some([bindings, sessions]) => state::enable(router, bindings, sessions),
+            None => state::disable(router),
+        };
+        Ok(done?)
+    });
+    cli.command(|router: &mut Router, set: SetPool| {
+        Ok(requests::set_addresses(router, set.range, set.vrf, !set.del)?)
+    });
+    cli.command(|router: &mut Router, set: SetInterfaceAddress| {
+        Ok(requests::set_interface_address(router, set.interface, !set.del)?)
+    });
+    cli.command(|router: &mut Router, set: SetPrefix| {
+        Ok(requests::set_prefix(router, set.prefix, set.tenant_vrf.unwrap_or(0), !set.del)?)
+    });
+    cli.command(|router: &mut Router, set: SetStatic| {
+        Ok(requests::set_static(router, set.ends, !set.del)?)
+    });
+    cli.command(|router: &mut Router, set: SetSide| {
+        Ok(requests::set_side(router, set.interface, set.is_inside, !set.del)?)
+    });
+    cli.command(|router: &mut Router, set: SetTimeouts| {
+        let now = settings(router)?.timeouts;
+        let now = if set.reset { Timeouts::default() } else { now };
+        let new = Timeouts {
+            udp: set.udp.unwrap_or(now.udp),
+            established: set.tcp_established.unwrap_or(now.established),
+            transitory: set.tcp_transitory.unwrap_or(now.transitory),
+            icmp: set.icmp.unwrap_or(now.icmp),
+        };
+        Ok(requests::set_timeouts(router, new)?)
+    });
+    cli.command(|router: &mut Router, ClearSessions {}| Ok(requests::clear(router)?));
+    crate::show::register(cli);
+}

@@ -1,0 +1,178 @@
+//! What the nodes share: sessions, bindings (RFC 6146 section 3.1), configuration, counters.
+
+use infra::counter::{Counter, Rows};
+use infra::rcu::{Epoch, Reader};
+use net::fib::Ip4;
+use net::ip::{ReversePath, ReversePaths};
+use sessions::{
+    Class, Direction, Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table,
+};
+use translation::session::Timeouts;
+pub use translation::session::{
+    Counters, DROPS, ESTABLISHED, OUTSIDE, TRANSITORY, class_of, counter_of,
+};
+use wire::Protocol;
+use zerocopy::FromZeros;
+
+use crate::config::Config;
+
+/// The classes, with their timeouts. None is evicted: a limit is one.
+pub fn classes(timeouts: Timeouts) -> Vec<Class> {
+    let stays = |class: Class| Class { may_be_evicted: false, ..class };
+    timeouts.classes().into_iter().map(stays).collect()
+}
+
+/// What is known of a session. Its forward flow is that of the host's packets as they come, the
+/// reverse one that of answers as they come.
+#[derive(Clone, Copy, Debug, FromZeros)]
+#[repr(C)]
+pub struct Data {
+    /// The host's table.
+    pub in_fib: u16,
+    /// The table outside.
+    pub out_fib: u16,
+    /// TCP.
+    pub tcp: sessions::tcp::State,
+    rest: [u8; 3],
+}
+
+impl Data {
+    /// Of a session between two tables.
+    pub fn new(in_fib: u16, out_fib: u16) -> Self {
+        Self { in_fib, out_fib, tcp: sessions::tcp::State::NEW, rest: [0; 3] }
+    }
+}
+
+/// A session.
+pub type NatSession = Session<Flow6, Flow4, Data>;
+/// The sessions of a thread.
+pub type NatTable = Table<Flow6, Flow4, Data>;
+/// A binding: the end of a host, and its end outside, as flows without a far end; the data is how
+/// many sessions there are.
+pub type Binding = Session<Flow6, Flow4, u32>;
+/// The bindings of a thread.
+pub type Bindings = Table<Flow6, Flow4, u32>;
+
+/// All sessions and bindings.
+#[derive(Clone)]
+pub struct All {
+    /// Sessions.
+    pub sessions: Sessions<Flow6, Flow4, Data>,
+    /// Bindings.
+    pub bindings: Sessions<Flow6, Flow4, u32>,
+}
+
+/// A protocol as IPv4 names it.
+#[inline(always)]
+pub fn protocol4(protocol: Protocol) -> Protocol {
+    if protocol == Protocol::ICMP6 { Protocol::ICMP } else { protocol }
+}
+
+/// Whether a protocol, as IPv4 names it, has ports or identifiers.
+#[inline(always)]
+pub fn has_ports(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP)
+}
+
+/// A host's end as a flow without a far end.
+pub fn host_end(host: ([u8; 16], u16), protocol: Protocol, fib: u32) -> Flow6 {
+    Flow6::new(host, ([0; 16], 0), protocol, fib)
+}
+
+/// An end outside as a flow without a far end.
+pub fn outside_end(end: ([u8; 4], u16), protocol: Protocol) -> Flow4 {
+    Flow4::new(([0; 4], 0), end, protocol, OUTSIDE)
+}
+
+/// The hash that a host goes by.
+#[inline(always)]
+pub fn host_hash(host: [u8; 16], seed: u64) -> u64 {
+    Flow6::new((host, 0), (host, 0), Protocol(0), 0).meeting(seed)
+}
+
+/// What the nodes share.
+#[derive(Clone)]
+pub struct Core {
+    /// Sessions; `None` while NAT64 is disabled.
+    pub all: Reader<Option<All>>,
+    /// Configuration.
+    pub config: Reader<Config>,
+    /// Routes.
+    pub paths: ReversePaths<Ip4>,
+    /// From inside, and from outside.
+    pub counters: [Counters; 2],
+    /// Bindings and sessions, by thread.
+    pub totals: [Rows<Counter>; 2],
+}
+
+impl Core {
+    /// A number that nobody knows, to begin random ones with.
+    pub fn seed(&self) -> u64 {
+        std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), "nat64") | 1
+    }
+    /// Counts a packet of an interface, from inside (0) or outside (1).
+    #[inline(always)]
+    pub fn count(&self, way: usize, what: usize, thread: usize, interface: u32) {
+        if let Some(counter) = self.counters[way][what].row(thread).get(interface as usize) {
+            counter.add(1);
+        }
+    }
+    /// Says how many bindings and sessions a thread has; `statics` belong to none.
+    pub fn show_totals(
+        &self,
+        thread: usize,
+        sessions: &NatTable,
+        bindings: &Bindings,
+        statics: usize,
+    ) {
+        let counts = [bindings.usage().sessions + statics, sessions.usage().sessions];
+        for (total, count) in self.totals.iter().zip(counts) {
+            if let Some(total) = total.row(thread).first() {
+                total.set(count as u64);
+            }
+        }
+    }
+    /// The table in which packets to a far end are looked up.
+    pub fn outside_fib(&self, config: &Config, far: [u8; 4], epoch: Epoch<'_>) -> u16 {
+        let leads = |table: &&u16| {
+            let addr = u32::from_be_bytes(far);
+            self.paths.find(**table, addr, None, epoch) == ReversePath::Away
+        };
+        match config.fibs.as_slice() {
+            [only] => *only,
+            fibs => fibs.iter().find(leads).copied().unwrap_or(0),
+        }
+    }
+}
+
+/// Notes the end of a session: a binding goes with its last one, unless it stays.
+pub fn ended(bindings: &mut Bindings, session: &NatSession) -> Option<Binding> {
+    let end = (session.reverse.dst, session.reverse.dst_port);
+    let at = bindings.find_reverse(&outside_end(end, session.reverse.protocol()))?;
+    let count = bindings.data_mut(at)?;
+    *count = count.saturating_sub(1);
+    if *count > 0 { None } else { bindings.remove(at) }
+}
+
+/// Notes a packet of a session.
+#[inline(always)]
+pub fn pass<A>(
+    table: &mut NatTable,
+    at: SessionIndex,
+    direction: Direction,
+    seen: &Seen<A>,
+    bytes: usize,
+    now: f64,
+) {
+    if let Kind::Tcp(flags) = seen.kind
+        && let Some(data) = table.data_mut(at)
+    {
+        data.tcp = data.tcp.after(flags, direction);
+        let class = if data.tcp.is_established() { ESTABLISHED } else { TRANSITORY };
+        table.set_class(at, class);
+    }
+    // An error does not keep alive what it is about.
+    if !matches!(seen.kind, Kind::Error(_)) {
+        table.passed(at, bytes, now);
+    }
+}

@@ -1,0 +1,312 @@
+//! `nat64-in2out`: translates packets of hosts inside; `nat64-in2out-slowpath`: makes sessions for
+//! those that have none (RFC 6146 section 3.5).
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use graph::{Buffer, Frame, Names, Node, Record};
+use net::drops::Problem;
+use sessions::{Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
+use translation::ports::{PortSet, next_random};
+use wire::{Protocol, icmp6, ip6};
+
+use crate::config::Config;
+use crate::core::{
+    All, Core, DROPS, Data, NatTable, OUTSIDE, counter_of, has_ports, host_end, host_hash,
+    outside_end, pass, protocol4,
+};
+use crate::log::Log;
+use crate::tables::Tables;
+use crate::translate::outward;
+
+/// Translates packets of hosts inside.
+#[derive(Clone)]
+pub struct In2Out(pub Core);
+
+/// Edges of [`In2Out`].
+#[derive(Clone, Copy, Debug, graph::Next)]
+pub enum Next {
+    /// Translated.
+    #[to("ip4-lookup")]
+    Lookup,
+    /// No session is there.
+    #[to("nat64-in2out-slowpath")]
+    Slow,
+    /// Translated, and for a host inside.
+    #[to("nat64-out2in-handoff")]
+    Hairpin,
+    /// The sender is to be told that it has been on its way too long.
+    #[to("ip6-icmp-error", payload = Problem)]
+    Icmp,
+    /// It is not for IPv4.
+    #[along]
+    Along,
+}
+
+/// Drops of [`In2Out`] and [`Slow`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
+pub enum Error {
+    /// unsupported protocol.
+    #[name("unsupported protocol")]
+    Protocol,
+    /// no translation.
+    #[name("no translation")]
+    NoTranslation,
+    /// unknown.
+    #[name("unknown")]
+    Unknown,
+}
+
+/// A packet of a host, and the address that it is for.
+#[inline(always)]
+pub fn look(config: &Config, p: &Buffer<'_>) -> Option<(Ipv4Addr, Option<Seen<[u8; 16]>>)> {
+    let header = p.header::<ip6::Header>()?;
+    let fib = p.fib();
+    let dst = config.extract(fib, header.dst_addr())?;
+    Some((dst, <[u8; 16]>::look(p.bytes(), p.ports(), fib.into())))
+}
+
+/// Whether a packet may be translated. The checksum of a fragmented ICMP message, which has the
+/// length of all of it, cannot be (RFC 7915 section 1.2).
+fn check(p: &Buffer<'_>, seen: Option<Seen<[u8; 16]>>) -> Result<Seen<[u8; 16]>, Error> {
+    let seen = seen.ok_or(Error::Unknown)?;
+    let is_icmp = matches!(seen.kind, Kind::Echo(_) | Kind::Error(_));
+    let is_fragment = || ip6::upper_layer(p.bytes()).is_some_and(|at| at.fragment.is_some());
+    match seen.kind {
+        Kind::Icmp => Err(Error::Protocol),
+        _ if is_icmp && is_fragment() => Err(Error::Protocol),
+        _ => Ok(seen),
+    }
+}
+
+/// Translates a packet of a session.
+#[inline(always)]
+fn translate(
+    (core, config): (&Core, &Config),
+    p: &mut Buffer<'_>,
+    table: &mut NatTable,
+    at: SessionIndex,
+    (seen, dst): (&Seen<[u8; 16]>, Ipv4Addr),
+    (thread, now): (usize, f64),
+) -> Result<Next, Error> {
+    let session = table.at(at).ok_or(Error::NoTranslation)?;
+    let (answers, fib) = (session.reverse, session.data.out_fib);
+    pass(table, at, Direction::Forward, seen, p.total_len(), now);
+    outward(p, seen, &answers, dst).ok_or(Error::Unknown)?;
+    p.set_fib(fib);
+    core.count(0, counter_of(protocol4(seen.flow.protocol())), thread, p.rx());
+    Ok(if config.is_outside(dst) { Next::Hairpin } else { Next::Lookup })
+}
+
+impl Node for In2Out {
+    const NAME: &'static str = "nat64-in2out";
+    type Next = Next;
+    type Error = Error;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = "ip6-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
+        let core = &self.0;
+        let config = core.config.read(epoch);
+        let all = core.all.read(epoch).as_ref();
+        let Some(mut table) = all.and_then(|all| all.sessions.lend(thread)) else {
+            return frame.forward_all(Next::Along);
+        };
+        frame.each(|p| {
+            let Some((dst, seen)) = look(config, p) else { return Ok(Next::Along) };
+            let mut one = |p: &mut Buffer<'_>| {
+                let seen = check(p, seen)?;
+                if p.header::<ip6::Header>().is_some_and(|h| h.hop_limit <= 1) {
+                    let code = icmp6::code::HOP_LIMIT_EXCEEDED;
+                    p.set_payload(Problem::ip6(icmp6::Type::TIME_EXCEEDED, code, 0));
+                    return Ok(Next::Icmp);
+                }
+                let found = table.find(&seen.flow).filter(|at| !table.is_over(*at, now));
+                let Some(at) = found else { return Ok(Next::Slow) };
+                translate((core, config), p, &mut table, at, (&seen, dst), (thread, now))
+            };
+            let rx = p.rx();
+            let next = one(p).inspect_err(|_| core.count(0, DROPS, thread, rx))?;
+            p.trace(|_| Translated { way: "in2out", next });
+            Ok(next)
+        });
+    }
+}
+
+/// Makes sessions.
+#[derive(Clone)]
+pub struct Slow {
+    core: Core,
+    random: u64,
+    log: Log,
+}
+
+impl Slow {
+    /// With what the nodes share.
+    pub fn new(core: &Core, log: Log) -> Self {
+        Self { core: core.clone(), random: core.seed(), log }
+    }
+}
+
+impl Node for Slow {
+    const NAME: &'static str = "nat64-in2out-slowpath";
+    type Next = Next;
+    type Error = Error;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = "ip6-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        self.work(frame);
+    }
+}
+
+impl Slow {
+    #[inline(never)]
+    fn work<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
+        let Self { core, random, log } = self;
+        let config = core.config.read(epoch);
+        let all = core.all.read(epoch).as_ref();
+        let lent = all.and_then(|All { sessions, bindings }| {
+            Some((sessions.lend(thread)?, bindings.lend(thread)?))
+        });
+        let Some((mut table, mut bindings)) = lent else {
+            return frame.forward_all(Next::Along);
+        };
+        for mut held in frame.take() {
+            let rx = held.buffer().rx();
+            let next = {
+                let is_own = |port: u16| frame.thread_of(port.into()) == thread;
+                let p = &mut held.buffer();
+                let (table, bindings) = (&mut *table, &mut *bindings);
+                let tables = Tables { table, bindings, log, epoch, now };
+                Asking { core, config, tables, is_own: &is_own, random }.one(p, thread)
+            };
+            match next {
+                Ok(next) => {
+                    frame.packet_of(&mut held).trace(|_| Translated { way: "in2out", next });
+                    frame.send(held, next);
+                }
+                Err(error) => {
+                    core.count(0, DROPS, thread, rx);
+                    frame.discard(held, error);
+                }
+            }
+        }
+        core.show_totals(thread, &table, &bindings, config.statics_of(thread));
+    }
+}
+
+/// What a packet without a session meets.
+struct Asking<'a> {
+    core: &'a Core,
+    config: &'a Config,
+    tables: Tables<'a>,
+    /// Whether packets to a port outside come to this thread.
+    is_own: &'a dyn Fn(u16) -> bool,
+    random: &'a mut u64,
+}
+
+impl Asking<'_> {
+    fn one(&mut self, p: &mut Buffer<'_>, thread: usize) -> Result<Next, Error> {
+        let (dst, seen) = look(self.config, p).ok_or(Error::Unknown)?;
+        let seen = check(p, seen)?;
+        let found = self.tables.table.find(&seen.flow);
+        let at = match found.filter(|at| !self.tables.table.is_over(*at, self.tables.now)) {
+            Some(at) => at,
+            None => {
+                self.tables.remove(found);
+                self.session(&seen, dst, p.fib())?
+            }
+        };
+        let (of, now) = ((self.core, self.config), self.tables.now);
+        translate(of, p, self.tables.table, at, (&seen, dst), (thread, now))
+    }
+    /// A new session.
+    fn session(
+        &mut self,
+        seen: &Seen<[u8; 16]>,
+        dst: Ipv4Addr,
+        fib: u16,
+    ) -> Result<SessionIndex, Error> {
+        // Errors belong to sessions that are there.
+        if matches!(seen.kind, Kind::Error(_)) {
+            return Err(Error::NoTranslation);
+        }
+        let (flow, protocol) = (seen.flow, protocol4(seen.flow.protocol()));
+        let near = self.binding(&flow, protocol, fib)?;
+        let far_port = if protocol == Protocol::ICMP { near.1 } else { flow.dst_port };
+        let far = (dst.octets(), far_port);
+        let out_fib = self.core.outside_fib(self.config, dst.octets(), self.tables.epoch);
+        let reverse = Flow4::new(far, near, protocol, OUTSIDE);
+        self.tables.insert(flow, reverse, Data::new(fib, out_fib)).ok_or(Error::NoTranslation)
+    }
+    /// The end outside of a host's end; it gets one if it has none.
+    fn binding(
+        &mut self,
+        flow: &Flow6,
+        protocol: Protocol,
+        fib: u16,
+    ) -> Result<([u8; 4], u16), Error> {
+        let (host, port) = (flow.src, flow.src_port);
+        if let Some(known) = self.config.of_host(host, port, protocol, fib) {
+            return Ok((known.outside.octets(), known.outside_port));
+        }
+        let forward = host_end((host, port), protocol, fib.into());
+        let bindings = &self.tables.bindings;
+        if let Some(known) = bindings.find(&forward).and_then(|at| bindings.at(at)) {
+            return Ok((known.reverse.dst, known.reverse.dst_port));
+        }
+        let end = self.free_end(host, protocol, fib).ok_or(Error::NoTranslation)?;
+        self.tables.bind(forward, outside_end(end, protocol)).ok_or(Error::NoTranslation)?;
+        Ok(end)
+    }
+    /// An end outside that nobody has: first of the address that the host has for all its ports
+    /// (RFC 6888 REQ-2), then of the others.
+    fn free_end(&mut self, host: [u8; 16], protocol: Protocol, fib: u16) -> Option<([u8; 4], u16)> {
+        let is_for = |of: Option<u16>| {
+            self.config.pool.iter().filter(move |(_, vrf)| *vrf == of).map(|(addr, _)| *addr)
+        };
+        let own: Vec<_> = is_for(Some(fib)).collect();
+        let pool = if own.is_empty() { is_for(None).collect() } else { own };
+        let first = host_hash(host, self.tables.bindings.seed()) as usize;
+        let of_host = self.config.address_of(host, fib);
+        let turns = (0..pool.len()).map(|n| pool[first.wrapping_add(n) % pool.len()]);
+        for addr in of_host.into_iter().chain(turns).map(|addr| addr.octets()) {
+            let is_free = |port: &u16| {
+                let end = outside_end((addr, *port), protocol);
+                self.config.of_outside(addr, *port, protocol).is_none()
+                    && self.tables.bindings.find_reverse(&end).is_none()
+            };
+            let port = match has_ports(protocol) {
+                true => {
+                    let mut all = PortSet::All.in_some_order(next_random(self.random));
+                    all.find(|port| (self.is_own)(*port) && is_free(port))
+                }
+                false => Some(0).filter(is_free),
+            };
+            if let Some(port) = port {
+                return Some((addr, port));
+            }
+        }
+        None
+    }
+}
+
+/// The trace record of the nodes.
+pub struct Translated<N> {
+    /// The direction.
+    pub way: &'static str,
+    /// Where the packet goes.
+    pub next: N,
+}
+
+impl<N: fmt::Debug + Send + Sync + 'static> Record for Translated<N> {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { way, next } = self;
+        write!(f, "  NAT64 {way}: next {next:?}")
+    }
+}

@@ -1,0 +1,177 @@
+//! `nat64-out2in`: translates packets from outside. One from a far end that the host has not sent
+//! to begins a session, if its port has a binding (RFC 6146 section 3.5.1.2).
+
+use std::net::Ipv6Addr;
+
+use graph::{Buffer, Frame, Node};
+use net::drops::Problem;
+use sessions::{Direction, Flow6, Kind, Lent, Look, Seen, SessionIndex};
+use wire::{Protocol, icmp4, ip4};
+
+use crate::config::Config;
+use crate::core::{Core, DROPS, Data, NatTable, OUTSIDE, counter_of, outside_end, pass};
+use crate::in2out::Translated;
+use crate::log::Log;
+use crate::tables::Tables;
+use crate::translate::inward;
+
+/// Translates packets from outside.
+#[derive(Clone)]
+pub struct Out2In(pub Core, pub Log);
+
+/// Edges of [`Out2In`].
+#[derive(Clone, Copy, Debug, graph::Next)]
+pub enum Next {
+    /// Translated.
+    #[to("ip6-lookup")]
+    Lookup,
+    /// The sender is to be told that it has been on its way too long.
+    #[to("ip4-icmp-error", payload = Problem)]
+    Icmp,
+    /// It is for no host inside.
+    #[along]
+    Along,
+}
+
+/// Drops of [`Out2In`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
+pub enum Error {
+    /// unsupported protocol.
+    #[name("unsupported protocol")]
+    Protocol,
+    /// no translation.
+    #[name("no translation")]
+    NoTranslation,
+    /// unknown.
+    #[name("unknown")]
+    Unknown,
+}
+
+impl Node for Out2In {
+    const NAME: &'static str = "nat64-out2in";
+    type Next = Next;
+    type Error = Error;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = "ip4-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
+        let Self(core, log) = self;
+        let config = core.config.read(epoch);
+        let all = core.all.read(epoch).as_ref();
+        let Some((all, mut table)) = all.and_then(|all| Some((all, all.sessions.lend(thread)?)))
+        else {
+            return frame.forward_all(Next::Along);
+        };
+        let mut bindings: Option<Lent<'_, _, _, _>> = None;
+        frame.each(|p| {
+            let dst = p.header::<ip4::Header>().map(ip4::Header::dst_addr);
+            if !dst.is_some_and(|dst| config.is_outside(dst)) {
+                return Ok(Next::Along);
+            }
+            let mut one = |p: &mut Buffer<'_>| {
+                let seen = check(p)?;
+                if p.header::<ip4::Header>().is_some_and(|h| h.ttl <= 1) {
+                    let code = icmp4::code::TTL_EXCEEDED;
+                    p.set_payload(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
+                    return Ok(Next::Icmp);
+                }
+                let found = table.find_reverse(&seen.flow).filter(|at| !table.is_over(*at, now));
+                let at = match found {
+                    Some(at) => at,
+                    None => {
+                        if bindings.is_none() {
+                            bindings = all.bindings.lend(thread);
+                        }
+                        let bindings = bindings.as_mut().ok_or(Error::NoTranslation)?;
+                        let table = &mut table;
+                        begin(config, &mut Tables { table, bindings, log, epoch, now }, &seen)?
+                    }
+                };
+                translate(config, p, &mut table, at, &seen, now)?;
+                core.count(1, counter_of(seen.flow.protocol()), thread, p.rx());
+                Ok(Next::Lookup)
+            };
+            let rx = p.rx();
+            let next = one(p).inspect_err(|_| core.count(1, DROPS, thread, rx))?;
+            p.trace(|_| Translated { way: "out2in", next });
+            Ok(next)
+        });
+        if let Some(bindings) = &bindings {
+            core.show_totals(thread, &table, bindings, config.statics_of(thread));
+        }
+    }
+}
+
+/// A packet as sessions see it, if it may be translated. The checksum of a fragmented ICMP message
+/// cannot be.
+fn check(p: &Buffer<'_>) -> Result<Seen<[u8; 4]>, Error> {
+    let seen = <[u8; 4]>::look(p.bytes(), p.ports(), OUTSIDE).ok_or(Error::Unknown)?;
+    let is_icmp = matches!(seen.kind, Kind::Echo(_) | Kind::Error(_));
+    match seen.kind {
+        Kind::Icmp => Err(Error::Protocol),
+        _ if is_icmp && p.header::<ip4::Header>().is_some_and(ip4::Header::is_fragment) => {
+            Err(Error::Protocol)
+        }
+        _ => Ok(seen),
+    }
+}
+
+/// Translates a packet of a session.
+#[inline(always)]
+fn translate(
+    config: &Config,
+    p: &mut Buffer<'_>,
+    table: &mut NatTable,
+    at: SessionIndex,
+    seen: &Seen<[u8; 4]>,
+    now: f64,
+) -> Result<(), Error> {
+    let session = table.at(at).ok_or(Error::NoTranslation)?;
+    let (host, fib) = (session.forward, session.data.in_fib);
+    let src = match seen.kind {
+        Kind::Error(_) => {
+            let header = p.header::<ip4::Header>().ok_or(Error::Unknown)?;
+            config.embed(fib, header.src_addr()).ok_or(Error::NoTranslation)?
+        }
+        _ => Ipv6Addr::from(host.dst),
+    };
+    pass(table, at, Direction::Reverse, seen, p.total_len(), now);
+    inward(p, seen, &host, src).ok_or(Error::Unknown)?;
+    p.set_fib(fib);
+    Ok(())
+}
+
+/// A session that a packet from outside begins.
+#[cold]
+#[inline(never)]
+fn begin(
+    config: &Config,
+    tables: &mut Tables<'_>,
+    seen: &Seen<[u8; 4]>,
+) -> Result<SessionIndex, Error> {
+    tables.remove(tables.table.find_reverse(&seen.flow));
+    let bindings = &tables.bindings;
+    if matches!(seen.kind, Kind::Error(_)) {
+        return Err(Error::NoTranslation);
+    }
+    let (flow, protocol) = (seen.flow, seen.flow.protocol());
+    let end = outside_end((flow.dst, flow.dst_port), protocol);
+    let dynamic = || {
+        let known = bindings.at(bindings.find_reverse(&end)?)?.forward;
+        Some(((known.src, known.src_port), known.scope as u16))
+    };
+    let of_static = config.of_outside(flow.dst, flow.dst_port, protocol);
+    let of_static = of_static.map(|(s, fib)| ((s.host.octets(), s.port), fib));
+    let (host, fib) = of_static.or_else(dynamic).ok_or(Error::NoTranslation)?;
+    let far = config.embed(fib, flow.src.into()).ok_or(Error::NoTranslation)?;
+    let (protocol6, far_port) = match protocol {
+        Protocol::ICMP => (Protocol::ICMP6, host.1),
+        other => (other, flow.src_port),
+    };
+    let forward = Flow6::new(host, (far.octets(), far_port), protocol6, fib.into());
+    // Answers go by the route that they would have if the host had begun.
+    let out_fib = config.fibs.first().copied().unwrap_or(0);
+    tables.insert(forward, flow, Data::new(fib, out_fib)).ok_or(Error::NoTranslation)
+}

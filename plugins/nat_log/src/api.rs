@@ -1,0 +1,81 @@
+//! `nat ipfix logging` and its message.
+
+use control::api::{Api, Message};
+use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::configuration::{Lines, Stage};
+use net::Router;
+
+/// The domain, unless another one is named.
+const DOMAIN: u32 = 1;
+
+/// Export records of address translation, or no longer.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct NatIpfixEnableDisable {
+    /// the observation domain; 0 for 1
+    pub domain_id: u32,
+    /// the source port; 0 for 4739
+    pub src_port: u16,
+    /// on, else off
+    pub enable: bool,
+}
+
+/// `nat ipfix logging`: the domain and the source port, or disable it.
+#[derive(Debug, PartialEq)]
+struct SetLogging(Option<(u32, u16)>);
+
+impl Command for SetLogging {
+    const PATHS: &'static [&'static str] = &["nat ipfix logging"];
+    const ABOUT: &'static str = "Export records of address translation, or no longer";
+    const USAGE: &'static str = "disable|enable [domain <number>] [src-port <port>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        if args.keyword("disable") {
+            return Ok(Self(None));
+        }
+        if !args.keyword("enable") {
+            return Err(args.unknown());
+        }
+        let (mut domain, mut src_port) = (DOMAIN, ipfix::PORT);
+        while !args.is_empty() {
+            if args.keyword("domain") {
+                domain = args.value("domain")?;
+            } else if args.keyword("src-port") {
+                src_port = args.value("src-port")?;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self(Some((domain, src_port))))
+    }
+}
+
+impl Print for SetLogging {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        let Some((domain, src_port)) = self.0 else {
+            line.word("disable");
+            return;
+        };
+        line.word("enable");
+        line.option("domain", Some(&domain).filter(|n| **n != DOMAIN));
+        line.option("src-port", Some(&src_port).filter(|n| **n != ipfix::PORT));
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    if let Some(to) = super::exported(router) {
+        lines.push(&SetLogging(Some(to)));
+    }
+}
+
+pub(super) fn commands(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, set: SetLogging| Ok(super::export(router, set.0)?));
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("nat44_ed", "5.5.0").call(|router: &mut Router, m: NatIpfixEnableDisable| {
+        let domain = if m.domain_id == 0 { DOMAIN } else { m.domain_id };
+        let src_port = if m.src_port == 0 { ipfix::PORT } else { m.src_port };
+        Ok(super::export(router, m.enable.then_some((domain, src_port)))?)
+    });
+}

@@ -1,0 +1,230 @@
+//! Logs of address translation: sessions and bindings that come and go, and limits that are
+//! reached, to a syslog collector (fields of RFC 7659) and as IPFIX records (RFC 8158).
+//!
+//! A node has a [`Log`]; control calls [`log`].
+#![forbid(unsafe_code)]
+
+mod api;
+mod records;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use control::feature::{Refusal, Refused};
+use infra::rcu::{Epoch, Reader, Shared};
+use net::events::{Event, EventSender};
+use net::fib::{Ip4, Ip6, TableIndex};
+use net::{Configuration, Feature, Origin, Parts, Router};
+use syslog::{Facility, Message, Severity, Structured};
+use wire::Protocol;
+
+use records::{Kind, Streams};
+
+pub use api::*;
+
+/// Logs of address translation.
+pub const FEATURE: Feature = Feature {
+    name: "nat_log",
+    about: "Logs of address translation",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ipfix", "syslog"],
+    register,
+    configuration: Configuration::Commands(api::configuration),
+};
+
+/// Reasons why something cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// IPFIX logging is disabled already
+    #[retval(FEATURE_ALREADY_DISABLED)]
+    Disabled,
+}
+
+/// A session or a binding of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The host and its port.
+    pub host: (IpAddr, u16),
+    /// The host as seen outside.
+    pub outside: (Ipv4Addr, u16),
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The host's table, by position.
+    pub fib: u16,
+}
+
+/// The far end of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Far {
+    /// The far end.
+    pub outside: (Ipv4Addr, u16),
+    /// The far end as the host sees it.
+    pub inside: (IpAddr, u16),
+}
+
+/// An event of address translation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A session has come, or gone.
+    Session(bool, Ends, Far),
+    /// A binding has come, or gone.
+    Binding(bool, Ends),
+    /// There are as many sessions as there may be.
+    MaxSessions(u32),
+    /// There are as many bindings as there may be.
+    MaxBindings(u32),
+    /// A host has as many sessions as it may have.
+    MaxOfHost(u32, Ipv4Addr),
+    /// All ports of a pool are in use.
+    Exhausted(u32),
+}
+
+impl Event for Record {
+    const ROOM: usize = 4096;
+}
+
+/// A node's way to the log.
+#[derive(Clone)]
+pub struct Log {
+    events: EventSender<Record>,
+    is_wanted: Reader<bool>,
+}
+
+impl Log {
+    /// For a node of a feature that requires this one.
+    pub fn new(router: &mut Router) -> Self {
+        let is_wanted = router.own::<NatLog>().is_wanted.reader();
+        Self { events: router.events.sender(), is_wanted }
+    }
+    /// Logs an event if anybody wants it. Lost, and counted as an event that is, when control has
+    /// too much to do.
+    #[inline]
+    pub fn send(&mut self, epoch: Epoch<'_>, record: impl FnOnce() -> Record) {
+        if *self.is_wanted.read(epoch) {
+            self.events.send(record());
+        }
+    }
+}
+
+/// The state.
+struct NatLog {
+    streams: Option<Streams>,
+    is_wanted: Shared<bool>,
+}
+
+/// Whether anybody wants events.
+pub fn is_wanted(router: &Router) -> bool {
+    *router.own::<NatLog>().is_wanted.current()
+}
+
+/// The observation domain and source port of records, while they are exported.
+pub fn exported(router: &Router) -> Option<(u32, u16)> {
+    router.own::<NatLog>().streams.as_ref().map(|s| (s.domain, s.src_port))
+}
+
+/// Has records exported, or no longer.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn export(router: &mut Router, to: Option<(u32, u16)>) -> Result<(), Error> {
+    let old = router.own_mut::<NatLog>().streams.take();
+    if old.is_none() && to.is_none() {
+        return Err(Error::Disabled);
+    }
+    old.into_iter().for_each(|streams| streams.remove(router));
+    let streams = to.map(|(domain, src_port)| Streams::new(router, domain, src_port));
+    router.own_mut::<NatLog>().streams = streams;
+    refresh(router);
+    Ok(())
+}
+
+/// Tells the nodes whether anybody wants events.
+fn refresh(router: &mut Router) {
+    let is_wanted =
+        router.own::<NatLog>().streams.is_some() || syslog::is_sent(router, Severity::Info);
+    router.own_mut::<NatLog>().is_wanted.publish(is_wanted);
+}
+
+/// Logs an event.
+pub fn log(router: &mut Router, record: Record) {
+    if let Record::Session(is_new, ends, far) = record {
+        tell(router, is_new, &ends, &far);
+    }
+    let vrf = match record {
+        Record::Session(_, ends, _) | Record::Binding(_, ends) => vrf_of(router, &ends),
+        _ => 0,
+    };
+    if let Some(mut streams) = router.own_mut::<NatLog>().streams.take() {
+        let kind = Kind::of(&record);
+        let stream = streams.of(router, kind);
+        ipfix::export(router, stream, &kind.bytes(&record, vrf, control::wall::now()));
+        router.own_mut::<NatLog>().streams = Some(streams);
+    }
+}
+
+/// The number of a host's table.
+fn vrf_of(router: &Router, ends: &Ends) -> u32 {
+    let table = TableIndex(ends.fib);
+    let id = match ends.host.0 {
+        IpAddr::V4(_) => router.fib.table_id::<Ip4>(table),
+        IpAddr::V6(_) => router.fib.table_id::<Ip6>(table),
+    };
+    id.unwrap_or(0)
+}
+
+fn version(addr: IpAddr) -> &'static str {
+    if addr.is_ipv4() { "IPv4" } else { "IPv6" }
+}
+
+/// Tells the syslog collector.
+fn tell(router: &mut Router, is_new: bool, ends: &Ends, far: &Far) {
+    if !syslog::is_sent(router, Severity::Info) {
+        return;
+    }
+    let Ends { host, outside, protocol, .. } = ends;
+    let (vrf, inside_version) = (vrf_of(router, ends), version(host.0));
+    let parameters: [(&str, &dyn std::fmt::Display); 13] = [
+        ("SSUBIX", &vrf),
+        ("SVLAN", &0),
+        ("IATYP", &inside_version),
+        ("ISADDR", &host.0),
+        ("ISPORT", &host.1),
+        ("IDADDR", &far.inside.0),
+        ("IDPORT", &far.inside.1),
+        ("XATYP", &"IPv4"),
+        ("XSADDR", &outside.0),
+        ("XSPORT", &outside.1),
+        ("XDADDR", &far.outside.0),
+        ("XDPORT", &far.outside.1),
+        ("PROTO", &protocol.0),
+    ];
+    let data = [Structured { id: "nsess", parameters: &parameters }];
+    let message = Message {
+        facility: Facility::LOCAL0,
+        severity: Severity::Info,
+        application: "NAT",
+        id: if is_new { "SADD" } else { "SDEL" },
+        data: &data,
+        text: "",
+    };
+    syslog::send(router, &message);
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    router.insert(NatLog { streams: None, is_wanted: Shared::new(false) });
+    router.events.handle(log);
+    syslog::on_change(router, refresh);
+    refresh(router);
+    api::register(&mut parts.api);
+    api::commands(&mut parts.cli);
+    Ok(())
+}
+
+/// The bits of an address of either version, and those of IPv4 alone.
+fn octets(addr: IpAddr) -> ([u8; 16], [u8; 4]) {
+    match addr {
+        IpAddr::V4(addr) => (Ipv6Addr::UNSPECIFIED.octets(), addr.octets()),
+        IpAddr::V6(addr) => (addr.octets(), [0; 4]),
+    }
+}
