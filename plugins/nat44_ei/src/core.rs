@@ -38,6 +38,8 @@ pub struct Config {
     pub outside_fibs: Vec<u16>,
     /// Interfaces outside.
     pub outside: Vec<u32>,
+    /// Interfaces inside only.
+    pub inside: Vec<u32>,
     /// Hosts of a thread at most.
     pub most_users: u32,
     /// Sessions of a host at most.

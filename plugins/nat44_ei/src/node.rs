@@ -257,19 +257,20 @@ impl<P: Place> Node for Translate<P> {
         };
         frame.each(|p| {
             let (l3, interface) = place_of(P::WAY, &core, p, epoch);
-            let verdict = one::<P>(&mut work, p, l3).inspect_err(|_| {
-                core.count(P::WAY, P::IS_SLOW, DROPS, thread, interface);
+            let step = one::<P>(&mut work, p, l3).inspect_err(|_| {
+                // Packets of sessions there are pass.
+                core.count(P::WAY, true, DROPS, thread, interface);
             })?;
-            let (next, counted) = match verdict {
+            let (next, done) = match step {
                 Step::Slow => return Ok(Next::Slow(PhantomData)),
                 Step::AsItIs => return Ok(Next::On),
-                Step::Hairpin(counted) => {
+                Step::Hairpin(done) => {
                     core.count_hairpin(thread, interface);
-                    (Next::Hairpin, counted)
+                    (Next::Hairpin, done)
                 }
-                Step::On(counted) => (Next::On, counted),
+                Step::On(done) => (Next::On, done),
             };
-            core.count(P::WAY, P::IS_SLOW, counted, thread, interface);
+            core.count(P::WAY, done.is_new, done.counter, thread, interface);
             p.trace(|_| Translated { name: P::NAME });
             Ok(next)
         });
@@ -279,12 +280,18 @@ impl<P: Place> Node for Translate<P> {
     }
 }
 
-/// Where a packet goes, with the number of its counter if it was translated.
+/// A packet that was translated: the number of its counter, and whether its session is new.
+struct Done {
+    counter: usize,
+    is_new: bool,
+}
+
+/// Where a packet goes.
 enum Step {
     Slow,
     AsItIs,
-    Hairpin(usize),
-    On(usize),
+    Hairpin(Done),
+    On(Done),
 }
 
 /// Translates one packet.
@@ -300,10 +307,15 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
         return if passes { Ok(Step::AsItIs) } else { Err(Fault::NoTranslation) };
     };
     let is_hairpin = P::WAY == Way::In2Out && work.leads_back(&seen, p.fib());
-    if P::WAY == Way::In2Out && !is_hairpin && !work.leads_outside(&seen, p.fib()) {
+    let found = work.find(&seen, p.fib(), P::WAY);
+    let is_outward = || match found {
+        Some(_) => !work.leads_inside(&seen, p.fib()),
+        None => work.leads_outside(&seen, p.fib()),
+    };
+    if P::WAY == Way::In2Out && !is_hairpin && !is_outward() {
         return Ok(Step::AsItIs);
     }
-    let at = match work.find(&seen, p.fib(), P::WAY) {
+    let at = match found {
         Some(at) => at,
         None if P::SLOW.is_some() => return Ok(Step::Slow),
         None => match work.begin(&seen, p.fib(), P::WAY)? {
@@ -311,10 +323,13 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
             Verdict::AsItIs => return Ok(Step::AsItIs),
         },
     };
+    if work.note_bypass(at, p.total_len()) {
+        return Ok(Step::AsItIs);
+    }
     let direction = if P::WAY.is_outward() { Direction::Forward } else { Direction::Reverse };
     translate(work, p, l3, at, direction, &seen).ok_or(Fault::NoTranslation)?;
-    let counted = counter_of(seen.flow.protocol());
-    Ok(if is_hairpin { Step::Hairpin(counted) } else { Step::On(counted) })
+    let done = Done { counter: counter_of(seen.flow.protocol()), is_new: found.is_none() };
+    Ok(if is_hairpin { Step::Hairpin(done) } else { Step::On(done) })
 }
 
 /// Gives a packet of a session the other ends, and its table.

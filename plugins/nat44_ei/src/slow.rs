@@ -7,7 +7,9 @@ use net::ip::ReversePath;
 use sessions::{Flow4, Kind, New, Refused, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::ports::next_random;
-use translation::session::{ANY_FAR_END, Data, NatSession, NatTable, OUTSIDE, STATIC, class_of};
+use translation::session::{
+    ANY_FAR_END, BYPASS, Data, NatSession, NatTable, OUTSIDE, STATIC, class_of,
+};
 use translation::users::{Counts, began, count_of, oldest};
 use wire::Protocol;
 
@@ -109,6 +111,30 @@ impl Work<'_> {
         let (paths, outside) = (&self.core.paths, &self.config.outside);
         translation::leads_outside(paths, outside, fib, seen.flow.dst, self.epoch)
     }
+    /// Whether a packet of a session goes to this router or another host inside.
+    #[inline(always)]
+    pub fn leads_inside(&self, seen: &Seen<[u8; 4]>, fib: u16) -> bool {
+        let paths = &self.core.paths;
+        let dst = u32::from_be_bytes(seen.flow.dst);
+        match paths.find(fib, dst, None, self.epoch) {
+            ReversePath::Here | ReversePath::Proxied => true,
+            ReversePath::Nowhere => false,
+            ReversePath::Away => self
+                .config
+                .inside
+                .iter()
+                .any(|over| paths.find(fib, dst, Some(*over), self.epoch) == ReversePath::Away),
+        }
+    }
+    /// Notes a packet of a session whose packets pass as they are; whether it is one.
+    #[inline(always)]
+    pub fn note_bypass(&mut self, at: SessionIndex, bytes: usize) -> bool {
+        let is_bypass = self.table.at(at).is_some_and(|s| s.data.is(BYPASS));
+        if is_bypass {
+            self.table.passed(at, bytes, self.now);
+        }
+        is_bypass
+    }
     fn is_own(&self, hash: u64) -> bool {
         self.threads.at(hash) == self.thread
     }
@@ -174,7 +200,7 @@ impl Work<'_> {
         Ok(Verdict::Of(at))
     }
     /// A packet to an end outside that nobody has.
-    fn unknown(&self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+    fn unknown(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
         let flow = &seen.flow;
         let is_dhcp = seen.kind == Kind::Udp && flow.dst_port == DHCP_CLIENT;
         // This router answers pings to its own addresses.
@@ -183,14 +209,32 @@ impl Work<'_> {
             seen.kind == Kind::Echo(false)
                 && self.core.paths.find(fib, dst, None, self.epoch) == ReversePath::Here
         };
-        if way == Way::Out2In && (self.config.is_forwarding || is_dhcp || is_ping()) {
+        if way == Way::Out2In && (is_dhcp || is_ping()) {
             return Ok(Verdict::AsItIs);
+        }
+        if way == Way::Out2In && self.config.is_forwarding {
+            return Ok(self.bypass(seen, fib));
         }
         Err(match (flow.protocol(), seen.kind) {
             (_, Kind::Icmp) => Fault::IcmpType,
             (Protocol::TCP | Protocol::UDP | Protocol::ICMP, _) => Fault::NoTranslation,
             _ => Fault::Protocol,
         })
+    }
+    /// Notes that a host is known outside by its own address, so that its answers pass as well.
+    fn bypass(&mut self, seen: &Seen<[u8; 4]>, fib: u16) -> Verdict {
+        let flow = &seen.flow;
+        let (host, protocol) = ((flow.dst, flow.dst_port), flow.protocol());
+        let forward = from_host(host, protocol, fib);
+        let is_noted =
+            matches!(seen.kind, Kind::Icmp | Kind::Error(_)) || self.table.find(&forward).is_some();
+        let own = hash_of_host(flow.dst, self.table.seed());
+        if is_noted || !self.is_own(own) {
+            return Verdict::AsItIs;
+        }
+        let data = Data::new(fib, fib, BYPASS);
+        // Without room nothing is noted.
+        self.insert(forward, to_end(host, protocol), data).map_or(Verdict::AsItIs, Verdict::Of)
     }
     /// Makes room for a session of a host that comes and goes: the oldest of its own goes when it
     /// has as many as it may have.
@@ -209,7 +253,8 @@ impl Work<'_> {
         Ok(())
     }
     /// The end outside of a new session: of the address that the host has for all its sessions,
-    /// else of another one. The host's own port is tried first.
+    /// else of another one. The host's own port is tried last: so no far end comes to count on
+    /// ports that stay the same.
     fn allocate(&mut self, flow: &Flow4, fib: u16) -> Result<Flow4, Fault> {
         let pool = &self.config.pool;
         let is_for = |of: Option<u16>| pool.iter().filter(move |(_, vrf)| *vrf == of);
@@ -220,8 +265,9 @@ impl Work<'_> {
         for n in 0..pool.len() {
             let addr = pool[(first + n) % pool.len()].octets();
             let random = next_random(self.random);
-            let wish = Some(flow.src_port).filter(|port| ports.contains(*port));
-            for port in wish.into_iter().chain(ports.in_some_order(random)) {
+            let others = ports.in_some_order(random).filter(|port| *port != flow.src_port);
+            let own = Some(flow.src_port).filter(|port| ports.contains(*port));
+            for port in others.chain(own) {
                 if self.is_own(hash_of_end(addr, port, self.table.seed()))
                     && let Some(free) = self.free((addr, port), flow.protocol())
                 {

@@ -172,6 +172,9 @@ pub fn apply(router: &mut Router) {
         ..Config::default()
     };
     for (interface, role) in router.settings::<Role>() {
+        if role.is_only_inside() {
+            config.inside.push(interface.0);
+        }
         if role.receives_outside() {
             config.outside.push(interface.0);
             let table = router.interfaces.port(interface).and_then(|port| port.ip4);
