@@ -17,6 +17,7 @@ mod fragments;
 mod goldens;
 mod idle;
 mod layouts;
+mod linux;
 mod load;
 mod memif;
 mod messages;

@@ -41,6 +41,7 @@ retvals! {
     INVALID_SW_IF_INDEX_2 -10 "Invalid sw_if_index #2",
     SYSCALL_ERROR_1 -11 "System call error #1",
     FEATURE_DISABLED -30 "Feature disabled by configuration",
+    INVALID_REGISTRATION -31 "Invalid registration",
     NO_PATHS_IN_ROUTE -52 "No paths in route",
     INVALID_VLAN -55 "Invalid VLAN",
     VLAN_ALREADY_EXISTS -56 "VLAN subif already exists",

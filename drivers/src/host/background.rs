@@ -64,6 +64,10 @@ impl<R: 'static> Pending<R> {
         };
         Self { look: Box::new(look) }
     }
+    /// Looks whether the answer is there, which is given once.
+    pub fn look(&mut self, router: &mut Router) -> Option<R> {
+        (self.look)(router)
+    }
 }
 
 impl cli::Task<Router> for Pending<Result<String, cli::Error>> {

@@ -6,11 +6,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
     NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, VlanProtocol,
+};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
@@ -23,6 +25,8 @@ use rustix::net::{
 };
 use wire::{MacAddr, Prefix};
 
+/// Bytes of a message's header.
+const HEADER: usize = 16;
 /// Bytes of an answer at most.
 const ANSWER: usize = 8192;
 /// Bytes of news told at once at most.
@@ -85,66 +89,144 @@ impl Netlink {
         let mtu = answer.and_then(|answer| Link::of(&answer)).and_then(|link| link.mtu);
         mtu.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
-    fn set_link(&mut self, link: u32, is_up: bool, what: Option<LinkAttribute>) -> io::Result<()> {
+    fn set_link(&mut self, link: u32, what: LinkAttribute) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = link;
-        if is_up {
-            message.header.flags = LinkFlags::Up;
-            message.header.change_mask = LinkFlags::Up;
-        }
-        message.attributes.extend(what);
+        message.attributes.push(what);
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
     }
-    /// Switches a device on.
+    /// Switches a device on or off.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn switch_on(&mut self, link: u32) -> io::Result<()> {
-        self.set_link(link, true, None)
+    pub fn switch(&mut self, link: u32, is_on: bool) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = link;
+        if is_on {
+            message.header.flags = LinkFlags::Up;
+        }
+        message.header.change_mask = LinkFlags::Up;
+        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+    }
+    /// Makes a device that carries the frames of another one with a VLAN tag.
+    ///
+    /// # Errors
+    /// The kernel's: it has no VLANs, a device of that name.
+    pub fn add_vlan(
+        &mut self,
+        name: &str,
+        parent: u32,
+        (vlan, is_dot1ad): (u16, bool),
+    ) -> io::Result<()> {
+        let protocol = if is_dot1ad { VlanProtocol::Ieee8021Ad } else { VlanProtocol::Ieee8021Q };
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::Link(parent),
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::Vlan),
+                LinkInfo::Data(InfoData::Vlan(vec![
+                    InfoVlan::Id(vlan),
+                    InfoVlan::Protocol(protocol),
+                ])),
+            ]),
+        ];
+        self.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+    /// Deletes a device.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn remove_link(&mut self, link: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = link;
+        self.ask(RouteNetlinkMessage::DelLink(message), 0)
+    }
+    /// All devices.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn links(&mut self) -> io::Result<Vec<Link>> {
+        let mut links = Vec::new();
+        self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
+            links.extend(Link::of(&message));
+        })?;
+        Ok(links)
+    }
+    /// Asks for all there is of a kind, and has `take` called with each.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn dump(
+        &mut self,
+        what: RouteNetlinkMessage,
+        mut take: impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        self.sequence += 1;
+        send_to_kernel(&self.socket, what, NLM_F_DUMP, self.sequence)?;
+        let mut room = vec![0; NEWS];
+        loop {
+            let (len, _) = recv(&self.socket, &mut room[..], RecvFlags::empty())?;
+            let mut end = None;
+            each_message(&room[..len], |payload| match payload {
+                NetlinkPayload::InnerMessage(message) => take(message),
+                NetlinkPayload::Done(_) => end = Some(Ok(())),
+                NetlinkPayload::Error(e) => {
+                    let code = e.code.map_or(0, |code| code.get().abs());
+                    end = Some(Err(io::Error::from_raw_os_error(code)));
+                }
+                _ => (),
+            });
+            if let Some(end) = end {
+                return end;
+            }
+        }
     }
     /// Gives a device another address of layer 2.
     ///
     /// # Errors
     /// The kernel's.
     pub fn set_mac(&mut self, link: u32, mac: MacAddr) -> io::Result<()> {
-        self.set_link(link, false, Some(LinkAttribute::Address(mac.0.to_vec())))
+        self.set_link(link, LinkAttribute::Address(mac.0.to_vec()))
     }
     /// Changes the MTU of a device, in bytes.
     ///
     /// # Errors
     /// The kernel's.
     pub fn set_mtu(&mut self, link: u32, bytes: u32) -> io::Result<()> {
-        self.set_link(link, false, Some(LinkAttribute::Mtu(bytes)))
+        self.set_link(link, LinkAttribute::Mtu(bytes))
     }
     /// Says how many packets may wait to be sent on a device.
     ///
     /// # Errors
     /// The kernel's.
     pub fn set_queue_len(&mut self, link: u32, packets: u32) -> io::Result<()> {
-        self.set_link(link, false, Some(LinkAttribute::TxQueueLen(packets)))
+        self.set_link(link, LinkAttribute::TxQueueLen(packets))
     }
     /// Makes a device a port of a bridge.
     ///
     /// # Errors
     /// The kernel's.
     pub fn set_bridge(&mut self, link: u32, bridge: u32) -> io::Result<()> {
-        self.set_link(link, false, Some(LinkAttribute::Controller(bridge)))
+        self.set_link(link, LinkAttribute::Controller(bridge))
     }
     /// Gives a device an address, at once in use.
     ///
     /// # Errors
     /// The kernel's.
     pub fn add_address(&mut self, link: u32, address: Prefix) -> io::Result<()> {
-        let mut message = AddressMessage::default();
-        message.header.family = family(address.addr());
-        message.header.prefix_len = address.prefix_len();
-        message.header.index = link;
+        let mut message = on_link(link, address);
         if address.addr().is_ipv6() {
             message.header.flags = AddressHeaderFlags::Nodad;
         }
-        let addr = address.addr();
-        message.attributes = vec![AddressAttribute::Local(addr), AddressAttribute::Address(addr)];
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE)
+    }
+    /// Takes an address away from a device.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn remove_address(&mut self, link: u32, address: Prefix) -> io::Result<()> {
+        self.ask(RouteNetlinkMessage::DelAddress(on_link(link, address)), 0)
     }
     /// Sends by a gateway what has no route of its own.
     ///
@@ -176,10 +258,14 @@ pub struct Link {
     pub is_up: bool,
     /// It is no longer there, or no longer in this namespace.
     pub is_gone: bool,
+    /// The device that it is above, and the VLAN of its frames there with whether their tag is of
+    /// 802.1ad.
+    pub vlan: Option<(u32, u16, bool)>,
 }
 
 impl Link {
-    fn of(message: &RouteNetlinkMessage) -> Option<Self> {
+    /// The device that a message is about, if it is about one.
+    pub fn of(message: &RouteNetlinkMessage) -> Option<Self> {
         let (link, is_gone) = match message {
             RouteNetlinkMessage::NewLink(link) => (link, false),
             RouteNetlinkMessage::DelLink(link) => (link, true),
@@ -191,14 +277,31 @@ impl Link {
             mtu: None,
             is_up: link.header.flags.contains(LinkFlags::Up),
             is_gone,
+            vlan: None,
         };
+        let (mut parent, mut vlan, mut is_dot1ad) = (None, None, false);
         for attribute in &link.attributes {
             match attribute {
+                LinkAttribute::Link(number) => parent = Some(*number),
+                LinkAttribute::LinkInfo(info) => {
+                    let data = info.iter().filter_map(|info| match info {
+                        LinkInfo::Data(InfoData::Vlan(data)) => Some(data),
+                        _ => None,
+                    });
+                    for of in data.flatten() {
+                        match of {
+                            InfoVlan::Id(id) => vlan = Some(*id),
+                            InfoVlan::Protocol(p) => is_dot1ad = *p == VlanProtocol::Ieee8021Ad,
+                            _ => (),
+                        }
+                    }
+                }
                 LinkAttribute::IfName(name) => seen.name = Some(name.clone()),
                 LinkAttribute::Mtu(bytes) => seen.mtu = Some(*bytes),
                 _ => {}
             }
         }
+        seen.vlan = parent.zip(vlan).map(|(parent, vlan)| (parent, vlan, is_dot1ad));
         Some(seen)
     }
 }
@@ -236,7 +339,11 @@ impl LinkMonitor {
         let mut links = Vec::new();
         for _ in 0..MOST_NEWS {
             match recv(&self.socket, &mut self.bytes[..], RecvFlags::empty()) {
-                Ok((len, _)) => read_all(&self.bytes[..len], &mut links),
+                Ok((len, _)) => each_message(&self.bytes[..len], |payload| {
+                    if let NetlinkPayload::InnerMessage(message) = &payload {
+                        links.extend(Link::of(message));
+                    }
+                }),
                 Err(Errno::NOBUFS) => {
                     let all = RouteNetlinkMessage::GetLink(LinkMessage::default());
                     // If this fails so does the next reading.
@@ -249,18 +356,25 @@ impl LinkMonitor {
     }
 }
 
-/// Adds the links that a packet of messages is about.
-fn read_all(mut bytes: &[u8], links: &mut Vec<Link>) {
-    while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
-        if let NetlinkPayload::InnerMessage(inner) = &message.payload {
-            links.extend(Link::of(inner));
+/// Has `take` called with each message of a packet; those that cannot be read are left out.
+pub fn each_message(mut bytes: &[u8], mut take: impl FnMut(NetlinkPayload<RouteNetlinkMessage>)) {
+    while let Some(len) = bytes.first_chunk().map(|len| u32::from_ne_bytes(*len) as usize) {
+        let Some(message) = bytes.get(..len).filter(|_| len >= HEADER) else { return };
+        if let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(message) {
+            take(message.payload);
         }
-        let len = (message.header.length as usize).next_multiple_of(4);
-        match bytes.get(len..) {
-            Some(rest) if len > 0 => bytes = rest,
-            _ => return,
-        }
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]);
     }
+}
+
+fn on_link(link: u32, address: Prefix) -> AddressMessage {
+    let addr = address.addr();
+    let mut message = AddressMessage::default();
+    message.header.family = family(addr);
+    message.header.prefix_len = address.prefix_len();
+    message.header.index = link;
+    message.attributes = vec![AddressAttribute::Local(addr), AddressAttribute::Address(addr)];
+    message
 }
 
 fn send_to_kernel(

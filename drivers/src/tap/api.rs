@@ -206,6 +206,7 @@ macro_rules! create {
                     coalesces: has(TapFlags::GSO) && has(TapFlags::GRO_COALESCE),
                     persists: has(TapFlags::PERSIST),
                     attaches: has(TapFlags::ATTACH),
+                    is_part: false,
                     host: Host {
                         name: text(self.host_if_name_set, &self.host_if_name),
                         namespace: text(self.host_namespace_set, &self.host_namespace),
@@ -215,6 +216,7 @@ macro_rules! create {
                         ip4: prefix(self.host_ip4_prefix_set, ip4.address.into(), ip4.len)?,
                         ip6: prefix(self.host_ip6_prefix_set, ip6.address.into(), ip6.len)?,
                         gateways: gateways.into_iter().flatten().collect(),
+                        is_off: false,
                     },
                 })
             }

@@ -92,7 +92,7 @@ struct Delete {
 
 /// The interfaces there are.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for tap in &router.own::<Taps>().list {
+    for tap in router.own::<Taps>().list.iter().filter(|tap| !tap.wanted.is_part) {
         lines.push_at(tap.index.0, &Create::of(tap));
     }
 }
@@ -194,6 +194,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
         coalesces: c.gso && c.gro_coalesce,
         persists: c.persist,
         attaches: c.attach,
+        is_part: false,
         host: Host {
             name: c.host_if_name,
             namespace: c.host_ns,
@@ -203,6 +204,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
             ip4: c.host_ip4_addr.map(Prefix::Ip4),
             ip6: c.host_ip6_addr.map(Prefix::Ip6),
             gateways: gateways.chain(c.host_ip6_gw.map(IpAddr::from)).collect(),
+            is_off: false,
         },
     };
     let name = |router: &Router, made: InterfaceIndex| router.interfaces.name(made.0).to_owned();

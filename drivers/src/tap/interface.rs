@@ -102,6 +102,8 @@ pub struct Parameters {
     pub persists: bool,
     /// The device is there already.
     pub attaches: bool,
+    /// It is a part of something else, in whose configuration it is.
+    pub is_part: bool,
     /// About the device.
     pub host: Host,
 }
@@ -125,6 +127,8 @@ pub struct Host {
     pub ip6: Option<Prefix>,
     /// Gateways of default routes over it.
     pub gateways: Vec<IpAddr>,
+    /// It is left switched off.
+    pub is_off: bool,
 }
 
 /// Reasons why an interface cannot be made or deleted.
@@ -307,6 +311,15 @@ impl Taps {
             link::begin(router);
         }
         Ok(made)
+    }
+    /// Shows the host a link that is up or down, whatever the state of the interface, until that
+    /// changes.
+    pub fn show_carrier(&self, index: InterfaceIndex, is_up: bool) {
+        let tap = self.list.iter().find(|t| t.index == index);
+        if let Some(queue) = tap.and_then(|tap| tap.queues.first()) {
+            // A device that is gone has no link to show.
+            let _ = device::set_carrier(queue, is_up);
+        }
     }
     /// Deletes an interface and, unless it is to stay, its device.
     ///

@@ -17,7 +17,10 @@ mod tx;
 
 use net::{Configuration, Feature, Origin, Parts, refuse};
 
+pub use device::Leaves;
 pub use input::TapInput;
+pub use interface::{Error, Host, Parameters, Tap, Taps};
+pub use open::Opened;
 
 /// TAP and TUN interfaces.
 pub const FEATURE: Feature = Feature {

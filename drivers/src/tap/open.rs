@@ -102,8 +102,10 @@ fn set_up(device: u32, wanted: &Parameters, step: &mut &'static str) -> io::Resu
         *step = "host-bridge";
         netlink.set_bridge(device, number_of(bridge)?)?;
     }
-    *step = "switch the device on";
-    netlink.switch_on(device)?;
+    if !host.is_off {
+        *step = "switch the device on";
+        netlink.switch(device, true)?;
+    }
     for address in host.ip4.iter().chain(&host.ip6) {
         *step = "host-ip-addr";
         netlink.add_address(device, *address)?;

@@ -1,5 +1,5 @@
 //! `llc-input` and `snap-input`: frames with a length where others have a type (IEEE 802.2, RFC
-//! 1042). Features register for protocols of organisations.
+//! 1042). Features register for service access points, and for protocols of organisations.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -23,13 +23,19 @@ pub type SnapProtocol = [u8; 5];
 
 /// Edges of [`SnapInput`] by protocol, in order.
 type Edges = Vec<(SnapProtocol, Slot)>;
+/// Edges of [`LlcInput`] by service access point.
+type Points = Vec<(u8, Slot)>;
 
 /// The protocols that features registered.
 pub(super) struct SnapProtocols(Shared<Edges>);
+/// The service access points that features registered.
+pub(super) struct LlcPoints(Shared<Points>);
 
 /// Reads the header of LLC.
 #[derive(Clone)]
-pub(super) struct LlcInput;
+pub(super) struct LlcInput {
+    points: Reader<Points>,
+}
 
 /// Edges of [`LlcInput`].
 #[derive(Clone, Copy, graph::Next)]
@@ -37,6 +43,9 @@ pub(super) enum LlcNext {
     /// A protocol of an organisation follows.
     #[to("snap-input")]
     Snap,
+    /// The node that registered for the service access point.
+    #[dynamic]
+    Point(Slot),
 }
 
 /// Drops of [`LlcInput`].
@@ -58,13 +67,21 @@ impl Node for LlcInput {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        frame.each(|p| match p.bytes().first_chunk() {
-            Some([SNAP_ADDRESS, SNAP_ADDRESS, CONTROL]) => {
-                p.advance(3).ok_or(LlcError::UnknownAddress)?;
-                Ok(LlcNext::Snap)
+        let points = self.points.read(frame.epoch());
+        frame.each(|p| {
+            let Some(&[to, from, control]) = p.bytes().first_chunk() else {
+                return Err(LlcError::UnknownAddress);
+            };
+            let next = match points.iter().find(|(point, _)| (*point, *point) == (to, from)) {
+                Some((_, slot)) => LlcNext::Point(*slot),
+                None if (to, from) == (SNAP_ADDRESS, SNAP_ADDRESS) => LlcNext::Snap,
+                None => return Err(LlcError::UnknownAddress),
+            };
+            if control != CONTROL {
+                return Err(LlcError::Control);
             }
-            Some([SNAP_ADDRESS, SNAP_ADDRESS, _]) => Err(LlcError::Control),
-            _ => Err(LlcError::UnknownAddress),
+            p.advance(3).ok_or(LlcError::UnknownAddress)?;
+            Ok(next)
         });
     }
 }
@@ -118,19 +135,40 @@ fn forget(router: &mut Router, gone: &HashSet<NodeIndex>) {
         !node.is_some_and(|node| gone.contains(&node))
     });
     router.own_mut::<SnapProtocols>().0.publish(edges);
+    let mut points = router.own::<LlcPoints>().0.current().clone();
+    points.retain(|(_, slot)| {
+        let node = router.engine.target_of(LLC, *slot);
+        !node.is_some_and(|node| gone.contains(&node))
+    });
+    router.own_mut::<LlcPoints>().0.publish(points);
 }
 
 /// Adds the nodes.
 pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
     let protocols = SnapProtocols(Shared::new(Edges::new()));
     router.engine.add(SnapInput { protocols: protocols.0.reader() })?;
-    router.engine.add(LlcInput)?;
+    let points = LlcPoints(Shared::new(Points::new()));
+    router.engine.add(LlcInput { points: points.0.reader() })?;
     router.insert(protocols);
+    router.insert(points);
     router.on_leaving.push(forget);
     Ok(())
 }
 
 impl Router {
+    /// Has frames to and from a service access point go to `node`, headers in front stripped.
+    ///
+    /// # Errors
+    /// A node that is not there.
+    pub fn register_llc(&mut self, point: u8, node: &str) -> Result<(), BuildError> {
+        let slot = self.engine.connect(LLC, node)?;
+        let LlcPoints(points) = self.own_mut();
+        let mut all = points.current().clone();
+        all.retain(|(other, _)| *other != point);
+        all.push((point, slot));
+        points.publish(all);
+        Ok(())
+    }
     /// Has frames of a protocol of an organisation go to `node`, headers in front of it stripped.
     ///
     /// # Errors

@@ -40,6 +40,8 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     router.on_leaving.push(ethertypes::forget);
     llc::add(router).map_err(refuse)?;
     router.register_ethertype(EtherType::LENGTH, llc::LLC).map_err(refuse)?;
+    // Frames that are too long to tell their length (draft-ietf-isis-ext-eth).
+    router.register_ethertype(EtherType::new(0x8870), llc::LLC).map_err(refuse)?;
     Ok(())
 }
 

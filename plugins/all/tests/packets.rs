@@ -46,6 +46,8 @@ mod l2tp;
 mod l3xc;
 #[path = "../../lacp/tests.rs"]
 mod lacp;
+#[path = "../../linux_cp/tests.rs"]
+mod linux_cp;
 #[path = "../../lldp/tests.rs"]
 mod lldp;
 #[path = "../../map/tests.rs"]

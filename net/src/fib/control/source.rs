@@ -73,9 +73,13 @@ impl Source {
     }
     /// Whether whoever asks for a route by command or message may name this source.
     pub fn is_client(self) -> bool {
-        self == Self::API || self == Self::CLI || usize::from(self.id) > BUILT_IN.len()
+        let is_made = (BUILT_IN.len() + 1..usize::from(FIRST_OWN)).contains(&self.id.into());
+        self == Self::API || self == Self::CLI || is_made
     }
 }
+
+/// The first number of sources that features make for themselves.
+const FIRST_OWN: u8 = 0xf0;
 
 impl Serialize for Source {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
@@ -87,6 +91,7 @@ impl Serialize for Source {
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     made: Vec<(Source, String)>,
+    own: Vec<(Source, &'static str)>,
 }
 
 impl Sources {
@@ -96,8 +101,20 @@ impl Sources {
             return Some(same);
         }
         let id = u8::try_from(BUILT_IN.len() + self.made.len() + 1).ok()?;
+        let id = Some(id).filter(|id| *id < FIRST_OWN)?;
         let new = Source { priority, id };
         self.made.push((new, name.to_owned()));
+        Some(new)
+    }
+    /// A source of a feature's own, or the one that has this name: its routes are in no
+    /// configuration. `None` when there are as many as there may be.
+    pub fn add_own(&mut self, name: &'static str, priority: u8) -> Option<Source> {
+        if let Some((same, _)) = self.iter().find(|(_, n)| *n == name) {
+            return Some(same);
+        }
+        let id = FIRST_OWN.checked_add(u8::try_from(self.own.len()).ok()?)?;
+        let new = Source { priority, id };
+        self.own.push((new, name));
         Some(new)
     }
     /// Those that clients made, in order.
@@ -111,7 +128,8 @@ impl Sources {
     /// All, by number.
     pub fn iter(&self) -> impl Iterator<Item = (Source, &str)> {
         let built_in = BUILT_IN.iter().copied();
-        built_in.chain(self.made.iter().map(|(source, name)| (*source, name.as_str())))
+        let made = self.made.iter().map(|(source, name)| (*source, name.as_str()));
+        built_in.chain(made).chain(self.own.iter().copied())
     }
     /// The source with this number.
     pub fn numbered(&self, id: u8) -> Option<Source> {
@@ -143,5 +161,14 @@ mod tests {
         assert!(Source::INTERFACE < bgp && bgp < Source::API && bgp.is_client());
         assert_eq!((all.numbered(bgp.id()), all.name(bgp)), (Some(bgp), "bgp"));
         assert_eq!(all.numbered(200), None);
+    }
+
+    #[test]
+    fn features_have_sources_that_nobody_else_names() {
+        let mut all = Sources::default();
+        let own = all.add_own("mirror", 0x50).unwrap();
+        assert_eq!((all.add_own("mirror", 1), all.named("mirror")), (Some(own), Some(own)));
+        assert!(!own.is_client() && all.made().next().is_none());
+        assert_eq!(all.name(own), "mirror");
     }
 }

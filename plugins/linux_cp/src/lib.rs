@@ -1,0 +1,317 @@
+//! Interface pairs: an interface of the router has a mirror in Linux, a TAP or TUN device in a
+//! network namespace, where programs work as if it were theirs.
+//!
+//! What the router does not take itself goes to the device (`linux-cp-punt`), as do copies of ARP
+//! and ICMP answers; what programs send on the device goes out by the interface, unchanged. With
+//! `lcp-sync` the device has the addresses, MTU and state of the interface.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod node;
+pub mod osi;
+mod pair;
+mod startup;
+mod sync;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+
+use control::feature::{Refusal, Refused, Registered};
+use drivers::host::background::Pending;
+use drivers::host::namespace;
+use drivers::host::netlink::Netlink;
+use drivers::tap;
+use net::interface::Change;
+use net::punt::Port;
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
+use wire::Protocol;
+use wire::ethernet::EtherType;
+
+pub use api::*;
+pub use node::{Paired, Side};
+pub use pair::{Device, Kind, Pair, Wanted, add, add_sub, begin, remove};
+pub use sync::push;
+
+/// Interface pairs.
+pub const FEATURE: Feature = Feature {
+    name: "linux_cp",
+    about: "Linux Control Plane - Interface Mirror",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ethernet", "arp", "punt", "tap"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+/// Bytes of a namespace's name at most.
+const MOST_NAME: usize = 31;
+
+/// What is set for all pairs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Namespace of devices for which none is named; empty for the router's own.
+    pub namespace: String,
+    /// Devices follow their interfaces.
+    pub is_synced: bool,
+    /// Sub-interfaces of an interface in a pair get pairs of their own.
+    pub has_auto_subs: bool,
+    /// Interfaces that borrow addresses pass them on to their devices.
+    pub ignores_unnumbered: bool,
+    /// Routes that an operator of Linux set go when their link goes down.
+    pub deletes_static: bool,
+    /// Routes of routing daemons go when their link goes down.
+    pub deletes_dynamic: bool,
+}
+
+/// Called after a pair came, or before it goes.
+pub type Observer = fn(&mut Router, InterfaceIndex, bool);
+
+/// All that control keeps.
+#[derive(Default)]
+pub struct Pairs {
+    /// By the interface.
+    list: BTreeMap<InterfaceIndex, Pair>,
+    /// Settings.
+    pub settings: Settings,
+    ethertypes: BTreeSet<u16>,
+    osi: BTreeSet<u8>,
+    /// Pairs that go at the end of a replacement unless they are added again.
+    stale: BTreeSet<InterfaceIndex>,
+    kernels: HashMap<String, Netlink>,
+    observers: Registered<Observer>,
+    /// Pairs whose devices are being opened, of sub-interfaces.
+    making: Vec<(InterfaceIndex, Pending<Result<(), Error>>)>,
+    /// What is punted because there are pairs.
+    punted: Vec<Port>,
+}
+
+/// Reasons why something is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// the interface is in a pair already
+    #[retval(VALUE_EXIST)]
+    Exists,
+    /// the interface is in no pair
+    #[retval(INVALID_SW_IF_INDEX)]
+    Unknown,
+    /// the interface that it is part of is in no pair
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoParent,
+    /// the name of a device has 1 to 15 characters
+    #[retval(INVALID_ARGUMENT)]
+    Name,
+    /// the name of a namespace has at most 31 characters
+    #[retval(INVALID_ARGUMENT)]
+    Namespace,
+    /// an interface without a header of layer 2 needs a tun
+    #[retval(INVALID_ARGUMENT)]
+    NoTap,
+    /// only frames with exactly known tags have a device
+    #[retval(INVALID_ARGUMENT)]
+    Inexact,
+    /// {0}
+    #[retval(SYSCALL_ERROR_1)]
+    System(String),
+    /// IP, ARP and lengths are no types to be passed on
+    #[retval(INVALID_ARGUMENT)]
+    EtherType,
+    /// no protocol of OSI has this number
+    #[retval(INVALID_REGISTRATION)]
+    OsiProtocol,
+    /// the plugin osi is not there
+    #[retval(FEATURE_DISABLED)]
+    NoOsi,
+}
+
+impl From<tap::Error> for Error {
+    fn from(e: tap::Error) -> Self {
+        Self::System(e.to_string())
+    }
+}
+
+/// The pairs, by interface.
+pub fn all(router: &Router) -> impl Iterator<Item = &Pair> {
+    router.state::<Pairs>().into_iter().flat_map(|pairs| pairs.list.values())
+}
+
+/// The pair of an interface of the router.
+pub fn of(router: &Router, phy: InterfaceIndex) -> Option<&Pair> {
+    router.state::<Pairs>()?.list.get(&phy)
+}
+
+/// As [`of`], for changing what is known of its device.
+pub fn of_mut(router: &mut Router, phy: InterfaceIndex) -> Option<&mut Pair> {
+    router.state_mut::<Pairs>()?.list.get_mut(&phy)
+}
+
+/// What is set for all pairs.
+pub fn settings(router: &Router) -> &Settings {
+    &router.own::<Pairs>().settings
+}
+
+/// Has `observer` called when pairs come and go.
+pub fn observe(router: &mut Router, observer: Observer) {
+    router.own_mut::<Pairs>().observers.push(observer);
+}
+
+fn tell(router: &mut Router, phy: InterfaceIndex, is_there: bool) {
+    for observer in router.own::<Pairs>().observers.clone().iter() {
+        observer(router, phy, is_there);
+    }
+}
+
+/// Talks to the kernel about a namespace.
+///
+/// # Errors
+/// The kernel's.
+pub fn with_kernel<R>(
+    router: &mut Router,
+    name: &str,
+    work: impl FnOnce(&mut Netlink) -> io::Result<R>,
+) -> io::Result<R> {
+    let kernels = &mut router.own_mut::<Pairs>().kernels;
+    if !kernels.contains_key(name) {
+        let file = Some(name).filter(|name| !name.is_empty());
+        kernels.insert(name.to_owned(), namespace::within(file, Netlink::open)?);
+    }
+    work(kernels.get_mut(name).expect("it was put there"))
+}
+
+/// Sets the namespace of devices for which none is named; empty for the router's own.
+///
+/// # Errors
+/// [`Error::Namespace`].
+pub fn set_namespace(router: &mut Router, name: &str) -> Result<(), Error> {
+    if name.len() > MOST_NAME {
+        return Err(Error::Namespace);
+    }
+    router.own_mut::<Pairs>().settings.namespace = name.to_owned();
+    Ok(())
+}
+
+/// Has devices follow their interfaces, or no longer. What they missed they get now.
+pub fn set_sync(router: &mut Router, is_on: bool) {
+    router.own_mut::<Pairs>().settings.is_synced = is_on;
+    let all: Vec<_> = all(router).map(|pair| pair.phy).collect();
+    all.into_iter().for_each(|phy| push(router, phy));
+}
+
+/// Has devices get the addresses that their interfaces borrow, or no longer.
+pub fn set_unnumbered(router: &mut Router, is_on: bool) {
+    router.own_mut::<Pairs>().settings.ignores_unnumbered = !is_on;
+    let all: Vec<_> = all(router).map(|pair| pair.phy).collect();
+    all.into_iter().for_each(|phy| push(router, phy));
+}
+
+/// Has frames of a type pass between the interfaces of each pair.
+///
+/// # Errors
+/// [`Error::EtherType`].
+pub fn enable_ethertype(router: &mut Router, ethertype: u16) -> Result<(), Error> {
+    let kind = EtherType::new(ethertype);
+    let is_own = [EtherType::IP4, EtherType::IP6, EtherType::ARP].contains(&kind);
+    if ethertype < 0x600 || is_own || kind.is_vlan() {
+        return Err(Error::EtherType);
+    }
+    router.register_ethertype(kind, node::CROSS[3]).map_err(|e| Error::System(e.to_string()))?;
+    router.own_mut::<Pairs>().ethertypes.insert(ethertype);
+    Ok(())
+}
+
+/// The types of frames that pass between the interfaces of each pair.
+pub fn ethertypes(router: &Router) -> impl Iterator<Item = u16> {
+    router.own::<Pairs>().ethertypes.iter().copied()
+}
+
+/// Has frames of a protocol of OSI pass between the interfaces of each pair.
+///
+/// # Errors
+/// [`Error::NoOsi`], [`Error::OsiProtocol`].
+pub fn enable_osi(router: &mut Router, protocol: u8) -> Result<(), Error> {
+    if !router.features.iter().any(|(_, feature)| feature.name == osi::FEATURE.name) {
+        return Err(Error::NoOsi);
+    }
+    if !osi::is_known(protocol) {
+        return Err(Error::OsiProtocol);
+    }
+    let done = osi::register_protocol(router, protocol, node::CROSS[3]);
+    done.map_err(|e| Error::System(e.to_string()))?;
+    router.own_mut::<Pairs>().osi.insert(protocol);
+    Ok(())
+}
+
+/// The protocols of OSI whose frames pass between the interfaces of each pair.
+pub fn osi_protocols(router: &Router) -> impl Iterator<Item = u8> {
+    router.own::<Pairs>().osi.iter().copied()
+}
+
+/// Begins to add all pairs anew: those not added until [`end_replacement`] go then.
+pub fn begin_replacement(router: &mut Router) {
+    let pairs = router.own_mut::<Pairs>();
+    pairs.stale = pairs.list.keys().copied().collect();
+}
+
+/// Removes pairs that were not added again since the replacement began.
+pub fn end_replacement(router: &mut Router) {
+    for phy in std::mem::take(&mut router.own_mut::<Pairs>().stale) {
+        // One that went meanwhile went before.
+        let _ = remove(router, phy);
+    }
+}
+
+/// Has packets that nobody here listens to punted while there are pairs.
+fn punt(router: &mut Router) {
+    let is_wanted = all(router).next().is_some();
+    let punted = std::mem::take(&mut router.own_mut::<Pairs>().punted);
+    if is_wanted != punted.is_empty() {
+        router.own_mut::<Pairs>().punted = punted;
+        return;
+    }
+    for port in punted {
+        // The operator may have undone it.
+        let _ = router.set_punt(port, false);
+    }
+    if !is_wanted {
+        return;
+    }
+    for (is_ip6, protocol) in [false, true]
+        .into_iter()
+        .flat_map(|is_ip6| [Protocol::UDP, Protocol::TCP].map(|protocol| (is_ip6, protocol)))
+    {
+        let port = Port { is_ip6, protocol, port: None };
+        let is_there = router.punted_ports().any(|other| other == port);
+        match router.punt_for_feature(port) {
+            Ok(()) if !is_there => router.own_mut::<Pairs>().punted.push(port),
+            Ok(()) => (),
+            Err(e) => router.log.class("linux-cp", "if").warn(e),
+        }
+    }
+}
+
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    match change {
+        Change::Added => pair::mirror_sub(router, interface),
+        Change::Deleting => pair::forget(router, interface),
+        Change::State | Change::Mtu | Change::Mac => push(router, interface),
+        Change::Name | Change::Segments => (),
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let settings = startup::read(parts)?;
+    let router = &mut *parts.router;
+    router.insert(Pairs { settings, ..Pairs::default() });
+    node::add(router)?;
+    router.interfaces.observe(follow);
+    router.addresses.observe(|router, interface, _| {
+        pair::follow_tables(router, interface);
+        push(router, interface);
+    });
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

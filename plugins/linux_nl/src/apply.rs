@@ -1,0 +1,190 @@
+//! Routes and neighbours of Linux become the router's.
+
+use net::adjacency::Link;
+use net::fib::{Path, Source, TableIndex, Target};
+use net::{InterfaceIndex, Router};
+use wire::Prefix;
+
+use super::message::{Neighbor, News, Route, To};
+use super::{Devices, Mirror, Place};
+
+/// What a route is in the router: its table, its source and its paths.
+type Wanted = (TableIndex, Source, Vec<Path>);
+
+/// Does what a piece of news calls for.
+pub(super) fn news(
+    router: &mut Router,
+    mirror: &mut Mirror,
+    known: &Devices,
+    sources: [Source; 2],
+    news: News,
+) {
+    match news {
+        News::Look | News::Lost => (),
+        News::Begin => mirror.round += 1,
+        News::End => {
+            mirror.is_complete = true;
+            sweep(router, mirror, known, sources);
+        }
+        News::Neighbor(neighbor) => set_neighbor(router, mirror, known, neighbor),
+        News::Route(route) => {
+            let (prefix, round) = (route.prefix, mirror.round);
+            let place = mirror.places.entry(prefix).or_default();
+            place.routes.retain(|(old, _)| old.metric != route.metric);
+            let at = place.routes.partition_point(|(old, _)| old.metric < route.metric);
+            place.routes.insert(at, (route, round));
+            settle(router, place, prefix, known, sources);
+        }
+        News::NoRoute(gone) => {
+            let prefix = gone.prefix;
+            let Some(place) = mirror.places.get_mut(&prefix) else { return };
+            remove(place, &gone);
+            settle(router, place, prefix, known, sources);
+            if place.routes.is_empty() {
+                mirror.places.remove(&prefix);
+            }
+        }
+    }
+}
+
+/// Takes a route away: of IPv6 only the next hops that are named, if others are left.
+fn remove(place: &mut Place, gone: &Route) {
+    place.routes.retain_mut(|(route, _)| {
+        if route.metric != gone.metric {
+            return true;
+        }
+        match (&mut route.to, &gone.to) {
+            (To::Hops(all), To::Hops(gone))
+                if !gone.is_empty() && route.prefix.addr().is_ipv6() =>
+            {
+                all.retain(|hop| {
+                    !gone.iter().any(|g| (g.device, g.gateway) == (hop.device, hop.gateway))
+                });
+                !all.is_empty()
+            }
+            _ => false,
+        }
+    });
+}
+
+/// The route that counts, as the router has it.
+pub(super) fn wanted<'a>(
+    router: &Router,
+    mut routes: impl Iterator<Item = &'a Route>,
+    known: &Devices,
+    sources: [Source; 2],
+) -> Option<Wanted> {
+    routes.find_map(|route| {
+        let link = Link::of(route.prefix.addr());
+        let mut table = TableIndex::DEFAULT;
+        let paths: Vec<_> = match &route.to {
+            To::Drop => vec![Path::to(Target::Drop)],
+            To::Unreachable => vec![Path::to(Target::Unreachable)],
+            To::Prohibit => vec![Path::to(Target::Prohibit)],
+            To::Hops(hops) => {
+                let there = hops.iter().filter_map(|hop| Some((known.get(&hop.device)?, hop)));
+                let mut there = there.peekable();
+                if let Some((phy, _)) = there.peek() {
+                    let on = router.addresses.of(**phy);
+                    table = if link == Link::Ip4 { on.table4 } else { on.table6 };
+                }
+                let path = |(phy, hop): (&InterfaceIndex, &super::message::Hop)| {
+                    let target = match hop.gateway {
+                        Some(gateway) => Target::neighbor(link, *phy, gateway),
+                        None => Target::attached(link, *phy),
+                    };
+                    Path { weight: hop.weight, ..Path::to(target) }
+                };
+                there.map(path).collect()
+            }
+        };
+        let source = sources[usize::from(route.is_dynamic)];
+        (!paths.is_empty()).then_some((table, source, paths))
+    })
+}
+
+/// Has the router follow the routes to a prefix.
+fn settle(
+    router: &mut Router,
+    place: &mut Place,
+    prefix: Prefix,
+    known: &Devices,
+    sources: [Source; 2],
+) {
+    let wanted = wanted(router, place.routes.iter().map(|(route, _)| route), known, sources);
+    let to = wanted.as_ref().map(|(table, source, _)| (*table, *source));
+    let old = std::mem::replace(&mut place.installed, to).filter(|old| Some(*old) != to);
+    if let Some((table, source, paths)) = wanted
+        && let Err(e) = router.set_route(table, prefix, source, &paths)
+    {
+        place.installed = None;
+        router.log.class("linux-nl", "nl").warn(format_args!("route to {prefix}: {e}"));
+    }
+    if let Some((table, source)) = old {
+        // Its table may be gone.
+        let _ = router.remove_route(table, prefix, source, &[]);
+    }
+}
+
+/// Takes back what was not told in this round.
+fn sweep(router: &mut Router, mirror: &mut Mirror, known: &Devices, sources: [Source; 2]) {
+    let round = mirror.round;
+    mirror.places.retain(|prefix, place| {
+        if place.routes.iter().any(|(_, told)| *told != round) {
+            place.routes.retain(|(_, told)| *told == round);
+            settle(router, place, *prefix, known, sources);
+        }
+        !place.routes.is_empty()
+    });
+    mirror.neighbors.retain(|(device, addr), told| {
+        if *told != round
+            && let Some(phy) = known.get(device)
+        {
+            // The router may have forgotten it itself.
+            let _ = router.remove_neighbor((*phy, *addr));
+        }
+        *told == round
+    });
+}
+
+/// Takes back the ways over a device that is no longer mirrored; `left` are the others.
+pub(super) fn without(
+    router: &mut Router,
+    mirror: &mut Mirror,
+    left: &Devices,
+    sources: [Source; 2],
+    device: u32,
+) {
+    for (prefix, place) in &mut mirror.places {
+        let leads_there = |(route, _): &(Route, u32)| match &route.to {
+            To::Hops(hops) => hops.iter().any(|hop| hop.device == device),
+            _ => left.is_empty(),
+        };
+        if place.routes.iter().any(leads_there) {
+            if left.is_empty() {
+                place.routes.clear();
+            }
+            settle(router, place, *prefix, left, sources);
+        }
+    }
+}
+
+fn set_neighbor(router: &mut Router, mirror: &mut Mirror, known: &Devices, news: Neighbor) {
+    let Some(phy) = known.get(&news.device) else { return };
+    let (key, place) = ((*phy, news.addr), (news.device, news.addr));
+    let Some(mac) = news.mac else {
+        if mirror.neighbors.remove(&place).is_some() {
+            // The router may have forgotten it itself.
+            let _ = router.remove_neighbor(key);
+        }
+        return;
+    };
+    mirror.neighbors.insert(place, mirror.round);
+    let there = router.neighbors().table.at(key);
+    if there.is_some_and(|there| there.mac == mac || there.is_static) {
+        return;
+    }
+    if let Err(e) = router.set_neighbor(key, mac, false, true) {
+        router.log.class("linux-nl", "nl").info(format_args!("neighbor {}: {e}", news.addr));
+    }
+}

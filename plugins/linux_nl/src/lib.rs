@@ -1,0 +1,237 @@
+//! The Linux mirror: routes, neighbours, addresses, states and MTUs that Linux has for the devices
+//! of interface pairs (`linux_cp`) become the router's, so that routing daemons of Linux route for
+//! it.
+//!
+//! A thread in each namespace with pairs listens to the kernel and tells control. When news was
+//! lost, or anything else makes the state doubtful, all is told anew and what is not told is taken
+//! back: what is there all the time stays untouched.
+#![forbid(unsafe_code)]
+
+mod apply;
+mod cli;
+mod listener;
+mod look;
+mod message;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use control::feature::Refused;
+use net::events::EventSender;
+use net::fib::{Source, TableIndex};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, neighbor, refuse};
+use wire::Prefix;
+
+use listener::{Listener, Told};
+use message::{News, Route};
+
+/// The Linux mirror.
+pub const FEATURE: Feature = Feature {
+    name: "linux_nl",
+    about: "linux Control Plane - Netlink listener",
+    origin: Origin::Plugin,
+    default_enabled: false,
+    requires: &["linux_cp"],
+    register,
+    configuration: Configuration::None("what it mirrors is in the configuration of Linux"),
+};
+
+/// Names and priorities of the sources of routes: of operators of Linux, and of routing daemons.
+const SOURCES: [(&str, u8); 2] = [("lcp-rt", 0x50), ("lcp-rt-dynamic", 0x51)];
+/// Work after which others get their turn.
+const SLICE: Duration = Duration::from_millis(2);
+
+/// All routes to a prefix.
+#[derive(Debug, Default)]
+struct Place {
+    /// The routes, with the round in which they were last told.
+    routes: Vec<(Route, u32)>,
+    /// Where the best of them is in the router.
+    installed: Option<(TableIndex, Source)>,
+}
+
+/// What Linux has in a namespace.
+struct Mirror {
+    listener: Listener,
+    places: BTreeMap<Prefix, Place>,
+    /// Known neighbours, with the round in which they were last told.
+    neighbors: BTreeMap<(u32, IpAddr), u32>,
+    /// Times that all was told.
+    round: u32,
+    /// All was told at least once.
+    is_complete: bool,
+    /// Batches taken apart in part.
+    waiting: std::vec::IntoIter<News>,
+}
+
+/// All that control keeps.
+struct Mirrors {
+    all: BTreeMap<String, Mirror>,
+    sources: [Source; 2],
+    told: EventSender<Told>,
+    /// What routes of an earlier life left is gone.
+    is_swept: bool,
+    /// More work is due already.
+    is_due: bool,
+    /// Times that news was lost.
+    lost: u64,
+}
+
+/// Interfaces by the numbers of their devices in a namespace.
+type Devices = HashMap<u32, InterfaceIndex>;
+
+fn devices(router: &Router, namespace: &str) -> Devices {
+    let here = linux_cp::all(router).filter(|p| p.device != 0 && p.namespace == namespace);
+    here.map(|pair| (pair.device, pair.phy)).collect()
+}
+
+/// Begins to mirror a namespace, or has all of it told anew.
+fn begin(router: &mut Router, namespace: &str) {
+    let mirrors = router.own_mut::<Mirrors>();
+    if let Some(mirror) = mirrors.all.get(namespace) {
+        return mirror.listener.tell_all();
+    }
+    match Listener::begin(namespace, mirrors.told.clone()) {
+        Ok(listener) => {
+            let mirror = Mirror {
+                listener,
+                places: BTreeMap::new(),
+                neighbors: BTreeMap::new(),
+                round: 0,
+                is_complete: false,
+                waiting: Vec::new().into_iter(),
+            };
+            mirrors.all.insert(namespace.to_owned(), mirror);
+        }
+        Err(e) => {
+            let log = router.log.class("linux-nl", "nl");
+            log.warn(format_args!("cannot listen in namespace '{namespace}': {e}"));
+        }
+    }
+}
+
+/// Follows pairs that come and go.
+fn follow(router: &mut Router, phy: InterfaceIndex, is_there: bool) {
+    let Some(pair) = linux_cp::of(router, phy).filter(|pair| pair.device != 0) else { return };
+    let (namespace, device) = (pair.namespace.clone(), pair.device);
+    if is_there {
+        return begin(router, &namespace);
+    }
+    let mut left = devices(router, &namespace);
+    left.remove(&device);
+    router.with(|mirrors: &mut Mirrors, router| {
+        let Some(mirror) = mirrors.all.get_mut(&namespace) else { return };
+        mirror.neighbors.retain(|(of, _), _| *of != device);
+        apply::without(router, mirror, &left, mirrors.sources, device);
+        if left.is_empty() {
+            mirrors.all.remove(&namespace);
+        }
+    });
+}
+
+/// Takes what is told, for as long as others can wait.
+fn take(router: &mut Router) {
+    let end = Instant::now() + SLICE;
+    let names: Vec<_> = router.own::<Mirrors>().all.keys().cloned().collect();
+    let mut is_more = false;
+    for name in names {
+        is_more |= take_of(router, &name, end);
+    }
+    neighbor::release(router);
+    if is_more && !std::mem::replace(&mut router.own_mut::<Mirrors>().is_due, true) {
+        router.after(0.0, due, 0);
+    }
+}
+
+fn due(router: &mut Router, _: u64) {
+    router.own_mut::<Mirrors>().is_due = false;
+    take(router);
+}
+
+/// Takes what is told of a namespace until the time is over; whether there is more.
+fn take_of(router: &mut Router, name: &str, end: Instant) -> bool {
+    let mut known = devices(router, name);
+    loop {
+        // A look may have ended the mirror.
+        let Some(mirror) = router.own_mut::<Mirrors>().all.get_mut(name) else { return false };
+        if mirror.waiting.len() == 0 {
+            let Some(batch) = mirror.listener.next() else { return false };
+            let has_changed = batch.contains(&News::Look);
+            mirror.waiting = batch.into_iter();
+            if has_changed {
+                look::look(router, name);
+                known = devices(router, name);
+            }
+        }
+        let done = router.with(|mirrors: &mut Mirrors, router| {
+            let sources = mirrors.sources;
+            let Some(mirror) = mirrors.all.get_mut(name) else { return true };
+            while let Some(news) = mirror.waiting.next() {
+                mirrors.lost += u64::from(news == News::Lost);
+                apply::news(router, mirror, &known, sources, news);
+                if Instant::now() >= end {
+                    return false;
+                }
+            }
+            true
+        });
+        if done != Some(true) {
+            return true;
+        }
+        sweep(router);
+        if Instant::now() >= end {
+            return true;
+        }
+    }
+}
+
+/// Once all namespaces are known, takes back what an earlier life of the mirror left.
+fn sweep(router: &mut Router) {
+    let mirrors = router.own::<Mirrors>();
+    if mirrors.is_swept || mirrors.all.values().any(|mirror| !mirror.is_complete) {
+        return;
+    }
+    let mut stale = Vec::new();
+    for source in mirrors.sources {
+        for (id, prefix) in router.routes_of(source) {
+            let Some(table) = router.fib.table_for(net::adjacency::Link::of(prefix.addr()), id)
+            else {
+                continue;
+            };
+            let is_here = |m: &Mirror| {
+                m.places.get(&prefix).is_some_and(|place| place.installed == Some((table, source)))
+            };
+            if !mirrors.all.values().any(is_here) {
+                stale.push((table, prefix, source));
+            }
+        }
+    }
+    for (table, prefix, source) in stale {
+        // It was there just now.
+        let _ = router.remove_route(table, prefix, source, &[]);
+    }
+    router.own_mut::<Mirrors>().is_swept = true;
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let mut sources = [Source::API; 2];
+    for (source, (name, priority)) in sources.iter_mut().zip(SOURCES) {
+        let made = router.fib.sources.add_own(name, priority);
+        *source = made.ok_or_else(|| refuse("no more sources of routes"))?;
+    }
+    let told = router.events.sender::<Told>();
+    let (is_swept, is_due) = (false, false);
+    router.insert(Mirrors { all: BTreeMap::new(), sources, told, is_swept, is_due, lost: 0 });
+    router.events.handle(|router, _: Told| take(router));
+    linux_cp::observe(router, follow);
+    let mut there: Vec<_> = linux_cp::all(router)
+        .filter(|pair| pair.device != 0)
+        .map(|pair| pair.namespace.clone())
+        .collect();
+    there.dedup();
+    there.iter().for_each(|namespace| begin(router, namespace));
+    cli::register(&mut parts.cli);
+    Ok(())
+}

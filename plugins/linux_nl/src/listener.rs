@@ -1,0 +1,189 @@
+//! A thread that listens to the kernel in a namespace, so that a router that is busy loses nothing
+//! for a while. What it was told waits for control; when that is too much the kernel says so, and
+//! everything is told anew.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use drivers::host::namespace;
+use drivers::host::netlink::{Netlink, each_message};
+use net::events::{Event, EventSender};
+use netlink_packet_core::NetlinkPayload;
+use netlink_packet_route::neighbour::NeighbourMessage;
+use netlink_packet_route::route::RouteMessage;
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::sockopt::{
+    Timeout, set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, set_socket_timeout,
+};
+use rustix::net::{
+    AddressFamily as Domain, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with,
+};
+
+use super::message::News;
+
+/// Groups of rtnetlink(7): links, neighbours, addresses and routes.
+const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40 | 0x100 | 0x400;
+/// Bytes that may wait in the kernel.
+const WAITING: usize = 16 << 20;
+/// Bytes read at once.
+const ROOM: usize = 64 << 10;
+/// Batches that may wait for control.
+const BATCHES: usize = 1024;
+/// News in a batch at most, while all is told.
+const BATCH: usize = 1024;
+/// Time after which the thread looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// There is news.
+#[derive(Clone, Copy, Debug)]
+pub struct Told;
+
+impl Event for Told {
+    const ROOM: usize = 64;
+}
+
+/// What thread and control share.
+#[derive(Debug, Default)]
+struct Flags {
+    is_over: AtomicBool,
+    tells_all: AtomicBool,
+}
+
+/// Control's end.
+#[derive(Debug)]
+pub struct Listener {
+    batches: Receiver<Vec<News>>,
+    flags: Arc<Flags>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.flags.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Listener {
+    /// Begins to listen in a namespace; all is told at first.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn begin(name: &str, told: EventSender<Told>) -> io::Result<Self> {
+        let (sender, batches) = sync_channel(BATCHES);
+        let flags = Arc::new(Flags { tells_all: true.into(), ..Flags::default() });
+        let file = Some(name).filter(|name| !name.is_empty());
+        let (socket, netlink) = namespace::within(file, || Ok((open()?, Netlink::open()?)))?;
+        let mut ear = Ear { socket, netlink, sender, told, flags: Arc::clone(&flags) };
+        std::thread::Builder::new().name("netlink".to_owned()).spawn(move || ear.listen())?;
+        Ok(Self { batches, flags })
+    }
+    /// Has everything told anew, soon.
+    pub fn tell_all(&self) {
+        self.flags.tells_all.store(true, Ordering::Relaxed);
+    }
+    /// The next news.
+    pub fn next(&self) -> Option<Vec<News>> {
+        self.batches.try_recv().ok()
+    }
+}
+
+fn open() -> io::Result<OwnedFd> {
+    let socket = socket_with(Domain::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    // More than the usual limit needs a right that not everybody has.
+    if set_socket_recv_buffer_size_force(&socket, WAITING).is_err() {
+        set_socket_recv_buffer_size(&socket, WAITING)?;
+    }
+    set_socket_timeout(&socket, Timeout::Recv, Some(LOOK))?;
+    bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+    Ok(socket)
+}
+
+/// The thread's end.
+struct Ear {
+    socket: OwnedFd,
+    netlink: Netlink,
+    sender: SyncSender<Vec<News>>,
+    told: EventSender<Told>,
+    flags: Arc<Flags>,
+}
+
+impl Ear {
+    fn listen(&mut self) {
+        let mut room = vec![0; ROOM];
+        while !self.flags.is_over.load(Ordering::Relaxed) {
+            if self.flags.tells_all.swap(false, Ordering::Relaxed) && !self.tell_all() {
+                return;
+            }
+            let mut news = Vec::new();
+            match recv(&self.socket, &mut room[..], RecvFlags::empty()) {
+                Ok((len, _)) => each_message(&room[..len], |payload| {
+                    if let NetlinkPayload::InnerMessage(message) = payload {
+                        news.extend(News::of(&message));
+                    }
+                }),
+                Err(Errno::NOBUFS) => {
+                    news.push(News::Lost);
+                    self.flags.tells_all.store(true, Ordering::Relaxed);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => (),
+                Err(_) => return,
+            }
+            if !news.is_empty() && !self.send(news) {
+                return;
+            }
+        }
+    }
+    /// Gives news to control; false when that listens no longer. While there is no room what comes
+    /// waits in the kernel.
+    fn send(&mut self, mut news: Vec<News>) -> bool {
+        loop {
+            let sent = self.sender.try_send(news);
+            self.told.send(Told);
+            match sent {
+                Ok(()) => return true,
+                Err(TrySendError::Full(back)) => news = back,
+                Err(TrySendError::Disconnected(_)) => return false,
+            }
+            if self.flags.is_over.load(Ordering::Relaxed) {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    fn tell_all(&mut self) -> bool {
+        let mut batch = vec![News::Look, News::Begin];
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut route = RouteMessage::default();
+            route.header.address_family = family;
+            let mut neighbor = NeighbourMessage::default();
+            neighbor.header.family = family;
+            for what in
+                [RouteNetlinkMessage::GetNeighbour(neighbor), RouteNetlinkMessage::GetRoute(route)]
+            {
+                let mut all = Vec::new();
+                let done = self.netlink.dump(what, |message| all.extend(News::of(&message)));
+                if done.is_err() {
+                    // It was interrupted: once more, a little later.
+                    self.flags.tells_all.store(true, Ordering::Relaxed);
+                    std::thread::sleep(LOOK);
+                    return true;
+                }
+                batch.append(&mut all);
+            }
+        }
+        batch.push(News::End);
+        let mut rest = batch;
+        while !rest.is_empty() {
+            let next = rest.split_off(rest.len().min(BATCH));
+            if !self.send(std::mem::replace(&mut rest, next)) {
+                return false;
+            }
+        }
+        true
+    }
+}

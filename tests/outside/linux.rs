@@ -1,0 +1,205 @@
+//! Interfaces mirrored in Linux, where routing daemons work on them as on any other.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tests::{Daemon, Host, Running, eventually, has, is_root};
+
+/// The mirror of routes is a plugin that is off unless it is named.
+const CONFIG: &str = "plugins { plugin linux_nl_plugin.so { enable } }\nlinux-cp { lcp-sync }\n";
+
+/// A router with interfaces to two hosts, and their mirrors in a namespace.
+struct Lab {
+    router: Daemon,
+    linux: Host,
+    left: Host,
+    right: Host,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let (linux, left, right) = (Host::alone(), Host::alone(), Host::alone());
+        linux.set("ipv4/ip_forward", "0");
+        let mut setup = vec![format!("lcp default netns {}", linux.namespace())];
+        for (n, host) in [(1, &left), (2, &right)] {
+            setup.extend([
+                format!(
+                    "create tap id {n} host-if-name eth0 host-ns {} host-ip4-addr 10.1.{n}.2/24 \
+                     host-ip6-addr 2001:db8:{n}::2/64",
+                    host.namespace()
+                ),
+                // Neighbours of OSPF want to agree about that.
+                format!("set interface mtu packet 1500 tap{n}"),
+                format!("lcp create tap{n} host-if e{n}"),
+                format!("set interface state tap{n} up"),
+                format!("set interface ip address tap{n} 10.1.{n}.1/24"),
+                format!("set interface ip address tap{n} 2001:db8:{n}::1/64"),
+            ]);
+        }
+        let setup: Vec<_> = setup.iter().map(String::as_str).collect();
+        let router = Daemon::start_with(CONFIG, &setup);
+        left.run("ip route add default via 10.1.1.1");
+        left.run("ip -6 route add default via 2001:db8:1::1");
+        Self { router, linux, left, right }
+    }
+    /// Whether the router has a route to a prefix itself.
+    fn has_route(&self, prefix: &str) -> bool {
+        let shown = self.router.ask(&format!("show ip fib {prefix}")).text;
+        shown.contains(prefix) && shown.contains("lcp-rt")
+    }
+    /// Starts BIRD on a host with a configuration.
+    fn bird(&self, host: &Host, name: &str, config: &str) -> Running {
+        let file = |kind: &str| -> PathBuf { self.router.folder().join(format!("{name}.{kind}")) };
+        fs::write(file("conf"), config).unwrap();
+        let [conf, ctl, pid] = ["conf", "ctl", "pid"].map(|kind| file(kind).display().to_string());
+        host.start(&format!("bird -f -c {conf} -s {ctl} -P {pid}"))
+    }
+    /// Waits until nothing differs between the router and Linux.
+    #[track_caller]
+    fn agrees(&self) {
+        let mut shown = String::new();
+        let agrees = eventually(|| {
+            shown = self.router.tell("show lcp diff");
+            shown.trim().is_empty()
+        });
+        assert!(agrees, "{shown}");
+    }
+}
+
+#[test]
+fn mirrors_follow_interfaces_and_interfaces_follow_mirrors() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let is_up = || lab.linux.run("ip -o link show e1").contains("UP");
+    assert!(eventually(is_up), "{}", lab.linux.run("ip addr"));
+    assert!(lab.linux.run("ip addr show e1").contains("10.1.1.1/24"));
+    lab.router.tell("set interface mtu packet 1400 tap1");
+    assert!(eventually(|| lab.linux.run("ip link show e1").contains("mtu 1400")));
+    lab.linux.run("ip link set e1 mtu 1500");
+    lab.linux.run("ip addr add 10.9.9.1/24 dev e1");
+    let has = || lab.router.tell("show interface address tap1").contains("10.9.9.1/24");
+    assert!(eventually(has));
+    lab.linux.run("ip addr del 10.9.9.1/24 dev e1");
+    assert!(eventually(|| !has()));
+    for (word, _) in [("down", 0), ("up", 1)] {
+        lab.linux.run(&format!("ip link set e1 {word}"));
+        let state = || lab.router.tell("show interface tap1");
+        assert!(eventually(|| state().lines().any(|l| l.contains("tap1") && l.contains(word))));
+    }
+    lab.linux.run("ip route add 10.50.0.0/16 via 10.1.2.2");
+    lab.linux.run("ip route add blackhole 10.51.0.0/16");
+    lab.linux.run("ip -6 route add 2001:db8:50::/48 via 2001:db8:2::2");
+    for prefix in ["10.50.0.0/16", "10.51.0.0/16"] {
+        assert!(eventually(|| lab.has_route(prefix)), "{prefix}");
+    }
+    assert!(eventually(|| lab.router.ask("show ip6 fib 2001:db8:50::/48").text.contains("lcp-rt")));
+    lab.agrees();
+    lab.linux.run("ip link set e2 down");
+    assert!(eventually(|| !lab.has_route("10.50.0.0/16")));
+    lab.agrees();
+}
+
+#[test]
+fn programs_of_linux_talk_over_mirrors() {
+    if !is_root() || !has("ping") {
+        return;
+    }
+    let lab = Lab::new();
+    for address in ["10.1.1.2", "2001:db8:1::2"] {
+        let ping = || lab.linux.attempt(&format!("ping -n -c 1 -W 1 {address}")).0;
+        assert!(eventually(ping), "{address}");
+    }
+    // The router itself answers on behalf of both.
+    assert!(eventually(|| lab.left.attempt("ping -n -c 1 -W 1 10.1.1.1").0));
+}
+
+#[test]
+fn routes_of_bird_are_the_routers_and_go_with_it() {
+    if !is_root() || !has("ping") || !has("bird") {
+        return;
+    }
+    let lab = Lab::new();
+    let lines: String =
+        (0..500).map(|n| format!("route 10.77.{}.{}/32 blackhole;\n", n / 250, n % 250)).collect();
+    lab.right.run("ip addr add 10.88.0.1/32 dev lo");
+    let peer = format!(
+        "router id 2.2.2.2;\nprotocol device {{}}\n\
+         protocol kernel {{ ipv4 {{ export where source = RTS_BGP; }}; }}\n\
+         protocol static {{ ipv4; route 10.88.0.0/16 blackhole;\n{lines}}}\n\
+         protocol bgp {{ local 10.1.2.2 as 65002; neighbor 10.1.2.1 as 65001; connect delay time 1;\n\
+         ipv4 {{ import all; export all; next hop self; }}; }}\n"
+    );
+    let own = "router id 1.1.1.1;\nprotocol device { scan time 2; }\n\
+        protocol direct { ipv4; interface \"e1\"; }\n\
+        protocol kernel { ipv4 { export where source = RTS_BGP; }; }\n\
+        protocol bgp { local 10.1.2.1 as 65001; neighbor 10.1.2.2 as 65002; connect delay time 1;\n\
+        error wait time 1,2; ipv4 { import all; export all; next hop self; }; }\n";
+    let _peer = lab.bird(&lab.right, "peer", &peer);
+    let bird = lab.bird(&lab.linux, "own", own);
+    assert!(eventually(|| lab.has_route("10.88.0.0/16")), "{}", lab.linux.run("ip route"));
+    assert!(eventually(|| lab.has_route("10.77.1.249/32")));
+    lab.agrees();
+    let ping = || lab.left.attempt("ping -n -c 1 -W 1 10.88.0.1").0;
+    assert!(eventually(ping), "traffic follows the routes");
+
+    // Nothing moves when the mirror begins anew.
+    let shown = || {
+        let text = lab.router.tell("show ip fib 10.88.0.0/16");
+        text.split("to:[").next().unwrap_or_default().to_owned()
+    };
+    let before = shown();
+    lab.router.tell("plugin unload linux_nl");
+    assert!(ping());
+    lab.router.tell("plugin load linux_nl");
+    lab.agrees();
+    lab.router.tell("lcp resync");
+    lab.agrees();
+    assert_eq!(shown(), before);
+    assert!(ping());
+
+    drop(bird);
+    // BIRD that was killed has left its routes in Linux; a new one takes them back when it ends.
+    let bird = lab.bird(&lab.linux, "again", own);
+    assert!(eventually(|| lab.has_route("10.88.0.0/16")));
+    terminate(&bird);
+    assert!(eventually(|| !lab.has_route("10.88.0.0/16") && !lab.has_route("10.77.1.249/32")));
+    lab.agrees();
+}
+
+/// Asks a program to end, so that it cleans up behind itself.
+fn terminate(program: &Running) {
+    let kill = std::process::Command::new("kill").arg(program.id().to_string()).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+}
+
+#[test]
+fn neighbours_of_ospf_find_each_other_over_mirrors() {
+    if !is_root() || !has("ping") || !has("bird") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.right.run("ip addr add 10.88.0.1/32 dev lo");
+    let config = |id: u8, interfaces: &str| {
+        format!(
+            "router id {id}.{id}.{id}.{id};\nprotocol device {{ scan time 2; }}\n\
+             protocol kernel {{ ipv4 {{ export where source = RTS_OSPF; }}; }}\n\
+             protocol ospf v2 {{ ipv4 {{ import all; export none; }}; area 0 {{ {interfaces} }}; }}\n"
+        )
+    };
+    let timers = "{ hello 1; dead 4; wait 2; }";
+    let _peer = lab.bird(
+        &lab.right,
+        "peer",
+        &config(2, &format!("interface \"eth0\" {timers}; interface \"lo\" {{ stub; }};")),
+    );
+    let _own = lab.bird(
+        &lab.linux,
+        "own",
+        &config(1, &format!("interface \"e2\" {timers}; interface \"e1\" {{ stub; }};")),
+    );
+    assert!(eventually(|| lab.has_route("10.88.0.1/32")), "{}", lab.linux.run("ip route"));
+    assert!(eventually(|| lab.left.attempt("ping -n -c 1 -W 1 10.88.0.1").0));
+    lab.agrees();
+}
