@@ -13,7 +13,14 @@ use super::nat44_ed::{end, ends, pass, udp};
 
 /// Hosts behind `pg0`, the world behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&[sessions::FEATURE, translation::FEATURE, FEATURE]);
+    let mut b = Bench::plugged(&[
+        ipfix::FEATURE,
+        syslog::FEATURE,
+        sessions::FEATURE,
+        nat_log::FEATURE,
+        translation::FEATURE,
+        FEATURE,
+    ]);
     let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
     let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
     let first = ["nat44 ei plugin enable", "set interface nat44 ei in pg0 out pg1"];
@@ -204,6 +211,42 @@ fn a_session_ends_with_its_timeout_its_name_or_its_address() {
     come_and_go("nat44 ei del session out 192.0.2.1:PORT udp");
     come_and_go("clear nat44 ei sessions");
     come_and_go("nat44 ei add address 192.0.2.1 del");
+}
+
+#[test]
+fn collectors_hear_of_sessions_that_come_and_go() {
+    let mut b = bench(&["nat44 ei add address 192.0.2.1"]);
+    let (pg0, server) = (b.pg0, end("10.0.1.2", 53));
+    for line in [
+        "set syslog sender collector 10.0.1.3 src 10.0.1.1",
+        "set ipfix exporter collector 10.0.1.3 src 10.0.1.1",
+        "nat44 ei ipfix logging enable domain 5",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    let rest = |b: &mut Bench| -> Vec<Vec<u8>> {
+        let caught = b.wait(2.0).into_iter().filter(|c| c.at == "sent");
+        caught.map(|c| c.bytes[14..].to_vec()).collect()
+    };
+    let texts = |out: &[Vec<u8>]| -> Vec<String> {
+        let sent = out.iter().filter(|p| p[22..24] == 514_u16.to_be_bytes());
+        sent.map(|p| String::from_utf8_lossy(&p[28..]).into_owned()).collect()
+    };
+    let mut out = rest(&mut b);
+    out.extend(pass(&mut b, pg0, &[udp(end("10.0.0.2", 4000), server)]));
+    out.extend(rest(&mut b));
+    // A record: event 4, the host and its address outside, behind headers and the time.
+    let is_record = |p: &&Vec<u8>| {
+        p[22..24] == 4739_u16.to_be_bytes()
+            && p.get(56..65) == Some(&[4, 10, 0, 0, 2, 192, 0, 2, 1])
+    };
+    assert_eq!(out.iter().filter(is_record).count(), 1, "{out:?}");
+    let told = texts(&out);
+    assert!(told.len() == 1 && told[0].contains(" APMADD [napmap "), "{told:?}");
+    assert!(told[0].contains("ISADDR=\"10.0.0.2\" ISPORT=\"4000\""), "{told:?}");
+    assert_eq!(b.cli("clear nat44 ei sessions"), "");
+    let told = texts(&rest(&mut b));
+    assert!(told.len() == 1 && told[0].contains(" APMDEL [napmap "), "{told:?}");
 }
 
 proptest! {

@@ -28,7 +28,7 @@ use net::{Configuration, Feature, Origin, Parts, refuse};
 use translation::handoff::{HandOff, Place};
 use translation::users::Users;
 
-use node::{Core, In2Out, Out2In};
+use node::{Core, In2Out, Out2In, Told};
 use state::{Det44, Role, Side};
 
 pub use map::{Map, Maps};
@@ -40,7 +40,7 @@ pub const FEATURE: Feature = Feature {
     about: "Deterministic NAT (CGN)",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["ip4", "reassembly", "sessions", "translation"],
+    requires: &["ip4", "reassembly", "sessions", "nat_log", "translation"],
     register,
     configuration: Configuration::Commands(cli::configuration),
 };
@@ -64,10 +64,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         paths: ReversePaths::new(router),
     };
     router.attach::<Role>().map_err(refuse)?;
+    let in2out = In2Out(core.clone(), Told::new(router));
     let engine = &mut router.engine;
-    engine.add_feature(&IP4_UNICAST, In2Out(core.clone())).map_err(refuse)?;
+    engine.add_feature(&IP4_UNICAST, in2out.clone()).map_err(refuse)?;
     engine.add_feature(&IP4_UNICAST, Out2In(core.clone())).map_err(refuse)?;
-    engine.add(HandOff(In2Out(core.clone()))).map_err(refuse)?;
+    engine.add(HandOff(in2out)).map_err(refuse)?;
     engine.add(HandOff(Out2In(core.clone()))).map_err(refuse)?;
     for node in [<In2Out as Place>::HANDOFF, <Out2In as Place>::HANDOFF] {
         let before = Beside::Before(<Out2In as Place>::NODE);

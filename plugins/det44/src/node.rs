@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use graph::{Buffer, Frame, Names, Node, Record};
 use infra::rcu::{Epoch, Reader};
+use net::Router;
 use net::drops::Problem;
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
@@ -21,6 +22,9 @@ use crate::state::Config;
 
 /// The code of ICMP: host unreachable.
 const HOST_UNREACHABLE: u8 = 1;
+
+/// Seconds in which a limit is told once.
+const QUIET: f64 = 1.0;
 
 /// What the nodes share.
 #[derive(Clone)]
@@ -97,7 +101,29 @@ pub enum Received {
 
 /// Translates what hosts inside send.
 #[derive(Clone)]
-pub struct In2Out(pub Core);
+pub struct In2Out(pub Core, pub Told);
+
+/// The way to tell that a host has as many sessions as it may have.
+#[derive(Clone)]
+pub struct Told {
+    log: nat_log::Log,
+    /// When it was told last.
+    last: f64,
+}
+
+impl Told {
+    /// Not yet.
+    pub fn new(router: &mut Router) -> Self {
+        Self { log: nat_log::Log::new(router), last: f64::NEG_INFINITY }
+    }
+    #[cold]
+    fn tell(&mut self, host: [u8; 4], now: f64, epoch: Epoch<'_>) {
+        if now - self.last >= QUIET {
+            self.last = now;
+            self.log.send(epoch, || nat_log::Record::MaxOfHost(MOST_SESSIONS, host.into()));
+        }
+    }
+}
 
 /// Edges of [`In2Out`].
 #[derive(Clone, Copy, graph::Next)]
@@ -136,7 +162,7 @@ impl Node for In2Out {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
-        let core = &self.0;
+        let Self(core, told) = self;
         let config = core.config.read(epoch);
         let sessions = core.sessions.read(epoch).as_ref();
         let lent = sessions.and_then(|s| s.lend(thread)).zip(core.users.lend(thread));
@@ -157,6 +183,9 @@ impl Node for In2Out {
                         Verdict::AsItIs => return Ok(NextOut::Along),
                         Verdict::Full => {
                             full += 1;
+                            if count_of(&users, (p.fib(), flow.src)) >= MOST_SESSIONS {
+                                told.tell(flow.src, now, epoch);
+                            }
                             let kind = icmp4::Type::DESTINATION_UNREACHABLE;
                             p.set_payload(Problem::ip4(kind, HOST_UNREACHABLE, 0));
                             return Ok(NextOut::Icmp);

@@ -60,6 +60,10 @@ pub(super) fn register(api: &mut Api<Router>) {
             let mss_value = mss.unwrap_or(0);
             Ok(Nat44EiGetMssClampingReply { mss_value, enable: mss.is_some() })
         })
+        .call(|router, m: Nat44EiIpfixEnableDisable| {
+            let to = m.enable.then_some((m.domain_id, m.src_port));
+            Ok(requests::set_export(router, to)?)
+        })
         .dump(|router, _: Nat44EiWorkerDump| {
             let is_on = router.state::<Nat>().is_some_and(|nat| nat.settings.is_some());
             let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0);
@@ -91,7 +95,7 @@ fn running(router: &mut Router) -> Result<Nat44EiShowRunningConfigReply, Retval>
         user_buckets: 0,
         translation_buckets: 0,
         forwarding_enabled: s.is_forwarding,
-        ipfix_logging_enabled: false,
+        ipfix_logging_enabled: nat_log::exported(router).is_some(),
         timeouts: s.timeouts.into(),
         log_level: NatLogLevel::NONE,
         flags,

@@ -14,6 +14,9 @@ use translation::words::{end, protocol};
 use crate::requests::{self, SessionName};
 use crate::state::{self, Settings, change, settings};
 
+/// The port that records come from.
+const IPFIX_PORT: u16 = 4739;
+
 /// `nat44 ei plugin`.
 enum Plugin {
     Enable(Box<Settings>),
@@ -304,6 +307,36 @@ impl Command for MssClamping {
     }
 }
 
+/// `nat44 ei ipfix logging`.
+struct Ipfix(Option<(u32, u16)>);
+
+impl Command for Ipfix {
+    const PATHS: &'static [&'static str] = &["nat44 ei ipfix logging"];
+    const ABOUT: &'static str = "Export sessions and limits as IPFIX records, or no longer";
+    const USAGE: &'static str =
+        "enable|disable [domain <number:0-4294967295>] [src-port <port:0-65535>]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        if args.keyword("disable") {
+            return Ok(Self(None));
+        }
+        if !args.keyword("enable") {
+            return Err(args.unknown());
+        }
+        let (mut domain, mut port) = (1, IPFIX_PORT);
+        while !args.is_empty() {
+            if args.keyword("domain") {
+                domain = args.value("domain")?;
+            } else if args.keyword("src-port") {
+                port = args.value("src-port")?;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self(Some((domain, port))))
+    }
+}
+
 /// End all sessions
 #[derive(Command)]
 #[command("clear nat44 ei sessions")]
@@ -352,6 +385,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         state::remove_sessions(router, |_| true)?;
         Ok(())
     });
+    cli.command(|router: &mut Router, set: Ipfix| Ok(requests::set_export(router, set.0)?));
     crate::show::register(cli);
 }
 

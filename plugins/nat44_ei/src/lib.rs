@@ -13,6 +13,7 @@ mod cli;
 mod configuration;
 mod core;
 mod handing;
+mod log;
 mod messages;
 mod node;
 mod requests;
@@ -51,7 +52,7 @@ pub const FEATURE: Feature = Feature {
     about: "IPv4 Endpoint-Independent NAT (NAT44 EI)",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["ip4", "reassembly", "sessions", "translation"],
+    requires: &["ip4", "reassembly", "sessions", "nat_log", "translation"],
     register,
     configuration: Configuration::Commands(configuration::configuration),
 };
@@ -88,25 +89,32 @@ fn core(
     })
 }
 
-fn translate<P: Place>(core: &Core, place: P) -> Translate<P> {
-    Translate::new(place, core, RandomState::new().hash_one(P::NAME))
+fn translate<P: Place>(router: &mut Router, core: &Core, place: P) -> Translate<P> {
+    let log = log::Log::new(router);
+    Translate::new(place, core, log, RandomState::new().hash_one(P::NAME))
 }
 
 fn add_nodes(router: &mut Router, core: &Core) -> Result<(), Refused> {
     let (unicast, output) = (&IP4_UNICAST, &IP4_OUTPUT);
+    let in2out = translate(router, core, node::In2Out);
+    let out2in = translate(router, core, node::Out2In);
+    let sent = translate(router, core, node::Output);
+    let finish = translate(router, core, node::Finish);
+    let in2out_slow = translate(router, core, node::In2OutSlow);
+    let sent_slow = translate(router, core, node::OutputSlow);
     let engine = &mut router.engine;
-    engine.add_feature(unicast, translate(core, node::In2Out)).map_err(refuse)?;
-    engine.add_feature(unicast, translate(core, node::Out2In)).map_err(refuse)?;
+    engine.add_feature(unicast, in2out).map_err(refuse)?;
+    engine.add_feature(unicast, out2in).map_err(refuse)?;
     engine.add_feature(unicast, Classify(core.clone())).map_err(refuse)?;
-    engine.add_feature(output, translate(core, node::Output)).map_err(refuse)?;
+    engine.add_feature(output, sent).map_err(refuse)?;
     engine.add_feature(unicast, HandOff(handing::In2Out(core.clone()))).map_err(refuse)?;
     engine.add_feature(unicast, HandOff(handing::Out2In(core.clone()))).map_err(refuse)?;
     engine.add_feature(unicast, HandOff(handing::Either(core.clone()))).map_err(refuse)?;
     engine.add_feature(output, HandOff(handing::Output(core.clone()))).map_err(refuse)?;
     engine.add(HandOff(handing::Hairpin(core.clone()))).map_err(refuse)?;
-    engine.add(translate(core, node::Finish)).map_err(refuse)?;
-    engine.add(translate(core, node::In2OutSlow)).map_err(refuse)?;
-    engine.add(translate(core, node::OutputSlow)).map_err(refuse)?;
+    engine.add(finish).map_err(refuse)?;
+    engine.add(in2out_slow).map_err(refuse)?;
+    engine.add(sent_slow).map_err(refuse)?;
     let slow = [
         (unicast, node::In2OutSlow::NAME, node::In2Out::NAME),
         (output, node::OutputSlow::NAME, node::Output::NAME),

@@ -330,3 +330,15 @@ pub struct Nat44EiForwardingEnableDisable {
     /// on, else off
     pub enable: bool,
 }
+
+/// Have sessions and limits exported as IPFIX records, or no longer.
+#[derive(Message)]
+#[option("in_progress")]
+pub struct Nat44EiIpfixEnableDisable {
+    /// the observation domain
+    pub domain_id: u32,
+    /// the source port of records
+    pub src_port: u16,
+    /// on, else off
+    pub enable: bool,
+}

@@ -18,6 +18,7 @@ use translation::session::{DROPS, counter_of, pass};
 use translation::{ARRIVED, TRANSLATED};
 
 use crate::core::Core;
+use crate::log::Log;
 use crate::slow::{Fault, Verdict, Work};
 
 /// The node that hands packets between hosts inside over.
@@ -166,12 +167,13 @@ pub struct Translate<P> {
     place: PhantomData<P>,
     core: Core,
     random: u64,
+    log: Log,
 }
 
 impl<P: Place> Translate<P> {
     /// For a place; `random` is any number.
-    pub fn new(_: P, core: &Core, random: u64) -> Self {
-        Self { place: PhantomData, core: core.clone(), random: random | 1 }
+    pub fn new(_: P, core: &Core, log: Log, random: u64) -> Self {
+        Self { place: PhantomData, core: core.clone(), random: random | 1, log }
     }
 }
 
@@ -252,6 +254,7 @@ impl<P: Place> Node for Translate<P> {
             threads: &threads,
             thread,
             random: &mut self.random,
+            log: &mut self.log,
             epoch,
             now,
         };
@@ -270,7 +273,8 @@ impl<P: Place> Node for Translate<P> {
                 }
                 Step::On(done) => (Next::On, done),
             };
-            core.count(P::WAY, done.is_new, done.counter, thread, interface);
+            let is_slow = P::IS_SLOW || done.is_new;
+            core.count(P::WAY, is_slow, done.counter, thread, interface);
             p.trace(|_| Translated { name: P::NAME });
             Ok(next)
         });

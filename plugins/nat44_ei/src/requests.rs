@@ -126,3 +126,13 @@ pub fn remove_user(router: &mut Router, host: Ipv4Addr, table: TableIndex) -> Re
     let gone = remove_sessions(router, move |s| s.forward.src == host && s.data.in_fib == table.0)?;
     if gone > 0 { Ok(()) } else { Err(Error::Unknown) }
 }
+
+/// Has the records of all kinds of NAT exported, in a domain and from a port, or no longer.
+pub fn set_export(router: &mut Router, to: Option<(u32, u16)>) -> Result<(), Error> {
+    settings(router)?;
+    if to.is_some() || nat_log::exported(router).is_some() {
+        let done = nat_log::export(router, to);
+        done.expect("what is exported can be ended");
+    }
+    Ok(())
+}

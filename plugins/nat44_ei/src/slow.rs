@@ -14,6 +14,7 @@ use translation::users::{Counts, began, count_of, oldest};
 use wire::Protocol;
 
 use crate::core::{Config, Core, hash_of_end, hash_of_host, host_of};
+use crate::log::{Limit, Log};
 use crate::node::Way;
 
 /// Where clients of DHCP listen.
@@ -61,6 +62,8 @@ pub struct Work<'a> {
     pub thread: usize,
     /// Random numbers.
     pub random: &'a mut u64,
+    /// The log.
+    pub log: &'a mut Log,
     /// The epoch of the frame.
     pub epoch: Epoch<'a>,
     /// The time in seconds.
@@ -168,9 +171,6 @@ impl Work<'_> {
                 to_end((m.external.octets(), port), protocol)
             }
             None if self.config.is_static_only => return Err(Fault::NoTranslation),
-            None if !matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) => {
-                return Err(Fault::Protocol);
-            }
             None => {
                 self.admit(flow.src, fib)?;
                 self.allocate(&flow, fib)?
@@ -247,6 +247,7 @@ impl Work<'_> {
             return Err(Fault::NoUser);
         }
         if count >= most_per_user {
+            self.log.limit(Limit::OfHost(most_per_user, host.into()), self.now, self.epoch);
             let at = oldest(self.users, user, self.table).ok_or(Fault::MaxSessions)?;
             self.end(at);
         }
@@ -261,25 +262,37 @@ impl Work<'_> {
         let own: Vec<Ipv4Addr> = is_for(Some(fib)).map(|(addr, _)| *addr).collect();
         let pool = if own.is_empty() { is_for(None).map(|(addr, _)| *addr).collect() } else { own };
         let first = u32::from_be_bytes(flow.src) as usize;
-        let ports = self.config.ports;
+        let (ports, protocol) = (self.config.ports, flow.protocol());
+        let has_ports = matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP);
         for n in 0..pool.len() {
             let addr = pool[(first + n) % pool.len()].octets();
+            if !has_ports {
+                // One host has an address for a protocol without ports.
+                match self.free((addr, 0), protocol) {
+                    Some(free) => return Ok(free),
+                    None => continue,
+                }
+            }
             let random = next_random(self.random);
             let others = ports.in_some_order(random).filter(|port| *port != flow.src_port);
             let own = Some(flow.src_port).filter(|port| ports.contains(*port));
             for port in others.chain(own) {
                 if self.is_own(hash_of_end(addr, port, self.table.seed()))
-                    && let Some(free) = self.free((addr, port), flow.protocol())
+                    && let Some(free) = self.free((addr, port), protocol)
                 {
                     return Ok(free);
                 }
             }
         }
+        if !has_ports && !pool.is_empty() {
+            return Err(Fault::Protocol);
+        }
+        self.log.limit(Limit::Ports, self.now, self.epoch);
         Err(Fault::OutOfPorts)
     }
     /// The flow to an end outside, if neither a session nor a mapping has it.
     fn free(&mut self, end: ([u8; 4], u16), protocol: Protocol) -> Option<Flow4> {
-        if self.config.mappings.to_external(end.0, end.1, protocol).is_some() {
+        if self.config.mappings.has_port(end.0, end.1, protocol) {
             return None;
         }
         let flow = to_end(end, protocol);
@@ -303,12 +316,23 @@ impl Work<'_> {
             at.into_iter().for_each(|at| self.end(at));
         }
         let new = New { forward, reverse, data, class: class_of(forward.protocol()) };
-        let (core, users) = (self.core, &mut *self.users);
-        let gone = |_, s: &NatSession| core.ended(users, s);
+        let (core, users, log, epoch) = (self.core, &mut *self.users, &mut *self.log, self.epoch);
+        let gone = |_, s: &NatSession| {
+            core.ended(users, s);
+            log.session(false, s, epoch);
+        };
         let at = self.table.insert(new, self.now, gone).map_err(|refused| match refused {
             Refused::Clash => Fault::NoTranslation,
             Refused::Full => Fault::MaxSessions,
-        })?;
+        });
+        if at == Err(Fault::MaxSessions) {
+            let limit = Limit::Sessions(self.table.usage().limit as u32);
+            self.log.limit(limit, self.now, self.epoch);
+        }
+        let at = at?;
+        if let Some(session) = self.table.at(at) {
+            self.log.session(true, session, self.epoch);
+        }
         let host = (data.in_fib, forward.src);
         let most = self.config.most_per_user;
         began(self.users, host, data.is(STATIC));
@@ -320,6 +344,7 @@ impl Work<'_> {
     fn end(&mut self, at: SessionIndex) {
         if let Some(gone) = self.table.remove(at) {
             self.core.ended(self.users, &gone);
+            self.log.session(false, &gone, self.epoch);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Control's state, and what it tells the nodes.
 
 use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use infra::rcu::Shared;
 use net::Router;
@@ -11,9 +12,10 @@ use translation::address_of;
 use translation::mapping::{Mapping, Mappings};
 use translation::pool::{Pool, PoolAddress};
 use translation::ports::PortSet;
-use translation::session::{NatSession, NatSessions, STATIC, Timeouts};
+use translation::session::{BYPASS, NatSession, NatSessions, STATIC, Timeouts};
 
 use crate::core::{Config, Core};
+use crate::log;
 
 pub use translation::error::Error;
 
@@ -215,11 +217,18 @@ pub fn remove_sessions(
             return Walked::keep(None);
         }
         core.ended_on(thread, session);
-        Walked::remove(Some(()))
+        Walked::remove(Some(*session))
     };
     let gone = sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
+    log_ended(router, &gone);
     show_totals(router, &sessions);
     Ok(gone.len())
+}
+
+fn log_ended(router: &mut Router, gone: &[NatSession]) {
+    for session in gone.iter().filter(|s| !s.data.is(BYPASS)) {
+        nat_log::log(router, log::of_session(false, session));
+    }
 }
 
 fn show_totals(router: &mut Router, sessions: &NatSessions) {
@@ -237,7 +246,17 @@ pub fn expire(router: &mut Router) -> bool {
     let nat = router.own::<Nat>();
     let core = nat.core.clone();
     let Some(sessions) = nat.sessions.current().clone() else { return false };
-    let more = sessions.expire(router, move |thread, _, gone| core.ended_on(thread, gone));
+    let is_logged = nat_log::is_wanted(router);
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&ends);
+    let more = sessions.expire(router, move |thread, _, gone| {
+        core.ended_on(thread, gone);
+        if is_logged {
+            to.lock().unwrap_or_else(PoisonError::into_inner).push(*gone);
+        }
+    });
+    let ends = std::mem::take(&mut *ends.lock().unwrap_or_else(PoisonError::into_inner));
+    log_ended(router, &ends);
     show_totals(router, &sessions);
     more
 }

@@ -69,6 +69,8 @@ pub enum Record {
     Session(bool, Ends, Far),
     /// A binding has come, or gone.
     Binding(bool, Ends),
+    /// A session for all far ends has come, or gone.
+    Mapping(bool, Ends),
     /// There are as many sessions as there may be.
     MaxSessions(u32),
     /// There are as many bindings as there may be.
@@ -150,8 +152,13 @@ pub fn log(router: &mut Router, record: Record) {
     if let Record::Session(is_new, ends, far) = record {
         tell(router, is_new, &ends, &far);
     }
+    if let Record::Mapping(is_new, ends) = record {
+        tell_mapping(router, is_new, &ends);
+    }
     let vrf = match record {
-        Record::Session(_, ends, _) | Record::Binding(_, ends) => vrf_of(router, &ends),
+        Record::Session(_, ends, _) | Record::Binding(_, ends) | Record::Mapping(_, ends) => {
+            vrf_of(router, &ends)
+        }
         _ => 0,
     };
     if let Some(mut streams) = router.own_mut::<NatLog>().streams.take() {
@@ -198,15 +205,34 @@ fn tell(router: &mut Router, is_new: bool, ends: &Ends, far: &Far) {
         ("XDPORT", &far.outside.1),
         ("PROTO", &protocol.0),
     ];
-    let data = [Structured { id: "nsess", parameters: &parameters }];
-    let message = Message {
-        facility: Facility::LOCAL0,
-        severity: Severity::Info,
-        application: "NAT",
-        id: if is_new { "SADD" } else { "SDEL" },
-        data: &data,
-        text: "",
-    };
+    send(router, if is_new { "SADD" } else { "SDEL" }, "nsess", &parameters);
+}
+
+/// As [`tell`], of a session for all far ends: a mapping of an address and a port.
+fn tell_mapping(router: &mut Router, is_new: bool, ends: &Ends) {
+    if !syslog::is_sent(router, Severity::Info) {
+        return;
+    }
+    let Ends { host, outside, protocol, .. } = ends;
+    let (vrf, inside_version) = (vrf_of(router, ends), version(host.0));
+    let parameters: [(&str, &dyn std::fmt::Display); 9] = [
+        ("SSUBIX", &vrf),
+        ("SVLAN", &0),
+        ("IATYP", &inside_version),
+        ("ISADDR", &host.0),
+        ("ISPORT", &host.1),
+        ("XATYP", &"IPv4"),
+        ("XSADDR", &outside.0),
+        ("XSPORT", &outside.1),
+        ("PROTO", &protocol.0),
+    ];
+    send(router, if is_new { "APMADD" } else { "APMDEL" }, "napmap", &parameters);
+}
+
+fn send(router: &mut Router, id: &str, name: &str, parameters: &[(&str, &dyn std::fmt::Display)]) {
+    let data = [Structured { id: name, parameters }];
+    let (facility, severity) = (Facility::LOCAL0, Severity::Info);
+    let message = Message { facility, severity, application: "NAT", id, data: &data, text: "" };
     syslog::send(router, &message);
 }
 

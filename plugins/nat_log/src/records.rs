@@ -1,5 +1,6 @@
 //! Records of IPFIX (RFC 8158 section 5).
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use ipfix::Field;
@@ -74,6 +75,7 @@ impl Kind {
         match record {
             Record::Session(_, ends, _) if ends.host.0.is_ipv4() => Self::Session4,
             Record::Session(..) => Self::Session6,
+            Record::Mapping(..) => Self::Session4,
             Record::Binding(_, ends) if ends.host.0.is_ipv4() => Self::Binding4,
             Record::Binding(..) => Self::Binding6,
             Record::MaxSessions(_) => Self::MaxSessions,
@@ -130,6 +132,12 @@ impl Kind {
                 out.push(if is_4 { SESSIONS4 } else { SESSIONS6 }[usize::from(*is_new)]);
                 push_ends(&mut out, ends, vrf);
                 push_far(&mut out, far, is_4);
+            }
+            Record::Mapping(is_new, ends) => {
+                out.push(SESSIONS4[usize::from(*is_new)]);
+                push_ends(&mut out, ends, vrf);
+                let none = (Ipv4Addr::UNSPECIFIED, 0);
+                push_far(&mut out, &Far { outside: none, inside: (none.0.into(), 0) }, true);
             }
             Record::Binding(is_new, ends) => {
                 let is_4 = self == Self::Binding4;
