@@ -46,6 +46,7 @@ pub(super) const STANZAS: &[&str] = &[
     "dns",
     "dpdk",
     "dsa",
+    "dslite",
     "fateshare",
     "flowprobe",
     "geneve",

@@ -52,6 +52,7 @@ const PLUGINS: &[Feature] = &[
     det44::FEATURE,
     nat44_ei::FEATURE,
     nat64::FEATURE,
+    dslite::FEATURE,
     p2p_ethernet::FEATURE,
     ping::FEATURE,
     policer::FEATURE,

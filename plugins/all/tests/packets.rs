@@ -24,6 +24,8 @@ mod container;
 mod dad;
 #[path = "../../det44/tests.rs"]
 mod det44;
+#[path = "../../dslite/tests.rs"]
+mod dslite;
 #[path = "../../dvr/tests.rs"]
 mod dvr;
 #[path = "../../geneve/tests.rs"]

@@ -61,6 +61,7 @@ pub fn of_session(is_new: bool, s: &NatSession) -> Record {
         outside: (s.reverse.dst.into(), s.reverse.dst_port),
         protocol: s.forward.protocol(),
         fib: s.data.in_fib,
+        tunnel: None,
     };
     Record::Mapping(is_new, ends)
 }

@@ -61,6 +61,7 @@ pub fn of_session(is_new: bool, s: &NatSession) -> Record {
         outside: (answers.dst.into(), answers.dst_port),
         protocol: answers.protocol(),
         fib: s.data.in_fib,
+        tunnel: None,
     };
     let far = Far {
         outside: (answers.src.into(), answers.src_port),
@@ -78,6 +79,7 @@ pub fn of_binding(is_new: bool, b: &Binding) -> Record {
             outside: (b.reverse.dst.into(), b.reverse.dst_port),
             protocol: b.reverse.protocol(),
             fib: b.forward.scope as u16,
+            tunnel: None,
         },
     )
 }

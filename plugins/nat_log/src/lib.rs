@@ -51,6 +51,8 @@ pub struct Ends {
     pub protocol: Protocol,
     /// The host's table, by position.
     pub fib: u16,
+    /// The end of the tunnel that the host is behind.
+    pub tunnel: Option<Ipv6Addr>,
 }
 
 /// The far end of a session.
@@ -215,9 +217,12 @@ fn tell_mapping(router: &mut Router, is_new: bool, ends: &Ends) {
     }
     let Ends { host, outside, protocol, .. } = ends;
     let (vrf, inside_version) = (vrf_of(router, ends), version(host.0));
+    let tunnel = ends.tunnel.unwrap_or(Ipv6Addr::UNSPECIFIED);
+    let place: (&str, &dyn std::fmt::Display) =
+        if ends.tunnel.is_some() { ("SV6ENC", &tunnel) } else { ("SVLAN", &0) };
     let parameters: [(&str, &dyn std::fmt::Display); 9] = [
         ("SSUBIX", &vrf),
-        ("SVLAN", &0),
+        place,
         ("IATYP", &inside_version),
         ("ISADDR", &host.0),
         ("ISPORT", &host.1),

@@ -1,0 +1,155 @@
+//! `dslite …` and `show dslite …`.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use control::cli::{Args, Cli, Command, Error as CliError, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::Router;
+use translation::words::{Lines as Text, word};
+
+use crate::core::host_of;
+use crate::state::{self, DsLite};
+
+/// `dslite add pool address`.
+#[derive(Debug, PartialEq)]
+struct SetPool {
+    range: [Ipv4Addr; 2],
+    del: bool,
+}
+
+impl Command for SetPool {
+    const PATHS: &'static [&'static str] = &["dslite add pool address"];
+    const ABOUT: &'static str = "Add addresses that hosts share, or take them out";
+    const USAGE: &'static str = "<first> [- <last>] [del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let first = args.value("address")?;
+        let last = if args.keyword("-") { args.value("address")? } else { first };
+        Ok(Self { range: [first, last], del: args.keyword("del") })
+    }
+}
+
+impl Print for SetPool {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        let [first, last] = &self.range;
+        line.value(first);
+        if first != last {
+            line.keyword("-", last);
+        }
+        line.flag("del", self.del);
+    }
+}
+
+/// Set the end of tunnels at the provider; :: for none
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dslite set aftr-tunnel-endpoint-address")]
+#[stage(Attachments)]
+struct SetAftr {
+    /// its address
+    #[positional]
+    address: Ipv6Addr,
+    /// its address of IPv4, which names it
+    ip4: Option<Ipv4Addr>,
+}
+
+/// Set the end of the tunnel at the customer; :: for none
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dslite set b4-tunnel-endpoint-address")]
+#[stage(Attachments)]
+struct SetB4 {
+    /// its address
+    #[positional]
+    address: Ipv6Addr,
+    /// its address of IPv4, which names it
+    ip4: Option<Ipv4Addr>,
+}
+
+macro_rules! shows {
+    ($($(#[$doc:meta])* $name:ident, $path:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Command)]
+        #[command($path)]
+        struct $name {}
+    )*};
+}
+
+shows! {
+    /// Show the end of tunnels at the provider
+    ShowAftr, "show dslite aftr-tunnel-endpoint-address";
+    /// Show the end of the tunnel at the customer
+    ShowB4, "show dslite b4-tunnel-endpoint-address";
+    /// Show the addresses that hosts share
+    ShowPool, "show dslite pool";
+    /// Show sessions
+    ShowSessions, "show dslite sessions";
+    /// End all sessions
+    ClearSessions, "clear dslite sessions";
+}
+
+fn named(addr: Ipv4Addr) -> Option<Ipv4Addr> {
+    Some(addr).filter(|addr| !addr.is_unspecified())
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let lite = router.own::<DsLite>();
+    if lite.b4 != (Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED) {
+        lines.push(&SetB4 { address: lite.b4.1, ip4: named(lite.b4.0) });
+    }
+    if lite.aftr != (Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED) {
+        lines.push(&SetAftr { address: lite.aftr.1, ip4: named(lite.aftr.0) });
+    }
+    for addr in &lite.config.current().pool {
+        lines.push(&SetPool { range: [*addr; 2], del: false });
+    }
+}
+
+fn sessions(router: &mut Router) -> Result<Text, state::Error> {
+    let now = router.now();
+    let mut by_element = BTreeMap::<Ipv6Addr, Vec<String>>::new();
+    for s in state::list_sessions(router)? {
+        let (b4, host, port) = host_of(&s);
+        let outside = Ipv4Addr::from(s.reverse.dst);
+        by_element.entry(b4).or_default().push(format!(
+            "  {} in {host}:{port} out {outside}:{} packets {} bytes {} last heard {:.2}s ago",
+            word(s.reverse.protocol()),
+            s.reverse.dst_port,
+            s.packets,
+            s.bytes,
+            now - s.heard
+        ));
+    }
+    let mut lines = vec!["DS-Lite sessions:".to_owned()];
+    for (b4, all) in by_element {
+        lines.push(format!(" B4 {b4} {} sessions", all.len()));
+        lines.extend(all);
+    }
+    Ok(Text(lines))
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, set: SetPool| {
+        Ok(state::set_addresses(router, set.range, !set.del)?)
+    });
+    cli.command(|router: &mut Router, set: SetAftr| {
+        Ok(state::set_aftr(router, (set.ip4.unwrap_or(Ipv4Addr::UNSPECIFIED), set.address))?)
+    });
+    cli.command(|router: &mut Router, set: SetB4| {
+        Ok(state::set_b4(router, (set.ip4.unwrap_or(Ipv4Addr::UNSPECIFIED), set.address))?)
+    });
+    cli.command(|router: &mut Router, ShowAftr {}| {
+        Ok(Output::of(Text(vec![router.own::<DsLite>().aftr.1.to_string()])))
+    });
+    cli.command(|router: &mut Router, ShowB4 {}| {
+        Ok(Output::of(Text(vec![router.own::<DsLite>().b4.1.to_string()])))
+    });
+    cli.command(|router: &mut Router, ShowPool {}| {
+        let pool = &router.own::<DsLite>().config.current().pool;
+        let lines = pool.iter().map(|addr| format!(" {addr}"));
+        Ok(Output::of(Text::below("DS-Lite pool:", lines)))
+    });
+    cli.command(|router: &mut Router, ShowSessions {}| Ok(Output::of(sessions(router)?)));
+    cli.command(|router: &mut Router, ClearSessions {}| {
+        Ok(state::remove_sessions(router, |_| true)?)
+    });
+}

@@ -1,0 +1,269 @@
+//! `dslite-in2out`: translates packets that come out of tunnels; `dslite-in2out-slowpath`: makes
+//! sessions for those that have none.
+
+use std::net::Ipv6Addr;
+
+use graph::{Buffer, Frame, Node};
+use infra::rcu::Epoch;
+use nat_log::Log;
+use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
+use translation::handoff::Threads;
+use translation::ports::{PortSet, next_random};
+use translation::rewrite::rewrite;
+use translation::session::class_of;
+use wire::{Protocol, ip4};
+use zerocopy::FromBytes;
+
+use crate::core::{
+    Config, Core, Data, Elements, Error, NatTable, element, ended, has_ports, hash_of, host_end,
+    outside_end, pass, record,
+};
+use crate::tunnel::{Inside, inside, open};
+
+/// Translates packets that come out of tunnels.
+#[derive(Clone)]
+pub struct In2Out(pub Core);
+
+/// Edges of [`In2Out`] and [`Slow`].
+#[derive(Clone, Copy, Debug, graph::Next)]
+pub enum Next {
+    /// Translated.
+    #[to("ip4-lookup")]
+    Lookup,
+    /// No session is there.
+    #[to("dslite-in2out-slowpath")]
+    Slow,
+    /// On the thread that has the B4.
+    #[to("dslite-in2out")]
+    Again,
+    /// A message for this router.
+    #[to("ip6-receive")]
+    Local,
+}
+
+/// The packet inside as sessions see it. Fragments are not translated: those behind the first
+/// have no ports.
+#[inline(always)]
+fn look(p: &Buffer<'_>, offset: usize) -> Result<Seen<[u8; 4]>, Error> {
+    let inner = p.bytes().get(offset..).ok_or(Error::Unknown)?;
+    let (header, _) = ip4::Header::ref_from_prefix(inner).map_err(|_| Error::Unknown)?;
+    if header.is_fragment() {
+        return Err(Error::Unknown);
+    }
+    let seen = <[u8; 4]>::look(inner, None, 0).ok_or(Error::Unknown)?;
+    match seen.kind {
+        Kind::Icmp => Err(Error::IcmpType),
+        _ if !has_ports(seen.flow.protocol()) => Err(Error::Protocol),
+        _ => Ok(seen),
+    }
+}
+
+/// Takes a packet of a session out of its tunnel and translates it.
+#[inline(always)]
+fn translate(
+    p: &mut Buffer<'_>,
+    offset: usize,
+    table: &mut NatTable,
+    at: SessionIndex,
+    seen: &Seen<[u8; 4]>,
+    now: f64,
+) -> Result<Next, Error> {
+    let near = table.at(at).ok_or(Error::NoTranslation)?.reverse;
+    let flow = seen.flow;
+    let far_port = if flow.protocol() == Protocol::ICMP { near.dst_port } else { flow.dst_port };
+    let new = Flow4::new((near.dst, near.dst_port), (flow.dst, far_port), flow.protocol(), 0);
+    open(p, offset)?;
+    pass(table, at, Direction::Forward, seen, p.total_len(), now);
+    rewrite(p, 0, seen, &new, Direction::Forward).ok_or(Error::Unknown)?;
+    Ok(Next::Lookup)
+}
+
+/// The end of the host that a packet is from.
+#[inline(always)]
+fn end_of(b4: Ipv6Addr, seen: &Seen<[u8; 4]>) -> sessions::Flow6 {
+    host_end(b4, (seen.flow.src, seen.flow.src_port), seen.flow.protocol())
+}
+
+impl Node for In2Out {
+    const NAME: &'static str = "dslite-in2out";
+    type Next = Next;
+    type Error = Error;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = "ip6-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
+        let all = self.0.all.read(epoch);
+        let threads = Threads::of(frame);
+        let Some(mut table) = all.sessions.lend(thread) else {
+            return frame.forward_all(Next::Local);
+        };
+        let seed = table.seed();
+        let mut translated = 0;
+        frame.hand_off(Error::Unknown, |p| {
+            let (b4, offset) = match inside(p)? {
+                Inside::Packet(b4, offset) => (b4, offset),
+                Inside::Message => return Ok((thread, Next::Local)),
+            };
+            let owner = threads.at(hash_of(b4, seed));
+            if owner != thread {
+                return Ok((owner, Next::Again));
+            }
+            let seen = look(p, offset)?;
+            let found = table.find(&end_of(b4, &seen)).filter(|at| !table.is_over(*at, now));
+            let Some(at) = found else { return Ok((thread, Next::Slow)) };
+            translated += 1;
+            Ok((thread, translate(p, offset, &mut table, at, &seen, now)?))
+        });
+        frame.count_as(Error::In2Out, translated);
+    }
+}
+
+/// Makes sessions.
+#[derive(Clone)]
+pub struct Slow {
+    core: Core,
+    random: u64,
+    log: Log,
+}
+
+impl Slow {
+    /// With what the nodes share.
+    pub fn new(core: &Core, log: Log) -> Self {
+        let seed = std::hash::RandomState::new();
+        let random = std::hash::BuildHasher::hash_one(&seed, "dslite") | 1;
+        Self { core: core.clone(), random, log }
+    }
+}
+
+impl Node for Slow {
+    const NAME: &'static str = "dslite-in2out-slowpath";
+    type Next = Next;
+    type Error = Error;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = "ip6-drop";
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        self.work(frame);
+    }
+}
+
+impl Slow {
+    #[inline(never)]
+    fn work<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
+        let Self { core, random, log } = self;
+        let (config, all) = (core.config.read(epoch), core.all.read(epoch));
+        let lent = all.sessions.lend(thread).zip(all.elements.lend(thread));
+        let Some((mut table, mut elements)) = lent else {
+            return frame.forward_all(Next::Local);
+        };
+        let mut translated = 0;
+        for mut held in frame.take() {
+            let done = {
+                let is_own = |port: u16| frame.thread_of(port.into()) == thread;
+                let (table, elements) = (&mut *table, &mut *elements);
+                let p = &mut held.buffer();
+                Making { config, table, elements, is_own: &is_own, random, log, epoch, now }.one(p)
+            };
+            match done {
+                Ok(next) => {
+                    translated += 1;
+                    frame.send(held, next);
+                }
+                Err(error) => frame.discard(held, error),
+            }
+        }
+        frame.count_as(Error::In2Out, translated);
+        core.show_totals(thread, &table, &elements);
+    }
+}
+
+/// What a packet without a session meets.
+struct Making<'a> {
+    config: &'a Config,
+    table: &'a mut NatTable,
+    elements: &'a mut Elements,
+    /// Whether packets to a port outside come to this thread.
+    is_own: &'a dyn Fn(u16) -> bool,
+    random: &'a mut u64,
+    log: &'a mut Log,
+    epoch: Epoch<'a>,
+    now: f64,
+}
+
+impl Making<'_> {
+    fn one(&mut self, p: &mut Buffer<'_>) -> Result<Next, Error> {
+        let Inside::Packet(b4, offset) = inside(p)? else { return Ok(Next::Local) };
+        let seen = look(p, offset)?;
+        let found = self.table.find(&end_of(b4, &seen));
+        let at = match found.filter(|at| !self.table.is_over(*at, self.now)) {
+            Some(at) => at,
+            None => {
+                if let Some(gone) = found.and_then(|at| self.table.remove(at)) {
+                    self.log.send(self.epoch, || record(false, &gone));
+                    ended(self.elements, &gone);
+                }
+                self.session(b4, &seen)?
+            }
+        };
+        translate(p, offset, self.table, at, &seen, self.now)
+    }
+    fn session(&mut self, b4: Ipv6Addr, seen: &Seen<[u8; 4]>) -> Result<SessionIndex, Error> {
+        // Errors belong to sessions that are there.
+        if matches!(seen.kind, Kind::Error(_)) {
+            return Err(Error::NoTranslation);
+        }
+        let protocol = seen.flow.protocol();
+        let end = self.free_end(b4, protocol).ok_or(Error::OutOfPorts)?;
+        let of_element = element(b4.octets());
+        let here = match self.elements.find(&of_element) {
+            Some(at) => at,
+            None => {
+                let reverse = of_element.reversed();
+                let new = New { forward: of_element, reverse, data: 0, class: 0 };
+                let made = self.elements.insert(new, self.now, |_, _| ());
+                made.map_err(|_| Error::OutOfPorts)?
+            }
+        };
+        // Counted first: a session that is over and goes now may be of the same B4.
+        if let Some(count) = self.elements.data_mut(here) {
+            *count += 1;
+        }
+        let (forward, reverse) = (end_of(b4, seen), outside_end(end, protocol));
+        let new = New { forward, reverse, data: Data::default(), class: class_of(protocol) };
+        let Self { table, elements, log, epoch, .. } = self;
+        let made = table.insert(new, self.now, |_, gone| {
+            log.send(*epoch, || record(false, gone));
+            ended(elements, gone);
+        });
+        let Ok(at) = made else {
+            if let Some(count) = elements.data_mut(here) {
+                *count -= 1;
+                if *count == 0 {
+                    elements.remove(here);
+                }
+            }
+            return Err(Error::OutOfPorts);
+        };
+        if let Some(session) = table.at(at) {
+            log.send(*epoch, || record(true, session));
+        }
+        Ok(at)
+    }
+    /// An end outside that nobody has: first of the address that the B4 has for all its hosts.
+    fn free_end(&mut self, b4: Ipv6Addr, protocol: Protocol) -> Option<([u8; 4], u16)> {
+        let pool = &self.config.pool;
+        let first = hash_of(b4, self.table.seed()) as usize;
+        (0..pool.len()).find_map(|n| {
+            let addr = pool[first.wrapping_add(n) % pool.len()].octets();
+            let is_free = |port: &u16| {
+                self.table.find_reverse(&outside_end((addr, *port), protocol)).is_none()
+            };
+            let mut ports = PortSet::All.in_some_order(next_random(self.random));
+            Some((addr, ports.find(|port| (self.is_own)(*port) && is_free(port))?))
+        })
+    }
+}
