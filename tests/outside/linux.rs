@@ -18,6 +18,10 @@ struct Lab {
 
 impl Lab {
     fn new() -> Self {
+        Self::with("")
+    }
+    /// With these lines more in the router's configuration.
+    fn with(more: &str) -> Self {
         let (linux, left, right) = (Host::alone(), Host::alone(), Host::alone());
         linux.set("ipv4/ip_forward", "0");
         let mut setup = vec![format!("lcp default netns {}", linux.namespace())];
@@ -37,7 +41,7 @@ impl Lab {
             ]);
         }
         let setup: Vec<_> = setup.iter().map(String::as_str).collect();
-        let router = Daemon::start_with(CONFIG, &setup);
+        let router = Daemon::start_with(&format!("{CONFIG}{more}"), &setup);
         left.run("ip route add default via 10.1.1.1");
         left.run("ip -6 route add default via 2001:db8:1::1");
         Self { router, linux, left, right }
@@ -102,6 +106,110 @@ fn mirrors_follow_interfaces_and_interfaces_follow_mirrors() {
 }
 
 #[test]
+fn mirrors_are_part_of_the_configuration_and_go_with_their_interfaces() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let shown = lab.router.tell("show configuration");
+    let namespace = lab.linux.namespace();
+    for line in [
+        format!("lcp create tap1 host-if e1 netns {namespace} id 0"),
+        format!("lcp default netns {namespace}"),
+        "lcp lcp-sync on".to_owned(),
+    ] {
+        assert!(shown.lines().any(|l| l == line), "{line}: {shown}");
+    }
+    assert!(!shown.contains("create tap id 0"), "{shown}");
+    let devices = || lab.linux.run("ip -o link");
+    lab.router.tell("delete tap tap1");
+    assert!(eventually(|| !devices().contains("e1:")), "{}", devices());
+    lab.linux.run("ip link del e2");
+    assert!(eventually(|| !lab.router.tell("show lcp").contains("itf-pair")));
+}
+
+#[test]
+fn what_is_lost_is_read_again() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::with("linux-nl { nl-rx-buffer-size 4096 }\n");
+    let file = lab.router.folder().join("routes");
+    let routes = |word: &str| -> String {
+        let line =
+            |n: u32| format!("route {word} 10.{}.{}.0/24 via 10.1.2.2\n", 64 + n / 250, n % 250);
+        (0..5000).map(line).collect()
+    };
+    let batch = |word: &str| {
+        fs::write(&file, routes(word)).unwrap();
+        lab.linux.run(&format!("ip -batch {}", file.display()));
+    };
+    let is_up = || lab.linux.run("ip -o link show e2").contains("UP");
+    assert!(eventually(is_up));
+    let count = |n: usize| {
+        let shown = lab.router.tell("show lcp mirror");
+        shown.contains(&format!(": {n} routes"))
+    };
+    for _ in 0..2 {
+        batch("add");
+        assert!(eventually(|| count(5000)), "{}", lab.router.tell("show lcp mirror"));
+        assert!(lab.has_route("10.83.249.0/24"));
+        lab.agrees();
+        batch("del");
+        assert!(eventually(|| count(0)), "{}", lab.router.tell("show lcp mirror"));
+        assert!(!lab.has_route("10.83.249.0/24"));
+        lab.agrees();
+    }
+    println!("{}", lab.router.tell("show lcp mirror"));
+}
+
+#[test]
+fn routes_of_frr_are_the_routers() {
+    const FRR: &str = "/usr/lib/frr";
+    if !is_root() || !has("ping") || !has("bird") {
+        return;
+    }
+    if !std::path::Path::new(FRR).join("ospfd").exists() {
+        return tests::skip("FRR is not installed");
+    }
+    let lab = Lab::new();
+    lab.right.run("ip addr add 10.88.0.1/32 dev lo");
+    let timers = "{ hello 1; dead 4; wait 2; }";
+    let _peer = lab.bird(
+        &lab.right,
+        "peer",
+        &format!(
+            "router id 2.2.2.2;\nprotocol device {{ scan time 2; }}\n\
+             protocol kernel {{ ipv4 {{ export where source = RTS_OSPF; }}; }}\n\
+             protocol ospf v2 {{ ipv4 {{ import all; export none; }}; area 0 {{\n\
+             interface \"eth0\" {timers}; interface \"lo\" {{ stub; }}; }}; }}\n"
+        ),
+    );
+    let ospf = "router ospf\n ospf router-id 1.1.1.1\n network 10.1.0.0/16 area 0\n\
+        interface e2\n ip ospf hello-interval 1\n ip ospf dead-interval 4\n";
+    // FRR drops the rights of root at once.
+    let folder = lab.router.folder().join("frr");
+    fs::create_dir(&folder).unwrap();
+    let mut running = Vec::new();
+    for (program, config) in [("zebra", "hostname z\n"), ("ospfd", ospf)] {
+        let file = |kind: &str| folder.join(format!("{program}.{kind}")).display().to_string();
+        fs::write(file("conf"), config).unwrap();
+        let own = std::process::Command::new("chown").args(["-R", "frr:frr"]).arg(&folder).status();
+        assert!(own.is_ok_and(|status| status.success()));
+        let zebra = folder.join("zserv.api").display().to_string();
+        let (conf, pid, at) = (file("conf"), file("pid"), folder.display());
+        running
+            .push(lab.linux.start(&format!(
+                "{FRR}/{program} -f {conf} -i {pid} -z {zebra} --vty_socket {at}"
+            )));
+        assert!(eventually(|| std::path::Path::new(&zebra).exists()), "{program} does not start");
+    }
+    assert!(eventually(|| lab.has_route("10.88.0.1/32")), "{}", lab.linux.run("ip route"));
+    assert!(eventually(|| lab.left.attempt("ping -n -c 1 -W 1 10.88.0.1").0));
+    lab.agrees();
+}
+
+#[test]
 fn programs_of_linux_talk_over_mirrors() {
     if !is_root() || !has("ping") {
         return;
@@ -162,7 +270,14 @@ fn routes_of_bird_are_the_routers_and_go_with_it() {
     drop(bird);
     // BIRD that was killed has left its routes in Linux; a new one takes them back when it ends.
     let bird = lab.bird(&lab.linux, "again", own);
-    assert!(eventually(|| lab.has_route("10.88.0.0/16")));
+    let ctl = lab.router.folder().join("again.ctl").display().to_string();
+    let is_established = || {
+        let (_, shown) = lab.linux.attempt(&format!("birdc -s {ctl} show protocols"));
+        shown.contains("Established")
+    };
+    assert!(eventually(is_established));
+    assert!(eventually(|| lab.has_route("10.88.0.0/16") && lab.has_route("10.77.1.249/32")));
+    lab.agrees();
     terminate(&bird);
     assert!(eventually(|| !lab.has_route("10.88.0.0/16") && !lab.has_route("10.77.1.249/32")));
     lab.agrees();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 
-use control::cli::{Cli, Command, Error, Task};
+use control::cli::{Cli, Command, Error, Output, Task};
 use drivers::host::background::{Background, Pending};
 use drivers::host::namespace;
 use drivers::host::netlink::Netlink;
@@ -13,6 +13,7 @@ use net::adjacency::Link;
 use net::fib::Path;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use serde::Serialize;
 use wire::Prefix;
 
 use super::look::Seen;
@@ -28,6 +29,36 @@ struct Diff;
 #[derive(Command)]
 #[command("lcp resync")]
 struct Resync;
+
+/// Show what is mirrored of Linux, by namespace.
+#[derive(Command)]
+#[command("show lcp mirror")]
+struct Show;
+
+#[derive(Serialize)]
+struct Row {
+    namespace: String,
+    routes: usize,
+    neighbors: usize,
+    rounds: u32,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    lost: u64,
+    mirrors: Vec<Row>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.mirrors {
+            let name = if row.namespace.is_empty() { "<own>" } else { &row.namespace };
+            write!(f, "netns {name}: {} routes, {} neighbors", row.routes, row.neighbors)?;
+            writeln!(f, ", read {} times", row.rounds)?;
+        }
+        writeln!(f, "news lost {} times", self.lost)
+    }
+}
 
 /// What the kernel has in a namespace.
 struct Kernel {
@@ -146,6 +177,17 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             Ok::<_, Error>(out.concat().trim_end().to_owned())
         });
         Ok(Box::new(done) as Box<dyn Task<Router>>)
+    });
+    cli.command(|router: &mut Router, _: Show| {
+        let mirrors = router.own::<Mirrors>();
+        let row = |(name, mirror): (&String, &super::Mirror)| Row {
+            namespace: name.clone(),
+            routes: mirror.places.values().map(|place| place.routes.len()).sum(),
+            neighbors: mirror.neighbors.len(),
+            rounds: mirror.round,
+        };
+        let rows = mirrors.all.iter().map(row).collect();
+        Ok(Output::of(Shown { lost: mirrors.lost, mirrors: rows }))
     });
     cli.command(|router: &mut Router, _: Resync| {
         let mirrors = router.own::<Mirrors>();

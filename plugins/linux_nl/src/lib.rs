@@ -76,6 +76,8 @@ struct Mirrors {
     is_due: bool,
     /// Times that news was lost.
     lost: u64,
+    /// Bytes that may wait in the kernel.
+    room: usize,
 }
 
 /// Interfaces by the numbers of their devices in a namespace.
@@ -92,7 +94,7 @@ fn begin(router: &mut Router, namespace: &str) {
     if let Some(mirror) = mirrors.all.get(namespace) {
         return mirror.listener.tell_all();
     }
-    match Listener::begin(namespace, mirrors.told.clone()) {
+    match Listener::begin(namespace, mirrors.room, mirrors.told.clone()) {
         Ok(listener) => {
             let mirror = Mirror {
                 listener,
@@ -215,6 +217,7 @@ fn sweep(router: &mut Router) {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let room = parts.startup("linux-nl", "nl-rx-buffer-size")?.unwrap_or(listener::WAITING);
     let router = &mut *parts.router;
     let mut sources = [Source::API; 2];
     for (source, (name, priority)) in sources.iter_mut().zip(SOURCES) {
@@ -223,7 +226,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     }
     let told = router.events.sender::<Told>();
     let (is_swept, is_due) = (false, false);
-    router.insert(Mirrors { all: BTreeMap::new(), sources, told, is_swept, is_due, lost: 0 });
+    let all = BTreeMap::new();
+    router.insert(Mirrors { all, sources, told, is_swept, is_due, lost: 0, room });
     router.events.handle(|router, _: Told| take(router));
     linux_cp::observe(router, follow);
     let mut there: Vec<_> = linux_cp::all(router)

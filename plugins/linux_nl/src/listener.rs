@@ -29,8 +29,8 @@ use super::message::News;
 
 /// Groups of rtnetlink(7): links, neighbours, addresses and routes.
 const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40 | 0x100 | 0x400;
-/// Bytes that may wait in the kernel.
-const WAITING: usize = 16 << 20;
+/// Bytes that may wait in the kernel, unless configured otherwise.
+pub(super) const WAITING: usize = 16 << 20;
 /// Bytes read at once.
 const ROOM: usize = 64 << 10;
 /// Batches that may wait for control.
@@ -69,15 +69,15 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// Begins to listen in a namespace; all is told at first.
+    /// Begins to listen in a namespace, where `room` bytes may wait; all is told at first.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn begin(name: &str, told: EventSender<Told>) -> io::Result<Self> {
+    pub fn begin(name: &str, room: usize, told: EventSender<Told>) -> io::Result<Self> {
         let (sender, batches) = sync_channel(BATCHES);
         let flags = Arc::new(Flags { tells_all: true.into(), ..Flags::default() });
         let file = Some(name).filter(|name| !name.is_empty());
-        let (socket, netlink) = namespace::within(file, || Ok((open()?, Netlink::open()?)))?;
+        let (socket, netlink) = namespace::within(file, || Ok((open(room)?, Netlink::open()?)))?;
         let mut ear = Ear { socket, netlink, sender, told, flags: Arc::clone(&flags) };
         std::thread::Builder::new().name("netlink".to_owned()).spawn(move || ear.listen())?;
         Ok(Self { batches, flags })
@@ -92,11 +92,11 @@ impl Listener {
     }
 }
 
-fn open() -> io::Result<OwnedFd> {
+fn open(room: usize) -> io::Result<OwnedFd> {
     let socket = socket_with(Domain::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     // More than the usual limit needs a right that not everybody has.
-    if set_socket_recv_buffer_size_force(&socket, WAITING).is_err() {
-        set_socket_recv_buffer_size(&socket, WAITING)?;
+    if set_socket_recv_buffer_size_force(&socket, room).is_err() {
+        set_socket_recv_buffer_size(&socket, room)?;
     }
     set_socket_timeout(&socket, Timeout::Recv, Some(LOOK))?;
     bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
@@ -116,11 +116,10 @@ impl Ear {
     fn listen(&mut self) {
         let mut room = vec![0; ROOM];
         while !self.flags.is_over.load(Ordering::Relaxed) {
-            if self.flags.tells_all.swap(false, Ordering::Relaxed) && !self.tell_all() {
-                return;
-            }
+            let is_due = self.flags.tells_all.load(Ordering::Relaxed);
+            let how = if is_due { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
             let mut news = Vec::new();
-            match recv(&self.socket, &mut room[..], RecvFlags::empty()) {
+            match recv(&self.socket, &mut room[..], how) {
                 Ok((len, _)) => each_message(&room[..len], |payload| {
                     if let NetlinkPayload::InnerMessage(message) = payload {
                         news.extend(News::of(&message));
@@ -129,6 +128,14 @@ impl Ear {
                 Err(Errno::NOBUFS) => {
                     news.push(News::Lost);
                     self.flags.tells_all.store(true, Ordering::Relaxed);
+                }
+                // The kernel drops news, and says so no more, until all that waits was taken: only
+                // what is asked for behind that is followed by all news.
+                Err(Errno::AGAIN) if is_due => {
+                    self.flags.tells_all.store(false, Ordering::Relaxed);
+                    if !self.tell_all() {
+                        return;
+                    }
                 }
                 Err(Errno::AGAIN | Errno::INTR) => (),
                 Err(_) => return,
