@@ -93,7 +93,7 @@ struct Switch {
 impl Peer for Switch {
     fn start(links: &Links) -> Option<Self> {
         let there = &links.there;
-        let switch = OpenVSwitch::start(there, &links.router.folder())?;
+        let switch = OpenVSwitch::start(there, links.router.folder())?;
         there.run("ip link set p0 up");
         there.run("ip link set p1 up");
         switch.add_bridge(there, "br0", &["10.1.0.2/24"]);

@@ -108,7 +108,7 @@ fn tunnels_of_all_kinds_lead_to_open_vswitch() {
         return;
     }
     let link = Link::new();
-    let Some(switch) = OpenVSwitch::start(&link.there, &link.router.folder()) else { return };
+    let Some(switch) = OpenVSwitch::start(&link.there, link.router.folder()) else { return };
     switch.add_bridge(&link.there, "under", &["10.1.0.2/24", "2001:db8:1::2/64"]);
     switch.set(&link.there, "add-port under p0");
     for (number, kind) in (1..).zip(&KINDS) {
@@ -149,7 +149,7 @@ fn vlans_of_open_vswitch_are_sub_interfaces() {
         return;
     }
     let link = Link::new();
-    let Some(switch) = OpenVSwitch::start(&link.there, &link.router.folder()) else { return };
+    let Some(switch) = OpenVSwitch::start(&link.there, link.router.folder()) else { return };
     switch.add_bridge(&link.there, "lan", &["10.1.0.2/24"]);
     switch.set(&link.there, "add-port lan p0");
     for id in [10, 4094] {
