@@ -28,6 +28,7 @@ const PLUGINS: &[Feature] = &[
     dvr::FEATURE,
     l3xc::FEATURE,
     classify::FEATURE,
+    ip_session_redirect::FEATURE,
     l2_rewrite::FEATURE,
     adl::FEATURE,
     ipfix::FEATURE,

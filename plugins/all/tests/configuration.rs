@@ -594,6 +594,21 @@ abf attach ip4 policy 5 priority 10 loop0
 }
 
 #[test]
+fn redirected_sessions_are_made_again() {
+    let told = "classify table miss-next 0 mask hex \
+00000000000000000000000000000000ffffffff000000000000000000000000 skip 1 match 1 \
+current-data-flag 1 index 0
+create loopback interface instance 0
+set interface input acl intfc loop0 ip4-table 0
+ip session redirect add table 0 match hex \
+000000000000000000000000000000000a000001000000000000000000000000 via 10.0.0.1 loop0
+ip session redirect add punt ip4 table 0 match hex \
+000000000000000000000000000000000a000002000000000000000000000000 via fe80::1 loop0
+";
+    replays(told, told);
+}
+
+#[test]
 fn nat_is_enabled_before_what_it_needs_and_interfaces_come_last() {
     let made = "create loopback interface instance 0
 create loopback interface instance 1

@@ -34,6 +34,8 @@ mod geneve;
 mod gre;
 #[path = "../../gtpu/tests.rs"]
 mod gtpu;
+#[path = "../../ip_session_redirect/tests.rs"]
+mod ip_session_redirect;
 #[path = "../../ipfix/tests.rs"]
 mod ipfix;
 #[path = "../../ipip/tests.rs"]

@@ -8,7 +8,7 @@ use super::filter::{self, FilterOwner};
 use super::key::VECTOR;
 use super::tables::{Classifier, Info, NewSession, NewTable, SessionAction};
 use super::words::{self, Form};
-use super::{From, NONE, edges};
+use super::{Action, From, NONE, edges};
 
 /// What a table says of packets that it refuses.
 const DENY: u32 = 0;
@@ -153,7 +153,7 @@ impl PrintValue for Mask {
 
 /// What they are compared with.
 #[derive(Debug, PartialEq)]
-struct Match(Vec<u8>);
+pub struct Match(pub Vec<u8>);
 
 impl Value for Match {
     fn take(args: &mut Args<'_>, _: &str) -> Result<Self, Error> {
@@ -393,6 +393,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             if lines.is_full() {
                 return lines.pause(Cursor(n, number));
             }
+            next = number + 1;
+            if matches!(s.action, Action::Redirect(_)) {
+                continue;
+            }
             let skipped = vec![0; info.table.skip * VECTOR];
             lines.push(&MakeSession {
                 hit_next: NextIndex(s.hit_next),
@@ -404,7 +408,6 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
                 action: s.action.wanted(),
                 del: false,
             });
-            next = number + 1;
         }
     }
 }

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Slot};
+use net::adjacency::Link;
 use net::ip::{V4, V6, Version};
 
 use super::NONE;
@@ -21,6 +22,8 @@ pub(super) const FRAME_WORDS: [(&str, u32); 4] =
 pub trait Numbered: Version {
     /// 0 for IPv4, 1 for IPv6.
     const NUMBER: usize;
+    /// The link of its packets.
+    const LINK: Link;
     /// The edges that clients know by number.
     const EDGES: &'static [Edge];
 }
@@ -31,6 +34,7 @@ const fn to(node: &'static str) -> Edge {
 
 impl Numbered for V4 {
     const NUMBER: usize = 0;
+    const LINK: Link = Link::Ip4;
     const EDGES: &'static [Edge] = &[
         to("ip4-drop"),
         to("ip4-punt"),
@@ -45,6 +49,7 @@ impl Numbered for V4 {
 
 impl Numbered for V6 {
     const NUMBER: usize = 1;
+    const LINK: Link = Link::Ip6;
     const EDGES: &'static [Edge] = &[
         to("ip6-drop"),
         to("ip6-punt"),

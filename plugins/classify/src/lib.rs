@@ -30,8 +30,9 @@ use net::interface::NoInterface;
 use net::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use api::*;
+pub use cli::Match as MatchWords;
 pub use filter_api::*;
-pub use key::{Key, Mask};
+pub use key::{Key, Mask, VECTOR};
 pub use node::{Classified, Classify, Layer2, NAMES};
 pub use session_api::*;
 pub use steer::{own_tables, set_own};
@@ -40,7 +41,8 @@ pub use table::{
 };
 pub use tables::{
     Classifier, Info, NewSession, NewTable, SessionAction, add_session, add_table, add_user,
-    interfaces, name_policers, reader, remove_session, remove_table, set_next,
+    end_redirect, interfaces, name_policers, reader, redirect, remove_session, remove_table,
+    set_next,
 };
 pub use uses::{Kind, Tables, Use, punted, set, set_frames, set_punted};
 
@@ -75,6 +77,12 @@ pub enum Error {
     /// table {0} exists
     #[retval(VALUE_EXIST)]
     Exists(u32),
+    /// the session redirects packets: ip session redirect
+    #[retval(IN_USE)]
+    Redirects,
+    /// a session that does not redirect packets has this match
+    #[retval(VALUE_EXIST)]
+    HasSession,
     /// no such session
     #[retval(NO_SUCH_ENTRY)]
     NoSession,

@@ -10,8 +10,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use graph::arc::Along;
 use graph::{
-    BLOCK, Buffer, BuildError, Continue, CounterText, FRAME, Flags, Frame, Names, Next, Node,
+    BLOCK, Buffer, BuildError, Continue, CounterText, Edge, FRAME, Flags, Frame, Names, Next, Node,
     Reason, Record,
 };
 use infra::rcu::{Epoch, Reader, SlabReader};
@@ -78,6 +79,36 @@ pub trait Classified<const USE: u8>: Copy + Send + Sync + 'static {
     const IS_FRAMED: bool = false;
     /// Where a packet goes that a table has this number for; `None` where it is refused.
     fn next(number: u32) -> Option<Self::Next>;
+    /// Where a packet goes that is redirected; `None` where none is.
+    fn redirected() -> Option<Self::Next> {
+        None
+    }
+}
+
+/// Edges of the ACLs of received and of punted packets.
+#[derive(Clone, Copy)]
+pub enum AclNext<V> {
+    /// To the next feature.
+    Continue,
+    /// As a load balance says.
+    Redirect(PhantomData<V>),
+}
+
+impl<V: Numbered> Next for AclNext<V> {
+    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Continue => along.next(p),
+            Self::Redirect(_) => 0,
+        }
+    }
+}
+
+/// As ACLs that can redirect say it.
+#[inline(always)]
+fn passed<V>(number: u32) -> Option<AclNext<V>> {
+    (number != DENY).then_some(AclNext::Continue)
 }
 
 /// As ACLs say it.
@@ -91,7 +122,8 @@ fn permitted(number: u32) -> Option<Continue> {
 pub struct Layer2;
 
 macro_rules! classified {
-    ($($version:ident, $use:ident, $miss:ident, $deny:ident, $next:ty, $numbered:expr;)*) => {$(
+    ($($version:ident, $use:ident, $miss:ident, $deny:ident, $next:ty, $numbered:expr
+        $(, $redirected:expr)?;)*) => {$(
         impl Classified<$use> for $version {
             type Error = <$version as Version>::Error;
             type Next = $next;
@@ -104,16 +136,19 @@ macro_rules! classified {
             fn next(number: u32) -> Option<$next> {
                 $numbered(number)
             }
+            $(fn redirected() -> Option<$next> {
+                Some($redirected)
+            })?
         }
     )*};
 }
 classified! {
-    V4, INPUT, InaclTableMiss, InaclSessionDeny, Continue, permitted;
-    V6, INPUT, InaclTableMiss, InaclSessionDeny, Continue, permitted;
+    V4, INPUT, InaclTableMiss, InaclSessionDeny, AclNext<V4>, passed, AclNext::Redirect(PhantomData);
+    V6, INPUT, InaclTableMiss, InaclSessionDeny, AclNext<V6>, passed, AclNext::Redirect(PhantomData);
     V4, OUTPUT, OutaclTableMiss, OutaclSessionDeny, Continue, permitted;
     V6, OUTPUT, OutaclTableMiss, OutaclSessionDeny, Continue, permitted;
-    V4, PUNT, InaclTableMiss, InaclSessionDeny, Continue, permitted;
-    V6, PUNT, InaclTableMiss, InaclSessionDeny, Continue, permitted;
+    V4, PUNT, InaclTableMiss, InaclSessionDeny, AclNext<V4>, passed, AclNext::Redirect(PhantomData);
+    V6, PUNT, InaclTableMiss, InaclSessionDeny, AclNext<V6>, passed, AclNext::Redirect(PhantomData);
     V4, FLOW, Drop, Drop, Continue, |_| Some(Continue);
     V6, FLOW, Drop, Drop, Continue, |_| Some(Continue);
     V4, ROUTED, Drop, Drop, RoutedNext<V4>, RoutedNext::numbered;
@@ -322,7 +357,13 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
                 if is_walked {
                     count(Count::Walked);
                 }
-                let next = V::next(session.hit_next).filter(|_| apply::<V, USE>(p, session));
+                let next = match (session.action, V::redirected()) {
+                    (Action::Redirect(balance), Some(next)) => {
+                        p.set_adjacency(balance);
+                        Some(next)
+                    }
+                    _ => V::next(session.hit_next).filter(|_| apply::<V, USE>(p, session)),
+                };
                 let (refused, action) = (next.is_none().then_some(true), session.action);
                 judged = ClassifyTrace { table, refused, action, fib: p.fib(), ..judged };
                 next
@@ -404,6 +445,7 @@ impl Record for ClassifyTrace {
                 write!(f, ", action set-metadata, metadata {number}, fib_index {fib}")
             }
             Action::Mark(number) => write!(f, ", action mark-flow, flow {number}"),
+            Action::Redirect(balance) => write!(f, ", action redirect, dpo-idx {balance}"),
             Action::None => Ok(()),
         }
     }

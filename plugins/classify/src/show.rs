@@ -135,6 +135,7 @@ impl Row {
                 Action::Table { id, .. } => ("set-ip6-fib-id", id),
                 Action::Metadata(number) => ("set-metadata", number),
                 Action::Mark(number) => ("mark-flow", number),
+                Action::Redirect(balance) => ("redirect", balance),
             };
             let (next, opaque) = (signed(session.hit_next), signed(session.opaque));
             let key = hex(&session.key.bytes(&table.mask));

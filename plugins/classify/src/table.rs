@@ -56,13 +56,15 @@ pub enum Action {
     Metadata(u32),
     /// Its flow is marked with this number where the layer below can.
     Mark(u32),
+    /// It leaves by this load balance.
+    Redirect(u32),
 }
 
 impl Action {
-    /// What the operator asked for.
+    /// What the operator of the table asked for; nothing where packets are redirected.
     pub fn wanted(self) -> SessionAction {
         match self {
-            Self::None => SessionAction::None,
+            Self::None | Self::Redirect(_) => SessionAction::None,
             Self::Table { id, is_ip6: false, .. } => SessionAction::Table4(id),
             Self::Table { id, .. } => SessionAction::Table6(id),
             Self::Metadata(number) => SessionAction::Metadata(number),

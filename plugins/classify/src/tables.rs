@@ -285,10 +285,9 @@ pub(super) fn drop_tables(router: &mut Router, gone: &[u32]) {
 /// [`Error`]; nothing has changed then.
 pub fn add_session(router: &mut Router, number: u32, new: &NewSession) -> Result<(), Error> {
     let (mask, key) = key(router, number, &new.matched)?;
-    let room = of(router).owned.get(&number).ok_or(Error::NoTable)?;
-    let old = room.sessions.get(&mask, &key).map(|session| session.action);
-    if old.is_none() && room.sessions.count() >= room.sessions.most() {
-        return Err(Error::Sessions);
+    let old = action_of(router, number, &mask, &key)?;
+    if matches!(old, Some(Action::Redirect(_))) {
+        return Err(Error::Redirects);
     }
     let action = hold(router, new.action)?;
     let NewSession { hit_next, opaque, advance, .. } = *new;
@@ -302,6 +301,60 @@ pub fn add_session(router: &mut Router, number: u32, new: &NewSession) -> Result
     Ok(())
 }
 
+/// The action of the session with a key; an error where there is neither that nor room for it.
+fn action_of(
+    router: &mut Router,
+    number: u32,
+    mask: &Mask,
+    key: &super::Key,
+) -> Result<Option<Action>, Error> {
+    let sessions = &of(router).owned.get(&number).ok_or(Error::NoTable)?.sessions;
+    let old = sessions.get(mask, key).map(|session| session.action);
+    if old.is_none() && sessions.count() >= sessions.most() {
+        return Err(Error::Sessions);
+    }
+    Ok(old)
+}
+
+/// Has packets that ACLs of received or of punted packets find in a table leave by a load balance,
+/// which its owner keeps until [`end_redirect`]. Returns the one by which they left before.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn redirect(
+    router: &mut Router,
+    number: u32,
+    matched: &[u8],
+    opaque: u32,
+    balance: u32,
+) -> Result<Option<u32>, Error> {
+    let (mask, key) = key(router, number, matched)?;
+    let before = match action_of(router, number, &mask, &key)? {
+        None => None,
+        Some(Action::Redirect(balance)) => Some(balance),
+        Some(_) => return Err(Error::HasSession),
+    };
+    let action = Action::Redirect(balance);
+    let session = Session { key, hit_next: NONE, opaque, advance: 0, action, before: 0 };
+    let owned = of(router).owned.get_mut(&number).ok_or(Error::NoTable)?;
+    owned.sessions.put(&mask, session).ok_or(Error::Sessions)?;
+    Ok(before)
+}
+
+/// Takes a session of [`redirect`] out of a table, and returns its load balance.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn end_redirect(router: &mut Router, number: u32, matched: &[u8]) -> Result<u32, Error> {
+    let (mask, key) = key(router, number, matched)?;
+    let owned = of(router).owned.get_mut(&number).ok_or(Error::NoTable)?;
+    let Some(Action::Redirect(balance)) = owned.sessions.get(&mask, &key).map(|s| s.action) else {
+        return Err(Error::NoSession);
+    };
+    owned.sessions.remove(&mask, &key);
+    Ok(balance)
+}
+
 /// Takes a session out of a table.
 ///
 /// # Errors
@@ -309,6 +362,10 @@ pub fn add_session(router: &mut Router, number: u32, new: &NewSession) -> Result
 pub fn remove_session(router: &mut Router, number: u32, matched: &[u8]) -> Result<(), Error> {
     let (mask, key) = key(router, number, matched)?;
     let owned = of(router).owned.get_mut(&number).ok_or(Error::NoTable)?;
+    if matches!(owned.sessions.get(&mask, &key), Some(s) if matches!(s.action, Action::Redirect(_)))
+    {
+        return Err(Error::Redirects);
+    }
     let gone = owned.sessions.remove(&mask, &key).ok_or(Error::NoSession)?;
     release(router, gone.action);
     Ok(())

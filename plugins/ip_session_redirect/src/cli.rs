@@ -1,0 +1,183 @@
+//! `ip session redirect`, `show ip session redirect`.
+
+use std::fmt;
+
+use classify::{Classifier, MatchWords, VECTOR};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::Router;
+use net::fib::{Ip4, Ip6, Path, RouteOf, path_words, paths_of};
+use serde::Serialize;
+
+use super::{LINKS, NewRedirect, all};
+
+/// `ip session redirect [add|del] [punt] [ip4|ip6] table N match … via …`.
+#[derive(Debug, PartialEq)]
+struct Set {
+    is_del: bool,
+    is_punt: bool,
+    /// The version of the packets, unless it is that of the next hops.
+    version: Option<usize>,
+    table: u32,
+    matched: MatchWords,
+    paths: String,
+}
+
+impl Command for Set {
+    const PATHS: &'static [&'static str] = &["ip session redirect"];
+    const ABOUT: &'static str =
+        "Have packets that a table of the classifier finds leave by paths, or no longer";
+    const USAGE: &'static str = "[add] [punt] [ip4|ip6] table <index> match <match> \
+        {via [<next-hop>] [<interface>] [next-hop-table <table-id>] [weight <n:0-255>] \
+        [preference <n:0-255>]}... | del table <index> match <match>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_del = !args.keyword("add") && args.keyword("del");
+        let (mut is_punt, mut version, mut table, mut matched) = (false, None, None, None);
+        loop {
+            if args.keyword("punt") {
+                is_punt = true;
+            } else if args.keyword("ip4") {
+                version = Some(0);
+            } else if args.keyword("ip6") {
+                version = Some(1);
+            } else if args.keyword("table") {
+                table = Some(args.value("table")?);
+            } else if args.keyword("match") {
+                matched = Some(args.value("match")?);
+            } else {
+                break;
+            }
+        }
+        let table = table.ok_or_else(|| args.error("expected table"))?;
+        let matched = matched.ok_or_else(|| args.error("expected match"))?;
+        if args.is_empty() && !is_del {
+            return Err(args.error("expected via"));
+        }
+        if is_del && !args.is_empty() {
+            return Err(args.error("unknown input"));
+        }
+        let paths = args.rest().to_owned();
+        Ok(Self { is_del, is_punt, version, table, matched, paths })
+    }
+}
+
+impl Print for Set {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_del { "del" } else { "add" }).flag("punt", self.is_punt);
+        if let Some(version) = self.version {
+            line.word(["ip4", "ip6"][version]);
+        }
+        line.keyword("table", &self.table).keyword("match", &self.matched);
+        line.flag(&self.paths, true);
+    }
+}
+
+impl Set {
+    fn carry_out(self, router: &mut Router) -> Result<(), Error> {
+        let Self { is_del, is_punt, version, table, matched: MatchWords(mut matched), paths } =
+            self;
+        // What is not named behind the match is zero.
+        if let Some(info) = router.own::<Classifier>().table(table) {
+            let len = (info.table.skip + info.table.mask.vectors()) * VECTOR;
+            matched.resize(matched.len().max(len), 0);
+        }
+        if is_del {
+            return Ok(super::remove(router, table, &matched)?);
+        }
+        let version = version.unwrap_or_else(|| version_of(&paths));
+        let paths = paths_of(router, RouteOf::Link(LINKS[version]), 0, &paths)?;
+        let opaque = u32::MAX;
+        let new = NewRedirect { table, matched, opaque, is_punt, version, paths };
+        Ok(super::add(router, new)?)
+    }
+}
+
+/// The version of the next hops in these words.
+fn version_of(paths: &str) -> usize {
+    let is_ip6 = |word: &str| word.parse::<std::net::Ipv6Addr>().is_ok();
+    paths.split_whitespace().any(is_ip6).into()
+}
+
+fn words(router: &Router, version: usize, paths: &[Path]) -> Option<String> {
+    let path = |path| match version {
+        1 => path_words::<Ip6>(router, path),
+        _ => path_words::<Ip4>(router, path),
+    };
+    Some(paths.iter().map(path).collect::<Option<Vec<_>>>()?.join(" "))
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for r in all(router, None) {
+        let Some(paths) = words(router, r.version, &r.paths) else { continue };
+        lines.push(&Set {
+            is_del: false,
+            is_punt: r.is_punt,
+            version: (version_of(&paths) != r.version).then_some(r.version),
+            table: r.table,
+            matched: MatchWords(r.matched.clone()),
+            paths,
+        });
+    }
+}
+
+/// Show redirected sessions.
+#[derive(Command)]
+#[command("show ip session redirect")]
+struct Show {
+    /// those of all tables, as without it
+    all: bool,
+    /// only those of this table
+    table: Option<u32>,
+    /// only those about punted packets
+    punt: bool,
+    /// only those about received packets
+    acl: bool,
+    /// only those about packets of IPv4
+    ip4: bool,
+    /// only those about packets of IPv6
+    ip6: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    table: u32,
+    of: &'static str,
+    version: &'static str,
+    #[serde(rename = "match")]
+    matched: String,
+    opaque: i64,
+    paths: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows(Vec<Row>);
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|Row { table, of, version, matched, opaque, paths }| {
+            writeln!(f, "table {table} {of} {version} match {matched} opaque_index {opaque}")?;
+            writeln!(f, "  {}", paths.as_deref().unwrap_or_default())
+        })
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Set| c.carry_out(router));
+    cli.command(|router: &mut Router, c: Show| {
+        let rows = all(router, c.table.filter(|_| !c.all))
+            .filter(|r| !(c.punt && !r.is_punt || c.acl && r.is_punt))
+            .filter(|r| !(c.ip4 && r.version != 0 || c.ip6 && r.version != 1))
+            .map(|r| Row {
+                table: r.table,
+                of: if r.is_punt { "punt" } else { "acl" },
+                version: LINKS[r.version].name(),
+                matched: r.matched.iter().map(|byte| format!("{byte:02x}")).collect(),
+                opaque: if r.opaque == u32::MAX { -1 } else { r.opaque.into() },
+                paths: words(router, r.version, &r.paths),
+            });
+        Ok(Output::of(Rows(rows.collect())))
+    });
+}

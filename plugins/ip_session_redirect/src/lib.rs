@@ -1,0 +1,177 @@
+//! Sessions of the classifier that send packets along paths, whatever their destination: those that
+//! an interface receives (`set interface input acl`) or that are punted (`punt_acl_add_del`).
+//!
+//! A session leads to a load balance that follows its paths, as a route's does. Packets of a version
+//! may leave by next hops of the other one.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+
+use std::collections::BTreeMap;
+
+use classify::Classifier;
+use control::feature::{Refusal, Refused};
+use net::adjacency::Link;
+use net::fib::{self, Followed, Path};
+use net::interface::Change;
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
+
+pub use api::*;
+
+/// Redirected sessions.
+pub const FEATURE: Feature = Feature {
+    name: "ip_session_redirect",
+    about: "IP session redirect",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["classify"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+/// The links whose packets are redirected.
+pub const LINKS: [Link; 2] = [Link::Ip4, Link::Ip6];
+
+/// Where the packets of a session go.
+pub struct Redirect {
+    /// The table of the classifier.
+    pub table: u32,
+    /// Bytes of a packet: those that the table leaves out, then those that it compares.
+    pub matched: Vec<u8>,
+    /// A number of the client's.
+    pub opaque: u32,
+    /// Whether it is about punted packets, as the client says.
+    pub is_punt: bool,
+    /// The version of the packets, a place in [`LINKS`].
+    pub version: usize,
+    /// The paths.
+    pub paths: Vec<Path>,
+    followed: Followed,
+}
+
+/// A redirection to be made.
+pub struct NewRedirect {
+    /// As [`Redirect::table`].
+    pub table: u32,
+    /// As [`Redirect::matched`]; what is behind the end of the mask is left away.
+    pub matched: Vec<u8>,
+    /// As [`Redirect::opaque`].
+    pub opaque: u32,
+    /// As [`Redirect::is_punt`].
+    pub is_punt: bool,
+    /// As [`Redirect::version`].
+    pub version: usize,
+    /// As [`Redirect::paths`].
+    pub paths: Vec<Path>,
+}
+
+/// All by their load balance.
+#[derive(Default)]
+struct Redirects(BTreeMap<u32, Redirect>);
+
+/// Reasons why a redirection is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// {0}
+    #[from]
+    Session(classify::Error),
+    /// a redirection needs paths
+    #[retval(INVALID_VALUE)]
+    NoPaths,
+    /// no way there: {0}
+    #[retval(INVALID_VALUE)]
+    Path(fib::Error),
+}
+
+/// The redirections of a table, or of all, in the order of the tables and their sessions.
+pub fn all(router: &Router, table: Option<u32>) -> impl Iterator<Item = &Redirect> {
+    let tables = router.own::<Classifier>();
+    let numbers = tables.numbers().filter(move |n| table.is_none_or(|only| only == *n));
+    let infos = numbers.filter_map(|n| tables.table(n));
+    let actions = infos.flat_map(|info| info.sessions.iter().map(|(_, session)| session.action));
+    actions.filter_map(|action| match action {
+        classify::Action::Redirect(balance) => router.own::<Redirects>().0.get(&balance),
+        _ => None,
+    })
+}
+
+/// Has the packets of a session leave by paths, or by others than before.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add(router: &mut Router, new: NewRedirect) -> Result<(), Error> {
+    let NewRedirect { table, mut matched, opaque, is_punt, version, paths } = new;
+    if paths.is_empty() {
+        return Err(Error::NoPaths);
+    }
+    let info = router.own::<Classifier>().table(table).ok_or(classify::Error::NoTable)?;
+    matched.truncate((info.table.skip + info.table.mask.vectors()) * classify::VECTOR);
+    let followed = router.follow_paths(&paths, None).map_err(Error::Path)?;
+    let balance = followed.load_balance();
+    match classify::redirect(router, table, &matched, opaque, balance) {
+        Ok(before) => {
+            let redirect = Redirect { table, matched, opaque, is_punt, version, paths, followed };
+            router.own_mut::<Redirects>().0.insert(balance, redirect);
+            before.into_iter().for_each(|before| forget(router, before));
+            Ok(())
+        }
+        Err(why) => {
+            router.unfollow(followed);
+            Err(why.into())
+        }
+    }
+}
+
+/// Redirects the packets of a session no longer.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn remove(router: &mut Router, table: u32, matched: &[u8]) -> Result<(), Error> {
+    let balance = classify::end_redirect(router, table, matched)?;
+    forget(router, balance);
+    Ok(())
+}
+
+fn forget(router: &mut Router, balance: u32) {
+    if let Some(gone) = router.own_mut::<Redirects>().0.remove(&balance) {
+        router.unfollow(gone.followed);
+    }
+}
+
+/// Takes paths over an interface that goes from redirections; those without others end.
+fn follow(router: &mut Router, gone: InterfaceIndex, change: Change) {
+    if change != Change::Deleting {
+        return;
+    }
+    let stays = |path: &&Path| path.target.interface() != Some(gone);
+    let all = router.own::<Redirects>().0.iter();
+    let met: Vec<_> = all
+        .filter(|(_, redirect)| !redirect.paths.iter().all(|path| stays(&path)))
+        .map(|(balance, redirect)| {
+            let left: Vec<_> = redirect.paths.iter().filter(stays).cloned().collect();
+            (*balance, redirect.table, redirect.matched.clone(), left)
+        })
+        .collect();
+    for (balance, table, matched, left) in met {
+        if !left.is_empty() && router.refollow(balance, &left).is_ok() {
+            if let Some(redirect) = router.own_mut::<Redirects>().0.get_mut(&balance) {
+                redirect.paths = left;
+            }
+        } else {
+            remove(router, table, &matched).expect("its session is there as long as it is");
+        }
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    router.insert(Redirects::default());
+    router.interfaces.observe(follow);
+    classify::add_user(router, |router, table| {
+        router.own::<Redirects>().0.values().any(|redirect| redirect.table == table)
+    });
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
