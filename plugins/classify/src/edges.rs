@@ -82,6 +82,35 @@ impl<V: Numbered> graph::Next for RoutedNext<V> {
     }
 }
 
+/// Edges of the ACLs of received and of punted packets.
+#[derive(Clone, Copy)]
+pub enum AclNext<V> {
+    /// To the next feature.
+    Continue,
+    /// As a load balance says.
+    Redirect(PhantomData<V>),
+}
+
+impl<V> AclNext<V> {
+    pub(super) const REDIRECT: Self = Self::Redirect(PhantomData);
+    /// What a table refuses has no next node.
+    #[inline(always)]
+    pub(super) fn numbered(number: u32) -> Option<Self> {
+        (number != 0).then_some(Self::Continue)
+    }
+}
+
+impl<V: Numbered> graph::Next for AclNext<V> {
+    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Continue => along.next(p),
+            Self::Redirect(_) => 0,
+        }
+    }
+}
+
 /// Edges of `l2-input-classify`.
 #[derive(Clone, Copy, graph::Next)]
 pub enum ReceivedNext {

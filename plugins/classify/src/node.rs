@@ -10,9 +10,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use graph::arc::Along;
 use graph::{
-    BLOCK, Buffer, BuildError, Continue, CounterText, Edge, FRAME, Flags, Frame, Names, Next, Node,
+    BLOCK, Buffer, BuildError, Continue, CounterText, FRAME, Flags, Frame, Names, Next, Node,
     Reason, Record,
 };
 use infra::rcu::{Epoch, Reader, SlabReader};
@@ -23,7 +22,7 @@ use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 
-use super::edges::{Numbered, ReceivedNext, RoutedNext, SentNext};
+use super::edges::{AclNext, Numbered, ReceivedNext, RoutedNext, SentNext};
 use super::reasons::{FrameError, InputError, OutputError};
 use super::table::{Action, Headers, Hit, Match, Moment, NONE, Session, Table, walk};
 use super::uses::Tables;
@@ -85,32 +84,6 @@ pub trait Classified<const USE: u8>: Copy + Send + Sync + 'static {
     }
 }
 
-/// Edges of the ACLs of received and of punted packets.
-#[derive(Clone, Copy)]
-pub enum AclNext<V> {
-    /// To the next feature.
-    Continue,
-    /// As a load balance says.
-    Redirect(PhantomData<V>),
-}
-
-impl<V: Numbered> Next for AclNext<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Continue => along.next(p),
-            Self::Redirect(_) => 0,
-        }
-    }
-}
-
-/// As ACLs that can redirect say it.
-#[inline(always)]
-fn passed<V>(number: u32) -> Option<AclNext<V>> {
-    (number != DENY).then_some(AclNext::Continue)
-}
-
 /// As ACLs say it.
 #[inline(always)]
 fn permitted(number: u32) -> Option<Continue> {
@@ -143,12 +116,12 @@ macro_rules! classified {
     )*};
 }
 classified! {
-    V4, INPUT, InaclTableMiss, InaclSessionDeny, AclNext<V4>, passed, AclNext::Redirect(PhantomData);
-    V6, INPUT, InaclTableMiss, InaclSessionDeny, AclNext<V6>, passed, AclNext::Redirect(PhantomData);
+    V4, INPUT, InaclTableMiss, InaclSessionDeny, AclNext<V4>, AclNext::numbered, AclNext::REDIRECT;
+    V6, INPUT, InaclTableMiss, InaclSessionDeny, AclNext<V6>, AclNext::numbered, AclNext::REDIRECT;
     V4, OUTPUT, OutaclTableMiss, OutaclSessionDeny, Continue, permitted;
     V6, OUTPUT, OutaclTableMiss, OutaclSessionDeny, Continue, permitted;
-    V4, PUNT, InaclTableMiss, InaclSessionDeny, AclNext<V4>, passed, AclNext::Redirect(PhantomData);
-    V6, PUNT, InaclTableMiss, InaclSessionDeny, AclNext<V6>, passed, AclNext::Redirect(PhantomData);
+    V4, PUNT, InaclTableMiss, InaclSessionDeny, AclNext<V4>, AclNext::numbered, AclNext::REDIRECT;
+    V6, PUNT, InaclTableMiss, InaclSessionDeny, AclNext<V6>, AclNext::numbered, AclNext::REDIRECT;
     V4, FLOW, Drop, Drop, Continue, |_| Some(Continue);
     V6, FLOW, Drop, Drop, Continue, |_| Some(Continue);
     V4, ROUTED, Drop, Drop, RoutedNext<V4>, RoutedNext::numbered;

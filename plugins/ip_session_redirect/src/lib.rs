@@ -1,8 +1,8 @@
-//! Sessions of the classifier that send packets along paths, whatever their destination: those that
-//! an interface receives (`set interface input acl`) or that are punted (`punt_acl_add_del`).
+//! Sessions of the classifier that send packets along paths, whatever their destination: packets
+//! that an interface receives (`set interface input acl`) or that are punted (`punt_acl_add_del`).
 //!
-//! A session leads to a load balance that follows its paths, as a route's does. Packets of a version
-//! may leave by next hops of the other one.
+//! A session leads to a load balance that follows its paths, as a route's does. Packets of one
+//! version may leave by next hops of the other.
 #![forbid(unsafe_code)]
 
 mod api;
