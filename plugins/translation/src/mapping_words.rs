@@ -14,8 +14,7 @@ use crate::words::{protocol, word};
 /// # Errors
 /// What is missing, or something else.
 pub fn static_mapping(args: &mut Args<'_>) -> Result<Mapping, CliError> {
-    let mut new = Mapping::default();
-    new.protocol = protocol(args);
+    let mut new = Mapping { protocol: protocol(args), ..Mapping::default() };
     if !args.keyword("local") {
         return Err(args.unknown());
     }
