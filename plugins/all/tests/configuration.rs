@@ -636,20 +636,23 @@ set interface nat44 out loop1 output-feature
 
 #[test]
 fn deterministic_nat_has_its_tables_maps_and_sides_again() {
-    let made = "create loopback interface instance 0
+    let made = "ip table add 7
+create loopback interface instance 0
 create loopback interface instance 1
 det44 plugin enable outside-vrf 7
 set det44 timeouts udp 20 tcp established 7440 tcp transitory 240 icmp 60
 det44 add in 10.0.0.0/18 out 192.0.2.0/24
 set interface det44 inside loop0
 set interface det44 outside loop1
+ip table del 7
 ";
     replays(made, made);
 }
 
 #[test]
 fn nat_without_far_ends_is_enabled_before_what_it_needs() {
-    let made = "create loopback interface instance 0
+    let made = "ip table add 7
+create loopback interface instance 0
 create loopback interface instance 1
 nat44 ei plugin enable sessions 1000 users 10 outside-vrf 7 user-sessions 50
 nat44 ei forwarding enable
@@ -665,6 +668,7 @@ nat44 ei add identity mapping 192.0.2.9 udp 53
 set interface nat44 ei in loop0
 set interface nat44 ei out loop1
 set interface nat44 ei out loop1 output-feature
+ip table del 7
 ";
     replays(made, made);
 }
