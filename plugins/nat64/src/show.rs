@@ -12,7 +12,7 @@ use wire::Protocol;
 use crate::api::vrf_of;
 use crate::config::Static;
 use crate::core::{NatSession, has_ports};
-use crate::state::{self, Error, Role, settings};
+use crate::state::{self, Error, Role, Settings, settings};
 
 /// A session.
 pub type Row = NatSession;
@@ -59,15 +59,19 @@ pub struct Bound {
     pub sessions: u32,
 }
 
+/// The settings; none while NAT64 is disabled.
+fn known(router: &Router) -> Settings {
+    settings(router).cloned().unwrap_or_default()
+}
+
 /// Sessions.
 pub fn sessions(router: &mut Router, which: Which) -> Result<Vec<Row>, Error> {
-    settings(router)?;
     state::list_sessions(router, move |s| which.has(s.reverse.protocol()))
 }
 
 /// Bindings: first those that stay.
 pub fn bindings(router: &mut Router, which: Which) -> Result<Vec<Bound>, Error> {
-    let statics = settings(router)?.statics.clone();
+    let statics = known(router).statics;
     let mut counts = HashMap::<_, u32>::new();
     for s in sessions(router, which)? {
         let end = (s.reverse.dst, s.reverse.dst_port, s.reverse.protocol());
@@ -305,7 +309,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Rows { head: "NAT64 sessions:", rows: all.collect() }))
     });
     cli.command(|router: &mut Router, ShowPool {}| {
-        let pool = state::pool(router, settings(router)?);
+        let settings = known(router);
+        let pool = state::pool(router, &settings);
         let rows = pool.map(|(address, vrf)| Address { address, vrf }).collect();
         Ok(Output::of(Rows { head: "NAT64 pool:", rows }))
     });
@@ -319,12 +324,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Rows { head: "NAT64 interfaces:", rows }))
     });
     cli.command(|router: &mut Router, ShowPrefixes {}| {
-        let all = settings(router)?.prefixes.iter();
-        let rows = all.map(|(vrf, prefix)| Prefix { prefix: prefix.to_string(), vrf: *vrf });
+        let all = known(router).prefixes.into_iter();
+        let rows = all.map(|(vrf, prefix)| Prefix { prefix: prefix.to_string(), vrf });
         Ok(Output::of(Rows { head: "NAT64 prefix:", rows: rows.collect() }))
     });
     cli.command(|router: &mut Router, ShowTimeouts {}| {
-        let t = settings(router)?.timeouts;
+        let t = known(router).timeouts;
         let rows = [
             ("udp", t.udp),
             ("tcp-established", t.established),
