@@ -13,6 +13,7 @@ pub mod configuration;
 pub mod events;
 pub mod feature;
 pub mod log;
+pub mod origin;
 pub mod process;
 pub mod session;
 pub mod socket;

@@ -14,6 +14,7 @@ use crate::plugin::{self, Loader};
 /// Load a plugin while packets flow: a built-in one, or one in a file.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("plugin load")]
+#[undo("plugin unload {1}")]
 #[stage(Objects)]
 struct Load {
     /// name of a built-in plugin, path of a shared object, or its name in a folder of plugins
@@ -25,6 +26,7 @@ struct Load {
 /// Unload a plugin while packets flow.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("plugin unload")]
+#[undo("plugin load {1}")]
 #[stage(Objects)]
 struct Unload {
     /// name of the plugin

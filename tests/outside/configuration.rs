@@ -1,13 +1,17 @@
 //! The configuration of a daemon, replayed into another one.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::thread::{scope, sleep};
+use std::time::Duration;
 
 use ferrovia_client::messages::{
     AddressUnion, CreateLoopbackInstance, FibPath, FibPathNh, IpRouteAddDelV2, IpTableAddDel,
     SwInterfaceTagAddDel,
 };
 use ferrovia_client::{Client, stats};
-use tests::{Daemon, eventually, is_root};
+use rustix::process::{Pid, Signal, kill_process};
+use tests::{Daemon, eventually, is_root, program, unique};
 
 /// Told by command, beside two generator interfaces with addresses, neighbours and routes.
 const TOLD: &[&str] = &[
@@ -112,4 +116,84 @@ fn devices_of_the_host_are_made_again() {
     assert!(told.starts_with("create tap id 3 "), "{told}");
     let lines: Vec<_> = told.lines().collect();
     assert_eq!(Daemon::start(&lines).tell("show configuration"), told);
+}
+
+#[test]
+fn killed_while_it_saves_a_daemon_comes_back_with_one_of_both_configurations() {
+    let folder = std::env::temp_dir().join(unique());
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("configuration");
+    let config = format!("unix {{ startup-config {} }}", file.display());
+    let mut possible = BTreeSet::from([String::new()]);
+    for round in 0..8_u64 {
+        let saved = fs::read_to_string(&file).unwrap_or_default();
+        assert!(possible.contains(&saved), "{saved}");
+        let daemon = Daemon::start_with(&config, &[]);
+        assert!(eventually(|| daemon.tell("show configuration") == saved), "{saved}");
+        daemon.tell(&format!("ip route add count 500 16.{round}.0.0/32 via drop"));
+        possible = BTreeSet::from([saved]);
+        for change in ["ip table add 9", "ip table del 9"] {
+            daemon.tell(change);
+            possible.insert(daemon.tell("show configuration"));
+        }
+        scope(|scope| {
+            let saves = || {
+                let lines = ["save", "ip table add 9", "save", "ip table del 9"];
+                lines.iter().cycle().all(|line| daemon.ask(line).is_ok)
+            };
+            scope.spawn(saves);
+            sleep(Duration::from_millis(100 + 37 * round));
+            let id = Pid::from_raw(daemon.id().cast_signed()).unwrap();
+            kill_process(id, Signal::KILL).unwrap();
+        });
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_commit_that_nobody_confirms_is_undone_on_time() {
+    let daemon = Daemon::start(crate::GENERATORS);
+    daemon.tell("commit two networks");
+    let before = daemon.tell("show configuration");
+    daemon.tell("commit confirm 60");
+    daemon.tell("ip route add 99.0.0.0/8 via drop");
+    tell_by_message(&daemon);
+    let changed = daemon.tell("show configuration");
+    let diff = daemon.tell("show configuration diff");
+    assert!(diff.contains("+ ip route add 99.0.0.0/8 via drop\n"), "{diff}");
+    daemon.tell("set clock adjust 3000");
+    assert_eq!(daemon.tell("show configuration"), changed);
+    daemon.tell("set clock adjust 700");
+    assert!(eventually(|| daemon.tell("show configuration") == before), "it is undone");
+    let history = || daemon.tell("show configuration history");
+    let is_told = || history().contains("not confirmed") && history().contains("API client");
+    assert!(eventually(is_told), "{}", history());
+    daemon.tell("commit confirm 1");
+    daemon.tell("ip table add 5");
+    assert_eq!(daemon.tell("commit"), "confirmed\n");
+    daemon.tell("set clock adjust 100");
+    assert!(daemon.tell("show configuration").contains("ip table add 5\n"));
+    daemon.tell("configure rollback 1");
+    assert!(eventually(|| daemon.tell("show configuration") == before));
+}
+
+#[test]
+fn a_configuration_is_checked_before_a_start() {
+    let folder = std::env::temp_dir().join(unique());
+    fs::create_dir_all(&folder).unwrap();
+    let dir = folder.display();
+    fs::write(folder.join("setup"), "create tap id 7\nset interface state tap7 up\n").unwrap();
+    let words = format!("unix {{ nodaemon runtime-dir {dir} startup-config {dir}/setup }}");
+    fs::write(folder.join("startup.conf"), words).unwrap();
+    let check = || {
+        let mut command = std::process::Command::new(program("ferrovia"));
+        let output = command.args(["--check", "-c"]).arg(folder.join("startup.conf")).output();
+        let output = output.unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(check(), (true, String::new()));
+    fs::write(folder.join("setup"), "# a tap\nset interface state tap7 up\n").unwrap();
+    let (is_right, said) = check();
+    assert!(!is_right && said.contains("setup:2: ") && said.contains("tap7"), "{said}");
+    fs::remove_dir_all(folder).unwrap();
 }

@@ -40,6 +40,28 @@ const FOREIGN: &[&str] = &[
 
 /// A router with its graph built and its threads running, and the commands for it.
 pub fn router(config: &Config) -> Result<Assembly, String> {
+    let failed = |what: &'static str| move |e| format!("{what}: {}", io_text(&e));
+    let (mut parts, (layout, allowed)) = without_threads(config)?;
+    let log = parts.router.log.clone();
+    cpu::restrict_to(&layout.control).map_err(failed("cannot choose CPUs"))?;
+    schedule(&config.cpu, &log)?;
+    parts.router.engine.start().map_err(failed("cannot start threads"))?;
+    if layout.shared {
+        // Without the right to it control waits a little longer for its turn.
+        let _ = rustix::process::nice(FAVOUR);
+    }
+    parts.router.insert(Placement { config: config.cpu.clone(), allowed });
+    notice_ignored(config, &log);
+    files::load(&config.plugins, &mut parts.router);
+    let Layout { main, workers, control, .. } = layout;
+    let data = if workers.is_empty() { vec![main] } else { workers };
+    let started = format_args!("data plane on CPUs {data:?}, control on {control:?}");
+    log.class("main", "start").notice(started);
+    Ok(parts)
+}
+
+/// A router with its graph built, and where its threads are to run, of which CPUs.
+pub fn without_threads(config: &Config) -> Result<(Assembly, (Layout, Vec<usize>)), String> {
     let log = Log::new();
     log.configure(&config.logging);
     if let Some(path) = &config.unix.log {
@@ -65,24 +87,14 @@ pub fn router(config: &Config) -> Result<Assembly, String> {
     parts.router.insert(statistics(&config.statseg)?);
     parts.router.insert(drivers::memif::Folder(config.unix.runtime_dir()));
     workers::register(&mut parts.router, &mut parts.cli);
+    parts.router.insert(configure::StartupFile(config.unix.startup_config()));
+    parts.router.insert(configure::Extra(|parts| {
+        parts.router.log.clone().register(&mut parts.cli);
+    }));
     register(config, &mut parts)?;
     parts.router.engine.build().map_err(|e| format!("graph: {e}"))?;
     parts.router.publish_counters();
-    cpu::restrict_to(&layout.control).map_err(failed("cannot choose CPUs"))?;
-    schedule(&config.cpu, &log)?;
-    parts.router.engine.start().map_err(failed("cannot start threads"))?;
-    if layout.shared {
-        // Without the right to it control waits a little longer for its turn.
-        let _ = rustix::process::nice(FAVOUR);
-    }
-    parts.router.insert(Placement { config: config.cpu.clone(), allowed });
-    notice_ignored(config, &log);
-    files::load(&config.plugins, &mut parts.router);
-    let Layout { main, workers, control, .. } = layout;
-    let data = if workers.is_empty() { vec![main] } else { workers };
-    let started = format_args!("data plane on CPUs {data:?}, control on {control:?}");
-    log.class("main", "start").notice(started);
-    Ok(parts)
+    Ok((parts, (layout, allowed)))
 }
 
 fn register(config: &Config, parts: &mut Assembly) -> Result<(), String> {

@@ -31,12 +31,35 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
+        Ok(Invocation::Check(options)) => {
+            if let Err(why) = check(&options) {
+                eprintln!("ferrovia: {why}");
+                return ExitCode::FAILURE;
+            }
+        }
         Err(why) => {
             eprintln!("ferrovia: {why}");
             return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Reads the configuration and carries out its files of commands in a router without threads and
+/// devices.
+fn check(options: &Options) -> Result<(), String> {
+    let config = options.load(&[]).map_err(|e| e.to_string())?;
+    let (parts, _) = assemble::without_threads(&config)?;
+    let unix = &config.unix;
+    let saved = unix.startup_config();
+    let is_loaded = unix.loads_startup_config() && saved.exists();
+    let files = is_loaded.then_some(&saved).into_iter().chain(&unix.exec);
+    let read = files.map(|file| {
+        let text = std::fs::read_to_string(file);
+        let name = file.display().to_string();
+        text.map(|text| (name.clone(), text)).map_err(|e| format!("cannot read `{name}': {e}"))
+    });
+    configure::check(&parts.router, &read.collect::<Result<Vec<_>, _>>()?)
 }
 
 fn run(options: &Options) -> Result<(), String> {

@@ -173,7 +173,11 @@ fn socket_path(address: &Listen) -> Option<PathBuf> {
 async fn start(server: &Server<Router>, unix: &Unix, log: &Log) {
     let (server, log) = (server.clone(), log.class("cli", "startup"));
     let files = unix.exec.clone();
+    let saved = unix.loads_startup_config().then(|| unix.startup_config());
     let work = spawn_local(async move {
+        if let Some(saved) = saved.filter(|saved| saved.exists()) {
+            load(&server, &saved, &log).await;
+        }
         for file in files {
             let reply = server.run(&exec(&file)).await;
             // Nobody reads it? Then nobody wants it.
@@ -182,8 +186,24 @@ async fn start(server: &Server<Router>, unix: &Unix, log: &Log) {
                 log.error(error);
             }
         }
+        // What comes later can be compared with this, and undone.
+        server.run("commit the start").await;
     });
     let _ = timeout(START, work).await;
+}
+
+/// Carries out the commands of a saved configuration. One that fails, as for a device that is gone,
+/// is in the log, and the others are carried out nevertheless.
+async fn load(server: &Server<Router>, file: &Path, log: &Logger) {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(e) => return log.error(format_args!("{}: {}", file.display(), io_text(&e))),
+    };
+    for (line, command) in configure::commands(&text) {
+        if let Err(error) = server.run(&command).await.result {
+            log.error(format_args!("{}:{line}: {error}", file.display()));
+        }
+    }
 }
 
 fn exec(file: &Path) -> String {

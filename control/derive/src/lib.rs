@@ -46,8 +46,9 @@ pub fn command(input: TokenStream) -> TokenStream {
 
 /// Makes a command print itself in the words that parse to it: the inverse of
 /// `#[derive(Command)]`, for commands of a configuration. `#[stage(Routes)]` says when it comes
-/// there; without, it is one of `Settings`.
-#[proc_macro_derive(Print, attributes(stage))]
+/// there; without, it is one of `Settings`. `#[undo("…")]` says what takes it back
+/// ([`Print::UNDO`](control::cli::Print)).
+#[proc_macro_derive(Print, attributes(stage, undo))]
 pub fn print(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand_print(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -238,11 +239,15 @@ fn expand_print(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
     let stage = input.attrs.iter().find(|a| a.path().is_ident("stage"));
     let stage = stage.map(|a| a.parse_args::<Ident>()).transpose()?;
     let stage = stage.unwrap_or_else(|| format_ident!("Settings"));
+    let undo = input.attrs.iter().find(|a| a.path().is_ident("undo"));
+    let undo = undo.map(|a| a.parse_args::<LitStr>()).transpose()?;
+    let undo = undo.map(|words| quote!(const UNDO: &'static str = #words;));
     let fields = fields.iter().map(Field::print);
     Ok(quote! {
         impl ::control::cli::Print for #name {
             const STAGE: ::control::configuration::Stage =
                 ::control::configuration::Stage::#stage;
+            #undo
 
             #[allow(unused_variables)]
             fn print(&self, line: &mut ::control::cli::Line<'_>) {

@@ -145,6 +145,13 @@ impl Clients {
         status.collect()
     }
 
+    /// The client as the origin of changes.
+    pub(crate) fn origin(&self, client: u32) -> Rc<str> {
+        let inner = self.0.borrow();
+        let name = inner.client(client).map_or("", |client| client.name.as_str());
+        format!("API client {name}").into()
+    }
+
     /// A new client; `ready` is notified when something waits for it.
     pub fn connect(&self, name: String, ready: Rc<Notify>) -> u32 {
         let mut inner = self.0.borrow_mut();

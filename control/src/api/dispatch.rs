@@ -10,6 +10,7 @@ use super::schema::Head;
 use super::trace::Direction;
 use super::work::{Caller, Progress, Registries, Work};
 use crate::feature::Owner;
+use crate::origin;
 
 /// Reasons why a message has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,11 @@ pub fn dispatch<C: 'static>(
     }
     clients.with_trace(Direction::Rx, |trace| trace.record(message));
     clients.note_request(client, info.name);
+    let origin = clients.origin(client);
+    let _entered = origin::enter(&origin);
+    if !only_reads(info.name) {
+        origin::note_change();
+    }
     let mut out = clients.take(client);
     let before = out.bytes.len();
     let answer = || around.api.answer(cx, around, &entry, caller, fields, &mut out);
@@ -95,6 +101,14 @@ pub fn dispatch<C: 'static>(
     clients.with_trace(Direction::Tx, |trace| trace.record_all(&out.bytes[before..]));
     clients.put(client, out);
     result
+}
+
+/// Whether a message of this name asks for something and changes nothing.
+fn only_reads(name: &str) -> bool {
+    let begins = ["show_", "want_", "sockclnt_", "memclnt_", "control_ping", "api_versions"];
+    ["_dump", "_get", "_details"].iter().any(|end| name.ends_with(end))
+        || begins.iter().any(|begin| name.starts_with(begin))
+        || name == "cli_inband"
 }
 
 /// Answers a request with the number for errors without one.
@@ -124,6 +138,8 @@ impl<C: 'static> Job<C> {
             return Progress::Done;
         }
         let clients = around.clients;
+        let origin = clients.origin(self.client);
+        let _entered = origin::enter(&origin);
         let mut out = clients.take(self.client);
         let before = out.bytes.len();
         let step = || self.work.step(cx, around, &mut out);

@@ -11,6 +11,10 @@ use crate::configuration::Stage;
 pub trait Print: Command + PartialEq + Debug {
     /// Stage of the command in a configuration.
     const STAGE: Stage;
+    /// Words of the command that takes this one back, in the notation of
+    /// [`undo`](crate::configuration::undo); empty where the usual ones do: `del` instead of `add`,
+    /// `del` or `disable` behind it.
+    const UNDO: &'static str = "";
 
     /// Writes the arguments, in words that `parse` takes.
     fn print(&self, line: &mut Line<'_>);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::command::{Effect, Entry};
 use super::source::Source;
 use super::{Args, Cli, Error, Output, SessionRequest};
+use crate::origin;
 
 /// Longest time between two looks at the rest of the control plane.
 const SLICE: Duration = Duration::from_millis(2);
@@ -123,6 +124,10 @@ impl<C: 'static> Cli<C> {
             let known = node.children.iter().map(|(word, _)| *word);
             return Err(args.unknown().meaning(args.peek(), known).under(&node.path));
         };
+        let first = node.path.split(' ').next().unwrap_or_default();
+        if !["show", "save", "commit", "configure"].contains(&first) {
+            origin::note_change();
+        }
         guarded(|| (entry.run)(cx, &mut args))
             .map(|effect| (at, effect))
             .map_err(|e| e.under(&node.path))

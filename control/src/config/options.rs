@@ -13,6 +13,8 @@ const MAX_FILE: u64 = 256 * 1024;
 pub enum Invocation {
     /// Run with this configuration.
     Run(Options),
+    /// Check this configuration and the files that it names, and end.
+    Check(Options),
     /// Print the version.
     Version,
     /// Print the options.
@@ -35,6 +37,7 @@ impl Invocation {
     pub const HELP: &'static str = "\
 usage: ferrovia [OPTIONS] [CONFIGURATION]
   -c, --config FILE        configuration file
+      --check              check the configuration and the files of commands in it
   -i, --interactive        command line on standard input
   -v, --version            print the version
   -h, --help               print this
@@ -45,7 +48,7 @@ Without -c the configuration is given in words: unix { nodaemon } cpu { workers 
     /// Reads the arguments after the program's name.
     pub fn parse(argv: impl IntoIterator<Item = String>) -> Result<Self, Error> {
         let mut options = Options::default();
-        let mut words = Vec::new();
+        let (mut words, mut checks) = (Vec::new(), false);
         let mut argv = argv.into_iter();
         while let Some(arg) = argv.next() {
             match arg.as_str() {
@@ -54,6 +57,7 @@ Without -c the configuration is given in words: unix { nodaemon } cpu { workers 
                     let missing = || Error::new(format!("{arg} needs a file"));
                     options.config = Some(file.ok_or_else(missing)?.into());
                 }
+                "--check" => checks = true,
                 "-i" | "--interactive" => options.interactive = true,
                 "-v" | "--version" => return Ok(Self::Version),
                 "-h" | "--help" => return Ok(Self::Help),
@@ -65,7 +69,7 @@ Without -c the configuration is given in words: unix { nodaemon } cpu { workers 
             }
         }
         options.words = words.join(" ");
-        Ok(Self::Run(options))
+        Ok(if checks { Self::Check(options) } else { Self::Run(options) })
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Unix {
     pub nobanner: bool,
     /// Files of commands to carry out at start, in order.
     pub exec: Vec<PathBuf>,
+    /// File of the configuration, loaded at start before [`exec`](Self::exec) and written by
+    /// `save`.
+    pub startup_config: Option<PathBuf>,
     /// Socket of the command line; in the runtime folder when not given.
     pub cli_listen: Option<Listen>,
     /// Prompt of interactive sessions; `vpp# ` when not given.
@@ -72,6 +75,22 @@ impl Unix {
         self.runtime_dir.clone().unwrap_or_else(default_runtime_dir)
     }
 
+    /// The file that `save` writes: as configured, else `configuration` in the state folder of the
+    /// service (`STATE_DIRECTORY`, as systemd gives it) or in the folder of the sockets.
+    pub fn startup_config(&self) -> PathBuf {
+        let folder = || {
+            let state = std::env::var_os("STATE_DIRECTORY").filter(|_| self.runtime_dir.is_none());
+            state.map_or_else(|| self.runtime_dir(), PathBuf::from)
+        };
+        self.startup_config.clone().unwrap_or_else(|| folder().join("configuration"))
+    }
+
+    /// Whether [`startup_config`](Self::startup_config) is loaded at start: not if files to carry
+    /// out are named and this one is not.
+    pub fn loads_startup_config(&self) -> bool {
+        self.startup_config.is_some() || self.exec.is_empty()
+    }
+
     /// Socket of the command line.
     pub fn cli_listen(&self) -> Listen {
         let default = || Listen::Unix(self.runtime_dir().join("cli.sock"));
@@ -112,7 +131,8 @@ impl Section for Unix {
             "interactive" => self.interactive = true,
             "nobanner" => self.nobanner = true,
             "nocolor" | "cli-no-color" => {}
-            "exec" | "startup-config" => self.exec.push(args.value(word)?),
+            "exec" => self.exec.push(args.value(word)?),
+            "startup-config" => self.startup_config = Some(args.value(word)?),
             "cli-listen" => self.cli_listen = Some(args.value(word)?),
             "cli-prompt" => self.cli_prompt = Some(args.value(word)?),
             "cli-no-pager" => self.cli_no_pager = true,

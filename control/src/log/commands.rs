@@ -26,6 +26,7 @@ struct Clear;
 /// Set how many entries are kept.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging size")]
+#[undo("=set logging size 512")]
 #[stage(Objects)]
 struct SetSize {
     /// number of entries

@@ -22,8 +22,8 @@ pub(super) struct Connection<C: 'static, S> {
 
 impl<C: 'static, S: AsyncRead + AsyncWrite> Connection<C, S> {
     /// A session that starts in telnet.
-    pub fn telnet(server: &Server<C>, stream: S, peer: String) -> Self {
-        Self::new(Dialog::telnet(server, peer), stream)
+    pub fn telnet(server: &Server<C>, stream: S, peer: String, user: &str) -> Self {
+        Self::new(Dialog::telnet(server, peer, user), stream)
     }
 
     /// A session of plain lines with a prompt.

@@ -40,8 +40,8 @@ pub(super) struct Dialog<C: 'static> {
     /// Earlier lines of a command whose braces are open.
     block: String,
     work: Option<Work<C>>,
-    /// The session, as others see it.
     session: Session,
+    origin: Rc<str>,
     out: Outgoing,
     prompts: bool,
     /// The client sends no more.
@@ -71,20 +71,20 @@ struct Outgoing {
 }
 
 impl<C: 'static> Dialog<C> {
-    pub fn telnet(server: &Server<C>, peer: String) -> Self {
-        let mut dialog = Self::new(server, Dialect::Undecided, peer);
+    pub fn telnet(server: &Server<C>, peer: String, user: &str) -> Self {
+        let mut dialog = Self::new(server, Dialect::Undecided, peer, user);
         dialog.out.bytes.extend(GREETING);
         dialog.out.bytes.extend(ASK_WINDOW);
         dialog
     }
 
     pub fn lines(server: &Server<C>) -> Self {
-        let mut dialog = Self::new(server, Dialect::Undecided, "standard input".to_owned());
+        let mut dialog = Self::new(server, Dialect::Undecided, "standard input".to_owned(), "");
         dialog.begin(Dialect::Lines);
         dialog
     }
 
-    fn new(server: &Server<C>, dialect: Dialect, peer: String) -> Self {
+    fn new(server: &Server<C>, dialect: Dialect, peer: String, user: &str) -> Self {
         Self {
             server: server.clone(),
             dialect,
@@ -96,6 +96,7 @@ impl<C: 'static> Dialog<C> {
             line: Vec::new(),
             block: String::new(),
             work: None,
+            origin: format!("CLI {user}").trim_end().into(),
             session: server.0.cli.sessions().open(peer),
             out: Outgoing::default(),
             prompts: false,
@@ -375,7 +376,7 @@ impl<C: 'static> Dialog<C> {
 
     fn start(&mut self, text: &str, form: Form) {
         self.session.begin(text);
-        self.work = Some(Work { job: Job::new(&self.server, text), form });
+        self.work = Some(Work { job: Job::new(&self.server, text, Rc::clone(&self.origin)), form });
     }
 
     fn request(&mut self, frame: &[u8]) {

@@ -1,11 +1,13 @@
 //! A text being carried out among other work.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Server;
 use crate::cli::{Output, Run, SessionRequest, Step};
+use crate::origin;
 
 /// Longest time a task that waits for a change goes without looking.
 const LOOK: Duration = Duration::from_millis(10);
@@ -15,6 +17,7 @@ pub(super) struct Job<C: 'static> {
     server: Server<C>,
     run: Option<Run<C>>,
     due: Due,
+    origin: Rc<str>,
 }
 
 /// Time of the next slice.
@@ -26,8 +29,8 @@ enum Due {
 }
 
 impl<C> Job<C> {
-    pub fn new(server: &Server<C>, text: &str) -> Self {
-        Self { server: server.clone(), run: Some(Run::new(text)), due: Due::Now }
+    pub fn new(server: &Server<C>, text: &str, origin: Rc<str>) -> Self {
+        Self { server: server.clone(), run: Some(Run::new(text)), due: Due::Now, origin }
     }
 
     /// Waits until the next slice may run. Others get their turn in any case.
@@ -46,6 +49,7 @@ impl<C> Job<C> {
     pub fn step(&mut self, out: &mut Output) -> Step {
         let Some(run) = &mut self.run else { return Step::Done(Ok(())) };
         let shared = &self.server.0;
+        let _entered = origin::enter(&self.origin);
         let step = run.step(&shared.cli, &mut shared.cx.borrow_mut(), out);
         match &step {
             Step::Done(_) => {}

@@ -36,6 +36,7 @@ pub(crate) use listener::Stream;
 
 use crate::cli::{Cli, Output, Reply, Step};
 use crate::config::Unix;
+use crate::origin;
 use connection::Connection;
 use job::Job;
 
@@ -120,7 +121,7 @@ impl<C: 'static> Server<C> {
 
     /// Carries out `text` while others run. Dropping the future cancels what is in progress.
     pub async fn run(&self, text: &str) -> Reply {
-        let mut job = Job::new(self, text);
+        let mut job = Job::new(self, text, "the start".into());
         let mut output = Output::none();
         loop {
             job.ready().await;
@@ -135,13 +136,15 @@ impl<C: 'static> Server<C> {
         loop {
             match listener.accept().await? {
                 listener::Stream::Unix(stream) => {
-                    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
+                    let cred = stream.peer_cred().ok();
+                    let peer = cred.and_then(|peer| peer.pid());
                     let peer = peer.map_or("unix".to_owned(), |pid| format!("process {pid}"));
-                    self.start(stream, peer);
+                    let user = cred.map_or_else(String::new, |peer| origin::user(peer.uid()));
+                    self.start(stream, peer, &user);
                 }
                 listener::Stream::Tcp(stream) => {
                     let peer = stream.peer_addr().map_or("tcp".to_owned(), |a| a.to_string());
-                    self.start(stream, peer);
+                    self.start(stream, peer.clone(), &peer);
                 }
             }
         }
@@ -163,7 +166,7 @@ impl<C: 'static> Server<C> {
         Ok(())
     }
 
-    fn start<S>(&self, mut stream: S, peer: String)
+    fn start<S>(&self, mut stream: S, peer: String, user: &str)
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
     {
@@ -175,7 +178,7 @@ impl<C: 'static> Server<C> {
             });
             return;
         }
-        tokio::task::spawn_local(Connection::telnet(self, stream, peer).run());
+        tokio::task::spawn_local(Connection::telnet(self, stream, peer, user).run());
     }
 }
 

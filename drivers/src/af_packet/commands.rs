@@ -19,6 +19,7 @@ use crate::host::background::Pending;
 /// Create an interface on a device of the host.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create host-interface")]
+#[undo("delete host-interface name {name}")]
 #[stage(Interfaces)]
 struct Create {
     /// accepted, there is one version
@@ -59,6 +60,7 @@ struct Delete {
 /// Say whether the host completes checksums of what it is given, or the router.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set host-interface l4-cksum-offload")]
+#[undo("=set host-interface l4-cksum-offload {1} on")]
 struct SetChecksum {
     /// interface
     #[positional]

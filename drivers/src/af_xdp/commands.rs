@@ -13,6 +13,7 @@ use crate::host::background::Pending;
 /// Create an interface on a device of the host that goes past the host's stack.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create interface af_xdp")]
+#[undo("delete interface af_xdp {name}")]
 #[stage(Interfaces)]
 struct Create {
     /// name of the device

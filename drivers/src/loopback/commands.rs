@@ -10,6 +10,7 @@ use super::interface;
 /// Create a loopback interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create loopback interface", "loopback create-interface")]
+#[undo("delete loopback interface intfc loop{instance}")]
 #[stage(Interfaces)]
 struct Create {
     /// its address; de:ad:00:00:<instance> if not given

@@ -11,6 +11,7 @@ use super::interface::{self, DEFAULT_SOCKET, Memif, Memifs, Wanted};
 /// Name a socket where memif interfaces find their peers.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create memif socket")]
+#[undo("delete memif socket id {id}")]
 #[stage(Interfaces)]
 struct CreateSocket {
     /// its number; the lowest free one if not given
@@ -30,6 +31,7 @@ struct DeleteSocket {
 /// Create an interface to another program over shared memory.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create interface memif")]
+#[undo("delete interface memif memif{socket-id}/{id}|delete interface memif memif0/{id}")]
 #[stage(Interfaces)]
 struct Create {
     /// number of the interface on its socket; 0 if not given

@@ -137,6 +137,7 @@ impl fmt::Display for Name {
 /// Create a packet generator interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create packet-generator interface")]
+#[undo("delete packet-generator interface {1}")]
 #[stage(Interfaces)]
 struct Create {
     /// its name, pg<number>, or the number

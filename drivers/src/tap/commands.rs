@@ -17,6 +17,7 @@ use crate::host::background::Pending;
 /// Create an interface that is a device of the host.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create tap")]
+#[undo("delete tap {if-name}|delete tap {?tun} tun{id}|delete tap tap{id}")]
 #[stage(Interfaces)]
 struct Create {
     /// number in its name; the lowest free one if not given

@@ -12,6 +12,7 @@ use super::session::Offer;
 /// Create an interface to a virtual machine or container.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create vhost-user")]
+#[undo("delete vhost-user VirtualEthernet0/0/{renumber}")]
 #[stage(Interfaces)]
 struct Create {
     /// file of the socket

@@ -1,6 +1,8 @@
 //! Declared state: whatever a router was told, by command or message, it prints, and a fresh router
 //! that is told what was printed prints and forwards the same.
 
+use std::collections::BTreeSet;
+
 use control::cli::{Output, Run, Step};
 use net::Assembly;
 
@@ -305,8 +307,40 @@ impl Target for Replay {
             }
         }
         let why = |what: String| format!("{what}\nafter\n{}", history.join("\n"));
-        compare(told.parts()).map_err(why)
+        compare(told.parts()).and_then(|()| replace(told.parts(), &mut random)).map_err(why)
     }
+}
+
+/// Has a router that was told other things take over the configuration of this one, by what is
+/// different: all of it, or nothing.
+fn replace(told: &mut Assembly, random: &mut Random) -> Result<(), String> {
+    let printed = run(told, "show configuration")?;
+    let mut other = super::router(1);
+    for _ in 0..EDITS / 4 {
+        let line = grown(&other, random);
+        // Refused or not, it is another router.
+        let _ = run(&mut other, &line);
+    }
+    let before = run(&mut other, "show configuration")?;
+    let name = format!("ferrovia-replace-{}", std::process::id());
+    let file = std::env::temp_dir().join(format!("{name}-{:?}", std::thread::current().id()));
+    std::fs::write(&file, &printed).map_err(|e| e.to_string())?;
+    let replaced = run(&mut other, &format!("configure replace {}", file.display()));
+    // It may be gone already.
+    let _ = std::fs::remove_file(file);
+    let after = run(&mut other, "show configuration")?;
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    let (wanted, text) = match &replaced {
+        Ok(_) => (lines(&printed), "replaced".to_owned()),
+        Err(why) => (lines(&before), format!("not replaced, {why}")),
+    };
+    if lines(&after) == wanted {
+        return Ok(());
+    }
+    let (after, wanted) = (lines(&after), wanted);
+    let more: Vec<_> = after.difference(&wanted).collect();
+    let less: Vec<_> = wanted.difference(&after).collect();
+    Err(format!("{text}: {more:#?} instead of {less:#?}, from\n{before}\nto\n{printed}"))
 }
 
 /// Replays the configuration of a router into a fresh one and compares the two.

@@ -46,6 +46,7 @@ impl Command for SetAddress {
 
 impl Print for SetAddress {
     const STAGE: Stage = Stage::Addresses;
+    const UNDO: &'static str = "set interface ip address del {}";
     fn print(&self, line: &mut Line<'_>) {
         line.flag("del", self.is_del).value(&self.interface);
         match &self.prefix {
@@ -68,6 +69,7 @@ struct ShowAddress {
 /// Enable IPv4 on an interface without an address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("enable ip4 interface")]
+#[undo("disable ip4 interface {1}")]
 pub(super) struct EnableIp4 {
     /// interface
     #[positional]
@@ -77,6 +79,7 @@ pub(super) struct EnableIp4 {
 /// No longer enable IPv4 on an interface without an address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("disable ip4 interface")]
+#[undo("enable ip4 interface {1}")]
 pub(super) struct DisableIp4 {
     /// interface
     #[positional]
@@ -86,6 +89,7 @@ pub(super) struct DisableIp4 {
 /// Enable IPv6 on an interface: it gets a link-local address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("enable ip6 interface")]
+#[undo("disable ip6 interface {1}")]
 pub(super) struct EnableIp6 {
     /// interface
     #[positional]
@@ -95,6 +99,7 @@ pub(super) struct EnableIp6 {
 /// No longer enable IPv6 on an interface without an address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("disable ip6 interface")]
+#[undo("enable ip6 interface {1}")]
 pub(super) struct DisableIp6 {
     /// interface
     #[positional]
@@ -114,6 +119,7 @@ struct ShowIp6Interface {
 /// Choose the IPv4 table of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip table")]
+#[undo("set interface ip table {1} 0")]
 pub(super) struct SetTable4 {
     /// interface
     #[positional]
@@ -127,6 +133,7 @@ pub(super) struct SetTable4 {
 /// Choose the IPv6 table of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip6 table")]
+#[undo("set interface ip6 table {1} 0")]
 pub(super) struct SetTable6 {
     /// interface
     #[positional]

@@ -93,6 +93,7 @@ impl Command for SetUnnumbered {
 
 impl Print for SetUnnumbered {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "set interface unnumbered del {1}";
     fn print(&self, line: &mut Line<'_>) {
         line.flag("del", self.from.is_none()).value(&self.interface);
         line.option("use", self.from.as_ref());

@@ -51,6 +51,7 @@ struct ClearInterfaces;
 /// Switch an interface on or off.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface state")]
+#[undo("=set interface state {?down} {1} up|set interface state {1} down")]
 #[stage(State)]
 pub(super) struct SetState {
     /// interface
@@ -114,6 +115,9 @@ impl Protocol {
 
 impl Print for SetMtu {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "=set interface mtu {?ip4} ip4 0 {3}|\
+        set interface mtu {?ip6} ip6 0 {3}|set interface mtu {?mpls} mpls 0 {3}|\
+        set interface mtu {?packet} packet 9000 {3}|set interface mtu 9000 {2}";
     fn print(&self, line: &mut Line<'_>) {
         let named = Protocol::WORDS.iter().find(|(protocol, _)| *protocol == self.protocol);
         line.flag(named.map_or("", |(_, word)| word), named.is_some());

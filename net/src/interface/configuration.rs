@@ -50,7 +50,7 @@ fn name(router: &Router, i: &Interface, lines: &mut Lines<'_>) {
     if !is_taken {
         return lines.push_in(stage, Lines::behind(place), &rename(&first, &i.name));
     }
-    let between = format!("renamed-{}", i.index.0);
+    let between = format!("renamed-{first}");
     lines.push_in(stage, Lines::behind(place), &rename(&first, &between));
     lines.push_in(stage, LAST, &rename(&between, &i.name));
 }

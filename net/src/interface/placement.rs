@@ -87,6 +87,7 @@ struct SetTxQueue {
 /// Set when the receive queues of interfaces to come are looked at.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface default rx-mode")]
+#[undo("=set interface default rx-mode adaptive")]
 #[stage(Objects)]
 struct SetDefaultMode {
     /// polling, interrupt or adaptive

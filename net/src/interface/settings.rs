@@ -13,6 +13,7 @@ use crate::router::{Router, no_answer};
 /// Call an interface something.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface tag")]
+#[undo("=clear interface tag {1}")]
 pub(super) struct SetTag {
     /// interface
     #[positional]
@@ -71,6 +72,7 @@ struct ShowSecondary {
 /// Give an interface another name.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface name")]
+#[undo("set interface name {2} {1}")]
 #[stage(Interfaces)]
 pub(super) struct SetName {
     /// interface

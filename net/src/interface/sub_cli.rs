@@ -34,6 +34,7 @@ impl Command for Create {
 
 impl Print for Create {
     const STAGE: Stage = Stage::SubInterfaces;
+    const UNDO: &'static str = "delete sub-interface {1}.{2}";
     fn print(&self, line: &mut Line<'_>) {
         let sub = &self.first;
         line.value(&self.parent).value(&sub.id);

@@ -117,6 +117,7 @@ impl Value for Family {
 /// Set the bounds of the neighbor table.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip neighbor-config")]
+#[undo("=set ip neighbor-config {1} limit 50000 age 0 norecycle")]
 struct SetConfig {
     /// `ip4` or `ip6`
     #[positional]

@@ -14,6 +14,7 @@ use crate::router::Router;
 /// Set how long packets to a host may be.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip pmtu")]
+#[undo("=set ip pmtu {1} 0 [table {table}]")]
 #[stage(Routes)]
 struct SetPathMtu {
     /// the host

@@ -249,6 +249,7 @@ impl Command for SetRedirect6 {
 
 impl Print for SetRedirect4 {
     const STAGE: Stage = Stage::Routes;
+    const UNDO: &'static str = "ip punt redirect del rx {rx}";
     fn print(&self, line: &mut Line<'_>) {
         self.0.print(line);
     }
@@ -256,6 +257,7 @@ impl Print for SetRedirect4 {
 
 impl Print for SetRedirect6 {
     const STAGE: Stage = Stage::Routes;
+    const UNDO: &'static str = "ip6 punt redirect del rx {rx}";
     fn print(&self, line: &mut Line<'_>) {
         self.0.print(line);
     }

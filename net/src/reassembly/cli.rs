@@ -68,6 +68,7 @@ struct SetLimits {
 /// Put fragments for this router together, of the versions that are named.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip reassembly local")]
+#[undo("=set ip reassembly local")]
 struct SetLocal {
     /// those of IPv4
     ip4: bool,

@@ -13,6 +13,7 @@ use crate::router::Router;
 /// Set the address that a peer of a tunnel is reached by.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create teib")]
+#[undo("delete teib {1} peer {peer}")]
 #[stage(Attachments)]
 struct Create {
     /// the tunnel

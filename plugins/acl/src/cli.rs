@@ -24,6 +24,7 @@ impl Command for SetList {
 
 impl Print for SetList {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "=delete acl-plugin acl index {index}";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.0);
     }
@@ -169,6 +170,8 @@ impl Command for SetOption {
 
 impl Print for SetOption {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "=set acl-plugin {?counters} counters disable|\
+        set acl-plugin use-hash-acl-matching 1";
     fn print(&self, line: &mut Line<'_>) {
         match self {
             Self::Counters(on) => line.keyword("counters", &if *on { "enable" } else { "disable" }),

@@ -26,6 +26,7 @@ impl Command for SetList {
 
 impl Print for SetList {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "=delete acl-plugin macip acl index {index}";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.0);
     }

@@ -51,6 +51,9 @@ impl Command for SetTimeout {
 
 impl Print for SetTimeout {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "=set acl-plugin session timeout {?udp} udp idle 600|\
+        set acl-plugin session timeout {?idle} tcp idle 86400|\
+        set acl-plugin session timeout tcp transient 120";
     fn print(&self, line: &mut Line<'_>) {
         let (word, seconds) = match self {
             Self::UdpIdle(seconds) => ("udp idle", seconds),
@@ -99,6 +102,7 @@ impl Command for SetReclassify {
 
 impl Print for SetReclassify {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "=set acl-plugin reclassify-sessions 0";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&u8::from(self.0));
     }

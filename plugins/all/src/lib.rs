@@ -7,6 +7,7 @@ use net::Feature;
 const PLUGINS: &[Feature] = &[
     sessions::FEATURE,
     translation::FEATURE,
+    configure::FEATURE,
     arping::FEATURE,
     bond::FEATURE,
     bpf_trace_filter::FEATURE,

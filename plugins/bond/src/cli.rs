@@ -55,6 +55,7 @@ impl Command for Create {
 
 impl Print for Create {
     const STAGE: Stage = Stage::Interfaces;
+    const UNDO: &'static str = "delete bond BondEthernet{id}";
     fn print(&self, line: &mut Line<'_>) {
         let Config { id, mode, balance, numa_only, gso, mac } = &self.0;
         line.word("mode").word(mode.word());
@@ -91,6 +92,7 @@ impl Command for Delete {
 /// Have an interface be a member of a bond.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bond add")]
+#[undo("bond del {2}")]
 #[stage(Settings)]
 struct Add {
     /// the bond

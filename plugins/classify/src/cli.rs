@@ -20,6 +20,9 @@ const MEMORY: Memory = Memory(2 << 20);
 /// Make a table of the classifier, change or delete it.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("classify table")]
+#[undo(
+    "classify table {?index} table {index} del|classify table table {table} next-table 4294967295"
+)]
 #[stage(Objects)]
 struct MakeTable {
     /// what becomes of packets that are not found

@@ -13,6 +13,7 @@ use net::Router;
 /// Detect duplicates of new IPv6 addresses.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip6 dad enable")]
+#[undo("=set ip6 dad disable")]
 #[stage(State)]
 struct Enable {
     /// solicitations for an address, 1 to 10; 1 unless given

@@ -13,6 +13,7 @@ use super::{Ipip, sixrd};
 /// Make an IP in IP tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create ipip tunnel")]
+#[undo("delete ipip tunnel ipip{instance}")]
 struct Create {
     /// own address
     src: IpAddr,

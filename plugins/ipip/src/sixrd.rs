@@ -209,6 +209,7 @@ pub(super) fn remove(
 /// Make a tunnel whose far ends are found in IPv6 addresses.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create 6rd tunnel")]
+#[undo("delete 6rd tunnel ipip{instance}")]
 struct Create {
     /// prefix of all IPv6 addresses of the domain
     #[keyword("ip6-pfx")]

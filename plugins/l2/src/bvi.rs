@@ -71,6 +71,7 @@ pub(crate) fn follow_mac(router: &mut Router, interface: InterfaceIndex) {
 /// Create a bridge's virtual interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bvi create")]
+#[undo("bvi delete bvi{instance}")]
 #[stage(Interfaces)]
 struct Create {
     /// its address; b0:b0:00:00:<instance> if not given

@@ -177,6 +177,7 @@ struct SetAge {
 /// Set how many addresses a bridge domain learns at most.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set bridge-domain learn-limit")]
+#[undo("=set bridge-domain learn-limit {1} 16777216")]
 #[stage(Objects)]
 pub(super) struct SetLimit {
     /// the domain
@@ -190,6 +191,7 @@ pub(super) struct SetLimit {
 /// Set how many addresses new bridge domains learn at most.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set bridge-domain default-learn-limit")]
+#[undo("=set bridge-domain default-learn-limit 16777216")]
 #[stage(Objects)]
 pub(super) struct SetDefaultLimit {
     /// addresses

@@ -20,6 +20,7 @@ pub(super) struct AddMac {
 
 impl Print for AddMac {
     const STAGE: Stage = Stage::Routes;
+    const UNDO: &'static str = "l2fib del {1} {2}";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.mac).value(&self.id);
         match self.to {

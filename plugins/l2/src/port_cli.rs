@@ -13,6 +13,7 @@ use super::state::Role;
 /// Put an interface into a bridge domain.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 bridge")]
+#[undo("=set interface l3 {1}")]
 #[stage(Attachments)]
 pub(super) struct SetBridge {
     /// the interface
@@ -33,6 +34,7 @@ pub(super) struct SetBridge {
 /// Send all frames of an interface out of another one.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 xconnect")]
+#[undo("=set interface l3 {1}")]
 #[stage(Attachments)]
 pub(super) struct SetCrossConnect {
     /// interface that frames come in by
@@ -61,6 +63,7 @@ pub(super) struct SetTags {
 
 impl Print for SetTags {
     const STAGE: Stage = Stage::Attachments;
+    const UNDO: &'static str = "=set interface l2 tag-rewrite {1} disable";
     fn print(&self, line: &mut Line<'_>) {
         let TagRewrite { op, push_dot1q, tags: [first, second], .. } = self.wanted;
         line.value(&self.interface);
@@ -139,6 +142,7 @@ pub(super) struct SetBackbone {
 
 impl Print for SetBackbone {
     const STAGE: Stage = Stage::Attachments;
+    const UNDO: &'static str = "=set interface l2 pbb-tag-rewrite {1} disable";
     fn print(&self, line: &mut Line<'_>) {
         let wanted = &self.wanted;
         line.value(&self.interface);

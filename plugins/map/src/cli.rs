@@ -72,6 +72,7 @@ fn source(args: &mut Args<'_>) -> Result<Ip6Prefix, Error> {
 
 impl Print for AddDomain {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "map del domain index {index}";
     fn print(&self, line: &mut Line<'_>) {
         let Self(d) = self;
         line.option("tag", Some(&d.tag).filter(|tag| !tag.is_empty()));

@@ -30,6 +30,7 @@ struct SetInterface {
 /// Add or delete a label table.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("mpls table")]
+#[undo("mpls table {?del} add {2}|mpls table del {2}")]
 #[stage(Objects)]
 struct SetTable {
     /// it is added

@@ -8,6 +8,17 @@ use translation::session::Timeouts;
 
 use crate::state::{Role, SESSIONS, settings};
 
+/// What takes back commands that begin so; others end with `del` then.
+const UNDO: &[(&str, &str)] = &[
+    ("nat44 forwarding", "nat44 forwarding disable"),
+    ("set nat timeout", "=set nat timeout reset"),
+    ("nat mss-clamping", "=nat mss-clamping disable"),
+    ("set nat44 session limit", "=set nat44 session limit 0 [vrf {vrf}]"),
+    ("nat44 vrf table add", "nat44 vrf table del {5}"),
+    ("nat44 vrf route add", "nat44 vrf route del {5..}"),
+    ("nat44 vrf route del", "nat44 vrf route add {5..}"),
+];
+
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let Ok(s) = settings(router) else { return };
     let mut plugin = "nat44 plugin enable".to_owned();
@@ -16,8 +27,11 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (word, value) in options.into_iter().chain(vrfs).filter(|(_, value)| *value != 0) {
         let _ = write!(plugin, " {word} {value}");
     }
-    lines.push_text(Stage::Settings, &plugin);
-    let mut say = |command: String| lines.push_text(Stage::Attachments, &command);
+    lines.push_undone(Stage::Settings, &plugin, "nat44 plugin disable");
+    let mut say = |command: String| {
+        let known = UNDO.iter().find(|(begin, _)| command.starts_with(begin));
+        lines.push_undone(Stage::Attachments, &command, known.map_or("{} del", |(_, undo)| undo));
+    };
     if s.is_forwarding {
         say("nat44 forwarding enable".to_owned());
     }

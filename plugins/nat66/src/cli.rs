@@ -13,6 +13,7 @@ use super::{Nat, Sides};
 /// Enable or disable NAT66.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("nat66 plugin")]
+#[undo("nat66 plugin disable")]
 #[stage(Objects)]
 struct SetPlugin {
     /// enable it

@@ -125,6 +125,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
 /// Create a pipe of two interfaces.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("pipe create")]
+#[undo("pipe delete pipe{instance}")]
 #[stage(Interfaces)]
 struct Create {
     /// number in its name; the lowest free one if not given

@@ -165,6 +165,7 @@ struct Add {
 
 impl Print for Add {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "policer del name {name}";
     fn print(&self, line: &mut Line<'_>) {
         line.keyword("name", &self.name).option("index", self.index.as_ref()).value(&self.config);
     }

@@ -329,6 +329,7 @@ struct SetSource {
 /// Set the hop limit of headers that policies put in front.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set sr encaps hop-limit")]
+#[undo("=set sr encaps hop-limit 64")]
 #[stage(Settings)]
 struct SetHopLimit {
     /// the limit

@@ -56,6 +56,7 @@ impl Command for SetUrpf {
 
 impl Print for SetUrpf {
     const STAGE: Stage = Stage::Attachments;
+    const UNDO: &'static str = "=set urpf {1} {2} off {4} [table {table}]";
     fn print(&self, line: &mut Line<'_>) {
         line.word(if self.link == Link::Ip4 { "ip4" } else { "ip6" });
         line.word(if self.direction == Direction::Rx { "rx" } else { "tx" });
@@ -99,6 +100,7 @@ impl Command for Accept {
 
 impl Print for Accept {
     const STAGE: Stage = Stage::Routes;
+    const UNDO: &'static str = "set urpf-accept table {table} del {add}";
     fn print(&self, line: &mut Line<'_>) {
         line.option("table", Some(&self.table).filter(|table| **table != 0));
         line.word(if self.is_del { "del" } else { "add" }).value(&self.prefix);

@@ -187,9 +187,10 @@ impl Command for Ip6Table {
 
 /// Prints a command as the one that it wraps.
 macro_rules! printed {
-    ($($name:ident: $stage:ident;)*) => {$(
+    ($($name:ident: $stage:ident, $undo:literal;)*) => {$(
         impl Print for $name {
             const STAGE: Stage = Stage::$stage;
+            const UNDO: &'static str = $undo;
             fn print(&self, line: &mut Line<'_>) {
                 self.0.print(line);
             }
@@ -198,15 +199,16 @@ macro_rules! printed {
 }
 
 printed! {
-    Ip4Table: Objects;
-    Ip6Table: Objects;
-    SetIp4Hash: Settings;
-    SetIp6Hash: Settings;
+    Ip4Table: Objects, "ip table {?del} add {2}|ip table del {2}";
+    Ip6Table: Objects, "ip6 table {?del} add {2}|ip6 table del {2}";
+    SetIp4Hash: Settings, "=set ip flow-hash [table {table}] src dst sport dport proto flowlabel";
+    SetIp6Hash: Settings, "=set ip6 flow-hash [table {table}] src dst sport dport proto flowlabel";
 }
 
 /// Set the number that makes the choices of this router differ from those of others.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip flow-hash router-id")]
+#[undo("=set ip flow-hash router-id 0")]
 pub(super) struct SetSeed {
     /// any number; 0 at first
     #[positional]

@@ -4,6 +4,8 @@
 //! carried out by a router that has just started. State that is learned, and what is so by default,
 //! is not in it.
 
+pub mod undo;
+
 use std::any::Any;
 use std::fmt;
 
@@ -80,9 +82,14 @@ impl<C: 'static> Configuration<C> {
 
 /// A command of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Row {
-    feature: &'static str,
-    command: String,
+pub struct Row {
+    /// Name of the feature.
+    pub feature: &'static str,
+    /// The command.
+    pub command: String,
+    /// The command that takes it back, where this was asked for and there is one.
+    #[serde(skip)]
+    pub undo: Option<undo::Undo>,
 }
 
 /// The commands of a configuration, filled by features.
@@ -100,6 +107,8 @@ struct Collected {
     rows: [Vec<(u64, Row)>; STAGES],
     /// Position of a feature in its configuration, between two slices.
     cursor: Option<Box<dyn Any>>,
+    /// Whether commands come with what takes them back.
+    with_undo: bool,
 }
 
 impl Lines<'_> {
@@ -127,13 +136,26 @@ impl Lines<'_> {
     /// Puts a command into another stage than its own.
     pub fn push_in<T: Print>(&mut self, stage: Stage, place: u64, command: &T) {
         let command = Line::of(command, self.context);
-        self.found.rows[stage as usize].push((place, Row { feature: self.feature, command }));
+        let undo = self.found.with_undo.then(|| undo::of::<T>(&command)).flatten();
+        let row = Row { feature: self.feature, command, undo };
+        self.found.rows[stage as usize].push((place, row));
         self.left = self.left.saturating_sub(1);
     }
 
     /// Puts in a command that is not compiled with the router.
     pub fn push_text(&mut self, stage: Stage, command: &str) {
-        let row = Row { feature: self.feature, command: command.to_owned() };
+        self.push_row(stage, command, None);
+    }
+
+    /// Puts in a command that is no value of a type, and what takes it back: as [`Print::UNDO`],
+    /// for a command without a path.
+    pub fn push_undone(&mut self, stage: Stage, command: &str, undo: &str) {
+        self.push_row(stage, command, undo::filled(undo, "", command));
+    }
+
+    /// Puts in a command that is not compiled with the router, and the one that takes it back.
+    pub fn push_row(&mut self, stage: Stage, command: &str, undo: Option<undo::Undo>) {
+        let row = Row { feature: self.feature, command: command.to_owned(), undo };
         self.found.rows[stage as usize].push((0, row));
         self.left = self.left.saturating_sub(1);
     }
@@ -168,15 +190,26 @@ struct Show {
 }
 
 /// A configuration that is being collected.
-struct Collection<C> {
+pub struct Collection<C> {
     left: std::vec::IntoIter<(&'static str, Configuration<C>)>,
     current: Option<(&'static str, Configuration<C>)>,
     found: Collected,
 }
 
 impl<C: 'static> Collection<C> {
+    /// Begins with the first of these features. The commands come with those that take them back.
+    pub fn new(features: Configured<C>) -> Self {
+        let found = Collected { with_undo: true, ..Collected::default() };
+        Self { left: features.into_iter(), current: None, found }
+    }
+
+    /// The commands, in the order in which they can be carried out, once there are no more.
+    pub fn rows(self) -> Vec<Row> {
+        Rows::from(self.found).0
+    }
+
     /// Goes on with the current feature, or the next one; whether there is more.
-    fn advance(&mut self, cx: &C) -> bool {
+    pub fn advance(&mut self, cx: &C) -> bool {
         self.current = self.current.take().or_else(|| self.left.next());
         let Some((feature, configuration)) = self.current else { return false };
         if let Configuration::Commands(commands) = configuration {

@@ -1,0 +1,63 @@
+//! The origin of what is being carried out: a session of the command line, a client of the binary
+//! API, or the router itself.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+/// Most origins that are remembered as having changed something.
+const MOST: usize = 64;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Rc<str>>> = const { RefCell::new(None) };
+    static CHANGED: RefCell<BTreeSet<Rc<str>>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// The name of the current origin: `the router` when nobody asked.
+pub fn current() -> Rc<str> {
+    CURRENT.with_borrow(|current| current.clone().unwrap_or_else(|| "the router".into()))
+}
+
+/// Has what follows come from `origin`, until the guard is dropped.
+#[must_use = "it is left again when this is dropped"]
+pub fn enter(origin: &Rc<str>) -> Entered {
+    Entered(CURRENT.replace(Some(Rc::clone(origin))), PhantomData)
+}
+
+/// The name of a user of this machine, or the number of one without.
+pub(crate) fn user(uid: u32) -> String {
+    let number = uid.to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1) == Some(&number)).then(|| name.to_owned())
+    });
+    name.unwrap_or(number)
+}
+
+/// Notes that the current origin may have changed something.
+pub(crate) fn note_change() {
+    CHANGED.with_borrow_mut(|changed| {
+        let current = current();
+        if changed.len() < MOST && !changed.contains(&current) {
+            changed.insert(current);
+        }
+    });
+}
+
+/// The origins that may have changed something since the last call.
+pub fn take_changes() -> BTreeSet<Rc<str>> {
+    CHANGED.take()
+}
+
+/// Has an origin be the current one as long as it is there.
+#[derive(Debug)]
+pub struct Entered(Option<Rc<str>>, PhantomData<*const ()>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.replace(self.0.take());
+    }
+}

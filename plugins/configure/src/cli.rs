@@ -1,0 +1,361 @@
+//! `save`, `configure check`, `configure replace`, `configure rollback`, `commit`, `show
+//! configuration diff`, `show configuration history`.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use control::cli::{Cli, Command, Error, Output, Step, Task, io_text};
+use control::configuration::{Collection, Row};
+use control::wall::Civil;
+use drivers::host::background::Background;
+use net::Router;
+use serde::Serialize;
+
+use crate::history::{Awaited, Revision};
+use crate::replace::{Difference, Finish, Job, Known, Target, run_in_background};
+use crate::{Configure, StartupFile, write_atomically};
+
+/// Largest file of commands in bytes.
+const MOST_BYTES: u64 = 1 << 30;
+/// Longest time that a commit may wait to be confirmed, in minutes.
+const MOST_MINUTES: f64 = 7.0 * 24.0 * 60.0;
+/// Interval of looks whether a file is on the disk.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Save the configuration to a file, which has its old or its new contents at any moment.
+#[derive(Command)]
+#[command("save")]
+struct Save {
+    /// path of the file; that of `unix { startup-config FILE }`, or the default, unless given
+    #[positional]
+    file: Option<PathBuf>,
+}
+
+/// Check a file of commands without carrying them out here.
+#[derive(Command)]
+#[command("configure check")]
+struct Check {
+    /// path of the file
+    #[positional]
+    file: PathBuf,
+}
+
+/// Make the configuration that of a file, by what is different; all of it or nothing.
+#[derive(Command)]
+#[command("configure replace")]
+struct Replace {
+    /// path of the file
+    #[positional]
+    file: PathBuf,
+    /// minutes after which it is undone unless `commit` confirms it
+    confirm: Option<f64>,
+}
+
+/// Make the configuration one that was committed before, by what is different.
+#[derive(Command)]
+#[command("configure rollback")]
+struct Rollback {
+    /// its number in `show configuration history`: 0 is the one committed last
+    #[positional]
+    number: usize,
+    /// minutes after which it is undone unless `commit` confirms it
+    confirm: Option<f64>,
+}
+
+/// Commit the configuration as it is: it can be gone back to, and is not undone any more.
+#[derive(Command)]
+#[command("commit")]
+struct Commit {
+    /// what for
+    #[rest]
+    reason: Option<String>,
+}
+
+/// Have what changed since the last commit, and what changes from now on, undone unless `commit`
+/// confirms it.
+#[derive(Command)]
+#[command("commit confirm")]
+struct CommitConfirm {
+    /// minutes until then
+    #[positional]
+    minutes: f64,
+}
+
+/// Show what is different in another configuration: `-` what goes with it, `+` what comes.
+#[derive(Command)]
+#[command("show configuration diff")]
+struct ShowDiff {
+    /// path of a file that could replace it, or number of a revision that it has changed from
+    /// since; 0, the one committed last, unless given
+    #[positional]
+    other: Option<String>,
+}
+
+/// Show the configurations that were committed.
+#[derive(Command)]
+#[command("show configuration history")]
+struct ShowHistory;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.task(save).task(check).task(replace).task(rollback).task(commit).task(commit_confirm);
+    cli.task(diff).command(|router: &mut Router, _: ShowHistory| Ok(history(router)));
+}
+
+/// A configuration on its way to a file.
+struct Saving {
+    collection: Option<Collection<Router>>,
+    file: PathBuf,
+    written: Option<Background<std::io::Result<()>>>,
+}
+
+impl Saving {
+    fn slice(&mut self, router: &mut Router) -> Step {
+        if let Some(mut collection) = self.collection.take() {
+            if collection.advance(router) {
+                self.collection = Some(collection);
+                return Step::Again;
+            }
+            let (mut text, file) = (String::new(), self.file.clone());
+            for row in collection.rows() {
+                text.push_str(&row.command);
+                text.push('\n');
+            }
+            let write = move || write_atomically(&file, text.as_bytes());
+            self.written = Some(Background::begin(write));
+        }
+        match self.written.as_ref().and_then(Background::result) {
+            None => Step::Sleep(LOOK),
+            Some(result) => Step::Done(result.and_then(|written| written).map_err(|e| {
+                Error::new(format!("cannot write `{}': {}", self.file.display(), io_text(&e)))
+            })),
+        }
+    }
+}
+
+impl Task<Router> for Saving {
+    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
+        let step = self.slice(router);
+        if let Step::Done(result) = &step {
+            router.own_mut::<Configure>().is_busy = false;
+            if result.is_ok() {
+                out.append(Output::text(format!("saved to {}", self.file.display())));
+            }
+        }
+        step
+    }
+
+    fn cancel(&mut self, router: &mut Router, _: &mut Output) {
+        router.own_mut::<Configure>().is_busy = false;
+    }
+}
+
+fn save(router: &mut Router, save: Save) -> Result<Box<dyn Task<Router>>, Error> {
+    let default = || router.state::<StartupFile>().map(|StartupFile(file)| file.clone());
+    let file = save.file.or_else(default).ok_or("there is no default: name a file")?;
+    if std::mem::replace(&mut router.own_mut::<Configure>().is_busy, true) {
+        return Err("the configuration is being replaced or saved already".into());
+    }
+    let collection = Some(Collection::new(router.configured.clone()));
+    Ok(Box::new(Saving { collection, file, written: None }))
+}
+
+/// The text of a file of commands.
+fn read(file: &PathBuf) -> Result<Target, Error> {
+    let name = file.display().to_string();
+    let failed = |why: &str| Error::new(format!("cannot read `{name}': {why}"));
+    let about = fs::metadata(file).map_err(|e| failed(&io_text(&e)))?;
+    if !about.is_file() {
+        return Err(failed("not a regular file"));
+    }
+    if about.len() > MOST_BYTES {
+        return Err(failed("longer than 1 GiB"));
+    }
+    let text = fs::read_to_string(file).map_err(|e| failed(&io_text(&e)))?;
+    Ok(Target::File(name, text))
+}
+
+fn check(router: &mut Router, check: Check) -> Result<Box<dyn Task<Router>>, Error> {
+    let finish: Finish = Box::new(|_, known| {
+        let Difference { removed, added } = known.difference();
+        let (goes, comes, all) = (removed.len(), added.len(), known.target.len());
+        Ok(Output::text(format!("{all} commands: {goes} would go, {comes} would come")))
+    });
+    Job::begin(router, read(&check.file)?, false, finish)
+}
+
+fn diff(router: &mut Router, diff: ShowDiff) -> Result<Box<dyn Task<Router>>, Error> {
+    let number = match &diff.other {
+        None => Some(0),
+        Some(other) => other.parse::<usize>().ok(),
+    };
+    let shown = |difference: Difference| match difference {
+        Difference { removed, added } if removed.is_empty() && added.is_empty() => Output::none(),
+        difference => Output::of(difference),
+    };
+    let Some(number) = number else {
+        let file = read(&PathBuf::from(diff.other.unwrap_or_default()))?;
+        return Job::begin(router, file, false, Box::new(move |_, k| Ok(shown(k.difference()))));
+    };
+    let rows = Rc::clone(&revision(router, number)?.rows);
+    let finish: Finish = Box::new(move |_, known| {
+        // What has changed since: the revision is the older one.
+        let Known { running, target, before } = known;
+        Ok(shown(Known { running: target, target: running, before }.difference()))
+    });
+    Job::begin(router, Target::Rows(rows), false, finish)
+}
+
+/// The revision of this number.
+fn revision(router: &Router, number: usize) -> Result<&Revision, Error> {
+    let history = &router.own::<Configure>().history;
+    history.at(number).ok_or_else(|| Error::new(format!("there is no revision {number}")))
+}
+
+fn seconds(minutes: Option<f64>) -> Result<Option<f64>, Error> {
+    match minutes {
+        Some(m) if !(m > 0.0 && m <= MOST_MINUTES) => {
+            Err(Error::new(format!("{m} minutes are not more than 0 and at most {MOST_MINUTES}")))
+        }
+        minutes => Ok(minutes.map(|m| m * 60.0)),
+    }
+}
+
+fn replace(router: &mut Router, c: Replace) -> Result<Box<dyn Task<Router>>, Error> {
+    let confirm = seconds(c.confirm)?;
+    let reason = format!("replaced by {}", c.file.display());
+    Job::begin(router, read(&c.file)?, true, replaced(reason, confirm))
+}
+
+fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, Error> {
+    let confirm = seconds(c.confirm)?;
+    let rows = Rc::clone(&revision(router, c.number)?.rows);
+    let reason = format!("back to revision {}", c.number);
+    Job::begin(router, Target::Rows(rows), true, replaced(reason, confirm))
+}
+
+/// What follows a replacement: revisions of what was and of what is, and the time by which it is
+/// to be confirmed.
+fn replaced(reason: String, confirm: Option<f64>) -> Finish {
+    Box::new(move |router, known| {
+        let base = known.before.unwrap_or_default();
+        push(router, "before the next one", &base);
+        push(router, &reason, &known.running);
+        forget_awaited(router);
+        let Some(seconds) = confirm else { return Ok(Output::none()) };
+        Ok(Output::text(await_confirmation(router, seconds, base)))
+    })
+}
+
+/// Adds a revision unless it is that of before; whether it is new.
+fn push(router: &mut Router, reason: &str, rows: &Rc<[Row]>) -> bool {
+    let history = &mut router.own_mut::<Configure>().history;
+    let is_same = |last: &Revision| {
+        let commands =
+            |rows: &Rc<[Row]>| rows.iter().map(|r| r.command.clone()).collect::<Vec<_>>();
+        Rc::ptr_eq(&last.rows, rows)
+            || last.rows.len() == rows.len() && commands(&last.rows) == commands(rows)
+    };
+    let is_new = !history.at(0).is_some_and(is_same);
+    if is_new {
+        history.push(reason.to_owned(), Rc::clone(rows));
+    }
+    is_new
+}
+
+/// Stops the clock of a commit that waits; whether there was one.
+fn forget_awaited(router: &mut Router) -> bool {
+    let Some(awaited) = router.own_mut::<Configure>().awaited.take() else { return false };
+    router.cancel(awaited.timer);
+    true
+}
+
+fn await_confirmation(router: &mut Router, seconds: f64, base: Rc<[Row]>) -> String {
+    let timer = router.after(seconds, not_confirmed, 0);
+    let due = router.now() + seconds;
+    let commands = base.len();
+    router.own_mut::<Configure>().awaited = Some(Awaited { timer, due, base });
+    let minutes = seconds / 60.0;
+    format!("undone in {minutes} minutes unless `commit' confirms it: {commands} commands then")
+}
+
+fn commit(router: &mut Router, c: Commit) -> Result<Box<dyn Task<Router>>, Error> {
+    let reason = c.reason.unwrap_or_default();
+    let finish: Finish = Box::new(move |router, known| {
+        let is_confirmed = forget_awaited(router);
+        let is_new = push(router, &reason, &known.running);
+        Ok(match (is_confirmed, is_new) {
+            (true, _) => Output::text("confirmed"),
+            (false, true) => Output::none(),
+            (false, false) => Output::text("nothing has changed since the last commit"),
+        })
+    });
+    Job::begin(router, Target::Running, false, finish)
+}
+
+fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<Router>>, Error> {
+    let Some(seconds) = seconds(Some(c.minutes))? else { return Err("minutes are missing".into()) };
+    let state = router.own::<Configure>();
+    let awaited = state.awaited.as_ref().map(|awaited| Rc::clone(&awaited.base));
+    let last = state.history.at(0).map(|last| Rc::clone(&last.rows));
+    let base = awaited.or(last).ok_or("nothing was committed that could come back: `commit' it")?;
+    let finish: Finish = Box::new(move |router, known| {
+        forget_awaited(router);
+        push(router, "to be confirmed", &known.running);
+        Ok(Output::text(await_confirmation(router, seconds, base)))
+    });
+    Job::begin(router, Target::Running, false, finish)
+}
+
+/// Undoes a commit that nobody has confirmed.
+fn not_confirmed(router: &mut Router, _: u64) {
+    let Some(awaited) = router.own_mut::<Configure>().awaited.take() else { return };
+    let base = Rc::clone(&awaited.base);
+    let finish: Finish = Box::new(|router, known| {
+        push(router, "not confirmed, undone", &known.before.unwrap_or_default());
+        push(router, "back to what was committed before", &known.running);
+        Ok(Output::text("the last commit was not confirmed and is undone"))
+    });
+    match Job::new(router, Target::Rows(base), true, finish) {
+        Ok(job) => run_in_background(router, job),
+        Err(_) => {
+            // Something else is under way: after that.
+            let timer = router.after(1.0, not_confirmed, 0);
+            router.own_mut::<Configure>().awaited = Some(Awaited { timer, ..awaited });
+        }
+    }
+}
+
+/// Output of `show configuration history`.
+#[derive(Serialize)]
+struct Shown {
+    /// Seconds until the last commit is undone.
+    undone_in: Option<f64>,
+    revisions: Vec<Revision>,
+}
+
+fn history(router: &Router) -> Output {
+    let Configure { history, awaited, .. } = router.own::<Configure>();
+    let undone_in = awaited.as_ref().map(|awaited| (awaited.due - router.now()).max(0.0));
+    Output::of(Shown { undone_in, revisions: history.revisions.iter().cloned().collect() })
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(seconds) = self.undone_in {
+            writeln!(f, "undone in {seconds:.0} s unless `commit' confirms it")?;
+        }
+        for (number, r) in self.revisions.iter().enumerate() {
+            let time = Civil::from_unix(Duration::from_secs(r.time)).to_string();
+            let commands = r.rows.len();
+            write!(f, "{number:<4}{time:<31}{:<22}{commands:>8} commands  {}", r.origin, r.reason)?;
+            if !r.changed_by.is_empty() {
+                write!(f, "  (changed by {})", r.changed_by.join(", "))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! Writing a file so that it has its old or its new contents at any moment.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Writes a file: beside it first, then to the disk, then in its place. Whenever the process or the
+/// machine stops, the file has its old or its new contents. A link is followed.
+///
+/// # Errors
+/// The kernel's; the file is as it was then.
+pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(".new");
+    let beside = folder.join(beside);
+    let written = write_beside(&beside, &path, contents).and_then(|()| {
+        fs::rename(&beside, &path)?;
+        File::open(&folder)?.sync_all()
+    });
+    if written.is_err() {
+        // It may not even be there.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Writes the new contents to the disk, with the permissions of the file or for its owner only:
+/// a configuration may have secrets in it.
+fn write_beside(beside: &Path, path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut options = File::options();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(beside)?;
+    if let Ok(old) = fs::metadata(path) {
+        if !old.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        file.set_permissions(old.permissions())?;
+    }
+    file.write_all(contents)?;
+    file.sync_all()
+}
