@@ -150,7 +150,8 @@ fn a_tun_gets_and_sends_packets_without_frames() {
     assert_eq!(to_host.len(), 1, "{out:?}");
     assert_eq!(to_host[0].bytes, udp[14..]);
     let packet = net::testing::packets::udp4("10.0.0.1", "10.0.0.2", 9, &[1; 20]);
-    let caught = b.graph.send("ip4-input", &[packet.clone()], move |p| p.set_rx(host.0));
+    let caught =
+        b.graph.send("ip4-input", std::slice::from_ref(&packet), move |p| p.set_rx(host.0));
     assert_eq!(sent(&caught).len(), 1, "{caught:?}");
     assert_eq!(&caught[0].bytes[14..], &packet[..], "no hop is taken");
     assert_eq!(&caught[0].bytes[..6], &HOST.0);
