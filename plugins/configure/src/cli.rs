@@ -191,21 +191,26 @@ fn diff(router: &mut Router, diff: ShowDiff) -> Result<Box<dyn Task<Router>>, Er
         None => Some(0),
         Some(other) => other.parse::<usize>().ok(),
     };
-    let shown = |difference: Difference| match difference {
-        Difference { removed, added } if removed.is_empty() && added.is_empty() => Output::none(),
-        difference => Output::of(difference),
-    };
     let Some(number) = number else {
         let file = read(&PathBuf::from(diff.other.unwrap_or_default()))?;
-        return Job::begin(router, file, false, Box::new(move |_, k| Ok(shown(k.difference()))));
+        return Job::begin(
+            router,
+            file,
+            false,
+            Box::new(move |_, k| Ok(Output::of(k.difference()))),
+        );
     };
-    let rows = Rc::clone(&revision(router, number)?.rows);
+    let is_first = diff.other.is_none() && router.own::<Configure>().history.at(0).is_none();
+    let target = match is_first {
+        true => Target::Running,
+        false => Target::Rows(Rc::clone(&revision(router, number)?.rows)),
+    };
     let finish: Finish = Box::new(move |_, known| {
         // What has changed since: the revision is the older one.
         let Known { running, target, before } = known;
-        Ok(shown(Known { running: target, target: running, before }.difference()))
+        Ok(Output::of(Known { running: target, target: running, before }.difference()))
     });
-    Job::begin(router, Target::Rows(rows), false, finish)
+    Job::begin(router, target, false, finish)
 }
 
 /// The revision of this number.

@@ -236,7 +236,7 @@ impl Job {
         }
         self.round += 1;
         self.refused = None;
-        self.phase = Phase::Work(plan(&known, self.round), None);
+        self.phase = Phase::Work(plan(&known, self.round, self.back.is_some()), None);
         None
     }
 
@@ -259,7 +259,10 @@ impl Job {
 /// The commands that lead from one configuration to the other. What can be set anew is not taken
 /// back first, unless that was tried already; in later rounds everything behind the first
 /// difference is made anew.
-fn plan(known: &Known, round: u32) -> VecDeque<String> {
+///
+/// Some commands cannot be taken back: while one is there that has to go, perhaps with what it is
+/// about, nothing is added, so that there is a way back. On that way everything is.
+fn plan(known: &Known, round: u32, is_back: bool) -> VecDeque<String> {
     let wanted: HashSet<&str> = known.target.iter().map(|row| row.command.as_str()).collect();
     let new = only_in(&known.target, &known.running);
     let set_anew: HashSet<&str> = match round {
@@ -285,7 +288,10 @@ fn plan(known: &Known, round: u32) -> VecDeque<String> {
     let again: HashSet<String> = taken_back.iter().filter_map(|(_, row)| row.clone()).collect();
     let there: HashSet<&str> = known.running.iter().map(|row| row.command.as_str()).collect();
     let made = known.target.iter().map(|row| &row.command);
-    let made = made.filter(|command| !there.contains(command.as_str()) || again.contains(*command));
+    let is_kept = |row: &Row| row.undo.is_none() && !wanted.contains(row.command.as_str());
+    let is_blocked = !is_back && known.running.iter().any(is_kept);
+    let is_new = |command: &String| !is_blocked && !there.contains(command.as_str());
+    let made = made.filter(|command| is_new(command) || again.contains(*command));
     taken_back.iter().rev().map(|(undo, _)| undo.clone()).chain(made.cloned()).collect()
 }
 

@@ -235,7 +235,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, Mappings {}| Ok(Output::of(mappings(router))));
     cli.command(|router: &mut Router, Sessions {}| Ok(Output::of(sessions(router))));
     cli.command(|router: &mut Router, ShowTimeouts {}| {
-        let t = settings(router)?.timeouts;
+        let t = settings(router).map_or_else(|_| Timeouts::default(), |s| s.timeouts);
         let line = |name: &str, seconds: u32| format!("{name} timeout: {seconds}sec");
         Ok(Output::of(Lines(vec![
             line("udp", t.udp),

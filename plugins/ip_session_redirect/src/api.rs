@@ -14,6 +14,7 @@ const ALL: u32 = u32::MAX;
 
 /// Have the packets of a session leave by paths; packets are of the version of the next hops.
 #[derive(Message)]
+#[option("deprecated")]
 #[option("status", "in_progress")]
 pub struct IpSessionRedirectAdd {
     /// the table of the classifier
@@ -71,7 +72,6 @@ pub struct IpSessionRedirectDel {
 
 /// List redirected sessions.
 #[derive(Message)]
-#[option("status", "in_progress")]
 #[details(IpSessionRedirectDetails)]
 pub struct IpSessionRedirectDump {
     /// the table of the classifier; 4294967295 for all
@@ -80,7 +80,6 @@ pub struct IpSessionRedirectDump {
 
 /// A redirected session.
 #[derive(Message)]
-#[option("status", "in_progress")]
 pub struct IpSessionRedirectDetails {
     /// always 0
     pub retval: i32,
