@@ -38,6 +38,7 @@ const VERSIONS: [(&str, [bool; 2]); 4] =
 
 impl Print for SetReassembly {
     const STAGE: Stage = Stage::Attachments;
+    const UNDO: &'static str = "=set interface reassembly {1} off[ {?shallow} shallow]";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.interface);
         for (word, on) in VERSIONS {
@@ -68,7 +69,7 @@ struct SetLimits {
 /// Put fragments for this router together, of the versions that are named.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip reassembly local")]
-#[undo("=set ip reassembly local")]
+#[undo("=set ip reassembly local ip4 ip6")]
 struct SetLocal {
     /// those of IPv4
     ip4: bool,

@@ -48,6 +48,24 @@ pub struct Difference {
     pub added: Vec<String>,
 }
 
+impl Difference {
+    /// What could not be done about it.
+    fn left(&self) -> String {
+        let named = |commands: &[String]| {
+            let first: Vec<_> = commands.iter().take(NAMED).map(|c| format!("`{c}'")).collect();
+            first.join(", ")
+        };
+        match (self.removed.is_empty(), self.added.is_empty()) {
+            (false, true) => format!("no command takes back {}", named(&self.removed)),
+            (true, _) => format!("this has no effect: {}", named(&self.added)),
+            (false, false) => {
+                let (removed, added) = (named(&self.removed), named(&self.added));
+                format!("this has no effect: {added}; and no command takes back {removed}")
+            }
+        }
+    }
+}
+
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.removed.iter().try_for_each(|command| writeln!(f, "- {command}"))?;
@@ -223,12 +241,12 @@ impl Job {
             return Some(finish(router, known));
         }
         if self.round == ROUNDS {
-            let why = self.why(&difference);
             if let Some(first) = self.back.take() {
-                let text = format!("{first}; and there is no way back to what was: {why}");
-                return Some(Err(Error::new(text)));
+                let what = difference.left();
+                return Some(Err(Error::new(format!("{first}; and on the way back {what}"))));
             }
-            self.back = Some(why);
+            let refused = self.refused.take();
+            self.back = Some(refused.unwrap_or_else(|| difference.left()));
             self.round = 0;
             self.wanted = self.before.clone()?;
             self.collect(router);
@@ -238,21 +256,6 @@ impl Job {
         self.refused = None;
         self.phase = Phase::Work(plan(&known, self.round, self.back.is_some()), None);
         None
-    }
-
-    /// Reason why the configuration that is wanted is not there.
-    fn why(&self, difference: &Difference) -> String {
-        if let Some(refused) = &self.refused {
-            return refused.clone();
-        }
-        let named = |commands: &[String]| {
-            let first: Vec<_> = commands.iter().take(NAMED).map(|c| format!("`{c}'")).collect();
-            first.join(", ")
-        };
-        match (difference.removed.is_empty(), difference.added.is_empty()) {
-            (false, _) => format!("no command takes back {}", named(&difference.removed)),
-            _ => format!("this has no effect: {}", named(&difference.added)),
-        }
     }
 }
 

@@ -25,6 +25,7 @@ struct Enable {
 /// Switch duplicate address detection off.
 #[derive(Clone, Debug, PartialEq, Command, Print)]
 #[command("set ip6 dad disable")]
+#[undo("=set ip6 dad enable")]
 #[stage(State)]
 struct Disable;
 

@@ -14,7 +14,7 @@ use super::{Exporter, Ipfix};
 /// The first number of a template.
 const FIRST_TEMPLATE: u16 = 256;
 /// Time that records are gathered at most.
-const GATHERED: Duration = Duration::from_secs(1);
+const GATHERED: Duration = Duration::from_secs(5);
 
 /// What a collector knows of a stream.
 #[derive(Clone, Copy, Debug, Default)]

@@ -48,6 +48,8 @@ impl Command for SetClamp {
 
 impl Print for SetClamp {
     const STAGE: Stage = Stage::Attachments;
+    const UNDO: &'static str =
+        "=set interface tcp-mss-clamp {1} ip4 disable ip4-mss 0 ip6 disable ip6-mss 0";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.interface);
         for (n, (version, mss)) in [("ip4", "ip4-mss"), ("ip6", "ip6-mss")].into_iter().enumerate()
