@@ -2,8 +2,8 @@
 //! sends nothing until it has a collector; more are told apart by theirs.
 //!
 //! A feature makes a [`Stream`] with the fields of its records and hands records over by
-//! [`export`]; they are gathered into messages that fit the path, sent to all collectors within five
-//! seconds, and templates again in each collector's interval.
+//! [`export`]; they are gathered into messages that fit the path, sent to all collectors within
+//! five seconds, and templates again in each collector's interval.
 #![forbid(unsafe_code)]
 
 mod api;
