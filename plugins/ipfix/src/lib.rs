@@ -3,7 +3,7 @@
 //!
 //! A feature makes a [`Stream`] with the fields of its records and hands records over by
 //! [`export`]; they are gathered into messages that fit the path, sent to all collectors within
-//! five seconds, and templates again in each collector's interval.
+//! five seconds, and templates with the first record and again in each collector's interval.
 #![forbid(unsafe_code)]
 
 mod api;

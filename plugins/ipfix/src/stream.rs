@@ -56,7 +56,7 @@ pub fn add_stream(router: &mut Router, domain: u32, src_port: u16, fields: Vec<F
 
 /// Ends a stream; what waits is sent.
 pub fn remove_stream(router: &mut Router, number: u32) {
-    send_waiting(router, number);
+    send_waiting(router, number, false);
     router.own_mut::<Ipfix>().streams.remove(&number);
 }
 
@@ -73,17 +73,21 @@ pub fn export(router: &mut Router, number: u32, record: &[u8]) {
     let room = mtu.saturating_sub(FRONT + HEADER + SET);
     let is_full = !stream.waiting.is_empty() && stream.waiting.len() + record.len() > room;
     if is_full {
-        send_waiting(router, number);
+        send_waiting(router, number, false);
     }
     if let Some(stream) = router.own_mut::<Ipfix>().streams.get_mut(&number) {
         stream.waiting.extend_from_slice(record);
     }
 }
 
-/// Sends what waits, and templates whose time has come.
+/// Sends what waits, and templates whose time has come, also of streams without records so far.
 pub fn flush(router: &mut Router) {
+    send_all(router, true);
+}
+
+fn send_all(router: &mut Router, is_asked: bool) {
     let numbers: Vec<u32> = router.own::<Ipfix>().streams.keys().copied().collect();
-    numbers.into_iter().for_each(|number| send_waiting(router, number));
+    numbers.into_iter().for_each(|number| send_waiting(router, number, is_asked));
 }
 
 /// Forgets what the collector of an exporter knows.
@@ -93,7 +97,8 @@ pub(super) fn forget(router: &mut Router, exporter: u32) {
     }
 }
 
-fn send_waiting(router: &mut Router, number: u32) {
+/// By itself a stream begins with its first record.
+fn send_waiting(router: &mut Router, number: u32, is_asked: bool) {
     let now = router.now();
     let time = control::wall::now().as_secs() as u32;
     let ipfix = router.own_mut::<Ipfix>();
@@ -111,6 +116,9 @@ fn send_waiting(router: &mut Router, number: u32) {
             packets.push((*table, datagram(exporter, stream.src_port, &message)));
         };
         let interval = f64::from(exporter.template_interval);
+        if count == 0 && known.template_at.is_none() && !is_asked {
+            continue;
+        }
         if known.template_at.is_none_or(|at| now - at >= interval) {
             push(&template(stream.template, &stream.fields), known, exporter);
             known.template_at = Some(now);
@@ -135,7 +143,7 @@ fn send_waiting(router: &mut Router, number: u32) {
 /// Starts the process that sends what waits.
 pub(super) fn spawn(router: &mut Router) {
     let body = |router: &mut Router, _: Event| {
-        flush(router);
+        send_all(router, false);
         Wake::After(GATHERED)
     };
     router.processes.spawn("flow-report-process", Box::new(body));
