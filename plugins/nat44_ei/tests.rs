@@ -225,7 +225,7 @@ fn collectors_hear_of_sessions_that_come_and_go() {
         assert_eq!(b.cli(line), "", "{line}");
     }
     let rest = |b: &mut Bench| -> Vec<Vec<u8>> {
-        let caught = b.wait(2.0).into_iter().filter(|c| c.at == "sent");
+        let caught = b.wait(6.0).into_iter().filter(|c| c.at == "sent");
         caught.map(|c| c.bytes[14..].to_vec()).collect()
     };
     let texts = |out: &[Vec<u8>]| -> Vec<String> {

@@ -419,6 +419,6 @@ fn sessions_that_come_and_go_are_logged() {
 
 /// What control sends.
 fn settle(b: &mut Bench) -> Vec<Vec<u8>> {
-    let out = b.wait(1.5);
+    let out = b.wait(6.0);
     sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
 }

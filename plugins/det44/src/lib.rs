@@ -81,7 +81,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         at(<In2Out as Place>::HANDOFF, |r: &Role| r.side == Side::Inside && r.hands_off),
         at(<Out2In as Place>::HANDOFF, |r: &Role| r.side == Side::Outside && r.hands_off),
     ]);
-    router.insert(Det44 { settings: None, config, sessions, core, hands_off: false });
+    router.insert(Det44 { settings: None, config, sessions, core });
     router.interfaces.observe(|router, _, change| {
         if change == net::interface::Change::Deleting {
             state::publish(router);

@@ -123,8 +123,6 @@ pub struct Det44 {
     pub sessions: Shared<Option<NatSessions>>,
     /// For the nodes.
     pub core: Core,
-    /// Whether there are several threads.
-    pub hands_off: bool,
 }
 
 /// The settings while it is enabled.
@@ -209,7 +207,7 @@ pub fn set_side(
     let old = router.setting::<Role>(interface);
     match (old.side, is_add) {
         (Side::None, true) => {
-            let hands_off = router.own::<Det44>().hands_off;
+            let hands_off = router.engine.data_threads().len() > 1;
             put(router, interface, Role { side, hands_off })?;
         }
         (is, false) if is == side => put(router, interface, Role::default())?,
@@ -340,7 +338,6 @@ pub fn publish(router: &mut Router) {
 /// Other threads: sessions begin anew, each on the thread that has it from now on.
 pub fn threads_changed(router: &mut Router, stay: &std::ops::Range<usize>) -> Result<(), String> {
     let hands_off = stay.len() > 1;
-    router.own_mut::<Det44>().hands_off = hands_off;
     let Ok(Settings { timeouts, .. }) = settings(router) else { return Ok(()) };
     let timeouts = *timeouts;
     let _ = remove_sessions(router, |_| true);

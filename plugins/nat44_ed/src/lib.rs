@@ -137,7 +137,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     add(router, Either, &IP4_UNICAST, &core, None)?;
     add(router, Output, &IP4_OUTPUT, &core, Some(Output::HANDOFF))?;
     attach(router);
-    router.insert(Nat { settings: None, config, sessions, core, hands_off: false });
+    router.insert(Nat { settings: None, config, sessions, core });
     router.interfaces.observe(|router, interface, change| {
         if router.state::<Nat>().is_some() {
             state::interface_changed(router, interface, change);

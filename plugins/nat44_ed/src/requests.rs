@@ -24,7 +24,7 @@ pub fn set_interface(
     is_add: bool,
 ) -> Result<(), Error> {
     settings(router)?;
-    let hands_off = router.own::<Nat>().hands_off;
+    let hands_off = router.engine.data_threads().len() > 1;
     let role = translation::role::changed(router, interface, change, is_add, hands_off)?;
     set_role(router, interface, role)
 }

@@ -147,7 +147,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.attach::<Role>().map_err(refuse)?;
     add_nodes(router, &core)?;
     attach(router);
-    router.insert(Nat { settings: None, config, sessions, core, hands_off: false });
+    router.insert(Nat { settings: None, config, sessions, core });
     router.interfaces.observe(|router, interface, change| {
         if router.state::<Nat>().is_some() {
             state::interface_changed(router, interface, change);

@@ -103,7 +103,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         at(&IP4_UNICAST, "nat64-out2in-handoff", |r: &Role| r.is_outside && r.hands_off),
     ]);
     let tables = BTreeMap::new();
-    router.insert(Nat { settings: None, tables, config, all, core, hands_off: false });
+    router.insert(Nat { settings: None, tables, config, all, core });
     router.interfaces.observe(|router, interface, change| {
         if router.state::<Nat>().is_some() {
             state::interface_changed(router, interface, change);

@@ -26,7 +26,7 @@ pub fn set_side(
 ) -> Result<(), Error> {
     settings(router)?;
     router.interfaces.at(interface).ok_or(Error::NoInterface)?;
-    let hands_off = router.own::<Nat>().hands_off;
+    let hands_off = router.engine.data_threads().len() > 1;
     let mut role = router.setting::<Role>(interface);
     let has_both = role.is_inside && role.is_outside;
     if !is_add && !role.is_inside && !role.is_outside {

@@ -138,8 +138,6 @@ pub struct Nat {
     pub all: Shared<Option<All>>,
     /// For the nodes.
     pub core: Core,
-    /// Whether there are several threads.
-    pub hands_off: bool,
 }
 
 /// The settings while NAT64 is enabled.
@@ -419,7 +417,6 @@ pub fn release(router: &mut Router, gone: Vec<Ipv4Addr>) {
 /// Other threads: sessions begin anew, each on the thread that has it from now on.
 pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
     let hands_off = stay.len() > 1;
-    router.own_mut::<Nat>().hands_off = hands_off;
     let Some(settings) = router.own::<Nat>().settings.clone() else { return Ok(()) };
     let _ = remove_sessions(router, |_| true);
     start(router, &settings).map_err(|e| e.to_string())?;
