@@ -50,7 +50,7 @@ impl Daemon {
         let _ = fs::remove_file(&socket); // of an earlier run
         let words = format!(
             "unix {{ nodaemon cli-listen {f}/cli.sock runtime-dir {f} log {f}/log }} \
-             cpu {{ main-core {core} }} buffers {{ buffers-per-numa 32768 page-size 4K }} \
+             cpu {{ main-core {core} }} buffers {{ buffers-per-numa 32768 }} \
              memory {{ main-heap-size 8G main-heap-page-size default }} \
              statseg {{ size 512M socket-name {f}/stats.sock }} \
              socksvr {{ socket-name {f}/api.sock }} api-segment {{ prefix bench{} }}",

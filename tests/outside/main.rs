@@ -30,6 +30,7 @@ mod restart;
 mod sockets;
 mod statistics;
 mod streams;
+mod supervisor;
 mod taps;
 mod terminals;
 mod thousands;

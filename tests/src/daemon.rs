@@ -46,7 +46,11 @@ impl Daemon {
         Self::start_by(command, config, setup)
     }
 
-    fn start_by(mut command: Command, more: &str, setup: &[&str]) -> Self {
+    /// Starts one by a command of the caller's, with these lines more in its configuration.
+    ///
+    /// # Panics
+    /// As [`Daemon::start`].
+    pub fn start_by(mut command: Command, more: &str, setup: &[&str]) -> Self {
         let folder = std::env::temp_dir().join(unique());
         fs::create_dir_all(&folder).expect("a folder for the daemon");
         let dir = folder.display();

@@ -12,6 +12,7 @@ mod every_command;
 mod features;
 mod files;
 mod layout;
+mod notify;
 mod process;
 mod serve;
 mod version;

@@ -19,11 +19,11 @@ use net::{Assembly, Router};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
 use crate::background::Ready;
-use crate::process;
+use crate::{notify, process};
 
 /// First line of interactive sessions.
 const BANNER: &str = "Ferrovia: `help' lists commands, `?' what comes next, TAB completes\n";
@@ -60,8 +60,16 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
         let listener = listen(&config.unix).await?;
         let statistics = statistics(&router.borrow(), config)?;
         spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
-        start(&server, &config.unix, &log).await;
+        let work = start(&server, &config.unix, &log).await;
         let api_listener = listen_api(config)?;
+        spawn_local(async move {
+            // A panic in there is in the log.
+            if let Some(work) = work {
+                let _ = work.await;
+            }
+            notify::ready();
+        });
+        spawn_local(notify::watchdog(Rc::clone(&router)));
         if let Some(ready) = background {
             ready.tell();
         }
@@ -79,6 +87,7 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
             ended = interactive(&server, config.unix.interactive) => ended,
         }
     });
+    notify::stopping();
     drop(tasks); // ends the sessions, which hold the router
     ended
 }
@@ -169,12 +178,12 @@ fn socket_path(address: &Listen) -> Option<PathBuf> {
     }
 }
 
-/// Carries out the files of commands; a long one goes on while sessions are served.
-async fn start(server: &Server<Router>, unix: &Unix, log: &Log) {
+/// Carries out the files of commands; a long one goes on while sessions are served: returned then.
+async fn start(server: &Server<Router>, unix: &Unix, log: &Log) -> Option<JoinHandle<()>> {
     let (server, log) = (server.clone(), log.class("cli", "startup"));
     let files = unix.exec.clone();
     let saved = unix.loads_startup_config().then(|| unix.startup_config());
-    let work = spawn_local(async move {
+    let mut work = spawn_local(async move {
         if let Some(saved) = saved.filter(|saved| saved.exists()) {
             load(&server, &saved, &log).await;
         }
@@ -189,7 +198,7 @@ async fn start(server: &Server<Router>, unix: &Unix, log: &Log) {
         // What comes later can be compared with this, and undone.
         server.run("commit the start").await;
     });
-    let _ = timeout(START, work).await;
+    timeout(START, &mut work).await.is_err().then_some(work)
 }
 
 /// Carries out the commands of a saved configuration. One that fails, as for a device that is gone,

@@ -89,27 +89,30 @@ impl Node for MemifTx {
         let chosen = choice.as_ref().and_then(|choice| choice.of(thread, frame.epoch()));
         let (mut sent, mut lost) = (0, 0);
         let mut held: Option<(usize, MutexGuard<'_, Sender>, u16)> = None;
-        frame.consume(|p| {
-            p.trace(|p| Sent::of(p, is_ethernet));
-            let put = chosen.ok_or(Error::NoQueue).and_then(|queues| {
-                let number = queues.queue(p) % senders.len();
-                if held.as_ref().is_none_or(|(held, ..)| *held != number) {
-                    if let Some((_, mut sender, _)) = held.take() {
-                        sender.publish();
+        frame.consume(
+            #[inline(always)]
+            |p| {
+                p.trace(|p| Sent::of(p, is_ethernet));
+                let put = chosen.ok_or(Error::NoQueue).and_then(|queues| {
+                    let number = queues.queue(p) % senders.len();
+                    if held.as_ref().is_none_or(|(held, ..)| *held != number) {
+                        if let Some((_, mut sender, _)) = held.take() {
+                            sender.publish();
+                        }
+                        let sender = turn(&senders[number]);
+                        let free = sender.free();
+                        held = Some((number, sender, free));
                     }
-                    let sender = turn(&senders[number]);
-                    let free = sender.free();
-                    held = Some((number, sender, free));
+                    let (_, sender, free) = held.as_mut().ok_or(Error::NoQueue)?;
+                    Ok(sender.put(free, p)?)
+                });
+                match put {
+                    Ok(()) => sent += 1,
+                    Err(_) => lost += 1,
                 }
-                let (_, sender, free) = held.as_mut().ok_or(Error::NoQueue)?;
-                Ok(sender.put(free, p)?)
-            });
-            match put {
-                Ok(()) => sent += 1,
-                Err(_) => lost += 1,
-            }
-            put
-        });
+                put
+            },
+        );
         if let Some((_, mut sender, _)) = held {
             sender.publish();
         }

@@ -102,26 +102,29 @@ impl Node for VhostTx {
         let chosen = choice.as_ref().and_then(|choice| choice.of(thread, frame.epoch()));
         let (mut sent, mut lost) = (0, 0);
         let mut held: Option<(usize, MutexGuard<'_, Sender>)> = None;
-        frame.consume(|p| {
-            p.trace(|p| Sent::of(p, true));
-            let put = chosen.ok_or(Error::NotReady).and_then(|queues| {
-                let header = virtio_header::send(p)?;
-                let number = queues.queue(p) % senders.len();
-                if held.as_ref().is_none_or(|(held, _)| *held != number) {
-                    if let Some((_, mut sender)) = held.take() {
-                        sender.publish();
+        frame.consume(
+            #[inline(always)]
+            |p| {
+                p.trace(|p| Sent::of(p, true));
+                let put = chosen.ok_or(Error::NotReady).and_then(|queues| {
+                    let header = virtio_header::send(p)?;
+                    let number = queues.queue(p) % senders.len();
+                    if held.as_ref().is_none_or(|(held, _)| *held != number) {
+                        if let Some((_, mut sender)) = held.take() {
+                            sender.publish();
+                        }
+                        held = Some((number, turn(&senders[number])));
                     }
-                    held = Some((number, turn(&senders[number])));
+                    let (_, sender) = held.as_mut().ok_or(Error::NotReady)?;
+                    Ok(sender.put(&header, p)?)
+                });
+                match put {
+                    Ok(()) => sent += 1,
+                    Err(_) => lost += 1,
                 }
-                let (_, sender) = held.as_mut().ok_or(Error::NotReady)?;
-                Ok(sender.put(&header, p)?)
-            });
-            match put {
-                Ok(()) => sent += 1,
-                Err(_) => lost += 1,
-            }
-            put
-        });
+                put
+            },
+        );
         if let Some((_, mut sender)) = held {
             sender.publish();
         }

@@ -10,7 +10,7 @@ mod checksum;
 mod segment;
 mod tunnel;
 
-use graph::{Buffer, Flags, Inner, NewPacket, Node, Packet};
+use graph::{Buffer, Flags, Inner, NewPacket, Node, Packet, Passes};
 use serde::Serialize;
 
 pub use checksum::{Unfit, bytes_from, complete, field_offset};
@@ -19,6 +19,14 @@ pub use tunnel::{can_wait, disclose, enclose, longest_segment, outer_checksum};
 
 /// Flags of pending offloads.
 pub const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
+/// Whether any packet of a frame has an offload pending.
+#[inline(always)]
+pub fn is_any_undone<N: Node>(packets: &mut Passes<'_, N>) -> bool {
+    let mut flags = Flags::default();
+    packets.look(packets.all(), |_, p| flags = flags.with(p.flags()));
+    flags.has(UNDONE)
+}
+
 /// Bytes of a GSO packet at most, headers included.
 pub const MAX_PACKET: usize = graph::ROOM;
 

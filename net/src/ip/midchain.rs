@@ -13,12 +13,13 @@ use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
 use super::Version;
-use super::rewrite::{CheckResult, Rewritten, count, look_closer, may_leave, spend_hop};
+use super::rewrite::{CheckResult, Rewritten, count, look_closer, may_go, may_leave, spend_hop};
 use crate::adjacency::chain::{Hop, TRANSMIT};
 use crate::adjacency::{Adjacencies, Adjacency, AdjacencyIndex};
 use crate::drops::Problem;
 use crate::fib::{Forwarding4, Via};
 use crate::fragment::Limit;
+use crate::gso;
 use crate::interface::{Counters, Port};
 use crate::router::Router;
 
@@ -88,38 +89,66 @@ impl<V: Version> Node for Midchain<V> {
         let (mut known, mut adjacency) = (u32::MAX, None);
         // What comes behind a packet that was cut stays behind its segments.
         let mut is_behind = false;
-        frame.each(|p| {
-            let index = p.adjacency();
-            if index != known {
-                (known, adjacency) = (index, adjacencies.read(index, epoch));
-            }
-            let (a, hop) = adjacency.and_then(with_hop).ok_or(V::DROPPED)?;
-            let ports = &self.ports;
-            let asks = |flags| ports.read(a.interface.0, epoch).is_some_and(|p| p.todo.has(flags));
-            if hop.comes_again(p, asks, &mut is_behind).map_err(|_| V::DROPPED)? {
-                return Ok(Next::Again(version));
-            }
-            if !may_leave::<V>(p, a) {
-                match look_closer::<V, _>(p, a) {
-                    CheckResult::Good => (),
-                    CheckResult::Bad(why) => return Err(why),
-                    CheckResult::IcmpError => return Ok(Next::IcmpError(version)),
-                    CheckResult::Big => return Ok(Next::Fragment(version)),
-                }
-            }
-            if !hop.header.is_empty() {
-                spend_hop::<V>(p); // otherwise where the packet goes on as it is
-                // The outer header is made here: it has all its hops, and may be cut.
-                p.add_flags(Flags::LOCAL);
-            }
-            hop.put_in_front(p).ok_or(V::DROPPED)?;
-            p.set_tx(a.interface.0);
-            if a.is_counted {
-                count(counters, p, index);
-            }
-            p.trace(|p| Rewritten::of(p, a));
-            Ok(Next::Output(arc.first(a.interface.0).unwrap_or(a.output)))
-        });
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                let is_any_undone = gso::is_any_undone(packets);
+                packets.usual(packets.all(), |_, p| {
+                    if is_any_undone {
+                        return None;
+                    }
+                    let index = p.adjacency();
+                    if index != known {
+                        let a = adjacencies.read(index, epoch);
+                        (known, adjacency) = (index, a.and_then(with_hop));
+                    }
+                    let (a, hop) = adjacency?;
+                    let is_special = p.flags().has(Flags::LOCAL.with(Flags::ONE_LINK));
+                    let len = hop.header.len();
+                    if is_special || len == 0 || !may_go::<V>(p, a.mtu) || p.headroom() < len {
+                        return None;
+                    }
+                    V::spend_hop(p);
+                    p.add_flags(Flags::LOCAL);
+                    hop.put_in_front(p)?;
+                    p.set_tx(a.interface.0);
+                    if a.is_counted {
+                        count(counters, p, index);
+                    }
+                    Some(Next::Output(arc.first(a.interface.0).unwrap_or(a.output)))
+                });
+                packets.others(packets.all(), |_, p| {
+                    let index = p.adjacency();
+                    let found = adjacencies.read(index, epoch).and_then(with_hop);
+                    let (a, hop) = found.ok_or(V::DROPPED)?;
+                    let port = self.ports.read(a.interface.0, epoch);
+                    let asks = |flags| port.is_some_and(|p| p.todo.has(flags));
+                    if hop.comes_again(p, asks, &mut is_behind).map_err(|_| V::DROPPED)? {
+                        return Ok(Next::Again(version));
+                    }
+                    if !may_leave::<V>(p, a) {
+                        match look_closer::<V, _>(p, a) {
+                            CheckResult::Good => (),
+                            CheckResult::Bad(why) => return Err(why),
+                            CheckResult::IcmpError => return Ok(Next::IcmpError(version)),
+                            CheckResult::Big => return Ok(Next::Fragment(version)),
+                        }
+                    }
+                    if !hop.header.is_empty() {
+                        spend_hop::<V>(p); // otherwise where the packet goes on as it is
+                        // The outer header is made here: it has all its hops, and may be cut.
+                        p.add_flags(Flags::LOCAL);
+                    }
+                    hop.put_in_front(p).ok_or(V::DROPPED)?;
+                    p.set_tx(a.interface.0);
+                    if a.is_counted {
+                        count(counters, p, index);
+                    }
+                    p.trace(|p| Rewritten::of(p, a));
+                    Ok(Next::Output(arc.first(a.interface.0).unwrap_or(a.output)))
+                });
+            },
+        );
     }
 }
 
@@ -140,6 +169,29 @@ pub struct Transmit {
 pub struct Stacked {
     /// Load balances are the same for both families.
     balances: Forwarding4,
+}
+
+/// The next step of packets behind the headers of one tunnel: the same for all of a frame.
+#[derive(Clone, Copy)]
+pub struct Onward {
+    fib: u16,
+    adjacency: u32,
+    edge: Slot,
+}
+
+impl Onward {
+    /// Over an adjacency of the underlay.
+    #[inline(always)]
+    pub fn over(adjacency: AdjacencyIndex, hop: &Hop) -> Self {
+        Self { fib: hop.fib, adjacency: adjacency.0, edge: hop.rewrite }
+    }
+    /// Has a packet go on: by this edge.
+    #[inline(always)]
+    pub fn take(self, p: &mut Buffer<'_>) -> Slot {
+        p.set_fib(self.fib);
+        p.set_adjacency(self.adjacency);
+        self.edge
+    }
 }
 
 /// Edges of [`Transmit`].
@@ -170,13 +222,13 @@ impl Stacked {
     pub fn new(router: &Router) -> Self {
         Self { balances: router.fib.forwarding() }
     }
-    /// Has a packet go on as the route to the far end of its tunnel leads: by this edge.
+    /// The next step behind these headers, as the route to the far end leads now.
     #[inline(always)]
-    pub fn next(&self, p: &mut Buffer<'_>, hop: &Hop, epoch: Epoch<'_>) -> Slot {
-        p.set_fib(hop.fib);
-        let neighbor = self.neighbor(hop.stacked, epoch);
-        p.set_adjacency(neighbor.map_or(hop.stacked, |a| a.0));
-        if neighbor.is_some() { hop.rewrite } else { hop.balance }
+    pub fn onward(&self, hop: &Hop, epoch: Epoch<'_>) -> Onward {
+        match self.neighbor(hop.stacked, epoch) {
+            Some(a) => Onward { fib: hop.fib, adjacency: a.0, edge: hop.rewrite },
+            None => Onward { fib: hop.fib, adjacency: hop.stacked, edge: hop.balance },
+        }
     }
     /// The neighbour that a load balance leads to, if it leads to one only.
     #[inline(always)]
@@ -202,13 +254,18 @@ impl Node for Transmit {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, this) = (frame.epoch(), &*self);
         let sent = this.counters.tx.row(frame.thread());
+        let (mut known, mut found) = (u32::MAX, None);
         frame.each(|p| {
             let index = p.adjacency();
-            let found = this.adjacencies.read(index, epoch).and_then(with_hop);
-            let (a, hop) = found.ok_or(TransmitError::Gone)?;
+            if index != known {
+                let read = this.adjacencies.read(index, epoch).and_then(with_hop);
+                found = read.map(|(a, hop)| (a, hop, this.stacked.onward(hop, epoch)));
+                known = index;
+            }
+            let (a, hop, onward) = found.ok_or(TransmitError::Gone)?;
             count(sent, p, a.interface.0);
             p.trace(|_| Chained { index, interface: a.interface.0, stacked: hop.stacked });
-            Ok(TransmitNext::Onward(this.stacked.next(p, hop, epoch)))
+            Ok(TransmitNext::Onward(onward.take(p)))
         });
     }
 }

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::arc::Along;
+use graph::arc::{Along, Start};
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::SlabReader;
@@ -102,15 +102,21 @@ impl<V: Version> Node for Rewrite<V> {
                     return None;
                 }
                 V::spend_hop(p);
-                p.prepend(ETHERNET)?.copy_from_slice(&a.header[..ETHERNET]);
-                leave(p, a);
-                if a.is_counted {
-                    count(counters, p, index);
+                Some(send(p, a, counters, arc))
+            });
+            if !packets.are_left(packets.all()) {
+                return;
+            }
+            // Headers made here, those of tunnels above all, keep their hops.
+            let (mut known, mut usual) = (u32::MAX, None);
+            packets.rest(packets.all(), |_, p| {
+                let index = p.adjacency();
+                if index != known {
+                    let a = self.adjacencies.read(index, epoch);
+                    (known, usual) = (index, a.filter(|a| is_usual(a)));
                 }
-                if arc.is_used() {
-                    return Some(Next::Output(arc.first(a.interface.0).unwrap_or(a.output)));
-                }
-                Some(Next::Output(a.output))
+                let a = usual.filter(|a| is_usual_own::<V>(p, a))?;
+                Some(send(p, a, counters, arc))
             });
             packets.others(packets.all(), |_, p| {
                 let index = p.adjacency();
@@ -123,13 +129,10 @@ impl<V: Version> Node for Rewrite<V> {
                         Next::ResolveOther(version)
                     });
                 }
-                if a.role != Role::Neighbor {
-                    let is_tunnel = a.role == Role::Midchain;
-                    return Ok(if is_tunnel {
-                        Next::Tunnel(version)
-                    } else {
-                        Next::Multicast(version)
-                    });
+                match a.role {
+                    Role::Neighbor => (),
+                    Role::Midchain => return Ok(Next::Tunnel(version)),
+                    Role::Multicast | Role::Glean => return Ok(Next::Multicast(version)),
                 }
                 if !may_leave::<V>(p, a) {
                     match look_closer::<V, _>(p, a) {
@@ -149,6 +152,35 @@ impl<V: Version> Node for Rewrite<V> {
             });
         });
     }
+}
+
+/// Whether a packet was made here, and nothing keeps it from a usual adjacency.
+#[inline(always)]
+fn is_usual_own<V: Version>(p: &Buffer<'_>, a: &Adjacency) -> bool {
+    let is_own = p.flags().has(Flags::LOCAL) && !p.flags().has(Flags::ONE_LINK);
+    let has_room = p.headroom() >= ETHERNET && p.total_len() <= usize::from(a.mtu);
+    is_own && has_room && V::hops(p).is_some()
+}
+
+/// Puts the header of a usual adjacency in front of a packet that has room for it.
+#[inline(always)]
+fn send<V>(
+    p: &mut Buffer<'_>,
+    a: &Adjacency,
+    counters: &[VolumeCounter],
+    arc: Start<'_>,
+) -> Next<V> {
+    if let Some(room) = p.prepend(ETHERNET) {
+        room.copy_from_slice(&a.header[..ETHERNET]);
+    }
+    leave(p, a);
+    if a.is_counted {
+        count(counters, p, p.adjacency());
+    }
+    if arc.is_used() {
+        return Next::Output(arc.first(a.interface.0).unwrap_or(a.output));
+    }
+    Next::Output(a.output)
 }
 
 /// Whether an adjacency is a known neighbour behind an Ethernet header, as nearly all are.

@@ -121,6 +121,11 @@ struct Inner {
 }
 
 impl Inner {
+    /// Whether a tunnel that copies this has anything in its headers from the packet's.
+    fn wanted(copies: Copies) -> bool {
+        const NONE: u8 = Copies::ENCAP_SET_DF.0 | Copies::DECAP_COPY_ECN.0;
+        copies.0 & !NONE != 0
+    }
     fn of(carried: Link, packet: &[u8]) -> Option<Self> {
         match carried {
             Link::Ip4 => {
@@ -149,7 +154,9 @@ fn write(p: &mut Buffer<'_>, number: u64) {
     let varying = Varying::unpacked(number);
     let len = p.total_len();
     let header = usize::from(varying.header);
-    let inner = Inner::of(varying.carried, p.bytes().get(header..).unwrap_or(&[]));
+    let inner = Inner::wanted(varying.copies)
+        .then(|| Inner::of(varying.carried, p.bytes().get(header..).unwrap_or(&[])))
+        .flatten();
     let port =
         (!varying.keeps_port).then(|| FLOW_PORTS | flow_of(p, varying.carried, header) as u16);
     if let Some((at, from)) = varying.length {
@@ -166,7 +173,7 @@ fn write(p: &mut Buffer<'_>, number: u64) {
 
 fn write4(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, port: Option<u16>) {
     let Ok((outer, rest)) = ip4::Header::mut_from_prefix(p.bytes_mut()) else { return };
-    outer.total_len = (len as u16).into();
+    outer.set_total_len(len as u16);
     if let Some(inner) = inner {
         outer.tos = inner.class(copies, outer.tos);
         if copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
@@ -175,8 +182,8 @@ fn write4(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, 
         if copies.contains(Copies::ENCAP_COPY_DF) && !copies.contains(Copies::ENCAP_SET_DF) {
             outer.fragment = if inner.dont_fragment { ip4::DONT_FRAGMENT } else { 0 }.into();
         }
+        outer.update_checksum();
     }
-    outer.update_checksum();
     if outer.protocol == Protocol::UDP
         && let Ok((udp, _)) = udp::Header::mut_from_prefix(rest)
     {

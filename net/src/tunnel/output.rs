@@ -13,8 +13,9 @@ use infra::sequence::Sequence;
 use super::Kind;
 use crate::adjacency::AdjacencyIndex;
 use crate::adjacency::chain::Hop;
+use crate::gso;
 use crate::interface::Port;
-use crate::ip::midchain::Stacked;
+use crate::ip::midchain::{Onward, Stacked};
 
 /// The headers in front of frames for an interface, and the next node.
 #[derive(Clone, Debug)]
@@ -135,6 +136,14 @@ impl<K: Encapsulate> Output<K> {
         let of_parent = || self.sending.read(self.ports.read(interface, epoch)?.sup.0, epoch);
         self.sending.read(interface, epoch).or_else(of_parent)
     }
+    /// The next step behind the headers: over the adjacency of a group, or as the route leads.
+    #[inline(always)]
+    fn onward(&self, to: &Sending, epoch: Epoch<'_>) -> Onward {
+        match to.group {
+            Some(group) => Onward::over(group, &to.hop),
+            None => self.stacked.onward(&to.hop, epoch),
+        }
+    }
 }
 
 impl<K: Encapsulate> Node for Output<K> {
@@ -149,30 +158,46 @@ impl<K: Encapsulate> Node for Output<K> {
         let mut put = 0;
         // What comes behind a frame that was cut stays behind its segments.
         let mut is_behind = false;
-        frame.each(|p| {
-            let interface = p.tx();
-            let to = this.find(interface, epoch).ok_or(K::NO_TUNNEL)?;
-            let again = to.hop.comes_again(p, |_| false, &mut is_behind);
-            if again.map_err(|_| K::NO_TUNNEL)? {
-                return Ok(Next::To(to.again));
-            }
-            to.hop.put_in_front(p).ok_or(K::NO_TUNNEL)?;
-            if let Some((at, sequence)) = &to.sequence
-                && let Some(field) = p.bytes_mut().get_mut(*at..*at + size_of::<u32>())
-            {
-                field.copy_from_slice(&sequence.take().to_be_bytes());
-            }
-            p.add_flags(Flags::LOCAL);
-            put += 1;
-            p.trace(|_| Put { interface });
-            Ok(Next::To(match to.group {
-                Some(adjacency) => {
-                    p.set_adjacency(adjacency.0);
-                    to.hop.rewrite
-                }
-                None => this.stacked.next(p, &to.hop, epoch),
-            }))
-        });
+        let (mut known, mut found) = (u32::MAX, None);
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                let is_any_undone = gso::is_any_undone(packets);
+                packets.usual(packets.all(), |_, p| {
+                    let interface = p.tx();
+                    if interface != known {
+                        let to = this.find(interface, epoch).filter(|to| to.sequence.is_none());
+                        (known, found) = (interface, to.map(|to| (to, this.onward(to, epoch))));
+                    }
+                    let (to, onward) = found?;
+                    if is_any_undone || p.headroom() < to.hop.header.len() {
+                        return None;
+                    }
+                    to.hop.put_in_front(p)?;
+                    p.add_flags(Flags::LOCAL);
+                    put += 1;
+                    Some(Next::To(onward.take(p)))
+                });
+                packets.others(packets.all(), |_, p| {
+                    let interface = p.tx();
+                    let to = this.find(interface, epoch).ok_or(K::NO_TUNNEL)?;
+                    let again = to.hop.comes_again(p, |_| false, &mut is_behind);
+                    if again.map_err(|_| K::NO_TUNNEL)? {
+                        return Ok(Next::To(to.again));
+                    }
+                    to.hop.put_in_front(p).ok_or(K::NO_TUNNEL)?;
+                    if let Some((at, sequence)) = &to.sequence
+                        && let Some(field) = p.bytes_mut().get_mut(*at..*at + size_of::<u32>())
+                    {
+                        field.copy_from_slice(&sequence.take().to_be_bytes());
+                    }
+                    p.add_flags(Flags::LOCAL);
+                    put += 1;
+                    p.trace(|_| Put { interface });
+                    Ok(Next::To(this.onward(to, epoch).take(p)))
+                });
+            },
+        );
         frame.count(K::ENCAPSULATED, put);
     }
 }

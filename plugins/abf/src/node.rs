@@ -107,23 +107,29 @@ impl<V: Forwarded> Node for Input<V> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, version, count) = (frame.epoch(), self.version, frame.len() as u64);
         let (mut matched, mut missed) = (0, 0);
-        frame.each(|p| {
-            let ways = self.ways.read(p.rx(), epoch).map_or(&[][..], |ways| &ways.0[V::PLACE]);
-            let found = self.find(ways, p, epoch);
-            p.trace(|_| Seen { node: V::NODE, found: found.map(|(way, action)| (*way, action)) });
-            match found {
-                Some((_, Action::Deny)) => {
-                    missed += 1;
-                    Ok(Next::Continue)
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let ways = self.ways.read(p.rx(), epoch).map_or(&[][..], |ways| &ways.0[V::PLACE]);
+                let found = self.find(ways, p, epoch);
+                p.trace(|_| Seen {
+                    node: V::NODE,
+                    found: found.map(|(way, action)| (*way, action)),
+                });
+                match found {
+                    Some((_, Action::Deny)) => {
+                        missed += 1;
+                        Ok(Next::Continue)
+                    }
+                    Some((way, _)) => {
+                        matched += 1;
+                        p.set_adjacency(way.balance);
+                        Ok(Next::Onward(version))
+                    }
+                    None => Ok(Next::Continue),
                 }
-                Some((way, _)) => {
-                    matched += 1;
-                    p.set_adjacency(way.balance);
-                    Ok(Next::Onward(version))
-                }
-                None => Ok(Next::Continue),
-            }
-        });
+            },
+        );
         frame.count(Count::Matched, matched);
         frame.count(Count::Missed, missed);
         frame.count(Count::NoMatch, count - matched - missed);

@@ -91,13 +91,16 @@ impl<const KIND: usize> Node for Sources<KIND> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, mut permitted) = (frame.epoch(), 0);
-        frame.each(|p| {
-            let (list, found) = self.judge(p, epoch);
-            p.trace(|p| Judged { interface: p.rx(), list, found });
-            let passes = found.is_some_and(|(_, permit)| permit);
-            permitted += u64::from(passes);
-            if passes { Ok(Continue) } else { Err(Error::Deny) }
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let (list, found) = self.judge(p, epoch);
+                p.trace(|p| Judged { interface: p.rx(), list, found });
+                let passes = found.is_some_and(|(_, permit)| permit);
+                permitted += u64::from(passes);
+                if passes { Ok(Continue) } else { Err(Error::Deny) }
+            },
+        );
         frame.count(Count::Permit, permitted);
     }
 }

@@ -35,17 +35,20 @@ impl Node for Encap {
         let config = self.0.config.read(frame.epoch());
         let ends = config.b4.zip(config.aftr);
         let mut sent = 0;
-        frame.each(|p| {
-            let (b4, aftr) = ends.ok_or(Error::NoTranslation)?;
-            if p.header::<ip4::Header>().is_some_and(|h| h.ttl <= 1) {
-                let code = icmp4::code::TTL_EXCEEDED;
-                p.set_payload(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
-                return Ok(NextEncap::Icmp);
-            }
-            enclose(p, b4, aftr)?;
-            sent += 1;
-            Ok(NextEncap::Lookup)
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let (b4, aftr) = ends.ok_or(Error::NoTranslation)?;
+                if p.header::<ip4::Header>().is_some_and(|h| h.ttl <= 1) {
+                    let code = icmp4::code::TTL_EXCEEDED;
+                    p.set_payload(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
+                    return Ok(NextEncap::Icmp);
+                }
+                enclose(p, b4, aftr)?;
+                sent += 1;
+                Ok(NextEncap::Lookup)
+            },
+        );
         frame.count_as(Error::Encap, sent);
     }
 }
@@ -76,16 +79,19 @@ impl Node for Decap {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let config = self.0.config.read(frame.epoch());
         let mut received = 0;
-        frame.each(|p| match inside(p)? {
-            Inside::Message => Ok(NextDecap::Local),
-            // Only the AFTR has packets for the customer.
-            Inside::Packet(src, _) if Some(src) != config.aftr => Err(Error::NoTranslation),
-            Inside::Packet(_, offset) => {
-                open(p, offset)?;
-                received += 1;
-                Ok(NextDecap::Lookup)
-            }
-        });
+        frame.each(
+            #[inline(always)]
+            |p| match inside(p)? {
+                Inside::Message => Ok(NextDecap::Local),
+                // Only the AFTR has packets for the customer.
+                Inside::Packet(src, _) if Some(src) != config.aftr => Err(Error::NoTranslation),
+                Inside::Packet(_, offset) => {
+                    open(p, offset)?;
+                    received += 1;
+                    Ok(NextDecap::Lookup)
+                }
+            },
+        );
         frame.count_as(Error::Decap, received);
     }
 }

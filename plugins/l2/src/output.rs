@@ -87,13 +87,16 @@ impl Node for Output {
                 if tx != known {
                     (known, port, edge) = (tx, ports.read(tx, epoch), first(tx));
                 }
-                let is_usual = port.is_some_and(|port| port.is_plain && !goes_back(p, port));
+                let is_usual = match port {
+                    Some(port) => port.is_plain && !goes_back(p, port),
+                    // It is only connected to, and has no part in layer 2 itself.
+                    None => p.payload::<Layer2>().domain == 0,
+                };
                 if is_usual { edge } else { None }
             });
             packets.others(packets.all(), |_, p| {
                 let tx = p.tx();
                 p.trace(|p| FrameTrace::of("l2-output", tx, p));
-                // Whoever is only connected to has no part in layer 2 itself.
                 let Some(port) = ports.read(tx, epoch) else {
                     let is_connected = p.payload::<Layer2>().domain == 0;
                     let edge = first(tx).filter(|_| is_connected);

@@ -70,34 +70,37 @@ impl Node for Ip4Map {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut expired, mut forbidden) = (0, 0);
-        frame.each(|p| {
-            let Self { readers, sequence } = self;
-            let Some(header) = p.header::<ip4::Header>() else { return Ok(Next4::Along) };
-            let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
-                return Ok(Next4::Along);
-            };
-            let settings = readers.settings.read(epoch);
-            if header.is_fragment() {
-                readers.count_total(thread, FRAGMENTS4, p.total_len());
-            }
-            if let Some(problem) = problem(p, domain, settings, HEADER) {
-                let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
-                *if is_expired { &mut expired } else { &mut forbidden } += 1;
-                p.set_payload(problem);
-                return Ok(Next4::Icmp);
-            }
-            let to = customer_of(p, domain).inspect_err(|_| {
-                readers.count_total(thread, REFUSED_TO, p.total_len());
-            })?;
-            readers.count(thread, 1, number, p.total_len());
-            p.trace(|_| Mapped { number, to });
-            let fib = readers.fib(p.rx(), 1, epoch);
-            p.set_fib(fib);
-            let balance = settings.balances[1];
-            balance.into_iter().for_each(|balance| p.set_adjacency(balance));
-            encapsulate(p, (domain, settings), to, sequence)?;
-            Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let Self { readers, sequence } = self;
+                let Some(header) = p.header::<ip4::Header>() else { return Ok(Next4::Along) };
+                let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
+                    return Ok(Next4::Along);
+                };
+                let settings = readers.settings.read(epoch);
+                if header.is_fragment() {
+                    readers.count_total(thread, FRAGMENTS4, p.total_len());
+                }
+                if let Some(problem) = problem(p, domain, settings, HEADER) {
+                    let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
+                    *if is_expired { &mut expired } else { &mut forbidden } += 1;
+                    p.set_payload(problem);
+                    return Ok(Next4::Icmp);
+                }
+                let to = customer_of(p, domain).inspect_err(|_| {
+                    readers.count_total(thread, REFUSED_TO, p.total_len());
+                })?;
+                readers.count(thread, 1, number, p.total_len());
+                p.trace(|_| Mapped { number, to });
+                let fib = readers.fib(p.rx(), 1, epoch);
+                p.set_fib(fib);
+                let balance = settings.balances[1];
+                balance.into_iter().for_each(|balance| p.set_adjacency(balance));
+                encapsulate(p, (domain, settings), to, sequence)?;
+                Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
+            },
+        );
         frame.count_as(Error::TimeExceeded, expired);
         frame.count_as(Error::DfSet, forbidden);
     }
@@ -225,51 +228,54 @@ impl Node for Ip6Map {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let mut refused = 0;
-        frame.each(|p| {
-            let Self { readers } = self;
-            let Some(header) = p.header::<ip6::Header>() else { return Ok(Next6::Along) };
-            let (src, dst) = (header.src_addr(), header.dst_addr());
-            if !readers.is_relay(dst, epoch) {
-                return Ok(Next6::Along);
-            }
-            let settings = readers.settings.read(epoch);
-            let Some(upper) = ip6::upper_layer(p.bytes()) else { return Err(Error::Malformed) };
-            match upper.protocol {
-                Protocol::IP4 if upper.fragment.is_none() => (),
-                Protocol::ICMP6 if !settings.params.icmp_source.is_unspecified() => {
-                    return relay(p, upper.offset, settings);
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let Self { readers } = self;
+                let Some(header) = p.header::<ip6::Header>() else { return Ok(Next6::Along) };
+                let (src, dst) = (header.src_addr(), header.dst_addr());
+                if !readers.is_relay(dst, epoch) {
+                    return Ok(Next6::Along);
                 }
-                _ => return Ok(Next6::Along),
-            }
-            let (number, len) = match origin(readers, p, (src, dst), upper.offset, epoch) {
-                Ok(number) => (number, p.total_len()),
-                Err(error) => {
-                    readers.count_total(thread, REFUSED_FROM, p.total_len());
-                    let is_told = settings.params.icmp6_unreachables;
-                    if error != Error::DecapSecCheck || !is_told {
-                        return Err(error);
+                let settings = readers.settings.read(epoch);
+                let Some(upper) = ip6::upper_layer(p.bytes()) else { return Err(Error::Malformed) };
+                match upper.protocol {
+                    Protocol::IP4 if upper.fragment.is_none() => (),
+                    Protocol::ICMP6 if !settings.params.icmp_source.is_unspecified() => {
+                        return relay(p, upper.offset, settings);
                     }
-                    refused += 1;
-                    p.set_payload(source_refused());
-                    return Ok(Next6::Icmp);
+                    _ => return Ok(Next6::Along),
                 }
-            };
-            readers.count(thread, 0, number, len);
-            p.trace(|_| Mapped { number, to: dst });
-            let fib = readers.fib(p.rx(), 0, epoch);
-            p.set_fib(fib);
-            p.advance(upper.offset).ok_or(Error::Malformed)?;
-            p.clear_flags(Flags::L2);
-            gso::disclose(p);
-            clamp(p, settings.params.tcp_mss);
-            Ok(match settings.balances[0] {
-                Some(balance) => {
-                    p.set_adjacency(balance);
-                    Next6::Balance
-                }
-                None => Next6::Lookup,
-            })
-        });
+                let (number, len) = match origin(readers, p, (src, dst), upper.offset, epoch) {
+                    Ok(number) => (number, p.total_len()),
+                    Err(error) => {
+                        readers.count_total(thread, REFUSED_FROM, p.total_len());
+                        let is_told = settings.params.icmp6_unreachables;
+                        if error != Error::DecapSecCheck || !is_told {
+                            return Err(error);
+                        }
+                        refused += 1;
+                        p.set_payload(source_refused());
+                        return Ok(Next6::Icmp);
+                    }
+                };
+                readers.count(thread, 0, number, len);
+                p.trace(|_| Mapped { number, to: dst });
+                let fib = readers.fib(p.rx(), 0, epoch);
+                p.set_fib(fib);
+                p.advance(upper.offset).ok_or(Error::Malformed)?;
+                p.clear_flags(Flags::L2);
+                gso::disclose(p);
+                clamp(p, settings.params.tcp_mss);
+                Ok(match settings.balances[0] {
+                    Some(balance) => {
+                        p.set_adjacency(balance);
+                        Next6::Balance
+                    }
+                    None => Next6::Lookup,
+                })
+            },
+        );
         frame.count_as(Error::DecapSecCheck, refused);
     }
 }

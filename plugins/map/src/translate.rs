@@ -52,37 +52,40 @@ impl Node for Ip4MapT {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut expired, mut forbidden) = (0, 0);
-        frame.each(|p| {
-            let Self { readers, sequence } = self;
-            let Some(header) = p.header::<ip4::Header>() else { return Ok(Next4::Along) };
-            let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
-                return Ok(Next4::Along);
-            };
-            let src = header.src_addr();
-            let settings = readers.settings.read(epoch);
-            if header.is_fragment() {
-                readers.count_total(thread, FRAGMENTS4, p.total_len());
-            }
-            if let Some(problem) = problem(p, domain, settings, GROWTH) {
-                let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
-                *if is_expired { &mut expired } else { &mut forbidden } += 1;
-                p.set_payload(problem);
-                return Ok(Next4::Icmp);
-            }
-            let to = customer_of(p, domain).inspect_err(|_| {
-                readers.count_total(thread, REFUSED_TO, p.total_len());
-            })?;
-            readers.count(thread, 1, number, p.total_len());
-            p.trace(|_| Mapped { number, to });
-            clamp(p, settings.params.tcp_mss);
-            let fib = readers.fib(p.rx(), 1, epoch);
-            p.set_fib(fib);
-            let balance = settings.balances[1];
-            balance.into_iter().for_each(|balance| p.set_adjacency(balance));
-            let pair = Pair { src: domain.outside(src), dst: to };
-            to_ip6(p, domain, pair, sequence)?;
-            Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let Self { readers, sequence } = self;
+                let Some(header) = p.header::<ip4::Header>() else { return Ok(Next4::Along) };
+                let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
+                    return Ok(Next4::Along);
+                };
+                let src = header.src_addr();
+                let settings = readers.settings.read(epoch);
+                if header.is_fragment() {
+                    readers.count_total(thread, FRAGMENTS4, p.total_len());
+                }
+                if let Some(problem) = problem(p, domain, settings, GROWTH) {
+                    let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
+                    *if is_expired { &mut expired } else { &mut forbidden } += 1;
+                    p.set_payload(problem);
+                    return Ok(Next4::Icmp);
+                }
+                let to = customer_of(p, domain).inspect_err(|_| {
+                    readers.count_total(thread, REFUSED_TO, p.total_len());
+                })?;
+                readers.count(thread, 1, number, p.total_len());
+                p.trace(|_| Mapped { number, to });
+                clamp(p, settings.params.tcp_mss);
+                let fib = readers.fib(p.rx(), 1, epoch);
+                p.set_fib(fib);
+                let balance = settings.balances[1];
+                balance.into_iter().for_each(|balance| p.set_adjacency(balance));
+                let pair = Pair { src: domain.outside(src), dst: to };
+                to_ip6(p, domain, pair, sequence)?;
+                Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
+            },
+        );
         frame.count_as(Error::TimeExceeded, expired);
         frame.count_as(Error::DfSet, forbidden);
     }
@@ -157,44 +160,47 @@ impl Node for Ip6MapT {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut expired, mut refused) = (0, 0);
-        frame.each(|p| {
-            let Self { readers } = self;
-            let Some(header) = p.header::<ip6::Header>() else { return Ok(Next6::Along) };
-            if !readers.is_relay(header.dst_addr(), epoch) {
-                return Ok(Next6::Along);
-            }
-            if header.hop_limit <= 1 {
-                expired += 1;
-                let code = icmp6::code::HOP_LIMIT_EXCEEDED;
-                p.set_payload(Problem::ip6(icmp6::Type::TIME_EXCEEDED, code, 0));
-                return Ok(Next6::Icmp);
-            }
-            let settings = readers.settings.read(epoch);
-            let (number, domain, pair) = match origin(readers, p, epoch) {
-                Ok(found) => found,
-                Err(error) => {
-                    readers.count_total(thread, REFUSED_FROM, p.total_len());
-                    if error != Error::SecCheck || !settings.params.icmp6_unreachables {
-                        return Err(error);
-                    }
-                    refused += 1;
-                    p.set_payload(source_refused());
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let Self { readers } = self;
+                let Some(header) = p.header::<ip6::Header>() else { return Ok(Next6::Along) };
+                if !readers.is_relay(header.dst_addr(), epoch) {
+                    return Ok(Next6::Along);
+                }
+                if header.hop_limit <= 1 {
+                    expired += 1;
+                    let code = icmp6::code::HOP_LIMIT_EXCEEDED;
+                    p.set_payload(Problem::ip6(icmp6::Type::TIME_EXCEEDED, code, 0));
                     return Ok(Next6::Icmp);
                 }
-            };
-            readers.count(thread, 0, number, p.total_len());
-            clamp(p, settings.params.tcp_mss);
-            let fib = readers.fib(p.rx(), 0, epoch);
-            p.set_fib(fib);
-            to_ip4(p, domain, pair)?;
-            Ok(match settings.balances[0] {
-                Some(balance) => {
-                    p.set_adjacency(balance);
-                    Next6::Balance
-                }
-                None => Next6::Lookup,
-            })
-        });
+                let settings = readers.settings.read(epoch);
+                let (number, domain, pair) = match origin(readers, p, epoch) {
+                    Ok(found) => found,
+                    Err(error) => {
+                        readers.count_total(thread, REFUSED_FROM, p.total_len());
+                        if error != Error::SecCheck || !settings.params.icmp6_unreachables {
+                            return Err(error);
+                        }
+                        refused += 1;
+                        p.set_payload(source_refused());
+                        return Ok(Next6::Icmp);
+                    }
+                };
+                readers.count(thread, 0, number, p.total_len());
+                clamp(p, settings.params.tcp_mss);
+                let fib = readers.fib(p.rx(), 0, epoch);
+                p.set_fib(fib);
+                to_ip4(p, domain, pair)?;
+                Ok(match settings.balances[0] {
+                    Some(balance) => {
+                        p.set_adjacency(balance);
+                        Next6::Balance
+                    }
+                    None => Next6::Lookup,
+                })
+            },
+        );
         frame.count_as(Error::TimeExceeded, expired);
         frame.count_as(Error::SecCheck, refused);
     }

@@ -242,40 +242,46 @@ impl<P: Place> Node for Fast<P> {
             return frame.forward_all(Next::On(self.place));
         };
         let place = self.place;
-        frame.each(|p| {
-            let (l3, interface) = place_of::<P>(core, p, epoch);
-            let (fib, ports) = (p.fib(), p.ports());
-            let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
-            if is_exempt::<P>(p, seen.as_ref()) {
-                return Ok(Next::On(place));
-            }
-            let Some(seen) = seen else { return Ok(Next::Slow(place)) };
-            let found = find(&table, &seen, fib, P::WAY);
-            let Some((at, direction)) = found.filter(|(at, _)| !table.is_over(*at, now)) else {
-                let flow = &seen.flow;
-                let leads_in = || {
-                    config.mappings.to_external(flow.dst, flow.dst_port, flow.protocol()).is_some()
-                };
-                let is_inward = P::WAY == Way::Either && leads_in();
-                return Ok(if is_inward { Next::Inward(place) } else { Next::Slow(place) });
-            };
-            let bytes = p.total_len() - l3.min(p.total_len());
-            if let Some(new) = pass(&mut table, at, direction, &seen, bytes, now) {
-                rewrite(p, l3, &seen, &new.flow, direction).ok_or(Fault::CannotTranslate)?;
-                finish(p, l3, &seen, &new, config.mss);
-                if new.is_hairpin {
-                    core.count_hairpin(thread, interface);
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let (l3, interface) = place_of::<P>(core, p, epoch);
+                let (fib, ports) = (p.fib(), p.ports());
+                let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
+                if is_exempt::<P>(p, seen.as_ref()) {
+                    return Ok(Next::On(place));
                 }
-            }
-            let way = if direction == sessions::Direction::Forward || P::WAY == Way::Output {
-                Way::In2Out
-            } else {
-                Way::Out2In
-            };
-            core.count(way, false, counter_of(seen.flow.protocol()), thread, interface);
-            p.trace(|_| Translated { name: P::FAST, session: true });
-            Ok(Next::On(place))
-        });
+                let Some(seen) = seen else { return Ok(Next::Slow(place)) };
+                let found = find(&table, &seen, fib, P::WAY);
+                let Some((at, direction)) = found.filter(|(at, _)| !table.is_over(*at, now)) else {
+                    let flow = &seen.flow;
+                    let leads_in = || {
+                        config
+                            .mappings
+                            .to_external(flow.dst, flow.dst_port, flow.protocol())
+                            .is_some()
+                    };
+                    let is_inward = P::WAY == Way::Either && leads_in();
+                    return Ok(if is_inward { Next::Inward(place) } else { Next::Slow(place) });
+                };
+                let bytes = p.total_len() - l3.min(p.total_len());
+                if let Some(new) = pass(&mut table, at, direction, &seen, bytes, now) {
+                    rewrite(p, l3, &seen, &new.flow, direction).ok_or(Fault::CannotTranslate)?;
+                    finish(p, l3, &seen, &new, config.mss);
+                    if new.is_hairpin {
+                        core.count_hairpin(thread, interface);
+                    }
+                }
+                let way = if direction == sessions::Direction::Forward || P::WAY == Way::Output {
+                    Way::In2Out
+                } else {
+                    Way::Out2In
+                };
+                core.count(way, false, counter_of(seen.flow.protocol()), thread, interface);
+                p.trace(|_| Translated { name: P::FAST, session: true });
+                Ok(Next::On(place))
+            },
+        );
     }
 }
 

@@ -258,26 +258,29 @@ impl<P: Place> Node for Translate<P> {
             epoch,
             now,
         };
-        frame.each(|p| {
-            let (l3, interface) = place_of(P::WAY, &core, p, epoch);
-            let step = one::<P>(&mut work, p, l3).inspect_err(|_| {
-                // Packets of sessions there are pass.
-                core.count(P::WAY, true, DROPS, thread, interface);
-            })?;
-            let (next, done) = match step {
-                Step::Slow => return Ok(Next::Slow(PhantomData)),
-                Step::AsItIs => return Ok(Next::On),
-                Step::Hairpin(done) => {
-                    core.count_hairpin(thread, interface);
-                    (Next::Hairpin, done)
-                }
-                Step::On(done) => (Next::On, done),
-            };
-            let is_slow = P::IS_SLOW || done.is_new;
-            core.count(P::WAY, is_slow, done.counter, thread, interface);
-            p.trace(|_| Translated { name: P::NAME });
-            Ok(next)
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let (l3, interface) = place_of(P::WAY, &core, p, epoch);
+                let step = one::<P>(&mut work, p, l3).inspect_err(|_| {
+                    // Packets of sessions there are pass.
+                    core.count(P::WAY, true, DROPS, thread, interface);
+                })?;
+                let (next, done) = match step {
+                    Step::Slow => return Ok(Next::Slow(PhantomData)),
+                    Step::AsItIs => return Ok(Next::On),
+                    Step::Hairpin(done) => {
+                        core.count_hairpin(thread, interface);
+                        (Next::Hairpin, done)
+                    }
+                    Step::On(done) => (Next::On, done),
+                };
+                let is_slow = P::IS_SLOW || done.is_new;
+                core.count(P::WAY, is_slow, done.counter, thread, interface);
+                p.trace(|_| Translated { name: P::NAME });
+                Ok(next)
+            },
+        );
         if P::IS_SLOW || P::SLOW.is_none() {
             core.show_totals(thread, &table, &users);
         }
@@ -424,16 +427,19 @@ impl Node for Classify {
         let epoch = frame.epoch();
         let config = self.0.config.read(epoch);
         let mut counts = [0, 0];
-        frame.each(|p| {
-            if p.flags().has(ARRIVED) {
-                p.clear_flags(ARRIVED);
-                return Ok(NextWay::Along);
-            }
-            p.add_flags(ARRIVED);
-            let is_inward = look(p, 0).is_some_and(|seen| config.is_external(&seen.flow));
-            counts[usize::from(is_inward)] += 1;
-            Ok(if is_inward { NextWay::Out2In } else { NextWay::In2Out })
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                if p.flags().has(ARRIVED) {
+                    p.clear_flags(ARRIVED);
+                    return Ok(NextWay::Along);
+                }
+                p.add_flags(ARRIVED);
+                let is_inward = look(p, 0).is_some_and(|seen| config.is_external(&seen.flow));
+                counts[usize::from(is_inward)] += 1;
+                Ok(if is_inward { NextWay::Out2In } else { NextWay::In2Out })
+            },
+        );
         frame.count(Classified::In2Out, counts[0]);
         frame.count(Classified::Out2In, counts[1]);
     }

@@ -114,24 +114,27 @@ impl Node for In2Out {
         let Some(mut table) = all.and_then(|all| all.sessions.lend(thread)) else {
             return frame.forward_all(Next::Along);
         };
-        frame.each(|p| {
-            let Some((dst, seen)) = look(config, p) else { return Ok(Next::Along) };
-            let mut one = |p: &mut Buffer<'_>| {
-                let seen = check(p, seen)?;
-                if p.header::<ip6::Header>().is_some_and(|h| h.hop_limit <= 1) {
-                    let code = icmp6::code::HOP_LIMIT_EXCEEDED;
-                    p.set_payload(Problem::ip6(icmp6::Type::TIME_EXCEEDED, code, 0));
-                    return Ok(Next::Icmp);
-                }
-                let found = table.find(&seen.flow).filter(|at| !table.is_over(*at, now));
-                let Some(at) = found else { return Ok(Next::Slow) };
-                translate((core, config), p, &mut table, at, (&seen, dst), (thread, now))
-            };
-            let rx = p.rx();
-            let next = one(p).inspect_err(|_| core.count(0, DROPS, thread, rx))?;
-            p.trace(|_| Translated { way: "in2out", next });
-            Ok(next)
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let Some((dst, seen)) = look(config, p) else { return Ok(Next::Along) };
+                let mut one = |p: &mut Buffer<'_>| {
+                    let seen = check(p, seen)?;
+                    if p.header::<ip6::Header>().is_some_and(|h| h.hop_limit <= 1) {
+                        let code = icmp6::code::HOP_LIMIT_EXCEEDED;
+                        p.set_payload(Problem::ip6(icmp6::Type::TIME_EXCEEDED, code, 0));
+                        return Ok(Next::Icmp);
+                    }
+                    let found = table.find(&seen.flow).filter(|at| !table.is_over(*at, now));
+                    let Some(at) = found else { return Ok(Next::Slow) };
+                    translate((core, config), p, &mut table, at, (&seen, dst), (thread, now))
+                };
+                let rx = p.rx();
+                let next = one(p).inspect_err(|_| core.count(0, DROPS, thread, rx))?;
+                p.trace(|_| Translated { way: "in2out", next });
+                Ok(next)
+            },
+        );
     }
 }
 

@@ -65,39 +65,43 @@ impl Node for Out2In {
             return frame.forward_all(Next::Along);
         };
         let mut bindings: Option<Lent<'_, _, _, _>> = None;
-        frame.each(|p| {
-            let dst = p.header::<ip4::Header>().map(ip4::Header::dst_addr);
-            if !dst.is_some_and(|dst| config.is_outside(dst)) {
-                return Ok(Next::Along);
-            }
-            let mut one = |p: &mut Buffer<'_>| {
-                let seen = check(p)?;
-                if p.header::<ip4::Header>().is_some_and(|h| h.ttl <= 1) {
-                    let code = icmp4::code::TTL_EXCEEDED;
-                    p.set_payload(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
-                    return Ok(Next::Icmp);
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let dst = p.header::<ip4::Header>().map(ip4::Header::dst_addr);
+                if !dst.is_some_and(|dst| config.is_outside(dst)) {
+                    return Ok(Next::Along);
                 }
-                let found = table.find_reverse(&seen.flow).filter(|at| !table.is_over(*at, now));
-                let at = match found {
-                    Some(at) => at,
-                    None => {
-                        if bindings.is_none() {
-                            bindings = all.bindings.lend(thread);
-                        }
-                        let bindings = bindings.as_mut().ok_or(Error::NoTranslation)?;
-                        let table = &mut table;
-                        begin(config, &mut Tables { table, bindings, log, epoch, now }, &seen)?
+                let mut one = |p: &mut Buffer<'_>| {
+                    let seen = check(p)?;
+                    if p.header::<ip4::Header>().is_some_and(|h| h.ttl <= 1) {
+                        let code = icmp4::code::TTL_EXCEEDED;
+                        p.set_payload(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
+                        return Ok(Next::Icmp);
                     }
+                    let found =
+                        table.find_reverse(&seen.flow).filter(|at| !table.is_over(*at, now));
+                    let at = match found {
+                        Some(at) => at,
+                        None => {
+                            if bindings.is_none() {
+                                bindings = all.bindings.lend(thread);
+                            }
+                            let bindings = bindings.as_mut().ok_or(Error::NoTranslation)?;
+                            let table = &mut table;
+                            begin(config, &mut Tables { table, bindings, log, epoch, now }, &seen)?
+                        }
+                    };
+                    translate(config, p, &mut table, at, &seen, now)?;
+                    core.count(1, counter_of(seen.flow.protocol()), thread, p.rx());
+                    Ok(Next::Lookup)
                 };
-                translate(config, p, &mut table, at, &seen, now)?;
-                core.count(1, counter_of(seen.flow.protocol()), thread, p.rx());
-                Ok(Next::Lookup)
-            };
-            let rx = p.rx();
-            let next = one(p).inspect_err(|_| core.count(1, DROPS, thread, rx))?;
-            p.trace(|_| Translated { way: "out2in", next });
-            Ok(next)
-        });
+                let rx = p.rx();
+                let next = one(p).inspect_err(|_| core.count(1, DROPS, thread, rx))?;
+                p.trace(|_| Translated { way: "out2in", next });
+                Ok(next)
+            },
+        );
         if let Some(bindings) = &bindings {
             core.show_totals(thread, &table, bindings, config.statics_of(thread));
         }

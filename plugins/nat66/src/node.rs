@@ -53,39 +53,42 @@ impl<const IN: bool> Node for Translate<IN> {
         let table = self.table.read(epoch);
         let counted = self.counters.row(frame.thread());
         let (mut unmapped, mut unknown) = (0, 0);
-        frame.each(|p| {
-            let Some(header) = p.header::<ip6::Header>() else {
-                unknown += 1;
-                return Ok(Continue);
-            };
-            let (src, dst, fib) = (header.src_addr(), header.dst_addr(), p.fib());
-            let found = match IN {
-                true => table.by_external.get(&dst).map(|(to, fib, n)| (*to, *fib, *n)),
-                false => {
-                    let found = table.by_local.get(&(fib, src));
-                    let leaves = |(to, n): &(Ipv6Addr, u32)| {
-                        Some((*to, self.way_out(table, fib, dst, epoch)?, *n))
-                    };
-                    found.and_then(leaves)
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let Some(header) = p.header::<ip6::Header>() else {
+                    unknown += 1;
+                    return Ok(Continue);
+                };
+                let (src, dst, fib) = (header.src_addr(), header.dst_addr(), p.fib());
+                let found = match IN {
+                    true => table.by_external.get(&dst).map(|(to, fib, n)| (*to, *fib, *n)),
+                    false => {
+                        let found = table.by_local.get(&(fib, src));
+                        let leaves = |(to, n): &(Ipv6Addr, u32)| {
+                            Some((*to, self.way_out(table, fib, dst, epoch)?, *n))
+                        };
+                        found.and_then(leaves)
+                    }
+                };
+                let Some((to, fib, number)) = found else {
+                    unmapped += 1;
+                    return Ok(Continue);
+                };
+                let from = if IN { dst } else { src };
+                if IN {
+                    readdress::<true>(p, from, to)
+                } else {
+                    readdress::<false>(p, from, to)
                 }
-            };
-            let Some((to, fib, number)) = found else {
-                unmapped += 1;
-                return Ok(Continue);
-            };
-            let from = if IN { dst } else { src };
-            if IN {
-                readdress::<true>(p, from, to)
-            } else {
-                readdress::<false>(p, from, to)
-            }
-            p.set_fib(fib);
-            if let Some(counter) = counted.get(number as usize) {
-                counter.add(1, p.total_len() as u64);
-            }
-            p.trace(|_| Translated { from, to });
-            Ok(Continue)
-        });
+                p.set_fib(fib);
+                if let Some(counter) = counted.get(number as usize) {
+                    counter.add(1, p.total_len() as u64);
+                }
+                p.trace(|_| Translated { from, to });
+                Ok(Continue)
+            },
+        );
         frame.count(Count::NoTranslation, unmapped);
         frame.count(Count::Unknown, unknown);
     }

@@ -57,30 +57,34 @@ impl<const OUT: bool> Node for Translate<OUT> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let (mut unmatched, mut rewritten) = (0, 0);
-        frame.each(|p| {
-            let interface = if OUT { p.tx() } else { p.rx() };
-            // On the way out the layer 2 header of the adjacency is in front.
-            let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
-                Some(a) if OUT => a.header_len.into(),
-                _ => 0,
-            };
-            let attached = self.ends.read(interface, epoch).map(|ends| &ends[usize::from(OUT)]);
-            let number = attached.and_then(|attached| {
-                let fields = fields(p, l3, attached.mask)?;
-                attached.flows.get(&fields.key()).copied()
-            });
-            p.trace(|_| Matched(number));
-            let binding = number.and_then(|number| self.bindings.read(number, epoch));
-            let Some(binding) = binding else {
-                unmatched += 1;
-                return Ok(Continue);
-            };
-            let is_partial = p.flags().has(Flags::CHECKSUM_TODO);
-            let packet = p.bytes_mut().get_mut(l3..).unwrap_or_default();
-            rewrite(packet, is_partial, &binding.rewrite).map_err(|TooShort| Error::TooShort)?;
-            rewritten += 1;
-            Ok(Continue)
-        });
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let interface = if OUT { p.tx() } else { p.rx() };
+                // On the way out the layer 2 header of the adjacency is in front.
+                let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
+                    Some(a) if OUT => a.header_len.into(),
+                    _ => 0,
+                };
+                let attached = self.ends.read(interface, epoch).map(|ends| &ends[usize::from(OUT)]);
+                let number = attached.and_then(|attached| {
+                    let fields = fields(p, l3, attached.mask)?;
+                    attached.flows.get(&fields.key()).copied()
+                });
+                p.trace(|_| Matched(number));
+                let binding = number.and_then(|number| self.bindings.read(number, epoch));
+                let Some(binding) = binding else {
+                    unmatched += 1;
+                    return Ok(Continue);
+                };
+                let is_partial = p.flags().has(Flags::CHECKSUM_TODO);
+                let packet = p.bytes_mut().get_mut(l3..).unwrap_or_default();
+                rewrite(packet, is_partial, &binding.rewrite)
+                    .map_err(|TooShort| Error::TooShort)?;
+                rewritten += 1;
+                Ok(Continue)
+            },
+        );
         frame.count(Count::None, unmatched);
         frame.count(Count::Rewrite, rewritten);
     }

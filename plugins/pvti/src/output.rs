@@ -159,7 +159,7 @@ impl<const IS_6: bool> Output<IS_6> {
                 outer.update_checksum();
             }
             new.add_flags(Flags::LOCAL);
-            let slot = self.stacked.next(&mut new, &to.hop, epoch);
+            let slot = self.stacked.onward(&to.hop, epoch).take(&mut new);
             new.send_to(slot);
             Some(())
         });

@@ -89,7 +89,7 @@ impl<const PLACE: usize> Node for Encap<PLACE> {
                 p.add_flags(Flags::LOCAL);
                 p.clear_flags(Flags::POPPED);
                 p.trace(|_| Put { index });
-                Ok(Next::To(this.stacked.next(p, hop, epoch)))
+                Ok(Next::To(this.stacked.onward(hop, epoch).take(p)))
             },
         );
     }

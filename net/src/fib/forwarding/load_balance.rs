@@ -67,6 +67,7 @@ pub enum Via {
 pub(in crate::fib) struct Word(u64);
 
 const ADJACENCY: u32 = 5;
+const MIDCHAIN: u32 = 13;
 const GROUP: u32 = 0x80;
 /// Kinds of objects count from here.
 const OBJECTS: u32 = 0x100;
@@ -92,7 +93,7 @@ impl Word {
             Via::SourceLookup(table) => Self::new(10, table.into()),
             Via::InterfaceRx(interface) => Self::new(11, interface),
             Via::Exempt => Self::new(12, 0),
-            Via::Midchain(a) => Self::new(13, a.0),
+            Via::Midchain(a) => Self::new(MIDCHAIN, a.0),
             Via::Object(Object { kind, index }) => Self::new(OBJECTS + u32::from(kind.0), index),
         }
     }
@@ -119,7 +120,7 @@ impl Word {
             10 => Via::SourceLookup(value as u16),
             11 => Via::InterfaceRx(value),
             12 => Via::Exempt,
-            13 => Via::Midchain(AdjacencyIndex(value)),
+            MIDCHAIN => Via::Midchain(AdjacencyIndex(value)),
             kind if kind >= OBJECTS => {
                 Via::Object(Object { kind: ObjectKind((kind - OBJECTS) as u16), index: value })
             }
@@ -190,6 +191,12 @@ impl Balances {
     pub fn only_neighbor(&self, index: u32) -> Option<AdjacencyIndex> {
         let word = Word(self.words.get(index as usize)?.load(Acquire));
         (word.kind() == ADJACENCY).then_some(AdjacencyIndex(word.0 as u32))
+    }
+    /// The same of an adjacency into a tunnel.
+    #[inline(always)]
+    pub fn only_tunnel(&self, index: u32) -> Option<AdjacencyIndex> {
+        let word = Word(self.words.get(index as usize)?.load(Acquire));
+        (word.kind() == MIDCHAIN).then_some(AdjacencyIndex(word.0 as u32))
     }
     /// Asks for the word of the load balance with this number.
     #[inline(always)]

@@ -205,18 +205,20 @@ fn judge<F: Headers>(
 ) {
     // Packets of one route are counted together. Where routes change between packets none are:
     // whether one more has the same is what the processor cannot foresee.
-    let rewrite = F::LookupNext::from(NextNode::Rewrite);
     if are_alike(leaves) {
         let (leaf, mut run) = (leaves.first().copied().unwrap_or(0), Volume::default());
-        let neighbor = forwarding.only_neighbor(leaf);
-        packets.usual_to(block.clone(), rewrite, |_, p| {
+        let (neighbor, next) = match forwarding.only_tunnel(leaf) {
+            None => (forwarding.only_neighbor(leaf), NextNode::Rewrite),
+            tunnel => (tunnel, NextNode::Midchain),
+        };
+        packets.usual_to(block.clone(), next.into(), |_, p| {
             p.set_adjacency(neighbor?.0);
             run += Volume { packets: 1, bytes: p.len() as u64 };
             Some(())
         });
         count(counters, leaf, run);
     } else {
-        packets.usual_to(block.clone(), rewrite, |i, p| {
+        packets.usual_to(block.clone(), NextNode::Rewrite.into(), |i, p| {
             let leaf = leaves[i % BLOCK];
             p.set_adjacency(forwarding.only_neighbor(leaf)?.0);
             count(counters, leaf, Volume { packets: 1, bytes: p.len() as u64 });

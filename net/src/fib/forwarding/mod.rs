@@ -61,6 +61,12 @@ impl<F: Family> Forwarding<F> {
     pub fn only_neighbor(&self, index: u32) -> Option<AdjacencyIndex> {
         self.balances.only_neighbor(index)
     }
+    /// The adjacency into a tunnel that the load balance with this number leads to, if it leads
+    /// there only.
+    #[inline(always)]
+    pub fn only_tunnel(&self, index: u32) -> Option<AdjacencyIndex> {
+        self.balances.only_tunnel(index)
+    }
     /// Counters by load balance of packets that a lookup sent there, to be raised by thread
     /// `thread`.
     #[inline(always)]
