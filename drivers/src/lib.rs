@@ -2,11 +2,12 @@
 
 pub mod af_packet;
 pub mod af_xdp;
+pub mod capture;
 pub mod gro;
 pub mod host;
 pub mod loopback;
 pub mod memif;
-mod pcap;
+pub mod pcap;
 pub mod pcap_trace;
 pub mod pci;
 pub mod pg;
@@ -27,6 +28,7 @@ pub const FEATURES: &[Feature] = &[
     tap::FEATURE,
     memif::FEATURE,
     vhost_user::FEATURE,
+    capture::FEATURE,
     pcap_trace::FEATURE,
     pci::FEATURE,
 ];

@@ -13,6 +13,7 @@ pub mod arc;
 mod buffer;
 mod control;
 mod engine;
+pub mod explain;
 mod node;
 pub mod show;
 pub mod testing;
@@ -36,6 +37,6 @@ pub use infra::cpu::Cpu;
 pub use node::{
     Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,
 };
-pub use trace::{Names, Record, TracedPacket, time_of_day};
+pub use trace::{Names, Record, TracedPacket, explained, time_of_day};
 pub use watch::{Filter, PacketContext, Watch, Watcher};
 pub use worker::{NoAnswer, ThreadInfo};

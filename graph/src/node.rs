@@ -34,6 +34,15 @@ pub trait Node: Clone + Send + 'static {
     /// Whether it reads the bytes of usual packets: their first line is fetched ahead.
     const READS_BYTES: bool = true;
 
+    /// Whether it may be given packets that are only explained ([`Engine::explain`]). It says so
+    /// when, for these, it changes nothing but the packet, fields that each clone has for itself,
+    /// and counters in the row of its thread; events it sends are heard by nobody. What else it
+    /// would do (learn, open a session, send) it leaves when [`Frame::is_explained`]. A node that
+    /// says nothing is where an explanation ends.
+    ///
+    /// [`Engine::explain`]: crate::Engine::explain
+    const EXPLAINABLE: bool = false;
+
     /// Processes one frame: 1 to 256 packets, all for this node, or none when it has asked for that
     /// ([`Frame::recall_in`]).
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>);

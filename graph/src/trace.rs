@@ -4,6 +4,7 @@
 //! path of all other packets costs one test of a flag.
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
@@ -17,6 +18,10 @@ const MOST: usize = 1 << 20;
 pub trait Names {
     /// The name of number `index` of a `kind`.
     fn name(&self, kind: &str, index: u32) -> String;
+    /// The router, for records that look up what is behind their numbers.
+    fn router(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// A trace record of a packet: a small value, made into text when it is shown.
@@ -26,6 +31,13 @@ pub trait Record: Send + Sync + 'static {
     /// # Errors
     /// The formatter's.
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// Findings in words, a line each, for who wants to know why the packet went where it did:
+    /// what was looked up and which entry matched, but no headers. `None`: what
+    /// [`Record::write`] says.
+    fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
+        let _ = names;
+        None
+    }
 }
 
 type SharedRecord = Arc<dyn Record>;
@@ -102,6 +114,26 @@ pub fn time_of_day(seconds: f64) -> String {
     format!("{:02}:{:02}:{:02}:{:06}", s / 3600, s / 60 % 60, s % 60, us % 1_000_000)
 }
 
+/// A record that is words, for packets that are explained.
+pub(crate) struct Said<W>(pub W);
+
+impl<W: Fn(&dyn Names) -> String + Send + Sync + 'static> Record for Said<W> {
+    fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0(names))
+    }
+    fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
+        Some(vec![self.0(names)])
+    }
+}
+
+/// What a record says in words, a line each.
+pub fn explained(record: &dyn Record, names: &dyn Names) -> Vec<String> {
+    record.explain(names).unwrap_or_else(|| {
+        let text = Shown(record, names).to_string();
+        text.lines().map(|line| line.trim().to_owned()).collect()
+    })
+}
+
 struct Shown<'a>(&'a dyn Record, &'a dyn Names);
 
 impl fmt::Display for Shown<'_> {
@@ -142,6 +174,15 @@ impl Recorder {
         if step.handle < self.begun && self.steps.len() < MOST {
             self.steps.push(step);
         }
+    }
+    /// The records since a number of steps, without the nodes visited.
+    pub fn records_since(&self, steps: usize) -> Vec<(u16, SharedRecord)> {
+        let said = self.steps[steps..].iter();
+        said.filter_map(|s| Some((s.handle, s.record.clone()?))).collect()
+    }
+    /// Number of steps so far.
+    pub fn steps(&self) -> usize {
+        self.steps.len()
     }
     /// The packets so far, in the order they were met.
     pub fn packets(&self) -> Vec<TracedPacket> {

@@ -55,9 +55,13 @@ impl Watch {
         };
         Self { nodes: nodes.map(set), watcher }
     }
-    pub(crate) fn show(&self, node: u32, packet: &Buffer<'_>, context: PacketContext<'_>) {
+    /// Whether it sees the packets of a node.
+    pub(crate) fn is_at(&self, node: u32) -> bool {
         let is_chosen = |nodes: &Arc<[bool]>| nodes.get(node as usize) == Some(&true);
-        if self.nodes.as_ref().is_none_or(is_chosen) {
+        self.nodes.as_ref().is_none_or(is_chosen)
+    }
+    pub(crate) fn show(&self, node: u32, packet: &Buffer<'_>, context: PacketContext<'_>) {
+        if self.is_at(node) {
             self.watcher.see(NodeIndex(node), packet, context);
         }
     }

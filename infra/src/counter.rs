@@ -3,8 +3,8 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use zerocopy::FromZeros;
 
@@ -94,12 +94,18 @@ impl VolumeCounter {
 }
 
 /// A row of counters for each thread; a reader sums the column. Clones are the same counters.
+///
+/// One more row, which nobody sums, is there for packets that are only tried.
 #[derive(Debug)]
-pub struct Rows<T>(Arc<[View<T>]>);
+pub struct Rows<T> {
+    rows: Arc<[View<T>]>,
+    /// Made when it is asked for; `None` when the kernel refused the memory.
+    scratch: Arc<OnceLock<Option<View<T>>>>,
+}
 
 impl<T> Clone for Rows<T> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { rows: Arc::clone(&self.rows), scratch: Arc::clone(&self.scratch) }
     }
 }
 
@@ -113,28 +119,41 @@ impl<T: Cell> Rows<T> {
             let row = Reserved::new(columns, HugePages::No)?;
             Ok(View::from(row.named("counters")))
         };
-        (0..threads).map(row).collect::<io::Result<_>>().map(Self)
+        (0..threads).map(row).collect::<io::Result<_>>().map(Self::of)
     }
     /// These rows, one for each thread.
     pub fn of(rows: Vec<View<T>>) -> Self {
-        Self(rows.into())
+        Self { rows: rows.into(), scratch: Arc::default() }
     }
     /// Number of rows.
     pub fn threads(&self) -> usize {
-        self.0.len()
+        self.rows.len()
     }
     /// Sets some counters of a thread to zero; on that thread, like counting.
     pub fn zero(&self, thread: usize, columns: Range<usize>) {
-        self.0[thread][columns].iter().for_each(Cell::zero);
+        self.rows[thread][columns].iter().for_each(Cell::zero);
     }
-    /// The counters of one thread, to be raised by that thread only.
+    /// The counters of one thread, to be raised by that thread only. Those of a thread that has no
+    /// row are in no sum.
     #[inline(always)]
     pub fn row(&self, thread: usize) -> &[T] {
-        &self.0[thread]
+        match self.rows.get(thread) {
+            Some(row) => row,
+            None => self.scratch(),
+        }
+    }
+    #[cold]
+    fn scratch(&self) -> &[T] {
+        let columns = self.rows.first().map_or(0, |row| row.len());
+        let new = || {
+            let row = Reserved::new(columns.max(1), HugePages::No).ok()?;
+            Some(View::from(row.named("counters")))
+        };
+        self.scratch.get_or_init(new).as_deref().map_or(&[], |row| &row[..columns])
     }
     /// One counter, thread by thread.
     pub fn column(&self, index: usize) -> impl Iterator<Item = &T> {
-        self.0.iter().filter_map(move |row| row.get(index))
+        self.rows.iter().filter_map(move |row| row.get(index))
     }
 }
 
@@ -166,5 +185,14 @@ mod tests {
         rows.row(1)[3].add(2, 200);
         assert_eq!(rows.sum(3), Volume { packets: 3, bytes: 264 });
         assert_eq!(rows.sum(4), Volume::default());
+    }
+
+    #[test]
+    fn a_thread_without_a_row_counts_nowhere() {
+        let rows = Rows::<Counter>::new(2, 10).unwrap();
+        let same = rows.clone();
+        rows.row(2)[9].add(7);
+        assert_eq!((rows.sum(9), same.row(2)[9].value(), same.row(2).len()), (0, 7, 10));
+        assert!(Rows::<Counter>::of(Vec::new()).row(0).is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! The floor of the house: memory, read-copy-update, tables, time, processors. It knows no packets.
 
+pub mod capabilities;
 pub mod counter;
 pub mod cpu;
 pub mod memory;

@@ -12,6 +12,7 @@ pub mod fib;
 mod flow_hash;
 pub mod fragment;
 pub mod gso;
+pub mod health;
 pub mod icmp;
 pub mod interface;
 pub mod ip;
@@ -37,6 +38,7 @@ pub use router::{
 
 /// The features of this crate, in the order in which they register.
 pub const FEATURES: &[Feature] = &[
+    health::FEATURE,
     engine::FEATURE,
     trace::FEATURE,
     trace::TRACEDUMP,

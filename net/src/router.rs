@@ -23,6 +23,7 @@ use crate::address::Addresses;
 use crate::adjacency::{Adjacencies, AdjacencyIndex};
 use crate::events::Events;
 use crate::fib::Fib;
+use crate::health::Check;
 use crate::interface::Interfaces;
 use crate::mfib::Mfib;
 
@@ -65,6 +66,8 @@ pub struct Router {
     pub uses: Registered<fn(&Self) -> Option<String>>,
     /// Called when the statistics are brought up to date; see [`Router::on_statistics`].
     pub(crate) on_statistics: Registered<fn(&mut Self)>,
+    /// Checks that `show health` has look.
+    pub checks: Registered<Check>,
     /// Configurations of features, in the order in which they registered.
     pub configured: Configured<Self>,
     /// Stanzas of the startup configuration that belong to features.
@@ -202,6 +205,7 @@ impl Router {
             event_log,
             stats,
             uses: Registered::default(),
+            checks: Registered::default(),
             on_statistics: Registered::default(),
             configured: Vec::new(),
             stanzas: Vec::new(),
@@ -329,6 +333,9 @@ impl Names for Router {
             "error" => self.engine.describe_error(index),
             _ => index.to_string(),
         }
+    }
+    fn router(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 }
 

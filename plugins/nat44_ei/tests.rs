@@ -1,6 +1,7 @@
 //! Packets that are translated whatever their far end, and back.
 
 use std::collections::HashSet;
+use std::net::Ipv4Addr;
 
 use nat44_ei::FEATURE;
 use net::testing::whole::Bench;
@@ -247,6 +248,131 @@ fn collectors_hear_of_sessions_that_come_and_go() {
     assert_eq!(b.cli("clear nat44 ei sessions"), "");
     let told = texts(&rest(&mut b));
     assert!(told.len() == 1 && told[0].contains(" APMDEL [napmap "), "{told:?}");
+}
+
+/// UDP messages that were sent to a port: their bytes behind the headers.
+fn messages(out: &[Vec<u8>], port: u16) -> Vec<Vec<u8>> {
+    out.iter().filter(|p| p[22..24] == port.to_be_bytes()).map(|p| p[28..].to_vec()).collect()
+}
+
+fn sent_in(b: &mut Bench, seconds: f64) -> Vec<Vec<u8>> {
+    let caught = b.wait(seconds).into_iter().filter(|c| c.at == "sent");
+    caught.map(|c| c.bytes[14..].to_vec()).collect()
+}
+
+fn message(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), bytes: &[u8]) -> Vec<u8> {
+    syslog::datagram(from, to, bytes).unwrap()
+}
+
+/// An active router and its standby; each is 10.0.0.1 to the other one, 10.0.0.3.
+fn pair() -> [Bench; 2] {
+    let lines =
+        ["nat44 ei add address 192.0.2.1", "nat44 ei ha listener 10.0.0.1:12345 path-mtu 172"];
+    [bench(&lines), bench(&lines)]
+}
+
+#[test]
+fn a_standby_has_the_sessions_of_the_active_router_and_goes_on_with_them() {
+    let [mut active, mut standby] = pair();
+    let (own, other) = (end("10.0.0.1", 12345), end("10.0.0.3", 12346));
+    let (host, server) = ("10.0.0.2", end("10.0.1.2", 53));
+    assert_eq!(active.cli("nat44 ei ha failover 10.0.0.3:12346 refresh-interval 5"), "");
+    let pg0 = active.pg0;
+    // So many have room in a message.
+    let out = pass(&mut active, pg0, &[1, 2, 3].map(|port| udp(end(host, port), server)));
+    let outside = ends(&out[0])[0];
+    let mut sent = messages(&sent_in(&mut active, 1.5), other.1);
+    assert_eq!(sent.iter().map(|m| (m.len(), m[3])).collect::<Vec<_>>(), [(144, 3)]);
+    let first = sent.remove(0);
+    assert_eq!(first[..4], [1, 0, 0, 3]);
+    // The standby makes them, and says so.
+    let acks = pass(&mut standby, pg0, &[message(other, own, &first)]);
+    let mut acks = messages(&acks, other.1);
+    acks.extend(messages(&sent_in(&mut standby, 0.1), other.1));
+    assert_eq!(acks.len(), 1);
+    assert_eq!(acks[0], [&[1, 1, 0, 0], &first[4..12]].concat());
+    let shown = standby.cli("show nat44 ei sessions");
+    assert!(shown.contains("10.0.0.2: 3 dynamic translations"), "{shown}");
+    pass(&mut active, pg0, &[message(other, own, &acks[0])]);
+    sent_in(&mut active, 0.1);
+    let shown = active.cli("show nat44 ei ha");
+    assert!(shown.contains("\n0 messages not acknowledged"), "{shown}");
+    assert!(shown.contains("add-event-send 3") && shown.contains("ack-recv 1"), "{shown}");
+    // A far end reaches the host by the standby.
+    let pg1 = standby.pg1;
+    let back = pass(&mut standby, pg1, &[udp(server, outside)]);
+    assert_eq!(ends(&back[0]), [server, end(host, 1)]);
+
+    // What passes keeps a session alive there, and it ends there too.
+    pass(&mut active, pg0, &[udp(end(host, 1), server)]);
+    let sent = messages(&sent_in(&mut active, 6.0), other.1);
+    let refresh = sent.iter().find(|m| m[12] == 3).expect("a refresh").clone();
+    assert_eq!((refresh[3], refresh[47]), (1, 2), "{refresh:?}");
+    pass(&mut standby, pg0, &[message(other, own, &refresh)]);
+    sent_in(&mut standby, 0.1);
+    let shown = standby.cli("show nat44 ei sessions detail");
+    assert!(shown.contains("last heard 0.") && shown.contains("total pkts 2"), "{shown}");
+    assert_eq!(active.cli("nat44 ei del session in 10.0.0.2:2 udp"), "");
+    assert_eq!(active.cli("nat44 ei ha flush"), "");
+    let sent = messages(&sent_in(&mut active, 0.1), other.1);
+    pass(&mut standby, pg0, &[message(other, own, sent.last().unwrap())]);
+    sent_in(&mut standby, 0.1);
+    let shown = standby.cli("show nat44 ei sessions");
+    assert!(shown.contains("10.0.0.2: 2 dynamic translations"), "{shown}");
+}
+
+#[test]
+fn a_message_that_is_not_acknowledged_is_sent_again_three_times_and_then_missed() {
+    let [mut active, _] = pair();
+    let (own, other) = (end("10.0.0.1", 12345), end("10.0.0.3", 12346));
+    assert_eq!(active.cli("nat44 ei ha failover 10.0.0.3:12346"), "");
+    let pg0 = active.pg0;
+    pass(&mut active, pg0, &[udp(end("10.0.0.2", 1), end("10.0.1.2", 53))]);
+    assert_eq!(active.cli("nat44 ei ha flush"), "");
+    let all = messages(&sent_in(&mut active, 12.0), other.1);
+    assert_eq!(all.len(), 4);
+    assert!(all.iter().all(|m| *m == all[0]), "{all:?}");
+    let shown = active.cli("show nat44 ei ha");
+    assert!(shown.contains("retry-count 3") && shown.contains("missed-count 1"), "{shown}");
+    // A late acknowledgement, one from elsewhere and what is no message change nothing.
+    let ack = [&[1, 1, 0, 0], &all[0][4..12]].concat();
+    let garbage = [&[2, 0, 0, 1], &all[0][4..]].concat();
+    let cut = all[0][..20].to_vec();
+    let late = [(other, ack.clone()), (end("10.0.0.2", 1), ack), (other, garbage), (other, cut)];
+    let late = late.map(|(from, bytes)| message(from, own, &bytes));
+    pass(&mut active, pg0, &late);
+    sent_in(&mut active, 0.1);
+    active.expect(&[("nat44-ei-ha", "bad-version", 2), ("nat44-ei-ha", "pkts-processed", 2)]);
+    assert!(active.cli("show nat44 ei ha").contains("ack-recv 0"));
+    // All sessions again, for a standby that was away.
+    assert_eq!(active.cli("nat44 ei ha resync"), "");
+    let busy = active.cli("nat44 ei ha resync");
+    assert!(busy.contains("sessions are being sent already"), "{busy}");
+    let all = messages(&sent_in(&mut active, 0.1), other.1);
+    assert_eq!((all.len(), all[0][3], all[0][12]), (1, 1, 1));
+}
+
+#[test]
+fn ends_of_a_pair_of_routers_are_checked_shown_and_printed() {
+    let mut b = bench(&["nat44 ei ha listener 10.0.0.1:9 path-mtu 300"]);
+    for (line, why) in [
+        ("nat44 ei ha listener 10.0.0.1:9 path-mtu 83", "83 bytes has no room for a session"),
+        ("nat44 ei ha listener 224.0.0.1:9", "224.0.0.1 is no address of a router"),
+        ("nat44 ei ha failover 10.0.0.3", "an address and a port"),
+        ("nat44 ei ha resync", "set both first"),
+    ] {
+        let said = b.cli(line);
+        assert!(said.contains(why), "{line}: {said}");
+    }
+    assert_eq!(b.cli("nat44 ei ha failover 10.0.0.3:8 refresh-interval 0"), "");
+    let printed = b.cli("show configuration nat44_ei");
+    for line in ["listener 10.0.0.1:9 path-mtu 300", "failover 10.0.0.3:8 refresh-interval 0"] {
+        assert!(printed.contains(line), "{printed}");
+    }
+    assert_eq!(b.cli("nat44 ei ha listener 0.0.0.0:0"), "");
+    assert!(b.cli("show nat44 ei ha").starts_with("LISTENER: not set\nFAILOVER: 10.0.0.3:8"));
+    assert_eq!(b.cli("nat44 ei plugin disable"), "");
+    assert!(b.cli("nat44 ei ha flush").contains("not enabled"));
 }
 
 proptest! {

@@ -1,7 +1,8 @@
-//! `pcap trace` and `pcap dispatch trace`, read by tshark.
+//! Captures, `pcap trace` and `pcap dispatch trace`, read by tshark.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tests::capture::frames;
 use tests::{Daemon, eventually, has};
@@ -166,4 +167,210 @@ fn every_packet_at_every_node_is_captured() {
     assert_eq!(at("loop1-tx\t11.22.33.44\t2345"), 10, "{rows:?}");
     assert_eq!(at("ethernet-input\t11.22.33.44\t2345"), 10, "{rows:?}");
     assert!(daemon.tell("show trace").contains("loop1-output"));
+}
+
+/// What tshark finds wrong with a file, and its packets: interface, length, comment.
+fn packets(path: &Path) -> Vec<[String; 3]> {
+    let bad = Command::new("tshark")
+        .args(["-r"])
+        .arg(path)
+        // It takes packets by their port for those of this protocol.
+        .args(["--disable-protocol", "knet"])
+        .args(["-Y", "_ws.malformed || _ws.expert.severity == error"])
+        .output()
+        .expect("tshark is there");
+    assert!(bad.status.success() && bad.stdout.is_empty(), "{bad:?}");
+    let fields = ["frame.interface_name", "frame.len", "frame.comment"];
+    let split = |line: &String| {
+        let mut parts = line.splitn(3, '\t').map(str::to_owned);
+        std::array::from_fn(|_| parts.next().unwrap_or_default())
+    };
+    dissected(path, &fields).iter().map(split).collect()
+}
+
+#[test]
+fn captures_are_files_with_interfaces_nodes_and_reasons() {
+    if !has("tshark") {
+        return;
+    }
+    let daemon = Daemon::start(SETUP);
+    daemon.tell(
+        "packet-generator new { name bad limit 3 size 64-64 interface loop0 \
+         node ethernet-input data { IP4: 1.2.3 -> de:ad:00:00:00:00 \
+         UDP: 11.22.33.44 -> 11.22.34.44 checksum 1 UDP: 1 -> 2 incrementing 22 } }",
+    );
+    daemon.tell(
+        "packet-generator new { name good limit 2 size 72-72 interface loop0 \
+         node ethernet-input data { IP4: 1.2.3 -> de:ad:00:00:00:00 \
+         UDP: 11.22.33.44 -> 11.22.34.44 UDP: 1 -> 2 incrementing 30 } }",
+    );
+    let file = |name: &str| daemon.folder().join(name);
+    let start = |name: &str, what: &str| {
+        let path = file(&format!("{name}.pcapng"));
+        let line = format!("capture start name {name} {what} file {}", path.display());
+        let told = daemon.tell(&line);
+        assert!(told.starts_with(&format!("capture {name} of ")), "{told}");
+        path
+    };
+    let udp = "{ udp and dst port 2345 }";
+    let all = [
+        start("tx", &format!("tx interface loop1 filter {udp}")),
+        start("drop", "drop reason ip4-input"),
+        start("node", "node ip4-lookup node loop1-output filter { greater 100 }"),
+        start("arc", "arc ip4-unicast filter { less 100 }"),
+        start("few", &format!("packets 4 rx filter {udp}")),
+    ];
+    let taken = daemon.ask("capture start name few file nothing.pcapng");
+    assert!(taken.error.contains("a capture `few' is running already"), "{taken:?}");
+    generate(&daemon);
+    let has_ended = || daemon.tell("show captures").contains("few: ended: that many packets");
+    assert!(eventually(has_ended), "{}", daemon.tell("show captures"));
+    let which = daemon.ask("capture stop");
+    assert!(which.error.contains("expected the name of a capture"), "{which:?}");
+    for name in ["tx", "drop", "node", "arc", "few"] {
+        let told = daemon.tell(&format!("capture stop {name}"));
+        assert!(told.trim().ends_with("; 0 lost"), "{told}");
+    }
+    assert_eq!(daemon.tell("show captures").trim(), "no captures");
+    let [tx, drop, node, arc, few] = all.map(|path| packets(&path));
+    let row = |interface: &str, len: u32, comment: &str| {
+        [interface.to_owned(), len.to_string(), comment.to_owned()]
+    };
+    assert_eq!(tx, vec![row("loop1", 128, "node loop1-tx, thread 0"); 10]);
+    let why = "node error-drop, thread 0, dropped: ip4-input: bad ip4 checksum";
+    assert_eq!(drop, vec![row("loop0", 64, why); 3]);
+    assert_eq!(node, vec![row("loop1", 128, "node loop1-output, thread 0"); 10]);
+    assert_eq!(arc, vec![row("loop0", 72, "node ip4-lookup, thread 0"); 2]);
+    assert_eq!(few, vec![row("loop1", 128, "node ethernet-input, thread 0"); 4]);
+    for (line, error) in [
+        ("capture stop", "no capture is running"),
+        ("capture stop nosuch", "no capture is called `nosuch'"),
+        ("capture start", "expected file NAME or stream"),
+        ("capture start file nothing.pcapng stream", "expected file NAME or stream"),
+        ("capture start file nothing.pcapng files 3", "expected file-size with files"),
+        ("capture start file ../x", "is no name for a file"),
+        ("capture start file /nonexistent/x", "write `/nonexistent/x': No such file"),
+        ("capture start file nothing.pcapng node nosuch", "unknown node `nosuch'"),
+        (
+            "capture start file nothing.pcapng node pg-input",
+            "`pg-input' brings packets in and is given none",
+        ),
+        ("capture start file nothing.pcapng arc nosuch", "unknown arc `nosuch'"),
+        ("capture start file nothing.pcapng reason nosuch", "unknown reason `nosuch'"),
+        ("capture start file nothing.pcapng interface nosuch", "unknown interface `nosuch'"),
+        ("capture start file nothing.pcapng filter { nosuch 7 }", "`nosuch 7': "),
+        (
+            "capture start file nothing.pcapng filter tcp",
+            "expected { EXPRESSION } as filter, got `tcp'",
+        ),
+    ] {
+        let answer = daemon.ask(line);
+        assert!(!answer.is_ok && answer.error.contains(error), "{line}: {answer:?}");
+    }
+    assert!(!Path::new("/tmp/nothing.pcapng").exists(), "a refused capture has made no file");
+    assert!(daemon.tell("show buffers").trim_end().ends_with(" 0"), "a buffer was lost");
+}
+
+#[test]
+fn rings_of_files_keep_the_latest() {
+    if !has("tshark") {
+        return;
+    }
+    let daemon = Daemon::start(SETUP);
+    let ring = daemon.folder().join("ring.pcapng");
+    daemon.tell(&format!("capture start tx file {} file-size 1000 files 2", ring.display()));
+    (0..3).for_each(|_| generate(&daemon));
+    daemon.tell("capture stop");
+    let files = || -> Vec<_> {
+        let all = std::fs::read_dir(daemon.folder()).expect("a folder").flatten();
+        let mut all: Vec<_> = all.map(|file| file.path()).collect();
+        all.retain(|path| path.extension() == Some("pcapng".as_ref()));
+        all.sort();
+        all
+    };
+    let kept = files();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert!(kept[0].ends_with("ring-00007.pcapng") || kept[0] > daemon.folder().join("ring-00003"));
+    for file in &kept {
+        assert!(!packets(file).is_empty() && std::fs::metadata(file).expect("a file").len() < 1600);
+    }
+}
+
+#[test]
+fn packets_come_to_who_looks_on() {
+    if !has("tshark") {
+        return;
+    }
+    let daemon = Daemon::start(SETUP);
+    let file = daemon.folder().join("live.pcapng");
+    let capture = |arguments: &[&str]| {
+        let mut command = daemon.fvctl_command();
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("fvctl is there")
+    };
+    let path = file.display().to_string();
+    let mut one =
+        capture(&["capture", "-i", "loop1", "-Q", "tx", "-w", &path, "udp", "port", "2345"]);
+    assert!(eventually(|| daemon.tell("show captures").contains("stream-1: running")));
+    generate(&daemon);
+    assert!(eventually(|| daemon.tell("show captures").contains("packets 10")));
+    let id = rustix::process::Pid::from_child(&one);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it is our child");
+    assert!(one.wait().expect("it is our child").success());
+    assert_eq!(packets(&file).len(), 10);
+    // Who has seen enough hangs up, and the capture is over.
+    let mut other = capture(&["capture"]);
+    assert!(eventually(|| daemon.tell("show captures").contains("stream-2: running")));
+    std::mem::drop(other.stdout.take());
+    generate(&daemon);
+    assert!(eventually(|| daemon.tell("show captures").trim() == "no captures"));
+    other.wait().expect("it is our child");
+    let refused = capture(&["capture", "nosuch", "7"]).wait_with_output().expect("it is our child");
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("`nosuch 7'"), "{refused:?}");
+}
+
+#[test]
+fn wireshark_finds_the_interfaces_and_captures() {
+    if !has("tshark") {
+        return;
+    }
+    let daemon = Daemon::start(SETUP);
+    let folder = daemon.folder().join("extcap");
+    std::fs::create_dir(&folder).expect("a folder");
+    // As in Wireshark's folder, but for the socket.
+    let helper = folder.join("ferrovia-extcap");
+    let fvctl = daemon.fvctl_command();
+    let words: Vec<_> = std::iter::once(fvctl.get_program())
+        .chain(fvctl.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let script = format!("#!/bin/sh\nexec {} extcap \"$@\"\n", words.join(" "));
+    std::fs::write(&helper, script).expect("a file");
+    std::fs::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    // Wireshark has root look in its own folder only: ours is there for this process.
+    let folders = Command::new("tshark").args(["-G", "folders"]).output().expect("tshark is there");
+    let folders = String::from_utf8_lossy(&folders.stdout).into_owned();
+    let own = folders.lines().find_map(|line| line.strip_prefix("Extcap path:")).expect("a folder");
+    let mount = format!("mount --bind {} {} && exec tshark \"$@\"", folder.display(), own.trim());
+    let tshark = || {
+        let mut tshark = Command::new("unshare");
+        tshark.args(["-m", "sh", "-c", &mount, "tshark"]);
+        tshark
+    };
+    let list = tshark().arg("-D").output().expect("tshark is there");
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    assert!(list.contains("ferrovia-any (Ferrovia: all interfaces)"), "{list}");
+    assert!(list.contains("ferrovia-loop1 (Ferrovia: loop1)"), "{list}");
+    let live = tshark()
+        .args(["-i", "ferrovia-loop1", "-f", "udp", "-c", "10", "-T", "fields"])
+        .args(["-e", "frame.interface_name", "-e", "frame.len"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("tshark is there");
+    assert!(eventually(|| daemon.tell("show captures").contains("stream-1: running")));
+    generate(&daemon);
+    let seen = live.wait_with_output().expect("it is our child");
+    assert_eq!(String::from_utf8_lossy(&seen.stdout), "loop1\t128\n".repeat(10));
 }

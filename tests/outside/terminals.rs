@@ -131,6 +131,35 @@ fn a_hundred_closed_terminals_leave_no_client() {
 }
 
 #[test]
+fn the_live_view_gives_the_terminal_back() {
+    let daemon = Daemon::start(GENERATORS);
+    let top = |ends: &dyn Fn(&mut OnTerminal)| {
+        let mut command = fvctl(&daemon);
+        command.args(["top", "-d", "0.2"]);
+        let mut person = OnTerminal::start(command);
+        person.shows("Nodes, by share");
+        person.types("i");
+        person.shows("pg1");
+        person.types("\r");
+        person.shows("rx packets");
+        ends(&mut person);
+        // Out of the other screen, and the cursor is there again.
+        person.shows("\x1b[?1049l");
+        person.shows("\x1b[?25h");
+        let terminal = person.screen.as_ref().unwrap();
+        let modes = rustix::termios::tcgetattr(terminal).unwrap().local_modes;
+        assert!(modes.contains(rustix::termios::LocalModes::ICANON));
+        assert!(eventually(|| person.has_ended()));
+    };
+    top(&|person| person.types("q"));
+    top(&|person| person.types("\x03"));
+    top(&|person| {
+        let id = rustix::process::Pid::from_child(&person.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    });
+}
+
+#[test]
 fn one_command_ends_with_its_terminal() {
     let daemon = Daemon::start(&[]);
     let wait = |seconds: &str| {

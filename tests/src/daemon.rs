@@ -109,11 +109,9 @@ impl Daemon {
 
     /// The answer to `fvctl` with these arguments.
     pub fn fvctl(&self, arguments: &[&str]) -> Answer {
-        let output = Command::new(program("fvctl"))
-            .arg("-s")
-            .arg(self.folder.join("cli.sock"))
+        let output = self
+            .fvctl_command()
             .args(arguments)
-            .stdin(Stdio::null())
             .output()
             .expect("fvctl is built: cargo build -p ferrovia -p fvctl");
         Answer {
@@ -121,6 +119,13 @@ impl Daemon {
             text: String::from_utf8_lossy(&output.stdout).into_owned(),
             error: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// `fvctl` for this daemon, without arguments of its own.
+    pub fn fvctl_command(&self) -> Command {
+        let mut command = Command::new(program("fvctl"));
+        command.arg("-s").arg(self.folder.join("cli.sock")).stdin(Stdio::null());
+        command
     }
 
     /// Starts all packet-generator streams and waits until their packets are through.

@@ -86,6 +86,7 @@ pub fn without_threads(config: &Config) -> Result<(Assembly, (Layout, Vec<usize>
     log.register(&mut parts.cli);
     parts.router.insert(statistics(&config.statseg)?);
     parts.router.insert(drivers::memif::Folder(config.unix.runtime_dir()));
+    parts.router.insert(drivers::capture::Folder(config.unix.runtime_dir()));
     workers::register(&mut parts.router, &mut parts.cli);
     parts.router.insert(configure::StartupFile(config.unix.startup_config()));
     parts.router.insert(configure::Extra(|parts| {

@@ -177,6 +177,11 @@ be shortened as long as they are unique. Which commands of the original are miss
 [commands-missing.md](commands-missing.md).
 ";
 
+/// Text that no reader of Markdown takes for tags.
+fn plain(text: &str) -> String {
+    text.replace('<', "\\<")
+}
+
 /// All commands, as `docs/reference/commands.md` describes them.
 fn manual(cli: &Cli<Router>) -> String {
     let mut text = HEAD.to_owned();
@@ -188,11 +193,12 @@ fn manual(cli: &Cli<Router>) -> String {
             writeln!(text, "\n## {section}").unwrap();
         }
         let line = format!("{} {}", page.path, page.usage);
-        writeln!(text, "\n### {}\n\n{}\n\n    {}", page.path, page.about, line.trim_end()).unwrap();
+        writeln!(text, "\n### {}\n\n{}\n\n    {}", page.path, plain(page.about), line.trim_end())
+            .unwrap();
         for (at, Candidate { word, help }) in page.arguments.iter().enumerate() {
             let gap = if at == 0 { "\n" } else { "" };
             let colon = if help.is_empty() { "" } else { ": " };
-            writeln!(text, "{gap}- `{word}`{colon}{help}").unwrap();
+            writeln!(text, "{gap}- `{word}`{colon}{}", plain(help)).unwrap();
         }
     }
     text

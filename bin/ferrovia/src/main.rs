@@ -81,7 +81,7 @@ fn run(options: &Options) -> Result<(), String> {
         },
         false => None,
     };
-    process::prepare();
+    process::prepare(unix)?;
     let surroundings = process::Surroundings::make(unix)?;
     let parts = assemble::router(&config)?;
     serve::run(parts, &config, background)?;

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use control::cli::io_text;
 use control::config::Unix;
+use control::log::Log;
+use infra::capabilities::Capabilities;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Panics that are not in the log yet.
@@ -15,9 +17,12 @@ static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Most of them that are kept.
 const MOST_PANICS: usize = 64;
 
-/// Takes as many file descriptors as it may have, never leaves a core file behind, and says of a
-/// panic one line only: panics are caught where they happen, and the router goes on.
-pub fn prepare() {
+/// Gives up privileges that nothing here needs, takes as many file descriptors as it may have,
+/// never leaves a core file behind, and says of a panic one line only: panics are caught where they
+/// happen, and the router goes on.
+pub fn prepare(unix: &Unix) -> Result<(), String> {
+    let failed = |e| format!("cannot give up capabilities: {}", io_text(&e));
+    kept(unix)?.and(Capabilities::START).keep_only().map_err(failed)?;
     // A limit may always be lowered.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     // Thousands of clients may connect.
@@ -36,6 +41,7 @@ pub fn prepare() {
             panics.push(line);
         }
     }));
+    Ok(())
 }
 
 /// The panics since the last call, for the log.
@@ -57,6 +63,9 @@ impl Surroundings {
         };
         fs::create_dir_all(&folder).map_err(|e| failed("cannot make runtime-dir", &folder, e))?;
         give_to_group(unix, &folder)?;
+        if unix.gid.is_some() {
+            inherit_group(&folder);
+        }
         if let Some(path) = &unix.pidfile {
             let number = format!("{}\n", std::process::id());
             fs::write(path, number).map_err(|e| failed("cannot write pidfile", path, e))?;
@@ -82,6 +91,29 @@ pub fn give_to_group(unix: &Unix, path: &Path) -> Result<(), String> {
     let number = number.ok_or_else(|| format!("unix: gid: no group is called {group}"))?;
     chown(path, None, Some(number))
         .map_err(|e| format!("cannot give {} to group {group}: {}", path.display(), io_text(&e)))
+}
+
+/// Has sockets that commands make in a folder later belong to its group. Where that is forbidden,
+/// as by `RestrictSUIDSGID` of systemd, `Group` has to say it.
+fn inherit_group(folder: &Path) {
+    if let Ok(meta) = fs::metadata(folder) {
+        let mode = meta.permissions().mode() | 0o2000;
+        let _ = fs::set_permissions(folder, fs::Permissions::from_mode(mode));
+    }
+}
+
+/// Capabilities to keep as long as the daemon runs.
+pub fn kept(unix: &Unix) -> Result<Capabilities, String> {
+    let kept = unix.capabilities.as_deref().map_or(Ok(Capabilities::ROUTER), str::parse);
+    kept.map_err(|why| format!("unix: capabilities: {why}"))
+}
+
+/// Gives up what only the start needed, and says in the log what is left.
+pub fn give_up(unix: &Unix, log: &Log) -> Result<(), String> {
+    let failed = |e| format!("cannot give up capabilities: {}", io_text(&e));
+    let left = kept(unix)?.keep_only().map_err(failed)?;
+    log.class("main", "capabilities").notice(format_args!("kept: {left}"));
+    Ok(())
 }
 
 /// Looks a group up by name in the text of `/etc/group`.

@@ -62,6 +62,9 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
         spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
         let work = start(&server, &config.unix, &log).await;
         let api_listener = listen_api(config)?;
+        process::give_up(&config.unix, &log)?;
+        let given = |path: &Path| process::give_to_group(&config.unix, path);
+        http_api::start(&mut router.borrow_mut(), &config.unix.runtime_dir(), given)?;
         spawn_local(async move {
             // A panic in there is in the log.
             if let Some(work) = work {

@@ -1,16 +1,22 @@
 //! `fvctl`: commands to a running router, one, many or interactively.
 //!
 //! Exit status: 0 when all went well, 1 when a command failed (its text is on standard error), 2
-//! when no router could be asked.
+//! when no router could be asked, 64 when the options are wrong.
 #![forbid(unsafe_code)]
 
+mod capture;
+mod completion;
+mod doctor;
+mod extcap;
 mod hangup;
 mod link;
 mod pager;
 mod prompt;
+mod top;
 mod wait;
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
@@ -18,9 +24,18 @@ use control::cli::is_open;
 
 use link::{Link, Outcome};
 
+/// Exit status of a command line that is none (`EX_USAGE` of sysexits.h).
+const USAGE: i32 = 64;
+
 fn main() -> ExitCode {
-    let options = options();
-    match run(&options) {
+    let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let done = if program.file_name() == Some(extcap::NAME.as_ref()) {
+        let words: Vec<_> = std::env::args().skip(1).collect();
+        extcap::run(None, &words.iter().map(String::as_str).collect::<Vec<_>>())
+    } else {
+        options().map_or_else(|error| leave(&error), |options| run(&options))
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         // The reader of our output has seen enough.
@@ -32,7 +47,21 @@ fn main() -> ExitCode {
     }
 }
 
-fn options() -> ArgMatches {
+/// Ends the program over its command line: one that is none, or one that asks for help.
+fn leave(error: &clap::Error) -> ! {
+    // Nobody could be told that standard error is gone.
+    let _ = error.print();
+    std::process::exit(if error.use_stderr() { USAGE } else { 0 })
+}
+
+/// The options of a command of this program's own among the words behind it.
+fn given(options: clap::Command, words: &[&str]) -> ArgMatches {
+    let name = options.get_name().to_owned();
+    let words = std::iter::once(name.as_str()).chain(words.iter().copied());
+    options.try_get_matches_from(words).unwrap_or_else(|error| leave(&error))
+}
+
+fn options() -> Result<ArgMatches, clap::Error> {
     clap::Command::new("fvctl")
         .about("Gives commands to a running router")
         .version(env!("CARGO_PKG_VERSION"))
@@ -45,6 +74,14 @@ fn options() -> ArgMatches {
         )
         .arg(Arg::new("json").short('j').long("json").action(ArgAction::SetTrue).help("print JSON"))
         .arg(
+            Arg::new("complete")
+                .long("complete")
+                .value_name("LINE")
+                .allow_hyphen_values(true)
+                .hide(true)
+                .help("print what may stand where a line of the shell ends"),
+        )
+        .arg(
             Arg::new("command")
                 .value_name("COMMAND")
                 .value_parser(value_parser!(String))
@@ -53,24 +90,43 @@ fn options() -> ArgMatches {
                 .allow_hyphen_values(true)
                 .help("words of one command; without any, commands come from standard input"),
         )
-        .get_matches()
+        .try_get_matches()
 }
 
 /// False when a command failed.
 fn run(options: &ArgMatches) -> io::Result<bool> {
+    if let Some(line) = options.get_one::<String>("complete") {
+        return completion::print(line).map(|()| true);
+    }
     let json = options.get_flag("json");
     hangup::watch()?;
     let socket = options.get_one::<String>("socket").map(String::as_str);
+    let words = options.get_many::<String>("command").into_iter().flatten();
+    let words: Vec<_> = words.map(String::as_str).collect();
+    if let Some(done) = own(socket, &words, json) {
+        return done;
+    }
     let mut link = Link::open(socket)?;
-    let words: Vec<_> = options.get_many::<String>("command").into_iter().flatten().collect();
     if !words.is_empty() {
-        let words: Vec<_> = words.into_iter().map(String::as_str).collect();
         return Ok(report(&command(&mut link, &words.join(" "), json)?));
     }
     if io::stdin().is_terminal() {
         return prompt::talk(link, socket, json).map(|()| true);
     }
     script(&mut link, io::stdin().lock(), json)
+}
+
+/// Carries out a command of this program's own; `None` if it is one of the router's.
+fn own(socket: Option<&str>, words: &[&str], json: bool) -> Option<io::Result<bool>> {
+    let (first, rest) = words.split_first()?;
+    match (*first, rest) {
+        ("capture", ["start" | "stop" | "?", ..]) => None,
+        ("capture", rest) => Some(capture::run(socket, rest)),
+        ("doctor", rest) => Some(doctor::run(socket, rest, json)),
+        ("top", rest) => Some(top::run(socket, rest, json)),
+        ("extcap", rest) => Some(extcap::run(socket, rest)),
+        _ => None,
+    }
 }
 
 /// Carries out the commands of `input` up to the first that fails.

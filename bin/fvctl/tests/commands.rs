@@ -108,3 +108,28 @@ fn no_router_is_another_status() {
     let text = "fvctl: /nonexistent/cli.sock: No such file or directory\n";
     expect(fvctl(&nowhere, &["show number"], ""), 2, "", text);
 }
+
+#[test]
+fn wrong_options_are_another_status() {
+    let nowhere = PathBuf::from("/nonexistent/cli.sock");
+    let (status, out, err) = told(fvctl(&nowhere, &["-j", "--socket"], ""));
+    assert_eq!((status, &*out), (64, ""));
+    assert!(err.contains("--socket"), "{err}");
+    let (status, out, _) = told(fvctl(&nowhere, &["--help"], ""));
+    assert!(status == 0 && out.contains("--json"), "{out}");
+}
+
+#[test]
+fn shells_are_told_words_by_the_router_or_without_one() {
+    let socket = serve("words.sock");
+    let line = format!("fvctl -s {} set ", socket.display());
+    expect(
+        fvctl(&socket, &["--complete", &line], ""),
+        0,
+        "number\tSet the number\nterminal\t\n",
+        "",
+    );
+    let (status, out, _) =
+        told(fvctl(&socket, &["--complete", "fvctl -s /nonexistent show err"], ""));
+    assert!(status == 0 && out.starts_with("errors\t"), "{out}");
+}

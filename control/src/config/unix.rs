@@ -46,6 +46,9 @@ pub struct Unix {
     pub gid: Option<String>,
     /// Microseconds to sleep in each turn of the data plane.
     pub poll_sleep_usec: Option<u32>,
+    /// Capabilities that are kept after the start: `all`, `none` or names; those a router needs
+    /// when not given.
+    pub capabilities: Option<String>,
     /// File the process writes its number to.
     pub pidfile: Option<PathBuf>,
 }
@@ -143,6 +146,7 @@ impl Section for Unix {
             "log" => self.log = Some(args.value(word)?),
             "gid" => self.gid = Some(args.value(word)?),
             "poll-sleep-usec" => self.poll_sleep_usec = Some(args.value(word)?),
+            "capabilities" => self.capabilities = Some(args.value(word)?),
             "pidfile" => self.pidfile = Some(args.value(word)?),
             _ => return Err(Error::unknown(word)),
         }

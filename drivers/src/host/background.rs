@@ -79,6 +79,15 @@ impl cli::Task<Router> for Pending<Result<String, cli::Error>> {
     }
 }
 
+impl cli::Task<Router> for Pending<Result<Output, cli::Error>> {
+    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
+        match (self.look)(router) {
+            None => Step::Sleep(LOOK),
+            Some(answer) => Step::Done(answer.map(|output| out.append(output))),
+        }
+    }
+}
+
 impl<R> api::Task<Router> for Pending<Result<R, Retval>> {
     type Reply = R;
 

@@ -49,6 +49,7 @@ impl LoopbackTx {
 
 impl Node for LoopbackTx {
     const NAME: &'static str = "loopback-tx";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;

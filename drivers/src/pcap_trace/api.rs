@@ -4,7 +4,8 @@ use control::api::{Api, Message, Retval, Text};
 use net::trace::Use;
 use net::{InterfaceIndex, Router, interface};
 
-use super::captures::{CaptureRequest, Captures, Error};
+use super::start::{Asked, TRACE, start, stop};
+use crate::capture::{CaptureRequest, Captures, Error};
 use crate::host::background::Pending;
 
 /// Capture packets until told to end.
@@ -18,7 +19,7 @@ pub struct PcapTraceOn {
     pub capture_drop: bool,
     /// only those that the filter chooses: none while there is no filter
     pub filter: bool,
-    /// take memory at once
+    /// has no meaning: packets are written as they come
     pub preallocate_data: bool,
     /// has no meaning: memory is always given back
     pub free_data: bool,
@@ -62,25 +63,28 @@ pub(super) fn register(api: &mut Api<Router>) {
                 rx: m.capture_rx,
                 tx: m.capture_tx,
                 drop: m.capture_drop,
-                filter: m.filter,
-                most: m.max_packets as usize,
+                interfaces: (!is_all).then_some(m.sw_if_index).into_iter().collect(),
+                reasons: text(m.error.as_str()).into_iter().collect(),
                 most_bytes: m.max_bytes_per_packet as usize,
-                interface: (!is_all).then_some(m.sw_if_index),
-                error: text(m.error.as_str()),
-                file: text(m.filename.as_str()),
-                at_once: m.preallocate_data,
+                ..CaptureRequest::default()
             };
-            let started = router.with(|all: &mut Captures, router| all.start(router, &wanted));
-            Ok(started.ok_or(Retval::UNSPECIFIED)??)
+            let asked = Asked {
+                filter: m.filter,
+                most: m.max_packets.into(),
+                file: text(m.filename.as_str()),
+            };
+            let started =
+                |all: &mut Captures, router: &mut Router| start(all, router, wanted, asked);
+            Ok(router.with(started).ok_or(Retval::UNSPECIFIED)??)
         })
         .call(|router: &mut Router, m: PcapSetFilterFunction| {
             Ok(router.select_filter(&m.filter_function_name, Use::Captures)?)
         })
         .task(|router: &mut Router, _, _: PcapTraceOff| {
-            let ended = router.with(|all: &mut Captures, router| all.stop(router));
-            let writing = ended.ok_or(Retval::UNSPECIFIED)??;
+            let ended = router.with(|all: &mut Captures, router| stop(all, router, TRACE));
+            let (_, writing) = ended.ok_or(Retval::UNSPECIFIED)??;
             Ok(Pending::new(writing, |_, written| match written.map_err(Error::from)?? {
-                (0, _) => Err(Retval::NO_SUCH_ENTRY),
+                0 => Err(Retval::NO_SUCH_ENTRY),
                 _ => Ok(()),
             }))
         });

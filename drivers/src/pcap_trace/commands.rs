@@ -1,17 +1,14 @@
 //! `pcap trace`, `pcap dispatch trace`.
 
-use std::path::PathBuf;
-
-use control::api::Retval;
 use control::cli::{Args, Cli, Command, Error, Task, Value, Word};
 use net::Router;
 
-use super::captures::{self, CaptureRequest, Captures, Running, Written};
-use super::store::Store;
+use super::start::{Asked, DISPATCH, TRACE, start, start_dispatch, stop};
+use crate::capture::{self, Capture, CaptureRequest, Captures, Ended, Written};
 use crate::host::background::{Background, Pending};
 
 /// Packets at most when nothing is said.
-const MOST: usize = 1000;
+const MOST: u64 = 1000;
 /// Bytes of a packet at most when nothing is said.
 const MOST_BYTES: usize = 512;
 
@@ -28,7 +25,7 @@ struct Trace {
     /// end the capture and write its file
     off: bool,
     /// packets at most; 1000 if not given
-    max: Option<usize>,
+    max: Option<u64>,
     /// only packets of this interface; any by default
     #[values("interface")]
     intfc: Option<Word>,
@@ -42,8 +39,9 @@ struct Trace {
     error: Option<ReasonName>,
     /// only packets that the filter of captures chooses
     filter: bool,
-    /// take memory at once
-    preallocate_data: bool,
+    /// accepted: packets are written as they come
+    #[keyword("preallocate-data")]
+    _preallocate_data: bool,
     /// accepted: memory is always given back
     #[keyword("free-data")]
     _free_data: bool,
@@ -69,7 +67,7 @@ struct Dispatch {
     on: bool,
     off: bool,
     status: bool,
-    max: Option<usize>,
+    max: Option<u64>,
     file: Option<String>,
     /// An input node, and how many of its packets are traced besides.
     traced: Option<(Word, u32)>,
@@ -104,18 +102,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(|r: &mut Router, c: Dispatch| with(r, |all, r| dispatch(all, r, &c)));
 }
 
-impl From<captures::Error> for Error {
-    fn from(e: captures::Error) -> Self {
-        let text = e.to_string();
-        Self::new(text).with_code(Retval::from(e).0)
-    }
-}
-
 /// Answer, now or when a file is written.
 enum Answer {
     Now(String),
     /// The latter is the answer; an error where there was no packet.
-    When(Background<Written>, fn(usize, PathBuf) -> String),
+    When((Ended, Background<Written>), fn(u64, &str) -> String),
 }
 
 fn with(
@@ -124,30 +115,31 @@ fn with(
 ) -> Result<Box<dyn Task<Router>>, Error> {
     let pending = match router.with(work).ok_or("not available")?? {
         Answer::Now(text) => Pending::ready(Ok(text)),
-        Answer::When(writing, say) => Pending::new(writing, move |_: &mut Router, written| {
-            match written.map_err(captures::Error::from)?? {
-                (0, _) => Err(Error::new("No packets captured...")),
-                (count, path) => Ok(say(count, path)),
-            }
-        }),
+        Answer::When((ended, writing), say) => {
+            Pending::new(writing, move |_: &mut Router, written| {
+                match written.map_err(capture::Error::from)?? {
+                    0 => Err(Error::new("No packets captured...")),
+                    count => Ok(say(count, &ended.to)),
+                }
+            })
+        }
     };
     Ok(Box::new(pending))
 }
 
 fn trace(all: &mut Captures, router: &mut Router, c: Trace) -> Result<Answer, Error> {
     if c.status {
-        let Some(running) = &all.trace else {
+        let Some(running) = all.get(TRACE) else {
             return Ok(Answer::Now("pcap capture is off...".to_owned()));
         };
-        let only = running.watcher.interface.map(|i| router.interfaces.name(i.0));
-        let (only, path) = (only.unwrap_or("any"), running.path.display());
-        let max = running.watcher.store.count().1;
-        let head = format!("max is {max}, for {only} interface to file {path}\n");
-        return Ok(Answer::Now(head + &status(running, &running.watcher.store)));
+        let only = running.interfaces().first().map(|i| router.interfaces.name(i.0));
+        let (only, max, to) = (only.unwrap_or("any"), most(running), &running.to);
+        let head = format!("max is {max}, for {only} interface to file {to}\n");
+        return Ok(Answer::Now(head + &status(running)));
     }
     if c.off {
-        return Ok(Answer::When(all.stop(router)?, |n, path| {
-            format!("Write {n} packets to {}, and stop capture...", path.display())
+        return Ok(Answer::When(stop(all, router, TRACE)?, |n, to| {
+            format!("Write {n} packets to {to}, and stop capture...")
         }));
     }
     if c.filter && router.capture_filter().is_none() {
@@ -164,30 +156,28 @@ fn trace(all: &mut Captures, router: &mut Router, c: Trace) -> Result<Answer, Er
         rx: c.rx,
         tx: c.tx,
         drop: c.drop,
-        filter: c.filter,
-        most: c.max.unwrap_or(MOST),
+        interfaces: interface.into_iter().collect(),
+        reasons: c.error.into_iter().map(|name| name.0).collect(),
         most_bytes: c.max_bytes_per_pkt.unwrap_or(MOST_BYTES),
-        interface,
-        error: c.error.map(|name| name.0),
-        file: c.file,
-        at_once: c.preallocate_data,
+        ..CaptureRequest::default()
     };
-    all.start(router, &wanted)?;
-    Ok(Answer::Now(format!("pcap {} capture on...", wanted.what().join(" "))))
+    let what = wanted.what().join(" ");
+    let asked = Asked { filter: c.filter, most: c.max.unwrap_or(MOST), file: c.file };
+    start(all, router, wanted, asked)?;
+    Ok(Answer::Now(format!("pcap {what} capture on...")))
 }
 
 fn dispatch(all: &mut Captures, router: &mut Router, c: &Dispatch) -> Result<Answer, Error> {
     if c.status {
         let off = || "pcap dispatch capture is off...".to_owned();
-        let text = all.dispatch.as_ref().map_or_else(off, |r| status(r, &r.watcher.store));
-        return Ok(Answer::Now(text));
+        return Ok(Answer::Now(all.get(DISPATCH).map_or_else(off, status)));
     }
     if c.on == c.off {
         return Err("expected on, off or status".into());
     }
     if c.off {
-        return Ok(Answer::When(all.stop_dispatch(router)?, |n, path| {
-            format!("captured {n} pkts...\nsaved to {}...", path.display())
+        return Ok(Answer::When(stop(all, router, DISPATCH)?, |n, to| {
+            format!("captured {n} pkts...\nsaved to {to}...")
         }));
     }
     let traced = match &c.traced {
@@ -197,7 +187,7 @@ fn dispatch(all: &mut Captures, router: &mut Router, c: &Dispatch) -> Result<Ans
         }
         None => None,
     };
-    all.start_dispatch(router, c.max.unwrap_or(MOST), c.file.as_deref())?;
+    start_dispatch(all, router, c.max.unwrap_or(MOST), c.file.as_deref())?;
     let mut answer = "pcap dispatch capture on...".to_owned();
     if let (Some((node, count)), Some((name, _))) = (traced, &c.traced) {
         router.engine.trace(node, count);
@@ -206,7 +196,12 @@ fn dispatch(all: &mut Captures, router: &mut Router, c: &Dispatch) -> Result<Ans
     Ok(Answer::Now(answer))
 }
 
-fn status<W, N>(running: &Running<W>, store: &Store<N>) -> String {
-    let (count, max) = store.count();
+/// Packets of a capture at most.
+fn most(running: &Capture) -> u64 {
+    running.limits.packets.unwrap_or(u64::MAX)
+}
+
+fn status(running: &Capture) -> String {
+    let (count, max) = (running.progress().0.packets, most(running));
     format!("pcap {} capture is on: {count} of {max} pkts...", running.what)
 }

@@ -68,6 +68,14 @@ impl Engine {
     pub fn clear_errors(&mut self) -> Result<(), NoAnswer> {
         self.zero_counters(0..self.errors.len())
     }
+    /// Numbers that counters have or had.
+    pub(crate) fn counter_count(&self) -> usize {
+        self.errors.len()
+    }
+    /// Node and text of a counter.
+    pub fn counter_text(&self, index: u32) -> Option<(&str, CounterText)> {
+        self.errors.text(index)
+    }
     /// `node: text` of a counter.
     pub fn describe_error(&self, index: u32) -> String {
         self.errors.describe(index)

@@ -126,6 +126,10 @@ impl Errors {
             Some((i as u32, &*row.node, row.text, counters.sum(i)))
         })
     }
+    /// Node and text of a counter.
+    pub fn text(&self, index: u32) -> Option<(&str, CounterText)> {
+        self.rows.get(index as usize)?.as_ref().map(|row| (&*row.node, row.text))
+    }
     /// `node: text` of a counter.
     pub fn describe(&self, index: u32) -> String {
         match self.rows.get(index as usize) {

@@ -1,6 +1,6 @@
 //! Starting threads, talking to them, and asking what they did.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -350,6 +350,20 @@ impl Engine {
             counts.iter_mut().zip(edges).for_each(|(c, e)| c.vectors += e.1);
         }
         Ok(counts)
+    }
+    /// Edges that packets took, all threads together: the nodes at both ends, and the packets.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn edges_taken(&mut self) -> Result<BTreeMap<(NodeIndex, NodeIndex), u64>, NoAnswer> {
+        let mut all = BTreeMap::new();
+        for thread in self.data_threads() {
+            let edges = self.ask(thread, |core| core.edges_taken())?;
+            for (from, to, packets) in edges {
+                *all.entry((NodeIndex(from), NodeIndex(to))).or_default() += packets;
+            }
+        }
+        Ok(all)
     }
     /// Threads, as `show threads` lists them.
     pub fn thread_infos(&self) -> Vec<ThreadInfo> {

@@ -45,6 +45,8 @@ pub(super) struct Spec {
     pub is_input: bool,
     /// Whether traces start here.
     pub starts_traces: bool,
+    /// Whether it may be given packets that are only explained.
+    pub is_explainable: bool,
     pub state: InputState,
     pub make: Make,
     /// First the node's own edges, then the drop, then what was connected or arcs added.
@@ -158,7 +160,8 @@ impl Engine {
             counts: <N::Count as Count>::TEXTS,
         };
         let index = self.insert(name, None, make, N::Next::EDGES, N::DROP, counted, N::INPUT)?;
-        self.specs[index.0 as usize].starts_traces = N::STARTS_TRACES;
+        let spec = &mut self.specs[index.0 as usize];
+        (spec.starts_traces, spec.is_explainable) = (N::STARTS_TRACES, N::EXPLAINABLE);
         Ok(index)
     }
     /// Adds the counters of reasons under a name that no node has: a process, or what clients know
@@ -206,6 +209,7 @@ impl Engine {
         let spec = Spec {
             is_input: input.is_some(),
             starts_traces: false,
+            is_explainable: false,
             state: input.unwrap_or(InputState::Adaptive),
             variant: self.variants.of(&name),
             drop_slot: own.len() as u32,
@@ -314,6 +318,7 @@ impl Engine {
         spec.name = format!("deleted-{}", index.0).into();
         spec.make = Box::new(|v| Box::new(NodeAdapter::new(super::build::Deleted, v)));
         (spec.is_input, spec.error_count) = (false, 0);
+        spec.is_explainable = false;
         spec.edges = vec![spec.edges[spec.drop_slot as usize].clone()];
         (spec.drop_slot, spec.error_base) = (0, super::errors::DELETED);
         (spec.payloads, spec.arcs, spec.slots) = (Vec::new(), Vec::new(), HashMap::new());
@@ -391,6 +396,14 @@ impl Engine {
             filters_trace: false,
             stats: NodeStats::default(),
         }
+    }
+    /// A node for packets that are only explained; `None` for one that may not have them.
+    pub(crate) fn runtime_to_explain(&self, index: NodeIndex) -> Option<NodeRuntime> {
+        self.specs[index.0 as usize].is_explainable.then(|| self.runtime(index))
+    }
+    /// Numbers that nodes have or had.
+    pub(crate) fn node_count(&self) -> usize {
+        self.specs.len()
     }
     /// Node numbers at the end of a node's edges.
     pub(super) fn edge_numbers(&self, index: NodeIndex) -> Vec<(u32, u64)> {

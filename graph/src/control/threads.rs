@@ -29,6 +29,10 @@ pub struct Plan {
 }
 
 impl Engine {
+    /// The state of a thread without nodes, whose row of counters nobody sums.
+    pub(crate) fn bare_core(&self) -> Core {
+        Core::new(self.thread_rows(), &self.pool, self.counters.clone(), self.clock.clone())
+    }
     /// The state of a new thread.
     fn core(&self, thread: usize) -> Core {
         let counters = self.counters.clone();

@@ -17,7 +17,7 @@ use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
 use crate::control::MOST_NODES;
 use crate::node::InputState;
 use crate::trace::Recorder;
-use crate::watch::{Filter, PacketContext, Watch};
+use crate::watch::{Filter, Watch};
 
 /// New packets at most that wait to follow others out of one frame.
 pub(super) const MOST_FOLLOWERS: usize = 16384;
@@ -136,6 +136,10 @@ pub struct Core {
     pub(crate) vectors_drop: u64,
     pub(crate) vectors_punt: u64,
     pub(crate) sampled: Sampled,
+    /// Whether its packets are only explained.
+    pub(super) explains: bool,
+    /// Why a node does not know what would become of the packet it explains.
+    pub(super) halted: Option<&'static str>,
     last_stamp: u64,
     cleared_at: f64,
     loops_at_clear: u64,
@@ -175,6 +179,8 @@ impl Core {
             vectors_drop: 0,
             vectors_punt: 0,
             sampled: Sampled::default(),
+            explains: false,
+            halted: None,
             last_stamp: 0,
             cleared_at: 0.0,
             loops_at_clear: 0,
@@ -190,6 +196,14 @@ impl Core {
         (self.vectors_drop, self.vectors_punt) = (0, 0);
         self.cleared_at = self.clock.now();
         self.loops_at_clear = self.loops;
+    }
+    /// Edges that packets took: the nodes at both ends, and the packets.
+    pub(crate) fn edges_taken(&self) -> Vec<(u32, u32, u64)> {
+        let of = |(from, node): (u32, &NodeRuntime)| {
+            let taken = node.edges.iter().filter(|(_, packets)| *packets > 0);
+            taken.map(move |(to, packets)| (from, *to, *packets)).collect::<Vec<_>>()
+        };
+        (0u32..).zip(&self.nodes).flat_map(of).collect()
     }
     pub(crate) fn seconds_since_clear(&self) -> f64 {
         self.clock.now() - self.cleared_at
@@ -251,7 +265,7 @@ impl Core {
     }
     /// Runs one node: on a frame, or, an input node, on nothing.
     #[inline(always)]
-    fn call(&mut self, node: u32, batch: Option<Box<Batch>>, epoch: Epoch<'_>) {
+    pub(super) fn call(&mut self, node: u32, batch: Option<Box<Batch>>, epoch: Epoch<'_>) {
         let at = node as usize;
         let Some(mut dispatch) = self.nodes[at].dispatch.take() else { return };
         if (self.trace.is_live() || !self.watches.is_empty())
@@ -269,43 +283,6 @@ impl Core {
         n.stats.most = n.stats.most.max(vectors);
         self.last_stamp = now;
         self.spare.extend(batch);
-    }
-    /// Notes which node traced packets visit, and shows all to who watches.
-    #[cold]
-    fn show(&mut self, node: u32, indices: &[u32], epoch: Epoch<'_>) {
-        let context = PacketContext { thread: self.thread, now: self.clock.now(), epoch };
-        for &index in indices {
-            // SAFETY: the frame was taken off the node's queue: its packets are this thread's.
-            let p = unsafe { Buffer::new(self.base, index) };
-            if p.flags().has(Flags::TRACED) {
-                self.trace.visit(p.trace_handle(), node, context.now);
-            }
-            self.watches.iter().for_each(|watch| watch.show(node, &p, context));
-        }
-    }
-    /// Starts the trace of a packet at a node, if any are still to be traced there and, where the
-    /// filter decides, this one is chosen.
-    #[cold]
-    pub(super) fn start_trace(
-        &mut self,
-        node: u32,
-        p: &mut Buffer<'_>,
-        now: f64,
-        epoch: Epoch<'_>,
-    ) -> Option<u16> {
-        let of = &mut self.nodes[node as usize];
-        let left = of.to_trace.checked_sub(1)?;
-        let context = PacketContext { thread: self.thread, now, epoch };
-        let is_chosen = |filter: &Arc<dyn Filter>| filter.chooses(p.rx(), p.bytes(), context);
-        if of.filters_trace && !self.trace_filter.as_ref().is_some_and(is_chosen) {
-            return None;
-        }
-        of.to_trace = left;
-        let handle = self.trace.begin()?;
-        p.set_trace_handle(handle);
-        p.set_flags(p.flags().with(Flags::TRACED));
-        self.trace.visit(handle, node, now);
-        Some(handle)
     }
     /// Runs a node on a frame without packets.
     pub(super) fn call_empty(&mut self, node: u32, epoch: Epoch<'_>) {
@@ -397,65 +374,6 @@ impl Core {
         while let Some((_, index)) = self.followers.pop() {
             self.free_chain(index);
         }
-    }
-    /// Cuts the chain that starts at `at` to `n` bytes.
-    ///
-    /// # Safety
-    /// The chain belongs to this thread, and no [`Buffer`] of it is in use.
-    pub(super) unsafe fn truncate_rest(&mut self, mut at: u32, mut n: usize) {
-        loop {
-            // SAFETY: the caller's.
-            let mut p = unsafe { Buffer::new(self.base, at) };
-            if n > p.len()
-                && let Some(next) = p.next_segment()
-            {
-                (at, n) = (next, n - p.len());
-                continue;
-            }
-            p.truncate(n);
-            if let Some(next) = p.take_next() {
-                self.free_chain(next);
-            }
-            return;
-        }
-    }
-    /// Hangs `bytes` behind the chain that starts at `first` and ends in `last`, in as many further
-    /// segments as it takes. `None` when buffers ran out; what was added stays in the chain.
-    ///
-    /// # Safety
-    /// The chain belongs to this thread, and no [`Buffer`] of it is in use.
-    pub(super) unsafe fn extend_chain(
-        &mut self,
-        first: u32,
-        last: &mut Option<u32>,
-        mut bytes: &[u8],
-    ) -> Option<()> {
-        while !bytes.is_empty() {
-            // SAFETY: the caller's: the chain is ours and nobody looks at it.
-            let (mut head, end) = unsafe {
-                (Buffer::new(self.base, first), Buffer::new(self.base, last.unwrap_or(first)))
-            };
-            let mut at = if end.tailroom() > 0 {
-                end
-            } else {
-                let new = self.fresh()?;
-                let mut end = end;
-                if last.is_none() {
-                    head.set_next(new.index(), 0)
-                } else {
-                    end.set_next(new.index(), 0)
-                }
-                *last = Some(new.index());
-                new
-            };
-            let k = bytes.len().min(at.tailroom());
-            at.append(&bytes[..k])?;
-            if last.is_some() {
-                head.add_rest(k as u32);
-            }
-            bytes = &bytes[k..];
-        }
-        Some(())
     }
     /// The counters of this thread.
     #[inline(always)]

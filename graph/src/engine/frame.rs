@@ -69,6 +69,11 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     pub fn now(&self) -> f64 {
         self.core.clock.now()
     }
+    /// Whether the packets are only explained: what would change anything but them is left.
+    #[inline(always)]
+    pub fn is_explained(&self) -> bool {
+        self.core.explains
+    }
     /// Adds `n` to a counter of this node.
     #[inline(always)]
     pub fn count(&mut self, what: N::Count, n: u64) {

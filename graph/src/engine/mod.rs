@@ -4,14 +4,17 @@
 //! (`buffer`'s contract); the engine moves indices, and turns them into [`Buffer`](crate::Buffer)s
 //! only while a node or input holds the frame they lie in.
 
+mod chain;
 mod core;
 mod dispatch;
+mod explain;
 mod foreign;
 mod frame;
 mod growing;
 mod handoff;
 mod held;
 mod intake;
+mod looks;
 mod packet;
 mod passes;
 mod recall;
@@ -20,6 +23,7 @@ pub(crate) use core::Core;
 pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
 pub use core::{NodeStats, ROOM};
 pub(crate) use dispatch::{Dispatch, InputAdapter, NodeAdapter};
+pub(crate) use explain::Walk;
 pub(crate) use foreign::ForeignAdapter;
 pub use foreign::{Foreign, ForeignFrame};
 pub use frame::{BLOCK, Frame};

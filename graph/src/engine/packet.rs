@@ -8,7 +8,7 @@ use infra::rcu::Epoch;
 use super::core::{Core, MOST_FOLLOWERS};
 use crate::buffer::{Buffer, Flags};
 use crate::node::{Next, Node, Reason, Slot};
-use crate::trace::Record;
+use crate::trace::{Names, Record, Said};
 
 /// A packet in a frame of node `N`: its buffer, and what the node may do with it.
 pub struct Packet<'p, N> {
@@ -43,6 +43,27 @@ impl<'p, N> Packet<'p, N> {
             let buffer = unsafe { Buffer::new(self.core.base, self.buffer.index()) };
             trace_now(self.core, self.node, buffer, what);
         }
+    }
+    /// Whether the packet is only explained: what would change anything but it is left.
+    #[inline(always)]
+    pub fn is_explained(&self) -> bool {
+        self.core.explains
+    }
+    /// Says in words what was found out about an explained packet, or what would be done for it;
+    /// other packets, also traced ones, say nothing.
+    #[inline]
+    pub fn say<W: Fn(&dyn Names) -> String + Send + Sync + 'static>(
+        &mut self,
+        what: impl FnOnce(&Buffer<'p>) -> W,
+    ) {
+        if self.core.explains {
+            self.trace(|p| Said(what(p)));
+        }
+    }
+    /// Ends the explanation of the packet here, where what becomes of it depends on what is not at
+    /// hand: `why`, a sentence without its full stop.
+    pub fn stop_explaining(&mut self, why: &'static str) {
+        self.core.halted = Some(why);
     }
     /// Starts a trace, if packets of this node are still to be traced and this one is not yet. For
     /// nodes with [`Node::STARTS_TRACES`].

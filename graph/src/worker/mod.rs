@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use infra::capabilities::Capabilities;
 use infra::rcu::Participant;
 use rustix::event::{Timespec, epoll};
 
@@ -142,6 +143,8 @@ impl Handle {
         let mut thread = Thread { core, shared: Arc::clone(&shared) };
         let join = std::thread::Builder::new().name(name.clone()).spawn(move || {
             pin(cpu);
+            // It cannot fail: less is always allowed.
+            let _ = Capabilities::PACKETS.keep_only();
             thread.run();
         })?;
         Ok(Self { number, name, cpu, shared, join: Some(join) })

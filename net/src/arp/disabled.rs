@@ -14,6 +14,7 @@ pub struct ArpDisabled;
 
 impl Node for ArpDisabled {
     const NAME: &'static str = "arp-disabled";
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = Error;
     type Count = Count;

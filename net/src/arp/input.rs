@@ -33,6 +33,7 @@ pub enum Next {
 
 impl Node for ArpInput {
     const NAME: &'static str = "arp-input";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -73,5 +74,8 @@ impl Seen {
 impl Record for Seen {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", print::arp(&self.0, 2))
+    }
+    fn explain(&self, _: &dyn Names) -> Option<Vec<String>> {
+        Some(Vec::new())
     }
 }

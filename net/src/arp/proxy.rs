@@ -159,6 +159,7 @@ pub enum Next {
 
 impl Node for ArpProxy {
     const NAME: &'static str = "arp-proxy";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;

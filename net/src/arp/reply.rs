@@ -44,6 +44,7 @@ pub enum Next {
 
 impl Node for ArpReply {
     const NAME: &'static str = "arp-reply";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;

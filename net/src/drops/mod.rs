@@ -1,9 +1,13 @@
 //! The ends of packets: `error-drop` and `drop`, `error-punt` and `punt`; and the [`Problem`] that
-//! a packet takes along to where its sender gets an ICMP error.
+//! a packet takes along to where its sender gets an ICMP error. `show drops` says what is dropped,
+//! where, why and how fast.
 
+mod health;
 mod nodes;
 mod problem;
 mod punt;
+mod show;
+mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +18,8 @@ use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 pub use nodes::{Drop, ErrorDrop};
 pub use problem::Problem;
 pub use punt::{ErrorPunt, Punt};
+pub use show::{Dropped, Reason as DropReason};
+pub use tally::Sample;
 
 /// Features on everything that is dropped.
 pub static ERROR_DROP: FeatureArc = FeatureArc {
@@ -39,8 +45,11 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut *parts.router;
     router.engine.declare(&ERROR_DROP);
     router.engine.add(ErrorDrop::new(&router.interfaces)).map_err(refuse)?;
-    router.engine.add(Drop).map_err(refuse)?;
+    let samples = router.events.sender();
+    router.engine.add(Drop::new(samples)).map_err(refuse)?;
     router.engine.add(ErrorPunt::new(&router.interfaces)).map_err(refuse)?;
     router.engine.add(Punt).map_err(refuse)?;
+    show::register(parts);
+    health::register(parts.router);
     Ok(())
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use graph::{Frame, Names, Node, Record, Slot};
 
 use super::ERROR_DROP;
+use super::tally::{Sample, Sampler, Tally};
+use crate::events::EventSender;
 use crate::interface::{Counters, Interfaces};
 
 /// `error-drop`: counts a dropped packet on the interface it came in on.
@@ -34,6 +36,7 @@ impl ErrorDrop {
 
 impl Node for ErrorDrop {
     const NAME: &'static str = "error-drop";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;
@@ -60,14 +63,28 @@ impl Record for Received {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  rx:{}", names.name("interface", self.0))
     }
+    fn explain(&self, _: &dyn Names) -> Option<Vec<String>> {
+        Some(Vec::new())
+    }
 }
 
 /// `drop`: the end. A packet without a reason was discarded by a route, on purpose.
 #[derive(Clone)]
-pub struct Drop;
+pub struct Drop {
+    pub(super) tally: Tally,
+    sampler: Sampler,
+    samples: EventSender<Sample>,
+}
+
+impl Drop {
+    pub(super) fn new(samples: EventSender<Sample>) -> Self {
+        Self { tally: Tally::default(), sampler: Sampler::default(), samples }
+    }
+}
 
 impl Node for Drop {
     const NAME: &'static str = "drop";
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = Infallible;
     type Count = Infallible;
@@ -75,9 +92,15 @@ impl Node for Drop {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let mut without_reason = 0;
+        let (mut without_reason, now) = (0, frame.now());
+        let Self { tally, sampler, samples } = self;
         frame.consume(|p| {
             let error = graph::Buffer::error(p);
+            tally.count(error, p.rx());
+            if sampler.wants(error, now) {
+                // Where many reasons have one at a time, those that find no room are left out.
+                samples.send(Sample::of(p, now));
+            }
             without_reason += u64::from(error == 0);
             p.trace(|_| Reason(error));
             Ok(())
@@ -92,5 +115,8 @@ pub(super) struct Reason(pub(super) u32);
 impl Record for Reason {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  {}", names.name("error", self.0))
+    }
+    fn explain(&self, _: &dyn Names) -> Option<Vec<String>> {
+        Some(Vec::new())
     }
 }

@@ -30,6 +30,7 @@ impl ErrorPunt {
 
 impl Node for ErrorPunt {
     const NAME: &'static str = "error-punt";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;
@@ -54,6 +55,7 @@ pub struct Punt;
 
 impl Node for Punt {
     const NAME: &'static str = "punt";
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = Infallible;
     type Count = Infallible;

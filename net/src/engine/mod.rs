@@ -9,6 +9,7 @@ mod features;
 mod files;
 mod graph_nodes;
 mod handoff;
+mod health;
 mod heaps;
 mod memory;
 mod nodes;
@@ -37,6 +38,7 @@ pub const FEATURE: Feature = Feature {
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     features::register(parts);
+    health::register(parts.router);
     parts.router.engine.add(handoff::HandoffTrace).map_err(crate::refuse)?;
     let cli = &mut parts.cli;
     about::register(cli);

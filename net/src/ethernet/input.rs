@@ -121,6 +121,7 @@ struct Known<'e> {
 
 impl Node for EthernetInput {
     const NAME: &'static str = "ethernet-input";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;
@@ -334,5 +335,8 @@ impl Record for Received {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  frame: flags 0x1, hw-if-index {0}, sw-if-index {0}", self.rx)?;
         write!(f, "{}", print::ethernet_header(&self.bytes, 2))
+    }
+    fn explain(&self, _: &dyn Names) -> Option<Vec<String>> {
+        Some(Vec::new())
     }
 }

@@ -61,6 +61,7 @@ pub(super) enum LlcError {
 
 impl Node for LlcInput {
     const NAME: &'static str = LLC;
+    const EXPLAINABLE: bool = true;
     type Next = LlcNext;
     type Error = LlcError;
     type Count = Infallible;
@@ -110,6 +111,7 @@ pub(super) enum SnapError {
 
 impl Node for SnapInput {
     const NAME: &'static str = SNAP;
+    const EXPLAINABLE: bool = true;
     type Next = SnapNext;
     type Error = SnapError;
     type Count = Infallible;

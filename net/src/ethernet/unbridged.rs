@@ -41,6 +41,7 @@ impl Unbridged {
 impl Node for Unbridged {
     const NAME: &'static str = "ethernet-input-not-l2";
     const COUNTED_AT: &'static str = "ethernet-input";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -258,6 +258,7 @@ fn register(parts: &mut Parts) -> Result<(), ::control::feature::Refused> {
     router.add_table::<Ip4>(0).map_err(refuse)?;
     router.add_table::<Ip6>(0).map_err(refuse)?;
     router.interfaces.observe(follow);
+    control::health::register(router);
     lookup::register(router).map_err(refuse)?;
     lookup_dpo::register(router).map_err(refuse)?;
     cli::register(&mut parts.cli);

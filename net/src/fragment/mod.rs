@@ -231,6 +231,7 @@ impl<V: Cut> Clone for Fragment<V> {
 
 impl<V: Cut> Node for Fragment<V> {
     const NAME: &'static str = V::NODES.fragment;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = Error;
     type Count = Infallible;

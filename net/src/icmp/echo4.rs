@@ -48,6 +48,7 @@ impl EchoRequest4 {
 
 impl Node for EchoRequest4 {
     const NAME: &'static str = "ip4-icmp-echo-request";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

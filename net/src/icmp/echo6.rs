@@ -37,6 +37,7 @@ pub enum Error {
 
 impl Node for EchoRequest6 {
     const NAME: &'static str = "ip6-icmp-echo-request";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -77,6 +77,7 @@ impl<V: ErrorSender> IcmpError<V> {
 
 impl<V: ErrorSender> Node for IcmpError<V> {
     const NAME: &'static str = V::NODES.icmp_error;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = Error;
     type Count = V::Sent;

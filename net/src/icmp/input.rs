@@ -67,6 +67,7 @@ pub trait Messages: Version {
 
 impl<V: Messages> Node for IcmpInput<V> {
     const NAME: &'static str = V::NODES.icmp_input;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = V::Reason;
     type Count = V::Count;

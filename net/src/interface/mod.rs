@@ -14,6 +14,7 @@ mod configuration;
 mod counters;
 mod edges;
 mod give_back;
+mod health;
 mod monitor;
 mod mtu;
 mod noted;
@@ -361,6 +362,7 @@ pub const FEATURE: Feature = Feature {
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.engine.claim(TAG_PRIORITY.claim()).map_err(refuse)?;
+    health::register(parts.router);
     [&INTERFACE_OUTPUT, &DEVICE_INPUT].into_iter().for_each(|a| parts.router.engine.declare(a));
     let end = parts.router.interfaces.arc_end();
     parts.router.engine.add(end).map_err(refuse)?;

@@ -171,6 +171,7 @@ impl InterfaceOutput {
 
 impl Node for InterfaceOutput {
     const NAME: &'static str = "interface-output";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;
@@ -253,6 +254,7 @@ pub(super) enum EndError {
 
 impl Node for ArcEnd {
     const NAME: &'static str = INTERFACE_OUTPUT.end;
+    const EXPLAINABLE: bool = true;
     type Next = EndNext;
     type Error = EndError;
     type Count = Infallible;
@@ -281,6 +283,9 @@ impl Record for Sending {
         writeln!(f, "  {} flags {:#010x}", names.name("interface", self.index), self.flags)?;
         write!(f, "{}", print::ethernet(&self.bytes, 2))
     }
+    fn explain(&self, _: &dyn Names) -> Option<Vec<String>> {
+        Some(Vec::new())
+    }
 }
 
 /// `local0-tx`: nothing can be sent there.
@@ -296,6 +301,7 @@ pub(super) enum LocalError {
 
 impl Node for LocalTx {
     const NAME: &'static str = "local0-tx";
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = LocalError;
     type Count = Infallible;

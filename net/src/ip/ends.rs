@@ -49,6 +49,7 @@ pub enum Error {
 
 impl<V: Version> Node for DropPacket<V> {
     const NAME: &'static str = V::NODES.drop;
+    const EXPLAINABLE: bool = true;
     type Next = Dropping;
     type Error = Infallible;
     type Count = Infallible;
@@ -66,6 +67,7 @@ impl<V: Version> Node for DropPacket<V> {
 
 impl<V: Version> Node for Punt<V> {
     const NAME: &'static str = V::NODES.punt;
+    const EXPLAINABLE: bool = true;
     type Next = Punting;
     type Error = Infallible;
     type Count = Infallible;
@@ -83,6 +85,7 @@ impl<V: Version> Node for Punt<V> {
 
 impl<V: Version> Node for NotEnabled<V> {
     const NAME: &'static str = V::NODES.not_enabled;
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = Error;
     type Count = Infallible;

@@ -54,6 +54,7 @@ impl<V: Version> graph::Next for Received<V> {
 
 impl<V: Version> Node for Receive<V> {
     const NAME: &'static str = V::NODES.receive;
+    const EXPLAINABLE: bool = true;
     type Next = Received<V>;
     type Error = Infallible;
     type Count = Infallible;
@@ -143,6 +144,7 @@ impl<V: Version> graph::Next for Sorted<V> {
 impl<V: Version> Node for Local<V> {
     const NAME: &'static str = V::NODES.local;
     const COUNTED_AT: &'static str = V::LOCAL_COUNTED_AT;
+    const EXPLAINABLE: bool = true;
     type Next = Sorted<V>;
     type Error = V::Error;
     type Count = Infallible;

@@ -75,6 +75,7 @@ impl<V: Version> graph::Next for Next<V> {
 impl<V: Version> Node for Midchain<V> {
     const NAME: &'static str = V::NODES.midchain;
     const COUNTED_AT: &'static str = V::NODES.input;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = Infallible;
@@ -246,6 +247,7 @@ impl Stacked {
 
 impl Node for Transmit {
     const NAME: &'static str = TRANSMIT;
+    const EXPLAINABLE: bool = true;
     type Next = TransmitNext;
     type Error = TransmitError;
     type Count = Infallible;
@@ -285,5 +287,9 @@ impl Record for Chained {
             "  adj-midchain:[{}]: {name}, stacked on load-balance {}",
             self.index, self.stacked
         )
+    }
+    fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
+        let name = names.name("interface", self.interface);
+        Some(vec![format!("tunnel {name}: goes on by the route to its far end")])
     }
 }

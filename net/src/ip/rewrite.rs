@@ -77,6 +77,7 @@ impl<V: Version> graph::Next for Next<V> {
 impl<V: Version> Node for Rewrite<V> {
     const NAME: &'static str = V::NODES.rewrite;
     const COUNTED_AT: &'static str = V::NODES.input;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = Infallible;
@@ -332,5 +333,14 @@ impl Record for Rewritten {
         a.header().iter().chain(tunnel).try_for_each(|b| write!(f, "{b:02x}"))?;
         writeln!(f, " flow hash: {:#010x}", self.flow)?;
         write!(f, "{}", print::hex(&self.bytes, 2))
+    }
+    fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
+        let (a, index) = (&self.adjacency, self.index);
+        let to = match a.role {
+            Role::Multicast => "a group".to_owned(),
+            Role::Neighbor | Role::Glean | Role::Midchain => a.next_hop.to_string(),
+        };
+        let interface = names.name("interface", a.interface.0);
+        Some(vec![format!("adjacency {index}: {to} on {interface}, MTU {}", a.mtu)])
     }
 }

@@ -32,6 +32,7 @@ pub struct RewriteMulticast<V> {
 impl<V: Version> Node for RewriteMulticast<V> {
     const NAME: &'static str = V::NODES.rewrite_mcast;
     const COUNTED_AT: &'static str = V::NODES.input;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = Infallible;

@@ -33,6 +33,9 @@ impl<V: Version> Record for Headers<V> {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", V::print(&self.bytes, 2))
     }
+    fn explain(&self, _: &dyn Names) -> Option<Vec<String>> {
+        Some(Vec::new())
+    }
 }
 
 /// Table, adjacency and flow of a packet, and its headers.
@@ -57,5 +60,8 @@ impl<V: Version> Record for Forwarding<V> {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "    fib:{} adj:{} flow:{:#010x}", self.fib, self.adjacency, self.flow)?;
         self.headers.write(names, f)
+    }
+    fn explain(&self, _: &dyn Names) -> Option<Vec<String>> {
+        Some(Vec::new())
     }
 }

@@ -31,6 +31,7 @@ pub enum Error {
 
 impl<V: Version> Node for UdpLookup<V> {
     const NAME: &'static str = V::NODES.udp_lookup;
+    const EXPLAINABLE: bool = true;
     type Next = Delivery<V>;
     type Error = Error;
     type Count = Infallible;

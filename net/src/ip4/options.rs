@@ -29,6 +29,7 @@ pub enum Next {
 
 impl Node for Options {
     const NAME: &'static str = "ip4-options";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;

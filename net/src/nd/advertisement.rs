@@ -33,6 +33,7 @@ pub struct NeighborAdvertisement {
 impl Node for NeighborAdvertisement {
     const NAME: &'static str = "icmp6-neighbor-advertisement";
     const COUNTED_AT: &'static str = V6::NODES.icmp_input;
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = Error6;
     type Count = Count6;

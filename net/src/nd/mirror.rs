@@ -81,6 +81,7 @@ impl<P> Mirror<P> {
 impl<P: Place> Node for Mirror<P> {
     const NAME: &'static str = P::NAME;
     const COUNTED_AT: &'static str = V6::NODES.icmp_input;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error6;
     type Count = Count6;

@@ -47,6 +47,7 @@ pub enum Next {
 impl Node for NeighborSolicitation {
     const NAME: &'static str = "icmp6-neighbor-solicitation";
     const COUNTED_AT: &'static str = V6::NODES.icmp_input;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error6;
     type Count = Count6;

@@ -152,6 +152,7 @@ impl<F: Family> graph::Next for Next<F> {
 
 impl<F: Family, W: ResolveTarget> Node for Resolver<F, W> {
     const NAME: &'static str = F::ASKERS[W::AT];
+    const EXPLAINABLE: bool = true;
     type Next = Next<F>;
     type Error = F::Reason;
     type Count = F::Count;
@@ -206,6 +207,12 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
         }
         let key = (interface.0, addr);
         let holds = self.readers.holding.read(interface.0, epoch).is_none_or(|holding| holding.0);
+        frame.packet_of(&mut held).say(|_| {
+            move |_| match holds {
+                true => "it waits for the answer, and goes on from the lookup then".to_owned(),
+                false => "packets do not wait on this interface".to_owned(),
+            }
+        });
         let asks = match holds {
             true => self.waiting.asks(key, now, F::PAUSE),
             false => self.lately.asks(key, now),
@@ -358,5 +365,10 @@ impl<F: Family> Record for WaitTrace<F> {
         let Self((interface, addr), headers) = self;
         writeln!(f, "  waits for {addr} on {}", names.name("interface", *interface))?;
         headers.write(names, f)
+    }
+    fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
+        let Self((interface, addr), _) = self;
+        let interface = names.name("interface", *interface);
+        Some(vec![format!("the link-layer address of {addr} on {interface} is not known")])
     }
 }

@@ -213,6 +213,7 @@ impl Receivers {
 
 impl Node for Dispatch {
     const NAME: &'static str = "punt-dispatch";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;

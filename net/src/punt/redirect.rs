@@ -109,6 +109,7 @@ impl<V: Version> graph::Next for Next<V> {
 
 impl<V: Redirecting> Node for Redirect<V> {
     const NAME: &'static str = V::REDIRECT;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = V::NoRedirect;
     type Count = Infallible;

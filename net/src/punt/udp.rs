@@ -31,6 +31,7 @@ impl<V: Version> graph::Next for Next<V> {
 
 impl<V: Version> Node for UdpPunt<V> {
     const NAME: &'static str = V::NODES.udp_punt;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = Counted;
     type Count = Infallible;

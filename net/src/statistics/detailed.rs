@@ -54,6 +54,7 @@ struct Collect<const SENT: bool> {
 
 impl<const SENT: bool> Node for Collect<SENT> {
     const NAME: &'static str = if SENT { "stats-collect-tx" } else { "stats-collect-rx" };
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = Infallible;

@@ -28,6 +28,10 @@ pub enum Use {
 
 type Filter = Arc<dyn graph::Filter>;
 
+/// Compiler of expressions in the language of tcpdump, for packets that begin with a header of this
+/// link type. A feature that has one puts it in as its state. The error is a text.
+pub struct Compiler(pub fn(&mut Router, &str, link: u16) -> Result<Filter, String>);
+
 /// The filter functions there are, by name and [`Use`], and those that are selected.
 pub(super) struct Functions {
     provided: BTreeMap<&'static str, (Owner, [Option<Filter>; 2])>,

@@ -11,7 +11,7 @@ use graph::{NodeIndex, TracedPacket};
 
 use crate::engine::no_answer;
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
-pub use functions::{USUAL, Use};
+pub use functions::{Compiler, USUAL, Use};
 
 /// Trace of packets.
 pub const FEATURE: Feature = Feature {

@@ -121,6 +121,7 @@ impl<V: Version, K: Bypass, const IS_6: bool> BypassNode<V, K, IS_6> {
 
 impl<V: Version, K: Bypass, const IS_6: bool> Node for BypassNode<V, K, IS_6> {
     const NAME: &'static str = K::NODES[IS_6 as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Next<K, IS_6>;
     type Error = Infallible;
     type Count = Infallible;

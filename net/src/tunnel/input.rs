@@ -185,6 +185,7 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
 
 impl<K: Decapsulate, const IS_6: bool> Node for Input<K, IS_6> {
     const NAME: &'static str = K::INPUT[IS_6 as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = K::Error;
     type Count = K::Count;

@@ -94,6 +94,7 @@ impl ToOutput {
 
 impl Node for ToOutput {
     const NAME: &'static str = "tunnel-output-no-count";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Unsent;
     type Count = Infallible;
@@ -148,6 +149,7 @@ impl<K: Encapsulate> Output<K> {
 
 impl<K: Encapsulate> Node for Output<K> {
     const NAME: &'static str = "tunnel-output";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = K::Error;
     type Count = K::Count;
@@ -186,10 +188,12 @@ impl<K: Encapsulate> Node for Output<K> {
                         return Ok(Next::To(to.again));
                     }
                     to.hop.put_in_front(p).ok_or(K::NO_TUNNEL)?;
+                    let is_explained = p.is_explained();
                     if let Some((at, sequence)) = &to.sequence
                         && let Some(field) = p.bytes_mut().get_mut(*at..*at + size_of::<u32>())
                     {
-                        field.copy_from_slice(&sequence.take().to_be_bytes());
+                        let number = if is_explained { 0 } else { sequence.take() };
+                        field.copy_from_slice(&number.to_be_bytes());
                     }
                     p.add_flags(Flags::LOCAL);
                     put += 1;

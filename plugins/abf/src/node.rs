@@ -98,6 +98,7 @@ pub enum Count {
 
 impl<V: Forwarded> Node for Input<V> {
     const NAME: &'static str = V::NODE;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = Infallible;
     type Count = Count;

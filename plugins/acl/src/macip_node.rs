@@ -83,6 +83,7 @@ impl<const KIND: usize> Sources<KIND> {
 
 impl<const KIND: usize> Node for Sources<KIND> {
     const NAME: &'static str = NAMES[KIND];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Count;

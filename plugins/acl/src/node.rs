@@ -288,6 +288,7 @@ impl<T> Block<T> {
 
 impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Node for Access<V, BRIDGED, WAY> {
     const NAME: &'static str = name::<V>(path(BRIDGED), WAY);
+    const EXPLAINABLE: bool = true;
     type Next = Next<V, BRIDGED, WAY>;
     type Error = Error;
     type Count = Count;
@@ -408,6 +409,9 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
                 return Err(Error::TooManySessions);
             }
             (_, Action::Deny) => {
+                if p.is_explained() && block.is_stateful(place) {
+                    p.stop_explaining(SESSIONS);
+                }
                 pass.tally.denied += 1;
                 return Err(Error::Deny);
             }
@@ -417,6 +421,10 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
         Ok(Next::Continue)
     }
 }
+
+/// Why nobody knows what becomes of an explained packet that no rule lets pass.
+const SESSIONS: &str = "no rule lets it pass, but a session of its data-plane thread may: \
+    `show acl-plugin sessions' lists them";
 
 /// What a packet met among the sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

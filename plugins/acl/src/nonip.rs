@@ -59,6 +59,7 @@ impl<const WAY: usize> graph::Count for Count<WAY> {
 
 impl<const WAY: usize> Node for Types<WAY> {
     const NAME: &'static str = NAMES[WAY];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Error<WAY>;
     type Count = Count<WAY>;

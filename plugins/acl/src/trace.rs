@@ -7,6 +7,7 @@ use graph::{Names, Record};
 
 use super::node::{Found, Met};
 use super::packet::Matched;
+use super::rule::Action;
 
 /// The trace record of a node.
 pub(super) struct Checked {
@@ -56,5 +57,18 @@ impl Record for Checked {
         let (from, to) = ports;
         write!(f, "\n   l3 ip{version} {src} -> {dst} l4 proto {protocol} ")?;
         write!(f, "port {from} -> {to} tcp flags {flags:02x}")
+    }
+    fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
+        let interface = names.name("interface", self.interface);
+        let (list, rule) = (self.found.list, self.found.rule);
+        let verdict = match self.found.action {
+            Action::Deny => "denies",
+            Action::Permit => "permits",
+            Action::Reflect => "permits, with answers by a session,",
+        };
+        Some(vec![match list {
+            u32::MAX => format!("no rule of the lists on {interface} is about it: denied"),
+            _ => format!("rule {rule} of list {list} on {interface} {verdict} it"),
+        }])
     }
 }

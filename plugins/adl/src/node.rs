@@ -34,6 +34,7 @@ pub enum InputCount {
 
 impl Node for Input {
     const NAME: &'static str = NAMES[0];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = InputCount;
@@ -53,6 +54,7 @@ pub struct Default;
 
 impl Node for Default {
     const NAME: &'static str = NAMES[3];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = Infallible;
@@ -139,6 +141,7 @@ pub struct Allowlist<F: Listed> {
 
 impl<F: Listed> Node for Allowlist<F> {
     const NAME: &'static str = NAMES[1 + F::PLACE];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = F::Dropped;
     type Count = F::Allowed;

@@ -20,6 +20,8 @@ mod cdp;
 mod classify;
 #[path = "../../container/tests.rs"]
 mod container;
+#[path = "../../ct6/tests.rs"]
+mod ct6;
 #[path = "../../dad/tests.rs"]
 mod dad;
 #[path = "../../det44/tests.rs"]
@@ -28,6 +30,8 @@ mod det44;
 mod dslite;
 #[path = "../../dvr/tests.rs"]
 mod dvr;
+#[path = "../../explain/tests.rs"]
+mod explain;
 #[path = "../../geneve/tests.rs"]
 mod geneve;
 #[path = "../../gre/tests.rs"]
@@ -72,6 +76,8 @@ mod nat64;
 mod nat66;
 #[path = "../../npt66/tests.rs"]
 mod npt66;
+#[path = "../../nsim/tests.rs"]
+mod nsim;
 #[path = "../../p2p_ethernet/tests.rs"]
 mod p2p_ethernet;
 #[path = "../../ping/tests.rs"]
@@ -106,6 +112,8 @@ mod srv6_proxy;
 mod stn;
 #[path = "../../svs/tests.rs"]
 mod svs;
+#[path = "../../syn_filter/tests.rs"]
+mod syn_filter;
 #[path = "../../syslog/tests.rs"]
 mod syslog;
 #[path = "../../tracenode/tests.rs"]

@@ -186,6 +186,7 @@ pub enum Found {
 
 impl Node for Lookup {
     const NAME: &'static str = "bier-disp-lookup";
+    const EXPLAINABLE: bool = true;
     type Next = Found;
     type Error = Infallible;
     type Count = Infallible;
@@ -234,6 +235,7 @@ pub enum Next {
 
 impl Node for Dispatch {
     const NAME: &'static str = "bier-disp-dispatch";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;

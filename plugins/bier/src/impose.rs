@@ -124,6 +124,7 @@ impl<V: Inner> graph::Next for Next<V> {
 
 impl<V: Inner> Node for Impose<V> {
     const NAME: &'static str = V::NAME;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = Infallible;
     type Count = Infallible;

@@ -88,6 +88,7 @@ impl<const NAMED: bool> Input<NAMED> {
 
 impl<const NAMED: bool> Node for Input<NAMED> {
     const NAME: &'static str = if NAMED { "bier-bift-input" } else { "bier-input" };
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -136,6 +137,7 @@ pub(super) enum Ends {
 
 impl Node for Drop {
     const NAME: &'static str = "bier-drop";
+    const EXPLAINABLE: bool = true;
     type Next = Ends;
     type Error = Infallible;
     type Count = Infallible;

@@ -95,6 +95,7 @@ fn lead(p: &mut Buffer<'_>, mask: &Mask, popped: Popped) -> Next {
 
 impl Node for Lookup {
     const NAME: &'static str = "bier-lookup";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

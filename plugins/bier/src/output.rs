@@ -38,6 +38,7 @@ pub(super) struct Output {
 
 impl Node for Output {
     const NAME: &'static str = "bier-output";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

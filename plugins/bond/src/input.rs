@@ -65,6 +65,7 @@ fn is_of_link(p: &Buffer<'_>) -> bool {
 impl Node for Input {
     const NAME: &'static str = NAME;
     const STARTS_TRACES: bool = true;
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Count;

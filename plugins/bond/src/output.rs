@@ -97,6 +97,7 @@ fn choose(hash: u32, count: usize) -> usize {
 
 impl Node for Output {
     const NAME: &'static str = "bond-tx";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use control::feature::{Refusal, Refused};
 use graph::PacketContext;
-use net::trace::Use;
+use net::trace::{Compiler, Use};
 use net::{Configuration, Feature, Origin, Parts, Router};
 
 pub use api::{BpfTraceFilterSet, BpfTraceFilterSetV2};
@@ -72,18 +72,33 @@ impl graph::Filter for Chooser {
 /// # Errors
 /// [`Error`]; the filter before stays then.
 pub fn set(router: &mut Router, text: &str, optimizes: bool) -> Result<(), Error> {
+    let program = compile(router, text, libpcap::ETHERNET, optimizes)?;
+    let filter = Filter { text: text.to_owned(), optimizes, program };
+    router.own_mut::<State>().filter = Some(filter);
+    provide(router);
+    Ok(())
+}
+
+/// Compiles a filter for packets that begin with a header of this link type.
+fn compile(router: &mut Router, text: &str, link: u16, optimizes: bool) -> Result<Program, Error> {
     let state = router.own_mut::<State>();
     let libpcap = match state.libpcap {
         Some(libpcap) => libpcap,
         None => *state.libpcap.insert(Libpcap::load().ok_or(Error::NoCompiler)?),
     };
     let malformed = |why: String| Error::Malformed(text.to_owned(), why);
-    let instructions = libpcap.compile(text, optimizes).map_err(malformed)?;
-    let program = Program::new(instructions)
-        .ok_or_else(|| malformed("the compiled program is not sound".to_owned()))?;
-    state.filter = Some(Filter { text: text.to_owned(), optimizes, program });
-    provide(router);
-    Ok(())
+    let instructions = libpcap.compile(text, link, optimizes).map_err(malformed)?;
+    let unsound = || malformed("the compiled program is not sound".to_owned());
+    Program::new(instructions).ok_or_else(unsound)
+}
+
+/// As captures have filters compiled.
+fn chooser(router: &mut Router, text: &str, link: u16) -> Result<Arc<dyn graph::Filter>, String> {
+    match compile(router, text, link, true) {
+        Ok(program) => Ok(Arc::new(Chooser(program))),
+        Err(Error::Malformed(_, why)) => Err(why),
+        Err(e) => Err(e.to_string()),
+    }
 }
 
 /// Takes the filter away.
@@ -111,6 +126,7 @@ fn provide(router: &mut Router) {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     parts.router.insert(State::default());
+    parts.router.insert(Compiler(chooser));
     provide(parts.router);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

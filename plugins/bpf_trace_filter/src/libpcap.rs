@@ -10,8 +10,12 @@ use super::program::Instruction;
 
 /// Names of the shared object, on Debian and elsewhere.
 const NAMES: [&CStr; 2] = [c"libpcap.so.0.8", c"libpcap.so.1"];
-/// `DLT_EN10MB`: packets begin with an Ethernet header.
-const ETHERNET: c_int = 1;
+/// `LINKTYPE_ETHERNET`, `DLT_EN10MB`: packets begin with an Ethernet header.
+pub const ETHERNET: u16 = 1;
+/// `LINKTYPE_RAW`: packets begin with a header of IPv4 or IPv6.
+const RAW: u16 = 101;
+/// `DLT_RAW`, the same for libpcap.
+const DLT_RAW: c_int = 12;
 /// Bytes of a packet that a program may accept.
 const WHOLE: c_int = 0x4_0000;
 /// `PCAP_NETMASK_UNKNOWN`: no broadcast addresses of IPv4 are known.
@@ -72,14 +76,20 @@ impl Libpcap {
         }
     }
 
-    /// Compiles a filter for packets that begin with an Ethernet header.
+    /// Compiles a filter for packets that begin with a header of this link type.
     ///
     /// # Errors
     /// libpcap's text.
-    pub fn compile(&self, filter: &str, optimizes: bool) -> Result<Vec<Instruction>, String> {
+    pub fn compile(
+        &self,
+        filter: &str,
+        link: u16,
+        optimizes: bool,
+    ) -> Result<Vec<Instruction>, String> {
+        let link = if link == RAW { DLT_RAW } else { link.into() };
         let text = CString::new(filter).map_err(|e| e.to_string())?;
         // SAFETY: plain numbers.
-        let pcap = unsafe { (self.open_dead)(ETHERNET, WHOLE) };
+        let pcap = unsafe { (self.open_dead)(link, WHOLE) };
         if pcap.is_null() {
             return Err("out of memory".to_owned());
         }

@@ -58,6 +58,7 @@ impl Program {
                 }
                 JMP if i.code & 0xf0 == 0 => (i.k as usize) < left,
                 JMP => i.code & 0xf0 <= 0x40 && usize::from(i.jt.max(i.jf)) < left,
+                RET => i.code & X == 0,
                 _ => true,
             }
         };

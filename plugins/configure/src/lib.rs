@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod health;
 mod history;
 mod replace;
 mod save;
@@ -47,6 +48,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let cli = parts.cli.clone();
     let (history, awaited) = (History::default(), None);
     parts.router.insert(Configure { cli, history, awaited, is_busy: false });
+    health::register(parts.router);
     cli::register(&mut parts.cli);
     Ok(())
 }

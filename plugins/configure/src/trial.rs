@@ -14,9 +14,9 @@ use wire::MacAddr;
 /// Registers commands that the router has beside those of features.
 pub struct Extra(pub fn(&mut Assembly));
 
-/// Features whose interfaces are devices of the host, or programs on it.
+/// Features whose interfaces are devices of the host, or programs on it, and what serves clients.
 const DEVICES: &[&str] =
-    &["af_packet", "af_xdp", "tap", "memif", "vhost_user", "pci", "linux_cp", "linux_nl"];
+    &["af_packet", "af_xdp", "tap", "memif", "vhost_user", "pci", "linux_cp", "linux_nl", "http"];
 /// An MTU that no device has, so that each one in the file is a change.
 const MTU: u32 = 8999;
 

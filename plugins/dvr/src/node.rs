@@ -82,6 +82,7 @@ fn unroute(p: &mut Buffer<'_>) -> Option<()> {
 impl<V: Bridged> Node for ToInterface<V> {
     const NAME: &'static str = V::TO_INTERFACE;
     const COUNTED_AT: &'static str = V::NODES.input;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = V::Error;
     type Count = Infallible;
@@ -116,6 +117,7 @@ pub struct Reinject<V> {
 
 impl<V: Bridged> Node for Reinject<V> {
     const NAME: &'static str = V::REINJECT;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;

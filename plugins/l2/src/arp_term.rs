@@ -75,6 +75,7 @@ pub enum Count {
 
 impl Node for Terminate {
     const NAME: &'static str = "arp-term-l2bd";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;

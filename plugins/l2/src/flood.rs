@@ -85,6 +85,7 @@ pub enum Count {
 
 impl Node for Flood {
     const NAME: &'static str = "l2-flood";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -187,6 +188,7 @@ pub enum UnknownCount {
 
 impl Node for UnknownForward {
     const NAME: &'static str = "l2-uu-fwd";
+    const EXPLAINABLE: bool = true;
     type Next = UnknownNext;
     type Error = std::convert::Infallible;
     type Count = UnknownCount;

@@ -119,6 +119,7 @@ impl Tables {
 
 impl Node for Forward {
     const NAME: &'static str = "l2-fwd";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -205,10 +206,23 @@ impl Forward {
         let (rx, domain) = (p.rx(), p.payload::<Layer2>().domain);
         p.trace(|p| FrameTrace::of("l2-fwd", rx, p));
         let entry = Entry(view.find(key(p)));
+        let is_known = entry.0 != 0 && self.tables.is_valid(entry, domain, epoch);
+        p.say(|p| {
+            let host = packet::address(packet::destination(p.bytes()));
+            move |names| match is_known {
+                false => format!("nobody knows where {host} is"),
+                true if entry.has(fib::FILTER) => format!("frames for {host} are dropped"),
+                true => format!("{host} is on {}", names.name("interface", entry.interface())),
+            }
+        });
+        let is_own = packet::source(p.bytes()) == packet::destination(p.bytes());
+        if p.is_explained() && is_own && !(is_known && entry.interface() == rx) {
+            p.stop_explaining("a frame to its own sender, which is learned on the way");
+        }
         if entry.has(fib::FILTER) {
             return Err(Error::Filter);
         }
-        if entry.0 == 0 || !self.tables.is_valid(entry, domain, epoch) {
+        if !is_known {
             return Ok(Next::Unknown);
         }
         let to = entry.interface();

@@ -88,6 +88,7 @@ fn note_any(p: &mut Buffer<'_>, port: &PortSeen, bits: u64) -> Option<u32> {
 
 impl Node for Input {
     const NAME: &'static str = "l2-input";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -148,6 +149,7 @@ pub enum BitmapError {
 
 impl Node for BitmapDrop {
     const NAME: &'static str = L2_INPUT.end;
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = BitmapError;
     type Count = Infallible;

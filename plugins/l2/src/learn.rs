@@ -80,6 +80,7 @@ fn expected(p: &Buffer<'_>, minute: u8) -> Entry {
 
 impl Node for Learn {
     const NAME: &'static str = "l2-learn";
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Count;
@@ -145,6 +146,25 @@ impl Node for Learn {
     }
 }
 
+/// Says of an explained frame what would be learned from it.
+fn say(p: &mut Packet<'_, Learn>, old: Entry, is_here: bool) {
+    let rx = p.rx();
+    p.say(|p| {
+        let source = packet::address(packet::source(p.bytes()));
+        move |names| {
+            let (here, there) = (names.name("interface", rx), old.interface());
+            match old.0 {
+                0 => format!("would learn that {source} is on {here}"),
+                _ if is_here => format!("{source} is known to be on {here}"),
+                _ => format!(
+                    "would learn that {source}, which was on {}, is on {here}",
+                    names.name("interface", there)
+                ),
+            }
+        }
+    });
+}
+
 /// Update for a source that is new, was heard of before this minute, has moved, or is set.
 #[inline(never)]
 fn update(
@@ -164,6 +184,15 @@ fn update(
         };
     }
     let is_here = old.interface() == new.interface() && old.sequence() == new.sequence();
+    if p.is_explained() {
+        say(p, old, is_here);
+        let is_moved = old.0 != 0 && old.interface() != new.interface();
+        let told = old.0 & (fib::NEW | fib::MOVED);
+        done.updates += u64::from(is_here && old.0 != new.0 | told);
+        done.moves += u64::from(!is_here && is_moved);
+        done.misses += u64::from(!is_here && !is_moved);
+        return Ok(());
+    }
     if old.0 != 0 && is_here {
         let told = old.0 & (fib::NEW | fib::MOVED);
         done.updates += u64::from(view.refresh(key, old.0, new.0 | told));

@@ -66,6 +66,7 @@ fn edit(p: &mut Buffer<'_>, edits: &[Edit]) -> Option<()> {
 
 impl Node for Output {
     const NAME: &'static str = "l2-output";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -144,6 +145,7 @@ pub enum RewriteCount {
 
 impl Node for InputRewrite {
     const NAME: &'static str = "l2-input-vtr";
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = RewriteError;
     type Count = RewriteCount;
@@ -186,6 +188,7 @@ pub enum FilterCount {
 
 impl Node for Filter {
     const NAME: &'static str = "l2-efp-filter";
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = FilterError;
     type Count = FilterCount;
@@ -234,6 +237,7 @@ pub enum PatchCount {
 
 impl Node for Patch {
     const NAME: &'static str = "l2-patch";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = PatchError;
     type Count = PatchCount;

@@ -5,6 +5,7 @@ use std::fmt;
 use graph::arc::Carried;
 use graph::{Buffer, Names, Payload, Record};
 use net::interface::{Counters, Port};
+use wire::MacAddr;
 use wire::ethernet::{EtherType, Header};
 use wire::print;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -45,6 +46,12 @@ pub fn destination(frame: &[u8]) -> u64 {
 pub fn source(frame: &[u8]) -> u64 {
     let bytes = frame.get(6..14).and_then(|b| b.first_chunk());
     bytes.map_or(0, |b| u64::from_le_bytes(*b)) & ADDRESS
+}
+
+/// An address as it is written.
+pub fn address(number: u64) -> MacAddr {
+    let [a, b, c, d, e, f, ..] = number.to_le_bytes();
+    MacAddr([a, b, c, d, e, f])
 }
 
 /// Length of the header of layer 2 with its tags.
@@ -128,5 +135,8 @@ impl Record for FrameTrace {
         let (node, interface) = (self.node, self.interface);
         write!(f, "  {node}: sw_if_index {interface} dst {} src {}", header.dst, header.src)?;
         if self.domain > 0 { write!(f, " bd_index {}", self.domain) } else { Ok(()) }
+    }
+    fn explain(&self, _: &dyn Names) -> Option<Vec<String>> {
+        Some(Vec::new())
     }
 }

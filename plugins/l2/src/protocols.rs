@@ -41,6 +41,7 @@ pub enum Next {
 
 impl<const WAY: usize> Node for Sort<WAY> {
     const NAME: &'static str = ["l2-input-feat-arc", "l2-output-feat-arc"][WAY];
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;
@@ -63,6 +64,7 @@ impl<const WAY: usize> Node for Sort<WAY> {
 
 impl<const WAY: usize> Node for End<WAY> {
     const NAME: &'static str = ["l2-input-feat-arc-end", "l2-output-feat-arc-end"][WAY];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = Infallible;

@@ -27,6 +27,7 @@ pub enum Error {
 
 impl Node for Rewrite {
     const NAME: &'static str = super::NODE;
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Infallible;

@@ -135,6 +135,7 @@ impl<const IS_FEATURE: bool> Decap<IS_FEATURE> {
 
 impl<const IS_FEATURE: bool> Node for Decap<IS_FEATURE> {
     const NAME: &'static str = DECAP[!IS_FEATURE as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Next<IS_FEATURE>;
     type Error = Error;
     type Count = Count;

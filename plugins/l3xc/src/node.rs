@@ -75,6 +75,7 @@ pub enum Count {
 
 impl<V: Crossed> Node for Input<V> {
     const NAME: &'static str = V::NODE;
+    const EXPLAINABLE: bool = true;
     type Next = Next<V>;
     type Error = Infallible;
     type Count = Count;

@@ -117,6 +117,7 @@ pub struct Punt(Pairs);
 
 impl Node for Punt {
     const NAME: &'static str = "linux-cp-punt";
+    const EXPLAINABLE: bool = true;
     type Next = ToOther;
     type Error = Error;
     type Count = Infallible;
@@ -148,6 +149,7 @@ pub const CROSS: [&str; 4] =
 
 impl<const WHICH: usize> Node for Cross<WHICH> {
     const NAME: &'static str = CROSS[WHICH];
+    const EXPLAINABLE: bool = true;
     type Next = ToOther;
     type Error = Error;
     type Count = Infallible;
@@ -236,6 +238,7 @@ impl<V: Carried> graph::Next for ToBalance<V> {
 
 impl<V: Carried> Node for CrossIp<V> {
     const NAME: &'static str = V::CROSS;
+    const EXPLAINABLE: bool = true;
     type Next = ToBalance<V>;
     type Error = Error;
     type Count = Infallible;
@@ -281,6 +284,7 @@ pub struct ArpPhy(Pairs);
 
 impl Node for ArpPhy {
     const NAME: &'static str = "linux-cp-arp-phy";
+    const EXPLAINABLE: bool = true;
     type Next = Copied;
     type Error = Error;
     type Count = Infallible;
@@ -318,6 +322,7 @@ impl<V> IcmpPhy<V> {
 
 impl<V: Carried> Node for IcmpPhy<V> {
     const NAME: &'static str = V::ICMP;
+    const EXPLAINABLE: bool = true;
     type Next = Copied;
     type Error = Error;
     type Count = Infallible;

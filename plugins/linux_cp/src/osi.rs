@@ -65,6 +65,7 @@ pub enum Error {
 
 impl Node for Input {
     const NAME: &'static str = "osi-input";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

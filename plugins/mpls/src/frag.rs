@@ -52,6 +52,7 @@ pub enum Next {
 
 impl Node for Fragment {
     const NAME: &'static str = "mpls-frag";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = std::convert::Infallible;

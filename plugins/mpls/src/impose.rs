@@ -176,6 +176,7 @@ impl<C: Carried> graph::Next for Next<C> {
 
 impl<C: Carried> Node for Impose<C> {
     const NAME: &'static str = C::NODES[0];
+    const EXPLAINABLE: bool = true;
     type Next = Next<C>;
     type Error = Error;
     type Count = Infallible;

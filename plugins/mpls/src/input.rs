@@ -47,6 +47,7 @@ pub enum Next {
 
 impl Node for Input {
     const NAME: &'static str = "mpls-input";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;
@@ -84,6 +85,7 @@ pub struct NotEnabled;
 
 impl Node for NotEnabled {
     const NAME: &'static str = "mpls-not-enabled";
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = net::ip::NotEnabledError;
     type Count = Infallible;
@@ -117,6 +119,7 @@ impl<const PUNT: bool> graph::Next for Ends<PUNT> {
 
 impl<const PUNT: bool> Node for End<PUNT> {
     const NAME: &'static str = if PUNT { "mpls-punt" } else { "mpls-drop" };
+    const EXPLAINABLE: bool = true;
     type Next = Ends<PUNT>;
     type Error = Infallible;
     type Count = Infallible;

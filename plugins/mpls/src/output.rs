@@ -48,6 +48,7 @@ pub enum Next {
 
 impl<const CHAIN: bool> Node for Output<CHAIN> {
     const NAME: &'static str = if CHAIN { "mpls-midchain" } else { "mpls-output" };
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;
@@ -132,6 +133,7 @@ pub struct Incomplete {
 
 impl Node for Incomplete {
     const NAME: &'static str = "mpls-adj-incomplete";
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = Error;
     type Count = Infallible;

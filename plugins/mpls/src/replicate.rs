@@ -124,6 +124,7 @@ pub enum ReplicateError {
 
 impl<C: Copied> Node for Replicate<C> {
     const NAME: &'static str = C::NAME;
+    const EXPLAINABLE: bool = true;
     type Next = ReplicateNext<C>;
     type Error = ReplicateError;
     type Count = Infallible;

@@ -271,6 +271,7 @@ enum TransmitError {
 
 impl Node for Transmit {
     const NAME: &'static str = "mpls-tunnel-tx";
+    const EXPLAINABLE: bool = true;
     type Next = Sent;
     type Error = TransmitError;
     type Count = Infallible;
@@ -307,6 +308,7 @@ enum BalanceNext {
 
 impl Node for Balance {
     const NAME: &'static str = "l2-load-balance";
+    const EXPLAINABLE: bool = true;
     type Next = BalanceNext;
     type Error = Infallible;
     type Count = Infallible;
@@ -349,6 +351,7 @@ enum ReceiveError {
 
 impl Node for Receive {
     const NAME: &'static str = "interface-rx-dpo-l2";
+    const EXPLAINABLE: bool = true;
     type Next = Input;
     type Error = ReceiveError;
     type Count = Infallible;

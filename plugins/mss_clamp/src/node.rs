@@ -82,6 +82,7 @@ pub(super) fn add<V: Clamped>(
 
 impl<V: Clamped, const OUT: bool> Node for Clamp<V, OUT> {
     const NAME: &'static str = V::NAMES[OUT as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = Count;

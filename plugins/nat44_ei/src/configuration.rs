@@ -40,6 +40,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let _ = write!(plugin, " {word}");
     }
     lines.push_text(Stage::Settings, &plugin);
+    crate::ha::configuration(router, lines);
     let mut say = |command: String| lines.push_text(Stage::Attachments, &command);
     if s.is_forwarding {
         say("nat44 ei forwarding enable".to_owned());

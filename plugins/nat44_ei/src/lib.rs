@@ -12,6 +12,7 @@ mod api;
 mod cli;
 mod configuration;
 mod core;
+mod ha;
 mod handing;
 mod log;
 mod messages;
@@ -43,6 +44,11 @@ use crate::core::{Config, Core};
 use node::{Classify, Place, Translate};
 use state::{Nat, Role};
 
+pub use ha::{
+    Nat44EiHaFlush, Nat44EiHaGetFailover, Nat44EiHaGetFailoverReply, Nat44EiHaGetListener,
+    Nat44EiHaGetListenerReply, Nat44EiHaResync, Nat44EiHaResyncCompletedEvent,
+    Nat44EiHaSetFailover, Nat44EiHaSetListener,
+};
 pub use messages::*;
 pub use session_messages::*;
 
@@ -52,7 +58,7 @@ pub const FEATURE: Feature = Feature {
     about: "IPv4 Endpoint-Independent NAT (NAT44 EI)",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["ip4", "reassembly", "sessions", "nat_log", "translation"],
+    requires: &["ip4", "reassembly", "sessions", "nat_log", "syslog", "translation"],
     register,
     configuration: Configuration::Commands(configuration::configuration),
 };
@@ -145,6 +151,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let (config, sessions) = (Shared::new(Config::default()), Shared::new(None));
     let core = core(router, &config, &sessions).map_err(refuse)?;
     router.attach::<Role>().map_err(refuse)?;
+    ha::insert(router)?;
     add_nodes(router, &core)?;
     attach(router);
     router.insert(Nat { settings: None, config, sessions, core });
@@ -164,6 +171,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         let sessions = router.own::<Nat>().sessions.current().clone();
         sessions.and_then(|s| s.usage(router).ok()).unwrap_or_default()
     });
+    ha::register(parts.router, &mut parts.cli, &mut parts.api)?;
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

@@ -7,6 +7,8 @@ use nat_log::{Ends, Record};
 use net::Router;
 use translation::session::{BYPASS, NatSession};
 
+use crate::ha::Teller;
+
 /// Seconds in which a limit is told once.
 const QUIET: f64 = 1.0;
 
@@ -14,6 +16,7 @@ const QUIET: f64 = 1.0;
 #[derive(Clone)]
 pub struct Log {
     log: nat_log::Log,
+    standby: Teller,
     /// When a limit was told last, by kind.
     told: [f64; 3],
 }
@@ -32,12 +35,14 @@ pub enum Limit {
 impl Log {
     /// For a node.
     pub fn new(router: &mut Router) -> Self {
-        Self { log: nat_log::Log::new(router), told: [f64::NEG_INFINITY; 3] }
+        let (log, standby) = (nat_log::Log::new(router), Teller::new(router));
+        Self { log, standby, told: [f64::NEG_INFINITY; 3] }
     }
     /// A session has come, or gone.
     pub fn session(&mut self, is_new: bool, session: &NatSession, epoch: Epoch<'_>) {
         if !session.data.is(BYPASS) {
             self.log.send(epoch, || of_session(is_new, session));
+            self.standby.session(is_new, session, epoch);
         }
     }
     /// A limit is reached.

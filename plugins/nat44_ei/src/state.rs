@@ -15,7 +15,7 @@ use translation::ports::PortSet;
 use translation::session::{BYPASS, NatSession, NatSessions, STATIC, Timeouts};
 
 use crate::core::{Config, Core};
-use crate::log;
+use crate::{ha, log};
 
 pub use translation::error::Error;
 
@@ -134,6 +134,7 @@ fn start(router: &mut Router, settings: &Settings) -> Result<(), Error> {
 /// Disables NAT: all settings and sessions go.
 pub fn disable(router: &mut Router) -> Result<(), Error> {
     let gone = settings(router).map_err(|_| Error::AlreadyDisabled)?.clone();
+    ha::disable(router);
     let all: Vec<_> = router.settings::<Role>().map(|(interface, _)| interface).collect();
     for interface in all {
         set_role(router, interface, Role::default())?;
@@ -224,6 +225,7 @@ pub fn remove_sessions(
 }
 
 fn log_ended(router: &mut Router, gone: &[NatSession]) {
+    ha::ended(router, gone);
     for session in gone.iter().filter(|s| !s.data.is(BYPASS)) {
         nat_log::log(router, log::of_session(false, session));
     }
@@ -244,7 +246,7 @@ pub fn expire(router: &mut Router) -> bool {
     let nat = router.own::<Nat>();
     let core = nat.core.clone();
     let Some(sessions) = nat.sessions.current().clone() else { return false };
-    let is_logged = nat_log::is_wanted(router);
+    let is_logged = nat_log::is_wanted(router) || ha::is_wanted(router);
     let ends = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&ends);
     let more = sessions.expire(router, move |thread, _, gone| {

@@ -42,6 +42,7 @@ pub enum Count {
 
 impl<const IN: bool> Node for Translate<IN> {
     const NAME: &'static str = NAMES[IN as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = std::convert::Infallible;
     type Count = Count;

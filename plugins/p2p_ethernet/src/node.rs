@@ -28,6 +28,7 @@ pub enum Count {
 impl Node for Input {
     const NAME: &'static str = "p2p-ethernet-input";
     const STARTS_TRACES: bool = true;
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = std::convert::Infallible;
     type Count = Count;

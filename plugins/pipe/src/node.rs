@@ -39,6 +39,7 @@ impl Transmit {
 
 impl Node for Transmit {
     const NAME: &'static str = "pipe-tx";
+    const EXPLAINABLE: bool = true;
     type Next = Sent;
     type Error = Unsent;
     type Count = Infallible;
@@ -79,6 +80,7 @@ pub enum Next {
 impl Node for Receive {
     const NAME: &'static str = "pipe-rx";
     const STARTS_TRACES: bool = true;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;

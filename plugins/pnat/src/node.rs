@@ -48,6 +48,7 @@ pub enum Count {
 
 impl<const OUT: bool> Node for Translate<OUT> {
     const NAME: &'static str = NAMES[OUT as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Count;

@@ -50,6 +50,7 @@ const LEN: usize = size_of::<Header>() + size_of::<SessionHeader>();
 
 impl Node for Output {
     const NAME: &'static str = "pppoe-tx";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

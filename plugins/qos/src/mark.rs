@@ -46,6 +46,7 @@ const fn output(kind: usize, is_vlan: bool) -> Source {
 
 impl<const KIND: usize, const VLAN: bool> Node for Mark<KIND, VLAN> {
     const NAME: &'static str = NAMES[KIND][VLAN as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = Infallible;

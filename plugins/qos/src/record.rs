@@ -79,6 +79,7 @@ pub struct RecordIp<V, const SOURCE: usize> {
 
 impl<V: Received, const SOURCE: usize> Node for RecordIp<V, SOURCE> {
     const NAME: &'static str = V::NODES_OF_MARKS[SOURCE];
+    const EXPLAINABLE: bool = true;
     type Next = On<V>;
     type Error = Infallible;
     type Count = Infallible;
@@ -112,6 +113,7 @@ const MPLS: [&str; 2] = ["mpls-qos-record", "vlan-mpls-qos-record"];
 
 impl<const VLAN: bool> Node for RecordMpls<VLAN> {
     const NAME: &'static str = MPLS[VLAN as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = Infallible;
@@ -137,6 +139,7 @@ pub struct RecordLayer2;
 
 impl Node for RecordLayer2 {
     const NAME: &'static str = "l2-ip-qos-record";
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = Infallible;

@@ -24,6 +24,7 @@ pub struct RouterAdvertisement {
 impl Node for RouterAdvertisement {
     const NAME: &'static str = "icmp6-router-advertisement";
     const COUNTED_AT: &'static str = V6::NODES.icmp_input;
+    const EXPLAINABLE: bool = true;
     type Next = Infallible;
     type Error = Error6;
     type Count = Count6;

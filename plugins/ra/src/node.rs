@@ -49,6 +49,7 @@ impl Event for Solicited {}
 impl Node for RouterSolicitation {
     const NAME: &'static str = "icmp6-router-solicitation";
     const COUNTED_AT: &'static str = V6::NODES.icmp_input;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error6;
     type Count = Count6;

@@ -213,6 +213,12 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
             record.bytes += bytes as u64;
         }
     }
+    /// Notes what has passed of a session elsewhere; it is not over for its timeout from now on.
+    pub fn note(&mut self, at: SessionIndex, packets: u64, bytes: u64, now: f64) {
+        if let Some(record) = self.records.get_mut(at.0 as usize) {
+            (record.heard, record.packets, record.bytes) = (now, packets, bytes);
+        }
+    }
     /// Moves a session to a class. Nothing happens when it is in it.
     #[inline(always)]
     pub fn set_class(&mut self, at: SessionIndex, class: u8) {

@@ -76,6 +76,7 @@ impl CheckedFields {
 
 impl<const OUT: bool> Node for Check<OUT> {
     const NAME: &'static str = if OUT { TX } else { RX };
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Count;

@@ -65,6 +65,7 @@ pub enum Count {
 
 impl<const OUT: bool> Node for Mirror<OUT> {
     const NAME: &'static str = NAMES[OUT as usize];
+    const EXPLAINABLE: bool = true;
     type Next = To;
     type Error = Infallible;
     type Count = Count;
@@ -87,6 +88,7 @@ impl<const OUT: bool> Node for Mirror<OUT> {
 
 impl<const OUT: bool> Node for MirrorLayer2<OUT> {
     const NAME: &'static str = NAMES[2 + OUT as usize];
+    const EXPLAINABLE: bool = true;
     type Next = ToLayer2;
     type Error = Infallible;
     type Count = Count;

@@ -116,6 +116,7 @@ impl<const KIND: u8> Node for End<KIND> {
         MICROS => MICRO,
         _ => MICRO_FAST,
     };
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

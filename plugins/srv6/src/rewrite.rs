@@ -333,6 +333,7 @@ impl<W: Way> Put<W> {
 
 impl<W: Way> Node for Put<W> {
     const NAME: &'static str = W::NAME;
+    const EXPLAINABLE: bool = true;
     type Next = Next<W>;
     type Error = Error;
     type Count = Count;

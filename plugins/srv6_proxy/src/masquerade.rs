@@ -50,6 +50,7 @@ fn set_segment(p: &mut Buffer<'_>, is_masked: bool) -> Option<()> {
 
 impl Node for Mask {
     const NAME: &'static str = NAME;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;
@@ -118,6 +119,7 @@ enum Onward {
 
 impl Node for Unmask {
     const NAME: &'static str = BACK;
+    const EXPLAINABLE: bool = true;
     type Next = Onward;
     type Error = Error;
     type Count = Count;

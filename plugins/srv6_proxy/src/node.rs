@@ -129,6 +129,7 @@ fn visit(p: &mut Buffer<'_>) -> Option<()> {
 
 impl<const STYLE: u8> Node for Open<STYLE> {
     const NAME: &'static str = name(STYLE);
+    const EXPLAINABLE: bool = true;
     type Next = Inside;
     type Error = Infallible;
     type Count = Infallible;
@@ -241,6 +242,7 @@ fn close(p: &mut Buffer<'_>, proxy: &Proxy) -> Option<()> {
 
 impl<const STYLE: u8, const VERSION: u8> Node for Close<STYLE, VERSION> {
     const NAME: &'static str = backs(STYLE)[VERSION as usize / 2 - (VERSION > 0) as usize];
+    const EXPLAINABLE: bool = true;
     type Next = ToSegment;
     type Error = Error;
     type Count = Rewritten<STYLE>;

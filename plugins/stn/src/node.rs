@@ -71,6 +71,7 @@ pub enum Error {
 
 impl<V: Handing> Node for ToInterface<V> {
     const NAME: &'static str = V::NODE;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -60,6 +60,7 @@ fn source<const V: usize>(p: &Buffer<'_>) -> Option<u128> {
 
 impl<const V: usize> Node for Choose<V> {
     const NAME: &'static str = NAMES[V];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
     type Count = Infallible;

@@ -175,7 +175,14 @@ pub fn send(router: &mut Router, message: &Message<'_>) {
         end -= 1;
     }
     text.truncate(end);
-    let Some(packet) = datagram(&sender, text.as_bytes()) else { return };
+    let [from, to] = [(sender.src, PORT), (sender.collector, sender.port)];
+    if let Some(packet) = datagram(from, to, text.as_bytes()) {
+        inject(router, table, packet);
+    }
+}
+
+/// Sends an IPv4 packet of this router's own, by the routes of a table.
+pub fn inject(router: &mut Router, table: TableIndex, packet: Vec<u8>) {
     let Some(node) = router.engine.index_of("ip4-lookup") else { return };
     let thread = router.engine.data_threads().start;
     router.engine.inject(thread, node, packet, move |p| {
@@ -186,17 +193,17 @@ pub fn send(router: &mut Router, message: &Message<'_>) {
     });
 }
 
-/// The packet with a message; `None` for one that is too long for any.
-fn datagram(sender: &Sender, text: &[u8]) -> Option<Vec<u8>> {
-    let len = u16::try_from(size_of::<udp::Header>() + text.len()).ok()?;
+/// The IPv4 packet with a datagram from one address and port to another; `None` for one that is
+/// too long for any.
+pub fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), bytes: &[u8]) -> Option<Vec<u8>> {
+    let len = u16::try_from(size_of::<udp::Header>() + bytes.len()).ok()?;
     let total = len.checked_add(size_of::<ip4::Header>() as u16)?;
-    let mut header = udp::Header::new(PORT, sender.port, len);
-    let (src, dst) = (sender.src.octets(), sender.collector.octets());
-    let pseudo = checksum::ip4_pseudo(src, dst, Protocol::UDP, len);
-    let sum = pseudo.add_bytes(header.as_bytes()).add_bytes(text);
+    let mut header = udp::Header::new(from.1, to.1, len);
+    let pseudo = checksum::ip4_pseudo(from.0.octets(), to.0.octets(), Protocol::UDP, len);
+    let sum = pseudo.add_bytes(header.as_bytes()).add_bytes(bytes);
     header.checksum = sum.udp_checksum();
-    let front = ip4::Header::new(sender.src, sender.collector, Protocol::UDP, total);
-    Some([front.as_bytes(), header.as_bytes(), text].concat())
+    let front = ip4::Header::new(from.0, to.0, Protocol::UDP, total);
+    Some([front.as_bytes(), header.as_bytes(), bytes].concat())
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

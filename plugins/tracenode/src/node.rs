@@ -30,6 +30,7 @@ impl graph::Next for Next {
 impl Node for Filtering {
     const NAME: &'static str = NAME;
     const STARTS_TRACES: bool = true;
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
     type Count = Infallible;

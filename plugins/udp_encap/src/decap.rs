@@ -41,6 +41,7 @@ impl<const PLACE: usize> graph::Next for Next<PLACE> {
 
 impl<const PLACE: usize> Node for Open<PLACE> {
     const NAME: &'static str = NODES[PLACE];
+    const EXPLAINABLE: bool = true;
     type Next = Next<PLACE>;
     type Error = Infallible;
     type Count = Infallible;

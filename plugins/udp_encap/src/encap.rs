@@ -55,6 +55,7 @@ pub struct Encap<const PLACE: usize> {
 
 impl<const PLACE: usize> Node for Encap<PLACE> {
     const NAME: &'static str = NODES[0][PLACE];
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -55,6 +55,7 @@ impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
     for Urpf<F, LINK, OUT, STRICT>
 {
     const NAME: &'static str = F::NODES[OUT as usize][STRICT as usize];
+    const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Infallible;

@@ -1,7 +1,8 @@
 //! Chores of the workspace.
 //!
 //! `cargo xtask tidy` checks what STYLE.md asks and no compiler does. `cargo xtask bless` accepts
-//! the present unsafe counts. `cargo xtask closures` checks a release build. It has no
+//! the present unsafe counts. `cargo xtask closures` checks a release build. `cargo xtask man DIR`
+//! writes the manual pages of a terminal. It has no
 //! dependencies, so that it builds in a second.
 #![forbid(unsafe_code)]
 
@@ -10,6 +11,7 @@ mod fence;
 mod inline;
 mod layers;
 mod length;
+mod man;
 mod modules;
 mod names;
 mod source;
@@ -52,8 +54,12 @@ fn main() -> ExitCode {
             let program = std::env::args_os().nth(2).map(PathBuf::from);
             closures::check(&program.unwrap_or_else(|| root.join("target/release/ferrovia")))
         }
+        Some("man") if std::env::args().nth(2).is_some() => {
+            let folder = std::env::args_os().nth(2).map(PathBuf::from).unwrap_or_default();
+            man::write(&root, &folder)
+        }
         _ => {
-            eprintln!("usage: cargo xtask tidy | bless | closures [FERROVIA]");
+            eprintln!("usage: cargo xtask tidy | bless | closures [FERROVIA] | man DIR");
             ExitCode::from(2)
         }
     }

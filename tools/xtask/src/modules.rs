@@ -5,7 +5,7 @@ use crate::source::Source;
 
 /// The floors of `net`, from the ground up. Modules of one floor may use each other.
 const FLOORS: [&[&str]; 11] = [
-    &["events", "flow_hash", "gso"],
+    &["events", "flow_hash", "gso", "health"],
     &["interface"],
     &["ethernet", "drops", "engine", "statistics", "trace"],
     &["adjacency"],

@@ -47,7 +47,8 @@ impl Tree {
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_hidden = name.starts_with('.') && ![".cargo", ".ci"].contains(&name.as_str());
-            let is_output = name == "target" || name == "proptest-regressions";
+            let outputs = ["target", "proptest-regressions", "node_modules", "dist"];
+            let is_output = outputs.contains(&name.as_str());
             if is_hidden || is_output || name == "Cargo.lock" {
                 continue;
             }

@@ -138,7 +138,7 @@ fn store(bytes: &mut [u8], at: usize, width: Width, value: u128) {
 }
 
 /// `0x0123…` or `0123…`, an even number of digits.
-fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+pub fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8);
     let (pairs, rest) = digits.as_chunks::<2>();

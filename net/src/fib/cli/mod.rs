@@ -1,6 +1,7 @@
 //! Commands about routes and tables.
 
 mod configuration;
+mod matched;
 mod objects;
 mod paths;
 mod render;

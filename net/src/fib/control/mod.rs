@@ -5,6 +5,7 @@ pub(super) mod attached_export;
 mod chain_mtu;
 pub(super) mod deferred;
 pub(super) mod foreign;
+pub(super) mod health;
 mod hosts;
 pub(super) mod labels;
 pub(super) mod load_balance_map;

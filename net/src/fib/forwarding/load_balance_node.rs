@@ -26,6 +26,7 @@ impl<F: Headers> LoadBalanceNode<F> {
 
 impl<F: Headers> Node for LoadBalanceNode<F> {
     const NAME: &'static str = F::LOAD_BALANCE;
+    const EXPLAINABLE: bool = true;
     type Next = F::BalanceNext;
     type Error = Infallible;
     type Count = Infallible;
@@ -51,7 +52,7 @@ impl<F: Headers> Node for LoadBalanceNode<F> {
                 let dst = F::destination(p);
                 let next = next_node::<F, _>(forwarding, p, via, dst, epoch);
                 if p.flags().has(Flags::TRACED) {
-                    trace::<F, _>(p);
+                    trace::<F, _>(p, false);
                 }
                 Ok(F::BalanceNext::from(next))
             },

@@ -14,6 +14,7 @@ use super::load_balance_node::LoadBalanceNode;
 use super::lpm::LpmReader;
 use super::next_node::{Next4, Next6, NextNode, next_node};
 use crate::drops::Problem;
+use crate::fib::control::path::TableIndex;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::forwarding::Forwarding;
 use crate::flow_hash::{self, FlowHash};
@@ -125,6 +126,7 @@ pub struct Lookup<F: Family> {
 
 impl<F: Headers> Node for Lookup<F> {
     const NAME: &'static str = F::LOOKUP;
+    const EXPLAINABLE: bool = true;
     type Next = F::LookupNext;
     type Error = Infallible;
     type Count = Infallible;
@@ -279,7 +281,7 @@ fn elsewhere<F: Headers, N>(
     };
     let next = next_node::<F, _>(forwarding, p, via, dst, epoch);
     if p.flags().has(Flags::TRACED) {
-        trace::<F, _>(p);
+        trace::<F, _>(p, true);
     }
     F::LookupNext::from(next)
 }
@@ -300,8 +302,8 @@ pub(in crate::fib) fn choose<F: Headers, N>(
 /// Says in the packet's trace what was found.
 #[cold]
 #[inline(never)]
-pub(super) fn trace<F: Headers, N>(p: &mut Packet<'_, N>) {
-    p.trace(|p| LookupTrace::<F>::of(p));
+pub(super) fn trace<F: Headers, N>(p: &mut Packet<'_, N>, is_lookup: bool) {
+    p.trace(|p| LookupTrace::<F>::of(p, is_lookup));
 }
 
 #[inline(always)]
@@ -312,20 +314,22 @@ fn count(counters: &[VolumeCounter], index: u32, run: Volume) {
 }
 
 /// The trace record of a lookup.
-struct LookupTrace<F> {
+struct LookupTrace<F: Family> {
+    /// Whether a route was looked up, or one followed on.
+    is_lookup: bool,
     fib: u16,
     adjacency: u32,
     hash: u32,
+    dst: F::Bits,
     bytes: Vec<u8>,
-    of: std::marker::PhantomData<F>,
 }
 
 impl<F: Headers> LookupTrace<F> {
-    fn of(p: &Buffer<'_>) -> Self {
+    fn of(p: &Buffer<'_>, is_lookup: bool) -> Self {
         let hash = if p.flags().has(Flags::HASH) { p.flow_hash() } else { 0 };
         let bytes = p.bytes()[..p.len().min(128)].to_vec();
-        let of = std::marker::PhantomData;
-        Self { fib: p.fib(), adjacency: p.adjacency(), hash, bytes, of }
+        let (fib, adjacency, dst) = (p.fib(), p.adjacency(), F::destination(p));
+        Self { is_lookup, fib, adjacency, hash, dst, bytes }
     }
 }
 
@@ -334,6 +338,17 @@ impl<F: Headers> Record for LookupTrace<F> {
         let (fib, adjacency, hash) = (self.fib, self.adjacency, self.hash);
         writeln!(f, "  fib {fib} dpo-idx {adjacency} flow hash: {hash:#010x}")?;
         F::write(&self.bytes, f)
+    }
+    fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
+        let router = names.router()?.downcast_ref::<Router>()?;
+        if !self.is_lookup {
+            return Some(vec!["follows what the route before led to".to_owned()]);
+        }
+        let mut said = router.matched_route::<F>(TableIndex(self.fib), self.dst);
+        if self.hash != 0 {
+            said.push(format!("one of several paths, by the flow's hash {:#010x}", self.hash));
+        }
+        Some(said)
     }
 }
 

@@ -16,6 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::lookup::{Headers, choose};
 use super::lpm::LpmReader;
 use super::next_node::{NextNode, next_node};
+use crate::fib::TableIndex;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::forwarding::Forwarding;
 use crate::interface::Counters;
@@ -76,6 +77,7 @@ pub struct LookupNode<F: Family, L> {
 
 impl<F: Headers, L: LookupKey> Node for LookupNode<F, L> {
     const NAME: &'static str = "lookup-again";
+    const EXPLAINABLE: bool = true;
     type Next = F::BalanceNext;
     type Error = Infallible;
     type Count = Infallible;
@@ -127,6 +129,10 @@ impl<F: Headers> Record for LookupTrace<F> {
         let addr = F::addr(self.addr);
         write!(f, "  fib-index:{} addr:{addr} load-balance:{}", self.fib, self.index)
     }
+    fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
+        let router = names.router()?.downcast_ref::<Router>()?;
+        Some(router.matched_route::<F>(TableIndex(self.fib), self.addr))
+    }
 }
 
 /// Has packets come in on the interface that they name as their adjacency.
@@ -156,6 +162,7 @@ impl<F: Headers> graph::Next for Input<F> {
 
 impl<F: Headers> Node for InterfaceRx<F> {
     const NAME: &'static str = F::INTERFACE_RX;
+    const EXPLAINABLE: bool = true;
     type Next = Input<F>;
     type Error = RxError;
     type Count = Infallible;

@@ -1,9 +1,12 @@
 //! Every packet at every node it is given to, in records of their own
 //! (<https://www.tcpdump.org/linktypes/LINKTYPE_VPP_DISPATCH.html>).
 
+use std::sync::Arc;
+
 use graph::{Buffer, NodeIndex, PacketContext, Watcher};
 
-use super::store::Store;
+use super::copies::{Lanes, Link, PacketCopy, Place};
+use super::points::{keep, nanoseconds};
 use crate::snapshot::Snapshot;
 
 /// The type of these records in capture files.
@@ -11,32 +14,41 @@ pub const LINK: u32 = 280;
 /// Bytes of a packet at most.
 pub const MOST_BYTES: usize = 16_384;
 
-/// A packet at a node.
+/// A packet at a node, beside its bytes.
 pub struct Visit {
-    /// The node.
-    pub node: NodeIndex,
     buffer: u32,
     interfaces: [u32; 2],
     flags: u32,
     snapshot: Snapshot,
 }
 
-/// Keeps visits.
+/// Copies every packet at every node.
 pub struct Dispatches {
-    /// Those so far.
-    pub store: Store<Visit>,
+    /// Lanes of the copies.
+    pub lanes: Arc<Lanes>,
 }
 
 impl Watcher for Dispatches {
     fn see(&self, node: NodeIndex, p: &Buffer<'_>, context: PacketContext<'_>) {
-        let visit = Visit {
+        let len = p.total_len();
+        let size = len.min(MOST_BYTES);
+        self.lanes.send(context.thread, size, || PacketCopy {
+            at: nanoseconds(context.now),
             node,
-            buffer: p.index(),
-            interfaces: [p.rx(), p.tx()],
-            flags: p.flags().0,
-            snapshot: Snapshot::of(p),
-        };
-        self.store.keep(context.now, visit, p.total_len(), p.segments());
+            place: Place::Node,
+            thread: context.thread,
+            interface: p.rx(),
+            link: Link::OTHER,
+            reason: 0,
+            len,
+            bytes: keep(size, p.segments()),
+            visit: Some(Box::new(Visit {
+                buffer: p.index(),
+                interfaces: [p.rx(), p.tx()],
+                flags: p.flags().0,
+                snapshot: Snapshot::of(p),
+            })),
+        });
     }
 }
 

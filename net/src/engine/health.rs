@@ -1,0 +1,90 @@
+//! What may be wrong with the engine: threads that are behind or do not answer, buffers that run
+//! out, nodes that fail, events that were lost.
+
+use std::collections::HashMap;
+
+use crate::health::{Check, Findings, Severity};
+use crate::router::Router;
+
+/// Average packets in a call from which a thread is said to be behind, and to be busy: 256 is a
+/// full frame.
+const BEHIND: u64 = 200;
+const BUSY: u64 = 100;
+/// Calls that an average needs.
+const CALLS: u64 = 100;
+
+/// State at the last look.
+#[derive(Default)]
+struct Last {
+    /// Calls and packets of nodes, by thread.
+    threads: HashMap<usize, (u64, u64)>,
+    events_lost: u64,
+}
+
+pub(super) fn register(router: &mut Router) {
+    router.insert(Last::default());
+    let checks = [
+        Check {
+            name: "threads",
+            about: "data-plane threads answer, and keep up with their packets",
+            look: threads,
+        },
+        Check { name: "buffers", about: "packet buffers are left", look: buffers },
+        Check { name: "nodes", about: "no node has failed", look: nodes },
+        Check { name: "events", about: "control hears of what nodes notice", look: events },
+    ];
+    checks.into_iter().for_each(|check| router.check_health(check));
+}
+
+fn threads(router: &mut Router, found: &mut Findings) {
+    let rows = match router.engine.runtime_rows() {
+        Ok(rows) => rows,
+        Err(silent) => return found.add(Severity::Error, "data plane", silent.to_string()),
+    };
+    let last = &mut router.own_mut::<Last>().threads;
+    for row in rows {
+        // Nodes that bring packets in have a state.
+        let nodes = row.nodes.iter().filter(|node| node.state.is_none());
+        let now = nodes.fold((0, 0), |sum, n| (sum.0 + n.stats.calls, sum.1 + n.stats.vectors));
+        let before = last.insert(row.thread, now).unwrap_or_default();
+        // Numbers that were cleared meanwhile start at zero.
+        let since = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
+        let (calls, vectors) = (since(now.0, before.0), since(now.1, before.1));
+        let average = vectors.checked_div(calls).unwrap_or(0);
+        let text = |word| format!("is {word}: {average} packets a call, of at most 256");
+        match average {
+            _ if calls < CALLS => {}
+            BEHIND.. => found.add(Severity::Error, row.name, text("behind, and may lose packets")),
+            BUSY.. => found.add(Severity::Warning, row.name, text("busy")),
+            _ => {}
+        }
+    }
+}
+
+fn buffers(router: &mut Router, found: &mut Findings) {
+    let Ok(pool) = router.engine.pool_usage() else { return };
+    let percent = 100 * pool.used / pool.limit.max(1);
+    let text = || format!("{} of at most {} are in packets ({percent} %)", pool.used, pool.limit);
+    match percent {
+        90.. => found.add(Severity::Error, "buffers", text()),
+        75.. => found.add(Severity::Warning, "buffers", text()),
+        _ => {}
+    }
+}
+
+fn nodes(router: &mut Router, found: &mut Findings) {
+    let failed = router.engine.counters().filter(|c| c.2.name == "node_failed" && c.3 > 0);
+    for (_, node, _, count) in failed {
+        let text = format!("has failed {count} times and dropped packets: a bug, please report it");
+        found.add(Severity::Error, node, text);
+    }
+}
+
+fn events(router: &mut Router, found: &mut Findings) {
+    let now = router.events.lost();
+    let lost = now - std::mem::replace(&mut router.own_mut::<Last>().events_lost, now);
+    if lost > 0 {
+        let text = format!("{lost} were lost: control had too much to do");
+        found.add(Severity::Warning, "events", text);
+    }
+}

@@ -1,0 +1,83 @@
+//! What may be wrong with routes: next hops that do not answer, paths of which none can be used.
+
+use std::collections::HashMap;
+
+use super::path::{Path, Target};
+use crate::fib::family::{Family, Ip4, Ip6};
+use crate::health::{Check, Findings, Severity};
+use crate::router::Router;
+
+/// Routes that are looked at to name one for each trouble.
+const MOST: usize = 100_000;
+
+pub(in crate::fib) fn register(router: &mut Router) {
+    router.check_health(Check {
+        name: "neighbours",
+        about: "next hops of routes are known",
+        look: neighbours,
+    });
+    router.check_health(Check {
+        name: "routes",
+        about: "routes have a path that can be used",
+        look: routes,
+    });
+}
+
+fn neighbours(router: &mut Router, found: &mut Findings) {
+    let mut missing: Vec<(String, u32)> = Vec::new();
+    for (_, list) in router.fib.lists.iter() {
+        let usable = list.usable.iter();
+        for ((path, index), is_usable) in list.paths.iter().zip(&list.adjacencies).zip(usable) {
+            let Target::Neighbor { interface, addr } = path.target else { continue };
+            let is_known = router.adjacencies.at(*index).is_none_or(|a| a.complete);
+            if is_known || !is_usable || list.users == 0 {
+                continue;
+            }
+            let subject = format!("{addr} on {}", router.interfaces.name(interface.0));
+            match missing.iter_mut().find(|known| known.0 == subject) {
+                Some(known) => known.1 += list.users,
+                None => missing.push((subject, list.users)),
+            }
+        }
+    }
+    for (subject, users) in missing {
+        let routes = if users == 1 { "a route leads" } else { "routes lead" };
+        let count = if users == 1 { String::new() } else { format!("{users} ") };
+        let text = format!("does not answer, and {count}{routes} there");
+        found.add(Severity::Error, subject, text);
+    }
+}
+
+fn routes(router: &mut Router, found: &mut Findings) {
+    let is_wanted = |path: &Path| !matches!(path.target, Target::Drop | Target::Exempt);
+    let troubled = router.fib.lists.iter().filter(|(_, list)| {
+        list.users > 0 && list.paths.iter().any(is_wanted) && !list.usable.iter().any(|u| *u)
+    });
+    let mut troubled: HashMap<u32, (u32, Option<String>)> =
+        troubled.map(|(index, list)| (index, (list.users, None))).collect();
+    if troubled.is_empty() {
+        return;
+    }
+    name::<Ip4>(router, &mut troubled);
+    name::<Ip6>(router, &mut troubled);
+    for (users, prefix) in troubled.into_values() {
+        let text = match users {
+            0 | 1 => "leads nowhere: none of its paths can be used".to_owned(),
+            _ => format!("leads nowhere, as {} others with the same paths do", users - 1),
+        };
+        found.add(Severity::Error, prefix.as_deref().unwrap_or("a route"), text);
+    }
+}
+
+/// Finds a prefix for each path list, among the first routes.
+fn name<F: Family>(router: &Router, lists: &mut HashMap<u32, (u32, Option<String>)>) {
+    for (_, table) in F::tables(&router.fib).iter() {
+        for (key, entry) in table.entries.iter().take(MOST) {
+            if let Some((_, name)) = lists.get_mut(&entry.list)
+                && name.is_none()
+            {
+                *name = Some(format!("{} in table {}", F::prefix(*key), table.id));
+            }
+        }
+    }
+}

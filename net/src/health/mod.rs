@@ -1,0 +1,135 @@
+//! What is wrong with the router now, in words: `show health`.
+//!
+//! A feature declares checks ([`Router::check_health`]); each looks when somebody asks, and says
+//! what it found. A check that reckons with what was before keeps that in its own state, so "since
+//! the last look" is the last `show health`.
+
+mod show;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
+
+/// Health of the router.
+pub const FEATURE: Feature = Feature {
+    name: "health",
+    about: "What is wrong with the router now",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &[],
+    register,
+    configuration: Configuration::None("nothing can be set"),
+};
+
+/// A check that a feature declares.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// Its name, in one word: `interfaces`.
+    pub name: &'static str,
+    /// What is right when it finds nothing: a line for `show health verbose`.
+    pub about: &'static str,
+    /// Looks, within about a millisecond, and says what it found.
+    pub look: fn(&mut Router, &mut Findings),
+}
+
+/// Weights of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Packets are lost, or cannot get where they should.
+    Error,
+    /// It may come to that.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// One thing that a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Its weight.
+    pub severity: Severity,
+    /// Name of the check.
+    pub check: &'static str,
+    /// The object it is about: an interface, a prefix, a thread.
+    pub subject: String,
+    /// What is wrong with it, and where that is known what to do: a sentence without its full stop.
+    pub text: String,
+}
+
+/// Findings of a check.
+#[derive(Debug)]
+pub struct Findings {
+    check: &'static str,
+    all: Vec<Finding>,
+}
+
+/// Findings of one check that are named; of others only the number is.
+const NAMED: usize = 20;
+
+impl Findings {
+    /// Adds one.
+    pub fn add(&mut self, severity: Severity, subject: impl ToString, text: impl Into<String>) {
+        let (subject, text) = (subject.to_string(), text.into());
+        self.all.push(Finding { severity, check: self.check, subject, text });
+    }
+    /// The worst first, those behind the first ones counted.
+    fn sorted(mut self) -> Vec<Finding> {
+        self.all.sort_by_key(|finding| finding.severity);
+        let more = self.all.len().saturating_sub(NAMED);
+        if more > 0 {
+            let severity = self.all[NAMED].severity;
+            self.all.truncate(NAMED);
+            self.add(severity, format!("{more} more"), "are like these");
+        }
+        self.all
+    }
+}
+
+/// Everything that the checks found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Health {
+    /// Whether there is neither an error nor a warning.
+    pub healthy: bool,
+    /// The worst first.
+    pub findings: Vec<Finding>,
+    /// Names and purposes of the checks.
+    pub checks: Vec<(&'static str, &'static str)>,
+    #[serde(skip)]
+    is_verbose: bool,
+}
+
+impl Health {
+    /// Number of errors.
+    pub fn errors(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    }
+}
+
+impl Router {
+    /// Declares a check; it is there as long as the feature that does.
+    pub fn check_health(&mut self, check: Check) {
+        self.checks.push(check);
+    }
+    /// Has all checks look.
+    pub fn health(&mut self) -> Health {
+        let checks: Vec<_> = self.checks.iter().copied().collect();
+        let mut findings = Vec::new();
+        for check in &checks {
+            let mut found = Findings { check: check.name, all: Vec::new() };
+            (check.look)(self, &mut found);
+            findings.append(&mut found.sorted());
+        }
+        findings.sort_by_key(|finding| finding.severity);
+        let healthy = findings.iter().all(|finding| finding.severity == Severity::Note);
+        let checks = checks.iter().map(|check| (check.name, check.about)).collect();
+        Health { healthy, findings, checks, is_verbose: false }
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
+    show::register(&mut parts.cli);
+    Ok(())
+}

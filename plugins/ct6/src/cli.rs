@@ -1,0 +1,179 @@
+//! `set ct6`, `show ip6 connection-tracker`, `test ip6 connection-tracker`.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+use sessions::{Flow6, Sessions};
+use wire::Protocol;
+
+use super::Sides;
+use super::state::{self, Here};
+
+/// `set ct6 inside|outside INTERFACE [disable]`.
+#[derive(Debug, PartialEq)]
+struct Set {
+    is_inside: bool,
+    interface: InterfaceIndex,
+    disable: bool,
+}
+
+impl Command for Set {
+    const PATHS: &'static [&'static str] = &["set ct6"];
+    const ABOUT: &'static str = "Track connections over IPv6 on an interface, or no longer";
+    const USAGE: &'static str = "[inside|outside] <interface> [disable]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_inside = args.keyword("inside");
+        if !is_inside && !args.keyword("outside") {
+            return Err(args.error("expected inside or outside"));
+        }
+        let interface = args.value("interface")?;
+        Ok(Self { is_inside, interface, disable: args.keyword("disable") })
+    }
+}
+
+impl Print for Set {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("inside", self.is_inside).flag("outside", !self.is_inside);
+        line.value(&self.interface).flag("disable", self.disable);
+    }
+}
+
+/// Show connections over IPv6 that are remembered
+#[derive(Command)]
+#[command("show ip6 connection-tracker")]
+struct Show {
+    /// each of them
+    verbose: bool,
+}
+
+/// Try the order in which connections make room for others, in a table of its own
+#[derive(Command)]
+#[command("test ip6 connection-tracker")]
+struct Test {}
+
+#[derive(Serialize)]
+struct Connection {
+    src: Ipv6Addr,
+    src_port: u16,
+    dst: Ipv6Addr,
+    dst_port: u16,
+    protocol: String,
+    state: Option<&'static str>,
+    packets: u64,
+    bytes: u64,
+    silent_s: f64,
+}
+
+#[derive(Serialize)]
+struct Thread {
+    thread: usize,
+    connections: usize,
+    limit: usize,
+    created: u64,
+    recycled: u64,
+    expired: u64,
+    all: Vec<Connection>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Threads(Vec<Thread>);
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for t in &self.0 {
+            writeln!(
+                f,
+                "Thread {}: {} connections of at most {}, {} created, {} recycled, {} expired",
+                t.thread, t.connections, t.limit, t.created, t.recycled, t.expired
+            )?;
+            for c in &t.all {
+                write!(
+                    f,
+                    "  {} [{}]:{} -> [{}]:{}",
+                    c.protocol, c.src, c.src_port, c.dst, c.dst_port
+                )?;
+                write!(f, " packets {} bytes {} silent {:.1}s", c.packets, c.bytes, c.silent_s)?;
+                writeln!(f, "{}", c.state.map_or(String::new(), |state| format!(" {state}")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn show(router: &mut Router, verbose: bool) -> Threads {
+    let now = router.now();
+    let all = if verbose { state::list(router) } else { Vec::new() };
+    let threads = state::usage(router).into_iter().enumerate();
+    let threads = threads.filter(|(thread, usage)| *thread == 0 || usage.made > 0);
+    let shown = |s: &state::Connection| Connection {
+        src: s.forward.src.into(),
+        src_port: s.forward.src_port,
+        dst: s.forward.dst.into(),
+        dst_port: s.forward.dst_port,
+        protocol: s.forward.protocol().to_string(),
+        state: (s.forward.protocol() == Protocol::TCP).then(|| s.data.tcp.name()),
+        packets: s.packets,
+        bytes: s.bytes,
+        silent_s: (now - s.heard).max(0.0),
+    };
+    let rows = threads.map(|(thread, usage)| Thread {
+        thread,
+        connections: usage.sessions,
+        limit: usage.limit,
+        created: usage.made,
+        recycled: usage.evicted,
+        expired: usage.expired,
+        all: all.iter().filter(|(at, _)| *at == thread).map(|(_, s)| shown(s)).collect(),
+    });
+    Threads(rows.collect())
+}
+
+/// Four connections in a table for three.
+fn test(router: &Router) -> Result<Vec<String>, Error> {
+    let all: state::All =
+        Sessions::new(router, 3, &state::classes()).map_err(|e| Error::bare(e.to_string()))?;
+    let mut table = all.lend(0).ok_or_else(|| Error::bare("no table"))?;
+    let flow = |n: u8| Flow6::new(([n; 16], 1), ([99; 16], 2), Protocol::UDP, 0);
+    let mut states = Vec::new();
+    for n in 1..=4 {
+        if n == 4 {
+            states.push(format!("Start state: {}", there(&table, flow)));
+        }
+        let new = table.insert(state::begun(flow(n)), n.into(), |_, _| ());
+        new.map_err(|_| Error::bare(format!("connection {n} finds no room")))?;
+    }
+    states.push(format!("End state: {}", there(&table, flow)));
+    Ok(states)
+}
+
+/// The numbers of the connections in a table.
+fn there(table: &Here, flow: impl Fn(u8) -> Flow6) -> String {
+    let there = (1..=4).filter(|n| table.find(&flow(*n)).is_some());
+    there.map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, sides) in router.settings::<Sides>() {
+        for (is_inside, on) in [(true, sides.inside), (false, sides.outside)] {
+            if on {
+                lines.push(&Set { is_inside, interface, disable: false });
+            }
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Set| {
+        Ok(super::set_side(router, c.interface, c.is_inside, !c.disable)?)
+    });
+    cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, c.verbose))));
+    cli.command(|router: &mut Router, Test {}| {
+        Ok(Output::of(translation::words::Lines(test(router)?)))
+    });
+}

@@ -1,0 +1,132 @@
+//! The messages `nat44_ei_ha_…`.
+
+use std::net::Ipv4Addr;
+
+use control::api::{Api, Message, Retval};
+use net::Router;
+
+use super::{Failover, Ha, Listener, is_none};
+use crate::state;
+
+/// Set where messages of the other router come to; address and port 0 take it away.
+#[derive(Message)]
+#[option("in_progress")]
+pub struct Nat44EiHaSetListener {
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// the UDP port
+    pub port: u16,
+    /// bytes of a packet at most
+    pub path_mtu: u32,
+}
+
+/// Set where sessions are sent to; address and port 0 take it away.
+#[derive(Message)]
+#[option("in_progress")]
+pub struct Nat44EiHaSetFailover {
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// the UDP port
+    pub port: u16,
+    /// seconds between two messages of what has passed of a session; 0 for none
+    pub session_refresh_interval: u32,
+}
+
+/// Ask where messages of the other router come to.
+#[derive(Message)]
+#[reply(Nat44EiHaGetListenerReply)]
+#[option("deprecated")]
+pub struct Nat44EiHaGetListener {}
+
+/// Where messages of the other router come to.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct Nat44EiHaGetListenerReply {
+    /// the address, 0 for none
+    pub ip_address: Ipv4Addr,
+    /// the UDP port
+    pub port: u16,
+    /// bytes of a packet at most
+    pub path_mtu: u32,
+}
+
+/// Ask where sessions are sent to.
+#[derive(Message)]
+#[reply(Nat44EiHaGetFailoverReply)]
+#[option("deprecated")]
+pub struct Nat44EiHaGetFailover {}
+
+/// Where sessions are sent to.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct Nat44EiHaGetFailoverReply {
+    /// the address, 0 for none
+    pub ip_address: Ipv4Addr,
+    /// the UDP port
+    pub port: u16,
+    /// seconds between two messages of what has passed of a session
+    pub session_refresh_interval: u32,
+}
+
+/// Send changes of sessions at once.
+#[derive(Message)]
+#[option("in_progress")]
+pub struct Nat44EiHaFlush {}
+
+/// Send all sessions to the standby.
+#[derive(Message)]
+#[events(Nat44EiHaResyncCompletedEvent)]
+#[option("in_progress")]
+pub struct Nat44EiHaResync {
+    /// whether an event reports the end
+    pub want_resync_event: u8,
+    /// the process of the client
+    pub pid: u32,
+}
+
+/// All sessions were sent to the standby.
+#[derive(Message)]
+#[option("in_progress")]
+pub struct Nat44EiHaResyncCompletedEvent {
+    /// messages that were not acknowledged
+    pub missed_count: u32,
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    let enabled = |router: &Router| state::settings(router).map(drop).map_err(Retval::from);
+    api.plugin("nat44_ei", "1.1.1")
+        .call(|router: &mut Router, m: Nat44EiHaSetListener| {
+            let (addr, port, path_mtu) = (m.ip_address, m.port, m.path_mtu);
+            let new = (!is_none(addr, port)).then_some(Listener { addr, port, path_mtu });
+            Ok(super::set_listener(router, new)?)
+        })
+        .call(|router, m: Nat44EiHaSetFailover| {
+            let (addr, port) = (m.ip_address, m.port);
+            let refresh_interval = m.session_refresh_interval;
+            let new = (!is_none(addr, port)).then_some(Failover { addr, port, refresh_interval });
+            Ok(super::set_failover(router, new)?)
+        })
+        .call(move |router, _: Nat44EiHaGetListener| {
+            enabled(router)?;
+            let of = router.own::<Ha>().listener;
+            Ok(Nat44EiHaGetListenerReply {
+                ip_address: of.map_or(Ipv4Addr::UNSPECIFIED, |l| l.addr),
+                port: of.map_or(0, |l| l.port),
+                path_mtu: of.map_or(0, |l| l.path_mtu),
+            })
+        })
+        .call(move |router, _: Nat44EiHaGetFailover| {
+            enabled(router)?;
+            let of = router.own::<Ha>().failover;
+            Ok(Nat44EiHaGetFailoverReply {
+                ip_address: of.map_or(Ipv4Addr::UNSPECIFIED, |f| f.addr),
+                port: of.map_or(0, |f| f.port),
+                session_refresh_interval: of.map_or(0, |f| f.refresh_interval),
+            })
+        })
+        .call(|router, _: Nat44EiHaFlush| Ok(super::flush(router)?))
+        .call_by(|router, caller, m: Nat44EiHaResync| {
+            let client = (m.want_resync_event != 0).then_some((caller.client, m.pid));
+            Ok(super::resync(router, client)?)
+        });
+}

@@ -1,0 +1,88 @@
+//! `nat44 ei ha …`.
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use net::Router;
+use translation::words::{Lines, end};
+
+use super::{Failover, Ha, Listener, PATH_MTU, REFRESH_INTERVAL, is_none};
+
+/// `nat44 ei ha listener`.
+struct SetListener(Option<Listener>);
+
+impl Command for SetListener {
+    const PATHS: &'static [&'static str] = &["nat44 ei ha listener"];
+    const ABOUT: &'static str =
+        "Set where messages of the other router come to; 0.0.0.0:0 takes it away";
+    const USAGE: &'static str = "<address:port> [path-mtu <bytes:84-65535>]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (addr, port) = end(args, "the listener")?;
+        let path_mtu = if args.keyword("path-mtu") { args.value("path-mtu")? } else { PATH_MTU };
+        Ok(Self((!is_none(addr, port)).then_some(Listener { addr, port, path_mtu })))
+    }
+}
+
+/// `nat44 ei ha failover`.
+struct SetFailover(Option<Failover>);
+
+impl Command for SetFailover {
+    const PATHS: &'static [&'static str] = &["nat44 ei ha failover"];
+    const ABOUT: &'static str = "Set where sessions are sent to; 0.0.0.0:0 takes it away";
+    const USAGE: &'static str = "<address:port> [refresh-interval <seconds:0-4294967295>]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let (addr, port) = end(args, "the failover")?;
+        let refresh_interval = match args.keyword("refresh-interval") {
+            true => args.value("refresh-interval")?,
+            false => REFRESH_INTERVAL,
+        };
+        Ok(Self((!is_none(addr, port)).then_some(Failover { addr, port, refresh_interval })))
+    }
+}
+
+/// Send changes of sessions at once
+#[derive(Command)]
+#[command("nat44 ei ha flush")]
+struct Flush {}
+
+/// Send all sessions to the standby
+#[derive(Command)]
+#[command("nat44 ei ha resync")]
+struct Resync {}
+
+/// Show where sessions are sent to, and how that goes
+#[derive(Command)]
+#[command("show nat44 ei ha")]
+struct Show {}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, set: SetListener| Ok(super::set_listener(router, set.0)?));
+    cli.command(|router: &mut Router, set: SetFailover| Ok(super::set_failover(router, set.0)?));
+    cli.command(|router: &mut Router, Flush {}| Ok(super::flush(router)?));
+    cli.command(|router: &mut Router, Resync {}| Ok(super::resync(router, None)?));
+    cli.command(|router: &mut Router, Show {}| {
+        let ha = router.own::<Ha>();
+        let listener = ha.listener.map_or_else(
+            || "LISTENER: not set".to_owned(),
+            |l| format!("LISTENER: {}:{} path-mtu {}", l.addr, l.port, l.path_mtu),
+        );
+        let failover = ha.failover.map_or_else(
+            || "FAILOVER: not set".to_owned(),
+            |f| {
+                let Failover { addr, port, refresh_interval } = f;
+                format!("FAILOVER: {addr}:{port} refresh-interval {refresh_interval}")
+            },
+        );
+        let mut lines = vec![listener, failover];
+        if let Some(resync) = &ha.resync {
+            lines.push(format!("in resync, missed {}", resync.missed));
+        }
+        lines.push(format!("{} messages not acknowledged", ha.sent.len()));
+        let counts = ha.counters.iter().zip(super::COUNTERS);
+        let value = |rows: &super::Rows<super::Counter>| {
+            rows.row(0).first().map_or(0, super::Counter::value)
+        };
+        lines.extend(counts.map(|(rows, name)| format!("  {name} {}", value(rows))));
+        Ok(Output::of(Lines(lines)))
+    });
+}

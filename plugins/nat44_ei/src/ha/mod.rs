@@ -1,0 +1,486 @@
+//! Sessions at a standby: what hosts have outside stays theirs when another router takes over.
+//!
+//! The active router sends each session that begins or ends, and now and then what has passed of
+//! those that go on, to the listener of its standby, which has the same settings and makes the same
+//! sessions. Each message is acknowledged; one that is not is sent again, [`RETRIES`] times.
+//! Sessions of mappings that stay are not sent: the standby has the mappings.
+
+mod api;
+mod cli;
+mod format;
+mod node;
+mod standby;
+
+use std::collections::{HashMap, VecDeque};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use control::api::Api;
+use control::cli::Cli;
+use control::configuration::{Lines, Stage};
+use control::feature::{Refusal, Refused};
+use control::process::Wake;
+use control::stats::Columns;
+use infra::counter::{Counter, Rows};
+use infra::rcu::{Epoch, Reader, Shared};
+use net::events::{Event, EventSender};
+use net::fib::TableIndex;
+use net::ip::Version;
+use net::ip4::V4;
+use net::{Router, refuse};
+use sessions::Walked;
+use translation::session::NatSession;
+use zerocopy::IntoBytes;
+
+use crate::state::{self, Nat};
+pub use api::{
+    Nat44EiHaFlush, Nat44EiHaGetFailover, Nat44EiHaGetFailoverReply, Nat44EiHaGetListener,
+    Nat44EiHaGetListenerReply, Nat44EiHaResync, Nat44EiHaResyncCompletedEvent,
+    Nat44EiHaSetFailover, Nat44EiHaSetListener,
+};
+use format::{ADD, Change, DEL, Header, REFRESH, VERSION};
+
+/// Bytes of a packet, unless the operator says otherwise.
+const PATH_MTU: u32 = 512;
+/// Bytes of a packet at least: room for a change.
+const SHORTEST: u32 = 28 + (size_of::<Header>() + size_of::<Change>()) as u32;
+/// Seconds between two messages of what has passed of a session.
+const REFRESH_INTERVAL: u32 = 10;
+/// Times that a message is sent again.
+const RETRIES: u32 = 3;
+/// Seconds until it is.
+const RETRY: f64 = 2.0;
+/// Seconds that a change waits for others to go along.
+const ROUND: Duration = Duration::from_secs(1);
+/// Messages that wait for their acknowledgement; what there are more is missed.
+const MOST_SENT: usize = 65_536;
+
+/// The process that sends.
+const PROCESS: &str = "nat44-ei-ha-process";
+
+/// Names and positions of the counters.
+const COUNTERS: [&str; 10] = [
+    "add-event-send",
+    "del-event-send",
+    "refresh-event-send",
+    "add-event-recv",
+    "del-event-recv",
+    "refresh-event-recv",
+    "ack-send",
+    "ack-recv",
+    "retry-count",
+    "missed-count",
+];
+const ACK_SEND: usize = 6;
+const ACK_RECV: usize = 7;
+const RETRY_COUNT: usize = 8;
+const MISSED: usize = 9;
+
+/// Reasons why something cannot be set or done.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// NAT44 is not enabled
+    #[retval(UNSUPPORTED)]
+    Disabled,
+    /// a packet of {0} bytes has no room for a session: {SHORTEST} at least
+    #[retval(INVALID_VALUE)]
+    TooShort(u32),
+    /// port {0} is taken
+    #[retval(INVALID_VALUE)]
+    PortTaken(u16),
+    /// {0} is no address of a router
+    #[retval(INVALID_SRC_ADDRESS)]
+    NoAddress(Ipv4Addr),
+    /// sessions are sent from a listener to a failover: set both first
+    #[retval(NO_SUCH_ENTRY)]
+    NoStandby,
+    /// sessions are being sent already
+    #[retval(UNSPECIFIED)]
+    Busy,
+}
+
+/// The end that messages come to, and are sent from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// The address.
+    pub addr: Ipv4Addr,
+    /// The port.
+    pub port: u16,
+    /// Bytes of a packet at most.
+    pub path_mtu: u32,
+}
+
+/// The end that sessions are sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failover {
+    /// The address.
+    pub addr: Ipv4Addr,
+    /// The port.
+    pub port: u16,
+    /// Seconds between two messages of what has passed of a session; 0 for none.
+    pub refresh_interval: u32,
+}
+
+/// A message that is not acknowledged.
+struct Sent {
+    sequence: u32,
+    packet: Vec<u8>,
+    retries: u32,
+    due: f64,
+}
+
+/// All sessions on their way to the standby.
+struct Resync {
+    /// The client that is told of its end, with its process.
+    client: Option<(u32, u32)>,
+    /// The last message of it.
+    last: u32,
+    missed: u32,
+}
+
+/// The state.
+struct Ha {
+    listener: Option<Listener>,
+    failover: Option<Failover>,
+    /// Whether nodes say what begins and ends.
+    is_wanted: Shared<bool>,
+    counters: Vec<Rows<Counter>>,
+    waiting: Vec<Change>,
+    sent: VecDeque<Sent>,
+    sequence: u32,
+    /// When what had passed of sessions was sent last.
+    refreshed: f64,
+    resync: Option<Resync>,
+    /// Changes of messages whose end has not come, by thread.
+    received: HashMap<usize, Vec<Change>>,
+    /// Changes of whole messages, and who waits for their acknowledgement.
+    whole: Vec<Change>,
+    acks: Vec<(Header, (Ipv4Addr, u16))>,
+}
+
+impl Ha {
+    fn count(&self, what: usize, n: u64) {
+        if let Some(counter) = self.counters[what].row(0).first() {
+            counter.add(n);
+        }
+    }
+    /// A message was not acknowledged.
+    fn missed(&mut self) {
+        self.count(MISSED, 1);
+        if let Some(resync) = &mut self.resync {
+            resync.missed += 1;
+        }
+    }
+}
+
+/// A session that begins or ends on a thread.
+#[derive(Clone, Copy, Debug)]
+struct Own(Change);
+
+impl Event for Own {
+    const ROOM: usize = 4096;
+}
+
+/// A node's end.
+#[derive(Clone)]
+pub struct Teller {
+    events: EventSender<Own>,
+    is_wanted: Reader<bool>,
+}
+
+impl Teller {
+    /// For a node.
+    pub fn new(router: &mut Router) -> Self {
+        let is_wanted = router.own::<Ha>().is_wanted.reader();
+        Self { events: router.events.sender(), is_wanted }
+    }
+    /// A session has come, or gone.
+    #[inline]
+    pub fn session(&mut self, is_new: bool, session: &NatSession, epoch: Epoch<'_>) {
+        if *self.is_wanted.read(epoch)
+            && let Some(change) = Change::of(if is_new { ADD } else { DEL }, session)
+        {
+            self.events.send(Own(change));
+        }
+    }
+}
+
+/// Whether sessions are sent.
+pub fn is_wanted(router: &Router) -> bool {
+    *router.own::<Ha>().is_wanted.current()
+}
+
+/// Control has ended sessions.
+pub fn ended(router: &mut Router, gone: &[NatSession]) {
+    let ha = router.own_mut::<Ha>();
+    if *ha.is_wanted.current() {
+        ha.waiting.extend(gone.iter().filter_map(|s| Change::of(DEL, s)));
+    }
+}
+
+/// Whether an address may be that of a router.
+fn check(addr: Ipv4Addr) -> Result<(), Error> {
+    match addr.is_multicast() || addr.is_broadcast() || addr.is_unspecified() {
+        true => Err(Error::NoAddress(addr)),
+        false => Ok(()),
+    }
+}
+
+/// Whether address and port say that there is no such end.
+fn is_none(addr: Ipv4Addr, port: u16) -> bool {
+    addr.is_unspecified() && port == 0
+}
+
+/// Sets the end that messages come to, or takes it away.
+fn set_listener(router: &mut Router, new: Option<Listener>) -> Result<(), Error> {
+    state::settings(router).map_err(|_| Error::Disabled)?;
+    if let Some(Listener { addr, path_mtu, .. }) = new {
+        check(addr)?;
+        if path_mtu < SHORTEST {
+            return Err(Error::TooShort(path_mtu));
+        }
+    }
+    let old = router.own::<Ha>().listener;
+    if old.map(|l| l.port) != new.map(|l| l.port) {
+        if let Some(Listener { port, .. }) = new {
+            router.udp4_port(port, node::NAME).map_err(|_| Error::PortTaken(port))?;
+        }
+        if let Some(Listener { port, .. }) = old {
+            let _ = router.redispatch(V4::NODES.udp_lookup, port, None);
+        }
+    }
+    router.own_mut::<Ha>().listener = new;
+    changed(router);
+    Ok(())
+}
+
+/// Sets the end that sessions are sent to, or takes it away.
+fn set_failover(router: &mut Router, new: Option<Failover>) -> Result<(), Error> {
+    state::settings(router).map_err(|_| Error::Disabled)?;
+    new.map_or(Ok(()), |failover| check(failover.addr))?;
+    let now = router.now();
+    let ha = router.own_mut::<Ha>();
+    (ha.failover, ha.refreshed) = (new, now);
+    changed(router);
+    Ok(())
+}
+
+/// Tells the nodes whether sessions are sent; without ends nothing waits any more.
+fn changed(router: &mut Router) {
+    let ha = router.own_mut::<Ha>();
+    let is_wanted = ha.listener.is_some() && ha.failover.is_some();
+    ha.is_wanted.publish(is_wanted);
+    if !is_wanted {
+        ha.waiting.clear();
+        ha.sent.clear();
+    }
+    end_of_resync(router);
+}
+
+/// NAT is disabled: the ends go with it.
+pub fn disable(router: &mut Router) {
+    let _ = set_failover(router, None);
+    let _ = set_listener(router, None);
+}
+
+/// What has happened up to now is with control, and what has passed is sent.
+fn flush(router: &mut Router) -> Result<(), Error> {
+    state::settings(router).map_err(|_| Error::Disabled)?;
+    let _ = router.engine.fence();
+    router.handle_events();
+    refresh(router);
+    send(router);
+    Ok(())
+}
+
+/// Sends all sessions; `client` is told when they have arrived, or how much was missed.
+fn resync(router: &mut Router, client: Option<(u32, u32)>) -> Result<(), Error> {
+    state::settings(router).map_err(|_| Error::Disabled)?;
+    let ha = router.own::<Ha>();
+    if !*ha.is_wanted.current() {
+        return Err(Error::NoStandby);
+    }
+    if ha.resync.is_some() {
+        return Err(Error::Busy);
+    }
+    flush(router)?;
+    let all = changes_of(router, ADD, |_| true);
+    router.own_mut::<Ha>().waiting.extend(all);
+    send(router);
+    let ha = router.own_mut::<Ha>();
+    ha.resync = Some(Resync { client, last: ha.sequence, missed: 0 });
+    end_of_resync(router);
+    Ok(())
+}
+
+/// Tells the client when all is acknowledged or missed.
+fn end_of_resync(router: &mut Router) {
+    let ha = router.own_mut::<Ha>();
+    let Some(Resync { last, .. }) = &ha.resync else { return };
+    let is_before = |sent: &Sent| last.wrapping_sub(sent.sequence) <= u32::MAX / 2;
+    if ha.sent.iter().any(is_before) {
+        return;
+    }
+    let Some(Resync { client, missed: missed_count, .. }) = ha.resync.take() else { return };
+    if let Some((client, pid)) = client {
+        router.clients.send_to(client, pid, &Nat44EiHaResyncCompletedEvent { missed_count });
+    }
+}
+
+/// Changes of all sessions that are meant.
+fn changes_of(
+    router: &mut Router,
+    kind: u8,
+    is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
+) -> Vec<Change> {
+    let Some(sessions) = router.own::<Nat>().sessions.current().clone() else { return Vec::new() };
+    let look = move |_, s: &mut NatSession| {
+        Walked::keep(is_meant(s).then(|| Change::of(kind, s)).flatten())
+    };
+    sessions.walk(router, look).unwrap_or_default()
+}
+
+/// Notes what has passed of sessions since the last time. Of a single packet the standby knows.
+fn refresh(router: &mut Router) {
+    let now = router.now();
+    let ha = router.own_mut::<Ha>();
+    let since = std::mem::replace(&mut ha.refreshed, now);
+    if !*ha.is_wanted.current() || ha.failover.is_some_and(|f| f.refresh_interval == 0) {
+        return;
+    }
+    let all = changes_of(router, REFRESH, move |s| s.heard > since && s.packets > 1);
+    router.own_mut::<Ha>().waiting.extend(all);
+}
+
+/// Sends what waits, in as few messages as there is room for.
+fn send(router: &mut Router) {
+    let now = router.now();
+    let ha = router.own_mut::<Ha>();
+    let (Some(listener), Some(failover)) = (ha.listener, ha.failover) else { return };
+    let room = (listener.path_mtu - SHORTEST) as usize / size_of::<Change>() + 1;
+    let mut packets = Vec::new();
+    for changes in std::mem::take(&mut ha.waiting).chunks(room) {
+        ha.sequence = ha.sequence.wrapping_add(1);
+        let header = Header {
+            version: VERSION,
+            flags: 0,
+            count: (changes.len() as u16).into(),
+            sequence: ha.sequence.into(),
+            thread: 0.into(),
+        };
+        let bytes = [header.as_bytes(), changes.as_bytes()].concat();
+        let from = (listener.addr, listener.port);
+        let to = (failover.addr, failover.port);
+        let Some(packet) = syslog::datagram(from, to, &bytes) else { continue };
+        for change in changes {
+            ha.count(usize::from(change.kind - ADD), 1);
+        }
+        if ha.sent.len() == MOST_SENT {
+            ha.sent.pop_front();
+            ha.missed();
+        }
+        let (sequence, due) = (ha.sequence, now + RETRY);
+        ha.sent.push_back(Sent { sequence, packet: packet.clone(), retries: 0, due });
+        packets.push(packet);
+    }
+    packets.into_iter().for_each(|packet| syslog::inject(router, TableIndex(0), packet));
+}
+
+/// Sends again what is not acknowledged in time, or gives it up.
+fn send_again(router: &mut Router) {
+    let now = router.now();
+    let ha = router.own_mut::<Ha>();
+    let mut packets = Vec::new();
+    for mut sent in std::mem::take(&mut ha.sent) {
+        // The clock may have been moved over several times.
+        while sent.due <= now && sent.retries <= RETRIES {
+            sent.retries += 1;
+            sent.due += RETRY;
+            if sent.retries <= RETRIES {
+                ha.count(RETRY_COUNT, 1);
+                packets.push(sent.packet.clone());
+            }
+        }
+        if sent.retries <= RETRIES {
+            ha.sent.push_back(sent);
+        } else {
+            ha.missed();
+        }
+    }
+    packets.into_iter().for_each(|packet| syslog::inject(router, TableIndex(0), packet));
+    end_of_resync(router);
+}
+
+fn tick(router: &mut Router) {
+    let now = router.now();
+    let ha = router.own::<Ha>();
+    let interval = ha.failover.map_or(0, |f| f.refresh_interval);
+    if interval > 0 && now - ha.refreshed >= interval.into() {
+        refresh(router);
+    }
+    send(router);
+    send_again(router);
+}
+
+/// The commands that make the ends.
+pub fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let ha = router.own::<Ha>();
+    if let Some(Listener { addr, port, path_mtu }) = ha.listener {
+        let line = format!("nat44 ei ha listener {addr}:{port} path-mtu {path_mtu}");
+        lines.push_text(Stage::Attachments, &line);
+    }
+    if let Some(Failover { addr, port, refresh_interval }) = ha.failover {
+        let line =
+            format!("nat44 ei ha failover {addr}:{port} refresh-interval {refresh_interval}");
+        lines.push_text(Stage::Attachments, &line);
+    }
+}
+
+/// The state; nodes need it.
+pub fn insert(router: &mut Router) -> Result<(), Refused> {
+    let mut counter = |name: &&str| {
+        router.stats.simple(&format!("/nat44-ei/ha/{name}"), Columns::fixed(1)).map_err(refuse)
+    };
+    let counters = COUNTERS.iter().map(&mut counter).collect::<Result<_, _>>()?;
+    router.insert(Ha {
+        listener: None,
+        failover: None,
+        is_wanted: Shared::new(false),
+        counters,
+        waiting: Vec::new(),
+        sent: VecDeque::new(),
+        sequence: 0,
+        refreshed: 0.0,
+        resync: None,
+        received: HashMap::new(),
+        whole: Vec::new(),
+        acks: Vec::new(),
+    });
+    Ok(())
+}
+
+/// The node, the process, commands and messages.
+pub fn register(
+    router: &mut Router,
+    cli: &mut Cli<Router>,
+    api: &mut Api<Router>,
+) -> Result<(), Refused> {
+    let input = node::Input(router.events.sender());
+    router.engine.add(input).map_err(refuse)?;
+    router.events.handle(|router, Own(change)| {
+        let ha = router.own_mut::<Ha>();
+        if *ha.is_wanted.current() {
+            ha.waiting.push(change);
+        }
+    });
+    router.events.handle(standby::receive);
+    router.events.afterwards(standby::apply);
+    let body = |router: &mut Router, _| {
+        tick(router);
+        Wake::After(ROUND)
+    };
+    router.processes.spawn(PROCESS, Box::new(body));
+    cli::register(cli);
+    api::register(api);
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! `set nsim`, `nsim …`, `show nsim`.
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::api::one_of;
+use super::{Late, Link, Peer, Simulator};
+
+/// Units of time, in seconds.
+const TIMES: [(&str, f64); 6] =
+    [("us", 1e-6), ("usec", 1e-6), ("ms", 1e-3), ("msec", 1e-3), ("s", 1.0), ("sec", 1.0)];
+/// Units of bandwidth, in bits per second.
+const BANDWIDTHS: [(&str, f64); 7] = [
+    ("gbit", 1e9),
+    ("mbit", 1e6),
+    ("kbit", 1e3),
+    ("bit", 1.0),
+    ("gbyte", 8e9),
+    ("mbyte", 8e6),
+    ("kbyte", 8e3),
+];
+
+/// A number and its unit.
+fn quantity(
+    args: &mut Args<'_>,
+    what: &str,
+    units: &[(&str, f64)],
+    usual: f64,
+) -> Result<f64, Error> {
+    let number: f64 = args.value(what)?;
+    let unit = units.iter().find(|(word, _)| args.keyword(word)).map_or(usual, |(_, unit)| *unit);
+    Ok(number * unit)
+}
+
+/// `set nsim delay TIME bandwidth BPS packet-size BYTES …`.
+#[derive(Debug, PartialEq)]
+struct Set(Link);
+
+impl Command for Set {
+    const PATHS: &'static [&'static str] = &["set nsim"];
+    const ABOUT: &'static str = "Set what simulated links are like";
+    const USAGE: &'static str = concat!(
+        "delay <time> [us|ms|s] bandwidth <bps> [kbit|mbit|gbit|kbyte|mbyte|gbyte] ",
+        "packet-size <nbytes> [packets-per-drop <nn>] [drop-fraction <f>] ",
+        "[packets-per-reorder <nn>] [reorder-fraction <f>]"
+    );
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut link = Link { packet_size: 1500, ..Link::default() };
+        while !args.is_empty() {
+            if args.keyword("delay") {
+                link.delay = quantity(args, "delay", &TIMES, 1.0)?;
+            } else if args.keyword("bandwidth") {
+                link.bandwidth = quantity(args, "bandwidth", &BANDWIDTHS, 1.0)? as u64;
+            } else if args.keyword("packet-size") {
+                link.packet_size = args.value("packet size")?;
+            } else if args.keyword("packets-per-drop") {
+                let count = args.value("number of packets")?;
+                // Beside a fraction, 0 is that none was given.
+                if count > 0 || link.drop_fraction == 0.0 {
+                    link.drop_fraction = one_of(count);
+                }
+            } else if args.keyword("drop-fraction") {
+                link.drop_fraction = args.value("fraction")?;
+            } else if args.keyword("packets-per-reorder") {
+                link.reorder_fraction = one_of(args.value("number of packets")?);
+            } else if args.keyword("reorder-fraction") {
+                link.reorder_fraction = args.value("fraction")?;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self(link))
+    }
+}
+
+impl Print for Set {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        let link = &self.0;
+        line.option("delay", Some(&link.delay)).option("bandwidth", Some(&link.bandwidth));
+        line.option("packet-size", Some(&link.packet_size));
+        let fractions =
+            [("drop-fraction", &link.drop_fraction), ("reorder-fraction", &link.reorder_fraction)];
+        for (word, fraction) in fractions {
+            line.option(word, Some(fraction).filter(|f| **f > 0.0));
+        }
+    }
+}
+
+/// `nsim cross-connect enable-disable A B [disable]`.
+#[derive(Debug, PartialEq)]
+struct Connect {
+    ends: [InterfaceIndex; 2],
+    disable: bool,
+}
+
+impl Command for Connect {
+    const PATHS: &'static [&'static str] = &["nsim cross-connect enable-disable"];
+    const ABOUT: &'static str = "Connect two interfaces by a simulated link, or no longer";
+    const USAGE: &'static str = "<interface> <interface> [disable]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let ends = [args.value("interface")?, args.value("second interface")?];
+        Ok(Self { ends, disable: args.keyword("disable") })
+    }
+}
+
+impl Print for Connect {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.ends[0]).value(&self.ends[1]).flag("disable", self.disable);
+    }
+}
+
+/// `nsim output-feature enable-disable INTERFACE [disable]`.
+#[derive(Debug, PartialEq)]
+struct SetLate {
+    interface: InterfaceIndex,
+    disable: bool,
+}
+
+impl Command for SetLate {
+    const PATHS: &'static [&'static str] = &["nsim output-feature enable-disable"];
+    const ABOUT: &'static str = "Have a simulated link behind an interface, or no longer";
+    const USAGE: &'static str = "<interface> [disable]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        Ok(Self { interface: args.value("interface")?, disable: args.keyword("disable") })
+    }
+}
+
+impl Print for SetLate {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.interface).flag("disable", self.disable);
+    }
+}
+
+/// Show simulated links
+#[derive(Command)]
+#[command("show nsim")]
+struct Show {}
+
+#[derive(Serialize)]
+struct Shown {
+    is_set: bool,
+    delay_ms: f64,
+    bandwidth_bps: u64,
+    packet_size: u32,
+    capacity: usize,
+    drop_fraction: f64,
+    reorder_fraction: f64,
+    connected: Vec<[String; 2]>,
+    late: Vec<String>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self;
+        if !s.is_set {
+            return writeln!(f, "Network simulator not configured");
+        }
+        for [a, b] in &s.connected {
+            writeln!(f, "cross-connect: {a} <-> {b}")?;
+        }
+        s.late.iter().try_for_each(|name| writeln!(f, "output feature: {name}"))?;
+        writeln!(f, "delay: {:.1} ms", s.delay_ms)?;
+        writeln!(f, "bandwidth: {} bits per second", s.bandwidth_bps)?;
+        writeln!(f, "packet size: {} bytes, {} at once", s.packet_size, s.capacity)?;
+        writeln!(f, "uniform: drop fraction {:.5}", s.drop_fraction)?;
+        writeln!(f, "uniform: reorder fraction {:.5}", s.reorder_fraction)
+    }
+}
+
+/// Connected interfaces, each pair once.
+fn connected(router: &Router) -> impl Iterator<Item = [InterfaceIndex; 2]> {
+    let pairs = router.settings::<Peer>().filter_map(|(a, peer)| Some([a, peer.0?]));
+    pairs.filter(|[a, b]| a.0 < b.0)
+}
+
+/// Interfaces with a link behind them.
+fn late(router: &Router) -> impl Iterator<Item = InterfaceIndex> {
+    router.settings::<Late>().filter(|(_, late)| late.0).map(|(interface, _)| interface)
+}
+
+fn show(router: &Router) -> Shown {
+    let set = *router.own::<Simulator>().0.current();
+    let name = |interface: InterfaceIndex| router.interfaces.name(interface.0).to_owned();
+    let link = set.unwrap_or_default();
+    Shown {
+        is_set: set.is_some(),
+        delay_ms: link.delay * 1e3,
+        bandwidth_bps: link.bandwidth,
+        packet_size: link.packet_size,
+        capacity: set.map_or(0, |link| link.capacity()),
+        drop_fraction: link.drop_fraction,
+        reorder_fraction: link.reorder_fraction,
+        connected: connected(router).map(|pair| pair.map(name)).collect(),
+        late: late(router).map(name).collect(),
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    if let Some(link) = router.own::<Simulator>().0.current() {
+        lines.push(&Set(*link));
+    }
+    connected(router).for_each(|ends| lines.push(&Connect { ends, disable: false }));
+    late(router).for_each(|interface| lines.push(&SetLate { interface, disable: false }));
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, Set(link)| Ok(super::set_link(router, link)?));
+    cli.command(|router: &mut Router, c: Connect| Ok(super::connect(router, c.ends, !c.disable)?));
+    cli.command(|router: &mut Router, c: SetLate| {
+        Ok(super::set_late(router, c.interface, !c.disable)?)
+    });
+    cli.command(|router: &mut Router, Show {}| Ok(Output::of(show(router))));
+}

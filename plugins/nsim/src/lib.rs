@@ -1,0 +1,192 @@
+//! Simulator of long links: delay, loss and reordering.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod node;
+
+use control::feature::{Refusal, Refused};
+use infra::rcu::Shared;
+use net::interface::{AttachedAt, Change, DEVICE_INPUT, INTERFACE_OUTPUT, NoInterface};
+use net::ip::add_with_outputs;
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+
+pub use api::*;
+
+/// Simulator of long links.
+pub const FEATURE: Feature = Feature {
+    name: "nsim",
+    about: "Simulator of delay, loss and reordering",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+/// Packets that wait at most, on each thread.
+const MOST: f64 = (1 << 20) as f64;
+/// Sizes of packets that make sense, in bytes.
+const SIZES: std::ops::RangeInclusive<u32> = 64..=9000;
+
+/// A link.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Link {
+    /// Seconds that a packet takes.
+    pub delay: f64,
+    /// Bits per second.
+    pub bandwidth: u64,
+    /// Usual length of a packet, in bytes.
+    pub packet_size: u32,
+    /// Part of the packets that is lost.
+    pub drop_fraction: f64,
+    /// Part of the packets that is not late.
+    pub reorder_fraction: f64,
+}
+
+impl Link {
+    /// Packets that are on the link at once.
+    pub fn capacity(&self) -> usize {
+        let bytes = self.bandwidth as f64 / 8.0 * self.delay;
+        (bytes / f64::from(self.packet_size.max(1)) + 1.0).min(MOST) as usize
+    }
+}
+
+/// The other interface that what an interface receives leaves by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Peer(Option<InterfaceIndex>);
+
+/// Whether what an interface sends is late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Late(bool);
+
+/// The state of control.
+struct Simulator(Shared<Option<Link>>);
+
+/// Reasons why something cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
+    NoInterface,
+    /// no such second interface
+    #[retval(INVALID_SW_IF_INDEX_2)]
+    NoSecond,
+    /// an interface is not connected with itself
+    #[retval(INVALID_SW_IF_INDEX_2)]
+    Same,
+    /// there is no link yet: set nsim
+    #[retval(CANNOT_ENABLE_DISABLE_FEATURE)]
+    NoLink,
+    /// the delay is more than 0
+    #[retval(INVALID_VALUE)]
+    NoDelay,
+    /// the bandwidth is more than 0
+    #[retval(INVALID_VALUE)]
+    NoBandwidth,
+    /// packets have 64 to 9000 bytes, not {0}
+    #[retval(INVALID_VALUE_2)]
+    BadSize(u32),
+    /// a fraction is from 0 to 1
+    #[retval(INVALID_VALUE)]
+    BadFraction,
+}
+
+/// Sets what links are like.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_link(router: &mut Router, link: Link) -> Result<(), Error> {
+    if link.delay.is_nan() || link.delay <= 0.0 {
+        return Err(Error::NoDelay);
+    }
+    if link.bandwidth == 0 {
+        return Err(Error::NoBandwidth);
+    }
+    if !SIZES.contains(&link.packet_size) {
+        return Err(Error::BadSize(link.packet_size));
+    }
+    if [link.drop_fraction, link.reorder_fraction].iter().any(|f| !(0.0..=1.0).contains(f)) {
+        return Err(Error::BadFraction);
+    }
+    router.own_mut::<Simulator>().0.publish(Some(link));
+    Ok(())
+}
+
+fn need_link(router: &Router, on: bool) -> Result<(), Error> {
+    let is_there = router.own::<Simulator>().0.current().is_some();
+    if on && !is_there { Err(Error::NoLink) } else { Ok(()) }
+}
+
+/// Connects two interfaces by a link, or no longer.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn connect(router: &mut Router, [a, b]: [InterfaceIndex; 2], on: bool) -> Result<(), Error> {
+    need_link(router, on)?;
+    router.interfaces.at(a).ok_or(Error::NoInterface)?;
+    router.interfaces.at(b).ok_or(Error::NoSecond)?;
+    if a == b {
+        return Err(Error::Same);
+    }
+    for interface in [a, b] {
+        disconnect(router, interface);
+    }
+    if on {
+        router.put(a, Peer(Some(b)))?;
+        router.put(b, Peer(Some(a)))?;
+    }
+    Ok(())
+}
+
+/// Ends the connection of an interface, if it has one.
+fn disconnect(router: &mut Router, interface: InterfaceIndex) {
+    if let Peer(Some(peer)) = router.setting::<Peer>(interface) {
+        for end in [interface, peer] {
+            // One that is not there any more has no setting.
+            let _ = router.put(end, Peer(None));
+        }
+    }
+}
+
+/// Has a link behind an interface, or no longer.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_late(router: &mut Router, interface: InterfaceIndex, on: bool) -> Result<(), Error> {
+    need_link(router, on)?;
+    Ok(router.put(interface, Late(on))?)
+}
+
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change == Change::Deleting {
+        disconnect(router, interface);
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    router.interfaces.observe(follow);
+    let peers = router.attach::<Peer>().map_err(refuse)?;
+    router.attach::<Late>().map_err(refuse)?;
+    let link = Shared::new(None);
+    let queue = node::Queue::new(link.reader());
+    let engine = &mut router.engine;
+    engine
+        .add_feature(&DEVICE_INPUT, node::Cross { peers, queue: queue.clone() })
+        .map_err(refuse)?;
+    engine.add_feature(&INTERFACE_OUTPUT, node::Output { queue }).map_err(refuse)?;
+    add_with_outputs(router, |edges| node::Wheel { edges })?;
+    router.attach_at::<Peer, _>([AttachedAt {
+        arc: &DEVICE_INPUT,
+        node: node::CROSS,
+        is_on: |peer| peer.0.is_some(),
+    }]);
+    let node = node::OUTPUT;
+    router.attach_at::<Late, _>([AttachedAt { arc: &INTERFACE_OUTPUT, node, is_on: |l| l.0 }]);
+    router.insert(Simulator(link));
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

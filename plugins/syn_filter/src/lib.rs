@@ -1,0 +1,91 @@
+//! Limit on connections of TCP that a source begins with the router itself.
+#![forbid(unsafe_code)]
+
+mod node;
+
+use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
+use control::configuration::{Lines, Stage};
+use control::feature::{Refusal, Refused};
+use net::interface::{AttachedAt, NoInterface};
+use net::ip4::IP4_LOCAL;
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+
+pub use node::{BURST, RATE};
+
+/// Limit on connections of TCP to the router.
+pub const FEATURE: Feature = Feature {
+    name: "syn_filter",
+    about: "Limit on connections of TCP that a source begins with the router",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4"],
+    register,
+    configuration: Configuration::Commands(configuration),
+};
+
+/// The setting of an interface: whether connections over it are limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Filtered(bool);
+
+/// Reasons why something cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
+    NoInterface,
+}
+
+/// Limits connections over an interface, or no longer.
+///
+/// # Errors
+/// [`Error::NoInterface`].
+pub fn set(router: &mut Router, interface: InterfaceIndex, on: bool) -> Result<(), Error> {
+    Ok(router.put(interface, Filtered(on))?)
+}
+
+/// `ip syn filter INTERFACE [disable]`.
+#[derive(Debug, PartialEq)]
+struct Set {
+    interface: InterfaceIndex,
+    disable: bool,
+}
+
+impl Command for Set {
+    const PATHS: &'static [&'static str] = &["ip syn filter"];
+    const ABOUT: &'static str =
+        "Limit connections of TCP that begin over an interface, or no longer";
+    const USAGE: &'static str = "<interface> [disable]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        Ok(Self { interface: args.value("interface")?, disable: args.keyword("disable") })
+    }
+}
+
+impl Print for Set {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.interface).flag("disable", self.disable);
+    }
+}
+
+fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (interface, Filtered(on)) in router.settings::<Filtered>() {
+        if *on {
+            lines.push(&Set { interface, disable: false });
+        }
+    }
+}
+
+fn commands(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Set| Ok(set(router, c.interface, !c.disable)?));
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    router.attach::<Filtered>().map_err(refuse)?;
+    router.engine.add_feature(&IP4_LOCAL, node::Filter::new()).map_err(refuse)?;
+    let node = node::NAME;
+    router.attach_at::<Filtered, _>([AttachedAt { arc: &IP4_LOCAL, node, is_on: |f| f.0 }]);
+    commands(&mut parts.cli);
+    Ok(())
+}
