@@ -18,7 +18,7 @@ fn the_console_shows_what_the_router_does() {
         return;
     }
     if !web.join("node_modules/playwright-core").exists() {
-        return skip("playwright-core is missing: cd web && npm ci");
+        return skip("playwright-core is missing: cd web && npm install --no-save");
     }
     let served = Served::start("");
     let to = |name: &str, address: &str, rate: u32| {

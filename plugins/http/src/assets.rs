@@ -71,7 +71,7 @@ mod tests {
             all.extend(fs::read(path).unwrap());
         }
         let built = fs::read_to_string(web.join("dist/sources")).unwrap();
-        let why = "web/dist is of other sources: cd web && npm ci && npm run build";
+        let why = "web/dist is of other sources: cd web && npm install --no-save && npm run build";
         assert_eq!(built.trim(), format!("{:016x}", fingerprint(&all)), "{why}");
     }
 
