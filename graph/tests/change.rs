@@ -1,5 +1,6 @@
 //! Nodes and features that come and go while packets flow.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -177,13 +178,53 @@ fn what_cannot_come_changes_nothing() {
     graph.engine.place(&ARC, "known").unwrap();
     let missing = graph.engine.lay_out_changed_arcs();
     assert_eq!(missing, Err(BuildError::UnknownNode("known".into())));
-    let nowhere = [Edge { to: "nowhere", payload: "" }];
+    let odd = [Edge { to: "start", payload: "odd" }];
     let why =
-        graph.engine.add_foreign("known", (&nowhere, "error-drop"), (&[], &[]), || Box::new(Judge));
-    assert!(matches!(why, Err(BuildError::UnknownTarget { .. })), "{why:?}");
+        graph.engine.add_foreign("known", (&odd, "error-drop"), (&[], &[]), || Box::new(Judge));
+    let payload = BuildError::Payload { node: "known".into(), to: "start".into() };
+    assert_eq!(why, Err(payload));
     graph.engine.set_owner(0);
     assert_eq!(graph.engine.remove_all_of(7), Ok(()));
     assert_eq!(sent(&mut graph, &["d"]), ["end d"]);
+}
+
+#[test]
+fn an_edge_drops_its_packets_until_its_node_is_there() {
+    let mut graph = graph();
+    let mut add = |name: &str, edge: Edge, owner| {
+        graph.engine.set_owner(owner);
+        let edges = ([edge], "error-drop");
+        let texts = (REASONS, COUNTS);
+        graph.engine.add_foreign(name, (&edges.0, edges.1), texts, || Box::new(Judge))
+    };
+    add("early", Edge { to: "late", payload: "" }, 7).unwrap();
+    add("odd", Edge { to: "later", payload: "odd" }, 8).unwrap();
+    let why = add("later", Edge { to: "end", payload: "" }, 0);
+    assert_eq!(why, Err(BuildError::Payload { node: "odd".into(), to: "later".into() }));
+    let open: HashSet<_> = graph.engine.open_edges().collect();
+    assert_eq!(open, [("early", "late"), ("odd", "later")].into());
+    assert_eq!(graph.engine.open_edge_of(7), Some(("early", "late")));
+
+    let send = |graph: &mut TestGraph| {
+        let caught = graph.send("early", &[b"e".to_vec()], |_| ());
+        caught.into_iter().map(|c| c.at).collect::<Vec<_>>()
+    };
+    assert_eq!(send(&mut graph), ["error-drop"]);
+    graph.engine.set_owner(9);
+    graph
+        .engine
+        .add_foreign("late", (&[Edge { to: "end", payload: "" }], "error-drop"), (&[], &[]), || {
+            Box::new(Judge)
+        })
+        .unwrap();
+    assert_eq!(graph.engine.open_edge_of(7), None);
+    assert_eq!(send(&mut graph), ["end"]);
+    graph.engine.remove_all_of(9).unwrap();
+    assert_eq!(graph.engine.open_edge_of(7), Some(("early", "late")));
+    assert_eq!(send(&mut graph), ["error-drop"]);
+    graph.engine.remove_all_of(7).unwrap();
+    graph.engine.remove_all_of(8).unwrap();
+    assert_eq!(graph.engine.open_edges().next(), None);
 }
 
 /// Brings in packets without end.

@@ -60,17 +60,12 @@ pub fn load(router: &mut Router, feature: &Feature) -> Result<(), Error> {
     }
     let loader = router.own::<Loader>();
     let (cli, api) = (loader.cli.clone(), loader.api.clone());
-    router.engine.set_loading(true);
     let add = || Parts { router: &mut *router, cli, api }.add(feature);
     let added = catch_unwind(AssertUnwindSafe(add));
     let added = added.unwrap_or_else(|_| Err(Refused("its start panicked".to_owned())));
     router.engine.set_owner(Owner::CORE.0);
-    router.engine.set_loading(false);
     let owner = router.features.last().map_or(Owner::CORE, |(owner, _)| *owner);
-    let done = added.map_err(|e| e.to_string()).and_then(|()| settle(router));
-    let open = router.engine.open_edge_of(owner.0);
-    let open = open.map(|(from, to)| format!("{from} sends packets to {to}, which is not there"));
-    if let Err(why) = done.and_then(|()| open.map_or(Ok(()), Err)) {
+    if let Err(why) = added.map_err(|e| e.to_string()).and_then(|()| settle(router)) {
         remove(router, owner)?;
         return Err(Error(format!("{name}: {why}")));
     }

@@ -174,7 +174,12 @@ pub fn load(router: &mut Router, file: &Path) -> Result<String, Error> {
     let started = host::start(router, owner, start, path);
     router.engine.set_owner(Owner::CORE.0);
     drop(entered);
-    if let Err(why) = started.and_then(|()| settle(router)) {
+    let settled =
+        started.and_then(|()| settle(router)).and_then(|()| match open_edge(router, owner) {
+            Some(why) => Err(why),
+            None => Ok(()),
+        });
+    if let Err(why) = settled {
         // What it said comes first; that a thread does not answer besides is in the log.
         let removed = remove(router, owner);
         removed.err().into_iter().for_each(|e| router.log.class("plugin", "load").error(e));
@@ -193,6 +198,12 @@ fn show(router: &mut Router, owner: Owner) {
     if let Some(program) = router.state_mut::<Program>() {
         program.plugins.push(row);
     }
+}
+
+/// The first edge of a plugin's nodes to a node that is not there, in words.
+fn open_edge(router: &Router, owner: Owner) -> Option<String> {
+    let (from, to) = router.engine.open_edge_of(owner.0)?;
+    Some(format!("{from} sends packets to {to}, which no feature registers"))
 }
 
 /// Puts what was registered to work.

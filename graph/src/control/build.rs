@@ -1,5 +1,5 @@
-//! Checking the graph as a whole: every edge must lead somewhere, with the payload the other end
-//! takes.
+//! Resolving edges: each leads to a node that takes its payload, or waits for one of that name and
+//! drops its packets until then.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -16,13 +16,8 @@ pub enum BuildError {
     DuplicateNode(String),
     /// No node has this name.
     UnknownNode(String),
-    /// An edge leads nowhere.
-    UnknownTarget {
-        /// The node at the start of the edge.
-        node: String,
-        /// The name no node has.
-        to: String,
-    },
+    /// No node takes the packets that a node drops.
+    NoDrop(String),
     /// A feature that the arc does not know.
     NotOnArc {
         /// The feature.
@@ -57,9 +52,7 @@ impl fmt::Display for BuildError {
         match self {
             Self::DuplicateNode(name) => write!(f, "two nodes are named {name}"),
             Self::UnknownNode(name) => write!(f, "no node is named {name}"),
-            Self::UnknownTarget { node, to } => {
-                write!(f, "{node} sends packets to {to}, which no feature registers")
-            }
+            Self::NoDrop(node) => write!(f, "no node takes the packets that {node} drops"),
             Self::NotOnArc { node, arc } => write!(f, "{node} has no place on arc {arc}"),
             Self::Payload { node, to } => {
                 write!(f, "{node} does not send {to} the payload that it takes")
@@ -104,7 +97,8 @@ impl Node for Deleted {
 }
 
 impl Engine {
-    /// Resolves and checks everything that was added. From here on, adding checks at once.
+    /// Resolves and checks everything that was added. An edge to a node that is not there drops its
+    /// packets until it is.
     ///
     /// # Errors
     /// The first thing that does not fit.
@@ -140,30 +134,23 @@ impl Engine {
     pub(crate) fn take_anything(&mut self, index: NodeIndex) {
         self.specs[index.0 as usize].takes = ANYTHING;
     }
-    /// Resolves the edges of one node.
+    /// Resolves the edges of one node; those to nodes that are not there wait.
     pub(super) fn check_targets(&mut self, index: NodeIndex) -> Result<(), BuildError> {
         let spec = &self.specs[index.0 as usize];
         let (mut edges, mut waiting) = (spec.edges.clone(), Vec::new());
-        let end = match edges[spec.drop_slot as usize] {
+        let drop = match edges[spec.drop_slot as usize] {
             Target::Name(name) => self.index_of(name).or_else(|| self.index_of(DROP)),
             Target::Node(node) => Some(node),
         };
+        let drop = drop.ok_or_else(|| BuildError::NoDrop(spec.name.to_string()))?;
         for (slot, edge) in edges.iter_mut().enumerate() {
             let Target::Name(to) = *edge else { continue };
-            let names = || (spec.name.to_string(), to.to_owned());
             let Some(target) = self.index_of(to) else {
-                let Some(end) = end.filter(|_| self.is_loading) else {
-                    let (node, to) = names();
-                    return Err(BuildError::UnknownTarget { node, to });
-                };
                 waiting.push((to, slot as u32));
-                *edge = Target::Node(end);
+                *edge = Target::Node(drop);
                 continue;
             };
-            if !self.takes(target, spec.payloads.get(slot).copied().unwrap_or("")) {
-                let (node, to) = names();
-                return Err(BuildError::Payload { node, to });
-            }
+            self.check_payload(index, slot as u32, target)?;
             *edge = Target::Node(target);
         }
         self.specs[index.0 as usize].edges = edges;
@@ -171,5 +158,18 @@ impl Engine {
             self.waiting.entry(to.to_owned()).or_default().push((index, slot));
         }
         Ok(())
+    }
+    /// Checks the payloads of edges that wait for a node.
+    pub(super) fn check_waiting(&self, to: NodeIndex) -> Result<(), BuildError> {
+        let edges = self.waiting.get(self.name_of(to)).into_iter().flatten();
+        edges.clone().try_for_each(|(from, slot)| self.check_payload(*from, *slot, to))
+    }
+    fn check_payload(&self, from: NodeIndex, slot: u32, to: NodeIndex) -> Result<(), BuildError> {
+        let payloads = &self.specs[from.0 as usize].payloads;
+        if self.takes(to, payloads.get(slot as usize).copied().unwrap_or("")) {
+            return Ok(());
+        }
+        let (node, to) = (self.name_of(from).to_owned(), self.name_of(to).to_owned());
+        Err(BuildError::Payload { node, to })
     }
 }

@@ -191,19 +191,21 @@ impl Engine {
         gone.into_iter().for_each(|node| self.remove(node));
         self.fence()
     }
-    /// Says whether nodes are being added in any order while packets flow: an edge to one that is
-    /// not there yet drops its packets until it is.
-    pub fn set_loading(&mut self, is_loading: bool) {
-        self.is_loading = is_loading;
+    /// Edges to nodes that are not there: the names of both ends.
+    pub fn open_edges(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.open().map(|(from, to)| (self.name_of(from), to))
     }
-    /// The first edge of an owner's nodes that leads to a node which is not there: the names of
-    /// both.
+    /// The first of these that starts at a node of an owner.
     pub fn open_edge_of(&self, owner: u32) -> Option<(&str, &str)> {
-        let is_of = |from: &NodeIndex| self.specs[from.0 as usize].owner == owner;
-        self.waiting.iter().find_map(|(to, edges)| {
-            let (from, _) = edges.iter().find(|(from, _)| is_of(from))?;
-            Some((self.name_of(*from), to.as_str()))
-        })
+        let first = self.open().find(|(from, _)| self.specs[from.0 as usize].owner == owner);
+        first.map(|(from, to)| (self.name_of(from), to))
+    }
+    fn open(&self) -> impl Iterator<Item = (NodeIndex, &str)> {
+        let of = |(to, edges)| {
+            let (to, edges): (&String, &Vec<(NodeIndex, u32)>) = (to, edges);
+            edges.iter().map(move |(from, _)| (*from, to.as_str()))
+        };
+        self.waiting.iter().flat_map(of)
     }
     /// A feature of another owner on an arc that ends at a node of this one.
     pub fn guest_on_arcs_of(&self, owner: u32) -> Option<&'static str> {
@@ -220,11 +222,6 @@ impl Engine {
         let Some(edges) = self.waiting.remove(&name) else { return };
         let mut touched = HashSet::new();
         for (from, slot) in edges {
-            let payloads = &self.specs[from.0 as usize].payloads;
-            let payload = payloads.get(slot as usize).copied().unwrap_or("");
-            if !self.takes(to, payload) {
-                continue;
-            }
             let spec = &mut self.specs[from.0 as usize];
             spec.edges[slot as usize] = Target::Node(to);
             spec.slots.clear();

@@ -127,7 +127,6 @@ impl Engine {
             placed: Vec::new(),
             claims: Claims::new(),
             waiting: HashMap::new(),
-            is_loading: false,
             trace_filter: None,
             threads: Threads::None(settings),
         })

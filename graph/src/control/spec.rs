@@ -136,15 +136,13 @@ pub struct Engine {
     /// Edges that lead to no node now, by the name of the node that they lead to when it is there:
     /// the node they start at and their number. Meanwhile their packets are dropped there.
     pub(super) waiting: HashMap<String, Vec<(NodeIndex, u32)>>,
-    /// Whether nodes may come in any order while packets flow.
-    pub(super) is_loading: bool,
 }
 
 impl Engine {
     /// Adds a node under its own name.
     ///
     /// # Errors
-    /// A duplicate name; once the graph is built, also an unknown target.
+    /// A duplicate name; once threads run, also an edge with a payload that its end does not take.
     pub fn add<N: Node>(&mut self, node: N) -> Result<NodeIndex, BuildError> {
         self.add_named(N::NAME, node)
     }
@@ -240,7 +238,8 @@ impl Engine {
         };
         self.by_name.insert(name, index);
         if self.threads.are_running() {
-            if let Err(e) = self.check_targets(index) {
+            let checked = self.check_waiting(index).and_then(|()| self.check_targets(index));
+            if let Err(e) = checked {
                 self.forget(index);
                 return Err(e);
             }

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use control::log::Log;
+use graph::Settings;
 use loader::Loader;
 use net::testing::Rig;
-use net::{Feature, Router};
+use net::{Assembly, Feature, Router};
 
 /// A router with all features that are there by default, its engine at work.
 fn rig() -> Rig {
@@ -82,6 +84,15 @@ fn refused(rig: &mut Rig, line: &str, why: &str) {
     let said = rig.attempt(line).unwrap_err();
     assert!(said.contains(why), "{said}");
     assert_eq!(rig.run("show configuration"), before);
+}
+
+#[test]
+fn with_all_features_every_edge_leads_to_a_node() {
+    let router = Router::new(Settings { buffers: 64, ..Settings::default() }, Log::new()).unwrap();
+    let mut all = Assembly::new(router);
+    plugins::features().for_each(|feature| all.add(feature).unwrap());
+    all.router.engine.build().unwrap();
+    assert_eq!(all.router.engine.open_edges().next(), None);
 }
 
 #[test]
