@@ -43,7 +43,7 @@ const DEPTH: usize = 3;
 /// A change that was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
-    /// Another thread is changing the table.
+    /// Another thread is changing the table, or it has begun to grow since the view was taken.
     Busy,
     /// Neither bucket has room.
     Full,
@@ -67,6 +67,8 @@ struct Guard {
     lock: AtomicU64,
     /// Entries; written under the lock.
     len: AtomicU64,
+    /// How often the table began to grow; written under the lock.
+    growths: AtomicU64,
 }
 
 /// The buckets of one size of the table.
@@ -83,6 +85,8 @@ struct Buckets {
 struct Tables {
     new: Arc<Buckets>,
     old: Option<Arc<Buckets>>,
+    /// What [`Guard::growths`] was when they came into use.
+    growths: u64,
 }
 
 /// The table in the hands of a node.
@@ -144,7 +148,9 @@ impl View<'_> {
         if self.guard.lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             return Err(Missed::Busy);
         }
-        let done = self.change_locked(key, change);
+        // Who does not see the bigger buckets yet would learn anew what is only there.
+        let is_current = self.guard.growths.load(Relaxed) == self.tables.growths;
+        let done = if is_current { self.change_locked(key, change) } else { Err(Missed::Busy) };
         self.guard.lock.store(0, Release);
         done
     }

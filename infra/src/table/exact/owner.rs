@@ -48,8 +48,10 @@ impl Exact {
     pub fn new(entries: usize) -> io::Result<Self> {
         let count = (entries / super::WAYS).next_power_of_two().max(2);
         let new = Arc::new(Buckets::new(count, RandomState::new().build_hasher().finish())?);
-        let guard = Arc::new(Guard { lock: AtomicU64::new(0), len: AtomicU64::new(0) });
-        Ok(Self { tables: Shared::new(Tables { new, old: None }), guard, growth: None })
+        let zero = || AtomicU64::new(0);
+        let guard = Arc::new(Guard { lock: zero(), len: zero(), growths: zero() });
+        let tables = Shared::new(Tables { new, old: None, growths: 0 });
+        Ok(Self { tables, guard, growth: None })
     }
     /// A handle for a node.
     pub fn reader(&self) -> ExactReader {
@@ -78,12 +80,18 @@ impl Exact {
         }
     }
     fn locked<R>(&self, work: impl FnOnce(View<'_>) -> R) -> R {
+        self.lock();
+        let done = work(self.view());
+        self.unlock();
+        done
+    }
+    fn lock(&self) {
         while self.guard.lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             crate::sync::pause();
         }
-        let done = work(self.view());
+    }
+    fn unlock(&self) {
         self.guard.lock.store(0, Release);
-        done
     }
     /// Buckets to walk over.
     pub fn buckets(&self) -> usize {
@@ -147,7 +155,11 @@ impl Exact {
         let now = Arc::clone(&self.tables.current().new);
         let times = if self.view().len() * 4 > self.view().room() * 3 { 4 } else { 2 };
         let new = Arc::new(Buckets::new((now.mask + 1) * times, now.seed)?);
-        self.tables.publish(Tables { new, old: Some(now) });
+        let growths = self.tables.current().growths + 1;
+        self.lock();
+        self.guard.growths.store(growths, Relaxed);
+        self.tables.publish(Tables { new, old: Some(now), growths });
+        self.unlock();
         self.growth = Some(Growth { since: end_epoch(), done: 0 });
         Ok(())
     }
@@ -166,8 +178,8 @@ impl Exact {
         }
         self.growth = Some(Growth { since, done: to });
         if to == old.mask + 1 {
-            let new = Arc::clone(&self.tables.current().new);
-            self.tables.publish(Tables { new, old: None });
+            let Tables { new, growths, .. } = self.tables.current().clone();
+            self.tables.publish(Tables { new, old: None, growths });
             self.growth = None;
         }
         self.growth.is_some()

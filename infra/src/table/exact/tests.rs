@@ -85,6 +85,17 @@ proptest! {
     }
 }
 
+#[test]
+fn who_does_not_see_the_bigger_table_changes_nothing() {
+    let mut table = Exact::new(64).unwrap();
+    let (reader, me) = (table.reader(), Participant::join());
+    let before = reader.read(me.epoch());
+    table.grow().unwrap();
+    set(&mut table, 7, 70).unwrap();
+    assert_eq!(before.try_change(7, |_| Change::Set(71)), Err(Missed::Busy));
+    assert_eq!((table.view().len(), table.view().find(7)), (1, 70));
+}
+
 /// Two threads learn and look up while the owner removes and grows: a value found is the key's.
 #[test]
 fn threads_never_see_the_value_of_another_key() {
