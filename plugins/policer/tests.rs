@@ -554,6 +554,116 @@ fn bridged_frames_meet_the_policer_of_their_session() {
     }
 }
 
+/// A bridge of pg0 and pg1, or of sub-interfaces of theirs, in which frames keep their tags.
+fn bridge(threads: usize, sub: Option<SubInterface>) -> (Bench, [InterfaceIndex; 2]) {
+    let features = [net::ethernet::FEATURE, l2::FEATURE, classify::FEATURE, FEATURE];
+    let mut bench = Bench::featuring(&features, threads, |_| (), |_| ());
+    let ports = [bench.pg0, bench.pg1].map(|port| {
+        let Some(sub) = sub else { return port };
+        bench.control(|router| {
+            let index = router.add_sub_interface(port, sub).unwrap();
+            router.set_admin(index, true);
+            index
+        })
+    });
+    for port in ports {
+        let name = bench.router.interfaces.name(port.0).to_owned();
+        bench.run(&format!("set interface l2 bridge {name} 1")).unwrap();
+    }
+    (bench, ports)
+}
+
+#[test]
+fn frames_of_bridged_interfaces_are_policed_received_and_sent() {
+    let s_tag = |vlan: u16| [&[0x88, 0xa8][..], &vlan.to_be_bytes()].concat();
+    let c_tag = |vlan: u16| [&[0x81, 0][..], &vlan.to_be_bytes()].concat();
+    for (sub, tags) in [
+        (None, vec![]),
+        (Some(SubInterface::dot1q(7, 7)), c_tag(7)),
+        (Some(SubInterface { is_dot1ad: true, ..SubInterface::dot1q(7, 8) }), s_tag(8)),
+        (
+            Some(SubInterface {
+                tags: 2,
+                is_dot1ad: true,
+                inner: Some(9),
+                ..SubInterface::dot1q(7, 8)
+            }),
+            [s_tag(8), c_tag(9)].concat(),
+        ),
+    ] {
+        for (direction, n) in [0, 1].into_iter().flat_map(|d| [1, 3, 4, 255, 256].map(|n| (d, n))) {
+            let (mut bench, ports) = bridge(1, sub);
+            let ip = |is_4| match is_4 {
+                true => [&[8, 0][..], &udp4(HOST4, "10.0.1.2", 99, &[0; 58])].concat(),
+                false => [&[0x86, 0xdd][..], &udp6(HOST6, "2001:db8:1::2", 99, &[0; 38])].concat(),
+            };
+            let frame = |rest: Vec<u8>| {
+                let mac = [2, 0, 0, 1, 0, 9, 2, 0, 0, 1, 0, 1];
+                [&mac[..], &tags, &rest].concat()
+            };
+            let room = 4 * frame(ip(true)).len();
+            bench
+                .run(&format!(
+                    "policer add name one cir 1 cb {room} conform-action mark-and-transmit ef"
+                ))
+                .unwrap();
+            let [word, node] =
+                [["input", "l2-policer-input"], ["output", "l2-policer-output"]][direction];
+            let name = bench.router.interfaces.name(ports[direction].0).to_owned();
+            bench.run(&format!("policer {word} name one {name}")).unwrap();
+            let class = |b: &[u8]| match &b[tags.len() + 12..] {
+                [8, 0, _, tos, ..] => tos >> 2,
+                [0x86, 0xdd, a, b, ..] => (a << 4 | b >> 4) >> 2,
+                other => panic!("{other:?}"),
+            };
+            let sent = |bench: &mut Bench, n| -> Vec<u8> {
+                let frames: Vec<_> = (0..n).map(|i| frame(ip(i % 2 == 0))).collect();
+                let out = bench.send("ethernet-input", &frames);
+                out.iter().filter(|c| c.at == "sent").map(|c| class(&c.bytes)).collect()
+            };
+            let passed = n.min(4);
+            assert_eq!(sent(&mut bench, n), vec![46; passed], "{sub:?} {word} {n}");
+            assert_eq!(colors(&bench, 0), [passed as u64, 0, (n - passed) as u64]);
+            let (dropped, passed) = ((n - passed) as u64, passed as u64);
+            let moved = bench.graph.moved_counters();
+            let of_node = |(name, what, count): (String, &'static str, u64)| {
+                (name == node).then_some((what, count))
+            };
+            let all = [("Packets Dropped", dropped), ("Packets Transmitted", passed)];
+            assert_eq!(
+                moved.into_iter().filter_map(of_node).collect::<Vec<_>>(),
+                if dropped > 0 { &all[..] } else { &all[1..] }
+            );
+            // Not the other direction, and no longer.
+            let other = ["output", "input"][direction];
+            bench.run(&format!("policer {word} unapply name one {name}")).unwrap();
+            bench.run(&format!("policer {other} name one {name}")).unwrap();
+            assert_eq!(sent(&mut bench, n), vec![0; n]);
+        }
+    }
+}
+
+#[test]
+fn frames_are_handed_to_the_thread_of_their_policer() {
+    for word in ["input name one pg0", "output name one pg1"] {
+        let (mut bench, _) = bridge(2, None);
+        bench.run("policer add name one cir 1 cb 1000").unwrap();
+        bench.run(&format!("policer {word}")).unwrap();
+        let payload = [0x45; 86];
+        let frame = [&[2, 0, 0, 1, 0, 9, 2, 0, 0, 1, 0, 1, 0x45, 0x45][..], &payload].concat();
+        let sent = |bench: &mut Bench, thread| {
+            let out = bench.send_on(thread, "ethernet-input", &vec![frame.clone(); 6]);
+            assert!(out.iter().filter(|c| c.at == "sent").all(|c| c.bytes == frame));
+            out.iter().filter(|c| c.at == "sent").count()
+        };
+        assert_eq!([sent(&mut bench, 0), sent(&mut bench, 1)], [6, 4], "{word}");
+        assert_eq!(colors(&bench, 0), [10, 0, 2]);
+        let by_first: u64 =
+            counters(&bench.router).iter().map(|c| c.row(0)[0].value().packets).sum();
+        assert_eq!(by_first, 12, "all by the first that had a frame");
+    }
+}
+
 /// Interfaces whose tables of a kind choose policers.
 struct PolicerClassifyOf {
     kind: u8,

@@ -267,9 +267,9 @@ impl<const OUT: bool> Command for Apply<OUT> {
     const PATHS: &'static [&'static str] =
         if OUT { &["policer output"] } else { &["policer input"] };
     const ABOUT: &'static str = if OUT {
-        "Police sent packets of an interface"
+        "Police sent packets of an interface, routed or bridged"
     } else {
-        "Police received packets of an interface"
+        "Police received packets of an interface, routed or bridged"
     };
     const USAGE: &'static str = "[unapply] [name <policer> | index <policer-index>] <interface>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {

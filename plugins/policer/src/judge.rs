@@ -11,9 +11,13 @@ use graph::{Buffer, Count, Edge, Flags, Frame, Node, Reason};
 use infra::counter::{Rows, VolumeCounter};
 use infra::meter::Color;
 use infra::rcu::{Epoch, Reader, SlabReader};
+use wire::ethernet::EtherType;
 use wire::{Dscp, ip4, ip6};
 
 use super::{Action, Applied, Policer};
+
+/// Length of an Ethernet header without tags.
+const ETHERNET: usize = 14;
 
 /// A place where packets are policed.
 pub trait Station: Copy + Send + Sync + 'static {
@@ -23,7 +27,9 @@ pub trait Station: Copy + Send + Sync + 'static {
     const ARCS: [&'static FeatureArc; 2];
     /// The drop node.
     const DROP: &'static str;
-    /// Whether packets are sent ones, with the layer 2 header of their adjacency in front.
+    /// The header in front of that of IP.
+    const FRONT: Front = Front::Nothing;
+    /// Whether packets are sent ones.
     const IS_OUTPUT: bool = false;
     /// Drops.
     type Error: Reason;
@@ -35,6 +41,17 @@ pub trait Station: Copy + Send + Sync + 'static {
     const PASSED: Option<Self::Count>;
     /// The policer of a packet.
     fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32>;
+}
+
+/// The header in front of a packet's IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// None.
+    Nothing,
+    /// That of the packet's adjacency.
+    Adjacency,
+    /// That of a frame as it was received.
+    Frame,
 }
 
 /// The state that the nodes read.
@@ -169,6 +186,15 @@ pub fn mark(p: &mut Buffer<'_>, l3: usize, dscp: Dscp) {
         }
         _ => (),
     }
+}
+
+/// Where the IP header is in a frame; `None` where there is none.
+pub fn behind_ethernet(p: &Buffer<'_>) -> Option<usize> {
+    let len = i32::from(p.l3_offset()) - i32::from(p.offset());
+    let len = usize::try_from(len).ok().filter(|len| *len >= ETHERNET)?;
+    let kind = p.bytes().get(len - 2..len)?.first_chunk()?;
+    let kind = EtherType::new(u16::from_be_bytes(*kind));
+    (kind == EtherType::IP4 || kind == EtherType::IP6).then_some(len)
 }
 
 /// Hands packets to the thread that their policer belongs to.

@@ -1,5 +1,6 @@
 //! Policers: packets beyond a rate are dropped or marked (RFC 2475 section 2.3.3.4), those of an
-//! interface, received or sent, punted ones, and those that the classifier finds a policer for.
+//! interface, received or sent, routed or bridged, punted ones, and those that the classifier finds
+//! a policer for.
 //!
 //! A policer has a configuration and a meter; nodes find its number in the setting of the
 //! interface. Changing or resetting one makes a new meter, with full buckets, under the same
@@ -27,7 +28,6 @@ use infra::meter::{Color, Meter};
 use infra::owner::Owner;
 use infra::rcu::{Shared, SharedSlab};
 use net::interface::{Change, NoInterface};
-use net::ip::{V4, V6};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
 pub use api::*;
@@ -35,7 +35,6 @@ pub use config::{Action, Config, Rounding, Unit};
 pub use judge::Verdict;
 
 use judge::Judge;
-use node::{Input, Output, Punted};
 
 /// Policers at most.
 const MOST: usize = 1 << 16;
@@ -330,11 +329,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         counters: policers.counters.clone(),
         threads: policers.threads.reader(),
     };
-    node::add(router, Input, &judge).map_err(refuse)?;
-    node::add(router, Output, &judge).map_err(refuse)?;
-    node::add(router, Punted(V4), &judge).map_err(refuse)?;
-    node::add(router, Punted(V6), &judge).map_err(refuse)?;
-    node::attach(router);
+    node::register(router, &judge).map_err(refuse)?;
     sorted::register(router, &judge).map_err(refuse)?;
     router.insert(policers);
     router.interfaces.observe(follow);

@@ -1,4 +1,5 @@
 //! `policer-input`, `policer-output`: received and sent packets of an interface are policed;
+//! `l2-policer-input`, `l2-policer-output`: the frames of one that is bridged or cross-connected;
 //! `ip4-punt-policer`, `ip6-punt-policer`: punted ones.
 
 use std::convert::Infallible;
@@ -9,13 +10,14 @@ use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Record};
 use infra::rcu::{Epoch, SlabReader};
 use net::Router;
 use net::adjacency::Adjacency;
+use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::interface::AttachedAt;
 use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 
 use super::Applied;
-use super::judge::{HandOff, Judge, Moment, Station, Verdict, mark};
+use super::judge::{Front, HandOff, Judge, Moment, Station, Verdict, behind_ethernet, mark};
 
 /// Received packets.
 #[derive(Clone, Copy)]
@@ -24,6 +26,14 @@ pub struct Input;
 /// Sent packets.
 #[derive(Clone, Copy)]
 pub struct Output;
+
+/// Received frames of layer 2.
+#[derive(Clone, Copy)]
+pub struct FrameInput;
+
+/// Sent frames of layer 2.
+#[derive(Clone, Copy)]
+pub struct FrameOutput;
 
 /// Punted packets of a version.
 #[derive(Clone, Copy)]
@@ -53,33 +63,32 @@ pub enum PuntError {
     Dropped,
 }
 
-impl Station for Input {
-    const NAMES: [&'static str; 2] = ["policer-input", "policer-input-handoff"];
-    const ARCS: [&'static FeatureArc; 2] = [&IP4_UNICAST, &IP6_UNICAST];
-    const DROP: &'static str = "error-drop";
-    type Error = Error;
-    type Count = Count;
-    const DROPPED: Error = Error::Dropped;
-    const PASSED: Option<Count> = Some(Count::Transmitted);
-    #[inline(always)]
-    fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
-        judge.applied.read(p.rx(), epoch)?.0[0]
-    }
+macro_rules! on_interfaces {
+    ($($station:ident: $node:literal $handoff:literal $arcs:expr, $front:ident $is_out:literal;)*) => {$(
+        impl Station for $station {
+            const NAMES: [&'static str; 2] = [$node, $handoff];
+            const ARCS: [&'static FeatureArc; 2] = $arcs;
+            const DROP: &'static str = "error-drop";
+            const FRONT: Front = Front::$front;
+            const IS_OUTPUT: bool = $is_out;
+            type Error = Error;
+            type Count = Count;
+            const DROPPED: Error = Error::Dropped;
+            const PASSED: Option<Count> = Some(Count::Transmitted);
+            #[inline(always)]
+            fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
+                let interface = if $is_out { p.tx() } else { p.rx() };
+                judge.applied.read(interface, epoch)?.0[usize::from($is_out)]
+            }
+        }
+    )*};
 }
 
-impl Station for Output {
-    const NAMES: [&'static str; 2] = ["policer-output", "policer-output-handoff"];
-    const ARCS: [&'static FeatureArc; 2] = [&IP4_OUTPUT, &IP6_OUTPUT];
-    const DROP: &'static str = "error-drop";
-    const IS_OUTPUT: bool = true;
-    type Error = Error;
-    type Count = Count;
-    const DROPPED: Error = Error::Dropped;
-    const PASSED: Option<Count> = Some(Count::Transmitted);
-    #[inline(always)]
-    fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
-        judge.applied.read(p.tx(), epoch)?.0[1]
-    }
+on_interfaces! {
+    Input: "policer-input" "policer-input-handoff" [&IP4_UNICAST, &IP6_UNICAST], Nothing false;
+    Output: "policer-output" "policer-output-handoff" [&IP4_OUTPUT, &IP6_OUTPUT], Adjacency true;
+    FrameInput: "l2-policer-input" "l2-policer-input-handoff" [&L2_INPUT; 2], Frame false;
+    FrameOutput: "l2-policer-output" "l2-policer-output-handoff" [&L2_OUTPUT; 2], Frame true;
 }
 
 /// The arcs and nodes for punted packets of IPv4 and IPv6.
@@ -157,11 +166,6 @@ impl<S: Station> Node for Police<S> {
         frame.each(
             #[inline(always)]
             |p| {
-                // On the way out the layer 2 header of the adjacency is in front.
-                let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
-                    Some(a) if S::IS_OUTPUT => a.header_len.into(),
-                    _ => 0,
-                };
                 let policer = S::policer(&self.judge, p, epoch);
                 let verdict = self.judge.judge(policer, p, &at);
                 let interface = if S::IS_OUTPUT { p.tx() } else { p.rx() };
@@ -169,11 +173,21 @@ impl<S: Station> Node for Police<S> {
                 match verdict {
                     Verdict::Elsewhere => return Ok(Next::HandOff(self.station)),
                     Verdict::Drop => return Err(S::DROPPED),
-                    Verdict::Pass(Some(dscp)) => mark(p, l3, dscp),
-                    Verdict::Pass(None) => (),
+                    Verdict::Pass(_) => (),
                 }
                 passed += 1;
-                let is_ip6 = p.bytes().get(l3).is_some_and(|b| b >> 4 == 6);
+                let l3 = match S::FRONT {
+                    Front::Nothing => Some(0),
+                    Front::Adjacency => {
+                        let adjacency = self.adjacencies.read(p.adjacency(), epoch);
+                        Some(adjacency.map_or(0, |a| a.header_len.into()))
+                    }
+                    Front::Frame => behind_ethernet(p),
+                };
+                if let (Verdict::Pass(Some(dscp)), Some(l3)) = (verdict, l3) {
+                    mark(p, l3, dscp);
+                }
+                let is_ip6 = l3.and_then(|l3| p.bytes().get(l3)).is_some_and(|b| b >> 4 == 6);
                 Ok(Next::On(usize::from(is_ip6)))
             },
         );
@@ -197,12 +211,13 @@ impl Record for Policed {
     }
 }
 
+/// Whether there is a bridge.
+pub(super) fn has_layer_2(router: &Router) -> bool {
+    router.engine.index_of(L2_INPUT.starts[0]).is_some()
+}
+
 /// Adds the nodes of a station.
-pub(super) fn add<S: Station>(
-    router: &mut Router,
-    station: S,
-    judge: &Judge,
-) -> Result<(), BuildError> {
+fn add<S: Station>(router: &mut Router, station: S, judge: &Judge) -> Result<(), BuildError> {
     let (judge, adjacencies) = (judge.clone(), router.adjacencies.reader());
     router.engine.add(HandOff { station, judge: judge.clone() })?;
     let [first, second] = S::ARCS;
@@ -210,14 +225,33 @@ pub(super) fn add<S: Station>(
     if std::ptr::eq(first, second) { Ok(()) } else { router.engine.place(second, S::NAMES[0]) }
 }
 
-/// Switches the nodes of interfaces by their setting.
-pub(super) fn attach(router: &mut Router) {
+/// Adds the nodes, and switches those of interfaces by their setting.
+pub(super) fn register(router: &mut Router, judge: &Judge) -> Result<(), BuildError> {
+    add(router, Input, judge)?;
+    add(router, Output, judge)?;
+    add(router, Punted(V4), judge)?;
+    add(router, Punted(V6), judge)?;
+    if has_layer_2(router) {
+        add(router, FrameInput, judge)?;
+        add(router, FrameOutput, judge)?;
+    }
+    attach(router);
+    Ok(())
+}
+
+fn attach(router: &mut Router) {
     let at = |arc, node, is_on| AttachedAt::<Applied> { arc, node, is_on };
     let [input, output] = [Input::NAMES[0], Output::NAMES[0]];
+    let is_in = |applied: &Applied| applied.0[0].is_some();
+    let is_out = |applied: &Applied| applied.0[1].is_some();
     router.attach_at([
-        at(Input::ARCS[0], input, |applied| applied.0[0].is_some()),
-        at(Input::ARCS[1], input, |applied| applied.0[0].is_some()),
-        at(Output::ARCS[0], output, |applied| applied.0[1].is_some()),
-        at(Output::ARCS[1], output, |applied| applied.0[1].is_some()),
+        at(Input::ARCS[0], input, is_in),
+        at(Input::ARCS[1], input, is_in),
+        at(Output::ARCS[0], output, is_out),
+        at(Output::ARCS[1], output, is_out),
     ]);
+    if has_layer_2(router) {
+        let [input, output] = [FrameInput::NAMES[0], FrameOutput::NAMES[0]];
+        router.attach_at([at(&L2_INPUT, input, is_in), at(&L2_OUTPUT, output, is_out)]);
+    }
 }

@@ -15,12 +15,8 @@ use net::interface::AttachedAt;
 use net::ip::{V4, V6};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
-use wire::ethernet::EtherType;
 
-use super::judge::{Judge, Moment, Verdict, mark, set_color};
-
-/// Length of an Ethernet header without tags.
-const ETHERNET: usize = 14;
+use super::judge::{Judge, Moment, Verdict, behind_ethernet, mark, set_color};
 
 /// Bridged and cross-connected frames.
 #[derive(Clone, Copy)]
@@ -61,11 +57,7 @@ impl Kind for Layer2 {
     const ARC: &'static FeatureArc = &L2_INPUT;
     const HANDOFF: &'static str = "l2-policer-classify-handoff";
     fn l3(p: &Buffer<'_>) -> Option<usize> {
-        let len = i32::from(p.l3_offset()) - i32::from(p.offset());
-        let len = usize::try_from(len).ok().filter(|len| *len >= ETHERNET)?;
-        let kind = p.bytes().get(len - 2..len)?.first_chunk()?;
-        let kind = EtherType::new(u16::from_be_bytes(*kind));
-        (kind == EtherType::IP4 || kind == EtherType::IP6).then_some(len)
+        behind_ethernet(p)
     }
 }
 
@@ -285,7 +277,7 @@ pub(super) fn register(router: &mut Router, judge: &Judge) -> Result<(), BuildEr
         AttachedAt { arc: V4::ARC, node: ip4, is_on: Tables::is_on::<POLICE, 0> },
         AttachedAt { arc: V6::ARC, node: ip6, is_on: Tables::is_on::<POLICE, 1> },
     ]);
-    if router.engine.index_of(L2_INPUT.starts[0]).is_some() {
+    if super::node::has_layer_2(router) {
         add::<Layer2>(router, judge, &interfaces)?;
         router.attach_at::<Tables, 1>([AttachedAt {
             arc: Layer2::ARC,
