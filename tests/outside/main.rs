@@ -36,6 +36,7 @@ mod sockets;
 mod statistics;
 mod streams;
 mod supervisor;
+mod survival;
 mod taps;
 mod terminals;
 mod thousands;

@@ -10,6 +10,7 @@ use crate::{eventually, unique};
 
 /// A running daemon with its own folder and sockets. Dropping it ends it.
 pub struct Daemon {
+    command: Command,
     child: Child,
     folder: PathBuf,
 }
@@ -68,18 +69,34 @@ impl Daemon {
             .stdout(output.try_clone().expect("a second handle"))
             .stderr(output);
         let child = command.spawn().expect("the daemon is built: cargo build -p ferrovia -p fvctl");
-        let mut daemon = Self { child, folder };
-        let mut has_ended = false;
-        eventually(|| {
-            has_ended = daemon.child.try_wait().expect("it is our child").is_some();
-            has_ended || daemon.ask("show version").is_ok
-        });
-        let is_up = !has_ended && daemon.ask("show version").is_ok;
-        assert!(is_up, "the daemon does not start");
+        let mut daemon = Self { command, child, folder };
+        daemon.wait();
         for line in setup {
             daemon.tell(line);
         }
         daemon
+    }
+
+    /// Kills it, as a crash would end it, and starts it again at once, as its supervisor would.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn kill_and_start(&mut self) {
+        self.child.kill().expect("the daemon runs");
+        self.child.wait().expect("it is our child");
+        self.child = self.command.spawn().expect("it started before");
+        self.wait();
+    }
+
+    /// Waits until it answers.
+    fn wait(&mut self) {
+        let mut has_ended = false;
+        eventually(|| {
+            has_ended = self.child.try_wait().expect("it is our child").is_some();
+            has_ended || self.ask("show version").is_ok
+        });
+        let is_up = !has_ended && self.ask("show version").is_ok;
+        assert!(is_up, "the daemon does not start");
     }
 
     /// Its folder: for files of the test.

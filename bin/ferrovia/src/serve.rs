@@ -60,7 +60,8 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
         let listener = listen(&config.unix).await?;
         let statistics = statistics(&router.borrow(), config)?;
         spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
-        let work = start(&server, &config.unix, &log).await;
+        configure::resume(&mut router.borrow_mut());
+        let work = start(&server, &router, &config.unix, &log).await;
         let api_listener = listen_api(config)?;
         process::give_up(&config.unix, &log)?;
         let given = |path: &Path| process::give_to_group(&config.unix, path);
@@ -182,8 +183,14 @@ fn socket_path(address: &Listen) -> Option<PathBuf> {
 }
 
 /// Carries out the files of commands; a long one goes on while sessions are served: returned then.
-async fn start(server: &Server<Router>, unix: &Unix, log: &Log) -> Option<JoinHandle<()>> {
+async fn start(
+    server: &Server<Router>,
+    router: &Rc<RefCell<Router>>,
+    unix: &Unix,
+    log: &Log,
+) -> Option<JoinHandle<()>> {
     let (server, log) = (server.clone(), log.class("cli", "startup"));
+    let router = Rc::clone(router);
     let files = unix.exec.clone();
     let saved = unix.loads_startup_config().then(|| unix.startup_config());
     let mut work = spawn_local(async move {
@@ -200,6 +207,7 @@ async fn start(server: &Server<Router>, unix: &Unix, log: &Log) -> Option<JoinHa
         }
         // What comes later can be compared with this, and undone.
         server.run("commit the start").await;
+        configure::go_on_waiting(&mut router.borrow_mut());
     });
     timeout(START, &mut work).await.is_err().then_some(work)
 }

@@ -4,26 +4,25 @@
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::Duration;
 
 use control::cli::{Cli, Command, Error, Output, Step, Task, io_text};
-use control::configuration::{Collection, Row};
+use control::configuration::Collection;
 use control::wall::Civil;
 use drivers::host::background::Background;
 use net::Router;
 use serde::Serialize;
 
-use crate::history::{Awaited, Revision};
+use crate::history::{Awaited, Revision, text};
 use crate::replace::{Difference, Finish, Job, Known, Target, run_in_background};
-use crate::{Configure, StartupFile, write_atomically};
+use crate::{Configure, LOOK, StartupFile, write_atomically};
 
 /// Largest file of commands in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 /// Longest time that a commit may wait to be confirmed, in minutes.
 const MOST_MINUTES: f64 = 7.0 * 24.0 * 60.0;
-/// Interval of looks whether a file is on the disk.
-const LOOK: Duration = Duration::from_millis(1);
+/// Difference of the times that files have from the clock, at most.
+const CLOCK_GRAIN: Duration = Duration::from_millis(10);
 
 /// Save the configuration to a file, which has its old or its new contents at any moment.
 #[derive(Command)]
@@ -118,11 +117,7 @@ impl Saving {
                 self.collection = Some(collection);
                 return Step::Again;
             }
-            let (mut text, file) = (String::new(), self.file.clone());
-            for row in collection.rows() {
-                text.push_str(&row.command);
-                text.push('\n');
-            }
+            let (text, file) = (text(&collection.rows()), self.file.clone());
             let write = move || write_atomically(&file, text.as_bytes());
             self.written = Some(Background::begin(write));
         }
@@ -203,7 +198,7 @@ fn diff(router: &mut Router, diff: ShowDiff) -> Result<Box<dyn Task<Router>>, Er
     let is_first = diff.other.is_none() && router.own::<Configure>().history.at(0).is_none();
     let target = match is_first {
         true => Target::Running,
-        false => Target::Rows(Rc::clone(&revision(router, number)?.rows)),
+        false => revision(router, number)?.target(number),
     };
     let finish: Finish = Box::new(move |_, known| {
         // What has changed since: the revision is the older one.
@@ -236,9 +231,9 @@ fn replace(router: &mut Router, c: Replace) -> Result<Box<dyn Task<Router>>, Err
 
 fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, Error> {
     let confirm = seconds(c.confirm)?;
-    let rows = Rc::clone(&revision(router, c.number)?.rows);
+    let target = revision(router, c.number)?.target(c.number);
     let reason = format!("back to revision {}", c.number);
-    Job::begin(router, Target::Rows(rows), true, replaced(reason, confirm))
+    Job::begin(router, target, true, replaced(reason, confirm))
 }
 
 /// What follows a replacement: revisions of what was and of what is, and the time by which it is
@@ -246,51 +241,57 @@ fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, E
 fn replaced(reason: String, confirm: Option<f64>) -> Finish {
     Box::new(move |router, known| {
         let base = known.before.unwrap_or_default();
-        push(router, "before the next one", &base);
-        push(router, &reason, &known.running);
+        let history = &mut router.own_mut::<Configure>().history;
+        history.push("before the next one", &base);
+        let base = history.at(0).cloned();
+        history.push(&reason, &known.running);
         forget_awaited(router);
-        let Some(seconds) = confirm else { return Ok(Output::none()) };
+        let awaited = confirm.zip(base);
+        let Some((seconds, base)) = awaited else { return Ok(Output::none()) };
         Ok(Output::text(await_confirmation(router, seconds, base)))
     })
 }
 
-/// Adds a revision unless it is that of before; whether it is new.
-fn push(router: &mut Router, reason: &str, rows: &Rc<[Row]>) -> bool {
-    let history = &mut router.own_mut::<Configure>().history;
-    let is_same = |last: &Revision| {
-        let commands =
-            |rows: &Rc<[Row]>| rows.iter().map(|r| r.command.clone()).collect::<Vec<_>>();
-        Rc::ptr_eq(&last.rows, rows)
-            || last.rows.len() == rows.len() && commands(&last.rows) == commands(rows)
-    };
-    let is_new = !history.at(0).is_some_and(is_same);
-    if is_new {
-        history.push(reason.to_owned(), Rc::clone(rows));
-    }
-    is_new
-}
-
 /// Stops the clock of a commit that waits; whether there was one.
 fn forget_awaited(router: &mut Router) -> bool {
-    let Some(awaited) = router.own_mut::<Configure>().awaited.take() else { return false };
+    let state = router.own_mut::<Configure>();
+    let Some(awaited) = state.awaited.take() else { return false };
+    state.history.kept.confirm();
     router.cancel(awaited.timer);
     true
 }
 
-fn await_confirmation(router: &mut Router, seconds: f64, base: Rc<[Row]>) -> String {
+fn await_confirmation(router: &mut Router, seconds: f64, base: Revision) -> String {
+    let minutes = seconds / 60.0;
+    let commands = base.commands;
+    router.own_mut::<Configure>().history.kept.await_confirmation(seconds, &base);
+    start_clock(router, seconds, base);
+    format!("undone in {minutes} minutes unless `commit' confirms it: {commands} commands then")
+}
+
+fn start_clock(router: &mut Router, seconds: f64, base: Revision) {
     let timer = router.after(seconds, not_confirmed, 0);
     let due = router.now() + seconds;
-    let commands = base.len();
     router.own_mut::<Configure>().awaited = Some(Awaited { timer, due, base });
-    let minutes = seconds / 60.0;
-    format!("undone in {minutes} minutes unless `commit' confirms it: {commands} commands then")
+}
+
+/// Has a commit that waited for confirmation when the process before ended wait again.
+pub fn go_on_waiting(router: &mut Router) {
+    let Some(unconfirmed) = router.own_mut::<Configure>().unconfirmed.take() else { return };
+    let seconds = unconfirmed.left();
+    let log = router.log.class("configure", "background");
+    log.notice(format_args!(
+        "a commit of before the start is not confirmed: undone in {seconds:.0} s unless `commit' \
+         confirms it"
+    ));
+    start_clock(router, seconds, unconfirmed.base);
 }
 
 fn commit(router: &mut Router, c: Commit) -> Result<Box<dyn Task<Router>>, Error> {
     let reason = c.reason.unwrap_or_default();
     let finish: Finish = Box::new(move |router, known| {
         let is_confirmed = forget_awaited(router);
-        let is_new = push(router, &reason, &known.running);
+        let is_new = router.own_mut::<Configure>().history.push(&reason, &known.running);
         Ok(match (is_confirmed, is_new) {
             (true, _) => Output::text("confirmed"),
             (false, true) => Output::none(),
@@ -303,12 +304,12 @@ fn commit(router: &mut Router, c: Commit) -> Result<Box<dyn Task<Router>>, Error
 fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<Router>>, Error> {
     let Some(seconds) = seconds(Some(c.minutes))? else { return Err("minutes are missing".into()) };
     let state = router.own::<Configure>();
-    let awaited = state.awaited.as_ref().map(|awaited| Rc::clone(&awaited.base));
-    let last = state.history.at(0).map(|last| Rc::clone(&last.rows));
+    let awaited = state.awaited.as_ref().map(|awaited| awaited.base.clone());
+    let last = state.history.at(0).cloned();
     let base = awaited.or(last).ok_or("nothing was committed that could come back: `commit' it")?;
     let finish: Finish = Box::new(move |router, known| {
         forget_awaited(router);
-        push(router, "to be confirmed", &known.running);
+        router.own_mut::<Configure>().history.push("to be confirmed", &known.running);
         Ok(Output::text(await_confirmation(router, seconds, base)))
     });
     Job::begin(router, Target::Running, false, finish)
@@ -317,19 +318,37 @@ fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<
 /// Undoes a commit that nobody has confirmed.
 fn not_confirmed(router: &mut Router, _: u64) {
     let Some(awaited) = router.own_mut::<Configure>().awaited.take() else { return };
-    let base = Rc::clone(&awaited.base);
-    let finish: Finish = Box::new(|router, known| {
-        push(router, "not confirmed, undone", &known.before.unwrap_or_default());
-        push(router, "back to what was committed before", &known.running);
+    let target = awaited.base.target(0);
+    let base = awaited.base.clone();
+    let finish: Finish = Box::new(move |router, known| {
+        undo_save(router, &base, &known);
+        let Configure { history, .. } = router.own_mut();
+        history.push("not confirmed, undone", &known.before.unwrap_or_default());
+        history.push("back to what was committed before", &known.running);
+        history.kept.confirm();
         Ok(Output::text("the last commit was not confirmed and is undone"))
     });
-    match Job::new(router, Target::Rows(base), true, finish) {
+    match Job::new(router, target, true, finish) {
         Ok(job) => run_in_background(router, job),
         Err(_) => {
             // Something else is under way: after that.
             let timer = router.after(1.0, not_confirmed, 0);
             router.own_mut::<Configure>().awaited = Some(Awaited { timer, ..awaited });
         }
+    }
+}
+
+/// What was saved since the commit that comes back is undone in the file as well: it would be
+/// loaded at the next start.
+fn undo_save(router: &mut Router, base: &Revision, known: &Known) {
+    let Some(StartupFile(file)) = router.state::<StartupFile>() else { return };
+    let file = file.clone();
+    let Ok(saved) = fs::metadata(&file).and_then(|about| about.modified()) else { return };
+    let saved = saved.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let committed = Duration::new(base.time, base.millisecond * 1_000_000);
+    if saved + CLOCK_GRAIN >= committed {
+        let text = text(&known.running);
+        router.own_mut::<Configure>().history.kept.write_other(file, text);
     }
 }
 
@@ -354,7 +373,7 @@ impl fmt::Display for Shown {
         }
         for (number, r) in self.revisions.iter().enumerate() {
             let time = Civil::from_unix(Duration::from_secs(r.time)).to_string();
-            let commands = r.rows.len();
+            let commands = r.commands;
             write!(f, "{number:<4}{time:<31}{:<22}{commands:>8} commands  {}", r.origin, r.reason)?;
             if !r.changed_by.is_empty() {
                 write!(f, "  (changed by {})", r.changed_by.join(", "))?;

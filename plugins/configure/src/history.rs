@@ -6,7 +6,9 @@ use std::rc::Rc;
 use control::configuration::Row;
 use control::process::Timer;
 use control::{origin, wall};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::kept::Kept;
 
 /// Most revisions that are kept.
 const MOST: usize = 50;
@@ -14,25 +16,37 @@ const MOST: usize = 50;
 const MOST_COMMANDS: usize = 2_000_000;
 
 /// The configuration at a time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Revision {
     /// Seconds since 1970-01-01 UTC.
     pub time: u64,
+    /// Milliseconds of that second.
+    pub millisecond: u32,
     /// The one who committed it.
     pub origin: String,
     /// Those who may have changed something since the revision before.
     pub changed_by: Vec<String>,
     /// What for.
     pub reason: String,
-    /// Its commands.
+    /// Number of its commands.
+    pub commands: usize,
+    /// Its commands, each with an end of line.
     #[serde(skip)]
-    pub rows: Rc<[Row]>,
+    pub text: Rc<str>,
+    /// Number of its file.
+    #[serde(skip)]
+    pub file: u64,
+    /// Whether an earlier start made it, perhaps of another version with other words.
+    #[serde(skip)]
+    pub is_earlier: bool,
 }
 
 /// The last revisions, the newest at the front.
 #[derive(Default)]
 pub struct History {
     pub revisions: VecDeque<Revision>,
+    /// Where they outlast the process.
+    pub kept: Kept,
 }
 
 /// A commit that is undone unless it is confirmed.
@@ -41,24 +55,53 @@ pub struct Awaited {
     /// Seconds of the router's clock at which it is undone.
     pub due: f64,
     /// The configuration that comes back.
-    pub base: Rc<[Row]>,
+    pub base: Revision,
+}
+
+/// The commands of a configuration, each with an end of line.
+pub fn text(rows: &[Row]) -> String {
+    rows.iter().fold(String::new(), |text, row| text + &row.command + "\n")
 }
 
 impl History {
-    /// Adds a revision.
-    pub fn push(&mut self, reason: String, rows: Rc<[Row]>) {
-        let (time, origin) = (wall::now().as_secs(), origin::current().to_string());
-        let changed_by = origin::take_changes().iter().map(|o| o.to_string()).collect();
-        self.revisions.push_front(Revision { time, origin, changed_by, reason, rows });
+    /// Adds a revision unless it is that of before; whether it is new.
+    pub fn push(&mut self, reason: &str, rows: &[Row]) -> bool {
+        let text = text(rows);
+        if let Some(last) = self.revisions.front_mut().filter(|last| *last.text == *text) {
+            last.is_earlier = false;
+            return false;
+        }
+        let now = wall::now();
+        let revision = Revision {
+            time: now.as_secs(),
+            millisecond: now.subsec_millis(),
+            origin: origin::current().to_string(),
+            changed_by: origin::take_changes().iter().map(|o| o.to_string()).collect(),
+            reason: reason.to_owned(),
+            commands: rows.len(),
+            text: text.into(),
+            file: self.revisions.front().map_or(0, |last| last.file) + 1,
+            is_earlier: false,
+        };
+        self.kept.write(&revision);
+        self.revisions.push_front(revision);
+        self.trim();
+        true
+    }
+
+    /// Forgets the oldest ones that are too many.
+    pub fn trim(&mut self) {
         let mut commands = 0;
         let older = self.revisions.iter().skip(1).take(MOST - 1);
         let count = 1 + older
             .take_while(|r| {
-                commands += r.rows.len();
+                commands += r.commands;
                 commands <= MOST_COMMANDS
             })
             .count();
-        self.revisions.truncate(count);
+        for gone in self.revisions.drain(count.min(self.revisions.len())..) {
+            self.kept.remove(&gone);
+        }
     }
 
     /// The revision `back` steps before the last one.

@@ -4,19 +4,26 @@
 mod cli;
 mod health;
 mod history;
+mod kept;
 mod replace;
 mod save;
 mod trial;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use control::cli::Cli;
 use control::feature::Refused;
 use net::{Configuration, Feature, Origin, Parts, Router};
 
+pub use cli::go_on_waiting;
 use history::{Awaited, History};
+use kept::{Kept, Unconfirmed};
 pub use save::write_atomically;
 pub use trial::{Extra, check, commands};
+
+/// Interval of looks whether a file is on the disk.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The configuration as a whole.
 pub const FEATURE: Feature = Feature {
@@ -40,15 +47,32 @@ struct Configure {
     history: History,
     /// The commit that is undone unless it is confirmed.
     awaited: Option<Awaited>,
+    /// A commit that waited for that when the process before ended.
+    unconfirmed: Option<Unconfirmed>,
     /// Whether the configuration is being replaced or saved.
     is_busy: bool,
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let cli = parts.cli.clone();
-    let (history, awaited) = (History::default(), None);
-    parts.router.insert(Configure { cli, history, awaited, is_busy: false });
+    let (history, awaited, unconfirmed) = (History::default(), None, None);
+    parts.router.insert(Configure { cli, history, awaited, unconfirmed, is_busy: false });
     health::register(parts.router);
     cli::register(&mut parts.cli);
     Ok(())
+}
+
+/// Has the history outlast the process, in a folder beside the file that is loaded at start; reads
+/// what is there. Before anything is committed.
+pub fn resume(router: &mut Router) {
+    let Some(StartupFile(file)) = router.state::<StartupFile>() else { return };
+    let mut folder = file.clone().into_os_string();
+    folder.push(".history");
+    let log = router.log.class("configure", "history");
+    let (kept, revisions, unconfirmed) =
+        Kept::read(folder.as_ref(), |problem| log.warn(format_args!("not read: {problem}")));
+    let state = router.own_mut::<Configure>();
+    state.history = History { revisions, kept };
+    state.history.trim();
+    state.unconfirmed = unconfirmed;
 }

@@ -2,14 +2,18 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 use control::cli::{Cli, Error, Output, Run, Step, Task};
 use control::configuration::{Collection, Row};
+use drivers::host::background::Background as Work;
 use net::Router;
 use serde::Serialize;
 
-use crate::Configure;
-use crate::trial::Trial;
+use crate::history::Revision;
+use crate::kept;
+use crate::trial::{self, Trial};
+use crate::{Configure, LOOK};
 
 /// Attempts to get to a configuration.
 const ROUNDS: u32 = 4;
@@ -24,6 +28,18 @@ pub enum Target {
     File(String, String),
     /// One that was there.
     Rows(Rc<[Row]>),
+}
+
+impl Revision {
+    /// It as what is wanted; `number` is its place in the history. One of an earlier start goes
+    /// through a trial, as a file does: its words may be other ones today.
+    pub fn target(&self, number: usize) -> Target {
+        if self.is_earlier {
+            return Target::File(format!("revision {number}"), self.text.to_string());
+        }
+        let row = |(_, command)| Row { feature: "", command, undo: None };
+        Target::Rows(trial::commands(&self.text).into_iter().map(row).collect())
+    }
 }
 
 /// What is done when both configurations are known.
@@ -92,6 +108,8 @@ enum Phase {
     Collect(Collection<Router>),
     Try(Box<Trial>),
     Work(VecDeque<String>, Option<Run<Router>>),
+    /// Waits until the history is on the disk.
+    Keep(Work<Result<(), String>>, Result<Output, Error>),
 }
 
 /// Compares, and if that is wanted replaces, the configuration.
@@ -153,11 +171,37 @@ impl Job {
 
     /// A slice of the work; the output when it is done.
     pub fn advance(&mut self, router: &mut Router) -> Option<Result<Output, Error>> {
-        let done = self.slice(router);
+        let mut done = match &mut self.phase {
+            Phase::Keep(work, result) => {
+                let kept = work.result()?.map_err(|e| e.to_string()).flatten();
+                let mut result = std::mem::replace(result, Ok(Output::none()));
+                if let Err(why) = kept {
+                    let text = format!("the history is kept in memory only: {why}");
+                    router.log.class("configure", "history").warn(&text);
+                    if let Ok(output) = &mut result {
+                        output.append(Output::text(text));
+                    }
+                }
+                Some(result)
+            }
+            _ => self.slice(router),
+        };
+        let state = router.own_mut::<Configure>();
+        if done.is_some()
+            && let Some(changes) = state.history.kept.changes()
+        {
+            let work = Work::begin(move || kept::carry_out(changes));
+            self.phase = Phase::Keep(work, done.take()?);
+        }
         if done.is_some() {
-            router.own_mut::<Configure>().is_busy = false;
+            state.is_busy = false;
         }
         done
+    }
+
+    /// Time after which it should be looked at again.
+    fn pause(&self) -> Duration {
+        if matches!(self.phase, Phase::Keep(..)) { LOOK } else { Duration::ZERO }
     }
 
     fn slice(&mut self, router: &mut Router) -> Option<Result<Output, Error>> {
@@ -195,6 +239,7 @@ impl Job {
                 }
                 None
             }
+            Phase::Keep(..) => None,
         }
     }
 
@@ -301,7 +346,8 @@ fn plan(known: &Known, round: u32, is_back: bool) -> VecDeque<String> {
 impl Task<Router> for Job {
     fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
         match self.advance(router) {
-            None => Step::Again,
+            None if self.pause().is_zero() => Step::Again,
+            None => Step::Sleep(self.pause()),
             Some(Ok(output)) => {
                 out.append(output);
                 Step::Done(Ok(()))
@@ -311,20 +357,24 @@ impl Task<Router> for Job {
     }
 
     fn cancel(&mut self, router: &mut Router, _: &mut Output) {
-        // Half a replacement is none: it is finished, or leads back, in the background.
-        if self.replaces && self.round > 0 {
-            let rest = Self {
-                cli: self.cli.clone(),
-                phase: Phase::Collect(Collection::new(router.configured.clone())),
-                target: None,
-                wanted: self.before.clone().unwrap_or_default(),
-                before: self.before.clone(),
-                replaces: true,
-                round: 0,
-                refused: None,
-                back: Some("it was stopped".to_owned()),
-                finish: None,
-            };
+        // Half a replacement is none: it is finished, or leads back, in the background. So does what
+        // is on its way to the disk.
+        let mut rest = Self {
+            cli: self.cli.clone(),
+            phase: Phase::Collect(Collection::new(router.configured.clone())),
+            target: None,
+            wanted: self.before.clone().unwrap_or_default(),
+            before: self.before.clone(),
+            replaces: true,
+            round: 0,
+            refused: None,
+            back: Some("it was stopped".to_owned()),
+            finish: None,
+        };
+        if matches!(self.phase, Phase::Keep(..)) {
+            std::mem::swap(&mut rest.phase, &mut self.phase);
+            run_in_background(router, rest);
+        } else if self.replaces && self.round > 0 {
             run_in_background(router, rest);
         } else {
             router.own_mut::<Configure>().is_busy = false;
@@ -349,8 +399,9 @@ fn go_on(router: &mut Router, _: u64) {
     let Some(mut job) = router.own_mut::<Background>().0.pop_front() else { return };
     match job.advance(router) {
         None => {
+            let pause = job.pause().as_secs_f64();
             router.own_mut::<Background>().0.push_front(job);
-            router.after(0.0, go_on, 0);
+            router.after(pause, go_on, 0);
         }
         Some(done) => {
             let log = router.log.class("configure", "background");
