@@ -1,5 +1,7 @@
 //! Nodes and features that come and go while packets flow.
 
+mod nodes;
+
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,8 +11,9 @@ use graph::arc::{Beside, FeatureArc, Side};
 use graph::testing::TestGraph;
 use graph::{
     BuildError, Continue, CounterText, Edge, Engine, Foreign, ForeignFrame, Frame, Input,
-    InputState, Intake, Node, Settings, Slot,
+    InputState, Intake, Node, Settings,
 };
+use nodes::{Start, Tally};
 
 static ARC: FeatureArc = FeatureArc {
     name: "changing",
@@ -19,30 +22,6 @@ static ARC: FeatureArc = FeatureArc {
     end: "end",
     side: Side::Receive,
 };
-
-#[derive(Clone, Copy, graph::Next)]
-enum Next {
-    #[to("end")]
-    End,
-    #[dynamic]
-    To(Slot),
-}
-
-/// Takes the arc.
-#[derive(Clone)]
-struct Start;
-
-impl Node for Start {
-    const NAME: &'static str = "start";
-    type Next = Next;
-    type Error = Infallible;
-    type Count = Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let arc = frame.start(&ARC);
-        frame.each(|p| Ok(arc.first(p.rx()).map_or(Next::End, Next::To)));
-    }
-}
 
 /// A feature that adds its letter.
 #[derive(Clone)]
@@ -100,7 +79,7 @@ fn add_judge(engine: &mut Engine) -> Result<(), BuildError> {
 
 fn graph() -> TestGraph {
     let (graph, ()) = TestGraph::new(|engine| {
-        engine.add(Start)?;
+        engine.add(Start(&ARC))?;
         engine.add_feature(&ARC, Letter::<'f'>)?;
         // Somebody leads there besides, so that there is a sink.
         engine
@@ -253,38 +232,6 @@ impl Input for Flood {
     }
 }
 
-/// Takes packets.
-#[derive(Clone)]
-struct End(Arc<AtomicU64>);
-
-impl Node for End {
-    const NAME: &'static str = "end";
-    type Next = Infallible;
-    type Error = Infallible;
-    type Count = Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        self.0.fetch_add(frame.len() as u64, Relaxed);
-        frame.consume(|_| Ok(()));
-    }
-}
-
-/// A place to drop.
-#[derive(Clone)]
-struct Drops(Arc<AtomicU64>);
-
-impl Node for Drops {
-    const NAME: &'static str = "error-drop";
-    type Next = Infallible;
-    type Error = Infallible;
-    type Count = Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        self.0.fetch_add(frame.len() as u64, Relaxed);
-        frame.consume(|_| Ok(()));
-    }
-}
-
 #[test]
 fn no_packet_is_lost_while_features_come_and_go_on_two_threads() {
     let (came, went, lost) = <(Arc<AtomicU64>, Arc<AtomicU64>, Arc<AtomicU64>)>::default();
@@ -296,11 +243,11 @@ fn no_packet_is_lost_while_features_come_and_go_on_two_threads() {
     };
     let mut engine = Engine::new(settings).unwrap();
     engine.add_input(Flood(Arc::clone(&came))).unwrap();
-    engine.add(Start).unwrap();
+    engine.add(Start(&ARC)).unwrap();
     engine.add_feature(&ARC, Letter::<'f'>).unwrap();
-    engine.add(End(Arc::clone(&went))).unwrap();
-    engine.add(Drops(Arc::clone(&lost))).unwrap();
-    engine.add_named("aside", Drops(Arc::clone(&lost))).unwrap();
+    engine.add_named("end", Tally(Arc::clone(&went))).unwrap();
+    engine.add_named("error-drop", Tally(Arc::clone(&lost))).unwrap();
+    engine.add_named("aside", Tally(Arc::clone(&lost))).unwrap();
     engine.build().unwrap();
     engine.start().unwrap();
     engine.set_feature(&ARC, "fixed", 3, true).unwrap();

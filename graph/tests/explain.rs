@@ -1,12 +1,14 @@
 //! Explanations of packets: what is followed, where they end, and that nobody notices.
 
-use std::convert::Infallible;
+mod nodes;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graph::explain::{End, ExplainedPacket};
 use graph::testing::TestGraph;
 use graph::{Frame, Names, Node, NodeIndex, explained};
+use nodes::Tally;
 
 /// Sends on what begins with 1, makes a copy of what begins with 2 and drops it, panics at 3, goes
 /// round with 4, and does not know about 5; others are for a node that keeps state.
@@ -73,22 +75,6 @@ impl Node for Split {
     }
 }
 
-/// Counts what it is given, where all threads see it.
-#[derive(Clone)]
-struct Keeper(Arc<AtomicU64>);
-
-impl Node for Keeper {
-    const NAME: &'static str = "keeper";
-    type Next = Infallible;
-    type Error = Infallible;
-    type Count = Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        self.0.fetch_add(frame.len() as u64, Ordering::Relaxed);
-        frame.consume(|_| Ok(()));
-    }
-}
-
 struct NoNames;
 
 impl Names for NoNames {
@@ -101,7 +87,7 @@ fn graph() -> (TestGraph, Arc<AtomicU64>) {
     TestGraph::new(|engine| {
         let kept = Arc::new(AtomicU64::new(0));
         engine.add(Split)?;
-        engine.add(Keeper(Arc::clone(&kept)))?;
+        engine.add_named("keeper", Tally(Arc::clone(&kept)))?;
         Ok(kept)
     })
 }

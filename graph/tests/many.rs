@@ -1,12 +1,15 @@
 //! Nodes by the ten thousand: what one costs does not depend on how many there are; features that
 //! several require; features that no catalogue knows.
 
+mod nodes;
+
 use std::convert::Infallible;
 
 use graph::arc::{Beside, FeatureArc, Side};
 use graph::testing::TestGraph;
 use graph::{BuildError, Continue, Engine, Frame, Node, NodeIndex, Slot};
 use infra::memory::allocations::{Counted, allocated};
+use nodes::{Next, Start};
 
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
@@ -18,30 +21,6 @@ static ARC: FeatureArc = FeatureArc {
     end: "end",
     side: Side::Receive,
 };
-
-#[derive(Clone, Copy, graph::Next)]
-enum Next {
-    #[to("end")]
-    End,
-    #[dynamic]
-    To(Slot),
-}
-
-/// Takes the arc.
-#[derive(Clone)]
-struct Start;
-
-impl Node for Start {
-    const NAME: &'static str = "start";
-    type Next = Next;
-    type Error = Infallible;
-    type Count = Infallible;
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let arc = frame.start(&ARC);
-        frame.each(|p| Ok(arc.first(p.rx()).map_or(Next::End, Next::To)));
-    }
-}
 
 /// A feature that adds its letter.
 #[derive(Clone)]
@@ -110,7 +89,7 @@ impl Node for Hub {
 
 fn graph() -> TestGraph {
     let (graph, ()) = TestGraph::new(|engine| {
-        engine.add(Start)?;
+        engine.add(Start(&ARC))?;
         engine.add(Hub(Slot(2)))?;
         engine.add_feature(&ARC, Letter::<'1'>)?;
         engine.add_feature(&ARC, Letter::<'2'>)?;
@@ -252,7 +231,7 @@ fn a_feature_stays_on_while_anybody_requires_it() {
 #[test]
 fn a_feature_that_no_catalogue_knows_is_placed_beside_a_name() {
     let (mut graph, ()) = TestGraph::new(|engine| {
-        engine.add(Start)?;
+        engine.add(Start(&ARC))?;
         engine.add_feature(&ARC, Letter::<'1'>)?;
         engine.add_feature(&ARC, Letter::<'3'>)?;
         engine.add(Letter::<'a'>)?;

@@ -261,7 +261,7 @@ fn sent_in(b: &mut Bench, seconds: f64) -> Vec<Vec<u8>> {
 }
 
 fn message(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), bytes: &[u8]) -> Vec<u8> {
-    syslog::datagram(from, to, bytes).unwrap()
+    net::ip::datagram(from, to, bytes, true).unwrap()
 }
 
 /// An active router and its standby; each is 10.0.0.1 to the other one, 10.0.0.3.

@@ -35,7 +35,7 @@ pub use control::routes::{OWN_BALANCES, RouteCounting};
 pub use control::source::{Source, Sources};
 pub use control::table::Tables;
 pub(crate) use control::table::longest;
-pub use control::tracking::{Followed, Follower};
+pub use control::tracking::{Followed, Follower, GivenPaths, forget_paths};
 pub use family::{Family, Ip4, Ip6};
 pub use forwarding::load_balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
 pub use forwarding::lookup::Headers;

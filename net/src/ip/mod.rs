@@ -5,12 +5,14 @@
 //! `ip4-receive` gives it to who takes its protocol, `ip4-drop` and `ip4-punt` end it. Each node
 //! here is written once and is there twice, for each [`Version`].
 
+mod balanced;
 mod dispatch;
 mod encapsulation;
 mod ends;
 mod local;
 pub(crate) mod midchain;
 mod outputs;
+mod own;
 mod reverse_path;
 mod rewrite;
 mod rewrite_multicast;
@@ -31,6 +33,7 @@ use crate::router::{Router, refuse};
 
 pub use crate::ip4::V4;
 pub use crate::ip6::V6;
+pub use balanced::{Balanced, Linked};
 pub use dispatch::{Edges, Error};
 pub use encapsulation::{Chain, Encapsulation, Underlay};
 pub use ends::{DropPacket, Error as NotEnabledError, NotEnabled, Punt};
@@ -38,6 +41,7 @@ pub use local::{Delivery, Local, Receive};
 pub use midchain::{Midchain, Stacked, Transmit};
 pub(crate) use outputs::lead_output;
 pub use outputs::{OutputArcEnd, add as add_with_outputs};
+pub use own::{DATAGRAM_HEADERS, datagram, send_own};
 pub use reverse_path::{ReversePath, ReversePaths, SourceFamily};
 pub use rewrite::Rewrite;
 pub use rewrite_multicast::RewriteMulticast;

@@ -7,12 +7,13 @@ use graph::{Buffer, Reason};
 use wire::checksum::Sum;
 use wire::{MacAddr, Protocol};
 
+use super::balanced::Linked;
 use super::reverse_path::SourceFamily;
 use crate::drops::Problem;
 use crate::fib::Family;
 
 /// An IP version. Functions on packets take those whose current bytes start at the IP header.
-pub trait Version: Copy + Debug + Send + Sync + 'static {
+pub trait Version: Linked + Debug {
     /// Reasons for drops in all nodes that check headers.
     type Error: Reason;
     /// Its addresses and what routes know of them.

@@ -9,13 +9,18 @@ use wire::ip4::Header;
 use wire::{MacAddr, Protocol, icmp4, print, udp};
 
 use super::{Error, IP4_DROP, IP4_LOCAL, IP4_OUTPUT, IP4_PUNT};
+use crate::adjacency::Link;
 use crate::drops::Problem;
 use crate::fib::Ip4;
-use crate::ip::{Nodes, Upper, Version};
+use crate::ip::{Linked, Nodes, Upper, Version};
 
 /// IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V4;
+
+impl Linked for V4 {
+    const LINK: Link = Link::Ip4;
+}
 
 impl Version for V4 {
     type Error = Error;

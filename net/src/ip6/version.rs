@@ -9,14 +9,19 @@ use wire::ip6::{self, Header};
 use wire::{MacAddr, Protocol, icmp6, print, udp};
 
 use super::{Error, IP6_DROP, IP6_LOCAL, IP6_OUTPUT, IP6_PUNT};
+use crate::adjacency::Link;
 use crate::drops::Problem;
 use crate::fib::Ip6;
 use crate::ip::SourceFamily;
-use crate::ip::{Nodes, Upper, Version};
+use crate::ip::{Linked, Nodes, Upper, Version};
 
 /// IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V6;
+
+impl Linked for V6 {
+    const LINK: Link = Link::Ip6;
+}
 
 impl Version for V6 {
     type Error = Error;

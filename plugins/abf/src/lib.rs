@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use acl::User;
 use control::feature::{Refusal, Refused};
 use net::adjacency::Link;
-use net::fib::{self, Followed, Path};
-use net::interface::{AttachedAt, Change};
+use net::fib::{self, Followed, GivenPaths, Path};
+use net::interface::AttachedAt;
 use net::ip::{V4, V6};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
@@ -281,28 +281,25 @@ pub fn detach(
     Ok(router.put(interface, ways)?)
 }
 
-/// Takes paths over an interface that goes from policies; those without others are detached and
-/// end.
-fn follow(router: &mut Router, gone: InterfaceIndex, change: Change) {
-    if change != Change::Deleting {
-        return;
+impl GivenPaths for Policies {
+    type Key = u32;
+
+    fn all(router: &Router) -> impl Iterator<Item = (u32, &[Path])> {
+        all(router).map(|(id, policy)| (id, policy.paths()))
     }
-    let leads_there = |path: &Path| path.target.interface() == Some(gone);
-    let met = all(router).filter(|(_, policy)| policy.paths().iter().any(leads_there));
-    let met: Vec<_> = met.map(|(id, p)| (id, p.version, p.paths.clone())).collect();
-    for (id, version, paths) in met {
-        let stays: Vec<_> = paths[version].iter().map(|path| !leads_there(path)).collect();
-        let left = paths.map(|paths| kept(&paths, &stays));
-        if left[version].is_empty() || set_paths(router, id, left).is_err() {
-            let at: Vec<_> = attachments(router)
-                .filter(|(_, _, way)| way.policy == id)
-                .map(|(interface, version, _)| (interface, version))
-                .collect();
-            for (interface, version) in at {
-                detach(router, id, interface, version).expect("it was attached just now");
-            }
-            forget(router, id);
+    fn replace(router: &mut Router, id: &u32, left: Vec<Path>) -> bool {
+        let Some(policy) = router.own::<Self>().0.get(id) else { return false };
+        let stays: Vec<_> = policy.paths().iter().map(|path| left.contains(path)).collect();
+        let left = [0, 1].map(|at| kept(&policy.paths[at], &stays));
+        set_paths(router, *id, left).is_ok()
+    }
+    fn end(router: &mut Router, id: &u32) {
+        let at = attachments(router).filter(|(_, _, way)| way.policy == *id);
+        let at: Vec<_> = at.map(|(interface, version, _)| (interface, version)).collect();
+        for (interface, version) in at {
+            detach(router, *id, interface, version).expect("it was attached just now");
         }
+        forget(router, *id);
     }
 }
 
@@ -318,7 +315,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         AttachedAt { arc: &IP6_UNICAST, node: V6::NODE, is_on: |ways| !ways.0[1].is_empty() },
     ]);
     router.insert(Policies::default());
-    router.interfaces.observe(follow);
+    router.interfaces.observe(fib::forget_paths::<Policies>);
     acl::add_user(
         router,
         User {

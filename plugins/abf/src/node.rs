@@ -4,11 +4,9 @@ use std::convert::Infallible;
 use std::fmt;
 
 use acl::{Action, List, Matched};
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Names, Node, Record};
+use graph::{Buffer, Frame, Names, Node, Record};
 use infra::rcu::{Epoch, SlabReader};
-use net::adjacency::Link;
-use net::ip::{V4, V6};
+use net::ip::{Balanced, V4, V6};
 
 use super::{Attached, Ways};
 
@@ -16,21 +14,17 @@ use super::{Attached, Ways};
 pub trait Forwarded: Matched {
     /// Name of the node.
     const NODE: &'static str;
-    /// Its link.
-    const LINK: Link;
     /// Its place among [`LINKS`](super::LINKS).
     const PLACE: usize;
 }
 
 impl Forwarded for V4 {
     const NODE: &'static str = "abf-input-ip4";
-    const LINK: Link = Link::Ip4;
     const PLACE: usize = 0;
 }
 
 impl Forwarded for V6 {
     const NODE: &'static str = "abf-input-ip6";
-    const LINK: Link = Link::Ip6;
     const PLACE: usize = 1;
 }
 
@@ -62,26 +56,6 @@ impl<V: Forwarded> Input<V> {
     }
 }
 
-/// Edges of [`Input`].
-#[derive(Clone, Copy)]
-pub enum Next<V> {
-    /// As the load balance says.
-    Onward(V),
-    /// To the next feature.
-    Continue,
-}
-
-impl<V: Forwarded> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Onward(_) => 0,
-            Self::Continue => along.next(p),
-        }
-    }
-}
-
 /// Counters of [`Input`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
@@ -99,7 +73,7 @@ pub enum Count {
 impl<V: Forwarded> Node for Input<V> {
     const NAME: &'static str = V::NODE;
     const EXPLAINABLE: bool = true;
-    type Next = Next<V>;
+    type Next = Balanced<V>;
     type Error = Infallible;
     type Count = Count;
     const DROP: &'static str = V::NODES.drop;
@@ -120,14 +94,14 @@ impl<V: Forwarded> Node for Input<V> {
                 match found {
                     Some((_, Action::Deny)) => {
                         missed += 1;
-                        Ok(Next::Continue)
+                        Ok(Balanced::Continue)
                     }
                     Some((way, _)) => {
                         matched += 1;
                         p.set_adjacency(way.balance);
-                        Ok(Next::Onward(version))
+                        Ok(Balanced::Onward(version))
                     }
-                    None => Ok(Next::Continue),
+                    None => Ok(Balanced::Continue),
                 }
             },
         );

@@ -7,7 +7,6 @@ use std::marker::PhantomData;
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Slot};
-use net::adjacency::Link;
 use net::ip::{V4, V6, Version};
 
 use super::NONE;
@@ -22,8 +21,6 @@ pub(super) const FRAME_WORDS: [(&str, u32); 4] =
 pub trait Numbered: Version {
     /// 0 for IPv4, 1 for IPv6.
     const NUMBER: usize;
-    /// The link of its packets.
-    const LINK: Link;
     /// The edges that clients know by number.
     const EDGES: &'static [Edge];
 }
@@ -34,7 +31,6 @@ const fn to(node: &'static str) -> Edge {
 
 impl Numbered for V4 {
     const NUMBER: usize = 0;
-    const LINK: Link = Link::Ip4;
     const EDGES: &'static [Edge] = &[
         to("ip4-drop"),
         to("ip4-punt"),
@@ -49,7 +45,6 @@ impl Numbered for V4 {
 
 impl Numbered for V6 {
     const NUMBER: usize = 1;
-    const LINK: Link = Link::Ip6;
     const EDGES: &'static [Edge] = &[
         to("ip6-drop"),
         to("ip6-punt"),
@@ -79,35 +74,6 @@ impl<V: Numbered> graph::Next for RoutedNext<V> {
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
         self.0
-    }
-}
-
-/// Edges of the ACLs of received and of punted packets.
-#[derive(Clone, Copy)]
-pub enum AclNext<V> {
-    /// To the next feature.
-    Continue,
-    /// As a load balance says.
-    Redirect(PhantomData<V>),
-}
-
-impl<V> AclNext<V> {
-    pub(super) const REDIRECT: Self = Self::Redirect(PhantomData);
-    /// What a table refuses has no next node.
-    #[inline(always)]
-    pub(super) fn numbered(number: u32) -> Option<Self> {
-        (number != 0).then_some(Self::Continue)
-    }
-}
-
-impl<V: Numbered> graph::Next for AclNext<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Continue => along.next(p),
-            Self::Redirect(_) => 0,
-        }
     }
 }
 

@@ -18,11 +18,11 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 use net::Router;
 use net::adjacency::Adjacency;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::ip::{V4, V6, Version};
+use net::ip::{Balanced, V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 
-use super::edges::{AclNext, Numbered, ReceivedNext, RoutedNext, SentNext};
+use super::edges::{Numbered, ReceivedNext, RoutedNext, SentNext};
 use super::reasons::{FrameError, InputError, OutputError};
 use super::table::{Action, Headers, Hit, Match, Moment, NONE, Session, Table, walk};
 use super::uses::Tables;
@@ -90,6 +90,12 @@ fn permitted(number: u32) -> Option<Continue> {
     (number != DENY).then_some(Continue)
 }
 
+/// As ACLs say it whose packets a session may redirect.
+#[inline(always)]
+fn unless_denied<V>(number: u32) -> Option<Balanced<V>> {
+    (number != DENY).then_some(Balanced::Continue)
+}
+
 /// Frames that are bridged or cross-connected.
 #[derive(Clone, Copy)]
 pub struct Layer2;
@@ -116,12 +122,12 @@ macro_rules! classified {
     )*};
 }
 classified! {
-    V4, INPUT, InaclTableMiss, InaclSessionDeny, AclNext<V4>, AclNext::numbered, AclNext::REDIRECT;
-    V6, INPUT, InaclTableMiss, InaclSessionDeny, AclNext<V6>, AclNext::numbered, AclNext::REDIRECT;
+    V4, INPUT, InaclTableMiss, InaclSessionDeny, Balanced<V4>, unless_denied, Balanced::Onward(V4);
+    V6, INPUT, InaclTableMiss, InaclSessionDeny, Balanced<V6>, unless_denied, Balanced::Onward(V6);
     V4, OUTPUT, OutaclTableMiss, OutaclSessionDeny, Continue, permitted;
     V6, OUTPUT, OutaclTableMiss, OutaclSessionDeny, Continue, permitted;
-    V4, PUNT, InaclTableMiss, InaclSessionDeny, AclNext<V4>, AclNext::numbered, AclNext::REDIRECT;
-    V6, PUNT, InaclTableMiss, InaclSessionDeny, AclNext<V6>, AclNext::numbered, AclNext::REDIRECT;
+    V4, PUNT, InaclTableMiss, InaclSessionDeny, Balanced<V4>, unless_denied, Balanced::Onward(V4);
+    V6, PUNT, InaclTableMiss, InaclSessionDeny, Balanced<V6>, unless_denied, Balanced::Onward(V6);
     V4, FLOW, Drop, Drop, Continue, |_| Some(Continue);
     V6, FLOW, Drop, Drop, Continue, |_| Some(Continue);
     V4, ROUTED, Drop, Drop, RoutedNext<V4>, RoutedNext::numbered;

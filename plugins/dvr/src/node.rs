@@ -10,7 +10,6 @@ use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Record, Slot};
 use infra::rcu::SlabReader;
 use l2::packet::Layer2;
 use net::Router;
-use net::adjacency::Link;
 use net::ip::{V4, V6, Version};
 
 use super::{Adjacencies, place};
@@ -21,20 +20,16 @@ pub trait Bridged: Version {
     const TO_INTERFACE: &'static str;
     /// The feature that gives packets to layer 2.
     const REINJECT: &'static str;
-    /// Its link.
-    const LINK: Link;
 }
 
 impl Bridged for V4 {
     const TO_INTERFACE: &'static str = "ip4-dvr-dpo";
     const REINJECT: &'static str = "ip4-dvr-reinject";
-    const LINK: Link = Link::Ip4;
 }
 
 impl Bridged for V6 {
     const TO_INTERFACE: &'static str = "ip6-dvr-dpo";
     const REINJECT: &'static str = "ip6-dvr-reinject";
-    const LINK: Link = Link::Ip6;
 }
 
 /// Sends packets to the interface that they have the number of.

@@ -13,9 +13,8 @@ use std::collections::BTreeMap;
 use classify::Classifier;
 use control::feature::{Refusal, Refused};
 use net::adjacency::Link;
-use net::fib::{self, Followed, Path};
-use net::interface::Change;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
+use net::fib::{self, Followed, GivenPaths, Path};
+use net::{Configuration, Feature, Origin, Parts, Router};
 
 pub use api::*;
 
@@ -139,35 +138,31 @@ fn forget(router: &mut Router, balance: u32) {
     }
 }
 
-/// Takes paths over an interface that goes from redirections; those without others end.
-fn follow(router: &mut Router, gone: InterfaceIndex, change: Change) {
-    if change != Change::Deleting {
-        return;
+impl GivenPaths for Redirects {
+    type Key = u32;
+
+    fn all(router: &Router) -> impl Iterator<Item = (u32, &[Path])> {
+        let all = router.own::<Self>().0.iter();
+        all.map(|(balance, redirect)| (*balance, &*redirect.paths))
     }
-    let stays = |path: &&Path| path.target.interface() != Some(gone);
-    let all = router.own::<Redirects>().0.iter();
-    let met: Vec<_> = all
-        .filter(|(_, redirect)| !redirect.paths.iter().all(|path| stays(&path)))
-        .map(|(balance, redirect)| {
-            let left: Vec<_> = redirect.paths.iter().filter(stays).cloned().collect();
-            (*balance, redirect.table, redirect.matched.clone(), left)
-        })
-        .collect();
-    for (balance, table, matched, left) in met {
-        if !left.is_empty() && router.refollow(balance, &left).is_ok() {
-            if let Some(redirect) = router.own_mut::<Redirects>().0.get_mut(&balance) {
-                redirect.paths = left;
-            }
-        } else {
-            remove(router, table, &matched).expect("its session is there as long as it is");
+    fn replace(router: &mut Router, balance: &u32, left: Vec<Path>) -> bool {
+        let is_done = router.refollow(*balance, &left).is_ok();
+        if let Some(redirect) = router.own_mut::<Self>().0.get_mut(balance).filter(|_| is_done) {
+            redirect.paths = left;
         }
+        is_done
+    }
+    fn end(router: &mut Router, balance: &u32) {
+        let Redirect { table, matched, .. } = &router.own::<Self>().0[balance];
+        let (table, matched) = (*table, matched.clone());
+        remove(router, table, &matched).expect("its session is there as long as it is");
     }
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
     router.insert(Redirects::default());
-    router.interfaces.observe(follow);
+    router.interfaces.observe(fib::forget_paths::<Redirects>);
     classify::add_user(router, |router, table| {
         router.own::<Redirects>().0.values().any(|redirect| redirect.table == table)
     });

@@ -1,16 +1,9 @@
-//! Messages of IPFIX (RFC 7011 section 3) and the datagrams that they are in.
-
-use wire::{Protocol, checksum, ip4, udp};
-use zerocopy::IntoBytes;
-
-use super::Exporter;
+//! Messages of IPFIX (RFC 7011 section 3).
 
 /// Bytes of a message before its sets.
 pub const HEADER: usize = 16;
 /// Bytes of a set before its records.
 pub const SET: usize = 4;
-/// Bytes of a packet before the message.
-pub const FRONT: usize = size_of::<ip4::Header>() + size_of::<udp::Header>();
 /// The set of templates.
 const TEMPLATES: u16 = 2;
 /// The bit of a field that is an enterprise's.
@@ -59,18 +52,4 @@ pub fn message(time: u32, sequence: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
     let front = [10_u16.to_be_bytes(), len.to_be_bytes()];
     let rest = [time, sequence, domain].map(u32::to_be_bytes);
     [front.as_flattened(), rest.as_flattened(), sets].concat()
-}
-
-/// The packet with a message.
-pub fn datagram(exporter: &Exporter, src_port: u16, message: &[u8]) -> Vec<u8> {
-    let len = (size_of::<udp::Header>() + message.len()) as u16;
-    let mut header = udp::Header::new(src_port, exporter.port, len);
-    if exporter.udp_checksum {
-        let (src, dst) = (exporter.src.octets(), exporter.collector.octets());
-        let sum = checksum::ip4_pseudo(src, dst, Protocol::UDP, len);
-        header.checksum = sum.add_bytes(header.as_bytes()).add_bytes(message).udp_checksum();
-    }
-    let total = len + size_of::<ip4::Header>() as u16;
-    let front = ip4::Header::new(exporter.src, exporter.collector, Protocol::UDP, total);
-    [front.as_bytes(), header.as_bytes(), message].concat()
 }

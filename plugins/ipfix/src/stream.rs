@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use control::process::{Event, Wake};
-use graph::Flags;
 use net::Router;
 use net::fib::TableIndex;
+use net::ip::{DATAGRAM_HEADERS, datagram, send_own};
 
-use super::message::{FRONT, Field, HEADER, SET, datagram, message, set, template};
+use super::message::{Field, HEADER, SET, message, set, template};
 use super::{Exporter, Ipfix};
 
 /// The first number of a template.
@@ -70,7 +70,7 @@ pub fn export(router: &mut Router, number: u32, record: &[u8]) {
     if record.is_empty() || record.len() != stream.record_len() {
         return;
     }
-    let room = mtu.saturating_sub(FRONT + HEADER + SET);
+    let room = mtu.saturating_sub(DATAGRAM_HEADERS + HEADER + SET);
     let is_full = !stream.waiting.is_empty() && stream.waiting.len() + record.len() > room;
     if is_full {
         send_waiting(router, number, false);
@@ -113,7 +113,10 @@ fn send_waiting(router: &mut Router, number: u32, is_asked: bool) {
         let known = stream.progress.entry(*key).or_default();
         let mut push = |sets: &[u8], known: &Progress, exporter: &Exporter| {
             let message = message(time, known.sequence, stream.domain, sets);
-            packets.push((*table, datagram(exporter, stream.src_port, &message)));
+            let from = (exporter.src, stream.src_port);
+            let to = (exporter.collector, exporter.port);
+            let packet = datagram(from, to, &message, exporter.udp_checksum);
+            packets.extend(packet.map(|packet| (*table, packet)));
         };
         let interval = f64::from(exporter.template_interval);
         if count == 0 && known.template_at.is_none() && !is_asked {
@@ -128,16 +131,7 @@ fn send_waiting(router: &mut Router, number: u32, is_asked: bool) {
             known.sequence = known.sequence.wrapping_add(count);
         }
     }
-    let Some(node) = router.engine.index_of("ip4-lookup") else { return };
-    let thread = router.engine.data_threads().start;
-    for (table, packet) in packets {
-        router.engine.inject(thread, node, packet, move |p| {
-            let l3 = p.offset();
-            p.set_l3_offset(l3);
-            p.set_fib(table.0);
-            p.add_flags(Flags::LOCAL.with(Flags::L3));
-        });
-    }
+    packets.into_iter().for_each(|(table, packet)| send_own(router, table, packet));
 }
 
 /// Starts the process that sends what waits.

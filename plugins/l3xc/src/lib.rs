@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use control::feature::{Refusal, Refused};
 use net::adjacency::Link;
-use net::fib::{self, Followed, Path};
+use net::fib::{self, Followed, GivenPaths, Path};
 use net::interface::{AttachedAt, Change};
 use net::ip::{V4, V6};
 use net::ip4::IP4_UNICAST;
@@ -124,21 +124,26 @@ fn switch(router: &mut Router, key: Key, to: Option<u32>) {
     router.put(key.interface, balances).expect("it was found, or goes only now");
 }
 
-/// Forgets the cross-connects of an interface that goes, and paths over it.
-fn follow(router: &mut Router, gone: InterfaceIndex, change: Change) {
-    if change != Change::Deleting {
-        return;
+impl GivenPaths for Connects {
+    type Key = Key;
+
+    fn all(router: &Router) -> impl Iterator<Item = (Key, &[Path])> {
+        all(router)
     }
-    let leads_there = |path: &Path| path.target.interface() == Some(gone);
-    let is_met =
-        |(key, paths): &(Key, &[Path])| key.interface == gone || paths.iter().any(leads_there);
-    let met: Vec<_> =
-        all(router).filter(is_met).map(|(key, paths)| (key, paths.to_vec())).collect();
-    for (key, mut paths) in met {
-        paths.retain(|path| !leads_there(path));
-        if key.interface == gone || paths.is_empty() || set(router, key, paths).is_err() {
-            remove(router, key).expect("it was there just now");
-        }
+    fn replace(router: &mut Router, key: &Key, left: Vec<Path>) -> bool {
+        set(router, *key, left).is_ok()
+    }
+    fn end(router: &mut Router, key: &Key) {
+        remove(router, *key).expect("it was there just now");
+    }
+}
+
+/// Forgets the cross-connects of an interface that goes.
+fn forget(router: &mut Router, gone: InterfaceIndex, change: Change) {
+    if change == Change::Deleting {
+        // It may have none.
+        let _ = remove(router, Key { interface: gone, link: Link::Ip4 });
+        let _ = remove(router, Key { interface: gone, link: Link::Ip6 });
     }
 }
 
@@ -152,7 +157,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         AttachedAt { arc: &IP6_UNICAST, node: V6::NODE, is_on: |to| to.0[1].is_some() },
     ]);
     router.insert(Connects::default());
-    router.interfaces.observe(follow);
+    router.interfaces.observe(forget);
+    router.interfaces.observe(fib::forget_paths::<Connects>);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

@@ -3,11 +3,9 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Names, Node, Record};
+use graph::{Frame, Names, Node, Record};
 use infra::rcu::SlabReader;
-use net::adjacency::Link;
-use net::ip::{V4, V6, Version};
+use net::ip::{Balanced, V4, V6, Version};
 
 use super::Balances;
 
@@ -15,18 +13,14 @@ use super::Balances;
 pub trait Crossed: Version {
     /// Name of the node.
     const NODE: &'static str;
-    /// Its link.
-    const LINK: Link;
 }
 
 impl Crossed for V4 {
     const NODE: &'static str = "l3xc-input-ip4";
-    const LINK: Link = Link::Ip4;
 }
 
 impl Crossed for V6 {
     const NODE: &'static str = "l3xc-input-ip6";
-    const LINK: Link = Link::Ip6;
 }
 
 /// Sends packets where their interface is connected to.
@@ -39,26 +33,6 @@ pub struct Input<V> {
 impl<V: Crossed> Input<V> {
     pub(super) fn new(balances: &SlabReader<Balances>) -> Self {
         Self { version: V::SELF, balances: balances.clone() }
-    }
-}
-
-/// Edges of [`Input`].
-#[derive(Clone, Copy)]
-pub enum Next<V> {
-    /// As the load balance says.
-    Onward(V),
-    /// To the next feature: its interface is no longer connected.
-    Continue,
-}
-
-impl<V: Crossed> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Onward(_) => 0,
-            Self::Continue => along.next(p),
-        }
     }
 }
 
@@ -76,7 +50,7 @@ pub enum Count {
 impl<V: Crossed> Node for Input<V> {
     const NAME: &'static str = V::NODE;
     const EXPLAINABLE: bool = true;
-    type Next = Next<V>;
+    type Next = Balanced<V>;
     type Error = Infallible;
     type Count = Count;
     const DROP: &'static str = V::NODES.drop;
@@ -95,10 +69,10 @@ impl<V: Crossed> Node for Input<V> {
             p.trace(|_| Seen { node: V::NODE, to });
             let Some(balance) = to else {
                 unmatched += 1;
-                return Ok(Next::Continue);
+                return Ok(Balanced::Continue);
             };
             p.set_adjacency(balance);
-            Ok(Next::Onward(version))
+            Ok(Balanced::Onward(version))
         });
         frame.count(Count::Matched, count - unmatched);
         frame.count(Count::NoMatch, unmatched);

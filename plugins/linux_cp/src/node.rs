@@ -6,14 +6,14 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use control::feature::Refused;
-use graph::arc::{Along, Beside};
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Record, Slot};
+use graph::arc::Beside;
+use graph::{Buffer, Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::rcu::SlabReader;
 use net::adjacency::Link;
 use net::arp::ARP;
 use net::gso;
 use net::interface::{AttachedAt, EdgesReader};
-use net::ip::{V4, V6, Version, add_with_outputs};
+use net::ip::{Balanced, V4, V6, Version, add_with_outputs};
 use net::ip4::{IP4_LOCAL, IP4_MULTICAST, IP4_PUNT, IP4_UNICAST};
 use net::ip6::{IP6_LOCAL, IP6_MULTICAST, IP6_PUNT, IP6_UNICAST};
 use net::{Router, refuse};
@@ -176,8 +176,6 @@ pub trait Carried: Version {
     const CROSS: &'static str;
     /// Name of the node for copies of ICMP messages.
     const ICMP: &'static str;
-    /// Its link.
-    const LINK: Link;
     /// Whether a packet is an ICMP message that the host wants to see.
     fn is_for_host(p: &Buffer<'_>) -> bool;
 }
@@ -185,7 +183,6 @@ pub trait Carried: Version {
 impl Carried for V4 {
     const CROSS: &'static str = "linux-cp-xc-l3-ip4";
     const ICMP: &'static str = "linux-cp-icmp4-phy";
-    const LINK: Link = Link::Ip4;
 
     fn is_for_host(p: &Buffer<'_>) -> bool {
         let header = p.header::<ip4::Header>().filter(|h| h.protocol == Protocol::ICMP);
@@ -197,7 +194,6 @@ impl Carried for V4 {
 impl Carried for V6 {
     const CROSS: &'static str = "linux-cp-xc-l3-ip6";
     const ICMP: &'static str = "linux-cp-icmp6-phy";
-    const LINK: Link = Link::Ip6;
 
     fn is_for_host(p: &Buffer<'_>) -> bool {
         let upper = p.header::<ip6::Header>().and_then(|_| ip6::upper_layer(p.bytes()));
@@ -220,26 +216,10 @@ pub struct CrossIp<V> {
     settings: SlabReader<Paired>,
 }
 
-/// Edges of [`CrossIp`].
-#[derive(Clone, Copy)]
-pub enum ToBalance<V> {
-    /// The load balance of the interface.
-    Balance(V),
-}
-
-impl<V: Carried> graph::Next for ToBalance<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::LINK.load_balance_node(), payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        let Self::Balance(_) = self;
-        0
-    }
-}
-
 impl<V: Carried> Node for CrossIp<V> {
     const NAME: &'static str = V::CROSS;
     const EXPLAINABLE: bool = true;
-    type Next = ToBalance<V>;
+    type Next = Balanced<V>;
     type Error = Error;
     type Count = Infallible;
     const DROP: &'static str = V::NODES.drop;
@@ -255,7 +235,7 @@ impl<V: Carried> Node for CrossIp<V> {
             p.set_adjacency(pair.balances[usize::from(V::LINK == Link::Ip6)]);
             // As from here: no hop is taken.
             p.add_flags(Flags::LOCAL);
-            Ok(ToBalance::Balance(self.version))
+            Ok(Balanced::Onward(self.version))
         });
     }
 }

@@ -14,7 +14,7 @@ use net::adjacency::Link;
 use net::fib::Popped;
 use net::gso;
 use net::icmp::Problem;
-use net::ip::{V4, V6, Version};
+use net::ip::{Linked, V4, V6, Version};
 use wire::mpls::Entry;
 use wire::{ip4, ip6};
 use zerocopy::IntoBytes;
@@ -29,11 +29,9 @@ const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
 const MOST_HOPS: u8 = 255;
 
 /// The kind of packets below imposed labels.
-pub trait Carried: Copy + Send + 'static {
-    /// The link of such packets.
-    const LINK: Link;
-    /// The nodes, for the pipe and the uniform model.
-    const NODES: [&'static str; 2];
+pub trait Carried: Linked {
+    /// The nodes that put labels on, for the pipe and the uniform model.
+    const IMPOSE: [&'static str; 2];
     /// The node that tells senders what is wrong, and what it takes along.
     const PROBLEMS: Edge;
     /// Error for the sender of a packet whose last hop is used up.
@@ -54,18 +52,20 @@ pub struct Inner {
     is_swap: bool,
 }
 
-/// IPv4 packets.
-#[derive(Clone, Copy)]
-pub struct Ip4;
-/// IPv6 packets.
-#[derive(Clone, Copy)]
-pub struct Ip6;
 /// Labelled packets.
 #[derive(Clone, Copy)]
 pub struct Labelled;
 /// Frames.
 #[derive(Clone, Copy)]
 pub struct Framed;
+
+impl Linked for Labelled {
+    const LINK: Link = Link::Mpls;
+}
+
+impl Linked for Framed {
+    const LINK: Link = Link::Ethernet;
+}
 
 /// Spends a hop of an IP packet.
 fn spend_ip<V: Version>(p: &mut Buffer<'_>) -> Option<u8> {
@@ -77,9 +77,8 @@ fn spend_ip<V: Version>(p: &mut Buffer<'_>) -> Option<u8> {
     hops.checked_sub(1).filter(|left| *left > 0)
 }
 
-impl Carried for Ip4 {
-    const LINK: Link = Link::Ip4;
-    const NODES: [&'static str; 2] =
+impl Carried for V4 {
+    const IMPOSE: [&'static str; 2] =
         ["ip4-mpls-label-imposition-pipe", "ip4-mpls-label-imposition-uniform"];
     const PROBLEMS: Edge = Edge { to: V4::NODES.icmp_error, payload: Problem::NAME };
     const EXPIRED: Option<Problem> = Some(V4::EXPIRED_PROBLEM);
@@ -91,9 +90,8 @@ impl Carried for Ip4 {
     }
 }
 
-impl Carried for Ip6 {
-    const LINK: Link = Link::Ip6;
-    const NODES: [&'static str; 2] =
+impl Carried for V6 {
+    const IMPOSE: [&'static str; 2] =
         ["ip6-mpls-label-imposition-pipe", "ip6-mpls-label-imposition-uniform"];
     const PROBLEMS: Edge = Edge { to: V6::NODES.icmp_error, payload: Problem::NAME };
     const EXPIRED: Option<Problem> = Some(V6::EXPIRED_PROBLEM);
@@ -106,8 +104,7 @@ impl Carried for Ip6 {
 }
 
 impl Carried for Labelled {
-    const LINK: Link = Link::Mpls;
-    const NODES: [&'static str; 2] =
+    const IMPOSE: [&'static str; 2] =
         ["mpls-label-imposition-pipe", "mpls-label-imposition-uniform"];
     const PROBLEMS: Edge = Edge { to: "mpls-drop", payload: "" };
     const EXPIRED: Option<Problem> = None;
@@ -123,8 +120,7 @@ impl Carried for Labelled {
 }
 
 impl Carried for Framed {
-    const LINK: Link = Link::Ethernet;
-    const NODES: [&'static str; 2] =
+    const IMPOSE: [&'static str; 2] =
         ["ethernet-mpls-label-imposition-pipe", "ethernet-mpls-label-imposition-uniform"];
     const PROBLEMS: Edge = Edge { to: "mpls-drop", payload: "" };
     const EXPIRED: Option<Problem> = None;
@@ -162,7 +158,7 @@ impl<C: Carried> graph::Next for Next<C> {
         To::EDGES[4],
         To::EDGES[5],
         C::PROBLEMS,
-        Edge { to: C::NODES[0], payload: "" },
+        Edge { to: C::IMPOSE[0], payload: "" },
     ];
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
@@ -175,7 +171,7 @@ impl<C: Carried> graph::Next for Next<C> {
 }
 
 impl<C: Carried> Node for Impose<C> {
-    const NAME: &'static str = C::NODES[0];
+    const NAME: &'static str = C::IMPOSE[0];
     const EXPLAINABLE: bool = true;
     type Next = Next<C>;
     type Error = Error;
@@ -247,7 +243,7 @@ pub(super) fn add<C: Carried>(
     router: &mut Router,
     impositions: &SlabReader<Imposition>,
 ) -> Result<(), BuildError> {
-    for name in C::NODES {
+    for name in C::IMPOSE {
         router.add_forwarder(Link::Mpls, name, |_, objects| Impose::<C> {
             impositions: impositions.clone(),
             lead: Lead(objects),

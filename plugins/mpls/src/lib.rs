@@ -30,6 +30,7 @@ use net::fib::{
     self, LabelSwitching, NewKind, Object, ObjectKind, Path, Source, TableIndex, Target, Via,
 };
 use net::interface::NoInterface;
+use net::ip::{V4, V6};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::ethernet::EtherType;
 use wire::mpls::{IP4_EXPLICIT_NULL, IP6_EXPLICIT_NULL, ROUTER_ALERT};
@@ -191,14 +192,14 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     lookup::add(router, &tables.reader()).map_err(refuse)?;
     output::add(router).map_err(refuse)?;
     frag::add(router).map_err(refuse)?;
-    impose::add::<impose::Ip4>(router, &impositions.reader()).map_err(refuse)?;
-    impose::add::<impose::Ip6>(router, &impositions.reader()).map_err(refuse)?;
+    impose::add::<V4>(router, &impositions.reader()).map_err(refuse)?;
+    impose::add::<V6>(router, &impositions.reader()).map_err(refuse)?;
     impose::add::<impose::Labelled>(router, &impositions.reader()).map_err(refuse)?;
     impose::add::<impose::Framed>(router, &impositions.reader()).map_err(refuse)?;
     dispose::add(router, &dispositions.reader()).map_err(refuse)?;
-    replicate::add::<replicate::Ip4>(router, copies.reader()).map_err(refuse)?;
-    replicate::add::<replicate::Ip6>(router, copies.reader()).map_err(refuse)?;
-    replicate::add::<replicate::Labelled>(router, copies.reader()).map_err(refuse)?;
+    replicate::add(router, V4, copies.reader()).map_err(refuse)?;
+    replicate::add(router, V6, copies.reader()).map_err(refuse)?;
+    replicate::add(router, impose::Labelled, copies.reader()).map_err(refuse)?;
 
     let kinds = add_kinds(router).map_err(refuse)?;
     let null = |kind: [ObjectKind; 2], index: Option<u32>| {
@@ -223,19 +224,19 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
 
 /// The node of a link for each model.
 fn imposer<C: impose::Carried>(uniform: usize) -> (Link, String) {
-    (C::LINK, C::NODES[uniform].to_owned())
+    (C::LINK, C::IMPOSE[uniform].to_owned())
 }
 
 /// The node of a link that copies.
 fn copier<C: replicate::Copied>() -> (Link, String) {
-    (C::LINK, C::NAME.to_owned())
+    (C::LINK, C::REPLICATE.to_owned())
 }
 
 fn add_kinds(router: &mut Router) -> Result<Kinds, graph::BuildError> {
     let mut impose = |uniform: usize| {
         let nodes = vec![
-            imposer::<impose::Ip4>(uniform),
-            imposer::<impose::Ip6>(uniform),
+            imposer::<V4>(uniform),
+            imposer::<V6>(uniform),
             imposer::<impose::Labelled>(uniform),
             imposer::<impose::Framed>(uniform),
         ];
@@ -251,11 +252,7 @@ fn add_kinds(router: &mut Router) -> Result<Kinds, graph::BuildError> {
         both(<net::ip::V4 as dispose::Below>::NAMES)?,
         both(<net::ip::V6 as dispose::Below>::NAMES)?,
     ];
-    let nodes = vec![
-        copier::<replicate::Ip4>(),
-        copier::<replicate::Ip6>(),
-        copier::<replicate::Labelled>(),
-    ];
+    let nodes = vec![copier::<V4>(), copier::<V6>(), copier::<impose::Labelled>()];
     let replicate = router.add_object_kind(NewKind { nodes, describe: show::copies })?;
     Ok(Kinds { impose, dispose, replicate })
 }

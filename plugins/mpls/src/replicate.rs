@@ -3,16 +3,16 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::marker::PhantomData;
 
-use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Record};
+use graph::{BuildError, Flags, Frame, Names, Node, Record};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::adjacency::Link;
 use net::fib::{Error, Followed, Object, Path, Popped};
+use net::ip::{Balanced, Linked, V4, V6};
 
 use super::Mpls;
+use super::impose::Labelled;
 
 /// Longest packet that is copied, in bytes.
 const LONGEST: usize = 1 << 16;
@@ -59,39 +59,19 @@ pub fn end(router: &mut Router, copies: Copies) {
 }
 
 /// The kind of packets that are copied.
-pub trait Copied: Copy + Send + 'static {
-    /// The link of such packets.
-    const LINK: Link;
+pub trait Copied: Linked {
     /// The node that copies.
-    const NAME: &'static str;
-    /// The node that follows the load balance of each copy.
-    const ONWARD: &'static str;
+    const REPLICATE: &'static str;
 }
 
-/// IPv4 packets.
-#[derive(Clone, Copy)]
-pub struct Ip4;
-/// IPv6 packets.
-#[derive(Clone, Copy)]
-pub struct Ip6;
-/// Labelled packets.
-#[derive(Clone, Copy)]
-pub struct Labelled;
-
-impl Copied for Ip4 {
-    const LINK: Link = Link::Ip4;
-    const NAME: &'static str = "ip4-mpls-replicate";
-    const ONWARD: &'static str = "ip4-load-balance";
+impl Copied for V4 {
+    const REPLICATE: &'static str = "ip4-mpls-replicate";
 }
-impl Copied for Ip6 {
-    const LINK: Link = Link::Ip6;
-    const NAME: &'static str = "ip6-mpls-replicate";
-    const ONWARD: &'static str = "ip6-load-balance";
+impl Copied for V6 {
+    const REPLICATE: &'static str = "ip6-mpls-replicate";
 }
 impl Copied for Labelled {
-    const LINK: Link = Link::Mpls;
-    const NAME: &'static str = "mpls-replicate";
-    const ONWARD: &'static str = "mpls-load-balance";
+    const REPLICATE: &'static str = "mpls-replicate";
 }
 
 /// Makes copies.
@@ -100,18 +80,7 @@ pub struct Replicate<C> {
     copies: SlabReader<Box<[u32]>>,
     /// The packet being copied.
     bytes: Box<[u8]>,
-    of: PhantomData<C>,
-}
-
-/// The edge of [`Replicate`].
-#[derive(Clone, Copy)]
-pub struct ReplicateNext<C>(PhantomData<C>);
-
-impl<C: Copied> graph::Next for ReplicateNext<C> {
-    const EDGES: &'static [Edge] = &[Edge { to: C::ONWARD, payload: "" }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        0
-    }
+    kind: C,
 }
 
 /// Drops of [`Replicate`], and copies that could not be made.
@@ -123,9 +92,9 @@ pub enum ReplicateError {
 }
 
 impl<C: Copied> Node for Replicate<C> {
-    const NAME: &'static str = C::NAME;
+    const NAME: &'static str = C::REPLICATE;
     const EXPLAINABLE: bool = true;
-    type Next = ReplicateNext<C>;
+    type Next = Balanced<C>;
     type Error = ReplicateError;
     type Count = Infallible;
     const DROP: &'static str = "error-drop";
@@ -133,7 +102,7 @@ impl<C: Copied> Node for Replicate<C> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let bytes = &mut self.bytes;
+        let (bytes, kind) = (&mut self.bytes, self.kind);
         frame.each(|p| {
             let index = p.adjacency();
             let copies = self.copies.read(index, epoch).map_or(&[][..], |all| all);
@@ -156,7 +125,7 @@ impl<C: Copied> Node for Replicate<C> {
                         new.set_payload(popped);
                         new.add_flags(Flags::POPPED);
                     }
-                    new.send(ReplicateNext(PhantomData));
+                    new.send(Balanced::Onward(kind));
                     Some(())
                 });
                 if made.is_none() {
@@ -164,7 +133,7 @@ impl<C: Copied> Node for Replicate<C> {
                 }
             }
             p.set_adjacency(*last);
-            Ok(ReplicateNext(PhantomData))
+            Ok(Balanced::Onward(kind))
         });
     }
 }
@@ -183,9 +152,10 @@ impl Record for ReplicateTrace {
 /// Adds the node for packets of a link.
 pub(super) fn add<C: Copied>(
     router: &mut Router,
+    kind: C,
     copies: SlabReader<Box<[u32]>>,
 ) -> Result<(), BuildError> {
     let bytes = vec![0; LONGEST].into();
-    router.engine.add(Replicate::<C> { copies, bytes, of: PhantomData })?;
+    router.engine.add(Replicate { copies, bytes, kind })?;
     Ok(())
 }

@@ -58,7 +58,7 @@ pub const FEATURE: Feature = Feature {
     about: "IPv4 Endpoint-Independent NAT (NAT44 EI)",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["ip4", "reassembly", "sessions", "nat_log", "syslog", "translation"],
+    requires: &["ip4", "reassembly", "sessions", "nat_log", "translation"],
     register,
     configuration: Configuration::Commands(configuration::configuration),
 };

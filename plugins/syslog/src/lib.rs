@@ -10,11 +10,9 @@ use std::net::Ipv4Addr;
 
 use control::cli::Words;
 use control::feature::{Refusal, Refused, Registered};
-use graph::Flags;
 use net::fib::{Ip4, TableIndex};
+use net::ip::{datagram, send_own};
 use net::{Configuration, Feature, Origin, Parts, Router};
-use wire::{Protocol, checksum, ip4, udp};
-use zerocopy::IntoBytes;
 
 pub use api::*;
 pub use message::{Facility, Message, Structured};
@@ -176,34 +174,9 @@ pub fn send(router: &mut Router, message: &Message<'_>) {
     }
     text.truncate(end);
     let [from, to] = [(sender.src, PORT), (sender.collector, sender.port)];
-    if let Some(packet) = datagram(from, to, text.as_bytes()) {
-        inject(router, table, packet);
+    if let Some(packet) = datagram(from, to, text.as_bytes(), true) {
+        send_own(router, table, packet);
     }
-}
-
-/// Sends an IPv4 packet of this router's own, by the routes of a table.
-pub fn inject(router: &mut Router, table: TableIndex, packet: Vec<u8>) {
-    let Some(node) = router.engine.index_of("ip4-lookup") else { return };
-    let thread = router.engine.data_threads().start;
-    router.engine.inject(thread, node, packet, move |p| {
-        let l3 = p.offset();
-        p.set_l3_offset(l3);
-        p.set_fib(table.0);
-        p.add_flags(Flags::LOCAL.with(Flags::L3));
-    });
-}
-
-/// The IPv4 packet with a datagram from one address and port to another; `None` for one that is
-/// too long for any.
-pub fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), bytes: &[u8]) -> Option<Vec<u8>> {
-    let len = u16::try_from(size_of::<udp::Header>() + bytes.len()).ok()?;
-    let total = len.checked_add(size_of::<ip4::Header>() as u16)?;
-    let mut header = udp::Header::new(from.1, to.1, len);
-    let pseudo = checksum::ip4_pseudo(from.0.octets(), to.0.octets(), Protocol::UDP, len);
-    let sum = pseudo.add_bytes(header.as_bytes()).add_bytes(bytes);
-    header.checksum = sum.udp_checksum();
-    let front = ip4::Header::new(from.0, to.0, Protocol::UDP, total);
-    Some([front.as_bytes(), header.as_bytes(), bytes].concat())
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -15,6 +15,7 @@ use super::table::Key;
 use crate::adjacency::Link;
 use crate::fib::Error;
 use crate::fib::family::{Family, Ip4, Ip6};
+use crate::interface::{Change, InterfaceIndex};
 use crate::router::Router;
 
 /// A function that is called, with a number of its choice, when what is followed has changed.
@@ -168,6 +169,34 @@ impl Router {
             if !self.fib.to_call.iter().any(|f| f.is(&follower)) {
                 self.fib.to_call.push(follower);
             }
+        }
+    }
+}
+
+/// Paths that clients have given to objects of a feature, each with a key.
+pub trait GivenPaths {
+    /// Key of an object.
+    type Key;
+    /// All objects.
+    fn all(router: &Router) -> impl Iterator<Item = (Self::Key, &[Path])>;
+    /// Has an object lead along some of its paths only; false where that is refused.
+    fn replace(router: &mut Router, key: &Self::Key, left: Vec<Path>) -> bool;
+    /// Ends an object without paths.
+    fn end(router: &mut Router, key: &Self::Key);
+}
+
+/// Takes paths over an interface that goes from the objects of a feature; those without others end.
+pub fn forget_paths<G: GivenPaths>(router: &mut Router, gone: InterfaceIndex, change: Change) {
+    if change != Change::Deleting {
+        return;
+    }
+    let stays = |path: &&Path| path.target.interface() != Some(gone);
+    let left = |paths: &[Path]| paths.iter().filter(stays).cloned().collect::<Vec<_>>();
+    let met = G::all(router).filter(|(_, paths)| !paths.iter().all(|path| stays(&path)));
+    let met: Vec<_> = met.map(|(key, paths)| (key, left(paths))).collect();
+    for (key, left) in met {
+        if left.is_empty() || !G::replace(router, &key, left) {
+            G::end(router, &key);
         }
     }
 }

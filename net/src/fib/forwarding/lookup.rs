@@ -31,8 +31,6 @@ pub trait Headers: Family {
     type BalanceNext: Next + From<NextNode> + Send;
     /// Name of the lookup node.
     const LOOKUP: &'static str;
-    /// Name of the load-balance node.
-    const LOAD_BALANCE: &'static str;
     /// Name of the node that looks once more at the destination.
     const LOOKUP_DST: &'static str;
     /// Name of the node that looks at the source.
@@ -61,7 +59,6 @@ impl Headers for Ip4 {
     type LookupNext = Next4;
     type BalanceNext = Next4;
     const LOOKUP: &'static str = "ip4-lookup";
-    const LOAD_BALANCE: &'static str = "ip4-load-balance";
     const LOOKUP_DST: &'static str = "lookup-ip4-dst";
     const LOOKUP_SRC: &'static str = "lookup-ip4-src";
     const INTERFACE_RX: &'static str = "interface-rx-dpo-ip4";
@@ -90,7 +87,6 @@ impl Headers for Ip6 {
     type LookupNext = Next6;
     type BalanceNext = Next6;
     const LOOKUP: &'static str = "ip6-lookup";
-    const LOAD_BALANCE: &'static str = "ip6-load-balance";
     const LOOKUP_DST: &'static str = "lookup-ip6-dst";
     const LOOKUP_SRC: &'static str = "lookup-ip6-src";
     const INTERFACE_RX: &'static str = "interface-rx-dpo-ip6";
@@ -362,7 +358,7 @@ fn add<F: Headers>(router: &mut Router) -> Result<(), BuildError> {
     router.add_forwarder(F::LINK, F::LOOKUP, |router, objects| Lookup {
         forwarding: forwarding(router, objects),
     })?;
-    router.add_forwarder(F::LINK, F::LOAD_BALANCE, |router, objects| {
+    router.add_forwarder(F::LINK, F::LINK.load_balance_node(), |router, objects| {
         LoadBalanceNode::new(forwarding(router, objects))
     })?;
     Ok(())

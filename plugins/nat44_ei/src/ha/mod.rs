@@ -25,7 +25,7 @@ use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader, Shared};
 use net::events::{Event, EventSender};
 use net::fib::TableIndex;
-use net::ip::Version;
+use net::ip::{Version, datagram, send_own};
 use net::ip4::V4;
 use net::{Router, refuse};
 use sessions::Walked;
@@ -371,7 +371,7 @@ fn send(router: &mut Router) {
         let bytes = [header.as_bytes(), changes.as_bytes()].concat();
         let from = (listener.addr, listener.port);
         let to = (failover.addr, failover.port);
-        let Some(packet) = syslog::datagram(from, to, &bytes) else { continue };
+        let Some(packet) = datagram(from, to, &bytes, true) else { continue };
         for change in changes {
             ha.count(usize::from(change.kind - ADD), 1);
         }
@@ -383,7 +383,7 @@ fn send(router: &mut Router) {
         ha.sent.push_back(Sent { sequence, packet: packet.clone(), retries: 0, due });
         packets.push(packet);
     }
-    packets.into_iter().for_each(|packet| syslog::inject(router, TableIndex(0), packet));
+    packets.into_iter().for_each(|packet| send_own(router, TableIndex(0), packet));
 }
 
 /// Sends again what is not acknowledged in time, or gives it up.
@@ -407,7 +407,7 @@ fn send_again(router: &mut Router) {
             ha.missed();
         }
     }
-    packets.into_iter().for_each(|packet| syslog::inject(router, TableIndex(0), packet));
+    packets.into_iter().for_each(|packet| send_own(router, TableIndex(0), packet));
     end_of_resync(router);
 }
 

@@ -2,6 +2,7 @@
 
 use net::Router;
 use net::fib::TableIndex;
+use net::ip::{datagram, send_own};
 use sessions::New;
 use translation::session::{ESTABLISHED, NatSession, NatTable, class_of};
 use translation::users::{Counts, began, queue};
@@ -49,9 +50,9 @@ pub(super) fn apply(router: &mut Router) {
     let Some(Listener { addr, port, .. }) = router.own::<Ha>().listener else { return };
     for (header, to) in acks {
         let ack = Header { flags: ACK, count: 0.into(), ..header };
-        let Some(packet) = syslog::datagram((addr, port), to, ack.as_bytes()) else { continue };
+        let Some(packet) = datagram((addr, port), to, ack.as_bytes(), true) else { continue };
         router.own::<Ha>().count(ACK_SEND, 1);
-        syslog::inject(router, TableIndex(0), packet);
+        send_own(router, TableIndex(0), packet);
     }
 }
 
