@@ -357,8 +357,8 @@ impl Task<Router> for Job {
     }
 
     fn cancel(&mut self, router: &mut Router, _: &mut Output) {
-        // Half a replacement is none: it is finished, or leads back, in the background. So does what
-        // is on its way to the disk.
+        // Half a replacement is none: it is finished, or leads back, in the background. So does
+        // what is on its way to the disk.
         let mut rest = Self {
             cli: self.cli.clone(),
             phase: Phase::Collect(Collection::new(router.configured.clone())),

@@ -64,7 +64,8 @@ pub enum PuntError {
 }
 
 macro_rules! on_interfaces {
-    ($($station:ident: $node:literal $handoff:literal $arcs:expr, $front:ident $is_out:literal;)*) => {$(
+    ($($station:ident: $node:literal $handoff:literal $arcs:expr,
+        $front:ident $is_out:literal;)*) => {$(
         impl Station for $station {
             const NAMES: [&'static str; 2] = [$node, $handoff];
             const ARCS: [&'static FeatureArc; 2] = $arcs;
