@@ -1,7 +1,7 @@
 //! Packets given to services and taken back.
 
 use net::testing::packets::*;
-use srv6_proxy::{DYNAMIC, MASQUERADING, STATIC};
+use srv6_proxy::{DYNAMIC, FLOW, MASQUERADING, STATIC};
 use wire::{Protocol, srh};
 
 use super::mpls::{Bench, bench_with, set};
@@ -9,7 +9,9 @@ use super::srv6::{routed, sent};
 
 /// A service behind `pg1`, and a route to the next segments.
 fn bench() -> Bench {
-    let mut bench = bench_with(&[srv6::FEATURE, DYNAMIC, STATIC, MASQUERADING]);
+    let own = [srv6::FEATURE, DYNAMIC, STATIC, MASQUERADING];
+    let flows = [sessions::FEATURE, translation::FEATURE, FLOW];
+    let mut bench = bench_with(&[&own[..], &flows].concat());
     set(&mut bench, "ip route add a4::/16 via 2001:db8:1::2 pg1");
     bench
 }
@@ -81,4 +83,46 @@ fn a_masquerading_proxy_hides_the_next_segment() {
     bench.expect(&[("srv6-am-rewrite", "srv6-am rewritten packets", 1)]);
     assert_eq!(back(&mut bench, "srv6-am-rewrite", &inner).len(), 0);
     bench.expect(&[("srv6-am-rewrite", "(Error) No SRH.", 1)]);
+}
+
+#[test]
+fn a_dynamic_proxy_may_keep_the_headers_of_each_flow() {
+    let mut bench = bench();
+    for (nh, node, far, protocol) in [
+        ("10.0.1.2", "srv6-ad4-flow-rewrite", "9.9.9.9", Protocol::IP4),
+        ("2001:db8:1::2", "srv6-ad6-flow-rewrite", "9::9", Protocol::IP6),
+    ] {
+        let line =
+            format!("sr localsid address a3::1 behavior end.ad.flow nh {nh} oif pg1 iif pg0");
+        set(&mut bench, &line);
+        let inner = |port| match protocol {
+            Protocol::IP4 => udp4(HOST4, far, port, b"data"),
+            _ => udp6(HOST6, far, port, b"data"),
+        };
+        assert_eq!(back(&mut bench, node, &inner(7)).len(), 0, "before any came");
+        bench.expect(&[(node, "(Error) No header for rewriting.", 1)]);
+        let paths = [["a3::1", "a4::1", "a4::2"], ["a3::1", "a4::3", "a4::4"]];
+        let came = [0, 1].map(|n| routed(&paths[n], 2, protocol, &inner(7 + n as u16)));
+        assert_eq!(sent(&mut bench, "ip6-lookup", &came).len(), 2, "both go to the service");
+        for n in [1, 0] {
+            let out = back(&mut bench, node, &inner(7 + n as u16));
+            let place = srh::find(&out[0]).unwrap();
+            assert_eq!((place.segments_left, place.next_header), (1, protocol));
+            let next = paths[n][1].parse::<std::net::Ipv6Addr>().unwrap().octets();
+            assert_eq!(out[0][24..40], next, "the path that this flow came by");
+            assert_eq!(out[0].len(), 40 + 56 + inner(7).len());
+            bench.expect(&[(node, "srv6-ad-flow rewritten packets", 1)]);
+        }
+        assert_eq!(back(&mut bench, node, &inner(9)).len(), 0, "another flow");
+        bench.expect(&[(node, "(Error) No header for rewriting.", 1)]);
+        let table = bench.run("show session tables").unwrap();
+        assert!(table.contains("srv6-ad-flow"), "{table}");
+        set(&mut bench, "sr localsid del address a3::1");
+        set(&mut bench, &line);
+        assert_eq!(back(&mut bench, node, &inner(7)).len(), 0, "it went with the proxy");
+        bench.expect(&[(node, "(Error) No header for rewriting.", 1)]);
+        set(&mut bench, "sr localsid del address a3::1");
+    }
+    let frames = "sr localsid address a3::1 behavior end.ad.flow oif pg1 iif pg0";
+    assert!(bench.run(frames).unwrap_err().contains("missing nh"));
 }

@@ -13,6 +13,7 @@ pub mod cdp;
 pub mod checksum;
 pub mod ethernet;
 pub mod flow;
+pub mod gtpu;
 pub mod icmp;
 pub mod icmp4;
 pub mod icmp6;

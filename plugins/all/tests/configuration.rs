@@ -748,3 +748,23 @@ ip6 table del 3
 ";
     replays(made, made);
 }
+
+#[test]
+fn segments_of_mobile_networks_are_made_again() {
+    let made = "ip table add 5
+ip6 table add 5
+sr policy add bsid d4:: next d2:: next d3::
+sr policy add bsid d5:: behavior t.m.gtp4.d d4::/32 v6src_prefix c1::/64 nhtype ipv6 drop-in
+sr policy add bsid d6:: fib-table 5 behavior t.m.gtp4.dt fib-table 5 local-fib-table 0
+create loopback interface instance 0
+sr localsid prefix d4::/32 behavior end.m.gtp4.e v4src_position 64
+sr localsid prefix 2001::/64 behavior end.m.gtp6.d d4::/64 nhtype ipv4 drop-in
+sr localsid prefix 2002::/64 behavior end.m.gtp6.dt fib-table 5
+sr localsid address 2003:: behavior end.ad.flow nh 10.0.0.2 oif loop0 iif loop0
+sr steer l3 1.1.1.1/32 via bsid d5::
+";
+    replays(made, made);
+    let later = "sr localsid prefix 2001::/64 behavior end.m.gtp6.d d4::/64 fib-table 5";
+    let first = "sr localsid prefix 2001::/64 fib-table 5 behavior end.m.gtp6.d d4::/64\n";
+    replays(&format!("ip6 table add 5\n{later}"), &format!("ip6 table add 5\n{first}"));
+}

@@ -106,6 +106,8 @@ mod span;
 mod sr_mpls;
 #[path = "../../srv6/tests.rs"]
 mod srv6;
+#[path = "../../srv6_mobile/tests.rs"]
+mod srv6_mobile;
 #[path = "../../srv6_proxy/tests.rs"]
 mod srv6_proxy;
 #[path = "../../stn/tests.rs"]

@@ -136,7 +136,7 @@ impl SrPolicyAddV2 {
         };
         let source = Some(self.encap_src).filter(|source| !source.is_unspecified());
         let (bsid, is_encap, table) = (self.bsid_addr, self.is_encap, self.fib_table);
-        let new = NewPolicy { bsid, kind, is_encap, table, source };
+        let new = NewPolicy { bsid, kind, is_encap, table, source, behavior: None };
         let weight = self.weight.max(self.sids.weight);
         policy::add(router, new, weight, self.sids.native()?)?;
         Ok(())

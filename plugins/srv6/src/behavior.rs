@@ -1,8 +1,12 @@
-//! Behaviors of local SIDs that other plugins have.
+//! Behaviors of local SIDs and of policies that other plugins have.
+
+use std::net::Ipv6Addr;
 
 use control::cli::Args;
 use net::Router;
+use net::adjacency::Link;
 use net::fib::Object;
+use wire::Ip6Prefix;
 
 use super::{Error, Segments};
 
@@ -17,20 +21,55 @@ pub struct Behavior {
     pub about: &'static str,
     /// Its number in messages.
     pub number: u8,
+    /// Whether `fib-table` behind the word is one of its own words, not the table of the SID.
+    pub has_table: bool,
     /// Makes an object of what stands behind the word.
-    pub make: fn(&mut Router, &mut Args<'_>) -> Result<Object, Error>,
+    pub make: fn(&mut Router, &Making, &mut Args<'_>) -> Result<Object, Error>,
     /// Words behind that of the behavior, for an object.
     pub words: fn(&Router, u32) -> String,
     /// Gives an object up.
     pub end: fn(&mut Router, u32),
 }
 
-/// Adds a behavior.
+/// The local SID or policy that an object is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Making {
+    /// The word of the behavior.
+    pub keyword: &'static str,
+    /// The prefix of the SID, or the binding SID.
+    pub prefix: Ip6Prefix,
+    /// Number of its table.
+    pub table: u32,
+    /// Source address of headers that are put in front, for a policy that has its own.
+    pub source: Option<Ipv6Addr>,
+}
+
+/// A behavior of policies that another plugin has: they have no segment lists.
+#[derive(Clone, Copy)]
+pub struct PolicyBehavior {
+    /// Packets that may be steered into them.
+    pub carries: Link,
+    /// What it has in common with those of local SIDs. Its number is not used.
+    pub common: Behavior,
+}
+
+/// Adds a behavior of local SIDs.
 pub fn add_behavior(router: &mut Router, behavior: Behavior) {
     router.own_mut::<Segments>().behaviors.push(behavior);
 }
 
-/// The behavior of this word.
+/// Adds a behavior of policies.
+pub fn add_policy_behavior(router: &mut Router, behavior: PolicyBehavior) {
+    router.own_mut::<Segments>().policy_behaviors.push(behavior);
+}
+
+/// The behavior of local SIDs of this word.
 pub(super) fn named(router: &Router, keyword: &str) -> Option<Behavior> {
     router.own::<Segments>().behaviors.iter().find(|b| b.keyword == keyword).copied()
+}
+
+/// The behavior of policies of this word.
+pub(super) fn of_policies(router: &Router, keyword: &str) -> Option<PolicyBehavior> {
+    let mut all = router.own::<Segments>().policy_behaviors.iter();
+    all.find(|b| b.common.keyword == keyword).copied()
 }

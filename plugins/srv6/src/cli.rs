@@ -13,11 +13,13 @@ use super::sid::{self, What};
 use super::steer::{self, Traffic};
 use super::{Segments, behavior};
 
-/// `sr localsid [del] {address ADDRESS | prefix PREFIX} behavior WORDS [psp] [fib-table N]`.
+/// `sr localsid [del] {address ADDRESS | prefix PREFIX} [fib-table N] behavior WORDS [psp]
+/// [fib-table N]`.
 #[derive(Debug, PartialEq)]
 struct LocalSid {
     is_del: bool,
     prefix: Ip6Prefix,
+    /// The table of the SID.
     table: u32,
     is_psp: bool,
     /// The word of the behavior, and what stands behind it.
@@ -39,7 +41,7 @@ impl Command for LocalSid {
             args.word();
             match word {
                 "psp" => is_psp = true,
-                "fib-table" => table = args.value("table id")?,
+                "fib-table" if words.is_none() => table = args.value("table id")?,
                 word if words.is_some() => {
                     let rest = words.as_mut().map(|(_, rest)| rest);
                     rest.into_iter().for_each(|rest| rest.push(word));
@@ -62,6 +64,7 @@ impl Command for LocalSid {
 
 impl Print for LocalSid {
     const STAGE: Stage = Stage::Routes;
+    const UNDO: &'static str = "sr localsid del {}";
     fn print(&self, line: &mut Line<'_>) {
         line.flag("del", self.is_del);
         if self.prefix.prefix_len() == 128 {
@@ -78,6 +81,19 @@ impl Print for LocalSid {
         }
         line.flag("psp", self.is_psp);
     }
+}
+
+/// The table of a SID or policy, and the words of its behavior: `fib-table` among these is meant
+/// for the SID, unless the behavior has such a word itself.
+fn own_table(has_table: bool, rest: &str, table: u32) -> Result<(u32, String), Error> {
+    let (mut table, mut words, mut args) = (table, Vec::new(), Args::new(rest));
+    while let Some(word) = args.word() {
+        match word {
+            "fib-table" if !has_table => table = args.value("table id")?,
+            word => words.push(word),
+        }
+    }
+    Ok((table, words.join(" ")))
 }
 
 fn interface(router: &Router, args: &mut Args<'_>) -> Result<InterfaceIndex, Error> {
@@ -149,10 +165,27 @@ pub(super) fn words(router: &Router, sid: &sid::Kept) -> (String, String) {
     (keyword.to_owned(), rest)
 }
 
+/// The words of what a policy of another plugin does.
+pub(super) fn policy_words(router: &Router, policy: &policy::Policy) -> Option<(String, String)> {
+    let ((keyword, _), (object, _)) = (policy.new.behavior.as_ref()?, policy.other?);
+    let known = behavior::of_policies(router, keyword)?;
+    Some(((*keyword).to_owned(), (known.common.words)(router, object.index)))
+}
+
 /// Operation on a policy.
 #[derive(Clone, Debug, PartialEq)]
 enum Do {
-    Add { new: NewPolicy, weight: u32, segments: Vec<Ipv6Addr> },
+    Add {
+        new: NewPolicy,
+        weight: u32,
+        segments: Vec<Ipv6Addr>,
+    },
+    /// With the word of a plugin's behavior, what stands behind that.
+    Other {
+        new: NewPolicy,
+        keyword: String,
+        rest: String,
+    },
     Del,
     Change(Change),
 }
@@ -170,15 +203,22 @@ impl Command for SetPolicy {
     const ABOUT: &'static str = "Add, change or delete a policy of segments";
     const USAGE: &'static str = "{add bsid <address> next <address>... [weight <n>] \
         [fib-table <id>] [encap|insert] [spray] [v6src <address>] | \
+        add bsid <address> [fib-table <id>] [v6src <address>] behavior <behavior of a plugin> | \
         del {bsid <address> | index <n>} | mod {bsid <address> | index <n>} \
         {add sl next <address>... [weight <n>] | del sl index <n> | mod sl index <n> weight <n>}}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut verb, mut part, mut bsid, mut index, mut list) = ("add", "", None, None, None);
         let (mut weight, mut segments, mut table) = (1, Vec::new(), 0);
         let (mut is_encap, mut kind, mut source, mut is_list) = (true, Kind::Default, None, false);
+        let mut words: Option<(String, Vec<&str>)> = None;
         while let Some(word) = args.peek() {
             args.word();
             match word {
+                word if words.is_some() => {
+                    let rest = words.as_mut().map(|(_, rest)| rest);
+                    rest.into_iter().for_each(|rest| rest.push(word));
+                }
+                "behavior" => words = Some((args.value("behavior")?, Vec::new())),
                 "add" | "del" | "mod" if verb == "mod" => part = word,
                 "add" | "del" | "mod" => verb = word,
                 "sl" => is_list = true,
@@ -202,8 +242,14 @@ impl Command for SetPolicy {
         let what = match (verb, part) {
             ("add", _) => {
                 let bsid = bsid.ok_or_else(|| Error::new("missing bsid"))?;
-                let new = NewPolicy { bsid, kind, is_encap, table, source };
-                Do::Add { new, weight, segments }
+                let new = NewPolicy { bsid, kind, is_encap, table, source, behavior: None };
+                match words {
+                    None => Do::Add { new, weight, segments },
+                    Some(_) if !segments.is_empty() => {
+                        return Err(Error::new("a behavior of a plugin has no segments"));
+                    }
+                    Some((keyword, rest)) => Do::Other { new, keyword, rest: rest.join(" ") },
+                }
             }
             ("del", _) => Do::Del,
             (_, "add") => Do::Change(Change::Add(weight, segments)),
@@ -226,7 +272,7 @@ impl Print for SetPolicy {
     const STAGE: Stage = Stage::Objects;
     fn print(&self, line: &mut Line<'_>) {
         let verb = match self.what {
-            Do::Add { .. } => "add",
+            Do::Add { .. } | Do::Other { .. } => "add",
             Do::Del => "del",
             Do::Change(_) => "mod",
         };
@@ -240,6 +286,14 @@ impl Print for SetPolicy {
                 line.flag("insert", !new.is_encap);
                 line.flag("spray", new.kind == Kind::Spray);
                 line.option("v6src", new.source.as_ref());
+            }
+            Do::Other { new, keyword, rest } => {
+                line.option("fib-table", Some(&new.table).filter(|table| **table != 0));
+                line.option("v6src", new.source.as_ref());
+                line.option("behavior", Some(keyword));
+                for word in rest.split(' ').filter(|word| !word.is_empty()) {
+                    line.flag(word, true);
+                }
             }
             Do::Del => (),
             Do::Change(Change::Add(weight, segments)) => {
@@ -356,6 +410,11 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     for policy in own.policies.all.values() {
         let bsid = Some(policy.new.bsid);
+        if let Some((keyword, rest)) = policy_words(router, policy) {
+            let new = NewPolicy { behavior: None, ..policy.new.clone() };
+            let what = Do::Other { new, keyword, rest };
+            lines.push(&SetPolicy { bsid, index: None, what });
+        }
         let mut is_first = true;
         for list in &policy.lists {
             let (weight, segments, new) = (list.weight, list.segments.clone(), policy.new.clone());
@@ -389,16 +448,25 @@ fn policy_of(router: &Router, bsid: Option<Ipv6Addr>, index: Option<u32>) -> Res
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: LocalSid| {
-        if c.is_del {
-            return Ok(sid::remove(router, c.table, c.prefix)?);
-        }
         let (keyword, rest) = c.behavior.unwrap_or_default();
+        let has_table = behavior::named(router, &keyword).is_some_and(|b| b.has_table);
+        let (table, rest) = own_table(has_table, &rest, c.table)?;
+        if c.is_del {
+            return Ok(sid::remove(router, table, c.prefix)?);
+        }
         let what = what(router, &keyword, &rest)?;
-        Ok::<_, Error>(sid::add(router, c.table, c.prefix, c.is_psp, what)?)
+        Ok::<_, Error>(sid::add(router, table, c.prefix, c.is_psp, what)?)
     });
     cli.command(|router: &mut Router, c: SetPolicy| {
         match c.what {
             Do::Add { new, weight, segments } => drop(policy::add(router, new, weight, segments)?),
+            Do::Other { mut new, keyword, rest } => {
+                let known = behavior::of_policies(router, &keyword);
+                let known = known.ok_or(super::Error::NoBehavior)?.common;
+                let (table, rest) = own_table(known.has_table, &rest, new.table)?;
+                (new.table, new.behavior) = (table, Some((known.keyword, rest)));
+                policy::add(router, new, 0, Vec::new())?;
+            }
             Do::Del => policy::remove(router, policy_of(router, c.bsid, c.index)?)?,
             Do::Change(change) => {
                 policy::modify(router, policy_of(router, c.bsid, c.index)?, change)?;

@@ -27,11 +27,13 @@ use net::fib::{self, NewKind, ObjectKind};
 use net::interface::{AttachedAt, DEVICE_INPUT, NoInterface};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 
-pub use behavior::{Behavior, add_behavior};
+pub use behavior::{Behavior, Making, PolicyBehavior, add_behavior, add_policy_behavior};
 pub use decap::Decap;
 pub use end::Error as Drops;
 pub use messages::*;
-pub use policy::{Change, Kind, NewPolicy};
+pub use policy::{
+    Change, Kind, NewPolicy, add as add_policy, on_change as on_policy_change, segment_lists,
+};
 pub use sid::{What, add as add_sid, remove as remove_sid};
 pub use steer::{Traffic, set as steer, unset as unsteer};
 
@@ -59,6 +61,9 @@ pub(crate) struct Segments {
     policies: policy::Policies,
     steered: steer::Steered,
     behaviors: Registered<Behavior>,
+    policy_behaviors: Registered<PolicyBehavior>,
+    /// Called with the binding SID of a policy that was made, changed or deleted.
+    on_policies: Registered<fn(&mut Router, Ipv6Addr)>,
     kinds: Kinds,
     /// Source address of headers that are put in front.
     source: Ipv6Addr,
@@ -108,6 +113,12 @@ pub enum Error {
     /// policies of this type are not known
     #[retval(UNIMPLEMENTED)]
     Kind,
+    /// the policy takes no packets of this kind
+    #[retval(INVALID_VALUE_2)]
+    NotCarried,
+    /// the policy has no segment lists
+    #[retval(INVALID_VALUE)]
+    NoLists,
     /// only IPv6 packets go into a policy that puts a header in
     #[retval(INVALID_VALUE_2)]
     Insert,
@@ -213,6 +224,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         policies,
         steered: steer::Steered::new(),
         behaviors: Registered::default(),
+        policy_behaviors: Registered::default(),
+        on_policies: Registered::default(),
         kinds,
         source: Ipv6Addr::UNSPECIFIED,
         hop_limit: wire::ip6::DEFAULT_HOP_LIMIT,

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
+use control::cli::Args;
 use infra::rcu::SharedSlab;
 use net::Router;
 use net::adjacency::Link;
@@ -12,7 +13,7 @@ use net::fib::{Ip6, Object, ObjectKind, Path, Source, TableIndex, Target};
 use wire::{Ip6Prefix, Prefix, Protocol, ip6, srh};
 use zerocopy::IntoBytes;
 
-use super::{Error, Segments, sid, steer};
+use super::{Error, Making, Segments, behavior, sid, steer};
 
 /// Most segment lists.
 const MOST: usize = 1 << 16;
@@ -41,6 +42,8 @@ pub struct NewPolicy {
     pub table: u32,
     /// Source address of headers that are put in front; `None` for that of the router.
     pub source: Option<Ipv6Addr>,
+    /// Behavior of another plugin: its word, and the words behind that.
+    pub behavior: Option<(&'static str, String)>,
 }
 
 /// A segment list.
@@ -80,6 +83,8 @@ pub struct Policy {
     hop_limit: u8,
     /// Object of all lists for nodes, when all get a copy.
     spray: Option<u32>,
+    /// Object of another plugin's behavior, and what packets it takes.
+    pub other: Option<(Object, Link)>,
 }
 
 /// All policies.
@@ -130,6 +135,9 @@ impl Policy {
     }
     /// Paths of packets of the policy at objects of a kind.
     fn paths(&self, kind: ObjectKind) -> Vec<Path> {
+        if let Some((object, _)) = self.other {
+            return vec![Path::to(Target::Object(object))];
+        }
         let path = |index, weight: u32| {
             let weight = weight.clamp(1, u16::MAX.into()) as u16;
             Path { weight, ..Path::to(Target::Object(Object { kind, index })) }
@@ -145,7 +153,7 @@ impl Policy {
             return vec![index];
         }
         let all = self.lists.iter();
-        all.flat_map(|l| std::iter::repeat_n(l.index, l.weight.clamp(1, 64) as usize)).collect()
+        all.flat_map(|l| std::iter::repeat_n(l.index, share(l.weight))).collect()
     }
 }
 
@@ -153,6 +161,9 @@ impl Policy {
 pub fn steered_paths(router: &Router, index: u32, of: Link) -> Result<Vec<Path>, Error> {
     let segments = router.own::<Segments>();
     let policy = segments.policies.all.get(&index).ok_or(Error::NoPolicy)?;
+    if policy.other.is_some_and(|(_, carries)| carries != of) {
+        return Err(Error::NotCarried);
+    }
     if !policy.new.is_encap && of != Link::Ip6 {
         return Err(Error::Insert);
     }
@@ -180,7 +191,34 @@ fn install(router: &mut Router, index: u32) -> Result<(), Error> {
     let (table, bsid) = (policy.table, bsid(policy));
     router.set_route(table, bsid, Source::SR, &paths)?;
     steer::again(router, index);
+    changed(router, bsid.addr());
     Ok(())
+}
+
+/// Tells those who follow policies.
+fn changed(router: &mut Router, bsid: IpAddr) {
+    let IpAddr::V6(bsid) = bsid else { return };
+    let all: Vec<_> = router.own::<Segments>().on_policies.iter().copied().collect();
+    all.into_iter().for_each(|call| call(router, bsid));
+}
+
+/// Has a function called with the binding SID of each policy that is made, changed or deleted.
+pub fn on_change(router: &mut Router, call: fn(&mut Router, Ipv6Addr)) {
+    router.own_mut::<Segments>().on_policies.push(call);
+}
+
+/// The segment lists of the policy with a binding SID, each as often as its share says, 64 times at
+/// most; none when there is no such policy.
+pub fn segment_lists(router: &Router, bsid: Ipv6Addr) -> Vec<Vec<Ipv6Addr>> {
+    let policies = &router.own::<Segments>().policies;
+    let policy = policies.of_bsid(bsid).and_then(|index| policies.all.get(&index));
+    let lists = policy.map(|p| p.lists.as_slice()).unwrap_or_default().iter();
+    lists.flat_map(|l| std::iter::repeat_n(l.segments.clone(), share(l.weight))).collect()
+}
+
+/// A share of the load as a number of places in a table.
+fn share(weight: u32) -> usize {
+    weight.clamp(1, 64) as usize
 }
 
 fn check(segments: &[Ipv6Addr]) -> Result<(), Error> {
@@ -194,7 +232,16 @@ fn hold(router: &mut Router) -> Result<u32, Error> {
     rewrites.insert(Box::default()).map_err(|_| Error::Full)
 }
 
-/// Adds a policy with one list; its number.
+/// The object of a policy of another plugin.
+fn other(router: &mut Router, new: &NewPolicy) -> Result<Option<(Object, Link)>, Error> {
+    let Some((keyword, words)) = &new.behavior else { return Ok(None) };
+    let known = behavior::of_policies(router, keyword).ok_or(Error::NoBehavior)?;
+    let making = Making { keyword, prefix: host(new.bsid), table: new.table, source: new.source };
+    let object = (known.common.make)(router, &making, &mut Args::new(words))?;
+    Ok(Some((object, known.carries)))
+}
+
+/// Adds a policy with one list, or with a behavior of another plugin and none; its number.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -204,7 +251,12 @@ pub fn add(
     weight: u32,
     segments: Vec<Ipv6Addr>,
 ) -> Result<u32, Error> {
-    check(&segments)?;
+    let has_lists = new.behavior.is_none();
+    if has_lists {
+        check(&segments)?;
+    } else if !segments.is_empty() {
+        return Err(Error::NoLists);
+    }
     router.table_of(Link::Ip6, new.table).ok_or(Error::NoTable)?;
     let own = router.own::<Segments>();
     if own.policies.of_bsid(new.bsid).is_some() {
@@ -213,10 +265,19 @@ pub fn add(
     let (source, hop_limit) = (new.source.unwrap_or(own.source), own.hop_limit);
     let index = (0..).find(|i| !own.policies.all.contains_key(i)).unwrap_or_default();
     let table = router.hold_table::<Ip6>(new.table)?;
-    let list = hold(router)?;
-    let spray = if new.kind == Kind::Spray { Some(hold(router)?) } else { None };
-    let lists = vec![List { index: list, weight: weight.max(1), segments }];
-    let policy = Policy { new, source, lists, table, hop_limit, spray };
+    let other = match other(router, &new) {
+        Ok(other) => other,
+        Err(e) => {
+            router.release_table::<Ip6>(table);
+            return Err(e);
+        }
+    };
+    let (mut lists, mut spray) = (Vec::new(), None);
+    if has_lists {
+        lists.push(List { index: hold(router)?, weight: weight.max(1), segments });
+        spray = if new.kind == Kind::Spray { Some(hold(router)?) } else { None };
+    }
+    let policy = Policy { new, source, lists, table, hop_limit, spray, other };
     router.own_mut::<Segments>().policies.all.insert(index, policy);
     if let Err(e) = install(router, index) {
         // It is there: it goes whole.
@@ -242,9 +303,9 @@ pub enum Change {
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn modify(router: &mut Router, index: u32, change: Change) -> Result<(), Error> {
-    let known = |router: &Router| router.own::<Segments>().policies.all.contains_key(&index);
-    if !known(router) {
-        return Err(Error::NoPolicy);
+    let policy = router.own::<Segments>().policies.all.get(&index).ok_or(Error::NoPolicy)?;
+    if policy.other.is_some() {
+        return Err(Error::NoLists);
     }
     let (mut gone, mut new) = (None, None);
     if let Change::Add(weight, segments) = &change {
@@ -299,7 +360,13 @@ pub fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
     let rewrites = &mut router.own_mut::<Segments>().policies.rewrites;
     let lists: BTreeSet<u32> = gone.lists.iter().map(|l| l.index).chain(gone.spray).collect();
     lists.into_iter().for_each(|list| rewrites.remove(list));
+    if let (Some((object, _)), Some((keyword, _))) = (gone.other, &gone.new.behavior)
+        && let Some(known) = behavior::of_policies(router, keyword)
+    {
+        (known.common.end)(router, object.index);
+    }
     router.release_table::<Ip6>(gone.table);
+    changed(router, gone.new.bsid.into());
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use control::cli::{Cli, Command, Error, Output};
 use net::Router;
 use serde::Serialize;
 
-use super::cli::words;
+use super::cli::{policy_words, words};
 use super::policy::Kind;
 use super::steer::Traffic;
 use super::{Segments, sid};
@@ -103,6 +103,8 @@ struct PolicyRow {
     index: u32,
     bsid: Ipv6Addr,
     encap: bool,
+    /// Of another plugin, with its words.
+    behavior: Option<String>,
     source: Ipv6Addr,
     kind: &'static str,
     table: u32,
@@ -113,7 +115,8 @@ struct PolicyRow {
 impl fmt::Display for PolicyRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "[{}].-\tBSID: {}", self.index, self.bsid)?;
-        let behavior = if self.encap { "Encapsulation" } else { "SRH insertion" };
+        let usual = if self.encap { "Encapsulation" } else { "SRH insertion" };
+        let behavior = self.behavior.as_deref().unwrap_or(usual);
         writeln!(f, "\tBehavior: {behavior}")?;
         if self.encap {
             writeln!(f, "\tEncapSrcIP: {}", self.source)?;
@@ -228,6 +231,7 @@ fn show_policies(router: &Router) -> Vec<PolicyRow> {
         index: *index,
         bsid: p.new.bsid,
         encap: p.new.is_encap,
+        behavior: policy_words(router, p).map(|(keyword, rest)| format!("{keyword} {rest}")),
         source: p.source,
         kind: if p.new.kind == Kind::Spray { "Spray" } else { "Default" },
         table: p.new.table,
@@ -266,11 +270,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, _: ShowPolicies| {
         rows("SR policies:\n", show_policies(router))
     });
-    cli.command(|_: &mut Router, _: ShowPolicyBehaviors| {
-        rows(
-            "SR Policies behaviors:\n-----------------------\n\n",
-            POLICIES.iter().map(behavior).collect(),
-        )
+    cli.command(|router: &mut Router, _: ShowPolicyBehaviors| {
+        let own = POLICIES.iter().map(behavior);
+        let others = router.own::<Segments>().policy_behaviors.iter().map(|b| b.common);
+        let others = others.map(|b| behavior(&[b.keyword, b.usage, b.about]));
+        rows("SR Policies behaviors:\n-----------------------\n\n", own.chain(others).collect())
     });
     cli.command(|router: &mut Router, _: ShowSteered| {
         rows("SR steering policies:\nTraffic\t\tSR policy BSID\n", show_steered(router))

@@ -14,7 +14,7 @@ use net::{InterfaceIndex, Router};
 use wire::{Ip6Prefix, Prefix};
 
 use super::decap::Decap;
-use super::{Error, Segments, behavior};
+use super::{Error, Making, Segments, behavior};
 
 /// Most local SIDs.
 const MOST: usize = 1 << 16;
@@ -257,7 +257,10 @@ pub fn add(
         return Err(Error::Full);
     };
     let made = match &what {
-        What::Other(keyword, words) => other(router, keyword, words),
+        What::Other(keyword, words) => {
+            let making = Making { keyword, prefix, table: id, source: None };
+            other(router, &making, words)
+        }
         What::Dx2 { .. } | What::Dx { .. } | What::Dt { .. } => {
             Ok(Object { kind: kinds.decap, index })
         }
@@ -289,9 +292,9 @@ pub fn add(
     Ok(())
 }
 
-fn other(router: &mut Router, keyword: &str, words: &str) -> Result<Object, Error> {
-    let behavior = behavior::named(router, keyword).ok_or(Error::NoBehavior)?;
-    (behavior.make)(router, &mut Args::new(words))
+fn other(router: &mut Router, making: &Making, words: &str) -> Result<Object, Error> {
+    let behavior = behavior::named(router, making.keyword).ok_or(Error::NoBehavior)?;
+    (behavior.make)(router, making, &mut Args::new(words))
 }
 
 /// Deletes a local SID.

@@ -43,6 +43,9 @@ fn install(router: &mut Router, traffic: Traffic, index: u32) -> Result<(), Erro
             if policy.is_some_and(|p| !p.new.is_encap) {
                 return Err(Error::Insert);
             }
+            if policy.is_some_and(|p| p.other.is_some()) {
+                return Err(Error::NotCarried);
+            }
             let shares = policy.map(policy::Policy::shares).unwrap_or_default();
             router.put(interface, Frames(shares.into()))?;
         }

@@ -3,12 +3,16 @@
 //! service returns.
 //!
 //! * *End.AD* (dynamic): headers come off; the last ones that came are put on what returns.
+//! * *End.AD.Flow* (dynamic, by flow): headers come off; those that came last with packets of the
+//!   same flow are put on what returns.
 //! * *End.AS* (static): headers come off; what returns gets headers that the operator wrote down.
 //! * *End.AM* (masquerading): headers stay, the destination is the last segment meanwhile.
 //!
-//! What the dynamic proxy puts on is learned by control: a node says it when it changes.
+//! What the dynamic proxy puts on is learned by control: a node says it when it changes. Flows are
+//! learned by the nodes themselves, on the thread that has the flow.
 #![forbid(unsafe_code)]
 
+mod flow;
 mod masquerade;
 mod node;
 mod proxy;
@@ -35,6 +39,17 @@ pub const DYNAMIC: Feature = Feature {
     default_enabled: true,
     requires: &["srv6"],
     register: |parts| register::<{ Style::DYNAMIC }>(parts, "end.ad", 20),
+    configuration: Configuration::None("its local SIDs are printed with all others"),
+};
+
+/// Dynamic proxies that tell flows apart.
+pub const FLOW: Feature = Feature {
+    name: "srv6adflow",
+    about: "Dynamic SRv6 proxy that tells flows apart",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["srv6", "sessions", "translation"],
+    register: register_flow,
     configuration: Configuration::None("its local SIDs are printed with all others"),
 };
 
@@ -66,6 +81,10 @@ fn usage(style: u8) -> (&'static str, &'static str) {
             "[nh <next-hop>] oif <interface> iif <interface>",
             "give what is inside to a service, and put the headers on that came last",
         ),
+        Style::FLOW => (
+            "nh <next-hop> oif <interface> iif <interface>",
+            "give what is inside to a service, and put the headers on that its flow came with last",
+        ),
         Style::STATIC => (
             "[nh <next-hop>] oif <interface> iif <interface> src <address> next <segment>...",
             "give what is inside to a service, and put these headers on",
@@ -85,7 +104,7 @@ fn register<const STYLE: u8>(
     let router = &mut *parts.router;
     let backs = router.attach::<Back<STYLE>>().map_err(refuse)?;
     let no_memory = |e: io::Error| refuse(e);
-    let mut proxies = Proxies::<STYLE>::new().map_err(no_memory)?;
+    let proxies = Proxies::<STYLE>::new().map_err(no_memory)?;
     if STYLE == Style::MASQUERADING {
         masquerade::add(router, proxies.reader()).map_err(refuse)?;
         let on: fn(&Back<STYLE>) -> bool = |back| back.0.is_some();
@@ -100,9 +119,34 @@ fn register<const STYLE: u8>(
             AttachedAt { arc: &IP6_UNICAST, node: ip6, is_on: |back| back.is_of(6) },
         ]);
     }
+    router.events.handle(proxy::learn::<STYLE>);
+    finish(router, proxies, keyword, number, proxy::end::<STYLE>)
+}
+
+fn register_flow(parts: &mut Parts) -> Result<(), Refused> {
+    const STYLE: u8 = Style::FLOW;
+    let router = &mut *parts.router;
+    let backs = router.attach::<Back<STYLE>>().map_err(refuse)?;
+    let proxies = Proxies::<STYLE>::new().map_err(refuse)?;
+    flow::add(router, proxies.reader(), &backs)?;
+    let [ip4, ip6] = flow::BACKS;
+    router.attach_at::<Back<STYLE>, _>([
+        AttachedAt { arc: &IP4_UNICAST, node: ip4, is_on: |back| back.is_of(4) },
+        AttachedAt { arc: &IP6_UNICAST, node: ip6, is_on: |back| back.is_of(6) },
+    ]);
+    finish(router, proxies, "end.ad.flow", 23, flow::end)
+}
+
+/// Adds the behavior of a style, whose nodes are in the graph.
+fn finish<const STYLE: u8>(
+    router: &mut Router,
+    mut proxies: Proxies<STYLE>,
+    keyword: &'static str,
+    number: u8,
+    end: fn(&mut Router, u32),
+) -> Result<(), Refused> {
     proxies.add_kind(router).map_err(refuse)?;
     router.insert(proxies);
-    router.events.handle(proxy::learn::<STYLE>);
     let (usage, about) = usage(STYLE);
     add_behavior(
         router,
@@ -111,9 +155,10 @@ fn register<const STYLE: u8>(
             usage,
             about,
             number,
+            has_table: false,
             make: proxy::make::<STYLE>,
             words: proxy::words::<STYLE>,
-            end: proxy::end::<STYLE>,
+            end,
         },
     );
     router.interfaces.observe(forget::<STYLE>);

@@ -117,7 +117,7 @@ fn learn<const STYLE: u8>(
 }
 
 /// Makes the next segment the destination.
-fn visit(p: &mut Buffer<'_>) -> Option<()> {
+pub fn visit(p: &mut Buffer<'_>) -> Option<()> {
     let place = srh::find(p.bytes())?;
     let left = place.segments_left.checked_sub(1)?;
     let at = place.segment(left)?;
@@ -157,9 +157,12 @@ impl<const STYLE: u8> Node for Open<STYLE> {
     }
 }
 
-struct Shown {
-    index: u32,
-    is_good: bool,
+/// Outcome for a packet.
+pub struct Shown {
+    /// The proxy.
+    pub index: u32,
+    /// Whether it is for the service, or got headers.
+    pub is_good: bool,
 }
 
 impl Record for Shown {
@@ -215,7 +218,7 @@ impl graph::Next for ToSegment {
 }
 
 /// Spends a hop of a packet that returns; false when the last one is used up.
-fn spend(p: &mut Buffer<'_>, version: u8) -> bool {
+pub fn spend(p: &mut Buffer<'_>, version: u8) -> bool {
     match version {
         4 if V4::hops(p).is_some_and(|hops| hops > 1) => V4::spend_hop(p),
         6 if V6::hops(p).is_some_and(|hops| hops > 1) => V6::spend_hop(p),
@@ -225,14 +228,14 @@ fn spend(p: &mut Buffer<'_>, version: u8) -> bool {
     true
 }
 
-/// Puts the headers of a proxy on a packet.
-fn close(p: &mut Buffer<'_>, proxy: &Proxy) -> Option<()> {
-    let headers = Some(&proxy.headers).filter(|h| h.len() >= size_of::<ip6::Header>())?;
+/// Puts headers on a packet, whose segments are looked up in a table.
+pub fn close(p: &mut Buffer<'_>, headers: &[u8], table: u16) -> Option<()> {
+    let headers = Some(headers).filter(|h| h.len() >= size_of::<ip6::Header>())?;
     let len = p.total_len() + headers.len() - size_of::<ip6::Header>();
     let len = u16::try_from(len).ok()?;
     p.make_room(headers.len())?.copy_from_slice(headers);
     p.header_mut::<ip6::Header>()?.payload_len = len.into();
-    p.set_fib(proxy.table);
+    p.set_fib(table);
     let at = p.offset();
     p.set_l3_offset(at);
     p.clear_flags(Flags::L4.with(Flags::HASH).with(Flags::L2));
@@ -260,7 +263,7 @@ impl<const STYLE: u8, const VERSION: u8> Node for Close<STYLE, VERSION> {
                 if proxy.headers.is_empty() || !spend(p, VERSION) {
                     return Err(Error::NoHeader);
                 }
-                close(p, proxy).ok_or(Error::NoHeader)?;
+                close(p, &proxy.headers, proxy.table).ok_or(Error::NoHeader)?;
                 count += 1;
                 p.trace(|_| Shown { index, is_good: true });
                 Ok(ToSegment)

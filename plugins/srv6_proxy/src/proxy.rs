@@ -11,11 +11,11 @@ use net::adjacency::Link;
 use net::events::Event;
 use net::fib::{Followed, NewKind, Object, ObjectKind, Path, Target};
 use net::{InterfaceIndex, Router};
-use srv6::Error;
+use srv6::{Error, Making};
 use wire::{Protocol, ip6, srh};
 use zerocopy::IntoBytes;
 
-use super::{masquerade, node};
+use super::{flow, masquerade, node};
 
 /// Most proxies of a style.
 const MOST: usize = 1 << 12;
@@ -34,6 +34,8 @@ impl Style {
     pub const STATIC: u8 = 1;
     /// Headers stay.
     pub const MASQUERADING: u8 = 2;
+    /// Headers come off, and those that came last with the same flow are put back on.
+    pub const FLOW: u8 = 3;
 }
 
 /// Packets for a service.
@@ -101,6 +103,7 @@ impl<const STYLE: u8> Proxies<STYLE> {
     pub fn add_kind(&mut self, router: &mut Router) -> Result<(), BuildError> {
         let name = match STYLE {
             Style::MASQUERADING => masquerade::NAME,
+            Style::FLOW => flow::NAME,
             style => node::name(style),
         };
         let describe =
@@ -180,7 +183,11 @@ fn headers(source: Ipv6Addr, segments: &[Ipv6Addr], inside: Protocol) -> Box<[u8
 }
 
 /// Makes a proxy of the words of a local SID.
-pub fn make<const STYLE: u8>(router: &mut Router, args: &mut Args<'_>) -> Result<Object, Error> {
+pub fn make<const STYLE: u8>(
+    router: &mut Router,
+    _: &Making,
+    args: &mut Args<'_>,
+) -> Result<Object, Error> {
     let words = read(router, args).map_err(|e| Error::Other(e.to_string()))?;
     let Words { next_hop, out, back, source, segments } = words;
     let other = |why: &str| Error::Other(why.to_owned());
@@ -188,6 +195,9 @@ pub fn make<const STYLE: u8>(router: &mut Router, args: &mut Args<'_>) -> Result
     match (STYLE, next_hop, source) {
         (Style::MASQUERADING, None | Some(IpAddr::V4(_)), _) => {
             return Err(other("the service of a masquerading proxy has an IPv6 address"));
+        }
+        (Style::FLOW, None, _) => {
+            return Err(other("missing nh: flows are of packets, not frames"));
         }
         (Style::STATIC, _, None) => return Err(other("missing src")),
         _ if is_static != (1..=MOST_SEGMENTS).contains(&segments.len()) => {
