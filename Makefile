@@ -2,7 +2,7 @@
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: build bench deb demo docs test loom tsan fmt setup install clean
+.PHONY: build bench deb demo docs dpdk test loom tsan fmt setup install clean
 
 build: setup
 	cargo build --release
@@ -29,6 +29,11 @@ tsan: setup
 
 fmt:
 	cargo fmt --all
+
+# What the driver for DPDK's devices loads: drivers/README.md. DPDK's headers have to be there
+# (Debian: libdpdk-dev).
+dpdk: setup
+	tools/dpdk.sh $${CARGO_TARGET_DIR:-target}
 
 # The manual, read without a network: target/docs-site/index.html.
 docs: setup

@@ -3,6 +3,7 @@
 pub mod af_packet;
 pub mod af_xdp;
 pub mod capture;
+pub mod dpdk;
 pub mod gro;
 pub mod host;
 pub mod loopback;
@@ -28,6 +29,7 @@ pub const FEATURES: &[Feature] = &[
     tap::FEATURE,
     memif::FEATURE,
     vhost_user::FEATURE,
+    dpdk::FEATURE,
     capture::FEATURE,
     pcap_trace::FEATURE,
     pci::FEATURE,

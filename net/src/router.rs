@@ -64,6 +64,8 @@ pub struct Router {
     pub stats: Segment,
     /// Uses of features, that is reasons why they cannot go.
     pub uses: Registered<fn(&Self) -> Option<String>>,
+    /// Called once the threads run; see [`Router::on_start`].
+    on_start: Registered<fn(&mut Self)>,
     /// Called when the statistics are brought up to date; see [`Router::on_statistics`].
     pub(crate) on_statistics: Registered<fn(&mut Self)>,
     /// Checks that `show health` has look.
@@ -206,6 +208,7 @@ impl Router {
             stats,
             uses: Registered::default(),
             checks: Registered::default(),
+            on_start: Registered::default(),
             on_statistics: Registered::default(),
             configured: Vec::new(),
             stanzas: Vec::new(),
@@ -217,6 +220,14 @@ impl Router {
     /// update-interval }`), for what is computed and not counted.
     pub fn on_statistics(&mut self, update: fn(&mut Self)) {
         self.on_statistics.push(update);
+    }
+    /// Has `work` done once the threads of the data plane run, before any command is carried out.
+    pub fn on_start(&mut self, work: fn(&mut Self)) {
+        self.on_start.push(work);
+    }
+    /// Has that done: the threads run.
+    pub fn started(&mut self) {
+        std::mem::take(&mut self.on_start).iter().for_each(|work| work(self));
     }
     /// Lets clients see the counters of nodes that came, and no longer those of nodes that went.
     pub fn publish_counters(&mut self) {

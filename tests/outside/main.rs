@@ -12,6 +12,7 @@ mod conformance;
 mod console;
 mod devices;
 mod diagnosis;
+mod dpdk;
 mod every_message;
 mod fates;
 mod files;

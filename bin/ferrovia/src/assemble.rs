@@ -53,6 +53,7 @@ pub fn router(config: &Config) -> Result<Assembly, String> {
     parts.router.insert(Placement { config: config.cpu.clone(), allowed });
     notice_ignored(config, &log);
     files::load(&config.plugins, &mut parts.router);
+    parts.router.started();
     let Layout { main, workers, control, .. } = layout;
     let data = if workers.is_empty() { vec![main] } else { workers };
     let started = format_args!("data plane on CPUs {data:?}, control on {control:?}");

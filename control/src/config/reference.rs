@@ -33,8 +33,33 @@ pub const REFERENCE: &[Entry] = &[
         "What the router follows of Linux.",
         &[("nl-rx-buffer-size <bytes>", "room for messages of the kernel that wait")],
     ),
+    ("dpdk", "Interfaces on devices that DPDK drives; see `make dpdk'.", DPDK),
     ("http", "The API over HTTP, and the console; nothing is served without `listen'.", HTTP),
     ("dslite", "Dual-Stack Lite.", &[("ce", "be the customer's edge, not the provider's")]),
+];
+
+const DPDK: &[(&str, &str)] = &[
+    (
+        "dev <address> { name <name> num-rx-queues <n> num-tx-queues <n> num-rx-desc <n> \
+         num-tx-desc <n> devargs <text> }",
+        "an interface on a device of the PCI bus; `default' for the options of those that follow",
+    ),
+    (
+        "vdev <device>[,<options>] { … }",
+        "an interface on a virtual device, such as net_memif0,role=client",
+    ),
+    ("no-hugepages", "memory of usual pages"),
+    ("socket-mem <megabytes>[,…]", "memory, by memory node; in all without hugepages"),
+    ("huge-dir <folder>", "where hugepages are mounted"),
+    ("num-mbufs <n>", "packets of DPDK's own pool; 16384 when not given"),
+    ("no-pci", "no device of the PCI bus is looked at"),
+    ("blacklist <address>", "a device of the PCI bus that is left alone; may come again"),
+    ("iova-mode va|pa", "addresses that devices use"),
+    ("log-level <level>", "how much DPDK says on standard error"),
+    ("max-simd-bitwidth <bits>", "widest registers that its drivers use"),
+    ("telemetry", "DPDK's own socket for statistics"),
+    ("library <folder>", "where ferrovia_dpdk.so is"),
+    ("uio-driver <name>", "accepted: devices are bound before the start (dpdk-devbind.py)"),
 ];
 
 const HTTP: &[(&str, &str)] = &[

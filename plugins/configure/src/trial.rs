@@ -15,8 +15,18 @@ use wire::MacAddr;
 pub struct Extra(pub fn(&mut Assembly));
 
 /// Features whose interfaces are devices of the host, or programs on it, and what serves clients.
-const DEVICES: &[&str] =
-    &["af_packet", "af_xdp", "tap", "memif", "vhost_user", "pci", "linux_cp", "linux_nl", "http"];
+const DEVICES: &[&str] = &[
+    "af_packet",
+    "af_xdp",
+    "dpdk",
+    "tap",
+    "memif",
+    "vhost_user",
+    "pci",
+    "linux_cp",
+    "linux_nl",
+    "http",
+];
 /// An MTU that no device has, so that each one in the file is a change.
 const MTU: u32 = 8999;
 
@@ -25,6 +35,7 @@ const MTU: u32 = 8999;
 const NOTED: &[(&str, &str)] = &[
     ("create host-interface", "host-{name}"),
     ("create interface af_xdp", "{name}|{host-if}/0"),
+    ("create interface dpdk", "{name}|{device}"),
     ("create tap", "{if-name}|{?tun} tun{id}|tap{id}"),
     ("create memif socket", ""),
     ("create interface memif", "memif{socket-id}/{id}|memif0/{id}"),

@@ -20,6 +20,7 @@ const FENCED: &[&str] = &[
     "graph/src/worker",
     "drivers/src/af_packet/ring",
     "drivers/src/af_xdp/kernel",
+    "drivers/src/dpdk/shim",
     "drivers/src/shared",
     "drivers/src/tap/device",
     "loader/src/host",

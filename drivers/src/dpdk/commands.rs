@@ -1,0 +1,113 @@
+//! `create interface dpdk`, `delete interface dpdk`, `show dpdk`.
+#![forbid(unsafe_code)]
+
+use control::cli::{Cli, Command, Error, Print, Task};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+
+use super::interface::{self, Dpdks, Wanted};
+use crate::host::background::Pending;
+
+/// Create an interface on a device that DPDK drives, which is made if it is a virtual one.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create interface dpdk")]
+#[undo("delete interface dpdk {name}")]
+#[stage(Interfaces)]
+struct Create {
+    /// address on the PCI bus, or a virtual device and its options: net_null0,size=64
+    #[positional]
+    device: String,
+    /// name of the interface; that of the device if not given
+    name: Option<String>,
+    /// receive queues; 1 if not given
+    num_rx_queues: Option<u16>,
+    /// transmit queues; one a thread if not given
+    num_tx_queues: Option<u16>,
+    /// packets that a receive queue has room for
+    num_rx_desc: Option<u16>,
+    /// packets that a transmit queue has room for
+    num_tx_desc: Option<u16>,
+}
+
+/// Delete an interface on a device that DPDK drives.
+#[derive(Command)]
+#[command("delete interface dpdk")]
+struct Delete {
+    /// its name
+    #[positional]
+    interface: InterfaceIndex,
+}
+
+/// Show DPDK's version and the arguments it is started with.
+#[derive(Command)]
+#[command("show dpdk version")]
+struct ShowVersion;
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.task(create).command(delete).command(show_version);
+}
+
+impl From<interface::Error> for Error {
+    fn from(e: interface::Error) -> Self {
+        Self::new(e.to_string())
+    }
+}
+
+fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {
+    for (word, n) in [
+        ("num-rx-queues", c.num_rx_queues),
+        ("num-tx-queues", c.num_tx_queues),
+        ("num-rx-desc", c.num_rx_desc),
+        ("num-tx-desc", c.num_tx_desc),
+    ] {
+        if n == Some(0) {
+            return Err(Error::new(format!("{word} is not 0")));
+        }
+    }
+    let wanted = Wanted {
+        device: c.device,
+        name: c.name,
+        queues: (c.num_rx_queues.unwrap_or(0), c.num_tx_queues.unwrap_or(0)),
+        rings: (c.num_rx_desc.unwrap_or(0), c.num_tx_desc.unwrap_or(0)),
+    };
+    let begun = router.with(|all: &mut Dpdks, router| all.begin(router, &wanted));
+    let opening = begun.unwrap_or(Err(interface::Error::Unknown))?;
+    Ok(Box::new(Pending::new(opening, move |router: &mut Router, opened| {
+        let made =
+            |all: &mut Dpdks, router: &mut Router| all.finish(router, (wanted, true), opened);
+        let made = router.with(made).unwrap_or(Err(interface::Error::Unknown));
+        Ok::<String, Error>(router.interfaces.name(made?.0).to_owned())
+    })))
+}
+
+fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
+    let gone = router.with(|all: &mut Dpdks, router| all.delete(router, c.interface));
+    Ok(gone.ok_or("not available")??)
+}
+
+fn show_version(router: &mut Router, _: ShowVersion) -> Result<String, Error> {
+    let all = router.own::<Dpdks>();
+    let version = all.version().unwrap_or_else(|| "not started".to_owned());
+    let args = all.arguments().map_err(Error::new)?;
+    Ok(format!(
+        "DPDK Version:             {version}\nDPDK EAL init args:       {}",
+        args[1..].join(" ")
+    ))
+}
+
+/// The interfaces that commands made.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let given = |n: u16| Some(n).filter(|n| *n > 0);
+    for entry in router.own::<Dpdks>().list.iter().filter(|entry| entry.is_configured) {
+        let wanted = &entry.wanted;
+        let create = Create {
+            device: wanted.device.clone(),
+            name: Some(router.interfaces.name(entry.index.0).to_owned()),
+            num_rx_queues: given(wanted.queues.0),
+            num_tx_queues: given(wanted.queues.1),
+            num_rx_desc: given(wanted.rings.0),
+            num_tx_desc: given(wanted.rings.1),
+        };
+        lines.push_at(entry.index.0, &create);
+    }
+}
