@@ -186,6 +186,24 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         assert_eq!(local.call(router, &short).err(), Some(Retval::INVALID_VALUE));
         assert_eq!(local.dump(router, &BierImpDump {}).len(), 0);
     });
+    set(&mut bench, "bier imp add id 4 sd 0 set 0 bsl 64 src 1 bp 64");
+    for (line, why) in [
+        ("bier imp add id 4 sd 0 set 0 bsl 64", "there is a header 4"),
+        ("bier imp add id 65536 sd 0 set 0 bsl 64", "no more room"),
+        ("bier imp add id 5 sd 0 set 0 bsl 64 bp 65", "position"),
+        ("bier imp add id 5 sd 0 set 0 bp 1", "missing bsl"),
+        ("bier imp del", "missing id"),
+        ("bier imp del id 5", "no such header"),
+        ("bier disp entry table 8 payload ip4 via ip4-lookup-in-table 0", "no such disposition"),
+        ("bier disp entry table 8 payload ip5 via ip4-lookup-in-table 0", "ip5"),
+        ("bier disp entry table 8 payload ip4", "missing path"),
+        ("ip mroute add 232.1.1.1 via bier-imp 5 Forward", "no such header"),
+        ("mpls local-label add 100 eos via bier-imp 4", "a route of IP packets"),
+    ] {
+        let said = bench.run(line).unwrap_err();
+        assert!(said.contains(why), "{line}: {said}");
+    }
+    set(&mut bench, "bier imp del id 4");
     set(&mut bench, "bier table del sd 0 set 0 bsl 64");
     assert_eq!(bench.run("show bier fmask").unwrap(), "");
     assert_eq!(bench.send("mpls-input", &[packet(0, &[1], 7, b"")]).len(), 0);

@@ -19,7 +19,7 @@ pub fn prepare(config: &Plugins, router: &mut Router) {
 }
 
 /// Loads what is in the folders and not switched off. What cannot be loaded is left out, with the
-/// reason in the log.
+/// reason in the log, and so are names of plugins that are neither in the folders nor built in.
 pub fn load(config: &Plugins, router: &mut Router) {
     let Some(loader) = router.state::<Loader>() else { return };
     let mut found: BTreeMap<_, (String, PathBuf)> = BTreeMap::new();
@@ -28,6 +28,11 @@ pub fn load(config: &Plugins, router: &mut Router) {
         found.extend(objects(folder).into_iter().map(|(name, path)| (name.clone(), (name, path))));
     }
     let log = router.log.class("plugin", "load");
+    let built_in = plugins::features().map(|feature| feature.name.to_owned());
+    let known: Vec<_> = built_in.chain(found.keys().cloned()).collect();
+    for name in config.unknown(&known) {
+        log.warn(format_args!("plugins: there is no plugin {name}: what is said of it is ignored"));
+    }
     let is_on = |name: &str| config.switch(name) != Some(Switch::Disable);
     let mut waiting: Vec<_> = found.into_values().filter(|(name, _)| is_on(name)).collect();
     // One may require another: as long as some come, the others are tried again.

@@ -28,9 +28,17 @@ pub struct Plugins {
 impl Plugins {
     /// Switch of the feature `name` (`acl`), given also under `acl_plugin.so`; `None` without one.
     pub fn switch(&self, name: &str) -> Option<Switch> {
-        let is_it = |written: &str| bare(written).replace('_', "-") == bare(name).replace('_', "-");
-        let said = self.named.iter().rev().find(|(written, _)| is_it(written));
+        let said = self.named.iter().rev().find(|(written, _)| is_same(written, name));
         said.map(|(_, switch)| *switch).or(self.default)
+    }
+    /// Names as written that are none of `known`.
+    pub fn unknown(&self, known: &[String]) -> Vec<&str> {
+        let named = self.named.iter().map(|(written, _)| written).chain(&self.unchecked);
+        let is_unknown = |written: &&String| !known.iter().any(|name| is_same(written, name));
+        let mut unknown: Vec<&str> = named.filter(is_unknown).map(String::as_str).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        unknown
     }
 
     pub(super) fn set_path(&mut self, stanza: &Stanza) -> Result<(), Error> {
@@ -84,6 +92,11 @@ fn said(inside: &mut Args<'_>) -> Result<PluginBlock, Error> {
         }
     }
     Ok(said)
+}
+
+/// Whether two names are those of one plugin.
+fn is_same(one: &str, other: &str) -> bool {
+    bare(one).replace('_', "-") == bare(other).replace('_', "-")
 }
 
 /// The name of a plugin without what files have behind it.

@@ -89,6 +89,21 @@ fn unknown_words_are_refused_by_name() {
 }
 
 #[test]
+fn names_of_plugins_that_nobody_has_are_found() {
+    let config = parse(
+        "plugins { plugin default { disable } plugin a_plugin.so { enable } plugin nat44-ei.so \
+         { disable } plugin dpdk_plugin.so { disable } plugin b { skip-version-check } \
+         plugin dpdk_plugin.so { enable } }",
+    );
+    let known = ["a", "nat44_ei"].map(str::to_owned);
+    assert_eq!(config.plugins.unknown(&known), ["b", "dpdk_plugin.so"]);
+    assert_eq!(
+        config.plugins.unknown(&["b", "dpdk"].map(str::to_owned)),
+        ["a_plugin.so", "nat44-ei.so"]
+    );
+}
+
+#[test]
 fn stanzas_of_others_keep_their_contents() {
     let config = parse("dpdk { dev 0000:00:01.0 { num-rx-queues 2 } # two\n no-multi-seg }");
     let dpdk = config.stanzas("dpdk").next().unwrap();

@@ -608,6 +608,48 @@ mpls tunnel add mpls-tunnel2 via 10.0.0.4 loop0 out-labels 66 via 10.0.0.5 loop0
 }
 
 #[test]
+fn bit_positions_come_behind_tables_and_headers_before_routes_that_lead_there() {
+    replays(
+        "mpls table add 0
+loopback create-interface
+set interface ip address loop0 10.0.0.1/24
+bier table sd 0 set 0 bsl 64 mpls 77
+bier table sd 1 set 2 bsl 256 mpls 76
+bier table sd 1 set 2 bsl 256
+bier disp table 8
+bier disp table 9
+bier disp table 9 del
+bier route sd 0 set 0 bsl 64 bp 3 via 10.0.0.3 loop0 out-labels 103
+bier route sd 0 set 0 bsl 64 bp 1 via 10.0.0.2 loop0 out-labels 101
+bier route sd 0 set 0 bsl 64 bp 1 disposition 8
+bier route sd 0 set 0 bsl 64 bp 1 via 10.0.0.3 loop0 out-labels 103
+bier imp sd 0 set 0 bsl 64 src 1 bp 1
+bier imp sd 1 set 2 bsl 256 src 333 bp 256 bp 2
+bier imp del id 0
+bier disp entry table 8 payload mpls via mpls-lookup-in-table 0
+bier disp entry table 8 src 9 payload ip4 via ip4-lookup-in-table 0 rpf-id 9
+bier disp entry table 8 src 9 payload ip6 via ip6-lookup-in-table 0
+bier disp entry del table 8 src 9 payload ip6
+ip mroute add 232.1.1.1 via bier-imp 1 Forward",
+        "mpls table add 0
+bier disp table 8
+bier table add sd 0 set 0 bsl 64 mpls 77
+bier table add sd 1 set 2 bsl 256
+create loopback interface instance 0
+set interface ip address loop0 10.0.0.1/24
+bier imp add sd 1 set 2 bsl 256 id 1 src 333 bp 2 bp 256
+ip mroute add 232.1.1.1/32 via bier-imp 1 Forward
+bier route add sd 0 set 0 bsl 64 bp 1 via 10.0.0.2 loop0 out-labels 101
+bier route add sd 0 set 0 bsl 64 bp 1 disposition 8
+bier route add sd 0 set 0 bsl 64 bp 1 via 10.0.0.3 loop0 out-labels 103
+bier route add sd 0 set 0 bsl 64 bp 3 via 10.0.0.3 loop0 out-labels 103
+bier disp entry add table 8 src 0 payload mpls via lookup in table 0
+bier disp entry add table 8 src 9 payload ip4 via lookup in table 0 rpf-id 9
+",
+    );
+}
+
+#[test]
 fn queues_print_what_was_told() {
     let all = "set interface default rx-mode polling
 create packet-generator interface pg0

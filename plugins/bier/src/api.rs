@@ -234,19 +234,14 @@ impl BierRouteAddDel {
         let (id, position) = (self.br_route.br_tbl_id.into(), self.br_route.br_bp);
         let new = self.br_route.br_paths.iter().map(|p| way_of(router, p));
         let new = new.collect::<Result<Vec<Way>, Retval>>()?;
-        let table = router.own::<Bier>().tables.all.get(&id).ok_or(Error::NoTable)?;
-        let had = table.routes.get(&position).map_or(&[][..], |ways| ways);
-        let others = had.iter().map(|(way, _)| way).filter(|way| !new.contains(way)).cloned();
-        let ways: Vec<Way> = match (self.br_is_add, self.br_is_replace) {
-            (true, true) => new,
-            (true, false) => others.chain(new.iter().cloned()).collect(),
-            (false, _) if new.is_empty() => Vec::new(),
-            (false, _) => others.collect(),
-        };
-        if self.br_is_add && ways.is_empty() {
+        if self.br_is_add && new.is_empty() {
             return Err(Retval::NO_PATHS_IN_ROUTE);
         }
-        Ok(table::set_route(router, id, position, ways)?)
+        let done = match self.br_is_add && self.br_is_replace {
+            true => table::set_route(router, id, position, new),
+            false => table::change_route(router, id, position, new, self.br_is_add),
+        };
+        Ok(done?)
     }
 }
 
@@ -269,22 +264,11 @@ impl BierDispEntryAddDel {
             p.native_of(router, RouteOf::Label(link))
         };
         let new = self.bde_paths.iter().map(path).collect::<Result<Vec<Path>, Retval>>()?;
-        let all = &router.own::<Bier>().dispositions.all;
-        let table = all.get(&self.bde_tbl_id).ok_or(Error::NoDisposition)?;
-        let entry = table.entries.get(&self.bde_bp);
-        let had = entry.and_then(|e| e.ways.get(&self.bde_payload_proto));
-        let had = had.map_or(&[][..], |(paths, _)| paths);
-        let others = had.iter().filter(|p| new.iter().all(|n| n.target != p.target)).cloned();
-        let paths: Vec<Path> = match self.bde_is_add {
-            true => others.chain(new.iter().cloned()).collect(),
-            false if new.is_empty() => Vec::new(),
-            false => others.collect(),
-        };
-        if self.bde_is_add && paths.is_empty() {
+        if self.bde_is_add && new.is_empty() {
             return Err(Retval::NO_PATHS_IN_ROUTE);
         }
         let (id, source, payload) = (self.bde_tbl_id, self.bde_bp, self.bde_payload_proto);
-        Ok(dispose::set(router, id, source, payload, paths)?)
+        Ok(dispose::change(router, id, source, payload, &new, self.bde_is_add)?)
     }
 }
 
@@ -335,7 +319,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router, m: BierRouteAddDel| m.carry_out(router))
         .dump(|router, m: BierRouteDump| routes(router, m.br_tbl_id.into()))
         .call(|router, m: BierImpAdd| {
-            let bi_index = impose::add(router, m.bi_tbl_id.into(), m.bi_src, &m.bi_bytes)?;
+            let bi_index = impose::add(router, None, m.bi_tbl_id.into(), m.bi_src, &m.bi_bytes)?;
             Ok(BierImpAddReply { bi_index })
         })
         .call(|router, m: BierImpDel| Ok(impose::remove(router, m.bi_index)?))

@@ -169,6 +169,30 @@ pub fn set(
     Ok(())
 }
 
+/// Has payloads of a source go over more paths, or fewer: none at all where it is not said which.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn change(
+    router: &mut Router,
+    id: u32,
+    source: u16,
+    payload: u8,
+    changed: &[Path],
+    is_add: bool,
+) -> Result<(), Error> {
+    let table = dispositions(router).all.get(&id).ok_or(Error::NoDisposition)?;
+    let had = table.entries.get(&source).and_then(|e| e.ways.get(&payload));
+    let had = had.map_or(&[][..], |(paths, _)| paths);
+    let others = had.iter().filter(|p| changed.iter().all(|n| n.target != p.target)).cloned();
+    let paths = match is_add {
+        false if changed.is_empty() => Vec::new(),
+        false => others.collect(),
+        true => others.chain(changed.iter().cloned()).collect(),
+    };
+    set(router, id, source, payload, paths)
+}
+
 /// Finds the entry of a packet's source.
 #[derive(Clone)]
 pub struct Lookup(SlabReader<HashMap<u16, u32>>);

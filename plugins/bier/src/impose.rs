@@ -16,7 +16,7 @@ use wire::bier::{Header, Payload};
 use zerocopy::IntoBytes;
 
 use super::table::{Bift, TableId};
-use super::{Bier, Error};
+use super::{Bier, Error, MOST_IMPOSITIONS};
 
 /// Offloads that are completed before the header is in front.
 const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
@@ -36,18 +36,32 @@ pub struct Imposition {
     pub string: Box<[u8]>,
 }
 
-/// Adds a header; its number.
+/// Adds a header, with this number or the lowest that is free; its number.
 ///
 /// # Errors
 /// [`Error`].
-pub fn add(router: &mut Router, table: TableId, source: u16, string: &[u8]) -> Result<u32, Error> {
+pub fn add(
+    router: &mut Router,
+    index: Option<u32>,
+    table: TableId,
+    source: u16,
+    string: &[u8],
+) -> Result<u32, Error> {
     let bier = router.own_mut::<Bier>();
+    let free = || (0..).zip(&bier.imposed).find(|(n, used)| n != *used).map(|(n, _)| n);
+    let index = index.or_else(free).unwrap_or(bier.imposed.len() as u32);
+    if bier.imposed.contains(&index) {
+        return Err(Error::Taken(index));
+    }
+    if index as usize >= MOST_IMPOSITIONS {
+        return Err(Error::Full);
+    }
     let t = bier.tables.all.get_mut(&table).ok_or(Error::NoTable)?;
     if string.len() != table.string_len() {
         return Err(Error::Length);
     }
     let new = Imposition { table, index: t.index, source, string: string.into() };
-    let index = bier.impositions.insert(new).map_err(|_| Error::Full)?;
+    bier.impositions.put(index, Some(new));
     t.users += 1;
     bier.imposed.insert(index);
     Ok(index)
@@ -66,7 +80,7 @@ pub fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
     if let Some(t) = table.and_then(|id| bier.tables.all.get_mut(&id)) {
         t.users -= 1;
     }
-    bier.impositions.remove(index);
+    bier.impositions.put(index, None);
     Ok(())
 }
 

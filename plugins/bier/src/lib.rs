@@ -19,12 +19,13 @@ mod table;
 use std::collections::BTreeSet;
 
 use control::api::Retval;
+use control::cli::Args;
 use control::feature::{Refusal, Refused};
 use graph::{BuildError, Claim, Flags};
 use infra::rcu::SharedSlab;
 use net::adjacency::Link;
 use net::fib::types::FibPathType;
-use net::fib::{self, NewKind, Object, ObjectKind, PathType, Target};
+use net::fib::{self, NewKind, Object, ObjectKind, PathType, PathWord, Target};
 use net::ip::{V4, V6};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 
@@ -92,6 +93,9 @@ pub enum Error {
     /// still in use
     #[retval(INSTANCE_IN_USE)]
     InUse,
+    /// there is a header {0}
+    #[retval(VALUE_EXIST)]
+    Taken(u32),
     /// no more room
     #[retval(TABLE_TOO_BIG)]
     Full,
@@ -123,7 +127,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["mpls", "mfib"],
     register,
-    configuration: Configuration::None("its commands do not print themselves yet"),
+    configuration: Configuration::Commands(cli::configuration),
 };
 
 fn describe_table(router: &Router, index: u32) -> String {
@@ -137,13 +141,34 @@ fn describe_imposition(router: &Router, index: u32) -> String {
     format!("bier-imp:[{index}]: {}", imposition.map(|i| show::id(i.table)).unwrap_or_default())
 }
 
+/// The object of a header.
+fn imposition(router: &Router, index: u32) -> Result<Object, Error> {
+    let bier = router.own::<Bier>();
+    if !bier.imposed.contains(&index) {
+        return Err(Error::NoImposition);
+    }
+    Ok(Object { kind: bier.kinds.imposition, index })
+}
+
 /// The header that a path of a multicast route names.
 fn read(router: &Router, path: &fib::types::FibPath, _: fib::RouteOf) -> Result<Target, Retval> {
-    let (bier, index) = (router.own::<Bier>(), path.nh.obj_id);
-    if !bier.imposed.contains(&index) {
-        return Err(Retval::NO_SUCH_ENTRY);
+    Ok(Target::Object(imposition(router, path.nh.obj_id)?))
+}
+
+fn parse(
+    router: &Router,
+    of: fib::RouteOf,
+    args: &mut Args<'_>,
+) -> Result<Object, control::cli::Error> {
+    let id = args.value("id")?;
+    if !matches!(of, fib::RouteOf::Link(Link::Ip4 | Link::Ip6)) {
+        return Err(args.error("a route of IP packets before"));
     }
-    Ok(Target::Object(Object { kind: bier.kinds.imposition, index }))
+    Ok(imposition(router, id)?)
+}
+
+fn print(router: &Router, index: u32) -> Option<String> {
+    imposition(router, index).ok().map(|object| object.index.to_string())
 }
 
 fn write(router: &Router, object: Object, path: &mut fib::types::FibPath) -> bool {
@@ -191,6 +216,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.udp6_port(wire::bier::UDP_PORT, "bier-bift-input").map_err(refuse)?;
     router.insert(bier);
     router.add_path_type(PathType { number: FibPathType::BIER_IMP, read, write });
+    let kind = router.own::<Bier>().kinds.imposition;
+    router.add_path_word(PathWord { kind, word: "bier-imp", parse, print });
     cli::register(&mut parts.cli);
     show::register(&mut parts.cli);
     api::register(&mut parts.api);

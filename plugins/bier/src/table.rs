@@ -298,6 +298,28 @@ pub fn set_route(
     Ok(())
 }
 
+/// Has a position go more ways, or fewer: none at all where it is not said which.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn change_route(
+    router: &mut Router,
+    id: TableId,
+    position: u32,
+    changed: Vec<Way>,
+    is_add: bool,
+) -> Result<(), Error> {
+    let table = tables(router).all.get(&id).ok_or(Error::NoTable)?;
+    let had = table.routes.get(&position).map_or(&[][..], |ways| ways);
+    let others = had.iter().map(|(way, _)| way).filter(|way| !changed.contains(way)).cloned();
+    let ways = match is_add {
+        false if changed.is_empty() => Vec::new(),
+        false => others.collect(),
+        true => others.chain(changed.iter().cloned()).collect(),
+    };
+    set_route(router, id, position, ways)
+}
+
 /// Key of a way.
 fn key(id: TableId, path: &Path) -> (Path, Option<u32>) {
     let number = path.pushed().next().is_none().then(|| id.number());
