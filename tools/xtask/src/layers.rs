@@ -42,12 +42,13 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the plugin in `folder` says that it requires another one.
+/// Whether a feature of the plugin in `folder` says that it requires another one.
 fn requires(tree: &Tree, folder: &str, plugin: &str) -> bool {
     let path = format!("{folder}/src/lib.rs");
     let Some(source) = tree.files.iter().find(|file| file.path == path) else { return false };
-    let list = source.text.split_once("requires: &[").and_then(|(_, rest)| rest.split_once(']'));
-    list.is_some_and(|(list, _)| list.contains(&format!("\"{plugin}\"")))
+    let behind = source.text.split("requires: &[").skip(1);
+    let mut lists = behind.filter_map(|rest| rest.split_once(']'));
+    lists.any(|(list, _)| list.contains(&format!("\"{plugin}\"")))
 }
 
 /// Position of a crate's folder in the list.
