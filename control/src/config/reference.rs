@@ -36,6 +36,19 @@ pub const REFERENCE: &[Entry] = &[
     ("dpdk", "Interfaces on devices that DPDK drives; see `make dpdk'.", DPDK),
     ("http", "The API over HTTP, and the console; nothing is served without `listen'.", HTTP),
     ("dslite", "Dual-Stack Lite.", &[("ce", "be the customer's edge, not the provider's")]),
+    (
+        "cnat",
+        "Address translation for services of a cluster.",
+        &[
+            ("session-max-age <seconds>", "silence after which a session is over: 30"),
+            ("tcp-max-age <seconds>", "the same of established connections of TCP: 3600"),
+            ("session-cleanup-timeout <seconds>", "time between two rounds that end sessions: 1"),
+            ("scanner on|off", "whether there are such rounds"),
+            ("session-max <count>", "sessions of a thread, of which one is never used: 1048576"),
+            ("session-max-per-vrf <count>", "sessions of a thread and a routing table"),
+            ("maglev-len <places>", "places of a Maglev table, a prime number: 1009"),
+        ],
+    ),
 ];
 
 const DPDK: &[(&str, &str)] = &[

@@ -60,6 +60,7 @@ const PLUGINS: &[Feature] = &[
     nat44_ei::FEATURE,
     nat64::FEATURE,
     dslite::FEATURE,
+    cnat::FEATURE,
     nsim::FEATURE,
     p2p_ethernet::FEATURE,
     ping::FEATURE,

@@ -18,6 +18,8 @@ mod bpf_trace_filter;
 mod cdp;
 #[path = "../../classify/tests.rs"]
 mod classify;
+#[path = "../../cnat/tests.rs"]
+mod cnat;
 #[path = "../../container/tests.rs"]
 mod container;
 #[path = "../../ct6/tests.rs"]

@@ -27,6 +27,11 @@ impl Threads {
         }
         Self { all, count: count as u64 }
     }
+    /// Whether there is one only.
+    #[inline(always)]
+    pub fn is_alone(&self) -> bool {
+        self.count == 1
+    }
     /// The thread that has what goes by a hash, as `Frame::thread_of` says.
     #[inline(always)]
     pub fn at(&self, hash: u64) -> usize {

@@ -2,22 +2,73 @@
 //! the packet that an ICMP error quotes (RFC 5508 section 4).
 
 use graph::{Buffer, Flags};
-use sessions::{Direction, Flow4, ICMP_HEADER, Kind, Seen};
-use wire::{Protocol, checksum, icmp4, icmp6, ip4};
-use zerocopy::FromBytes;
+use sessions::{Address, Direction, Flow, ICMP_HEADER, Kind, Seen};
+use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6};
 use zerocopy::byteorder::network_endian::U16;
+use zerocopy::{FromBytes, IntoBytes};
 
-/// Bytes of a quoted packet that may change: its IP header with options, and what follows up to a
-/// checksum of TCP.
-const QUOTED: usize = 60 + 20;
+/// Bytes of a quoted packet that may change: its IP headers, and what follows up to a checksum of
+/// TCP.
+const QUOTED: usize = 160;
+
+/// Addresses of a version, as they stand in its header.
+pub trait Ends: Address {
+    /// Whether checksums of ICMP include a pseudo header.
+    const ICMP_HAS_PSEUDO: bool;
+    /// Those of a packet; `None` when its header is not whole.
+    fn of(packet: &[u8]) -> Option<[Self; 2]>;
+    /// Sets those of a packet and the checksum of its header; those it had.
+    fn set(packet: &mut [u8], new: [Self; 2]) -> Option<[Self; 2]>;
+    /// The protocol of a packet's upper layer, and where that is.
+    fn upper(packet: &[u8]) -> Option<(Protocol, usize)>;
+}
+
+impl Ends for [u8; 4] {
+    const ICMP_HAS_PSEUDO: bool = false;
+    #[inline(always)]
+    fn of(packet: &[u8]) -> Option<[Self; 2]> {
+        ip4::Header::ref_from_prefix(packet).ok().map(|(header, _)| [header.src, header.dst])
+    }
+    #[inline(always)]
+    fn set(packet: &mut [u8], new: [Self; 2]) -> Option<[Self; 2]> {
+        let (header, _) = ip4::Header::mut_from_prefix(packet).ok()?;
+        let old = [header.src, header.dst];
+        header.checksum =
+            checksum::update_bytes(header.checksum, old.as_flattened(), new.as_flattened());
+        [header.src, header.dst] = new;
+        Some(old)
+    }
+    fn upper(packet: &[u8]) -> Option<(Protocol, usize)> {
+        let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
+        Some((header.protocol, header.header_len()))
+    }
+}
+
+impl Ends for [u8; 16] {
+    const ICMP_HAS_PSEUDO: bool = true;
+    #[inline(always)]
+    fn of(packet: &[u8]) -> Option<[Self; 2]> {
+        ip6::Header::ref_from_prefix(packet).ok().map(|(header, _)| [header.src, header.dst])
+    }
+    #[inline(always)]
+    fn set(packet: &mut [u8], new: [Self; 2]) -> Option<[Self; 2]> {
+        let (header, _) = ip6::Header::mut_from_prefix(packet).ok()?;
+        let old = [header.src, header.dst];
+        [header.src, header.dst] = new;
+        Some(old)
+    }
+    fn upper(packet: &[u8]) -> Option<(Protocol, usize)> {
+        ip6::upper_layer(packet).map(|upper| (upper.protocol, upper.offset))
+    }
+}
 
 /// Gives a packet, whose IP header is `l3` bytes from its start, the ends of the flow `new`.
 #[inline(always)]
-pub fn rewrite(
+pub fn rewrite<A: Ends>(
     p: &mut Buffer<'_>,
     l3: usize,
-    seen: &Seen<[u8; 4]>,
-    new: &Flow4,
+    seen: &Seen<A>,
+    new: &Flow<A>,
     direction: Direction,
 ) -> Option<()> {
     if let Kind::Error(at) = seen.kind {
@@ -25,27 +76,15 @@ pub fn rewrite(
     }
     let is_summed = !p.flags().has(Flags::CHECKSUM_TODO);
     let packet = p.bytes_mut().get_mut(l3..)?;
-    let (src, dst) = (new.src, new.dst);
-    let ends = [src, dst];
-    let old = set_addresses(packet, ends)?;
+    let ends = [new.src, new.dst];
+    let old = A::set(packet, ends)?;
     if seen.has_upper {
         let ports = [new.src_port, new.dst_port];
-        let addresses = (old.as_flattened(), ends.as_flattened());
+        let addresses = (old.as_bytes(), ends.as_bytes());
         let upper = packet.get_mut(seen.upper..)?;
         set_ports(upper, seen.flow.protocol(), addresses, ports, is_summed);
     }
     Some(())
-}
-
-/// Sets the addresses in an IP header and its checksum; those it had.
-#[inline(always)]
-fn set_addresses(packet: &mut [u8], new: [[u8; 4]; 2]) -> Option<[[u8; 4]; 2]> {
-    let (header, _) = ip4::Header::mut_from_prefix(packet).ok()?;
-    let old = [header.src, header.dst];
-    header.checksum =
-        checksum::update_bytes(header.checksum, old.as_flattened(), new.as_flattened());
-    [header.src, header.dst] = new;
-    Some(old)
 }
 
 /// Sets the ports of an upper layer, or the identifier of an echo, which is the first of `ports`,
@@ -99,12 +138,12 @@ fn is_echo(protocol: Protocol, upper: &[u8]) -> bool {
 /// An ICMP error: the quoted packet, which went the other way, and the ends outside. The sender
 /// need not be the far end, but a router on the way; one inside is hidden.
 #[cold]
-fn rewrite_error(
+fn rewrite_error<A: Ends>(
     p: &mut Buffer<'_>,
     l3: usize,
     quoted: usize,
-    seen: &Seen<[u8; 4]>,
-    new: &Flow4,
+    seen: &Seen<A>,
+    new: &Flow<A>,
     direction: Direction,
 ) -> Option<()> {
     let packet = p.bytes_mut().get_mut(l3..)?;
@@ -112,22 +151,25 @@ fn rewrite_error(
     let mut before = [0; QUOTED];
     let len = inner.len().min(QUOTED) & !1;
     before[..len].copy_from_slice(inner.get(..len)?);
-    let (header, _) = ip4::Header::ref_from_prefix(inner).ok()?;
-    let (header_len, protocol) = (header.header_len(), header.protocol);
+    let (protocol, upper) = A::upper(inner)?;
     let ends = [new.dst, new.src];
-    let old = set_addresses(inner, ends)?;
+    let old = A::set(inner, ends)?;
     let ports = [new.dst_port, new.src_port];
-    let addresses = (old.as_flattened(), ends.as_flattened());
-    set_ports(inner.get_mut(header_len..)?, protocol, addresses, ports, true);
+    let addresses = (old.as_bytes(), ends.as_bytes());
+    set_ports(inner.get_mut(upper..)?, protocol, addresses, ports, true);
     let mut after = [0; QUOTED];
     after[..len].copy_from_slice(inner.get(..len)?);
+    let [sender, _] = A::of(packet)?;
+    let is_far_end = sender == seen.flow.src;
+    let src = if is_far_end || direction == Direction::Forward { new.src } else { sender };
+    let ends = [src, new.dst];
+    let old = A::set(packet, ends)?;
     let icmp = packet.get_mut(seen.upper..seen.upper + ICMP_HEADER)?;
-    let sum = U16::from_bytes([icmp[2], icmp[3]]);
-    let sum = checksum::update_bytes(sum, &before[..len], &after[..len]);
+    let mut sum = U16::from_bytes([icmp[2], icmp[3]]);
+    sum = checksum::update_bytes(sum, &before[..len], &after[..len]);
+    if A::ICMP_HAS_PSEUDO {
+        sum = checksum::update_bytes(sum, old.as_bytes(), ends.as_bytes());
+    }
     icmp[2..4].copy_from_slice(&sum.to_bytes());
-    let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
-    let is_far_end = header.src == seen.flow.src;
-    let src = if is_far_end || direction == Direction::Forward { new.src } else { header.src };
-    set_addresses(packet, [src, new.dst])?;
     Some(())
 }

@@ -12,6 +12,8 @@ use crate::fib::family::{Family, Ip4, Ip6};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
+pub use super::hashes::IpFlowHashConfigV2;
+
 /// No interface, no object.
 const NONE: u32 = u32::MAX;
 /// Most labels of a path.

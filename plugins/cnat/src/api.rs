@@ -1,0 +1,488 @@
+//! Messages of the module `cnat`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use control::api::types::{Address, AddressFamily, IpProto, Prefix};
+use control::api::{Api, Message, Record, Retval};
+use net::fib::FlowHash;
+use net::fib::types::IpFlowHashConfigV2;
+use net::{InterfaceIndex, Router};
+use wire::Protocol;
+
+use crate::config::Policy;
+use crate::interfaces;
+use crate::sources::{self, WantedSources};
+use crate::state::{self, Cnat};
+use crate::walk::{self, Shown};
+use crate::wanted::{Endpoint, Error, Translation, Wanted};
+
+/// No interface.
+const NONE: InterfaceIndex = InterfaceIndex(u32::MAX);
+/// Packets go to a backend as they are.
+const NO_NAT: u8 = 2;
+/// The default table.
+const DEFAULT_TABLE: u32 = u32::MAX;
+
+control::numbers! {
+    /// How a backend is chosen.
+    pub enum CnatLbType: u8 = "cnat_lb_type" in "" {
+        DEFAULT = 0 => "CNAT_LB_TYPE_DEFAULT",
+        MAGLEV = 1 => "CNAT_LB_TYPE_MAGLEV",
+    }
+    /// What holds for sources that packets get.
+    pub enum CnatSnatPolicyFlags: u8 = "cnat_snat_policy_flags" in "" {
+        NONE = 0 => "CNAT_SNAT_POLICY_F_NONE",
+        BUFFER_NEXT = 1 => "CNAT_SNAT_POLICY_F_BUFFER_NEXT",
+        NO_CLIENT = 2 => "CNAT_SNAT_POLICY_F_NO_CLIENT",
+        USE_AS_DEFAULT = 4 => "CNAT_SNAT_POLICY_F_USE_AS_DEFAULT",
+    }
+    /// A table of interfaces of the policy.
+    pub enum CnatSnatPolicyTable: u8 = "cnat_snat_policy_table" in "" {
+        INCLUDE_V4 = 0 => "CNAT_POLICY_INCLUDE_V4",
+        INCLUDE_V6 = 1 => "CNAT_POLICY_INCLUDE_V6",
+        POD = 2 => "CNAT_POLICY_POD",
+        HOST = 3 => "CNAT_POLICY_HOST",
+    }
+    /// Which packets get another source.
+    pub enum CnatSnatPolicies: u8 = "cnat_snat_policies" in "" {
+        NONE = 0 => "CNAT_POLICY_NONE",
+        IF_PFX = 1 => "CNAT_POLICY_IF_PFX",
+        K8S = 2 => "CNAT_POLICY_K8S",
+        DNAT = 3 => "CNAT_POLICY_DNAT",
+    }
+}
+
+/// An end of a translation: an address, or the first one of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
+#[file("")]
+pub struct CnatEndpoint {
+    /// the address
+    pub addr: Address,
+    /// the interface whose address it is; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+    /// the version of the interface's address
+    pub if_af: AddressFamily,
+    /// the port
+    pub port: u16,
+}
+
+/// A backend, and the source that packets get which go there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
+#[file("")]
+pub struct CnatEndpointTuple {
+    /// the backend
+    pub dst_ep: CnatEndpoint,
+    /// the source; an unspecified address for that of the packet
+    pub src_ep: CnatEndpoint,
+    /// 2: packets go there as they are
+    pub flags: u8,
+}
+
+/// Two ends and a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
+#[file("")]
+#[name("cnat_5tuple")]
+pub struct Cnat5tuple {
+    /// source and destination
+    pub addr: [Address; 2],
+    /// their ports
+    pub port: [u16; 2],
+    /// the protocol
+    pub ip_proto: IpProto,
+}
+
+/// A translation.
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
+#[file("")]
+pub struct CnatTranslation {
+    /// the service
+    pub vip: CnatEndpoint,
+    /// its number; not read
+    pub id: u32,
+    /// its protocol: TCP, UDP or SCTP
+    pub ip_proto: IpProto,
+    /// packets to other ports of the address go on
+    pub is_real_ip: u8,
+    /// 1: sources get another port; 4: answers are not translated; 8: only interfaces with the
+    /// feature on have it
+    pub flags: u8,
+    /// how a backend is chosen
+    pub lb_type: CnatLbType,
+    /// the fields of packets that choose; none for the usual ones
+    pub flow_hash_config: IpFlowHashConfigV2,
+    /// the backends
+    #[counted(n_paths: u32, before = flow_hash_config)]
+    pub paths: Vec<CnatEndpointTuple>,
+}
+
+/// A direction of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
+#[file("")]
+pub struct CnatSession {
+    /// the ends of packets as they come
+    pub tuple: Cnat5tuple,
+    /// the number of the session, the same for both directions
+    pub ts_index: u32,
+    /// 1 for answers
+    pub flags: u32,
+}
+
+/// Add a translation, or replace the one of the same service.
+#[derive(Message)]
+#[reply(CnatTranslationUpdateReply)]
+pub struct CnatTranslationUpdate {
+    /// the translation
+    pub translation: CnatTranslation,
+}
+
+/// It is there.
+#[derive(Message)]
+pub struct CnatTranslationUpdateReply {
+    /// its number
+    pub id: u32,
+}
+
+/// Delete a translation, and its sessions.
+#[derive(Message)]
+pub struct CnatTranslationDel {
+    /// its number
+    pub id: u32,
+}
+
+/// A translation.
+#[derive(Message)]
+pub struct CnatTranslationDetails {
+    /// the translation
+    pub translation: CnatTranslation,
+}
+
+/// List translations.
+#[derive(Message)]
+#[details(CnatTranslationDetails)]
+pub struct CnatTranslationDump {}
+
+/// End all sessions.
+#[derive(Message)]
+pub struct CnatSessionPurge {}
+
+/// A direction of a session.
+#[derive(Message)]
+pub struct CnatSessionDetails {
+    /// the session
+    pub session: CnatSession,
+}
+
+/// List sessions, each direction for itself.
+#[derive(Message)]
+#[details(CnatSessionDetails)]
+pub struct CnatSessionDump {}
+
+/// Set the source that packets get of the default table.
+#[derive(Message)]
+pub struct CnatSetSnatAddresses {
+    /// of IPv4; 0.0.0.0 for none
+    pub snat_ip4: Ipv4Addr,
+    /// of IPv6; :: for none
+    pub snat_ip6: Ipv6Addr,
+    /// the interface whose addresses they are instead; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Set the source that packets of a table get.
+#[derive(Message)]
+pub struct CnatSetSnatAddressesV2 {
+    /// the identifier of the table of packets; 4294967295 for the default one
+    pub fwd_fib_index: u32,
+    /// the identifier of the table in which answers come; 4294967295 for the default one
+    pub ret_fib_index: u32,
+    /// of IPv4; 0.0.0.0 for none
+    pub snat_ip4: Ipv4Addr,
+    /// of IPv6; :: for none
+    pub snat_ip6: Ipv6Addr,
+    /// the interface whose addresses they are instead; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+    /// what holds for them
+    pub flags: CnatSnatPolicyFlags,
+}
+
+/// Show the source that packets of the default table get.
+#[derive(Message)]
+#[reply(CnatGetSnatAddressesReply)]
+pub struct CnatGetSnatAddresses {}
+
+/// The source that packets of the default table get.
+#[derive(Message)]
+pub struct CnatGetSnatAddressesReply {
+    /// always 0
+    pub id: u32,
+    /// of IPv4
+    pub snat_ip4: Ipv4Addr,
+    /// of IPv6
+    pub snat_ip6: Ipv6Addr,
+    /// the interface whose addresses they are; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// List the sources that packets get, by table.
+#[derive(Message)]
+#[details(CnatSnatAddressesDetails)]
+pub struct CnatSnatAddressesDump {}
+
+/// The source that packets of a table get.
+#[derive(Message)]
+pub struct CnatSnatAddressesDetails {
+    /// always 0
+    pub retval: i32,
+    /// the table of packets of IPv4
+    pub fwd_table_id4: u32,
+    /// the table of packets of IPv6
+    pub fwd_table_id6: u32,
+    /// the table in which answers of IPv4 come
+    pub ret_table_id4: u32,
+    /// the table in which answers of IPv6 come
+    pub ret_table_id6: u32,
+    /// of IPv4
+    pub snat_ip4: Ipv4Addr,
+    /// of IPv6
+    pub snat_ip6: Ipv6Addr,
+    /// the interface whose addresses they are; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Have packets reach a prefix with their own source, or no longer.
+#[derive(Message)]
+pub struct CnatSnatPolicyAddDelExcludePfx {
+    /// added, else taken out
+    pub is_add: u8,
+    /// the prefix
+    pub prefix: Prefix,
+}
+
+/// Put an interface into a table of the policy, or take it out.
+#[derive(Message)]
+pub struct CnatSnatPolicyAddDelIf {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// added, else taken out
+    pub is_add: u8,
+    /// the table
+    pub table: CnatSnatPolicyTable,
+}
+
+/// Set which packets get another source.
+#[derive(Message)]
+pub struct CnatSetSnatPolicy {
+    /// the policy
+    pub policy: CnatSnatPolicies,
+}
+
+/// Have an interface's packets meet translations that are for such interfaces only, or no longer.
+#[derive(Message)]
+#[option("vat_help", "<intfc> | sw_if_index <nn> [enable | disable]")]
+#[reply(FeatureCnatEnableDisableReply)]
+pub struct FeatureCnatEnableDisable {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// on, else off
+    pub enable_disable: bool,
+}
+
+/// It is done.
+#[derive(Message)]
+#[option("vat_help", "<intfc> | sw_if_index <nn> [enable | disable]")]
+pub struct FeatureCnatEnableDisableReply {}
+
+impl CnatEndpoint {
+    fn native(self) -> Result<Endpoint, Retval> {
+        let interface = Some(self.sw_if_index).filter(|i| *i != NONE);
+        let is_ip6 = self.if_af == AddressFamily::IP6;
+        // With an interface the bytes of the address are not read.
+        let addr = match interface {
+            Some(_) => unspecified(is_ip6),
+            None => self.addr.native()?,
+        };
+        Ok(Endpoint { addr, interface, is_ip6, port: self.port })
+    }
+    fn of(router: &Router, end: &Endpoint) -> Self {
+        let addr = end.resolve(router).unwrap_or_else(|| unspecified(end.is_ip6()));
+        let if_af = if end.is_ip6() { AddressFamily::IP6 } else { AddressFamily::IP4 };
+        let sw_if_index = end.interface.unwrap_or(NONE);
+        Self { addr: addr.into(), sw_if_index, if_af, port: end.port }
+    }
+}
+
+fn unspecified(is_ip6: bool) -> IpAddr {
+    if is_ip6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() }
+}
+
+impl CnatTranslation {
+    fn native(&self) -> Result<Translation, Retval> {
+        let backend = |path: &CnatEndpointTuple| {
+            if path.flags & !NO_NAT != 0 {
+                return Err(Error::Flags(path.flags).into());
+            }
+            let (dst, src) = (path.dst_ep.native()?, path.src_ep.native()?);
+            Ok(Wanted { dst, src, is_untranslated: path.flags & NO_NAT != 0 })
+        };
+        let is_maglev = match self.lb_type {
+            CnatLbType::DEFAULT => false,
+            CnatLbType::MAGLEV => true,
+            CnatLbType(other) => return Err(Error::Balancing(other).into()),
+        };
+        let hash = Some(FlowHash(self.flow_hash_config.0)).filter(|hash| hash.0 != 0);
+        Ok(Translation {
+            vip: self.vip.native()?,
+            protocol: Protocol(self.ip_proto.0),
+            is_real: self.is_real_ip != 0,
+            flags: self.flags,
+            is_maglev,
+            hash: hash.unwrap_or(FlowHash::DEFAULT),
+            backends: self.paths.iter().map(backend).collect::<Result<_, Retval>>()?,
+        })
+    }
+    fn of(router: &Router, id: u32, t: &Translation) -> Self {
+        let path = |b: &Wanted| CnatEndpointTuple {
+            dst_ep: CnatEndpoint::of(router, &b.dst),
+            src_ep: CnatEndpoint::of(router, &b.src),
+            flags: if b.is_untranslated { NO_NAT } else { 0 },
+        };
+        Self {
+            vip: CnatEndpoint::of(router, &t.vip),
+            id,
+            ip_proto: IpProto(t.protocol.0),
+            is_real_ip: t.is_real.into(),
+            flags: t.flags,
+            lb_type: if t.is_maglev { CnatLbType::MAGLEV } else { CnatLbType::DEFAULT },
+            flow_hash_config: IpFlowHashConfigV2(t.hash.0),
+            paths: t.backends.iter().map(path).collect(),
+        }
+    }
+}
+
+impl CnatSession {
+    /// Both directions of a session, or the only one that is translated.
+    fn of(s: &Shown) -> impl Iterator<Item = Self> + use<> {
+        let directions = if s.is_answered { 2 } else { 1 };
+        let (flows, ip_proto, ts_index) = (s.flows, IpProto(s.protocol.0), s.number);
+        (0..directions).map(move |n| {
+            let [(src, src_port), (dst, dst_port)] = flows[n];
+            let (addr, port) = ([src.into(), dst.into()], [src_port, dst_port]);
+            Self { tuple: Cnat5tuple { addr, port, ip_proto }, ts_index, flags: n as u32 }
+        })
+    }
+}
+
+fn wanted_sources(m: &CnatSetSnatAddressesV2) -> WantedSources {
+    let table = |id| if id == DEFAULT_TABLE { 0 } else { id };
+    WantedSources {
+        table: table(m.fwd_fib_index),
+        answers: table(m.ret_fib_index),
+        ip4: Some(m.snat_ip4).filter(|addr| !addr.is_unspecified()),
+        ip6: Some(m.snat_ip6).filter(|addr| !addr.is_unspecified()),
+        interface: Some(m.sw_if_index).filter(|i| *i != NONE),
+        flags: m.flags.0,
+    }
+}
+
+/// The addresses of a source now.
+fn addresses(router: &Router, s: &WantedSources) -> (Ipv4Addr, Ipv6Addr) {
+    let [ip4, ip6] = s.resolve(router);
+    let ip4 = match ip4 {
+        Some(IpAddr::V4(addr)) => addr,
+        _ => Ipv4Addr::UNSPECIFIED,
+    };
+    let ip6 = match ip6 {
+        Some(IpAddr::V6(addr)) => addr,
+        _ => Ipv6Addr::UNSPECIFIED,
+    };
+    (ip4, ip6)
+}
+
+fn of_default_table(m: &CnatSetSnatAddresses) -> CnatSetSnatAddressesV2 {
+    let CnatSetSnatAddresses { snat_ip4, snat_ip6, sw_if_index } = *m;
+    let (fwd_fib_index, ret_fib_index) = (DEFAULT_TABLE, DEFAULT_TABLE);
+    let flags = CnatSnatPolicyFlags::NONE;
+    CnatSetSnatAddressesV2 { fwd_fib_index, ret_fib_index, snat_ip4, snat_ip6, sw_if_index, flags }
+}
+
+impl CnatGetSnatAddressesReply {
+    fn of(router: &Router) -> Self {
+        let set = router.own::<Cnat>().sources.get(&0);
+        let none = (Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED);
+        let (snat_ip4, snat_ip6) = set.map_or(none, |s| addresses(router, s));
+        let sw_if_index = set.and_then(|s| s.interface).unwrap_or(NONE);
+        Self { id: 0, snat_ip4, snat_ip6, sw_if_index }
+    }
+}
+
+impl CnatSnatAddressesDetails {
+    fn of(router: &Router, s: &WantedSources) -> Self {
+        let (snat_ip4, snat_ip6) = addresses(router, s);
+        Self {
+            retval: 0,
+            fwd_table_id4: s.table,
+            fwd_table_id6: s.table,
+            ret_table_id4: s.answers,
+            ret_table_id6: s.answers,
+            snat_ip4,
+            snat_ip6,
+            sw_if_index: s.interface.unwrap_or(NONE),
+        }
+    }
+}
+
+fn set_included(router: &mut Router, m: &CnatSnatPolicyAddDelIf) -> Result<(), Retval> {
+    let table = usize::from(m.table.0);
+    if table >= crate::config::TABLES.len() {
+        return Err(Retval::INVALID_VALUE);
+    }
+    Ok(interfaces::set_included(router, m.sw_if_index, table, m.is_add != 0)?)
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("cnat", "1.0.0")
+        .call(|router: &mut Router, m: CnatTranslationUpdate| {
+            let id = state::update(router, m.translation.native()?)?;
+            Ok(CnatTranslationUpdateReply { id })
+        })
+        .call(|router: &mut Router, m: CnatTranslationDel| Ok(state::remove(router, m.id)?))
+        .dump(|router: &mut Router, _: CnatTranslationDump| {
+            let all = router.own::<Cnat>().translations.iter();
+            let details = |(id, t): (&u32, &Translation)| CnatTranslationDetails {
+                translation: CnatTranslation::of(router, *id, t),
+            };
+            all.map(details).collect()
+        })
+        .call(|router: &mut Router, _: CnatSessionPurge| Ok(walk::purge(router)?))
+        .dump(|router: &mut Router, _: CnatSessionDump| {
+            let all = walk::sessions(router).unwrap_or_default();
+            let sessions = all.iter().flat_map(|(_, s)| CnatSession::of(s));
+            sessions.map(|session| CnatSessionDetails { session }).collect()
+        })
+        .call(|router: &mut Router, m: CnatSetSnatAddresses| {
+            Ok(sources::set_sources(router, wanted_sources(&of_default_table(&m)))?)
+        })
+        .call(|router: &mut Router, m: CnatSetSnatAddressesV2| {
+            Ok(sources::set_sources(router, wanted_sources(&m))?)
+        })
+        .call(|router: &mut Router, _: CnatGetSnatAddresses| {
+            Ok(CnatGetSnatAddressesReply::of(router))
+        })
+        .dump(|router: &mut Router, _: CnatSnatAddressesDump| {
+            let all = router.own::<Cnat>().sources.values();
+            all.map(|s| CnatSnatAddressesDetails::of(router, s)).collect()
+        })
+        .call(|router: &mut Router, m: CnatSnatPolicyAddDelExcludePfx| {
+            Ok(sources::set_excluded(router, m.prefix.native()?, m.is_add != 0)?)
+        })
+        .call(|router: &mut Router, m: CnatSnatPolicyAddDelIf| set_included(router, &m))
+        .call(|router: &mut Router, m: CnatSetSnatPolicy| {
+            let policy = Policy::WORDS.get(usize::from(m.policy.0));
+            sources::set_policy(router, policy.ok_or(Retval::INVALID_VALUE)?.0);
+            Ok(())
+        })
+        .call(|router: &mut Router, m: FeatureCnatEnableDisable| {
+            interfaces::set_feature(router, m.sw_if_index, m.enable_disable)?;
+            Ok(FeatureCnatEnableDisableReply {})
+        });
+}

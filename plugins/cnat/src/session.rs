@@ -1,0 +1,217 @@
+//! Sessions: flows that are translated, one for each connection and translation of it.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use net::Router;
+use sessions::tcp::State;
+use sessions::{
+    Address, Class, Direction, End, Flow, Kind, Refused, Seen, Session, SessionIndex, Sessions,
+    Table, Usage,
+};
+use wire::Protocol;
+use zerocopy::FromZeros;
+
+use crate::config::Startup;
+
+/// Everything but established connections of TCP.
+const OTHER: u8 = 0;
+/// Connections of TCP that are established.
+const ESTABLISHED: u8 = 1;
+
+/// Sessions that are looked at when a limit is met.
+const SOME: usize = 32;
+
+/// The bit of a scope in which no packet comes: a flow that nobody answers.
+pub const NOWHERE: u32 = 1 << 31;
+
+/// What is known of a session besides its flows. Forward packets get the ends of the reverse flow
+/// exchanged, answers those of the forward one.
+#[derive(Clone, Copy, Debug, FromZeros)]
+#[repr(C)]
+pub struct Data {
+    /// The translation that it belongs to; 0 when its source was translated by the policy.
+    pub translation: u32,
+    /// A number that tells sessions apart.
+    pub number: u32,
+    /// The load balance by which its packets go on as they are; 0 when they are translated.
+    pub balance: u32,
+    /// TCP.
+    pub tcp: State,
+    rest: [u8; 3],
+}
+
+impl Data {
+    /// Of a session of a translation, or of none (0).
+    pub fn new(translation: u32, balance: u32) -> Self {
+        Self { translation, number: 0, balance, tcp: State::NEW, rest: [0; 3] }
+    }
+}
+
+/// The sessions of a version.
+pub type Of<A> = Sessions<Flow<A>, Flow<A>, Data>;
+/// The sessions of a version on one thread.
+pub type Here<A> = Table<Flow<A>, Flow<A>, Data>;
+/// A session.
+pub type One<A> = Session<Flow<A>, Flow<A>, Data>;
+
+/// The sessions of both versions.
+#[derive(Clone)]
+pub struct Both {
+    /// Of IPv4.
+    pub v4: Of<[u8; 4]>,
+    /// Of IPv6.
+    pub v6: Of<[u8; 16]>,
+    /// How many there are of each table.
+    pub counts: Counts,
+}
+
+impl Both {
+    /// None yet.
+    pub fn new(router: &Router, startup: &Startup) -> io::Result<Self> {
+        let class = |timeout| Class { timeout, may_be_evicted: false };
+        let classes = [class(startup.max_age), class(startup.tcp_max_age)];
+        let threads = router.engine.thread_rows();
+        Ok(Self {
+            v4: Sessions::new(router, startup.most_sessions, &classes)?,
+            v6: Sessions::new(router, startup.most_sessions, &classes)?,
+            counts: Counts(Arc::new((0..threads).map(|_| Mutex::default()).collect())),
+        })
+    }
+    /// What both have done, by thread.
+    pub fn usage(&self, router: &mut Router) -> Vec<Usage> {
+        let mut rows = self.v4.usage(router).unwrap_or_default();
+        for (row, v6) in rows.iter_mut().zip(self.v6.usage(router).unwrap_or_default()) {
+            row.sessions += v6.sessions;
+            row.bytes += v6.bytes;
+            row.made += v6.made;
+            row.expired += v6.expired;
+            row.evicted += v6.evicted;
+            row.refused += v6.refused;
+            row.clashes += v6.clashes;
+        }
+        rows
+    }
+}
+
+/// A routing table: whether it is of IPv6, and its number.
+type Vrf = (bool, u32);
+
+/// Numbers of sessions by routing table, on each thread.
+#[derive(Clone)]
+pub struct Counts(Arc<Vec<Mutex<HashMap<Vrf, usize>>>>);
+
+impl Counts {
+    /// Those of the thread that asks, which alone takes the lock; so does control for threads that
+    /// do not run.
+    pub fn lend(&self, thread: usize) -> Option<MutexGuard<'_, HashMap<Vrf, usize>>> {
+        match self.0.get(thread)?.try_lock() {
+            Ok(lent) => Some(lent),
+            Err(TryLockError::Poisoned(lent)) => Some(lent.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+    /// All, for control, when nothing else counts.
+    pub fn clear(&self) {
+        self.0.iter().for_each(|one| one.lock().unwrap_or_else(PoisonError::into_inner).clear());
+    }
+}
+
+fn vrf<A: Address>(flow: &Flow<A>) -> Vrf {
+    (size_of::<A>() == 16, flow.scope)
+}
+
+/// Notes the end of a session.
+pub fn ended<A: Address>(counts: &mut HashMap<Vrf, usize>, gone: &One<A>) {
+    if let Some(count) = counts.get_mut(&vrf(&gone.forward)) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&vrf(&gone.forward));
+        }
+    }
+}
+
+/// What a thread makes and ends sessions with.
+pub struct Keeper<'a, A: Address> {
+    /// Its sessions of a version.
+    pub table: &'a mut Here<A>,
+    /// How many of its sessions are of the other version.
+    pub others: usize,
+    /// How many are of each table.
+    pub counts: &'a mut HashMap<Vrf, usize>,
+    /// Sessions at most, and those of one table.
+    pub limits: [usize; 2],
+    /// The time, in seconds.
+    pub now: f64,
+}
+
+impl<A: Address> Keeper<'_, A> {
+    /// The session of a flow, unless it is over.
+    #[inline(always)]
+    pub fn find(&mut self, flow: &Flow<A>) -> Option<(SessionIndex, Direction)> {
+        let (at, direction) = self.table.find_any(flow)?;
+        if self.table.is_over(at, self.now) {
+            self.remove(at);
+            return None;
+        }
+        Some((at, direction))
+    }
+    /// Ends a session.
+    pub fn remove(&mut self, at: SessionIndex) {
+        if let Some(gone) = self.table.remove(at) {
+            ended(self.counts, &gone);
+        }
+    }
+    /// Makes a session.
+    ///
+    /// # Errors
+    /// Another one has one of its flows, or there is no room.
+    pub fn insert(
+        &mut self,
+        forward: Flow<A>,
+        reverse: Flow<A>,
+        mut data: Data,
+    ) -> Result<SessionIndex, Refused> {
+        let Self { table, others, counts, limits: [most, most_of_vrf], now } = self;
+        let vrf = vrf(&forward);
+        let is_full = |table: &Here<A>, counts: &HashMap<Vrf, usize>| {
+            table.usage().sessions + *others >= *most
+                || counts.get(&vrf).is_some_and(|count| *count >= *most_of_vrf)
+        };
+        if is_full(table, counts) {
+            table.expire(*now, SOME, |_: End, gone| ended(counts, gone));
+            if is_full(table, counts) {
+                return Err(Refused::Full);
+            }
+        }
+        data.number = table.usage().made as u32;
+        let new = sessions::New { forward, reverse, data, class: OTHER };
+        let at = table.insert(new, *now, |_, gone| ended(counts, gone))?;
+        *counts.entry(vrf).or_default() += 1;
+        Ok(at)
+    }
+    /// Notes a packet of a session. An error does not keep alive what it is about.
+    #[inline(always)]
+    pub fn pass(&mut self, at: SessionIndex, way: Direction, seen: &Seen<A>, bytes: usize) {
+        if let Kind::Tcp(flags) = seen.kind
+            && let Some(data) = self.table.data_mut(at)
+        {
+            data.tcp = data.tcp.after(flags, way);
+            let class = if data.tcp.is_established() { ESTABLISHED } else { OTHER };
+            self.table.set_class(at, class);
+        }
+        if !matches!(seen.kind, Kind::Error(_)) {
+            self.table.passed(at, bytes, self.now);
+        }
+    }
+}
+
+/// Whether a protocol has ports or identifiers that can be translated.
+#[inline(always)]
+pub fn has_ports(protocol: Protocol) -> bool {
+    matches!(
+        protocol,
+        Protocol::TCP | Protocol::UDP | Protocol::SCTP | Protocol::ICMP | Protocol::ICMP6
+    )
+}

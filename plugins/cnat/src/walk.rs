@@ -1,0 +1,166 @@
+//! Sessions as control sees them: listed, ended and counted.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
+
+use net::Router;
+use sessions::Walked;
+use wire::Protocol;
+
+use crate::session::{One, ended};
+use crate::state::Cnat;
+use crate::wanted::Error;
+
+/// A session of either version, as control sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// Ends of packets, in the order of the flow: as they come and as answers come.
+    pub flows: [Ends; 2],
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The table of packets.
+    pub scope: u32,
+    /// The translation; `None` when its source was translated by the policy.
+    pub translation: Option<u32>,
+    /// A number that tells sessions apart.
+    pub number: u32,
+    /// When a packet passed last.
+    pub heard: f64,
+    /// Packets that passed.
+    pub packets: u64,
+    /// Bytes that passed.
+    pub bytes: u64,
+    /// The state of TCP.
+    pub tcp: sessions::tcp::State,
+    /// Whether answers are translated.
+    pub is_answered: bool,
+}
+
+/// Source and destination, each with its port.
+pub type Ends = [(IpAddr, u16); 2];
+
+fn shown<A: sessions::Address>(any: impl Fn(A) -> IpAddr, s: &One<A>) -> Shown {
+    let ends = |f: &sessions::Flow<A>| [(any(f.src), f.src_port), (any(f.dst), f.dst_port)];
+    Shown {
+        flows: [ends(&s.forward), ends(&s.reverse)],
+        protocol: s.forward.protocol(),
+        scope: s.forward.scope,
+        translation: s.data.translation.checked_sub(1),
+        number: s.data.number,
+        heard: s.heard,
+        packets: s.packets,
+        bytes: s.bytes,
+        tcp: s.data.tcp,
+        is_answered: s.reverse.scope & crate::session::NOWHERE == 0,
+    }
+}
+
+/// What is said of the sessions that `keep` keeps; others end.
+pub fn walk(
+    router: &mut Router,
+    keep: impl Fn(&Shown) -> bool + Clone + Send + 'static,
+) -> Result<Vec<(usize, Shown)>, Error> {
+    let all = router.own::<Cnat>().sessions.clone();
+    let mut found = Vec::new();
+    let (counts, judge) = (all.counts.clone(), keep.clone());
+    let v4 = all.v4.walk(router, move |thread, one: &mut One<[u8; 4]>| {
+        let shown = shown(|a| Ipv4Addr::from(a).into(), one);
+        if judge(&shown) {
+            return Walked::keep(Some((thread, shown)));
+        }
+        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, one));
+        Walked::remove(None)
+    });
+    found.extend(v4.map_err(|_| Error::NoAnswer)?);
+    let counts = all.counts.clone();
+    let v6 = all.v6.walk(router, move |thread, one: &mut One<[u8; 16]>| {
+        let shown = shown(|a| Ipv6Addr::from(a).into(), one);
+        if keep(&shown) {
+            return Walked::keep(Some((thread, shown)));
+        }
+        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, one));
+        Walked::remove(None)
+    });
+    found.extend(v6.map_err(|_| Error::NoAnswer)?);
+    Ok(found)
+}
+
+/// Sessions that are not over, each with its thread.
+pub fn sessions(router: &mut Router) -> Result<Vec<(usize, Shown)>, Error> {
+    let (now, startup) = (router.now(), router.own::<Cnat>().startup.clone());
+    let all = walk(router, |_| true)?;
+    let timeout = |s: &Shown| {
+        if s.tcp.is_established() { startup.tcp_max_age } else { startup.max_age }
+    };
+    Ok(all.into_iter().filter(|(_, s)| now - s.heard <= timeout(s)).collect())
+}
+
+/// Ends all sessions.
+///
+/// # Errors
+/// [`Error::NoAnswer`].
+pub fn purge(router: &mut Router) -> Result<(), Error> {
+    walk(router, |_| false).map(|_| show_total(router))
+}
+
+/// Ends the sessions of a translation whose backends it does not have.
+pub fn end_strays(router: &mut Router, id: u32) -> Result<(), Error> {
+    let service = router.own::<Cnat>().services.at(id);
+    let vip = service.map(|s| (s.addr, s.port));
+    let backends: BTreeSet<_> =
+        service.iter().flat_map(|s| &s.backends).map(|b| (b.addr, b.port)).collect();
+    walk(router, move |s| {
+        let [_, served] = s.flows[0];
+        let [backend, _] = s.flows[1];
+        let is_kept = || {
+            let is_as_it_is = Some(backend) == vip;
+            Some(served) == vip && (is_as_it_is || backends.contains(&backend))
+        };
+        s.translation != Some(id) || is_kept()
+    })?;
+    show_total(router);
+    Ok(())
+}
+
+/// Shows how many sessions there are.
+fn show_total(router: &mut Router) {
+    let cnat = router.own::<Cnat>();
+    let (all, total) = (cnat.sessions.clone(), router.own::<Total>().0.clone());
+    let v6 = all.v6.clone();
+    let _ = all.v4.visit(router, move |thread, table| {
+        let others = v6.lend(thread).map_or(0, |table| table.usage().sessions);
+        if let Some(total) = total.row(thread).first() {
+            total.set((table.usage().sessions + others) as u64);
+        }
+    });
+}
+
+/// Sessions by thread, as clients see them.
+pub struct Total(pub infra::counter::Rows<infra::counter::Counter>);
+
+/// Ends what is over; whether there may be more.
+pub fn expire(router: &mut Router) -> bool {
+    if !router.own::<Cnat>().scans {
+        return false;
+    }
+    let all = router.own::<Cnat>().sessions.clone();
+    let counts = all.counts.clone();
+    let mut more = all.v4.expire(router, move |thread, _, gone| {
+        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, gone));
+    });
+    let counts = all.counts.clone();
+    more |= all.v6.expire(router, move |thread, _, gone| {
+        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, gone));
+    });
+    show_total(router);
+    more
+}
+
+/// Other threads: sessions begin anew, each on the thread that has it from now on.
+pub fn threads_changed(router: &mut Router, _: &Range<usize>) -> Result<(), String> {
+    let _ = walk(router, |_| false);
+    router.own::<Cnat>().sessions.counts.clear();
+    show_total(router);
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Translations as they are asked for, and reasons why they are refused.
+
+use std::net::IpAddr;
+
+use control::feature::Refusal;
+use net::Router;
+use net::fib::FlowHash;
+use net::interface::{InterfaceIndex, NoInterface};
+use wire::{Prefix, Protocol};
+
+use crate::service::MOST;
+
+/// Reasons why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
+    NoInterface,
+    /// no translation {0}
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown(u32),
+    /// translation {0} has that address, port and protocol
+    #[retval(VALUE_EXIST)]
+    Taken(u32),
+    /// no more than {MOST} translations
+    #[retval(LIMIT_EXCEEDED)]
+    Full,
+    /// protocol {0} has no ports: tcp, udp or sctp
+    #[retval(INVALID_VALUE)]
+    Protocol(u8),
+    /// a service has an address or an interface
+    #[retval(INVALID_VALUE)]
+    NoAddress,
+    /// a service and its backends are of one IP version
+    #[retval(INVALID_ADDRESS_FAMILY)]
+    Version,
+    /// load balancing {0} is none: 0 (equal shares) or 1 (Maglev)
+    #[retval(INVALID_VALUE)]
+    Balancing(u8),
+    /// flags {0} are none of a translation
+    #[retval(INVALID_VALUE)]
+    Flags(u8),
+    /// flow hash {0} has fields that packets do not have
+    #[retval(INVALID_VALUE)]
+    Hash(u32),
+    /// prefix {0} is not excluded
+    #[retval(NO_SUCH_ENTRY)]
+    NotExcluded(Prefix),
+    /// no table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// there is no room for the route
+    #[retval(UNSPECIFIED)]
+    NoRoute,
+    /// a thread does not answer
+    #[retval(UNSPECIFIED)]
+    NoAnswer,
+}
+
+/// An end of a translation: an address, or the first one of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The address; that of no host for none.
+    pub addr: IpAddr,
+    /// The interface whose address it is.
+    pub interface: Option<InterfaceIndex>,
+    /// Whether the interface's address is of IPv6.
+    pub is_ip6: bool,
+    /// The port.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// The address now; `None` while there is none.
+    pub fn resolve(&self, router: &Router) -> Option<IpAddr> {
+        match self.interface {
+            Some(interface) => address_of(router, interface, self.is_ip6),
+            None => Some(self.addr).filter(|addr| !addr.is_unspecified()),
+        }
+    }
+    /// Whether it names anything.
+    pub fn is_some(&self) -> bool {
+        self.interface.is_some() || !self.addr.is_unspecified()
+    }
+    /// Whether it is of IPv6.
+    pub fn is_ip6(&self) -> bool {
+        if self.interface.is_some() { self.is_ip6 } else { self.addr.is_ipv6() }
+    }
+}
+
+/// The first address of an interface.
+pub fn address_of(router: &Router, interface: InterfaceIndex, is_ip6: bool) -> Option<IpAddr> {
+    let all = router.addresses.of(interface);
+    match is_ip6 {
+        true => all.ip6.first().map(|p| p.addr().into()),
+        false => all.ip4.first().map(|p| p.addr().into()),
+    }
+}
+
+/// A backend of a translation as it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Where packets go.
+    pub dst: Endpoint,
+    /// The source that they get, if any.
+    pub src: Endpoint,
+    /// Whether packets go there as they are.
+    pub is_untranslated: bool,
+}
+
+/// A translation as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Translation {
+    /// The service.
+    pub vip: Endpoint,
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Whether packets to other ports of the address go on.
+    pub is_real: bool,
+    /// [`ALLOCATES_PORT`] and the like.
+    pub flags: u8,
+    /// Whether backends are chosen by a Maglev table.
+    pub is_maglev: bool,
+    /// The fields of packets that choose.
+    pub hash: FlowHash,
+    /// The backends.
+    pub backends: Vec<Wanted>,
+}
+
+/// Sources get another port.
+pub const ALLOCATES_PORT: u8 = 1;
+/// Answers are not translated.
+pub const ONE_WAY: u8 = 4;
+/// Only interfaces with the feature on have the translation.
+pub const LOCAL: u8 = 8;
+
+impl Translation {
+    /// Whether it can be.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, router: &Router) -> Result<(), Error> {
+        if !matches!(self.protocol, Protocol::TCP | Protocol::UDP | Protocol::SCTP) {
+            return Err(Error::Protocol(self.protocol.0));
+        }
+        if self.flags & !(ALLOCATES_PORT | ONE_WAY | LOCAL) != 0 {
+            return Err(Error::Flags(self.flags));
+        }
+        if self.hash.0 & !FlowHash::ALL != 0 {
+            return Err(Error::Hash(self.hash.0));
+        }
+        let ends = self.backends.iter().flat_map(|b| {
+            let src = Some(b.src).filter(Endpoint::is_some);
+            [Some(b.dst), src].into_iter().flatten()
+        });
+        for end in std::iter::once(self.vip).chain(ends) {
+            if !end.is_some() {
+                return Err(Error::NoAddress);
+            }
+            if end.is_ip6() != self.vip.is_ip6() {
+                return Err(Error::Version);
+            }
+            if let Some(interface) = end.interface {
+                router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+            }
+        }
+        Ok(())
+    }
+    /// Whether an end is an interface's.
+    pub fn follows(&self, interface: InterfaceIndex) -> bool {
+        let ends = self.backends.iter().flat_map(|b| [b.dst, b.src]);
+        std::iter::once(self.vip).chain(ends).any(|end| end.interface == Some(interface))
+    }
+}
