@@ -61,6 +61,7 @@ const PLUGINS: &[Feature] = &[
     nat64::FEATURE,
     dslite::FEATURE,
     cnat::FEATURE,
+    npol::FEATURE,
     nsim::FEATURE,
     p2p_ethernet::FEATURE,
     ping::FEATURE,

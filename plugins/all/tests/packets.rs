@@ -76,6 +76,8 @@ mod nat44_ei;
 mod nat64;
 #[path = "../../nat66/tests.rs"]
 mod nat66;
+#[path = "../../npol/tests.rs"]
+mod npol;
 #[path = "../../npt66/tests.rs"]
 mod npt66;
 #[path = "../../nsim/tests.rs"]
