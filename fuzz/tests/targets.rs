@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 use fuzz::targets::{
-    Commands, Configuration, Graphs, Headers, Memif, MessageBytes, Messages, Replay, VhostUser,
+    Commands, Configuration, Graphs, Headers, Memif, MessageBytes, Messages, Replay, Tunnels,
+    VhostUser,
 };
 use fuzz::{Target, run};
 
@@ -55,4 +56,9 @@ fn any_bytes_are_a_message_or_ignored() {
 #[test]
 fn what_a_router_was_told_makes_another_one_like_it() {
     tried(|| Replay);
+}
+
+#[test]
+fn tunnels_through_themselves_drop_what_they_get() {
+    tried(|| Tunnels);
 }

@@ -1,10 +1,9 @@
 //! A whole router that receives anything.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use control::process::Processes;
+use net::Assembly;
 use net::reassembly::Kind;
-use net::{Assembly, Router};
 
 use super::packets;
 use crate::Target;
@@ -33,9 +32,6 @@ set ip source-and-port-range-check vrf 7 10.0.0.0/8 range 1 - 5000
 set interface ip source-and-port-range-check pg0 udp-out-vrf 7
 set interface ip source-and-port-range-check pg1 tcp-in-vrf 7
 ";
-
-/// Set when a node panics: the engine catches that.
-static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// What interfaces do with fragments that come in; fragments that go out are held back, too.
 const FRAGMENTS: &str = "create packet-generator interface pg2
@@ -99,11 +95,7 @@ pub struct Graphs {
 impl Graphs {
     /// A router with two interfaces, that forwards.
     pub fn new() -> Self {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            PANICKED.store(true, Ordering::Relaxed);
-            before(info);
-        }));
+        super::note_panics();
         let mut parts = super::router(THREADS);
         super::set_up(&mut parts);
         for lines in [FEATURES, FRAGMENTS, BRIDGES] {
@@ -123,17 +115,6 @@ impl Graphs {
         Self { parts, inputs: inputs.map(|i| i.0), count: 0 }
     }
 
-    /// Packets dropped, counted by interface, and those that the drop nodes have seen.
-    fn drops(&mut self) -> Result<(u64, u64), String> {
-        let router = &mut self.parts.router;
-        let interfaces: Vec<_> = router.interfaces.iter().map(|i| i.index).collect();
-        let counted = interfaces.into_iter().map(|i| router.interfaces.values(i).drops).sum();
-        let rows = router.engine.runtime_rows().map_err(|e| e.to_string())?;
-        let nodes = rows.iter().flat_map(|row| &row.nodes);
-        let seen = nodes.filter(|node| node.name == "drop").map(|node| node.stats.vectors).sum();
-        Ok((counted, seen))
-    }
-
     /// What must hold whenever nothing moves.
     fn check(&mut self) -> Result<(), String> {
         let router = &mut self.parts.router;
@@ -141,33 +122,12 @@ impl Graphs {
         if used > MAY_WAIT {
             return Err(format!("{used} buffers do not come back"));
         }
-        let (counted, seen) = self.drops()?;
+        let (counted, seen) = super::drops(&mut self.parts.router)?;
         if counted != seen {
             return Err(format!("{counted} drops counted, {seen} packets dropped"));
         }
         let reply = self.parts.cli.run(&mut self.parts.router, "show trace\nclear trace");
         reply.result.map_err(|e| e.to_string())
-    }
-
-    /// Everything that waits is given up after a while; then all buffers must be back.
-    fn let_time_pass(&mut self) -> Result<(), String> {
-        for _ in 0..10 {
-            let reply = self.parts.cli.run(&mut self.parts.router, "set clock adjust 100");
-            reply.result.map_err(|e| e.to_string())?;
-            self.settle();
-        }
-        let used = self.parts.router.engine.pool_usage().map_err(|e| e.to_string())?.used;
-        if used > 0 { Err(format!("{used} buffers are never given back")) } else { Ok(()) }
-    }
-
-    fn settle(&mut self) {
-        let router = &mut self.parts.router;
-        for _ in 0..4 {
-            router.engine.run_inline(8);
-            router.handle_events();
-            let now = router.now();
-            Processes::run_due(router, |r: &mut Router| &mut r.processes, now);
-        }
     }
 }
 
@@ -208,8 +168,8 @@ impl Target for Graphs {
                 p.add_flags(graph::Flags::TRACED);
             }
         });
-        self.settle();
-        if PANICKED.swap(false, Ordering::Relaxed) {
+        super::settle(&mut self.parts.router);
+        if super::PANICKED.swap(false, Ordering::Relaxed) {
             return Err("a node panicked".to_owned());
         }
         self.count += 1;
@@ -217,7 +177,7 @@ impl Target for Graphs {
             self.check()?;
         }
         if self.count.is_multiple_of(BATCH * 32) {
-            self.let_time_pass()?;
+            super::let_time_pass(&mut self.parts)?;
         }
         Ok(())
     }

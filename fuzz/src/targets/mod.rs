@@ -8,9 +8,14 @@ mod memif;
 mod messages;
 mod packets;
 mod replay;
+mod tunnels;
 mod vhost_user;
 
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use control::log::Log;
+use control::process::Processes;
 use graph::Settings;
 use net::{Assembly, Router};
 
@@ -21,6 +26,7 @@ pub use headers::Headers;
 pub use memif::Memif;
 pub use messages::{MessageBytes, Messages};
 pub use replay::Replay;
+pub use tunnels::Tunnels;
 pub use vhost_user::VhostUser;
 
 /// A router with all features, whose graph runs when it is told to, on so many threads.
@@ -61,4 +67,50 @@ ip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1
 fn set_up(parts: &mut Assembly) {
     let reply = parts.cli.run(&mut parts.router, SETUP);
     assert!(reply.result.is_ok(), "{}", reply.text());
+}
+
+/// Set when a node panics: the engine catches that.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
+/// Has panics of nodes noted from now on.
+fn note_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            PANICKED.store(true, Ordering::Relaxed);
+            before(info);
+        }));
+    });
+}
+
+/// Packets dropped, counted by interface, and those that the drop nodes have seen.
+fn drops(router: &mut Router) -> Result<(u64, u64), String> {
+    let interfaces: Vec<_> = router.interfaces.iter().map(|i| i.index).collect();
+    let counted = interfaces.into_iter().map(|i| router.interfaces.values(i).drops).sum();
+    let rows = router.engine.runtime_rows().map_err(|e| e.to_string())?;
+    let nodes = rows.iter().flat_map(|row| &row.nodes);
+    let seen = nodes.filter(|node| node.name == "drop").map(|node| node.stats.vectors).sum();
+    Ok((counted, seen))
+}
+
+/// Everything that waits is given up after a while; then all buffers must be back.
+fn let_time_pass(parts: &mut Assembly) -> Result<(), String> {
+    for _ in 0..10 {
+        let reply = parts.cli.run(&mut parts.router, "set clock adjust 100");
+        reply.result.map_err(|e| e.to_string())?;
+        settle(&mut parts.router);
+    }
+    let used = parts.router.engine.pool_usage().map_err(|e| e.to_string())?.used;
+    if used > 0 { Err(format!("{used} buffers are never given back")) } else { Ok(()) }
+}
+
+/// Lets nodes and processes do what they have to do.
+fn settle(router: &mut Router) {
+    for _ in 0..4 {
+        router.engine.run_inline(8);
+        router.handle_events();
+        let now = router.now();
+        Processes::run_due(router, |r: &mut Router| &mut r.processes, now);
+    }
 }
