@@ -94,3 +94,101 @@ fn frames_travel_and_identifiers_change() {
         assert_eq!(client.call(router, &some(9)).unwrap().tunnels.len(), 1);
     });
 }
+
+#[test]
+fn packets_that_are_no_tunnels_come_in_whole_by_an_interface_of_their_own() {
+    let unknown = [0x30, 255, 0, 4, 0, 0, 0, 9, 1, 2, 3, 4];
+    let cases: [(&str, &[u8], &str); 3] = [
+        ("unknown-teid", &unknown, "no such tunnel packets"),
+        ("unknown-type", &[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0], TYPE),
+        ("bad-header", &[0x50, 255, 0, 0, 0, 0, 0, 9], "packets with bad version in gtpu header"),
+    ];
+    for (own, far, at, node) in ENDS {
+        let (version, bits, next) = match own.contains(':') {
+            true => ("ip6", 128, "2001:db8:1::2"),
+            false => ("ip4", 32, "10.0.1.2"),
+        };
+        let table = version.trim_end_matches('4');
+        for (word, message, _) in cases {
+            let mut rig = rig(FEATURE);
+            let line = format!("create gtpu forward dst {own} {word} decap-next {version}");
+            assert_eq!(rig.run(&line), "gtpu_tunnel0\n");
+            assert!(rig.attempt(&line).unwrap_err().contains("exists"));
+            rig.set(&format!("{table} table add 7"));
+            rig.set(&format!("set interface {table} table gtpu_tunnel0 7"));
+            rig.set(&format!("enable {version} interface gtpu_tunnel0"));
+            rig.set(&format!("{table} route add {own}/{bits} table 7 via {next} pg1"));
+            settle(&mut rig);
+            let packet = datagram(far, own, PORT, message, true);
+            let hop = |packet: &[u8], n| match packet[0] >> 4 {
+                4 => changed4(packet.to_vec(), |h| h.ttl -= n),
+                _ => changed6(packet.to_vec(), |h| h.hop_limit -= n),
+            };
+            assert_eq!(sent(&mut rig, at, packet.clone()), hop(&packet, 2));
+            rig.expect(&[(node, "good packets decapsulated", 1)]);
+            let shown = rig.run("show gtpu tunnel");
+            assert!(shown.contains(word), "{shown}");
+            for (other, message, reason) in cases.iter().filter(|case| case.0 != word) {
+                assert_ne!(*other, word);
+                send(&mut rig, at, &[datagram(far, own, PORT, message, true)]);
+                rig.expect(&[(node, reason, 1)]);
+            }
+            // One that leads back to itself runs out of hops.
+            rig.set(&format!("set interface {table} table gtpu_tunnel0 0"));
+            settle(&mut rig);
+            send(&mut rig, at, &[hop(&packet, 60)]);
+            let none = "no such tunnel packets";
+            rig.expect(&[(node, none, 1), (node, "good packets decapsulated", 3)]);
+            rig.set(&format!("{line} del"));
+            assert!(rig.attempt("show interface gtpu_tunnel0").is_err(), "it is gone");
+        }
+    }
+}
+
+const TYPE: &str = "packets with message type < 255 in gtpu header";
+
+#[test]
+fn messages_about_packets_that_are_no_tunnels_and_devices_are_answered() {
+    let mut rig = rig(FEATURE);
+    make(&mut rig, ("10.0.1.1", "20.0.0.1"), "");
+    let own = "10.0.1.1".parse::<std::net::IpAddr>().unwrap();
+    let pg0 = rig.interface("pg0").0;
+    let forward = |is_add, forwarding_type| GtpuAddDelForward {
+        is_add,
+        dst_address: own.into(),
+        forwarding_type,
+        encap_vrf_id: 0,
+        decap_next_index: GtpuDecapNextType::IP4,
+    };
+    let unknown = GtpuForwardingType::UNKNOWN_TEID;
+    rig.talk(|client, router| {
+        let none = client.call(router, &forward(true, GtpuForwardingType::NONE));
+        assert_eq!(none.err(), Some(Retval::INVALID_VALUE));
+        let wrong = GtpuAddDelForward { encap_vrf_id: 9, ..forward(true, unknown) };
+        assert_eq!(client.call(router, &wrong).err(), Some(Retval::NO_SUCH_FIB));
+        let made = client.call(router, &forward(true, unknown)).unwrap().sw_if_index;
+        let again = client.call(router, &forward(true, unknown)).err();
+        assert_eq!(again, Some(Retval::TUNNEL_EXISTS));
+        let row = client.dump(router, &GtpuTunnelV2Dump { sw_if_index: made });
+        assert_eq!((row[0].is_forwarding, row[0].forwarding_type), (true, unknown));
+        assert_eq!((row[0].src_address, row[0].teid), (own.into(), 0));
+        let offload =
+            |hw_if_index, sw_if_index, enable| GtpuOffloadRx { hw_if_index, sw_if_index, enable };
+        let tunnel = made.0 - 1;
+        for (m, why) in [
+            (offload(pg0, tunnel, 1), Retval::UNSUPPORTED),
+            (offload(99, tunnel, 1), Retval::INVALID_SW_IF_INDEX),
+            (offload(pg0, made.0, 1), Retval::INVALID_SW_IF_INDEX_2),
+        ] {
+            assert_eq!(client.call(router, &m).err(), Some(why));
+        }
+        client.call(router, &offload(pg0, tunnel, 0)).unwrap();
+        client.call(router, &forward(false, unknown)).unwrap();
+        let gone = client.call(router, &forward(false, unknown)).err();
+        assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
+    });
+    let refused = rig.attempt("set flow-offload gtpu hw pg0 rx gtpu_tunnel0").unwrap_err();
+    assert!(refused.contains("cannot tell flows apart"), "{refused}");
+    let two = rig.attempt("create gtpu forward dst 10.0.1.1 unknown-teid bad-header").unwrap_err();
+    assert!(two.contains("expected one of"), "{two}");
+}

@@ -701,3 +701,15 @@ fn a_feature_of_another_plugin_is_met_in_its_place() {
     assert_eq!(send(&mut b, "pg0", &[plain(ALL, mac(1))])[0].1.last(), Some(&99));
     assert_eq!(send(&mut b, "pg1", &[plain(mac(1), mac(2))])[0].1.last(), Some(&7));
 }
+
+#[test]
+fn there_are_no_virtual_paths() {
+    let mut b = Bench::featuring(&[ethernet::FEATURE, FEATURE], 1, |_| (), |_| ());
+    b.talk(|local, router| {
+        let set =
+            |index, enable| SwInterfaceSetVpath { sw_if_index: InterfaceIndex(index), enable };
+        local.call(router, &set(1, false)).unwrap();
+        assert_eq!(local.call(router, &set(1, true)).err(), Some(Retval::UNSUPPORTED));
+        assert_eq!(local.call(router, &set(99, false)).err(), Some(Retval::INVALID_SW_IF_INDEX));
+    });
+}

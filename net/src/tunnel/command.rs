@@ -65,16 +65,7 @@ impl Far {
         let dst = self.dst.or(group);
         let dst = dst.ok_or_else(|| Error::new("the address of the far end is missing"))?;
         let table = router.tunnel_table(src, self.encap_vrf_id)?;
-        let input = K::INPUT[usize::from(src.is_ipv6())];
-        let next = match &self.decap_next {
-            Some(Next::Node(node)) => {
-                let known = router.engine.index_of(node);
-                known.ok_or_else(|| Error::new(format!("unknown node `{node}'")))?;
-                let slot = router.engine.connect(input, node);
-                Some(slot.map_err(|e| Error::new(e.to_string()))?)
-            }
-            _ => None,
-        };
+        let next = edge::<K>(router, src, self.decap_next.as_ref())?;
         let group_over = self.group.map(|group| group.1);
         Ok((Outer { group_over, ..Outer::new(src, dst, table) }, next))
     }
@@ -110,18 +101,39 @@ impl Far {
     /// As a command has it that makes this tunnel.
     fn of<K: Kind>(router: &Router, t: &Tunnel<K>) -> Self {
         let Outer { src, dst, group_over, .. } = t.outer;
-        let input = K::INPUT[usize::from(src.is_ipv6())];
-        let node = t.kind.next().and_then(|slot| router.engine.end_of(input, slot));
         Self {
             src,
             dst: group_over.is_none().then_some(dst),
             group: group_over.map(|over| Pair(dst, over)),
             encap_vrf_id: router.tunnel_table_id(&t.outer),
-            decap_next: node.map(|node| Next::Node(node.to_owned())),
+            decap_next: node(router, t),
             instance: Some(t.instance),
             is_del: false,
         }
     }
+}
+
+/// The edge of the input node over the version of an address that received packets take.
+///
+/// # Errors
+/// A node that is not there.
+pub fn edge<K: Kind>(
+    router: &mut Router,
+    src: IpAddr,
+    next: Option<&Next>,
+) -> Result<Option<Slot>, Error> {
+    let Some(Next::Node(node)) = next else { return Ok(None) };
+    let known = router.engine.index_of(node);
+    known.ok_or_else(|| Error::new(format!("unknown node `{node}'")))?;
+    let slot = router.engine.connect(K::INPUT[usize::from(src.is_ipv6())], node);
+    Ok(Some(slot.map_err(|e| Error::new(e.to_string()))?))
+}
+
+/// The node that packets received by a tunnel take, where it names one.
+pub fn node<K: Kind>(router: &Router, t: &Tunnel<K>) -> Option<Next> {
+    let input = K::INPUT[usize::from(t.outer.src.is_ipv6())];
+    let node = t.kind.next().and_then(|slot| router.engine.end_of(input, slot));
+    node.map(|node| Next::Node(node.to_owned()))
 }
 
 /// A field that a tunnel copies between the outer header and what it carries.
@@ -173,7 +185,17 @@ pub fn configuration<K: Kind, C: Print>(
     lines: &mut Lines<'_>,
     create: impl Fn(&Tunnel<K>, Far) -> C,
 ) {
-    for t in router.tunnels::<K>().iter() {
+    configuration_of(router, lines, |_| true, create);
+}
+
+/// As [`configuration()`], of some of the tunnels.
+pub fn configuration_of<K: Kind, C: Print>(
+    router: &Router,
+    lines: &mut Lines<'_>,
+    is_meant: impl Fn(&Tunnel<K>) -> bool,
+    create: impl Fn(&Tunnel<K>, Far) -> C,
+) {
+    for t in router.tunnels::<K>().iter().filter(|t| is_meant(t)) {
         push(router, lines, t.interface, &create(t, Far::of(router, t)));
     }
 }

@@ -14,6 +14,7 @@ use super::{End, EndsReader, Kind, Tuple};
 use crate::adjacency::Link;
 use crate::gso;
 use crate::interface::{Counters, Port};
+use crate::ip::{V4, V6, Version};
 
 /// Flags that hold for the outer packet only.
 const OUTER: Flags = Flags::L3
@@ -73,6 +74,12 @@ pub trait Decapsulate: Kind {
     /// # Errors
     /// Why it is no packet of a tunnel.
     fn open(bytes: &[u8], by: By) -> Result<Opened, Self::Error>;
+    /// The key of the tunnel that packets dropped for this reason come in by instead, whole: one
+    /// that takes them from any far end. `None` where they are dropped.
+    fn forwarded(why: &Self::Error) -> Option<u64> {
+        let _ = why;
+        None
+    }
 }
 
 /// Counters of input nodes of most kinds.
@@ -116,6 +123,16 @@ pub enum Next {
     Own(Slot),
 }
 
+/// The tunnel of a packet.
+pub(super) struct Found {
+    end: End,
+    /// Bytes in front of what it carries; `None` for a packet that comes in whole.
+    front: Option<usize>,
+    carried: Link,
+    /// Outer traffic class.
+    class: u8,
+}
+
 /// The outer header of a packet.
 struct Outside {
     by: By,
@@ -157,17 +174,42 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
     ) -> Self {
         Self { kind, ends, ports, counters, of: PhantomData }
     }
-    /// The tunnel of a packet, with the bytes in front of what it carries.
+    /// The tunnel of a packet.
     #[inline(always)]
-    pub(super) fn find(
+    pub(super) fn find(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Result<Found, K::Error> {
+        let outside = Outside::of::<IS_6>(p).ok_or(K::NO_TUNNEL)?;
+        let found = self.find_open(p, &outside, epoch);
+        found.or_else(|why| self.find_whole(p, &outside, why, epoch))
+    }
+    /// The tunnel that a packet comes in by whole, as it is dropped for this reason otherwise.
+    #[cold]
+    fn find_whole(
         &self,
         p: &Buffer<'_>,
+        outside: &Outside,
+        why: K::Error,
         epoch: Epoch<'_>,
-    ) -> Result<(End, usize, Link, u8), K::Error> {
-        let outside = Outside::of::<IS_6>(p).ok_or(K::NO_TUNNEL)?;
+    ) -> Result<Found, K::Error> {
+        let Some(key) = K::forwarded(&why) else { return Err(why) };
+        let Outside { local, class, .. } = *outside;
+        let tuple = Tuple { kind: self.kind, table: p.fib(), key, remote: 0, local };
+        let end = self.ends.find_any(&tuple, epoch).ok_or(why)?;
+        if !self.ports.read(end.interface.0, epoch).is_some_and(|p| p.up) {
+            return Err(why);
+        }
+        let own = if IS_6 { Link::Ip6 } else { Link::Ip4 };
+        Ok(Found { end, front: None, carried: end.carried.unwrap_or(own), class })
+    }
+    #[inline(always)]
+    fn find_open(
+        &self,
+        p: &Buffer<'_>,
+        outside: &Outside,
+        epoch: Epoch<'_>,
+    ) -> Result<Found, K::Error> {
         let bytes = p.bytes().get(outside.len..).ok_or(K::NO_TUNNEL)?;
         let Opened { key, len, carried } = K::open(bytes, outside.by)?;
-        let Outside { remote, local, .. } = outside;
+        let Outside { remote, local, .. } = *outside;
         let tuple = Tuple { kind: self.kind, table: p.fib(), key, remote, local };
         let found = self.ends.find(&tuple, epoch);
         let found = found.or_else(|| self.ends.find_any(&tuple, epoch));
@@ -179,8 +221,30 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
                 return Err(K::NO_TUNNEL);
             }
         }
-        Ok((end, outside.len + len, end.carried.unwrap_or(carried), outside.class))
+        let front = Some(outside.len + len);
+        Ok(Found { end, front, carried: end.carried.unwrap_or(carried), class: outside.class })
     }
+}
+
+/// Has a packet begin with its outer header again, or with that of its frame. Which costs a hop, so
+/// that none comes in so for ever.
+#[cold]
+fn rewind<const IS_6: bool>(p: &mut Buffer<'_>, carried: Link) -> Option<()> {
+    let back = usize::try_from(p.offset() - p.l3_offset()).ok()?;
+    p.prepend(back)?;
+    let hops = if IS_6 { V6::hops(p) } else { V4::hops(p) };
+    hops.filter(|hops| *hops > 1)?;
+    if IS_6 {
+        V6::spend_hop(p)
+    } else {
+        V4::spend_hop(p)
+    }
+    if carried == Link::Ethernet {
+        let frame = p.flags().has(Flags::L2).then(|| p.l3_offset() - p.l2_offset())?;
+        p.prepend(usize::try_from(frame).ok()?)?;
+    }
+    p.clear_flags(Flags::L4.with(Flags::LOCAL));
+    Some(())
 }
 
 impl<K: Decapsulate, const IS_6: bool> Node for Input<K, IS_6> {
@@ -199,11 +263,15 @@ impl<K: Decapsulate, const IS_6: bool> Node for Input<K, IS_6> {
         frame.each(
             #[inline(always)]
             |p| {
-                let (end, front, carried, class) = this.find(p, epoch)?;
-                p.advance(front).ok_or(K::NO_TUNNEL)?;
-                forget_outer(p);
-                if end.copies_ecn {
-                    take_congestion(class, carried, p);
+                let Found { end, front, carried, class } = this.find(p, epoch)?;
+                if let Some(front) = front {
+                    p.advance(front).ok_or(K::NO_TUNNEL)?;
+                    forget_outer(p);
+                    if end.copies_ecn {
+                        take_congestion(class, carried, p);
+                    }
+                } else {
+                    rewind::<IS_6>(p, carried).ok_or(K::NO_TUNNEL)?;
                 }
                 let interface = end.interface.0;
                 p.set_rx(interface);

@@ -34,6 +34,7 @@ const PLUGINS: &[Feature] = &[
     classify::FEATURE,
     ip_session_redirect::FEATURE,
     l2_rewrite::FEATURE,
+    l2_xcrw::FEATURE,
     adl::FEATURE,
     ipfix::FEATURE,
     syslog::FEATURE,

@@ -810,3 +810,14 @@ sr steer l3 1.1.1.1/32 via bsid d5::
     let first = "sr localsid prefix 2001::/64 fib-table 5 behavior end.m.gtp6.d d4::/64\n";
     replays(&format!("ip6 table add 5\n{later}"), &format!("ip6 table add 5\n{first}"));
 }
+
+#[test]
+fn what_takes_frames_and_packets_that_are_no_tunnels_is_made_again() {
+    let made = "create loopback interface instance 0
+create gtpu forward dst 10.0.0.1 unknown-teid decap-next ip4 instance 0
+create gtpu forward dst 10.0.0.1 bad-header instance 1
+create gtpu forward dst 2001:db8::1 unknown-type decap-next node ip6-drop instance 2
+set interface l2 xcrw loop0 next error-drop rw 00ff
+";
+    replays(made, made);
+}

@@ -50,6 +50,8 @@ mod ipip;
 mod l2;
 #[path = "../../l2_rewrite/tests.rs"]
 mod l2_rewrite;
+#[path = "../../l2_xcrw/tests.rs"]
+mod l2_xcrw;
 #[path = "../../l2tp/tests.rs"]
 mod l2tp;
 #[path = "../../l3xc/tests.rs"]

@@ -6,7 +6,7 @@ use graph::Slot;
 use net::tunnel::{Error, Outer, Tunnel, no_interface};
 use net::{InterfaceIndex, Router};
 
-use super::Gtpu;
+use super::{Forward, Gtpu};
 
 control::numbers! {
     /// Next node of received packets.
@@ -229,6 +229,73 @@ pub struct GtpuGetTransferCountsReply {
     pub tunnels: Vec<TunnelMetrics>,
 }
 
+/// Have packets that are no tunnel's come in whole, by an interface of their own, or no longer.
+#[derive(Clone, Copy, Debug, Message)]
+#[option("in_progress")]
+#[reply(GtpuAddDelForwardReply)]
+pub struct GtpuAddDelForward {
+    /// do so
+    pub is_add: bool,
+    /// own address
+    pub dst_address: Address,
+    /// the packets
+    pub forwarding_type: GtpuForwardingType,
+    /// table of the own address
+    pub encap_vrf_id: u32,
+    /// payload
+    pub decap_next_index: GtpuDecapNextType,
+}
+
+/// They do, or no longer.
+#[derive(Debug, Message)]
+#[option("in_progress")]
+pub struct GtpuAddDelForwardReply {
+    /// their interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Have a device find the tunnel of packets, or no longer.
+#[derive(Clone, Copy, Debug, Message)]
+pub struct GtpuOffloadRx {
+    /// the device
+    pub hw_if_index: u32,
+    /// the tunnel
+    pub sw_if_index: u32,
+    /// do so
+    pub enable: u8,
+}
+
+impl GtpuForwardingType {
+    fn native(self) -> Option<Forward> {
+        Some(match self {
+            Self::BAD_HEADER => Forward::BadHeader,
+            Self::UNKNOWN_TEID => Forward::UnknownTeid,
+            Self::UNKNOWN_TYPE => Forward::UnknownType,
+            _ => return None,
+        })
+    }
+    fn of(forward: Option<Forward>) -> Self {
+        match forward {
+            None => Self::NONE,
+            Some(Forward::BadHeader) => Self::BAD_HEADER,
+            Some(Forward::UnknownTeid) => Self::UNKNOWN_TEID,
+            Some(Forward::UnknownType) => Self::UNKNOWN_TYPE,
+        }
+    }
+}
+
+fn add_del_forward(router: &mut Router, m: &GtpuAddDelForward) -> Result<InterfaceIndex, Retval> {
+    let forward = m.forwarding_type.native().ok_or(Retval::INVALID_VALUE)?;
+    let is_l2 = match m.decap_next_index {
+        GtpuDecapNextType::L2 => true,
+        GtpuDecapNextType::IP4 | GtpuDecapNextType::IP6 => false,
+        _ => return Err(Retval::INVALID_VALUE),
+    };
+    let own = (m.dst_address.native()?, m.encap_vrf_id);
+    let with = |plain| Gtpu { is_l2, ..plain };
+    Ok(super::set_forward(router, m.is_add, None, own, forward, with)?)
+}
+
 impl GtpuDecapNextType {
     fn of(gtpu: &Gtpu) -> Self {
         if gtpu.is_l2 { Self::L2 } else { Self::IP4 }
@@ -254,7 +321,7 @@ fn add_del(
     let outer = Outer { group_over, ..Outer::new(src, dst, table) };
     let tteid = if m.tteid == 0 { m.teid } else { m.tteid };
     let qfi = m.pdu_extension.then_some(m.qfi);
-    let gtpu = Gtpu { teid: m.teid, tteid, qfi, is_l2, next };
+    let gtpu = Gtpu { teid: m.teid, tteid, qfi, is_l2, next, forward: None };
     Ok(router.add_or_remove_tunnel(m.is_add, None, outer, gtpu)?)
 }
 
@@ -280,9 +347,23 @@ fn details(router: &Router, t: &Tunnel<Gtpu>) -> GtpuTunnelV2Details {
         tteid: t.kind.tteid,
         pdu_extension: t.kind.qfi.is_some(),
         qfi: t.kind.qfi.unwrap_or_default(),
-        is_forwarding: false,
-        forwarding_type: GtpuForwardingType::NONE,
+        is_forwarding: t.kind.forward.is_some(),
+        forwarding_type: GtpuForwardingType::of(t.kind.forward),
         counters: counters(router, t.interface),
+    }
+}
+
+fn plain_details(router: &Router, t: &Tunnel<Gtpu>) -> GtpuTunnelDetails {
+    let d = details(router, t);
+    GtpuTunnelDetails {
+        sw_if_index: d.sw_if_index,
+        src_address: d.src_address,
+        dst_address: d.dst_address,
+        mcast_sw_if_index: d.mcast_sw_if_index,
+        encap_vrf_id: d.encap_vrf_id,
+        decap_next_index: t.kind.next.map_or(d.decap_next_index.0, |slot| slot.0),
+        teid: d.teid,
+        tteid: d.tteid,
     }
 }
 
@@ -327,23 +408,16 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(GtpuAddDelTunnelV2Reply { sw_if_index, counters: counters(router, sw_if_index) })
         })
         .call(|router, m: GtpuTunnelUpdateTteid| update(router, &m))
+        .call(|router, m: GtpuAddDelForward| {
+            Ok(GtpuAddDelForwardReply { sw_if_index: add_del_forward(router, &m)? })
+        })
+        .call(|router, m: GtpuOffloadRx| {
+            let [device, tunnel] = [m.hw_if_index, m.sw_if_index].map(InterfaceIndex);
+            Ok(super::offload(router, device, tunnel, m.enable != 0)?)
+        })
         .dump(|router, m: GtpuTunnelDump| {
             let chosen = router.tunnels::<Gtpu>().chosen(m.sw_if_index);
-            let row = |t: &Tunnel<Gtpu>| {
-                let d = details(router, t);
-                let next = t.kind.next.map_or(d.decap_next_index.0, |slot| slot.0);
-                GtpuTunnelDetails {
-                    sw_if_index: d.sw_if_index,
-                    src_address: d.src_address,
-                    dst_address: d.dst_address,
-                    mcast_sw_if_index: d.mcast_sw_if_index,
-                    encap_vrf_id: d.encap_vrf_id,
-                    decap_next_index: next,
-                    teid: d.teid,
-                    tteid: d.tteid,
-                }
-            };
-            chosen.map(row).collect()
+            chosen.map(|t| plain_details(router, t)).collect()
         })
         .dump(|router, m: GtpuTunnelV2Dump| {
             let chosen = router.tunnels::<Gtpu>().chosen(m.sw_if_index);

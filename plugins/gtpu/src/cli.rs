@@ -1,12 +1,14 @@
 //! Commands about GTP-U tunnels.
 
+use std::net::IpAddr;
+
 use control::cli::{Below, Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
-use net::Router;
 use net::tunnel::command::{self, Far, Next};
 use net::tunnel::{Tunnel, bypass, show};
+use net::{InterfaceIndex, Router};
 
-use super::Gtpu;
+use super::{Forward, Gtpu};
 
 /// Make, change or delete a GTP-U tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -32,7 +34,7 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     let (outer, next) = c.far.outer::<Gtpu>(router)?;
     let is_l2 = !matches!(c.far.decap_next, Some(Next::Ip4 | Next::Ip6));
     let (tteid, qfi) = (c.tteid.unwrap_or(c.teid), c.qfi.map(|flow| flow.0 as u8));
-    let gtpu = Gtpu { teid: c.teid, tteid, qfi, is_l2, next };
+    let gtpu = Gtpu { teid: c.teid, tteid, qfi, is_l2, next, forward: None };
     let Some(tteid) = c.update else { return c.far.carry_out(router, outer, gtpu) };
     let interface = router.find_tunnel(&outer, &gtpu)?;
     let found = router.tunnels::<Gtpu>().at(interface).map_or(gtpu, |t| t.kind);
@@ -40,8 +42,82 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     Ok(Output::none())
 }
 
+/// Have packets that are no tunnel's come in whole, by an interface of their own.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create gtpu forward")]
+struct CreateForward {
+    /// own address
+    dst: IpAddr,
+    /// packets of no tunnel that is known
+    unknown_teid: bool,
+    /// messages without a packet
+    unknown_type: bool,
+    /// packets without a header of GTP-U
+    bad_header: bool,
+    /// next node of received packets
+    #[words]
+    decap_next: Option<Next>,
+    /// table of the own address
+    #[values("table-id")]
+    #[default]
+    encap_vrf_id: u32,
+    /// number in the interface's name
+    instance: Option<u32>,
+    /// no longer
+    #[keyword("del")]
+    is_del: bool,
+}
+
+fn forward(router: &mut Router, c: &CreateForward) -> Result<Output, Error> {
+    let forward = match (c.bad_header, c.unknown_teid, c.unknown_type) {
+        (true, false, false) => Forward::BadHeader,
+        (false, true, false) => Forward::UnknownTeid,
+        (false, false, true) => Forward::UnknownType,
+        _ => return Err(Error::new("expected one of unknown-teid, unknown-type, bad-header")),
+    };
+    let next = command::edge::<Gtpu>(router, c.dst, c.decap_next.as_ref())?;
+    let is_l2 = !matches!(c.decap_next, Some(Next::Ip4 | Next::Ip6));
+    let (id, is_add) = (c.encap_vrf_id, !c.is_del);
+    let interface = super::set_forward(router, is_add, c.instance, (c.dst, id), forward, |g| {
+        Gtpu { is_l2, next, ..g }
+    })?;
+    if c.is_del {
+        return Ok(Output::none());
+    }
+    Ok(Output::text(format!("{}\n", router.interfaces.name(interface.0))))
+}
+
+/// Have a device find the tunnel of packets.
+#[derive(Command)]
+#[command("set flow-offload gtpu")]
+struct Offload {
+    /// the device
+    hw: InterfaceIndex,
+    /// the tunnel
+    rx: InterfaceIndex,
+    /// no longer
+    #[keyword("del")]
+    is_del: bool,
+}
+
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    command::configuration(router, lines, |t: &Tunnel<Gtpu>, mut far| {
+    for t in router.tunnels::<Gtpu>().iter() {
+        let Some(forward) = t.kind.forward else { continue };
+        let next = if t.kind.is_l2 { None } else { Some(Next::Ip4) };
+        let create = CreateForward {
+            dst: t.outer.src,
+            unknown_teid: forward == Forward::UnknownTeid,
+            unknown_type: forward == Forward::UnknownType,
+            bad_header: forward == Forward::BadHeader,
+            decap_next: command::node(router, t).or(next),
+            encap_vrf_id: router.tunnel_table_id(&t.outer),
+            instance: Some(t.instance),
+            is_del: false,
+        };
+        command::push(router, lines, t.interface, &create);
+    }
+    let is_tunnel = |t: &Tunnel<Gtpu>| t.kind.forward.is_none();
+    command::configuration_of(router, lines, is_tunnel, |t: &Tunnel<Gtpu>, mut far| {
         let Gtpu { teid, tteid, qfi, is_l2, .. } = t.kind;
         if !is_l2 {
             far.decap_next = Some(Next::Ip4);
@@ -59,10 +135,22 @@ struct Show;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| create(router, &c));
+    cli.command(|router: &mut Router, c: CreateForward| forward(router, &c));
+    cli.command(|router: &mut Router, c: Offload| {
+        Ok(super::offload(router, c.hw, c.rx, !c.is_del)?)
+    });
     bypass::register::<Gtpu>(cli);
     cli.command(|router: &mut Router, _: Show| {
         Ok(show::all::<Gtpu>(router, "gtpu", |t| {
-            let Gtpu { teid, tteid, qfi, is_l2, .. } = t.kind;
+            let Gtpu { teid, tteid, qfi, is_l2, forward, .. } = t.kind;
+            if let Some(forward) = forward {
+                let word = match forward {
+                    Forward::BadHeader => "bad-header",
+                    Forward::UnknownTeid => "unknown-teid",
+                    Forward::UnknownType => "unknown-type",
+                };
+                return format!("forwards {word} decap-next {}", if is_l2 { "l2" } else { "ip" });
+            }
             let flow = qfi.map(|flow| format!(" qfi {flow}")).unwrap_or_default();
             let next = if is_l2 { "l2" } else { "ip" };
             format!("teid {teid} tteid {tteid} decap-next {next}{flow}")

@@ -3,19 +3,25 @@
 //! A tunnel takes packets with its own endpoint identifier (TEID) and sends with that of the far
 //! end. Optional fields and extension headers are skipped; a tunnel with a QoS flow sends the PDU
 //! session container (TS 38.415).
+//!
+//! Packets to the port that are no tunnel's may come in whole by an interface of their own
+//! ([`Forward`]), for somebody else who knows what to do with them.
 #![forbid(unsafe_code)]
 
 mod api;
 mod cli;
 
-use control::feature::Refused;
+use std::net::IpAddr;
+
+use control::feature::{Refusal, Refused};
 use graph::Slot;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
-    Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, Opened, made_mac,
+    Behind, By, Carrier, CountsAsMost, Decapsulate, Guard, InputCount, Kind, Opened, Outer,
+    made_mac,
 };
-use net::{Configuration, Feature, Origin, Parts, refuse};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::MacAddr;
 
 pub use api::*;
@@ -58,6 +64,28 @@ pub struct Gtpu {
     pub is_l2: bool,
     /// Next node of received packets; that of their kind when `None`.
     pub next: Option<Slot>,
+    /// Packets that it takes although they are no tunnel's, as they came: it is no tunnel then.
+    pub forward: Option<Forward>,
+}
+
+/// Packets that are no tunnel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forward {
+    /// Without a header of GTP-U.
+    BadHeader,
+    /// Of no tunnel that is known.
+    UnknownTeid,
+    /// Messages without a packet.
+    UnknownType,
+}
+
+/// Bit of the keys of what is no tunnel.
+const FORWARD: u64 = 1 << 32;
+
+impl Forward {
+    fn key(self) -> u64 {
+        FORWARD | self as u64
+    }
 }
 
 impl Kind for Gtpu {
@@ -71,7 +99,7 @@ impl Kind for Gtpu {
         Carrier::Port(PORT)
     }
     fn key(&self) -> u64 {
-        self.teid.into()
+        self.forward.map_or(self.teid.into(), Forward::key)
     }
     fn mac(&self, instance: u32) -> Option<MacAddr> {
         self.is_l2.then(|| made_mac::<Self>(instance))
@@ -80,9 +108,15 @@ impl Kind for Gtpu {
         self.is_l2.then_some(Link::Ethernet)
     }
     fn output(&self, outer: Link) -> Option<&'static str> {
-        Some(OUTPUT[usize::from(outer == Link::Ip6)])
+        self.forward.is_none().then_some(OUTPUT[usize::from(outer == Link::Ip6)])
+    }
+    fn guard(&self) -> Option<Guard> {
+        self.forward.map(|_| Guard { check: |_, _, _| true, number: 0 })
     }
     fn behind(&self, carried: Link) -> Option<Behind> {
+        if self.forward.is_some() {
+            return None;
+        }
         let flags = FLAGS | if self.qfi.is_some() { EXTENSION } else { 0 };
         let mut header = vec![flags, PACKET, 0, 0];
         header.extend(self.tteid.to_be_bytes());
@@ -162,6 +196,14 @@ impl Decapsulate for Gtpu {
         };
         Ok(Opened { key: u32::from_be_bytes(teid).into(), len, carried })
     }
+    fn forwarded(why: &Error) -> Option<u64> {
+        let forward = match why {
+            Error::NoTunnel => Forward::UnknownTeid,
+            Error::BadVersion | Error::BadFlags | Error::TooSmall => Forward::BadHeader,
+            Error::BadType => Forward::UnknownType,
+        };
+        Some(forward.key())
+    }
 }
 
 impl CountsAsMost for Gtpu {}
@@ -170,6 +212,58 @@ impl Bypass for Gtpu {
     const NODES: [&'static str; 2] = ["ip4-gtpu-bypass", "ip6-gtpu-bypass"];
     const COMMANDS: [&'static str; 2] =
         ["set interface ip gtpu-bypass", "set interface ip6 gtpu-bypass"];
+}
+
+/// Reason why a device does not find the tunnel of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum OffloadError {
+    /// no such device
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoDevice,
+    /// the interface is no GTP-U tunnel
+    #[retval(INVALID_SW_IF_INDEX_2)]
+    NoTunnel,
+    /// the device cannot tell flows apart
+    #[retval(UNSUPPORTED)]
+    Unsupported,
+}
+
+/// Has a device find the tunnel of packets, or no longer. No driver has such devices.
+///
+/// # Errors
+/// [`OffloadError`]; switching it off where it is not on is none.
+pub fn offload(
+    router: &Router,
+    device: InterfaceIndex,
+    tunnel: InterfaceIndex,
+    is_on: bool,
+) -> Result<(), OffloadError> {
+    let device = router.interfaces.at(device).ok_or(OffloadError::NoDevice)?;
+    if device.is_sub() {
+        return Err(OffloadError::NoDevice);
+    }
+    let known = router.tunnels::<Gtpu>().at(tunnel);
+    known.filter(|t| t.kind.forward.is_none()).ok_or(OffloadError::NoTunnel)?;
+    if is_on { Err(OffloadError::Unsupported) } else { Ok(()) }
+}
+
+/// Has packets that are no tunnel's come in whole by an interface of their own, or no longer:
+/// those to an own address in table `id`. `with` sets what is to be done with them.
+///
+/// # Errors
+/// [`net::tunnel::Error`]; nothing has changed then.
+pub fn set_forward(
+    router: &mut Router,
+    is_add: bool,
+    instance: Option<u32>,
+    (own, id): (IpAddr, u32),
+    forward: Forward,
+    with: impl Fn(Gtpu) -> Gtpu,
+) -> Result<InterfaceIndex, net::tunnel::Error> {
+    let outer = Outer::new(own, Link::of(own).unspecified(), router.tunnel_table(own, id)?);
+    let forward = Some(forward);
+    let plain = Gtpu { teid: 0, tteid: 0, qfi: None, is_l2: true, next: None, forward };
+    router.add_or_remove_tunnel(is_add, instance, outer, with(plain))
 }
 
 /// GTP-U tunnels.

@@ -394,6 +394,11 @@ fn rewrites(api: &mut Api<Router>) {
             };
             Ok(domain::set_rewrite(router, m.sw_if_index, wanted)?)
         })
+        .call(|router: &mut Router, m: SwInterfaceSetVpath| {
+            router.interfaces.at(m.sw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX)?;
+            // No node takes packets of virtual paths: off is what it is.
+            if m.enable { Err(Retval::UNSUPPORTED) } else { Ok(()) }
+        })
         .call(|router: &mut Router, m: L2PatchAddDel| {
             let to = m.tx_sw_if_index;
             router.interfaces.at(to).ok_or(Retval::INVALID_SW_IF_INDEX_2)?;

@@ -344,6 +344,16 @@ pub struct L2PatchAddDel {
     pub is_add: bool,
 }
 
+/// Have what an interface receives pass a virtual path, or no longer. There is none.
+#[derive(Message)]
+pub struct SwInterfaceSetVpath {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// do so
+    #[preset(4294967295)]
+    pub enable: bool,
+}
+
 /// Send all frames of an interface out of another one.
 #[derive(Message)]
 pub struct SwInterfaceSetL2Xconnect {

@@ -1,0 +1,187 @@
+//! Cross-connects of layer 2 with a rewrite: frames of an interface go to a node, with bytes in
+//! front of them.
+#![forbid(unsafe_code)]
+
+mod cli;
+
+use std::fmt;
+
+use control::feature::{Refusal, Refused};
+use graph::arc::Beside;
+use graph::{Cpu, Frame, Names, Node, Record, Slot};
+use infra::rcu::SlabReader;
+use net::interface::{AttachedAt, Change, DEVICE_INPUT, NoInterface};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+
+/// The node.
+const NODE: &str = "l2-xcrw";
+/// Longest bytes that are put in front.
+const LONGEST: usize = 128;
+
+/// Cross-connects of layer 2 with a rewrite.
+pub const FEATURE: Feature = Feature {
+    name: "l2xcrw",
+    about: "Layer 2 cross-connects with a rewrite",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["ethernet"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+/// Way of the frames of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The edge to the node.
+    slot: Slot,
+    /// The node.
+    node: String,
+    /// The interface whose output it is.
+    tx: Option<u32>,
+    /// Bytes that are put in front.
+    front: Box<[u8]>,
+}
+
+/// The way of the frames of an interface, if they have one of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten(Option<Way>);
+
+/// Reasons why a cross-connect is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
+    NoInterface,
+    /// no such node: {0}
+    #[retval(NO_SUCH_NODE)]
+    NoNode(String),
+    /// at most 128 bytes are put in front, not {0}
+    #[retval(INVALID_VALUE)]
+    TooLong(usize),
+    /// the interface has no such cross-connect
+    #[retval(NO_SUCH_ENTRY)]
+    Unknown,
+}
+
+/// Has frames of an interface go to a node with these bytes in front.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    node: &str,
+    front: &[u8],
+) -> Result<(), Error> {
+    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    if front.len() > LONGEST {
+        return Err(Error::TooLong(front.len()));
+    }
+    let unknown = || Error::NoNode(node.to_owned());
+    router.engine.index_of(node).filter(|_| node != NODE).ok_or_else(unknown)?;
+    let slot = router.engine.connect(NODE, node).map_err(|_| unknown())?;
+    let of_output = node.strip_suffix("-output").or_else(|| node.strip_suffix("-tx"));
+    let tx = of_output.and_then(|name| router.interfaces.named(name)).map(|i| i.index.0);
+    let way = Way { slot, node: node.to_owned(), tx, front: front.into() };
+    Ok(router.put(interface, Rewritten(Some(way)))?)
+}
+
+/// Has frames of an interface go their usual way.
+///
+/// # Errors
+/// [`Error::Unknown`].
+pub fn unset(router: &mut Router, interface: InterfaceIndex) -> Result<(), Error> {
+    router.setting::<Rewritten>(interface).0.ok_or(Error::Unknown)?;
+    Ok(router.put(interface, Rewritten(None))?)
+}
+
+/// Drops of [`Xcrw`].
+#[derive(Clone, Copy, graph::Reason)]
+enum Drop {
+    /// Packets dropped.
+    #[name("Packets dropped")]
+    Dropped,
+}
+
+/// Counters of [`Xcrw`].
+#[derive(Clone, Copy, graph::Count)]
+enum Count {
+    /// Packets forwarded.
+    #[name("Packets forwarded")]
+    Forwarded,
+}
+
+/// Edges of [`Xcrw`].
+#[derive(Clone, Copy, graph::Next)]
+enum Next {
+    /// The node that was named.
+    #[dynamic]
+    To(Slot),
+}
+
+/// Gives frames to the node of their interface.
+#[derive(Clone)]
+struct Xcrw(SlabReader<Rewritten>);
+
+impl Node for Xcrw {
+    const NAME: &'static str = NODE;
+    const EXPLAINABLE: bool = true;
+    type Next = Next;
+    type Error = Drop;
+    type Count = Count;
+
+    #[inline(always)]
+    fn process<On: Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        let mut count = 0;
+        frame.each(|p| {
+            let way = self.0.read(p.rx(), epoch).and_then(|way| way.0.as_ref());
+            let way = way.ok_or(Drop::Dropped)?;
+            if !way.front.is_empty() {
+                p.make_room(way.front.len()).ok_or(Drop::Dropped)?.copy_from_slice(&way.front);
+            }
+            way.tx.into_iter().for_each(|tx| p.set_tx(tx));
+            count += 1;
+            p.trace(|_| Given { bytes: way.front.len() });
+            Ok(Next::To(way.slot))
+        });
+        frame.count(Count::Forwarded, count);
+    }
+}
+
+struct Given {
+    bytes: usize,
+}
+
+impl Record for Given {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  L2_XCRW: {} bytes in front", self.bytes)
+    }
+}
+
+/// Frames that leave by an interface which is deleted are dropped from then on.
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change != Change::Deleting {
+        return;
+    }
+    let leaves = |way: &Rewritten| way.0.as_ref().is_some_and(|way| way.tx == Some(interface.0));
+    let all = router.settings::<Rewritten>().filter(|(_, way)| leaves(way));
+    for on in all.map(|(on, _)| on).collect::<Vec<_>>() {
+        // It was there just now.
+        let _ = router.put(on, Rewritten(None));
+    }
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let ways = router.attach::<Rewritten>().map_err(refuse)?;
+    router.engine.add(Xcrw(ways)).map_err(refuse)?;
+    let beside = Beside::Before("l2-patch");
+    router.engine.place_beside(&DEVICE_INPUT, NODE, beside).map_err(refuse)?;
+    let is_on = |way: &Rewritten| way.0.is_some();
+    router.attach_at::<Rewritten, _>([AttachedAt { arc: &DEVICE_INPUT, node: NODE, is_on }]);
+    router.interfaces.observe(follow);
+    cli::register(&mut parts.cli);
+    Ok(())
+}
