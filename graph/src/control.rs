@@ -9,6 +9,7 @@ mod counting;
 mod errors;
 mod give_back;
 mod metadata;
+mod monitoring;
 mod run;
 mod sample;
 mod spec;

@@ -54,6 +54,27 @@ pub const FIELDS: &[(&str, usize)] = fields!(
     offset len flags rest rx tx next error l2 l3 l4 gso_size flow_hash fib trace adjacency payload
 );
 
+/// A copy of the first line, to see later which fields have changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Snapshot(pub(super) Hot);
+
+macro_rules! compare {
+    ($old:ident $new:ident: $($field:ident)*) => {
+        [$($old.$field != $new.$field,)*]
+    };
+}
+
+impl Snapshot {
+    /// Fields that are others in `after`: a bit for each place in [`FIELDS`].
+    pub fn changed(&self, after: &Self) -> u32 {
+        let (old, new) = (&self.0, &after.0);
+        let changed = compare!(old new:
+            offset len flags rest rx tx next error l2 l3 l4 gso_size flow_hash fib trace adjacency
+            payload);
+        (0..).zip(changed).fold(0, |bits, (bit, is_new)| bits | u32::from(is_new) << bit)
+    }
+}
+
 /// Bytes of the second cache line: what few nodes need, at places that are
 /// [`Metadata`](super::Metadata).
 pub(crate) const LINE: usize = 64;

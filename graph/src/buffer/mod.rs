@@ -11,8 +11,8 @@ mod metadata;
 mod pool;
 mod size;
 
-pub(crate) use layout::LINE;
 pub use layout::{FIELDS, FRAME, Flags, HEADROOM, Inner, NONE, Ports};
+pub(crate) use layout::{LINE, Snapshot};
 pub use metadata::{Claim, Metadata};
 pub(crate) use pool::Cache;
 pub use pool::{Pool, PoolUse};
@@ -68,6 +68,10 @@ impl<'p> Buffer<'p> {
     fn hot(&self) -> &Hot {
         // SAFETY: the module's contract: live and ours alone.
         unsafe { self.hot.as_ref() }
+    }
+    /// A copy of the fields that every node may change.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot(*self.hot())
     }
     #[inline(always)]
     fn hot_mut(&mut self) -> &mut Hot {

@@ -203,11 +203,13 @@ fn hugepages(bytes: usize) -> io::Result<File> {
 pub(crate) struct Cache {
     pool: Pool,
     free: Vec<u32>,
+    /// Indices taken out of the pool, less those put back.
+    moved: i64,
 }
 
 impl Cache {
     pub fn new(pool: &Pool) -> Self {
-        Self { pool: pool.clone(), free: Vec::with_capacity(CACHE + BATCH) }
+        Self { pool: pool.clone(), free: Vec::with_capacity(CACHE + BATCH), moved: 0 }
     }
     /// Makes sure of `n` free indices (at most a frame), as far as the pool has them; returns how
     /// many.
@@ -245,6 +247,10 @@ impl Cache {
     pub fn len(&self) -> usize {
         self.free.len()
     }
+    /// Buffers that the thread took, less those it gave back.
+    pub fn out(&self) -> i64 {
+        self.moved - self.free.len() as i64
+    }
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
@@ -253,6 +259,7 @@ impl Cache {
         let inner = &self.pool.0;
         let mut depot = inner.depot.lock().unwrap_or_else(PoisonError::into_inner);
         let keep = depot.free.len().saturating_sub(BATCH);
+        self.moved += (depot.free.len() - keep) as i64;
         self.free.extend(depot.free.drain(keep..));
         drop(depot);
         let may_grow = inner.placed.load(Ordering::Relaxed) < inner.limit;
@@ -268,6 +275,7 @@ impl Cache {
     fn spill(&mut self) {
         // The oldest go: what was freed last is still in the processor's cache.
         let many = self.free.len() - BATCH;
+        self.moved -= many as i64;
         let mut depot = self.pool.0.depot.lock().unwrap_or_else(PoisonError::into_inner);
         depot.free.extend(self.free.drain(..many));
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use super::errors::CounterChange;
 use super::spec::Engine;
-use crate::node::CounterText;
+use crate::node::{Count, CounterText, Node};
 use crate::worker::{NoAnswer, PATIENCE};
 
 impl Engine {
@@ -39,6 +39,17 @@ impl Engine {
             wait.recv_timeout(PATIENCE).map_err(|_| NoAnswer("of a worker".to_owned()))?;
         }
         Ok(())
+    }
+    /// Adds to a counter of a node what control did with what the node found. Nobody waits for the
+    /// thread that counts in control's row.
+    pub fn count_at<N: Node>(&mut self, what: N::Count, n: u64) {
+        let name = <N::Count as Count>::TEXTS[what.index()].name;
+        let Some(index) = self.errors.position(N::NAME, name).filter(|_| n > 0) else { return };
+        if self.data_threads().contains(&0) {
+            self.post(0, Box::new(move |core| core.counter(index).add(n)));
+        } else if let Some(counter) = self.counters.row(0).get(index) {
+            counter.add(n);
+        }
     }
     /// Number of data-plane threads beside the main thread.
     pub fn workers(&self) -> usize {

@@ -116,6 +116,11 @@ impl Errors {
         self.rows[range.clone()].iter_mut().flatten().for_each(|row| row.node = Arc::clone(node));
         self.note(range, true);
     }
+    /// Number of a counter.
+    pub fn position(&self, node: &str, name: &str) -> Option<usize> {
+        let is_it = |row: &Row| &*row.node == node && row.text.name == name;
+        self.rows.iter().position(|row| row.as_ref().is_some_and(is_it))
+    }
     /// Number, node, text and value.
     pub fn iter<'a>(
         &'a self,

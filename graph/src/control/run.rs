@@ -123,6 +123,7 @@ impl Engine {
             variants: VariantChoice(choice, single),
             poll_sleep: settings.poll_sleep,
             watches: Vec::new(),
+            monitored: [false; 2],
             owner: 0,
             placed: Vec::new(),
             claims: Claims::new(),

@@ -126,6 +126,8 @@ pub struct Engine {
     /// Observers of packets on all threads.
     pub(crate) watches: Vec<Watch>,
     pub(crate) trace_filter: Option<Arc<dyn Filter>>,
+    /// Subjects that all threads monitor.
+    pub(super) monitored: [bool; 2],
     pub(super) variants: super::run::VariantChoice,
     /// Owner of the nodes that are being added.
     pub(super) owner: u32,

@@ -13,7 +13,7 @@ use infra::ring;
 
 use super::run::Threads;
 use super::spec::{Engine, NodeIndex};
-use crate::engine::{CAPACITY, Core, HandoffEntry, Outbound};
+use crate::engine::{CAPACITY, Core, HandoffEntry, Monitored, Outbound};
 use crate::worker::{Doorbell, Handle, Job, NoAnswer};
 
 /// Rounds after which a fence no longer waits for packets that threads hand to each other.
@@ -45,6 +45,10 @@ impl Engine {
         }
         core.poll_sleep = (self.poll_sleep.as_secs_f64() * self.clock.hz()) as u64;
         core.watches = self.watches.clone();
+        [Monitored::Buffers, Monitored::Fields]
+            .into_iter()
+            .filter(|what| self.is_monitored(*what))
+            .for_each(|what| core.monitor(what, true));
         core.trace_filter = self.trace_filter.clone();
         core.handoff_trace = self.index_of("handoff_trace").map(|node| node.0);
         core

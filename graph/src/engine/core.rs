@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::dispatch::Dispatch;
 use super::handoff::Handoffs;
+use super::monitor::Monitor;
 use super::recall::Recalls;
 use crate::arc::{EnabledReader, FeatureArc};
 use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
@@ -136,6 +137,9 @@ pub struct Core {
     pub(crate) vectors_drop: u64,
     pub(crate) vectors_punt: u64,
     pub(crate) sampled: Sampled,
+    /// Whether anything is monitored.
+    pub(super) is_monitored: bool,
+    pub(super) monitor: Option<Box<Monitor>>,
     /// Whether its packets are only explained.
     pub(super) explains: bool,
     /// Why a node does not know what would become of the packet it explains.
@@ -179,6 +183,8 @@ impl Core {
             vectors_drop: 0,
             vectors_punt: 0,
             sampled: Sampled::default(),
+            is_monitored: false,
+            monitor: None,
             explains: false,
             halted: None,
             last_stamp: 0,
@@ -266,6 +272,13 @@ impl Core {
     /// Runs one node: on a frame, or, an input node, on nothing.
     #[inline(always)]
     pub(super) fn call(&mut self, node: u32, batch: Option<Box<Batch>>, epoch: Epoch<'_>) {
+        if self.is_monitored {
+            return self.call_monitored(node, batch, epoch);
+        }
+        self.call_now(node, batch, epoch);
+    }
+    #[inline(always)]
+    pub(super) fn call_now(&mut self, node: u32, batch: Option<Box<Batch>>, epoch: Epoch<'_>) {
         let at = node as usize;
         let Some(mut dispatch) = self.nodes[at].dispatch.take() else { return };
         if (self.trace.is_live() || !self.watches.is_empty())

@@ -14,6 +14,8 @@ mod bier;
 mod bond;
 #[path = "../../bpf_trace_filter/tests.rs"]
 mod bpf_trace_filter;
+#[path = "../../bufmon/tests.rs"]
+mod bufmon;
 #[path = "../../cdp/tests.rs"]
 mod cdp;
 #[path = "../../classify/tests.rs"]
@@ -64,6 +66,8 @@ mod linux_cp;
 mod lldp;
 #[path = "../../map/tests.rs"]
 mod map;
+#[path = "../../mdata/tests.rs"]
+mod mdata;
 #[path = "../../mld/tests.rs"]
 mod mld;
 #[path = "../../mpls/tests.rs"]
@@ -104,6 +108,8 @@ mod qos;
 mod ra;
 #[path = "../../rd_cp/tests.rs"]
 mod rd_cp;
+#[path = "../../sflow/tests.rs"]
+mod sflow;
 #[path = "../../source_range/tests.rs"]
 mod source_range;
 #[path = "../../span/tests.rs"]

@@ -1,0 +1,212 @@
+//! `sflow …`, `show sflow`.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Output, Print, Words};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::report::{Reporter, Way};
+use super::{Settings, set, settings, watch, watched};
+
+/// The direction of sampled packets.
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    /// Received packets.
+    Rx,
+    /// Sent packets.
+    Tx,
+    /// Both.
+    Both,
+}
+
+/// Whether something is done.
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+enum Switch {
+    /// It is.
+    Enable,
+    /// It is not.
+    Disable,
+}
+
+impl Direction {
+    fn of(settings: &Settings) -> Self {
+        match (settings.rx, settings.tx) {
+            (true, true) => Self::Both,
+            (false, true) => Self::Tx,
+            _ => Self::Rx,
+        }
+    }
+}
+
+/// Set how many packets there are for one that is sampled
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("sflow sampling-rate")]
+#[stage(Objects)]
+struct SetRate {
+    /// packets; 0 to sample none
+    #[positional]
+    rate: u32,
+}
+
+/// Set how often counters are reported
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("sflow polling-interval")]
+#[stage(Objects)]
+struct SetPolling {
+    /// seconds; 0 for never
+    #[positional]
+    seconds: u32,
+}
+
+/// Set how much of a packet is in its sample
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("sflow header-bytes")]
+#[stage(Objects)]
+struct SetHeader {
+    /// bytes, 64 to 256, rounded up to a multiple of 32
+    #[positional]
+    bytes: u32,
+}
+
+/// Choose whether received or sent packets are sampled
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("sflow direction")]
+#[stage(Objects)]
+struct SetDirection {
+    /// rx, tx or both
+    #[positional]
+    direction: Direction,
+}
+
+/// Choose whether dropped packets are reported
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("sflow drop-monitoring")]
+#[stage(Objects)]
+struct SetDrops {
+    /// enable or disable
+    #[positional]
+    switch: Switch,
+}
+
+/// Sample the packets of an interface, or no longer
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("sflow enable-disable")]
+#[stage(Attachments)]
+struct SetInterface {
+    /// the interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// no longer
+    disable: bool,
+}
+
+/// Show what is sampled, and what the host was told
+#[derive(Command)]
+#[command("show sflow")]
+struct Show;
+
+#[derive(Serialize)]
+struct Shown {
+    sampling_rate: u32,
+    direction: Direction,
+    polling_interval: u32,
+    header_bytes: u32,
+    drop_monitoring: bool,
+    interfaces: Vec<String>,
+    samples: ShownWay,
+    discards: ShownWay,
+    counters: ShownWay,
+}
+
+/// What went one way.
+#[derive(Serialize)]
+struct ShownWay {
+    sent: u64,
+    failed: u64,
+    problem: Option<String>,
+}
+
+impl ShownWay {
+    fn of(way: &Way) -> Self {
+        Self { sent: way.sent, failed: way.failed, problem: way.problem.clone() }
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "sflow sampling-rate {}", self.sampling_rate)?;
+        writeln!(f, "sflow direction {}", self.direction)?;
+        writeln!(f, "sflow polling-interval {}", self.polling_interval)?;
+        writeln!(f, "sflow header-bytes {}", self.header_bytes)?;
+        let drops = if self.drop_monitoring { "enable" } else { "disable" };
+        writeln!(f, "sflow drop-monitoring {drops}")?;
+        self.interfaces.iter().try_for_each(|name| writeln!(f, "sflow enable {name}"))?;
+        writeln!(f, "interfaces enabled: {}", self.interfaces.len())?;
+        let ways = [
+            ("packet samples", &self.samples),
+            ("discard events", &self.discards),
+            ("counter samples", &self.counters),
+        ];
+        for (what, ShownWay { sent, failed, problem }) in ways {
+            writeln!(f, "{what} sent: {sent}")?;
+            writeln!(f, "{what} not sent: {failed}")?;
+            if let Some(problem) = problem {
+                writeln!(f, "  {problem}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn show(router: &Router) -> Shown {
+    let (s, reporter) = (settings(router), router.own::<Reporter>());
+    let name = |interface: InterfaceIndex| router.interfaces.name(interface.0).to_owned();
+    Shown {
+        sampling_rate: s.rate,
+        direction: Direction::of(&s),
+        polling_interval: s.polling,
+        header_bytes: s.header_bytes,
+        drop_monitoring: s.drops,
+        interfaces: watched(router).map(name).collect(),
+        samples: ShownWay::of(&reporter.samples),
+        discards: ShownWay::of(&reporter.drops),
+        counters: ShownWay::of(&reporter.counters),
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let (s, usual) = (settings(router), Settings::default());
+    if s.rate != usual.rate {
+        lines.push(&SetRate { rate: s.rate });
+    }
+    if s.polling != usual.polling {
+        lines.push(&SetPolling { seconds: s.polling });
+    }
+    if s.header_bytes != usual.header_bytes {
+        lines.push(&SetHeader { bytes: s.header_bytes });
+    }
+    if s.direction() != usual.direction() {
+        lines.push(&SetDirection { direction: Direction::of(&s) });
+    }
+    if s.drops != usual.drops {
+        lines.push(&SetDrops { switch: Switch::Enable });
+    }
+    watched(router).for_each(|interface| lines.push(&SetInterface { interface, disable: false }));
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetRate| Ok(set(router, |s| s.rate = c.rate)?));
+    cli.command(|router: &mut Router, c: SetPolling| Ok(set(router, |s| s.polling = c.seconds)?));
+    cli.command(|router: &mut Router, c: SetHeader| Ok(set(router, |s| s.header_bytes = c.bytes)?));
+    cli.command(|router: &mut Router, c: SetDirection| {
+        let (rx, tx) = (c.direction != Direction::Tx, c.direction != Direction::Rx);
+        Ok(set(router, |s| (s.rx, s.tx) = (rx, tx))?)
+    });
+    cli.command(|router: &mut Router, c: SetDrops| {
+        Ok(set(router, |s| s.drops = c.switch == Switch::Enable)?)
+    });
+    cli.command(|router: &mut Router, c: SetInterface| Ok(watch(router, c.interface, !c.disable)?));
+    cli.command(|router: &mut Router, _: Show| Ok(Output::of(show(router))));
+}
