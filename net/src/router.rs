@@ -24,7 +24,7 @@ use crate::adjacency::{Adjacencies, AdjacencyIndex};
 use crate::events::Events;
 use crate::fib::Fib;
 use crate::health::Check;
-use crate::interface::Interfaces;
+use crate::interface::{InterfaceIndex, Interfaces};
 use crate::mfib::Mfib;
 
 /// A router: the graph and all that control knows. One thread owns it; commands, messages and
@@ -68,6 +68,8 @@ pub struct Router {
     on_start: Registered<fn(&mut Self)>,
     /// Called when the statistics are brought up to date; see [`Router::on_statistics`].
     pub(crate) on_statistics: Registered<fn(&mut Self)>,
+    /// Numbers of the host's devices that stand for interfaces.
+    pub host_devices: Registered<fn(&Self, InterfaceIndex) -> Option<u32>>,
     /// Checks that `show health` has look.
     pub checks: Registered<Check>,
     /// Configurations of features, in the order in which they registered.
@@ -210,6 +212,7 @@ impl Router {
             checks: Registered::default(),
             on_start: Registered::default(),
             on_statistics: Registered::default(),
+            host_devices: Registered::default(),
             configured: Vec::new(),
             stanzas: Vec::new(),
             features: Vec::new(),

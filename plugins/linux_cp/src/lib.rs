@@ -307,6 +307,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(Pairs { settings, ..Pairs::default() });
     node::add(router)?;
     router.interfaces.observe(follow);
+    router.host_devices.push(|router, phy| of(router, phy).map(|pair| pair.device));
     router.addresses.observe(|router, interface, _| {
         pair::follow_tables(router, interface);
         push(router, interface);

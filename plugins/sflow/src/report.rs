@@ -146,7 +146,7 @@ fn report_counters(router: &mut Router) {
     for index in interfaces {
         let Some(found) = router.interfaces.at(index).cloned() else { continue };
         let v = router.interfaces.values(index);
-        let device = linux_cp::of(router, index).map(|pair| pair.device);
+        let device = router.host_devices.iter().find_map(|device_of| device_of(router, index));
         messages.push(Box::new(move |sequence| {
             let counters = Counters {
                 name: &found.name,
