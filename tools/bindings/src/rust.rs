@@ -140,7 +140,7 @@ fn add_struct(model: &Model, name: &str, about: &str, fields: &[Field], out: &mu
                 format!("take_text({size}, from)?"),
             ),
             (_, Count::Counted(counter)) => {
-                (format!("put_all(&self.{own}, out);\n"), format!("take_all({counter}, from)?"))
+                (format!("put_all(&self.{own}, out);\n"), format!("take_all({}, from)?", raw(counter)))
             }
             _ => (format!("self.{own}.encode(out);\n"), "Codec::decode(from)?".to_owned()),
         };
@@ -190,9 +190,11 @@ fn preset(model: &Model, field: &Field) -> String {
     }
 }
 
+/// Name of a field in Rust: lower case, as the compiler asks for, and no word of the language.
 fn raw(name: &str) -> String {
+    let name = name.to_lowercase();
     let is_word = ["type", "match", "ref", "use", "mod", "in", "loop", "move", "priv", "final"];
-    if is_word.contains(&name) { format!("r#{name}") } else { name.to_owned() }
+    if is_word.contains(&name.as_str()) { format!("r#{name}") } else { name }
 }
 
 fn element(ty: &Type) -> String {
