@@ -139,9 +139,10 @@ fn add_struct(model: &Model, name: &str, about: &str, fields: &[Field], out: &mu
                 format!("put_text(&self.{own}, {size}, out);\n"),
                 format!("take_text({size}, from)?"),
             ),
-            (_, Count::Counted(counter)) => {
-                (format!("put_all(&self.{own}, out);\n"), format!("take_all({}, from)?", raw(counter)))
-            }
+            (_, Count::Counted(counter)) => (
+                format!("put_all(&self.{own}, out);\n"),
+                format!("take_all({}, from)?", raw(counter)),
+            ),
             _ => (format!("self.{own}.encode(out);\n"), "Codec::decode(from)?".to_owned()),
         };
         *encoded += &put;
