@@ -89,7 +89,7 @@ fn a_tunnel_over_ip4_travels_in_the_last_segment_and_comes_back() {
     let packet = routed(&["d2::", last], 0, Protocol::IP6, &inner);
     let src: Ipv6Addr = "c1::202:202:1388:0".parse().unwrap();
     let packet = changed6(packet, |h| h.src = src.octets());
-    let out = sent(&mut bench, "ip6-lookup", &[packet.clone()]);
+    let out = sent(&mut bench, "ip6-lookup", std::slice::from_ref(&packet));
     let wanted = udp4_from(5000, "2.2.2.2", "20.1.1.1", 2152, &gtp_to_mobile(true, &inner));
     assert_eq!(out, [changed4(without_checksum(wanted), |h| h.ttl -= 2)]);
     expect(&mut bench, E4, 0, 1);
@@ -132,12 +132,12 @@ fn a_tunnel_over_ip6_travels_in_a_segment_in_front_of_its_end() {
         ("end.m.gtp6.d d4::/64 nhtype ipv4", D6, vec!["d4::c800:0"]),
     ] {
         set(&mut bench, &format!("sr localsid prefix 2001::/64 behavior {behavior}"));
-        let out = sent(&mut bench, "ip6-lookup", &[packet.clone()]);
+        let out = sent(&mut bench, "ip6-lookup", std::slice::from_ref(&packet));
         assert_eq!(addr(&out[0], 24).to_string(), "d4::c800:0", "there is no path yet");
         assert_eq!(srh::find(&out[0]).is_some(), path.len() > 1);
         assert_eq!(out[0][out[0].len() - inner.len()..], inner);
         set(&mut bench, "sr policy add bsid d4:: next d2:: next d3::");
-        let out = sent(&mut bench, "ip6-lookup", &[packet.clone()]);
+        let out = sent(&mut bench, "ip6-lookup", std::slice::from_ref(&packet));
         assert_eq!((addr(&out[0], 8).to_string(), addr(&out[0], 24).to_string()), {
             ("a1::1".to_owned(), "d2::".to_owned())
         });
@@ -204,7 +204,10 @@ fn what_tunnels_carry_is_looked_up_in_a_table() {
         };
         let message = gtp(false, &inner);
         let over6 = udp6("2002::1", "2001::1", 2152, &message);
-        assert_eq!(sent(&mut bench, "ip6-lookup", &[over6.clone()]), [hop.clone()]);
+        assert_eq!(
+            sent(&mut bench, "ip6-lookup", std::slice::from_ref(&over6)),
+            std::slice::from_ref(&hop)
+        );
         expect(&mut bench, DT6, 0, 1);
         let over4 = udp4("2.2.2.2", "1.1.1.1", 2152, &message);
         assert_eq!(sent(&mut bench, "ip4-lookup", &[over4]), [hop]);
