@@ -47,8 +47,9 @@ pub fn command(input: TokenStream) -> TokenStream {
 /// Makes a command print itself in the words that parse to it: the inverse of
 /// `#[derive(Command)]`, for commands of a configuration. `#[stage(Routes)]` says when it comes
 /// there; without, it is one of `Settings`. `#[undo("…")]` says what takes it back
-/// ([`Print::UNDO`](control::cli::Print)).
-#[proc_macro_derive(Print, attributes(stage, undo))]
+/// ([`Print::UNDO`](control::cli::Print)). `#[secrets("key")]` names keywords before values that
+/// are shown to nobody.
+#[proc_macro_derive(Print, attributes(stage, undo, secrets))]
 pub fn print(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand_print(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -242,12 +243,18 @@ fn expand_print(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
     let undo = input.attrs.iter().find(|a| a.path().is_ident("undo"));
     let undo = undo.map(|a| a.parse_args::<LitStr>()).transpose()?;
     let undo = undo.map(|words| quote!(const UNDO: &'static str = #words;));
+    let secrets = input.attrs.iter().find(|a| a.path().is_ident("secrets"));
+    let secrets = secrets
+        .map(|a| a.parse_args_with(Punctuated::<LitStr, Token![,]>::parse_terminated))
+        .transpose()?;
+    let secrets = secrets.map(|words| quote!(const SECRETS: &'static [&'static str] = &[#words];));
     let fields = fields.iter().map(Field::print);
     Ok(quote! {
         impl ::control::cli::Print for #name {
             const STAGE: ::control::configuration::Stage =
                 ::control::configuration::Stage::#stage;
             #undo
+            #secrets
 
             #[allow(unused_variables)]
             fn print(&self, line: &mut ::control::cli::Line<'_>) {

@@ -90,6 +90,24 @@ pub struct Row {
     /// The command that takes it back, where this was asked for and there is one.
     #[serde(skip)]
     pub undo: Option<undo::Undo>,
+    /// Keywords in the command before values that are shown to nobody.
+    #[serde(skip)]
+    pub secrets: &'static [&'static str],
+}
+
+/// Stands in a command that is shown for a value that is not.
+pub const HIDDEN: &str = "<hidden>";
+
+impl Row {
+    /// The command as it may be shown.
+    pub fn shown(&self) -> String {
+        let mut is_secret = false;
+        let words = self.command.split(' ').map(|word| {
+            let is_hidden = std::mem::replace(&mut is_secret, self.secrets.contains(&word));
+            if is_hidden { HIDDEN } else { word }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// The commands of a configuration, filled by features.
@@ -137,7 +155,7 @@ impl Lines<'_> {
     pub fn push_in<T: Print>(&mut self, stage: Stage, place: u64, command: &T) {
         let command = Line::of(command, self.context);
         let undo = self.found.with_undo.then(|| undo::of::<T>(&command)).flatten();
-        let row = Row { feature: self.feature, command, undo };
+        let row = Row { feature: self.feature, command, undo, secrets: T::SECRETS };
         self.found.rows[stage as usize].push((place, row));
         self.left = self.left.saturating_sub(1);
     }
@@ -155,7 +173,8 @@ impl Lines<'_> {
 
     /// Puts in a command that is not compiled with the router, and the one that takes it back.
     pub fn push_row(&mut self, stage: Stage, command: &str, undo: Option<undo::Undo>) {
-        let row = Row { feature: self.feature, command: command.to_owned(), undo };
+        let command = command.to_owned();
+        let row = Row { feature: self.feature, command, undo, secrets: &[] };
         self.found.rows[stage as usize].push((0, row));
         self.left = self.left.saturating_sub(1);
     }
@@ -227,7 +246,9 @@ impl<C: 'static> Task<C> for Collection<C> {
         if self.advance(cx) {
             return Step::Again;
         }
-        out.append(Output::of(Rows::from(std::mem::take(&mut self.found))));
+        let mut rows = Rows::from(std::mem::take(&mut self.found));
+        rows.0.iter_mut().for_each(|row| row.command = row.shown());
+        out.append(Output::of(rows));
         Step::Done(Ok(()))
     }
 }

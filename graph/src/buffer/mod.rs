@@ -282,7 +282,8 @@ impl<'p> Buffer<'p> {
     pub fn append_with(&mut self, n: usize) -> Option<&mut [u8]> {
         let hot = self.hot_mut();
         let end = i32::from(hot.offset) + i32::from(hot.len);
-        if end as usize + n > data_size() {
+        // The end itself may lie in the headroom.
+        if i64::from(end) + n as i64 > data_size() as i64 {
             return None;
         }
         let old = usize::from(hot.len);
@@ -292,8 +293,8 @@ impl<'p> Buffer<'p> {
     /// Room behind the first segment in bytes.
     #[inline(always)]
     pub fn tailroom(&self) -> usize {
-        data_size()
-            .saturating_sub((i32::from(self.hot().offset) + i32::from(self.hot().len)) as usize)
+        let end = i32::from(self.hot().offset) + i32::from(self.hot().len);
+        (data_size() as i32 - end).max(0) as usize
     }
     /// Shortens the first segment to `n` bytes; longer is left alone.
     #[inline(always)]

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use super::errors::CounterChange;
 use super::spec::Engine;
-use crate::node::{Count, CounterText, Node};
+use crate::node::{Count, CounterText, Node, Reason};
 use crate::worker::{NoAnswer, PATIENCE};
 
 impl Engine {
@@ -43,8 +43,14 @@ impl Engine {
     /// Adds to a counter of a node what control did with what the node found. Nobody waits for the
     /// thread that counts in control's row.
     pub fn count_at<N: Node>(&mut self, what: N::Count, n: u64) {
-        let name = <N::Count as Count>::TEXTS[what.index()].name;
-        let Some(index) = self.errors.position(N::NAME, name).filter(|_| n > 0) else { return };
+        self.count_named(N::NAME, <N::Count as Count>::TEXTS[what.index()].name, n);
+    }
+    /// As [`Engine::count_at`], for a reason that control has against what the node found.
+    pub fn count_reason_at<N: Node>(&mut self, why: N::Error, n: u64) {
+        self.count_named(N::NAME, <N::Error as Reason>::TEXTS[why.index()].name, n);
+    }
+    fn count_named(&mut self, node: &str, name: &str, n: u64) {
+        let Some(index) = self.errors.position(node, name).filter(|_| n > 0) else { return };
         if self.data_threads().contains(&0) {
             self.post(0, Box::new(move |core| core.counter(index).add(n)));
         } else if let Some(counter) = self.counters.row(0).get(index) {

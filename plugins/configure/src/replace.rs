@@ -37,7 +37,7 @@ impl Revision {
         if self.is_earlier {
             return Target::File(format!("revision {number}"), self.text.to_string());
         }
-        let row = |(_, command)| Row { feature: "", command, undo: None };
+        let row = |(_, command)| Row { feature: "", command, undo: None, secrets: &[] };
         Target::Rows(trial::commands(&self.text).into_iter().map(row).collect())
     }
 }
@@ -92,7 +92,7 @@ impl std::fmt::Display for Difference {
 impl Known {
     /// Commands of the wanted one that are not there, and the other way round.
     pub fn difference(&self) -> Difference {
-        let text = |rows: Vec<&Row>| rows.into_iter().map(|row| row.command.clone()).collect();
+        let text = |rows: Vec<&Row>| rows.into_iter().map(Row::shown).collect();
         let removed = text(only_in(&self.running, &self.target));
         Difference { removed, added: text(only_in(&self.target, &self.running)) }
     }
