@@ -11,6 +11,7 @@ pub mod arp;
 pub mod bier;
 pub mod cdp;
 pub mod checksum;
+pub mod dhcp;
 pub mod ethernet;
 pub mod flow;
 pub mod gtpu;
@@ -41,6 +42,7 @@ pub mod vhost_user;
 pub mod virtio_net;
 pub mod virtio_ring;
 pub mod vlan;
+pub mod wireguard;
 
 pub use ip::{Dscp, Protocol};
 pub use mac::MacAddr;

@@ -86,6 +86,8 @@ const PLUGINS: &[Feature] = &[
     tracepath::FEATURE,
     vxlan::FEATURE,
     vxlan_gpe::FEATURE,
+    wireguard::FEATURE,
+    dhcp::FEATURE,
     traceroute::FEATURE,
     urpf::FEATURE,
 ];

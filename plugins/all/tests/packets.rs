@@ -30,6 +30,8 @@ mod ct6;
 mod dad;
 #[path = "../../det44/tests.rs"]
 mod det44;
+#[path = "../../dhcp/tests.rs"]
+mod dhcp;
 #[path = "../../dslite/tests.rs"]
 mod dslite;
 #[path = "../../dvr/tests.rs"]
@@ -144,3 +146,5 @@ mod urpf;
 mod vxlan;
 #[path = "../../vxlan_gpe/tests.rs"]
 mod vxlan_gpe;
+#[path = "../../wireguard/tests.rs"]
+mod wireguard;

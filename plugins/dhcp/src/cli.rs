@@ -1,0 +1,443 @@
+//! Commands about DHCP clients over IPv4 and proxies.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use control::cli::{Cli, Command, Error as CliError, Output, Print};
+use control::configuration::Lines;
+use net::adjacency::Link;
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::client::{self, Client, Settings, State};
+use super::proxy::{self, Key, Proxies, Server, Vss};
+use super::{Dhcp, Network, api, set_vss};
+
+/// Have an interface ask for an address, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set dhcp client")]
+#[stage(Attachments)]
+struct SetClient {
+    /// no longer
+    del: bool,
+    /// interface
+    intfc: InterfaceIndex,
+    /// name of the host
+    hostname: Option<String>,
+    /// answers need not be broadcast
+    no_broadcast_flag: bool,
+    /// name for servers
+    client_id: Option<String>,
+    /// how messages are to be treated: a byte of their headers
+    dscp: Option<u8>,
+}
+
+/// Relay messages of clients over IPv4 to a server, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set dhcp proxy")]
+struct SetProxy {
+    /// no longer
+    del: bool,
+    /// server
+    server: Ipv4Addr,
+    /// own address
+    src_address: Ipv4Addr,
+    /// table that leads to the server
+    server_fib_id: Option<u32>,
+    /// table of the clients' interfaces
+    rx_fib_id: Option<u32>,
+}
+
+/// Relay messages of clients over IPv6 to a server, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set dhcpv6 proxy")]
+struct SetProxy6 {
+    /// no longer
+    del: bool,
+    /// server
+    server: Ipv6Addr,
+    /// own address
+    src_address: Ipv6Addr,
+    /// table that leads to the server
+    server_fib_id: Option<u32>,
+    /// table of the clients' interfaces
+    rx_fib_id: Option<u32>,
+}
+
+/// Say which network clients over IPv4 behind interfaces of a table are in, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set dhcp option-82 vss")]
+struct SetVss {
+    /// no longer
+    del: bool,
+    /// the table
+    table: u32,
+    /// organisation
+    oui: Option<u32>,
+    /// number of the network
+    vpn_id: Option<u32>,
+    /// name of the network
+    vpn_ascii_id: Option<String>,
+}
+
+/// Say which network clients over IPv6 behind interfaces of a table are in, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set dhcpv6 vss")]
+struct SetVss6 {
+    /// no longer
+    del: bool,
+    /// the table
+    table: u32,
+    /// organisation
+    oui: Option<u32>,
+    /// number of the network
+    vpn_id: Option<u32>,
+    /// name of the network
+    vpn_ascii_id: Option<String>,
+}
+
+/// Show the DHCP clients.
+#[derive(Command)]
+#[command("show dhcp client")]
+struct ShowClients {
+    /// only that of this interface
+    intfc: Option<InterfaceIndex>,
+    /// with times
+    verbose: bool,
+}
+
+/// Show the servers that messages of clients over IPv4 are relayed to.
+#[derive(Command)]
+#[command("show dhcp proxy")]
+struct ShowProxies;
+
+/// Show the servers that messages of clients over IPv6 are relayed to.
+#[derive(Command)]
+#[command("show dhcpv6 proxy")]
+struct ShowProxies6;
+
+/// Show the networks that clients over IPv4 are in.
+#[derive(Command)]
+#[command("show dhcp vss")]
+struct ShowVss;
+
+/// Show the networks that clients over IPv6 are in.
+#[derive(Command)]
+#[command("show dhcpv6 vss")]
+struct ShowVss6;
+
+/// Show the address by which servers know the clients behind an interface.
+#[derive(Command)]
+#[command("show dhcp option-82-address interface")]
+struct ShowAddress {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+}
+
+/// Show the address by which servers know the clients over IPv6 behind an interface.
+#[derive(Command)]
+#[command("show dhcpv6 link-address interface")]
+struct ShowAddress6 {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+}
+
+#[derive(Serialize)]
+struct ClientRow {
+    number: usize,
+    interface: String,
+    state: &'static str,
+    address: Option<String>,
+    router: Option<Ipv4Addr>,
+    servers: Vec<Ipv4Addr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<Times>,
+}
+
+/// Further state of a client.
+#[derive(Serialize)]
+struct Times {
+    hostname: String,
+    /// The server.
+    server: Ipv4Addr,
+    /// Seconds until the lease ends.
+    ends: Option<f64>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct ClientRows(Vec<ClientRow>);
+
+impl fmt::Display for ClientRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| {
+            write!(f, "[{}] {} state {}", row.number, row.interface, row.state)?;
+            match &row.address {
+                Some(addr) => write!(f, " addr {addr}")?,
+                None => write!(f, " no address")?,
+            }
+            row.router.iter().try_for_each(|router| write!(f, " gw {router}"))?;
+            row.servers.iter().try_for_each(|server| write!(f, " dns {server}"))?;
+            writeln!(f)?;
+            let Some(Times { hostname, server, ends }) = &row.times else { return Ok(()) };
+            write!(f, "    hostname {hostname} server {server}")?;
+            match ends {
+                Some(seconds) => writeln!(f, " lease ends in {seconds:.1} s"),
+                None => writeln!(f),
+            }
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct ProxyRow {
+    table: u32,
+    src: IpAddr,
+    servers: Vec<(u32, IpAddr)>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct ProxyRows(Vec<ProxyRow>);
+
+impl fmt::Display for ProxyRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = self.0.iter();
+        writeln!(f, "{:>14}{:>26}  Servers FIB,Address", "RX FIB", "Src Address")?;
+        rows.try_for_each(|row| {
+            write!(f, "{:>14}{:>26}  ", row.table, row.src.to_string())?;
+            let servers = row.servers.iter().map(|(table, addr)| format!("{table},{addr}"));
+            writeln!(f, "{}", servers.collect::<Vec<_>>().join(" "))
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct VssRow {
+    table: u32,
+    network: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct VssRows(Vec<VssRow>);
+
+impl fmt::Display for VssRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| writeln!(f, " fib_table: {} {}", row.table, row.network))
+    }
+}
+
+fn clients(router: &Router, c: &ShowClients) -> ClientRows {
+    let now = router.now();
+    let row = |(number, (on, client)): (usize, (&InterfaceIndex, &Client))| ClientRow {
+        number,
+        interface: router.interfaces.name(on.0).to_owned(),
+        state: match client.state {
+            State::Discover => "DISCOVER",
+            State::Request => "REQUEST",
+            State::Bound => "BOUND",
+        },
+        address: client.lease.as_ref().map(|lease| lease.addr.to_string()),
+        router: client.lease.as_ref().and_then(|lease| lease.router),
+        servers: client.lease.iter().flat_map(|lease| lease.servers.clone()).collect(),
+        times: c.verbose.then(|| Times {
+            hostname: client.settings.hostname.clone(),
+            server: client.server,
+            ends: client.ends.is_finite().then_some(client.ends - now),
+        }),
+    };
+    let all = router.own::<Dhcp>().clients.iter().enumerate();
+    let wanted = all.filter(|(_, (on, _))| c.intfc.is_none_or(|only| only == **on));
+    ClientRows(wanted.map(row).collect())
+}
+
+fn of_link<T>(link: Link) -> impl Fn(&(&Key, T)) -> bool {
+    move |(key, _)| key.0 == link
+}
+
+fn id(router: &Router, key: Key) -> u32 {
+    router.table_id_of(key.0, key.1).unwrap_or_default()
+}
+
+fn proxies(router: &Router, link: Link) -> Output {
+    let row = |(key, of): (&Key, &Proxies)| ProxyRow {
+        table: id(router, *key),
+        src: of.src,
+        servers: of.servers.iter().map(|s| (id(router, (link, s.table)), s.addr)).collect(),
+    };
+    let all = router.own::<Dhcp>().proxies.iter().filter(of_link(link));
+    Output::of(ProxyRows(all.map(row).collect()))
+}
+
+fn networks(router: &Router, link: Link) -> Output {
+    let row = |((_, table), vss): (&Network, &Vss)| VssRow {
+        table: *table,
+        network: match vss {
+            Vss::Name(name) => format!("VPN ASCII id: {name}"),
+            Vss::Id { oui, index } => format!("oui: {oui} vpn-id: {index}"),
+            Vss::Default => "default".to_owned(),
+        },
+    };
+    let all = router.own::<Dhcp>().vss.iter().filter(|((of, _), _)| *of == link);
+    Output::of(VssRows(all.map(row).collect()))
+}
+
+/// The address by which servers know clients.
+#[derive(Serialize)]
+struct LinkAddress {
+    interface: String,
+    address: Option<IpAddr>,
+}
+
+impl fmt::Display for LinkAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(addr) => writeln!(f, "{addr}"),
+            None => {
+                let name = &self.interface;
+                writeln!(f, "{name} has no address that clients have in common with it")
+            }
+        }
+    }
+}
+
+fn address(router: &Router, on: InterfaceIndex, is_6: bool) -> Output {
+    let interface = router.interfaces.name(on.0).to_owned();
+    Output::of(LinkAddress { interface, address: proxy::own_address(router, on, is_6) })
+}
+
+fn set_client(router: &mut Router, c: SetClient) -> Result<(), CliError> {
+    if c.del {
+        return Ok(client::remove(router, c.intfc)?);
+    }
+    let settings = Settings {
+        hostname: c.hostname.unwrap_or_default(),
+        id: c.client_id.unwrap_or_default().into_bytes(),
+        broadcast: !c.no_broadcast_flag,
+        tos: c.dscp.unwrap_or_default(),
+        listener: None,
+    };
+    const LONGEST: usize = 63;
+    if settings.hostname.len() > LONGEST || settings.id.len() > LONGEST {
+        return Err(CliError::new("hostname and client-id have at most 63 characters"));
+    }
+    Ok(client::add(router, c.intfc, settings)?)
+}
+
+fn set_proxy(
+    router: &mut Router,
+    is_del: bool,
+    (addr, src): (IpAddr, IpAddr),
+    (server, rx): (Option<u32>, Option<u32>),
+) -> Result<(), CliError> {
+    let link = Link::of(addr);
+    let key = api::key(router, link, rx.unwrap_or_default())?;
+    let server = Server { addr, table: api::key(router, link, server.unwrap_or_default())?.1 };
+    match is_del {
+        true => proxy::remove(router, key, server)?,
+        false => proxy::add(router, key, server, src)?,
+    }
+    Ok(())
+}
+
+fn set_network(router: &mut Router, link: Link, c: SetVss) -> Result<(), CliError> {
+    if !c.del {
+        api::key(router, link, c.table)?;
+    }
+    let vss = match (c.del, c.oui, c.vpn_id, c.vpn_ascii_id) {
+        (true, None, None, None) => None,
+        (false, Some(oui), Some(index), None) => Some(Vss::Id { oui, index }),
+        (false, None, None, Some(name)) => Some(Vss::Name(name)),
+        (false, None, None, None) => Some(Vss::Default),
+        _ => return Err(CliError::new("expected `oui' and `vpn-id', or `vpn-ascii-id'")),
+    };
+    Ok(set_vss(router, (link, c.table), vss)?)
+}
+
+fn told(table: u32, vss: &Vss) -> SetVss {
+    let (mut oui, mut vpn_id, mut vpn_ascii_id) = (None, None, None);
+    match vss {
+        Vss::Name(name) => vpn_ascii_id = Some(name.clone()),
+        Vss::Id { oui: of, index } => (oui, vpn_id) = (Some(*of), Some(*index)),
+        Vss::Default => (),
+    }
+    SetVss { del: false, table, oui, vpn_id, vpn_ascii_id }
+}
+
+impl From<SetVss6> for SetVss {
+    fn from(c: SetVss6) -> Self {
+        let SetVss6 { del, table, oui, vpn_id, vpn_ascii_id } = c;
+        Self { del, table, oui, vpn_id, vpn_ascii_id }
+    }
+}
+
+impl From<SetVss> for SetVss6 {
+    fn from(c: SetVss) -> Self {
+        let SetVss { del, table, oui, vpn_id, vpn_ascii_id } = c;
+        Self { del, table, oui, vpn_id, vpn_ascii_id }
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let all = router.own::<Dhcp>();
+    for (on, client) in &all.clients {
+        let Settings { hostname, id, broadcast, tos, .. } = &client.settings;
+        lines.push(&SetClient {
+            del: false,
+            intfc: *on,
+            hostname: Some(hostname.clone()).filter(|name| !name.is_empty()),
+            no_broadcast_flag: !broadcast,
+            client_id: String::from_utf8(id.clone()).ok().filter(|id| !id.is_empty()),
+            dscp: Some(*tos).filter(|tos| *tos != 0),
+        });
+    }
+    for (key, of) in &all.proxies {
+        let rx_fib_id = Some(id(router, *key)).filter(|id| *id != 0);
+        for server in &of.servers {
+            let table = id(router, (key.0, server.table));
+            let server_fib_id = Some(table).filter(|id| *id != 0);
+            match (server.addr, of.src) {
+                (IpAddr::V4(server), IpAddr::V4(src_address)) => {
+                    let del = false;
+                    lines.push(&SetProxy { del, server, src_address, server_fib_id, rx_fib_id });
+                }
+                (IpAddr::V6(server), IpAddr::V6(src_address)) => {
+                    let del = false;
+                    lines.push(&SetProxy6 { del, server, src_address, server_fib_id, rx_fib_id });
+                }
+                _ => (),
+            }
+        }
+    }
+    for ((link, table), vss) in &all.vss {
+        let told = told(*table, vss);
+        match link {
+            Link::Ip6 => lines.push(&SetVss6::from(told)),
+            _ => lines.push(&told),
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetClient| set_client(router, c));
+    cli.command(|router: &mut Router, c: SetProxy| {
+        let ends = (c.server.into(), c.src_address.into());
+        set_proxy(router, c.del, ends, (c.server_fib_id, c.rx_fib_id))
+    });
+    cli.command(|router: &mut Router, c: SetProxy6| {
+        let ends = (c.server.into(), c.src_address.into());
+        set_proxy(router, c.del, ends, (c.server_fib_id, c.rx_fib_id))
+    });
+    cli.command(|router: &mut Router, c: SetVss| set_network(router, Link::Ip4, c));
+    cli.command(|router: &mut Router, c: SetVss6| set_network(router, Link::Ip6, c.into()));
+    cli.command(|router: &mut Router, c: ShowClients| Ok(Output::of(clients(router, &c))));
+    cli.command(|router: &mut Router, _: ShowProxies| Ok(proxies(router, Link::Ip4)));
+    cli.command(|router: &mut Router, _: ShowProxies6| Ok(proxies(router, Link::Ip6)));
+    cli.command(|router: &mut Router, _: ShowVss| Ok(networks(router, Link::Ip4)));
+    cli.command(|router: &mut Router, _: ShowVss6| Ok(networks(router, Link::Ip6)));
+    cli.command(|router: &mut Router, c: ShowAddress| Ok(address(router, c.interface, false)));
+    cli.command(|router: &mut Router, c: ShowAddress6| Ok(address(router, c.interface, true)));
+}

@@ -1,0 +1,194 @@
+//! DHCP: interfaces that ask for an address over IPv4, and proxies that carry messages of others
+//! between clients and servers, over IPv4 and IPv6.
+//!
+//! Nodes hand whole messages to control, which there is room for a bounded number of.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod client;
+mod node;
+mod proxy;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use control::feature::{Refusal, Refused};
+use net::adjacency::Link;
+use net::interface::{AttachedAt, Change, NoInterface};
+use net::ip4::IP4_UNICAST;
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+
+pub use api::*;
+pub use client::{Settings, State, add as add_client, remove as remove_client};
+pub use node::{Error as ProxyDrops, Error6 as ProxyDrops6};
+pub use proxy::{Server, Vss, add as add_server, remove as remove_server};
+
+use client::Client;
+use node::{Arrived, DETECT, Detect, Proxy4, Proxy6, To};
+use proxy::{Key, Proxies};
+
+/// What control keeps.
+#[derive(Default)]
+struct Dhcp {
+    clients: BTreeMap<InterfaceIndex, Client>,
+    proxies: BTreeMap<Key, Proxies>,
+    vss: BTreeMap<Network, Vss>,
+}
+
+/// A table by its identifier.
+pub type Network = (Link, u32);
+
+/// Whether messages for a client on an interface are looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detecting {
+    /// There is one.
+    pub by_client: bool,
+    /// Somebody asked for it.
+    pub by_request: bool,
+}
+
+/// Reasons why something is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    #[from(NoInterface)]
+    NoInterface,
+    /// the interface has a client
+    #[retval(VALUE_EXIST)]
+    ClientExists,
+    /// the interface has no client
+    #[retval(NO_SUCH_ENTRY)]
+    NoClient,
+    /// server and own address are of different families
+    #[retval(INVALID_ADDRESS_FAMILY)]
+    Families,
+    /// {0} is no address of a server
+    #[retval(INVALID_DST_ADDRESS)]
+    Server(IpAddr),
+    /// {0} is no own address
+    #[retval(INVALID_SRC_ADDRESS)]
+    Source(IpAddr),
+    /// server {0} is there already
+    #[retval(VALUE_EXIST)]
+    ServerExists(IpAddr),
+    /// there is no server {0}
+    #[retval(NO_SUCH_ENTRY)]
+    NoServer(IpAddr),
+    /// a table has {0} servers at most
+    #[retval(LIMIT_EXCEEDED)]
+    TooMany(usize),
+    /// there are networks of {0} tables already
+    #[retval(LIMIT_EXCEEDED)]
+    TooManyNetworks(usize),
+    /// no table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// the table has no network that is told
+    #[retval(NO_SUCH_ENTRY)]
+    NoVss,
+    /// a network is either a name, or a number of 24 bits and one of 32
+    #[retval(INVALID_VALUE)]
+    BadVss,
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    Address(net::address::Error),
+    /// {0}
+    #[retval(UDP_PORT_TAKEN)]
+    Taken(net::ip::Error),
+}
+
+/// Has messages for clients on an interface be looked for, or no longer.
+fn set_detecting(
+    router: &mut Router,
+    on: InterfaceIndex,
+    change: impl FnOnce(&mut Detecting),
+) -> Result<(), Error> {
+    let mut detecting: Detecting = router.setting(on);
+    change(&mut detecting);
+    Ok(router.put(on, detecting)?)
+}
+
+/// Sets which network clients behind interfaces of a table are in, or that this is not told. It
+/// stays when the table goes.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_vss(router: &mut Router, of: Network, vss: Option<Vss>) -> Result<(), Error> {
+    const LONGEST: usize = 128;
+    const MOST: usize = 4096;
+    let all = &mut router.own_mut::<Dhcp>().vss;
+    let Some(vss) = vss else {
+        return all.remove(&of).map(drop).ok_or(Error::NoVss);
+    };
+    let is_good = match &vss {
+        Vss::Name(name) => !name.is_empty() && name.len() <= LONGEST,
+        Vss::Id { oui, .. } => *oui < 1 << 24,
+        Vss::Default => true,
+    };
+    if !is_good {
+        return Err(Error::BadVss);
+    }
+    if all.len() >= MOST && !all.contains_key(&of) {
+        return Err(Error::TooManyNetworks(MOST));
+    }
+    all.insert(of, vss);
+    Ok(())
+}
+
+fn arrived(router: &mut Router, arrived: Arrived) {
+    match arrived.to {
+        To::Client => client::arrived(router, &arrived),
+        To::Server4 => proxy::to_server4(router, &arrived),
+        To::Behind4 => proxy::to_client4(router, &arrived),
+        To::Server6 => proxy::to_server6(router, &arrived),
+        To::Behind6 => proxy::to_client6(router, &arrived),
+    }
+}
+
+fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    match change {
+        // It has none in most cases.
+        Change::Deleting => drop(client::remove(router, interface)),
+        Change::State => client::came_up(router, interface),
+        _ => (),
+    }
+}
+
+/// DHCP.
+pub const FEATURE: Feature = Feature {
+    name: "dhcp",
+    about: "Dynamic Host Configuration Protocol (DHCP)",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6", "neighbor", "mfib"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let events = router.events.sender();
+    router.attach::<Detecting>().map_err(refuse)?;
+    router.engine.place(&IP4_UNICAST, DETECT).map_err(refuse)?;
+    router.engine.add(Detect(events.clone())).map_err(refuse)?;
+    router.engine.add(Proxy4::<false>(events.clone())).map_err(refuse)?;
+    router.engine.add(Proxy4::<true>(events.clone())).map_err(refuse)?;
+    router.engine.add(Proxy6::<false>(events.clone())).map_err(refuse)?;
+    router.engine.add(Proxy6::<true>(events)).map_err(refuse)?;
+    router.attach_at::<Detecting, _>([AttachedAt {
+        arc: &IP4_UNICAST,
+        node: DETECT,
+        is_on: |on: &Detecting| on.by_client || on.by_request,
+    }]);
+    router.insert(Dhcp::default());
+    router.events.handle(arrived);
+    router.interfaces.observe(follow);
+    router
+        .processes
+        .spawn(client::PROCESS, Box::new(|router: &mut Router, _| client::look(router)));
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

@@ -1,0 +1,462 @@
+//! Proxies: messages of clients behind an interface go to servers somewhere else, and back (RFC
+//! 2131 section 4.1, RFC 3046, RFC 6607; RFC 8415 section 19).
+//!
+//! Proxies are those of the table that the interface of the clients looks up in.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use graph::Flags;
+use net::adjacency::Link;
+use net::fib::{Path, Source, TableIndex, Target};
+use net::ip::{V4, V6, Version, datagram, send_own};
+use net::mfib::{EntryFlags, ItfFlags, MPath, MPrefix};
+use net::{InterfaceIndex, Router, neighbor};
+use wire::checksum::ip6_pseudo;
+use wire::dhcp::{CLIENT_PORT, Entry, SERVER_PORT, kind, kind_of, message, option, options, read};
+use wire::ethernet::{self, EtherType};
+use wire::{Ip4Prefix, MacAddr, Prefix, Protocol, ip6, udp};
+use zerocopy::IntoBytes;
+
+use super::node::{Arrived, Count, Count6, Error as Drop, Error6 as Drop6, PROXY4, PROXY6};
+use super::node::{Proxy4, Proxy6};
+use super::{Dhcp, Error};
+
+/// Ports of DHCPv6: of servers and relays, and of clients.
+const SERVER_PORT6: u16 = 547;
+const CLIENT_PORT6: u16 = 546;
+/// The group of all servers and relays.
+const SERVERS6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+/// Most servers of a table.
+const MOST_SERVERS: usize = 16;
+/// Relays that a message passes at most.
+const MOST_HOPS: u8 = 16;
+/// Bytes of a message between relays before its options.
+const RELAY: usize = 34;
+/// Types of messages between relays, and that of a client that looks for servers.
+const SOLICIT: u8 = 1;
+const FORWARD: u8 = 12;
+const REPLY: u8 = 13;
+
+/// Sub-options of what a relay adds.
+mod sub {
+    pub const CIRCUIT: u8 = 1;
+    pub const LINK: u8 = 5;
+    pub const VSS: u8 = 151;
+    pub const VSS_CONTROL: u8 = 152;
+}
+
+/// Options of DHCPv6.
+mod option6 {
+    pub const RELAYED: u16 = 9;
+    pub const INTERFACE: u16 = 18;
+    pub const VSS: u16 = 68;
+    pub const LINK_ADDRESS: u16 = 79;
+}
+
+/// A server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its address.
+    pub addr: IpAddr,
+    /// Table that leads to it.
+    pub table: TableIndex,
+}
+
+/// Which virtual network a client is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Vss {
+    /// By name.
+    Name(String),
+    /// By number (RFC 2685).
+    Id {
+        /// Organisation.
+        oui: u32,
+        /// Number.
+        index: u32,
+    },
+    /// The one that has none.
+    Default,
+}
+
+impl Vss {
+    /// Its type and value, as options have them.
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Name(name) => [&[0], name.as_bytes()].concat(),
+            Self::Id { oui, index } => {
+                [&[1], &oui.to_be_bytes()[1..], &index.to_be_bytes()].concat()
+            }
+            Self::Default => vec![255],
+        }
+    }
+}
+
+/// The proxies of a table.
+#[derive(Clone, Debug)]
+pub struct Proxies {
+    /// Servers, in the order in which they were added.
+    pub servers: Vec<Server>,
+    /// Own address.
+    pub src: IpAddr,
+}
+
+/// A table of a family.
+pub type Key = (Link, TableIndex);
+
+/// Adds a server for clients behind interfaces of a table.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add(router: &mut Router, key: Key, server: Server, src: IpAddr) -> Result<(), Error> {
+    let link = key.0;
+    if Link::of(server.addr) != link || Link::of(src) != link {
+        return Err(Error::Families);
+    }
+    if server.addr.is_unspecified() || server.addr.is_multicast() {
+        return Err(Error::Server(server.addr));
+    }
+    if src.is_unspecified() || src.is_multicast() {
+        return Err(Error::Source(src));
+    }
+    let is_first = !router.own::<Dhcp>().proxies.contains_key(&key);
+    if let Some(of) = router.own_mut::<Dhcp>().proxies.get_mut(&key) {
+        if of.servers.contains(&server) {
+            return Err(Error::ServerExists(server.addr));
+        }
+        if of.servers.len() >= MOST_SERVERS {
+            return Err(Error::TooMany(MOST_SERVERS));
+        }
+    }
+    let is_very_first = !router.own::<Dhcp>().proxies.keys().any(|other| other.0 == link);
+    if is_very_first {
+        listen(router, link, true)?;
+    }
+    if is_first {
+        receive(router, key, true);
+    }
+    let all = &mut router.own_mut::<Dhcp>().proxies;
+    let of = all.entry(key).or_insert_with(|| Proxies { servers: Vec::new(), src });
+    of.servers.push(server);
+    router.use_table_of(link, key.1, true);
+    router.use_table_of(link, server.table, true);
+    Ok(())
+}
+
+/// Takes a server away.
+///
+/// # Errors
+/// [`Error::NoServer`].
+pub fn remove(router: &mut Router, key: Key, server: Server) -> Result<(), Error> {
+    let all = &mut router.own_mut::<Dhcp>().proxies;
+    let of = all.get_mut(&key).ok_or(Error::NoServer(server.addr))?;
+    let at = of.servers.iter().position(|other| *other == server);
+    of.servers.remove(at.ok_or(Error::NoServer(server.addr))?);
+    let is_last = of.servers.is_empty();
+    if is_last {
+        all.remove(&key);
+        receive(router, key, false);
+    }
+    if !router.own::<Dhcp>().proxies.keys().any(|other| other.0 == key.0) {
+        listen(router, key.0, false)?;
+    }
+    router.use_table_of(key.0, key.1, false);
+    router.use_table_of(key.0, server.table, false);
+    Ok(())
+}
+
+/// Has messages come to the nodes, or no longer.
+fn listen(router: &mut Router, link: Link, is_on: bool) -> Result<(), Error> {
+    let lead = |router: &mut Router, port: u16, to: &'static str| {
+        let to = is_on.then_some(to);
+        match link {
+            Link::Ip6 => router.redispatch(V6::NODES.udp_lookup, port, to),
+            _ => router.redispatch(V4::NODES.udp_lookup, port, to),
+        }
+        .map_err(Error::Taken)
+    };
+    let (ports, names) = match link {
+        Link::Ip6 => ([SERVER_PORT6, CLIENT_PORT6], PROXY6),
+        _ => ([SERVER_PORT, CLIENT_PORT], PROXY4),
+    };
+    lead(router, ports[0], names[0])?;
+    lead(router, ports[1], names[1]).inspect_err(|_| {
+        let undone = match link {
+            Link::Ip6 => router.redispatch(V6::NODES.udp_lookup, ports[0], None),
+            _ => router.redispatch(V4::NODES.udp_lookup, ports[0], None),
+        };
+        undone.expect("what was taken can be given up");
+    })
+}
+
+/// Has what clients send to all servers be for this router, or no longer.
+fn receive(router: &mut Router, (link, table): Key, is_on: bool) {
+    let target = Target::Receive { interface: None, addr: None };
+    // Without room for the route messages to the router's own addresses are relayed still.
+    if link == Link::Ip6 {
+        let prefix = MPrefix { group: SERVERS6.into(), len: 128, source: None };
+        let paths = [MPath { path: Path::to(target), flags: ItfFlags::FORWARD }];
+        let _ = match is_on {
+            true => {
+                let flags = (EntryFlags::ACCEPT_ALL, 0);
+                router.update_mroute(table, prefix, Source::DHCP, flags, &paths).map(|_| ())
+            }
+            false => router.remove_mroute(table, prefix, Source::DHCP, &[]).map(|_| ()),
+        };
+        return;
+    }
+    let everybody = Prefix::Ip4(Ip4Prefix::host(Ipv4Addr::BROADCAST));
+    // Every table has a route that drops them.
+    let target = if is_on { target } else { Target::Drop };
+    let _ = router.set_route(table, everybody, Source::SPECIAL, &[Path::to(target)]);
+}
+
+fn key_of(router: &Router, link: Link, on: InterfaceIndex) -> Option<Key> {
+    Some((link, router.addresses.of(on).table(link)?))
+}
+
+/// The network that clients behind interfaces of a table are in.
+pub fn vss_of(router: &Router, key: Key) -> Option<&Vss> {
+    let id = router.table_id_of(key.0, key.1)?;
+    router.own::<Dhcp>().vss.get(&(key.0, id))
+}
+
+/// The address of an interface that clients behind it have in common with it.
+fn address4(router: &Router, on: InterfaceIndex) -> Option<Ipv4Addr> {
+    router.addresses.of(on).iter().find_map(|prefix| match prefix.addr() {
+        IpAddr::V4(addr) => Some(addr),
+        IpAddr::V6(_) => None,
+    })
+}
+
+fn address6(router: &Router, on: InterfaceIndex) -> Option<Ipv6Addr> {
+    router.addresses.of(on).iter().find_map(|prefix| match prefix.addr() {
+        IpAddr::V6(addr) if !addr.is_unicast_link_local() => Some(addr),
+        _ => None,
+    })
+}
+
+/// The address by which servers know the clients behind an interface.
+pub fn own_address(router: &Router, on: InterfaceIndex, is_6: bool) -> Option<IpAddr> {
+    match is_6 {
+        true => address6(router, on).map(Into::into),
+        false => address4(router, on).map(Into::into),
+    }
+}
+
+/// Takes a message of a client.
+pub fn to_server4(router: &mut Router, arrived: &Arrived) {
+    match relay4(router, arrived) {
+        Ok(count) => router.engine.count_at::<Proxy4<false>>(Count::ToServer, count),
+        Err(why) => router.engine.count_reason_at::<Proxy4<false>>(why, 1),
+    }
+}
+
+fn relay4(router: &mut Router, arrived: &Arrived) -> Result<u64, Drop> {
+    let on = InterfaceIndex(arrived.interface);
+    let (header, rest) = read(arrived.bytes()).ok_or(Drop::Bad)?;
+    let key = key_of(router, Link::Ip4, on).ok_or(Drop::NoServer)?;
+    let of = router.own::<Dhcp>().proxies.get(&key).ok_or(Drop::NoServer)?.clone();
+    let own = address4(router, on).ok_or(Drop::NoAddress)?;
+    let IpAddr::V4(src) = of.src else { return Err(Drop::NoServer) };
+    if header.hops >= MOST_HOPS {
+        return Err(Drop::Bad);
+    }
+    let mut header = *header;
+    header.hops += 1;
+    if header.relay == [0; 4] {
+        header.relay = src.octets();
+    }
+    let mut agent = vec![sub::CIRCUIT, 4];
+    agent.extend_from_slice(&on.0.to_be_bytes());
+    agent.extend_from_slice(&[sub::LINK, 4]);
+    agent.extend_from_slice(&own.octets());
+    if let Some(vss) = vss_of(router, key) {
+        let value = vss.bytes();
+        agent.extend_from_slice(&[sub::VSS, value.len() as u8]);
+        agent.extend_from_slice(&value);
+        agent.extend_from_slice(&[sub::VSS_CONTROL, 0]);
+    }
+    let is_new = |entry: &Entry<'_>| entry.0 != option::RELAY_AGENT;
+    let mut entries: Vec<_> = options(rest).filter(is_new).collect();
+    entries.push((option::RELAY_AGENT, &agent));
+    let bytes = message(&header, &entries, 0);
+    // All servers are looked for, one is asked.
+    let is_discover = kind_of(rest) == Some(kind::DISCOVER);
+    let asked = if is_discover { &of.servers[..] } else { &of.servers[..1] };
+    for server in asked.iter().rev() {
+        let IpAddr::V4(addr) = server.addr else { continue };
+        let ends = ((src, CLIENT_PORT), (addr, SERVER_PORT));
+        let packet = datagram(ends.0, ends.1, &bytes, true).ok_or(Drop::TooBig)?;
+        send_own(router, server.table, packet);
+    }
+    Ok(asked.len() as u64)
+}
+
+/// Takes a message of a server.
+pub fn to_client4(router: &mut Router, arrived: &Arrived) {
+    match answer4(router, arrived) {
+        Ok(()) => router.engine.count_at::<Proxy4<true>>(Count::ToClient, 1),
+        Err(why) => router.engine.count_reason_at::<Proxy4<true>>(why, 1),
+    }
+}
+
+fn answer4(router: &mut Router, arrived: &Arrived) -> Result<(), Drop> {
+    let (_, rest) = read(arrived.bytes()).ok_or(Drop::Bad)?;
+    let mut all = options(rest);
+    let (_, agent) = all.find(|entry| entry.0 == option::RELAY_AGENT).ok_or(Drop::NoOption)?;
+    let mut circuit = None;
+    let mut link = None;
+    let mut agent_rest = agent;
+    while let [code, len, behind @ ..] = agent_rest {
+        let Some((value, behind)) = behind.split_at_checked((*len).into()) else { break };
+        agent_rest = behind;
+        match *code {
+            sub::CIRCUIT => circuit = value.try_into().ok().map(u32::from_be_bytes),
+            sub::LINK => link = <[u8; 4]>::try_from(value).ok().map(Ipv4Addr::from),
+            _ => (),
+        }
+    }
+    let on = InterfaceIndex(circuit.ok_or(Drop::BadInterface)?);
+    let mac = router.interfaces.at(on).ok_or(Drop::BadInterface)?.mac;
+    let own = address4(router, on).ok_or(Drop::NoAddress)?;
+    if link != Some(own) {
+        return Err(Drop::BadAddress);
+    }
+    is_server(router, Link::Ip4, on, arrived).ok_or(Drop::NotServer)?;
+    let ends = ((own, SERVER_PORT), (Ipv4Addr::BROADCAST, CLIENT_PORT));
+    let packet = datagram(ends.0, ends.1, arrived.bytes(), true).ok_or(Drop::TooBig)?;
+    let front = ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::IP4);
+    let frame = [front.as_bytes(), &packet].concat();
+    neighbor::send(router, on, frame);
+    Ok(())
+}
+
+/// Whether a message comes from a server of clients behind an interface.
+fn is_server(router: &Router, link: Link, on: InterfaceIndex, arrived: &Arrived) -> Option<()> {
+    let came_by = key_of(router, link, InterfaceIndex(arrived.interface))?.1;
+    let of = router.own::<Dhcp>().proxies.get(&key_of(router, link, on)?)?;
+    let server = Server { addr: arrived.from, table: came_by };
+    of.servers.contains(&server).then_some(())
+}
+
+/// Takes a message of a client over IPv6.
+pub fn to_server6(router: &mut Router, arrived: &Arrived) {
+    match relay6(router, arrived) {
+        Ok(count) => router.engine.count_at::<Proxy6<false>>(Count6::ToServer, count),
+        Err(why) => router.engine.count_reason_at::<Proxy6<false>>(why, 1),
+    }
+}
+
+fn relay6(router: &mut Router, arrived: &Arrived) -> Result<u64, Drop6> {
+    let on = InterfaceIndex(arrived.interface);
+    let key = key_of(router, Link::Ip6, on).ok_or(Drop6::NoServer)?;
+    let of = router.own::<Dhcp>().proxies.get(&key).ok_or(Drop6::NoServer)?.clone();
+    let own = address6(router, on).ok_or(Drop6::NoAddress)?;
+    let (IpAddr::V6(src), IpAddr::V6(from)) = (of.src, arrived.from) else {
+        return Err(Drop6::NoServer);
+    };
+    let inner = arrived.bytes();
+    let kind = *inner.first().ok_or(Drop6::Kind)?;
+    let hops = match kind {
+        REPLY | 0 => return Err(Drop6::Kind),
+        FORWARD => inner.get(1).map_or(0, |hops| hops.saturating_add(1)),
+        _ => 0,
+    };
+    if hops > MOST_HOPS {
+        return Err(Drop6::TooBig);
+    }
+    let mut bytes = vec![FORWARD, hops];
+    bytes.extend_from_slice(&own.octets());
+    bytes.extend_from_slice(&from.octets());
+    let mut put = |code: u16, parts: &[&[u8]]| {
+        bytes.extend_from_slice(&code.to_be_bytes());
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        bytes.extend_from_slice(&(len as u16).to_be_bytes());
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    };
+    put(option6::INTERFACE, &[&on.0.to_be_bytes()]);
+    if kind != FORWARD {
+        put(option6::LINK_ADDRESS, &[&[0, 1], &arrived.mac.0]);
+    }
+    put(option6::RELAYED, &[inner]);
+    if let Some(vss) = vss_of(router, key) {
+        put(option6::VSS, &[&vss.bytes()]);
+    }
+    // All servers are looked for, one is asked.
+    let asked = if kind == SOLICIT { &of.servers[..] } else { &of.servers[..1] };
+    for server in asked {
+        let IpAddr::V6(addr) = server.addr else { continue };
+        let ends = ((src, CLIENT_PORT6), (addr, SERVER_PORT6));
+        let packet = datagram6(ends.0, ends.1, &bytes).ok_or(Drop6::TooBig)?;
+        send_own6(router, server.table, packet);
+    }
+    Ok(asked.len() as u64)
+}
+
+/// Takes a message of a server over IPv6.
+pub fn to_client6(router: &mut Router, arrived: &Arrived) {
+    match answer6(router, arrived) {
+        Ok(()) => router.engine.count_at::<Proxy6<true>>(Count6::ToClient, 1),
+        Err(why) => router.engine.count_reason_at::<Proxy6<true>>(why, 1),
+    }
+}
+
+fn answer6(router: &mut Router, arrived: &Arrived) -> Result<(), Drop6> {
+    let bytes = arrived.bytes();
+    if bytes.first() != Some(&REPLY) {
+        return Err(Drop6::Kind);
+    }
+    let front = bytes.get(..RELAY).ok_or(Drop6::NoRelayed)?;
+    let peer = <[u8; 16]>::try_from(&front[18..]).map(Ipv6Addr::from);
+    let peer = peer.map_err(|_| Drop6::NoRelayed)?;
+    let (mut circuit, mut relayed) = (None, None);
+    let mut rest = &bytes[RELAY..];
+    while let [a, b, c, d, behind @ ..] = rest {
+        let len = usize::from(u16::from_be_bytes([*c, *d]));
+        let Some((value, behind)) = behind.split_at_checked(len) else { break };
+        rest = behind;
+        match u16::from_be_bytes([*a, *b]) {
+            option6::INTERFACE => circuit = value.try_into().ok().map(u32::from_be_bytes),
+            option6::RELAYED => {
+                relayed = Some(value);
+                // What is behind it is none of this relay's.
+                break;
+            }
+            _ => (),
+        }
+    }
+    let relayed = relayed.ok_or(Drop6::NoRelayed)?;
+    let on = InterfaceIndex(circuit.ok_or(Drop6::NoCircuit)?);
+    let mac = router.interfaces.at(on).ok_or(Drop6::BadInterface)?.mac;
+    let own = address6(router, on).ok_or(Drop6::NoAddress)?;
+    is_server(router, Link::Ip6, on, arrived).ok_or(Drop6::NotServer)?;
+    // To another relay, or to the client.
+    let port = if relayed.first() == Some(&REPLY) { SERVER_PORT6 } else { CLIENT_PORT6 };
+    let packet = datagram6((own, SERVER_PORT6), (peer, port), relayed).ok_or(Drop6::TooBig)?;
+    let front = ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::IP6);
+    let frame = [front.as_bytes(), &packet].concat();
+    neighbor::send(router, on, frame);
+    Ok(())
+}
+
+/// The IPv6 packet with a datagram; `None` where the data is too long for any.
+fn datagram6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), data: &[u8]) -> Option<Vec<u8>> {
+    let len = u16::try_from(size_of::<udp::Header>() + data.len()).ok()?;
+    let mut header = udp::Header::new(from.1, to.1, len);
+    let pseudo = ip6_pseudo(from.0.octets(), to.0.octets(), Protocol::UDP, len.into());
+    header.checksum = pseudo.add_bytes(header.as_bytes()).add_bytes(data).udp_checksum();
+    let front = ip6::Header::new(from.0, to.0, Protocol::UDP, len);
+    Some([front.as_bytes(), header.as_bytes(), data].concat())
+}
+
+/// Sends an IPv6 packet of the router's own by the routes of a table.
+fn send_own6(router: &mut Router, table: TableIndex, packet: Vec<u8>) {
+    let Some(node) = router.engine.index_of("ip6-lookup") else { return };
+    let thread = router.engine.data_threads().start;
+    router.engine.inject(thread, node, packet, move |p| {
+        let l3 = p.offset();
+        p.set_l3_offset(l3);
+        p.set_fib(table.0);
+        p.add_flags(Flags::LOCAL.with(Flags::L3));
+    });
+}

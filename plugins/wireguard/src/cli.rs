@@ -1,0 +1,343 @@
+//! Commands about WireGuard.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use control::cli::{Cli, Command, Error as CliError, Output, Print, Words};
+use control::configuration::{Lines, Stage};
+use net::adjacency::Link;
+use net::{InterfaceIndex, Router};
+use serde::{Serialize, Serializer};
+use wire::Prefix;
+
+use super::noise::{Identity, random};
+use super::peer::{self, NewPeer, Peer};
+use super::{Interface, New, Wireguard, interface};
+
+/// A key as operators write it: 32 bytes in base64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key([u8; 32]);
+
+impl FromStr for Key {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bytes = BASE64_STANDARD.decode(text).ok().and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or("a key is 32 bytes in base64")
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&BASE64_STANDARD.encode(self.0))
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// Make a WireGuard interface.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("wireguard create")]
+#[stage(Interfaces)]
+#[secrets("private-key")]
+struct Create {
+    /// port
+    #[alias("port")]
+    listen_port: u16,
+    /// private key
+    private_key: Option<Key>,
+    /// own address
+    src: IpAddr,
+    /// make a private key
+    generate_key: bool,
+    /// number in the interface's name
+    instance: Option<u32>,
+}
+
+/// Delete a WireGuard interface with its peers.
+#[derive(Command)]
+#[command("wireguard delete")]
+struct Delete {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+}
+
+/// Add a peer to a WireGuard interface.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("wireguard peer add")]
+#[stage(Attachments)]
+#[secrets("preshared-key")]
+struct AddPeer {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// secret shared with it
+    preshared_key: Option<Key>,
+    /// its public key
+    public_key: Key,
+    /// address of its endpoint
+    endpoint: Option<IpAddr>,
+    /// addresses that it is allowed
+    allowed_ip: Vec<Prefix>,
+    /// port of its endpoint
+    #[alias("port")]
+    dst_port: Option<u16>,
+    /// seconds of silence after which it is sent something
+    persistent_keepalive: Option<u16>,
+    /// table that leads to its endpoint
+    table_id: Option<u32>,
+}
+
+/// Remove a peer.
+#[derive(Command)]
+#[command("wireguard peer remove")]
+struct RemovePeer {
+    /// its number
+    #[positional]
+    index: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Words)]
+enum OnOff {
+    On,
+    Off,
+}
+
+/// Have packets be encrypted later than they come, or at once. Here that is always at once, on the
+/// thread of the peer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set wireguard async mode")]
+struct SetAsync {
+    /// later
+    #[positional]
+    #[words]
+    mode: OnOff,
+}
+
+/// Show the WireGuard interfaces.
+#[derive(Command)]
+#[command("show wireguard interface")]
+struct ShowInterfaces;
+
+/// Show when packets are encrypted.
+#[derive(Command)]
+#[command("show wireguard mode")]
+struct ShowMode;
+
+/// Show the peers of WireGuard interfaces.
+#[derive(Command)]
+#[command("show wireguard peer")]
+struct ShowPeers;
+
+#[derive(Serialize)]
+struct InterfaceRow {
+    number: u32,
+    interface: String,
+    src: IpAddr,
+    port: u16,
+    public_key: Key,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct InterfaceRows(Vec<InterfaceRow>);
+
+impl fmt::Display for InterfaceRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| {
+            let InterfaceRow { number, interface, src, port, public_key } = row;
+            writeln!(f, "[{number}] {interface} src:{src} port:{port}")?;
+            writeln!(f, "    public-key:{public_key}")
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Mode {
+    is_async: bool,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Wireguard mode\nasync: {}", if self.is_async { "on" } else { "off" })
+    }
+}
+
+/// A session in use.
+#[derive(Serialize)]
+struct Session {
+    /// Seconds since its handshake.
+    age: f64,
+    is_initiator: bool,
+}
+
+#[derive(Serialize)]
+struct PeerRow {
+    number: u32,
+    interface: String,
+    src: Option<(IpAddr, u16)>,
+    endpoint: Option<(IpAddr, u16)>,
+    public_key: Key,
+    has_preshared_key: bool,
+    keepalive: u16,
+    is_established: bool,
+    is_dead: bool,
+    session: Option<Session>,
+    allowed: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct PeerRows(Vec<PeerRow>);
+
+impl fmt::Display for PeerRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = |end: Option<(IpAddr, u16)>| match end {
+            Some((addr, port)) => format!("{addr}:{port}"),
+            None => "unknown".to_owned(),
+        };
+        self.0.iter().try_for_each(|row| {
+            let flags = [(row.is_dead, "dead"), (row.is_established, "established")];
+            let flags: Vec<_> = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
+            write!(f, "[{}] endpoint:[{}->{}]", row.number, end(row.src), end(row.endpoint))?;
+            write!(f, " {} keep-alive:{}", row.interface, row.keepalive)?;
+            writeln!(f, " flags: [{}]", flags.join(", "))?;
+            writeln!(f, "    public-key:{}", row.public_key)?;
+            if row.has_preshared_key {
+                writeln!(f, "    with a preshared key")?;
+            }
+            if let Some(Session { age, is_initiator }) = row.session {
+                let whose = if is_initiator { "here" } else { "by the peer" };
+                writeln!(f, "    session: {age:.0} s old, begun {whose}")?;
+            }
+            writeln!(f, "    allowed-ips: {}", row.allowed.join(", "))
+        })
+    }
+}
+
+fn interface_rows(router: &Router) -> InterfaceRows {
+    let row = |(index, own): (&InterfaceIndex, &Interface)| InterfaceRow {
+        number: own.instance,
+        interface: router.interfaces.name(index.0).to_owned(),
+        src: own.src,
+        port: own.port,
+        public_key: Key(own.key.public.to_bytes()),
+    };
+    InterfaceRows(router.own::<Wireguard>().interfaces.iter().map(row).collect())
+}
+
+fn peer_rows(router: &Router) -> PeerRows {
+    let (all, now) = (router.own::<Wireguard>(), router.now());
+    let row = |(number, peer): (&u32, &Peer)| PeerRow {
+        number: *number,
+        interface: router.interfaces.name(peer.interface.0).to_owned(),
+        src: all.interfaces.get(&peer.interface).map(|own| (own.src, own.port)),
+        endpoint: peer.endpoint,
+        public_key: Key(peer.public.to_bytes()),
+        has_preshared_key: peer.preshared != [0; 32],
+        keepalive: peer.keepalive,
+        is_established: peer.is_established,
+        is_dead: peer.is_dead,
+        session: peer
+            .current
+            .as_ref()
+            .map(|keypair| Session { age: now - keypair.born, is_initiator: keypair.is_initiator }),
+        allowed: peer.allowed.iter().map(ToString::to_string).collect(),
+    };
+    PeerRows(all.peers.iter().map(row).collect())
+}
+
+fn create(router: &mut Router, c: &Create) -> Result<Output, CliError> {
+    let key = match (c.private_key, c.generate_key) {
+        (Some(Key(key)), false) => Identity::from(key),
+        (None, true) => Identity::from(random::<32>()),
+        _ => return Err(CliError::new("either private-key or generate-key is needed")),
+    };
+    let new = New { instance: c.instance, key, port: c.listen_port, src: c.src };
+    let made = interface::add(router, new)?;
+    Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
+}
+
+fn add_peer(router: &mut Router, c: AddPeer) -> Result<(), CliError> {
+    let endpoint = match (c.endpoint.filter(|addr| !addr.is_unspecified()), c.dst_port) {
+        (Some(addr), Some(port)) => Some((addr, port)),
+        (None, None | Some(0)) => None,
+        (Some(_), None) => return Err(CliError::new("dst-port of the endpoint is missing")),
+        (None, Some(_)) => return Err(CliError::new("dst-port without endpoint")),
+    };
+    peer::add(
+        router,
+        NewPeer {
+            interface: c.interface,
+            public: c.public_key.0,
+            preshared: c.preshared_key.map_or([0; 32], |key| key.0),
+            endpoint,
+            table: c.table_id.unwrap_or_default(),
+            allowed: c.allowed_ip,
+            keepalive: c.persistent_keepalive.unwrap_or_default(),
+        },
+    )?;
+    Ok(())
+}
+
+fn added(router: &Router, peer: &Peer) -> AddPeer {
+    let own = router.own::<Wireguard>().interfaces.get(&peer.interface);
+    let table = own.and_then(|own| router.table_id_of(Link::of(own.src), peer.table));
+    AddPeer {
+        interface: peer.interface,
+        preshared_key: Some(Key(peer.preshared)).filter(|key| key.0 != [0; 32]),
+        public_key: Key(peer.public.to_bytes()),
+        endpoint: peer.configured.map(|(addr, _)| addr),
+        allowed_ip: peer.allowed.to_vec(),
+        dst_port: peer.configured.map(|(_, port)| port),
+        persistent_keepalive: Some(peer.keepalive).filter(|seconds| *seconds > 0),
+        table_id: table.filter(|id| *id > 0),
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let all = router.own::<Wireguard>();
+    if all.is_async {
+        lines.push(&SetAsync { mode: OnOff::On });
+    }
+    for (index, own) in &all.interfaces {
+        let create = Create {
+            listen_port: own.port,
+            private_key: Some(Key(own.key.private.to_bytes())),
+            src: own.src,
+            generate_key: false,
+            instance: Some(own.instance),
+        };
+        lines.push_interface((Stage::Interfaces, index.0), &create);
+    }
+    for (number, peer) in &all.peers {
+        lines.push_at(*number, &added(router, peer));
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Create| create(router, &c));
+    cli.command(|router: &mut Router, c: Delete| {
+        Ok::<_, CliError>(interface::remove(router, c.interface)?)
+    });
+    cli.command(|router: &mut Router, c: AddPeer| add_peer(router, c));
+    cli.command(|router: &mut Router, c: RemovePeer| {
+        Ok::<_, CliError>(peer::remove(router, c.index)?)
+    });
+    cli.command(|router: &mut Router, c: SetAsync| {
+        router.own_mut::<Wireguard>().is_async = c.mode == OnOff::On;
+        Ok(())
+    });
+    cli.command(|router: &mut Router, _: ShowInterfaces| Ok(Output::of(interface_rows(router))));
+    cli.command(|router: &mut Router, _: ShowMode| {
+        Ok(Output::of(Mode { is_async: router.own::<Wireguard>().is_async }))
+    });
+    cli.command(|router: &mut Router, _: ShowPeers| Ok(Output::of(peer_rows(router))));
+}

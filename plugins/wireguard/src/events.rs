@@ -1,0 +1,51 @@
+//! What nodes tell control.
+
+use net::events::Event;
+use wire::wireguard::Handshake;
+
+use super::Endpoint;
+
+/// A message of a handshake came in.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// The message.
+    pub message: Handshake,
+    /// Its sender.
+    pub from: Endpoint,
+    /// The port it was for.
+    pub port: u16,
+    /// When, in seconds on the router's clock.
+    pub at: f64,
+}
+
+impl Event for Arrived {
+    const ROOM: usize = 512;
+}
+
+/// Something about a peer.
+#[derive(Clone, Copy, Debug)]
+pub struct Notice {
+    /// The peer.
+    pub peer: u32,
+    /// What.
+    pub what: What,
+}
+
+impl Event for Notice {}
+
+/// What a node noticed.
+#[derive(Clone, Copy, Debug)]
+pub enum What {
+    /// There should be new keys.
+    Wanted,
+    /// The first message of a session came in: the peer has the keys as well.
+    Confirmed {
+        /// Own number of the session.
+        local: u32,
+    },
+    /// A message came from elsewhere.
+    Roamed {
+        /// From there.
+        to: Endpoint,
+    },
+}

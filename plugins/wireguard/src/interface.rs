@@ -1,0 +1,160 @@
+//! Interfaces: a private key, a port, and the peers behind it.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use net::interface::{Change, Error as InterfaceError, Kind, NewInterface, Offloads};
+use net::ip::{V4, V6};
+use net::{InterfaceIndex, Router};
+use wire::MacAddr;
+
+use super::cookie::Checker;
+use super::input::NAMES;
+use super::noise::Identity;
+use super::{Error, Wireguard, handoff, handshake, peer};
+
+/// MTU of a new interface, as of other tunnels.
+const MTU: u32 = 9000;
+
+/// An interface to be made.
+#[derive(Clone, Debug)]
+pub struct New {
+    /// Number in its name; the first that is free unless given.
+    pub instance: Option<u32>,
+    /// Key pair.
+    pub key: Identity,
+    /// Port.
+    pub port: u16,
+    /// Own address.
+    pub src: IpAddr,
+}
+
+/// An interface.
+pub struct Interface {
+    /// Number in its name.
+    pub instance: u32,
+    /// Key pair.
+    pub key: Identity,
+    /// Port.
+    pub port: u16,
+    /// Own address.
+    pub src: IpAddr,
+    /// Whether it is up.
+    pub is_up: bool,
+    pub(super) checker: Checker,
+}
+
+/// Has messages to a port come to the input node from its first interface to its last.
+fn listen(router: &mut Router, is_6: bool, port: u16, is_on: bool) -> Result<(), Error> {
+    let users = router.own_mut::<Wireguard>().ports.entry((is_6, port)).or_default();
+    let before = *users;
+    *users = if is_on { before + 1 } else { before.saturating_sub(1) };
+    if *users == 0 {
+        router.own_mut::<Wireguard>().ports.remove(&(is_6, port));
+    }
+    let to = match (before, is_on) {
+        (0, true) => Some(NAMES[0][usize::from(is_6)]),
+        (1, false) => None,
+        _ => return Ok(()),
+    };
+    let done = match is_6 {
+        false => router.lead_tunnel_port::<V4>(port, to),
+        true => router.lead_tunnel_port::<V6>(port, to),
+    };
+    done.map_err(|e| {
+        router.own_mut::<Wireguard>().ports.remove(&(is_6, port));
+        Error::Taken(e)
+    })
+}
+
+/// Makes an interface, down.
+///
+/// # Errors
+/// [`Error`]; nothing is made then.
+pub fn add(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
+    if new.src.is_unspecified() || new.src.is_multicast() {
+        return Err(Error::Source(new.src));
+    }
+    if new.port == 0 {
+        return Err(Error::Port);
+    }
+    let all = router.own::<Wireguard>().interfaces.values();
+    let used: BTreeSet<_> = all.map(|i| i.instance).collect();
+    let instance = match new.instance {
+        Some(wanted) if used.contains(&wanted) => return Err(Error::InUse(wanted)),
+        Some(wanted) => wanted,
+        None => (0..).find(|n| !used.contains(n)).expect("fewer interfaces than numbers"),
+    };
+    listen(router, new.src.is_ipv6(), new.port, true)?;
+    let made = NewInterface {
+        name: format!("wg{instance}"),
+        kind: Kind::Ip,
+        hardware: "Wireguard",
+        mac: MacAddr::ZERO,
+        mtu: MTU,
+        offloads: Offloads::default(),
+        link_follows_admin: true,
+    };
+    let interface = match router.add_interface(made, handoff::ToOutput) {
+        Ok(interface) => interface,
+        Err(e) => {
+            listen(router, new.src.is_ipv6(), new.port, false)?;
+            return Err(Error::Interface(e));
+        }
+    };
+    let checker = Checker::new(&new.key.public, router.now());
+    let New { key, port, src, .. } = new;
+    let interfaces = &mut router.own_mut::<Wireguard>().interfaces;
+    let new = Interface { instance, key, port, src, is_up: false, checker };
+    interfaces.insert(interface, new);
+    Ok(interface)
+}
+
+/// Deletes an interface with its peers.
+///
+/// # Errors
+/// [`Error::NoInterface`].
+pub fn remove(router: &mut Router, interface: InterfaceIndex) -> Result<(), Error> {
+    if !router.own::<Wireguard>().interfaces.contains_key(&interface) {
+        return Err(Error::NoInterface);
+    }
+    router.remove_interface(interface);
+    Ok(())
+}
+
+/// Follows an interface: sessions are those of one that is up, and peers go with it.
+pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    let is_up = router.interfaces.at(interface).is_some_and(|i| i.admin_up);
+    let all = router.own_mut::<Wireguard>();
+    let Some(own) = all.interfaces.get_mut(&interface) else { return };
+    let mine = all.peers.iter().filter(|(_, peer)| peer.interface == interface);
+    let mine: Vec<_> = mine.map(|(number, _)| *number).collect();
+    match change {
+        Change::Deleting => {
+            for number in mine {
+                peer::remove(router, number).expect("it was there just now");
+            }
+            let all = router.own_mut::<Wireguard>();
+            all.tables.allowed.put(interface.0, None);
+            let Some(gone) = all.interfaces.remove(&interface) else { return };
+            let done = listen(router, gone.src.is_ipv6(), gone.port, false);
+            done.expect("what was taken can be given up");
+        }
+        Change::State if own.is_up != is_up => {
+            own.is_up = is_up;
+            for number in mine {
+                match is_up {
+                    true => handshake::begin(router, number),
+                    false => peer::end_sessions(router, number),
+                }
+            }
+        }
+        _ => (),
+    }
+}
+
+impl From<InterfaceError> for Error {
+    fn from(why: InterfaceError) -> Self {
+        Self::Interface(why)
+    }
+}
