@@ -135,7 +135,7 @@ fn a_commit_that_nobody_confirms_is_undone_on_time_over_a_restart() {
     daemon.tell("ip route add 98.0.0.0/8 via drop");
     // What undid the one before may be at work for a moment.
     assert!(eventually(|| daemon.ask("commit confirm 0.05").is_ok));
-    daemon.tell("save");
+    assert!(eventually(|| daemon.ask("save").is_ok));
     daemon.kill_and_start();
     let after = daemon.tell("show configuration");
     if daemon.ask("commit").text == "confirmed\n" {

@@ -60,9 +60,10 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
         let listener = listen(&config.unix).await?;
         let statistics = statistics(&router.borrow(), config)?;
         spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
+        // Clients that come before the start is carried out wait until it is.
+        let api_listener = listen_api(config)?;
         configure::resume(&mut router.borrow_mut());
         let work = start(&server, &router, &config.unix, &log).await;
-        let api_listener = listen_api(config)?;
         process::give_up(&config.unix, &log)?;
         let given = |path: &Path| process::give_to_group(&config.unix, path);
         http_api::start(&mut router.borrow_mut(), &config.unix.runtime_dir(), given)?;

@@ -1,9 +1,12 @@
 //! `create interface dpdk`, `delete interface dpdk`, `show dpdk`.
 #![forbid(unsafe_code)]
 
-use control::cli::{Cli, Command, Error, Print, Task};
+use std::fmt;
+
+use control::cli::{Cli, Command, Error, Output, Print, Task};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
+use serde::Serialize;
 
 use super::interface::{self, Dpdks, Wanted};
 use crate::host::background::Pending;
@@ -85,14 +88,25 @@ fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
     Ok(gone.ok_or("not available")??)
 }
 
-fn show_version(router: &mut Router, _: ShowVersion) -> Result<String, Error> {
+/// DPDK as it is started.
+#[derive(Serialize)]
+struct Version {
+    version: String,
+    arguments: Vec<String>,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "DPDK Version:             {}", self.version)?;
+        write!(f, "DPDK EAL init args:       {}", self.arguments.join(" "))
+    }
+}
+
+fn show_version(router: &mut Router, _: ShowVersion) -> Result<Output, Error> {
     let all = router.own::<Dpdks>();
     let version = all.version().unwrap_or_else(|| "not started".to_owned());
     let args = all.arguments().map_err(Error::new)?;
-    Ok(format!(
-        "DPDK Version:             {version}\nDPDK EAL init args:       {}",
-        args[1..].join(" ")
-    ))
+    Ok(Output::of(Version { version, arguments: args[1..].to_vec() }))
 }
 
 /// The interfaces that commands made.

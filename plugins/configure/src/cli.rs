@@ -277,7 +277,8 @@ fn start_clock(router: &mut Router, seconds: f64, base: Revision) {
 
 /// Has a commit that waited for confirmation when the process before ended wait again.
 pub fn go_on_waiting(router: &mut Router) {
-    let Some(unconfirmed) = router.own_mut::<Configure>().unconfirmed.take() else { return };
+    let unconfirmed = router.state_mut::<Configure>().and_then(|c| c.unconfirmed.take());
+    let Some(unconfirmed) = unconfirmed else { return };
     let seconds = unconfirmed.left();
     let log = router.log.class("configure", "background");
     log.notice(format_args!(

@@ -66,6 +66,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
 /// what is there. Before anything is committed.
 pub fn resume(router: &mut Router) {
     let Some(StartupFile(file)) = router.state::<StartupFile>() else { return };
+    if router.state::<Configure>().is_none() {
+        return;
+    }
     let mut folder = file.clone().into_os_string();
     folder.push(".history");
     let log = router.log.class("configure", "history");
