@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Scenarios and groups of them, in the order they run.
-pub const ALL: [&str; 27] = [
+pub const ALL: [&str; 30] = [
     "ip4-1",
     "ip4-255k",
     "ip4-1m",
@@ -16,6 +16,9 @@ pub const ALL: [&str; 27] = [
     "acl-50",
     "acl-1k",
     "acl-100k",
+    "nat44-15k",
+    "nat44-1m-sessions",
+    "nat44-setup",
     "vlan-1",
     "vlan-4k",
     "xconnect",

@@ -76,6 +76,13 @@ const SWAP: [&str; 3] = [
 const PUSH: [&str; 2] =
     ["mpls table add 0", "ip route add 16.0.0.0/8 via 10.0.1.2 pg1 out-labels 44"];
 
+/// Translation between the interfaces, with ports for eight million sessions to one far end.
+const NAT44: [&str; 3] = [
+    "nat44 plugin enable sessions 8000000",
+    "set interface nat44 in pg0 out pg1",
+    "nat44 add address 192.0.2.0 - 192.0.2.127",
+];
+
 /// A stream to one IPv4 address, or to random ones of a range `a+b`.
 pub fn ip4_stream(dst: &str) -> String {
     format!(
@@ -131,6 +138,22 @@ fn behind_headers(name: &str, folder: &Path) -> Option<(u8, Vec<String>, String)
         _ => return None,
     };
     Some((4, lines.iter().map(|line| (*line).to_owned()).collect(), stream))
+}
+
+/// A scenario with packets that are translated: version, set-up and stream.
+fn translated(name: &str, folder: &Path) -> Option<(u8, Vec<String>, String)> {
+    let route = "ip route add 16.0.0.0/8 via 10.0.1.2 pg1";
+    let mut lines: Vec<String> = [route].into_iter().chain(NAT44).map(str::to_owned).collect();
+    let stream = match name {
+        "nat44-15k" | "nat44-1m-sessions" => replay(folder, &format!("{name}.pcap")),
+        // Hosts by chance among four millions, whose sessions are soon over.
+        "nat44-setup" => {
+            lines.push("set nat timeout udp 1".to_owned());
+            ip4_stream("16.0.0.1").replace("10.0.0.2", "10.64.0.0+10.127.255.255")
+        }
+        _ => return None,
+    };
+    Some((4, lines, stream))
 }
 
 impl Scenario {
@@ -199,7 +222,7 @@ impl Scenario {
                 let default = "ip route add ::/0 via 2001:db8:1::2 pg1".to_owned();
                 (6, vec![default], replay(folder, "bgp6.pcap"))
             }
-            _ => behind_headers(name, folder)?,
+            _ => behind_headers(name, folder).or_else(|| translated(name, folder))?,
         };
         let mut setup = base(version);
         setup.extend(more);

@@ -142,6 +142,13 @@ pub fn make(folder: &Path) -> io::Result<()> {
     fs::write(folder.join("vlans.setup"), setup.collect::<Vec<_>>().join("\n") + "\n")?;
     write_vlans(&mut Random(SEED), &folder.join("vlans.pcap"))?;
     write_packets((0..256).map(|_| labelled(LABEL)), &folder.join("mpls.pcap"))?;
+    for (name, users, ports, packets) in NAT_USERS {
+        let (path, part) = (folder.join(format!("{name}.pcap")), folder.join("users.part"));
+        if !path.exists() {
+            write_users((users, ports, packets), &mut Random(SEED), &part)?;
+            fs::rename(part, path)?;
+        }
+    }
     for (name, count, frames) in MAC_TABLES {
         if folder.join(format!("{name}.pcap")).exists() {
             continue;
@@ -159,6 +166,29 @@ pub fn make(folder: &Path) -> io::Result<()> {
         fs::rename(part, folder.join(format!("{name}.pcap")))?;
     }
     Ok(())
+}
+
+/// Users of translation, the ports each has, and packets: for random ones of these, or, where
+/// there are as many, one for each in no order.
+const NAT_USERS: [(&str, u32, u32, usize); 2] =
+    [("nat44-15k", 1000, 15, 1 << 16), ("nat44-1m-sessions", 1 << 16, 16, 1 << 20)];
+
+/// Packets of users behind translation to one far end.
+fn write_users(
+    (users, ports, count): (u32, u32, usize),
+    random: &mut Random,
+    path: &Path,
+) -> io::Result<()> {
+    let all = (users * ports) as usize;
+    let mut order: Vec<u32> = (0..all as u32).collect();
+    (1..all).rev().for_each(|n| order.swap(n, random.below(n + 1)));
+    let packets = (0..count).map(|n| {
+        let flow = if count == all { order[n] } else { random.below(all) as u32 };
+        let mut packet = ip4_packet_from((10 << 24 | 1 << 16) + flow / ports, 0x1000_0001);
+        packet[34..36].copy_from_slice(&(1024 + (flow % ports) as u16).to_be_bytes());
+        packet
+    });
+    write_packets(packets, path)
 }
 
 /// The label of labelled packets.
@@ -283,8 +313,12 @@ fn write_packets(packets: impl Iterator<Item = Vec<u8>>, path: &Path) -> io::Res
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 0xaa, 2, 0, 0, 0, 0, 1];
 
 fn ip4_packet(dst: u32) -> Vec<u8> {
+    ip4_packet_from(u32::from_be_bytes(SOURCE4), dst)
+}
+
+fn ip4_packet_from(src: u32, dst: u32) -> Vec<u8> {
     let mut header = [0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    header[12..16].copy_from_slice(&SOURCE4);
+    header[12..16].copy_from_slice(&src.to_be_bytes());
     header[16..].copy_from_slice(&dst.to_be_bytes());
     let words = header.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
     let sum: u32 = words.sum();

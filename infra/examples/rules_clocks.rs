@@ -4,13 +4,13 @@
 //! `cargo run --release -p infra --example rules_clocks`
 
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use infra::table::rules::{Field, Pattern, Rules};
+use infra::table::rules::{self, Builder, Field, Pattern};
 use infra::time::Clock;
 
 const KEYS: usize = 1 << 16;
-const BATCH: usize = 64;
+const BATCH: usize = rules::KEYS;
 const ROUNDS: usize = 20;
 
 /// Source and destination in the first word; protocol and ports in the second.
@@ -80,31 +80,78 @@ fn wild(count: u64, random: &mut Random) -> Vec<Pattern<2>> {
     rules
 }
 
+/// Rules as firewalls have them: services of single hosts, networks to networks, and ranges of ports.
+fn firewall(count: u64, random: &mut Random) -> Vec<Pattern<2>> {
+    let services = [22, 25, 53, 80, 123, 443, 993, 1521, 2345, 3306, 8080];
+    let mut rules: Vec<_> = (0..count)
+        .map(|_| {
+            let to = 16 << 24 | random.below(1 << 20);
+            let from = 10 << 24 | random.below(1 << 20);
+            let protocol = 6 + 11 * random.below(2);
+            let service = services[random.below(11) as usize];
+            let service = (service, service);
+            let (all, high) = ((0, u16::MAX), (1024, u16::MAX));
+            match random.below(10) {
+                0..4 => rule((0, 0), (to, 32), protocol, [all, service]),
+                4 => rule((from, 24), (to, 32), protocol, [high, service]),
+                5 => rule((from, 24), (to, 24), protocol, [all, all]),
+                6 => rule((from, 32), (to, 32), protocol, [all, service]),
+                7 => rule((from, 16 + random.below(8) as u32), (to, 28), 6, [all, high]),
+                8 => rule((from, 32), (0, 0), protocol, [all, service]),
+                _ => rule((0, 0), (to, 22 + random.below(8) as u32), protocol, [all, (5000, 6000)]),
+            }
+        })
+        .collect();
+    rules.push(Pattern::ANY);
+    rules
+}
+
+/// Ranges of ports between the same hosts: nothing but cuts tells them apart.
+fn ranges(count: u64, random: &mut Random) -> Vec<Pattern<2>> {
+    let range = |random: &mut Random| {
+        let low = random.below(60_000) as u16;
+        (low, low + random.below(5000) as u16)
+    };
+    (0..count)
+        .map(|_| {
+            let ranges = [range(random), range(random)];
+            rule((10 << 24 | 2, 32), (16 << 24, 8), 17, ranges)
+        })
+        .collect()
+}
+
 fn measure(name: &str, patterns: Vec<Pattern<2>>, keys: &[[u64; 2]], clock: &Clock) {
     let count = patterns.len();
     let begin = Instant::now();
-    let rules = Rules::of(patterns, &FIELDS);
+    let (mut builder, mut slice) = (Builder::new(patterns, &FIELDS), Duration::ZERO);
+    let rules = loop {
+        let begin = Instant::now();
+        let made = builder.step();
+        slice = slice.max(begin.elapsed());
+        if let Some(rules) = made {
+            break rules;
+        }
+    };
     let made = begin.elapsed();
-    let mut best = f64::MAX;
+    let (mut best, mut found) = (f64::MAX, [0; BATCH]);
     for _ in 0..ROUNDS {
         let begin = Instant::now();
         for batch in keys.chunks(BATCH) {
-            batch.iter().for_each(|key| rules.fetch(key));
-            batch.iter().for_each(|key| {
-                black_box(rules.find(black_box(key), 0));
-            });
+            rules.find_all(|n| (&batch[n], 0), &mut found[..batch.len()]);
+            black_box(&mut found);
         }
         best = best.min(begin.elapsed().as_secs_f64() * clock.hz() / keys.len() as f64);
     }
     let size = rules.size();
     println!(
         "{name:>12} {count:>7} rules: {best:6.1} clocks, {} groups, {} entries, {} cuts, {:.1} MB, \
-         made in {:.1} ms",
+         made in {:.1} ms, the longest slice {:.2}",
         size.groups,
         size.entries,
         size.cuts,
         size.bytes as f64 / 1e6,
-        made.as_secs_f64() * 1e3
+        made.as_secs_f64() * 1e3,
+        slice.as_secs_f64() * 1e3
     );
 }
 
@@ -127,6 +174,10 @@ fn main() {
         measure("mixed", mixed(count, &mut random), &keys, &clock);
     }
     for count in [1000, 10_000, 100_000] {
+        measure("firewall", firewall(count, &mut random), &keys, &clock);
+    }
+    for count in [1000, 10_000, 100_000] {
         measure("wild", wild(count, &mut random), &keys, &clock);
     }
+    measure("ranges", ranges(100_000, &mut random), &keys, &clock);
 }

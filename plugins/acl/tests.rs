@@ -520,6 +520,37 @@ fn an_interface_that_goes_takes_its_lists_along() {
     run(&mut bench, "delete acl-plugin acl index 0");
 }
 
+#[test]
+fn sessions_go_with_their_interface_and_their_memory_is_used_again() {
+    let mut bench = reflecting();
+    let table = |bench: &mut Bench| -> Vec<u64> {
+        let shown = run(bench, "show session tables");
+        let row = shown.lines().find(|line| line.starts_with("acl-ip4")).unwrap_or("");
+        row.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    };
+    let flows = |first: u16| -> Vec<_> {
+        (first..first + 200).map(|port| udp4("10.0.0.2", "16.0.0.1", port, b"x")).collect()
+    };
+    assert_eq!(cross(&mut bench, "pg0", &flows(1000)), 200);
+    let [_, sessions, _, bytes, made, ..] = table(&mut bench)[..] else { panic!("no row") };
+    assert_eq!((sessions, made), (200, 200));
+    // The clock is moved: all are over, and what is taken back serves others.
+    bench.control(|r| r.engine.clock().adjust(700.0));
+    let answer = |port: u16| {
+        let mut back = udp4("16.0.0.1", "10.0.0.2", 1234, b"x");
+        back[20..22].copy_from_slice(&port.to_be_bytes());
+        back
+    };
+    assert_eq!(cross(&mut bench, "pg1", &[answer(1000), answer(1100)]), 0);
+    assert_eq!(cross(&mut bench, "pg0", &flows(2000)), 200);
+    let [_, _, _, now, ..] = table(&mut bench)[..] else { panic!("no row") };
+    assert!(now <= bytes + 32 * 1024, "{now} bytes, {bytes} before");
+    let pg0 = bench.interface("pg0");
+    bench.control(|r| r.remove_interface(pg0));
+    let [_, sessions, ..] = table(&mut bench)[..] else { panic!("no row") };
+    assert_eq!(sessions, 0, "another interface may get the number");
+}
+
 /// TCP with these flags, one way or back.
 fn tcp4(back: bool, flags: tcp::Flags) -> Vec<u8> {
     let ports = if back { (80, 1000) } else { (1000, 80) };

@@ -38,7 +38,7 @@ use net::ethernet::{
     L2_INPUT, L2_INPUT_IP4, L2_INPUT_IP6, L2_INPUT_NONIP, L2_OUTPUT, L2_OUTPUT_IP4, L2_OUTPUT_IP6,
     L2_OUTPUT_NONIP,
 };
-use net::interface::AttachedAt;
+use net::interface::{AttachedAt, Change};
 use net::ip::{V4, V6};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
@@ -439,6 +439,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     }
     router.insert(lists);
     session_cli::spawn(router);
+    router.interfaces.observe(|router, interface, change| {
+        if change == Change::Deleting && router.state::<Lists>().is_some() {
+            session_cli::forget(router, interface);
+        }
+    });
     macip::register(router)?;
     cli::register(&mut parts.cli);
     session_cli::register(&mut parts.cli);

@@ -6,7 +6,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use infra::counter::{Rows, VolumeCounter};
-use infra::table::rules::{Builder, Field, Pattern, Rules, Size};
+use infra::table::rules::{Builder, Field, KEYS, Pattern, Rules, Size};
 
 use super::packet::Tuple;
 use super::rule::{Action, FIELDS4, FIELDS6, Rule};
@@ -34,11 +34,6 @@ pub struct Half<const W: usize> {
 }
 
 impl<const W: usize> Half<W> {
-    /// Asks for the memory in which a lookup begins.
-    #[inline(always)]
-    pub fn fetch(&self, tuple: &Tuple<W>) {
-        self.sharp.fetch(&tuple.key);
-    }
     /// The first rule about a packet.
     #[inline(always)]
     pub fn find(&self, tuple: &Tuple<W>) -> Option<Verdict> {
@@ -47,6 +42,26 @@ impl<const W: usize> Half<W> {
         }
         let found = self.sharp.find(&tuple.key, tuple.flags)?;
         self.verdicts.get(found as usize).copied()
+    }
+    /// The first rules about a block of packets, with their places.
+    #[inline(always)]
+    pub fn find_all(&self, tuples: &[Tuple<W>], mut found: impl FnMut(usize, Verdict)) {
+        for (block, tuples) in tuples.chunks(KEYS).enumerate() {
+            let mut rules = [u32::MAX; KEYS];
+            let rules = &mut rules[..tuples.len()];
+            self.sharp.find_all(
+                #[inline(always)]
+                |n| (&tuples[n].key, tuples[n].flags),
+                rules,
+            );
+            for (n, (tuple, rule)) in tuples.iter().zip(rules).enumerate() {
+                let verdict = match tuple.is_blunt {
+                    false => self.verdicts.get(*rule as usize).copied(),
+                    true => self.find_blunt(tuple),
+                };
+                verdict.into_iter().for_each(|verdict| found(block * KEYS + n, verdict));
+            }
+        }
     }
     #[inline(never)]
     fn find_blunt(&self, tuple: &Tuple<W>) -> Option<Verdict> {

@@ -1,8 +1,8 @@
 //! `acl-plugin-in-ip4-fa`, `acl-plugin-out-ip6-l2` and their kin: packets meet the lists of an
 //! interface.
 //!
-//! A block of packets is read, and the memory where their lookups begin asked for; then all are
-//! looked up; then those that pass go on. What is dropped or traced is treated packet by packet.
+//! A block of packets is read, then all are looked up together, then those that pass go on. What is
+//! dropped or traced is treated packet by packet.
 //!
 //! Where a list of the interface lets answers pass, a packet is first sought among the sessions.
 //! They belong to threads by flow: what belongs to another one is handed over.
@@ -205,15 +205,24 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
             Begun::Full => Met::Full,
         }
     }
-    /// The first rule about a packet.
+    /// The first rules about packets.
     #[inline(always)]
-    fn find(&self, known: &Known<'_>, tuple: &V::Tuple, epoch: Epoch<'_>) -> Found {
-        if let (Some(first), [list, ..]) = (known.first, known.numbers)
-            && let Some(Verdict { rule, action }) = V::find(first, tuple)
-        {
-            return Found { list: *list, rule, action };
+    fn find(&self, known: &Known<'_>, tuples: &[V::Tuple], found: &mut [Found], epoch: Epoch<'_>) {
+        if let (Some(first), [list, ..]) = (known.first, known.numbers) {
+            V::find_all(
+                first,
+                tuples,
+                #[inline(always)]
+                |n, Verdict { rule, action }| found[n] = Found { list: *list, rule, action },
+            );
         }
-        if known.numbers.len() > 1 { self.find_behind(known, tuple, epoch) } else { Found::NOTHING }
+        if known.numbers.len() > 1 {
+            for (tuple, found) in tuples.iter().zip(found) {
+                if found.list == u32::MAX {
+                    *found = self.find_behind(known, tuple, epoch);
+                }
+            }
+        }
     }
     #[inline(never)]
     fn find_behind(&self, known: &Known<'_>, tuple: &V::Tuple, epoch: Epoch<'_>) -> Found {
@@ -351,7 +360,6 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
                 if interface != pass.known.interface {
                     pass.known = self.known(interface, epoch);
                 }
-                pass.known.first.into_iter().for_each(|list| V::fetch(list, &tuple));
                 (block.tuples[place - first], block.interfaces[place - first]) = (tuple, interface);
                 block.stateful |= u64::from(pass.known.is_stateful) << (place - first);
             },
@@ -359,12 +367,7 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
         if block.stateful != 0 && pass.meeting.is_none() {
             pass.meeting = Some(self.meeting(pass.thread, pass.now, &pass.options));
         }
-        for place in 0..places.len() {
-            if block.interfaces[place] != pass.known.interface {
-                pass.known = self.known(block.interfaces[place], epoch);
-            }
-            block.found[place] = self.find(&pass.known, &block.tuples[place], epoch);
-        }
+        self.find_block(&mut block, places.len(), pass);
         let (counts, at) = (pass.options.counts, (pass.thread, epoch));
         packets.usual(
             places.clone(),
@@ -381,6 +384,26 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
             },
         );
         packets.others(places, |place, p| self.judge(p, place, &block, pass));
+    }
+    /// Finds the rules about a block of packets: for those of one interface together.
+    #[inline(always)]
+    fn find_block<'e>(
+        &'e self,
+        block: &mut Block<V::Tuple>,
+        count: usize,
+        pass: &mut Pass<'e, V::Address>,
+    ) {
+        let mut from = 0;
+        while let Some(&interface) = block.interfaces[..count].get(from) {
+            let others = block.interfaces[from..count].iter().position(|i| *i != interface);
+            let to = others.map_or(count, |len| from + len);
+            if interface != pass.known.interface {
+                pass.known = self.known(interface, pass.epoch);
+            }
+            let (tuples, found) = (&block.tuples[from..to], &mut block.found[from..to]);
+            self.find(&pass.known, tuples, found, pass.epoch);
+            from = to;
+        }
     }
     /// Judges a packet that is denied, traced or may belong to a session.
     #[inline(never)]

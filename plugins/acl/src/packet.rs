@@ -73,10 +73,10 @@ pub trait Matched: Version {
     const NUMBER: u8;
     /// Reads a packet from its IP header on.
     fn read(packet: &[u8]) -> Self::Tuple;
-    /// Asks for the memory in which [`Matched::find`] begins.
-    fn fetch(list: &List, tuple: &Self::Tuple);
     /// The verdict of the first rule about a packet.
     fn find(list: &List, tuple: &Self::Tuple) -> Option<Verdict>;
+    /// The same for a block of packets: verdicts with their places.
+    fn find_all(list: &List, tuples: &[Self::Tuple], found: impl FnMut(usize, Verdict));
     /// Its parts as words, for traces: addresses, then protocol and ports.
     fn show(tuple: &Self::Tuple) -> ([u8; 16], [u8; 16], Protocol, (u16, u16), u8);
 }
@@ -102,12 +102,12 @@ impl Matched for V4 {
         Tuple { key, flags, is_blunt, is_later_fragment }
     }
     #[inline(always)]
-    fn fetch(list: &List, tuple: &Tuple<2>) {
-        list.v4.fetch(tuple);
-    }
-    #[inline(always)]
     fn find(list: &List, tuple: &Tuple<2>) -> Option<Verdict> {
         list.v4.find(tuple)
+    }
+    #[inline(always)]
+    fn find_all(list: &List, tuples: &[Tuple<2>], found: impl FnMut(usize, Verdict)) {
+        list.v4.find_all(tuples, found);
     }
     fn show(tuple: &Tuple<2>) -> ([u8; 16], [u8; 16], Protocol, (u16, u16), u8) {
         let mut addresses = [[0; 16]; 2];
@@ -141,12 +141,12 @@ impl Matched for V6 {
         Tuple { key, flags, is_blunt, is_later_fragment }
     }
     #[inline(always)]
-    fn fetch(list: &List, tuple: &Tuple<5>) {
-        list.v6.fetch(tuple);
-    }
-    #[inline(always)]
     fn find(list: &List, tuple: &Tuple<5>) -> Option<Verdict> {
         list.v6.find(tuple)
+    }
+    #[inline(always)]
+    fn find_all(list: &List, tuples: &[Tuple<5>], found: impl FnMut(usize, Verdict)) {
+        list.v6.find_all(tuples, found);
     }
     fn show(tuple: &Tuple<5>) -> ([u8; 16], [u8; 16], Protocol, (u16, u16), u8) {
         let [a, b, c, d, _] = tuple.key;

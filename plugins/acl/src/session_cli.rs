@@ -8,7 +8,7 @@ use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::configuration::Stage;
 use control::process::{Event, Wake};
 use graph::NoAnswer;
-use net::Router;
+use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use sessions::{Address, Usage, Walked};
 
@@ -255,9 +255,31 @@ fn clean(router: &mut Router, _: Event) -> Wake {
     Wake::After(if more { SOON } else { PAUSE })
 }
 
-/// Starts the process.
+/// Ends the sessions of an interface that goes: another one may get its number.
+pub(super) fn forget(router: &mut Router, interface: InterfaceIndex) {
+    let lists = all(router);
+    if !lists.has_sessions && !lists.iter().any(|(_, list)| list.is_stateful) {
+        return;
+    }
+    let sessions = lists.sessions().clone();
+    let judge = move |scope: u32| match of_scope(scope).0 == interface.0 {
+        true => Walked::<()>::remove(None),
+        false => Walked::keep(None),
+    };
+    // A thread that does not answer has no packets for it either.
+    let _ = sessions.v4.walk(router, move |_, session| judge(session.forward.scope));
+    let _ = sessions.v6.walk(router, move |_, session| judge(session.forward.scope));
+}
+
+/// Starts the process, and lists the tables.
 pub(super) fn spawn(router: &mut Router) {
     router.processes.spawn(NAME, Box::new(clean));
+    sessions::list(router, "acl-ip4", |router| {
+        all(router).sessions().clone().v4.usage(router).unwrap_or_default()
+    });
+    sessions::list(router, "acl-ip6", |router| {
+        all(router).sessions().clone().v6.usage(router).unwrap_or_default()
+    });
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

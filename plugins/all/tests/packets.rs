@@ -138,6 +138,8 @@ mod tracenode;
 mod tracepath;
 #[path = "../../traceroute/tests.rs"]
 mod traceroute;
+#[path = "../../translation/tests.rs"]
+mod translation;
 #[path = "../../udp_encap/tests.rs"]
 mod udp_encap;
 #[path = "../../urpf/tests.rs"]

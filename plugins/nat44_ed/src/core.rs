@@ -47,11 +47,10 @@ impl Core {
     pub fn ended(by_fib: &Tally, _: End, session: &NatSession) {
         by_fib.add(session.data.in_fib.into(), -1);
     }
-    /// Ends a session.
-    pub fn remove(&self, table: &mut NatTable, at: SessionIndex) {
-        if let Some(gone) = table.remove(at) {
-            Self::ended(&self.by_fib, End::Removed, &gone);
-        }
+    /// Ends a session; what it was.
+    pub fn remove(&self, table: &mut NatTable, at: SessionIndex) -> Option<NatSession> {
+        let gone = table.remove(at);
+        gone.inspect(|gone| Self::ended(&self.by_fib, End::Removed, gone))
     }
     /// Says how many sessions a thread has.
     pub fn show_total(&self, thread: usize, table: &NatTable) {

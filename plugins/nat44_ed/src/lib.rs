@@ -17,6 +17,7 @@ mod config;
 mod configuration;
 mod core;
 mod handoff;
+mod log;
 mod mapping_cli;
 mod messages;
 mod node;
@@ -55,7 +56,7 @@ pub const FEATURE: Feature = Feature {
     about: "Network Address Translation (NAT)",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["ip4", "reassembly", "sessions", "translation"],
+    requires: &["ip4", "reassembly", "sessions", "nat_log", "translation"],
     register,
     configuration: Configuration::Commands(configuration::configuration),
 };
@@ -101,7 +102,7 @@ fn add<P: HandsOff>(
     slow_behind: Option<&'static str>,
 ) -> Result<(), Refused> {
     let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), P::FAST);
-    let (fast, slow) = node::of(place, core, seed);
+    let (fast, slow) = node::of(place, core, seed, log::Log::new(router));
     router.engine.add_feature(arc, fast).map_err(refuse)?;
     router.engine.add_feature(arc, HandOff::new(place, core)).map_err(refuse)?;
     if let Some(last) = slow_behind {

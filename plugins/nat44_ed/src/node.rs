@@ -18,6 +18,7 @@ use translation::session::{DROPS, NatTable, Translation, counter_of, pass};
 use translation::{ARRIVED, TRANSLATED};
 
 use crate::core::{Core, Way, find};
+use crate::log::Log;
 use crate::slow::{Asking, Fault, Verdict};
 
 /// A place of the nodes.
@@ -245,6 +246,10 @@ impl<P: Place> Node for Fast<P> {
         frame.each(
             #[inline(always)]
             |p| {
+                // The others still pass the node that hands over: it clears the mark for them.
+                if P::WAY == Way::Either {
+                    p.clear_flags(ARRIVED);
+                }
                 let (l3, interface) = place_of::<P>(core, p, epoch);
                 let (fib, ports) = (p.fib(), p.ports());
                 let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
@@ -313,6 +318,7 @@ pub struct Slow<P> {
     core: Core,
     random: u64,
     exhausted: Option<(sessions::Flow4, f64)>,
+    log: Log,
 }
 
 /// The edge of [`Slow`].
@@ -398,7 +404,8 @@ impl<P: Place> Slow<P> {
             return if config.is_forwarding { Ok(None) } else { Err(Fault::CannotTranslate) };
         };
         let (random, exhausted) = (&mut self.random, &mut self.exhausted);
-        let mut asking = Asking { core, config, table, is_own, random, exhausted, epoch, now };
+        let log = &mut self.log;
+        let mut asking = Asking { core, config, table, is_own, random, exhausted, log, epoch, now };
         let Verdict::Of(at, direction) = asking.ask(&seen, fib, P::WAY)? else { return Ok(None) };
         let bytes = p.total_len() - l3.min(p.total_len());
         if let Some(new) = pass(table, at, direction, &seen, bytes, now) {
@@ -413,9 +420,10 @@ impl<P: Place> Slow<P> {
 }
 
 /// The nodes of a place.
-pub fn of<P: Place>(place: P, core: &Core, seed: u64) -> (Fast<P>, Slow<P>) {
+pub fn of<P: Place>(place: P, core: &Core, seed: u64, log: Log) -> (Fast<P>, Slow<P>) {
     let fast = Fast { place, core: core.clone() };
-    (fast, Slow { place: PhantomData, core: core.clone(), random: seed | 1, exhausted: None })
+    let (place, random, exhausted) = (PhantomData, seed | 1, None);
+    (fast, Slow { place, core: core.clone(), random, exhausted, log })
 }
 
 /// What a node says of a traced packet.

@@ -1,6 +1,7 @@
 //! What operators and clients ask for.
 
 use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use net::Router;
 use net::fib::Ip4;
@@ -12,6 +13,7 @@ use translation::session::Timeouts;
 use wire::Protocol;
 
 use crate::core::Core;
+use crate::log;
 use crate::state::{
     Error, Nat, Role, change, release_address, release_mapping, remove_sessions, set_role, settings,
 };
@@ -176,7 +178,17 @@ pub fn expire(router: &mut Router) -> bool {
     let core = nat.core.clone();
     let Some(sessions) = nat.sessions.current().clone() else { return false };
     let by_fib = core.by_fib.clone();
-    let more = sessions.expire(router, move |_, end, gone| Core::ended(&by_fib, end, gone));
+    let is_logged = nat_log::is_wanted(router);
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&ends);
+    let more = sessions.expire(router, move |_, end, gone| {
+        Core::ended(&by_fib, end, gone);
+        if is_logged {
+            to.lock().unwrap_or_else(PoisonError::into_inner).push(*gone);
+        }
+    });
+    let ends = std::mem::take(&mut *ends.lock().unwrap_or_else(PoisonError::into_inner));
+    log::ended(router, &ends);
     let _ = sessions.visit(router, move |thread, table| core.show_total(thread, table));
     more
 }

@@ -7,7 +7,7 @@ use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
 use translation::mapping::{Mapping, Twice};
 use translation::ports::{next_random, stride};
 use translation::session::{
-    BALANCED, BYPASS, Data, HAIRPIN, NatTable, OUTSIDE, STATIC, TWICE, class_of,
+    BALANCED, BYPASS, Data, HAIRPIN, NatSession, NatTable, OUTSIDE, STATIC, TWICE, class_of,
 };
 use translation::{FIRST_PORT, leads_outside};
 use wire::Protocol;
@@ -15,6 +15,7 @@ use wire::tcp::Flags;
 
 use crate::config::Config;
 use crate::core::{Core, Way};
+use crate::log::{Limit, Log};
 
 /// Where clients of DHCP listen.
 const DHCP_CLIENT: u16 = 68;
@@ -61,6 +62,8 @@ pub struct Asking<'a> {
     pub random: &'a mut u64,
     /// What was out of ports last, and when.
     pub exhausted: &'a mut Option<(Flow4, f64)>,
+    /// The way to the log.
+    pub log: &'a mut Log,
     /// The epoch of the frame.
     pub epoch: Epoch<'a>,
     /// The time in seconds.
@@ -77,7 +80,7 @@ impl Asking<'_> {
             if !self.table.is_over(at, self.now) {
                 return Ok(Verdict::Of(at, direction));
             }
-            self.core.remove(self.table, at);
+            self.end(at);
         }
         match way {
             Way::Out2In => self.inward(seen, fib),
@@ -235,17 +238,34 @@ impl Asking<'_> {
         for at in [self.table.find(&forward), self.table.find_reverse(&reverse)] {
             let Some(at) = at else { continue };
             if !data.is(BYPASS) && self.table.at(at).is_some_and(|s| s.data.is(BYPASS)) {
-                self.core.remove(self.table, at);
+                self.end(at);
             }
         }
         let new = New { forward, reverse, data, class };
-        let gone = |end, session: &_| Core::ended(by_fib, end, session);
+        let (log, epoch) = (&mut *self.log, self.epoch);
+        let gone = |end, session: &NatSession| {
+            Core::ended(by_fib, end, session);
+            log.session(false, session, epoch);
+        };
         let at = self.table.insert(new, self.now, gone).map_err(|refused| match refused {
             Refused::Clash => Fault::HashAddFailed,
             Refused::Full => Fault::MaxSessions,
-        })?;
+        });
+        if at == Err(Fault::MaxSessions) {
+            let limit = Limit::Sessions(self.table.usage().limit as u32);
+            self.log.limit(limit, self.now, epoch);
+        }
+        let at = at?;
         by_fib.add(data.in_fib.into(), 1);
+        if let Some(session) = self.table.at(at) {
+            self.log.session(true, session, epoch);
+        }
         Ok(at)
+    }
+    fn end(&mut self, at: SessionIndex) {
+        if let Some(gone) = self.core.remove(self.table, at) {
+            self.log.session(false, &gone, self.epoch);
+        }
     }
     /// The flow, if no session outside has it, or one that is over.
     fn free(&mut self, flow: Flow4) -> Option<Flow4> {
@@ -253,7 +273,7 @@ impl Asking<'_> {
             if !self.table.is_over(at, self.now) {
                 return None;
             }
-            self.core.remove(self.table, at);
+            self.end(at);
         }
         Some(flow)
     }
@@ -264,7 +284,7 @@ impl Asking<'_> {
             if !is_bypass && !self.table.is_over(at, self.now) {
                 return None;
             }
-            self.core.remove(self.table, at);
+            self.end(at);
         }
         Some(flow)
     }
@@ -332,6 +352,7 @@ impl Asking<'_> {
             }
         }
         *self.exhausted = Some((far_end, self.now));
+        self.log.limit(Limit::Ports, self.now, self.epoch);
         Err(Fault::OutOfPorts)
     }
 }

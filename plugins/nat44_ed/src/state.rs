@@ -14,6 +14,7 @@ use translation::session::{NatSession, NatSessions, STATIC, TWICE, Timeouts};
 
 use crate::config::Config;
 use crate::core::Core;
+use crate::log;
 
 pub use translation::error::Error;
 
@@ -182,9 +183,10 @@ pub fn remove_sessions(
             return Walked::keep(None);
         }
         Core::ended(&by_fib, End::Removed, session);
-        Walked::remove(Some(()))
+        Walked::remove(Some(*session))
     };
     let gone = sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
+    log::ended(router, &gone);
     let show = move |thread, table: &mut _| core.show_total(thread, table);
     sessions.visit(router, show).map_err(|_| Error::NoAnswer)?;
     Ok(gone.len())

@@ -75,7 +75,9 @@ use net::{Configuration, Feature, Origin, Parts, Router};
 pub use flow::{Address, Flow, Flow4, Flow6, Key};
 pub use packet::{ICMP_HEADER, Kind, Look, Seen};
 pub use shared::{Lent, Sessions, VISIT, Walked};
-pub use table::{Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table, Usage};
+pub use table::{
+    BLOCK, Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table, Usage,
+};
 
 /// Session tables.
 pub const FEATURE: Feature = Feature {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use infra::cpu::prefetch;
 use infra::memory::{HugePages, Reserved};
 use infra::table::exact::{Change, Exact};
 use zerocopy::FromZeros;
@@ -18,6 +19,8 @@ const A_FEW: usize = 2;
 const SOME: usize = 32;
 /// Buckets that are copied for each new session while the table grows.
 const SLICE: usize = 16;
+/// Keys at most that are looked up together.
+pub const BLOCK: usize = 64;
 /// Entries that a new table has room for.
 const FIRST: usize = 4096;
 
@@ -87,14 +90,15 @@ pub enum End {
     Removed,
 }
 
-/// A session.
+/// A session. What a lookup compares is on one cache line where flows are short.
 #[derive(Clone, Copy, Debug, FromZeros)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Session<F, R, D> {
     /// Its packets, as they come.
     pub forward: F,
     /// The answers, as they come.
     pub reverse: R,
+    pub(crate) link: Link,
     /// What the feature knows of it.
     pub data: D,
     /// When a packet passed last, in seconds on the router's clock.
@@ -103,7 +107,6 @@ pub struct Session<F, R, D> {
     pub packets: u64,
     /// Bytes that passed.
     pub bytes: u64,
-    pub(crate) link: Link,
 }
 
 impl<F, R, D> Session<F, R, D> {
@@ -153,7 +156,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     ///
     /// # Errors
     /// The kernel's, when it refuses the address space.
-    pub(crate) fn new(limit: usize, classes: &[Class], seed: u64) -> io::Result<Self> {
+    pub fn new(limit: usize, classes: &[Class], seed: u64) -> io::Result<Self> {
         Ok(Self {
             flows: Exact::new(FIRST.min(limit.saturating_mul(4)))?,
             records: Reserved::new(limit, HugePages::Beyond)?.named("sessions"),
@@ -266,6 +269,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
                 }
                 self.give_record_back(at);
                 self.usage.refused += 1;
+                // A thread that stood still may have held up the growth: there is room soon.
+                self.grow();
                 return Err(Refused::Full);
             }
         }
@@ -386,6 +391,31 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
         let found = self.at(at)?;
         let flow = if direction == Direction::Forward { &found.forward } else { &found.reverse };
         (flow == key).then_some((at, direction))
+    }
+    /// The same for up to [`BLOCK`] keys, whose lines and records are waited for together.
+    #[inline(always)]
+    pub fn find_block(&self, keys: &[K], found: &mut [Option<(SessionIndex, Direction)>]) {
+        let (view, mut hashes) = (self.flows.view(), [0; BLOCK]);
+        for (key, hash) in keys.iter().zip(&mut hashes) {
+            *hash = hash_of(key, self.seed);
+            view.fetch(*hash);
+        }
+        for (hash, found) in hashes.iter().zip(&mut *found).take(keys.len()) {
+            *found = self.named(*hash);
+            if let Some((at, _)) = *found
+                && let Some(record) = self.records.get(at.0 as usize)
+            {
+                prefetch(&record.forward);
+                prefetch(&record.heard);
+            }
+        }
+        for (key, found) in keys.iter().zip(found).take(BLOCK) {
+            *found = found.filter(|(at, direction)| {
+                self.at(*at).is_some_and(|record| {
+                    [&record.forward, &record.reverse][*direction as usize] == key
+                })
+            });
+        }
     }
 }
 

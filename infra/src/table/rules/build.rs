@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::cuts::{Cutting, Job, Region};
-use super::{Entry, Field, GROUPS, Group, Pattern, Place, Rules, To, hash};
+use super::{Entry, Field, GROUPS, Group, Line, PLACES, Pattern, Rules, To, hash};
 
 /// Patterns that a slice is about: well below a millisecond.
 const SLICE: usize = 1024;
@@ -16,23 +16,30 @@ pub struct Builder<const W: usize> {
     stage: Stage<W>,
     /// The next pattern of the stage.
     at: usize,
-    counts: HashMap<[u64; W], u32>,
     made: Rules<W>,
 }
 
 /// Patterns by the bits of their group.
 type Buckets<const W: usize> = HashMap<[u64; W], Vec<u32>>;
 
+/// Patterns by mask: exactly, as long as these are few, and rounded to steps.
+#[derive(Default)]
+struct Counting<const W: usize> {
+    exact: HashMap<[u64; W], u64>,
+    coarse: HashMap<[u64; W], u64>,
+}
+
 /// Groups that are being filled.
 struct Sorting<const W: usize> {
-    /// The group of each mask.
+    /// The group of each mask, which is rounded where there are many.
     group_of: HashMap<[u64; W], usize>,
+    is_rounded: bool,
     groups: Vec<([u64; W], Buckets<W>)>,
 }
 
 enum Stage<const W: usize> {
     /// Masks are counted.
-    Counting,
+    Counting(Counting<W>),
     /// Patterns are sorted into groups.
     Sorting(Sorting<W>),
     /// Groups are written, the last one first; the buckets of one that is being written.
@@ -49,28 +56,27 @@ impl<const W: usize> Builder<W> {
     /// Begins with a list of patterns. The fields cover all bits that patterns compare.
     pub fn new(patterns: Vec<Pattern<W>>, fields: &'static [Field]) -> Self {
         let patterns = patterns.into_iter().map(Pattern::with_exact_ranges).collect();
-        let (stage, counts) = (Stage::Counting, HashMap::new());
-        Self { patterns, fields, stage, at: 0, counts, made: Rules::default() }
+        let stage = Stage::Counting(Counting::default());
+        Self { patterns, fields, stage, at: 0, made: Rules::default() }
     }
     /// Does a slice; gives the result after the last one.
     pub fn step(&mut self) -> Option<Rules<W>> {
         let end = (self.at + SLICE).min(self.patterns.len());
         match &mut self.stage {
-            Stage::Counting => {
+            Stage::Counting(counting) => {
                 for pattern in &self.patterns[self.at..end] {
-                    *self.counts.entry(pattern.mask).or_default() += 1;
+                    counting.add(&pattern.mask, self.fields);
                 }
                 self.at = end;
                 if end == self.patterns.len() {
                     self.at = 0;
-                    let counts = std::mem::take(&mut self.counts);
-                    self.stage = Stage::Sorting(Sorting::of(counts, self.fields));
+                    self.stage = Stage::Sorting(Sorting::of(std::mem::take(counting)));
                 }
                 None
             }
             Stage::Sorting(sorting) => {
                 for (number, pattern) in (self.at..end).zip(&self.patterns[self.at..end]) {
-                    sorting.add(number as u32, pattern);
+                    sorting.add(number as u32, pattern, self.fields);
                 }
                 self.at = end;
                 if end == self.patterns.len() {
@@ -82,7 +88,8 @@ impl<const W: usize> Builder<W> {
             Stage::Writing(groups, writing) => {
                 if writing.is_none() {
                     let Some((mask, buckets)) = groups.pop() else {
-                        self.made.groups.sort_by_key(|group| group.first);
+                        let count = self.patterns.len();
+                        self.made.groups.sort_by_key(|group| order(group, count));
                         return Some(std::mem::take(&mut self.made));
                     };
                     *writing = Some(Writing::begin(mask, buckets, &mut self.made));
@@ -99,50 +106,63 @@ impl<const W: usize> Builder<W> {
     }
 }
 
+impl<const W: usize> Counting<W> {
+    fn add(&mut self, mask: &[u64; W], fields: &[Field]) {
+        if self.exact.len() <= GROUPS {
+            *self.exact.entry(*mask).or_default() += 1;
+        }
+        *self.coarse.entry(rounded(mask, fields)).or_default() += 1;
+    }
+}
+
 impl<const W: usize> Sorting<W> {
     /// Chooses groups for masks with so many patterns each.
-    fn of(counts: HashMap<[u64; W], u32>, fields: &[Field]) -> Self {
-        let is_many = counts.len() > GROUPS;
-        let group_of = |mask: &[u64; W]| if is_many { rounded(mask, fields) } else { *mask };
-        let mut coarse: HashMap<[u64; W], u64> = HashMap::new();
-        for (mask, count) in &counts {
-            *coarse.entry(group_of(mask)).or_default() += u64::from(*count);
-        }
+    fn of(counting: Counting<W>) -> Self {
+        let is_rounded = counting.exact.len() > GROUPS;
+        let counts = if is_rounded { counting.coarse } else { counting.exact };
         // In an order of their own, so that like lists are made alike.
-        let mut masks: Vec<_> = coarse.into_iter().collect();
+        let mut masks: Vec<_> = counts.iter().map(|(mask, count)| (*mask, *count)).collect();
         masks.sort_unstable();
         let into = merge(&mut masks);
         let groups = masks.iter().map(|(mask, _)| (*mask, HashMap::new())).collect();
         let final_of = |mask: &[u64; W]| {
-            let coarse = group_of(mask);
             let merged =
-                into.iter().fold(coarse, |now, (from, to)| if now == *from { *to } else { now });
+                into.iter().fold(*mask, |now, (from, to)| if now == *from { *to } else { now });
             masks.iter().position(|(mask, _)| *mask == merged).unwrap_or_default()
         };
-        Self { group_of: counts.keys().map(|mask| (*mask, final_of(mask))).collect(), groups }
+        let group_of = counts.keys().map(|mask| (*mask, final_of(mask))).collect();
+        Self { group_of, is_rounded, groups }
     }
-    fn add(&mut self, number: u32, pattern: &Pattern<W>) {
-        let group = self.group_of.get(&pattern.mask).copied().unwrap_or_default();
+    fn add(&mut self, number: u32, pattern: &Pattern<W>, fields: &[Field]) {
+        let mask = pattern.mask;
+        let mask = if self.is_rounded { rounded(&mask, fields) } else { mask };
+        let group = self.group_of.get(&mask).copied().unwrap_or_default();
         let Some((mask, buckets)) = self.groups.get_mut(group) else { return };
         buckets.entry(masked(&pattern.value, mask)).or_default().push(number);
     }
+}
+
+/// The order in which groups are asked: what comes first in the list comes first. Of those that
+/// begin at about the same place the coarser ones do: they have the first pattern of most keys, and
+/// then the others have little to say.
+fn order<const W: usize>(group: &Group<W>, count: usize) -> (usize, u32) {
+    const PARTS: usize = 16;
+    let bits = group.mask.iter().map(|word| word.count_ones()).sum();
+    (group.first as usize * PARTS / count.max(1), bits)
 }
 
 fn masked<const W: usize>(value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
     std::array::from_fn(|word| value[word] & mask[word])
 }
 
-/// A mask whose prefixes are as long as steps allow.
+/// A mask of prefixes that are as long as steps allow. There are few of them, whatever the masks.
 fn rounded<const W: usize>(mask: &[u64; W], fields: &[Field]) -> [u64; W] {
-    let mut rounded = *mask;
+    let mut rounded = [0; W];
     for field in fields {
-        let bits = field.of(mask);
-        let len = (bits << (64 - field.bits)).leading_ones();
-        if bits.count_ones() == len {
-            let kept = len / field.step * field.step;
-            let prefix = if kept == 0 { 0 } else { field.most() << (field.bits - kept) };
-            rounded[field.word] &= !field.mask() | (prefix & field.most()) << field.shift;
-        }
+        let len = (field.of(mask) << (64 - field.bits)).leading_ones();
+        let kept = len / field.step * field.step;
+        let prefix = if kept == 0 { 0 } else { field.most() << (field.bits - kept) };
+        rounded[field.word] |= (prefix & field.most()) << field.shift;
     }
     rounded
 }
@@ -177,14 +197,13 @@ fn merge<const W: usize>(masks: &mut Vec<([u64; W], u64)>) -> Vec<([u64; W], [u6
 impl<const W: usize> Writing<W> {
     fn begin(mask: [u64; W], buckets: Buckets<W>, made: &mut Rules<W>) -> Self {
         let first = buckets.values().filter_map(|numbers| numbers.first()).min();
-        // A table with one bucket has a free place beside it, as all have.
-        let places = (buckets.len() * 2).next_power_of_two().max(2);
-        let start = made.places.len();
-        made.places.resize(start + places, Place { tag: 0, to: To::NOWHERE });
+        let lines = (buckets.len() * 2).div_ceil(PLACES).next_power_of_two();
+        let start = made.lines.len();
+        made.lines.resize(start + lines, Line::FREE);
         let group = Group {
             mask,
             first: first.copied().unwrap_or(u32::MAX),
-            last_place: places as u32 - 1,
+            last_line: lines as u32 - 1,
             start: start as u32,
         };
         let mut buckets: Vec<_> = buckets.into_iter().collect();
@@ -222,14 +241,18 @@ impl<const W: usize> Writing<W> {
         made: &mut Rules<W>,
     ) -> Job<W> {
         let hash = hash(key, &self.group.mask);
-        let mut at = self.group.place(hash);
-        while made.places[at].to != To::NOWHERE {
-            at = self.group.place((at as u64 - u64::from(self.group.start)) + 1);
-        }
-        // Any value for as long as it is not known.
-        made.places[at] = Place { tag: (hash >> 32) as u32, to: To(0) };
+        let first = numbers.first().copied().unwrap_or(u32::MAX);
+        let mut further = 0;
+        let (line, place) = loop {
+            let at = self.group.line(hash, further);
+            match made.lines[at].take(hash, first) {
+                Some(place) => break (at, place),
+                None => made.lines[at].tags[1] |= Line::MORE,
+            }
+            further += 1;
+        };
         let region = Region::of(key, &self.group.mask, fields);
-        Job { numbers, region, link: super::cuts::Link::Place(at), depth: 0 }
+        Job { numbers, region, link: super::cuts::Link::Place(line, place), depth: 0 }
     }
 }
 

@@ -20,12 +20,10 @@ pub(super) struct Region(Vec<(u64, u64)>);
 /// Where a finished part is hung.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Link {
-    /// A place of a hash table.
-    Place(usize),
-    /// The part below a cut.
-    Below(usize),
-    /// The part from a cut on.
-    From(usize),
+    /// A place of a line of a hash table.
+    Place(usize, usize),
+    /// The part below a cut (0), or from it on (1).
+    Side(usize, usize),
 }
 
 /// A part that is to be cut or written.
@@ -112,15 +110,15 @@ impl<const W: usize> Cutting<'_, W> {
             return hang(job.link, to, made);
         }
         let cut = made.cuts.len();
-        made.cuts.push(Cut { field, at, below: To::NOWHERE, from: To::NOWHERE });
+        made.cuts.push(Cut::new(&field, at));
         hang(job.link, To(cut as u32 | To::CUT), made);
         let mut parts = [job.region.clone(), job.region];
         parts[0].0[which].1 = at - 1;
         parts[1].0[which].0 = at;
         let [low, high] = parts;
         let depth = job.depth + 1;
-        jobs.push(Job { numbers: from, region: high, link: Link::From(cut), depth });
-        jobs.push(Job { numbers: below, region: low, link: Link::Below(cut), depth });
+        jobs.push(Job { numbers: from, region: high, link: Link::Side(cut, 1), depth });
+        jobs.push(Job { numbers: below, region: low, link: Link::Side(cut, 0), depth });
     }
     /// The field and value where a cut leaves least on both sides; `None` when none is of use.
     fn best(&self, job: &Job<W>) -> Option<(usize, u64)> {
@@ -152,8 +150,7 @@ impl<const W: usize> Cutting<'_, W> {
 
 fn hang<const W: usize>(link: Link, to: To, made: &mut Rules<W>) {
     match link {
-        Link::Place(at) => made.places[at].to = to,
-        Link::Below(at) => made.cuts[at].below = to,
-        Link::From(at) => made.cuts[at].from = to,
+        Link::Place(line, place) => made.lines[line].to[place] = to,
+        Link::Side(at, side) => made.cuts[at].to[side] = to,
     }
 }

@@ -74,8 +74,14 @@ proptest! {
         keys in prop::collection::vec(key(), 100),
     ) {
         let rules = Rules::of(patterns.clone(), &FIELDS);
-        for (key, flags) in keys {
-            prop_assert_eq!(rules.find(&key, flags), first(&patterns, &key, flags));
+        for keys in keys.chunks(KEYS) {
+            let mut found = [0; KEYS];
+            rules.find_all(|n| (&keys[n].0, keys[n].1), &mut found[..keys.len()]);
+            for ((key, flags), found) in keys.iter().zip(found) {
+                let right = first(&patterns, key, *flags);
+                prop_assert_eq!(rules.find(key, *flags), right);
+                prop_assert_eq!((found != u32::MAX).then_some(found), right);
+            }
         }
     }
 }

@@ -1,0 +1,294 @@
+//! A network of 65,536 hosts behind 256 addresses: every host and every port of a host is
+//! translated, and found again by its answer.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use net::testing::packets::{ip6, udp4, udp6};
+use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use wire::ethernet::{EtherType, Header};
+use wire::{Protocol, ip6};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::nat44_ed::{check, end, ends, udp};
+
+const FEATURES: [net::Feature; 5] =
+    [sessions::FEATURE, ipfix::FEATURE, syslog::FEATURE, nat_log::FEATURE, translation::FEATURE];
+const SERVER: (&str, u16) = ("10.0.1.2", 53);
+
+type End = (Ipv4Addr, u16);
+
+/// Hosts behind one interface, the world behind the other.
+fn bench(feature: net::Feature, lines: &[&str]) -> Bench {
+    let mut b = Bench::plugged(&[&FEATURES[..], &[feature]].concat());
+    let first = [
+        "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01",
+        "set ip neighbor pg0 2001:db8::2 02:00:00:00:00:01",
+        "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:01",
+        "ip route add 10.1.0.0/16 via 10.0.0.2 pg0",
+        "ip route add 2001:db8:7::/48 via 2001:db8::2 pg0",
+    ];
+    for line in first.iter().chain(lines) {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    b.wait(0.0);
+    b
+}
+
+/// What leaves for packets that come in.
+fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
+    let frame = |packet: &Vec<u8>| {
+        let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
+        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
+    };
+    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
+    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
+}
+
+/// A port of a host: each of all 65,536 once, those below 1024 among them.
+fn port_of(host: u16) -> u16 {
+    host.wrapping_mul(40_503)
+}
+
+/// A packet of a host, and the host and port to which the answer must come.
+struct Asked {
+    packet: Vec<u8>,
+    host: String,
+    port: u16,
+}
+
+/// Every host asks the server from a port of its own, and is answered.
+fn everybody(b: &mut Bench, ask: impl Fn(u16) -> Asked, answered: impl Fn(&[u8]) -> (String, u16)) {
+    let (mut seen, mut addresses) = (HashSet::new(), HashMap::<Ipv4Addr, u32>::new());
+    let server = end(SERVER.0, SERVER.1);
+    for block in 0..=255u16 {
+        let asked: Vec<_> = (0..=255).map(|low| ask(block << 8 | low)).collect();
+        let packets: Vec<_> = asked.iter().map(|asked| asked.packet.clone()).collect();
+        let mut out = through(b, false, &packets);
+        // A table grows once all threads have moved on, those of other tests among them.
+        for _ in 0..600 {
+            if out.len() < 256 || out.iter().any(|p| ends(p)[1] != server) {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                out = through(b, false, &packets);
+            }
+        }
+        assert_eq!(out.len(), 256, "block {block}: all are translated");
+        let froms: Vec<End> = out.iter().map(|p| (check(p), ends(p)[0]).1).collect();
+        for (out, from) in out.iter().zip(&froms) {
+            assert_eq!(ends(out)[1], server);
+            assert!(from.0.octets()[..3] == [192, 0, 2] && from.1 != 0, "{from:?}");
+            assert!(seen.insert(*from), "{from:?} is another's");
+            *addresses.entry(from.0).or_default() += 1;
+        }
+        let answers: Vec<_> = froms.iter().map(|from| udp(server, *from)).collect();
+        let back = through(b, true, &answers);
+        assert_eq!(back.len(), 256, "block {block}: all answers");
+        for (asked, back) in asked.iter().zip(&back) {
+            assert_eq!(answered(back), (asked.host.clone(), asked.port));
+        }
+    }
+    assert_eq!((seen.len(), addresses.len()), (1 << 16, 256), "no address is left out");
+}
+
+/// The row of a table: thread, sessions, limit, bytes, made, expired, evicted, refused, clashes.
+fn row(b: &mut Bench, table: &str) -> Vec<u64> {
+    let shown = b.cli("show session tables");
+    let row = shown.lines().find(|line| line.split(' ').next() == Some(table));
+    let words = row.unwrap_or_else(|| panic!("no {table}: {shown}")).split_whitespace();
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// A table with room for 500 sessions gets 1,000; then the clock moves on, and all is over. Nothing
+/// passes for what is over, and its memory is used again.
+fn full(b: &mut Bench, table: &str, refusal: (&str, &str), ask: impl Fn(u16) -> Asked) {
+    let server = end(SERVER.0, SERVER.1);
+    let all = |b: &mut Bench| -> Vec<End> {
+        let blocks = (0..4u16).map(|block| (0..250).map(|n| ask(block * 250 + n).packet).collect());
+        let out: Vec<_> = blocks.flat_map(|p: Vec<_>| through(b, false, &p)).collect();
+        out.iter().map(|p| ends(p)[0]).collect()
+    };
+    let old = all(b);
+    assert_eq!(old.len(), 500, "as many as may be");
+    b.expect(&[(refusal.0, refusal.1, 500)]);
+    let [_, sessions, limit, bytes, ..] = row(b, table)[..] else { panic!("no row") };
+    assert_eq!((sessions, limit), (500, 500));
+    b.graph.engine.clock().adjust(100_000.0);
+    let stale: Vec<_> = old.iter().take(200).map(|from| udp(server, *from)).collect();
+    assert!(through(b, true, &stale).is_empty(), "a translation that is over");
+    b.wait(20.0);
+    let [_, sessions, ..] = row(b, table)[..] else { panic!("no row") };
+    assert_eq!(sessions, 0);
+    b.graph.moved_counters();
+    assert_eq!(all(b).len(), 500);
+    let [_, _, _, again, ..] = row(b, table)[..] else { panic!("no row") };
+    assert_eq!(again, bytes, "memory is used again");
+}
+
+fn ask4(host: u16) -> Asked {
+    let [high, low] = host.to_be_bytes();
+    let addr = Ipv4Addr::new(10, 1, high, low);
+    let packet = udp((addr, port_of(host)), end(SERVER.0, SERVER.1));
+    Asked { packet, host: addr.to_string(), port: port_of(host) }
+}
+
+fn answered4(packet: &[u8]) -> (String, u16) {
+    check(packet);
+    let to = ends(packet)[1];
+    (to.0.to_string(), to.1)
+}
+
+#[test]
+fn a_full_endpoint_dependent_table_says_so_and_is_empty_once_all_is_over() {
+    let mut b = bench(
+        nat44_ed::FEATURE,
+        &[
+            "nat44 plugin enable sessions 500",
+            "set interface nat44 in pg0 out pg1",
+            "nat44 add address 192.0.2.1",
+        ],
+    );
+    let refusal = ("nat44-ed-in2out-slowpath", "maximum sessions exceeded");
+    full(&mut b, "nat44-ed", refusal, ask4);
+}
+
+#[test]
+fn a_full_endpoint_independent_table_says_so_and_is_empty_once_all_is_over() {
+    let mut b = bench(
+        nat44_ei::FEATURE,
+        &[
+            "nat44 ei plugin enable sessions 500",
+            "set interface nat44 ei in pg0 out pg1",
+            "nat44 ei add address 192.0.2.1",
+        ],
+    );
+    let refusal = ("nat44-ei-in2out-slowpath", "maximum sessions exceeded");
+    full(&mut b, "nat44-ei", refusal, ask4);
+}
+
+#[test]
+fn endpoint_dependent_sessions_are_logged() {
+    let mut b = bench(
+        nat44_ed::FEATURE,
+        &[
+            "nat44 plugin enable sessions 500",
+            "set interface nat44 in pg0 out pg1",
+            "nat44 add address 192.0.2.1",
+            "set ip neighbor pg1 10.0.1.3 02:00:00:00:00:01",
+            "set syslog sender collector 10.0.1.3 src 10.0.1.1",
+        ],
+    );
+    let logged = |out: &[Vec<u8>]| -> Vec<String> {
+        let texts = out.iter().filter(|p| p[9] == 17 && p[22..24] == 514_u16.to_be_bytes());
+        texts.map(|p| String::from_utf8_lossy(&p[28..]).into_owned()).collect()
+    };
+    let settled = |b: &mut Bench| -> Vec<Vec<u8>> {
+        sent(&b.wait(6.0)).into_iter().map(|frame| frame[14..].to_vec()).collect()
+    };
+    let mut out = through(&mut b, false, &[ask4(7).packet]);
+    out.extend(settled(&mut b));
+    let texts = logged(&out);
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    for part in ["SADD [nsess", "ISADDR=\"10.1.0.7\"", "XSADDR=\"192.0.2.1\"", "XDPORT=\"53\""] {
+        assert!(texts[0].contains(part), "{part} {texts:?}");
+    }
+    assert_eq!(b.cli("nat44 add address 192.0.2.1 del"), "");
+    let texts = logged(&settled(&mut b));
+    assert!(texts.len() == 1 && texts[0].contains("SDEL [nsess"), "{texts:?}");
+}
+
+#[test]
+fn endpoint_dependent_translation_leaves_nobody_out() {
+    let mut b = bench(
+        nat44_ed::FEATURE,
+        &[
+            "nat44 plugin enable sessions 70000",
+            "set interface nat44 in pg0 out pg1",
+            "nat44 add address 192.0.2.0 - 192.0.2.255",
+        ],
+    );
+    everybody(&mut b, ask4, answered4);
+}
+
+#[test]
+fn endpoint_independent_translation_leaves_nobody_out() {
+    let mut b = bench(
+        nat44_ei::FEATURE,
+        &[
+            "nat44 ei plugin enable sessions 70000 users 70000",
+            "set interface nat44 ei in pg0 out pg1",
+            "nat44 ei add address 192.0.2.0 - 192.0.2.255",
+        ],
+    );
+    everybody(&mut b, ask4, answered4);
+}
+
+#[test]
+fn deterministic_translation_leaves_nobody_out() {
+    let mut b = bench(
+        det44::FEATURE,
+        &[
+            "det44 plugin enable",
+            "set interface det44 inside pg0 outside pg1",
+            "det44 add in 10.1.0.0/16 out 192.0.2.0/24",
+        ],
+    );
+    everybody(&mut b, ask4, answered4);
+}
+
+/// A UDP packet with another source port.
+fn from_port(mut packet: Vec<u8>, at: usize, port: u16) -> Vec<u8> {
+    let old = u16::from_be_bytes([packet[at], packet[at + 1]]);
+    let sum = zerocopy::network_endian::U16::from_bytes([packet[at + 6], packet[at + 7]]);
+    packet[at..at + 2].copy_from_slice(&port.to_be_bytes());
+    let sum = wire::checksum::update(sum, old.into(), port.into());
+    let sum = if sum.get() == 0 { 0xffff.into() } else { sum };
+    packet[at + 6..at + 8].copy_from_slice(sum.as_bytes());
+    packet
+}
+
+#[test]
+fn nat64_leaves_nobody_out() {
+    let mut b = bench(
+        nat64::FEATURE,
+        &[
+            "nat64 plugin enable bib-buckets 8192 st-buckets 8192",
+            "set interface nat64 in pg0",
+            "set interface nat64 out pg1",
+            "nat64 add pool address 192.0.2.0 - 192.0.2.255",
+        ],
+    );
+    let ask = |host: u16| {
+        let addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, host).to_string();
+        let packet = udp6(&addr, "64:ff9b::10.0.1.2", SERVER.1, b"data");
+        let port = port_of(host);
+        Asked { packet: from_port(packet, 40, port), host: addr, port }
+    };
+    everybody(&mut b, ask, |packet| {
+        let (header, _) = ip6::Header::ref_from_prefix(packet).unwrap();
+        (header.dst_addr().to_string(), u16::from_be_bytes([packet[42], packet[43]]))
+    });
+}
+
+#[test]
+fn dual_stack_lite_leaves_nobody_out() {
+    let mut b = bench(
+        dslite::FEATURE,
+        &[
+            "dslite set aftr-tunnel-endpoint-address 2001:db8:ffff::1",
+            "dslite add pool address 192.0.2.0 - 192.0.2.255",
+        ],
+    );
+    // All customers have the same address inside.
+    let ask = |host: u16| {
+        let b4 = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, host).to_string();
+        let inner = udp4("192.168.1.1", SERVER.0, SERVER.1, b"data");
+        let inner = from_port(inner, 20, port_of(host));
+        let packet = ip6(&b4, "2001:db8:ffff::1", Protocol::IP4, &inner);
+        Asked { packet, host: b4, port: port_of(host) }
+    };
+    everybody(&mut b, ask, |packet| {
+        let (header, _) = ip6::Header::ref_from_prefix(packet).unwrap();
+        (header.dst_addr().to_string(), ends(&packet[40..])[1].1)
+    });
+}
