@@ -7,6 +7,7 @@ pub mod memory;
 pub mod meter;
 pub mod owner;
 pub mod rcu;
+pub mod replay;
 pub mod ring;
 pub mod sequence;
 mod sync;

@@ -73,17 +73,23 @@ impl Engine {
     pub fn counters(&self) -> impl Iterator<Item = (u32, &str, CounterText, u64)> {
         self.errors.iter(&self.counters)
     }
-    /// The counters that are not zero: number, node, text, value.
+    /// The counters that moved since [`Engine::clear_errors`]: number, node, text, by how much.
     pub fn errors(&self) -> Vec<(u32, String, CounterText, u64)> {
-        let moved = self.counters().filter(|e| e.3 > 0);
-        moved.map(|(i, node, text, n)| (i, node.to_owned(), text, n)).collect()
+        let before = |i: u32| self.cleared.get(i as usize).copied().unwrap_or(0);
+        // A counter that is less than it was serves another node since.
+        let since = |i: u32, n: u64| n.checked_sub(before(i)).unwrap_or(n);
+        let moved = self.counters().map(|(i, node, text, n)| (i, node, text, since(i, n)));
+        moved.filter(|e| e.3 > 0).map(|(i, node, text, n)| (i, node.to_owned(), text, n)).collect()
     }
-    /// Sets all counters of nodes to zero.
-    ///
-    /// # Errors
-    /// When a thread does not answer.
-    pub fn clear_errors(&mut self) -> Result<(), NoAnswer> {
-        self.zero_counters(0..self.errors.len())
+    /// Has [`Engine::errors`] count anew. The counters themselves go on, as clients see them.
+    pub fn clear_errors(&mut self) {
+        let mut cleared = vec![0; self.errors.len()];
+        for (i, .., n) in self.counters() {
+            if let Some(place) = cleared.get_mut(i as usize) {
+                *place = n;
+            }
+        }
+        self.cleared = cleared;
     }
     /// Numbers that counters have or had.
     pub(crate) fn counter_count(&self) -> usize {

@@ -117,6 +117,7 @@ impl Engine {
             pending: Vec::new(),
             starts: Vec::new(),
             errors: Errors::new(),
+            cleared: Vec::new(),
             counters,
             pool: Pool::new(settings.buffers)?,
             clock: Clock::start(),

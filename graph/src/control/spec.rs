@@ -118,6 +118,8 @@ pub struct Engine {
     /// Starts of arcs among nodes made for one interface, until the graph is built.
     pub(super) starts: Vec<(NodeIndex, &'static FeatureArc)>,
     pub(super) errors: Errors,
+    /// What counters were when they were cleared.
+    pub(super) cleared: Vec<u64>,
     pub(super) counters: Rows<Counter>,
     pub(super) pool: Pool,
     pub(super) clock: Clock,

@@ -160,6 +160,14 @@ impl super::Adjacencies {
         let mine: Vec<_> = mine.map(|(_, index)| *index).collect();
         mine.into_iter().for_each(|index| stack(router, index));
     }
+    /// Says by which edge packets leave an adjacency's node.
+    pub(crate) fn lead(&mut self, index: AdjacencyIndex, output: Slot) {
+        self.change(index, |a| a.output = output);
+    }
+    /// The adjacencies of an interface.
+    pub fn of_interface(&self, interface: InterfaceIndex) -> Vec<AdjacencyIndex> {
+        self.on(interface).map(|(_, index)| *index).collect()
+    }
     /// Says what an adjacency puts in front, and what it is stacked on; returns what it was.
     pub(crate) fn set_hop(
         &mut self,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::lead_output;
 use crate::adjacency::chain::{Fixup, Hop, MAX_HEADER, Stacked, TRANSMIT};
-use crate::adjacency::{Adjacencies, AdjacencyIndex, Link};
+use crate::adjacency::{Adjacencies, AdjacencyIndex, Link, Role};
 use crate::fib::{Gateway, Path, TableIndex, Target, Through};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -60,6 +60,21 @@ impl Router {
             lead_output(self, interface, TRANSMIT);
         }
         self.encapsulate_anew(interface, None);
+    }
+    /// Has packets over an adjacency of a tunnel pass a node between the tunnel's headers and the
+    /// way to the far end, which sends them on to `adj-midchain-tx`; `None` for no such node.
+    /// Those that features of the interface have seen are led by [`Router::lead_tunnel`].
+    pub fn lead_adjacency(&mut self, index: AdjacencyIndex, node: Option<&str>) {
+        let Some(a) = self.adjacencies.at(index).filter(|a| a.role == Role::Midchain) else {
+            return;
+        };
+        let midchain = a.link.midchain_node();
+        let Ok(slot) = self.engine.connect(midchain, node.unwrap_or(TRANSMIT)) else { return };
+        self.adjacencies.lead(index, slot);
+    }
+    /// As [`Router::lead_adjacency`], for packets behind the features of a tunnel's interface.
+    pub fn lead_tunnel(&mut self, interface: InterfaceIndex, node: Option<&str>) {
+        lead_output(self, interface, node.unwrap_or(TRANSMIT));
     }
     /// Has what a tunnel puts in front asked for anew: of packets to a next hop, or all.
     pub fn encapsulate_anew(&mut self, interface: InterfaceIndex, next_hop: Option<IpAddr>) {

@@ -1,6 +1,6 @@
 //! Making and deleting tunnels.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -45,8 +45,8 @@ pub struct Tunnels<K> {
 /// The part that all kinds share.
 pub(super) struct Common {
     ends: Ends,
-    /// Interfaces of tunnels of all kinds.
-    interfaces: HashSet<InterfaceIndex>,
+    /// Interfaces of tunnels of all kinds, and their outer headers.
+    interfaces: HashMap<InterfaceIndex, Outer>,
     /// Owners of the kinds; a number that nobody has any more is given anew.
     kinds: Vec<Owner>,
     /// Headers in front of frames, by interface.
@@ -71,7 +71,7 @@ impl Common {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             ends: Ends::new(),
-            interfaces: HashSet::new(),
+            interfaces: HashMap::new(),
             kinds: Vec::new(),
             sending: SharedSlab::new(MAX_INTERFACES)?,
             followed: HashMap::new(),
@@ -114,7 +114,7 @@ pub(super) fn changed(router: &mut Router, index: InterfaceIndex, change: Change
     let Some(i) = router.interfaces.at(index).filter(|_| change == Change::Segments) else {
         return;
     };
-    if router.own::<Common>().interfaces.contains(&index) {
+    if router.own::<Common>().interfaces.contains_key(&index) {
         router.set_offloads(index, offloads(i.asks_segments));
     }
 }
@@ -227,6 +227,10 @@ impl Router {
         }
         Ok(())
     }
+    /// The outer header of a tunnel of any kind, by its interface.
+    pub fn outer_of_tunnel(&self, interface: InterfaceIndex) -> Option<Outer> {
+        self.own::<Common>().interfaces.get(&interface).copied()
+    }
     /// The tunnels of a kind.
     pub fn tunnels<K: Kind>(&self) -> &Tunnels<K> {
         self.own()
@@ -285,7 +289,7 @@ impl Router {
         let guard = kind.guard();
         let end = End { interface, copies_ecn, next, carried, mpls, guard, local };
         let common = self.own_mut::<Common>();
-        common.interfaces.insert(interface);
+        common.interfaces.insert(interface, outer);
         match is_multipoint {
             true => drop(common.multipoint.insert(interface, (tuple, end))),
             false => common.ends.put(tuple.received(), Some(end)),

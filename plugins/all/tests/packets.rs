@@ -24,6 +24,8 @@ mod classify;
 mod cnat;
 #[path = "../../container/tests.rs"]
 mod container;
+#[path = "../../crypto/tests.rs"]
+mod crypto_vectors;
 #[path = "../../ct6/tests.rs"]
 mod ct6;
 #[path = "../../dad/tests.rs"]
@@ -50,6 +52,8 @@ mod ip_session_redirect;
 mod ipfix;
 #[path = "../../ipip/tests.rs"]
 mod ipip;
+#[path = "../../ipsec/tests.rs"]
+mod ipsec_packets;
 #[path = "../../l2/tests.rs"]
 mod l2;
 #[path = "../../l2_rewrite/tests.rs"]

@@ -1,0 +1,143 @@
+//! The algorithms: names, lengths, and the library that computes each.
+
+/// The way in which a cipher works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing is enciphered.
+    Null,
+    /// Blocks that each depend on the one before (RFC 2451, RFC 3602).
+    Cbc,
+    /// A key stream (RFC 3686).
+    Ctr,
+    /// Encryption with authentication (RFC 4106, RFC 7634).
+    Aead,
+    /// Authentication only (RFC 4543).
+    Gmac,
+}
+
+/// The library that computes an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// ring: assembly for AES-GCM, ChaCha20 and HMAC-SHA.
+    Ring,
+    /// The RustCrypto crates: all that ring has not.
+    RustCrypto,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Ring, Self::RustCrypto];
+
+    /// Its name in commands.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::RustCrypto => "rustcrypto",
+        }
+    }
+    /// Description for operators.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Ring => "AES-GCM, ChaCha20-Poly1305, HMAC-SHA by ring",
+            Self::RustCrypto => "AES-CBC, AES-CTR, AES-192-GCM, DES, HMAC-MD5 by RustCrypto",
+        }
+    }
+}
+
+/// A cipher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CipherAlgorithm {
+    /// Its name.
+    pub name: &'static str,
+    /// Its mode.
+    pub mode: Mode,
+    /// Bytes of the key; 0 where there is none.
+    pub key: usize,
+    /// Bytes of a block that plaintext fills up; 1 for key streams.
+    pub block: usize,
+    /// Bytes of the initialization vector in a packet.
+    pub iv: usize,
+    /// Bytes of the integrity check value that the cipher makes itself.
+    pub icv: usize,
+    /// The library.
+    pub engine: Engine,
+}
+
+/// Ciphers by number, which is that of messages.
+pub const CIPHERS: [CipherAlgorithm; 16] = {
+    const fn cipher(
+        name: &'static str,
+        mode: Mode,
+        lens: [usize; 4],
+        engine: Engine,
+    ) -> CipherAlgorithm {
+        let [key, block, iv, icv] = lens;
+        CipherAlgorithm { name, mode, key, block, iv, icv, engine }
+    }
+    use Engine::{Ring, RustCrypto};
+    use Mode::{Aead, Cbc, Ctr, Gmac, Null};
+    [
+        cipher("none", Null, [0, 1, 0, 0], RustCrypto),
+        cipher("aes-128-cbc", Cbc, [16, 16, 16, 0], RustCrypto),
+        cipher("aes-192-cbc", Cbc, [24, 16, 16, 0], RustCrypto),
+        cipher("aes-256-cbc", Cbc, [32, 16, 16, 0], RustCrypto),
+        cipher("aes-128-ctr", Ctr, [16, 1, 8, 0], RustCrypto),
+        cipher("aes-192-ctr", Ctr, [24, 1, 8, 0], RustCrypto),
+        cipher("aes-256-ctr", Ctr, [32, 1, 8, 0], RustCrypto),
+        cipher("aes-128-gcm", Aead, [16, 1, 8, 16], Ring),
+        cipher("aes-192-gcm", Aead, [24, 1, 8, 16], RustCrypto),
+        cipher("aes-256-gcm", Aead, [32, 1, 8, 16], Ring),
+        cipher("des-cbc", Cbc, [8, 8, 8, 0], RustCrypto),
+        cipher("3des-cbc", Cbc, [24, 8, 8, 0], RustCrypto),
+        cipher("chacha20-poly1305", Aead, [32, 1, 8, 16], Ring),
+        cipher("aes-128-null-gmac", Gmac, [16, 1, 8, 16], Ring),
+        cipher("aes-192-null-gmac", Gmac, [24, 1, 8, 16], RustCrypto),
+        cipher("aes-256-null-gmac", Gmac, [32, 1, 8, 16], Ring),
+    ]
+};
+
+/// A keyed hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacAlgorithm {
+    /// Its name.
+    pub name: &'static str,
+    /// Bytes that are sent of what it computes.
+    pub icv: usize,
+    /// The hash beneath.
+    pub hash: Hash,
+}
+
+/// A hash function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hash {
+    /// None.
+    None,
+    /// MD5 (RFC 1321).
+    Md5,
+    /// SHA-1 (RFC 3174).
+    Sha1,
+    /// SHA-256 (RFC 6234).
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
+}
+
+impl Hash {
+    /// The library that computes it.
+    pub fn engine(self) -> Engine {
+        if self == Self::Md5 { Engine::RustCrypto } else { Engine::Ring }
+    }
+}
+
+/// Keyed hashes by number, which is that of messages (RFC 2403, RFC 2404, RFC 4868).
+pub const MACS: [MacAlgorithm; 7] = [
+    MacAlgorithm { name: "none", icv: 0, hash: Hash::None },
+    MacAlgorithm { name: "md5-96", icv: 12, hash: Hash::Md5 },
+    MacAlgorithm { name: "sha1-96", icv: 12, hash: Hash::Sha1 },
+    MacAlgorithm { name: "sha-256-96", icv: 12, hash: Hash::Sha256 },
+    MacAlgorithm { name: "sha-256-128", icv: 16, hash: Hash::Sha256 },
+    MacAlgorithm { name: "sha-384-192", icv: 24, hash: Hash::Sha384 },
+    MacAlgorithm { name: "sha-512-256", icv: 32, hash: Hash::Sha512 },
+];

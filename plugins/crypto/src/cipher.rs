@@ -1,0 +1,197 @@
+//! Ciphers with prepared keys. They work in place, do not allocate, and are shared by threads.
+
+use aes::cipher::inout::InOutBuf;
+use aes::cipher::typenum::{U8, U16};
+use aes::cipher::{
+    Block, BlockCipher, BlockDecrypt, BlockDecryptMut, BlockEncrypt, BlockEncryptMut, InnerIvInit,
+    KeyInit, StreamCipher, StreamCipherCoreWrapper,
+};
+use aes::{Aes128, Aes192, Aes256};
+use aes_gcm::aead::AeadInPlace;
+use des::{Des, TdesEde3};
+use ring::aead::{self, LessSafeKey, UnboundKey};
+
+use super::algorithm::{CipherAlgorithm, Mode};
+
+/// Bytes of the longest initialization vector.
+pub const MAX_IV: usize = 16;
+/// Bytes of the tag of an AEAD.
+pub const TAG: usize = 16;
+/// AES-192-GCM, which ring has not.
+type Aes192Gcm = aes_gcm::AesGcm<Aes192, aes_gcm::aead::consts::U12>;
+
+/// The key does not have the length that the algorithm asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyLength {
+    /// The length that is asked for.
+    pub expected: usize,
+}
+
+/// A cipher with its key.
+pub struct Cipher {
+    /// The algorithm.
+    pub algorithm: CipherAlgorithm,
+    key: Key,
+}
+
+enum Key {
+    Null,
+    Aes128(Box<Aes128>),
+    Aes192(Box<Aes192>),
+    Aes256(Box<Aes256>),
+    Des(Box<Des>),
+    TripleDes(Box<TdesEde3>),
+    Ring(Box<LessSafeKey>),
+    Aes192Gcm(Box<Aes192Gcm>),
+}
+
+impl Cipher {
+    /// Prepares a key.
+    ///
+    /// # Errors
+    /// [`KeyLength`].
+    pub fn new(algorithm: CipherAlgorithm, key: &[u8]) -> Result<Self, KeyLength> {
+        let wrong = KeyLength { expected: algorithm.key };
+        if algorithm.mode != Mode::Null && key.len() != algorithm.key {
+            return Err(wrong);
+        }
+        let ring = |with: &'static aead::Algorithm| {
+            UnboundKey::new(with, key).map(|key| Key::Ring(Box::new(LessSafeKey::new(key))))
+        };
+        let has_tag = matches!(algorithm.mode, Mode::Aead | Mode::Gmac);
+        let key = match (algorithm.mode, algorithm.block, algorithm.key) {
+            (Mode::Null, ..) => Key::Null,
+            _ if algorithm.name.starts_with("chacha") => {
+                ring(&aead::CHACHA20_POLY1305).map_err(|_| wrong)?
+            }
+            (_, _, 16) if has_tag => ring(&aead::AES_128_GCM).map_err(|_| wrong)?,
+            (_, _, 32) if has_tag => ring(&aead::AES_256_GCM).map_err(|_| wrong)?,
+            _ if has_tag => Key::Aes192Gcm(prepared(key).ok_or(wrong)?),
+            (_, 8, 8) => Key::Des(prepared(key).ok_or(wrong)?),
+            (_, 8, _) => Key::TripleDes(prepared(key).ok_or(wrong)?),
+            (_, _, 16) => Key::Aes128(prepared(key).ok_or(wrong)?),
+            (_, _, 24) => Key::Aes192(prepared(key).ok_or(wrong)?),
+            _ => Key::Aes256(prepared(key).ok_or(wrong)?),
+        };
+        Ok(Self { algorithm, key })
+    }
+    /// Enciphers whole blocks with CBC, or any bytes with CTR, whose `iv` is the whole first
+    /// counter block.
+    #[inline]
+    pub fn encrypt(&self, iv: &[u8; MAX_IV], data: &mut [u8]) {
+        match (&self.key, self.algorithm.mode) {
+            (Key::Aes128(key), Mode::Cbc) => cbc_encrypt16(&**key, iv, data),
+            (Key::Aes192(key), Mode::Cbc) => cbc_encrypt16(&**key, iv, data),
+            (Key::Aes256(key), Mode::Cbc) => cbc_encrypt16(&**key, iv, data),
+            (Key::Des(key), _) => cbc_encrypt8(&**key, iv, data),
+            (Key::TripleDes(key), _) => cbc_encrypt8(&**key, iv, data),
+            _ => self.stream(iv, data),
+        }
+    }
+    /// Deciphers what [`Cipher::encrypt`] made.
+    #[inline]
+    pub fn decrypt(&self, iv: &[u8; MAX_IV], data: &mut [u8]) {
+        match (&self.key, self.algorithm.mode) {
+            (Key::Aes128(key), Mode::Cbc) => cbc_decrypt16(&**key, iv, data),
+            (Key::Aes192(key), Mode::Cbc) => cbc_decrypt16(&**key, iv, data),
+            (Key::Aes256(key), Mode::Cbc) => cbc_decrypt16(&**key, iv, data),
+            (Key::Des(key), _) => cbc_decrypt8(&**key, iv, data),
+            (Key::TripleDes(key), _) => cbc_decrypt8(&**key, iv, data),
+            _ => self.stream(iv, data),
+        }
+    }
+    fn stream(&self, iv: &[u8; MAX_IV], data: &mut [u8]) {
+        match &self.key {
+            Key::Aes128(key) => key_stream(&**key, iv, data),
+            Key::Aes192(key) => key_stream(&**key, iv, data),
+            Key::Aes256(key) => key_stream(&**key, iv, data),
+            _ => (),
+        }
+    }
+    /// An initialization vector for CBC that nobody can foresee, from a number that is used once:
+    /// that number enciphered (NIST SP 800-38A, appendix C).
+    #[inline]
+    pub fn unforeseen_iv(&self, number: u64) -> [u8; MAX_IV] {
+        let mut block = [0; MAX_IV];
+        let len = self.algorithm.block.min(MAX_IV);
+        if len < 8 {
+            return block;
+        }
+        block[len - 8..len].copy_from_slice(&number.to_be_bytes());
+        let no_iv = [0; MAX_IV];
+        self.encrypt(&no_iv, &mut block[..len]);
+        block
+    }
+    /// Enciphers in place and returns the tag; `None` where the algorithm is no AEAD.
+    #[inline]
+    pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG]> {
+        match &self.key {
+            Key::Ring(key) => {
+                let nonce = aead::Nonce::assume_unique_for_key(*nonce);
+                let tag = key.seal_in_place_separate_tag(nonce, aead::Aad::from(aad), data).ok()?;
+                tag.as_ref().try_into().ok()
+            }
+            Key::Aes192Gcm(key) => {
+                let tag = key.encrypt_in_place_detached(nonce.into(), aad, data).ok()?;
+                Some(tag.into())
+            }
+            _ => None,
+        }
+    }
+    /// Deciphers in place what ends in its tag; whether the tag is right.
+    #[inline]
+    pub fn open(&self, nonce: &[u8; 12], aad: &[u8], data_and_tag: &mut [u8]) -> bool {
+        match &self.key {
+            Key::Ring(key) => {
+                let nonce = aead::Nonce::assume_unique_for_key(*nonce);
+                key.open_in_place(nonce, aead::Aad::from(aad), data_and_tag).is_ok()
+            }
+            Key::Aes192Gcm(key) => {
+                let Some(at) = data_and_tag.len().checked_sub(TAG) else { return false };
+                let (data, tag) = data_and_tag.split_at_mut(at);
+                let tag = aes_gcm::Tag::from_slice(tag);
+                key.decrypt_in_place_detached(nonce.into(), aad, data, tag).is_ok()
+            }
+            _ => false,
+        }
+    }
+}
+
+fn prepared<K: KeyInit>(key: &[u8]) -> Option<Box<K>> {
+    K::new_from_slice(key).ok().map(Box::new)
+}
+
+fn key_stream<C>(key: &C, iv: &[u8; MAX_IV], data: &mut [u8])
+where
+    C: BlockEncrypt<BlockSize = U16> + BlockCipher,
+{
+    let core: ctr::CtrCore<&C, ctr::flavors::Ctr32BE> = ctr::CtrCore::inner_iv_init(key, iv.into());
+    StreamCipherCoreWrapper::from_core(core).apply_keystream(data);
+}
+
+macro_rules! cbc_with_blocks {
+    ($encrypt:ident $decrypt:ident $size:ty, $len:literal) => {
+        fn $encrypt<C>(key: &C, iv: &[u8; MAX_IV], data: &mut [u8])
+        where
+            C: BlockEncrypt<BlockSize = $size> + BlockCipher,
+        {
+            let Some(iv) = iv.first_chunk::<$len>() else { return };
+            let mut mode = cbc::Encryptor::inner_iv_init(key, iv.into());
+            for block in data.chunks_exact_mut($len) {
+                mode.encrypt_block_mut(Block::<C>::from_mut_slice(block));
+            }
+        }
+        fn $decrypt<C>(key: &C, iv: &[u8; MAX_IV], data: &mut [u8])
+        where
+            C: BlockDecrypt<BlockSize = $size> + BlockCipher,
+        {
+            let Some(iv) = iv.first_chunk::<$len>() else { return };
+            let mut mode = cbc::Decryptor::inner_iv_init(key, iv.into());
+            let (blocks, _) = InOutBuf::from(data).into_chunks::<$size>();
+            mode.decrypt_blocks_inout_mut(blocks);
+        }
+    };
+}
+
+cbc_with_blocks!(cbc_encrypt16 cbc_decrypt16 U16, 16);
+cbc_with_blocks!(cbc_encrypt8 cbc_decrypt8 U8, 8);

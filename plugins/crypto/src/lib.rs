@@ -1,0 +1,91 @@
+//! Ciphers and keyed hashes for features that encrypt: prepared keys over libraries, working in
+//! place, without allocation, shared by threads.
+//!
+//! Each algorithm is computed by one library, the faster of those that have it; commands and
+//! messages of the original that choose an engine accept that one.
+#![forbid(unsafe_code)]
+
+mod algorithm;
+mod api;
+mod cipher;
+mod cli;
+mod mac;
+
+use control::feature::{Refusal, Refused};
+use net::{Configuration, Feature, Origin, Parts, Router};
+
+pub use algorithm::{CIPHERS, CipherAlgorithm, Engine, Hash, MACS, MacAlgorithm, Mode};
+pub use api::*;
+pub use cipher::{Cipher, KeyLength, MAX_IV, TAG};
+pub use mac::{MAX_HASH, Mac};
+
+/// Fills bytes with random ones; whether there are any.
+#[must_use]
+pub fn fill_random(bytes: &mut [u8]) -> bool {
+    use ring::rand::SecureRandom;
+    ring::rand::SystemRandom::new().fill(bytes).is_ok()
+}
+
+/// Reasons why an engine is not chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no algorithm {0}
+    #[retval(NO_SUCH_ENTRY)]
+    NoAlgorithm(String),
+    /// engine {1} does not compute {0}
+    #[retval(UNIMPLEMENTED)]
+    NotThere(String, String),
+}
+
+/// The algorithms, with the engine of each.
+pub fn algorithms() -> impl Iterator<Item = (&'static str, Engine)> {
+    let ciphers = CIPHERS.iter().filter(|c| c.mode != Mode::Null).map(|c| (c.name, c.engine));
+    let hashes = [
+        ("hmac-md5", Hash::Md5),
+        ("hmac-sha-1", Hash::Sha1),
+        ("hmac-sha-256", Hash::Sha256),
+        ("hmac-sha-384", Hash::Sha384),
+        ("hmac-sha-512", Hash::Sha512),
+    ];
+    ciphers.chain(hashes.into_iter().map(|(name, hash)| (name, hash.engine())))
+}
+
+/// Chooses the engine of an algorithm, or of all that it computes: those have it already.
+///
+/// # Errors
+/// [`Error`].
+pub fn choose(algorithm: &str, engine: &str) -> Result<(), Error> {
+    let refused = || Error::NotThere(algorithm.to_owned(), engine.to_owned());
+    if algorithm == "all" {
+        let is_known = Engine::ALL.iter().any(|e| e.name() == engine);
+        return is_known.then_some(()).ok_or_else(refused);
+    }
+    let found = algorithms().find(|(name, _)| *name == algorithm);
+    let (_, by) = found.ok_or_else(|| Error::NoAlgorithm(algorithm.to_owned()))?;
+    (by.name() == engine).then_some(()).ok_or_else(refused)
+}
+
+/// Dispatch of crypto work that waits, as clients set it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Dispatch {
+    is_interrupt: bool,
+}
+
+/// Ciphers and keyed hashes.
+pub const FEATURE: Feature = Feature {
+    name: "crypto",
+    about: "Ciphers and keyed hashes",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &[],
+    register,
+    configuration: Configuration::None("each algorithm has one engine"),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router: &mut Router = parts.router;
+    router.insert(Dispatch::default());
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

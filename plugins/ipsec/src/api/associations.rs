@@ -1,0 +1,268 @@
+//! Messages about security associations.
+
+use control::api::Message;
+use net::InterfaceIndex;
+
+use super::types::*;
+
+/// Make or delete an association.
+#[derive(Message)]
+#[option("deprecated")]
+#[reply(IpsecSadEntryAddDelReply)]
+pub struct IpsecSadEntryAddDel {
+    /// made, else deleted
+    pub is_add: bool,
+    /// the association
+    pub entry: IpsecSadEntry,
+}
+
+/// It is made or deleted.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct IpsecSadEntryAddDelReply {
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// Make or delete an association.
+#[derive(Message)]
+#[option("deprecated")]
+#[reply(IpsecSadEntryAddDelV2Reply)]
+pub struct IpsecSadEntryAddDelV2 {
+    /// made, else deleted
+    pub is_add: bool,
+    /// the association
+    pub entry: IpsecSadEntryV2,
+}
+
+/// It is made or deleted.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct IpsecSadEntryAddDelV2Reply {
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// Make or delete an association.
+#[derive(Message)]
+#[reply(IpsecSadEntryAddDelV3Reply)]
+pub struct IpsecSadEntryAddDelV3 {
+    /// made, else deleted
+    pub is_add: bool,
+    /// the association
+    pub entry: IpsecSadEntryV3,
+}
+
+/// It is made or deleted.
+#[derive(Message)]
+pub struct IpsecSadEntryAddDelV3Reply {
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// Make an association.
+#[derive(Message)]
+#[reply(IpsecSadEntryAddReply)]
+pub struct IpsecSadEntryAdd {
+    /// the association
+    pub entry: IpsecSadEntryV3,
+}
+
+/// It is made.
+#[derive(Message)]
+pub struct IpsecSadEntryAddReply {
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// Make an association.
+#[derive(Message)]
+#[reply(IpsecSadEntryAddV2Reply)]
+pub struct IpsecSadEntryAddV2 {
+    /// the association
+    pub entry: IpsecSadEntryV4,
+}
+
+/// It is made.
+#[derive(Message)]
+pub struct IpsecSadEntryAddV2Reply {
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// Delete an association.
+#[derive(Message)]
+pub struct IpsecSadEntryDel {
+    /// its number
+    pub id: u32,
+}
+
+/// Bind an association to a worker.
+#[derive(Message)]
+pub struct IpsecSadBind {
+    /// the association
+    pub sa_id: u32,
+    /// the worker, counted from 0
+    pub worker: u32,
+}
+
+/// Bind an association to the first thread that has a packet for it.
+#[derive(Message)]
+pub struct IpsecSadUnbind {
+    /// the association
+    pub sa_id: u32,
+}
+
+/// Change tunnel and ports of an association.
+#[derive(Message)]
+pub struct IpsecSadEntryUpdate {
+    /// the association
+    pub sad_id: u32,
+    /// the tunnel is changed
+    pub is_tun: bool,
+    /// the tunnel
+    pub tunnel: TunnelRecord,
+    /// source port of UDP; 65535 for none other
+    #[preset(65535)]
+    pub udp_src_port: u16,
+    /// destination port of UDP; 65535 for none other
+    #[preset(65535)]
+    pub udp_dst_port: u16,
+}
+
+/// List the associations.
+#[derive(Message)]
+#[option("deprecated")]
+#[details(IpsecSaDetails)]
+pub struct IpsecSaDump {
+    /// only this one; 4294967295 for all
+    pub sa_id: u32,
+}
+
+/// An association.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct IpsecSaDetails {
+    /// the association
+    pub entry: IpsecSadEntry,
+    /// the interface that it protects; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+    /// bytes in front of initialization vectors
+    pub salt: u32,
+    /// last number sent
+    pub seq_outbound: u64,
+    /// newest number received
+    pub last_seq_inbound: u64,
+    /// the newest numbers that were received
+    pub replay_window: u64,
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// List the associations.
+#[derive(Message)]
+#[option("deprecated")]
+#[details(IpsecSaV2Details)]
+pub struct IpsecSaV2Dump {
+    /// only this one; 4294967295 for all
+    pub sa_id: u32,
+}
+
+/// An association.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct IpsecSaV2Details {
+    /// the association
+    pub entry: IpsecSadEntryV2,
+    /// the interface that it protects; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+    /// bytes in front of initialization vectors
+    pub salt: u32,
+    /// last number sent
+    pub seq_outbound: u64,
+    /// newest number received
+    pub last_seq_inbound: u64,
+    /// the newest numbers that were received
+    pub replay_window: u64,
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// List the associations.
+#[derive(Message)]
+#[details(IpsecSaV3Details)]
+pub struct IpsecSaV3Dump {
+    /// only this one; 4294967295 for all
+    pub sa_id: u32,
+}
+
+/// An association.
+#[derive(Message)]
+pub struct IpsecSaV3Details {
+    /// the association
+    pub entry: IpsecSadEntryV3,
+    /// the interface that it protects; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+    /// last number sent
+    pub seq_outbound: u64,
+    /// newest number received
+    pub last_seq_inbound: u64,
+    /// the newest numbers that were received
+    pub replay_window: u64,
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// List the associations.
+#[derive(Message)]
+#[details(IpsecSaV4Details)]
+pub struct IpsecSaV4Dump {
+    /// only this one; 4294967295 for all
+    pub sa_id: u32,
+}
+
+/// An association.
+#[derive(Message)]
+pub struct IpsecSaV4Details {
+    /// the association
+    pub entry: IpsecSadEntryV3,
+    /// the interface that it protects; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+    /// last number sent
+    pub seq_outbound: u64,
+    /// newest number received
+    pub last_seq_inbound: u64,
+    /// the newest numbers that were received
+    pub replay_window: u64,
+    /// the thread that works with it; 65535 for none
+    pub thread_index: u32,
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}
+
+/// List the associations.
+#[derive(Message)]
+#[details(IpsecSaV5Details)]
+pub struct IpsecSaV5Dump {
+    /// only this one; 4294967295 for all
+    pub sa_id: u32,
+}
+
+/// An association.
+#[derive(Message)]
+pub struct IpsecSaV5Details {
+    /// the association
+    pub entry: IpsecSadEntryV4,
+    /// the interface that it protects; 4294967295 for none
+    pub sw_if_index: InterfaceIndex,
+    /// last number sent
+    pub seq_outbound: u64,
+    /// newest number received
+    pub last_seq_inbound: u64,
+    /// the newest numbers that were received
+    pub replay_window: u64,
+    /// the thread that works with it; 65535 for none
+    pub thread_index: u32,
+    /// place of its counters in `/net/ipsec/sa`
+    pub stat_index: u32,
+}

@@ -1,0 +1,200 @@
+//! Commands about associations, policies and protected tunnels.
+
+mod policy;
+mod sa;
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+
+use super::{Ipsec, protect, show, spd};
+
+/// Make or delete a database of policies: `ipsec spd [add|del] <id>`.
+#[derive(Debug, PartialEq)]
+struct SetSpd {
+    is_del: bool,
+    id: u32,
+}
+
+impl Command for SetSpd {
+    const PATHS: &'static [&'static str] = &["ipsec spd"];
+    const ABOUT: &'static str = "Make or delete a database of security policies";
+    const USAGE: &'static str = "[add|del] <id>";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_del = !args.keyword("add") && args.keyword("del");
+        Ok(Self { is_del, id: args.value("id")? })
+    }
+}
+
+impl Print for SetSpd {
+    const STAGE: Stage = Stage::Objects;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_del { "del" } else { "add" }).value(&self.id);
+    }
+}
+
+/// Apply a database of security policies to an interface, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface ipsec spd")]
+#[stage(Attachments)]
+struct Apply {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// the database
+    #[positional]
+    id: u32,
+    /// no longer
+    del: bool,
+}
+
+/// Make an interface all of whose packets are protected.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("ipsec itf create")]
+#[stage(Interfaces)]
+struct Create {
+    /// number in its name
+    instance: Option<u32>,
+    /// several far ends
+    p2mp: bool,
+}
+
+/// Delete an interface all of whose packets are protected.
+#[derive(Command)]
+#[command("ipsec itf delete")]
+struct Delete {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+}
+
+/// Protect a tunnel: `ipsec tunnel protect <interface> input-sa <SA> … output-sa <SA> [add|del]`.
+#[derive(Debug, PartialEq)]
+struct Protect {
+    interface: InterfaceIndex,
+    next_hop: Option<IpAddr>,
+    sa_in: Vec<u32>,
+    sa_out: Option<u32>,
+    is_del: bool,
+}
+
+impl Command for Protect {
+    const PATHS: &'static [&'static str] = &["ipsec tunnel protect"];
+    const ABOUT: &'static str = "Protect all packets of a tunnel, or no longer";
+    const USAGE: &'static str =
+        "<interface> [input-sa <id>]... output-sa <id> [nh <address>] [add|del]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let interface = args.value("interface")?;
+        let mut new =
+            Self { interface, next_hop: None, sa_in: Vec::new(), sa_out: None, is_del: false };
+        while !args.is_empty() {
+            if args.keyword("input-sa") || args.keyword("sa-in") {
+                new.sa_in.push(args.value("input-sa")?);
+            } else if args.keyword("output-sa") || args.keyword("sa-out") {
+                new.sa_out = Some(args.value("output-sa")?);
+            } else if args.keyword("nh") {
+                new.next_hop = Some(args.value("nh")?);
+            } else if args.keyword("del") {
+                new.is_del = true;
+            } else if !args.keyword("add") {
+                return Err(args.unknown());
+            }
+        }
+        if !new.is_del && (new.sa_out.is_none() || new.sa_in.is_empty()) {
+            return Err(args.error("expected input-sa and output-sa"));
+        }
+        Ok(new)
+    }
+}
+
+impl Print for Protect {
+    const STAGE: Stage = Stage::Routes;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.interface);
+        for sa in &self.sa_in {
+            line.keyword("input-sa", sa);
+        }
+        line.option("output-sa", self.sa_out.as_ref()).option("nh", self.next_hop.as_ref());
+        line.word(if self.is_del { "del" } else { "add" });
+    }
+}
+
+/// Have work wait for others to do it, or not.
+#[derive(Command)]
+#[command("set ipsec async mode")]
+struct SetAsync {
+    /// whether it may
+    #[positional]
+    #[values("on|off")]
+    mode: String,
+}
+
+fn set_spd(router: &mut Router, c: &SetSpd) -> Result<(), Error> {
+    Ok(if c.is_del { spd::remove(router, c.id) } else { spd::add(router, c.id) }?)
+}
+
+fn set_protect(router: &mut Router, c: &Protect) -> Result<(), Error> {
+    let next_hop = c.next_hop.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+    match c.sa_out {
+        Some(sa_out) if !c.is_del => {
+            Ok(protect::update(router, c.interface, next_hop, sa_out, &c.sa_in)?)
+        }
+        _ => Ok(protect::remove(router, c.interface, next_hop)?),
+    }
+}
+
+fn set_async(router: &mut Router, mode: &str) -> Result<(), Error> {
+    router.own_mut::<Ipsec>().is_async = match mode {
+        "on" => true,
+        "off" => false,
+        other => return Err(Error::new(format!("expected on or off, not {other}"))),
+    };
+    Ok(())
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    sa::configuration(router, lines);
+    for (_, spd) in spd::all(router) {
+        lines.push(&SetSpd { is_del: false, id: spd.id() });
+        policy::configuration(spd, lines);
+    }
+    for (interface, itf) in protect::itf::all(router) {
+        let create = Create { instance: Some(itf.instance), p2mp: itf.is_multipoint };
+        net::tunnel::command::push(router, lines, interface, &create);
+    }
+    for (interface, id) in spd::applied(router) {
+        lines.push(&Apply { interface, id, del: false });
+    }
+    for t in protect::all(router) {
+        let id = |index: &u32| protect::id_of(router, *index);
+        lines.push(&Protect {
+            interface: t.interface,
+            next_hop: Some(t.next_hop).filter(|nh| !nh.is_unspecified()),
+            sa_in: t.sa_in.iter().map(id).collect(),
+            sa_out: Some(id(&t.sa_out)),
+            is_del: false,
+        });
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    sa::register(cli);
+    policy::register(cli);
+    cli.command(|router: &mut Router, c: SetSpd| set_spd(router, &c));
+    cli.command(|router: &mut Router, c: Apply| {
+        let id = (!c.del).then_some(c.id);
+        Ok::<_, Error>(spd::apply(router, c.interface, id)?)
+    });
+    cli.command(|router: &mut Router, c: Create| {
+        let made = protect::itf::add(router, c.instance, c.p2mp)?;
+        Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
+    });
+    cli.command(|router: &mut Router, c: Delete| {
+        Ok::<_, Error>(protect::itf::remove(router, c.interface)?)
+    });
+    cli.command(|router: &mut Router, c: Protect| set_protect(router, &c));
+    cli.command(|router: &mut Router, c: SetAsync| set_async(router, &c.mode));
+    show::register(cli);
+}

@@ -1,0 +1,337 @@
+//! `ipsec sa`, `ipsec sa bind`, `test ipsec sa`.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::configuration::{Lines, Stage};
+use crypto::{CIPHERS, MACS};
+use net::Router;
+use net::tunnel::{EncapDecapFlags, Outer};
+use wire::Protocol;
+
+use crate::sa::{self, Config};
+
+/// Ports of UDP unless the command says.
+const NAT_T: u16 = 4500;
+/// Numbers that a window holds unless the command says.
+const WINDOW: u32 = 64;
+
+/// Bytes, as hexadecimal digits.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Hex(Vec<u8>);
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Hex {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+        let (pairs, rest) = digits.as_chunks::<2>();
+        let digit = |byte: u8| char::from(byte).to_digit(16).map(|d| d as u8);
+        let byte = |pair: &[u8; 2]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
+        let bytes: Option<Vec<_>> = pairs.iter().map(byte).collect();
+        bytes.filter(|_| rest.is_empty()).map(Self).ok_or("not pairs of hexadecimal digits")
+    }
+}
+
+/// `ipsec sa [add|del] <id> …`.
+#[derive(Clone, Debug, PartialEq)]
+struct SetSa {
+    is_del: bool,
+    id: u32,
+    spi: u32,
+    is_ah: bool,
+    cipher: u32,
+    cipher_key: Hex,
+    mac: u32,
+    mac_key: Hex,
+    salt: u32,
+    has_esn: bool,
+    has_anti_replay: bool,
+    is_inbound: bool,
+    is_async: bool,
+    udp: Option<(u16, u16)>,
+    src: Option<IpAddr>,
+    dst: Option<IpAddr>,
+    table: u32,
+    flags: u8,
+    dscp: u8,
+    hop_limit: u8,
+    window: u32,
+}
+
+/// A number or a name of a table of algorithms.
+fn algorithm(args: &mut Args<'_>, names: impl Iterator<Item = &'static str>) -> Result<u32, Error> {
+    let names: Vec<_> = names.collect();
+    let found = names.iter().position(|name| args.keyword(name));
+    found
+        .map(|at| at as u32)
+        .ok_or_else(|| args.error(format!("expected one of {}", names.join(", "))))
+}
+
+impl SetSa {
+    fn new(is_del: bool, id: u32) -> Self {
+        Self {
+            is_del,
+            id,
+            spi: 0,
+            is_ah: false,
+            cipher: 0,
+            cipher_key: Hex::default(),
+            mac: 0,
+            mac_key: Hex::default(),
+            salt: 0,
+            has_esn: false,
+            has_anti_replay: false,
+            is_inbound: false,
+            is_async: false,
+            udp: None,
+            src: None,
+            dst: None,
+            table: 0,
+            flags: 0,
+            dscp: 0,
+            hop_limit: 0,
+            window: WINDOW,
+        }
+    }
+    /// Reads one argument; whether it was one.
+    fn take(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
+        if args.keyword("spi") {
+            self.spi = args.value("spi")?;
+        } else if args.keyword("crypto-alg") {
+            self.cipher = algorithm(args, CIPHERS.iter().map(|c| c.name))?;
+        } else if args.keyword("crypto-key") {
+            self.cipher_key = args.value("crypto-key")?;
+        } else if args.keyword("integ-alg") {
+            self.mac = algorithm(args, MACS.iter().map(|m| m.name))?;
+        } else if args.keyword("integ-key") {
+            self.mac_key = args.value("integ-key")?;
+        } else if args.keyword("salt") {
+            self.salt = args.value("salt")?;
+        } else if args.keyword("udp-src-port") {
+            self.udp = Some((args.value("udp-src-port")?, self.udp.map_or(NAT_T, |udp| udp.1)));
+        } else if args.keyword("udp-dst-port") {
+            self.udp = Some((self.udp.map_or(NAT_T, |udp| udp.0), args.value("udp-dst-port")?));
+        } else if args.keyword("anti-replay-size") {
+            self.window = args.value("anti-replay-size")?;
+            self.has_anti_replay = true;
+        } else if args.keyword("window-size") {
+            self.window = args.value("window-size")?;
+        } else {
+            return Ok(self.take_tunnel(args)? || self.take_flag(args));
+        }
+        Ok(true)
+    }
+    fn take_tunnel(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
+        if args.keyword("tunnel-src") {
+            self.src = Some(args.value("tunnel-src")?);
+        } else if args.keyword("tunnel-dst") {
+            self.dst = Some(args.value("tunnel-dst")?);
+        } else if args.keyword("table-id") {
+            self.table = args.value("table-id")?;
+        } else if args.keyword("copy-flags") {
+            self.flags = args.value("copy-flags")?;
+        } else if args.keyword("dscp") {
+            self.dscp = args.value("dscp")?;
+        } else if args.keyword("hop-limit") {
+            self.hop_limit = args.value("hop-limit")?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+    fn take_flag(&mut self, args: &mut Args<'_>) -> bool {
+        if args.keyword("ah") {
+            self.is_ah = true;
+        } else if args.keyword("udp-encap") {
+            self.udp = self.udp.or(Some((NAT_T, NAT_T)));
+        } else if args.keyword("use-esn") || args.keyword("esn") {
+            self.has_esn = true;
+        } else if args.keyword("use-anti-replay") || args.keyword("anti-replay") {
+            self.has_anti_replay = true;
+        } else if args.keyword("inbound") {
+            self.is_inbound = true;
+        } else if args.keyword("async") {
+            self.is_async = true;
+        } else {
+            return args.keyword("esp");
+        }
+        true
+    }
+    fn native(self, router: &Router) -> Result<Config, Error> {
+        let tunnel = match (self.src, self.dst) {
+            (Some(src), Some(dst)) => {
+                let outer = Outer::new(src, dst, router.tunnel_table(src, self.table)?);
+                let (flags, dscp) = (EncapDecapFlags(self.flags), self.dscp);
+                Some(Outer { flags, dscp, hop_limit: self.hop_limit, ..outer })
+            }
+            (None, None) => None,
+            _ => return Err(Error::new("either both of tunnel-src and tunnel-dst or none")),
+        };
+        Ok(Config {
+            id: self.id,
+            spi: self.spi,
+            protocol: if self.is_ah { Protocol::AH } else { Protocol::ESP },
+            cipher: self.cipher,
+            cipher_key: self.cipher_key.0,
+            mac: self.mac,
+            mac_key: self.mac_key.0,
+            salt: self.salt,
+            has_esn: self.has_esn,
+            has_anti_replay: self.has_anti_replay,
+            is_inbound: self.is_inbound,
+            is_async: self.is_async,
+            udp: self.udp,
+            tunnel,
+            window: self.window,
+        })
+    }
+    fn of(router: &Router, c: &Config) -> Self {
+        let t = c.tunnel.as_ref();
+        Self {
+            is_del: false,
+            id: c.id,
+            spi: c.spi,
+            is_ah: c.protocol == Protocol::AH,
+            cipher: c.cipher,
+            cipher_key: Hex(c.cipher_key.clone()),
+            mac: c.mac,
+            mac_key: Hex(c.mac_key.clone()),
+            salt: c.salt,
+            has_esn: c.has_esn,
+            has_anti_replay: c.has_anti_replay,
+            is_inbound: c.is_inbound,
+            is_async: c.is_async,
+            udp: c.udp,
+            src: t.map(|t| t.src),
+            dst: t.map(|t| t.dst),
+            table: t.map_or(0, |t| router.tunnel_table_id(t)),
+            flags: t.map_or(0, |t| t.flags.0),
+            dscp: t.map_or(0, |t| t.dscp),
+            hop_limit: t.map_or(0, |t| t.hop_limit),
+            window: c.window,
+        }
+    }
+}
+
+impl Command for SetSa {
+    const PATHS: &'static [&'static str] = &["ipsec sa"];
+    const ABOUT: &'static str = "Make or delete a security association";
+    const USAGE: &'static str = "[add|del] <id> [spi <n>] [esp|ah] [crypto-alg <name>] \
+        [crypto-key <hex>] [integ-alg <name>] [integ-key <hex>] [salt <n>] [use-esn] \
+        [use-anti-replay] [window-size <n>] [inbound] [async] [udp-encap] [udp-src-port <n>] \
+        [udp-dst-port <n>] [tunnel-src <address>] [tunnel-dst <address>] [table-id <n>] \
+        [copy-flags <n>] [dscp <n>] [hop-limit <n>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_del = !args.keyword("add") && args.keyword("del");
+        let mut new = Self::new(is_del, args.value("id")?);
+        while !args.is_empty() {
+            if !new.take(args)? {
+                return Err(args.unknown());
+            }
+        }
+        Ok(new)
+    }
+}
+
+impl Print for SetSa {
+    const STAGE: Stage = Stage::Objects;
+    const SECRETS: &'static [&'static str] = &["crypto-key", "integ-key"];
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_del { "del" } else { "add" }).value(&self.id);
+        line.keyword("spi", &self.spi).word(if self.is_ah { "ah" } else { "esp" });
+        let named = |n: u32, name: Option<&'static str>| name.filter(|_| n > 0);
+        let cipher = CIPHERS.get(self.cipher as usize).map(|c| c.name);
+        let mac = MACS.get(self.mac as usize).map(|m| m.name);
+        line.option("crypto-alg", named(self.cipher, cipher).as_ref());
+        line.option("crypto-key", Some(&self.cipher_key).filter(|key| !key.0.is_empty()));
+        line.option("integ-alg", named(self.mac, mac).as_ref());
+        line.option("integ-key", Some(&self.mac_key).filter(|key| !key.0.is_empty()));
+        line.option("salt", Some(&self.salt).filter(|salt| **salt > 0));
+        line.flag("use-esn", self.has_esn).flag("use-anti-replay", self.has_anti_replay);
+        line.option("window-size", Some(&self.window).filter(|window| **window != WINDOW));
+        line.flag("inbound", self.is_inbound).flag("async", self.is_async);
+        if let Some((src, dst)) = self.udp {
+            line.word("udp-encap").keyword("udp-src-port", &src).keyword("udp-dst-port", &dst);
+        }
+        line.option("tunnel-src", self.src.as_ref()).option("tunnel-dst", self.dst.as_ref());
+        line.option("table-id", Some(&self.table).filter(|n| **n > 0));
+        line.option("copy-flags", Some(&self.flags).filter(|n| **n > 0));
+        line.option("dscp", Some(&self.dscp).filter(|n| **n > 0));
+        line.option("hop-limit", Some(&self.hop_limit).filter(|n| **n > 0));
+    }
+}
+
+/// `ipsec sa bind [unbind] <sa-id> <worker>`.
+#[derive(Debug, PartialEq)]
+struct Bind {
+    is_unbind: bool,
+    id: u32,
+    worker: Option<u32>,
+}
+
+impl Command for Bind {
+    const PATHS: &'static [&'static str] = &["ipsec sa bind"];
+    const ABOUT: &'static str = "Bind a security association to a worker, or no longer";
+    const USAGE: &'static str = "[unbind] <id> [<worker>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_unbind = args.keyword("unbind");
+        let id = args.value("id")?;
+        let worker = if is_unbind { args.optional() } else { Some(args.value("worker")?) };
+        Ok(Self { is_unbind, id, worker })
+    }
+}
+
+/// Set the numbers of a security association.
+#[derive(Command)]
+#[command("test ipsec sa")]
+struct SetNumbers {
+    /// the association
+    #[positional]
+    id: u32,
+    /// the last number sent and received, decimal or behind 0x
+    seq: String,
+}
+
+fn set_numbers(router: &mut Router, c: &SetNumbers) -> Result<(), Error> {
+    let number = match c.seq.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => c.seq.parse(),
+    };
+    let number = number.map_err(|e| Error::new(format!("seq {}: {e}", c.seq)))?;
+    let index = sa::index(router, c.id)?;
+    if let Some((_, found)) = sa::all(router).find(|(at, _)| *at == index) {
+        found.state.sent.set(number);
+        found.state.received.set(number);
+    }
+    Ok(())
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (_, sa) in sa::all(router) {
+        lines.push(&SetSa::of(router, &sa.config));
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetSa| {
+        if c.is_del {
+            return Ok::<_, Error>(sa::remove(router, c.id)?);
+        }
+        let config = c.native(router)?;
+        sa::add(router, config)?;
+        Ok(())
+    });
+    cli.command(|router: &mut Router, c: Bind| {
+        let worker = c.worker.filter(|_| !c.is_unbind);
+        Ok::<_, Error>(sa::bind(router, c.id, worker)?)
+    });
+    cli.command(|router: &mut Router, c: SetNumbers| set_numbers(router, &c));
+}

@@ -1,0 +1,391 @@
+//! `esp4-decrypt` and its siblings: packets are opened (RFC 4303 section 3.4).
+
+use std::fmt;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Frame, Names, Node, Packet, Payload, Record};
+use infra::counter::{Rows, VolumeCounter};
+use infra::rcu::{Epoch, SlabReader};
+use net::tunnel::forget_outer;
+use wire::ethernet::EtherType;
+use wire::{Protocol, ip4, ip6, udp};
+use zerocopy::FromBytes;
+
+use super::encrypt::{gather, replace};
+use super::esp::{Flaw, HEADER, Opened};
+use super::protect::Carried;
+use super::sa::Sa;
+use super::select::OPENED;
+use super::{Associations, Work};
+
+/// The nodes.
+pub const NODES: [&str; 4] =
+    ["esp4-decrypt", "esp6-decrypt", "esp4-decrypt-tun", "esp6-decrypt-tun"];
+/// The nodes that hand packets to the thread of their association.
+pub const HANDOFFS: [&str; 4] = [
+    "esp4-decrypt-handoff",
+    "esp6-decrypt-handoff",
+    "esp4-decrypt-tun-handoff",
+    "esp6-decrypt-tun-handoff",
+];
+/// The first of those for tunnels.
+pub const TUNNELS: usize = 2;
+/// Protocol number of labelled packets (RFC 4023).
+const MPLS: Protocol = Protocol(137);
+
+/// Edges of [`Decrypt`].
+#[derive(Clone, Copy)]
+pub enum Next<const AT: usize> {
+    /// Another thread works with the association.
+    HandOff,
+    /// An IPv4 packet.
+    Ip4,
+    /// An IPv6 packet.
+    Ip6,
+    /// A labelled packet.
+    Mpls,
+    /// A frame.
+    Ethernet,
+}
+
+impl<const AT: usize> graph::Next for Next<AT> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: HANDOFFS[AT], payload: Work::NAME },
+        Edge { to: "ip4-input", payload: "" },
+        Edge { to: "ip6-input", payload: "" },
+        Edge { to: "mpls-input", payload: "" },
+        Edge { to: "ethernet-input", payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::HandOff => 0,
+            Self::Ip4 => 1,
+            Self::Ip6 => 2,
+            Self::Mpls => 3,
+            Self::Ethernet => 4,
+        }
+    }
+}
+
+/// Drops of [`Decrypt`].
+#[derive(Clone, Copy, PartialEq, Eq, graph::Reason)]
+pub enum Error {
+    /// ESP decryption failed.
+    #[name("decryption_failed")]
+    Decryption,
+    /// integrity check failed.
+    #[name("integ_error")]
+    Integrity,
+    /// crypto engine error (packet dropped).
+    #[name("crypto_engine_error")]
+    Engine,
+    /// SA replayed packet.
+    #[name("replay")]
+    Replay,
+    /// undersized packet.
+    #[name("runt")]
+    Runt,
+    /// no buffers (packet dropped).
+    #[name("no_buffers")]
+    NoBuffers,
+    /// no enough buffer tail space (dropped).
+    #[name("no_tail_space")]
+    NoTail,
+    /// no tunnel protocol.
+    #[name("tun_no_proto")]
+    NoTunnelProtocol,
+    /// unsupported payload.
+    #[name("unsup_payload")]
+    Unsupported,
+}
+
+/// Counters of [`Decrypt`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// ESP pkts received.
+    #[name("rx_pkts")]
+    Received,
+    /// Hand-off.
+    #[name("handoff")]
+    HandOff,
+}
+
+impl From<Flaw> for Error {
+    fn from(flaw: Flaw) -> Self {
+        match flaw {
+            Flaw::Runt => Self::Runt,
+            Flaw::Integrity => Self::Integrity,
+            Flaw::Decryption => Self::Decryption,
+            Flaw::Padding => Self::NoTail,
+        }
+    }
+}
+
+/// Opens packets.
+#[derive(Clone)]
+pub struct Decrypt<const AT: usize> {
+    pub(super) all: Associations,
+    /// Protected tunnels, by number.
+    pub(super) carried: SlabReader<Carried>,
+    /// Packets that came by an interface.
+    pub(super) received: Rows<VolumeCounter>,
+}
+
+/// An opened packet.
+struct Clear {
+    next_header: u8,
+    /// Bytes of the IP header that stays in front.
+    kept: usize,
+    number: u64,
+    lost: u64,
+}
+
+/// Has the IP header in front speak of what it carries now.
+fn patch(bytes: &mut [u8], kept: usize, announced_at: usize, next: u8) -> Option<()> {
+    let total = bytes.len();
+    *bytes.get_mut(announced_at)? = next;
+    let header = bytes.get_mut(..kept)?;
+    if header.first()? >> 4 == 6 {
+        let (ip, _) = ip6::Header::mut_from_prefix(header).ok()?;
+        ip.payload_len = (total.checked_sub(size_of::<ip6::Header>())? as u16).into();
+        return Some(());
+    }
+    let (ip, options) = ip4::Header::mut_from_prefix(header).ok()?;
+    ip.total_len = (total as u16).into();
+    ip.update_checksum_with(options);
+    Some(())
+}
+
+/// The place of the byte that announces ESP in an IP packet.
+fn announcement(packet: &[u8]) -> Option<usize> {
+    if packet.first()? >> 4 == 4 {
+        return Some(9);
+    }
+    let last = ip6::extensions(packet).last();
+    Some(last.map_or(ip6::NEXT_HEADER, |e| e.offset))
+}
+
+/// Opens what begins with its IP header and has `front` bytes of headers before ESP or UDP.
+/// What stays is in front of the payload in the end.
+fn open_bytes(bytes: &mut [u8], sa: &Sa, front: usize) -> Result<(Opened, usize, u64), Error> {
+    let esp = front + if sa.config.udp.is_some() { size_of::<udp::Header>() } else { 0 };
+    let header = bytes.get(esp..).and_then(<[u8]>::first_chunk::<HEADER>).ok_or(Error::Runt)?;
+    let low = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+    let number = sa.number_of(low).ok_or(Error::Replay)?;
+    let opened = sa.keys.open(bytes, esp, number)?;
+    Ok((opened, front, number))
+}
+
+/// Opens a packet; it begins with what was carried, or with the IP header that stays.
+fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<Clear, Error> {
+    let is_transport = !sa.outside.is_tunnel();
+    let announced_at = announcement(p.bytes()).ok_or(Error::Runt)?;
+    // What the link padded is no part of it.
+    let total = total_len(p.bytes()).ok_or(Error::Runt)?;
+    if total < p.total_len() {
+        p.truncate_chain(total);
+    }
+    let finish = |bytes: &mut [u8], opened: &Opened| -> Option<(usize, usize)> {
+        if !is_transport {
+            return Some((opened.start, opened.end));
+        }
+        let start = opened.start.checked_sub(front)?;
+        bytes.copy_within(..front, start);
+        let packet = bytes.get_mut(start..opened.end)?;
+        patch(packet, front, announced_at, opened.next_header)?;
+        Some((start, opened.end))
+    };
+    let (opened, number) = if p.next_segment().is_none() {
+        let (opened, _, number) = open_bytes(p.bytes_mut(), sa, front)?;
+        let (start, end) = finish(p.bytes_mut(), &opened).ok_or(Error::Runt)?;
+        p.truncate(end);
+        p.advance(start).ok_or(Error::Runt)?;
+        (opened, number)
+    } else {
+        p.with_room(|p, room| {
+            let len = gather(p, room).ok_or(Error::NoBuffers)?;
+            let bytes = room.get_mut(..len).ok_or(Error::NoBuffers)?;
+            let (opened, _, number) = open_bytes(bytes, sa, front)?;
+            let (start, end) = finish(bytes, &opened).ok_or(Error::Runt)?;
+            replace(p, bytes.get(start..end).unwrap_or(&[])).ok_or(Error::NoBuffers)?;
+            Ok::<_, Error>((opened, number))
+        })?
+    };
+    let lost = sa.state.received.take(number);
+    let kept = if is_transport { front } else { 0 };
+    Ok(Clear { next_header: opened.next_header, kept, number, lost })
+}
+
+/// Length of an IP packet by its header.
+fn total_len(packet: &[u8]) -> Option<usize> {
+    if packet.first()? >> 4 == 4 {
+        return Some(usize::from(ip4::Header::ref_from_prefix(packet).ok()?.0.total_len.get()));
+    }
+    let (h, _) = ip6::Header::ref_from_prefix(packet).ok()?;
+    Some(usize::from(h.payload_len.get()) + size_of::<ip6::Header>())
+}
+
+/// Bytes of a GRE header without options, and the kind of what follows (RFC 2784).
+fn gre(bytes: &[u8]) -> Option<(usize, EtherType)> {
+    let [flags, version, a, b] = *bytes.first_chunk::<4>()?;
+    if version & 7 != 0 || flags & 0x4f != 0 {
+        return None;
+    }
+    let options =
+        usize::from(flags >> 7) + usize::from(flags >> 5 & 1) + usize::from(flags >> 4 & 1);
+    Some((4 + 4 * options, EtherType::new(u16::from_be_bytes([a, b]))))
+}
+
+impl<const AT: usize> Decrypt<AT> {
+    /// Where a packet of a policy goes on.
+    fn next(p: &mut Buffer<'_>, clear: &Clear) -> Result<Next<AT>, Error> {
+        let is_6 = p.bytes().first().map(|b| b >> 4);
+        if clear.kept > 0 {
+            return Ok(if is_6 == Some(6) { Next::Ip6 } else { Next::Ip4 });
+        }
+        match Protocol(clear.next_header) {
+            Protocol::IP4 => Ok(Next::Ip4),
+            Protocol::IP6 => Ok(Next::Ip6),
+            MPLS => Ok(Next::Mpls),
+            _ => Err(Error::Unsupported),
+        }
+    }
+    /// Where a packet of a tunnel goes on, behind the tunnel's own headers.
+    fn inner(p: &mut Buffer<'_>, clear: &Clear, by: &Carried) -> Result<Next<AT>, Error> {
+        let mut next_header = Protocol(clear.next_header);
+        let mut skip = clear.kept;
+        if by.is_enclosed {
+            // The packet has the tunnel's header within that of the association.
+            let packet = p.bytes();
+            let (protocol, len) = by.enclosed(packet).ok_or(Error::NoTunnelProtocol)?;
+            (next_header, skip) = (protocol, len);
+        }
+        p.advance(skip).ok_or(Error::Runt)?;
+        match next_header {
+            Protocol::IP4 => Ok(Next::Ip4),
+            Protocol::IP6 => Ok(Next::Ip6),
+            MPLS => Ok(Next::Mpls),
+            Protocol::GRE => {
+                let (len, kind) = gre(p.bytes()).ok_or(Error::Unsupported)?;
+                p.advance(len).ok_or(Error::Runt)?;
+                match kind {
+                    EtherType::IP4 => Ok(Next::Ip4),
+                    EtherType::IP6 => Ok(Next::Ip6),
+                    EtherType::MPLS => Ok(Next::Mpls),
+                    EtherType::TRANSPARENT_BRIDGING => Ok(Next::Ethernet),
+                    _ => Err(Error::Unsupported),
+                }
+            }
+            _ => Err(Error::Unsupported),
+        }
+    }
+    fn take(
+        &self,
+        p: &mut Packet<'_, Self>,
+        (sa, work): (&Sa, Work),
+        (thread, epoch): (usize, Epoch<'_>),
+    ) -> Result<Next<AT>, Error> {
+        let len = p.total_len() as u64;
+        let clear = open(p, sa, work.front as usize)?;
+        self.all.count(thread, work.sa, len);
+        self.all.count_lost(thread, work.sa, clear.lost);
+        p.trace(|_| OpenedPacket { sa: work.sa, spi: sa.config.spi, number: clear.number });
+        forget_outer(p);
+        if AT < TUNNELS {
+            p.add_flags(OPENED);
+            return Self::next(p, &clear);
+        }
+        let by = self.carried.read(work.via, epoch).ok_or(Error::NoTunnelProtocol)?;
+        let next = Self::inner(p, &clear, by)?;
+        p.set_rx(by.interface.0);
+        if let Some(counter) = self.received.row(thread).get(by.interface.0 as usize) {
+            counter.add(1, p.total_len() as u64);
+        }
+        Ok(next)
+    }
+}
+
+impl<const AT: usize> Node for Decrypt<AT> {
+    const NAME: &'static str = NODES[AT];
+    const INPUT: &'static str = Work::NAME;
+    type Next = Next<AT>;
+    type Error = Error;
+    type Count = Count;
+    const DROP: &'static str = ["ip4-drop", "ip6-drop"][AT % 2];
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
+        let (mut received, mut elsewhere) = (0, 0);
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let work = p.payload::<Work>();
+                let sa = this.all.sas.read(work.sa, epoch).ok_or(Error::Engine)?;
+                if this.all.thread_of(sa, thread, epoch) != thread {
+                    elsewhere += 1;
+                    p.set_payload(work);
+                    return Ok(Next::HandOff);
+                }
+                received += 1;
+                this.take(p, (sa, work), (thread, epoch)).inspect_err(|why| {
+                    this.all.refuse(thread, work.sa, *why);
+                })
+            },
+        );
+        frame.count(Count::Received, received);
+        frame.count(Count::HandOff, elsewhere);
+    }
+}
+
+/// Hands packets to the thread of their association.
+#[derive(Clone)]
+pub struct HandOff<const AT: usize>(pub Associations);
+
+/// The edge of [`HandOff`].
+#[derive(Clone, Copy)]
+pub struct Back<const AT: usize>;
+
+impl<const AT: usize> graph::Next for Back<AT> {
+    const EDGES: &'static [Edge] = &[Edge { to: NODES[AT], payload: Work::NAME }];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
+        0
+    }
+}
+
+impl<const AT: usize> Node for HandOff<AT> {
+    const NAME: &'static str = HANDOFFS[AT];
+    const INPUT: &'static str = Work::NAME;
+    type Next = Back<AT>;
+    type Error = super::Congestion;
+    type Count = std::convert::Infallible;
+    const DROP: &'static str = Decrypt::<AT>::DROP;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread, all) = (frame.epoch(), frame.thread(), &self.0);
+        frame.hand_off(super::Congestion::Drop, |p| {
+            let work = p.payload::<Work>();
+            let sa = all.sas.read(work.sa, epoch);
+            let to = sa.map_or(thread, |sa| all.thread_of(sa, thread, epoch));
+            p.set_payload(work);
+            Ok((to, Back))
+        });
+    }
+}
+
+/// What [`Decrypt`] says of a packet.
+struct OpenedPacket {
+    sa: u32,
+    spi: u32,
+    number: u64,
+}
+
+impl Record for OpenedPacket {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sa, spi, number } = self;
+        write!(f, "  esp: sa-index {sa} spi {spi} (0x{spi:08x}) seq {number}")
+    }
+}

@@ -1,0 +1,364 @@
+//! Security of IP packets (RFC 4301): associations that seal and open them with ESP (RFC 4303),
+//! policies that say which of an interface's packets they are for, and tunnels all of whose packets
+//! they protect.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod decrypt;
+mod encrypt;
+mod esp;
+mod outside;
+mod protect;
+mod sa;
+mod select;
+mod show;
+mod spd;
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+
+use control::feature::{Refusal, Refused};
+use graph::{Claim, Payload, Reason};
+use infra::counter::{Counter, Rows, VolumeCounter};
+use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
+use net::interface::AttachedAt;
+use net::ip::Stacked;
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+use net::{Configuration, Feature, Origin, Parts, Router, fib, refuse};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+pub use api::*;
+pub use esp::{Flaw, Keys, Opened};
+pub use sa::{Config, Sa};
+pub use spd::{Action, Policy};
+
+use sa::Kept;
+use spd::Spd;
+
+/// Counters of associations under `/net/ipsec/sa/err`.
+const ERRORS: [&str; 16] = [
+    "lost",
+    "handoff",
+    "integ_error",
+    "decryption_failed",
+    "crypto_engine_error",
+    "replay",
+    "runt",
+    "no_buffers",
+    "oversized_header",
+    "no_tail_space",
+    "tun_no_proto",
+    "unsup_payload",
+    "seq_cycled",
+    "crypto_queue_full",
+    "no_encryption",
+    "drop_fragments",
+];
+
+/// What travels with a packet to the node that seals or opens it.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Work {
+    /// The association.
+    sa: u32,
+    /// Bytes in front: of layer 2 of a packet to be sealed, of the headers before ESP or AH of one
+    /// to be opened.
+    front: u32,
+    /// The protected tunnel that it came by.
+    via: u32,
+}
+
+impl Payload for Work {
+    const NAME: &'static str = "ipsec-work";
+}
+
+/// Drops of nodes that hand packets over.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Congestion {
+    /// congestion drop.
+    #[name("congestion drop")]
+    Drop,
+}
+
+/// The setting of an interface: its database of policies, by place.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Applied(Option<u32>);
+
+/// Counters of associations by reason.
+#[derive(Clone)]
+struct SaErrors(Vec<Rows<Counter>>);
+
+impl SaErrors {
+    fn zero(&self, thread: usize, at: usize) {
+        self.0.iter().for_each(|rows| rows.zero(thread, at..at + 1));
+    }
+}
+
+/// What nodes read of associations.
+#[derive(Clone)]
+struct Associations {
+    sas: SlabReader<Sa>,
+    counters: Rows<VolumeCounter>,
+    errors: SaErrors,
+    threads: Reader<Range<usize>>,
+}
+
+impl Associations {
+    /// The thread that works with an association.
+    #[inline(always)]
+    fn thread_of(&self, sa: &Sa, thread: usize, epoch: Epoch<'_>) -> usize {
+        let threads = self.threads.read(epoch);
+        if !threads.contains(&thread) {
+            return thread;
+        }
+        sa.state.owner.claim(thread, |owner| threads.contains(&owner))
+    }
+    #[inline(always)]
+    fn count(&self, thread: usize, sa: u32, bytes: u64) {
+        if let Some(counter) = self.counters.row(thread).get(sa as usize) {
+            counter.add(1, bytes);
+        }
+    }
+    #[inline(always)]
+    fn count_lost(&self, thread: usize, sa: u32, lost: u64) {
+        if lost > 0 {
+            self.add(thread, sa, 0, lost);
+        }
+    }
+    fn add(&self, thread: usize, sa: u32, at: usize, n: u64) {
+        let row = self.errors.0.get(at).map(|rows| rows.row(thread));
+        if let Some(counter) = row.and_then(|row| row.get(sa as usize)) {
+            counter.add(n);
+        }
+    }
+    /// Counts a drop for its association.
+    #[cold]
+    fn refuse<R: Reason>(&self, thread: usize, sa: u32, why: R) {
+        let name = R::TEXTS.get(why.index()).map_or("", |text| text.name);
+        if let Some(at) = ERRORS.iter().position(|error| *error == name) {
+            self.add(thread, sa, at, 1);
+        }
+    }
+}
+
+/// All of it.
+struct Ipsec {
+    sas: SharedSlab<Sa>,
+    by_id: HashMap<u32, u32>,
+    kept: HashMap<u32, Kept>,
+    counters: Rows<VolumeCounter>,
+    errors: SaErrors,
+    spds: SharedSlab<Spd>,
+    spd_by_id: HashMap<u32, u32>,
+    /// Numbers of counters given to policies so far, and those given back.
+    policies: u32,
+    free_policies: Vec<u32>,
+    policy_counters: Rows<VolumeCounter>,
+    threads: Shared<Range<usize>>,
+    is_async: bool,
+}
+
+/// Reasons why something is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// no security association {0}
+    #[retval(NO_SUCH_ENTRY)]
+    NoSa(u32),
+    /// security association {0} exists
+    #[retval(ENTRY_ALREADY_EXISTS)]
+    SaExists(u32),
+    /// no database of security policies {0}
+    #[retval(NO_SUCH_ENTRY)]
+    NoSpd(u32),
+    /// database of security policies {0} exists
+    #[retval(ENTRY_ALREADY_EXISTS)]
+    SpdExists(u32),
+    /// no such policy
+    #[retval(NO_SUCH_ENTRY)]
+    NoPolicy,
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoInterface,
+    /// no such algorithm
+    #[retval(UNIMPLEMENTED)]
+    Algorithm,
+    /// only ESP is supported
+    #[retval(UNIMPLEMENTED)]
+    Protocol,
+    /// the key is not {0} bytes long
+    #[retval(INVALID_VALUE)]
+    Key(usize),
+    /// algorithms, protocol and mode do not go together
+    #[retval(INVALID_VALUE)]
+    Unfit,
+    /// the window is too large
+    #[retval(INVALID_VALUE)]
+    Window,
+    /// addresses of different families
+    #[retval(INVALID_ADDRESS_FAMILY)]
+    Families,
+    /// the first address or port is behind the last
+    #[retval(INVALID_VALUE)]
+    Range,
+    /// no table {0}
+    #[retval(NO_SUCH_FIB)]
+    NoTable(u32),
+    /// there is no more room
+    #[retval(LIMIT_EXCEEDED)]
+    Full,
+    /// the system gives no random numbers
+    #[retval(SYSCALL_ERROR_1)]
+    NoRandom,
+    /// no such worker
+    #[retval(INVALID_WORKER)]
+    NoWorker,
+    /// the interface is no tunnel that can be protected
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoTunnel,
+    /// the tunnel is not protected
+    #[retval(NO_SUCH_ENTRY)]
+    NotProtected,
+    /// this is not supported
+    #[retval(UNIMPLEMENTED)]
+    Unsupported,
+    /// instance {0} is in use
+    #[retval(INSTANCE_IN_USE)]
+    InUse(u32),
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    Fib(fib::Error),
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    Interface(net::interface::Error),
+}
+
+/// Security of IP packets.
+pub const FEATURE: Feature = Feature {
+    name: "ipsec",
+    about: "Security of IP packets: ESP, policies and protected tunnels",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["crypto", "ip4", "ip6", "tunnel", "teib", "mpls"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+fn state(router: &mut Router) -> io::Result<Ipsec> {
+    let other = |e| io::Error::other(e);
+    let mut errors = Vec::new();
+    for name in ERRORS {
+        let path = format!("/net/ipsec/sa/err/{name}");
+        errors.push(router.stats.simple(&path, sa::COLUMNS).map_err(other)?);
+    }
+    Ok(Ipsec {
+        sas: SharedSlab::new(sa::MOST)?,
+        by_id: HashMap::new(),
+        kept: HashMap::new(),
+        counters: router.stats.combined("/net/ipsec/sa", sa::COLUMNS).map_err(other)?,
+        errors: SaErrors(errors),
+        spds: SharedSlab::new(spd::MOST_SPDS)?,
+        spd_by_id: HashMap::new(),
+        policies: 0,
+        free_policies: Vec::new(),
+        policy_counters: router.stats.combined("/net/ipsec/policy", spd::COLUMNS).map_err(other)?,
+        threads: Shared::new(0..usize::MAX),
+        is_async: false,
+    })
+}
+
+fn add_encrypt<const AT: usize>(
+    router: &mut Router,
+    all: &Associations,
+    protecting: &SlabReader<protect::Sealing>,
+) -> Result<(), graph::BuildError> {
+    let (all, protecting) = (all.clone(), protecting.clone());
+    let node = encrypt::Encrypt::<AT> { all, protecting, stacked: Stacked::new(router) };
+    router.engine.add(encrypt::HandOff(node.clone()))?;
+    router.engine.add(node).map(drop)
+}
+
+fn add_decrypt<const AT: usize>(
+    router: &mut Router,
+    all: &Associations,
+    carried: &SlabReader<protect::Carried>,
+) -> Result<(), graph::BuildError> {
+    let received = router.interfaces.counters().rx.clone();
+    let (all, carried) = (all.clone(), carried.clone());
+    router.engine.add(decrypt::HandOff::<AT>(all.clone()))?;
+    router.engine.add(decrypt::Decrypt::<AT> { all, carried, received }).map(drop)
+}
+
+fn add_nodes(
+    router: &mut Router,
+    ipsec: &Ipsec,
+    protect: &protect::Protect,
+) -> Result<(), graph::BuildError> {
+    let all = Associations {
+        sas: ipsec.sas.reader(),
+        counters: ipsec.counters.clone(),
+        errors: ipsec.errors.clone(),
+        threads: ipsec.threads.reader(),
+    };
+    let (protecting, carried) = (protect.by_adjacency(), protect.carried());
+    add_encrypt::<0>(router, &all, &protecting)?;
+    add_encrypt::<1>(router, &all, &protecting)?;
+    add_encrypt::<2>(router, &all, &protecting)?;
+    add_encrypt::<3>(router, &all, &protecting)?;
+    add_encrypt::<4>(router, &all, &protecting)?;
+    add_decrypt::<0>(router, &all, &carried)?;
+    add_decrypt::<1>(router, &all, &carried)?;
+    add_decrypt::<2>(router, &all, &carried)?;
+    add_decrypt::<3>(router, &all, &carried)
+}
+
+fn add_features(router: &mut Router, ipsec: &Ipsec) -> Result<(), Refused> {
+    let policies = select::Policies {
+        applied: router.attach::<Applied>().map_err(refuse)?,
+        spds: ipsec.spds.reader(),
+        sas: ipsec.sas.reader(),
+        counters: ipsec.policy_counters.clone(),
+    };
+    let adjacencies = router.adjacencies.reader();
+    let (input, output) = (select::INPUT, select::OUTPUT);
+    let out4 =
+        select::Output::<false> { policies: policies.clone(), adjacencies: adjacencies.clone() };
+    let out6 = select::Output::<true> { policies: policies.clone(), adjacencies };
+    let add = |router: &mut Router| {
+        router.engine.add_feature(&IP4_UNICAST, select::Input::<false>(policies.clone()))?;
+        router.engine.add_feature(&IP6_UNICAST, select::Input::<true>(policies.clone()))?;
+        router.engine.add_feature(&IP4_OUTPUT, out4)?;
+        router.engine.add_feature(&IP6_OUTPUT, out6)
+    };
+    add(router).map_err(refuse)?;
+    let at = |arc, node| AttachedAt::<Applied> { arc, node, is_on: |applied| applied.0.is_some() };
+    router.attach_at([
+        at(&IP4_UNICAST, input[0]),
+        at(&IP6_UNICAST, input[1]),
+        at(&IP4_OUTPUT, output[0]),
+        at(&IP6_OUTPUT, output[1]),
+    ]);
+    Ok(())
+}
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let marks = Claim::of("ipsec", select::OPENED.with(select::SEALED));
+    router.engine.claim(marks).map_err(refuse)?;
+    let ipsec = state(router).map_err(refuse)?;
+    let protect = protect::Protect::new().map_err(refuse)?;
+    add_nodes(router, &ipsec, &protect).map_err(refuse)?;
+    add_features(router, &ipsec)?;
+    router.insert(ipsec);
+    router.insert(protect);
+    protect::register(router)?;
+    router.on_threads.push(|router, stay| {
+        router.own_mut::<Ipsec>().threads.publish(stay.clone());
+        Ok(())
+    });
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! `ipsec4-tun-input`, `ipsec6-tun-input`: packets for this router that are sealed, from the far
+//! ends of protected tunnels.
+
+use std::sync::Arc;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Frame, Node, Payload};
+use hashbrown::HashMap;
+use infra::rcu::{Reader, SlabReader};
+use net::interface::{Counters, Port};
+use wire::{Protocol, ip4, ip6, udp};
+use zerocopy::FromBytes;
+
+use super::Carried;
+use crate::Work;
+
+/// The nodes.
+pub const NODES: [&str; 2] = ["ipsec4-tun-input", "ipsec6-tun-input"];
+
+/// By far end and SPI: the association, and the tunnel's number.
+pub type Known = HashMap<(u128, u32), (u32, u32)>;
+
+/// Finds the tunnel of a packet.
+#[derive(Clone)]
+pub struct TunInput<const IS_6: bool> {
+    pub(super) known: Reader<Known>,
+    pub(super) carried: SlabReader<Carried>,
+    pub(super) ports: SlabReader<Port>,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// The edge of [`TunInput`].
+#[derive(Clone, Copy)]
+pub struct Next<const IS_6: bool>;
+
+impl<const IS_6: bool> graph::Next for Next<IS_6> {
+    const EDGES: &'static [Edge] = &[Edge {
+        to: ["esp4-decrypt-tun", "esp6-decrypt-tun"][IS_6 as usize],
+        payload: Work::NAME,
+    }];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
+        0
+    }
+}
+
+/// Drops of [`TunInput`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// ipsec packets received on disabled interface.
+    #[name("disabled")]
+    Disabled,
+    /// no matching tunnel.
+    #[name("no_tunnel")]
+    NoTunnel,
+    /// NAT keepalive.
+    #[name("nat_keepalive")]
+    Keepalive,
+    /// Too Short.
+    #[name("too_short")]
+    TooShort,
+    /// SPI=0.
+    #[name("spi_0")]
+    NoSpi,
+}
+
+/// Counters of [`TunInput`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum Count {
+    /// good packets received.
+    #[name("rx")]
+    Received,
+}
+
+impl<const IS_6: bool> Node for TunInput<IS_6> {
+    const NAME: &'static str = NODES[IS_6 as usize];
+    type Next = Next<IS_6>;
+    type Error = Error;
+    type Count = Count;
+    const DROP: &'static str = ["ip4-drop", "ip6-drop"][IS_6 as usize];
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
+        let known = this.known.read(epoch);
+        let mut received = 0;
+        frame.each(
+            #[inline(always)]
+            |p| {
+                let l3 = usize::try_from(i32::from(p.offset()) - i32::from(p.l3_offset()));
+                p.prepend(l3.map_err(|_| Error::TooShort)?).ok_or(Error::TooShort)?;
+                let (remote, protocol, front) =
+                    outside::<IS_6>(p.bytes()).ok_or(Error::TooShort)?;
+                let packet = p.bytes();
+                let at = if protocol == Protocol::UDP {
+                    let (h, data) = udp::Header::ref_from_prefix(&packet[front..])
+                        .map_err(|_| Error::TooShort)?;
+                    let len = usize::from(h.len.get()).saturating_sub(size_of::<udp::Header>());
+                    if len == 1 && data.first() == Some(&0xff) {
+                        return Err(Error::Keepalive);
+                    }
+                    front + size_of::<udp::Header>()
+                } else {
+                    front
+                };
+                let spi = packet.get(at..).and_then(<[u8]>::first_chunk::<4>);
+                let spi = u32::from_be_bytes(*spi.ok_or(Error::TooShort)?);
+                if spi == 0 {
+                    return Err(Error::NoSpi);
+                }
+                let (sa, via) = *known.get(&(remote, spi)).ok_or(Error::NoTunnel)?;
+                let by = this.carried.read(via, epoch).ok_or(Error::NoTunnel)?;
+                let is_up = this.ports.read(by.interface.0, epoch).is_some_and(|port| port.up);
+                if !is_up {
+                    let row = this.counters.rx.row(thread);
+                    if let Some(counter) = row.get(by.interface.0 as usize) {
+                        counter.add(1, p.total_len() as u64);
+                    }
+                    return Err(Error::Disabled);
+                }
+                received += 1;
+                p.set_payload(Work { sa, front: front as u32, via });
+                Ok(Next)
+            },
+        );
+        frame.count(Count::Received, received);
+    }
+}
+
+/// `ipsecN-tx`: frames and other packets without an adjacency, which nobody protects.
+#[derive(Clone)]
+pub struct Nowhere;
+
+/// Drops of [`Nowhere`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Unsent {
+    /// tunnel carries no frames.
+    #[name("tunnel carries no frames")]
+    NoFrames,
+}
+
+impl Node for Nowhere {
+    const NAME: &'static str = "ipsec-tx";
+    type Next = std::convert::Infallible;
+    type Error = Unsent;
+    type Count = std::convert::Infallible;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        frame.each(|_| Err(Unsent::NoFrames));
+    }
+}
+
+/// Source, protocol and length of the headers of a packet.
+#[inline(always)]
+fn outside<const IS_6: bool>(packet: &[u8]) -> Option<(u128, Protocol, usize)> {
+    if IS_6 {
+        let (h, _) = ip6::Header::ref_from_prefix(packet).ok()?;
+        let upper = ip6::upper_layer(packet)?;
+        packet.get(upper.offset..)?;
+        return Some((u128::from_be_bytes(h.src), upper.protocol, upper.offset));
+    }
+    let (h, _) = ip4::Header::ref_from_prefix(packet).ok()?;
+    packet.get(h.header_len()..)?;
+    Some((u32::from_be_bytes(h.src).into(), h.protocol, h.header_len()))
+}

@@ -1,0 +1,140 @@
+//! Interfaces without headers of their own: what they send has those of the association that
+//! protects them.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use net::adjacency::Link;
+use net::adjacency::chain::Fixup;
+use net::fib::TableIndex;
+use net::interface::{Kind, NewInterface, Offloads};
+use net::ip::{Chain, Encapsulation};
+use net::{InterfaceIndex, Router};
+use wire::MacAddr;
+
+use super::{Protect, Protected};
+use crate::{Error, Ipsec};
+
+/// MTU of a new interface.
+const MTU: u32 = 9000;
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Itf {
+    /// Number in its name.
+    pub instance: u32,
+    /// Several far ends.
+    pub is_multipoint: bool,
+}
+
+/// Far ends by interface and next hop.
+type Ways = Rc<RefCell<HashMap<(InterfaceIndex, IpAddr), (TableIndex, IpAddr)>>>;
+
+/// All of them.
+#[derive(Default)]
+pub struct Itfs {
+    all: BTreeMap<InterfaceIndex, Itf>,
+    ways: Ways,
+}
+
+/// An interface, as its adjacencies need it.
+struct Bare {
+    interface: InterfaceIndex,
+    ways: Ways,
+}
+
+impl Encapsulation for Bare {
+    fn chain(&self, _: Link, next_hop: IpAddr) -> Option<Chain> {
+        let ways = self.ways.borrow();
+        let everybody = |link: Link| ways.get(&(self.interface, link.unspecified()));
+        let exact = ways.get(&(self.interface, next_hop));
+        let to = exact.or_else(|| everybody(Link::Ip4)).or_else(|| everybody(Link::Ip6))?;
+        let to = (*to).into();
+        Some(Chain {
+            header: Box::default(),
+            fixup: Fixup::Own(|_, _| (), 0),
+            carries_offloads: true,
+            to,
+        })
+    }
+}
+
+/// All, by interface.
+pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Itf)> {
+    router.own::<Protect>().itfs.all.iter().map(|(interface, itf)| (*interface, *itf))
+}
+
+/// Whether an interface is one.
+pub fn is_one(router: &Router, interface: InterfaceIndex) -> bool {
+    router.own::<Protect>().itfs.all.contains_key(&interface)
+}
+
+/// Makes one: of this instance, or of the first that is free.
+///
+/// # Errors
+/// [`Error`]; nothing is made then.
+pub fn add(
+    router: &mut Router,
+    instance: Option<u32>,
+    is_multipoint: bool,
+) -> Result<InterfaceIndex, Error> {
+    let is_used = |instance: u32| all(router).any(|(_, itf)| itf.instance == instance);
+    let instance = match instance {
+        Some(instance) if is_used(instance) => return Err(Error::InUse(instance)),
+        Some(instance) => instance,
+        None => (0..u32::MAX).find(|n| !is_used(*n)).ok_or(Error::Full)?,
+    };
+    let new = NewInterface {
+        name: format!("ipsec{instance}"),
+        kind: Kind::Ip,
+        hardware: "IPSec",
+        mac: MacAddr::ZERO,
+        mtu: MTU,
+        offloads: Offloads::default(),
+        link_follows_admin: true,
+    };
+    let interface = router.add_interface(new, super::input::Nowhere).map_err(Error::Interface)?;
+    let itfs = &mut router.own_mut::<Protect>().itfs;
+    itfs.all.insert(interface, Itf { instance, is_multipoint });
+    let ways = Rc::clone(&itfs.ways);
+    router.encapsulate(interface, Rc::new(Bare { interface, ways }));
+    Ok(interface)
+}
+
+/// Deletes one.
+///
+/// # Errors
+/// [`Error::NoTunnel`].
+pub fn remove(router: &mut Router, interface: InterfaceIndex) -> Result<(), Error> {
+    if !is_one(router, interface) {
+        return Err(Error::NoTunnel);
+    }
+    router.remove_interface(interface);
+    Ok(())
+}
+
+pub(super) fn forget(router: &mut Router, interface: InterfaceIndex) {
+    let itfs = &mut router.own_mut::<Protect>().itfs;
+    itfs.all.remove(&interface);
+    itfs.ways.borrow_mut().retain(|(i, _), _| *i != interface);
+}
+
+/// Has an interface follow the routes to the far ends of the associations that protect it now.
+pub(super) fn follow(router: &mut Router, interface: InterfaceIndex) {
+    if !is_one(router, interface) {
+        return;
+    }
+    let sas = &router.own::<Ipsec>().sas;
+    let to = |t: &Protected| {
+        let outer = sas.at(t.sa_out)?.config.tunnel?;
+        Some(((interface, t.next_hop), (outer.table, outer.dst)))
+    };
+    let mine = super::all(router).filter(|t| t.interface == interface);
+    let new: Vec<_> = mine.filter_map(to).collect();
+    let ways = Rc::clone(&router.own::<Protect>().itfs.ways);
+    ways.borrow_mut().retain(|(i, _), _| *i != interface);
+    ways.borrow_mut().extend(new);
+    router.encapsulate_anew(interface, None);
+}

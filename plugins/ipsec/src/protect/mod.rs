@@ -1,0 +1,378 @@
+//! Protected tunnels: all packets of an interface are sealed by one association and opened by
+//! others, tunnel by tunnel or, with several far ends, next hop by next hop.
+//!
+//! Packets leave the node that puts the tunnel's headers in front to one that seals them; their
+//! association is found by adjacency. Those that come in are found by the far end and their SPI.
+
+mod input;
+pub mod itf;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use control::feature::Refused;
+use infra::rcu::{Shared, SharedSlab, SlabReader};
+use net::adjacency::{AdjacencyIndex, Link, MAX_ADJACENCIES};
+use net::interface::Change;
+use net::ip::{V4, V6};
+use net::tunnel::{Outer, Tuple};
+use net::{InterfaceIndex, Router, refuse};
+use wire::{Protocol, ip4, ip6};
+use zerocopy::FromBytes;
+
+use super::{Error, Ipsec, sa};
+
+pub use input::{Known, TunInput};
+
+/// Protected tunnels at most.
+const MOST: usize = 1 << 16;
+
+/// How packets over an adjacency are sealed.
+#[derive(Clone, Copy, Debug)]
+pub struct Sealing {
+    /// The association.
+    pub sa: u32,
+    /// The tunnel puts nothing in front: a hop is spent here.
+    pub is_bare: bool,
+}
+
+/// A protected tunnel, as the nodes that open read it.
+#[derive(Clone, Debug)]
+pub struct Carried {
+    /// Its interface.
+    pub interface: InterfaceIndex,
+    /// The tunnel's header is within that of the association.
+    pub is_enclosed: bool,
+    /// Far end and own address in the tunnel's header.
+    pub ends: Option<(u128, u128)>,
+}
+
+impl Carried {
+    /// What the tunnel's header announces, and its length; `None` where it is another tunnel's.
+    pub fn enclosed(&self, packet: &[u8]) -> Option<(Protocol, usize)> {
+        let (protocol, len, src, dst) = match packet.first()? >> 4 {
+            4 => {
+                let (h, _) = ip4::Header::ref_from_prefix(packet).ok()?;
+                let bits = |addr| u128::from(u32::from_be_bytes(addr));
+                (h.protocol, h.header_len(), bits(h.src), bits(h.dst))
+            }
+            6 => {
+                let (h, _) = ip6::Header::ref_from_prefix(packet).ok()?;
+                let (src, dst) = (u128::from_be_bytes(h.src), u128::from_be_bytes(h.dst));
+                (h.next_header, size_of::<ip6::Header>(), src, dst)
+            }
+            _ => return None,
+        };
+        self.ends.is_none_or(|ends| ends == (src, dst)).then_some((protocol, len))
+    }
+}
+
+/// A protected tunnel.
+#[derive(Clone, Debug)]
+pub struct Protected {
+    /// Its interface.
+    pub interface: InterfaceIndex,
+    /// The next hop that it is about; unspecified for all.
+    pub next_hop: IpAddr,
+    /// The association that seals.
+    pub sa_out: u32,
+    /// Those that open.
+    pub sa_in: Vec<u32>,
+    /// Number under which nodes find it.
+    number: u32,
+    /// Keys of received packets, and ports that they come to.
+    keys: Vec<(bool, (u128, u32))>,
+    ports: Vec<(bool, u16)>,
+}
+
+type Key = (InterfaceIndex, IpAddr);
+
+/// All of them.
+pub struct Protect {
+    all: BTreeMap<Key, Protected>,
+    by_adjacency: SharedSlab<Sealing>,
+    carried: SharedSlab<Carried>,
+    /// By far end and SPI, over IPv4 and IPv6.
+    known: [Shared<Known>; 2],
+    /// Protected tunnels that need packets to a UDP port.
+    ports: HashMap<(bool, u16), u32>,
+    itfs: itf::Itfs,
+}
+
+impl Protect {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            all: BTreeMap::new(),
+            by_adjacency: SharedSlab::new(MAX_ADJACENCIES)?,
+            carried: SharedSlab::new(MOST)?,
+            known: [Shared::new(Known::new()), Shared::new(Known::new())],
+            ports: HashMap::new(),
+            itfs: itf::Itfs::default(),
+        })
+    }
+    pub(super) fn by_adjacency(&self) -> SlabReader<Sealing> {
+        self.by_adjacency.reader()
+    }
+    pub(super) fn carried(&self) -> SlabReader<Carried> {
+        self.carried.reader()
+    }
+    /// The one that packets to a next hop are sealed by.
+    fn of(&self, interface: InterfaceIndex, next_hop: IpAddr) -> Option<&Protected> {
+        let everybody = |link: Link| self.all.get(&(interface, link.unspecified()));
+        let exact = self.all.get(&(interface, next_hop));
+        exact.or_else(|| everybody(Link::Ip4)).or_else(|| everybody(Link::Ip6))
+    }
+}
+
+/// All, by interface.
+pub fn all(router: &Router) -> impl Iterator<Item = &Protected> {
+    router.own::<Protect>().all.values()
+}
+
+/// Keys of received packets, for who debugs: over IPv6, far end, SPI, association.
+pub fn keys(router: &Router) -> Vec<(bool, u128, u32, u32)> {
+    let known = &router.own::<Protect>().known;
+    let of = |is_6: bool| {
+        let rows = known[usize::from(is_6)].current().iter();
+        rows.map(move |((remote, spi), (sa, _))| (is_6, *remote, *spi, *sa))
+    };
+    let mut all: Vec<_> = of(false).chain(of(true)).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The id of an association, also of one that was deleted and is used.
+pub fn id_of(router: &Router, index: u32) -> u32 {
+    router.own::<Ipsec>().sas.at(index).map_or(u32::MAX, |sa| sa.config.id)
+}
+
+/// The interface that an association protects.
+pub fn interface_of(router: &Router, index: u32) -> Option<InterfaceIndex> {
+    let has = |t: &&Protected| t.sa_out == index || t.sa_in.contains(&index);
+    all(router).find(has).map(|t| t.interface)
+}
+
+/// The outer header that packets of a tunnel to a next hop have.
+fn outer_of(router: &Router, interface: InterfaceIndex, next_hop: IpAddr) -> Option<Outer> {
+    let outer = router.outer_of_tunnel(interface)?;
+    if !outer.is_multipoint() {
+        return Some(outer);
+    }
+    let (table, dst) = router.own::<net::teib::Peers>().find(interface, next_hop)?;
+    Some(Outer { table, dst, ..outer })
+}
+
+/// Protects a tunnel, or by other associations than before.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn update(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    next_hop: IpAddr,
+    sa_out: u32,
+    sa_in: &[u32],
+) -> Result<(), Error> {
+    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    let sa_out = sa::index(router, sa_out)?;
+    let sa_in = sa_in.iter().map(|id| sa::index(router, *id)).collect::<Result<Vec<_>, _>>()?;
+    set(router, interface, next_hop, sa_out, sa_in)
+}
+
+/// What a received packet of an association is known by: over IPv6, far end and SPI; and the UDP
+/// port that it comes to.
+type Received = (Vec<(bool, (u128, u32))>, Vec<(bool, u16)>);
+
+fn received(router: &Router, outer: Option<&Outer>, sa_in: &[u32]) -> Result<Received, Error> {
+    let (mut keys, mut ports) = (Vec::new(), Vec::new());
+    for index in sa_in {
+        let Some(sa) = router.own::<Ipsec>().sas.at(*index) else { continue };
+        let remote = match (&sa.config.tunnel, outer) {
+            (Some(tunnel), _) => tunnel.src,
+            (None, Some(outer)) => outer.dst,
+            (None, None) => return Err(Error::NoTunnel),
+        };
+        keys.push((remote.is_ipv6(), (Tuple::bits(remote), sa.config.spi)));
+        ports.extend(sa.config.udp.map(|(_, dst)| (remote.is_ipv6(), dst)));
+    }
+    Ok((keys, ports))
+}
+
+/// As [`update`], by the numbers of associations.
+fn set(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    next_hop: IpAddr,
+    sa_out: u32,
+    sa_in: Vec<u32>,
+) -> Result<(), Error> {
+    let is_itf = itf::is_one(router, interface);
+    let outer = outer_of(router, interface, next_hop);
+    let sas = &router.own::<Ipsec>().sas;
+    let tunnel_of = |index: u32| sas.at(index).and_then(|sa| sa.config.tunnel);
+    if !is_itf && router.outer_of_tunnel(interface).is_none() {
+        return Err(Error::NoTunnel);
+    }
+    if is_itf && (tunnel_of(sa_out).is_none() || sa_in.iter().any(|sa| tunnel_of(*sa).is_none())) {
+        return Err(Error::Unfit);
+    }
+    let is_enclosed = !is_itf && sa_in.iter().any(|sa| tunnel_of(*sa).is_some());
+    let (keys, ports) = received(router, outer.as_ref(), &sa_in)?;
+    let ends = outer.map(|o| (Tuple::bits(o.dst), Tuple::bits(o.src)));
+    let protect = router.own_mut::<Protect>();
+    let number = protect.carried.insert(Carried { interface, is_enclosed, ends });
+    let number = number.map_err(|_| Error::Full)?;
+    let users: Vec<_> = sa_in.iter().chain([&sa_out]).copied().collect();
+    users.iter().for_each(|index| sa::use_one(router, *index, true));
+    let protect = router.own_mut::<Protect>();
+    for ((is_6, key), sa) in keys.iter().zip(&sa_in) {
+        let known = &mut protect.known[usize::from(*is_6)];
+        let mut new = known.current().clone();
+        new.insert(*key, (*sa, number));
+        known.publish(new);
+    }
+    ports.iter().for_each(|at| listen(router, *at, true));
+    let new = Protected { interface, next_hop, sa_out, sa_in, number, keys, ports };
+    // What it was goes when what it is now is there: no packet passes unprotected.
+    let old = router.own_mut::<Protect>().all.insert((interface, next_hop), new);
+    itf::follow(router, interface);
+    lead(router, interface);
+    old.into_iter().for_each(|old| give_up(router, &old));
+    Ok(())
+}
+
+/// Protects a tunnel no longer.
+///
+/// # Errors
+/// [`Error::NotProtected`].
+pub fn remove(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    next_hop: IpAddr,
+) -> Result<(), Error> {
+    let protect = router.own_mut::<Protect>();
+    let gone = protect.all.remove(&(interface, next_hop)).ok_or(Error::NotProtected)?;
+    itf::follow(router, interface);
+    lead(router, interface);
+    give_up(router, &gone);
+    Ok(())
+}
+
+/// Gives up what a protected tunnel had.
+fn give_up(router: &mut Router, gone: &Protected) {
+    let protect = router.own_mut::<Protect>();
+    protect.carried.remove(gone.number);
+    for (is_6, key) in &gone.keys {
+        let known = &mut protect.known[usize::from(*is_6)];
+        if known.current().get(key).is_some_and(|(_, number)| *number == gone.number) {
+            let mut new = known.current().clone();
+            new.remove(key);
+            known.publish(new);
+        }
+    }
+    gone.ports.iter().for_each(|at| listen(router, *at, false));
+    gone.sa_in.iter().chain([&gone.sa_out]).for_each(|sa| sa::use_one(router, *sa, false));
+}
+
+/// An association of protected tunnels has changed.
+pub(super) fn refresh(router: &mut Router, index: u32) {
+    let has = |t: &&Protected| t.sa_out == index || t.sa_in.contains(&index);
+    let mine: Vec<_> = all(router).filter(has).cloned().collect();
+    for t in mine {
+        let _ = set(router, t.interface, t.next_hop, t.sa_out, t.sa_in);
+    }
+}
+
+/// Has packets to a UDP port come to the input node while some tunnel needs it.
+fn listen(router: &mut Router, (is_6, port): (bool, u16), is_on: bool) {
+    let users = router.own_mut::<Protect>().ports.entry((is_6, port)).or_default();
+    let before = *users;
+    *users = if is_on { before + 1 } else { before.saturating_sub(1) };
+    let to = match (before, is_on) {
+        (0, true) => Some(input::NODES[usize::from(is_6)]),
+        (1, false) => None,
+        _ => return,
+    };
+    // A port that another feature has stays that feature's.
+    let _ = match is_6 {
+        false => router.lead_tunnel_port::<V4>(port, to),
+        true => router.lead_tunnel_port::<V6>(port, to),
+    };
+}
+
+/// The node that seals packets of a kind.
+fn sealing_node(link: Link) -> &'static str {
+    match link {
+        Link::Ip6 => super::encrypt::NODES[3],
+        Link::Mpls => super::encrypt::NODES[4],
+        _ => super::encrypt::NODES[2],
+    }
+}
+
+/// Has an adjacency's packets be sealed, if they are to be.
+fn lead_one(router: &mut Router, index: AdjacencyIndex) {
+    let Some(a) = router.adjacencies.at(index) else { return };
+    let (interface, next_hop, link) = (a.interface, a.next_hop, a.link);
+    let protect = router.own::<Protect>();
+    let sealing = protect.of(interface, next_hop).map(|t| t.sa_out);
+    let is_bare = itf::is_one(router, interface);
+    let sealing = sealing.map(|sa| Sealing { sa, is_bare });
+    let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
+    router.own_mut::<Protect>().by_adjacency.put(index.0, sealing);
+    // Without an association for its next hop a packet of a protected tunnel is dropped there.
+    router.lead_adjacency(index, (is_known || is_bare).then(|| sealing_node(link)));
+}
+
+fn lead(router: &mut Router, interface: InterfaceIndex) {
+    let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
+    let is_sealed = is_known || itf::is_one(router, interface);
+    router.lead_tunnel(interface, is_sealed.then(|| sealing_node(Link::Ip4)));
+    for index in router.adjacencies.of_interface(interface) {
+        lead_one(router, index);
+    }
+}
+
+/// An adjacency was made.
+fn welcome(router: &mut Router, index: AdjacencyIndex) {
+    let Some(interface) = router.adjacencies.at(index).map(|a| a.interface) else { return };
+    let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
+    if is_known || itf::is_one(router, interface) {
+        lead_one(router, index);
+    }
+}
+
+/// Gives up what a tunnel has whose interface goes.
+fn changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change != Change::Deleting {
+        return;
+    }
+    let mine: Vec<_> =
+        all(router).filter(|t| t.interface == interface).map(|t| t.next_hop).collect();
+    for next_hop in mine {
+        let _ = remove(router, interface, next_hop);
+    }
+    itf::forget(router, interface);
+}
+
+pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
+    let protect = router.own::<Protect>();
+    let known = [0, 1].map(|at| protect.known[at].reader());
+    let [four, six] = known;
+    let (ports, counters) = (router.interfaces.ports(), router.interfaces.counters());
+    let carried = router.own::<Protect>().carried();
+    let input4 = TunInput::<false> {
+        known: four,
+        carried: carried.clone(),
+        ports: ports.clone(),
+        counters: Arc::clone(&counters),
+    };
+    router.engine.add(input4).map_err(refuse)?;
+    router.engine.add(TunInput::<true> { known: six, carried, ports, counters }).map_err(refuse)?;
+    router.redispatch_protocol::<V4>(Protocol::ESP, Some(input::NODES[0])).map_err(refuse)?;
+    router.redispatch_protocol::<V6>(Protocol::ESP, Some(input::NODES[1])).map_err(refuse)?;
+    router.interfaces.observe(changed);
+    router.on_adjacency.push(welcome);
+    Ok(())
+}

@@ -1,0 +1,397 @@
+//! `ipsec4-input-feature`, `ipsec6-input-feature`: protected packets that come in go to be opened,
+//! others are judged by policies; `ipsec4-output-feature`, `ipsec6-output-feature`: those that go
+//! out are judged.
+
+use std::fmt;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Flags, Frame, Names, Node, Payload, Record};
+use infra::counter::{Rows, VolumeCounter};
+use infra::rcu::{Epoch, SlabReader};
+use net::adjacency::{Adjacency, Role};
+use net::gso::{self, UNDONE};
+use wire::{Protocol, ip4, ip6, udp};
+use zerocopy::FromBytes;
+
+use super::sa::Sa;
+use super::spd::{Action, Flow, Rule, Spd};
+use super::{Applied, Work};
+
+/// A packet was opened on the interface that it came in by.
+pub const OPENED: Flags = Flags::feature(1);
+/// A packet was sealed for the interface that it leaves by.
+pub const SEALED: Flags = Flags::feature(2);
+
+/// The nodes.
+pub const INPUT: [&str; 2] = ["ipsec4-input-feature", "ipsec6-input-feature"];
+/// The nodes for packets that go out.
+pub const OUTPUT: [&str; 2] = ["ipsec4-output-feature", "ipsec6-output-feature"];
+
+/// Reads of both kinds of nodes.
+#[derive(Clone)]
+pub struct Policies {
+    pub(super) applied: SlabReader<Applied>,
+    pub(super) spds: SlabReader<Spd>,
+    pub(super) sas: SlabReader<Sa>,
+    pub(super) counters: Rows<VolumeCounter>,
+}
+
+impl Policies {
+    fn of<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Option<&'e Spd> {
+        self.spds.read(self.applied.read(interface, epoch)?.0?, epoch)
+    }
+    fn count(&self, thread: usize, rule: &Rule, p: &Buffer<'_>) {
+        if let Some(counter) = self.counters.row(thread).get(rule.index as usize) {
+            counter.add(1, p.total_len() as u64);
+        }
+    }
+}
+
+/// What policies ask of a packet.
+#[derive(Clone, Copy)]
+struct Seen {
+    protocol: Protocol,
+    src: u128,
+    dst: u128,
+    /// Source and destination port.
+    ports: Option<(u16, u16)>,
+    /// The place of the protocol's header.
+    offset: usize,
+}
+
+impl Seen {
+    /// Of an IP packet whose header these bytes begin with.
+    #[inline(always)]
+    fn of(packet: &[u8], is_6: bool) -> Option<Self> {
+        let (protocol, src, dst, offset, is_later) = if is_6 {
+            let (h, _) = ip6::Header::ref_from_prefix(packet).ok()?;
+            let (src, dst) = (u128::from_be_bytes(h.src), u128::from_be_bytes(h.dst));
+            let ah = ip6::extensions(packet).find(|e| e.protocol == Protocol::AH);
+            match ah {
+                Some(ah) => (Protocol::AH, src, dst, ah.offset, false),
+                None => {
+                    let upper = ip6::upper_layer(packet)?;
+                    let is_later = upper.fragment.is_some_and(|f| f.offset() != 0);
+                    (upper.protocol, src, dst, upper.offset, is_later)
+                }
+            }
+        } else {
+            let (h, _) = ip4::Header::ref_from_prefix(packet).ok()?;
+            let bits = |addr| u128::from(u32::from_be_bytes(addr));
+            let is_later = h.fragment_offset() != 0;
+            (h.protocol, bits(h.src), bits(h.dst), h.header_len(), is_later)
+        };
+        let has_ports = [Protocol::TCP, Protocol::UDP, Protocol::SCTP].contains(&protocol);
+        let ports = packet.get(offset..).filter(|_| has_ports && !is_later);
+        let ports = ports.and_then(|bytes| {
+            let [a, b, c, d] = *bytes.first_chunk::<4>()?;
+            Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+        });
+        Some(Self { protocol, src, dst, ports, offset })
+    }
+    /// The SPI of a protected packet, if this may be one.
+    #[inline(always)]
+    fn spi(&self, packet: &[u8]) -> Option<u32> {
+        let at = match self.protocol {
+            Protocol::ESP => self.offset,
+            Protocol::UDP if self.ports.is_some() => self.offset + size_of::<udp::Header>(),
+            _ => return None,
+        };
+        let spi = u32::from_be_bytes(*packet.get(at..)?.first_chunk()?);
+        (spi != 0).then_some(spi)
+    }
+    fn inbound(&self) -> Flow {
+        let Self { protocol, src, dst, ports, .. } = *self;
+        Flow { protocol, remote: src, local: dst, ports }
+    }
+    fn outbound(&self) -> Flow {
+        let Self { protocol, src, dst, ports, .. } = *self;
+        let ports = ports.map(|(src, dst)| (dst, src));
+        Flow { protocol, remote: dst, local: src, ports }
+    }
+}
+
+/// Judges packets that come in.
+#[derive(Clone)]
+pub struct Input<const IS_6: bool>(pub Policies);
+
+/// Edges of [`Input`].
+#[derive(Clone, Copy)]
+pub enum InputNext<const IS_6: bool> {
+    /// To be opened: ESP.
+    Esp,
+    /// On with the features of the interface.
+    Continue,
+}
+
+impl<const IS_6: bool> graph::Next for InputNext<IS_6> {
+    const EDGES: &'static [Edge] =
+        &[Edge { to: ["esp4-decrypt", "esp6-decrypt"][IS_6 as usize], payload: Work::NAME }];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Esp => 0,
+            Self::Continue => along.next(p),
+        }
+    }
+}
+
+/// Drops of [`Input`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum InputError {
+    /// IPSec policy discard.
+    #[name("IPSec policy discard")]
+    Discard,
+    /// IPSec policy not matched.
+    #[name("IPSec policy not matched")]
+    NotMatched,
+}
+
+/// Counters of [`Input`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum InputCount {
+    /// IPSec pkts received.
+    #[name("IPSec pkts received")]
+    Received,
+    /// IPSec policy match.
+    #[name("IPSec policy match")]
+    Match,
+    /// IPSec policy bypass.
+    #[name("IPSec policy bypass")]
+    Bypass,
+}
+
+impl<const IS_6: bool> Input<IS_6> {
+    /// The policy whose association opens a packet.
+    #[inline(always)]
+    fn protecting<'e>(
+        &'e self,
+        spd: &'e Spd,
+        (seen, flow, spi): (&Seen, &Flow, u32),
+        epoch: Epoch<'e>,
+    ) -> Option<&'e Rule> {
+        let rules = spd.protect[usize::from(IS_6)].get(&spi)?;
+        rules.iter().find_map(|rule| {
+            let sa = self.0.sas.read(rule.sa.0, epoch)?;
+            let is_kind = match seen.protocol {
+                Protocol::UDP => sa.config.udp.is_some(),
+                protocol => sa.config.protocol == protocol && sa.config.udp.is_none(),
+            };
+            let is_between = match &sa.config.tunnel {
+                Some(outer) => {
+                    let bits = net::tunnel::Tuple::bits;
+                    (bits(outer.src), bits(outer.dst)) == (flow.remote, flow.local)
+                }
+                None => rule.has_addresses(flow),
+            };
+            (is_kind && is_between).then_some(&**rule)
+        })
+    }
+}
+
+impl<const IS_6: bool> Node for Input<IS_6> {
+    const NAME: &'static str = INPUT[IS_6 as usize];
+    type Next = InputNext<IS_6>;
+    type Error = InputError;
+    type Count = InputCount;
+    const DROP: &'static str = ["ip4-drop", "ip6-drop"][IS_6 as usize];
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
+        let (mut received, mut matched, mut bypassed) = (0, 0, 0);
+        frame.each(
+            #[inline(always)]
+            |p| {
+                if p.flags().has(OPENED) {
+                    p.clear_flags(OPENED);
+                    return Ok(InputNext::Continue);
+                }
+                let Some(spd) = this.0.of(p.rx(), epoch) else { return Ok(InputNext::Continue) };
+                let seen = Seen::of(p.bytes(), IS_6).ok_or(InputError::NotMatched)?;
+                let judged = [Protocol::ESP, Protocol::AH, Protocol::UDP];
+                if !judged.contains(&seen.protocol) {
+                    return Ok(InputNext::Continue);
+                }
+                received += 1;
+                let flow = seen.inbound();
+                let spi = seen.spi(p.bytes());
+                let found = spi.and_then(|spi| this.protecting(spd, (&seen, &flow, spi), epoch));
+                if let Some(rule) = found {
+                    matched += 1;
+                    this.0.count(thread, rule, p);
+                    p.trace(|_| Judged { spd: spd.id(), spi, rule: Some(rule.index) });
+                    p.set_payload(Work { sa: rule.sa.0, front: seen.offset as u32, via: 0 });
+                    return Ok(InputNext::Esp);
+                }
+                let at = usize::from(IS_6);
+                let find = |rules: &'_ [_]| {
+                    let mut rules = rules.iter();
+                    rules.position(|rule: &std::sync::Arc<Rule>| rule.matches(&flow))
+                };
+                if let Some(n) = find(&spd.bypass[at]) {
+                    let rule = &spd.bypass[at][n];
+                    this.0.count(thread, rule, p);
+                    p.trace(|_| Judged { spd: spd.id(), spi, rule: Some(rule.index) });
+                    bypassed += 1;
+                    return Ok(InputNext::Continue);
+                }
+                let found = find(&spd.discard[at]).and_then(|n| spd.discard[at].get(n));
+                let rule = found.map(|rule| rule.index);
+                p.trace(|_| Judged { spd: spd.id(), spi, rule });
+                let rule = found.ok_or(InputError::NotMatched)?;
+                this.0.count(thread, rule, p);
+                Err(InputError::Discard)
+            },
+        );
+        frame.count(InputCount::Received, received);
+        frame.count(InputCount::Match, matched);
+        frame.count(InputCount::Bypass, bypassed);
+    }
+}
+
+/// Judges packets that go out.
+#[derive(Clone)]
+pub struct Output<const IS_6: bool> {
+    pub(super) policies: Policies,
+    pub(super) adjacencies: SlabReader<Adjacency>,
+}
+
+/// Edges of [`Output`].
+#[derive(Clone, Copy)]
+pub enum OutputNext<const IS_6: bool> {
+    /// To be sealed by ESP.
+    Esp,
+    /// It was cut into segments, which come one by one.
+    Again,
+    /// On with the features of the interface.
+    Continue,
+}
+
+impl<const IS_6: bool> graph::Next for OutputNext<IS_6> {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: ["esp4-encrypt", "esp6-encrypt"][IS_6 as usize], payload: Work::NAME },
+        Edge { to: OUTPUT[IS_6 as usize], payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
+        match self {
+            Self::Esp => 0,
+            Self::Again => 1,
+            Self::Continue => along.next(p),
+        }
+    }
+}
+
+/// Drops of [`Output`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum OutputError {
+    /// IPSec policy discard.
+    #[name("IPSec policy discard")]
+    Discard,
+    /// IPSec policy (no match).
+    #[name("IPSec policy (no match)")]
+    NoMatch,
+    /// IPSec encapsulation failed.
+    #[name("IPSec encapsulation failed")]
+    Failed,
+}
+
+/// Counters of [`Output`].
+#[derive(Clone, Copy, graph::Count)]
+pub enum OutputCount {
+    /// IPSec pkts received.
+    #[name("IPSec pkts received")]
+    Received,
+    /// IPSec policy protect.
+    #[name("IPSec policy protect")]
+    Protect,
+    /// IPSec policy bypass.
+    #[name("IPSec policy bypass")]
+    Bypass,
+}
+
+impl<const IS_6: bool> Node for Output<IS_6> {
+    const NAME: &'static str = OUTPUT[IS_6 as usize];
+    type Next = OutputNext<IS_6>;
+    type Error = OutputError;
+    type Count = OutputCount;
+    const DROP: &'static str = ["ip4-drop", "ip6-drop"][IS_6 as usize];
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
+        let (mut received, mut protected, mut bypassed) = (0, 0, 0);
+        let mut is_behind = false;
+        frame.each(
+            #[inline(always)]
+            |p| {
+                if p.flags().has(SEALED) {
+                    p.clear_flags(SEALED);
+                    return Ok(OutputNext::Continue);
+                }
+                let Some(spd) = this.policies.of(p.tx(), epoch) else {
+                    return Ok(OutputNext::Continue);
+                };
+                let front = this.adjacencies.read(p.adjacency(), epoch).map_or(0, |a| {
+                    if a.role == Role::Midchain { 0 } else { usize::from(a.header_len) }
+                });
+                let packet = p.bytes().get(front..).unwrap_or(&[]);
+                let seen = Seen::of(packet, IS_6).ok_or(OutputError::NoMatch)?;
+                let flow = seen.outbound();
+                let rules = &spd.outbound[usize::from(IS_6)];
+                let found = rules.iter().find(|rule| rule.matches(&flow));
+                let is_protected = |rule: &Rule| matches!(rule.action(), Action::Protect(_));
+                if found.is_some_and(|rule| is_protected(rule)) {
+                    if p.flags().has(UNDONE) {
+                        gso::apply(UNDONE, p).map_err(|_| OutputError::Failed)?;
+                        is_behind = true;
+                    }
+                    if is_behind {
+                        return Ok(OutputNext::Again);
+                    }
+                }
+                received += 1;
+                let rule = found.map(|rule| rule.index);
+                p.trace(|_| Judged { spd: spd.id(), spi: None, rule });
+                let rule = found.ok_or(OutputError::NoMatch)?;
+                this.policies.count(thread, rule, p);
+                match rule.action() {
+                    Action::Bypass => {
+                        bypassed += 1;
+                        Ok(OutputNext::Continue)
+                    }
+                    Action::Discard => Err(OutputError::Discard),
+                    Action::Protect(_) => {
+                        protected += 1;
+                        p.set_payload(Work { sa: rule.sa.0, front: front as u32, via: 0 });
+                        Ok(OutputNext::Esp)
+                    }
+                }
+            },
+        );
+        frame.count(OutputCount::Received, received);
+        frame.count(OutputCount::Protect, protected);
+        frame.count(OutputCount::Bypass, bypassed);
+    }
+}
+
+/// What the nodes say of a traced packet.
+struct Judged {
+    spd: u32,
+    spi: Option<u32>,
+    rule: Option<u32>,
+}
+
+impl Record for Judged {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  spd {}", self.spd)?;
+        if let Some(spi) = self.spi {
+            write!(f, " spi {spi} (0x{spi:08x})")?;
+        }
+        match self.rule {
+            Some(rule) => write!(f, " policy {rule}"),
+            None => f.write_str(" no policy"),
+        }
+    }
+}

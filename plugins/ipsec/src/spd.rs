@@ -1,0 +1,278 @@
+//! Security policies: what becomes of packets between ranges of addresses and ports (RFC 4301
+//! section 4.4.1). A database of them is applied to interfaces.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use control::stats::Columns;
+use net::interface::NoInterface;
+use net::tunnel::Tuple;
+use net::{InterfaceIndex, Router};
+use wire::Protocol;
+
+use super::{Applied, Error, Ipsec, sa};
+
+/// Policies at most.
+pub const MOST: usize = 1 << 20;
+/// Databases at most.
+pub const MOST_SPDS: usize = 1 << 16;
+pub(super) const COLUMNS: Columns = Columns::growing("ipsec policy", MOST);
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It goes on as it is.
+    Bypass,
+    /// It is dropped.
+    Discard,
+    /// The association of this id protects it.
+    Protect(u32),
+}
+
+/// A policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Greater ones are looked at first.
+    pub priority: i32,
+    /// For packets that go out.
+    pub is_outbound: bool,
+    /// For IPv6.
+    pub is_6: bool,
+    /// What becomes of packets.
+    pub action: Action,
+    /// Their protocol; `None` for any.
+    pub protocol: Option<Protocol>,
+    /// Addresses of the far side.
+    pub remote: RangeInclusive<IpAddr>,
+    /// Addresses of this side.
+    pub local: RangeInclusive<IpAddr>,
+    /// Ports of the far side.
+    pub remote_ports: RangeInclusive<u16>,
+    /// Ports of this side.
+    pub local_ports: RangeInclusive<u16>,
+}
+
+/// A packet, as policies see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Address of the far side.
+    pub remote: u128,
+    /// Address of this side.
+    pub local: u128,
+    /// Ports of far and this side, where there are some.
+    pub ports: Option<(u16, u16)>,
+}
+
+/// A policy as nodes read it.
+#[derive(Debug)]
+pub struct Rule {
+    policy: Policy,
+    /// Number of its counters.
+    pub index: u32,
+    /// The association's number, and its SPI.
+    pub sa: (u32, u32),
+    remote: RangeInclusive<u128>,
+    local: RangeInclusive<u128>,
+}
+
+impl Rule {
+    /// What becomes of its packets.
+    #[inline(always)]
+    pub fn action(&self) -> Action {
+        self.policy.action
+    }
+    /// Whether both addresses are in its ranges.
+    #[inline(always)]
+    pub fn has_addresses(&self, flow: &Flow) -> bool {
+        self.remote.contains(&flow.remote) && self.local.contains(&flow.local)
+    }
+    /// Whether it is about a packet.
+    #[inline(always)]
+    pub fn matches(&self, flow: &Flow) -> bool {
+        let Policy { protocol, remote_ports, local_ports, .. } = &self.policy;
+        let has_ports = |(remote, local): (u16, u16)| {
+            remote_ports.contains(&remote) && local_ports.contains(&local)
+        };
+        protocol.is_none_or(|protocol| protocol == flow.protocol)
+            && self.has_addresses(flow)
+            && flow.ports.is_none_or(has_ports)
+    }
+}
+
+/// Policies of one direction and family, those looked at first in front.
+type Rules = Vec<Arc<Rule>>;
+
+/// A database, as nodes read it.
+#[derive(Clone, Debug, Default)]
+pub struct Spd {
+    id: u32,
+    /// For packets that go out, over IPv4 and IPv6.
+    pub outbound: [Rules; 2],
+    /// For packets that come in and are protected.
+    pub protect: [HashMap<u32, Rules>; 2],
+    /// For those that are let through.
+    pub bypass: [Rules; 2],
+    /// For those that are dropped.
+    pub discard: [Rules; 2],
+}
+
+impl Spd {
+    fn rules(&mut self, policy: &Policy, spi: u32) -> &mut Rules {
+        let at = usize::from(policy.is_6);
+        match (policy.is_outbound, policy.action) {
+            (true, _) => &mut self.outbound[at],
+            (false, Action::Protect(_)) => self.protect[at].entry(spi).or_default(),
+            (false, Action::Bypass) => &mut self.bypass[at],
+            (false, Action::Discard) => &mut self.discard[at],
+        }
+    }
+    fn all(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        let lists = [&self.outbound, &self.bypass, &self.discard].into_iter().flatten();
+        let protect = self.protect.iter().flat_map(HashMap::values);
+        lists.chain(protect).flatten()
+    }
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+    /// All policies, with the numbers of their counters: those out before those in, those looked
+    /// at first in front.
+    pub fn policies(&self) -> Vec<(u32, &Policy)> {
+        let mut all: Vec<_> = self.all().map(|rule| (rule.index, &rule.policy)).collect();
+        all.sort_by_key(|(index, p)| (!p.is_outbound, p.is_6, -i64::from(p.priority), *index));
+        all
+    }
+}
+
+/// The place of a database.
+fn place(router: &Router, id: u32) -> Result<u32, Error> {
+    router.own::<Ipsec>().spd_by_id.get(&id).copied().ok_or(Error::NoSpd(id))
+}
+
+/// All databases.
+pub fn all(router: &Router) -> impl Iterator<Item = (u32, &Spd)> {
+    router.own::<Ipsec>().spds.iter()
+}
+
+/// Makes a database.
+///
+/// # Errors
+/// [`Error::SpdExists`], [`Error::Full`].
+pub fn add(router: &mut Router, id: u32) -> Result<(), Error> {
+    let ipsec = router.own_mut::<Ipsec>();
+    if ipsec.spd_by_id.contains_key(&id) {
+        return Err(Error::SpdExists(id));
+    }
+    let place = ipsec.spds.insert(Spd { id, ..Spd::default() }).map_err(|_| Error::Full)?;
+    ipsec.spd_by_id.insert(id, place);
+    Ok(())
+}
+
+/// Deletes a database with its policies; interfaces that it was applied to have none then.
+///
+/// # Errors
+/// [`Error::NoSpd`].
+pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
+    let place = place(router, id)?;
+    let applied = router.settings::<Applied>().filter(|(_, a)| a.0 == Some(place));
+    for interface in applied.map(|(interface, _)| interface).collect::<Vec<_>>() {
+        router.put(interface, Applied(None))?;
+    }
+    let ipsec = router.own_mut::<Ipsec>();
+    ipsec.spd_by_id.remove(&id);
+    let gone: Vec<_> =
+        ipsec.spds.at(place).map(|spd| spd.all().cloned().collect()).unwrap_or_default();
+    ipsec.spds.remove(place);
+    gone.iter().for_each(|rule| forget(router, rule));
+    Ok(())
+}
+
+/// Gives up what a policy has of others.
+fn forget(router: &mut Router, rule: &Rule) {
+    router.own_mut::<Ipsec>().free_policies.push(rule.index);
+    if let Action::Protect(_) = rule.policy.action {
+        sa::use_one(router, rule.sa.0, false);
+    }
+}
+
+/// Applies a database to an interface, instead of another one, or none.
+///
+/// # Errors
+/// [`Error::NoSpd`], [`Error::NoInterface`].
+pub fn apply(router: &mut Router, interface: InterfaceIndex, id: Option<u32>) -> Result<(), Error> {
+    let place = id.map(|id| place(router, id)).transpose()?;
+    Ok(router.put(interface, Applied(place))?)
+}
+
+impl From<NoInterface> for Error {
+    fn from(_: NoInterface) -> Self {
+        Self::NoInterface
+    }
+}
+
+/// Adds a policy; returns the number of its counters.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add_policy(router: &mut Router, id: u32, policy: Policy) -> Result<u32, Error> {
+    let place = place(router, id)?;
+    let sa = match policy.action {
+        Action::Protect(sa) => {
+            let index = sa::index(router, sa)?;
+            let spi = router.own::<Ipsec>().sas.at(index).map_or(0, |sa| sa.config.spi);
+            (index, spi)
+        }
+        _ => (u32::MAX, 0),
+    };
+    let ipsec = router.own_mut::<Ipsec>();
+    let mut spd = ipsec.spds.at(place).ok_or(Error::NoSpd(id))?.clone();
+    let free = ipsec.free_policies.pop();
+    let index = free.unwrap_or(ipsec.policies);
+    if index as usize >= MOST {
+        return Err(Error::Full);
+    }
+    ipsec.policies += u32::from(free.is_none());
+    let bits =
+        |range: &RangeInclusive<IpAddr>| Tuple::bits(*range.start())..=Tuple::bits(*range.end());
+    let (remote, local) = (bits(&policy.remote), bits(&policy.local));
+    let rules = spd.rules(&policy, sa.1);
+    let at = rules.partition_point(|rule| rule.policy.priority >= policy.priority);
+    let is_protected = matches!(policy.action, Action::Protect(_));
+    rules.insert(at, Arc::new(Rule { policy, index, sa, remote, local }));
+    ipsec.spds.replace(place, spd);
+    let counters = ipsec.policy_counters.clone();
+    router.count_from_zero(&counters, COLUMNS, index, "security policies");
+    if is_protected {
+        sa::use_one(router, sa.0, true);
+    }
+    Ok(index)
+}
+
+/// Deletes a policy.
+///
+/// # Errors
+/// [`Error::NoSpd`], [`Error::NoPolicy`].
+pub fn remove_policy(router: &mut Router, id: u32, policy: &Policy) -> Result<u32, Error> {
+    let place = place(router, id)?;
+    let ipsec = router.own_mut::<Ipsec>();
+    let mut spd = ipsec.spds.at(place).ok_or(Error::NoSpd(id))?.clone();
+    let found = spd.all().find(|rule| rule.policy == *policy).cloned().ok_or(Error::NoPolicy)?;
+    let rules = spd.rules(policy, found.sa.1);
+    rules.retain(|rule| rule.index != found.index);
+    spd.protect.iter_mut().for_each(|by_spi| by_spi.retain(|_, rules| !rules.is_empty()));
+    ipsec.spds.replace(place, spd);
+    forget(router, &found);
+    Ok(found.index)
+}
+
+/// Interfaces and the databases that are applied to them.
+pub fn applied(router: &Router) -> Vec<(InterfaceIndex, u32)> {
+    let spds = &router.own::<Ipsec>().spds;
+    let id = |place: &u32| spds.at(*place).map(Spd::id);
+    let all = router.settings::<Applied>();
+    all.filter_map(|(interface, a)| Some((interface, id(a.0.as_ref()?)?))).collect()
+}
