@@ -4,6 +4,7 @@ pub mod af_packet;
 pub mod af_xdp;
 pub mod capture;
 pub mod dpdk;
+pub mod flow;
 pub mod gro;
 pub mod host;
 pub mod loopback;
@@ -33,6 +34,7 @@ pub const FEATURES: &[Feature] = &[
     capture::FEATURE,
     pcap_trace::FEATURE,
     pci::FEATURE,
+    flow::FEATURE,
 ];
 
 #[cfg(test)]

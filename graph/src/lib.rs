@@ -39,4 +39,4 @@ pub use node::{
 };
 pub use trace::{Names, Record, TracedPacket, explained, time_of_day};
 pub use watch::{Filter, PacketContext, Watch, Watcher};
-pub use worker::{NoAnswer, ThreadInfo};
+pub use worker::{NoAnswer, Spent, ThreadInfo};

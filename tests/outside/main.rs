@@ -18,6 +18,7 @@ mod fates;
 mod files;
 mod fragments;
 mod goldens;
+mod guests;
 mod http;
 mod idle;
 mod layouts;

@@ -7,6 +7,7 @@
 
 pub mod capture;
 mod daemon;
+mod guest;
 mod hosts;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 pub use daemon::{Answer, Daemon, program};
+pub use guest::Guest;
 pub use hosts::{Host, Running, TwoHosts};
 
 /// A name that nobody else on this machine has.

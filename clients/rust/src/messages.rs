@@ -6,6 +6,7 @@
     clippy::unnecessary_cast,
     clippy::redundant_closure,
     clippy::derivable_impls,
+    clippy::disallowed_names,
     clippy::doc_markdown,
     reason = "written by a program"
 )]

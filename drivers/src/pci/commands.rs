@@ -132,8 +132,8 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Nothing {
-    devices: [String; 0],
+pub(super) struct Nothing {
+    pub(super) devices: [String; 0],
 }
 
 impl fmt::Display for Nothing {
@@ -176,7 +176,7 @@ fn show_pci(c: &ShowPci) -> Output {
     Output::of(Table(bus::all().into_iter().filter(is_shown).map(row).collect()))
 }
 
-fn unattached(device: &Word) -> Error {
+pub(super) fn unattached(device: &Word) -> Error {
     Error::new(format!("device `{device}' is not attached"))
 }
 

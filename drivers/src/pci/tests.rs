@@ -51,11 +51,34 @@ fn devices_that_are_not_there_are_not_made_interfaces_of() {
         ("device attach pci/ffff:ff:1f.7 driver x", "no device ffff:ff:1f.7 on the PCI bus"),
         ("device detach pci/0000:00:00.0", "device `pci/0000:00:00.0' is not attached"),
         ("show device pci/0000:00:00.0", "is not attached"),
+        ("create interface vmxnet3 ffff:ff:1f.7 num-rx-queues 2", "no device ffff:ff:1f.7"),
+        ("delete interface vmxnet3 local0", "local0 is not an interface of a vmxnet3 device"),
+        ("delete interface vmxnet3 sw_if_index 99", "no interface has the number 99"),
+        ("show vmxnet3 local0", "local0 is not"),
+        ("show virtio pci local0", "local0 is not an interface of a virtio device"),
+        ("set virtio pci local0 gso-enabled", "local0 is not"),
+        ("set virtio pci gso-enabled", "expected the name or the number"),
+        ("device create-interface pci/0000:00:00.0 port 1", "is not attached"),
+        ("device create-interface usb/1", "unknown bus of device `usb/1'"),
+        ("device create-secondary-interface local0 id 1", "local0 is not"),
+        ("device remove-interface local0", "not an interface of a port"),
+        ("device remove-secondary-interface sw-if-index 0", "local0 is not"),
+        ("device reset pci/0000:00:00.0", "is not attached"),
+        ("device set-rss-config local0 lut 0,1", "local0 is not"),
+        ("device set-rss-config dev pci/0000:00:00.0", "is not attached"),
+        ("set interface rss queues local0 list 0-1", "local0 is not"),
+        ("set interface hw-class local0 hdlc", "local0 cannot carry `hdlc': only Ethernet"),
+        ("show interface transceiver local0", "not an interface with a transceiver"),
+        ("show dma config 3", "there is no DMA configuration 3"),
     ] {
         let said = rig.attempt(line).unwrap_err();
         assert!(said.contains(why), "{line}: {said}");
     }
     assert!(rig.run("show pci all").starts_with("Address"));
+    for line in ["show vmxnet3", "show virtio pci", "show dma", "show dma backends"] {
+        assert_eq!(rig.run(line), "", "{line}");
+    }
+    rig.run("set interface hw-class local0 Ethernet");
     for device in bus::all() {
         let said = rig.attempt(&format!("create interface virtio {}", device.address));
         assert!(said.unwrap_err().contains("no driver for device"));

@@ -113,7 +113,7 @@ pub struct SwInterfaceVirtioPciDetails {
 }
 
 /// The answer to who wants a device driven here.
-fn refuse(at: PciAddress) -> Retval {
+pub(super) fn refuse(at: PciAddress) -> Retval {
     let PciAddress { domain, bus, slot, function } = at;
     match bus::refusal(Address { domain, bus, slot, function }) {
         Refused::NoAddress(_) => Retval::INVALID_VALUE,

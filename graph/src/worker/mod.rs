@@ -70,6 +70,20 @@ pub struct ThreadInfo {
     pub wake_requests: u64,
     /// Times it woke because of that.
     pub wakeups: u64,
+    /// The use of its time.
+    #[serde(skip)]
+    pub spent: Spent,
+}
+
+/// Clocks of a thread since it started; what is neither busy nor asleep it looked for packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// All.
+    pub total: u64,
+    /// Loops in which there were packets.
+    pub busy: u64,
+    /// Asleep.
+    pub asleep: u64,
 }
 
 /// Control's end of a thread.
@@ -98,6 +112,11 @@ struct Shared {
     sleeps: AtomicU64,
     fd_wakeups: AtomicU64,
     wakeups: AtomicU64,
+    /// Time stamp of its start.
+    started: AtomicU64,
+    /// Clocks, see [`Spent`].
+    busy: AtomicU64,
+    asleep: AtomicU64,
 }
 
 #[derive(Default)]
@@ -139,6 +158,9 @@ impl Handle {
             sleeps: AtomicU64::new(0),
             fd_wakeups: AtomicU64::new(0),
             wakeups: AtomicU64::new(0),
+            started: AtomicU64::new(stamp()),
+            busy: AtomicU64::new(0),
+            asleep: AtomicU64::new(0),
         });
         let mut thread = Thread { core, shared: Arc::clone(&shared) };
         let join = std::thread::Builder::new().name(name.clone()).spawn(move || {
@@ -211,6 +233,11 @@ impl Handle {
             fd_wakeups: load(&s.fd_wakeups),
             wake_requests: s.bell.requests(),
             wakeups: load(&s.wakeups),
+            spent: Spent {
+                total: stamp().saturating_sub(load(&s.started)),
+                busy: load(&s.busy),
+                asleep: load(&s.asleep),
+            },
         }
     }
 }
@@ -249,6 +276,8 @@ impl Thread {
         let hz = self.core.clock.hz();
         let (idle, share) = ((IDLE * hz) as u64, (SHARE * hz) as u64);
         let (mut busy_at, mut shared_at) = (stamp(), stamp());
+        // The end of the last loop, and clocks of those with packets.
+        let (mut last, mut busy) = (busy_at, 0);
         loop {
             me.quiescent();
             if self.shared.mail.load(Ordering::Acquire) {
@@ -257,25 +286,36 @@ impl Thread {
                 }
                 read_mail(&self.shared, &mut self.core);
                 busy_at = stamp();
+                last = busy_at;
             }
             let received = self.core.run_once(me.epoch());
             self.shared.loops.store(self.core.loops, Ordering::Relaxed);
             if self.core.poll_sleep > 0 {
-                let wake_at = stamp() + self.core.poll_sleep;
-                self.core.wake_at = self.core.wake_at.min(wake_at);
+                let now = stamp();
+                if received > 0 {
+                    busy += now.wrapping_sub(last);
+                    self.shared.busy.store(busy, Ordering::Relaxed);
+                }
+                self.core.wake_at = self.core.wake_at.min(now + self.core.poll_sleep);
                 me.offline();
-                sleep(&self.shared, &mut self.core, &mut events);
+                last = sleep(&self.shared, &mut self.core, &mut events);
                 me.online();
             } else if received > 0 {
                 busy_at = stamp();
+                busy += busy_at.wrapping_sub(last);
+                last = busy_at;
+                self.shared.busy.store(busy, Ordering::Relaxed);
                 if self.core.loops.is_multiple_of(LOOK) {
                     look(&self.shared, &mut self.core, &mut events, Some(&Timespec::default()));
                 }
-            } else if stamp().wrapping_sub(busy_at) > idle && may_sleep(&self.core) {
-                me.offline();
-                sleep(&self.shared, &mut self.core, &mut events);
-                me.online();
-                busy_at = stamp();
+            } else {
+                last = stamp();
+                if last.wrapping_sub(busy_at) > idle && may_sleep(&self.core) {
+                    me.offline();
+                    last = sleep(&self.shared, &mut self.core, &mut events);
+                    me.online();
+                    busy_at = last;
+                }
             }
             if self.shared.shares.load(Ordering::Relaxed) && stamp().wrapping_sub(shared_at) > share
             {
@@ -300,8 +340,9 @@ fn may_sleep(core: &Core) -> bool {
 }
 
 /// Sleeps until a file descriptor is ready, control has mail, another thread handed packets over,
-/// or an input wanted to be called.
-fn sleep(shared: &Shared, core: &mut Core, events: &mut Vec<epoll::Event>) {
+/// or an input wanted to be called. The time stamp of its end.
+fn sleep(shared: &Shared, core: &mut Core, events: &mut Vec<epoll::Event>) -> u64 {
+    let since = stamp();
     let wake_at = std::mem::replace(&mut core.wake_at, u64::MAX);
     let timeout = (wake_at != u64::MAX).then(|| {
         let left = wake_at.saturating_sub(stamp()) as f64 / core.clock.hz();
@@ -314,6 +355,9 @@ fn sleep(shared: &Shared, core: &mut Core, events: &mut Vec<epoll::Event>) {
         look(shared, core, events, timeout.as_ref());
     }
     shared.bell.is_awake();
+    let now = stamp();
+    shared.asleep.fetch_add(now.wrapping_sub(since), Ordering::Relaxed);
+    now
 }
 
 /// Asks which file descriptors are ready and marks their nodes.

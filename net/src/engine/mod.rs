@@ -4,6 +4,7 @@
 mod about;
 mod arcs;
 mod clock;
+mod energy;
 mod errors;
 mod features;
 mod files;
@@ -43,6 +44,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let cli = &mut parts.cli;
     about::register(cli);
     clock::register(cli);
+    energy::register(parts.router, cli);
     errors::register(cli);
     graph_nodes::register_command(cli);
     files::register(cli);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 
 use control::cli::{Cli, Command, Output};
-use graph::ThreadInfo;
+use graph::{Spent, ThreadInfo};
 use serde::Serialize;
 
 use crate::router::Router;
@@ -62,6 +62,7 @@ fn main_thread() -> ThreadInfo {
         fd_wakeups: 0,
         wake_requests: 0,
         wakeups: 0,
+        spent: Spent::default(),
     }
 }
 

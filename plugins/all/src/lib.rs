@@ -20,6 +20,8 @@ const PLUGINS: &[Feature] = &[
     geneve::FEATURE,
     gre::FEATURE,
     gtpu::FEATURE,
+    handoff::FEATURE,
+    handoff::soft_rss::FEATURE,
     ipip::FEATURE,
     ipsec::FEATURE,
     lacp::FEATURE,

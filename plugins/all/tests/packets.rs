@@ -46,6 +46,8 @@ mod geneve;
 mod gre;
 #[path = "../../gtpu/tests.rs"]
 mod gtpu;
+#[path = "../../handoff/tests.rs"]
+mod handoff;
 #[path = "../../ip_session_redirect/tests.rs"]
 mod ip_session_redirect;
 #[path = "../../ipfix/tests.rs"]

@@ -1,0 +1,142 @@
+//! `flow add`, `flow del`, `flow enable`, `flow disable`, `show flow`.
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error, Output};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+
+use super::Rule;
+
+/// `flow [add|del|enable|disable] …`.
+#[derive(Debug, PartialEq)]
+enum Flow {
+    Add(Option<u32>, Rule),
+    Delete(u32),
+    Enable(u32, InterfaceIndex),
+    Disable(u32),
+}
+
+impl Command for Flow {
+    const PATHS: &'static [&'static str] = &["flow"];
+    const ABOUT: &'static str =
+        "Keep a rule by which network cards sort packets, and have them do it";
+    const USAGE: &'static str = "{add [index <index>] [src-ip <ip4/mask>] [dst-ip <ip4/mask>] \
+        [ip6-src-ip <ip6/mask>] [ip6-dst-ip <ip6/mask>] [src-port <port/mask>] \
+        [dst-port <port/mask>] [proto <protocol>] [ethernet <src> <dst> <type>] \
+        [gtpc teid <teid>] [gtpu teid <teid>] [vxlan <vni>] [session id <session>] [spi <spi>] \
+        [spec <hex> mask <hex>] [next-node <node>] [mark <id>] [count] [buffer-advance <len>] \
+        [redirect-to-queue <queue>] [drop] [rss function <name>] [rss types <types>] \
+        [rss queues <first> to <last>] | del index <index> | enable index <index> <interface> | \
+        disable index <index>}";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let index = |args: &mut Args<'_>| match args.keyword("index") {
+            true => args.value::<u32>("index").map(Some),
+            false => Ok(None),
+        };
+        let expected =
+            |args: &mut Args<'_>| index(args)?.ok_or_else(|| args.error("expected index"));
+        if args.keyword("add") {
+            let number = index(args)?;
+            Ok(Self::Add(number, Rule::parse(args)?))
+        } else if args.keyword("del") {
+            Ok(Self::Delete(expected(args)?))
+        } else if args.keyword("enable") {
+            Ok(Self::Enable(expected(args)?, args.value("interface")?))
+        } else if args.keyword("disable") {
+            let number = expected(args)?;
+            // The interface was named too once; it is known.
+            args.optional::<InterfaceIndex>();
+            Ok(Self::Disable(number))
+        } else {
+            Err(args.error("expected add, del, enable or disable"))
+        }
+    }
+}
+
+/// Show the rules for network cards.
+#[derive(Command)]
+#[command("show flow entry")]
+struct ShowEntries {
+    /// only this one
+    #[keyword("index")]
+    index: Option<u32>,
+    /// so many at most
+    #[keyword("max")]
+    max: Option<usize>,
+}
+
+/// Show the rules that the card of an interface sorts by.
+#[derive(Command)]
+#[command("show flow interface")]
+struct ShowInterface {
+    /// interface
+    #[positional]
+    #[values("interface")]
+    _interface: InterfaceIndex,
+}
+
+/// Show which numbers of rules belong to which part of the router.
+#[derive(Command)]
+#[command("show flow ranges")]
+struct ShowRanges;
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Entries(Vec<Entry>);
+
+#[derive(Serialize)]
+struct Entry {
+    index: u32,
+    matches: Vec<String>,
+    actions: Vec<String>,
+    /// Interfaces whose cards sort by it.
+    interfaces: [String; 0],
+}
+
+impl fmt::Display for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|entry| {
+            writeln!(f, "flow-index {}", entry.index)?;
+            writeln!(f, "  match: {}", entry.matches.join(", "))?;
+            writeln!(f, "  action: {}", entry.actions.join(", "))?;
+            writeln!(f, "  interfaces: none")
+        })
+    }
+}
+
+fn entries(router: &Router, c: &ShowEntries) -> Result<Output, Error> {
+    let rules = super::rules(router);
+    if let Some(index) = c.index {
+        rules.expect(index)?;
+    }
+    let is_shown = |(number, _): &(u32, &Rule)| c.index.is_none_or(|index| index == *number);
+    let entry = |(index, rule): (u32, &Rule)| Entry {
+        index,
+        matches: rule.matches.iter().map(ToString::to_string).collect(),
+        actions: rule.actions.iter().map(ToString::to_string).collect(),
+        interfaces: [],
+    };
+    let shown = rules.all().filter(is_shown).take(c.max.unwrap_or(usize::MAX));
+    Ok(Output::of(Entries(shown.map(entry).collect())))
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Flow| {
+        match c {
+            Flow::Add(number, rule) => {
+                let number = super::with(router, |rules| rules.add(number, rule))?;
+                return Ok(format!("flow index {number}"));
+            }
+            Flow::Delete(number) => super::with(router, |rules| rules.delete(number))?,
+            Flow::Enable(number, interface) => super::enable(router, number, interface)?,
+            Flow::Disable(number) => super::disable(router, number)?,
+        }
+        Ok(String::new())
+    });
+    cli.command(|router: &mut Router, c: ShowEntries| entries(router, &c));
+    // No interface has a card that sorts.
+    cli.command(|_: &mut Router, _: ShowInterface| Ok(Output::of(Entries(Vec::new()))));
+    // No part of the router takes numbers for itself.
+    cli.command(|_: &mut Router, _: ShowRanges| Ok(Output::of(Entries(Vec::new()))));
+}
