@@ -120,6 +120,7 @@ pages! {
     address_translation_for_many "cgnat.md"
     tunnels "tunnels.md"
     access_lists "access-lists.md"
+    a_firewall "firewall.md"
     a_laboratory "laboratory.md"
     routing_protocols "routing-protocols.md"
 }

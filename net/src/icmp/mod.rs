@@ -68,7 +68,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
 
 /// Makes the buffer of a packet that came in one that this router sends: current bytes start at the
 /// new IP header, and nothing that was known of the old packet holds.
-fn become_ours(p: &mut Buffer<'_>) {
+pub fn become_ours(p: &mut Buffer<'_>) {
     const OF_BUFFERS: Flags = Flags::CHAINED.with(Flags::TRACED);
     p.set_flags(Flags(p.flags().0 & OF_BUFFERS.0).with(Flags::LOCAL).with(Flags::L3));
     p.set_gso_size(0);

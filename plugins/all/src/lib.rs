@@ -79,6 +79,7 @@ const PLUGINS: &[Feature] = &[
     nat66::FEATURE,
     svs::FEATURE,
     syn_filter::FEATURE,
+    firewall::FEATURE,
     pnat::FEATURE,
     pvti::FEATURE,
     ra::FEATURE,

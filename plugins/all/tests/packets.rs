@@ -40,6 +40,8 @@ mod dslite;
 mod dvr;
 #[path = "../../explain/tests.rs"]
 mod explain;
+#[path = "../../firewall/tests.rs"]
+mod firewall;
 #[path = "../../geneve/tests.rs"]
 mod geneve;
 #[path = "../../gre/tests.rs"]

@@ -1,0 +1,102 @@
+//! Packets as the firewall sees them: their zones, and what rules compare.
+
+use graph::{Buffer, Flags, Ports};
+use infra::rcu::Epoch;
+use sessions::{Address, Flow, Kind, Look, Seen};
+use wire::tcp::Flags as TcpFlags;
+use wire::{Protocol, ip6};
+
+use super::node::Sight;
+use super::place::OUTPUT;
+use super::zone::{Pair, Zone};
+
+/// Types of neighbour discovery (RFC 4861).
+const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
+/// Their hop limit: they come from the same link.
+const NOT_FORWARDED: u8 = 255;
+
+/// The zones of a packet, and where its IP header is.
+#[inline(always)]
+pub(super) fn place<const AT: usize>(
+    sight: &Sight,
+    p: &Buffer<'_>,
+    epoch: Epoch<'_>,
+) -> (Pair, usize) {
+    let zone = |interface| sight.zones.read(interface, epoch).map_or(Zone::NONE, |m| m.zone);
+    if AT != OUTPUT {
+        let is_own = p.flags().has(Flags::LOCAL);
+        let from = if is_own { Zone::LOCAL } else { zone(p.rx()) };
+        return (Pair { from, to: Zone::LOCAL }, 0);
+    }
+    let adjacency = sight.adjacencies.read(p.adjacency(), epoch);
+    let hop = adjacency.and_then(|a| a.hop.as_deref());
+    // The headers of a tunnel are the router's own, whoever sent what is in it.
+    let is_own = match hop {
+        Some(_) => p.rx() == 0,
+        None => p.flags().has(Flags::LOCAL),
+    };
+    let header = adjacency.map_or(0, |a| usize::from(a.header_len));
+    let offset = hop.map_or(header, |hop| hop.header.len());
+    let from = if is_own { Zone::LOCAL } else { zone(p.rx()) };
+    (Pair { from, to: zone(p.tx()) }, offset)
+}
+
+/// Whether a packet is neighbour discovery: it passes, as without it nothing does (RFC 4890).
+#[inline(always)]
+pub(super) fn is_discovery(packet: &[u8]) -> bool {
+    const VERSION: u8 = 6 << 4;
+    const ICMP6: u8 = Protocol::ICMP6.0;
+    match packet {
+        // Next header and hop limit are bytes 6 and 7.
+        [version, _, _, _, _, _, ICMP6, NOT_FORWARDED, ..] if version & 0xf0 == VERSION => {
+            packet.get(size_of::<ip6::Header>()).is_some_and(|kind| DISCOVERY.contains(kind))
+        }
+        _ => false,
+    }
+}
+
+/// A packet as sessions see it, with the ports of all protocols that have some.
+#[inline(always)]
+pub(super) fn look<A: Look>(packet: &[u8], ports: Option<Ports>, scope: u32) -> Option<Seen<A>> {
+    let seen = A::look(packet, ports, scope)?;
+    if seen.kind == Kind::Other && seen.flow.protocol().has_ports() {
+        return with_ports(packet, ports, seen);
+    }
+    Some(seen)
+}
+
+#[cold]
+fn with_ports<A: Address>(packet: &[u8], ports: Option<Ports>, seen: Seen<A>) -> Option<Seen<A>> {
+    let ports = match packet.get(seen.upper..).and_then(|bytes| bytes.first_chunk()) {
+        Some([a, b, c, d]) if seen.has_upper => {
+            Ports { src: u16::from_be_bytes([*a, *b]), dst: u16::from_be_bytes([*c, *d]) }
+        }
+        _ => ports.filter(|_| !seen.has_upper)?,
+    };
+    let Flow { src, dst, scope, .. } = seen.flow;
+    let flow = Flow::new((src, ports.src), (dst, ports.dst), seen.flow.protocol(), scope);
+    Some(Seen { flow, ..seen })
+}
+
+/// What rules compare of the upper layer: ports, or type and code of ICMP. `None` of ICMP that is
+/// not in the packet, but in an earlier fragment.
+#[inline(always)]
+pub(super) fn compared<A>(packet: &[u8], seen: &Seen<A>) -> Option<(u16, u16)> {
+    match seen.kind {
+        Kind::Tcp(_) | Kind::Udp | Kind::Other => Some((seen.flow.src_port, seen.flow.dst_port)),
+        Kind::Echo(_) | Kind::Icmp | Kind::Error(_) => {
+            let [kind, code] = *packet.get(seen.upper..)?.first_chunk()?;
+            seen.has_upper.then_some((kind.into(), code.into()))
+        }
+    }
+}
+
+/// Whether a packet may be the first of its session: of TCP, only a SYN.
+#[inline(always)]
+pub(super) fn begins(kind: Kind) -> bool {
+    const COUNT: u8 = TcpFlags::SYN.0 | TcpFlags::ACK.0 | TcpFlags::RST.0 | TcpFlags::FIN.0;
+    match kind {
+        Kind::Tcp(flags) => flags.0 & COUNT == TcpFlags::SYN.0,
+        _ => true,
+    }
+}

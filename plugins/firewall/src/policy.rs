@@ -1,0 +1,120 @@
+//! Policies: ordered rules for what goes from one zone to another.
+
+use std::collections::BTreeMap;
+
+use control::cli::Words;
+
+use super::Error;
+use super::object::{Addresses, Member, Name, Objects, Service};
+
+/// Policies at most.
+pub const MOST_POLICIES: usize = 4000;
+/// Rules at most, of all policies.
+pub const MOST_RULES: usize = 60_000;
+
+/// What becomes of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Words)]
+pub enum Action {
+    /// They pass, and so do their answers.
+    Permit,
+    /// They are dropped and the sender gets to know: by a TCP reset, or an ICMP error.
+    Reject,
+    /// They are dropped.
+    Drop,
+}
+
+/// A rule: the packets that it is about, and what becomes of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// What becomes of them.
+    pub action: Action,
+    /// Their sources; all if empty.
+    pub from: Vec<Member<Addresses>>,
+    /// Their destinations; all if empty.
+    pub to: Vec<Member<Addresses>>,
+    /// Their services; all if empty.
+    pub services: Vec<Member<Service>>,
+    /// Whether it is logged.
+    pub log: bool,
+    /// A text for people.
+    pub description: String,
+}
+
+/// Settings of a policy besides its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// What becomes of packets that no rule is about.
+    pub default: Action,
+    /// Whether that is logged.
+    pub log: bool,
+    /// Sessions at most; 0 for no limit of its own.
+    pub limit: u32,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { default: Action::Drop, log: false, limit: 0 }
+    }
+}
+
+/// A policy.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Its number: that of its counters.
+    pub number: u16,
+    /// The counter of what no rule is about.
+    pub counter: u32,
+    /// Settings.
+    pub terms: Terms,
+    /// Rules by their place.
+    pub rules: BTreeMap<u32, Entry>,
+}
+
+/// A rule in its policy.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The rule.
+    pub rule: Rule,
+    /// Its counter.
+    pub counter: u32,
+    /// Combinations of addresses and services that it stands for.
+    pub patterns: usize,
+}
+
+impl Policy {
+    /// Combinations of addresses and services of all rules.
+    pub fn patterns(&self) -> usize {
+        self.rules.values().map(|entry| entry.patterns).sum()
+    }
+}
+
+/// The objects of both kinds.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Of addresses.
+    pub addresses: Objects<Addresses>,
+    /// Of services.
+    pub services: Objects<Service>,
+}
+
+impl Rule {
+    /// Whether it names an object of addresses, or a group with it.
+    pub fn names_address(&self, known: &Known, name: &Name) -> bool {
+        let mut members = self.from.iter().chain(&self.to);
+        members.any(|member| known.addresses.leads_to(member, name))
+    }
+    /// Whether it names an object of services, or a group with it.
+    pub fn names_service(&self, known: &Known, name: &Name) -> bool {
+        self.services.iter().any(|member| known.services.leads_to(member, name))
+    }
+    /// Checks what it names.
+    pub(super) fn check(&self, known: &Known) -> Result<(), Error> {
+        known.addresses.check(&self.from)?;
+        known.addresses.check(&self.to)?;
+        known.services.check(&self.services)?;
+        if !control::cli::is_printable(&self.description) {
+            return Err(Error::BadText);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! Commands about sessions, and the end of those that are over.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use control::cli::{Cli, Command, Error, Output};
+use net::Router;
+use serde::Serialize;
+use sessions::{Address, Usage, Walked};
+use wire::Protocol;
+
+use super::error::no_answer;
+use super::log::{self, Entry};
+use super::object::Name;
+use super::session::{Of, One};
+use super::state;
+use super::zone::{Pair, Zone};
+
+/// Sessions that are shown unless asked otherwise.
+const SHOWN: usize = 100;
+
+/// Show sessions of the firewall
+#[derive(Command)]
+#[command("show firewall sessions")]
+struct Show {
+    /// how many: 100
+    count: Option<usize>,
+    /// leave out so many before these
+    skip: Option<usize>,
+    /// only those that began in this zone
+    from: Option<String>,
+    /// only those that began towards this zone
+    to: Option<String>,
+    /// only those with this address
+    address: Option<IpAddr>,
+    /// only those with this port
+    port: Option<u16>,
+}
+
+/// End all sessions of the firewall
+#[derive(Command)]
+#[command("clear firewall sessions")]
+struct Clear;
+
+#[derive(Serialize)]
+struct Row {
+    thread: usize,
+    from: String,
+    to: String,
+    src: IpAddr,
+    dst: IpAddr,
+    src_port: u16,
+    dst_port: u16,
+    protocol: u8,
+    state: &'static str,
+    rule: Option<u32>,
+    packets: u64,
+    bytes: u64,
+    idle: f64,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    sessions: usize,
+    limit: usize,
+    made: u64,
+    expired: u64,
+    evicted: u64,
+    refused: u64,
+    shown: Vec<Row>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sessions, limit, made, expired, evicted, refused, shown } = self;
+        writeln!(f, "sessions {sessions} of {limit} on each thread for a version of IP")?;
+        writeln!(f, "begun {made}, over {expired}, evicted {evicted}, refused {refused}")?;
+        shown.iter().try_for_each(|row| {
+            let Row { from, to, src, dst, src_port, dst_port, protocol, state, .. } = row;
+            let rule = row.rule.map_or_else(|| "default".to_owned(), |rule| rule.to_string());
+            write!(f, "  {from} -> {to} protocol {protocol} ")?;
+            write!(f, "{src} {src_port} -> {dst} {dst_port} {state} rule {rule} ")?;
+            let Row { packets, bytes, idle, .. } = row;
+            writeln!(f, "packets {packets} bytes {bytes} idle {idle:.1}")
+        })
+    }
+}
+
+/// Which sessions are meant.
+#[derive(Clone, Copy)]
+struct Wanted {
+    from: Option<Zone>,
+    to: Option<Zone>,
+    address: Option<IpAddr>,
+    port: Option<u16>,
+    /// Sessions that may still be taken: those in front are left out later.
+    most: usize,
+}
+
+impl Wanted {
+    fn of(router: &Router, c: &Show) -> Result<Self, Error> {
+        let zone = |word: &Option<String>| -> Result<Option<Zone>, Error> {
+            let Some(word) = word else { return Ok(None) };
+            let name: Name = word.parse().map_err(|why: super::Error| Error::from(why))?;
+            Ok(Some(state(router).zones.at(&name)?))
+        };
+        let most = c.skip.unwrap_or(0).saturating_add(c.count.unwrap_or(SHOWN));
+        let Show { address, port, .. } = *c;
+        Ok(Self { from: zone(&c.from)?, to: zone(&c.to)?, address, port, most })
+    }
+    fn has<A: Address + Into<IpAddr>>(&self, session: &One<A>) -> bool {
+        let (flow, pair) = (&session.forward, Pair::of_scope(session.forward.scope));
+        let is = |wanted: Option<Zone>, zone| wanted.is_none_or(|wanted| wanted == zone);
+        let ends: [IpAddr; 2] = [flow.src.into(), flow.dst.into()];
+        is(self.from, pair.from)
+            && is(self.to, pair.to)
+            && self.address.is_none_or(|address| ends.contains(&address))
+            && self.port.is_none_or(|port| flow.src_port == port || flow.dst_port == port)
+    }
+}
+
+fn find<A: Address + Into<IpAddr> + Sync>(
+    router: &mut Router,
+    of: &Of<A>,
+    wanted: Wanted,
+) -> Result<Vec<(usize, One<A>)>, Error> {
+    let left = std::sync::Arc::new(std::sync::Mutex::new(wanted.most));
+    let found = of.walk(router, move |thread, session| {
+        if !wanted.has(session) {
+            return Walked::keep(None);
+        }
+        let mut left = left.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let is_taken = *left > 0;
+        *left = left.saturating_sub(1);
+        Walked::keep(is_taken.then_some((thread, *session)))
+    });
+    found.map_err(no_answer)
+}
+
+fn row<A: Address + Into<IpAddr>>(router: &Router, (thread, one): &(usize, One<A>)) -> Row {
+    let (flow, data) = (&one.forward, &one.data);
+    let pair = Pair::of_scope(flow.scope);
+    let zones = &state(router).zones;
+    Row {
+        thread: *thread,
+        from: zones.name(pair.from),
+        to: zones.name(pair.to),
+        src: flow.src.into(),
+        dst: flow.dst.into(),
+        src_port: flow.src_port,
+        dst_port: flow.dst_port,
+        protocol: flow.protocol().0,
+        state: if flow.protocol() == Protocol::TCP { data.tcp.name() } else { "" },
+        rule: Some(data.rule).filter(|rule| *rule != u32::MAX),
+        packets: one.packets,
+        bytes: one.bytes,
+        idle: router.engine.clock().now() - one.heard,
+    }
+}
+
+fn show(router: &mut Router, c: &Show) -> Result<Shown, Error> {
+    let wanted = Wanted::of(router, c)?;
+    let sessions = state(router).sessions.clone();
+    let (v4, v6) = (find(router, &sessions.v4, wanted)?, find(router, &sessions.v6, wanted)?);
+    let rows = v4.iter().map(|one| row(router, one)).chain(v6.iter().map(|one| row(router, one)));
+    let shown = rows.skip(c.skip.unwrap_or(0)).take(c.count.unwrap_or(SHOWN)).collect();
+    let usages = [sessions.v4.usage(router), sessions.v6.usage(router)];
+    let usages: Vec<Usage> = usages.into_iter().flatten().flatten().collect();
+    let sum = |of: fn(&Usage) -> u64| usages.iter().map(of).sum();
+    Ok(Shown {
+        sessions: usages.iter().map(|u| u.sessions).sum(),
+        limit: state(router).options.session_limit as usize,
+        made: sum(|u| u.made),
+        expired: sum(|u| u.expired),
+        evicted: sum(|u| u.evicted),
+        refused: sum(|u| u.refused),
+        shown,
+    })
+}
+
+/// What the tables of all threads have done.
+pub(super) fn usage(router: &mut Router) -> Vec<Usage> {
+    let sessions = state(router).sessions.clone();
+    let mut rows = sessions.v4.usage(router).unwrap_or_default();
+    for (row, other) in rows.iter_mut().zip(sessions.v6.usage(router).unwrap_or_default()) {
+        row.sessions += other.sessions;
+        row.limit += other.limit;
+        row.bytes += other.bytes;
+        row.made += other.made;
+        row.expired += other.expired;
+        row.evicted += other.evicted;
+        row.refused += other.refused;
+        row.clashes += other.clashes;
+    }
+    rows
+}
+
+/// Ends what is over; whether there may be more.
+pub(super) fn expire(router: &mut Router) -> bool {
+    let sessions = state(router).sessions.clone();
+    let (more4, ended4) = sessions.expire(router, &sessions.v4);
+    let (more6, ended6) = sessions.expire(router, &sessions.v6);
+    ended4.iter().for_each(|one| log::log(router, Entry::end(one)));
+    ended6.iter().for_each(|one| log::log(router, Entry::end(one)));
+    more4 || more6
+}
+
+fn clear(router: &mut Router) -> Result<(), Error> {
+    let sessions = state(router).sessions.clone();
+    sessions.end(router, &sessions.v4, |_| true)?;
+    sessions.end(router, &sessions.v6, |_| true)?;
+    Ok(())
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, &c)?)));
+    cli.command(|router: &mut Router, _: Clear| clear(router));
+}
