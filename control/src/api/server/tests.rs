@@ -63,6 +63,9 @@ struct Bench {
     lane: u16,
 }
 
+/// Rows that take a millisecond.
+const SLOW: u32 = 1000;
+
 impl Bench {
     /// Runs `test` beside a server.
     fn run<F: Future<Output = ()>>(test: impl FnOnce(Self) -> F) {
@@ -81,6 +84,9 @@ impl Bench {
             })
             .call(|_, _: RowDel| Err(Retval::NO_SUCH_ENTRY))
             .call(|router: &mut Router, m: RowAdd| {
+                if m.count == SLOW {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
                 router.rows.set(router.rows.get() + m.count);
                 Ok(())
             });
@@ -264,6 +270,25 @@ fn numbers_of_clients_are_used_again() {
         assert_eq!(names, [(second.index, "test".to_owned())]);
         assert_eq!(Client::connect(&bench.path).await.index, first.index);
         drop(second);
+    });
+}
+
+#[test]
+fn others_have_their_turn_while_one_client_has_much() {
+    Bench::run(|bench| async move {
+        let mut much = Client::connect(&bench.path).await;
+        let mut other = Client::connect(&bench.path).await;
+        let add = |context| request(bench.add, &RowAdd { count: SLOW }, much.head(context));
+        let requests: Vec<_> = (0..200).flat_map(add).collect();
+        much.stream.write_all(&requests).await.unwrap();
+        while bench.rows.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let ping = other.ping(1);
+        other.stream.write_all(&ping).await.unwrap();
+        other.expect_ping(1).await;
+        let done = bench.rows.get() / SLOW;
+        assert!(done < 30, "{done} of 200 were answered before another client's one");
     });
 }
 
