@@ -121,6 +121,7 @@ pages! {
     tunnels "tunnels.md"
     access_lists "access-lists.md"
     a_firewall "firewall.md"
+    quality_of_service "quality-of-service.md"
     a_laboratory "laboratory.md"
     routing_protocols "routing-protocols.md"
 }

@@ -179,3 +179,32 @@ fn threads_are_scheduled_and_rest_as_configured() {
     let rate: f64 = rate.and_then(|rate| rate.parse().ok()).expect("loops per second");
     assert!((1.0..510.0).contains(&rate), "{rate} loops a second, though a stream polls");
 }
+
+#[test]
+fn packets_queued_on_a_worker_that_goes_are_counted() {
+    let Some(config) = two_workers() else { return };
+    let daemon = Daemon::start_with(&config, GENERATORS);
+    daemon.tell("scheduler port pg1 rate 8k burst 1 queue-length 100 packets 100");
+    add_stream(&daemon, 0, 50, "worker 1");
+    daemon.generate();
+    // One went at once, and maybe another one meanwhile.
+    let sent = |text: &str| -> u64 {
+        let found = text.split(" sent ").nth(1).and_then(|t| t.split(' ').next()?.parse().ok());
+        found.unwrap_or_else(|| panic!("{text}"))
+    };
+    let shown = daemon.tell("show scheduler pg1");
+    assert!(shown.contains(" thread 2\n") && sent(&shown) < 25, "{shown}");
+    daemon.tell("set workers 0");
+    let shown = daemon.tell("show scheduler pg1");
+    let flushed = 50 - sent(&shown);
+    assert!(shown.contains(&format!("waiting 0 sent {}", sent(&shown))), "{shown}");
+    assert!(shown.contains(&format!(" flushed {flushed}\n")), "{shown}");
+    let errors = daemon.tell("show errors");
+    assert!(errors.contains("thread ended"), "{errors}");
+    assert!(daemon.tell("show buffers").trim_end().ends_with(" 0"), "a buffer was lost");
+    // Another thread takes the port over.
+    add_stream(&daemon, 1, 5, "");
+    daemon.generate();
+    let shown = daemon.tell("show scheduler pg1");
+    assert!(shown.contains(" thread 0\n"), "{shown}");
+}

@@ -146,6 +146,10 @@ impl Tagged {
         }
         (!tagged.ethertype.is_vlan()).then_some(tagged)
     }
+    /// VLAN of the outer tag.
+    pub fn outer(&self) -> Option<u16> {
+        (self.count > 0).then_some(self.vlans[0])
+    }
     /// Whether it is in no VLAN: without tags, or with one that has only a priority (IEEE 802.1Q
     /// clause 9.6, VLAN 0).
     pub fn is_untagged(&self) -> bool {

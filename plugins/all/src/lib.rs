@@ -75,6 +75,7 @@ const PLUGINS: &[Feature] = &[
     ping::FEATURE,
     policer::FEATURE,
     qos::FEATURE,
+    scheduler::FEATURE,
     npt66::FEATURE,
     nat66::FEATURE,
     svs::FEATURE,

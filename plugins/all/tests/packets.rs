@@ -118,6 +118,8 @@ mod qos;
 mod ra;
 #[path = "../../rd_cp/tests.rs"]
 mod rd_cp;
+#[path = "../../scheduler/tests.rs"]
+mod scheduler;
 #[path = "../../sflow/tests.rs"]
 mod sflow;
 #[path = "../../source_range/tests.rs"]

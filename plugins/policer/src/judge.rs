@@ -149,7 +149,7 @@ pub const RED: Flags = Flags::inherited(1);
 
 /// What a policer before found a packet to be; green if there was none.
 #[inline(always)]
-fn color_of(p: &Buffer<'_>) -> Color {
+pub fn color_of(p: &Buffer<'_>) -> Color {
     match p.flags() {
         flags if flags.has(RED) => Color::Red,
         flags if flags.has(YELLOW) => Color::Yellow,

@@ -32,7 +32,7 @@ use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse}
 
 pub use api::*;
 pub use config::{Action, Config, Rounding, Unit};
-pub use judge::Verdict;
+pub use judge::{Verdict, color_of};
 
 use judge::Judge;
 

@@ -21,6 +21,7 @@ use net::interface::{AttachedAt, NoInterface};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
 pub use api::*;
+pub use packet::mark_of;
 
 /// Sources of marks.
 pub const SOURCES: usize = 4;

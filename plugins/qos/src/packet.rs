@@ -5,6 +5,8 @@ use wire::ethernet::EtherType;
 use wire::{ip4, ip6};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
+use super::Source;
+
 /// Bytes of the addresses at the start of a frame.
 const ADDRESSES: usize = 12;
 
@@ -20,6 +22,13 @@ pub struct Remembered {
 
 /// The place of a packet's mark. Fragments and copies of the packet have it too.
 pub const PLACE: Metadata<Remembered> = Metadata::new("qos", 8, Flags::inherited(3));
+
+/// The mark of a packet and its source, if one was recorded or stored.
+#[inline(always)]
+pub fn mark_of(p: &Buffer<'_>) -> Option<(Source, u8)> {
+    let Remembered { source, mark } = p.metadata(&PLACE)?;
+    Some((*Source::ALL.get(usize::from(source))?, mark))
+}
 
 /// The traffic class of an IP packet.
 #[inline(always)]
