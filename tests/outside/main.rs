@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod af_xdp;
+mod bfd;
 mod bindings;
 mod bonding;
 mod bridges;

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arp;
+pub mod bfd;
 pub mod bier;
 pub mod cdp;
 pub mod checksum;

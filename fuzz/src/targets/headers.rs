@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use wire::zerocopy::FromBytes;
 use wire::{
-    MacAddr, Prefix, arp, bier, cdp, dhcp, ethernet, flow, icmp4, icmp6, ip4, ip6, lacp, nd, pppoe,
-    print, srh, tcp, udp, vlan, wireguard,
+    MacAddr, Prefix, arp, bfd, bier, cdp, dhcp, ethernet, flow, icmp4, icmp6, ip4, ip6, lacp, nd,
+    pppoe, print, srh, tcp, udp, vlan, wireguard,
 };
 
 use super::packets;
@@ -60,6 +60,9 @@ fn read(input: &[u8]) {
     black_box(wireguard::Handshake::read(input));
     if let Some((_, options)) = dhcp::read(input) {
         black_box((dhcp::options(options).count(), dhcp::address(options, dhcp::option::ROUTER)));
+    }
+    if let Ok(control) = bfd::parse(input) {
+        black_box((control.header.state(), control.authentication.len()));
     }
     black_box(flow::ip4_flow_key(input));
     black_box(flow::ip6_flow_key(input));

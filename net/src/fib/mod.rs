@@ -51,6 +51,7 @@ use infra::rcu::Shared;
 
 use control::attached_export;
 use control::deferred::Deferred;
+use control::failed::Failed;
 use control::foreign::Foreign;
 use control::path_list::PathLists;
 use control::table::{self, Entry};
@@ -89,6 +90,8 @@ pub struct Fib {
     /// The interface that was deleted last, unless there is one of its number again: no path leads
     /// there.
     leaving: Option<InterfaceIndex>,
+    /// Next hops that are known to be out of reach.
+    failed: Failed,
     /// Operators' routes to networks on interfaces.
     attached: attached_export::Attached,
     /// Link-local table of each interface; 0 for none.
@@ -156,6 +159,7 @@ impl Fib {
             sources: Sources::default(),
             deferred: Deferred::default(),
             leaving: None,
+            failed: Failed::default(),
             link_local: Shared::new(Vec::new()),
             more_objects: Vec::new(),
             more_tables: Vec::new(),

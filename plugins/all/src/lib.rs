@@ -49,6 +49,7 @@ const PLUGINS: &[Feature] = &[
     acl::FEATURE,
     abf::FEATURE,
     mpls::FEATURE,
+    bfd::FEATURE,
     bier::FEATURE,
     udp_encap::FEATURE,
     sr_mpls::FEATURE,

@@ -8,6 +8,8 @@ mod acl;
 mod adl;
 #[path = "../../arping/tests.rs"]
 mod arping;
+#[path = "../../bfd/tests.rs"]
+mod bfd;
 #[path = "../../bier/tests.rs"]
 mod bier;
 #[path = "../../bond/tests.rs"]

@@ -4,6 +4,7 @@
 pub(super) mod attached_export;
 mod chain_mtu;
 pub(super) mod deferred;
+pub(super) mod failed;
 pub(super) mod foreign;
 pub(super) mod health;
 mod hosts;

@@ -207,6 +207,11 @@ impl Router {
             }
             // Without a link nobody answers there, and senders get to know.
             Target::Attached { interface, .. } if self.is_alone(list, *a) => is_on(&interface),
+            Target::Neighbor { .. } | Target::ForeignNeighbor { .. } | Target::Recursive { .. }
+                if self.fib.failed.stops(p) =>
+            {
+                false
+            }
             Target::Neighbor { interface, .. }
             | Target::ForeignNeighbor { interface, .. }
             | Target::Attached { interface, .. }
@@ -308,7 +313,10 @@ impl Router {
             }
             (_, None) => balances.make_group(buckets.clone()),
         };
-        let first = buckets.first().map_or(Word::DROP, |via| Word::one(*via));
+        // Packets of a neighbour that failed are heard: how else would it come back?
+        let is_failed = l.paths.iter().any(|p| self.fib.failed.stops(p));
+        let none = if is_failed { Word::one(Via::Exempt) } else { Word::DROP };
+        let first = buckets.first().map_or(none, |via| Word::one(*via));
         let word = group.map_or(first, Word::group);
         self.fib.unused_groups.extend(old_group.filter(|_| group.is_none()));
         let l = self.fib.lists.at_mut(list);

@@ -1,0 +1,456 @@
+//! Messages of the module `bfd`.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use control::api::types::Address;
+use control::api::{Api, Message, Retval};
+use net::interface::api::types::IfStatusFlags;
+use net::{InterfaceIndex, Router};
+use wire::bfd::State;
+
+use super::{EchoSource, Key, Parameters, Session};
+
+control::numbers! {
+    /// State of a session.
+    pub enum BfdState: u32 = "bfd_state" in "" {
+        ADMIN_DOWN = 0 => "BFD_STATE_API_ADMIN_DOWN",
+        DOWN = 1 => "BFD_STATE_API_DOWN",
+        INIT = 2 => "BFD_STATE_API_INIT",
+        UP = 3 => "BFD_STATE_API_UP",
+    }
+}
+
+impl From<State> for BfdState {
+    fn from(state: State) -> Self {
+        Self(state as u32)
+    }
+}
+
+/// Have echo packets come from the networks of an interface.
+#[derive(Message)]
+pub struct BfdUdpSetEchoSource {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Send no echo packets any more.
+#[derive(Message)]
+pub struct BfdUdpDelEchoSource {}
+
+/// Ask where echo packets come from.
+#[derive(Message)]
+#[reply(BfdUdpGetEchoSourceReply)]
+pub struct BfdUdpGetEchoSource {}
+
+/// The source of echo packets.
+#[derive(Message)]
+pub struct BfdUdpGetEchoSourceReply {
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// whether one is set
+    pub is_set: bool,
+    /// whether there is a source over IPv4
+    pub have_usable_ip4: bool,
+    /// the source over IPv4
+    pub ip4_addr: Ipv4Addr,
+    /// whether there is a source over IPv6
+    pub have_usable_ip6: bool,
+    /// the source over IPv6
+    pub ip6_addr: Ipv6Addr,
+}
+
+/// Make a session.
+#[derive(Message)]
+pub struct BfdUdpAdd {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// microseconds between two packets sent
+    pub desired_min_tx: u32,
+    /// microseconds between two packets that can be received
+    pub required_min_rx: u32,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+    /// intervals without a packet until it is down
+    pub detect_mult: u8,
+    /// whether packets are authenticated
+    pub is_authenticated: bool,
+    /// number of the key for both ends
+    pub bfd_key_id: u8,
+    /// number of the configured key
+    pub conf_key_id: u32,
+}
+
+/// Make a session, or change its parameters.
+#[derive(Message)]
+#[reply(BfdUdpUpdReply)]
+pub struct BfdUdpUpd {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// microseconds between two packets sent
+    pub desired_min_tx: u32,
+    /// microseconds between two packets that can be received
+    pub required_min_rx: u32,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+    /// intervals without a packet until it is down
+    pub detect_mult: u8,
+    /// whether packets of a new one are authenticated
+    pub is_authenticated: bool,
+    /// number of the key for both ends
+    pub bfd_key_id: u8,
+    /// number of the configured key
+    pub conf_key_id: u32,
+}
+
+/// It is.
+#[derive(Message)]
+pub struct BfdUdpUpdReply {
+    /// place of its counters in `/bfd/rx-session-counters` and its like
+    pub stats_index: u32,
+}
+
+/// Change the parameters of a session.
+#[derive(Message)]
+pub struct BfdUdpMod {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// microseconds between two packets sent
+    pub desired_min_tx: u32,
+    /// microseconds between two packets that can be received
+    pub required_min_rx: u32,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+    /// intervals without a packet until it is down
+    pub detect_mult: u8,
+}
+
+/// Remove a session.
+#[derive(Message)]
+pub struct BfdUdpDel {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+}
+
+/// List the sessions.
+#[derive(Message)]
+#[details(BfdUdpSessionDetails)]
+pub struct BfdUdpSessionDump {}
+
+/// A session.
+#[derive(Message)]
+pub struct BfdUdpSessionDetails {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+    /// state
+    pub state: BfdState,
+    /// whether packets are authenticated
+    pub is_authenticated: bool,
+    /// number of the key for both ends
+    pub bfd_key_id: u8,
+    /// number of the configured key
+    pub conf_key_id: u32,
+    /// microseconds between two packets that can be received
+    pub required_min_rx: u32,
+    /// microseconds between two packets sent
+    pub desired_min_tx: u32,
+    /// intervals without a packet until it is down
+    pub detect_mult: u8,
+}
+
+/// Put a session up or down.
+#[derive(Message)]
+pub struct BfdUdpSessionSetFlags {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+    /// `IF_STATUS_API_FLAG_ADMIN_UP` for up
+    pub flags: IfStatusFlags,
+}
+
+/// Be sent changes of the states of sessions, or no longer.
+#[derive(Message)]
+#[events(BfdUdpSessionEvent)]
+pub struct WantBfdEvents {
+    /// or no longer
+    pub enable_disable: bool,
+    /// told back in each
+    pub pid: u32,
+}
+
+/// The state of a session has changed.
+#[derive(Message)]
+pub struct BfdUdpSessionEvent {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+    /// the state it has now
+    pub state: BfdState,
+    /// whether packets are authenticated
+    pub is_authenticated: bool,
+    /// number of the key for both ends
+    pub bfd_key_id: u8,
+    /// number of the configured key
+    pub conf_key_id: u32,
+    /// microseconds between two packets that can be received
+    pub required_min_rx: u32,
+    /// microseconds between two packets sent
+    pub desired_min_tx: u32,
+    /// intervals without a packet until it is down
+    pub detect_mult: u8,
+}
+
+/// Set a key that no session uses.
+#[derive(Message)]
+pub struct BfdAuthSetKey {
+    /// its number
+    pub conf_key_id: u32,
+    /// bytes of it
+    pub key_len: u8,
+    /// 4: keyed SHA1, 5: meticulous keyed SHA1
+    pub auth_type: u8,
+    /// the key
+    pub key: [u8; 20],
+}
+
+/// Remove a key that no session uses.
+#[derive(Message)]
+pub struct BfdAuthDelKey {
+    /// its number
+    pub conf_key_id: u32,
+}
+
+/// List the keys.
+#[derive(Message)]
+#[details(BfdAuthKeysDetails)]
+pub struct BfdAuthKeysDump {}
+
+/// A key.
+#[derive(Message)]
+pub struct BfdAuthKeysDetails {
+    /// its number
+    pub conf_key_id: u32,
+    /// sessions that use it
+    pub use_count: u32,
+    /// 4: keyed SHA1, 5: meticulous keyed SHA1
+    pub auth_type: u8,
+}
+
+/// Authenticate packets of a session.
+#[derive(Message)]
+pub struct BfdUdpAuthActivate {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+    /// from when the other end does
+    pub is_delayed: bool,
+    /// number of the key for both ends
+    pub bfd_key_id: u8,
+    /// number of the configured key
+    pub conf_key_id: u32,
+}
+
+/// Authenticate packets of a session no longer.
+#[derive(Message)]
+pub struct BfdUdpAuthDeactivate {
+    /// its interface; 4294967295 for several hops
+    pub sw_if_index: InterfaceIndex,
+    /// address of this end
+    pub local_addr: Address,
+    /// address of the other end
+    pub peer_addr: Address,
+    /// from when the other end does not
+    pub is_delayed: bool,
+}
+
+/// Take packets of several hops also without sessions.
+#[derive(Message)]
+pub struct BfdUdpEnableMultihop {}
+
+/// Set the type of service of packets.
+#[derive(Message)]
+pub struct BfdUdpSetTos {
+    /// type of service, or traffic class
+    pub tos: u8,
+}
+
+/// Ask for the type of service of packets.
+#[derive(Message)]
+#[reply(BfdUdpGetTosReply)]
+pub struct BfdUdpGetTos {}
+
+/// The type of service of packets.
+#[derive(Message)]
+pub struct BfdUdpGetTosReply {
+    /// type of service, or traffic class
+    pub tos: u8,
+}
+
+fn key(on: InterfaceIndex, local: Address, peer: Address) -> Result<Key, Retval> {
+    let interface = Some(on).filter(|on| on.0 != u32::MAX);
+    Ok(Key { interface, local: local.native()?, peer: peer.native()? })
+}
+
+/// The parts of a session that details and events have.
+fn details(s: &Session) -> BfdUdpSessionDetails {
+    let by = s.configured();
+    let Parameters { desired_min_tx_us, required_min_rx_us, detect_mult } = s.machine.parameters;
+    BfdUdpSessionDetails {
+        sw_if_index: s.key.interface.unwrap_or(InterfaceIndex(u32::MAX)),
+        local_addr: s.key.local.into(),
+        peer_addr: s.key.peer.into(),
+        state: s.machine.state.into(),
+        is_authenticated: by.is_some(),
+        bfd_key_id: by.map_or(0, |by| by.key_id),
+        conf_key_id: by.map_or(0, |by| by.conf_key_id),
+        required_min_rx: required_min_rx_us,
+        desired_min_tx: desired_min_tx_us,
+        detect_mult,
+    }
+}
+
+impl BfdUdpSessionEvent {
+    /// Of a session as it is now.
+    pub(super) fn of(s: &Session) -> Self {
+        let of = details(s);
+        Self {
+            sw_if_index: of.sw_if_index,
+            local_addr: of.local_addr,
+            peer_addr: of.peer_addr,
+            state: of.state,
+            is_authenticated: of.is_authenticated,
+            bfd_key_id: of.bfd_key_id,
+            conf_key_id: of.conf_key_id,
+            required_min_rx: of.required_min_rx,
+            desired_min_tx: of.desired_min_tx,
+            detect_mult: of.detect_mult,
+        }
+    }
+}
+
+fn parameters(desired_min_tx_us: u32, required_min_rx_us: u32, detect_mult: u8) -> Parameters {
+    Parameters { desired_min_tx_us, required_min_rx_us, detect_mult }
+}
+
+fn update(router: &mut Router, m: &BfdUdpUpd) -> Result<BfdUdpUpdReply, Retval> {
+    let key = key(m.sw_if_index, m.local_addr, m.peer_addr)?;
+    let parameters = parameters(m.desired_min_tx, m.required_min_rx, m.detect_mult);
+    let by = m.is_authenticated.then_some((m.conf_key_id, m.bfd_key_id));
+    let stats_index = match super::modify(router, &key, parameters) {
+        Err(super::Error::NoSession) => super::add(router, key, parameters, by)?,
+        done => done?,
+    };
+    Ok(BfdUdpUpdReply { stats_index })
+}
+
+fn set_key(router: &mut Router, m: &BfdAuthSetKey) -> Result<(), Retval> {
+    let key = m.key.get(..usize::from(m.key_len)).ok_or(Retval::INVALID_ARGUMENT)?;
+    Ok(super::set_key(router, m.conf_key_id, m.auth_type, key)?)
+}
+
+fn source(router: &Router) -> BfdUdpGetEchoSourceReply {
+    let source = super::echo_source(router);
+    let (ip4, ip6) = source.map_or((None, None), |EchoSource { ip4, ip6, .. }| (ip4, ip6));
+    BfdUdpGetEchoSourceReply {
+        sw_if_index: source.map_or(InterfaceIndex(u32::MAX), |source| source.interface),
+        is_set: source.is_some(),
+        have_usable_ip4: ip4.is_some(),
+        ip4_addr: ip4.unwrap_or(Ipv4Addr::UNSPECIFIED),
+        have_usable_ip6: ip6.is_some(),
+        ip6_addr: ip6.unwrap_or(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    register_sessions(api);
+    api.core("bfd", "2.0.0")
+        .call(|router: &mut Router, m: BfdUdpSetEchoSource| {
+            Ok(super::set_echo_source(router, m.sw_if_index)?)
+        })
+        .call(|router: &mut Router, _: BfdUdpDelEchoSource| {
+            super::remove_echo_source(router);
+            Ok(())
+        })
+        .call(|router: &mut Router, _: BfdUdpGetEchoSource| Ok(source(router)))
+        .call(|router: &mut Router, m: BfdAuthSetKey| set_key(router, &m))
+        .call(|router: &mut Router, m: BfdAuthDelKey| Ok(super::unset_key(router, m.conf_key_id)?))
+        .dump(|router: &mut Router, _: BfdAuthKeysDump| {
+            let row = |(conf_key_id, key): (u32, &super::AuthKey)| BfdAuthKeysDetails {
+                conf_key_id,
+                use_count: key.use_count,
+                auth_type: key.secret.kind,
+            };
+            super::keys(router).iter().map(row).collect()
+        })
+        .call(|router: &mut Router, _: BfdUdpEnableMultihop| Ok(super::enable_multihop(router)?))
+        .call(|router: &mut Router, m: BfdUdpSetTos| {
+            super::set_tos(router, m.tos);
+            Ok(())
+        })
+        .call(|router: &mut Router, _: BfdUdpGetTos| {
+            Ok(BfdUdpGetTosReply { tos: super::tos(router) })
+        });
+}
+
+fn register_sessions(api: &mut Api<Router>) {
+    api.core("bfd", "2.0.0")
+        .call(|router: &mut Router, m: BfdUdpAdd| {
+            let key = key(m.sw_if_index, m.local_addr, m.peer_addr)?;
+            let parameters = parameters(m.desired_min_tx, m.required_min_rx, m.detect_mult);
+            let by = m.is_authenticated.then_some((m.conf_key_id, m.bfd_key_id));
+            super::add(router, key, parameters, by)?;
+            Ok(())
+        })
+        .call(|router: &mut Router, m: BfdUdpUpd| update(router, &m))
+        .call(|router: &mut Router, m: BfdUdpMod| {
+            let key = key(m.sw_if_index, m.local_addr, m.peer_addr)?;
+            let parameters = parameters(m.desired_min_tx, m.required_min_rx, m.detect_mult);
+            super::modify(router, &key, parameters)?;
+            Ok(())
+        })
+        .call(|router: &mut Router, m: BfdUdpDel| {
+            Ok(super::remove(router, &key(m.sw_if_index, m.local_addr, m.peer_addr)?)?)
+        })
+        .dump(|router: &mut Router, _: BfdUdpSessionDump| {
+            super::sessions(router).map(details).collect()
+        })
+        .call(|router: &mut Router, m: BfdUdpSessionSetFlags| {
+            let key = key(m.sw_if_index, m.local_addr, m.peer_addr)?;
+            let is_up = m.flags.contains(IfStatusFlags::ADMIN_UP);
+            Ok(super::set_admin(router, &key, is_up)?)
+        })
+        .call(|router: &mut Router, m: BfdUdpAuthActivate| {
+            let key = key(m.sw_if_index, m.local_addr, m.peer_addr)?;
+            let by = (m.conf_key_id, m.bfd_key_id);
+            Ok(super::activate(router, &key, by, m.is_delayed)?)
+        })
+        .call(|router: &mut Router, m: BfdUdpAuthDeactivate| {
+            let key = key(m.sw_if_index, m.local_addr, m.peer_addr)?;
+            Ok(super::deactivate(router, &key, m.is_delayed)?)
+        })
+        .call_by(|router: &mut Router, caller, m: WantBfdEvents| {
+            router.clients.want::<BfdUdpSessionEvent>(caller.client, m.pid, m.enable_disable)
+        });
+}

@@ -1,0 +1,359 @@
+//! `bfd …`, and the configuration of the feature.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use control::api::Retval;
+use control::cli::{Arguments, Cli, Command, Error, Print, Words};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+use wire::bfd::{Sha1, State};
+
+use super::keys::{KEY, Secret};
+use super::{Key, Parameters};
+
+/// A session by name.
+#[derive(Arguments, Clone, Copy, Debug, PartialEq)]
+struct Named {
+    /// over several hops
+    multihop: bool,
+    /// its interface, over one hop
+    interface: Option<InterfaceIndex>,
+    /// address of this end
+    local_addr: IpAddr,
+    /// address of the other end
+    peer_addr: IpAddr,
+}
+
+impl Named {
+    fn of(key: Key) -> Self {
+        let Key { interface, local: local_addr, peer: peer_addr } = key;
+        Self { multihop: interface.is_none(), interface, local_addr, peer_addr }
+    }
+    fn key(self) -> Result<Key, Error> {
+        let why = match (self.multihop, self.interface) {
+            (true, Some(_)) => "interface cannot be specified when multihop is enabled",
+            (false, None) => "interface must be set if not multihop",
+            _ => {
+                let Self { interface, local_addr: local, peer_addr: peer, .. } = self;
+                return Ok(Key { interface, local, peer });
+            }
+        };
+        Err(Error::new(format!("Incompatible parameter combination, {why}")))
+    }
+}
+
+/// Parameters of a session.
+#[derive(Arguments, Clone, Copy, Debug, PartialEq)]
+struct Intervals {
+    /// microseconds between two packets sent
+    desired_min_tx: u32,
+    /// microseconds between two packets that can be received
+    required_min_rx: u32,
+    /// intervals without a packet until it is down
+    detect_mult: u8,
+}
+
+impl Intervals {
+    fn of(parameters: Parameters) -> Self {
+        let Parameters { desired_min_tx_us, required_min_rx_us, detect_mult } = parameters;
+        let [desired_min_tx, required_min_rx] = [desired_min_tx_us, required_min_rx_us];
+        Self { desired_min_tx, required_min_rx, detect_mult }
+    }
+    fn parameters(self) -> Parameters {
+        Parameters {
+            desired_min_tx_us: self.desired_min_tx,
+            required_min_rx_us: self.required_min_rx,
+            detect_mult: self.detect_mult,
+        }
+    }
+}
+
+/// Make a session
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp session add")]
+#[stage(Routes)]
+struct Add {
+    #[flatten]
+    named: Named,
+    #[flatten]
+    intervals: Intervals,
+    /// number of the configured key
+    conf_key_id: Option<u32>,
+    /// number of the key for both ends
+    bfd_key_id: Option<u8>,
+}
+
+/// Change the parameters of a session
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp session mod")]
+#[stage(Routes)]
+struct Modify {
+    #[flatten]
+    named: Named,
+    #[flatten]
+    intervals: Intervals,
+}
+
+/// Remove a session
+#[derive(Command)]
+#[command("bfd udp session del")]
+struct Remove {
+    #[flatten]
+    named: Named,
+}
+
+/// Whether a session is up.
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+enum Admin {
+    /// Up.
+    Up,
+    /// Down.
+    Down,
+}
+
+/// Put a session up or down
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp session set-flags")]
+#[stage(State)]
+struct SetFlags {
+    #[flatten]
+    named: Named,
+    /// up, or down
+    #[words]
+    admin: Admin,
+}
+
+/// Whether something waits.
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+}
+
+/// Authenticate packets of a session
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp session auth activate")]
+#[stage(State)]
+struct Activate {
+    #[flatten]
+    named: Named,
+    /// number of the configured key
+    conf_key_id: u32,
+    /// number of the key for both ends
+    bfd_key_id: u8,
+    /// from when the other end does
+    #[words]
+    delayed: Option<Answer>,
+}
+
+/// Authenticate packets of a session no longer
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp session auth deactivate")]
+#[stage(State)]
+struct Deactivate {
+    #[flatten]
+    named: Named,
+    /// from when the other end does not
+    #[words]
+    delayed: Option<Answer>,
+}
+
+/// Kinds of authentication.
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The sequence number grows now and then.
+    #[word("keyed-sha1")]
+    Keyed,
+    /// The sequence number grows with each packet.
+    #[word("meticulous-keyed-sha1")]
+    Meticulous,
+}
+
+/// The bytes of a key, in hexadecimal digits.
+#[derive(Clone, PartialEq)]
+struct Hex(Vec<u8>);
+
+impl fmt::Debug for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Hex {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_key = text.is_ascii() && text.len().is_multiple_of(2) && text.len() <= 2 * KEY;
+        if !is_key || text.is_empty() {
+            return Err(());
+        }
+        let byte = |at| u8::from_str_radix(text.get(at..at + 2).unwrap_or_default(), 16);
+        let bytes: Result<_, _> = (0..text.len()).step_by(2).map(byte).collect();
+        bytes.map(Self).map_err(|_| ())
+    }
+}
+
+/// Set a key that no session uses
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd key set")]
+#[stage(Objects)]
+struct SetKey {
+    /// its number
+    conf_key_id: u32,
+    /// the kind of authentication
+    #[keyword("type")]
+    #[words]
+    kind: Kind,
+    /// 1 to 20 bytes in hexadecimal digits
+    secret: Hex,
+}
+
+/// Remove a key that no session uses
+#[derive(Command)]
+#[command("bfd key del")]
+struct UnsetKey {
+    /// its number
+    conf_key_id: u32,
+}
+
+/// Have echo packets come from the networks of an interface
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp echo-source set")]
+#[stage(Attachments)]
+struct SetEchoSource {
+    /// the interface
+    interface: InterfaceIndex,
+}
+
+/// Send no echo packets any more
+#[derive(Command)]
+#[command("bfd udp echo-source del")]
+struct RemoveEchoSource;
+
+/// Set the type of service of packets
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp tos")]
+#[stage(Settings)]
+struct SetTos {
+    /// type of service, or traffic class
+    #[positional]
+    tos: u8,
+}
+
+/// Take packets of several hops also without sessions
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp multihop enable")]
+#[stage(Settings)]
+struct EnableMultihop;
+
+/// A refusal as programs that read the original's texts know it: with the name of the call.
+fn refused(call: &'static str) -> impl Fn(super::Error) -> Error {
+    move |why| {
+        let retval = Retval::from(why);
+        if !(-104..=-101).contains(&retval.0) {
+            return why.into();
+        }
+        let text = retval.text();
+        let message = format!("`{call}' API call failed, rv={}:{text}", retval.0);
+        Error::new(message).with_code(retval.0)
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (conf_key_id, key) in super::keys(router).iter() {
+        let Secret { kind, bytes, len } = &*key.secret;
+        let kind = if *kind == Sha1::METICULOUS { Kind::Meticulous } else { Kind::Keyed };
+        let secret = Hex(bytes[..usize::from(*len)].to_vec());
+        lines.push(&SetKey { conf_key_id, kind, secret });
+    }
+    if super::tos(router) != super::TOS {
+        lines.push(&SetTos { tos: super::tos(router) });
+    }
+    if super::is_multihop_enabled(router) {
+        lines.push(&EnableMultihop);
+    }
+    if let Some(source) = super::echo_source(router) {
+        lines.push(&SetEchoSource { interface: source.interface });
+    }
+    for s in super::sessions(router) {
+        let (named, by) = (Named::of(s.key), s.configured());
+        lines.push(&Add {
+            named,
+            intervals: Intervals::of(s.machine.parameters),
+            conf_key_id: by.map(|by| by.conf_key_id),
+            bfd_key_id: by.map(|by| by.key_id),
+        });
+        if s.machine.state == State::AdminDown {
+            lines.push(&SetFlags { named, admin: Admin::Down });
+        }
+    }
+}
+
+fn register_sessions(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Add| {
+        let by = match (c.conf_key_id, c.bfd_key_id) {
+            (Some(conf), Some(id)) => Some((conf, id)),
+            (None, None) => None,
+            _ => {
+                return Err(Error::new(
+                    "Incompatible parameter combination, conf-key-id and bfd-key-id go together",
+                ));
+            }
+        };
+        let done = super::add(router, c.named.key()?, c.intervals.parameters(), by);
+        done.map(drop).map_err(refused("bfd_add_add_session"))
+    });
+    cli.command(|router: &mut Router, c: Modify| {
+        let done = super::modify(router, &c.named.key()?, c.intervals.parameters());
+        done.map(drop).map_err(refused("bfd_udp_mod_session"))
+    });
+    cli.command(|router: &mut Router, c: Remove| {
+        super::remove(router, &c.named.key()?).map_err(refused("bfd_udp_del_session"))
+    });
+    cli.command(|router: &mut Router, c: SetFlags| {
+        let done = super::set_admin(router, &c.named.key()?, c.admin == Admin::Up);
+        done.map_err(refused("bfd_udp_session_set_flags"))
+    });
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    register_sessions(cli);
+    cli.command(|router: &mut Router, c: Activate| {
+        let (key, is_delayed) = (c.named.key()?, c.delayed == Some(Answer::Yes));
+        let done = super::activate(router, &key, (c.conf_key_id, c.bfd_key_id), is_delayed);
+        done.map_err(refused("bfd_udp_auth_activate"))
+    });
+    cli.command(|router: &mut Router, c: Deactivate| {
+        let done = super::deactivate(router, &c.named.key()?, c.delayed == Some(Answer::Yes));
+        done.map_err(refused("bfd_udp_auth_deactivate"))
+    });
+    cli.command(|router: &mut Router, c: SetKey| {
+        let kind = if c.kind == Kind::Meticulous { Sha1::METICULOUS } else { Sha1::KEYED };
+        let done = super::set_key(router, c.conf_key_id, kind, &c.secret.0);
+        done.map_err(refused("bfd_auth_set_key"))
+    });
+    cli.command(|router: &mut Router, c: UnsetKey| {
+        super::unset_key(router, c.conf_key_id).map_err(refused("bfd_auth_del_key"))
+    });
+    cli.command(|router: &mut Router, c: SetTos| {
+        super::set_tos(router, c.tos);
+        Ok(())
+    });
+    cli.command(|router: &mut Router, _: EnableMultihop| Ok(super::enable_multihop(router)?));
+    cli.command(|router: &mut Router, c: SetEchoSource| {
+        Ok(super::set_echo_source(router, c.interface)?)
+    });
+    cli.command(|router: &mut Router, _: RemoveEchoSource| {
+        super::remove_echo_source(router);
+        Ok(())
+    });
+}

@@ -1,0 +1,80 @@
+//! `bfd-process`: packets of sessions on their way out. Those with an adjacency go over it, others
+//! are routed. It is a node so that they can be traced.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use graph::arc::Along;
+use graph::{Buffer, Edge, Frame, Names, Node, Record};
+use net::ip::{V4, V6, Version};
+
+/// Leads packets out.
+#[derive(Clone)]
+pub struct Process;
+
+/// Edges of [`Process`].
+#[derive(Clone, Copy)]
+pub enum Next {
+    /// To a neighbour, over IPv4.
+    Rewrite4,
+    /// To a neighbour, over IPv6.
+    Rewrite6,
+    /// By the routes of IPv4.
+    Lookup4,
+    /// By the routes of IPv6.
+    Lookup6,
+}
+
+impl graph::Next for Next {
+    const EDGES: &'static [Edge] = &[
+        Edge { to: V4::NODES.rewrite, payload: "" },
+        Edge { to: V6::NODES.rewrite, payload: "" },
+        Edge { to: "ip4-lookup", payload: "" },
+        Edge { to: "ip6-lookup", payload: "" },
+    ];
+    #[inline(always)]
+    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
+        self as u32
+    }
+}
+
+impl Node for Process {
+    const NAME: &'static str = "bfd-process";
+    const STARTS_TRACES: bool = true;
+    type Next = Next;
+    type Error = Infallible;
+    type Count = Infallible;
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let epoch = frame.epoch();
+        frame.each(|p| {
+            p.start_trace(epoch);
+            let is_ip6 = p.bytes().first().is_some_and(|first| first >> 4 == 6);
+            let next = match (p.adjacency() != 0, is_ip6) {
+                (true, false) => Next::Rewrite4,
+                (true, true) => Next::Rewrite6,
+                (false, false) => Next::Lookup4,
+                (false, true) => Next::Lookup6,
+            };
+            p.trace(|p| Sent { len: p.total_len(), adjacency: p.adjacency() });
+            Ok(next)
+        });
+    }
+}
+
+/// Trace of a packet.
+struct Sent {
+    len: usize,
+    adjacency: u32,
+}
+
+impl Record for Sent {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {} bytes", self.len)?;
+        match self.adjacency {
+            0 => f.write_str(" by routes"),
+            adjacency => write!(f, " over adjacency {adjacency}"),
+        }
+    }
+}
