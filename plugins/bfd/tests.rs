@@ -206,13 +206,7 @@ fn a_session_comes_up_and_takes_its_routes_with_it_when_it_goes_down() {
         receive(&mut b, frame);
         assert!(forwarded(&mut b, "10.8.0.1").is_empty());
         assert_eq!(
-            b.cli(
-                &add.replace("session add", "session del")
-                    .split(" desired")
-                    .next()
-                    .unwrap()
-                    .to_owned()
-            ),
+            b.cli(add.replace("session add", "session del").split(" desired").next().unwrap()),
             ""
         );
         assert_eq!(forwarded(&mut b, "10.8.0.1"), [pg0], "nothing watches it any more");

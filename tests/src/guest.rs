@@ -230,8 +230,8 @@ fn needed(modules: &Path) -> Result<Vec<String>, String> {
     let mut order = Vec::new();
     for module in MODULES {
         let file = format!("/{module}.ko");
-        let line = list.lines().filter_map(|line| line.split_once(':'));
-        let Some((path, needs)) = line.filter(|(path, _)| path.ends_with(&file)).last() else {
+        let mut lines = list.lines().filter_map(|line| line.split_once(':'));
+        let Some((path, needs)) = lines.rfind(|(path, _)| path.ends_with(&file)) else {
             continue;
         };
         for path in needs.split_whitespace().rev().chain([path]) {

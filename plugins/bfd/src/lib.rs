@@ -1,8 +1,8 @@
 //! Bidirectional forwarding detection over UDP (RFC 5880 to 5883): two routers find out within
 //! milliseconds that packets between them no longer get there.
 //!
-//! A session is between two addresses, over one hop on an interface or over several. Nodes check and
-//! authenticate what comes; control runs the machines and sends. While a session that was up is
+//! A session is between two addresses, over one hop on an interface or over several. Nodes check
+//! and authenticate what comes; control runs the machines and sends. While a session that was up is
 //! down, no route goes over its neighbour, or through the address of its other end (RFC 5882
 //! section 4): unless an operator put it down, at this end or at the other.
 #![forbid(unsafe_code)]

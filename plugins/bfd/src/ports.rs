@@ -1,5 +1,5 @@
-//! UDP ports of the protocol, taken while there are sessions: without any, a program on the host may
-//! have them.
+//! UDP ports of the protocol, taken while there are sessions: without any, a program on the host
+//! may have them.
 
 use net::Router;
 use net::ip::{V4, V6, Version};

@@ -278,7 +278,8 @@ fn others_have_their_turn_while_one_client_has_much() {
     Bench::run(|bench| async move {
         let mut much = Client::connect(&bench.path).await;
         let mut other = Client::connect(&bench.path).await;
-        let add = |context| request(bench.add, &RowAdd { count: SLOW }, much.head(context));
+        let row = RowAdd { mac: wire::MacAddr([0; 6]), count: SLOW };
+        let add = |context| request(bench.add, &row, much.head(context));
         let requests: Vec<_> = (0..200).flat_map(add).collect();
         much.stream.write_all(&requests).await.unwrap();
         while bench.rows.get() == 0 {
