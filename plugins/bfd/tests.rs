@@ -404,7 +404,7 @@ fn echoes_watch_the_path_and_only_fresh_own_ones_count() {
         ("bfd-udp-echo4-input", "none", 1),
     ]);
     let mut last = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..8 {
         b.receive(pg0, std::slice::from_ref(&old));
         last.extend(said(&b.wait(0.2)));
         let frame = peer.state(State::Up, 0).frame();

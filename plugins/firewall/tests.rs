@@ -404,6 +404,25 @@ fn later_fragments_go_with_the_first_one() {
 }
 
 #[test]
+fn a_large_policy_is_made_ready_in_slices_and_packets_meet_the_old_one_until_then() {
+    let mut b = bench();
+    set(&mut b, "firewall policy inside outside default permit");
+    let ask = datagram([IN[0], OUT[0]], 9);
+    assert_eq!(through(&mut b, false, std::slice::from_ref(&ask)).len(), 1);
+    let ports: Vec<_> = (1..=900u16).map(|n| format!("udp/{}", 2 * n + 1000)).collect();
+    set(&mut b, &format!("firewall rule inside outside 1 permit service {}", ports.join(" ")));
+    set(&mut b, "firewall policy inside outside");
+    assert!(b.cli("show firewall policy").starts_with("changes are being made ready"));
+    assert_eq!(through(&mut b, false, std::slice::from_ref(&ask)).len(), 1);
+    b.wait(4.0);
+    assert!(b.cli("show firewall policy").starts_with("inside -> outside"));
+    assert!(through(&mut b, false, std::slice::from_ref(&ask)).is_empty());
+    assert_eq!(count(&mut b, NODES[0], "sessions ended by other rules"), 1);
+    let ask = [1002, 2800, 2802].map(|port| datagram([IN[0], OUT[0]], port));
+    assert_eq!(through(&mut b, false, &ask).len(), 2);
+}
+
+#[test]
 fn shadowed_rules_are_named_with_those_in_front() {
     let mut b = bench();
     for line in [

@@ -25,6 +25,7 @@ fn rig() -> Rig {
         teib::FEATURE,
         mpls::FEATURE,
         ipip::FEATURE,
+        gre::FEATURE,
         crypto::FEATURE,
         ipsec::FEATURE,
     ]);
@@ -151,4 +152,14 @@ fn nothing_leaves_by_an_interface_that_nobody_protects() {
     settle(&mut rig);
     let out = send(&mut rig, "ip4-input", &[udp4(HOST4, "30.1.1.1", 7, b"data")]);
     assert!(out.iter().all(|caught| caught.at != "sent"), "{out:?}");
+}
+
+#[test]
+fn tunnels_of_frames_are_refused_as_they_would_leave_in_the_clear() {
+    let mut rig = rig();
+    assert_eq!(rig.run("create gre tunnel src 10.0.1.1 dst 20.0.0.1 teb"), "gre0\n");
+    rig.set(&format!("ipsec sa add 1 spi 1001 {}", suites()[0]));
+    let said = rig.run("ipsec tunnel protect gre0 input-sa 1 output-sa 1");
+    assert!(said.contains("tunnels of frames are not protected"), "{said}");
+    assert_eq!(rig.run("show ipsec protect"), "");
 }

@@ -146,9 +146,11 @@ fn built_in_plugins_come_and_go_a_hundred_times_and_no_packet_is_lost() {
                 hosts.router.tell(set);
             }
             hosts.router.tell("plugin unload urpf");
+            hosts.router.tell("plugin unload scheduler");
             hosts.router.tell("plugin unload policer");
             assert!(!hosts.router.tell("show plugins").contains("urpf_plugin.so"));
             hosts.router.tell("plugin load policer");
+            hosts.router.tell("plugin load scheduler");
             hosts.router.tell("plugin load urpf");
             if round % 10 == 0 {
                 memory.push(resident(hosts.router.id()));

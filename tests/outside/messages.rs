@@ -12,7 +12,7 @@ use serde_json::Value;
 use tests::skip;
 
 /// The modules that the original does not have.
-const OWN: [&str; 2] = ["ferrovia", "firewall"];
+const OWN: [&str; 3] = ["ferrovia", "firewall", "scheduler"];
 
 /// Without what is said for people only.
 fn bare(value: &Value) -> Value {

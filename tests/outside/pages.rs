@@ -33,7 +33,7 @@ output=/run/vpp/last
 trap 'code=$?; [ $code = 0 ] || cat $output; exit $code' EXIT
 contains() {
     while read -r line; do
-        [ "$line" = ... ] || tr -s ' \t' ' ' < $output | grep -qF -- "$line" || {
+        [ "$line" = ... ] || tr -s ' \t' ' ' < $output | grep -F -- "$line" > /dev/null || {
             echo "no line '$line' in:"; exit 1
         }
     done

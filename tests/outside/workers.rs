@@ -200,7 +200,7 @@ fn packets_queued_on_a_worker_that_goes_are_counted() {
     assert!(shown.contains(&format!("waiting 0 sent {}", sent(&shown))), "{shown}");
     assert!(shown.contains(&format!(" flushed {flushed}\n")), "{shown}");
     let errors = daemon.tell("show errors");
-    assert!(errors.contains("thread ended"), "{errors}");
+    assert!(errors.contains("thread that ended"), "{errors}");
     assert!(daemon.tell("show buffers").trim_end().ends_with(" 0"), "a buffer was lost");
     // Another thread takes the port over.
     add_stream(&daemon, 1, 5, "");

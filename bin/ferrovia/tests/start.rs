@@ -122,7 +122,9 @@ fn a_supervisors_line_starts_it_and_sigterm_ends_it() {
     let is_removed = move || !socket.exists() && !folder.join("pid").exists();
     let watcher = std::thread::spawn(|| eventually(is_removed));
     let (status, text) = daemon.end(Signal::TERM);
-    assert_eq!((status, text.as_str()), (Some(0), ""));
+    assert_eq!(status, Some(0));
+    let other = text.lines().find(|line| !line.contains("plugins: there is no plugin X.so:"));
+    assert_eq!(other, None, "only warnings are said");
     assert!(watcher.join().unwrap(), "socket and pidfile are removed");
 }
 

@@ -131,8 +131,7 @@ fn path<F: Family>(router: &Router, table: TableIndex, text: &str) -> Result<MPa
         }
     }
     let wrong = || Error::new(format!("parse error `via{text}'"));
-    let paths = parse_paths::<F>(router, table, &words);
-    let paths = paths.map_err(|e| Error::new(format!("parse error `via{text}': {e}")))?;
+    let paths = parse_paths::<F>(router, table, &words)?;
     let [path] = paths.try_into().map_err(|_| wrong())?;
     Ok(MPath { path, flags })
 }

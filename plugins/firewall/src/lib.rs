@@ -173,5 +173,5 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
 fn process(router: &mut Router) -> Wake {
     let has_more = publish::go_on(router);
     let is_used = session_cli::expire(router);
-    Wake::After(if has_more || is_used { SOON } else { ROUND })
+    Wake::AfterOrEvent(if has_more || is_used { SOON } else { ROUND })
 }

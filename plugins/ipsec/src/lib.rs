@@ -191,6 +191,9 @@ pub enum Error {
     /// the key is not {0} bytes long
     #[retval(INVALID_VALUE)]
     Key(usize),
+    /// tunnels of frames are not protected
+    #[retval(UNIMPLEMENTED)]
+    Frames,
     /// algorithms, protocol and mode do not go together
     #[retval(INVALID_VALUE)]
     Unfit,

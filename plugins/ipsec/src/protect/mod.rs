@@ -15,7 +15,7 @@ use std::sync::Arc;
 use control::feature::Refused;
 use infra::rcu::{Shared, SharedSlab, SlabReader};
 use net::adjacency::{AdjacencyIndex, Link, MAX_ADJACENCIES};
-use net::interface::Change;
+use net::interface::{Change, Kind};
 use net::ip::{V4, V6};
 use net::tunnel::{Outer, Tuple};
 use net::{InterfaceIndex, Router, refuse};
@@ -175,7 +175,10 @@ pub fn update(
     sa_out: u32,
     sa_in: &[u32],
 ) -> Result<(), Error> {
-    router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    let found = router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+    if found.kind == Kind::Ethernet {
+        return Err(Error::Frames);
+    }
     let sa_out = sa::index(router, sa_out)?;
     let sa_in = sa_in.iter().map(|id| sa::index(router, *id)).collect::<Result<Vec<_>, _>>()?;
     set(router, interface, next_hop, sa_out, sa_in)
@@ -302,11 +305,12 @@ fn listen(router: &mut Router, (is_6, port): (bool, u16), is_on: bool) {
     };
 }
 
-/// The node that seals packets of a kind.
-fn sealing_node(link: Link) -> &'static str {
+/// The node that seals packets of a link: named after the outermost header that they have there.
+fn sealing_node(router: &Router, interface: InterfaceIndex, link: Link) -> &'static str {
+    let outer = router.outer_of_tunnel(interface).filter(|_| !itf::is_one(router, interface));
     match link {
-        Link::Ip6 => super::encrypt::NODES[3],
         Link::Mpls => super::encrypt::NODES[4],
+        _ if outer.map_or(link == Link::Ip6, |o| o.src.is_ipv6()) => super::encrypt::NODES[3],
         _ => super::encrypt::NODES[2],
     }
 }
@@ -322,13 +326,15 @@ fn lead_one(router: &mut Router, index: AdjacencyIndex) {
     let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
     router.own_mut::<Protect>().by_adjacency.put(index.0, sealing);
     // Without an association for its next hop a packet of a protected tunnel is dropped there.
-    router.lead_adjacency(index, (is_known || is_bare).then(|| sealing_node(link)));
+    let node = (is_known || is_bare).then(|| sealing_node(router, interface, link));
+    router.lead_adjacency(index, node);
 }
 
 fn lead(router: &mut Router, interface: InterfaceIndex) {
     let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
     let is_sealed = is_known || itf::is_one(router, interface);
-    router.lead_tunnel(interface, is_sealed.then(|| sealing_node(Link::Ip4)));
+    let node = is_sealed.then(|| sealing_node(router, interface, Link::Ip4));
+    router.lead_tunnel(interface, node);
     for index in router.adjacencies.of_interface(interface) {
         lead_one(router, index);
     }
