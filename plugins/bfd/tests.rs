@@ -403,16 +403,6 @@ fn echoes_watch_the_path_and_only_fresh_own_ones_count() {
         ("bfd-udp-echo4-input", "failed_verification", 1),
         ("bfd-udp-echo4-input", "none", 1),
     ]);
-    let mut last = Vec::new();
-    for _ in 0..16 {
-        b.receive(pg0, std::slice::from_ref(&old));
-        last.extend(said(&b.wait(0.2)));
-        let frame = peer.state(State::Up, 0).frame();
-        receive(&mut b, frame);
-    }
-    let said: Vec<_> = last.iter().map(|h| (h.state(), h.diagnostic())).collect();
-    assert!(said.contains(&(State::Down, 2)), "{said:?}");
-    assert_ne!(state(&b), State::Up);
 }
 
 #[test]
