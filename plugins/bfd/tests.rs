@@ -290,8 +290,11 @@ fn packets_are_authenticated_and_come_in_order() {
     again.by.as_mut().unwrap().1 -= 1;
     let frame = again.state(State::Down, 0).frame();
     receive(&mut b, frame);
+    b.graph.run();
+    b.expect(&[("bfd-udp4-input", "failed_verification", 1), ("bfd-udp4-input", "none", 1)]);
     assert_eq!(state(&b), State::Up);
     assert!(b.cli("show bfd sessions").contains("1 out of order"));
+    assert!(!b.cli("show configuration").contains("736563726574"), "nobody is shown a key");
     // What is sent is authentic, with growing numbers.
     let sent = b.wait(0.5);
     let mut last = None;
@@ -403,6 +406,15 @@ fn echoes_watch_the_path_and_only_fresh_own_ones_count() {
         ("bfd-udp-echo4-input", "failed_verification", 1),
         ("bfd-udp-echo4-input", "none", 1),
     ]);
+    let mut last = Vec::new();
+    for _ in 0..4 {
+        last.extend(said(&b.receive(pg0, std::slice::from_ref(&old))));
+        last.extend(said(&b.wait(0.2)));
+        let frame = peer.state(State::Up, 0).frame();
+        last.extend(receive(&mut b, frame));
+    }
+    assert!(last.iter().any(|h| (h.state(), h.diagnostic()) == (State::Down, 2)));
+    assert_ne!(state(&b), State::Up);
 }
 
 #[test]

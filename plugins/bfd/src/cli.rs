@@ -206,6 +206,7 @@ impl FromStr for Hex {
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd key set")]
 #[stage(Objects)]
+#[secrets("secret")]
 struct SetKey {
     /// its number
     conf_key_id: u32,

@@ -151,9 +151,10 @@ impl Machine {
         self.tx_us = if waits { self.tx_us.min(tx) } else { tx };
         self.rx_us = if waits { self.rx_us.max(rx) } else { rx };
     }
-    /// Sets other parameters.
+    /// Sets other parameters. The other end hears of them at once if the session is up, otherwise
+    /// at the slow pace.
     pub fn modify(&mut self, parameters: Parameters) {
-        self.is_hurried |= parameters != self.parameters;
+        self.is_hurried |= self.state == State::Up && parameters != self.parameters;
         self.parameters = parameters;
         self.follow(true);
     }

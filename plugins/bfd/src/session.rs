@@ -1,10 +1,12 @@
 //! Sessions: made, changed and run.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use control::process::Timer;
 use net::adjacency::{AdjacencyIndex, Role};
 use net::fib::TableIndex;
+use net::ip::{V4, V6};
 use net::{InterfaceIndex, Router};
 use wire::bfd::{self, Header, State};
 use zerocopy::IntoBytes;
@@ -12,7 +14,7 @@ use zerocopy::IntoBytes;
 use super::echo::{self, send_echo};
 use super::keys::Authentication;
 use super::machine::{Machine, Parameters};
-use super::node::Heard;
+use super::node::{self, ControlInput, Heard};
 use super::send::{Datagram, send};
 use super::table::{EchoKey, Entry, Key};
 use super::{Bfd, COLUMNS, Error, MAX_SESSIONS, ports};
@@ -379,6 +381,11 @@ fn receive(router: &mut Router, index: u32, header: &Header, sequence: Option<u3
     let Some(s) = bfd.at_mut(index) else { return };
     if sequence.is_some_and(|sequence| !s.is_in_order(sequence, now)) {
         s.replayed += 1;
+        let why = node::Error::FailedVerification;
+        match s.key.local {
+            IpAddr::V4(_) => router.engine.count_reason_at::<ControlInput<V4>>(why, 1),
+            IpAddr::V6(_) => router.engine.count_reason_at::<ControlInput<V6>>(why, 1),
+        }
         return;
     }
     let before = s.machine.state;
