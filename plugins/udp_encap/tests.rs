@@ -137,7 +137,8 @@ fn an_encapsulation_that_leads_nowhere_or_to_itself_is_not_used() {
 fn one_that_was_deleted_stays_while_paths_lead_there() {
     let mut bench = bench();
     let packet = udp4(HOST4, "30.0.1.1", 7, b"data");
-    set(&mut bench, "udp encap del id 0");
+    // With the whole of it behind `del`, as with the number alone.
+    set(&mut bench, "udp encap del id 0 10.0.1.1 20.0.0.1 330 8138");
     assert!(bench.run("udp encap del id 0").unwrap_err().contains("no encapsulation 0"));
     assert!(bench.run("ip route add 40.0.0.0/8 via udp-encap 0").is_err());
     assert_eq!(sent(&bench.send("ip4-lookup", std::slice::from_ref(&packet))).len(), 1);

@@ -71,10 +71,13 @@ impl Print for SetEncap {
 
 impl SetEncap {
     fn carry_out(&self, router: &mut Router) -> Result<Output, Error> {
-        let (&[src, dst], Some(dst_port)) = (&self.ends[..], self.ports.last()) else {
+        if self.is_del {
             let id = self.id.ok_or_else(|| Error::new("missing id"))?;
             super::remove(router, id)?;
             return Ok(Output::none());
+        }
+        let (&[src, dst], Some(dst_port)) = (&self.ends[..], self.ports.last()) else {
+            return Err(Error::new("missing source or destination address, or destination port"));
         };
         let src_port = self.ports.first().filter(|_| self.ports.len() == 2 && !self.is_entropy);
         if self.ports.len() < 2 && !self.is_entropy {
