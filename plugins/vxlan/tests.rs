@@ -29,6 +29,21 @@ fn make(rig: &mut Rig, (own, far): (&str, &str), more: &str) {
 }
 
 #[test]
+fn a_tunnel_to_a_group_goes_with_the_interface_that_the_group_is_reached_by() {
+    let mut rig = rig(FEATURE);
+    for (own, group) in [("10.0.1.1", "232.1.1.1"), ("2001:db8:1::1", "ff05::1")] {
+        rig.run("create sub-interfaces pg1 9");
+        rig.run(&format!("create vxlan tunnel src {own} group {group} pg1.9 vni 7"));
+        let kept = format!("create vxlan tunnel src {own} group {group} pg1 vni 8");
+        assert_eq!(rig.run(&kept), "vxlan_tunnel1\n");
+        assert!(rig.run("show configuration vxlan").contains("pg1.9"));
+        rig.run("delete sub-interface pg1.9");
+        assert_eq!(rig.run("show configuration vxlan").lines().count(), 1, "the other one stays");
+        rig.run(&format!("{kept} del"));
+    }
+}
+
+#[test]
 fn frames_travel_in_datagrams_whose_source_port_is_the_flow() {
     for (own, far, ..) in ENDS {
         let mut rig = rig(FEATURE);

@@ -7,10 +7,27 @@ use super::state::Common;
 use super::{Carrier, Error, Kind, Outer};
 use crate::adjacency::Link;
 use crate::fib::{Path, Source, TableIndex, Target};
-use crate::interface::InterfaceIndex;
+use crate::interface::{Change, InterfaceIndex};
 use crate::ip::{V4, V6};
 use crate::mfib::{ItfFlags, MPath, MPrefix};
 use crate::router::Router;
+
+/// Tunnels to multicast groups go with the interface that the group is reached by.
+pub(super) fn interface_changed<K: Kind>(
+    router: &mut Router,
+    index: InterfaceIndex,
+    change: Change,
+) {
+    let is_over = |&(_, _, over): &(TableIndex, IpAddr, InterfaceIndex)| over == index;
+    if change != Change::Deleting || !router.own::<Common>().groups.keys().any(is_over) {
+        return;
+    }
+    let over = router.tunnels::<K>().iter().filter(|t| t.outer.group_over == Some(index));
+    for tunnel in over.map(|t| t.interface).collect::<Vec<_>>() {
+        // It is there: it was found.
+        let _ = router.remove_tunnel::<K>(tunnel);
+    }
+}
 
 impl Router {
     /// Has packets to the group of a tunnel received, or no longer by it.

@@ -208,6 +208,7 @@ impl Router {
         let number = number as u8;
         let (by_instance, by_interface) = Default::default();
         self.insert(Tunnels::<K> { number, by_instance, by_interface });
+        self.interfaces.observe(super::carrier::interface_changed::<K>);
     }
     /// The input node of a kind that is known.
     pub(super) fn tunnel_input<K: Decapsulate, const IS_6: bool>(&self) -> Input<K, IS_6> {
