@@ -2,6 +2,7 @@
 
 mod commands;
 mod configuration;
+mod edits;
 mod graphs;
 mod headers;
 mod memif;

@@ -4,136 +4,20 @@
 use std::collections::BTreeSet;
 
 use control::cli::{Output, Run, Step};
+use control::configuration::Collection;
 use net::Assembly;
 
+use super::edits;
 use super::messages::Messages;
 use crate::Target;
 use crate::mutate::Random;
 
 /// Commands that an error names at most.
 const NAMED: usize = 5;
+/// Plugins whose edits one input tries.
+const PLUGINS: usize = 3;
 /// Edits of one input.
 const EDITS: usize = 40;
-/// What a router may be told, with a `|` between what each blank part may be.
-const EDITS_BY_HAND: &[&str] = &[
-    "loopback create-interface",
-    "loopback create-interface mac 02:00:00:00:09:{n} instance {n}",
-    "loopback delete-interface intfc {if}",
-    "create packet-generator interface pg{n} hw-addr 02:00:00:00:08:{n}",
-    "delete packet-generator interface {if}",
-    "create sub-interfaces {if} {n}",
-    "create sub-interfaces {if} {n} dot1ad {n} inner-dot1q {n}|any exact-match|",
-    "delete sub-interface {if}",
-    "set interface name {if} {if}|new{n}",
-    "renumber interface {if} {n}",
-    "set interface state {if} up|down|punt",
-    "set interface tag {if} tag {n}",
-    "set interface mac address {if} 02:00:00:00:07:{n}",
-    "set interface secondary-mac-address {if} 02:00:00:00:06:{n} add|del",
-    "set interface mtu packet|ip4|ip6|mpls| 1{n}00 {if}",
-    "set interface promiscuous on|off {if}",
-    "set interface feature gso {if} enable|disable",
-    "ip|ip6 table add|add|del {t}",
-    "ip|ip6 table add {t} no-mfib|name table {n}",
-    "set ip|ip6 flow-hash table {t} src dst|sport|symmetric|proto",
-    "set interface ip|ip6 table {if} {t}",
-    "set interface ip address {if} {net}",
-    "set interface ip address del {if} {net}|all",
-    "set interface ip address {if} fe80::{n}/128",
-    "set interface unnumbered {if} use {if}",
-    "set interface unnumbered del {if}",
-    "set interface ip directed-broadcast {if} enable|disable",
-    "enable|disable ip4|ip6 interface {if}",
-    "ip route add|add|del {net} via {addr} {if} weight {n}",
-    "ip route add|add|del {net} table {t} via {addr}",
-    "ip route add {net} table {t} source API|CLI via {if} via {addr} {if} preference {n}",
-    "ip route add|del {net} via drop|punt|local|unreachable|prohibit",
-    "ip route add {net} via lookup in table {t}",
-    "ip route add {net} via {addr} next-hop-table {t} resolve-via-host|resolve-via-connected|",
-    "ip route add {net} via {addr} {if} out-labels {n},ttl=3,exp=2|{n},uniform 17|",
-    "ip mroute add|del {addr} 232.1.1.{n} via {if} Accept|Forward via local Forward",
-    "ip mroute add 232.1.0.0/16 table {t} source API|CLI Signal|Drop rpf-id {n}",
-    "ip6 mroute add|del ff05::{n} via {if} Accept|Forward|Negate-Signal",
-    "set ip neighbor {if} {addr} 02:00:00:00:05:{n} static no-fib-entry|del|",
-    "set ip neighbor-config ip4|ip6 limit {n}000 age {n} recycle|norecycle",
-    "set arp proxy table-id {t} start 10.9.0.{n} end 10.9.0.200 del|",
-    "set interface proxy-arp {if} enable|disable",
-    "set ip6 nd proxy {if} 2001:db8:{n}::9 del|",
-    "set interface ip6-nd proxy {if} enable|disable",
-    "ip6 nd {if} no| ra-suppress|ra-cease|ra-send-unicast|ra-other-config-flag",
-    "ip6 nd {if} ra-interval 2{n} ra-lifetime 30{n}",
-    "ip6 nd {if} ra-lifetime 20{n}",
-    "ip6 nd {if} no| prefix 2001:db8:{n}::/64 infinite|default|1000 500|off-link",
-    "ip6 nd address autoconfig {if} default-route|disable|",
-    "set ip6 dad enable transmits {n}",
-    "set ip6 dad disable",
-    "policer add name p{n} type 2r3c-4115|1r3c cir {n}0 cb {n}000 eir {n}9 eb {n}00 rate kbps|pps",
-    "policer del name p{n}",
-    "policer input|output unapply| name p{n} {if}",
-    "ip|ip6 punt policer add|del {n}",
-    "set urpf ip4|ip6 rx|tx strict|loose|off {if} table {t}",
-    "set urpf ip4|ip6 rx|tx strict|loose|off {if}",
-    "set urpf-accept table {t} add|del {net}",
-    "set interface tcp-mss-clamp {if} ip4|ip6 enable|disable|rx|tx ip4-mss 1{n}00",
-    "set ip source-and-port-range-check vrf {t} 10.{n}.0.0/16 port {n} range 100 - 200 del|",
-    "set interface ip source-and-port-range-check {if} tcp-out-vrf|udp-in-vrf {t} del|",
-    "set interface reassembly {if} on|off|ip4|ip6 shallow|",
-    "set ip reassembly extended ip4|ip6 on|off",
-    "set ip reassembly local ip4|ip6",
-    "set ip reassembly limits ip6| shallow| timeout-ms 9 reassemblies {n} fragments 5 walk-ms 9",
-    "set ip pmtu {addr} 1{n}00 table {t}",
-    "set punt ipv4|ipv6 udp del| 100{n}",
-    "set punt ipv4|ipv6 tcp del| all",
-    "ip|ip6 punt redirect add|del rx {if}|all via {addr} {if}",
-    "stn rule address {addr} interface {if} del|",
-    "ip container {addr} {if} del|",
-    "create vxlan tunnel src {addr} dst {addr} vni {n} instance {n} l3|",
-    "create vxlan tunnel src {addr} dst {addr} vni {n} encap-vrf-id {t} decap-next node ip4-input",
-    "create vxlan tunnel src {addr} group 232.1.1.{n} {if} vni {n} del|",
-    "create vxlan-gpe tunnel local {addr} remote {addr} vni {n} next-ip4|next-ip6 decap-vrf-id {t}",
-    "create geneve tunnel local {addr} remote {addr} vni {n} l3-mode|del|",
-    "create gtpu tunnel src {addr} dst {addr} teid {n} decap-next ip4|l2 qfi {n}",
-    "create gtpu tunnel src {addr} dst {addr} teid {n} upd-tteid {n}|del",
-    "create ipip tunnel src {addr} dst {addr} instance {n} outer-table-id {t} dscp {n}",
-    "create ipip tunnel src {addr} p2mp flag encap-copy-df flag decap-copy-ecn|encap-copy-dscp",
-    "delete ipip tunnel {if}",
-    "create 6rd tunnel ip6-pfx 2002::/16 ip4-pfx 10.0.0.0/8 ip4-src {addr} ip6-table-id {t}",
-    "delete 6rd tunnel {if}",
-    "create gre tunnel src {addr} dst {addr} teb|del| key {n}",
-    "create gre tunnel src {addr} multipoint erspan {n} outer-fib-id {t}",
-    "create teib {if} peer {addr} nh {addr} nh-table-id {t}",
-    "delete teib {if} peer {addr}",
-    "classify table mask l3 ip4 src|dst|proto miss-next deny|permit current-data-flag 0|1",
-    "classify table mask l2 none l3 ip4 src next-table {t}",
-    "classify table table {t} next-table {t}|4294967295",
-    "classify table table {t} del|del-chain",
-    "classify session table-index {t} match l3 ip4 src {addr} hit-next {n}|deny del|",
-    "classify session table-index {t} match l3 ip4 src {addr} action set-ip4-fib-id|mark-flow {t}",
-    "classify filter trace|pcap|{if} mask l3 ip4 src match l3 ip4 src {addr} del|",
-    "set interface input|output acl intfc {if} ip4-table|ip6-table {t} del|",
-    "set flow classify interface {if} ip4-table|ip6-table {t} del|",
-    "set punt acl ip4-table|ip6-table {t} del|",
-    "mpls table add|del {t}",
-    "set interface mpls {if} enable|disable",
-    "mpls local-label add|add|del table {t} {n} eos|non-eos via {addr} {if} out-labels {n}",
-    "mpls local-label add|del table {t} {n} eos via {addr} next-hop-table {t}",
-    "mpls local-label add {n} eos|non-eos via mpls-lookup-in-table {t}",
-    "bier table add|add|del sd 0 set {t} bsl 64 mpls 7{t}|",
-    "bier route add|add|del sd 0 set {t} bsl 64 bp {n} via {addr} {if} out-labels {n}",
-    "bier route add|del sd 0 set {t} bsl 64 bp {n} disposition {t}",
-    "bier imp add|add|del id {n} sd 0 set {t} bsl 64 src {n} bp {n}",
-    "bier disp table {t} del||",
-    "bier disp entry add|add|del table {t} src {n} payload ip4|ip6 via lookup in table {t}",
-    "ip mroute add|del 232.2.0.{n} via bier-imp {n} Forward",
-    "mpls local-label add|del {n} 10.{n}.0.0/16 ip-table {t}",
-    "mpls local-label add multicast {n} eos via rx-ip4 {if}",
-    "mpls tunnel add l2-only|multicast|tag {n} via {addr} {if} out-labels {n}",
-    "mpls tunnel add {if} via {addr} {if} out-labels {n}",
-    "mpls tunnel del {if}",
-    "set interface rx-mode {if} polling|interrupt|adaptive",
-    "set interface default rx-mode polling|adaptive",
-    "set interface ip|ip6 vxlan-bypass|geneve-bypass|gtpu-bypass|vxlan-gpe-bypass {if} del|",
-];
 /// Messages that are sent with any values.
 const MESSAGES: &[&str] = &[
     "create_loopback_instance",
@@ -210,15 +94,27 @@ const SHOWN: [&str; 8] = [
 /// Input chooses edits by its bytes.
 pub struct Replay;
 
+/// Edits for an input: half of them those of the core, the others those of some plugins.
+fn chosen(random: &mut Random) -> Vec<&'static [&'static str]> {
+    let core = std::iter::repeat_n(edits::OF_CORE.as_slice(), PLUGINS);
+    let plugins = (0..PLUGINS).map(|_| random.pick(&edits::OF_PLUGINS).as_slice());
+    core.chain(plugins).collect()
+}
+
 /// A line out of a template.
-fn grown(parts: &Assembly, random: &mut Random) -> String {
-    let template = *random.pick::<&str>(EDITS_BY_HAND);
+fn grown(edits: &[&[&str]], parts: &Assembly, random: &mut Random) -> String {
+    let edits = *random.pick(edits);
+    written(random.pick::<&str>(edits), parts, random)
+}
+
+/// A template with values.
+fn written(template: &str, parts: &Assembly, random: &mut Random) -> String {
     let mut line = String::new();
     for word in template.split(' ') {
         let choices: Vec<&str> = word.split('|').collect();
         let mut word = (*random.pick(&choices)).to_owned();
-        while let Some(at) = word.find('{') {
-            let end = word.find('}').expect("templates are whole");
+        while let Some(at) = word.find('{').filter(|_| word.contains('}')) {
+            let end = word.find('}').expect("there is one");
             let value = match &word[at + 1..end] {
                 "if" => {
                     let all: Vec<_> = parts.router.interfaces.iter().map(|i| &i.name).collect();
@@ -235,14 +131,23 @@ fn grown(parts: &Assembly, random: &mut Random) -> String {
                     0 => format!("2001:db8:{}::{}", random.below(4), 1 + random.below(4)),
                     _ => format!("10.{}.0.{}", random.below(4), 1 + random.below(4)),
                 },
+                "ip4" => format!("10.{}.0.{}", random.below(4), 1 + random.below(4)),
+                "ip6" => format!("2001:db8:{}::{}", random.below(4), 1 + random.below(4)),
                 other => panic!("no values for {other}"),
             };
             word.replace_range(at..=end, &value);
         }
-        line += &word;
+        line += &word.replace('~', " ");
         line.push(' ');
     }
     line
+}
+
+/// The configuration, with its secrets.
+fn commands(parts: &Assembly) -> String {
+    let mut all = Collection::new(parts.router.configured.clone());
+    while all.advance(&parts.router) {}
+    all.rows().into_iter().map(|row| row.command + "\n").collect()
 }
 
 /// What a command prints, and whether it was carried out to its end.
@@ -298,6 +203,7 @@ impl Target for Replay {
         let mut random = Random::new(seed);
         let mut told = Messages::new();
         let mut history = Vec::new();
+        let edits = chosen(&mut random);
         for _ in 0..EDITS {
             match random.below(8) {
                 0 | 1 => {
@@ -308,7 +214,7 @@ impl Target for Replay {
                     }
                 }
                 _ => {
-                    let line = grown(told.parts(), &mut random);
+                    let line = grown(&edits, told.parts(), &mut random);
                     if run(told.parts(), &line).is_ok() {
                         history.push(line);
                     }
@@ -323,17 +229,17 @@ impl Target for Replay {
 /// Has a router that was told other things take over the configuration of this one, by what is
 /// different: all of it, or nothing but what no command takes back, which is named then.
 fn replace(told: &mut Assembly, random: &mut Random) -> Result<(), String> {
-    let printed = run(told, "show configuration")?;
-    let mut other = super::router(1);
+    let (printed, secret) = (run(told, "show configuration")?, commands(told));
+    let (mut other, edits) = (super::router(1), chosen(random));
     for _ in 0..EDITS / 4 {
-        let line = grown(&other, random);
+        let line = grown(&edits, &other, random);
         // Refused or not, it is another router.
         let _ = run(&mut other, &line);
     }
     let before = run(&mut other, "show configuration")?;
     let name = format!("ferrovia-replace-{}", std::process::id());
     let file = std::env::temp_dir().join(format!("{name}-{:?}", std::thread::current().id()));
-    std::fs::write(&file, &printed).map_err(|e| e.to_string())?;
+    std::fs::write(&file, &secret).map_err(|e| e.to_string())?;
     let replaced = run(&mut other, &format!("configure replace {}", file.display()));
     // It may be gone already.
     let _ = std::fs::remove_file(file);
@@ -359,12 +265,12 @@ fn replace(told: &mut Assembly, random: &mut Random) -> Result<(), String> {
 
 /// Replays the configuration of a router into a fresh one and compares the two.
 fn compare(told: &mut Assembly) -> Result<(), String> {
-    let printed = run(told, "show configuration")?;
+    let printed = commands(told);
     let mut fresh = super::router(1);
     if !printed.is_empty() {
         run(&mut fresh, &printed).map_err(|why| format!("{why} of\n{printed}"))?;
     }
-    let again = run(&mut fresh, "show configuration")?;
+    let again = commands(&fresh);
     let sorted = |text: &str| {
         let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
         lines.sort();
@@ -394,4 +300,68 @@ fn compare(told: &mut Assembly) -> Result<(), String> {
         return Err(format!("forwarded {a:?}, then {b:?} of\n{printed}"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use control::configuration::Configuration;
+
+    use super::*;
+
+    /// Features whose configuration is not tried, and why.
+    const NOT_TRIED: &[(&str, &str)] = &[
+        ("engine", "threads and variants of nodes are the machine's"),
+        ("handoff", "needs threads of workers"),
+        ("loader", "needs files, or takes features away"),
+        ("af_packet", "devices of the machine"),
+        ("af_xdp", "devices of the machine"),
+        ("tap", "devices of the machine"),
+        ("memif", "files of the machine"),
+        ("vhost", "files of the machine"),
+        ("dpdk", "devices of the machine"),
+    ];
+
+    #[test]
+    fn each_edit_is_carried_out_sometimes_and_each_feature_has_configuration_then() {
+        let mut random = Random::new(7);
+        let with_commands =
+            |f: &&net::Feature| matches!(f.configuration, Configuration::Commands(_));
+        let mut untried: Vec<_> = plugins::features().filter(with_commands).collect();
+        let mut never = Vec::new();
+        for templates in edits::OF_PLUGINS.iter().chain([&*edits::OF_CORE]) {
+            let mut waiting: Vec<_> = templates.iter().map(|t| (*t, String::new())).collect();
+            for _ in 0..12 {
+                let mut told = Messages::new();
+                for _ in 0..12 * templates.len() {
+                    let template = *random.pick(templates);
+                    let line = written(template, told.parts(), &mut random);
+                    match run(told.parts(), &line) {
+                        Ok(_) => {
+                            waiting.retain(|(t, _)| *t != template);
+                            let router = &told.parts().router;
+                            untried.retain(|f| f.configuration.first(router).is_none());
+                        }
+                        Err(why) => {
+                            let open = waiting.iter_mut().find(|(t, _)| *t == template);
+                            open.into_iter().for_each(|(_, last)| *last = format!("{line}: {why}"));
+                        }
+                    }
+                }
+                if waiting.is_empty() {
+                    break;
+                }
+            }
+            // The many of the core rarely meet all that they need.
+            if templates.len() < edits::OF_CORE.len() {
+                never.extend(waiting.into_iter().map(|(_, last)| last));
+            }
+        }
+        assert!(never.is_empty(), "never carried out: {never:#?}");
+        let missing: Vec<_> = untried
+            .iter()
+            .map(|feature| feature.name)
+            .filter(|name| NOT_TRIED.iter().all(|(known, _)| known != name))
+            .collect();
+        assert!(missing.is_empty(), "features without an edit in edits.rs: {missing:?}");
+    }
 }
