@@ -35,7 +35,9 @@ fn router(threads: usize) -> Assembly {
     let workers = vec![None; threads - 1]; // numbers start from 0
     let settings = Settings { buffers: 8192, workers, ..Settings::default() };
     let mut router = Router::new(settings, Log::new()).expect("memory for a small router");
-    let socket = std::env::temp_dir().join(format!("ferrovia-fuzz-{}", std::process::id()));
+    // Targets run at the same time, each on a thread of its own.
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let socket = std::env::temp_dir().join(format!("ferrovia-fuzz-{process}-{thread:?}"));
     router.insert(net::punt::Settings { socket: Some(socket) });
     let mut parts = Assembly::new(router);
     for feature in plugins::features() {
