@@ -34,6 +34,7 @@ const PLUGINS: &[Feature] = &[
     dvr::FEATURE,
     explain::FEATURE,
     l3xc::FEATURE,
+    lb::FEATURE,
     ct6::FEATURE,
     classify::FEATURE,
     ip_session_redirect::FEATURE,

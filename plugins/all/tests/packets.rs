@@ -72,6 +72,8 @@ mod l2tp;
 mod l3xc;
 #[path = "../../lacp/tests.rs"]
 mod lacp;
+#[path = "../../lb/tests.rs"]
+mod lb;
 #[path = "../../linux_cp/tests.rs"]
 mod linux_cp;
 #[path = "../../lldp/tests.rs"]
