@@ -16,8 +16,8 @@ mod spec;
 mod threads;
 
 pub use build::BuildError;
-pub(crate) use errors::DELETED;
 pub use errors::{CounterChange, MOST_COUNTERS};
+pub(crate) use errors::{DELETED, IN_CIRCLES};
 pub use run::Settings;
 pub use sample::{MOST_NODES, NodeSamples, Samples};
 pub use spec::{Engine, NodeIndex};

@@ -112,3 +112,27 @@ fn pipes_are_listed_and_deleted() {
     assert!(b.cli("pipe delete pg0").contains("no such pipe"));
     b.set("pipe delete pipe3");
 }
+
+#[test]
+fn frames_in_circles_are_dropped_and_counted_before_they_stop_the_router() {
+    let mut b = bench();
+    b.cli("pipe create instance 4");
+    b.set("set interface state pipe4 up");
+    for (end, domain) in
+        [("pg0", 1), ("pipe3.0", 1), ("pipe4.0", 1), ("pipe3.1", 2), ("pipe4.1", 2)]
+    {
+        b.set(&format!("set interface l2 bridge {end} {domain}"));
+    }
+    b.wait(0.0);
+    b.graph.moved_counters();
+    b.receive(b.pg0, &[frame("255.255.255.255")]);
+    let moved = b.graph.moved_counters();
+    let circles = moved.iter().find(|m| (m.0.as_str(), m.1) == ("null-node", "in_circles"));
+    assert!(circles.is_some_and(|m| m.2 > 0), "{moved:?}");
+    assert_eq!(b.graph.buffers_used(), 0);
+    // Everything else goes on.
+    b.set("set interface state pipe4 down");
+    b.receive(b.pg0, &[frame("255.255.255.255")]);
+    let moved = b.graph.moved_counters();
+    assert!(moved.iter().all(|m| m.1 != "in_circles"), "{moved:?}");
+}

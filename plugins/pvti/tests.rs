@@ -210,3 +210,24 @@ fn messages_refuse_what_cannot_be_and_list_what_is() {
     });
     assert!(rig.run("show pvti tx peers").contains("20.0.0.1 700"));
 }
+
+#[test]
+fn a_route_to_the_far_end_through_the_tunnel_itself_is_not_used() {
+    for over in 0..2 {
+        let mut rig = bench(over, "");
+        let (prefix, inside) = [("20.0.0.0/24", "20.0.0.7"), ("2a01::/64", "2a01::7")][over];
+        rig.set(&format!("ip route add {prefix} via pvti0"));
+        rig.graph.moved_counters();
+        let (packet, node) = match over {
+            0 => (udp4(HOST4, inside, 9, b"x"), "ip4-input"),
+            _ => (udp6(HOST6, inside, 9, b"x"), "ip6-input"),
+        };
+        let out = send(&mut rig, node, std::slice::from_ref(&packet));
+        assert!(datagrams(&out).is_empty(), "{out:?}");
+        assert_eq!(rig.graph.buffers_used(), 0);
+        // With another route to the far end it is one like any other.
+        let host = ["20.0.0.1/32 via 10.0.1.2 pg1", "2a01::1/128 via 2001:db8:1::2 pg1"][over];
+        rig.set(&format!("ip route add {host}"));
+        assert_eq!(datagrams(&send(&mut rig, node, &[packet])).len(), 1);
+    }
+}

@@ -282,3 +282,34 @@ fn what_is_to_be_done_for_a_packet_is_known_behind_the_tunnel() {
         assert!(out[0].flags.has(Flags::L4) && !out[0].flags.has(Flags::TUNNEL));
     }
 }
+
+#[test]
+fn a_route_to_the_far_end_over_the_tunnel_itself_is_not_used() {
+    for (end, (prefix, inside, gateway)) in ENDS
+        .iter()
+        .zip([("20.0.0.0/24", "20.0.0.7", "172.16.0.2"), ("2a01::/64", "2a01::7", "2001:db8:9::2")])
+    {
+        let mut rig = rig(FEATURE);
+        make(&mut rig, (end.0, end.1), "");
+        rig.set("set interface state vxlan_tunnel0 up");
+        rig.set("set interface ip address vxlan_tunnel0 172.16.0.1/24");
+        rig.set("set interface ip address vxlan_tunnel0 2001:db8:9::1/64");
+        rig.set(&format!("set ip neighbor vxlan_tunnel0 {gateway} 02:00:00:00:00:a9"));
+        rig.set(&format!("ip route add {prefix} via {gateway} vxlan_tunnel0"));
+        settle(&mut rig);
+        let is_6 = inside.contains(':');
+        let (node, packet) = match is_6 {
+            false => ("ip4-input", udp4("10.0.0.2", inside, 9, b"x")),
+            true => ("ip6-input", udp6("2001:db8::2", inside, 9, b"x")),
+        };
+        let out = send(&mut rig, node, std::slice::from_ref(&packet));
+        assert!(out.iter().all(|c| c.at != "sent"), "{out:?}");
+        let more = match is_6 {
+            false => "20.0.0.1/32 via 10.0.1.2 pg1",
+            true => "2a01::1/128 via 2001:db8:1::2 pg1",
+        };
+        rig.set(&format!("ip route add {more}"));
+        let out = send(&mut rig, node, std::slice::from_ref(&packet));
+        assert_eq!((out.len(), out[0].at.as_str()), (1, "sent"), "another route leads there");
+    }
+}

@@ -8,7 +8,8 @@ use crate::mutate::Random;
 
 /// Slices of work that one text may take before it is cancelled.
 const MAX_STEPS: usize = 50;
-/// Texts with these words would leave the router: files, devices, other programs.
+/// Texts with these words, in full or cut short, would leave the router: files, devices, other
+/// programs.
 const OUTSIDE: [&str; 14] = [
     "exec", "tap", "host-i", "pcap", "save", "file", "replay", "socket", "dump", "log", "graphviz",
     "memif", "vhost", "af_xdp",
@@ -72,7 +73,8 @@ impl Commands {
     }
 
     fn carry_out(&mut self, text: &str) -> Result<(), String> {
-        if OUTSIDE.iter().any(|word| text.contains(word)) {
+        let is_short = |word: &str| word.len() > 1 && OUTSIDE.iter().any(|o| o.starts_with(word));
+        if OUTSIDE.iter().any(|word| text.contains(word)) || text.split(' ').any(is_short) {
             return Ok(());
         }
         let Assembly { router, cli, .. } = &mut self.parts;

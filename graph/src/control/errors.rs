@@ -18,6 +18,13 @@ const BLACKHOLED: CounterText =
 pub(crate) const DELETED: u32 = 1;
 const GONE: CounterText =
     CounterText { name: "deleted", text: "interface deleted", severity: "error" };
+/// The counter of packets that ran in circles until they were dropped.
+pub(crate) const IN_CIRCLES: u32 = 2;
+const CIRCLES: CounterText = CounterText {
+    name: "in_circles",
+    text: "dropped because the graph led them in circles",
+    severity: "error",
+};
 const PANIC: CounterText =
     CounterText { name: "node_failed", text: "dropped because the node failed", severity: "error" };
 
@@ -50,9 +57,9 @@ pub(super) struct Errors {
 impl Errors {
     pub fn new() -> Self {
         let row = |text| Some(Row { node: "null-node".into(), text });
-        let rows = vec![row(BLACKHOLED), row(GONE)];
+        let rows = vec![row(BLACKHOLED), row(GONE), row(CIRCLES)];
         let mut this = Self { rows, free: HashMap::new(), changes: Vec::new() };
-        this.note(0..2, true);
+        this.note(0..3, true);
         this
     }
     fn note(&mut self, range: Range<usize>, is_new: bool) {

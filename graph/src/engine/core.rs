@@ -15,13 +15,17 @@ use super::monitor::Monitor;
 use super::recall::Recalls;
 use crate::arc::{EnabledReader, FeatureArc};
 use crate::buffer::{Buffer, Cache, FRAME, Flags, Pool};
-use crate::control::MOST_NODES;
+use crate::control::{IN_CIRCLES, MOST_NODES};
 use crate::node::InputState;
 use crate::trace::Recorder;
 use crate::watch::{Filter, Watch};
 
 /// New packets at most that wait to follow others out of one frame.
 pub(super) const MOST_FOLLOWERS: usize = 16384;
+
+/// Calls of nodes at most for what one turn brought in: a frame that is flooded to all the
+/// interfaces there may be takes a few for each of them.
+const MOST_CALLS: u32 = 1 << 18;
 
 /// Indices of packets on their way to one node.
 #[derive(Debug)]
@@ -260,14 +264,37 @@ impl Core {
         self.handoffs.announce();
         self.vectors_in - before + handed
     }
-    /// Dispatches waiting frames until there are none.
+    /// Dispatches waiting frames until there are none. What then still waits after
+    /// [`MOST_CALLS`] runs in circles (two pipes that are bridged at both ends, say), and is
+    /// dropped: the thread has other work, and control waits for it.
     pub(crate) fn drain(&mut self, epoch: Epoch<'_>) {
+        let mut calls = 0;
         while let Some(node) = self.pending.pop_front() {
-            let n = &mut self.nodes[node as usize];
-            if let Some(batch) = n.full.pop_front().or_else(|| n.open.take()) {
+            if let Some(batch) = self.next_batch(node) {
                 self.call(node, Some(batch), epoch);
+                calls += 1;
+                if calls == MOST_CALLS {
+                    return self.end_circles();
+                }
             }
         }
+    }
+    #[inline(always)]
+    fn next_batch(&mut self, node: u32) -> Option<Box<Batch>> {
+        let n = &mut self.nodes[node as usize];
+        n.full.pop_front().or_else(|| n.open.take())
+    }
+    #[cold]
+    fn end_circles(&mut self) {
+        let mut packets = 0;
+        while let Some(node) = self.pending.pop_front() {
+            let Some(batch) = self.next_batch(node) else { continue };
+            self.free(&batch.indices[..batch.len]);
+            packets += batch.len as u64;
+            self.spare.push(batch);
+        }
+        self.counter(IN_CIRCLES as usize).add(packets);
+        self.vectors_drop += packets;
     }
     /// Runs one node: on a frame, or, an input node, on nothing.
     #[inline(always)]

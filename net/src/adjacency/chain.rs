@@ -128,6 +128,8 @@ pub(crate) struct Stacked {
 pub(super) struct Encapsulations {
     by_interface: HashMap<InterfaceIndex, Stack>,
     stacks: HashMap<AdjacencyIndex, Stacked>,
+    /// Load balances that all packets of an interface go to, by interface.
+    carriers: HashMap<InterfaceIndex, u32>,
 }
 
 impl Encapsulations {
@@ -144,6 +146,18 @@ impl super::Adjacencies {
     /// The path list that an adjacency is stacked on.
     pub(crate) fn stack_of(&self, index: AdjacencyIndex) -> Option<u32> {
         self.encapsulations.stacks.get(&index).map(|stacked| stacked.list)
+    }
+    /// The load balance that all packets of an interface go to, when its output node puts the
+    /// headers of a tunnel in front.
+    pub(crate) fn carrier_of(&self, interface: InterfaceIndex) -> Option<u32> {
+        self.encapsulations.carriers.get(&interface).copied()
+    }
+    pub(crate) fn set_carrier(&mut self, interface: InterfaceIndex, balance: Option<u32>) {
+        let carriers = &mut self.encapsulations.carriers;
+        match balance {
+            Some(balance) => carriers.insert(interface, balance),
+            None => carriers.remove(&interface),
+        };
     }
     /// Makes an interface a tunnel; whether it was none.
     pub(crate) fn add_encapsulation(&mut self, interface: InterfaceIndex, stack: Stack) -> bool {

@@ -78,6 +78,13 @@ fn nodes(router: &mut Router, found: &mut Findings) {
         let text = format!("has failed {count} times and dropped packets: a bug, please report it");
         found.add(Severity::Error, node, text);
     }
+    let circles = router.engine.counters().filter(|c| c.2.name == "in_circles" && c.3 > 0);
+    for (.., count) in circles {
+        let text = format!(
+            "{count} packets were led in circles by bridges, cross-connects or tunnels, and dropped"
+        );
+        found.add(Severity::Error, "forwarding", text);
+    }
 }
 
 fn events(router: &mut Router, found: &mut Findings) {

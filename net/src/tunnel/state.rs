@@ -456,6 +456,9 @@ impl Router {
         let again = edge(self, output);
         let fib = outer.table.0;
         let hop = Hop { header, fixup, carries_offloads, stacked, fib, rewrite, balance };
+        if let To::Route(route) = &followed {
+            self.carry(interface, route);
+        }
         let common = self.own_mut::<Common>();
         common.sending.put(interface.0, Some(Sending { hop, group, sequence, again }));
         common.followed.insert(interface, followed);

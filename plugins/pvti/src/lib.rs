@@ -231,6 +231,8 @@ pub fn add(router: &mut Router, pvti: Pvti) -> Result<InterfaceIndex, Error> {
     tunnels.made += 1;
     let unique = tunnels.made;
     tunnels.sending.put(interface.0, Some(Sending { hop, room, unique }));
+    router.carry(interface, &followed);
+    let tunnels = router.own_mut::<Tunnels>();
     tunnels.all.insert(interface, Tunnel { instance, pvti, followed });
     let mut peers = tunnels.peers[at].current().clone();
     peers.insert(pvti.peer(), Known { interface: interface.0, unique });

@@ -193,6 +193,6 @@ impl Fib {
     /// Path lists with paths that lead to load balances that follow a list.
     pub(super) fn lists_behind_labels(&self, list: u32) -> impl Iterator<Item = u32> {
         let followed = self.lists.at(list).followed.iter();
-        followed.filter_map(|(balance, _)| self.behind.get(balance)).flatten().copied()
+        followed.filter_map(|f| self.behind.get(&f.balance)).flatten().copied()
     }
 }

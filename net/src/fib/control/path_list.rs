@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::load_balance_map::fill_buckets;
 use super::path::{Gateway, Path, Target};
-use super::tracking::Follower;
+use super::tracking::Following;
 use crate::adjacency::{AdjacencyIndex, Link};
 use crate::fib::forwarding::load_balance::{Via, Word};
 use crate::fib::forwarding::objects::Object;
@@ -40,9 +40,8 @@ pub(in crate::fib) struct PathList {
     /// The load balance that each path leads to by its label, or by an object that lies on one; 0
     /// for others.
     pub balances: Box<[u32]>,
-    /// Load balances of features that follow it, and those who are called when it may lead
-    /// elsewhere.
-    pub followed: Vec<(u32, Option<Follower>)>,
+    /// Load balances of features that follow it.
+    pub followed: Vec<Following>,
 }
 
 impl PathList {

@@ -184,6 +184,8 @@ impl Router {
                 let l = self.fib.lists.at(list);
                 waiting.extend(l.hosts.iter().flat_map(|to| self.fib.lists_behind(*to)));
                 waiting.extend(self.lists_over_chains(&l.chains));
+                let carried = l.followed.iter().filter_map(|f| f.carries);
+                waiting.extend(carried.flat_map(|interface| self.fib.lists.over(interface)));
                 waiting.extend(self.fib.lists_behind_labels(list));
             }
         }
@@ -285,7 +287,7 @@ impl Router {
                 let l = self.fib.lists.at(list);
                 let next = l.recursions();
                 waiting.extend(next.filter_map(|to| Some(self.fib.host(to)?.1)));
-                waiting.extend(l.adjacencies.iter().filter_map(|a| self.adjacencies.stack_of(*a)));
+                waiting.extend(l.adjacencies.iter().filter_map(|a| self.list_below(*a)));
                 let labels = l.balances.iter().filter(|balance| **balance != 0);
                 waiting.extend(labels.filter_map(|b| self.fib.balances.list_of(*b)));
             }

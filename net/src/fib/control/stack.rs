@@ -60,7 +60,17 @@ impl Router {
     /// Whether packets of a list get to the far end of the tunnel that an adjacency of it leads
     /// into, without coming back to the list. Always, for what is no tunnel.
     pub(super) fn is_chain_usable(&self, adjacency: AdjacencyIndex, list: u32) -> bool {
-        let stack = self.adjacencies.stack_of(adjacency);
-        stack.is_none_or(|stack| self.fib.lists.at(stack).leads_on && !self.reaches(stack, list))
+        let is_carried = self.adjacencies.stack_of(adjacency).is_none();
+        self.list_below(adjacency).is_none_or(|below| {
+            (is_carried || self.fib.lists.at(below).leads_on) && !self.reaches(below, list)
+        })
+    }
+    /// The path list that packets of an adjacency follow with the headers of a tunnel in front,
+    /// which the adjacency or the interface puts there.
+    pub(super) fn list_below(&self, adjacency: AdjacencyIndex) -> Option<u32> {
+        self.adjacencies.stack_of(adjacency).or_else(|| {
+            let interface = self.adjacencies.at(adjacency)?.interface;
+            self.fib.balances.list_of(self.adjacencies.carrier_of(interface)?)
+        })
     }
 }

@@ -47,6 +47,15 @@ impl Followed {
     }
 }
 
+/// A [`Followed`], as the path list knows it that it follows.
+pub(in crate::fib) struct Following {
+    /// The load balance that leads there.
+    pub balance: u32,
+    follower: Option<Follower>,
+    /// The interface whose packets all go there.
+    pub carries: Option<InterfaceIndex>,
+}
+
 impl Router {
     /// Follows the route to an address, for packets of a kind.
     ///
@@ -77,7 +86,8 @@ impl Router {
             self.release_list(list);
             return Err(Error::Full);
         };
-        self.fib.lists.at_mut(list).followed.push((balance, follower));
+        let new = Following { balance, follower, carries: None };
+        self.fib.lists.at_mut(list).followed.push(new);
         Ok(Followed { balance })
     }
     /// Has the load balance of a [`Followed`] follow other paths from now on.
@@ -87,8 +97,8 @@ impl Router {
     pub fn refollow(&mut self, balance: u32, paths: &[Path]) -> Result<(), Error> {
         let old = self.fib.balances.list_of(balance).ok_or(Error::NoRoute)?;
         let list = self.hold_list(paths, Some(old))?;
-        let follower = self.leave_list(old, balance);
-        self.fib.lists.at_mut(list).followed.push((balance, follower));
+        let following = self.leave_list(old, balance);
+        self.fib.lists.at_mut(list).followed.extend(following);
         self.follow_list(balance, list);
         self.resolve(self.fib.lists_behind_labels(list).collect());
         self.release_list(old);
@@ -98,9 +108,24 @@ impl Router {
     /// there.
     pub fn unfollow(&mut self, Followed { balance }: Followed) {
         let Some(list) = self.fib.balances.list_of(balance) else { return };
-        self.leave_list(list, balance);
+        let carried = self.leave_list(list, balance).and_then(|gone| gone.carries);
         self.fib.balances.free(balance);
+        if let Some(interface) = carried {
+            self.adjacencies.set_carrier(interface, None);
+        }
         self.release_list(list);
+    }
+    /// Says that all packets of an interface go where a [`Followed`] leads, as those of a tunnel
+    /// whose output node puts the headers in front. Routes over the interface that lead there
+    /// through the interface itself are not used.
+    pub fn carry(&mut self, interface: InterfaceIndex, followed: &Followed) {
+        let Some(list) = self.fib.balances.list_of(followed.balance) else { return };
+        let all = self.fib.lists.at_mut(list).followed.iter_mut();
+        for following in all.filter(|f| f.balance == followed.balance) {
+            following.carries = Some(interface);
+        }
+        self.adjacencies.set_carrier(interface, Some(followed.balance));
+        self.resolve(self.fib.lists.over(interface));
     }
     /// The paths of the best source of a prefix itself; `None` where it has no route.
     pub fn paths_of(&self, table: TableIndex, prefix: Prefix) -> Option<&[Path]> {
@@ -147,15 +172,15 @@ impl Router {
         let list = self.fib.balances.list_of(followed.balance);
         list.is_some_and(|list| self.fib.lists.at(list).leads_on)
     }
-    fn leave_list(&mut self, list: u32, balance: u32) -> Option<Follower> {
+    fn leave_list(&mut self, list: u32, balance: u32) -> Option<Following> {
         let followed = &mut self.fib.lists.at_mut(list).followed;
-        let at = followed.iter().position(|(b, _)| *b == balance)?;
-        followed.swap_remove(at).1
+        let at = followed.iter().position(|f| f.balance == balance)?;
+        Some(followed.swap_remove(at))
     }
     /// Has those called, soon, who follow lists that may lead elsewhere now.
     pub(super) fn call_followers(&mut self, lists: &[u32]) {
         let all = lists.iter().flat_map(|list| &self.fib.lists.at(*list).followed);
-        self.call_soon(all.filter_map(|(_, follower)| *follower).collect());
+        self.call_soon(all.filter_map(|f| f.follower).collect());
     }
     /// Has these called at the next turn of control.
     pub(super) fn call_soon(&mut self, new: Vec<Follower>) {
