@@ -30,11 +30,11 @@ pub fn is_explaining() -> bool {
 
 /// One packet: the one that was given, or one that a node made of another.
 pub struct ExplainedPacket {
-    /// Where it was made; `None` for the one that was given.
+    /// Origin; `None` for the packet that was given.
     pub made: Option<MadeAt>,
     /// Nodes that it visited, in order.
     pub steps: Vec<Step>,
-    /// What became of it at the last of them.
+    /// Its end at the last of them.
     pub end: End,
 }
 
@@ -68,7 +68,7 @@ pub struct Step {
     pub before: Snapshot,
     /// As it was sent on; `None` if it was not.
     pub after: Option<Snapshot>,
-    /// What the node said.
+    /// Records of the node.
     pub records: Vec<Arc<dyn Record>>,
     /// Counters of nodes that it would raise.
     pub counted: Vec<Counted>,
@@ -90,7 +90,7 @@ pub struct Counted {
 pub struct Snapshot {
     /// Bytes of its first segment, from where the next node begins to read.
     pub bytes: Vec<u8>,
-    /// Where these begin, from the start of the data area.
+    /// Offset of these from the start of the data area.
     pub offset: i16,
     /// Bytes of all segments.
     pub len: usize,

@@ -126,7 +126,7 @@ impl<W: Fn(&dyn Names) -> String + Send + Sync + 'static> Record for Said<W> {
     }
 }
 
-/// What a record says in words, a line each.
+/// A record in words, a line each.
 pub fn explained(record: &dyn Record, names: &dyn Names) -> Vec<String> {
     record.explain(names).unwrap_or_else(|| {
         let text = Shown(record, names).to_string();

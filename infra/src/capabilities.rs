@@ -18,7 +18,7 @@ pub struct Capabilities(CapabilitySet);
 impl Capabilities {
     /// All of them.
     pub const ALL: Self = Self(CapabilitySet::all());
-    /// Those a router needs as long as it runs: devices, raw sockets, namespaces of devices that
+    /// Capabilities of a running router: devices, raw sockets, namespaces of devices that
     /// are made later, also those of processes given by number, programs of AF_XDP, ports below
     /// 1024, files and sockets of other users that commands name.
     pub const ROUTER: Self = Self(
@@ -32,7 +32,7 @@ impl Capabilities {
             .union(CapabilitySet::PERFMON)
             .union(CapabilitySet::DAC_OVERRIDE),
     );
-    /// Those that only the start needs: owners of sockets, priorities, limits, and the change of
+    /// Capabilities of the start alone: owners of sockets, priorities, limits, and the change of
     /// this very set.
     pub const START: Self = Self(
         CapabilitySet::CHOWN
@@ -41,10 +41,10 @@ impl Capabilities {
             .union(CapabilitySet::SYS_RESOURCE)
             .union(CapabilitySet::SETPCAP),
     );
-    /// Those that moving packets needs: sockets of other users that packets are punted to.
+    /// Capabilities that moving packets needs: sockets of other users that packets are punted to.
     pub const PACKETS: Self = Self(CapabilitySet::DAC_OVERRIDE);
 
-    /// Those in this set or in the other one.
+    /// Capabilities of this set or the other one.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0.union(other.0))
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 pub mod exact;
 pub mod mtrie;
+pub mod names;
 pub mod numbers;
 pub mod rules;
 pub mod spans;

@@ -253,6 +253,11 @@ impl Router {
             self.log.class("stats", "counters").warn(why);
         }
     }
+    /// Has clients see no counters behind the last one that is there.
+    pub(crate) fn give_back_counters(&mut self) {
+        self.publish_counters();
+        self.stats.shrink(BY_COUNTER, self.engine.counter_count().next_multiple_of(256));
+    }
     /// Notes in the event log that the router has changed.
     pub fn note(&self, what: impl Display) {
         self.event_log.note(Topic::State, what);

@@ -23,6 +23,8 @@ const SUBS: usize = 4;
 /// Usage of a process: bytes in memory and seconds outside the kernel.
 struct Taken {
     bytes: i64,
+    /// Of these, those of the statistics segment.
+    shared: i64,
     seconds: f64,
 }
 
@@ -38,7 +40,8 @@ impl Taken {
         let stat = read("stat");
         let ticks: f64 =
             stat.rsplit_once(')').unwrap().1.split_whitespace().nth(11).unwrap().parse().unwrap();
-        Self { bytes: of("RssAnon:") + of("RssShmem:"), seconds: ticks / 100.0 }
+        let shared = of("RssShmem:");
+        Self { bytes: of("RssAnon:") + shared, shared, seconds: ticks / 100.0 }
     }
 }
 
@@ -172,10 +175,13 @@ fn each_of_thousands_costs_as_much_as_the_first_and_little_and_others_are_answer
             let end = taken();
             let used = reader.read("/mem/stat segment").unwrap().unwrap().sum(1);
             println!(
-                "from {} to {} to {} kB; statistics {} kB",
+                "from {} to {} to {} kB; of it statistics {}, {}, {} kB, by their own count {} kB",
                 start.bytes >> 10,
                 all.bytes >> 10,
                 end.bytes >> 10,
+                start.shared >> 10,
+                all.shared >> 10,
+                end.shared >> 10,
                 used >> 10
             );
             after.push((start.bytes, all.bytes, end.bytes));

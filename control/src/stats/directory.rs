@@ -2,12 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
-
 use infra::memory::shared::{Block, Region};
+use infra::table::names::Names;
 
 use super::layout::{ENTRY, ENTRY_NAME, ENTRY_VALUE, Kind, LEAD, NAME_LEN};
 use super::{Error, value::Content};
@@ -28,9 +26,7 @@ pub(super) struct Entry {
 pub(super) struct Directory {
     block: Block,
     entries: Vec<Option<Entry>>,
-    /// Places by name, which is said there.
-    by_name: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    by_name: Names,
     /// Places of removed entries, the lowest first. Those behind the end are out of date, and then
     /// all others are.
     free: BinaryHeap<Reverse<u32>>,
@@ -45,8 +41,7 @@ impl Directory {
         Some(Self {
             block,
             entries: Vec::new(),
-            by_name: HashTable::new(),
-            hasher: DefaultHashBuilder::default(),
+            by_name: Names::default(),
             free: BinaryHeap::new(),
             touched: 0,
         })
@@ -56,7 +51,7 @@ impl Directory {
         self.block.address(LEAD)
     }
     pub fn find(&self, name: &str) -> Option<u32> {
-        self.by_name.find(self.hasher.hash_one(name), |i| self.is_named(*i, name)).copied()
+        self.by_name.find(name, |place| name_of(&self.entries, place))
     }
     pub fn at(&self, index: u32) -> Option<&Entry> {
         self.entries.get(index as usize)?.as_ref()
@@ -134,9 +129,6 @@ impl Directory {
             self.free.retain(|Reverse(index)| (*index as usize) < end);
             self.free.shrink_to(MANY);
             self.entries.shrink_to(2 * end);
-            let Self { entries, by_name, hasher, .. } = self;
-            let name = |i: &u32| entries[*i as usize].as_ref().map_or("", |entry| &entry.name);
-            by_name.shrink_to(2 * end, |i| hasher.hash_one(name(i)));
         }
     }
     /// Gives an entry another name, which was checked.
@@ -148,20 +140,11 @@ impl Directory {
             self.note_name(index);
         }
     }
-    fn is_named(&self, index: u32, name: &str) -> bool {
-        self.at(index).is_some_and(|entry| *entry.name == *name)
-    }
     fn note_name(&mut self, index: u32) {
-        let Self { entries, by_name, hasher, .. } = self;
-        let name = |i: &u32| entries[*i as usize].as_ref().map_or("", |entry| &entry.name);
-        by_name.insert_unique(hasher.hash_one(name(&index)), index, |i| hasher.hash_one(name(i)));
+        self.by_name.insert(index, |place| name_of(&self.entries, place));
     }
     fn forget_name(&mut self, index: u32) {
-        let Some(entry) = self.at(index) else { return };
-        let hash = self.hasher.hash_one(&*entry.name);
-        if let Ok(place) = self.by_name.find_entry(hash, |i| *i == index) {
-            place.remove();
-        }
+        self.by_name.remove(index, |place| name_of(&self.entries, place));
     }
     pub fn set(&self, index: u32, value: u64) {
         self.block.store(Self::word(index) + ENTRY_VALUE, value);
@@ -177,6 +160,10 @@ impl Directory {
         bytes[..name.len()].copy_from_slice(name.as_bytes());
         store_bytes(&self.block, Self::word(index) + ENTRY_NAME, &bytes);
     }
+}
+
+fn name_of(entries: &[Option<Entry>], place: u32) -> &str {
+    entries.get(place as usize).and_then(Option::as_ref).map_or("", |entry| &entry.name)
 }
 
 /// Writes bytes from a word on; what is missing to a whole word is zero.

@@ -43,6 +43,14 @@ impl NameVector {
         self.block.store(LEAD - 1, self.texts.len() as u64);
         true
     }
+    /// Takes away the names from `len` on.
+    pub fn shrink(&mut self, len: usize) {
+        let len = len.min(self.texts.len());
+        self.block.store(LEAD - 1, len as u64);
+        self.block.clear(LEAD + len..LEAD + self.texts.len());
+        self.texts.truncate(len);
+        self.texts.shrink_to(2 * len);
+    }
     /// All names, `None` where there is none.
     pub fn iter(&self) -> impl Iterator<Item = Option<&str>> {
         self.texts.iter().map(|text| text.as_ref().map(|(_, name)| &**name))

@@ -44,9 +44,9 @@ pub struct Number(u32);
 /// Memory of the segment, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Usage {
-    /// That it may use.
+    /// Bytes at most.
     pub total: u64,
-    /// That what is in it may touch.
+    /// Bytes that its contents may touch.
     pub used: u64,
 }
 
@@ -271,6 +271,24 @@ impl Segment {
         });
         Ok(())
     }
+    /// Has clients see at most `len` columns of all vectors by the same thing, as the objects of
+    /// others are gone. Their memory is given back.
+    pub fn shrink(&mut self, by: Columns, len: usize) {
+        let Some(group) = self.groups.get_mut(by.of).filter(|group| len < group.len) else {
+            return;
+        };
+        group.len = len;
+        let members = group.members.clone();
+        self.change(|this| {
+            for index in members {
+                let entry = this.directory.at_mut(index);
+                if let Some(vector) = entry.and_then(|e| e.content.vector_mut()) {
+                    this.usage.used -= vector.cost(vector.len()) - vector.cost(len);
+                    vector.shrink(len);
+                }
+            }
+        });
+    }
     /// A vector of at most `capacity` names.
     ///
     /// # Errors
@@ -302,6 +320,19 @@ impl Segment {
         });
         self.usage.used -= if is_set { before } else { NameVector::cost(text) };
         if is_set { Ok(()) } else { Err(no_room()) }
+    }
+    /// Takes away the names from `len` on in a vector of names; nothing where there is none.
+    pub fn shrink_names(&mut self, vector: &str, len: usize) {
+        let Some(place) = self.directory.find(vector) else { return };
+        self.change(|this| {
+            if let Some(Content::Names(names)) =
+                this.directory.at_mut(place).map(|e| &mut e.content)
+            {
+                let gone = names.iter().skip(len).flatten().map(NameVector::cost).sum::<u64>();
+                this.usage.used -= gone;
+                names.shrink(len);
+            }
+        });
     }
     /// A name for one column of a vector of counters.
     ///

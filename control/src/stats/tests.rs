@@ -166,6 +166,38 @@ fn the_directory_ends_behind_its_last_entry() {
 }
 
 #[test]
+fn columns_of_objects_that_are_gone_take_no_memory() {
+    let (mut s, reader) = segment();
+    let lost = s.simple("/port/lost", BY_PORT).unwrap();
+    s.names("/port/names", 1 << 16).unwrap();
+    let file = std::fs::File::from(s.readable().unwrap());
+    let touched = || std::os::unix::fs::MetadataExt::blocks(&file.metadata().unwrap()) * 512;
+    let fill = |s: &mut Segment, len: usize| {
+        s.grow(BY_PORT, len).unwrap();
+        (0..len).for_each(|column| {
+            s.set_name("/port/names", column, "name").unwrap();
+            lost.row(1)[column].set(7);
+        });
+    };
+    fill(&mut s, 10);
+    let (used, before) = (s.usage().used, touched());
+    for _ in 0..3 {
+        fill(&mut s, 50_000);
+        assert!(s.usage().used > used && touched() > before + 400_000);
+        s.shrink(BY_PORT, 10);
+        s.shrink_names("/port/names", 10);
+        assert_eq!(s.usage().used, used);
+        let row = |value| vec![value; 10];
+        assert_eq!(read(&reader, "/port/lost"), Sample::Simple(vec![row(0), row(7)]));
+        let names = vec![Some("name".to_owned()); 10];
+        assert_eq!(read(&reader, "/port/names"), Sample::Names(names));
+        assert_eq!(lost.row(1)[40_000].value(), 0, "its memory is new");
+    }
+    // Texts of names are small; their pages serve the next names.
+    assert!(touched() < before + (4 << 20), "{before} then {}", touched());
+}
+
+#[test]
 fn names_are_replaced_in_place() {
     let (mut s, reader) = segment();
     s.names("/port/names", 100).unwrap();

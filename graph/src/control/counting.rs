@@ -92,7 +92,7 @@ impl Engine {
         self.cleared = cleared;
     }
     /// Numbers that counters have or had.
-    pub(crate) fn counter_count(&self) -> usize {
+    pub fn counter_count(&self) -> usize {
         self.errors.len()
     }
     /// Node and text of a counter.

@@ -55,7 +55,6 @@ impl Engine {
         self.specs.shrink_to_fit();
         self.deleted.retain(|node| (node.0 as usize) < last);
         self.deleted.shrink_to_fit();
-        self.by_name.shrink_to_fit();
         self.post_all(|_| {
             let cut = cut.clone();
             Box::new(move |core| {

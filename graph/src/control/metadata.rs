@@ -8,7 +8,7 @@ use crate::buffer::{Claim, Flags, Inner, LINE, Ports};
 pub(super) struct Claims(Vec<(u32, Claim)>);
 
 impl Claims {
-    /// Those of the router itself.
+    /// The claims of the router itself.
     pub fn new() -> Self {
         let places = [Ports::PLACE.claim(), Inner::PLACE.claim()];
         let has_place = |flags| places.iter().any(|place| place.flags == flags);

@@ -19,7 +19,7 @@ impl Engine {
     pub fn clear_handled(&mut self, what: Monitored) {
         self.post_all(|_| Box::new(move |core| core.clear_handled(what)));
     }
-    /// What nodes did while they were monitored, all threads together.
+    /// Packets and buffers of nodes while they were monitored, all threads together.
     ///
     /// # Errors
     /// When a thread does not answer.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use infra::counter::{Counter, Rows};
 use infra::cpu::Variant;
+use infra::table::names::Names;
 use infra::time::Clock;
 
 use super::errors::{Errors, MOST_COUNTERS};
@@ -111,7 +112,7 @@ impl Engine {
             settings.node_variants.iter().map(|(n, v)| (n.clone(), supported(*v))).collect();
         Ok(Self {
             specs: Vec::new(),
-            by_name: HashMap::new(),
+            by_name: Names::default(),
             deleted: Vec::new(),
             arcs: Vec::new(),
             pending: Vec::new(),

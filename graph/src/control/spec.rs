@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use infra::counter::{Counter, Rows};
 use infra::cpu::Variant;
+use infra::table::names::Names;
 use infra::time::Clock;
 
 use super::BuildError;
@@ -109,7 +110,7 @@ impl Spec {
 /// Everything about the graph that control owns: nodes, arcs, counters, buffers and threads.
 pub struct Engine {
     pub(super) specs: Vec<Spec>,
-    pub(super) by_name: HashMap<Arc<str>, NodeIndex>,
+    pub(super) by_name: Names,
     pub(super) deleted: Vec<NodeIndex>,
     /// Arcs in use.
     pub(super) arcs: Vec<ArcSpec>,
@@ -118,7 +119,7 @@ pub struct Engine {
     /// Starts of arcs among nodes made for one interface, until the graph is built.
     pub(super) starts: Vec<(NodeIndex, &'static FeatureArc)>,
     pub(super) errors: Errors,
-    /// What counters were when they were cleared.
+    /// Counters at the time they were cleared.
     pub(super) cleared: Vec<u64>,
     pub(super) counters: Rows<Counter>,
     pub(super) pool: Pool,
@@ -202,7 +203,7 @@ impl Engine {
         counted: Counted,
         takes: &'static str,
     ) -> Result<NodeIndex, BuildError> {
-        if self.by_name.contains_key(name) {
+        if self.index_of(name).is_some() {
             return Err(BuildError::DuplicateNode(name.to_owned()));
         }
         let name: Arc<str> = name.into();
@@ -240,7 +241,7 @@ impl Engine {
                 NodeIndex((self.specs.len() - 1) as u32)
             }
         };
-        self.by_name.insert(name, index);
+        self.by_name.insert(index.0, |node| &self.specs[node as usize].name);
         if self.threads.are_running() {
             let checked = self.check_waiting(index).and_then(|()| self.check_targets(index));
             if let Err(e) = checked {
@@ -296,13 +297,13 @@ impl Engine {
     /// # Errors
     /// A name that another node has.
     pub fn rename(&mut self, index: NodeIndex, name: &str) -> Result<(), BuildError> {
-        if self.by_name.get(name).is_some_and(|i| *i != index) {
+        if self.index_of(name).is_some_and(|i| i != index) {
             return Err(BuildError::DuplicateNode(name.to_owned()));
         }
-        let spec = &mut self.specs[index.0 as usize];
-        let old = std::mem::replace(&mut spec.name, name.into());
-        self.by_name.remove(&old);
-        self.by_name.insert(Arc::clone(&spec.name), index);
+        self.by_name.remove(index.0, |node| &self.specs[node as usize].name);
+        self.specs[index.0 as usize].name = name.into();
+        self.by_name.insert(index.0, |node| &self.specs[node as usize].name);
+        let spec = &self.specs[index.0 as usize];
         if let Some((base, count)) = spec.own_counters {
             self.errors.rename(base, count, &spec.name);
         }
@@ -313,8 +314,8 @@ impl Engine {
             edges.retain(|(from, _)| *from != index);
             !edges.is_empty()
         });
+        self.by_name.remove(index.0, |node| &self.specs[node as usize].name);
         let spec = &mut self.specs[index.0 as usize];
-        self.by_name.remove(&spec.name);
         if let Some((base, count)) = spec.own_counters.take() {
             self.errors.remove(base, count);
         }
@@ -369,7 +370,7 @@ impl Engine {
     }
     /// The number of a node, by name.
     pub fn index_of(&self, name: &str) -> Option<NodeIndex> {
-        self.by_name.get(name).copied()
+        self.by_name.find(name, |node| &self.specs[node as usize].name).map(NodeIndex)
     }
     /// The name of a node, by number.
     pub fn name_of(&self, index: NodeIndex) -> &str {
@@ -377,7 +378,7 @@ impl Engine {
     }
     /// Nodes there are, deleted ones left out.
     pub fn node_names(&self) -> impl Iterator<Item = (NodeIndex, &str)> {
-        let live = |i: &usize| self.by_name.contains_key(&self.specs[*i].name);
+        let live = |i: &usize| self.index_of(&self.specs[*i].name).is_some();
         (0..self.specs.len()).filter(live).map(|i| (NodeIndex(i as u32), &*self.specs[i].name))
     }
     /// A node, as a thread needs it.

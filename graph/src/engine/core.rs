@@ -146,7 +146,7 @@ pub struct Core {
     pub(super) monitor: Option<Box<Monitor>>,
     /// Whether its packets are only explained.
     pub(super) explains: bool,
-    /// Why a node does not know what would become of the packet it explains.
+    /// Reason why a node cannot say what would become of the packet it explains.
     pub(super) halted: Option<&'static str>,
     last_stamp: u64,
     cleared_at: f64,

@@ -1,4 +1,4 @@
-//! What nodes do with buffers: packets in and out, buffers taken and given back, and fields of
+//! Effects of nodes on buffers: packets in and out, buffers taken and given back, and fields of
 //! metadata that they change. While nobody asks it costs one test a frame.
 
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ pub enum Monitored {
     Fields,
 }
 
-/// What a node did while it was monitored.
+/// Packets and buffers of a node while it was monitored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Handled {
     /// Packets it was given.
@@ -77,7 +77,7 @@ impl Core {
         monitor.is_on[what as usize] = on;
         self.is_monitored = monitor.is_on.contains(&true);
     }
-    /// What nodes did, by their number.
+    /// Packets and buffers of nodes, by their number.
     pub(crate) fn handled(&self) -> Vec<Handled> {
         self.monitor.as_ref().map(|monitor| monitor.nodes.clone()).unwrap_or_default()
     }

@@ -181,18 +181,26 @@ impl Block {
     /// # Panics
     /// Outside the block.
     pub fn clear(&self, words: Range<usize>) {
+        let given = self.give_back(words.clone());
+        let ends = (words.start..given.start).chain(given.end..words.end);
+        ends.for_each(|word| self.store(word, 0));
+    }
+    /// Gives the whole pages among some words to the system: these words, which are zero then.
+    /// Others, whoever writes them, stay as they are.
+    ///
+    /// # Panics
+    /// Outside the block.
+    pub fn give_back(&self, words: Range<usize>) -> Range<usize> {
+        assert!(words.end * WORD <= self.bytes, "words of a block");
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let (from, to) = (self.start + WORD * words.start, self.start + WORD * words.end);
         let (start, end) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
         let bytes = end.saturating_sub(start) as u64;
-        let file = &self.region.file;
-        if bytes > 0 && fallocate(file, punch, start as u64, bytes).is_ok() {
-            let word = |at: usize| (at - self.start) / WORD;
-            let ends = (words.start..word(start)).chain(word(end)..words.end);
-            ends.for_each(|word| self.store(word, 0));
-        } else {
-            words.for_each(|word| self.store(word, 0));
+        if bytes == 0 || fallocate(&self.region.file, punch, start as u64, bytes).is_err() {
+            return words.start..words.start;
         }
+        let word = |at: usize| (at - self.start) / WORD;
+        word(start)..word(end)
     }
     fn words(&self) -> &[AtomicU64] {
         // SAFETY: see the module's contract: the bytes are mapped as long as `self` lives, start at

@@ -67,7 +67,7 @@ struct Guard {
     lock: AtomicU64,
     /// Entries; written under the lock.
     len: AtomicU64,
-    /// How often the table began to grow; written under the lock.
+    /// Number of times the table began to grow; written under the lock.
     growths: AtomicU64,
 }
 
@@ -85,7 +85,7 @@ struct Buckets {
 struct Tables {
     new: Arc<Buckets>,
     old: Option<Arc<Buckets>>,
-    /// What [`Guard::growths`] was when they came into use.
+    /// [`Guard::growths`] at the time they came into use.
     growths: u64,
 }
 

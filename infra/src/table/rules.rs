@@ -59,7 +59,7 @@ impl Field {
     }
 }
 
-/// What a key is compared with.
+/// A pattern that keys are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern<const W: usize> {
     /// Bits that count.
@@ -113,7 +113,7 @@ struct Entry<const W: usize> {
     is_last: bool,
 }
 
-/// Where a lookup goes on: at a run of entries, or at a cut.
+/// Next step of a lookup: a run of entries, or a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct To(u32);
 
@@ -137,7 +137,7 @@ impl To {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     at: u64,
-    /// Where to go below it, and from it on.
+    /// Next steps below it, and from it on.
     to: [To; 2],
     /// The field: its word, and how far up and down its bits are shifted.
     word: u8,
@@ -151,7 +151,7 @@ impl Cut {
         let up = down - field.shift as u8;
         Self { at, to: [To::NOWHERE; 2], word: field.word as u8, up, down }
     }
-    /// Where a key goes on.
+    /// Next step of a key.
     #[inline(always)]
     fn of<const W: usize>(&self, key: &[u64; W]) -> To {
         let value = key.get(usize::from(self.word)).map_or(0, |word| word << self.up >> self.down);

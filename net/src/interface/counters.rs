@@ -181,6 +181,12 @@ pub(super) fn hide(stats: &mut Segment, index: usize, name: &str) {
     });
 }
 
+/// Gives back the memory of the counters of interfaces from number `end` on, which are gone.
+pub(super) fn give_back(stats: &mut Segment, end: usize) {
+    stats.shrink(COLUMNS, end);
+    stats.shrink_names(NAMES, end);
+}
+
 /// Has clients see an interface under another name.
 pub(super) fn rename(stats: &mut Segment, index: usize, old: &str, new: &str) {
     stats.change(|stats| {

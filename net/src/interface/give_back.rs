@@ -2,9 +2,10 @@
 
 use infra::memory;
 
+use super::counters;
 use crate::router::Router;
 
-/// So many are worth the work.
+/// Deletions that are worth the work.
 const MANY: u64 = 500;
 /// Seconds without a deletion after which memory is given back.
 const REST_S: f64 = 1.0;
@@ -29,7 +30,23 @@ fn give_back(router: &mut Router, deleted: u64) {
         return;
     }
     router.interfaces.given_back = now;
-    router.interfaces.give_back();
-    router.engine.give_back();
-    memory::trim();
+    step(router, 0);
+}
+
+/// Parts of the work, each done by itself so that others get their turn between.
+const STEPS: [fn(&mut Router); 4] = [
+    |router| {
+        router.interfaces.give_back();
+        let end = router.interfaces.end();
+        counters::give_back(&mut router.stats, end);
+    },
+    |router| router.engine.give_back(),
+    Router::give_back_counters,
+    |_| memory::trim(),
+];
+
+fn step(router: &mut Router, number: u64) {
+    let Some(work) = STEPS.get(number as usize) else { return };
+    work(router);
+    router.after(0.0, step, number + 1);
 }

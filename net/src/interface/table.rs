@@ -9,6 +9,7 @@ use control::stats::Segment;
 use graph::{InputState, Slot};
 use hashbrown::HashMap;
 use infra::rcu::{SharedSlab, SlabReader};
+use infra::table::names::Names;
 use infra::table::numbers::Numbers;
 use wire::MacAddr;
 
@@ -25,7 +26,7 @@ pub type Describe = fn(&Router, &Interface) -> Vec<String>;
 /// All interfaces.
 pub struct Interfaces {
     list: Vec<Option<Interface>>,
-    by_name: HashMap<String, InterfaceIndex>,
+    by_name: Names,
     ports: SharedSlab<Port>,
     /// [`Brief`]s of these.
     briefs: Numbers,
@@ -35,7 +36,7 @@ pub struct Interfaces {
     pub(super) observers: Registered<Observer>,
     /// Interfaces that ever were.
     made: u32,
-    /// Those that have receive queues.
+    /// Interfaces that have receive queues.
     pub(super) receiving: BTreeSet<InterfaceIndex>,
     /// By interface.
     pub(super) tx_queues: HashMap<InterfaceIndex, TxQueues>,
@@ -52,7 +53,7 @@ impl Interfaces {
     pub(crate) fn new(stats: &mut Segment) -> io::Result<Self> {
         Ok(Self {
             list: Vec::new(),
-            by_name: HashMap::new(),
+            by_name: Names::default(),
             ports: SharedSlab::new(MAX_INTERFACES)?,
             briefs: Numbers::new(MAX_INTERFACES)?,
             edges: Edges::new()?,
@@ -73,7 +74,8 @@ impl Interfaces {
     }
     /// The interface with this name.
     pub fn named(&self, name: &str) -> Option<&Interface> {
-        self.at(*self.by_name.get(name)?)
+        let index = self.by_name.find(name, |at| name_of(&self.list, at))?;
+        self.at(InterfaceIndex(index))
     }
     /// Name of number `index`, or `DELETED`.
     pub fn name(&self, index: u32) -> &str {
@@ -104,7 +106,6 @@ impl Interfaces {
         let end = self.list.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         self.list.truncate(end);
         self.list.shrink_to_fit();
-        self.by_name.shrink_to_fit();
         self.tx_queues.shrink_to_fit();
     }
     /// More than the largest number there was since memory was given back.
@@ -150,15 +151,16 @@ impl Interfaces {
     pub(super) fn put(&mut self, mut interface: Interface) {
         self.made = self.made.wrapping_add(1);
         interface.start.order = self.made;
-        let index = interface.index.0 as usize;
-        self.by_name.insert(interface.name.clone(), interface.index);
+        let (number, index) = (interface.index.0, interface.index.0 as usize);
         self.list.resize(self.list.len().max(index + 1), None);
         self.list[index] = Some(interface);
+        self.by_name.insert(number, |at| name_of(&self.list, at));
     }
     /// Takes out an interface; its number stays in use until [`Interfaces::release`].
     pub(super) fn take(&mut self, index: InterfaceIndex) -> Option<Interface> {
-        let gone = self.list.get_mut(index.0 as usize)?.take()?;
-        self.by_name.remove(&gone.name);
+        self.at(index)?;
+        self.by_name.remove(index.0, |at| name_of(&self.list, at));
+        let gone = self.list[index.0 as usize].take()?;
         self.tx_queues.remove(&index);
         self.receiving.remove(&index);
         self.set_edge(index, None);
@@ -166,10 +168,14 @@ impl Interfaces {
     }
     /// Gives an interface another name, which nobody has.
     pub(super) fn rename(&mut self, index: InterfaceIndex, name: &str) {
-        let Some(i) = self.at_mut(index) else { return };
-        let old = std::mem::replace(&mut i.name, name.to_owned());
-        self.by_name.remove(&old);
-        self.by_name.insert(name.to_owned(), index);
+        if self.at(index).is_none() {
+            return;
+        }
+        self.by_name.remove(index.0, |at| name_of(&self.list, at));
+        if let Some(i) = self.at_mut(index) {
+            name.clone_into(&mut i.name);
+        }
+        self.by_name.insert(index.0, |at| name_of(&self.list, at));
     }
     /// A number for a new interface, and what nodes see of it; `sup` is the interface whose nodes
     /// it uses, itself if `None`.
@@ -195,4 +201,8 @@ impl Interfaces {
     pub(super) fn arc_end(&self) -> ArcEnd {
         ArcEnd { edges: self.edges.reader() }
     }
+}
+
+fn name_of(list: &[Option<Interface>], index: u32) -> &str {
+    list.get(index as usize).and_then(Option::as_ref).map_or("", |i| &i.name)
 }

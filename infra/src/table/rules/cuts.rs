@@ -17,7 +17,7 @@ const COPIES: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Region(Vec<(u64, u64)>);
 
-/// Where a finished part is hung.
+/// Place of a finished part.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Link {
     /// A place of a line of a hash table.
@@ -35,7 +35,7 @@ pub(super) struct Job<const W: usize> {
     pub depth: u8,
 }
 
-/// What a part is made with.
+/// State while a part is made.
 pub(super) struct Cutting<'b, const W: usize> {
     pub patterns: &'b [Pattern<W>],
     pub fields: &'static [Field],
