@@ -31,6 +31,7 @@ pub mod testing;
 pub mod trace;
 pub mod tunnel;
 
+pub use interface::api::InterfaceReply;
 pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{
     Assembly, Configuration, Feature, OnThreads, Origin, Parts, Register, Router, refuse,

@@ -1,4 +1,4 @@
-//! What nodes do with packets beyond their rate, and how policers are made and used.
+//! Treatment of packets beyond their rate; policers made and used.
 
 use control::api::Retval;
 use infra::meter::{Algorithm, Fill};
@@ -231,9 +231,7 @@ fn messages_make_change_use_and_list_policers() {
             let refused = local.call(router, &add("b", wrong)).err();
             assert_eq!(refused, Some(Retval::INVALID_VALUE));
         }
-        let old = |is_add, name: &str| PolicerAddDel {
-            is_add,
-            name: name.into(),
+        let plain = PolicerConfig {
             cir: 100,
             eir: 0,
             cb: 10,
@@ -246,6 +244,7 @@ fn messages_make_change_use_and_list_policers() {
             exceed_action: action(ActionType::TRANSMIT, 0),
             violate_action: action(ActionType::TRANSMIT, 0),
         };
+        let old = |is_add, name: &str| PolicerAddDel { is_add, name: name.into(), infos: plain };
         assert_eq!(local.call(router, &old(true, "b")).unwrap().policer_index, 1);
         let told = local.dump(router, &PolicerDumpV2 { policer_index: u32::MAX });
         assert_eq!(told.iter().map(|d| d.name.to_string()).collect::<Vec<_>>(), ["a", "b"]);

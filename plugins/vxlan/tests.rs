@@ -161,40 +161,41 @@ fn groups_are_sent_to_and_listened_to() {
 fn clients_make_list_and_delete_tunnels() {
     let mut rig = rig(FEATURE);
     let addr = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
-    let wanted = VxlanAddDelTunnelV3 {
-        is_add: true,
-        instance: 5,
-        src_address: addr("10.0.1.1"),
-        dst_address: addr("20.0.0.1"),
-        src_port: 1111,
-        dst_port: 0,
+    let (ends, ports) = (
+        Ends { src_address: addr("10.0.1.1"), dst_address: addr("20.0.0.1") },
+        Ports { src_port: 1111, dst_port: 0 },
+    );
+    let network = Network {
         mcast_sw_if_index: InterfaceIndex(u32::MAX),
         encap_vrf_id: 0,
         decap_next_index: u32::MAX,
         vni: 9,
-        is_l3: true,
     };
+    let tunnel = AddDelTunnel { is_add: true, instance: 5, ends, ports, network };
+    let v3 = |tunnel| VxlanAddDelTunnelV3 { tunnel, is_l3: true };
+    let wanted = v3(tunnel);
     let made = rig.talk(|client, router| {
         let made = client.call(router, &wanted).unwrap();
         let mut refused = |m: VxlanAddDelTunnelV3| client.call(router, &m).unwrap_err();
         assert_eq!(refused(wanted), Retval::TUNNEL_EXISTS);
-        assert_eq!(
-            refused(VxlanAddDelTunnelV3 { vni: command::NETWORKS, ..wanted }),
-            Retval::INVALID_VALUE
-        );
-        let group = VxlanAddDelTunnelV3 { dst_address: addr("239.1.1.1"), ..wanted };
+        let network = |network| v3(AddDelTunnel { network, instance: 6, ..tunnel });
+        let far = network(Network { vni: command::NETWORKS, ..tunnel.network });
+        assert_eq!(refused(far), Retval::INVALID_VALUE);
+        let group = Ends { dst_address: addr("239.1.1.1"), ..ends };
+        let group = v3(AddDelTunnel { ends: group, ..tunnel });
         assert_eq!(refused(group), Retval::INVALID_SW_IF_INDEX);
-        let next = VxlanAddDelTunnelV3 { vni: 10, instance: 6, decap_next_index: 999, ..wanted };
+        let next = network(Network { vni: 10, decap_next_index: 999, ..tunnel.network });
         assert_eq!(refused(next), Retval::INVALID_VALUE);
         let all = VxlanTunnelV2Dump { sw_if_index: InterfaceIndex(u32::MAX) };
         let rows = client.dump(router, &all);
-        assert_eq!((rows[0].instance, rows[0].src_port, rows[0].dst_port), (5, 1111, PORT));
+        let ports = Ports { src_port: 1111, dst_port: PORT };
+        assert_eq!((rows[0].instance, rows[0].ports), (5, ports));
         made
     });
     let interface = rig.router.interfaces.at(made.sw_if_index).unwrap();
     assert_eq!((interface.name.as_str(), interface.admin_up), ("vxlan_tunnel5", true));
     assert_eq!(interface.mac.to_string(), "d0:0b:ee:d0:00:00");
-    let gone = VxlanAddDelTunnelV3 { is_add: false, ..wanted };
+    let gone = v3(AddDelTunnel { is_add: false, ..tunnel });
     rig.talk(|client, router| client.call(router, &gone).unwrap());
     assert_eq!(rig.run("show vxlan tunnel"), "No vxlan tunnels configured...\n");
 }

@@ -58,11 +58,7 @@ fn packets_and_frames_travel_with_their_protocol() {
 fn clients_make_list_and_delete_tunnels() {
     let mut rig = rig(FEATURE);
     let addr = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
-    let wanted = VxlanGpeAddDelTunnelV2 {
-        local: addr("10.0.1.1"),
-        remote: addr("20.0.0.1"),
-        local_port: 0,
-        remote_port: 1111,
+    let wanted = Wanted {
         mcast_sw_if_index: InterfaceIndex(u32::MAX),
         encap_vrf_id: 0,
         decap_vrf_id: 0,
@@ -70,19 +66,22 @@ fn clients_make_list_and_delete_tunnels() {
         vni: 9,
         is_add: true,
     };
+    let ends = Ends { local: addr("10.0.1.1"), remote: addr("20.0.0.1") };
+    let ports = |local_port| Ports { local_port, remote_port: 1111 };
+    let tunnel = |wanted| VxlanGpeAddDelTunnelV2 { ends, ports: ports(0), wanted };
     rig.talk(|client, router| {
-        client.call(router, &wanted).unwrap();
-        let mut refused = |m: VxlanGpeAddDelTunnelV2| client.call(router, &m).unwrap_err();
+        client.call(router, &tunnel(wanted)).unwrap();
+        let mut refused = |wanted| client.call(router, &tunnel(wanted)).unwrap_err();
         assert_eq!(refused(wanted), Retval::TUNNEL_EXISTS);
-        let odd = VxlanGpeAddDelTunnelV2 { protocol: IpProto(9), ..wanted };
+        let odd = Wanted { protocol: IpProto(9), ..wanted };
         assert_eq!(refused(odd), Retval::INVALID_VALUE);
-        let nowhere = VxlanGpeAddDelTunnelV2 { decap_vrf_id: 9, vni: 10, ..wanted };
+        let nowhere = Wanted { decap_vrf_id: 9, vni: 10, ..wanted };
         assert_eq!(refused(nowhere), Retval::NO_SUCH_FIB);
         let all = VxlanGpeTunnelV2Dump { sw_if_index: InterfaceIndex(u32::MAX) };
         let rows = client.dump(router, &all);
-        assert_eq!((rows[0].local_port, rows[0].remote_port), (PORT, 1111));
-        assert_eq!((rows[0].protocol, rows[0].is_ipv6), (IpProto(1), false));
-        client.call(router, &VxlanGpeAddDelTunnelV2 { is_add: false, ..wanted }).unwrap();
+        assert_eq!(rows[0].ports, ports(PORT));
+        assert_eq!((rows[0].made.protocol, rows[0].made.is_ipv6), (IpProto(1), false));
+        client.call(router, &tunnel(Wanted { is_add: false, ..wanted })).unwrap();
         assert!(client.dump(router, &all).is_empty());
     });
 }

@@ -3,6 +3,7 @@
 //! They add trait impls only and never create a name that is not in the source.
 #![forbid(unsafe_code)]
 
+mod body;
 mod field;
 mod message;
 mod refusal;
@@ -84,12 +85,14 @@ pub fn words(input: TokenStream) -> TokenStream {
         name,
         head,
         reply,
+        replies,
         details,
         stream,
         silent,
         events,
         option,
         counted,
+        flatten,
         preset,
         discriminator
     )
@@ -100,10 +103,18 @@ pub fn message(input: TokenStream) -> TokenStream {
 }
 
 /// Makes a struct a type that fields of messages may have.
-#[proc_macro_derive(Record, attributes(name, file, counted, preset, discriminator))]
+#[proc_macro_derive(Record, attributes(name, file, counted, flatten, preset, discriminator))]
 pub fn record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     message::record(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes a struct fields that several messages have, for their fields with `#[flatten]`, or that
+/// are all of their replies, with `#[replies(…)]`.
+#[proc_macro_derive(Fields, attributes(name, counted, flatten, preset, discriminator))]
+pub fn shared(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    message::shared(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
 /// Makes an enum the arms of a union, for fields of type `Overlay`.

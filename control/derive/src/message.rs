@@ -2,57 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{
-    Attribute, Data, DeriveInput, Error, Fields, GenericArgument, Ident, Lit, LitStr, Path,
-    PathArguments, Token, Type,
-};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, Lit, LitStr, Path, Token};
 
+use crate::body::{Body, fields, info};
 use crate::field::doc;
-
-/// One field of a message or record.
-struct Field {
-    ident: Ident,
-    ty: Type,
-    name: String,
-    about: String,
-    options: TokenStream,
-    counted: Option<Counted>,
-}
-
-/// `n: u8` or `n: u8, before = y`.
-struct Counted {
-    name: Ident,
-    ty: Type,
-    before: Option<Ident>,
-}
-
-impl Parse for Counted {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let name = input.call(Ident::parse_any)?;
-        input.parse::<Token![:]>()?;
-        let ty = input.parse()?;
-        let mut before = None;
-        if input.parse::<Option<Token![,]>>()?.is_some() {
-            let word: Ident = input.parse()?;
-            if word != "before" {
-                return Err(Error::new(word.span(), "expected `before = field`"));
-            }
-            input.parse::<Token![=]>()?;
-            before = Some(input.call(Ident::parse_any)?);
-        }
-        Ok(Self { name, ty, before })
-    }
-}
-
-/// Part of a message on the wire, in order.
-enum Piece<'a> {
-    Field(&'a Field),
-    /// The field that counts this one.
-    Count(&'a Field, &'a Counted),
-}
 
 pub fn record(input: &DeriveInput) -> syn::Result<TokenStream> {
     let fields = fields(input)?;
@@ -67,7 +21,7 @@ pub fn record(input: &DeriveInput) -> syn::Result<TokenStream> {
                     name: #name,
                     file: #file,
                     about: #about,
-                    body: ::control::api::schema::Body::Record(&[#(#infos),*]),
+                    body: ::control::api::schema::Body::Record(#infos),
                 },
             );
             const SIZE: usize = #size;
@@ -80,6 +34,41 @@ pub fn record(input: &DeriveInput) -> syn::Result<TokenStream> {
                 from: &mut ::control::api::Reader<'_>,
             ) -> ::core::result::Result<Self, ::control::api::Short> {
                 #decode
+            }
+        }
+    })
+}
+
+/// Fields that several messages have, and the reply of a request that has no others.
+pub fn shared(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let fields = fields(input)?;
+    let Body { infos, size, encode, decode } = Body::of(&fields);
+    let ident = &input.ident;
+    Ok(quote! {
+        impl ::control::api::Fields for #ident {
+            const FIELDS: &'static [::control::api::schema::FieldInfo] = #infos;
+            const SIZE: usize = #size;
+
+            fn encode(&self, out: &mut ::std::vec::Vec<u8>) {
+                #encode
+            }
+
+            fn decode(
+                from: &mut ::control::api::Reader<'_>,
+            ) -> ::core::result::Result<Self, ::control::api::Short> {
+                #decode
+            }
+        }
+
+        impl ::control::api::Reply for #ident {
+            fn encode_reply(&self, out: &mut ::std::vec::Vec<u8>) {
+                ::control::api::Fields::encode(self, out);
+            }
+
+            fn decode_reply(
+                from: &mut ::control::api::Reader<'_>,
+            ) -> ::core::result::Result<Self, ::control::api::Short> {
+                ::control::api::Fields::decode(from)
             }
         }
     })
@@ -104,7 +93,7 @@ pub fn message(input: &DeriveInput) -> syn::Result<TokenStream> {
                     name: #name,
                     about: #about,
                     head: ::control::api::schema::Head::#head,
-                    fields: &[#(#infos),*],
+                    fields: #infos,
                     options: &[#options],
                     size: #size,
                 };
@@ -168,170 +157,6 @@ pub fn union(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// Code that a derive makes of the fields.
-struct Body {
-    infos: Vec<TokenStream>,
-    size: TokenStream,
-    encode: TokenStream,
-    decode: TokenStream,
-}
-
-impl Body {
-    fn of(fields: &[Field]) -> Self {
-        let pieces = pieces(fields);
-        let sizes = pieces.iter().map(|piece| match piece {
-            Piece::Field(Field { counted: Some(_), .. }) => quote!(0),
-            Piece::Field(Field { ty, .. }) | Piece::Count(_, Counted { ty, .. }) => {
-                quote!(<#ty as ::control::api::Field>::SIZE)
-            }
-        });
-        let decode = pieces.iter().map(decode_piece);
-        let idents = fields.iter().map(|field| &field.ident);
-        let locals = fields.iter().map(local);
-        let encode = pieces.iter().map(encode_piece);
-        Self {
-            infos: pieces.iter().map(piece_info).collect(),
-            size: quote!(0 #(+ #sizes)*),
-            encode: quote!(let _ = &out; #(#encode)*),
-            decode: quote! {
-                let _ = &from;
-                #(#decode)*
-                Ok(Self { #(#idents: #locals),* })
-            },
-        }
-    }
-}
-
-fn pieces(fields: &[Field]) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
-    for field in fields {
-        let counts = fields.iter().filter_map(|f| f.counted.as_ref().map(|c| (f, c)));
-        let here = counts.filter(|(counted, count)| {
-            count.before.as_ref().unwrap_or(&counted.ident) == &field.ident
-        });
-        pieces.extend(here.map(|(counted, count)| Piece::Count(counted, count)));
-        pieces.push(Piece::Field(field));
-    }
-    pieces
-}
-
-fn piece_info(piece: &Piece<'_>) -> TokenStream {
-    match piece {
-        Piece::Count(_, Counted { name, ty, .. }) => {
-            let name = name.unraw().to_string();
-            info(&name, ty, "", &TokenStream::new())
-        }
-        Piece::Field(Field { name, ty, about, options, counted: Some(counted), .. }) => {
-            let (element, by) = (element(ty), counted.name.unraw().to_string());
-            quote! {
-                ::control::api::schema::FieldInfo {
-                    name: #name,
-                    ty: <#element as ::control::api::Field>::TYPE,
-                    count: ::control::api::schema::Count::Counted(#by),
-                    options: &[#options],
-                    about: #about,
-                }
-            }
-        }
-        Piece::Field(field) => info(&field.name, &field.ty, &field.about, &field.options),
-    }
-}
-
-fn info(name: &str, ty: &Type, about: &str, options: &TokenStream) -> TokenStream {
-    quote! {
-        ::control::api::schema::FieldInfo {
-            name: #name,
-            ty: <#ty as ::control::api::Field>::TYPE,
-            count: <#ty as ::control::api::Field>::COUNT,
-            options: &[#options],
-            about: #about,
-        }
-    }
-}
-
-fn encode_piece(piece: &Piece<'_>) -> TokenStream {
-    match piece {
-        Piece::Count(Field { ident, .. }, Counted { ty, .. }) => quote! {
-            ::control::api::Field::encode(
-                &<#ty as ::control::api::Counter>::of(self.#ident.len()),
-                out,
-            );
-        },
-        Piece::Field(Field { ident, counted: Some(Counted { ty, .. }), .. }) => {
-            quote!(::control::api::encode_all::<#ty, _>(&self.#ident, out);)
-        }
-        Piece::Field(Field { ident, .. }) => {
-            quote!(::control::api::Field::encode(&self.#ident, out);)
-        }
-    }
-}
-
-fn decode_piece(piece: &Piece<'_>) -> TokenStream {
-    match piece {
-        Piece::Count(field, Counted { ty, .. }) => {
-            let count = count_local(field);
-            quote!(let #count = <#ty as ::control::api::Field>::decode(from)?;)
-        }
-        Piece::Field(field) if field.counted.is_some() => {
-            let (local, count) = (local(field), count_local(field));
-            quote! {
-                let #local = ::control::api::decode_all(
-                    from,
-                    ::control::api::Counter::count(#count),
-                )?;
-            }
-        }
-        Piece::Field(field) => {
-            let local = local(field);
-            quote!(let #local = ::control::api::Field::decode(from)?;)
-        }
-    }
-}
-
-fn local(field: &Field) -> Ident {
-    format_ident!("field_{}", field.ident.unraw())
-}
-
-fn count_local(field: &Field) -> Ident {
-    format_ident!("count_{}", field.ident.unraw())
-}
-
-/// `T` of `Vec<T>`.
-fn element(ty: &Type) -> &Type {
-    if let Type::Path(path) = ty
-        && let Some(last) = path.path.segments.last()
-        && let PathArguments::AngleBracketed(inner) = &last.arguments
-        && let Some(GenericArgument::Type(element)) = inner.args.first()
-    {
-        return element;
-    }
-    ty
-}
-
-fn fields(input: &DeriveInput) -> syn::Result<Vec<Field>> {
-    let Data::Struct(data) = &input.data else {
-        return Err(Error::new_spanned(&input.ident, "expected a struct"));
-    };
-    match &data.fields {
-        Fields::Named(named) => named.named.iter().map(field).collect(),
-        Fields::Unit => Ok(Vec::new()),
-        Fields::Unnamed(_) => Err(Error::new_spanned(&input.ident, "fields need names")),
-    }
-}
-
-fn field(field: &syn::Field) -> syn::Result<Field> {
-    let ident = field.ident.clone().expect("fields are named here");
-    let name = renamed(&field.attrs)?.unwrap_or_else(|| ident.unraw().to_string());
-    let counted = attribute(&field.attrs, "counted").map(Attribute::parse_args).transpose()?;
-    let is_vec = matches!(&field.ty, Type::Path(path)
-        if path.path.segments.last().is_some_and(|last| last.ident == "Vec"));
-    if is_vec != counted.is_some() {
-        return Err(Error::new_spanned(field, "`Vec` and #[counted(n: u8)] go together"));
-    }
-    let (about, options) = (doc(&field.attrs), options(&field.attrs)?);
-    Ok(Field { ident, ty: field.ty.clone(), name, about, options, counted })
-}
-
 /// `Request`, `Reply`, …, from `#[head(…)]` or the ending of the name.
 fn head(input: &DeriveInput) -> syn::Result<String> {
     if let Some(attr) = attribute(&input.attrs, "head") {
@@ -361,6 +186,16 @@ fn request(input: &DeriveInput, head: &str, name: &str) -> syn::Result<TokenStre
             impl ::control::api::Call for #ident {
                 type Reply = #reply;
                 const REPLY: &'static ::control::api::schema::MessageInfo = #info;
+            }
+        }
+    } else if let Some(attr) = attribute(&input.attrs, "replies") {
+        let (reply, name) = (attr.parse_args::<Path>()?, format!("{name}_reply"));
+        let options = options(&input.attrs)?;
+        quote! {
+            impl ::control::api::Call for #ident {
+                type Reply = #reply;
+                const REPLY: &'static ::control::api::schema::MessageInfo =
+                    &::control::api::reply_of::<#reply>(#name, &[#options]);
             }
         }
     } else if let Some(attr) = attribute(&input.attrs, "details") {
@@ -403,7 +238,7 @@ fn request(input: &DeriveInput, head: &str, name: &str) -> syn::Result<TokenStre
 }
 
 /// The options of a message, field or arm as pairs.
-fn options(attrs: &[Attribute]) -> syn::Result<TokenStream> {
+pub fn options(attrs: &[Attribute]) -> syn::Result<TokenStream> {
     let mut options = TokenStream::new();
     for attr in attrs {
         let path = attr.path();
@@ -441,12 +276,12 @@ fn preset(value: Lit) -> syn::Result<TokenStream> {
     }
 }
 
-fn attribute<'a>(attrs: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+pub fn attribute<'a>(attrs: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
     attrs.iter().find(|attr| attr.path().is_ident(name))
 }
 
 /// The string of `#[name("…")]`.
-fn renamed(attrs: &[Attribute]) -> syn::Result<Option<String>> {
+pub fn renamed(attrs: &[Attribute]) -> syn::Result<Option<String>> {
     let name = attribute(attrs, "name").map(Attribute::parse_args::<LitStr>).transpose()?;
     Ok(name.map(|name| name.value()))
 }

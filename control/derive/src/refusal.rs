@@ -31,7 +31,8 @@ pub fn refusal(input: &DeriveInput) -> syn::Result<TokenStream> {
         impl ::std::error::Error for #name {}
         impl ::core::convert::From<#name> for ::control::cli::Error {
             fn from(error: #name) -> Self {
-                Self::new(error.to_string())
+                let text = error.to_string();
+                Self::new(text).with_code(::control::api::Retval::from(error).0)
             }
         }
         impl ::core::convert::From<#name> for ::control::api::Retval {

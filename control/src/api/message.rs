@@ -15,14 +15,28 @@ pub trait Message: Sized + 'static {
     fn decode(from: &mut Reader<'_>) -> Result<Self, Short>;
 }
 
+/// Fields that several messages have, in order. Derive it.
+pub trait Fields: Sized + 'static {
+    /// Their declarations.
+    const FIELDS: &'static [FieldInfo];
+    /// Least bytes.
+    const SIZE: usize;
+
+    /// Appends their bytes.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// Takes their bytes.
+    fn decode(from: &mut Reader<'_>) -> Result<Self, Short>;
+}
+
 /// A request: what may be asked for besides its answer.
 pub trait Request: Message {
     /// Events that it registers its client for.
     const EVENTS: &'static [&'static MessageInfo] = &[];
 }
 
-/// A request with one reply: derived by `#[reply(…)]`, and by nothing at all, which means a reply
-/// that has only the number of the error.
+/// A request with one reply: derived by `#[reply(…)]`, by `#[replies(…)]` with the fields of the
+/// reply, and by nothing at all, which means a reply that has only the number of the error.
 pub trait Call: Request {
     /// Reply to it; `()` for the reply without fields.
     type Reply: Reply;
@@ -73,6 +87,11 @@ impl<M: Message> Reply for M {
 /// The reply that has nothing but the number of the error, and the options of its request.
 pub const fn plain_reply(name: &'static str, options: Options) -> MessageInfo {
     MessageInfo { name, about: "", head: Head::Reply, fields: &[], options, size: 0 }
+}
+
+/// The reply that has these fields, and the options of its request.
+pub const fn reply_of<F: Fields>(name: &'static str, options: Options) -> MessageInfo {
+    MessageInfo { name, about: "", head: Head::Reply, fields: F::FIELDS, options, size: F::SIZE }
 }
 
 impl MessageInfo {

@@ -18,13 +18,13 @@
 //!     #[preset(4294967295)]
 //!     count: u32,
 //!     /// where it leads
-//!     #[counted(n_ways: u8)]
-//!     ways: Vec<Way>,
+//!     #[counted(n_paths: u8)]
+//!     paths: Vec<PathTo>,
 //! }
 //!
-//! /// A way to somewhere.
+//! /// A path to somewhere.
 //! #[derive(Record)]
-//! struct Way {
+//! struct PathTo {
 //!     weight: u8,
 //!     next_hop: std::net::Ipv4Addr,
 //! }
@@ -92,6 +92,7 @@
 //! | attribute | answer | registered with |
 //! |---|---|---|
 //! | none | `X_reply` that has only `retval` | [`Module::call`], `Ok(())` |
+//! | `#[replies(F)]` | one `X_reply` with the [`Fields`] `F` | as above |
 //! | `#[reply(R)]` | one `R` | [`Module::call`], [`Module::task`] when it takes long |
 //! | `#[details(D)]` | some `D`, no reply | [`Module::dump`], [`Module::dump_each`] if big |
 //! | `#[stream(D, R)]` | some `D`, then `R` | [`Module::stream_rows`], [`Module::stream`] |
@@ -104,7 +105,8 @@
 //! `string x[]`; `[T; N]` for `T x[N]`; `Vec<T>` with `#[counted(n: u8)]` for `T x[n]`, where the
 //! field `u8 n` is right before it or, with `#[counted(n: u8, before = y)]`, right before field
 //! `y`; structs that derive [`Record`]; [`numbers!`](crate::numbers) for enumerations and flags;
-//! types with an [`Alias`]; [`Overlay`] for unions. Common types are in [`types`]; an interface's
+//! types with an [`Alias`]; [`Overlay`] for unions; [`Fields`] that several messages have, with
+//! `#[flatten]`. Common types are in [`types`]; an interface's
 //! index stands in messages as `net::InterfaceIndex`. `#[name("type")]` gives a field another
 //! name, `#[preset(…)]` is `default=…`, `#[discriminator("af")]` and `#[case("X")]` are as they are
 //! called. Doc comments are the text of the reference. `#[option("deprecated")]` and
@@ -155,7 +157,7 @@ mod trace;
 pub mod types;
 mod work;
 
-pub use control_derive::{Message, Record, Union};
+pub use control_derive::{Fields, Message, Record, Union};
 
 pub use cli_inband::{CliInband, CliInbandReply};
 pub use clients::{Clients, Status};
@@ -166,7 +168,9 @@ pub use dispatch::{Ignored, Job, dispatch};
 pub use field::{Alias, Counter, Field, Reader, Short, Text, decode_all, encode_all};
 pub use lane::{FerroviaLaneCreate, FerroviaLaneCreateReply};
 pub use local::Local;
-pub use message::{Call, Dump, Message, Reply, Request, Stream, least_size, plain_reply};
+pub use message::{
+    Call, Dump, Fields, Message, Reply, Request, Stream, least_size, plain_reply, reply_of,
+};
 pub use outgoing::{HEADER, HeadValues, Outgoing, request, split};
 pub use overlay::{Overlay, Union};
 pub use registry::{Api, Module, Piece, STREAM_PIECE};

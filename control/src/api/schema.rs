@@ -83,6 +83,31 @@ impl FieldInfo {
     }
 }
 
+/// Number of fields in some slices.
+pub const fn count(parts: &[&[FieldInfo]]) -> usize {
+    let (mut count, mut part) = (0, 0);
+    while part < parts.len() {
+        count += parts[part].len();
+        part += 1;
+    }
+    count
+}
+
+/// The fields of some slices, one after the other; `N` is their [`count`].
+pub const fn joined<const N: usize>(parts: &[&[FieldInfo]]) -> [FieldInfo; N] {
+    let mut all = [FieldInfo::one("", Type::U8, ""); N];
+    let (mut at, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut field = 0;
+        while field < parts[part].len() {
+            all[at] = parts[part][field];
+            (at, field) = (at + 1, field + 1);
+        }
+        part += 1;
+    }
+    all
+}
+
 /// A type with a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {

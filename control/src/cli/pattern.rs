@@ -184,7 +184,7 @@ impl Pattern {
     }
 }
 
-/// Those of a sequence that may come first: up to one that must be there.
+/// Patterns of a sequence that may come first: up to one that must be there.
 fn reachable(all: &[Pattern]) -> impl Iterator<Item = (usize, &Pattern)> {
     let needed = all.iter().position(|one| !one.may_end());
     all.iter().enumerate().take(needed.map_or(all.len(), |at| at + 1))

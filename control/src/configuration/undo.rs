@@ -20,7 +20,7 @@ pub struct Undo {
     pub is_setting: bool,
 }
 
-/// What takes back a command of this type, which is printed so.
+/// Command that takes back one of this type, given as it is printed.
 pub(super) fn of<T: Print>(printed: &str) -> Option<Undo> {
     let path = T::PATHS[0];
     match T::UNDO {
@@ -29,7 +29,7 @@ pub(super) fn of<T: Print>(printed: &str) -> Option<Undo> {
     }
 }
 
-/// What `template` makes of a command.
+/// The command of a `template`, filled from the printed one.
 pub fn filled(template: &str, path: &str, printed: &str) -> Option<Undo> {
     let words = printed.get(path.len()..)?.split_whitespace().collect::<Vec<_>>();
     let (template, is_setting) = match template.strip_prefix('=') {

@@ -14,9 +14,9 @@ use tokio::sync::oneshot;
 pub(super) struct Stdio {
     /// Both as one.
     pub stream: UnixStream,
-    /// Told when all has been written that came before the stream's end.
+    /// Sent when all output before the stream's end is written.
     pub written: oneshot::Receiver<()>,
-    /// Told when the terminal is gone: nobody waits for what is in progress.
+    /// Sent when the terminal is gone: nobody waits for the command in progress.
     pub gone: oneshot::Receiver<()>,
 }
 

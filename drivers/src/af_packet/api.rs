@@ -3,7 +3,7 @@
 
 use control::api::{Api, Message, Retval, Text};
 use net::interface::Offloads;
-use net::{InterfaceIndex, Router, interface};
+use net::{InterfaceIndex, InterfaceReply, Router, interface};
 use wire::MacAddr;
 
 use super::commands::make;
@@ -27,7 +27,7 @@ control::numbers! {
 /// Make an interface on a device of the host.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(AfPacketCreateReply)]
+#[replies(InterfaceReply)]
 pub struct AfPacketCreate {
     /// its address
     pub hw_addr: MacAddr,
@@ -37,18 +37,10 @@ pub struct AfPacketCreate {
     pub host_if_name: Text<64>,
 }
 
-/// It is made.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct AfPacketCreateReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
-}
-
 /// Make an interface on a device of the host.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(AfPacketCreateV2Reply)]
+#[replies(InterfaceReply)]
 pub struct AfPacketCreateV2 {
     /// its address
     pub hw_addr: MacAddr,
@@ -71,17 +63,9 @@ pub struct AfPacketCreateV2 {
     pub num_rx_queues: u16,
 }
 
-/// It is made.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct AfPacketCreateV2Reply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
-}
-
 /// Make an interface on a device of the host.
 #[derive(Message)]
-#[reply(AfPacketCreateV3Reply)]
+#[replies(InterfaceReply)]
 pub struct AfPacketCreateV3 {
     /// first header of packets
     pub mode: AfPacketMode,
@@ -107,13 +91,6 @@ pub struct AfPacketCreateV3 {
     /// sockets that send
     #[preset(1)]
     pub num_tx_queues: u16,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct AfPacketCreateV3Reply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete the interface on a device of the host.
@@ -239,14 +216,14 @@ fn creation(api: &mut Api<Router>) {
         .task(|router: &mut Router, _, m: AfPacketCreate| {
             let flags = AfPacketFlags::QDISC_BYPASS.0;
             let m = plain(m.hw_addr, m.use_random_hw_addr, m.host_if_name, flags, 1);
-            create(router, &m, |_, sw_if_index| AfPacketCreateReply { sw_if_index })
+            create(router, &m, |_, sw_if_index| InterfaceReply { sw_if_index })
         })
         .task(|router: &mut Router, _, m: AfPacketCreateV2| {
             let (random, name) = (m.use_random_hw_addr, m.host_if_name);
             let m = plain(m.hw_addr, random, name, m.flags, m.num_rx_queues);
-            create(router, &m, |_, sw_if_index| AfPacketCreateV2Reply { sw_if_index })
+            create(router, &m, |_, sw_if_index| InterfaceReply { sw_if_index })
         })
         .task(|router: &mut Router, _, m: AfPacketCreateV3| {
-            create(router, &m, |_, sw_if_index| AfPacketCreateV3Reply { sw_if_index })
+            create(router, &m, |_, sw_if_index| InterfaceReply { sw_if_index })
         });
 }

@@ -19,9 +19,9 @@ pub struct Sockets {
     pub device: Device,
     /// Its number.
     pub number: u32,
-    /// Those that receive, with their rings.
+    /// Sockets that receive, with their rings.
     pub receivers: Vec<(OwnedFd, Ring)>,
-    /// Those that send.
+    /// Sockets that send.
     pub senders: Vec<OwnedFd>,
 }
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use control::api::{Api, Message, Retval, Text};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::commands::make;
 use super::interface::{AfXdps, Error, Wanted};
@@ -25,7 +25,7 @@ control::numbers! {
 
 /// Make an interface on a device of the host that goes past the host's stack.
 #[derive(Message)]
-#[reply(AfXdpCreateV3Reply)]
+#[replies(InterfaceReply)]
 pub struct AfXdpCreateV3 {
     /// name of the device
     pub host_if: Text<64>,
@@ -50,13 +50,6 @@ pub struct AfXdpCreateV3 {
     pub prog: Text<256>,
     /// network namespace of the device; the router's own if empty
     pub netns: Text<64>,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct AfXdpCreateV3Reply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete an interface on a device of the host.
@@ -103,7 +96,7 @@ fn wanted(m: &AfXdpCreateV3) -> Result<Wanted, Retval> {
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("af_xdp", "1.1.0")
         .task(|router: &mut Router, _, m: AfXdpCreateV3| {
-            make(router, wanted(&m)?, |_, sw_if_index| AfXdpCreateV3Reply { sw_if_index })
+            make(router, wanted(&m)?, |_, sw_if_index| InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: AfXdpDelete| {
             let gone = router.with(|all: &mut AfXdps, router| all.delete(router, m.sw_if_index));

@@ -49,7 +49,7 @@ pub struct Capture {
 
 /// Packets that a capture sees.
 enum Seen {
-    /// Those at certain places.
+    /// Packets at certain places.
     Places(Box<Places>),
     /// All, at every node.
     All,

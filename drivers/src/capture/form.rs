@@ -44,7 +44,7 @@ pub enum Kind {
 
 /// A form and what it needs to know.
 pub struct Form {
-    /// Which one.
+    /// Kind of the object.
     pub kind: Kind,
     /// Nanoseconds from 1970 to the start of the router's clock.
     pub epoch: u64,

@@ -34,9 +34,9 @@ pub enum Chooser {
     All,
     /// None.
     Nothing,
-    /// Those that a filter chooses, whatever they begin with.
+    /// Packets that a filter chooses, whatever they begin with.
     Function(Arc<dyn Filter>),
-    /// Those that a filter for Ethernet chooses, and one for IP without a layer 2 header.
+    /// Packets that a filter for Ethernet chooses, and one for IP without a layer 2 header.
     Expression(Arc<dyn Filter>, Option<Arc<dyn Filter>>),
 }
 

@@ -1,4 +1,4 @@
-//! What a rule looks for in packets and what is done with them, in the words of `flow add`.
+//! Flow rules: matches and actions, in the words of `flow add`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use control::cli::{Args, Error};
 use wire::MacAddr;
 
-/// What packets must have, and what is done with those that do.
+/// A flow rule: matches and actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     /// All of these.
@@ -51,7 +51,7 @@ pub enum Tunnel {
     Spi,
 }
 
-/// What is done with a packet.
+/// Action on a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It is counted.

@@ -16,7 +16,7 @@ const MOST: usize = u16::MAX as usize;
 /// Segments joined so far.
 #[derive(Debug)]
 pub(super) struct Flow {
-    /// Whose.
+    /// Key of the flow.
     pub key: Key,
     /// Time of the first segment, in seconds.
     pub since: f64,

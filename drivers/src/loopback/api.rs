@@ -1,7 +1,7 @@
 //! Messages about loopbacks, in the module `interface`.
 
 use control::api::{Api, Message};
-use net::{InterfaceIndex, Router, interface};
+use net::{InterfaceIndex, InterfaceReply, Router, interface};
 use wire::MacAddr;
 
 use super::interface as loopback;
@@ -23,7 +23,7 @@ pub struct CreateLoopbackReply {
 
 /// Make a loopback of a certain number.
 #[derive(Message)]
-#[reply(CreateLoopbackInstanceReply)]
+#[replies(InterfaceReply)]
 pub struct CreateLoopbackInstance {
     /// its address; zero for one made from its number
     pub mac_address: MacAddr,
@@ -31,13 +31,6 @@ pub struct CreateLoopbackInstance {
     pub is_specified: bool,
     /// the number in its name
     pub user_instance: u32,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct CreateLoopbackInstanceReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete a loopback.
@@ -60,7 +53,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router: &mut Router, m: CreateLoopbackInstance| {
             let instance = m.is_specified.then_some(m.user_instance);
             let sw_if_index = loopback::create(router, given(m.mac_address), instance)?;
-            Ok(CreateLoopbackInstanceReply { sw_if_index })
+            Ok(InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: DeleteLoopback| {
             Ok(loopback::delete(router, m.sw_if_index)?)

@@ -31,13 +31,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(create).command(delete);
 }
 
-impl From<interface::Error> for Error {
-    fn from(e: interface::Error) -> Self {
-        let (text, retval) = (e.to_string(), control::api::Retval::from(e));
-        Self::new(text).with_code(retval.0)
-    }
-}
-
 fn create(router: &mut Router, c: Create) -> Result<String, Error> {
     let made = interface::create(router, c.mac, c.instance)?;
     Ok(router.interfaces.name(made.0).to_owned())

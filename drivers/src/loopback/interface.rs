@@ -1,9 +1,8 @@
 //! Making and deleting loopbacks.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use control::api::Retval;
+use control::feature::Refusal;
 use net::interface::{self, Change, Kind, NewInterface, Offloads};
 use net::{InterfaceIndex, Router};
 use wire::MacAddr;
@@ -38,43 +37,26 @@ pub(super) fn register(router: &mut Router) {
 }
 
 /// Reasons why a loopback cannot be made or deleted.
-#[derive(Debug)]
+#[derive(Debug, Refusal)]
 pub enum Error {
-    /// There is no such number.
+    /// instance {0} is not below {INSTANCES}
+    #[retval(INVALID_VALUE)]
     NoInstance(u32),
-    /// The number is in use; all are if `None`.
-    InUse(Option<u32>),
-    /// No address of one interface.
+    /// instance {0} is in use
+    #[retval(INSTANCE_IN_USE)]
+    InUse(u32),
+    /// all instances are in use
+    #[retval(INSTANCE_IN_USE)]
+    AllInUse,
+    /// {0} is no address of one interface
+    #[retval(INVALID_VALUE)]
     InvalidMac(MacAddr),
-    /// The interface is no loopback.
+    /// {0} is not a loopback interface
+    #[retval(INVALID_SW_IF_INDEX)]
     Other(String),
-    /// The router says no.
+    /// {0}
+    #[from]
     Refused(interface::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoInstance(n) => write!(f, "instance {n} is not below {INSTANCES}"),
-            Self::InUse(Some(n)) => write!(f, "instance {n} is in use"),
-            Self::InUse(None) => f.write_str("all instances are in use"),
-            Self::InvalidMac(mac) => write!(f, "{mac} is no address of one interface"),
-            Self::Other(name) => write!(f, "{name} is not a loopback interface"),
-            Self::Refused(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for Error {}
-
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::NoInstance(_) | Error::InvalidMac(_) => Self::INVALID_VALUE,
-            Error::InUse(_) => Self::INSTANCE_IN_USE,
-            Error::Other(_) => Self::INVALID_SW_IF_INDEX,
-            Error::Refused(e) => e.into(),
-        }
-    }
 }
 
 /// Makes a loopback, down: with a MAC address and number that follow from each other and what is
@@ -90,13 +72,13 @@ pub fn create(
     let is_free = |n: &u32| router.interfaces.named(&format!("loop{n}")).is_none();
     let instance = match instance {
         Some(n) if n >= INSTANCES => return Err(Error::NoInstance(n)),
-        Some(n) if !is_free(&n) => return Err(Error::InUse(Some(n))),
+        Some(n) if !is_free(&n) => return Err(Error::InUse(n)),
         Some(n) => n,
         None => {
             let lowest = router.state().map_or(0, |Lowest(lowest)| *lowest);
             let free = (lowest..INSTANCES).find(is_free);
             router.insert(Lowest(free.unwrap_or(INSTANCES)));
-            free.ok_or(Error::InUse(None))?
+            free.ok_or(Error::AllInUse)?
         }
     };
     let mac = mac.unwrap_or_else(|| usual_mac(instance));

@@ -3,22 +3,22 @@
 
 use control::api::{Api, Message, Retval, Text};
 use net::interface::api::types::IfStatusFlags;
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 use wire::MacAddr;
 
 use super::commands::with;
 use super::interface::{Memif, Memifs, Wanted};
 
-/// What stands for no number.
+/// Stands for no number.
 const ANY: u32 = u32::MAX;
 
 control::numbers! {
-    /// Who listens, and who has the memory.
+    /// Roles: the master listens, the slave has the memory.
     pub enum MemifRole: u32 = "memif_role" in "" {
         MASTER = 0 => "MEMIF_ROLE_API_MASTER",
         SLAVE = 1 => "MEMIF_ROLE_API_SLAVE",
     }
-    /// What packets start with.
+    /// Kinds of packets: their first header.
     pub enum MemifMode: u32 = "memif_mode" in "" {
         ETHERNET = 0 => "MEMIF_MODE_API_ETHERNET",
         IP = 1 => "MEMIF_MODE_API_IP",
@@ -61,7 +61,7 @@ pub struct MemifSocketFilenameAddDelV2Reply {
 /// Make an interface to another program.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(MemifCreateReply)]
+#[replies(InterfaceReply)]
 pub struct MemifCreate {
     /// who listens
     pub role: MemifRole,
@@ -87,17 +87,9 @@ pub struct MemifCreate {
     pub secret: Text<24>,
 }
 
-/// It is made.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct MemifCreateReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
-}
-
 /// Make an interface to another program.
 #[derive(Message)]
-#[reply(MemifCreateV2Reply)]
+#[replies(InterfaceReply)]
 pub struct MemifCreateV2 {
     /// who listens
     pub role: MemifRole,
@@ -123,13 +115,6 @@ pub struct MemifCreateV2 {
     pub hw_addr: MacAddr,
     /// what both ends must know
     pub secret: Text<24>,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct MemifCreateV2Reply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete an interface to another program.
@@ -268,10 +253,10 @@ pub(super) fn register(api: &mut Api<Router>) {
                 hw_addr: m.hw_addr,
                 secret: m.secret,
             };
-            create(router, &m).map(|sw_if_index| MemifCreateReply { sw_if_index })
+            create(router, &m).map(|sw_if_index| InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: MemifCreateV2| {
-            create(router, &m).map(|sw_if_index| MemifCreateV2Reply { sw_if_index })
+            create(router, &m).map(|sw_if_index| InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: MemifDelete| {
             Ok(with(router, |all, router| all.delete(router, m.sw_if_index))?)

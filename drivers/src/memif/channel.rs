@@ -38,14 +38,14 @@ pub struct Channel {
     socket: OwnedFd,
 }
 
-/// What there is on a channel.
+/// State of a channel.
 #[derive(Debug)]
 pub enum Heard {
     /// Nothing yet.
     Nothing,
     /// A message, and the file that came along.
     Message(Message, Option<OwnedFd>),
-    /// What is no message.
+    /// Bytes that are no message.
     Nonsense,
     /// The peer is gone.
     Closed,
@@ -138,7 +138,7 @@ impl Channel {
         };
         Ok(())
     }
-    /// What comes next.
+    /// The next message.
     pub fn hear(&self) -> Heard {
         // A longer one is cut off here, and is none.
         let mut bytes = [0; MESSAGE + 1];

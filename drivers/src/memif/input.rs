@@ -68,7 +68,7 @@ impl Queue {
         }
         Ok(route.next(p))
     }
-    /// How much waits, having said whether to be woken for more: not while there is some, nor by a
+    /// Packets that wait, having said whether to be woken for more: not while some do, nor by a
     /// thread that never sleeps.
     #[inline(always)]
     fn look(&mut self, never_sleeps: bool) -> u16 {

@@ -31,7 +31,7 @@ const MTU: u32 = 9000;
 pub struct Memifs {
     /// `memif-input`.
     pub(super) node: NodeIndex,
-    /// Where files of relative names are.
+    /// Folder for files of relative names.
     pub(super) folder: PathBuf,
     /// Sockets by number.
     pub sockets: BTreeMap<u32, Socket>,
@@ -42,7 +42,7 @@ pub struct Memifs {
 /// A place where interfaces find their peers.
 #[derive(Debug)]
 pub struct Socket {
-    /// Where it is.
+    /// Address of the socket.
     pub address: Address,
     /// Listens for slaves as long as there are masters.
     pub listener: Option<Listener>,
@@ -57,11 +57,11 @@ pub(super) struct Caller {
     pub session: Master,
     /// The interface it asked for.
     pub interface: Option<InterfaceIndex>,
-    /// When it must be done, in seconds of the router's clock.
+    /// Deadline, in seconds of the router's clock.
     pub deadline: f64,
 }
 
-/// What an interface is made from.
+/// Parameters of a new interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Its number on the socket.
@@ -72,7 +72,7 @@ pub struct Wanted {
     pub is_master: bool,
     /// Carries IP packets without a layer 2 header.
     pub is_ip: bool,
-    /// What both ends must know.
+    /// Secret of both ends.
     pub secret: String,
     /// Queues that receive and queues that send; 0 for one. The slave's count.
     pub queues: (u8, u8),
@@ -82,29 +82,29 @@ pub struct Wanted {
     pub buffer_size: u16,
     /// Its address; random if `None`.
     pub mac: Option<MacAddr>,
-    /// What was asked for; packets are copied in any case.
+    /// Parameter of the request; packets are copied in any case.
     pub no_zero_copy: bool,
 }
 
 /// One interface.
 pub struct Memif {
-    /// What it was made from.
+    /// Parameters that it was made from.
     pub wanted: Wanted,
     /// Its interface.
     pub index: InterfaceIndex,
-    /// How it stands with its peer.
+    /// State of the connection.
     pub link: Link,
     /// Its rings that send.
     pub(super) senders: Shared<Sending>,
-    /// Who serves its rings that receive.
+    /// Threads that serve its receive rings.
     pub serving: Serving,
-    /// Why there is no connection, or no longer.
+    /// Reason why there is no connection, or no longer.
     pub why: String,
     /// Threads and modes of its receive queues when it was connected last.
     kept: Vec<(usize, InputState)>,
 }
 
-/// How an interface stands with its peer.
+/// State of the connection with the peer.
 #[derive(Debug)]
 pub enum Link {
     /// There is none. A slave tries again at this time of the router's clock.
@@ -115,10 +115,10 @@ pub enum Link {
     Up(Channel, Peer),
 }
 
-/// Who is at the other end, and what is shared with it.
+/// The other end, and the memory shared with it.
 #[derive(Debug)]
 pub struct Peer {
-    /// Who it is.
+    /// Name of the peer.
     pub name: String,
     /// Its interface.
     pub interface: String,
@@ -210,7 +210,7 @@ impl Wanted {
         const USUAL: u32 = 2048;
         if self.buffer_size == 0 { USUAL } else { self.buffer_size.into() }
     }
-    /// What a slave asks for.
+    /// Request of a slave.
     pub(super) fn wish(&self) -> Wish {
         let (rx, tx) = self.queues;
         Wish {
@@ -263,7 +263,7 @@ impl Memifs {
     /// # Errors
     /// See [`Error`].
     pub fn add_socket(&mut self, id: Option<u32>, name: &str) -> Result<u32, Error> {
-        /// What the kernel takes for the path of a socket, without its end.
+        /// Longest path of a socket that the kernel takes, without its end.
         const MOST_BYTES: usize = 107;
         let id = match id {
             Some(DEFAULT_SOCKET) => return Err(Error::DefaultSocket),

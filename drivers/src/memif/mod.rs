@@ -44,7 +44,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(commands::configuration),
 };
 
-/// Where sockets are whose names do not say it: the runtime folder. Put into the router before
+/// Folder of sockets whose names do not say it: the runtime folder. Put into the router before
 /// features register.
 pub struct Folder(pub PathBuf);
 

@@ -23,11 +23,11 @@ const PATIENCE: f64 = 5.0;
 const MOST_CALLERS: usize = 64;
 /// Messages of a channel that are heard in one go.
 const MOST_MESSAGES: usize = 600;
-/// How often it is looked at channels where somebody talks, and at others.
+/// Time between two looks at channels in use, and at others.
 const BUSY: Duration = Duration::from_millis(1);
 const IDLE: Duration = Duration::from_millis(50);
 
-/// What a turn of the process leaves to do.
+/// Work that a turn of the process leaves.
 struct Done {
     wake: Wake,
     /// Interfaces that connected again, with the threads and modes that their queues had.
@@ -199,7 +199,7 @@ impl Memifs {
     }
 }
 
-/// What a peer says next; `None` when it says nothing and may.
+/// Next message of a peer; `None` when there is none and need not be.
 fn next(
     channel: &Channel,
     is_late: bool,

@@ -19,7 +19,7 @@ const LONGEST: usize = 65_536 + 64;
 /// The regions of a connection, by number.
 pub type Regions = Arc<[Arc<Region>]>;
 
-/// Which end of a connection the router is; the slave's is the one with the memory.
+/// The router's end of a connection; the slave is the one with the memory.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
     /// Places of packets are what descriptors say.
@@ -31,7 +31,7 @@ pub enum End {
 /// Room for packets of one ring: a slot for each descriptor, one behind the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
-    /// Where the first one is in region 0.
+    /// Position of the first one in region 0.
     pub start: u32,
     /// Bytes of each.
     pub size: u32,
@@ -42,9 +42,9 @@ pub struct Slots {
 pub struct Line {
     /// The ring.
     pub ring: Ring,
-    /// What descriptors refer to.
+    /// Regions that descriptors refer to.
     pub regions: Regions,
-    /// Which end is here.
+    /// The router's end.
     pub end: End,
     /// Wakes the receiver.
     pub bell: Bell,

@@ -19,7 +19,7 @@ use crate::shared::{Bell, Region};
 pub const MOST_REGIONS: usize = 256;
 /// Rings of a direction at most.
 pub const MOST_RINGS: usize = 255;
-/// Who the router says it is.
+/// Name of this router to peers.
 const NAME: &str = "Ferrovia";
 
 /// The reason why a connection ends before it is one.
@@ -51,16 +51,16 @@ impl Refused {
     }
 }
 
-/// What a connection is made of.
+/// Parts of a connection.
 #[derive(Debug)]
 pub struct Linked {
-    /// Where packets come from.
+    /// Receive rings.
     pub receivers: Vec<(Receiver, Bell)>,
     /// The target of packets.
     pub senders: Vec<Sender>,
     /// The memory.
     pub regions: Regions,
-    /// Who the peer is.
+    /// Name of the peer.
     pub name: String,
     /// Its interface.
     pub interface: String,
@@ -75,10 +75,10 @@ struct Offered {
     bell: Bell,
 }
 
-/// What is said of rings: those to the master first, then those to the slave.
+/// Rings offered: those to the master first, then those to the slave.
 type Rings = [Vec<Offered>; 2];
 
-/// What the master says first.
+/// First message of the master.
 pub fn hello() -> Message {
     Message::Hello(Hello {
         name: Text::of(NAME),
@@ -99,7 +99,7 @@ pub struct Master {
     rings: Rings,
 }
 
-/// What the master does about a message.
+/// Action of the master on a message.
 #[derive(Debug)]
 pub enum Reply {
     /// Says that it was taken.
@@ -172,14 +172,14 @@ impl Master {
     }
 }
 
-/// What a slave wants.
+/// Request of a slave.
 #[derive(Clone, Debug)]
 pub struct Wish {
     /// Number of the interface on the socket.
     pub id: u32,
     /// [`memif::ETHERNET`] or [`memif::IP`].
     pub mode: u8,
-    /// What both must know.
+    /// Secret of both ends.
     pub secret: String,
     /// Rings to the master, and rings to the slave.
     pub rings: [usize; 2],
@@ -195,7 +195,7 @@ pub struct Wish {
 #[derive(Debug)]
 pub struct Slave {
     wish: Wish,
-    /// What is still to be said; one at a time, each after the last was taken.
+    /// Messages still to be sent; one at a time, each after the last was taken.
     rest: std::vec::IntoIter<(Message, Option<Arc<OwnedFd>>)>,
     made: Option<Made>,
     name: String,
@@ -209,7 +209,7 @@ struct Made {
     slots: Slots,
 }
 
-/// What the slave does about a message.
+/// Action of the slave on a message.
 #[derive(Debug)]
 pub enum Step {
     /// Says this, with a file.
@@ -287,7 +287,7 @@ impl Made {
         let slots = Slots { start: first_slot, size: buffer };
         Ok((Self { regions: [region].into(), rings, slots }, file))
     }
-    /// What is said of it.
+    /// Messages about it.
     fn said(&self, wish: &Wish, file: OwnedFd, log2: u8) -> Vec<(Message, Option<Arc<OwnedFd>>)> {
         let init = Message::Init(Init {
             version: memif::VERSION.into(),

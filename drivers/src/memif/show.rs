@@ -45,7 +45,7 @@ struct Row {
     admin_up: bool,
     connected: bool,
     calling: bool,
-    /// Why it is not connected.
+    /// Reason why it is not connected.
     reason: String,
     remote_name: String,
     remote_interface: String,

@@ -63,7 +63,7 @@ fn frames(lens: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
     lens.into_iter().enumerate().map(frame).collect()
 }
 
-/// What one end receives of what the other sends.
+/// Packets that one end receives of those that the other sends.
 fn cross(rig: &mut Rig, from: &str, sent: &[Vec<u8>]) -> Vec<graph::testing::Caught> {
     let mut caught = rig.graph.send(&format!("{from}-tx"), sent, |_| ());
     caught.extend(rig.graph.run());

@@ -15,7 +15,7 @@ use crate::snapshot::Sent;
 
 /// The rings that an interface sends on, as long as it is connected.
 pub struct Sending {
-    /// Which of them a thread sends on.
+    /// Choice of the ring by thread.
     pub choice: Option<TxChoice>,
     /// Threads that share one take turns.
     pub senders: Arc<[Mutex<Sender>]>,

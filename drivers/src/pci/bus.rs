@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::host::names_in;
 
-/// Where a device is.
+/// Address of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     /// Its domain.
@@ -23,7 +23,7 @@ pub struct Address {
 /// The kernel's entry for a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Where it is.
+    /// Its address.
     pub address: Address,
     /// Its maker and its number among those of the maker.
     pub id: (u16, u16),
@@ -93,7 +93,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Where the kernel lists devices.
+/// Folder in which the kernel lists devices.
 fn folder() -> &'static Path {
     Path::new("/sys/bus/pci/devices")
 }

@@ -349,7 +349,7 @@ fn not_attached(device: &Word) -> Error {
     }
 }
 
-/// What an interface carries is settled when it is made.
+/// Refusal of another class: the payload of an interface is settled when it is made.
 fn set_class(router: &Router, c: &SetClass) -> Result<(), Error> {
     let name = router.interfaces.name(c.interface.0);
     match &*c.class {

@@ -6,7 +6,7 @@ use net::{InterfaceIndex, Router};
 use super::messages::host_refusal;
 
 control::numbers! {
-    /// How the card is driven.
+    /// Modes of driving the card.
     pub enum RdmaMode: u32 = "rdma_mode" in "" {
         AUTO = 0 => "RDMA_API_MODE_AUTO",
         IBV = 1 => "RDMA_API_MODE_IBV",

@@ -1,7 +1,7 @@
 //! Messages of the module `virtio`.
 
 use control::api::{Api, Message, Record, Retval};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 use wire::MacAddr;
 
 use super::bus::{self, Address, Refused};
@@ -19,7 +19,7 @@ control::numbers! {
     }
 }
 
-/// Where a device is.
+/// Address of a device.
 #[derive(Clone, Copy, Debug, Default, Record)]
 #[file("vlib/pci/pci_types.api")]
 pub struct PciAddress {
@@ -36,7 +36,7 @@ pub struct PciAddress {
 /// Make an interface of a virtio device on the PCI bus.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(VirtioPciCreateReply)]
+#[replies(InterfaceReply)]
 pub struct VirtioPciCreate {
     /// where it is
     pub pci_addr: PciAddress,
@@ -52,17 +52,9 @@ pub struct VirtioPciCreate {
     pub features: u64,
 }
 
-/// It is made.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct VirtioPciCreateReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
-}
-
 /// Make an interface of a virtio device on the PCI bus.
 #[derive(Message)]
-#[reply(VirtioPciCreateV2Reply)]
+#[replies(InterfaceReply)]
 pub struct VirtioPciCreateV2 {
     /// where it is
     pub pci_addr: PciAddress,
@@ -74,13 +66,6 @@ pub struct VirtioPciCreateV2 {
     pub virtio_flags: VirtioFlags,
     /// features that may be used
     pub features: u64,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct VirtioPciCreateV2Reply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete an interface of a virtio device on the PCI bus.
@@ -124,12 +109,8 @@ pub(super) fn refuse(at: PciAddress) -> Retval {
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("virtio", "3.0.0")
-        .call(|_: &mut Router, m: VirtioPciCreate| {
-            Err::<VirtioPciCreateReply, _>(refuse(m.pci_addr))
-        })
-        .call(|_: &mut Router, m: VirtioPciCreateV2| {
-            Err::<VirtioPciCreateV2Reply, _>(refuse(m.pci_addr))
-        })
+        .call(|_: &mut Router, m: VirtioPciCreate| Err::<InterfaceReply, _>(refuse(m.pci_addr)))
+        .call(|_: &mut Router, m: VirtioPciCreateV2| Err::<InterfaceReply, _>(refuse(m.pci_addr)))
         .call(|_: &mut Router, _: VirtioPciDelete| Err::<(), _>(Retval::INVALID_SW_IF_INDEX))
         .dump(|_: &mut Router, _: SwInterfaceVirtioPciDump| -> Vec<SwInterfaceVirtioPciDetails> {
             Vec::new()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use control::api::{Api, Message, Retval};
-use net::{InterfaceIndex, Router, interface};
+use net::{InterfaceIndex, InterfaceReply, Router, interface};
 
 use super::interface::{Mode, Name, New, at, create, delete};
 use super::stream::Generator;
@@ -27,7 +27,7 @@ control::numbers! {
 /// Make a generator interface of Ethernet.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(PgCreateInterfaceReply)]
+#[replies(InterfaceReply)]
 pub struct PgCreateInterface {
     /// the number in its name
     pub interface_id: InterfaceIndex,
@@ -37,18 +37,10 @@ pub struct PgCreateInterface {
     pub gso_size: u32,
 }
 
-/// It is there.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct PgCreateInterfaceReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
-}
-
 /// Make a generator interface.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(PgCreateInterfaceV2Reply)]
+#[replies(InterfaceReply)]
 pub struct PgCreateInterfaceV2 {
     /// the number in its name
     pub interface_id: InterfaceIndex,
@@ -60,17 +52,9 @@ pub struct PgCreateInterfaceV2 {
     pub mode: PgInterfaceMode,
 }
 
-/// It is there.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct PgCreateInterfaceV2Reply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
-}
-
 /// Make a generator interface, or find it.
 #[derive(Message)]
-#[reply(PgCreateInterfaceV3Reply)]
+#[replies(InterfaceReply)]
 pub struct PgCreateInterfaceV3 {
     /// the number in its name
     pub interface_id: InterfaceIndex,
@@ -80,13 +64,6 @@ pub struct PgCreateInterfaceV3 {
     pub gso_size: u32,
     /// first header of packets
     pub mode: PgInterfaceMode,
-}
-
-/// It is there.
-#[derive(Message)]
-pub struct PgCreateInterfaceV3Reply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete a generator interface.
@@ -196,16 +173,16 @@ fn interfaces(api: &mut Api<Router>) {
         .call(|router: &mut Router, m: PgCreateInterface| {
             let (flags, mode) = (gso_flag(m.gso_enabled), PgInterfaceMode::ETHERNET);
             let sw_if_index = make(router, m.interface_id, flags, m.gso_size, mode)?;
-            Ok(PgCreateInterfaceReply { sw_if_index })
+            Ok(InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: PgCreateInterfaceV2| {
             let flags = gso_flag(m.gso_enabled);
             let sw_if_index = make(router, m.interface_id, flags, m.gso_size, m.mode)?;
-            Ok(PgCreateInterfaceV2Reply { sw_if_index })
+            Ok(InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: PgCreateInterfaceV3| {
             let sw_if_index = make(router, m.interface_id, m.pg_flags, m.gso_size, m.mode)?;
-            Ok(PgCreateInterfaceV3Reply { sw_if_index })
+            Ok(InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: PgDeleteInterface| {
             interface::api::find(router, m.sw_if_index)?;

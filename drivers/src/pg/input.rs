@@ -58,7 +58,7 @@ pub struct Running {
     pub big: PacketBuffer,
 }
 
-/// So many packets a second.
+/// Packets a second.
 #[derive(Clone, Debug)]
 pub struct PacketRate {
     rate: f64,
@@ -113,7 +113,7 @@ impl PacketBuffer {
 /// The streams of one thread.
 #[derive(Clone)]
 pub struct PgInput {
-    /// Those that still have packets come first.
+    /// Running streams; those that still have packets come first.
     streams: Vec<Running>,
     live: usize,
     counters: Arc<Counters>,

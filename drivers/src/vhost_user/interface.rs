@@ -67,7 +67,7 @@ pub struct Vhost {
     senders: Shared<Sending>,
     /// Threads that serve its rings that receive.
     pub serving: Serving,
-    /// Why there is no connection, or no longer.
+    /// Reason why there is no connection, or no longer.
     pub why: String,
     /// The kernel's number for that.
     pub errno: i32,
@@ -87,11 +87,11 @@ pub enum Link {
 /// A front end.
 #[derive(Debug)]
 pub struct Connection {
-    /// Where it speaks.
+    /// Channel to the front end.
     pub(super) channel: Channel,
     /// Its requests so far.
     pub session: Session,
-    /// When it did, in seconds of the router's clock.
+    /// Time of the last message, in seconds of the router's clock.
     pub(super) heard: f64,
 }
 

@@ -20,7 +20,7 @@ use super::memory::Table;
 use super::session::Session;
 use crate::shared::{Region, Words};
 
-/// Where its memory is in the machine and in the front end, and how much there is.
+/// Address of its memory in the machine and in the front end, and its size.
 pub const GUEST: u64 = 0x10_0000;
 const USER: u64 = 0x7f00_0000_0000;
 pub const SIZE: usize = 4 << 20;
@@ -30,7 +30,7 @@ pub const RING: u16 = 512;
 const STEP: usize = 0x1_0000;
 const AVAILABLE: usize = 0x4000;
 const USED: usize = 0x8000;
-/// Where buffers are.
+/// Address of the buffers.
 pub const BUFFERS: usize = 0x10_0000;
 
 /// Lets control work until something is so.
@@ -114,11 +114,11 @@ pub struct DriverRing {
     available: Words,
     used: Words,
     is_packed: bool,
-    /// Where the next buffer goes, and how many there were.
+    /// Position of the next buffer, and the number of them so far.
     at: u16,
     put: u16,
     wrap: bool,
-    /// Where the next one comes back, and how many have.
+    /// Position at which the next one returns, and the number returned.
     seen: (u16, bool),
     got: u16,
     /// Descriptors of packed buffers.
@@ -164,7 +164,7 @@ impl Machine {
     pub fn number(&mut self, rig: &mut Rig, number: u32) -> u64 {
         self.ask(rig, &request(number, Body::Nothing), None)
     }
-    /// Where a ring stops.
+    /// Stops a ring; the position it stops at.
     #[track_caller]
     pub fn stop(&mut self, rig: &mut Rig, ring: usize) -> u32 {
         (self.ask(rig, &ring_said(r::GET_VRING_BASE, ring, 0), None) >> 32) as u32

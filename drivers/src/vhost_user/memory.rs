@@ -19,9 +19,9 @@ pub const MOST_PIECES: usize = 128;
 pub struct Area {
     /// As the front end describes it.
     pub said: MemoryRegion,
-    /// Where it is mapped.
+    /// Region that it is mapped in.
     pub region: Arc<Region>,
-    /// Where it begins there.
+    /// Its start there.
     pub at: usize,
 }
 

@@ -9,7 +9,7 @@ use wire::virtio_net::{COUNTED, Header};
 use wire::zerocopy::IntoBytes;
 
 use super::memory::{Pieces, Table};
-use super::ring::{Bad, Ring, Taken, Way};
+use super::ring::{Bad, Direction, Ring, Taken};
 use crate::shared::{Bell, Memory, Writer, fill, head, length};
 
 /// Buffers that one packet is put into at most.
@@ -106,7 +106,7 @@ impl Receiver {
     #[inline(always)]
     pub fn take(&mut self, p: &mut Arrival<'_>) -> Result<Option<Header>, Lost> {
         self.pieces.clear();
-        let taken = self.line.ring.take(&self.line.table, Way::FromDriver, &mut self.pieces);
+        let taken = self.line.ring.take(&self.line.table, Direction::FromDriver, &mut self.pieces);
         let Some((taken, done)) = taken else { return Ok(None) };
         let copied = done.map_err(Lost::Bad).and_then(|()| self.copy(p));
         self.line.ring.give_back(&[(taken, 0)]);
@@ -151,7 +151,8 @@ impl Receiver {
         // A driver that goes on adding is not followed for ever.
         for _ in 0..self.line.ring.size() {
             self.pieces.clear();
-            let taken = self.line.ring.take(&self.line.table, Way::FromDriver, &mut self.pieces);
+            let taken =
+                self.line.ring.take(&self.line.table, Direction::FromDriver, &mut self.pieces);
             let Some((taken, _)) = taken else { break };
             self.line.ring.give_back(&[(taken, 0)]);
             count += 1;
@@ -196,7 +197,8 @@ impl Sender {
                 return Err(Full::NoRoom);
             }
             let had = self.pieces.all().len();
-            let taken = self.line.ring.take(&self.line.table, Way::ToDriver, &mut self.pieces);
+            let taken =
+                self.line.ring.take(&self.line.table, Direction::ToDriver, &mut self.pieces);
             let Some((taken, done)) = taken else {
                 self.line.ring.rewind(mark);
                 return Err(Full::NoBuffers);

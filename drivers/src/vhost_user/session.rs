@@ -100,9 +100,9 @@ impl Offer {
 pub struct Vring {
     /// Descriptors.
     pub size: u32,
-    /// Where it is.
+    /// Position of the ring.
     pub place: Option<RingPlace>,
-    /// Where it goes on.
+    /// Entry it goes on at.
     pub base: u32,
     /// Wakes the router; a ring without is stopped.
     pub kick: Option<Bell>,

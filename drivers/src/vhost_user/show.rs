@@ -41,7 +41,7 @@ struct Row {
     socket: String,
     server: bool,
     connected: bool,
-    /// Why it is not connected.
+    /// Reason why it is not connected.
     reason: String,
     rx_threads: Vec<usize>,
     regions: Vec<RegionRow>,

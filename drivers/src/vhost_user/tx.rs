@@ -17,7 +17,7 @@ use crate::virtio_header::{self, Unfit};
 
 /// The rings that an interface sends on, while there are any.
 pub struct Sending {
-    /// Which of them a thread sends on.
+    /// Choice of the queue by thread.
     pub choice: Option<TxChoice>,
     /// Threads that share one take turns.
     pub senders: Arc<[Mutex<Sender>]>,

@@ -126,7 +126,7 @@ pub struct Addresses {
     all: SharedSlab<OnInterface>,
     /// Interfaces that borrow addresses, by lender: its number, theirs.
     borrowers: BTreeSet<(InterfaceIndex, InterfaceIndex)>,
-    /// Those that nobody configured: they were learned.
+    /// Addresses that nobody configured: they were learned.
     learned: BTreeSet<(InterfaceIndex, Prefix)>,
     nothing: OnInterface,
     observers: Registered<Observer>,

@@ -10,10 +10,10 @@ pub mod chain;
 mod cli;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use control::feature::Refusal;
 use control::stats::{Columns, Segment};
 use graph::{BuildError, Slot};
 use infra::counter::{Rows, VolumeCounter};
@@ -189,26 +189,18 @@ pub struct Adjacencies {
 }
 
 /// Reasons why an adjacency cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// The interface is not there.
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// There are as many as there may be: so many.
+    /// no more than {0} adjacencies
+    #[retval(LIMIT_EXCEEDED)]
     Full(usize),
-    /// The graph refuses the edge.
+    /// {0}
+    #[retval(UNSPECIFIED)]
     Graph(BuildError),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoInterface => write!(f, "no such interface"),
-            Self::Full(most) => write!(f, "no more than {most} adjacencies"),
-            Self::Graph(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 impl Adjacencies {
     pub(crate) fn new(stats: &mut Segment) -> std::io::Result<Self> {

@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use control::api::{Api, Message, Record, Retval};
+use control::api::{Api, Message, Record};
 
-use super::proxy::{Range, Refusal};
+use super::proxy::Range;
 use crate::fib::{Ip4, TableIndex};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -53,18 +53,6 @@ struct ProxyArpIntfcDetails {
     sw_if_index: u32,
 }
 
-impl From<Refusal> for Retval {
-    fn from(e: Refusal) -> Self {
-        match e {
-            Refusal::Backwards => Self::INVALID_VALUE,
-            Refusal::NoTable(_) => Self::NO_SUCH_FIB,
-            Refusal::NoRange => Self::NO_SUCH_ENTRY,
-            Refusal::NoInterface => Self::INVALID_SW_IF_INDEX,
-            Refusal::Full => Self::LIMIT_EXCEEDED,
-        }
-    }
-}
-
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("arp", "1.0.0")
         .call(|router, m: ProxyArpAddDel| {
@@ -89,6 +77,8 @@ pub(super) fn register(api: &mut Api<Router>) {
 
 #[cfg(test)]
 mod tests {
+    use control::api::Retval;
+
     use super::*;
     use crate::neighbor::testing::Bench;
 

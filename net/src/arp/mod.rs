@@ -26,7 +26,7 @@ use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use disabled::ArpDisabled;
 pub use input::{ARP, ArpInput};
-pub use proxy::{Answered, ArpProxy, Range, Refusal};
+pub use proxy::{Answered, ArpProxy, ProxyError, Range};
 pub use reason::{Count, Error};
 pub(crate) use reply::as_made_here;
 pub use reply::{ArpReply, source_of};

@@ -4,6 +4,7 @@
 
 use std::net::Ipv4Addr;
 
+use control::feature::Refusal;
 use graph::{Frame, Node};
 use infra::counter::{Counter, Rows};
 use infra::rcu::{Reader, Shared, SlabReader};
@@ -33,32 +34,24 @@ pub struct Range {
 }
 
 /// Reasons why a range is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The last address is less than the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum ProxyError {
+    /// the last address is less than the first
+    #[retval(INVALID_VALUE)]
     Backwards,
-    /// There is no such table.
+    /// no IPv4 table {0}
+    #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// There is no such range.
+    /// no such range
+    #[retval(NO_SUCH_ENTRY)]
     NoRange,
-    /// There is no such interface.
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// There are as many as there may be.
+    /// no more than {MAX_RANGES} ranges
+    #[retval(LIMIT_EXCEEDED)]
     Full,
 }
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Backwards => f.write_str("the last address is less than the first"),
-            Self::NoTable(id) => write!(f, "no IPv4 table {id}"),
-            Self::NoRange => f.write_str("no such range"),
-            Self::NoInterface => f.write_str("no such interface"),
-            Self::Full => write!(f, "no more than {MAX_RANGES} ranges"),
-        }
-    }
-}
-impl std::error::Error for Refusal {}
 
 /// Proxied addresses and interfaces.
 #[derive(Clone, Debug, Default)]
@@ -92,16 +85,16 @@ impl Router {
     /// Answers for a range of addresses of table `id` from now on, or no longer.
     ///
     /// # Errors
-    /// [`Refusal`]; nothing has changed then. Adding what is there is none.
+    /// [`ProxyError`]; nothing has changed then. Adding what is there is none.
     pub fn set_proxy_arp(
         &mut self,
         id: u32,
         (first, last): (Ipv4Addr, Ipv4Addr),
         on: bool,
-    ) -> Result<(), Refusal> {
-        let table = self.fib.table::<Ip4>(id).ok_or(Refusal::NoTable(id))?.0;
+    ) -> Result<(), ProxyError> {
+        let table = self.fib.table::<Ip4>(id).ok_or(ProxyError::NoTable(id))?.0;
         if last < first {
-            return Err(Refusal::Backwards);
+            return Err(ProxyError::Backwards);
         }
         let range = Range { table, first, last };
         let mut new = self.arp_proxies().clone();
@@ -109,8 +102,8 @@ impl Router {
         match (ranges.binary_search(&range), on) {
             (Ok(_), true) => return Ok(()),
             (Ok(at), false) => drop(ranges.remove(at)),
-            (Err(_), false) => return Err(Refusal::NoRange),
-            (Err(_), true) if ranges.len() == MAX_RANGES => return Err(Refusal::Full),
+            (Err(_), false) => return Err(ProxyError::NoRange),
+            (Err(_), true) if ranges.len() == MAX_RANGES => return Err(ProxyError::Full),
             (Err(at), true) => ranges.insert(at, range),
         }
         self.publish_arp_proxies(new);
@@ -119,13 +112,13 @@ impl Router {
     /// Answers for others on an interface from now on, or no longer.
     ///
     /// # Errors
-    /// [`Refusal::NoInterface`].
+    /// [`ProxyError::NoInterface`].
     pub fn set_interface_proxy_arp(
         &mut self,
         interface: InterfaceIndex,
         on: bool,
-    ) -> Result<(), Refusal> {
-        self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+    ) -> Result<(), ProxyError> {
+        self.interfaces.at(interface).ok_or(ProxyError::NoInterface)?;
         let place = self.arp_proxies().interfaces.binary_search(&interface);
         if place.is_ok() == on {
             return Ok(());

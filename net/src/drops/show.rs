@@ -34,7 +34,7 @@ struct ShowDrops {
 #[command("clear drops")]
 struct ClearDrops;
 
-/// What control keeps.
+/// State of control.
 #[derive(Default)]
 pub(super) struct State {
     /// Of each reason, the newest last.
@@ -80,9 +80,9 @@ pub struct Reason {
     pub packets: u64,
     /// Packets a second.
     pub rate: f64,
-    /// Those that were dropped, by the interface they came in on.
+    /// Packets dropped, by the interface they came in on.
     pub interfaces: Vec<OnInterface>,
-    /// Those that the counter has besides: lost before they had a buffer or while they were sent,
+    /// Further ones of the counter: lost before they had a buffer or while they were sent,
     /// or answered with an ICMP error instead.
     pub elsewhere: u64,
     /// The last ones.

@@ -15,7 +15,7 @@ use crate::router::Router;
 #[command("show energy")]
 struct ShowEnergy;
 
-/// Where the kernel lists meters.
+/// Folder in which the kernel lists meters.
 const FOLDER: &str = "/sys/class/powercap";
 
 /// A meter of a package, and where it stood when the router started.

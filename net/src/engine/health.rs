@@ -1,4 +1,4 @@
-//! What may be wrong with the engine: threads that are behind or do not answer, buffers that run
+//! Health of the engine: threads that are behind or do not answer, buffers that run
 //! out, nodes that fail, events that were lost.
 
 use std::collections::HashMap;

@@ -15,7 +15,6 @@ mod forwarding;
 mod tests;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -46,6 +45,7 @@ pub use forwarding::objects::{
 };
 pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
 
+use ::control::feature::Refusal;
 use ::control::stats::Segment;
 use infra::rcu::Shared;
 
@@ -108,35 +108,27 @@ pub(crate) type ObjectSize = (&'static str, usize, usize);
 pub(crate) type TableSize = (String, String, usize, usize);
 
 /// Reasons why routing refuses a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// The table is not there.
+    /// no such table
+    #[retval(NO_SUCH_FIB)]
     NoTable,
-    /// There is no such route from this source.
+    /// no such route
+    #[retval(NO_SUCH_ENTRY)]
     NoRoute,
-    /// The table has used up its budget, or there are too many load balances.
+    /// table is full
+    #[retval(TABLE_TOO_BIG)]
     Full,
-    /// The table is there already.
+    /// table exists already
+    #[retval(ENTRY_ALREADY_EXISTS)]
     TableExists,
-    /// Interfaces or routes of other tables need it.
+    /// table is in use
+    #[retval(IN_USE)]
     TableInUse,
-    /// A neighbour on an interface cannot be used.
+    /// {0}
+    #[from]
     Adjacency(adjacency::Error),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoTable => f.write_str("no such table"),
-            Self::NoRoute => f.write_str("no such route"),
-            Self::Full => f.write_str("table is full"),
-            Self::TableExists => f.write_str("table exists already"),
-            Self::TableInUse => f.write_str("table is in use"),
-            Self::Adjacency(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 impl Fib {
     pub(crate) fn new(stats: &mut Segment) -> io::Result<Self> {

@@ -133,7 +133,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Those of at most `mtu` bytes; `id` is the identification of a packet that has none.
+    /// Fragments of at most `mtu` bytes; `id` is the identification of a packet that has none.
     ///
     /// # Errors
     /// Why it cannot be cut.
@@ -145,7 +145,7 @@ impl Pieces {
         }
         Ok(Self { body, room, len: whole.len(), id, is_own: false })
     }
-    /// Those of a packet that this router made, or did not.
+    /// Fragments of a packet that this router made, or did not.
     #[must_use]
     pub fn own(self, is_own: bool) -> Self {
         Self { is_own, ..self }

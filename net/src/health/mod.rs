@@ -1,4 +1,4 @@
-//! What is wrong with the router now, in words: `show health`.
+//! Faults of the router now, in words: `show health`.
 //!
 //! A feature declares checks ([`Router::check_health`]); each looks when somebody asks, and says
 //! what it found. A check that reckons with what was before keeps that in its own state, so "since
@@ -28,7 +28,7 @@ pub const FEATURE: Feature = Feature {
 pub struct Check {
     /// Its name, in one word: `interfaces`.
     pub name: &'static str,
-    /// What is right when it finds nothing: a line for `show health verbose`.
+    /// Statement of a check that finds nothing: a line for `show health verbose`.
     pub about: &'static str,
     /// Looks, within about a millisecond, and says what it found.
     pub look: fn(&mut Router, &mut Findings),
@@ -55,7 +55,7 @@ pub struct Finding {
     pub check: &'static str,
     /// The object it is about: an interface, a prefix, a thread.
     pub subject: String,
-    /// What is wrong with it, and where that is known what to do: a sentence without its full stop.
+    /// The fault, and where it is known the remedy: a sentence without its full stop.
     pub text: String,
 }
 

@@ -1,6 +1,5 @@
 //! Commands about interfaces: state, addresses of layer 2, MTUs, counters.
 
-use control::api::Retval;
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Value, Word};
 use control::configuration::Stage;
 use wire::MacAddr;
@@ -270,11 +269,4 @@ fn counted(router: &Router, names: &[Word]) -> Result<Counted, Error> {
     let row =
         |i: &Interface| Row { interface: i.clone(), counters: router.interfaces.values(i.index) };
     Ok(Counted(chosen(router, names)?.into_iter().map(row).collect()))
-}
-
-impl From<super::Error> for Error {
-    fn from(e: super::Error) -> Self {
-        let (text, retval) = (e.to_string(), Retval::from(e));
-        Self::new(text).with_code(retval.0)
-    }
 }

@@ -1,4 +1,4 @@
-//! What may be wrong with interfaces: no link, packets lost at the device.
+//! Health of interfaces: no link, packets lost at the device.
 
 use std::collections::HashMap;
 

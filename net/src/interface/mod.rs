@@ -36,6 +36,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use control::configuration::Stage;
+use control::feature::Refusal;
 use control::stats;
 use graph::{BuildError, Flags, NodeIndex};
 use serde::Serialize;
@@ -91,7 +92,7 @@ pub enum Flooding {
 /// The mode of an interface for received frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Mode {
-    /// Those for its own address go to their protocol.
+    /// Packets for its own address go to their protocol.
     #[default]
     Layer3,
     /// All of them are bridged.
@@ -298,55 +299,42 @@ pub enum Change {
 pub type Observer = fn(&mut Router, InterfaceIndex, Change);
 
 /// Reasons why an interface cannot be made or changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// There is none with this number.
+    /// unknown interface
+    #[retval(INVALID_SW_IF_INDEX)]
     Unknown,
-    /// The name is in use.
+    /// interface name `{0}' is in use
+    #[retval(VALUE_EXIST)]
     NameInUse(String),
-    /// There are as many as there may be.
+    /// no more than {MAX_INTERFACES} interfaces
+    #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// It has no layer 2, or is a sub-interface itself.
+    /// not possible on this interface
+    #[retval(INVALID_INTERFACE)]
     Unfit,
-    /// It has a sub-interface of this number.
+    /// sub-interface {0} exists
+    #[retval(SUBIF_ALREADY_EXISTS)]
     SubExists(u32),
-    /// It has a sub-interface for these tags.
+    /// a sub-interface for these tags exists
+    #[retval(VLAN_ALREADY_EXISTS)]
     VlanExists,
-    /// There is no such VLAN.
+    /// a VLAN is 1 to 4095
+    #[retval(INVALID_VLAN)]
     InvalidVlan,
-    /// The device has no speeds to choose from.
+    /// its device has no link speeds to choose from
+    #[retval(UNSUPPORTED)]
     FixedSpeed,
-    /// Something else about the request.
+    /// {0}
+    #[retval(INVALID_VALUE)]
     Invalid(&'static str),
-    /// The graph refuses its nodes.
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    #[from]
     Graph(BuildError),
-    /// Clients could not see its counters.
+    /// {0}
+    #[retval(LIMIT_EXCEEDED)]
     Statistics(stats::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown => f.write_str("unknown interface"),
-            Self::NameInUse(name) => write!(f, "interface name `{name}' is in use"),
-            Self::Full => write!(f, "no more than {MAX_INTERFACES} interfaces"),
-            Self::Unfit => f.write_str("not possible on this interface"),
-            Self::SubExists(id) => write!(f, "sub-interface {id} exists"),
-            Self::VlanExists => f.write_str("a sub-interface for these tags exists"),
-            Self::InvalidVlan => f.write_str("a VLAN is 1 to 4095"),
-            Self::FixedSpeed => f.write_str("its device has no link speeds to choose from"),
-            Self::Invalid(why) => f.write_str(why),
-            Self::Graph(e) => e.fmt(f),
-            Self::Statistics(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for Error {}
-
-impl From<BuildError> for Error {
-    fn from(e: BuildError) -> Self {
-        Self::Graph(e)
-    }
 }
 
 /// Interfaces and `local0`.

@@ -46,7 +46,8 @@ pub struct SubTable {
     /// Each in the order of its keys; one part while they are few, [`PARTS`] from then on.
     parts: Vec<Arc<Part>>,
     count: usize,
-    /// Those for one tag, by VLAN: first of 802.1Q, then of 802.1ad. None before the first.
+    /// Sub-interfaces for one tag, by VLAN: first of 802.1Q, then of 802.1ad. None before the
+    /// first.
     one: Vec<Arc<[u32; PIECE]>>,
     /// Sub-interfaces for frames with one tag that no other takes, by kind of tag.
     other: [u32; 2],
@@ -68,7 +69,7 @@ type Part = Vec<(Key, Entry)>;
 
 /// VLAN numbers there are.
 const VLANS: usize = 1 << 12;
-/// Those in one piece of [`SubTable::one`].
+/// VLANs in one piece of [`SubTable::one`].
 const PIECE: usize = 256;
 /// In place of an interface, none.
 const NOBODY: u32 = u32::MAX;

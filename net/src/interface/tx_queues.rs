@@ -18,7 +18,7 @@ use crate::router::Router;
 pub struct TxQueues {
     /// Threads of each queue.
     threads: Vec<BTreeSet<usize>>,
-    /// Those that somebody said threads of.
+    /// Queues that were placed by an operator.
     placed: BTreeSet<usize>,
     /// Queues of each thread.
     chosen: Shared<Vec<Vec<u16>>>,
@@ -71,7 +71,7 @@ fn spread(queues: &[u16], p: &Buffer<'_>) -> usize {
 }
 
 impl TxQueues {
-    /// So many queues (one at least) for threads below `threads`, dealt out one by one.
+    /// Queues, `count` of them but at least one, for threads below `threads`, dealt out one by one.
     pub fn new(count: usize, threads: usize) -> Self {
         let count = count.max(1);
         let of = |queue| (0..threads).filter(|t| t % count == queue).collect();

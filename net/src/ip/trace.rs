@@ -17,13 +17,13 @@ pub struct Headers<V> {
 }
 
 impl<V> Headers<V> {
-    /// Those at the current position.
+    /// Ports at the current position.
     #[cold]
     #[inline(never)]
     pub fn of(p: &Buffer<'_>) -> Self {
         Self::of_bytes(p.bytes())
     }
-    /// Those at the start of `packet`.
+    /// Ports at the start of `packet`.
     pub fn of_bytes(packet: &[u8]) -> Self {
         Self { bytes: packet[..packet.len().min(SHOWN)].to_vec(), version: PhantomData }
     }

@@ -101,18 +101,6 @@ pub(super) struct MfibSignalDetails {
     pub ip_packet_data: [u8; KEPT],
 }
 
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::NoTable => Self::NO_SUCH_FIB,
-            Error::NoRoute => Self::NO_SUCH_ENTRY,
-            Error::Full => Self::TABLE_TOO_BIG,
-            Error::Prefix => Self::INVALID_VALUE,
-            Error::Path(e) => e.into(),
-        }
-    }
-}
-
 impl MPrefix {
     /// A group and source as a message has them: a source makes the whole group count.
     fn of_message(m: Mprefix) -> Result<Self, Retval> {

@@ -85,7 +85,7 @@ impl Multicast for Ip6 {
         (0xff02 << 112 | 0x16, 128),
         (0xff02 << 112 | 0x1_ff00_0000, 104),
     ];
-    /// Those of one link (RFC 4291 section 2.7). What is narrower, or reserved, goes where a route
+    /// Groups of one link (RFC 4291 section 2.7). What is narrower, or reserved, goes where a route
     /// says, as clients expect.
     #[inline(always)]
     fn is_of_link(group: u128) -> bool {

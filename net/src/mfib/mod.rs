@@ -25,6 +25,7 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
+use control::feature::Refusal;
 use control::stats::{Columns, Segment};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::SharedSlab;
@@ -174,32 +175,24 @@ impl Mfib {
 }
 
 /// Reasons why a multicast route is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// There is no such table.
+    /// no such table
+    #[retval(NO_SUCH_FIB)]
     NoTable,
-    /// There is no such route from this source.
+    /// no such route
+    #[retval(NO_SUCH_ENTRY)]
     NoRoute,
-    /// There are too many.
+    /// table is full
+    #[retval(TABLE_TOO_BIG)]
     Full,
-    /// A source is given for a range of groups, or is of another family.
+    /// a source needs a single group of its own family
+    #[retval(INVALID_VALUE)]
     Prefix,
-    /// A neighbour or interface cannot be used.
+    /// {0}
+    #[from]
     Path(fib::Error),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoTable => f.write_str("no such table"),
-            Self::NoRoute => f.write_str("no such route"),
-            Self::Full => f.write_str("table is full"),
-            Self::Prefix => f.write_str("a source needs a single group of its own family"),
-            Self::Path(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 /// Multicast routing: nodes and commands.
 pub const FEATURE: Feature = Feature {

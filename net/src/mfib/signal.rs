@@ -86,7 +86,7 @@ impl Router {
         }
         newest
     }
-    /// Those of all threads, with the router's time.
+    /// Signals of all threads, with the router's time.
     fn signals_of<F: Multicast>(&mut self) -> Vec<(f64, Signal)> {
         let Some(node) = self.engine.index_of(F::NODES.rpf) else { return Vec::new() };
         let mut noted = Vec::new();

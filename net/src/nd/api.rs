@@ -2,9 +2,8 @@
 
 use std::net::Ipv6Addr;
 
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Message};
 
-use super::proxy::Refusal;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -35,19 +34,6 @@ struct Ip6ndProxyDetails {
     ip: Ipv6Addr,
 }
 
-impl From<Refusal> for Retval {
-    fn from(e: Refusal) -> Self {
-        match e {
-            Refusal::NoInterface => Self::INVALID_SW_IF_INDEX,
-            Refusal::NotEnabled => Self::IP6_NOT_ENABLED,
-            Refusal::Invalid => Self::INVALID_VALUE,
-            Refusal::Unknown => Self::NO_SUCH_ENTRY,
-            Refusal::Full => Self::LIMIT_EXCEEDED,
-            Refusal::Route(_) => Self::TABLE_TOO_BIG,
-        }
-    }
-}
-
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("ip6_nd", "1.1.0")
         .call(|router, m: Ip6ndProxyEnableDisable| {
@@ -65,6 +51,8 @@ pub(super) fn register(api: &mut Api<Router>) {
 
 #[cfg(test)]
 mod tests {
+    use control::api::Retval;
+
     use super::*;
     use crate::neighbor::testing::Bench;
 

@@ -30,7 +30,7 @@ use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 pub use advertisement::NeighborAdvertisement;
 pub use message::{ALL_NODES, frame};
 pub use mirror::{Mirror, Multicast, Unicast};
-pub use proxy::{Answered, Proxied, Refusal};
+pub use proxy::{Answered, Proxied, ProxyError};
 pub use solicitation::NeighborSolicitation;
 
 use proxy::Proxies;

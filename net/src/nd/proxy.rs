@@ -4,9 +4,9 @@
 //! A host that is answered for gets a route to its interface, so that it counts as a neighbour
 //! there and packets for it go there.
 
-use std::fmt;
 use std::net::Ipv6Addr;
 
+use control::feature::Refusal;
 use graph::Node;
 use infra::rcu::{Epoch, Shared, SlabReader};
 use wire::Prefix;
@@ -64,35 +64,27 @@ impl Answered {
 pub(super) struct Proxies(pub Shared<Answered>);
 
 /// Reasons why a proxy is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// There is no such interface.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum ProxyError {
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// IPv6 is not enabled on it.
+    /// IPv6 is not enabled on the interface
+    #[retval(IP6_NOT_ENABLED)]
     NotEnabled,
-    /// Nobody can have this address.
+    /// not an address of a host
+    #[retval(INVALID_VALUE)]
     Invalid,
-    /// The host is not answered for.
+    /// no such proxy
+    #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// There are as many as there may be.
+    /// no more than {MAX_PROXIED} hosts
+    #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// Its route cannot be made.
+    /// {0}
+    #[retval(TABLE_TOO_BIG)]
     Route(fib::Error),
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoInterface => f.write_str("no such interface"),
-            Self::NotEnabled => f.write_str("IPv6 is not enabled on the interface"),
-            Self::Invalid => f.write_str("not an address of a host"),
-            Self::Unknown => f.write_str("no such proxy"),
-            Self::Full => write!(f, "no more than {MAX_PROXIED} hosts"),
-            Self::Route(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for Refusal {}
 
 impl Router {
     /// Hosts that are answered for, by interface and address.
@@ -106,29 +98,29 @@ impl Router {
     /// Answers for a host behind `interface` from now on.
     ///
     /// # Errors
-    /// [`Refusal`]; nothing has changed then. Adding one that is there is none.
+    /// [`ProxyError`]; nothing has changed then. Adding one that is there is none.
     pub fn add_nd_proxy(
         &mut self,
         interface: InterfaceIndex,
         addr: Ipv6Addr,
-    ) -> Result<(), Refusal> {
-        self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+    ) -> Result<(), ProxyError> {
+        self.interfaces.at(interface).ok_or(ProxyError::NoInterface)?;
         let on = self.addresses.of(interface);
         if !on.has_ip6() {
-            return Err(Refusal::NotEnabled);
+            return Err(ProxyError::NotEnabled);
         }
         if addr.is_multicast() || addr.is_unspecified() || addr.is_unicast_link_local() {
-            return Err(Refusal::Invalid);
+            return Err(ProxyError::Invalid);
         }
         let (host, table) = (Proxied { interface, addr }, on.table6);
         let mut new = self.nd_answered().clone();
         let Err(at) = new.proxied.binary_search(&host) else { return Ok(()) };
         if new.proxied.len() == MAX_PROXIED {
-            return Err(Refusal::Full);
+            return Err(ProxyError::Full);
         }
         let target = Target::Neighbor { interface, addr: addr.into() };
         self.add_route(table, route(addr), Source::IP6_ND_PROXY, &[Path::to(target)])
-            .map_err(Refusal::Route)?;
+            .map_err(ProxyError::Route)?;
         new.proxied.insert(at, host);
         self.publish_nd_answered(new);
         Ok(())
@@ -136,14 +128,14 @@ impl Router {
     /// No longer answers for a host, and forgets it as a neighbour.
     ///
     /// # Errors
-    /// [`Refusal::Unknown`].
+    /// [`ProxyError::Unknown`].
     pub fn remove_nd_proxy(
         &mut self,
         interface: InterfaceIndex,
         addr: Ipv6Addr,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ProxyError> {
         let (host, mut new) = (Proxied { interface, addr }, self.nd_answered().clone());
-        let at = new.proxied.binary_search(&host).map_err(|_| Refusal::Unknown)?;
+        let at = new.proxied.binary_search(&host).map_err(|_| ProxyError::Unknown)?;
         new.proxied.remove(at);
         self.publish_nd_answered(new);
         let target = Target::Neighbor { interface, addr: addr.into() };
@@ -157,9 +149,9 @@ impl Router {
     /// Answers for everybody on an interface from now on, or no longer.
     ///
     /// # Errors
-    /// [`Refusal::NoInterface`].
-    pub fn set_nd_mirror(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), Refusal> {
-        self.interfaces.at(interface).ok_or(Refusal::NoInterface)?;
+    /// [`ProxyError::NoInterface`].
+    pub fn set_nd_mirror(&mut self, interface: InterfaceIndex, on: bool) -> Result<(), ProxyError> {
+        self.interfaces.at(interface).ok_or(ProxyError::NoInterface)?;
         if self.nd_answered().is_mirrored(interface.0) == on {
             return Ok(());
         }

@@ -6,9 +6,9 @@ use control::api::types::{Address, AddressFamily};
 use control::api::{Api, Caller, Message, Record, Retval};
 use wire::MacAddr;
 
+use super::release;
 use super::table::{Config, Key, Neighbor};
 use super::watch::Watcher;
-use super::{Error, release};
 use crate::adjacency::Role;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -175,18 +175,6 @@ struct WantIpNeighborEventsV2 {
 pub(super) struct IpNeighborEventV2 {
     flags: IpNeighborEventFlags,
     neighbor: IpNeighbor,
-}
-
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::NoNeighbors | Error::Static => Self::INVALID_SW_IF_INDEX,
-            Error::Invalid => Self::INVALID_VALUE,
-            Error::Full(_) => Self::LIMIT_EXCEEDED,
-            Error::Unknown => Self::NO_SUCH_ENTRY,
-            Error::Route(_) => Self::TABLE_TOO_BIG,
-        }
-    }
 }
 
 /// Sends the events about a neighbour to one who watches it. False when the client is gone.

@@ -42,7 +42,7 @@ impl Messages {
 }
 
 impl Counters {
-    /// Those of `protocol`, which begin to be there.
+    /// Counters of `protocol`, which begin to be there.
     ///
     /// # Errors
     /// A segment without room.

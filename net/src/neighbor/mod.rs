@@ -28,11 +28,10 @@ mod tests;
 mod waiting;
 mod watch;
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use control::feature::Refused;
+use control::feature::{Refusal, Refused};
 use graph::{Frame, Node, NodeIndex};
 use wire::MacAddr;
 
@@ -72,7 +71,7 @@ const MOST_UNASKED: usize = 256;
 
 /// The neighbours, as control keeps them.
 pub struct Neighbors {
-    /// Those that are known.
+    /// Known neighbors.
     pub table: Table,
     /// Messages received and sent, IPv4 and IPv6.
     pub counters: [Counters; 2],
@@ -100,35 +99,27 @@ struct ResolverNodes {
 }
 
 /// Reasons why a neighbour cannot be set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// The interface is not there or has no neighbours.
+    /// the interface has no neighbors
+    #[retval(INVALID_SW_IF_INDEX)]
     NoNeighbors,
-    /// Neither can a neighbour have this address, nor this one of layer 2.
+    /// not an address of a neighbor
+    #[retval(INVALID_VALUE)]
     Invalid,
-    /// It is static and has another address of layer 2.
+    /// a static neighbor gives way to static ones only
+    #[retval(INVALID_SW_IF_INDEX)]
     Static,
-    /// There are as many as there may be.
+    /// no more than {0} neighbors
+    #[retval(LIMIT_EXCEEDED)]
     Full(usize),
-    /// There is no such neighbour.
+    /// no such neighbor
+    #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// Its route cannot be added.
+    /// {0}
+    #[retval(TABLE_TOO_BIG)]
     Route(fib::Error),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoNeighbors => f.write_str("the interface has no neighbors"),
-            Self::Invalid => f.write_str("not an address of a neighbor"),
-            Self::Static => f.write_str("a static neighbor gives way to static ones only"),
-            Self::Full(limit) => write!(f, "no more than {limit} neighbors"),
-            Self::Unknown => f.write_str("no such neighbor"),
-            Self::Route(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 impl Router {
     /// The known neighbours.

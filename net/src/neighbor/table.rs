@@ -207,7 +207,7 @@ impl Table {
     pub fn mark(&mut self) {
         self.entries.values_mut().for_each(|n| n.is_stale = true);
     }
-    /// Those that are stale still.
+    /// Neighbors that are stale still.
     pub fn stale(&self) -> Vec<Key> {
         self.entries.iter().filter(|(_, n)| n.is_stale).map(|(key, _)| *key).collect()
     }

@@ -12,7 +12,7 @@ use crate::router::Router;
 pub struct Watcher {
     /// Number of the client.
     pub client: u32,
-    /// Told back with each event.
+    /// Number given back with each event.
     pub pid: u32,
     /// The neighbour; `None` for all.
     pub addr: Option<IpAddr>,

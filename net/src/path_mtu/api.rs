@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 use control::api::types::Address;
-use control::api::{Api, Message, Record, Retval};
+use control::api::{Api, Message, Record};
 
-use super::{Error, Key};
+use super::Key;
 use crate::router::Router;
 
 /// Longest packets to a host, in bytes.
@@ -51,14 +51,6 @@ struct IpPathMtuReplaceBegin {}
 #[derive(Message)]
 struct IpPathMtuReplaceEnd {}
 
-impl From<Error> for Retval {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NoTable(_) => Self::NO_SUCH_TABLE,
-        }
-    }
-}
-
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("ip", "3.2.0")
         .call(|router: &mut Router, m: IpPathMtuUpdate| {
@@ -94,6 +86,8 @@ pub(super) fn register(api: &mut Api<Router>) {
 
 #[cfg(test)]
 mod tests {
+    use control::api::Retval;
+
     use super::*;
     use crate::interface::Mtu;
     use crate::ip::testing::Bench;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use control::cli::{Cli, Command, Error, Output, Print};
+use control::cli::{Cli, Command, Output, Print};
 use control::configuration::Lines;
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetPathMtu| {
         let done = router.set_path_mtu((set.table.unwrap_or(0), set.host), set.mtu);
-        done.map_err(|e| Error::new(e.to_string()))
+        Ok(done?)
     });
     cli.command(|router: &mut Router, _: ShowPathMtu| {
         let rows = router.path_mtus().map(|((table, host), mtu)| Row { table, host, mtu });

@@ -6,10 +6,9 @@ mod api;
 mod cli;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
-use control::feature::Refused;
+use control::feature::{Refusal, Refused};
 
 use crate::adjacency::Role;
 use crate::fib::{Ip4, Ip6, TableIndex};
@@ -30,7 +29,7 @@ pub const FEATURE: Feature = Feature {
 /// The table's identifier and the host.
 pub type Key = (u32, IpAddr);
 
-/// Those that are known.
+/// Known path MTUs.
 #[derive(Default)]
 struct PathMtus(BTreeMap<Key, PathMtu>);
 
@@ -42,20 +41,12 @@ struct PathMtu {
 }
 
 /// Reasons why a path MTU cannot be set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// There is no such table.
+    /// no table {0}
+    #[retval(NO_SUCH_TABLE)]
     NoTable(u32),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoTable(id) => write!(f, "no table {id}"),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 impl Router {
     /// All path MTUs in bytes, in order of table and host.

@@ -7,7 +7,7 @@ use control::api::types::{Address, AddressFamily, IpProto};
 use control::api::{Api, Message, Overlay, Record, Retval, Text, Union};
 use wire::Protocol;
 
-use super::{Port, PortError, Punted, Reason, RedirectError, RedirectTo, Redirecting, SocketError};
+use super::{Port, Punted, Reason, RedirectTo, Redirecting, SocketError};
 use crate::fib::types::FibPath;
 use crate::fib::{Family, Ip4, Ip6, Path, Target};
 use crate::interface::InterfaceIndex;
@@ -214,28 +214,6 @@ struct IpPuntRedirectV2Details {
 const ALL: InterfaceIndex = InterfaceIndex(u32::MAX);
 /// All ports.
 const ALL_PORTS: u16 = u16::MAX;
-
-impl From<RedirectError> for Retval {
-    fn from(error: RedirectError) -> Self {
-        match error {
-            RedirectError::NoRx => Self::INVALID_SW_IF_INDEX,
-            RedirectError::NoTx => Self::INVALID_SW_IF_INDEX_2,
-            RedirectError::OtherVersion => Self::INVALID_ADDRESS_FAMILY,
-            RedirectError::Unknown => Self::NO_SUCH_ENTRY,
-            RedirectError::Adjacency(_) => Self::UNSPECIFIED,
-        }
-    }
-}
-
-impl From<PortError> for Retval {
-    fn from(error: PortError) -> Self {
-        match error {
-            PortError::Protocol => Self::INVALID_VALUE,
-            PortError::Taken => Self::UDP_PORT_TAKEN,
-            PortError::Unknown => Self::NO_SUCH_ENTRY,
-        }
-    }
-}
 
 impl From<SocketError> for Retval {
     fn from(_: SocketError) -> Self {

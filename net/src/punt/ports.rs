@@ -1,8 +1,8 @@
 //! Punted ports and protocols.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
+use control::feature::Refusal;
 use wire::Protocol;
 
 use super::Punted;
@@ -26,33 +26,25 @@ pub struct Port {
 #[derive(Default)]
 pub(super) struct Ports {
     ports: BTreeSet<Port>,
-    /// Those of them that a feature has punted.
+    /// Ports that a feature has punted.
     of_features: BTreeSet<Port>,
     /// Protocols, of IPv6 or not.
     protocols: BTreeSet<(bool, Protocol)>,
 }
 
 /// Reasons why a port cannot be punted, or not left alone again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum PortError {
-    /// Neither UDP nor TCP, or TCP by port.
+    /// only UDP ports and all of TCP are punted
+    #[retval(INVALID_VALUE)]
     Protocol,
-    /// Somebody listens there.
+    /// somebody listens there
+    #[retval(UDP_PORT_TAKEN)]
     Taken,
-    /// It is not punted.
+    /// it is not punted
+    #[retval(NO_SUCH_ENTRY)]
     Unknown,
 }
-
-impl fmt::Display for PortError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Protocol => "only UDP ports and all of TCP are punted",
-            Self::Taken => "somebody listens there",
-            Self::Unknown => "it is not punted",
-        })
-    }
-}
-impl std::error::Error for PortError {}
 
 impl Router {
     /// The kind of punted packets.

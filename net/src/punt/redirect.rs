@@ -6,6 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use control::feature::Refusal;
 use graph::arc::{Along, FeatureArc};
 use graph::{BuildError, Edge, Frame, Names, Node, Record};
 use infra::rcu::{Reader, Shared};
@@ -141,32 +142,24 @@ impl Record for Redirected {
 }
 
 /// Reasons why a redirect cannot be set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum RedirectError {
-    /// There is no interface of this number to come in on.
+    /// no such rx interface
+    #[retval(INVALID_SW_IF_INDEX)]
     NoRx,
-    /// There is none to go out on.
+    /// no such tx interface
+    #[retval(INVALID_SW_IF_INDEX_2)]
     NoTx,
-    /// The neighbour's address is of another version.
+    /// the next hop is of the other version
+    #[retval(INVALID_ADDRESS_FAMILY)]
     OtherVersion,
-    /// There is no redirect to take back.
+    /// no such redirect
+    #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// There is no way to the neighbour.
+    /// {0}
+    #[retval(UNSPECIFIED)]
     Adjacency(adjacency::Error),
 }
-
-impl fmt::Display for RedirectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoRx => f.write_str("no such rx interface"),
-            Self::NoTx => f.write_str("no such tx interface"),
-            Self::OtherVersion => f.write_str("the next hop is of the other version"),
-            Self::Unknown => f.write_str("no such redirect"),
-            Self::Adjacency(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for RedirectError {}
 
 impl Router {
     /// The targets of punted packets, by the interface they came in on (`None`: all not named).

@@ -3,7 +3,7 @@
 
 use control::api::{Api, Message, Retval};
 
-use super::{Config, Error, Kind};
+use super::{Config, Kind};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -79,15 +79,6 @@ struct IpLocalReassGet {}
 struct IpLocalReassGetReply {
     ip4_is_enabled: bool,
     ip6_is_enabled: bool,
-}
-
-impl From<Error> for Retval {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NoInterface => Self::INVALID_SW_IF_INDEX,
-            Error::TooMany => Self::INVALID_VALUE,
-        }
-    }
 }
 
 fn kind(kind: IpReassType) -> Result<Kind, Retval> {

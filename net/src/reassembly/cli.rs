@@ -182,7 +182,7 @@ struct ShowShallow6 {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetReassembly| {
         let done = router.enable_reassembly(set.interface, set.kind, set.on);
-        done.map_err(|e| Error::new(e.to_string()))
+        Ok(done?)
     });
     cli.command(|router: &mut Router, set: SetLimits| {
         let seconds = |ms: u32| f64::from(ms) / 1e3;
@@ -190,7 +190,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let config = Config { timeout, most: set.reassemblies, longest: set.fragments, walk };
         let kind = if set.shallow { Kind::Shallow } else { Kind::Full };
         let done = router.set_reassembly(set.ip6.into(), kind, config);
-        done.map_err(|e| Error::new(e.to_string()))
+        Ok(done?)
     });
     cli.command(|router: &mut Router, set: SetLocal| {
         router.set_local_reassembly([set.ip4, set.ip6]);

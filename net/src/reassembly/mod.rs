@@ -25,9 +25,7 @@ mod v6;
 mod version;
 mod walk;
 
-use std::fmt;
-
-use control::feature::Refused;
+use control::feature::{Refusal, Refused};
 use graph::BuildError;
 use infra::rcu::Shared;
 
@@ -109,23 +107,15 @@ pub struct Usage {
 }
 
 /// Reasons why reassembly cannot be set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// The interface is not there.
+    /// no such interface
+    #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// More packets than [`MOST`].
+    /// no more than {MOST} reassemblies
+    #[retval(INVALID_VALUE)]
     TooMany,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoInterface => f.write_str("no such interface"),
-            Self::TooMany => write!(f, "no more than {MOST} reassemblies"),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 impl Router {
     /// The limits of a kind; `family` is 0 for IPv4, 1 for IPv6.

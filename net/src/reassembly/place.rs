@@ -76,7 +76,7 @@ pub(super) const COUNTED4: [&str; 7] = [
     "ip4-sv-reassembly-custom-next",
     "ip4-sv-reassembly-expire-walk",
 ];
-/// Those of IPv6.
+/// Names of the counters of IPv6.
 pub(super) const COUNTED6: [&str; 6] = [
     "ip6-full-reassembly",
     "ip6-full-reassembly-custom",

@@ -27,7 +27,7 @@ pub(super) struct Packet {
     has_last: bool,
     /// Whether they wait no longer.
     is_open: bool,
-    /// Those that wait.
+    /// Packets that wait.
     list: List,
     count: u32,
 }

@@ -42,7 +42,7 @@ impl Tuple {
     fn is_6(&self) -> bool {
         self.kind % 2 == 1
     }
-    /// That of the packets of a tunnel as they are received: those to a group come from anybody.
+    /// Tuple of the packets of a tunnel as they are received: those to a group come from anybody.
     #[must_use]
     pub(super) fn received(self) -> Self {
         let is_to_group = is_group(self.is_6(), self.remote);

@@ -124,11 +124,11 @@ impl<K: Kind> Tunnels<K> {
     pub fn iter(&self) -> impl Iterator<Item = &Tunnel<K>> {
         self.by_instance.values()
     }
-    /// That of an interface.
+    /// The tunnel of an interface.
     pub fn at(&self, interface: InterfaceIndex) -> Option<&Tunnel<K>> {
         self.by_instance.get(self.by_interface.get(&interface)?)
     }
-    /// That of an interface, or all for the number that no interface has.
+    /// The tunnel of an interface, or all for the number that no interface has.
     pub fn chosen(&self, interface: InterfaceIndex) -> impl Iterator<Item = &Tunnel<K>> {
         let is_all = interface.0 == u32::MAX;
         let one = self.at(interface).filter(|_| !is_all);

@@ -1,6 +1,6 @@
 //! Messages of the module `policer`.
 
-use control::api::{Api, Message, Record, Retval, Text};
+use control::api::{Api, Fields, Message, Record, Retval, Text};
 use infra::meter::Algorithm;
 use wire::Dscp;
 
@@ -52,7 +52,7 @@ pub struct QosAction {
 }
 
 /// The configuration of a policer.
-#[derive(Clone, Copy, Record)]
+#[derive(Clone, Copy, Fields, Record)]
 #[file("plugins/policer/policer_types.api")]
 pub struct PolicerConfig {
     /// committed rate
@@ -80,9 +80,16 @@ pub struct PolicerConfig {
     pub violate_action: QosAction,
 }
 
+/// The number of a policer, and of its columns in the statistics.
+#[derive(Fields)]
+pub struct PolicerReply {
+    /// its number; 4294967295 if it was deleted
+    pub policer_index: u32,
+}
+
 /// Make a policer.
 #[derive(Message)]
-#[reply(PolicerAddReply)]
+#[replies(PolicerReply)]
 pub struct PolicerAdd {
     /// its name
     pub name: Text<64>,
@@ -90,51 +97,17 @@ pub struct PolicerAdd {
     pub infos: PolicerConfig,
 }
 
-/// It is made.
-#[derive(Message)]
-pub struct PolicerAddReply {
-    /// its number, and that of its columns in the statistics
-    pub policer_index: u32,
-}
-
 /// Make or delete a policer.
 #[derive(Message)]
-#[reply(PolicerAddDelReply)]
+#[replies(PolicerReply)]
 pub struct PolicerAddDel {
     /// added, else deleted
     pub is_add: bool,
     /// its name
     pub name: Text<64>,
-    /// committed rate
-    pub cir: u32,
-    /// excess or peak rate
-    pub eir: u32,
-    /// committed burst, in bytes or milliseconds
-    pub cb: u64,
-    /// excess or peak burst
-    pub eb: u64,
-    /// unit of rates
-    pub rate_type: RateType,
-    /// rounding of rates
-    pub round_type: RoundType,
-    /// the algorithm
-    #[name("type")]
-    pub kind: PolicerType,
-    /// whether colours of policers before count
-    pub color_aware: bool,
-    /// for green packets
-    pub conform_action: QosAction,
-    /// for yellow packets
-    pub exceed_action: QosAction,
-    /// for red packets
-    pub violate_action: QosAction,
-}
-
-/// It is made or deleted.
-#[derive(Message)]
-pub struct PolicerAddDelReply {
-    /// its number; 4294967295 if it was deleted
-    pub policer_index: u32,
+    /// its configuration
+    #[flatten]
+    pub infos: PolicerConfig,
 }
 
 /// Delete a policer.
@@ -419,27 +392,17 @@ fn bind(router: &mut Router, policer: u32, worker: u32, on: bool) -> Result<(), 
     Ok(super::bind(router, policer, on.then_some(worker as usize))?)
 }
 
-fn add_del(router: &mut Router, m: &PolicerAddDel) -> Result<PolicerAddDelReply, Retval> {
-    if !m.is_add {
-        let index = named(router, &m.name)?;
-        super::remove(router, index)?;
-        return Ok(PolicerAddDelReply { policer_index: u32::MAX });
+fn add(router: &mut Router, name: &str, infos: PolicerConfig) -> Result<PolicerReply, Retval> {
+    Ok(PolicerReply { policer_index: super::add(router, name, infos.native()?)? })
+}
+
+fn add_del(router: &mut Router, m: &PolicerAddDel) -> Result<PolicerReply, Retval> {
+    if m.is_add {
+        return add(router, &m.name, m.infos);
     }
-    let infos = PolicerConfig {
-        cir: m.cir,
-        eir: m.eir,
-        cb: m.cb,
-        eb: m.eb,
-        rate_type: m.rate_type,
-        round_type: m.round_type,
-        kind: m.kind,
-        color_aware: m.color_aware,
-        conform_action: m.conform_action,
-        exceed_action: m.exceed_action,
-        violate_action: m.violate_action,
-    };
-    let policer_index = super::add(router, &m.name, infos.native()?)?;
-    Ok(PolicerAddDelReply { policer_index })
+    let index = named(router, &m.name)?;
+    super::remove(router, index)?;
+    Ok(PolicerReply { policer_index: u32::MAX })
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
@@ -466,10 +429,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             apply(router, (m.sw_if_index, Direction::Output), Ok(m.policer_index), m.apply)
         })
         .call(|router, m: PolicerAddDel| add_del(router, &m))
-        .call(|router, m: PolicerAdd| {
-            let policer_index = super::add(router, &m.name, m.infos.native()?)?;
-            Ok(PolicerAddReply { policer_index })
-        })
+        .call(|router, m: PolicerAdd| add(router, &m.name, m.infos))
         .call(|router, m: PolicerDel| Ok(super::remove(router, m.policer_index)?))
         .call(|router, m: PolicerUpdate| {
             Ok(super::update(router, m.policer_index, m.infos.native()?)?)

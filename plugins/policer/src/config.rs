@@ -50,14 +50,14 @@ pub struct Config {
     pub cb: u64,
     /// Excess or peak burst.
     pub eb: u64,
-    /// What these count.
+    /// Unit of the rates.
     pub unit: Unit,
-    /// How they would be rounded.
+    /// Rounding of the rates; they are kept as they are.
     pub rounding: Rounding,
     /// Whether it counts what a policer before, such as that of the interface a packet came in by,
     /// found the packet to be. What no policer saw is green.
     pub is_color_aware: bool,
-    /// What becomes of green, yellow and red packets.
+    /// Actions on green, yellow and red packets.
     pub actions: [Action; 3],
 }
 
@@ -78,14 +78,14 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What a packet of so many bytes is that comes at `now`, in seconds, and was found to be
+    /// Colour of a packet of so many bytes that comes at `now`, in seconds, and was found to be
     /// `before`.
     #[inline(always)]
     pub(super) fn color(&self, meter: &Meter, now: f64, bytes: usize, before: Color) -> Color {
         let before = if self.is_color_aware { before } else { Color::Green };
         meter.take_colored(now, self.tokens(bytes), before)
     }
-    /// What becomes of packets of a colour.
+    /// Action on packets of a colour.
     #[inline(always)]
     pub fn action(&self, color: Color) -> Action {
         self.actions[color as usize]
@@ -94,7 +94,7 @@ impl Config {
     pub fn has_one_rate(&self) -> bool {
         matches!(self.algorithm, Algorithm::OneBucket | Algorithm::SingleRate)
     }
-    /// What its meter does.
+    /// Parameters of its meter.
     ///
     /// # Errors
     /// What does not fit together, in words.

@@ -48,9 +48,9 @@ pub trait Station: Copy + Send + Sync + 'static {
 pub enum Front {
     /// None.
     Nothing,
-    /// That of the packet's adjacency.
+    /// The policer of the packet's adjacency.
     Adjacency,
-    /// That of a frame as it was received.
+    /// The policer of a frame as it was received.
     Frame,
 }
 
@@ -96,7 +96,7 @@ pub struct Moment<'e> {
 }
 
 impl<'e> Moment<'e> {
-    /// Those of a frame.
+    /// Policers of a frame.
     #[inline(always)]
     pub fn of<N: Node, On>(frame: &Frame<'e, N, On>) -> Self {
         Self { thread: frame.thread(), now: frame.now(), epoch: frame.epoch() }
@@ -104,7 +104,7 @@ impl<'e> Moment<'e> {
 }
 
 impl Judge {
-    /// What becomes of a packet, as a policer says. The packet keeps the colour it was found to
+    /// Action on a packet, as a policer says. The packet keeps the colour it was found to
     /// have, for policers further on that are aware of it.
     #[inline(always)]
     pub fn judge(&self, policer: Option<u32>, p: &mut Buffer<'_>, at: &Moment<'_>) -> Verdict {
@@ -147,7 +147,7 @@ pub const YELLOW: Flags = Flags::inherited(0);
 /// A policer found it beyond all that is allowed.
 pub const RED: Flags = Flags::inherited(1);
 
-/// What a policer before found a packet to be; green if there was none.
+/// Colour that an earlier policer gave a packet; green if there was none.
 #[inline(always)]
 pub fn color_of(p: &Buffer<'_>) -> Color {
     match p.flags() {
@@ -188,7 +188,7 @@ pub fn mark(p: &mut Buffer<'_>, l3: usize, dscp: Dscp) {
     }
 }
 
-/// Where the IP header is in a frame; `None` where there is none.
+/// Offset of the IP header in a frame; `None` where there is none.
 pub fn behind_ethernet(p: &Buffer<'_>) -> Option<usize> {
     let len = i32::from(p.l3_offset()) - i32::from(p.offset());
     let len = usize::try_from(len).ok().filter(|len| *len >= ETHERNET)?;

@@ -198,7 +198,7 @@ impl<S: Station> Node for Police<S> {
     }
 }
 
-/// What the nodes say of a traced packet.
+/// Trace record of the nodes.
 struct Policed {
     interface: u32,
     policer: u32,

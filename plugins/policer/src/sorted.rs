@@ -26,11 +26,11 @@ pub struct Layer2;
 pub trait Kind: Copy + Send + Sync + 'static {
     /// Its place among those of an interface's tables.
     const KIND: usize;
-    /// Where its node is.
+    /// Arc of its node.
     const ARC: &'static FeatureArc;
     /// The node that hands packets to the thread of their policer.
     const HANDOFF: &'static str;
-    /// Where the IP header is from a packet's start; `None` where there is none.
+    /// Offset of the IP header from a packet's start; `None` where there is none.
     fn l3(p: &Buffer<'_>) -> Option<usize>;
 }
 

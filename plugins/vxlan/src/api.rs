@@ -1,118 +1,102 @@
 //! Messages of the module `vxlan`.
 
 use control::api::types::Address;
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Fields, Message, Retval};
 use net::tunnel::command::NETWORKS;
 use net::tunnel::{Outer, Tunnel, decap_next, next_number, no_interface};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{PORT, Vxlan};
+
+/// Addresses of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Fields)]
+pub struct Ends {
+    /// own address
+    pub src_address: Address,
+    /// far end, or multicast group
+    pub dst_address: Address,
+}
+
+/// UDP ports of a tunnel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Fields)]
+pub struct Ports {
+    /// own UDP port; 0 for the usual one
+    pub src_port: u16,
+    /// UDP port of the far end; 0 for the usual one
+    pub dst_port: u16,
+}
+
+/// The network of a tunnel, and where its packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Fields)]
+pub struct Network {
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// edge of the input node; 4294967295 for that of frames
+    pub decap_next_index: u32,
+    /// network, 24 bits
+    pub vni: u32,
+}
 
 /// Make or delete a VXLAN tunnel between the usual ports.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(VxlanAddDelTunnelReply)]
+#[replies(InterfaceReply)]
 pub struct VxlanAddDelTunnel {
     #[preset(true)]
     /// made, else deleted
     pub is_add: bool,
     /// number in the interface's name; 4294967295 for the first that is free
     pub instance: u32,
-    /// own address
-    pub src_address: Address,
-    /// far end, or multicast group
-    pub dst_address: Address,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// edge of the input node; 4294967295 for that of frames
-    pub decap_next_index: u32,
-    /// network, 24 bits
-    pub vni: u32,
+    /// addresses
+    #[flatten]
+    pub ends: Ends,
+    /// network
+    #[flatten]
+    pub network: Network,
 }
 
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-#[option("deprecated")]
-pub struct VxlanAddDelTunnelReply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
+/// Make or delete a VXLAN tunnel.
+#[derive(Clone, Copy, Debug, Fields)]
+pub struct AddDelTunnel {
+    #[preset(true)]
+    /// made, else deleted
+    pub is_add: bool,
+    #[preset(4294967295)]
+    /// number in the interface's name; 4294967295 for the first that is free
+    pub instance: u32,
+    /// addresses
+    #[flatten]
+    pub ends: Ends,
+    /// ports
+    #[flatten]
+    pub ports: Ports,
+    /// network
+    #[flatten]
+    pub network: Network,
 }
 
 /// Make or delete a VXLAN tunnel.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(VxlanAddDelTunnelV2Reply)]
+#[replies(InterfaceReply)]
 pub struct VxlanAddDelTunnelV2 {
-    #[preset(true)]
-    /// made, else deleted
-    pub is_add: bool,
-    #[preset(4294967295)]
-    /// number in the interface's name; 4294967295 for the first that is free
-    pub instance: u32,
-    /// own address
-    pub src_address: Address,
-    /// far end, or multicast group
-    pub dst_address: Address,
-    /// own UDP port; 0 for the usual one
-    pub src_port: u16,
-    /// UDP port of the far end; 0 for the usual one
-    pub dst_port: u16,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// edge of the input node; 4294967295 for that of frames
-    pub decap_next_index: u32,
-    /// network, 24 bits
-    pub vni: u32,
-}
-
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-#[option("deprecated")]
-pub struct VxlanAddDelTunnelV2Reply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
+    /// the tunnel
+    #[flatten]
+    pub tunnel: AddDelTunnel,
 }
 
 /// Make or delete a VXLAN tunnel, for frames or for routed packets.
 #[derive(Clone, Copy, Debug, Message)]
-#[reply(VxlanAddDelTunnelV3Reply)]
+#[replies(InterfaceReply)]
 pub struct VxlanAddDelTunnelV3 {
-    #[preset(true)]
-    /// made, else deleted
-    pub is_add: bool,
-    #[preset(4294967295)]
-    /// number in the interface's name; 4294967295 for the first that is free
-    pub instance: u32,
-    /// own address
-    pub src_address: Address,
-    /// far end, or multicast group
-    pub dst_address: Address,
-    /// own UDP port; 0 for the usual one
-    pub src_port: u16,
-    /// UDP port of the far end; 0 for the usual one
-    pub dst_port: u16,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// edge of the input node; 4294967295 for that of frames
-    pub decap_next_index: u32,
-    /// network, 24 bits
-    pub vni: u32,
+    /// the tunnel
+    #[flatten]
+    pub tunnel: AddDelTunnel,
     #[preset(false)]
     /// whether the interface has the address that all such interfaces have
     pub is_l3: bool,
-}
-
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-pub struct VxlanAddDelTunnelV3Reply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// List the VXLAN tunnels.
@@ -140,18 +124,12 @@ pub struct VxlanTunnelDetails {
     pub sw_if_index: InterfaceIndex,
     /// number in the interface's name
     pub instance: u32,
-    /// own address
-    pub src_address: Address,
-    /// far end, or multicast group
-    pub dst_address: Address,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// edge of the input node
-    pub decap_next_index: u32,
+    /// addresses
+    #[flatten]
+    pub ends: Ends,
     /// network
-    pub vni: u32,
+    #[flatten]
+    pub network: Network,
 }
 
 /// A VXLAN tunnel with its ports.
@@ -161,22 +139,15 @@ pub struct VxlanTunnelV2Details {
     pub sw_if_index: InterfaceIndex,
     /// number in the interface's name
     pub instance: u32,
-    /// own address
-    pub src_address: Address,
-    /// far end, or multicast group
-    pub dst_address: Address,
-    /// own UDP port
-    pub src_port: u16,
-    /// UDP port of the far end
-    pub dst_port: u16,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// edge of the input node
-    pub decap_next_index: u32,
+    /// addresses
+    #[flatten]
+    pub ends: Ends,
+    /// ports
+    #[flatten]
+    pub ports: Ports,
     /// network
-    pub vni: u32,
+    #[flatten]
+    pub network: Network,
 }
 
 /// Have packets of VXLAN tunnels leave the usual way where they come in, or no longer.
@@ -203,92 +174,58 @@ pub struct VxlanOffloadRx {
     pub enable: bool,
 }
 
-fn add_del(router: &mut Router, m: &VxlanAddDelTunnelV3) -> Result<InterfaceIndex, Retval> {
-    let (src, dst) = (m.src_address.native()?, m.dst_address.native()?);
-    if m.vni >= NETWORKS {
+fn add_del(router: &mut Router, m: AddDelTunnel, is_l3: bool) -> Result<InterfaceReply, Retval> {
+    let AddDelTunnel { ends, ports, network, .. } = m;
+    let (src, dst) = (ends.src_address.native()?, ends.dst_address.native()?);
+    if network.vni >= NETWORKS {
         return Err(Retval::INVALID_VALUE);
     }
-    let group_over = Some(m.mcast_sw_if_index).filter(|i| i.0 != u32::MAX);
+    let group_over = Some(network.mcast_sw_if_index).filter(|i| i.0 != u32::MAX);
     let port = |port| if port == 0 { PORT } else { port };
-    let table = router.tunnel_table(src, m.encap_vrf_id)?;
+    let table = router.tunnel_table(src, network.encap_vrf_id)?;
     let outer = Outer { group_over, ..Outer::new(src, dst, table) };
     let vxlan = Vxlan {
-        vni: m.vni,
-        src_port: port(m.src_port),
-        dst_port: port(m.dst_port),
-        next: decap_next(m.decap_next_index),
-        is_l3: m.is_l3,
+        vni: network.vni,
+        src_port: port(ports.src_port),
+        dst_port: port(ports.dst_port),
+        next: decap_next(network.decap_next_index),
+        is_l3,
     };
     let instance = Some(m.instance).filter(|n| *n != u32::MAX);
-    Ok(router.add_or_remove_tunnel(m.is_add, instance, outer, vxlan)?)
+    let sw_if_index = router.add_or_remove_tunnel(m.is_add, instance, outer, vxlan)?;
+    Ok(InterfaceReply { sw_if_index })
 }
 
 fn details(router: &Router, t: &Tunnel<Vxlan>) -> VxlanTunnelV2Details {
     VxlanTunnelV2Details {
         sw_if_index: t.interface,
         instance: t.instance,
-        src_address: t.outer.src.into(),
-        dst_address: t.outer.dst.into(),
-        src_port: t.kind.src_port,
-        dst_port: t.kind.dst_port,
-        mcast_sw_if_index: t.outer.group_over.unwrap_or(no_interface()),
-        encap_vrf_id: router.tunnel_table_id(&t.outer),
-        decap_next_index: next_number(t.kind.next),
-        vni: t.kind.vni,
+        ends: Ends { src_address: t.outer.src.into(), dst_address: t.outer.dst.into() },
+        ports: Ports { src_port: t.kind.src_port, dst_port: t.kind.dst_port },
+        network: Network {
+            mcast_sw_if_index: t.outer.group_over.unwrap_or(no_interface()),
+            encap_vrf_id: router.tunnel_table_id(&t.outer),
+            decap_next_index: next_number(t.kind.next),
+            vni: t.kind.vni,
+        },
     }
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("vxlan", "2.1.0")
         .call(|router: &mut Router, m: VxlanAddDelTunnel| {
-            let m = VxlanAddDelTunnelV3 {
-                is_add: m.is_add,
-                instance: m.instance,
-                src_address: m.src_address,
-                dst_address: m.dst_address,
-                src_port: 0,
-                dst_port: 0,
-                mcast_sw_if_index: m.mcast_sw_if_index,
-                encap_vrf_id: m.encap_vrf_id,
-                decap_next_index: m.decap_next_index,
-                vni: m.vni,
-                is_l3: false,
-            };
-            Ok(VxlanAddDelTunnelReply { sw_if_index: add_del(router, &m)? })
+            let VxlanAddDelTunnel { is_add, instance, ends, network } = m;
+            let ports = Ports::default();
+            add_del(router, AddDelTunnel { is_add, instance, ends, ports, network }, false)
         })
-        .call(|router, m: VxlanAddDelTunnelV2| {
-            let m = VxlanAddDelTunnelV3 {
-                is_add: m.is_add,
-                instance: m.instance,
-                src_address: m.src_address,
-                dst_address: m.dst_address,
-                src_port: m.src_port,
-                dst_port: m.dst_port,
-                mcast_sw_if_index: m.mcast_sw_if_index,
-                encap_vrf_id: m.encap_vrf_id,
-                decap_next_index: m.decap_next_index,
-                vni: m.vni,
-                is_l3: false,
-            };
-            Ok(VxlanAddDelTunnelV2Reply { sw_if_index: add_del(router, &m)? })
-        })
-        .call(|router, m: VxlanAddDelTunnelV3| {
-            Ok(VxlanAddDelTunnelV3Reply { sw_if_index: add_del(router, &m)? })
-        })
+        .call(|router, m: VxlanAddDelTunnelV2| add_del(router, m.tunnel, false))
+        .call(|router, m: VxlanAddDelTunnelV3| add_del(router, m.tunnel, m.is_l3))
         .dump(|router, m: VxlanTunnelDump| {
             let chosen = router.tunnels::<Vxlan>().chosen(m.sw_if_index);
             let row = |t| {
-                let d = details(router, t);
-                VxlanTunnelDetails {
-                    sw_if_index: d.sw_if_index,
-                    instance: d.instance,
-                    src_address: d.src_address,
-                    dst_address: d.dst_address,
-                    mcast_sw_if_index: d.mcast_sw_if_index,
-                    encap_vrf_id: d.encap_vrf_id,
-                    decap_next_index: d.decap_next_index,
-                    vni: d.vni,
-                }
+                let VxlanTunnelV2Details { sw_if_index, instance, ends, network, .. } =
+                    details(router, t);
+                VxlanTunnelDetails { sw_if_index, instance, ends, network }
             };
             chosen.map(row).collect()
         })

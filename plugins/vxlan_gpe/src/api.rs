@@ -1,56 +1,35 @@
 //! Messages of the module `vxlan_gpe`.
 
 use control::api::types::{Address, IpProto};
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Fields, Message, Retval};
 use net::adjacency::Link;
 use net::tunnel::command::NETWORKS;
 use net::tunnel::{Outer, Tunnel, no_interface};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{ETHERNET, IP4, IP6, PORT, VxlanGpe};
 
-/// Make or delete a VXLAN-GPE tunnel between the usual ports.
-#[derive(Message)]
-#[reply(VxlanGpeAddDelTunnelReply)]
-pub struct VxlanGpeAddDelTunnel {
+/// Addresses of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Fields)]
+pub struct Ends {
     /// own address
     pub local: Address,
     /// far end, or multicast group
     pub remote: Address,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// the table that carried packets are looked up in
-    pub decap_vrf_id: u32,
-    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
-    pub protocol: IpProto,
-    /// network, 24 bits
-    pub vni: u32,
-    #[preset(true)]
-    /// made, else deleted
-    pub is_add: bool,
 }
 
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-pub struct VxlanGpeAddDelTunnelReply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Make or delete a VXLAN-GPE tunnel.
-#[derive(Clone, Copy, Debug, Message)]
-#[reply(VxlanGpeAddDelTunnelV2Reply)]
-pub struct VxlanGpeAddDelTunnelV2 {
-    /// own address
-    pub local: Address,
-    /// far end, or multicast group
-    pub remote: Address,
+/// UDP ports of a tunnel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Fields)]
+pub struct Ports {
     /// own UDP port; 0 for the usual one
     pub local_port: u16,
     /// UDP port of the far end; 0 for the usual one
     pub remote_port: u16,
+}
+
+/// Fields of a new tunnel besides its addresses and ports.
+#[derive(Clone, Copy, Debug, Fields)]
+pub struct Wanted {
     /// interface that the group is reached by
     pub mcast_sw_if_index: InterfaceIndex,
     /// the table that leads to the far end
@@ -66,11 +45,48 @@ pub struct VxlanGpeAddDelTunnelV2 {
     pub is_add: bool,
 }
 
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-pub struct VxlanGpeAddDelTunnelV2Reply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
+/// Fields of a tunnel besides its addresses and ports.
+#[derive(Debug, PartialEq, Fields)]
+pub struct Made {
+    /// network
+    pub vni: u32,
+    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
+    pub protocol: IpProto,
+    /// interface that the group is reached by
+    pub mcast_sw_if_index: InterfaceIndex,
+    /// the table that leads to the far end
+    pub encap_vrf_id: u32,
+    /// the table that carried packets are looked up in
+    pub decap_vrf_id: u32,
+    /// whether it is over IPv6
+    pub is_ipv6: bool,
+}
+
+/// Make or delete a VXLAN-GPE tunnel between the usual ports.
+#[derive(Message)]
+#[replies(InterfaceReply)]
+pub struct VxlanGpeAddDelTunnel {
+    /// addresses
+    #[flatten]
+    pub ends: Ends,
+    /// the rest
+    #[flatten]
+    pub wanted: Wanted,
+}
+
+/// Make or delete a VXLAN-GPE tunnel.
+#[derive(Clone, Copy, Debug, Message)]
+#[replies(InterfaceReply)]
+pub struct VxlanGpeAddDelTunnelV2 {
+    /// addresses
+    #[flatten]
+    pub ends: Ends,
+    /// ports
+    #[flatten]
+    pub ports: Ports,
+    /// the rest
+    #[flatten]
+    pub wanted: Wanted,
 }
 
 /// List the VXLAN-GPE tunnels.
@@ -94,22 +110,12 @@ pub struct VxlanGpeTunnelV2Dump {
 pub struct VxlanGpeTunnelDetails {
     /// its interface
     pub sw_if_index: InterfaceIndex,
-    /// own address
-    pub local: Address,
-    /// far end, or multicast group
-    pub remote: Address,
-    /// network
-    pub vni: u32,
-    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
-    pub protocol: IpProto,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// the table that carried packets are looked up in
-    pub decap_vrf_id: u32,
-    /// whether it is over IPv6
-    pub is_ipv6: bool,
+    /// addresses
+    #[flatten]
+    pub ends: Ends,
+    /// the rest
+    #[flatten]
+    pub made: Made,
 }
 
 /// A VXLAN-GPE tunnel with its ports.
@@ -117,26 +123,15 @@ pub struct VxlanGpeTunnelDetails {
 pub struct VxlanGpeTunnelV2Details {
     /// its interface
     pub sw_if_index: InterfaceIndex,
-    /// own address
-    pub local: Address,
-    /// far end, or multicast group
-    pub remote: Address,
-    /// own UDP port
-    pub local_port: u16,
-    /// UDP port of the far end
-    pub remote_port: u16,
-    /// network
-    pub vni: u32,
-    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
-    pub protocol: IpProto,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// the table that carried packets are looked up in
-    pub decap_vrf_id: u32,
-    /// whether it is over IPv6
-    pub is_ipv6: bool,
+    /// addresses
+    #[flatten]
+    pub ends: Ends,
+    /// ports
+    #[flatten]
+    pub ports: Ports,
+    /// the rest
+    #[flatten]
+    pub made: Made,
 }
 
 /// Have packets of VXLAN-GPE tunnels leave the usual way where they come in, or no longer.
@@ -151,8 +146,13 @@ pub struct SwInterfaceSetVxlanGpeBypass {
     pub enable: bool,
 }
 
-fn add_del(router: &mut Router, m: &VxlanGpeAddDelTunnelV2) -> Result<InterfaceIndex, Retval> {
-    let (src, dst) = (m.local.native()?, m.remote.native()?);
+fn add_del(
+    router: &mut Router,
+    ends: Ends,
+    ports: Ports,
+    m: Wanted,
+) -> Result<InterfaceReply, Retval> {
+    let (src, dst) = (ends.local.native()?, ends.remote.native()?);
     let carried = match m.protocol.0 {
         IP4 => Link::Ip4,
         IP6 => Link::Ip6,
@@ -168,12 +168,12 @@ fn add_del(router: &mut Router, m: &VxlanGpeAddDelTunnelV2) -> Result<InterfaceI
     let outer = Outer { group_over, ..Outer::new(src, dst, table) };
     let gpe = VxlanGpe {
         vni: m.vni,
-        local_port: port(m.local_port),
-        remote_port: port(m.remote_port),
+        local_port: port(ports.local_port),
+        remote_port: port(ports.remote_port),
         carried,
         decap_vrf: m.decap_vrf_id,
     };
-    Ok(super::add_del(router, m.is_add, None, outer, gpe)?)
+    Ok(InterfaceReply { sw_if_index: super::add_del(router, m.is_add, None, outer, gpe)? })
 }
 
 fn details(router: &Router, t: &Tunnel<VxlanGpe>) -> VxlanGpeTunnelV2Details {
@@ -184,54 +184,30 @@ fn details(router: &Router, t: &Tunnel<VxlanGpe>) -> VxlanGpeTunnelV2Details {
     };
     VxlanGpeTunnelV2Details {
         sw_if_index: t.interface,
-        local: t.outer.src.into(),
-        remote: t.outer.dst.into(),
-        local_port: t.kind.local_port,
-        remote_port: t.kind.remote_port,
-        vni: t.kind.vni,
-        protocol: IpProto(protocol),
-        mcast_sw_if_index: t.outer.group_over.unwrap_or(no_interface()),
-        encap_vrf_id: router.tunnel_table_id(&t.outer),
-        decap_vrf_id: t.kind.decap_vrf,
-        is_ipv6: t.outer.src.is_ipv6(),
+        ends: Ends { local: t.outer.src.into(), remote: t.outer.dst.into() },
+        ports: Ports { local_port: t.kind.local_port, remote_port: t.kind.remote_port },
+        made: Made {
+            vni: t.kind.vni,
+            protocol: IpProto(protocol),
+            mcast_sw_if_index: t.outer.group_over.unwrap_or(no_interface()),
+            encap_vrf_id: router.tunnel_table_id(&t.outer),
+            decap_vrf_id: t.kind.decap_vrf,
+            is_ipv6: t.outer.src.is_ipv6(),
+        },
     }
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("vxlan_gpe", "2.1.0")
         .call(|router: &mut Router, m: VxlanGpeAddDelTunnel| {
-            let m = VxlanGpeAddDelTunnelV2 {
-                local: m.local,
-                remote: m.remote,
-                local_port: 0,
-                remote_port: 0,
-                mcast_sw_if_index: m.mcast_sw_if_index,
-                encap_vrf_id: m.encap_vrf_id,
-                decap_vrf_id: m.decap_vrf_id,
-                protocol: m.protocol,
-                vni: m.vni,
-                is_add: m.is_add,
-            };
-            Ok(VxlanGpeAddDelTunnelReply { sw_if_index: add_del(router, &m)? })
+            add_del(router, m.ends, Ports::default(), m.wanted)
         })
-        .call(|router, m: VxlanGpeAddDelTunnelV2| {
-            Ok(VxlanGpeAddDelTunnelV2Reply { sw_if_index: add_del(router, &m)? })
-        })
+        .call(|router, m: VxlanGpeAddDelTunnelV2| add_del(router, m.ends, m.ports, m.wanted))
         .dump(|router, m: VxlanGpeTunnelDump| {
             let chosen = router.tunnels::<VxlanGpe>().chosen(m.sw_if_index);
             let row = |t| {
-                let d = details(router, t);
-                VxlanGpeTunnelDetails {
-                    sw_if_index: d.sw_if_index,
-                    local: d.local,
-                    remote: d.remote,
-                    vni: d.vni,
-                    protocol: d.protocol,
-                    mcast_sw_if_index: d.mcast_sw_if_index,
-                    encap_vrf_id: d.encap_vrf_id,
-                    decap_vrf_id: d.decap_vrf_id,
-                    is_ipv6: d.is_ipv6,
-                }
+                let VxlanGpeTunnelV2Details { sw_if_index, ends, made, .. } = details(router, t);
+                VxlanGpeTunnelDetails { sw_if_index, ends, made }
             };
             chosen.map(row).collect()
         })

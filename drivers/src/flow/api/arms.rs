@@ -1,4 +1,4 @@
-//! What rules look for, as messages have it: one structure for each kind of packet.
+//! Matches of flow rules as messages have them: one structure for each kind of packet.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -44,7 +44,7 @@ control::numbers! {
         IP4_GTPU = 14 => "FLOW_TYPE_IP4_GTPU_V2",
         GENERIC = 15 => "FLOW_TYPE_GENERIC_V2",
     }
-    /// What is done with packets.
+    /// Actions on packets.
     pub enum FlowAction: u32 = "flow_action" in "vnet/flow/flow_types.api" {
         COUNT = 1 => "FLOW_ACTION_COUNT",
         MARK = 2 => "FLOW_ACTION_MARK",
@@ -53,7 +53,7 @@ control::numbers! {
         REDIRECT_TO_QUEUE = 16 => "FLOW_ACTION_REDIRECT_TO_QUEUE",
         DROP = 64 => "FLOW_ACTION_DROP",
     }
-    /// What is done with packets.
+    /// Actions on packets.
     pub enum FlowActionV2: u32 = "flow_action_v2" in "vnet/flow/flow_types.api" {
         COUNT = 1 => "FLOW_ACTION_COUNT_V2",
         MARK = 2 => "FLOW_ACTION_MARK_V2",
@@ -63,7 +63,7 @@ control::numbers! {
         RSS = 32 => "FLOW_ACTION_RSS_V2",
         DROP = 64 => "FLOW_ACTION_DROP_V2",
     }
-    /// How packets are spread over queues.
+    /// Distribution of packets over queues.
     pub enum RssFunction: u32 = "rss_function" in "vnet/flow/flow_types.api" {
         DEFAULT = 0 => "RSS_FUNC_DEFAULT",
         TOEPLITZ = 1 => "RSS_FUNC_TOEPLITZ",
@@ -124,11 +124,11 @@ pub struct GenericPattern {
 
 /// A structure of what a rule looks for.
 trait Arm {
-    /// What that is.
+    /// Its matches.
     fn matches(&self) -> Result<Vec<Match>, Retval>;
 }
 
-/// What any packet of IP may have: nothing where no bit counts.
+/// Matches for any packet of IP: none where no bit counts.
 macro_rules! base {
     ($arm:expr) => {{
         let mut found = Vec::new();
@@ -263,7 +263,7 @@ impl Arm for FlowGeneric {
     }
 }
 
-/// What a rule looks for.
+/// Match of a rule.
 #[derive(Union, Clone, Debug)]
 pub enum Flow {
     /// Frames.
@@ -310,7 +310,7 @@ pub enum Flow {
     Ip4Gtpu(FlowIp4Gtpu),
 }
 
-/// What a rule looks for.
+/// Match of a rule.
 #[derive(Union, Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "read once, and dropped")]
 pub enum FlowV2 {
@@ -361,7 +361,7 @@ pub enum FlowV2 {
     Generic(FlowGeneric),
 }
 
-/// What a rule of this kind looks for.
+/// Matches of a rule of this kind.
 pub(super) fn matches<U: Union>(kind: u32, flow: &Overlay<U>) -> Result<Vec<Match>, Retval> {
     fn read<U: Union, A: Arm + Field>(flow: &Overlay<U>) -> Result<Vec<Match>, Retval> {
         flow.read::<A>().map_err(|_| Retval::INVALID_VALUE)?.matches()

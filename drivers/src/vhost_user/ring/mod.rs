@@ -46,9 +46,9 @@ pub enum Bad {
     Chain,
 }
 
-/// Which way buffers go.
+/// Direction of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// The driver has put packets in.
     FromDriver,
     /// Packets are put in here.
@@ -114,12 +114,12 @@ impl Ring {
     pub fn take(
         &mut self,
         table: &Table,
-        way: Way,
+        way: Direction,
         pieces: &mut Pieces,
     ) -> Option<(Taken, Result<(), Bad>)> {
         either!(self, ring => ring.take(table, way, pieces))
     }
-    /// Where the next buffer is.
+    /// Position of the next buffer.
     #[inline(always)]
     pub fn mark(&self) -> Mark {
         Mark(either!(self, ring => ring.position()))
@@ -146,7 +146,7 @@ impl Ring {
         either!(self, ring => ring.ask(wants));
         wants && self.waiting() > 0
     }
-    /// Where it stops, as the front end is told.
+    /// Position it stops at, for the front end.
     pub fn base(&self) -> u32 {
         either!(self, ring => ring.base())
     }
@@ -171,8 +171,8 @@ fn is_reached(event: u16, new: u16, old: u16) -> bool {
 
 /// Adds the stretch of a descriptor.
 #[inline(always)]
-fn add(table: &Table, d: Descriptor, way: Way, pieces: &mut Pieces) -> Result<(), Bad> {
-    if (d.flags & flag::WRITE != 0) != (way == Way::ToDriver) {
+fn add(table: &Table, d: Descriptor, way: Direction, pieces: &mut Pieces) -> Result<(), Bad> {
+    if (d.flags & flag::WRITE != 0) != (way == Direction::ToDriver) {
         return Err(Bad::Address);
     }
     table.add(d.address, d.len, pieces).ok_or(Bad::Address)
@@ -184,7 +184,7 @@ fn add(table: &Table, d: Descriptor, way: Way, pieces: &mut Pieces) -> Result<()
 fn add_table(
     table: &Table,
     d: Descriptor,
-    (way, is_packed): (Way, bool),
+    (way, is_packed): (Direction, bool),
     pieces: &mut Pieces,
 ) -> Result<(), Bad> {
     let count = d.len / DESCRIPTOR as u32;

@@ -6,10 +6,10 @@ use wire::vhost_user::RingPlace;
 use wire::virtio_ring::{DESCRIPTOR, Descriptor, flag};
 
 use super::super::memory::{Pieces, Table};
-use super::{Bad, Look, Position, Taken, Way, add, add_table, is_reached};
+use super::{Bad, Direction, Look, Position, Taken, add, add_table, is_reached};
 use crate::shared::Words;
 
-/// Where the second half of a descriptor is, and its flags.
+/// Offset of the second half of a descriptor, and of its flags.
 const HALF: usize = 8;
 const FLAGS: usize = 14;
 /// Bytes of what each side says about interrupts; where its flags are.
@@ -94,7 +94,7 @@ impl Packed {
     pub(super) fn take(
         &mut self,
         table: &Table,
-        way: Way,
+        way: Direction,
         pieces: &mut Pieces,
     ) -> Option<(Taken, Result<(), Bad>)> {
         if !self.is_available() {
@@ -115,7 +115,7 @@ impl Packed {
         &mut self,
         table: &Table,
         first: Descriptor,
-        way: Way,
+        way: Direction,
         pieces: &mut Pieces,
     ) -> (u16, Result<(), Bad>) {
         let (mut d, mut done) = (first, Ok(()));

@@ -6,12 +6,12 @@ use wire::vhost_user::RingPlace;
 use wire::virtio_ring::{DESCRIPTOR, Descriptor, NO_INTERRUPT, flag};
 
 use super::super::memory::{Pieces, Table};
-use super::{Bad, Look, Position, Taken, Way, add, add_table, is_reached};
+use super::{Bad, Direction, Look, Position, Taken, add, add_table, is_reached};
 use crate::shared::Words;
 
-/// Where the index is in both parts that have one, behind the flags.
+/// Offset of the index in both parts that have one, behind the flags.
 const INDEX: usize = 2;
-/// Where their entries begin.
+/// Offset of their entries.
 const ENTRIES: usize = 4;
 /// Bytes of an entry of what is used.
 const USED: usize = 8;
@@ -28,9 +28,9 @@ pub struct Split {
     at: u16,
     /// Buffers given back so far.
     given: u16,
-    /// Those of them that the driver has seen.
+    /// Entries that the driver has seen.
     published: u16,
-    /// Where the driver was asked to wake us; `None` while it is asked not to.
+    /// Entry at which the driver has to wake us; `None` while it has not to.
     asked: Option<u16>,
 }
 
@@ -86,7 +86,7 @@ impl Split {
     pub(super) fn take(
         &mut self,
         table: &Table,
-        way: Way,
+        way: Direction,
         pieces: &mut Pieces,
     ) -> Option<(Taken, Result<(), Bad>)> {
         if self.waiting() == 0 {
@@ -109,7 +109,7 @@ impl Split {
         &self,
         table: &Table,
         first: Descriptor,
-        way: Way,
+        way: Direction,
         pieces: &mut Pieces,
     ) -> Result<(), Bad> {
         let mut d = first;

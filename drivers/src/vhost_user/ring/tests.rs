@@ -34,7 +34,7 @@ fn buffers_come_out_as_they_were_put_in_and_go_back() {
             assert!(ring.waiting() > 0);
             pieces.clear();
             let (taken, done) =
-                ring.take(table_of(&session), Way::FromDriver, &mut pieces).unwrap();
+                ring.take(table_of(&session), Direction::FromDriver, &mut pieces).unwrap();
             assert_eq!((done, pieces.all().len()), (Ok(()), parts));
             assert_eq!(pieces.all()[0].offset, BUFFERS);
             assert!(machine.rings[1].take().is_none());
@@ -56,7 +56,7 @@ fn buffers_come_out_as_they_were_put_in_and_go_back() {
         .unwrap();
         machine.rings[1].put(&[descriptor(BUFFERS, 70, 0)]);
         pieces.clear();
-        assert!(again.ring.take(table_of(&session), Way::FromDriver, &mut pieces).is_some());
+        assert!(again.ring.take(table_of(&session), Direction::FromDriver, &mut pieces).is_some());
     }
 }
 
@@ -72,7 +72,7 @@ fn what_was_taken_can_be_put_back() {
                 pieces.clear();
                 let mut taken = Vec::new();
                 while let Some((buffer, done)) =
-                    ring.take(table_of(&session), Way::FromDriver, &mut pieces)
+                    ring.take(table_of(&session), Direction::FromDriver, &mut pieces)
                 {
                     assert_eq!(done, Ok(()));
                     taken.push((buffer, 9));
@@ -92,7 +92,7 @@ fn what_was_taken_can_be_put_back() {
 /// Takes what is there; whether it made sense.
 fn taken(session: &super::super::session::Session, ring: &mut Ring) -> Option<Result<(), Bad>> {
     let mut pieces = Pieces::default();
-    let (buffer, done) = ring.take(&session.table, Way::FromDriver, &mut pieces)?;
+    let (buffer, done) = ring.take(&session.table, Direction::FromDriver, &mut pieces)?;
     let region = &session.table.0[0].region;
     assert!(pieces.all().iter().all(|p| region.holds(p.offset, p.len as usize)));
     ring.give_back(&[(buffer, 0)]);
@@ -175,7 +175,7 @@ fn drivers_are_woken_when_they_want_to_be() {
             (0..count).for_each(|_| machine.rings[1].put(&[descriptor(BUFFERS, 60, 0)]));
             let mut pieces = Pieces::default();
             for _ in 0..count {
-                let taken = ring.take(&session.table, Way::FromDriver, &mut pieces).unwrap();
+                let taken = ring.take(&session.table, Direction::FromDriver, &mut pieces).unwrap();
                 ring.give_back(&[(taken.0, 0)]);
             }
             ring.publish()
@@ -189,7 +189,7 @@ fn drivers_are_woken_when_they_want_to_be() {
         let mut give = |machine: &mut Machine| {
             machine.rings[1].put(&[descriptor(BUFFERS, 60, 0)]);
             let mut pieces = Pieces::default();
-            let taken = ring.take(&session.table, Way::FromDriver, &mut pieces).unwrap();
+            let taken = ring.take(&session.table, Direction::FromDriver, &mut pieces).unwrap();
             ring.give_back(&[(taken.0, 0)]);
             ring.publish()
         };
@@ -200,7 +200,7 @@ fn drivers_are_woken_when_they_want_to_be() {
     }
 }
 
-/// Where something is written in a ring: a link, a length, flags.
+/// Entries written in a ring: a link, a length, flags.
 fn written() -> impl Strategy<Value = (u16, u16, u32, u8)> {
     (any::<u16>(), any::<u16>(), 0_u32..3000, 0_u8..8)
 }

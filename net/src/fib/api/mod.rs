@@ -8,10 +8,8 @@ mod tables;
 mod tests;
 pub mod types;
 
-use control::api::{Api, Retval};
+use control::api::Api;
 
-use super::Error;
-use crate::adjacency;
 use crate::router::Router;
 
 pub(crate) use tables::IpTable;
@@ -24,19 +22,4 @@ pub(super) fn register(api: &mut Api<Router>) {
     routes::register(api);
     hashes::register(api);
     sources::register(api);
-}
-
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::NoTable => Self::NO_SUCH_FIB,
-            Error::NoRoute => Self::NO_SUCH_ENTRY,
-            Error::Full => Self::TABLE_TOO_BIG,
-            Error::TableExists => Self::ENTRY_ALREADY_EXISTS,
-            Error::TableInUse => Self::IN_USE,
-            Error::Adjacency(adjacency::Error::NoInterface) => Self::INVALID_SW_IF_INDEX,
-            Error::Adjacency(adjacency::Error::Full(_)) => Self::LIMIT_EXCEEDED,
-            Error::Adjacency(_) => Self::UNSPECIFIED,
-        }
-    }
 }

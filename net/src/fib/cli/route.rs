@@ -163,7 +163,7 @@ struct RouteBatch<F: Family> {
     paths: Vec<Path>,
     is_del: bool,
     done: u32,
-    /// Those that were as they should be before: they stay when the rest is undone.
+    /// Interfaces that were as they should be before: they stay when the rest is undone.
     kept: Vec<u32>,
 }
 

@@ -19,7 +19,7 @@ use crate::router::Router;
 
 /// Load balances that lead to one another, at most; and tunnels in one another.
 const DEPTH: usize = 8;
-/// What a link must carry, of IPv4 (RFC 791) and IPv6 (RFC 8200 section 5).
+/// Least MTU of a link, of IPv4 (RFC 791) and IPv6 (RFC 8200 section 5).
 const LEAST: [u16; 2] = [68, 1280];
 
 impl Router {

@@ -1,4 +1,4 @@
-//! What may be wrong with routes: next hops that do not answer, paths of which none can be used.
+//! Health of routes: next hops that do not answer, paths of which none can be used.
 
 use std::collections::HashMap;
 

@@ -16,7 +16,7 @@ macro_rules! sources {
         impl Source {
             $($(#[$doc])* pub const $name: Self = Self { priority: $priority, id: $id };)*
         }
-        /// Those that are always there, by number from 1 on.
+        /// Sources that are always there, by number from 1 on.
         const BUILT_IN: &[(Source, &str)] = &[$((Source::$name, $text),)*];
     };
 }
@@ -117,7 +117,7 @@ impl Sources {
         self.own.push((new, name));
         Some(new)
     }
-    /// Those that clients made, in order.
+    /// Sources that clients made, in order.
     pub fn made(&self) -> impl Iterator<Item = (Source, &str)> {
         self.made.iter().map(|(source, name)| (*source, name.as_str()))
     }

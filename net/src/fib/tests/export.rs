@@ -3,7 +3,7 @@
 use super::*;
 use crate::adjacency::Link;
 
-/// Those of these hosts that were imported into a table.
+/// Hosts of these that were imported into a table.
 fn imported<'h>(b: &Rig, id: u32, hosts: &[&'h str]) -> Vec<&'h str> {
     fn of<F: Family>(b: &Rig, id: u32, addr: IpAddr) -> Option<u32> {
         let table = F::tables(&b.router.fib).at(b.router.fib.table::<F>(id)?)?;

@@ -7,14 +7,21 @@ mod settings;
 mod sub;
 pub mod types;
 
-use control::api::{Api, Module, Retval};
+use control::api::{Api, Fields, Module, Retval};
 
-use super::{Error, Interface, InterfaceIndex};
+use super::{Interface, InterfaceIndex};
 use crate::router::Router;
 
 /// The module that all of them are in.
 pub fn module(api: &mut Api<Router>) -> Module<'_, Router> {
     api.core("interface", "3.2.5")
+}
+
+/// The fields of a reply that says which interface there is now.
+#[derive(Debug, Fields)]
+pub struct InterfaceReply {
+    /// its number
+    pub sw_if_index: InterfaceIndex,
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
@@ -26,23 +33,6 @@ pub(super) fn register(api: &mut Api<Router>) {
 }
 
 pub(super) use events::tell;
-
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::Unknown => Self::INVALID_SW_IF_INDEX,
-            Error::NameInUse(_) => Self::VALUE_EXIST,
-            Error::Full | Error::Statistics(_) => Self::LIMIT_EXCEEDED,
-            Error::Unfit => Self::INVALID_INTERFACE,
-            Error::SubExists(_) => Self::SUBIF_ALREADY_EXISTS,
-            Error::VlanExists => Self::VLAN_ALREADY_EXISTS,
-            Error::InvalidVlan => Self::INVALID_VLAN,
-            Error::FixedSpeed => Self::UNSUPPORTED,
-            Error::Invalid(_) => Self::INVALID_VALUE,
-            Error::Graph(_) => Self::UNSPECIFIED,
-        }
-    }
-}
 
 /// The interface with this number.
 ///

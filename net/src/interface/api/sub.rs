@@ -3,12 +3,13 @@
 use control::api::{Api, Message, Retval};
 
 use super::super::{Error, InterfaceIndex, SubInterface};
+use super::InterfaceReply;
 use super::types::SubIfFlags;
 use crate::router::Router;
 
 /// Make a sub-interface.
 #[derive(Message)]
-#[reply(CreateSubifReply)]
+#[replies(InterfaceReply)]
 pub struct CreateSubif {
     /// its parent
     pub sw_if_index: InterfaceIndex,
@@ -22,28 +23,14 @@ pub struct CreateSubif {
     pub inner_vlan_id: u16,
 }
 
-/// It is made.
-#[derive(Message)]
-pub struct CreateSubifReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
-}
-
 /// Make a sub-interface for one VLAN.
 #[derive(Message)]
-#[reply(CreateVlanSubifReply)]
+#[replies(InterfaceReply)]
 pub struct CreateVlanSubif {
     /// its parent
     pub sw_if_index: InterfaceIndex,
     /// the VLAN, and its number there
     pub vlan_id: u32,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct CreateVlanSubifReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete a sub-interface.
@@ -79,7 +66,7 @@ pub(super) fn register(api: &mut Api<Router>) {
     super::module(api)
         .call(|router: &mut Router, m: CreateSubif| {
             let sw_if_index = router.add_sub_interface(m.sw_if_index, m.wanted())?;
-            Ok(CreateSubifReply { sw_if_index })
+            Ok(InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: CreateVlanSubif| {
             super::find(router, m.sw_if_index)?;
@@ -89,7 +76,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 Error::SubExists(_) => Retval::VLAN_ALREADY_EXISTS,
                 e => e.into(),
             });
-            Ok(CreateVlanSubifReply { sw_if_index: made? })
+            Ok(InterfaceReply { sw_if_index: made? })
         })
         .call(|router: &mut Router, m: DeleteSubif| {
             router.remove_sub_interface(m.sw_if_index).map_err(|e| match e {
