@@ -32,7 +32,7 @@ pub struct Domain {
     pub rules: BTreeMap<u16, Ipv6Addr>,
 }
 
-/// Which part of an address is mapped.
+/// Parts of an address that are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parts {
     /// Bits of an IPv4 address behind those that count.
@@ -42,7 +42,7 @@ struct Parts {
 }
 
 impl Domain {
-    /// What is wrong with it, in words.
+    /// Checks it; the fault in words.
     pub fn check(&self) -> Result<(), &'static str> {
         if u32::from(self.psid_offset) + u32::from(self.psid_len) > 16 {
             return Err("psid offset and length are more than 16 bits together");

@@ -1,5 +1,6 @@
-//! `ip4-map`: puts packets for customers into IPv6 (RFC 7597); `ip6-map`: takes those of customers
-//! out of it, and tells senders of IPv4 about errors within IPv6.
+//! `ip4-map`: puts packets for customers into IPv6 (RFC 7597); `ip4-map-t`: translates them;
+//! `ip6-map`: takes packets of customers out of it, and tells senders of IPv4 about errors within
+//! IPv6.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -13,12 +14,14 @@ use net::gso;
 use net::ip::{V4, V6};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
-use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6, siit};
+use wire::siit::{self, Pair};
+use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::cut::cut;
 use super::domain::Domain;
 use super::table::{Error, FRAGMENTS4, REFUSED_FROM, REFUSED_TO, Readers, Settings, clamp, ports};
+use super::translate;
 
 /// Length of an IPv6 header.
 const HEADER: usize = size_of::<ip6::Header>();
@@ -27,15 +30,15 @@ pub(super) const SOURCE_REFUSED: u8 = 5;
 /// Bytes of a packet that an ICMP error quotes at most (RFC 1812 section 4.3.2.3).
 const QUOTED: usize = 576 - 28;
 
-/// Puts packets into IPv6.
-pub struct Ip4Map {
+/// Puts packets into IPv6, or translates them.
+pub struct Ip4Map<const TRANSLATES: bool> {
     readers: Readers,
     /// State of the sequence that identifications are taken from.
     sequence: u64,
 }
 
 /// Each thread has a sequence of its own.
-impl Clone for Ip4Map {
+impl<const TRANSLATES: bool> Clone for Ip4Map<TRANSLATES> {
     fn clone(&self) -> Self {
         let sequence = infra::cpu::time_stamp().unwrap_or_default();
         Self { readers: self.readers.clone(), sequence }
@@ -59,8 +62,8 @@ pub enum Next4 {
     Along,
 }
 
-impl Node for Ip4Map {
-    const NAME: &'static str = "ip4-map";
+impl<const TRANSLATES: bool> Node for Ip4Map<TRANSLATES> {
+    const NAME: &'static str = if TRANSLATES { "ip4-map-t" } else { "ip4-map" };
     type Next = Next4;
     type Error = Error;
     type Count = Infallible;
@@ -70,6 +73,7 @@ impl Node for Ip4Map {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut expired, mut forbidden) = (0, 0);
+        let growth = if TRANSLATES { translate::GROWTH } else { HEADER };
         frame.each(
             #[inline(always)]
             |p| {
@@ -78,11 +82,12 @@ impl Node for Ip4Map {
                 let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
                     return Ok(Next4::Along);
                 };
+                let src = header.src_addr();
                 let settings = readers.settings.read(epoch);
                 if header.is_fragment() {
                     readers.count_total(thread, FRAGMENTS4, p.total_len());
                 }
-                if let Some(problem) = problem(p, domain, settings, HEADER) {
+                if let Some(problem) = problem(p, domain, settings, growth) {
                     let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
                     *if is_expired { &mut expired } else { &mut forbidden } += 1;
                     p.set_payload(problem);
@@ -93,11 +98,17 @@ impl Node for Ip4Map {
                 })?;
                 readers.count(thread, 1, number, p.total_len());
                 p.trace(|_| Mapped { number, to });
+                clamp(p, settings.params.tcp_mss);
                 let fib = readers.fib(p.rx(), 1, epoch);
                 p.set_fib(fib);
                 let balance = settings.balances[1];
                 balance.into_iter().for_each(|balance| p.set_adjacency(balance));
-                encapsulate(p, (domain, settings), to, sequence)?;
+                if TRANSLATES {
+                    let pair = Pair { src: domain.outside(src), dst: to };
+                    translate::to_ip6(p, domain, pair, sequence)?;
+                } else {
+                    encapsulate(p, (domain, settings), to, sequence)?;
+                }
                 Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
             },
         );
@@ -109,12 +120,7 @@ impl Node for Ip4Map {
 /// The ICMP error for the sender of an IPv4 packet that cannot go into IPv6, where it becomes
 /// `growth` bytes longer.
 #[inline(always)]
-pub(super) fn problem(
-    p: &Buffer<'_>,
-    domain: &Domain,
-    settings: &Settings,
-    growth: usize,
-) -> Option<Problem> {
+fn problem(p: &Buffer<'_>, domain: &Domain, settings: &Settings, growth: usize) -> Option<Problem> {
     let header = p.header::<ip4::Header>()?;
     if header.ttl <= 1 {
         let code = icmp4::code::TTL_EXCEEDED;
@@ -132,7 +138,7 @@ pub(super) fn problem(
 
 /// The IPv6 address of the customer that an IPv4 packet is for.
 #[inline(always)]
-pub(super) fn customer_of(p: &Buffer<'_>, domain: &Domain) -> Result<Ipv6Addr, Error> {
+fn customer_of(p: &Buffer<'_>, domain: &Domain) -> Result<Ipv6Addr, Error> {
     let dst = p.header::<ip4::Header>().ok_or(Error::Malformed)?.dst_addr();
     let port = ports(p, siit::ports4(p.bytes())).map(|(_, dst)| dst);
     domain.address_of(dst, port).ok_or_else(|| match port {
@@ -144,14 +150,13 @@ pub(super) fn customer_of(p: &Buffer<'_>, domain: &Domain) -> Result<Ipv6Addr, E
 
 /// Puts a packet into IPv6; fragments that have to be made follow it.
 #[inline(always)]
-fn encapsulate(
-    p: &mut Packet<'_, Ip4Map>,
+fn encapsulate<N: Node>(
+    p: &mut Packet<'_, N>,
     (domain, settings): (&Domain, &Settings),
     to: Ipv6Addr,
     sequence: &mut u64,
 ) -> Result<(), Error> {
     let params = &settings.params;
-    clamp(p, params.tcp_mss);
     let header = p.header_mut::<ip4::Header>().ok_or(Error::Malformed)?;
     header.decrement_ttl();
     let class = if params.copies_class { header.tos } else { params.class };
@@ -371,7 +376,9 @@ impl Record for Mapped {
 pub(super) fn add(router: &mut Router, readers: &Readers) -> Result<(), BuildError> {
     let sequence = infra::cpu::time_stamp().unwrap_or_default();
     let engine = &mut router.engine;
-    engine.add_feature(&IP4_UNICAST, Ip4Map { readers: readers.clone(), sequence })?;
+    engine.add_feature(&IP4_UNICAST, Ip4Map::<false> { readers: readers.clone(), sequence })?;
+    engine.add_feature(&IP4_UNICAST, Ip4Map::<true> { readers: readers.clone(), sequence })?;
     engine.add_feature(&IP6_UNICAST, Ip6Map { readers: readers.clone() })?;
+    engine.add_feature(&IP6_UNICAST, translate::Ip6MapT { readers: readers.clone() })?;
     Ok(())
 }

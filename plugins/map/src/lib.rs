@@ -94,7 +94,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.attach::<OnInterface>().map_err(refuse)?;
     let readers = state::insert(router).map_err(refuse)?;
     encapsulate::add(router, &readers).map_err(refuse)?;
-    translate::add(router, &readers).map_err(refuse)?;
     router.attach_at::<OnInterface, _>([
         AttachedAt { arc: &IP4_UNICAST, node: "ip4-map", is_on: |on| on.encapsulates },
         AttachedAt { arc: &IP6_UNICAST, node: "ip6-map", is_on: |on| on.encapsulates },

@@ -18,7 +18,7 @@ pub struct Params {
     pub next_hop4: Ipv4Addr,
     /// The same of IPv6 packets.
     pub next_hop6: Ipv6Addr,
-    /// What comes from customers must come from where its address and port belong.
+    /// Packets of customers must come from where their address and port belong.
     pub checks: bool,
     /// Fragments too.
     pub checks_fragments: bool,

@@ -1,4 +1,4 @@
-//! What the nodes find domains in, and what they drop packets for.
+//! Tables in which the nodes find domains, and reasons of their drops.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub fn bits4(addr: Ipv4Addr) -> u128 {
     u128::from(addr.to_bits()) << 96
 }
 
-/// What is set for all domains.
+/// Settings of all domains.
 #[derive(Clone, Default)]
 pub struct Settings {
     /// The parameters.
@@ -48,12 +48,12 @@ pub const REFUSED_FROM: usize = 1;
 /// As [`REFUSED_TO`].
 pub const FRAGMENTS4: usize = 2;
 
-/// What nodes read.
+/// Tables that nodes read.
 #[derive(Clone)]
 pub struct Readers {
     /// The domains.
     pub domains: SlabReader<Domain>,
-    /// Where they are found.
+    /// Domains by address.
     pub table: Reader<Arc<Table>>,
     /// Parameters.
     pub settings: Reader<Settings>,

@@ -1,100 +1,31 @@
-//! `ip4-map-t`, `ip6-map-t`: translate packets for customers and from them (RFC 7599, RFC 7915).
+//! `ip6-map-t`: translates packets of customers, and what `ip4-map-t` does to those for them
+//! (RFC 7599, RFC 7915).
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
 
-use graph::{BuildError, Flags, Frame, Node, Packet};
+use graph::{Flags, Frame, Node, Packet};
 use infra::rcu::Epoch;
-use net::Router;
 use net::drops::Problem;
 use net::ip::{V4, V6};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
 use wire::siit::{self, Front, Pair};
-use wire::{icmp4, icmp6, ip4, ip6};
+use wire::{icmp6, ip4, ip6};
 use zerocopy::FromBytes;
 
 use super::cut::cut;
 use super::domain::Domain;
-use super::encapsulate::{
-    Mapped, Next4, Next6, allow_cutting, customer_of, problem, source_refused,
-};
-use super::table::{Error, FRAGMENTS4, REFUSED_FROM, REFUSED_TO, Readers, clamp, ports};
+use super::encapsulate::{Next6, allow_cutting, source_refused};
+use super::table::{Error, REFUSED_FROM, Readers, clamp, ports};
 
 /// Bytes that an IPv6 header is longer than one of IPv4.
-const GROWTH: usize = size_of::<ip6::Header>() - size_of::<ip4::Header>();
+pub(super) const GROWTH: usize = size_of::<ip6::Header>() - size_of::<ip4::Header>();
 /// Length of an IPv6 fragment header.
 const FRAGMENT: usize = size_of::<ip6::FragmentHeader>();
 
-/// Translates packets into IPv6.
-pub struct Ip4MapT {
-    readers: Readers,
-    /// State of the sequence that identifications are taken from.
-    sequence: u64,
-}
-
-/// Each thread has a sequence of its own.
-impl Clone for Ip4MapT {
-    fn clone(&self) -> Self {
-        let sequence = infra::cpu::time_stamp().unwrap_or_default();
-        Self { readers: self.readers.clone(), sequence }
-    }
-}
-
-impl Node for Ip4MapT {
-    const NAME: &'static str = "ip4-map-t";
-    type Next = Next4;
-    type Error = Error;
-    type Count = Infallible;
-    const DROP: &'static str = "ip4-drop";
-
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (epoch, thread) = (frame.epoch(), frame.thread());
-        let (mut expired, mut forbidden) = (0, 0);
-        frame.each(
-            #[inline(always)]
-            |p| {
-                let Self { readers, sequence } = self;
-                let Some(header) = p.header::<ip4::Header>() else { return Ok(Next4::Along) };
-                let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
-                    return Ok(Next4::Along);
-                };
-                let src = header.src_addr();
-                let settings = readers.settings.read(epoch);
-                if header.is_fragment() {
-                    readers.count_total(thread, FRAGMENTS4, p.total_len());
-                }
-                if let Some(problem) = problem(p, domain, settings, GROWTH) {
-                    let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
-                    *if is_expired { &mut expired } else { &mut forbidden } += 1;
-                    p.set_payload(problem);
-                    return Ok(Next4::Icmp);
-                }
-                let to = customer_of(p, domain).inspect_err(|_| {
-                    readers.count_total(thread, REFUSED_TO, p.total_len());
-                })?;
-                readers.count(thread, 1, number, p.total_len());
-                p.trace(|_| Mapped { number, to });
-                clamp(p, settings.params.tcp_mss);
-                let fib = readers.fib(p.rx(), 1, epoch);
-                p.set_fib(fib);
-                let balance = settings.balances[1];
-                balance.into_iter().for_each(|balance| p.set_adjacency(balance));
-                let pair = Pair { src: domain.outside(src), dst: to };
-                to_ip6(p, domain, pair, sequence)?;
-                Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
-            },
-        );
-        frame.count_as(Error::TimeExceeded, expired);
-        frame.count_as(Error::DfSet, forbidden);
-    }
-}
-
 /// Translates a packet; fragments that have to be made follow it.
 #[inline(always)]
-fn to_ip6(
-    p: &mut Packet<'_, Ip4MapT>,
+pub(super) fn to_ip6<N: Node>(
+    p: &mut Packet<'_, N>,
     domain: &Domain,
     pair: Pair<std::net::Ipv6Addr>,
     sequence: &mut u64,
@@ -146,7 +77,7 @@ fn replace<N: Node>(p: &mut Packet<'_, N>, front: &Front) -> Result<(), Error> {
 /// Translates packets into IPv4.
 #[derive(Clone)]
 pub struct Ip6MapT {
-    readers: Readers,
+    pub(super) readers: Readers,
 }
 
 impl Node for Ip6MapT {
@@ -241,14 +172,5 @@ fn to_ip4(p: &mut Packet<'_, Ip6MapT>, domain: &Domain, pair: Pair<Ipv4Addr>) ->
         let size = p.gso_size().saturating_add(GROWTH as u16);
         p.set_gso_size(size);
     }
-    Ok(())
-}
-
-/// Adds the nodes.
-pub(super) fn add(router: &mut Router, readers: &Readers) -> Result<(), BuildError> {
-    let sequence = infra::cpu::time_stamp().unwrap_or_default();
-    let engine = &mut router.engine;
-    engine.add_feature(&IP4_UNICAST, Ip4MapT { readers: readers.clone(), sequence })?;
-    engine.add_feature(&IP6_UNICAST, Ip6MapT { readers: readers.clone() })?;
     Ok(())
 }
