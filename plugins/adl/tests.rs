@@ -21,7 +21,7 @@ fn bench() -> Bench {
     b
 }
 
-/// Where frames from `adl-input` on end up.
+/// Nodes at which frames from `adl-input` on end up.
 fn ends(b: &mut Bench, kind: EtherType, packet: &[u8]) -> Vec<String> {
     let frame = [Header::new(PG0, HOST, kind).as_bytes(), packet].concat();
     let rx = b.pg0.0;

@@ -1,4 +1,4 @@
-//! What is counted of buffers, by node.
+//! Counters of buffers, by node.
 
 use graph::{Handled, Monitored};
 use net::testing::Bench;
@@ -18,7 +18,7 @@ fn frame(dst: u8) -> Vec<u8> {
     [&[dst; 6][..], &[2, 0, 0, 1, 0, 1, 0x45, 0x45], &[7; 50]].concat()
 }
 
-/// What a node did: taken, returned, received, sent; and what remained with it.
+/// Buffers of a node: taken, returned, received, sent; and those that remained with it.
 fn of(bench: &mut Bench, node: &str) -> ([u64; 4], i64) {
     bench.control(|router| {
         let all = router.engine.handled().unwrap();

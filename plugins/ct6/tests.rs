@@ -24,7 +24,7 @@ fn bench() -> Bench {
     b
 }
 
-/// How many of these packets leave that come in inside, or from outside.
+/// Number of these packets that leave, coming in inside or from outside.
 fn through(b: &mut Bench, from_outside: bool, packets: &[Vec<u8>]) -> usize {
     let (mac, on) = if from_outside { (PG1, b.pg1) } else { (PG0, b.pg0) };
     let header = Header::new(mac, HOST, EtherType::IP6);

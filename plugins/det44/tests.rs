@@ -33,7 +33,7 @@ fn bench(more: &[&str]) -> Bench {
     b
 }
 
-/// What leaves, without Ethernet headers, all sums checked.
+/// Packets that leave, without Ethernet headers, all sums checked.
 fn pass(b: &mut Bench, on: InterfaceIndex, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let to: MacAddr = if on == b.pg0 { PG0 } else { PG1 };
     let header = ethernet::Header::new(to, HOST, EtherType::IP4);

@@ -68,7 +68,7 @@ fn frame(dst_mac: MacAddr, src_mac: MacAddr, dst: Ipv4Addr, ttl: u8, is_good: bo
     [link.as_bytes(), ip.as_bytes(), udp.as_bytes(), &payload].concat()
 }
 
-/// What operators can see.
+/// State that operators can see.
 fn state(b: &mut Bench) -> Vec<String> {
     let shows = [
         "show errors",
@@ -116,7 +116,7 @@ fn foretold(story: &Value) -> (Counts, Vec<String>) {
     (counts, sent)
 }
 
-/// What a packet then does.
+/// Fate of a packet that is sent then.
 fn done(b: &mut Bench, on: &str, frame: &[u8]) -> (Counts, Vec<String>) {
     let rx = b.interface(on);
     let caught = b.graph.send("ethernet-input", &[frame.to_vec()], move |p| p.set_rx(rx.0));

@@ -39,7 +39,7 @@ fn frame(port: u16) -> Vec<u8> {
     [Header::new(PG0, HOST, EtherType::IP4).as_bytes(), &ip].concat()
 }
 
-/// What comes out of frames that the first thread has at a node.
+/// Frames that come out of those that the first thread has at a node.
 fn send(b: &mut Bench, node: &str, frames: &[Vec<u8>]) -> Vec<Caught> {
     let rx = b.pg0.0;
     let mut out = b.graph.send_on(0, node, frames, move |p| p.set_rx(rx));

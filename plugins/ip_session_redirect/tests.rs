@@ -33,7 +33,7 @@ fn table(b: &mut Bench, v: u8) -> impl Fn(&str) -> String + use<> {
     }
 }
 
-/// How many packets leave by pg1.
+/// Number of packets that leave by pg1.
 fn left(b: &mut Bench, frames: &[Vec<u8>]) -> usize {
     let (pg0, pg1) = (b.pg0, b.pg1);
     b.receive(pg0, frames).iter().filter(|c| c.tx == pg1.0).count()

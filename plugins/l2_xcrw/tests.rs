@@ -3,7 +3,7 @@
 use l2_xcrw::FEATURE;
 use net::testing::whole::{Bench, sent};
 
-/// What an interface receives, as it leaves.
+/// Frames that an interface receives, as they leave.
 fn through(b: &mut Bench, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let rx = b.pg0.0;
     let out = b.graph.send("l2-xcrw", frames, move |p| p.set_rx(rx));

@@ -1,4 +1,4 @@
-//! Which changes of metadata are found, and when.
+//! Changes of metadata that are found, and their times.
 
 use mdata::*;
 use net::testing::Bench;

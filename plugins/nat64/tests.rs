@@ -417,7 +417,7 @@ fn sessions_that_come_and_go_are_logged() {
     assert_eq!(again, "nat ipfix logging enable\n");
 }
 
-/// What control sends.
+/// Packets that control sends.
 fn settle(b: &mut Bench) -> Vec<Vec<u8>> {
     let out = b.wait(6.0);
     sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()

@@ -9,7 +9,7 @@ fn bench() -> Bench {
     Bench::plugged(&[FEATURE])
 }
 
-/// What becomes of a packet that `pg1` sends.
+/// Fate of a packet that `pg1` sends.
 #[track_caller]
 fn sent(b: &mut Bench, packet: &str) -> String {
     let answer = b.cli(&format!("npol match pg1 outbound {packet}"));

@@ -22,7 +22,7 @@ fn frames(n: usize) -> Vec<Vec<u8>> {
     vec![[header.as_bytes(), &packet].concat(); n]
 }
 
-/// How many frames leave at once, and how many after some time.
+/// Number of frames that leave at once, and number after some time.
 fn through(b: &mut Bench, n: usize, seconds: f64) -> [usize; 2] {
     let rx = b.pg0.0;
     let at_once = sent(&b.graph.send("nsim", &frames(n), move |p| p.set_rx(rx))).len();

@@ -93,7 +93,7 @@ fn a_port_sends_at_its_rate() {
     assert_eq!(b.graph.buffers_used(), 0);
 }
 
-/// What all queues of pipe 0 counted.
+/// Counters of all queues of pipe 0.
 fn show_of(b: &mut Bench) -> Counted {
     let pg1 = b.pg1;
     b.control(|router, _| pipes(router, pg1)[0].counted)

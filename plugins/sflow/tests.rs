@@ -1,4 +1,4 @@
-//! Which packets are sampled and reported, and what agents read.
+//! Packets that are sampled and reported, and messages that agents read.
 
 use control::api::Retval;
 use net::InterfaceIndex;

@@ -35,7 +35,7 @@ fn bench(feature: net::Feature, lines: &[&str]) -> Bench {
     b
 }
 
-/// What leaves for packets that come in.
+/// Packets that leave for those that come in.
 fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
     let frame = |packet: &Vec<u8>| {

@@ -35,7 +35,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// What was sent, behind the Ethernet header.
+/// Sent packets, behind the Ethernet header.
 #[track_caller]
 fn sent(out: &[Caught]) -> Vec<&[u8]> {
     assert!(out.iter().all(|c| (c.at.as_str(), c.error.as_str()) == ("sent", "")), "{out:?}");

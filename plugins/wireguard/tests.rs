@@ -89,7 +89,7 @@ impl Far {
         assert_eq!(self.give(&sent[0]), None);
         self.rig.graph.moved_counters();
     }
-    /// What the other end takes out of a message.
+    /// Contents of a message as the other end reads it.
     fn opened(&mut self, sent: &[u8]) -> Vec<u8> {
         let mut room = vec![0; 1 << 16];
         match self.tunn.decapsulate(None, &sent[FRONT[self.over]..], &mut room) {

@@ -169,7 +169,7 @@ fn every_packet_at_every_node_is_captured() {
     assert!(daemon.tell("show trace").contains("loop1-output"));
 }
 
-/// What tshark finds wrong with a file, and its packets: interface, length, comment.
+/// Faults that tshark finds in a file, and its packets: interface, length, comment.
 fn packets(path: &Path) -> Vec<[String; 3]> {
     let bad = Command::new("tshark")
         .args(["-r"])

@@ -13,7 +13,7 @@ use ferrovia_client::{Client, stats};
 use rustix::process::{Pid, Signal, kill_process};
 use tests::{Daemon, eventually, is_root, program, unique};
 
-/// Told by command, beside two generator interfaces with addresses, neighbours and routes.
+/// Commands, beside two generator interfaces with addresses, neighbours and routes.
 const TOLD: &[&str] = &[
     "ip6 table add 9",
     "create sub-interfaces pg1 7 dot1q 70 exact-match",

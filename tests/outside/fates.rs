@@ -1,4 +1,4 @@
-//! What the daemon says of packets and of itself: `explain`, `show drops`, `show health`.
+//! The daemon about packets and itself: `explain`, `show drops`, `show health`.
 
 use tests::{Daemon, eventually};
 

@@ -119,6 +119,14 @@ fn under_traffic(hosts: &TwoHosts, addresses: &[&str], work: impl FnOnce()) {
 }
 
 #[test]
+fn the_samples_are_as_short_as_the_guide_says() {
+    for (file, most) in [("nth_drop_rust/src/lib.rs", 150), ("nth_drop_c/nth_drop.c", 250)] {
+        let text = fs::read_to_string(root().join("examples").join(file)).unwrap();
+        assert!(text.lines().count() <= most, "{file}: {} lines", text.lines().count());
+    }
+}
+
+#[test]
 fn both_samples_come_and_go_a_hundred_times_and_no_packet_is_lost() {
     if !is_root() || !tests::has("ping") {
         return;

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use tests::program;
 
-/// What stands before the blocks: folders of its own, and a service without systemd.
+/// Text before the blocks: folders of its own, and a service without systemd.
 const HEAD: &str = r#"
 set -euo pipefail
 mkdir -p /run/netns /run/vpp /etc/ferrovia /var/lib/ferrovia

@@ -1,4 +1,4 @@
-//! What the daemon may do, as the kernel tells it, and who may talk to it.
+//! Permissions of the daemon, as the kernel tells them, and who may talk to it.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

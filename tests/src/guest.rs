@@ -38,7 +38,7 @@ const MODULES: [&str; 10] = [
 /// Programs that it has beside busybox.
 const PROGRAMS: [&str; 2] = ["ip", "iperf3"];
 
-/// What it does first.
+/// First program of the guest.
 const INIT: &str = "#!/bin/busybox sh
 /bin/busybox --install -s /bin 2>/dev/null
 export PATH=/bin
@@ -148,7 +148,7 @@ impl Guest {
         self.read_to("@started", BOOT);
     }
 
-    /// What stands behind this mark, and what came before.
+    /// Reads to a mark: the text behind it, and the text before.
     fn read_to(&mut self, mark: &str, patience: Duration) -> (String, String) {
         let end = Instant::now() + patience;
         let mut text = String::new();
@@ -173,7 +173,7 @@ impl Drop for Guest {
     }
 }
 
-/// What a guest is made of.
+/// Files of a guest.
 struct Files {
     kernel: PathBuf,
     archive: Vec<u8>,

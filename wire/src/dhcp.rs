@@ -48,7 +48,7 @@ pub mod option {
     pub const REBINDING_TIME: u8 = 59;
     /// Name of the client for servers.
     pub const CLIENT_ID: u8 = 61;
-    /// What relays add (RFC 3046).
+    /// Options that relays add (RFC 3046).
     pub const RELAY_AGENT: u8 = 82;
     /// The end.
     pub const END: u8 = 255;

@@ -179,9 +179,9 @@ pub struct AddRing {
 )]
 #[repr(C)]
 pub struct Disconnect {
-    /// Why, as a number.
+    /// Reason, as a number.
     pub code: U32,
-    /// Why, in words.
+    /// Reason, in words.
     pub text: Text<96>,
 }
 

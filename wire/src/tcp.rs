@@ -156,7 +156,7 @@ pub fn clamp_mss(segment: &mut [u8], most: u16, is_summed: bool) -> Option<u16> 
     Some(told)
 }
 
-/// Where the maximum segment size is in the options of a header.
+/// Position of the maximum segment size in the options of a header.
 fn mss_place(options: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

@@ -51,9 +51,9 @@ pub const WANTS_REPLY: u32 = 8;
 
 /// Numbers of requests.
 pub mod request {
-    /// Which features there are.
+    /// Features there are.
     pub const GET_FEATURES: u32 = 1;
-    /// Which are used.
+    /// Features in use.
     pub const SET_FEATURES: u32 = 2;
     /// The front end is the owner.
     pub const SET_OWNER: u32 = 3;
@@ -61,7 +61,7 @@ pub mod request {
     pub const RESET_OWNER: u32 = 4;
     /// The memory.
     pub const SET_MEM_TABLE: u32 = 5;
-    /// Where to note what memory was written to.
+    /// Memory in which writes are noted.
     pub const SET_LOG_BASE: u32 = 6;
     /// Signal for that.
     pub const SET_LOG_FD: u32 = 7;
@@ -69,9 +69,9 @@ pub mod request {
     pub const SET_VRING_NUM: u32 = 8;
     /// Place of a ring.
     pub const SET_VRING_ADDR: u32 = 9;
-    /// Where a ring starts.
+    /// Entry at which a ring starts.
     pub const SET_VRING_BASE: u32 = 10;
-    /// Where a ring stops.
+    /// Entry at which a ring stops.
     pub const GET_VRING_BASE: u32 = 11;
     /// Wakeup of the back end.
     pub const SET_VRING_KICK: u32 = 12;
@@ -79,9 +79,9 @@ pub mod request {
     pub const SET_VRING_CALL: u32 = 13;
     /// Signal that something is wrong.
     pub const SET_VRING_ERR: u32 = 14;
-    /// Which features of the protocol there are.
+    /// Features of the protocol there are.
     pub const GET_PROTOCOL_FEATURES: u32 = 15;
-    /// Which are used.
+    /// Features of the protocol in use.
     pub const SET_PROTOCOL_FEATURES: u32 = 16;
     /// Pairs of queues at most.
     pub const GET_QUEUE_NUM: u32 = 17;
@@ -155,7 +155,7 @@ pub struct MemoryRegion {
     pub size: U64,
     /// Its address in the front end.
     pub user: U64,
-    /// Where it begins in the file.
+    /// Its start in the file.
     pub offset: U64,
 }
 
@@ -207,7 +207,7 @@ pub struct RingPlace {
     pub used: U64,
     /// Its part that the driver writes.
     pub available: U64,
-    /// Where it is noted.
+    /// Position at which it is noted.
     pub log: U64,
 }
 

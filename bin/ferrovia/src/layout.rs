@@ -15,7 +15,7 @@ pub struct Layout {
     pub main: usize,
     /// Of the workers, one each.
     pub workers: Vec<usize>,
-    /// That control may use.
+    /// Processors for control.
     pub control: Vec<usize>,
     /// Whether control has no CPU that the data plane leaves alone.
     pub shared: bool,

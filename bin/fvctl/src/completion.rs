@@ -51,7 +51,7 @@ fn candidates(line: &str) -> Vec<(String, String)> {
     }
 }
 
-/// What may come next as the reference says: the next words of commands, keywords of theirs.
+/// Completions by the reference: next words of commands, their keywords.
 fn offline(command: &str) -> Vec<(String, String)> {
     let (head, prefix) = command.rsplit_once(' ').unwrap_or(("", command));
     let typed: Vec<_> = head.split(' ').filter(|word| !word.is_empty()).collect();

@@ -31,9 +31,9 @@ pub struct Finding {
     pub state: State,
     /// The state of things.
     pub found: String,
-    /// What it costs; empty when it costs nothing.
+    /// Cost; empty where there is none.
     pub cost: &'static str,
-    /// How it is mended.
+    /// Remedy.
     pub mend: String,
 }
 

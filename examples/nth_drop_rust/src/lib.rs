@@ -15,7 +15,7 @@ ferrovia_sdk::plugin! {
 const PLACES: [(&str, &str, &str); 2] =
     [("ip4-unicast", "nth-drop-ip4", "ip4-lookup"), ("ip6-unicast", "nth-drop-ip6", "ip6-lookup")];
 
-/// What is set and counted.
+/// Settings and counters.
 struct State {
     /// N of each interface; 0 drops none.
     every: PerInterface,
@@ -26,7 +26,7 @@ struct State {
 struct Drop<const VERSION: usize>(Arc<State>);
 
 impl<const VERSION: usize> Node for Drop<VERSION> {
-    /// What a thread has seen of each interface.
+    /// Packets of each interface that a thread has seen.
     type Local = Vec<u32>;
     const REASONS: &'static [(&'static str, &'static str)] = &[("dropped", "Every Nth packet.")];
     const DROP: &'static str = ["ip4-drop", "ip6-drop"][VERSION];

@@ -60,7 +60,7 @@ impl Policy {
 /// A policy at an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attached {
-    /// Where it is in the order of an interface's policies; the lowest comes first.
+    /// Place in the order of an interface's policies; the lowest comes first.
     pub priority: u32,
     /// The policy.
     pub policy: u32,
@@ -78,7 +78,7 @@ pub struct Ways(pub [Vec<Attached>; 2]);
 #[derive(Default)]
 struct Policies(BTreeMap<u32, Policy>);
 
-/// Why something about policies is refused.
+/// Reason why a request about policies is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface

@@ -8,7 +8,7 @@ use super::macip::MacRule;
 use super::{Action, Error, Rule};
 
 control::numbers! {
-    /// What becomes of packets that a rule is about.
+    /// Actions on packets that match a rule.
     pub enum AclAction: u8 = "acl_action" in "plugins/acl/acl_types.api" {
         DENY = 0 => "ACL_ACTION_API_DENY",
         PERMIT = 1 => "ACL_ACTION_API_PERMIT",

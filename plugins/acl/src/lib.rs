@@ -103,7 +103,7 @@ impl Applied {
     }
 }
 
-/// What holds for all lists.
+/// Options of all lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Packets are counted by rule.
@@ -157,7 +157,7 @@ impl Lists {
     pub fn iter_from(&self, first: u32) -> impl Iterator<Item = (u32, &List)> {
         self.slab.iter_from(first)
     }
-    /// What holds for all.
+    /// Options of all lists.
     pub fn options(&self) -> &Options {
         self.options.current()
     }
@@ -169,7 +169,7 @@ impl Lists {
     pub fn timeouts(&self) -> Timeouts {
         self.timeouts
     }
-    /// What uses lists besides interfaces.
+    /// Users of lists besides interfaces.
     pub fn users(&self) -> impl Iterator<Item = &User> {
         self.users.iter()
     }

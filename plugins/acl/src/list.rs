@@ -19,7 +19,7 @@ const SLICE: usize = 1024;
 pub struct Verdict {
     /// Its place in the list.
     pub rule: u32,
-    /// What it says.
+    /// Its action.
     pub action: Action,
 }
 

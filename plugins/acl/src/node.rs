@@ -177,7 +177,7 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
         let (table, seed) = (sessions.lend(thread), sessions.seed());
         Meeting { table, seed, thread, at: Moment { now, generation }, now: options.generation }
     }
-    /// What a packet meets among the sessions.
+    /// Result of looking a packet up among the sessions.
     #[inline(never)]
     fn meet(
         &self,
@@ -247,7 +247,7 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
     }
 }
 
-/// What was counted in a frame.
+/// Counters of a frame.
 #[derive(Default)]
 struct Tally {
     denied: u64,
@@ -266,7 +266,7 @@ struct Meeting<'t, A: sessions::Address> {
     now: u32,
 }
 
-/// What holds for a frame, and what was found so far.
+/// State of a frame: what is the same for its packets, and results so far.
 struct Pass<'e, A: sessions::Address> {
     options: Options,
     thread: usize,
@@ -445,11 +445,11 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
     }
 }
 
-/// Why nobody knows what becomes of an explained packet that no rule lets pass.
+/// Reason why the fate of an explained packet that no rule lets pass is not known.
 const SESSIONS: &str = "no rule lets it pass, but a session of its data-plane thread may: \
     `show acl-plugin sessions' lists them";
 
-/// What a packet met among the sessions.
+/// Result of looking a packet up among the sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Met {
     /// None, and it begins none.

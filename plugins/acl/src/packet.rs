@@ -1,4 +1,4 @@
-//! What lists compare of a packet: addresses, protocol, ports or type and code of ICMP, and flags
+//! Fields that lists compare: addresses, protocol, ports or type and code of ICMP, and flags
 //! of TCP.
 //!
 //! A packet whose ports are not known (a later fragment, a header that is cut off or behind too
@@ -12,10 +12,10 @@ use zerocopy::FromBytes;
 use super::list::{List, Verdict};
 use super::rule::{upper_word, words};
 
-/// Where the flags are in a header of TCP.
+/// Offset of the flags in a header of TCP.
 const TCP_FLAGS: usize = 13;
 
-/// What is compared of a packet, in `W` words.
+/// Fields of a packet that are compared, in `W` words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuple<const W: usize> {
     /// Addresses, then protocol and ports.
@@ -47,7 +47,7 @@ impl<const W: usize> Tuple<W> {
     }
 }
 
-/// What is known of a header behind IP: ports, flags of TCP, and whether ports are not known.
+/// Fields of a header behind IP: ports, flags of TCP, and whether ports are not known.
 #[inline(always)]
 fn upper(protocol: Protocol, bytes: &[u8]) -> (u16, u16, u8, bool) {
     if protocol.has_ports() {
@@ -67,7 +67,7 @@ fn upper(protocol: Protocol, bytes: &[u8]) -> (u16, u16, u8, bool) {
 
 /// A version of IP whose packets lists are about.
 pub trait Matched: Version {
-    /// What is compared.
+    /// Fields that are compared.
     type Tuple: Copy + Default + Send + Sync + std::fmt::Debug + 'static;
     /// 4 or 6.
     const NUMBER: u8;

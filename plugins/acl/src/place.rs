@@ -1,4 +1,4 @@
-//! Where packets meet lists, and the names of the nodes there.
+//! Places at which packets meet lists, and the names of the nodes there.
 
 use super::packet::Matched;
 

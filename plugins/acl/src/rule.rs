@@ -7,7 +7,7 @@ use wire::{Prefix, Protocol};
 
 use super::Error;
 
-/// What becomes of packets that a rule is about.
+/// Action on packets that match a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// They are dropped.
@@ -38,7 +38,7 @@ pub const ALL: Range = (0, u16::MAX);
 /// A rule: which packets it is about, and what becomes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
-    /// What becomes of them.
+    /// Action on them.
     pub action: Action,
     /// Their sources.
     pub src: Prefix,

@@ -48,7 +48,7 @@ impl Timeouts {
     }
 }
 
-/// What is known of a session besides its flow.
+/// State of a session besides its flow.
 #[derive(Clone, Copy, Debug, FromBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Origin {
@@ -150,7 +150,7 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// Those of a frame: each hash leads to one, in turns.
+    /// Sessions of a frame: each hash leads to one, in turns.
     #[inline(always)]
     pub fn of<N: Node, On>(frame: &Frame<'_, N, On>) -> Self {
         let first = frame.thread_of(0);
@@ -172,7 +172,7 @@ impl Threads {
     }
 }
 
-/// What holds for the packets of a frame.
+/// State that the packets of a frame share.
 #[derive(Clone, Copy)]
 pub(super) struct Moment {
     pub now: f64,
@@ -222,7 +222,7 @@ pub(super) fn passed<A: Address>(
     table.passed(index, bytes, now);
 }
 
-/// What became of a packet that was to begin a session.
+/// Result for a packet that was to begin a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     /// It did.

@@ -65,7 +65,7 @@ impl Print for SetTimeout {
 }
 
 impl SetTimeout {
-    /// Those that are not so by default.
+    /// Timeouts that differ from the default.
     pub fn changed(timeouts: &Timeouts) -> Vec<Self> {
         let Timeouts { udp_idle, tcp_idle, tcp_transient } = *timeouts;
         let usual = Timeouts::default();

@@ -1,4 +1,4 @@
-//! What nodes say of traced packets.
+//! Trace records of the nodes.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -6,7 +6,7 @@ use net::adjacency::Link;
 use net::fib::types::{FibPath, FibPathNhProto, FibPathType};
 use net::fib::{Path, RouteOf};
 
-use super::table::{self, TableId, Way};
+use super::table::{self, BierPath, TableId};
 use super::{Bier, Error, dispose, impose};
 
 /// Labels are below this.
@@ -26,7 +26,7 @@ pub struct BierTableId {
     pub bt_hdr_len_id: u8,
 }
 
-/// The ways of a position.
+/// The paths of a position.
 #[derive(Clone, Debug, Default, Record)]
 #[file("")]
 pub struct BierRoute {
@@ -34,7 +34,7 @@ pub struct BierRoute {
     pub br_bp: u32,
     /// the table
     pub br_tbl_id: BierTableId,
-    /// its ways
+    /// its paths
     #[counted(br_n_paths: u8)]
     pub br_paths: Vec<FibPath>,
 }
@@ -64,14 +64,14 @@ pub struct BierTableDetails {
     pub bt_tbl_id: BierTableId,
 }
 
-/// Add ways to a position or take them away.
+/// Add paths to a position or take them away.
 #[derive(Message)]
 pub struct BierRouteAddDel {
     /// added, else taken away; all of them without any
     pub br_is_add: bool,
-    /// whether these ways replace those there are
+    /// whether these paths replace those there are
     pub br_is_replace: bool,
-    /// the position and the ways
+    /// the position and the paths
     pub br_route: BierRoute,
 }
 
@@ -86,7 +86,7 @@ pub struct BierRouteDump {
 /// A position.
 #[derive(Message)]
 pub struct BierRouteDetails {
-    /// the position and its ways
+    /// the position and its paths
     pub br_route: BierRoute,
 }
 
@@ -208,18 +208,18 @@ impl From<TableId> for BierTableId {
 }
 
 /// Forwarding of a position along a path.
-fn way_of(router: &Router, path: &FibPath) -> Result<Way, Retval> {
+fn way_of(router: &Router, path: &FibPath) -> Result<BierPath, Retval> {
     let is_own = path.proto == FibPathNhProto::BIER && path.kind == FibPathType::NORMAL;
     if is_own {
-        return Ok(Way::Disposition(path.table_id));
+        return Ok(BierPath::Disposition(path.table_id));
     }
-    Ok(Way::Out(path.native_of(router, RouteOf::Link(Link::Mpls))?))
+    Ok(BierPath::Out(path.native_of(router, RouteOf::Link(Link::Mpls))?))
 }
 
-fn path_of(router: &Router, way: &Way) -> FibPath {
+fn path_of(router: &Router, way: &BierPath) -> FibPath {
     match way {
-        Way::Out(path) => FibPath::of_link(router, Link::Mpls, path),
-        Way::Disposition(table_id) => FibPath {
+        BierPath::Out(path) => FibPath::of_link(router, Link::Mpls, path),
+        BierPath::Disposition(table_id) => FibPath {
             sw_if_index: u32::MAX,
             table_id: *table_id,
             weight: 1,
@@ -233,7 +233,7 @@ impl BierRouteAddDel {
     fn carry_out(&self, router: &mut Router) -> Result<(), Retval> {
         let (id, position) = (self.br_route.br_tbl_id.into(), self.br_route.br_bp);
         let new = self.br_route.br_paths.iter().map(|p| way_of(router, p));
-        let new = new.collect::<Result<Vec<Way>, Retval>>()?;
+        let new = new.collect::<Result<Vec<BierPath>, Retval>>()?;
         if self.br_is_add && new.is_empty() {
             return Err(Retval::NO_PATHS_IN_ROUTE);
         }

@@ -7,7 +7,7 @@ use net::adjacency::Link;
 use net::fib::{RouteOf, paths_of, words_of_path};
 use wire::bier;
 
-use super::table::{self, TableId, Way};
+use super::table::{self, BierPath, TableId};
 use super::{Bier, dispose, impose};
 
 /// Words that name a table: `sd N set N bsl BITS`.
@@ -100,7 +100,7 @@ struct SetRoute {
 
 impl Command for SetRoute {
     const PATHS: &'static [&'static str] = &["bier route"];
-    const ABOUT: &'static str = "Say which way a bit position goes";
+    const ABOUT: &'static str = "Set the paths of a bit position";
     const USAGE: &'static str = "[add|del] sd <sub-domain> set <set> bsl <bit-string-length> \
         bp <bit-position> {disposition <table-id> | via [<next-hop>] [<interface>] \
         [next-hop-table <table-id>] [weight <n:0-255>] [preference <n:0-255>] \
@@ -131,15 +131,15 @@ impl Command for SetRoute {
 impl SetRoute {
     fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
         let paths = paths_of(router, RouteOf::Link(Link::Mpls), 0, &self.paths)?;
-        let mut new: Vec<Way> = paths.into_iter().map(Way::Out).collect();
-        new.extend(self.disposition.map(Way::Disposition));
+        let mut new: Vec<BierPath> = paths.into_iter().map(BierPath::Out).collect();
+        new.extend(self.disposition.map(BierPath::Disposition));
         Ok(table::change_route(router, self.id, self.position, new, !self.is_del)?)
     }
-    fn of(router: &Router, id: TableId, position: u32, way: &Way) -> Option<Self> {
+    fn of(router: &Router, id: TableId, position: u32, way: &BierPath) -> Option<Self> {
         let none = Self { is_del: false, id, position, disposition: None, paths: String::new() };
         Some(match way {
-            Way::Disposition(table) => Self { disposition: Some(*table), ..none },
-            Way::Out(path) => Self { paths: words_of_path(router, Link::Mpls, path)?, ..none },
+            BierPath::Disposition(table) => Self { disposition: Some(*table), ..none },
+            BierPath::Out(path) => Self { paths: words_of_path(router, Link::Mpls, path)?, ..none },
         })
     }
 }
@@ -236,7 +236,7 @@ struct SetDisposition {
     del: bool,
 }
 
-/// What is behind a header.
+/// Payload behind a header.
 #[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 enum Payload {
     /// A label that the receiver chose.

@@ -101,7 +101,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     if !dispositions(router).all.contains_key(&id) {
         return Err(Error::NoDisposition);
     }
-    let leads = |way: &super::Way| *way == super::Way::Disposition(id);
+    let leads = |way: &super::BierPath| *way == super::BierPath::Disposition(id);
     let mut routes = router.own::<Bier>().tables.all.values().flat_map(|t| t.routes.values());
     if routes.any(|ways| ways.iter().any(|(way, _)| leads(way))) {
         return Err(Error::InUse);

@@ -32,7 +32,7 @@ use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 pub use api::*;
 pub use input::Error as InputDrops;
 pub use lookup::Error as LookupDrops;
-pub use table::{TableId, Way};
+pub use table::{BierPath, TableId};
 
 use dispose::Dispositions;
 use impose::{Imposition, Inner};

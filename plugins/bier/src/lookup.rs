@@ -1,4 +1,4 @@
-//! `bier-lookup`: a copy for each way that a packet's positions take (RFC 8279 section 6.5).
+//! `bier-lookup`: a copy for each path that a packet's positions take (RFC 8279 section 6.5).
 
 use std::convert::Infallible;
 use std::fmt;
@@ -74,7 +74,7 @@ fn take<'e>(choice: &'e Choice, left: &mut [u8]) -> Option<&'e Mask> {
     None
 }
 
-/// Leaves a packet the positions of a way, and notes where it goes.
+/// Leaves a packet the positions of a path, and notes where it goes.
 #[inline(always)]
 fn lead(p: &mut Buffer<'_>, mask: &Mask, popped: Popped) -> Next {
     let string = p.bytes_mut().get_mut(size_of::<Header>()..);

@@ -8,7 +8,7 @@ use infra::rcu::SlabReader;
 use net::fib::{Forwarding4, Popped, Via};
 use wire::mpls::Entry;
 
-use super::table::Output as Way;
+use super::table::Output as Fmask;
 
 /// Drops of [`Output`].
 #[derive(Clone, Copy, graph::Reason)]
@@ -32,7 +32,7 @@ pub enum Next {
 /// Puts the label on.
 #[derive(Clone)]
 pub(super) struct Output {
-    pub ways: SlabReader<Way>,
+    pub ways: SlabReader<Fmask>,
     pub balances: Forwarding4,
 }
 

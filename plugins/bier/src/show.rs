@@ -1,4 +1,4 @@
-//! Commands that show tables, ways and headers.
+//! Commands that show tables, paths and headers.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use net::Router;
 use serde::Serialize;
 use wire::bier;
 
-use super::table::{Table, TableId, Way};
+use super::table::{BierPath, Table, TableId};
 use super::{Bier, dispose};
 
 /// A table in words.
@@ -40,7 +40,7 @@ struct ShowFib {
     position: Option<u32>,
 }
 
-/// Show the ways to other routers.
+/// Show the paths to other routers.
 #[derive(Command)]
 #[command("show bier fmask")]
 struct ShowFmask;
@@ -96,10 +96,10 @@ impl fmt::Display for Shown {
     }
 }
 
-fn way(router: &Router, way: &Way) -> String {
+fn way(router: &Router, way: &BierPath) -> String {
     let path = match way {
-        Way::Disposition(table) => return format!("bier-disp-table:{table}"),
-        Way::Out(path) => path,
+        BierPath::Disposition(table) => return format!("bier-disp-table:{table}"),
+        BierPath::Out(path) => path,
     };
     let ways = router.own::<Bier>().tables.ways.iter();
     let kept = ways.filter(|((p, _), _)| p == path).map(|(_, kept)| kept).next();
@@ -114,7 +114,7 @@ fn way(router: &Router, way: &Way) -> String {
 
 fn shown(router: &Router, (of, t): (&TableId, &Table), only: Option<u32>) -> Shown {
     let all = t.routes.iter().filter(|(position, _)| only.is_none_or(|o| o == **position));
-    let words = |ways: &[(Way, _)]| ways.iter().map(|(w, _)| way(router, w)).collect();
+    let words = |ways: &[(BierPath, _)]| ways.iter().map(|(w, _)| way(router, w)).collect();
     let positions = all.map(|(position, ways)| (*position, words(ways))).collect();
     Shown { index: t.index, table: id(*of), label: t.label, number: of.number(), positions }
 }
@@ -210,7 +210,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, _: ShowFmask| {
         let ways = router.own::<Bier>().tables.ways.iter();
         let fmask = ways.map(|((path, _), kept)| {
-            let way = way(router, &Way::Out(path.clone()));
+            let way = way(router, &BierPath::Out(path.clone()));
             Fmask { index: kept.index, way }
         });
         let mut all: Vec<Fmask> = fmask.collect();

@@ -1,8 +1,8 @@
 //! Tables of bit positions (RFC 8279 section 6): which way each position goes, and with which
 //! others.
 //!
-//! Nodes read a table in which every way already knows all positions that take it (the F-BM of
-//! section 6.4). Positions with several ways have one for each of [`CHOICES`] values of the
+//! Nodes read a table in which every path already knows all positions that take it (the F-BM of
+//! section 6.4). Positions with several paths have one for each of [`CHOICES`] values of the
 //! entropy, and masks of their own for each (section 6.7).
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +18,7 @@ use super::{Bier, Error};
 
 /// Most tables.
 const MOST_TABLES: usize = 1 << 12;
-/// Most ways out.
+/// Most paths out.
 const MOST_WAYS: usize = 1 << 16;
 /// Values of the entropy that choose differently.
 pub const CHOICES: usize = 16;
@@ -45,9 +45,9 @@ impl TableId {
     }
 }
 
-/// A way of a position, as it was asked for.
+/// A path of a position, as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum BierPath {
     /// To another router; the last label of the path names the table there.
     Out(Path),
     /// To this router, by this disposition table.
@@ -63,7 +63,7 @@ pub enum Onward {
     Disposition(u32),
 }
 
-/// A way out, as nodes read it.
+/// A path out, as nodes read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     /// Load balance of its packets.
@@ -74,16 +74,16 @@ pub struct Output {
     pub exp: Option<u8>,
 }
 
-/// A way and all positions that take it.
+/// A path and all positions that take it.
 #[derive(Clone, Debug)]
 pub struct Mask {
-    /// The way.
+    /// The path.
     pub to: Onward,
     /// The positions, as a bit string.
     pub bits: Box<[u8]>,
 }
 
-/// The ways for one choice.
+/// The paths for one choice.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Number of the mask of each position, plus one; 0 for none.
@@ -92,7 +92,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The way of a position, the first of which is 1.
+    /// The path of a position, the first of which is 1.
     #[inline(always)]
     pub fn of(&self, position: u32) -> Option<&Mask> {
         let number = *self.by_position.get(position.checked_sub(1)? as usize)?;
@@ -109,7 +109,7 @@ pub struct Bift {
 }
 
 impl Bift {
-    /// The ways for an entropy.
+    /// The paths for an entropy.
     #[inline(always)]
     pub fn choice(&self, entropy: u32) -> Option<&Choice> {
         self.choices.get(entropy as usize % self.choices.len().max(1))
@@ -122,13 +122,13 @@ pub struct Table {
     pub label: Option<u32>,
     /// Number by which nodes know it.
     pub index: u32,
-    /// The ways of each position.
-    pub routes: BTreeMap<u32, Vec<(Way, Onward)>>,
+    /// The paths of each position.
+    pub routes: BTreeMap<u32, Vec<(BierPath, Onward)>>,
     /// Headers that are put on for it.
     pub users: u32,
 }
 
-/// A way out, as control keeps it.
+/// A path out, as control keeps it.
 pub struct Kept {
     /// Number by which nodes know it.
     pub index: u32,
@@ -137,7 +137,7 @@ pub struct Kept {
     users: u32,
 }
 
-/// All tables, and the ways out.
+/// All tables, and the paths out.
 pub struct Tables {
     /// All tables.
     pub all: BTreeMap<TableId, Table>,
@@ -179,8 +179,8 @@ impl Tables {
     }
 }
 
-/// The ways of all positions for a choice.
-fn choice(id: TableId, routes: &BTreeMap<u32, Vec<(Way, Onward)>>, n: usize) -> Choice {
+/// The paths of all positions for a choice.
+fn choice(id: TableId, routes: &BTreeMap<u32, Vec<(BierPath, Onward)>>, n: usize) -> Choice {
     let len = id.string_len();
     let mut by_position = vec![0; len * 8];
     let (mut masks, mut known) = (Vec::new(), HashMap::new());
@@ -262,7 +262,7 @@ pub fn remove(router: &mut Router, id: TableId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has a position go these ways and no others; without any it is gone.
+/// Has a position go these paths and no others; without any it is gone.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -270,7 +270,7 @@ pub fn set_route(
     router: &mut Router,
     id: TableId,
     position: u32,
-    ways: Vec<Way>,
+    ways: Vec<BierPath>,
 ) -> Result<(), Error> {
     if !tables(router).all.contains_key(&id) {
         return Err(Error::NoTable);
@@ -298,7 +298,7 @@ pub fn set_route(
     Ok(())
 }
 
-/// Has a position go more ways, or fewer: none at all where it is not said which.
+/// Has a position go more paths, or fewer: none at all where it is not said which.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -306,7 +306,7 @@ pub fn change_route(
     router: &mut Router,
     id: TableId,
     position: u32,
-    changed: Vec<Way>,
+    changed: Vec<BierPath>,
     is_add: bool,
 ) -> Result<(), Error> {
     let table = tables(router).all.get(&id).ok_or(Error::NoTable)?;
@@ -320,19 +320,19 @@ pub fn change_route(
     set_route(router, id, position, ways)
 }
 
-/// Key of a way.
+/// Key of a path.
 fn key(id: TableId, path: &Path) -> (Path, Option<u32>) {
     let number = path.pushed().next().is_none().then(|| id.number());
     (path.clone(), number)
 }
 
-fn hold(router: &mut Router, id: TableId, way: &Way) -> Result<Onward, Error> {
+fn hold(router: &mut Router, id: TableId, way: &BierPath) -> Result<Onward, Error> {
     let path = match way {
-        Way::Disposition(table) => {
+        BierPath::Disposition(table) => {
             let known = router.own::<Bier>().dispositions.all.get(table);
             return known.map(|t| Onward::Disposition(t.index)).ok_or(Error::NoDisposition);
         }
-        Way::Out(path) => path,
+        BierPath::Out(path) => path,
     };
     let key = key(id, path);
     if let Some(kept) = tables(router).ways.get_mut(&key) {
@@ -360,8 +360,8 @@ fn hold(router: &mut Router, id: TableId, way: &Way) -> Result<Onward, Error> {
     Ok(Onward::Output(index))
 }
 
-fn release(router: &mut Router, id: TableId, way: &Way) {
-    let Way::Out(path) = way else { return };
+fn release(router: &mut Router, id: TableId, way: &BierPath) {
+    let BierPath::Out(path) = way else { return };
     let key = key(id, path);
     let Some(kept) = tables(router).ways.get_mut(&key) else { return };
     kept.users -= 1;

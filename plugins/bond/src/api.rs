@@ -1,7 +1,7 @@
 //! Messages of the module `bond`.
 
 use control::api::{Api, Message, Retval, Text};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 use wire::MacAddr;
 
 use super::{Balance, Bond, Bonds, Config, Member, Mode};
@@ -55,7 +55,7 @@ pub struct BondCreateReply {
 
 /// Make a bond.
 #[derive(Message)]
-#[reply(BondCreate2Reply)]
+#[replies(InterfaceReply)]
 pub struct BondCreate2 {
     /// choice of members
     pub mode: BondMode,
@@ -72,13 +72,6 @@ pub struct BondCreate2 {
     /// the number in its name; 4294967295 for the lowest free one
     #[preset(4294967295)]
     pub id: u32,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct BondCreate2Reply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete a bond.
@@ -375,7 +368,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 BondCreate2 { mode, lb, numa_only, enable_gso, use_custom_mac, mac_address, id };
             Ok(BondCreateReply { sw_if_index: create(router, m)? })
         })
-        .call(|router, m: BondCreate2| Ok(BondCreate2Reply { sw_if_index: create(router, m)? }))
+        .call(|router, m: BondCreate2| Ok(InterfaceReply { sw_if_index: create(router, m)? }))
         .call(|router, m: BondDelete| Ok(super::delete(router, m.sw_if_index)?))
         .call(|router, m: BondEnslave| {
             let how = (m.is_passive, m.is_long_timeout);

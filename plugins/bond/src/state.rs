@@ -27,7 +27,7 @@ pub struct Bond {
     pub config: Config,
     /// Its members, in the order they joined.
     pub members: Vec<InterfaceIndex>,
-    /// Those that it sends to; the first one matters in mode `active-backup`.
+    /// Members that it sends to; the first one matters in mode `active-backup`.
     pub active: Vec<InterfaceIndex>,
     plan: Shared<Plan>,
 }

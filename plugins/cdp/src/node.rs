@@ -40,7 +40,7 @@ impl Said {
 /// Message of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// Where.
+    /// The interface.
     pub interface: InterfaceIndex,
     /// Name of the station.
     pub device: Said,

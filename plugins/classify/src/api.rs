@@ -11,13 +11,13 @@ use super::{From, NONE};
 const CURRENT: u8 = 1;
 
 control::numbers! {
-    /// Which packets.
+    /// Kinds of packets.
     pub enum PolicerClassifyTable: u8 = "policer_classify_table" in "" {
         IP4 = 0 => "POLICER_CLASSIFY_API_TABLE_IP4",
         IP6 = 1 => "POLICER_CLASSIFY_API_TABLE_IP6",
         L2 = 2 => "POLICER_CLASSIFY_API_TABLE_L2",
     }
-    /// Which flows.
+    /// Kinds of flows.
     pub enum FlowClassifyTable: u8 = "flow_classify_table" in "" {
         IP4 = 0 => "FLOW_CLASSIFY_API_TABLE_IP4",
         IP6 = 1 => "FLOW_CLASSIFY_API_TABLE_IP6",

@@ -10,7 +10,7 @@ use super::tables::{Classifier, Info, NewSession, NewTable, SessionAction};
 use super::words::{self, Form};
 use super::{Action, From, NONE, edges};
 
-/// What a table says of packets that it refuses.
+/// Number in a table for packets that it refuses.
 const DENY: u32 = 0;
 /// Buckets of a filter's tables.
 const FILTER_BUCKETS: u32 = 8;
@@ -154,7 +154,7 @@ impl PrintValue for Mask {
     }
 }
 
-/// What they are compared with.
+/// Value that they are compared with.
 #[derive(Debug, PartialEq)]
 pub struct Match(pub Vec<u8>);
 

@@ -26,7 +26,7 @@ impl Mask {
         let fits = bytes.len().is_multiple_of(VECTOR) && (1..=MOST_VECTORS).contains(&vectors);
         fits.then(|| Self { bits: Key::padded(bytes), words: bytes.len() / 8 })
     }
-    /// How many vectors it has.
+    /// Number of vectors.
     pub fn vectors(&self) -> usize {
         self.words * 8 / VECTOR
     }
@@ -34,7 +34,7 @@ impl Mask {
     pub fn bytes(&self) -> Vec<u8> {
         self.bits.bytes(self)
     }
-    /// How many bits count: what decides which of two masks says more.
+    /// Number of bits that count: it decides which of two masks is more specific.
     pub fn count_ones(&self) -> u32 {
         self.bits.0.iter().map(|word| word.count_ones()).sum()
     }

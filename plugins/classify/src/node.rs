@@ -57,12 +57,12 @@ pub const ROUTED: u8 = 7;
 
 /// The kind that is no version of IP.
 const LAYER2: usize = 2;
-/// What a table says of packets that do not pass.
+/// Number in a table for packets that do not pass.
 const DENY: u32 = 0;
 
 /// Packets of a kind that are looked up for a use.
 pub trait Classified<const USE: u8>: Copy + Send + Sync + 'static {
-    /// Why they are dropped.
+    /// Reason of their drops.
     type Error: Reason;
     /// Edges.
     type Next: Next;
@@ -76,9 +76,9 @@ pub trait Classified<const USE: u8>: Copy + Send + Sync + 'static {
     const COUNTED_AT: &'static str;
     /// Whether the layer 2 header of their adjacency is in front.
     const IS_FRAMED: bool = false;
-    /// Where a packet goes that a table has this number for; `None` where it is refused.
+    /// Next node of a packet that a table has this number for; `None` where it is refused.
     fn next(number: u32) -> Option<Self::Next>;
-    /// Where a packet goes that is redirected; `None` where none is.
+    /// Next node of a packet that is redirected; `None` where none is.
     fn redirected() -> Option<Self::Next> {
         None
     }
@@ -211,7 +211,7 @@ pub struct Classify<V, const USE: u8> {
     adjacencies: SlabReader<Adjacency>,
 }
 
-/// What was counted in a frame, in the order of [`Count`].
+/// Counters of a frame, in the order of [`Count`].
 type Tally = [u64; 3];
 
 impl<V: Classified<USE>, const USE: u8> Node for Classify<V, USE> {
@@ -291,7 +291,7 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
         let tables = self.interfaces.read(Self::interface(p), epoch);
         tables.map_or(NONE, |tables| tables.0[USE as usize][kind])
     }
-    /// Where a packet's headers are.
+    /// Positions of a packet's headers.
     #[inline(always)]
     fn headers(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Headers {
         let here = p.offset();

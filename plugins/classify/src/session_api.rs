@@ -6,7 +6,7 @@ use net::Router;
 use super::tables::{Classifier, NewSession, SessionAction};
 
 control::numbers! {
-    /// What is done with a packet that has a session.
+    /// Actions on a packet that has a session.
     pub enum ClassifyAction: u8 = "classify_action" in "" {
         NONE = 0 => "CLASSIFY_API_ACTION_NONE",
         SET_IP4_FIB_INDEX = 1 => "CLASSIFY_API_ACTION_SET_IP4_FIB_INDEX",

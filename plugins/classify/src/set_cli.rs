@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::NONE;
 use super::uses::{self, Kind, Tables, Use};
 
-/// What all commands that set tables take.
+/// Arguments of all commands that set tables.
 #[derive(Arguments, Debug, PartialEq)]
 struct Chosen {
     /// for packets of IPv4
@@ -26,7 +26,7 @@ struct Chosen {
     del: bool,
 }
 
-/// What those take that set tables of an interface.
+/// Arguments of commands that set tables of an interface.
 #[derive(Arguments, Debug, PartialEq)]
 struct OnInterface {
     /// interface

@@ -27,7 +27,7 @@ type Routes = Vec<(TableIndex, Prefix, u32)>;
 /// Tables that routes lead to.
 struct Steering {
     kind: ObjectKind,
-    /// How many paths lead to each table.
+    /// Number of paths to each table.
     users: BTreeMap<u32, u32>,
     /// The tables of interfaces' own addresses, of IPv4 and IPv6.
     own: BTreeMap<InterfaceIndex, [u32; 2]>,

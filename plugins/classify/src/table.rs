@@ -33,7 +33,7 @@ const GONE: u64 = 1 << 32;
 pub enum From {
     /// At the layer 2 header.
     Layer2,
-    /// So far from the header that the packet is at, which may be behind it.
+    /// Distance from the header that the packet is at, which may be behind it.
     Current(i16),
 }
 
@@ -61,7 +61,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// What the operator of the table asked for; nothing where packets are redirected.
+    /// Action that the operator of the table asked for; none where packets are redirected.
     pub fn wanted(self) -> SessionAction {
         match self {
             Self::None | Self::Redirect(_) => SessionAction::None,
@@ -77,15 +77,15 @@ impl Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     pub(super) key: Key,
-    /// What becomes of a packet that is equal; whose number it is depends on the table's user.
+    /// Next node of a packet that is equal; whose number it is depends on the table's user.
     pub hit_next: u32,
     /// A number for the table's user.
     pub opaque: u32,
     /// Bytes that the packet moves on, or back.
     pub advance: i32,
-    /// What is done with the packet.
+    /// Action on the packet.
     pub action: Action,
-    /// What its counter showed when it was made.
+    /// Value of its counter when it was made.
     pub(super) before: u64,
 }
 
@@ -132,11 +132,11 @@ pub struct Table {
     pub mask: Mask,
     /// Vectors left out before the first one that counts.
     pub skip: usize,
-    /// Where the bytes begin.
+    /// Start of the bytes.
     pub from: From,
     /// The table that is asked for what is not found here, or [`NONE`].
     pub next: u32,
-    /// What becomes of packets that are not found.
+    /// Next node of packets that are not found.
     pub miss_next: u32,
     places: NumbersReader,
     /// Of the number of places.
@@ -181,7 +181,7 @@ impl Sessions {
     pub fn count(&self) -> usize {
         self.slab.len()
     }
-    /// How many there may be.
+    /// Most sessions.
     pub fn most(&self) -> usize {
         self.most
     }

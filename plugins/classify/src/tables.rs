@@ -61,9 +61,9 @@ pub struct NewTable {
     pub memory: u64,
     /// The table that is asked next, or [`NONE`].
     pub next: u32,
-    /// What becomes of packets that are not found.
+    /// Next node of packets that are not found.
     pub miss_next: u32,
-    /// Where the bytes begin.
+    /// Start of the bytes.
     pub from: From,
     /// Its number; the first that is free unless given.
     pub index: Option<u32>,
@@ -83,13 +83,13 @@ pub struct NewSession {
     /// Bytes of a packet, from where the table looks: vectors that are left out, then those that
     /// are compared.
     pub matched: Vec<u8>,
-    /// What becomes of a packet that is equal.
+    /// Next node of a packet that is equal.
     pub hit_next: u32,
     /// A number for the table's user.
     pub opaque: u32,
     /// Bytes that the packet moves on, or back.
     pub advance: i32,
-    /// What is done with it.
+    /// Action on it.
     pub action: SessionAction,
 }
 
@@ -115,7 +115,7 @@ pub enum SessionAction {
 
 /// A table as it is shown.
 pub struct Info<'c> {
-    /// What threads see.
+    /// The table as threads see it.
     pub table: &'c Table,
     /// Its sessions.
     pub sessions: &'c Sessions,
@@ -380,7 +380,7 @@ fn key(router: &mut Router, number: u32, matched: &[u8]) -> Result<(Mask, super:
     Ok((table.mask, table.mask.key(&matched[skipped..])))
 }
 
-/// What a session does, the routing table it needs being held.
+/// Action of a session, the routing table it needs being held.
 fn hold(router: &mut Router, doing: SessionAction) -> Result<Action, Error> {
     let (held, id, is_ip6) = match doing {
         SessionAction::None => return Ok(Action::None),

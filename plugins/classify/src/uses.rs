@@ -18,17 +18,17 @@ use super::tables::Classifier;
 /// The use of an interface's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Which received packets pass.
+    /// Filter of received packets.
     Input,
-    /// Which packets pass that are sent.
+    /// Filter of sent packets.
     Output,
-    /// Which received packets are counted, and marked for those behind.
+    /// Received packets are counted, and marked for nodes behind.
     Flow,
-    /// Which policer received packets meet: the plugin of policers acts on them.
+    /// Policer of received packets: the plugin of policers acts on them.
     Police,
-    /// Where received frames of bridged and cross-connected interfaces go.
+    /// Next node of received frames of bridged and cross-connected interfaces.
     InputFrames,
-    /// Which frames that are sent go on.
+    /// Filter of sent frames.
     OutputFrames,
 }
 
@@ -81,7 +81,7 @@ impl Punted {
     }
 }
 
-/// Where the tables of interfaces act.
+/// Arcs on which the tables of interfaces act.
 pub(super) fn places() -> [AttachedAt<Tables>; 3 * VERSIONS] {
     use super::node::NAMES;
     let at = |arc: &'static FeatureArc, node, is_on| AttachedAt { arc, node, is_on };
@@ -96,7 +96,7 @@ pub(super) fn places() -> [AttachedAt<Tables>; 3 * VERSIONS] {
     ]
 }
 
-/// Where they act on bridged frames.
+/// Arcs on which they act on bridged frames.
 pub(super) fn places2() -> [AttachedAt<Tables>; 4] {
     let [[.., input], [.., output], _, _, [.., received], [.., sent], ..] = super::node::NAMES;
     [

@@ -11,7 +11,7 @@ use wire::MacAddr;
 
 use super::key::VECTOR;
 
-/// What is written.
+/// Form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Fields that count.
@@ -20,7 +20,7 @@ pub enum Form {
     Match,
 }
 
-/// How a value is written.
+/// Notation of a value.
 #[derive(Clone, Copy)]
 enum Kind {
     Number,
@@ -33,7 +33,7 @@ enum Kind {
 /// A field of a header.
 struct Field {
     words: &'static [&'static str],
-    /// Where the bytes are that hold it.
+    /// Position of the bytes that hold it.
     at: usize,
     len: usize,
     /// Its bits in them.

@@ -24,12 +24,12 @@ const NO_NAT: u8 = 2;
 const DEFAULT_TABLE: u32 = u32::MAX;
 
 control::numbers! {
-    /// How a backend is chosen.
+    /// Choice of a backend.
     pub enum CnatLbType: u8 = "cnat_lb_type" in "" {
         DEFAULT = 0 => "CNAT_LB_TYPE_DEFAULT",
         MAGLEV = 1 => "CNAT_LB_TYPE_MAGLEV",
     }
-    /// What holds for sources that packets get.
+    /// Treatment of sources that packets get.
     pub enum CnatSnatPolicyFlags: u8 = "cnat_snat_policy_flags" in "" {
         NONE = 0 => "CNAT_SNAT_POLICY_F_NONE",
         BUFFER_NEXT = 1 => "CNAT_SNAT_POLICY_F_BUFFER_NEXT",
@@ -43,7 +43,7 @@ control::numbers! {
         POD = 2 => "CNAT_POLICY_POD",
         HOST = 3 => "CNAT_POLICY_HOST",
     }
-    /// Which packets get another source.
+    /// Packets that get another source.
     pub enum CnatSnatPolicies: u8 = "cnat_snat_policies" in "" {
         NONE = 0 => "CNAT_POLICY_NONE",
         IF_PFX = 1 => "CNAT_POLICY_IF_PFX",

@@ -8,7 +8,7 @@ use control::feature::Refused;
 use net::{Parts, refuse};
 use wire::Prefix;
 
-/// What `cnat { … }` sets.
+/// The stanza `cnat { … }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Startup {
     /// Seconds of silence after which a session is over.
@@ -101,17 +101,17 @@ fn is_prime(n: usize) -> bool {
     n > 1 && (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
-/// Which packets have their sources translated, of those that pass the node for it.
+/// Packets whose sources are translated, of those that pass the node for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// All.
     #[default]
     None,
-    /// Those that came in on included interfaces, and are not for an excluded prefix.
+    /// Packets that came in on included interfaces, and are not for an excluded prefix.
     Interfaces,
-    /// Those of pods to where no prefix is excluded, and those of hosts to a service.
+    /// Packets of pods to where no prefix is excluded, and those of hosts to a service.
     Kubernetes,
-    /// Those to a service.
+    /// Packets to a service.
     Services,
 }
 
@@ -175,7 +175,7 @@ pub struct Sources {
     pub is_default: bool,
 }
 
-/// What the nodes go by.
+/// Configuration of the nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// The policy.

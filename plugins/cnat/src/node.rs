@@ -45,7 +45,7 @@ const TRIES: u32 = 128;
 /// Translations of a packet in one node: of its source and of its destination.
 const MOST: usize = 2;
 
-/// What the nodes share.
+/// State that the nodes share.
 #[derive(Clone)]
 pub struct Core {
     /// Sessions.
@@ -144,7 +144,7 @@ pub enum Count {
     Retries,
 }
 
-/// What a node works with during a frame.
+/// State of a node during a frame.
 struct Visit<'a, V: Translated> {
     core: &'a Core,
     config: &'a Config,
@@ -208,7 +208,7 @@ impl<V: Translated, const AT: usize> Node for Translate<V, AT> {
 }
 
 impl<V: Translated> Visit<'_, V> {
-    /// What becomes of a packet.
+    /// Translation of one packet.
     #[inline(always)]
     fn one<const AT: usize>(&mut self, p: &mut Buffer<'_>) -> Result<(usize, Next<V, AT>), Error> {
         let here = self.thread;

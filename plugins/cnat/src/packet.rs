@@ -10,7 +10,7 @@ use zerocopy::byteorder::network_endian::U16;
 
 use crate::version::Translated;
 
-/// Where SCTP has its CRC, in bytes from the start of its header.
+/// Offset of the CRC of SCTP from the start of its header.
 const CRC: usize = 8;
 
 /// A packet whose IP header comes first; `None` when it cannot be translated.
@@ -25,7 +25,7 @@ fn ports_at(bytes: &[u8], at: usize) -> Option<(u16, u16)> {
     Some((number(at)?, number(at + 2)?))
 }
 
-/// Where the ports of the packet that counts are: that of an error is the quoted one.
+/// Position of the ports of the packet that counts: that of an error is the quoted one.
 fn ports_of<A: Ends>(bytes: &[u8], seen: &Seen<A>) -> Option<usize> {
     match seen.kind {
         Kind::Error(at) => A::upper(bytes.get(at..)?).map(|(_, upper)| at + upper),

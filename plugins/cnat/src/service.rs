@@ -13,7 +13,7 @@ use wire::Protocol;
 /// Translations at most.
 pub const MOST: usize = 1 << 20;
 
-/// Where connections of a service may go.
+/// A target of the connections of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backend {
     /// The address.
@@ -47,7 +47,7 @@ pub struct Service {
     pub is_one_way: bool,
     /// The fields of packets that choose a backend.
     pub hash: FlowHash,
-    /// Where connections go.
+    /// Targets of connections.
     pub backends: Vec<Backend>,
     /// Places of a Maglev table, each with the place of a backend; empty for equal shares.
     pub maglev: Vec<u16>,

@@ -26,7 +26,7 @@ const SOME: usize = 32;
 /// The bit of a scope in which no packet comes: a flow that nobody answers.
 pub const NOWHERE: u32 = 1 << 31;
 
-/// What is known of a session besides its flows. Forward packets get the ends of the reverse flow
+/// State of a session besides its flows. Forward packets get the ends of the reverse flow
 /// exchanged, answers those of the forward one.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C)]
@@ -63,7 +63,7 @@ pub struct Both {
     pub v4: Of<[u8; 4]>,
     /// Of IPv6.
     pub v6: Of<[u8; 16]>,
-    /// How many there are of each table.
+    /// Number of sessions by table.
     pub counts: Counts,
 }
 
@@ -79,7 +79,7 @@ impl Both {
             counts: Counts(Arc::new((0..threads).map(|_| Mutex::default()).collect())),
         })
     }
-    /// What both have done, by thread.
+    /// Usage of both, by thread.
     pub fn usage(&self, router: &mut Router) -> Vec<Usage> {
         let mut rows = self.v4.usage(router).unwrap_or_default();
         for (row, v6) in rows.iter_mut().zip(self.v6.usage(router).unwrap_or_default()) {
@@ -103,7 +103,7 @@ type Vrf = (bool, u32);
 pub struct Counts(Arc<Vec<Mutex<HashMap<Vrf, usize>>>>);
 
 impl Counts {
-    /// Those of the thread that asks, which alone takes the lock; so does control for threads that
+    /// Tables of the thread that asks, which alone takes the lock; so does control for threads that
     /// do not run.
     pub fn lend(&self, thread: usize) -> Option<MutexGuard<'_, HashMap<Vrf, usize>>> {
         match self.0.get(thread)?.try_lock() {
@@ -132,13 +132,13 @@ pub fn ended<A: Address>(counts: &mut HashMap<Vrf, usize>, gone: &One<A>) {
     }
 }
 
-/// What a thread makes and ends sessions with.
+/// Tables in which a thread makes and ends sessions.
 pub struct Keeper<'a, A: Address> {
     /// Its sessions of a version.
     pub table: &'a mut Here<A>,
-    /// How many of its sessions are of the other version.
+    /// Number of its sessions that are of the other version.
     pub others: usize,
-    /// How many are of each table.
+    /// Number of sessions by table.
     pub counts: &'a mut HashMap<Vrf, usize>,
     /// Sessions at most, and those of one table.
     pub limits: [usize; 2],

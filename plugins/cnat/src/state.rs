@@ -18,7 +18,7 @@ use crate::sources::{WantedSources, apply_sources, publish};
 use crate::walk::end_strays;
 use crate::wanted::{ALLOCATES_PORT, Endpoint, Error, LOCAL, ONE_WAY, Translation};
 
-/// What a translation holds while it is in use.
+/// Resources that a translation holds while it is in use.
 #[derive(Default)]
 pub struct Held {
     route: Option<(TableIndex, IpAddr)>,
@@ -29,11 +29,11 @@ pub struct Held {
 
 /// Control's state.
 pub struct Cnat {
-    /// What the startup configuration says.
+    /// The startup configuration.
     pub startup: Startup,
     /// Translations by number.
     pub translations: BTreeMap<u32, Translation>,
-    /// What those hold.
+    /// Resources held by them.
     pub held: BTreeMap<u32, Held>,
     /// In the nodes' hands.
     pub services: Services,
@@ -47,11 +47,11 @@ pub struct Cnat {
     pub policy: Policy,
     /// Prefixes that packets reach as they are.
     pub excluded: Prefixes,
-    /// What the nodes go by.
+    /// Configuration of the nodes.
     pub config: Shared<Config>,
     /// Sessions.
     pub sessions: Both,
-    /// How many want each route, to services and to sources.
+    /// Number of users of each route, to services and to sources.
     routes: BTreeMap<(TableIndex, IpAddr), [u32; 2]>,
     kinds: [ObjectKind; 2],
     source: Source,

@@ -1,4 +1,4 @@
-//! What differs between IPv4 and IPv6.
+//! Differences between IPv4 and IPv6.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -25,7 +25,7 @@ pub struct Shown {
     pub translation: Option<u32>,
     /// A number that tells sessions apart.
     pub number: u32,
-    /// When a packet passed last.
+    /// Time of the last packet.
     pub heard: f64,
     /// Packets that passed.
     pub packets: u64,
@@ -56,7 +56,7 @@ fn shown<A: sessions::Address>(any: impl Fn(A) -> IpAddr, s: &One<A>) -> Shown {
     }
 }
 
-/// What is said of the sessions that `keep` keeps; others end.
+/// Ends sessions that `keep` does not keep; says which it keeps.
 pub fn walk(
     router: &mut Router,
     keep: impl Fn(&Shown) -> bool + Clone + Send + 'static,

@@ -101,7 +101,7 @@ pub fn address_of(router: &Router, interface: InterfaceIndex, is_ip6: bool) -> O
 /// A backend of a translation as it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Where packets go.
+    /// Destination of packets.
     pub dst: Endpoint,
     /// The source that they get, if any.
     pub src: Endpoint,

@@ -236,7 +236,7 @@ fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, E
     Job::begin(router, target, true, replaced(reason, confirm))
 }
 
-/// What follows a replacement: revisions of what was and of what is, and the time by which it is
+/// Consequences of a replacement: revisions of what was and of what is, and the time by which it is
 /// to be confirmed.
 fn replaced(reason: String, confirm: Option<f64>) -> Finish {
     Box::new(move |router, known| {

@@ -24,9 +24,9 @@ pub struct Revision {
     pub millisecond: u32,
     /// The one who committed it.
     pub origin: String,
-    /// Those who may have changed something since the revision before.
+    /// Origins of changes since the revision before.
     pub changed_by: Vec<String>,
-    /// What for.
+    /// Reason.
     pub reason: String,
     /// Number of its commands.
     pub commands: usize,
@@ -45,7 +45,7 @@ pub struct Revision {
 #[derive(Default)]
 pub struct History {
     pub revisions: VecDeque<Revision>,
-    /// Where they outlast the process.
+    /// Files in which they outlast the process.
     pub kept: Kept,
 }
 

@@ -1,4 +1,5 @@
-//! What outlasts the process: revisions, each in a file, and the commit that waits to be confirmed.
+//! State that outlasts the process: revisions, each in a file, and the commit that waits to be
+//! confirmed.
 //!
 //! A file begins with a comment, `#` and JSON about the revision; what follows are its commands, so
 //! that it can be read like any file of commands. Files are written and removed by a thread, in the
@@ -54,7 +55,7 @@ impl Unconfirmed {
 }
 
 impl Kept {
-    /// What is in a folder, the newest revision at the front. Other files in it are left alone.
+    /// Revisions in a folder, the newest at the front. Other files in it are left alone.
     ///
     /// # Errors
     /// The folder cannot be read; files that cannot be are told one by one.
@@ -131,7 +132,7 @@ impl Kept {
         self.changes.push(Change::Write(path, contents));
     }
 
-    /// What is to be done; `None` if nothing.
+    /// Changes to be made; `None` if there are none.
     pub fn changes(&mut self) -> Option<Vec<Change>> {
         let changes = std::mem::take(&mut self.changes);
         (!changes.is_empty()).then_some(changes)

@@ -42,7 +42,7 @@ impl Revision {
     }
 }
 
-/// What is done when both configurations are known.
+/// Work to be done when both configurations are known.
 pub type Finish = Box<dyn FnOnce(&mut Router, Known) -> Result<Output, Error>>;
 
 /// Both configurations.
@@ -58,14 +58,14 @@ pub struct Known {
 /// Commands that are different.
 #[derive(Debug, Default, Serialize)]
 pub struct Difference {
-    /// Those that go, in the order in which they stand.
+    /// Commands that go, in the order in which they stand.
     pub removed: Vec<String>,
-    /// Those that come.
+    /// Commands that come.
     pub added: Vec<String>,
 }
 
 impl Difference {
-    /// What could not be done about it.
+    /// Differences that remain.
     fn left(&self) -> String {
         let named = |commands: &[String]| {
             let first: Vec<_> = commands.iter().take(NAMED).map(|c| format!("`{c}'")).collect();

@@ -38,7 +38,7 @@ const ROUND: Duration = Duration::from_secs(5);
 pub struct Sides {
     /// Connections that begin with what it sends are remembered.
     pub inside: bool,
-    /// What it receives is checked.
+    /// Received packets are checked.
     pub outside: bool,
 }
 

@@ -20,7 +20,7 @@ use super::state::{self, All};
 /// The nodes: of what goes out, and of what comes in.
 pub(super) const NAMES: [&str; 2] = ["ct6-in2out", "ct6-out2in"];
 const HANDOFF: [&str; 2] = ["ct6-in2out-handoff", "ct6-out2in-handoff"];
-/// What goes out.
+/// Packets to the outside.
 const OUT: usize = 0;
 
 /// Types of neighbour discovery (RFC 4861).

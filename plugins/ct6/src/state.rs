@@ -95,7 +95,7 @@ pub fn pass(
     }
 }
 
-/// What the tables of all threads have done.
+/// Usage of the tables of all threads.
 pub fn usage(router: &mut Router) -> Vec<Usage> {
     let all = router.own::<Tracker>().0.clone();
     all.usage(router).unwrap_or_default()

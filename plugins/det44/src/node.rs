@@ -26,7 +26,7 @@ const HOST_UNREACHABLE: u8 = 1;
 /// Seconds in which a limit is told once.
 const QUIET: f64 = 1.0;
 
-/// What the nodes share.
+/// State that the nodes share.
 #[derive(Clone)]
 pub struct Core {
     /// Configuration.
@@ -107,7 +107,7 @@ pub struct In2Out(pub Core, pub Told);
 #[derive(Clone)]
 pub struct Told {
     log: nat_log::Log,
-    /// When it was told last.
+    /// Time of the last report.
     last: f64,
 }
 
@@ -275,7 +275,7 @@ impl Core {
     }
 }
 
-/// What becomes of a packet that is of no session.
+/// Result for a packet that is of no session.
 enum Verdict {
     Of(SessionIndex),
     AsItIs,
@@ -382,7 +382,7 @@ impl Place for Out2In {
     }
 }
 
-/// What a node says of a traced packet.
+/// Trace record of a node.
 struct Translated {
     name: &'static str,
     flow: Flow4,

@@ -102,7 +102,7 @@ pub struct Settings {
     tables: [TableIndex; 2],
 }
 
-/// What the nodes go by.
+/// Configuration of the nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// Maps.

@@ -1,4 +1,4 @@
-//! What the nodes share: sessions, configuration, counters, reasons.
+//! State that the nodes share: sessions, configuration, counters, reasons.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use translation::session::{ESTABLISHED, OUTSIDE, TRANSITORY};
 use wire::Protocol;
 use zerocopy::FromZeros;
 
-/// What the nodes go by.
+/// Configuration of the nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// The address of the AFTR, if there is one.
@@ -22,7 +22,7 @@ pub struct Config {
     pub pool: Vec<Ipv4Addr>,
 }
 
-/// What is known of a session besides its flows.
+/// State of a session besides its flows.
 #[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[repr(C)]
 pub struct Data {
@@ -47,7 +47,7 @@ pub struct All {
     pub elements: Sessions<Flow6, Flow6, u32>,
 }
 
-/// What the nodes share.
+/// State that the nodes share.
 #[derive(Clone)]
 pub struct Core {
     /// Sessions.

@@ -181,7 +181,7 @@ impl Slow {
     }
 }
 
-/// What a packet without a session meets.
+/// State of a packet without a session.
 struct Making<'a> {
     config: &'a Config,
     table: &'a mut NatTable,

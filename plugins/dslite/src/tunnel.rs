@@ -12,7 +12,7 @@ use crate::core::Error;
 /// Length of an IPv6 header.
 const HEADER: usize = size_of::<ip6::Header>();
 
-/// What is in a packet for an end of a tunnel.
+/// Payload of a packet for an end of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inside {
     /// An IPv4 packet from this address, which starts so many bytes from the start.
@@ -21,7 +21,7 @@ pub enum Inside {
     Message,
 }
 
-/// What is in a packet for an end of a tunnel.
+/// Payload of a packet for an end of a tunnel.
 #[inline(always)]
 pub fn inside(p: &Buffer<'_>) -> Result<Inside, Error> {
     let header = p.header::<ip6::Header>().ok_or(Error::Unknown)?;

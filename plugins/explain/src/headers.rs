@@ -257,7 +257,7 @@ fn read_upper(protocol: Protocol, bytes: &[u8], all: &mut Vec<Header>) {
     }
 }
 
-/// What a node changed. Headers are compared from the innermost on, so that those that came or
+/// Changes made by a node. Headers are compared from the innermost on, so that those that came or
 /// went are at the front.
 pub fn changes(
     (before, had): (&Snapshot, &[Header]),

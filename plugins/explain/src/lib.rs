@@ -27,7 +27,7 @@ pub const FEATURE: Feature = Feature {
 struct Explain {
     interface: InterfaceIndex,
     packet: Packet,
-    /// Where it enters, if not where the interface's packets do.
+    /// Node that it enters at, if not where the interface's packets do.
     node: Option<String>,
 }
 

@@ -24,7 +24,7 @@ pub enum Start {
     Ip4,
     /// IPv6.
     Ip6,
-    /// What packets of the interface start with.
+    /// First header of packets of the interface.
     Bytes,
 }
 

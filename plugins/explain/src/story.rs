@@ -1,4 +1,4 @@
-//! What became of a packet, as text and as values.
+//! Fate of a packet, as text and as values.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ struct Maker {
 #[derive(Serialize)]
 struct Visit {
     node: String,
-    /// What it looked up and found.
+    /// Tables it looked up, and results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     said: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -4,7 +4,7 @@ use control::api::types::Address;
 use control::api::{Api, Message, Retval};
 use net::tunnel::command::NETWORKS;
 use net::tunnel::{Outer, Tunnel, decap_next, next_number, no_interface};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::Geneve;
 
@@ -38,7 +38,7 @@ pub struct GeneveAddDelTunnelReply {
 
 /// Make or delete a GENEVE tunnel, for frames or for routed packets.
 #[derive(Message)]
-#[reply(GeneveAddDelTunnel2Reply)]
+#[replies(InterfaceReply)]
 pub struct GeneveAddDelTunnel2 {
     /// made, else deleted
     pub is_add: bool,
@@ -56,13 +56,6 @@ pub struct GeneveAddDelTunnel2 {
     pub vni: u32,
     /// whether the interface has the address that all such interfaces have
     pub l3_mode: bool,
-}
-
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-pub struct GeneveAddDelTunnel2Reply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// List the GENEVE tunnels.
@@ -144,7 +137,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(GeneveAddDelTunnelReply { sw_if_index: add_del(router, &m)? })
         })
         .call(|router, m: GeneveAddDelTunnel2| {
-            Ok(GeneveAddDelTunnel2Reply { sw_if_index: add_del(router, &m)? })
+            Ok(InterfaceReply { sw_if_index: add_del(router, &m)? })
         })
         .dump(|router, m: GeneveTunnelDump| {
             let chosen = router.tunnels::<Geneve>().chosen(m.sw_if_index);

@@ -3,7 +3,7 @@
 use control::api::types::Address;
 use control::api::{Api, Message, Record, Retval};
 use net::tunnel::{EncapDecapFlags, Error, Outer, Tunnel, TunnelMode};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{Gre, What};
 
@@ -68,7 +68,7 @@ pub struct GreTunnelV2 {
 
 /// Make or delete a GRE tunnel.
 #[derive(Message)]
-#[reply(GreTunnelAddDelReply)]
+#[replies(InterfaceReply)]
 pub struct GreTunnelAddDel {
     /// made, else deleted
     pub is_add: bool,
@@ -76,28 +76,14 @@ pub struct GreTunnelAddDel {
     pub tunnel: GreTunnel,
 }
 
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-pub struct GreTunnelAddDelReply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
-}
-
 /// Make or delete a GRE tunnel with a key.
 #[derive(Message)]
-#[reply(GreTunnelAddDelV2Reply)]
+#[replies(InterfaceReply)]
 pub struct GreTunnelAddDelV2 {
     /// made, else deleted
     pub is_add: bool,
     /// the tunnel
     pub tunnel: GreTunnelV2,
-}
-
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-pub struct GreTunnelAddDelV2Reply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// List the GRE tunnels.
@@ -204,11 +190,11 @@ pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("gre", "2.2.0")
         .call(|router: &mut Router, m: GreTunnelAddDel| {
             let sw_if_index = add_del(router, m.is_add, &m.tunnel.into())?;
-            Ok(GreTunnelAddDelReply { sw_if_index })
+            Ok(InterfaceReply { sw_if_index })
         })
         .call(|router, m: GreTunnelAddDelV2| {
             let sw_if_index = add_del(router, m.is_add, &m.tunnel)?;
-            Ok(GreTunnelAddDelV2Reply { sw_if_index })
+            Ok(InterfaceReply { sw_if_index })
         })
         .dump(|router, m: GreTunnelDump| {
             let chosen = router.tunnels::<Gre>().chosen(m.sw_if_index);

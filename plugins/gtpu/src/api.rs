@@ -4,7 +4,7 @@ use control::api::types::Address;
 use control::api::{Api, Message, Record, Retval};
 use graph::Slot;
 use net::tunnel::{Error, Outer, Tunnel, no_interface};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{Forward, Gtpu};
 
@@ -51,7 +51,7 @@ pub struct TunnelMetrics {
 
 /// Make or delete a GTP-U tunnel.
 #[derive(Message)]
-#[reply(GtpuAddDelTunnelReply)]
+#[replies(InterfaceReply)]
 pub struct GtpuAddDelTunnel {
     /// made, else deleted
     pub is_add: bool,
@@ -69,13 +69,6 @@ pub struct GtpuAddDelTunnel {
     pub teid: u32,
     /// identifier of the far end; 0 for the same
     pub tteid: u32,
-}
-
-/// The tunnel is made or deleted.
-#[derive(Debug, Message)]
-pub struct GtpuAddDelTunnelReply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Make or delete a GTP-U tunnel, with or without a QoS flow.
@@ -232,7 +225,7 @@ pub struct GtpuGetTransferCountsReply {
 /// Have packets that are no tunnel's come in whole, by an interface of their own, or no longer.
 #[derive(Clone, Copy, Debug, Message)]
 #[option("in_progress")]
-#[reply(GtpuAddDelForwardReply)]
+#[replies(InterfaceReply)]
 pub struct GtpuAddDelForward {
     /// do so
     pub is_add: bool,
@@ -244,14 +237,6 @@ pub struct GtpuAddDelForward {
     pub encap_vrf_id: u32,
     /// payload
     pub decap_next_index: GtpuDecapNextType,
-}
-
-/// They do, or no longer.
-#[derive(Debug, Message)]
-#[option("in_progress")]
-pub struct GtpuAddDelForwardReply {
-    /// their interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Have a device find the tunnel of packets, or no longer.
@@ -401,7 +386,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 pdu_extension: false,
                 qfi: 0,
             };
-            Ok(GtpuAddDelTunnelReply { sw_if_index: add_del(router, &m, next)? })
+            Ok(InterfaceReply { sw_if_index: add_del(router, &m, next)? })
         })
         .call(|router, m: GtpuAddDelTunnelV2| {
             let sw_if_index = add_del(router, &m, None)?;
@@ -409,7 +394,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: GtpuTunnelUpdateTteid| update(router, &m))
         .call(|router, m: GtpuAddDelForward| {
-            Ok(GtpuAddDelForwardReply { sw_if_index: add_del_forward(router, &m)? })
+            Ok(InterfaceReply { sw_if_index: add_del_forward(router, &m)? })
         })
         .call(|router, m: GtpuOffloadRx| {
             let [device, tunnel] = [m.hw_if_index, m.sw_if_index].map(InterfaceIndex);

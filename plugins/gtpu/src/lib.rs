@@ -56,7 +56,7 @@ const OUTPUT: [&str; 2] = ["gtpu4-encap", "gtpu6-encap"];
 pub struct Gtpu {
     /// Own identifier.
     pub teid: u32,
-    /// That of the far end.
+    /// Identifier of the far end.
     pub tteid: u32,
     /// QoS flow of what is sent.
     pub qfi: Option<u8>,

@@ -32,7 +32,7 @@ pub const FEATURE: Feature = Feature {
 /// The links whose packets are redirected.
 pub const LINKS: [Link; 2] = [Link::Ip4, Link::Ip6];
 
-/// Where the packets of a session go.
+/// Destination of the packets of a session.
 pub struct Redirect {
     /// The table of the classifier.
     pub table: u32,

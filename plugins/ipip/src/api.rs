@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use control::api::types::{Address, Ip4Prefix, Ip6Prefix, IpDscp};
 use control::api::{Api, Message, Record, Retval};
 use net::tunnel::{EncapDecapFlags, Error, Outer, Tunnel, TunnelMode};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{Ipip, SixRd, sixrd};
 
@@ -32,17 +32,10 @@ pub struct IpipTunnel {
 
 /// Make an IP in IP tunnel.
 #[derive(Message)]
-#[reply(IpipAddTunnelReply)]
+#[replies(InterfaceReply)]
 pub struct IpipAddTunnel {
     /// the tunnel
     pub tunnel: IpipTunnel,
-}
-
-/// The tunnel is made.
-#[derive(Debug, Message)]
-pub struct IpipAddTunnelReply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete an IP in IP tunnel.
@@ -133,7 +126,7 @@ fn details(router: &Router, t: &Tunnel<Ipip>) -> IpipTunnelDetails {
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("ipip", "2.0.2")
         .call(|router: &mut Router, m: IpipAddTunnel| {
-            Ok(IpipAddTunnelReply { sw_if_index: add(router, &m.tunnel)? })
+            Ok(InterfaceReply { sw_if_index: add(router, &m.tunnel)? })
         })
         .call(|router, m: IpipDelTunnel| Ok(sixrd::remove(router, m.sw_if_index, false)?))
         .call(|router, m: Ipip6RdAddTunnel| {

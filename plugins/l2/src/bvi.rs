@@ -4,7 +4,7 @@ use control::api::{Message, Retval};
 use control::cli::{Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
 use control::feature::Refusal;
-use net::{InterfaceIndex, Parts, Router};
+use net::{InterfaceIndex, InterfaceReply, Parts, Router};
 use wire::MacAddr;
 
 use super::fib;
@@ -91,20 +91,13 @@ struct Delete {
 
 /// Make a bridge's virtual interface.
 #[derive(Message)]
-#[reply(BviCreateReply)]
+#[replies(InterfaceReply)]
 pub struct BviCreate {
     /// its address; zero for one made from its number
     pub mac: MacAddr,
     /// the number in its name; 4294967295 for the lowest free one
     #[preset(4294967295)]
     pub user_instance: u32,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct BviCreateReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete a bridge's virtual interface.
@@ -141,7 +134,7 @@ pub(super) fn register(parts: &mut Parts) {
             let mac = (m.mac != MacAddr::ZERO).then_some(m.mac);
             let instance = (m.user_instance != u32::MAX).then_some(m.user_instance);
             let made: Result<_, Retval> = create(router, mac, instance).map_err(Retval::from);
-            Ok(BviCreateReply { sw_if_index: made? })
+            Ok(InterfaceReply { sw_if_index: made? })
         })
         .call(|router: &mut Router, m: BviDelete| Ok(delete(router, m.sw_if_index)?));
 }

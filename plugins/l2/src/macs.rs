@@ -18,7 +18,7 @@ pub enum Gone {
     Domain(u16),
     /// All on an interface.
     Port(InterfaceIndex),
-    /// Those of the virtual interface of the domain at a place.
+    /// Addresses of the virtual interface of the domain at a place.
     Bvi(u16),
 }
 
@@ -162,9 +162,9 @@ pub fn remove_mac(router: &mut Router, id: u32, mac: MacAddr) -> Result<(), Erro
 pub enum Flush {
     /// All.
     All,
-    /// Those of a domain.
+    /// Addresses of a domain.
     Domain(u32),
-    /// Those of an interface.
+    /// Addresses of an interface.
     Port(InterfaceIndex),
 }
 

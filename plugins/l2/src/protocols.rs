@@ -24,7 +24,7 @@ const AROUND: [&FeatureArc; 2] = [&L2_INPUT, &L2_OUTPUT];
 #[derive(Clone)]
 pub struct Sort<const WAY: usize>;
 
-/// Where the arcs by protocol end.
+/// Ends of the arcs by protocol.
 #[derive(Clone)]
 pub struct End<const WAY: usize>;
 

@@ -32,7 +32,7 @@ const LOOK: u64 = 0;
 pub struct Client {
     /// Its number.
     pub client: u32,
-    /// Told back with each event.
+    /// Number given back with each event.
     pub pid: u32,
     /// Addresses of an event at most.
     pub most: usize,

@@ -29,9 +29,9 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// Way of the frames of an interface.
+/// Cross-connect of the frames of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct CrossConnect {
     /// The edge to the node.
     slot: Slot,
     /// The node.
@@ -44,7 +44,7 @@ pub struct Way {
 
 /// The way of the frames of an interface, if they have one of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rewritten(Option<Way>);
+pub struct Rewritten(Option<CrossConnect>);
 
 /// Reasons why a cross-connect is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
@@ -83,11 +83,11 @@ pub fn set(
     let slot = router.engine.connect(NODE, node).map_err(|_| unknown())?;
     let of_output = node.strip_suffix("-output").or_else(|| node.strip_suffix("-tx"));
     let tx = of_output.and_then(|name| router.interfaces.named(name)).map(|i| i.index.0);
-    let way = Way { slot, node: node.to_owned(), tx, front: front.into() };
-    Ok(router.put(interface, Rewritten(Some(way)))?)
+    let connect = CrossConnect { slot, node: node.to_owned(), tx, front: front.into() };
+    Ok(router.put(interface, Rewritten(Some(connect)))?)
 }
 
-/// Has frames of an interface go their usual way.
+/// Has frames of an interface go on as usual.
 ///
 /// # Errors
 /// [`Error::Unknown`].
@@ -136,15 +136,17 @@ impl Node for Xcrw {
         let epoch = frame.epoch();
         let mut count = 0;
         frame.each(|p| {
-            let way = self.0.read(p.rx(), epoch).and_then(|way| way.0.as_ref());
-            let way = way.ok_or(Drop::Dropped)?;
-            if !way.front.is_empty() {
-                p.make_room(way.front.len()).ok_or(Drop::Dropped)?.copy_from_slice(&way.front);
+            let connect = self.0.read(p.rx(), epoch).and_then(|of| of.0.as_ref());
+            let connect = connect.ok_or(Drop::Dropped)?;
+            if !connect.front.is_empty() {
+                p.make_room(connect.front.len())
+                    .ok_or(Drop::Dropped)?
+                    .copy_from_slice(&connect.front);
             }
-            way.tx.into_iter().for_each(|tx| p.set_tx(tx));
+            connect.tx.into_iter().for_each(|tx| p.set_tx(tx));
             count += 1;
-            p.trace(|_| Given { bytes: way.front.len() });
-            Ok(Next::To(way.slot))
+            p.trace(|_| Given { bytes: connect.front.len() });
+            Ok(Next::To(connect.slot))
         });
         frame.count(Count::Forwarded, count);
     }
@@ -165,8 +167,9 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     if change != Change::Deleting {
         return;
     }
-    let leaves = |way: &Rewritten| way.0.as_ref().is_some_and(|way| way.tx == Some(interface.0));
-    let all = router.settings::<Rewritten>().filter(|(_, way)| leaves(way));
+    let leaves =
+        |of: &Rewritten| of.0.as_ref().is_some_and(|connect| connect.tx == Some(interface.0));
+    let all = router.settings::<Rewritten>().filter(|(_, of)| leaves(of));
     for on in all.map(|(on, _)| on).collect::<Vec<_>>() {
         // It was there just now.
         let _ = router.put(on, Rewritten(None));
@@ -179,7 +182,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(Xcrw(ways)).map_err(refuse)?;
     let beside = Beside::Before("l2-patch");
     router.engine.place_beside(&DEVICE_INPUT, NODE, beside).map_err(refuse)?;
-    let is_on = |way: &Rewritten| way.0.is_some();
+    let is_on = |of: &Rewritten| of.0.is_some();
     router.attach_at::<Rewritten, _>([AttachedAt { arc: &DEVICE_INPUT, node: NODE, is_on }]);
     router.interfaces.observe(follow);
     cli::register(&mut parts.cli);

@@ -3,7 +3,7 @@
 use control::api::types::Address;
 use control::api::{Api, Message, Retval, Text};
 use net::tunnel::{Outer, Tunnel};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{By, L2tp};
 
@@ -18,7 +18,7 @@ control::numbers! {
 
 /// Make a session.
 #[derive(Clone, Copy, Message)]
-#[reply(L2tpv3CreateTunnelReply)]
+#[replies(InterfaceReply)]
 pub struct L2tpv3CreateTunnel {
     /// far end
     pub client_address: Address,
@@ -36,13 +36,6 @@ pub struct L2tpv3CreateTunnel {
     pub l2_sublayer_present: bool,
     /// the table that leads to the far end
     pub encap_vrf_id: u32,
-}
-
-/// It is made.
-#[derive(Debug, Message)]
-pub struct L2tpv3CreateTunnelReply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Change the cookies of a session: the local one before stays valid.
@@ -130,7 +123,7 @@ fn details(router: &Router, t: &Tunnel<L2tp>) -> SwIfL2tpv3TunnelDetails {
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("l2tp", "2.0.0")
         .call(|router: &mut Router, m: L2tpv3CreateTunnel| {
-            Ok(L2tpv3CreateTunnelReply { sw_if_index: create(router, &m)? })
+            Ok(InterfaceReply { sw_if_index: create(router, &m)? })
         })
         .call(|router, m: L2tpv3SetTunnelCookies| {
             let cookies = (m.new_local_cookie, m.new_remote_cookie);

@@ -102,7 +102,7 @@ impl<const IS_FEATURE: bool> Decap<IS_FEATURE> {
     ) -> Self {
         Self { sessions, ports, counters }
     }
-    /// Where the header of a packet starts in its current bytes; `None` for another protocol.
+    /// Offset of the header of a packet in its current bytes; `None` for another protocol.
     #[inline(always)]
     fn start(p: &Buffer<'_>) -> Option<usize> {
         if !IS_FEATURE {

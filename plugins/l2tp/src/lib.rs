@@ -41,7 +41,7 @@ pub struct L2tp {
     pub sessions: (u32, u32),
     /// Cookies of packets that are received: the one now and the one before.
     pub local_cookies: [u64; 2],
-    /// That of packets that are sent.
+    /// Cookie of packets that are sent.
     pub remote_cookie: u64,
     /// Whether the layer 2 sublayer follows the cookie.
     pub has_sublayer: bool,
@@ -119,7 +119,7 @@ impl By {
     }
 }
 
-/// What control keeps besides the tunnels.
+/// State of control besides the tunnels.
 struct Lookup(Shared<Sessions>);
 
 /// Whether packets of sessions are taken on an interface, whatever address they are for.

@@ -55,7 +55,7 @@ struct Speaking {
     is_debugged: bool,
 }
 
-/// Those that speak.
+/// Interfaces that speak.
 #[derive(Default)]
 struct Ports(BTreeMap<InterfaceIndex, Speaking>);
 

@@ -18,16 +18,16 @@ pub(super) const NAME: &str = "lacp-input";
 pub enum Heard {
     /// Description of both ends.
     Pdu {
-        /// Where.
+        /// The interface.
         interface: InterfaceIndex,
-        /// What.
+        /// The message.
         pdu: Pdu,
         /// The same as a number.
         hash: u64,
     },
     /// A request to be answered.
     Marker {
-        /// Where.
+        /// The interface.
         interface: InterfaceIndex,
         /// The request.
         marker: Marker,

@@ -96,7 +96,7 @@ pub(crate) struct ThreadState {
 pub struct Discovery {
     /// Settings of all interfaces.
     pub config: Config,
-    /// Those that take part.
+    /// Interfaces that take part.
     pub ports: BTreeMap<InterfaceIndex, Port>,
 }
 

@@ -43,7 +43,7 @@ impl Id {
 /// Message of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// Where.
+    /// The interface.
     pub interface: InterfaceIndex,
     /// Identifier of the station.
     pub chassis: Id,

@@ -29,7 +29,7 @@ pub fn well_known() -> Ip6Prefix {
     Ip6Prefix::new(network, 96).expect("96 is no longer than an address")
 }
 
-/// What the nodes go by.
+/// Configuration of the nodes.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Prefixes of tables.

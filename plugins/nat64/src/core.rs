@@ -1,4 +1,4 @@
-//! What the nodes share: sessions, bindings (RFC 6146 section 3.1), configuration, counters.
+//! State that the nodes share: sessions, bindings (RFC 6146 section 3.1), configuration, counters.
 
 use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
@@ -22,7 +22,7 @@ pub fn classes(timeouts: Timeouts) -> Vec<Class> {
     timeouts.classes().into_iter().map(stays).collect()
 }
 
-/// What is known of a session. Its forward flow is that of the host's packets as they come, the
+/// State of a session. Its forward flow is that of the host's packets as they come, the
 /// reverse one that of answers as they come.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C)]
@@ -90,7 +90,7 @@ pub fn host_hash(host: [u8; 16], seed: u64) -> u64 {
     Flow6::new((host, 0), (host, 0), Protocol(0), 0).meeting(seed)
 }
 
-/// What the nodes share.
+/// State that the nodes share.
 #[derive(Clone)]
 pub struct Core {
     /// Sessions; `None` while NAT64 is disabled.

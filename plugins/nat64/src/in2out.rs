@@ -203,7 +203,7 @@ impl Slow {
     }
 }
 
-/// What a packet without a session meets.
+/// State of a packet without a session.
 struct Asking<'a> {
     core: &'a Core,
     config: &'a Config,
@@ -303,7 +303,7 @@ impl Asking<'_> {
 pub struct Translated<N> {
     /// The direction.
     pub way: &'static str,
-    /// Where the packet goes.
+    /// Next node of the packet.
     pub next: N,
 }
 

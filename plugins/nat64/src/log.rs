@@ -1,4 +1,4 @@
-//! What is logged: sessions and bindings that come and go, and limits that are reached.
+//! Log of NAT64: sessions and bindings that come and go, and limits that are reached.
 
 use infra::rcu::Epoch;
 use nat_log::{Ends, Far, Record};
@@ -13,7 +13,7 @@ const QUIET: f64 = 1.0;
 #[derive(Clone)]
 pub struct Log {
     log: nat_log::Log,
-    /// When the limits of sessions and bindings were told last.
+    /// Times of the last reports of the limits of sessions and bindings.
     told: [f64; 2],
 }
 

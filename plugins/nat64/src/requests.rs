@@ -1,4 +1,4 @@
-//! What operators and clients ask for.
+//! Requests of operators and clients.
 
 use std::net::Ipv4Addr;
 

@@ -24,7 +24,7 @@ pub enum Which {
     All,
     /// One.
     Only(Protocol),
-    /// Those without ports.
+    /// Protocols without ports.
     Unknown,
 }
 
@@ -55,7 +55,7 @@ pub struct Bound {
     pub ends: Static,
     /// Whether it stays.
     pub is_static: bool,
-    /// How many sessions it has.
+    /// Number of sessions.
     pub sessions: u32,
 }
 

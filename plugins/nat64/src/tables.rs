@@ -6,13 +6,13 @@ use sessions::{Flow4, Flow6, New, Refused, SessionIndex};
 use crate::core::{Bindings, Data, NatTable, class_of, ended, outside_end};
 use crate::log::{Limit, Log};
 
-/// What a thread changes sessions with.
+/// Tables in which a thread changes sessions.
 pub struct Tables<'a> {
     /// Its sessions.
     pub table: &'a mut NatTable,
     /// Its bindings.
     pub bindings: &'a mut Bindings,
-    /// Where it is told.
+    /// Log of the changes.
     pub log: &'a mut Log,
     /// The epoch of the frame.
     pub epoch: Epoch<'a>,

@@ -15,21 +15,21 @@ control::numbers! {
         IP_AND_PORT = 1 => "NPOL_IP_AND_PORT",
         NET = 2 => "NPOL_NET",
     }
-    /// What becomes of packets that a rule is about.
+    /// Actions on packets that match a rule.
     pub enum NpolRuleAction: u8 = "npol_rule_action" in "" {
         ALLOW = 0 => "NPOL_ALLOW",
         DENY = 1 => "NPOL_DENY",
         LOG = 2 => "NPOL_LOG",
         PASS = 3 => "NPOL_PASS",
     }
-    /// What an end of a packet is compared with.
+    /// Values that an end of a packet is compared with.
     pub enum NpolEntryType: u8 = "npol_entry_type" in "" {
         CIDR = 0 => "NPOL_CIDR",
         PORT_RANGE = 1 => "NPOL_PORT_RANGE",
         PORT_IP_SET = 2 => "NPOL_PORT_IP_SET",
         IP_SET = 3 => "NPOL_IP_SET",
     }
-    /// What becomes of packets that no rule decides about.
+    /// Actions on packets that no rule decides about.
     pub enum NpolPolicyDefault: u8 = "npol_policy_default" in "" {
         ALLOW = 0 => "NPOL_DEFAULT_ALLOW",
         DENY = 1 => "NPOL_DEFAULT_DENY",
@@ -96,7 +96,7 @@ pub struct NpolEntrySetId {
     pub set_id: u32,
 }
 
-/// What an end of a packet is compared with, by type.
+/// Values that an end of a packet is compared with, by type.
 #[derive(Clone, Copy, Debug, Union)]
 pub enum NpolEntryData {
     #[case("NPOL_CIDR")]

@@ -36,7 +36,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// What becomes of packets that no rule decides about.
+/// Action on packets that no rule decides about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Verdict {
     /// They pass.
@@ -73,7 +73,7 @@ struct Applied {
     policies: [Vec<u32>; 2],
     /// Policies that are asked behind those.
     profiles: Vec<u32>,
-    /// What becomes of packets that no policy decides about, in each direction.
+    /// Actions on packets that no policy decides about, in each direction.
     policy_defaults: [Verdict; 2],
     /// The same of profiles.
     profile_defaults: [Verdict; 2],

@@ -103,7 +103,7 @@ impl Set {
 /// All sets by number.
 pub type Sets = BTreeMap<u32, Set>;
 
-/// What becomes of a packet that a rule is about.
+/// Action on a packet that matches a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It passes.
@@ -150,7 +150,7 @@ pub struct Filter {
     pub is_equal: bool,
 }
 
-/// What an end of a packet is compared with.
+/// Value that an end of a packet is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A prefix.
@@ -170,14 +170,14 @@ pub struct Entry {
     pub is_src: bool,
     /// Whether it must not be there.
     pub is_not: bool,
-    /// What it is compared with.
+    /// Value that it is compared with.
     pub what: What,
 }
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What becomes of packets.
+    /// Action on packets.
     pub action: Action,
     /// Fields, all of which count.
     pub filters: Vec<Filter>,

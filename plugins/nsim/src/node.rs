@@ -112,7 +112,7 @@ pub enum Count {
     Reordered,
 }
 
-/// What cross-connected interfaces receive.
+/// Delays packets that cross-connected interfaces receive.
 #[derive(Clone)]
 pub struct Cross {
     pub(super) peers: SlabReader<Peer>,
@@ -150,7 +150,7 @@ impl Node for Cross {
     }
 }
 
-/// What an interface sends.
+/// Delays packets that an interface sends.
 #[derive(Clone)]
 pub struct Output {
     pub(super) queue: Queue,

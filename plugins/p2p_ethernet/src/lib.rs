@@ -14,7 +14,7 @@ use control::feature::{Refusal, Refused};
 use graph::Node;
 use infra::rcu::Shared;
 use net::interface::{Change, DEVICE_INPUT, Error as InterfaceError, SubInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::{Configuration, Feature, InterfaceIndex, InterfaceReply, Origin, Parts, Router, refuse};
 use wire::MacAddr;
 
 use hosts::Hosts;
@@ -153,7 +153,7 @@ struct Make {
 
 /// Make a sub-interface for a host behind an interface.
 #[derive(Message)]
-#[reply(P2pEthernetAddReply)]
+#[replies(InterfaceReply)]
 pub struct P2pEthernetAdd {
     /// the interface
     pub parent_if_index: InterfaceIndex,
@@ -161,13 +161,6 @@ pub struct P2pEthernetAdd {
     pub subif_id: u32,
     /// the host's address
     pub remote_mac: MacAddr,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct P2pEthernetAddReply {
-    /// its number
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete the sub-interface of a host.
@@ -195,7 +188,7 @@ fn register_messages(api: &mut Api<Router>) {
     api.core("p2p_ethernet", "1.0.0")
         .call(|router: &mut Router, m: P2pEthernetAdd| {
             let sw_if_index = add(router, m.parent_if_index, m.subif_id, m.remote_mac)?;
-            Ok(P2pEthernetAddReply { sw_if_index })
+            Ok(InterfaceReply { sw_if_index })
         })
         .call(|router: &mut Router, m: P2pEthernetDel| {
             Ok(remove(router, m.parent_if_index, m.remote_mac)?)

@@ -28,7 +28,7 @@ control::numbers! {
     }
 }
 
-/// What packets are matched by.
+/// Match of packets.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct PnatMatchTuple {
@@ -46,7 +46,7 @@ pub struct PnatMatchTuple {
     pub mask: PnatMask,
 }
 
-/// What becomes of matched packets.
+/// Rewrite of matched packets.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct PnatRewriteTuple {

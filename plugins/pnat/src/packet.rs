@@ -10,7 +10,7 @@ use super::tuple::{Mask, Rewrite};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooShort;
 
-/// Where the checksum of the upper layer is, from its start, and whether it covers the addresses.
+/// Offset of the checksum of the upper layer, and whether it covers the addresses.
 #[inline(always)]
 fn checksum_place(protocol: Protocol) -> Option<(usize, bool)> {
     match protocol {
@@ -21,7 +21,7 @@ fn checksum_place(protocol: Protocol) -> Option<(usize, bool)> {
     }
 }
 
-/// Where the upper layer is and how its checksum is kept.
+/// Position of the upper layer and kind of its checksum.
 struct Upper {
     at: usize,
     /// Position of its checksum in the packet, and whether it covers the addresses.
@@ -79,7 +79,7 @@ pub fn rewrite(packet: &mut [u8], is_partial: bool, r: &Rewrite) -> Result<(), T
     Ok(())
 }
 
-/// Where the ports are; of ICMP echoes the number of the run is both.
+/// Positions of the ports; of ICMP echoes the number of the run is both.
 #[inline(always)]
 fn port_places(packet: &[u8], at: usize, protocol: Protocol) -> Option<[usize; 2]> {
     if protocol == Protocol::ICMP {

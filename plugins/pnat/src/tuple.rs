@@ -23,9 +23,9 @@ impl Mask {
     pub const CLEAR_BYTE: Self = Self(1 << 5);
     /// Protocol.
     pub const PROTO: Self = Self(1 << 6);
-    /// What can be matched.
+    /// Fields that can be matched.
     const MATCHED: u32 = 0b100_1111;
-    /// What can be rewritten.
+    /// Fields that can be rewritten.
     const REWRITTEN: u32 = 0b11_1111;
 
     /// Whether a field is among these.
@@ -46,7 +46,7 @@ impl Mask {
 /// Fields of a packet in the order addresses, protocol, ports; 0 for one that does not count.
 pub type Key = (u32, u32, u8, u16, u16);
 
-/// What packets are matched by.
+/// Match of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
     /// Source address.
@@ -78,7 +78,7 @@ impl Match {
     }
 }
 
-/// What becomes of matched packets.
+/// Rewrite of matched packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rewrite {
     /// New source address.
@@ -89,11 +89,11 @@ pub struct Rewrite {
     pub sport: u16,
     /// New destination port.
     pub dport: u16,
-    /// What is rewritten.
+    /// Fields that are rewritten.
     pub mask: Mask,
     /// The byte that is copied, from the start of the IP header.
     pub from: u8,
-    /// Where it is copied to.
+    /// Position that it is copied to.
     pub to: u8,
     /// The byte that becomes zero.
     pub clear: u8,
@@ -102,14 +102,14 @@ pub struct Rewrite {
 /// A binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// What packets are matched by.
+    /// Match of packets.
     pub matched: Match,
-    /// What becomes of them.
+    /// Rewrite of matched packets.
     pub rewrite: Rewrite,
 }
 
 impl Binding {
-    /// What is wrong with it, in words.
+    /// Checks it; the fault in words.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         let (matched, rewrite) = (self.matched.mask, self.rewrite.mask);
         if matched.0 & !Mask::MATCHED != 0 {

@@ -4,7 +4,7 @@ use control::api::types::Address;
 use control::api::{Api, Message, Record, Retval};
 use net::adjacency::Link;
 use net::fib::TableIndex;
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{Error, Pvti, Tunnels, UNDERLAY_MTU};
 
@@ -32,18 +32,10 @@ pub struct PvtiTunnel {
 /// Make a packet vector tunnel.
 #[derive(Message)]
 #[option("status", "in_progress")]
-#[reply(PvtiInterfaceCreateReply)]
+#[replies(InterfaceReply)]
 pub struct PvtiInterfaceCreate {
     /// the tunnel
     pub interface: PvtiTunnel,
-}
-
-/// It is made.
-#[derive(Debug, Message)]
-#[option("status", "in_progress")]
-pub struct PvtiInterfaceCreateReply {
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete a packet vector tunnel.
@@ -105,7 +97,7 @@ pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("pvti", "0.0.1")
         .call(|router: &mut Router, m: PvtiInterfaceCreate| {
             let pvti = m.interface.native(router)?;
-            Ok(PvtiInterfaceCreateReply { sw_if_index: super::add(router, pvti)? })
+            Ok(InterfaceReply { sw_if_index: super::add(router, pvti)? })
         })
         .call(|router, m: PvtiInterfaceDelete| Ok(super::remove(router, m.sw_if_index)?))
         .dump(|router, m: PvtiInterfaceDump| {

@@ -73,13 +73,13 @@ struct Tunnel {
     followed: Followed,
 }
 
-/// What control keeps.
+/// State of control.
 struct Tunnels {
     all: BTreeMap<InterfaceIndex, Tunnel>,
     sending: SharedSlab<Sending>,
     /// Over IPv4 and over IPv6.
     peers: [Shared<Peers>; 2],
-    /// How many tunnels listen on a port.
+    /// Number of tunnels that listen on a port.
     ports: HashMap<(bool, u16), u32>,
     /// Tunnels made so far.
     made: u64,

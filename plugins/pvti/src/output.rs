@@ -16,7 +16,7 @@ const MOST_CHUNKS: u8 = u8::MAX;
 /// The longest datagram.
 const LONGEST: usize = 1 << 16;
 
-/// What a tunnel sends its packets in.
+/// Headers in which a tunnel sends its packets.
 #[derive(Clone, Debug)]
 pub struct Sending {
     /// Outer headers, and where datagrams go then.
@@ -102,7 +102,7 @@ pub enum Count {
     Overflowed,
 }
 
-/// What was done for a frame.
+/// Counters of a frame.
 #[derive(Default)]
 struct Done {
     sent: u64,

@@ -36,7 +36,7 @@ pub enum Next {
 /// The sender of a solicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Solicited {
-    /// Where.
+    /// The interface.
     pub interface: InterfaceIndex,
     /// Its address; unspecified while it has none.
     pub addr: Ipv6Addr,

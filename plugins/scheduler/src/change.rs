@@ -20,7 +20,7 @@ use super::{
     COLUMNS, Error, MOST_OVERHEAD, MOST_PACKETS, MOST_PIPES, MOST_PORTS, Port, Scheduled, Scheduler,
 };
 
-/// What a port is made with.
+/// Parameters of a new port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSettings {
     /// The rate.
@@ -351,7 +351,7 @@ pub fn set_map(
     })
 }
 
-/// What the classifier names by a number (the opaque index of its sessions), or (`None`) nothing.
+/// The target of a number of the classifier (the opaque index of its sessions), or (`None`) none.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

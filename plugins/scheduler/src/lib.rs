@@ -143,7 +143,7 @@ impl Port {
     }
 }
 
-/// What follows from interfaces that come and go.
+/// Consequences of interfaces that come and go.
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     let parent = router.interfaces.at(interface).filter(|i| i.is_sub()).map(|i| i.sup);
     match (change, parent) {

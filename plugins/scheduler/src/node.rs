@@ -40,11 +40,11 @@ pub(super) struct Counters {
     pub queued: Rows<VolumeCounter>,
     /// Sent ones.
     pub sent: Rows<VolumeCounter>,
-    /// Those that found no room.
+    /// Packets that found no room.
     pub dropped: Rows<VolumeCounter>,
-    /// Those that random early detection dropped.
+    /// Packets that random early detection dropped.
     pub early: Rows<VolumeCounter>,
-    /// Those that were queued, and dropped because a pipe, interface or thread went.
+    /// Packets that were queued, and dropped because a pipe, interface or thread went.
     pub flushed: Rows<VolumeCounter>,
 }
 

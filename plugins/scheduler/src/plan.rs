@@ -1,4 +1,4 @@
-//! What a port is set to: by control, and as nodes read it.
+//! Settings of a port: of control, and as nodes read them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -87,7 +87,7 @@ pub struct Level {
     pub classes: [Rate; CLASSES],
 }
 
-/// What pipes are like.
+/// Rates and queues of pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// Rates.
@@ -121,7 +121,7 @@ impl Default for Place {
 /// A subport and a pipe of it.
 pub type PipeId = (u16, u16);
 
-/// What the classifier names by a number.
+/// Target of a number of the classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The pipe.
@@ -169,14 +169,14 @@ pub struct Config {
     pub red: [[Option<Red>; COLORS]; CLASSES],
 }
 
-/// What nodes read of a pipe.
+/// Settings of a pipe as nodes read them.
 pub(super) struct PipePlan {
     pub serial: u64,
     pub subport: u32,
     pub profile: Profile,
 }
 
-/// What nodes read of a port.
+/// Settings of a port as nodes read them.
 pub(super) struct Plan {
     pub core: Arc<Core>,
     /// Another one with each change.
@@ -199,7 +199,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What nodes do for these settings.
+    /// The plan of nodes for these settings.
     pub fn of(
         config: &Config,
         profiles: &BTreeMap<u32, Profile>,

@@ -17,7 +17,7 @@ impl Red {
     /// Largest weight.
     pub const MOST_WEIGHT: u8 = 15;
 
-    /// What does not fit together.
+    /// The fault.
     ///
     /// # Errors
     /// In words.

@@ -46,7 +46,7 @@ pub struct Queue {
     pub class: u8,
     /// The queue.
     pub queue: u8,
-    /// What it counted.
+    /// Counters.
     #[serde(flatten)]
     pub counted: Counted,
 }

@@ -48,7 +48,7 @@ struct Shaped {
     all: Bucket,
     classes: [Bucket; CLASSES],
     deficits: [f64; CLASSES],
-    /// Which classes take turns or wait for tokens.
+    /// Classes that take turns or wait for tokens.
     listed: [bool; CLASSES],
 }
 
@@ -378,7 +378,7 @@ impl Tree {
             self.ready[class].push(&mut self.subport_links[class], number);
         }
     }
-    /// Those that have tokens again take turns.
+    /// Lets classes that have tokens again take turns.
     fn wake(&mut self, now: f64) {
         while self.sleeping.peek().is_some_and(|s| s.at <= now) {
             let Some(Sleeper { class, is_pipe, number, .. }) = self.sleeping.pop() else { return };

@@ -7,7 +7,7 @@ use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
-use super::report::{Reporter, Way};
+use super::report::{ChannelState, Reporter};
 use super::{Settings, set, settings, watch, watched};
 
 /// The direction of sampled packets.
@@ -115,21 +115,21 @@ struct Shown {
     header_bytes: u32,
     drop_monitoring: bool,
     interfaces: Vec<String>,
-    samples: ShownWay,
-    discards: ShownWay,
-    counters: ShownWay,
+    samples: ShownChannel,
+    discards: ShownChannel,
+    counters: ShownChannel,
 }
 
-/// What went one way.
+/// Traffic of one direction.
 #[derive(Serialize)]
-struct ShownWay {
+struct ShownChannel {
     sent: u64,
     failed: u64,
     problem: Option<String>,
 }
 
-impl ShownWay {
-    fn of(way: &Way) -> Self {
+impl ShownChannel {
+    fn of(way: &ChannelState) -> Self {
         Self { sent: way.sent, failed: way.failed, problem: way.problem.clone() }
     }
 }
@@ -149,7 +149,7 @@ impl fmt::Display for Shown {
             ("discard events", &self.discards),
             ("counter samples", &self.counters),
         ];
-        for (what, ShownWay { sent, failed, problem }) in ways {
+        for (what, ShownChannel { sent, failed, problem }) in ways {
             writeln!(f, "{what} sent: {sent}")?;
             writeln!(f, "{what} not sent: {failed}")?;
             if let Some(problem) = problem {
@@ -170,9 +170,9 @@ fn show(router: &Router) -> Shown {
         header_bytes: s.header_bytes,
         drop_monitoring: s.drops,
         interfaces: watched(router).map(name).collect(),
-        samples: ShownWay::of(&reporter.samples),
-        discards: ShownWay::of(&reporter.drops),
-        counters: ShownWay::of(&reporter.counters),
+        samples: ShownChannel::of(&reporter.samples),
+        discards: ShownChannel::of(&reporter.drops),
+        counters: ShownChannel::of(&reporter.counters),
     }
 }
 

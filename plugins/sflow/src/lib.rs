@@ -40,7 +40,7 @@ pub const HEADER_BYTES: RangeInclusive<u32> = 64..=256;
 /// Header lengths are multiples of this, in bytes.
 pub const HEADER_STEP: u32 = 32;
 
-/// What is sampled.
+/// Settings of sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// One packet of so many is sampled; 0 for none.
@@ -95,7 +95,7 @@ pub enum Error {
     BadDirection(u32),
 }
 
-/// What is sampled now.
+/// Settings of sampling now.
 pub fn settings(router: &Router) -> Settings {
     *router.own::<Sflow>().0.current()
 }

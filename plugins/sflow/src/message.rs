@@ -134,7 +134,7 @@ pub fn dropped(
     attributes.message(family, 0, sequence, Some(ALERT))
 }
 
-/// How long the router has run, in seconds, and how much it could not tell.
+/// A status message: uptime in seconds, and records lost.
 pub fn status(sequence: u32, uptime: u32, lost: u32) -> Vec<u8> {
     let attributes = Attributes::default().u32(20, uptime).u32(22, lost).u32(23, sequence);
     attributes.message(STATUS, 0, sequence, None)
@@ -155,9 +155,9 @@ pub struct Counters<'n> {
     pub bytes: [u64; 2],
     /// Packets received and sent.
     pub packets: [u64; 2],
-    /// Those of them that were broadcast.
+    /// Packets of them that were broadcast.
     pub broadcasts: [u64; 2],
-    /// Those that were multicast.
+    /// Packets of them that were multicast.
     pub multicasts: [u64; 2],
     /// Packets dropped that came in, and that were to be sent.
     pub discards: [u64; 2],

@@ -18,11 +18,11 @@ const PATIENCE: f64 = 5.0;
 
 /// A channel, as long as it is there.
 #[derive(Debug, Default)]
-pub struct Way {
+pub struct ChannelState {
     channel: Option<Channel>,
-    /// Why there is none.
+    /// Reason why there is none.
     pub problem: Option<String>,
-    /// When it is looked for again.
+    /// Time of the next try.
     retry: f64,
     sequence: u32,
     /// Messages sent.
@@ -35,16 +35,16 @@ pub struct Way {
 #[derive(Debug, Default)]
 pub struct Reporter {
     /// Of samples.
-    pub samples: Way,
+    pub samples: ChannelState,
     /// Of dropped packets.
-    pub drops: Way,
+    pub drops: ChannelState,
     /// Of counters.
-    pub counters: Way,
-    /// What was sent, and what was not, since the counters of the nodes were raised.
+    pub counters: ChannelState,
+    /// Records sent and not sent since the counters of the nodes were raised.
     pending: [[u64; 2]; 3],
 }
 
-impl Way {
+impl ChannelState {
     /// Sends what `message` makes of the number of the family and its own.
     fn send(
         &mut self,

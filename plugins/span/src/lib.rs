@@ -29,9 +29,9 @@ pub enum MirrorPoint {
 /// The directions of an interface's copied frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directions {
-    /// Those received.
+    /// Received packets.
     pub rx: bool,
-    /// Those sent.
+    /// Sent packets.
     pub tx: bool,
 }
 

@@ -49,7 +49,7 @@ pub struct Making {
 pub struct PolicyBehavior {
     /// Packets that may be steered into them.
     pub carries: Link,
-    /// What it has in common with those of local SIDs. Its number is not used.
+    /// Fields that it has in common with local SIDs. Its number is not used.
     pub common: Behavior,
 }
 

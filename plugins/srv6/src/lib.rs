@@ -45,7 +45,7 @@ pub const ETHERNET: wire::Protocol = wire::Protocol(143);
 pub(crate) struct Kinds {
     /// Local SIDs that look at the next segment.
     end: ObjectKind,
-    /// Those that take the outer headers off.
+    /// Objects that take the outer headers off.
     decap: ObjectKind,
     /// Micro-SIDs: with the header looked at, and without.
     micro: [ObjectKind; 2],

@@ -153,13 +153,13 @@ pub fn prefix(addr: Ipv6Addr, len: u8) -> Ip6Prefix {
 }
 
 /// Route that a local SID follows, and the paths of its packets.
-struct Way {
+struct Forwarding {
     next: Next,
     followed: Option<Followed>,
     held: Option<(Link, TableIndex)>,
 }
 
-impl Way {
+impl Forwarding {
     fn to(next: Next) -> Self {
         Self { next, followed: None, held: None }
     }
@@ -195,31 +195,31 @@ fn release(router: &mut Router, followed: Option<Followed>, held: Option<(Link, 
     }
 }
 
-fn way(router: &mut Router, what: &What) -> Result<Way, Error> {
+fn forwarding(router: &mut Router, what: &What) -> Result<Forwarding, Error> {
     Ok(match *what {
-        What::End | What::Micro { .. } | What::Other(..) => Way::to(Next::Lookup),
+        What::End | What::Micro { .. } | What::Other(..) => Forwarding::to(Next::Lookup),
         What::X { interface, next_hop } | What::MicroX { interface, next_hop, .. } => {
             let followed = neighbor(router, Link::Ip6, interface, next_hop)?;
             let next = Next::Balance(followed.load_balance());
-            Way { followed: Some(followed), ..Way::to(next) }
+            Forwarding { followed: Some(followed), ..Forwarding::to(next) }
         }
         What::T(id) => {
             let table = table(router, Link::Ip6, id)?;
-            Way { held: Some((Link::Ip6, table)), ..Way::to(Next::Table(table.0)) }
+            Forwarding { held: Some((Link::Ip6, table)), ..Forwarding::to(Next::Table(table.0)) }
         }
         What::Dx2 { interface, .. } => {
             router.interfaces.at(interface).ok_or(Error::NoInterface)?;
-            Way::to(Next::Decap(Decap::Frame(interface.0)))
+            Forwarding::to(Next::Decap(Decap::Frame(interface.0)))
         }
         What::Dx { link, interface, next_hop } => {
             let followed = neighbor(router, link, interface, next_hop)?;
             let next = Next::Decap(Decap::Neighbor(link, followed.load_balance()));
-            Way { followed: Some(followed), ..Way::to(next) }
+            Forwarding { followed: Some(followed), ..Forwarding::to(next) }
         }
         What::Dt { link, table: id } => {
             let table = table(router, link, id)?;
             let next = Next::Decap(Decap::Table(link, table.0));
-            Way { held: Some((link, table)), ..Way::to(next) }
+            Forwarding { held: Some((link, table)), ..Forwarding::to(next) }
         }
     })
 }
@@ -249,7 +249,7 @@ pub fn add(
         return Err(Error::SidExists);
     }
     let micro = micro(&what, prefix)?;
-    let Way { next, followed, held } = way(router, &what)?;
+    let Forwarding { next, followed, held } = forwarding(router, &what)?;
     let segments = router.own_mut::<Segments>();
     let kinds = segments.kinds;
     let Ok(index) = segments.sids.slab.insert(Sid { is_psp, next, micro }) else {

@@ -111,7 +111,7 @@ pub fn open_segments(p: &mut Buffer<'_>, left: u8, len: u8) -> Option<Taken> {
     Some(taken)
 }
 
-/// So many bits of an address from bit `at` on.
+/// A field of an address: `bits` bits from bit `at` on.
 pub fn field(addr: u128, at: u8, bits: u8) -> u128 {
     let below = 128 - u32::from(at) - u32::from(bits);
     addr >> below & ((1 << bits) - 1)

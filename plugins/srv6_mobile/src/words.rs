@@ -139,7 +139,7 @@ pub struct Words {
     pub position: Option<u8>,
     /// An IPv4 source address instead.
     pub addr: Option<Ipv4Addr>,
-    /// What is inside.
+    /// Payload.
     pub inside: Inside,
     /// Whether the destination stays, as the last segment.
     pub is_drop_in: bool,

@@ -24,7 +24,7 @@ const FLAGS: usize = 13;
 #[derive(Clone, Copy)]
 struct Bucket {
     tokens: f64,
-    /// When it was looked at last, in seconds on the router's clock.
+    /// Time of the last look, in seconds on the router's clock.
     at: f64,
 }
 

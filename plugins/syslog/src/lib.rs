@@ -33,7 +33,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// How severe an event is.
+/// Severity of an event.
 #[derive(Words, Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[number(SyslogSeverity)]
 pub enum Severity {
@@ -56,7 +56,7 @@ pub enum Severity {
     Dbg,
 }
 
-/// Where messages go.
+/// Destination of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     /// The collector's address.
@@ -136,7 +136,7 @@ fn changed(router: &mut Router) {
     all.into_iter().for_each(|listener| listener(router));
 }
 
-/// Where messages go.
+/// Destination of messages.
 pub fn sender(router: &Router) -> Option<Sender> {
     router.own::<Syslog>().sender.map(|(sender, _)| sender)
 }

@@ -33,7 +33,7 @@ pub struct Structured<'a> {
 pub struct Message<'a> {
     /// Of which kind of program.
     pub facility: Facility,
-    /// How severe it is.
+    /// Its severity.
     pub severity: Severity,
     /// The application; empty for none.
     pub application: &'a str,

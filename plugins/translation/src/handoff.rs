@@ -16,7 +16,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Those that the node of a frame can hand packets to.
+    /// Threads that the node of a frame can hand packets to.
     pub fn of<N: Node, On>(frame: &Frame<'_, N, On>) -> Self {
         // Threads go by remainders: how many there are is where they begin anew.
         let mut all = [frame.thread_of(0); MOST];

@@ -1,4 +1,4 @@
-//! What kinds of NAT of IPv4 have in common (RFC 3022, RFC 4787, RFC 5382, RFC 5508).
+//! Common parts of the kinds of NAT of IPv4 (RFC 3022, RFC 4787, RFC 5382, RFC 5508).
 //!
 //! * [`session`]: what a session is, and what becomes of it with each packet;
 //! * [`mod@rewrite`] and [`mss`]: packets that are changed;
@@ -33,7 +33,7 @@ use net::ip::{ReversePath, ReversePaths};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::Prefix;
 
-/// What kinds of NAT have in common.
+/// Common parts of the kinds of NAT.
 pub const FEATURE: Feature = Feature {
     name: "translation",
     about: "What kinds of NAT of IPv4 have in common",

@@ -11,7 +11,7 @@ use wire::Protocol;
 use crate::address_of;
 use crate::error::Error;
 
-/// How the far end of a session is translated too.
+/// Translation of the far end of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Twice {
     /// It is not.
@@ -19,7 +19,7 @@ pub enum Twice {
     No,
     /// Always.
     Always,
-    /// When it is the local host itself.
+    /// Where it is the local host itself.
     ToItself,
 }
 
@@ -61,7 +61,7 @@ pub struct Mapping {
     pub affinity: u32,
     /// The pool address for the far end, if it has to be a certain one.
     pub pool: Option<Ipv4Addr>,
-    /// What the operator calls it.
+    /// Name given by the operator.
     pub tag: String,
 }
 

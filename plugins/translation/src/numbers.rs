@@ -17,7 +17,7 @@ control::numbers! {
         STATIC = 64 => "NAT_IS_STATIC",
         EXT_HOST_VALID = 128 => "NAT_IS_EXT_HOST_VALID",
     }
-    /// How much is logged.
+    /// Levels of logging.
     pub enum NatLogLevel: u8 = "nat_log_level" in "plugins/nat/lib/nat_types.api" {
         NONE = 0 => "NAT_LOG_NONE",
         ERROR = 1 => "NAT_LOG_ERROR",

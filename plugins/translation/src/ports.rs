@@ -60,7 +60,7 @@ impl PortSet {
             Self::Range { first, last } => first <= last,
         }
     }
-    /// How many there are.
+    /// Number of ports.
     pub fn count(self) -> u32 {
         match self {
             Self::All => 1 + u32::from(u16::MAX - FIRST_PORT),

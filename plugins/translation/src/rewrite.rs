@@ -15,7 +15,7 @@ const QUOTED: usize = 160;
 pub trait Ends: Address {
     /// Whether checksums of ICMP include a pseudo header.
     const ICMP_HAS_PSEUDO: bool;
-    /// Those of a packet; `None` when its header is not whole.
+    /// Ports of a packet; `None` when its header is not whole.
     fn of(packet: &[u8]) -> Option<[Self; 2]>;
     /// Sets those of a packet and the checksum of its header; those it had.
     fn set(packet: &mut [u8], new: [Self; 2]) -> Option<[Self; 2]>;

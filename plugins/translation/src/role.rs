@@ -71,7 +71,7 @@ impl<K> Role<K> {
     pub fn is_both(self) -> bool {
         self.is_inside && self.receives_outside()
     }
-    /// How operators call it; empty for an output feature only.
+    /// Word of operators; empty for an output feature only.
     pub fn word(self) -> &'static str {
         match (self.is_inside, self.is_outside) {
             (true, true) => "in out",

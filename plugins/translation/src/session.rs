@@ -85,7 +85,7 @@ pub const HAIRPIN: u8 = 1 << 4;
 /// It is for all far ends: theirs are 0 in its flows.
 pub const ANY_FAR_END: u8 = 1 << 5;
 
-/// What NAT knows of a session. Its forward flow is that of packets from inside as they come, in
+/// State of a session of NAT. Its forward flow is that of packets from inside as they come, in
 /// their table, the reverse one that of packets from outside as they come: the translation of
 /// either is the other one reversed.
 #[derive(Clone, Copy, Debug, FromZeros)]

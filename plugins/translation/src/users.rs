@@ -13,7 +13,7 @@ const COMPARED: usize = 8;
 /// A host: its table and address.
 pub type Host = (u16, [u8; 4]);
 
-/// What is known of a host.
+/// State of a host.
 #[derive(Clone, Debug, Default)]
 pub struct User {
     /// Sessions that come and go.
@@ -68,7 +68,7 @@ pub fn ended(users: &mut Counts, host: Host, is_static: bool) {
     }
 }
 
-/// How many sessions a host has.
+/// Number of sessions of a host.
 pub fn count_of(users: &Counts, host: Host) -> u32 {
     users.get(&host).map_or(0, |user| user.dynamic + user.fixed)
 }

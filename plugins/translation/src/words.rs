@@ -1,4 +1,4 @@
-//! What commands of all kinds of NAT are made of.
+//! Arguments of the commands of all kinds of NAT.
 
 use std::fmt;
 use std::net::Ipv4Addr;

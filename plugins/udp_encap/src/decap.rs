@@ -10,7 +10,7 @@ use net::tunnel::forget_outer;
 use super::{Decap, Encaps, Error};
 
 control::numbers! {
-    /// What is behind the UDP header.
+    /// Payload behind the UDP header.
     pub enum UdpDecapNextProto: u32 = "udp_decap_next_proto" in "" {
         IP4 = 0 => "UDP_API_DECAP_PROTO_IP4",
         IP6 = 1 => "UDP_API_DECAP_PROTO_IP6",

@@ -121,7 +121,7 @@ fn add_one<const PLACE: usize>(
     router.engine.add_named(names[PLACE], node).map(drop)
 }
 
-/// What [`Encap`] says of a packet.
+/// Trace record of [`Encap`].
 struct Put {
     index: u32,
 }

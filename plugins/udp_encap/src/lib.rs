@@ -45,7 +45,7 @@ const COLUMNS: Columns = Columns::growing("udp-encap", MOST as usize);
 /// Hops of the outer header, over IPv4 and over IPv6.
 const HOPS: [u8; 2] = [254, 255];
 
-/// What an encapsulation puts in front, as the operator says it.
+/// Headers that an encapsulation puts in front, as the operator gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpEncap {
     /// Own address.
@@ -80,7 +80,7 @@ pub struct Decap {
     pub port: u16,
 }
 
-/// What control keeps.
+/// State of control.
 struct Encaps {
     made: BTreeMap<u32, Made>,
     /// Over IPv4 and over IPv6, as nodes read them.
@@ -225,7 +225,7 @@ fn reap(router: &mut Router, id: u32) {
     router.use_table_of(Link::of(gone.encap.dst), gone.table, false);
 }
 
-/// What went through an encapsulation.
+/// Counters of an encapsulation.
 pub fn counted(router: &Router, id: u32) -> Volume {
     router.own::<Encaps>().counters.sum(id as usize)
 }

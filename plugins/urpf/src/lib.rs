@@ -51,7 +51,7 @@ pub enum Direction {
 /// A check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// How.
+    /// The mode.
     pub mode: Mode,
     /// The table of sources; `None` for that of the interface the packet came in on.
     pub table: Option<TableIndex>,

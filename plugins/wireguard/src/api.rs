@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use control::api::types::{Address, Prefix};
 use control::api::{Api, Message, Record, Retval};
 use net::adjacency::Link;
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::noise::{Identity, random};
 use super::peer::{self, NewPeer, Peer};
@@ -91,19 +91,12 @@ pub struct WireguardPeerV2 {
 
 /// Make a WireGuard interface.
 #[derive(Message)]
-#[reply(WireguardInterfaceCreateReply)]
+#[replies(InterfaceReply)]
 pub struct WireguardInterfaceCreate {
     /// the interface
     pub interface: WireguardInterface,
     /// with a key pair that is made for it
     pub generate_key: bool,
-}
-
-/// It is made.
-#[derive(Debug, Message)]
-pub struct WireguardInterfaceCreateReply {
-    /// the interface
-    pub sw_if_index: InterfaceIndex,
 }
 
 /// Delete a WireGuard interface with its peers.
@@ -246,7 +239,7 @@ pub struct WgSetAsyncMode {
 pub(super) struct Subscription {
     client: u32,
     pid: u32,
-    /// Those of this interface only.
+    /// Only peers of this interface.
     interface: Option<InterfaceIndex>,
     /// This one only.
     pub peer: Option<u32>,
@@ -396,7 +389,7 @@ fn peers(router: &Router, wanted: u32) -> Vec<WireguardPeerV2> {
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("wireguard", "1.4.0")
         .call(|router: &mut Router, m: WireguardInterfaceCreate| {
-            Ok(WireguardInterfaceCreateReply { sw_if_index: create(router, &m)? })
+            Ok(InterfaceReply { sw_if_index: create(router, &m)? })
         })
         .call(|router, m: WireguardInterfaceDelete| Ok(interface::remove(router, m.sw_if_index)?))
         .dump(|router, m: WireguardInterfaceDump| interfaces(router, &m))

@@ -1,4 +1,4 @@
-//! What handshakes prove before they cost much: that their sender knows the receiver's public key
+//! Proofs of handshakes before they cost much: that their sender knows the receiver's public key
 //! (the first code), and under load that it receives what is sent to its address (the second one,
 //! keyed by a cookie). Addresses that proved so much are let through at a bounded rate.
 
@@ -82,7 +82,7 @@ impl Sealer {
     }
 }
 
-/// What a message to this end proves.
+/// Proof in a message to this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// Nothing.
@@ -141,7 +141,7 @@ impl Checker {
         bytes.extend_from_slice(&from.1.to_be_bytes());
         code(&self.secret, &bytes)
     }
-    /// What a message proves, given all but its codes.
+    /// Proof in a message, given all but its codes.
     pub fn check(&mut self, front: &[u8], macs: &Macs, from: Endpoint, now: f64) -> Proof {
         if !self.is_for(front, macs) {
             return Proof::None;

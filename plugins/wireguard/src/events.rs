@@ -1,4 +1,4 @@
-//! What nodes tell control.
+//! Events from nodes to control.
 
 use net::events::Event;
 use wire::wireguard::Handshake;
@@ -14,7 +14,7 @@ pub struct Arrived {
     pub from: Endpoint,
     /// The port it was for.
     pub port: u16,
-    /// When, in seconds on the router's clock.
+    /// Time, in seconds on the router's clock.
     pub at: f64,
 }
 
@@ -27,13 +27,13 @@ impl Event for Arrived {
 pub struct Notice {
     /// The peer.
     pub peer: u32,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
 impl Event for Notice {}
 
-/// What a node noticed.
+/// Event noticed by a node.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
     /// There should be new keys.

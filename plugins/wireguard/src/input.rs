@@ -97,7 +97,7 @@ pub enum Error {
     Unknown,
 }
 
-/// What becomes of a message.
+/// Result for a message.
 enum Taken<const IS_6: bool> {
     On(Next<IS_6>),
     Consumed,

@@ -35,17 +35,17 @@ pub struct Keypair {
     session: Mutex<Session>,
 }
 
-/// What changes with each message of a session. It belongs to the thread of its peer.
+/// State of a session that changes with each message. It belongs to the thread of its peer.
 pub struct Session {
     next: u64,
     window: Window,
-    /// Where the last message came from.
+    /// Source of the last message.
     pub from: Endpoint,
     /// Whether a message under these keys was received.
     pub is_confirmed: bool,
 }
 
-/// When a peer was last heard of and spoken to: milliseconds on the router's clock, 0 for never.
+/// Times of the last messages from and to a peer: milliseconds on the router's clock, 0 for never.
 /// The thread of the peer sets them.
 #[derive(Debug, Default)]
 pub struct Activity {
@@ -59,7 +59,7 @@ pub struct Activity {
     pub received: Counter,
 }
 
-/// Why there is no next number.
+/// Reason why there is no next number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
@@ -102,7 +102,7 @@ impl Keypair {
     pub fn is_over(&self, now: f64) -> bool {
         apart(now, self.born) >= REJECT_AFTER
     }
-    /// What changes. Only the thread of the peer takes it, so it is free whenever somebody wants
+    /// Changing part. Only the thread of the peer takes it, so it is free whenever somebody wants
     /// it; `None` while threads change.
     #[inline]
     pub fn session(&self) -> Option<MutexGuard<'_, Session>> {
@@ -197,7 +197,7 @@ impl Window {
 pub mod testing {
     use super::Window;
 
-    /// Which of these numbers, in order, are taken.
+    /// Whether each of these numbers, in order, is taken.
     pub fn taken(counters: &[u64]) -> Vec<bool> {
         let mut window = Window::default();
         let take = |counter: &u64| {

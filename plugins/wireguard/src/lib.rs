@@ -49,7 +49,7 @@ use tables::Tables;
 /// Address and port.
 pub type Endpoint = (IpAddr, u16);
 
-/// What control keeps.
+/// State of control.
 struct Wireguard {
     interfaces: BTreeMap<InterfaceIndex, Interface>,
     /// By number.
@@ -57,10 +57,10 @@ struct Wireguard {
     tables: Tables,
     /// Peers by own numbers of handshakes that wait for their response.
     begun: HashMap<u32, u32>,
-    /// How many interfaces listen on a port.
+    /// Number of interfaces that listen on a port.
     ports: HashMap<(bool, u16), u32>,
     subscriptions: Vec<api::Subscription>,
-    /// What clients set; packets are encrypted where they are in either case.
+    /// Setting of clients; packets are encrypted where they are in either case.
     is_async: bool,
 }
 

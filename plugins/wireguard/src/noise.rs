@@ -199,7 +199,7 @@ pub fn read_initiation(own: &Identity, message: &Initiation) -> Option<Initiated
 }
 
 impl Initiated {
-    /// When it was sent, if its sender has the private key as well.
+    /// Time stamp, if its sender has the private key as well.
     pub fn stamp(&mut self, own: &Identity) -> Option<Stamp> {
         let key = self.state.mix_shared(&own.private, &self.from)?;
         self.state.open(&key, &self.timestamp)

@@ -85,7 +85,7 @@ pub enum Next<const IS_6: bool> {
 
 /// Edges by which a message leaves, over IPv4 and over IPv6, as [`Hop`] has them.
 pub const REWRITE: [Slot; 2] = [Slot(1), Slot(3)];
-/// Those where a load balance chooses.
+/// Edges on which a load balance chooses.
 pub const BALANCE: [Slot; 2] = [Slot(2), Slot(4)];
 
 impl<const IS_6: bool> graph::Next for Next<IS_6> {
@@ -232,7 +232,7 @@ fn is_own(packet: &[u8], hop: &Hop) -> bool {
     own.is_some() && own == ends(&hop.header)
 }
 
-/// Where a packet is for.
+/// Destination of a packet.
 #[inline(always)]
 fn destination(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.first()? >> 4 {

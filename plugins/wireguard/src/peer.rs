@@ -49,7 +49,7 @@ pub struct Peer {
     pub(super) preshared: Preshared,
     /// As the operator said.
     pub(super) configured: Option<Endpoint>,
-    /// Where it is.
+    /// Its address and port.
     pub(super) endpoint: Option<Endpoint>,
     pub(super) table: TableIndex,
     pub(super) allowed: Arc<[Prefix]>,
@@ -64,7 +64,7 @@ pub struct Peer {
     pub(super) next: Option<Arc<Keypair>>,
     /// A handshake that waits for its response.
     pub(super) attempt: Option<Attempt>,
-    /// When the last initiation was sent.
+    /// Time of the last initiation.
     pub(super) initiated: Option<f64>,
     /// Time in the last initiation that was sent.
     pub(super) sent_stamp: Stamp,
@@ -82,9 +82,9 @@ pub struct Peer {
 
 /// A handshake under way.
 pub struct Attempt {
-    /// When the first initiation was sent.
+    /// Time of the first initiation.
     pub since: f64,
-    /// When the next one is to be sent.
+    /// Time of the next one.
     pub again: f64,
     /// Own number of the session to be.
     pub local: u32,

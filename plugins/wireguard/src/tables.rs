@@ -1,4 +1,4 @@
-//! What nodes read: peers by number, sessions by the number in messages, allowed addresses.
+//! Tables that nodes read: peers by number, sessions by the number in messages, allowed addresses.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ pub struct Sending {
     pub hop: Option<Hop>,
     /// The current session.
     pub keypair: Option<Arc<Keypair>>,
-    /// When it was last heard of.
+    /// Times of the last messages.
     pub activity: Arc<Activity>,
 }
 
@@ -48,7 +48,7 @@ pub struct Receiving {
     pub keypair: Arc<Keypair>,
     /// Sources of packets from the peer.
     pub allowed: Arc<[Prefix]>,
-    /// When it was last heard of.
+    /// Times of the last messages.
     pub activity: Arc<Activity>,
 }
 

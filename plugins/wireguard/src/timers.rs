@@ -25,7 +25,7 @@ const KEEPALIVE: f64 = 10.0;
 const LOOK: f64 = 1.0;
 const PAUSE: f64 = 0.02;
 
-/// What is due for a peer.
+/// Work that is due for a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Due {
     handshake: bool,
@@ -77,7 +77,7 @@ fn time(noted: u64) -> Option<f64> {
     (noted > 0).then_some(noted as f64 / 1e3)
 }
 
-/// What is due, given what nodes have noted; `next` becomes the time of the next thing if that is
+/// Due work, given what nodes have noted; `next` becomes the time of the next thing if that is
 /// earlier.
 fn judge(peer: &mut Peer, now: f64, next: &mut f64) -> Due {
     let mut due = Due::default();

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// All types and messages of all modules.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    /// Those that others are made of come first.
+    /// Types; those that others are made of come first.
     pub types: Vec<Declaration>,
     /// By module, in the order of their description.
     pub messages: Vec<Message>,

@@ -1,4 +1,4 @@
-//! What the kernel tells of a machine, in files.
+//! Properties of a machine, from the kernel's files.
 
 use std::collections::BTreeSet;
 use std::fs;

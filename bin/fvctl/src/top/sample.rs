@@ -1,4 +1,4 @@
-//! What a router counts, at one moment.
+//! Counters of a router at one moment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

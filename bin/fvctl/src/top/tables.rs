@@ -161,7 +161,7 @@ fn per(n: f64, of: f64) -> f64 {
     if of > 0.0 { n / of } else { 0.0 }
 }
 
-/// What a node did in between, thread by thread.
+/// Rates of nodes between two samples, thread by thread.
 pub fn node_rates(old: &Sample, new: &Sample, node: &str) -> BTreeMap<u64, NodeCounts> {
     let (before, nothing) = (old.nodes.get(node), NodeCounts::default());
     let threads = new.nodes.get(node).into_iter().flatten();

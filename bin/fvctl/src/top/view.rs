@@ -58,7 +58,7 @@ struct View {
     delay: Duration,
     /// The samples that rates are of.
     between: Option<(Sample, Sample)>,
-    /// Why there is no new one.
+    /// Reason why there is no new one.
     error: Option<String>,
     /// Next nodes of the node that is looked at, before and now.
     edges: [Vec<(String, u64)>; 2],
@@ -312,7 +312,7 @@ impl View {
             }
         }
     }
-    /// Where the packets of the node go that is looked at.
+    /// Next nodes of packets of the chosen node.
     fn next_nodes(&self, seconds: f64) -> Table {
         let mut table = Table::new("", &["next", "packets/s", "packets"], 2);
         let [before, now] = &self.edges;
