@@ -19,6 +19,7 @@ pub mod gtpu;
 pub mod icmp;
 pub mod icmp4;
 pub mod icmp6;
+pub mod igmp;
 pub mod ip;
 pub mod ip4;
 pub mod ip6;

@@ -4,6 +4,8 @@ use std::convert::Infallible;
 
 use graph::{Frame, Node};
 
+use wire::{Protocol, ip4};
+
 use super::V4;
 use crate::ip::Headers;
 
@@ -15,7 +17,8 @@ const LOOSE_ROUTE: u8 = 131;
 const STRICT_ROUTE: u8 = 137;
 const ROUTER_ALERT: u8 = 148;
 
-/// Gives packets with the router alert option to control.
+/// Gives packets with the router alert option to control. Messages about groups (RFC 3376 section
+/// 4) go the way of their group, where routers listen that take part.
 #[derive(Clone)]
 pub struct Options;
 
@@ -25,6 +28,9 @@ pub enum Next {
     /// To control.
     #[to("ip4-punt")]
     Punt,
+    /// To a group.
+    #[to("ip4-mfib-forward-lookup")]
+    Multicast,
 }
 
 impl Node for Options {
@@ -39,7 +45,10 @@ impl Node for Options {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         frame.each(|p| {
             p.trace(Headers::<V4>::of);
-            Ok(Next::Punt)
+            let is_of_group =
+                |ip: &ip4::Header| ip.protocol == Protocol::IGMP && ip.dst_addr().is_multicast();
+            let is_of_group = p.header::<ip4::Header>().is_some_and(is_of_group);
+            Ok(if is_of_group { Next::Multicast } else { Next::Punt })
         });
     }
 }

@@ -37,6 +37,7 @@ const PLUGINS: &[Feature] = &[
     lb::FEATURE,
     ct6::FEATURE,
     classify::FEATURE,
+    igmp::FEATURE,
     ip_session_redirect::FEATURE,
     l2_rewrite::FEATURE,
     l2_xcrw::FEATURE,

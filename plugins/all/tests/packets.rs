@@ -52,6 +52,8 @@ mod gre;
 mod gtpu;
 #[path = "../../handoff/tests.rs"]
 mod handoff;
+#[path = "../../igmp/tests.rs"]
+mod igmp;
 #[path = "../../ip_session_redirect/tests.rs"]
 mod ip_session_redirect;
 #[path = "../../ipfix/tests.rs"]

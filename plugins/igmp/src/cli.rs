@@ -1,0 +1,277 @@
+//! `igmp`, `igmp listen`, `igmp proxy-dev`, `clear igmp` and the settings.
+
+use std::net::Ipv4Addr;
+
+use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use wire::prefix::Ip4Prefix;
+
+use super::{Igmp, Mode, Range, Timers, Wanted};
+
+/// `igmp enable|disable host|router INTERFACE`.
+#[derive(Debug, PartialEq)]
+struct Enable {
+    is_off: bool,
+    mode: Mode,
+    interface: InterfaceIndex,
+}
+
+impl Command for Enable {
+    const PATHS: &'static [&'static str] = &["igmp"];
+    const ABOUT: &'static str = "Take part in IGMP on an interface, or no longer";
+    const USAGE: &'static str = "<enable|disable> <host|router> <interface>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_off = one_of(args, "enable", "disable")?;
+        let mode = [Mode::Host, Mode::Router][usize::from(one_of(args, "host", "router")?)];
+        Ok(Self { is_off, mode, interface: args.value("interface")? })
+    }
+}
+
+impl Print for Enable {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_off { "disable" } else { "enable" });
+        line.word(if self.mode == Mode::Host { "host" } else { "router" });
+        line.value(&self.interface);
+    }
+}
+
+/// Whether the second of two words comes next.
+fn one_of(args: &mut Args<'_>, first: &str, second: &str) -> Result<bool, Error> {
+    if args.keyword(first) {
+        return Ok(false);
+    }
+    if args.keyword(second) {
+        return Ok(true);
+    }
+    Err(args.error(format_args!("expected {first} or {second}")))
+}
+
+/// `igmp listen [enable|disable] int INTERFACE [exclude] [saddr ADDRESS] gaddr ADDRESS`.
+#[derive(Debug, PartialEq)]
+struct Listen {
+    is_off: bool,
+    interface: InterfaceIndex,
+    is_exclude: bool,
+    source: Option<Ipv4Addr>,
+    group: Ipv4Addr,
+}
+
+impl Command for Listen {
+    const PATHS: &'static [&'static str] = &["igmp listen"];
+    const ABOUT: &'static str =
+        "Join a source of a group on a host interface, all but it, or the group of any source";
+    const USAGE: &'static str = "[enable|disable] int <interface> [exclude] \
+        [saddr <ip4-address>] gaddr <ip4-address>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_off = !args.keyword("enable") && args.keyword("disable");
+        let (mut interface, mut source, mut group, mut is_exclude) = (None, None, None, false);
+        while !args.is_empty() {
+            if args.keyword("int") {
+                interface = Some(args.value("interface")?);
+            } else if args.keyword("saddr") {
+                source = Some(args.value("saddr")?);
+            } else if args.keyword("gaddr") {
+                group = Some(args.value("gaddr")?);
+            } else if args.keyword("exclude") {
+                is_exclude = true;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        let interface = interface.ok_or_else(|| args.error("expected int <interface>"))?;
+        let group = group.ok_or_else(|| args.error("expected gaddr <ip4-address>"))?;
+        Ok(Self { is_off, interface, is_exclude, source, group })
+    }
+}
+
+impl Print for Listen {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.flag("disable", self.is_off).keyword("int", &self.interface);
+        line.flag("exclude", self.is_exclude && self.source.is_some());
+        line.option("saddr", self.source.as_ref()).keyword("gaddr", &self.group);
+    }
+}
+
+impl Listen {
+    /// What is wanted of the group with this command carried out.
+    fn applied(&self, now: Wanted) -> Wanted {
+        let Some(source) = self.source else {
+            return Wanted { is_exclude: !self.is_off, ..Wanted::default() };
+        };
+        let mut then = match now.is_exclude == self.is_exclude {
+            true => now,
+            false if self.is_off => return now,
+            false => Wanted { is_exclude: self.is_exclude, ..Wanted::default() },
+        };
+        match self.is_off {
+            true => then.sources.remove(&source),
+            false => then.sources.insert(source),
+        };
+        // All but nothing is the group of any source, which has a command of its own.
+        then.is_exclude &= !(self.is_off && then.sources.is_empty());
+        then
+    }
+}
+
+/// `igmp proxy-dev [itf] add|del vrf-id N INTERFACE`.
+#[derive(Debug, PartialEq)]
+struct SetProxy<const IS_INTERFACE: bool> {
+    is_del: bool,
+    table: u32,
+    interface: InterfaceIndex,
+}
+
+impl<const IS_INTERFACE: bool> Command for SetProxy<IS_INTERFACE> {
+    const PATHS: &'static [&'static str] =
+        if IS_INTERFACE { &["igmp proxy-dev itf"] } else { &["igmp proxy-dev"] };
+    const ABOUT: &'static str = if IS_INTERFACE {
+        "Have the hosts of a router interface be served by the proxy of a table, or no longer"
+    } else {
+        "Have a host interface join for the hosts of router interfaces of its table, or no longer"
+    };
+    const USAGE: &'static str = "<add|del> vrf-id <table-id> <interface>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let is_del = one_of(args, "add", "del")?;
+        if !args.keyword("vrf-id") {
+            return Err(args.error("expected vrf-id"));
+        }
+        let table = args.value("vrf-id")?;
+        Ok(Self { is_del, table, interface: args.value("interface")? })
+    }
+}
+
+impl<const IS_INTERFACE: bool> Print for SetProxy<IS_INTERFACE> {
+    const STAGE: Stage = Stage::Attachments;
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.is_del { "del" } else { "add" });
+        line.keyword("vrf-id", &self.table).value(&self.interface);
+    }
+}
+
+/// Set the times of routers in IGMP.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set igmp timers", "test igmp timers")]
+#[stage(Settings)]
+struct SetTimers {
+    /// seconds between two general queries
+    query: Option<u32>,
+    /// seconds after which a source is not wanted any more of which nobody speaks
+    src: Option<u32>,
+    /// the same when somebody said that it wants it no more
+    leave: Option<u32>,
+}
+
+/// `set igmp group-prefix PREFIX asm|ssm`.
+#[derive(Debug, PartialEq)]
+struct SetRange {
+    prefix: Ip4Prefix,
+    range: Range,
+}
+
+impl Command for SetRange {
+    const PATHS: &'static [&'static str] = &["set igmp group-prefix"];
+    const ABOUT: &'static str =
+        "Say whether packets to groups are wanted of any source or of named ones";
+    const USAGE: &'static str = "<prefix> <asm|ssm>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let prefix = args.value("prefix")?;
+        let range = [Range::Any, Range::Specific][usize::from(one_of(args, "asm", "ssm")?)];
+        Ok(Self { prefix, range })
+    }
+}
+
+impl Print for SetRange {
+    const STAGE: Stage = Stage::Settings;
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.prefix);
+        line.word(if self.range == Range::Any { "asm" } else { "ssm" });
+    }
+}
+
+/// Have an interface take part in IGMP no longer, and forget its groups.
+#[derive(Command)]
+#[command("clear igmp")]
+struct Clear {
+    /// the interface
+    int: InterfaceIndex,
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let igmp = router.own::<Igmp>();
+    if igmp.timers != Timers::default() {
+        let Timers { query, source, leave } = igmp.timers;
+        lines.push(&SetTimers { query: Some(query), src: Some(source), leave: Some(leave) });
+    }
+    for (prefix, range) in &igmp.ranges {
+        if (prefix.to_string().as_str(), *range) != (super::SPECIFIC, Range::Specific) {
+            lines.push(&SetRange { prefix: *prefix, range: *range });
+        }
+    }
+    for (interface, on) in &igmp.ports {
+        lines.push(&Enable { is_off: false, mode: on.mode, interface: *interface });
+    }
+    for (interface, on) in &igmp.ports {
+        let by_proxy = super::proxy::joined(igmp, *interface);
+        for (group, wanted) in on.wanted.iter().filter(|(group, _)| !by_proxy.contains(group)) {
+            let is_exclude = wanted.is_exclude;
+            let line = |source| Listen {
+                is_off: false,
+                interface: *interface,
+                is_exclude,
+                source,
+                group: *group,
+            };
+            if is_exclude && wanted.sources.is_empty() {
+                lines.push(&line(None));
+            }
+            wanted.sources.iter().for_each(|source| lines.push(&line(Some(*source))));
+        }
+    }
+    for (table, proxy) in &igmp.proxies {
+        let (is_del, table) = (false, *table);
+        lines.push(&SetProxy::<false> { is_del, table, interface: proxy.upstream });
+        for interface in &proxy.downstream {
+            lines.push(&SetProxy::<true> { is_del, table, interface: *interface });
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Enable| {
+        Ok(match c.is_off {
+            true => super::disable(router, c.interface, c.mode)?,
+            false => super::enable(router, c.interface, c.mode)?,
+        })
+    });
+    cli.command(|router: &mut Router, c: Listen| {
+        let port = router.own::<Igmp>().ports.get(&c.interface);
+        let now = port.and_then(|on| on.wanted.get(&c.group)).cloned().unwrap_or_default();
+        Ok(super::listen(router, c.interface, c.group, c.applied(now))?)
+    });
+    cli.command(|router: &mut Router, c: SetProxy<false>| {
+        Ok(super::set_proxy(router, c.table, c.interface, !c.is_del)?)
+    });
+    cli.command(|router: &mut Router, c: SetProxy<true>| {
+        Ok(super::set_proxy_interface(router, c.table, c.interface, !c.is_del)?)
+    });
+    cli.command(|router: &mut Router, c: SetTimers| {
+        let now = router.own::<Igmp>().timers;
+        let timers = Timers {
+            query: c.query.unwrap_or(now.query),
+            source: c.src.unwrap_or(now.source),
+            leave: c.leave.unwrap_or(now.leave),
+        };
+        Ok(super::set_timers(router, timers)?)
+    });
+    cli.command(|router: &mut Router, c: SetRange| {
+        Ok(super::set_range(router, c.prefix, c.range)?)
+    });
+    cli.command(|router: &mut Router, c: Clear| Ok(super::clear(router, c.int)?));
+}
