@@ -163,3 +163,213 @@ fn tunnels_of_frames_are_refused_as_they_would_leave_in_the_clear() {
     assert!(said.contains("tunnels of frames are not protected"), "{said}");
     assert_eq!(rig.run("show ipsec protect"), "");
 }
+
+/// A packet that AH protects, as another implementation (Scapy) makes it.
+struct Signed {
+    /// Words of the association.
+    sa: &'static str,
+    /// Of its tunnel from near to far, if it is one.
+    ends: [&'static str; 2],
+    is_6: bool,
+    /// Behind the IP header.
+    bytes: &'static str,
+}
+
+const SIGNED: [Signed; 4] = [
+    Signed {
+        sa: "integ-alg sha1-96",
+        ends: ["", ""],
+        is_6: false,
+        bytes: "11040000000003e800000001c7fee1069210b50590b00e5b04d20007000cfb2664617461",
+    },
+    Signed {
+        sa: "integ-alg sha-256-128 use-esn use-anti-replay",
+        ends: ["", ""],
+        is_6: true,
+        bytes: "11060000000003e8000000014371c5cbf2a837e0bc9c8c645c4caf960000000004d20007000cca7564617461",
+    },
+    Signed {
+        sa: "integ-alg sha-512-256 use-esn use-anti-replay",
+        ends: ["10.0.1.1", "20.0.0.1"],
+        is_6: false,
+        bytes: "04090000000003e8000000019b9c50ca84c288c1d80b870dbca0d4dbdece4041386255d4aa9feaacbc92ad75\
+            45000020000000003f1154ba0a0000021409090904d20007000cfb2664617461",
+    },
+    Signed {
+        sa: "integ-alg sha-384-192",
+        ends: ["2001:db8:1::1", "2a01::1"],
+        is_6: true,
+        bytes: "29080000000003e800000001f7909953e1ee4fa6774c911ca687966f6b1a87847e8fe87e00000000\
+            60000000000c113f20010db80000000000000000000000022a01000000000000000000000000000904d2\
+            0007000cca7564617461",
+    },
+];
+
+impl Signed {
+    fn bytes(&self) -> Vec<u8> {
+        let digits: Vec<_> = self.bytes.chars().filter_map(|c| c.to_digit(16)).collect();
+        digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
+    }
+    fn clear(&self) -> Vec<u8> {
+        match self.is_6 {
+            false => udp4(HOST4, "20.9.9.9", 7, b"data"),
+            true => udp6(HOST6, "2a01::9", 7, b"data"),
+        }
+    }
+    /// From the far end, or on from the host in transport mode.
+    fn sealed(&self) -> Vec<u8> {
+        let host = if self.is_6 { [HOST6, "2a01::9"] } else { [HOST4, "20.9.9.9"] };
+        let [src, dst] = if self.ends[0].is_empty() { host } else { self.ends };
+        match self.is_6 {
+            false => changed4(ip4(src, dst, Protocol::AH, &self.bytes()), |_| ()),
+            true => ip6(src, dst, Protocol::AH, &self.bytes()),
+        }
+    }
+    fn family(&self) -> &'static str {
+        if self.is_6 { "ip6" } else { "ip4" }
+    }
+    /// A rig with an association, whose policies protect what goes out or comes in.
+    fn rig(&self, is_inbound: bool) -> Rig {
+        let mut rig = rig();
+        let key = "5a".repeat(20);
+        let ends = match self.ends {
+            ["", ""] => String::new(),
+            [src, dst] => format!("tunnel-src {src} tunnel-dst {dst}"),
+        };
+        let direction = if is_inbound { "inbound" } else { "outbound" };
+        let at = if is_inbound { "pg0" } else { "pg1" };
+        rig.set(&format!("ipsec sa add 1 spi 1000 ah {} integ-key {key} {ends}", self.sa));
+        rig.set("ipsec spd add 1");
+        rig.set(&format!("set interface ipsec spd {at} 1"));
+        let family = self.family().to_owned() + if is_inbound { "" } else { " protocol 17" };
+        rig.set(&format!(
+            "ipsec policy add spd 1 priority 9 {direction} {family} action protect sa 1"
+        ));
+        if !is_inbound {
+            let rest = self.family();
+            rig.set(&format!("ipsec policy add spd 1 priority 1 outbound {rest} action bypass"));
+        }
+        settle(&mut rig);
+        rig
+    }
+    fn node(&self, what: &str) -> String {
+        format!("ah{}-{what}", if self.is_6 { 6 } else { 4 })
+    }
+}
+
+#[test]
+fn packets_are_signed_as_others_sign_them() {
+    for signed in &SIGNED {
+        let mut rig = signed.rig(false);
+        let input = format!("{}-input", signed.family());
+        let sealed = only(send(&mut rig, &input, &[signed.clear()]));
+        let header = if signed.is_6 { 40 } else { 20 };
+        assert_eq!(sealed[if signed.is_6 { 6 } else { 9 }], 51);
+        assert_eq!(sealed[header..], signed.bytes(), "{}", signed.sa);
+        let addresses = header - if signed.is_6 { 32 } else { 8 };
+        assert_eq!(sealed[addresses..header], signed.sealed()[addresses..header]);
+        let node = signed.node("encrypt");
+        assert!(rig.graph.moved_counters().contains(&(node, "rx_pkts", 1)));
+    }
+}
+
+#[test]
+fn packets_that_others_signed_are_let_through_once_and_only_as_they_were() {
+    for signed in &SIGNED {
+        let input = format!("{}-input", signed.family());
+        // Routers on the way change these.
+        let travelled = match signed.is_6 {
+            false => changed4(signed.sealed(), |h| (h.ttl, h.tos) = (3, 0xb9)),
+            true => changed6(signed.sealed(), |h| {
+                (h.hop_limit, h.version_class_flow) = (3, 0x6ab1_2345.into())
+            }),
+        };
+        let node = signed.node("decrypt");
+        let mut rig = signed.rig(true);
+        let clear = only(send(&mut rig, &input, std::slice::from_ref(&travelled)));
+        let header = if signed.is_6 { 40 } else { 20 };
+        assert_eq!(clear[header..], signed.clear()[header..], "{}", signed.sa);
+        assert!(rig.graph.moved_counters().contains(&(node.clone(), "rx_pkts", 1)));
+        let again = send(&mut rig, &input, std::slice::from_ref(&travelled));
+        let is_protected = signed.sa.contains("anti-replay");
+        let is_sent = again.iter().any(|caught| caught.at == "sent");
+        assert_eq!(is_sent, !is_protected, "{again:?}");
+        assert_eq!(rig.graph.moved_counters().contains(&(node.clone(), "replay", 1)), is_protected);
+
+        let refused = |packet: Vec<u8>, why: &'static str| {
+            let mut rig = signed.rig(true);
+            let out = send(&mut rig, &input, &[packet]);
+            assert!(out.iter().all(|caught| caught.at != "sent"), "{why}: {out:?}");
+            let moved = rig.graph.moved_counters();
+            assert!(moved.contains(&(node.clone(), why, 1)), "{why}: {moved:?}");
+            let errors = rig.run("show ipsec sa");
+            assert!(errors.contains(&format!("{why}: 1")), "{errors}");
+        };
+        for at in [header, header + 2, header + 13, travelled.len() - 1] {
+            let mut packet = travelled.clone();
+            packet[at] ^= 1;
+            refused(packet, "integ_error");
+        }
+        if !signed.is_6 {
+            let mut long = travelled.clone();
+            long[header + 1] = 200;
+            refused(long, "no_tail_space");
+            refused(changed4(travelled, |h| h.fragment = 0x2000.into()), "drop_fragments");
+        }
+    }
+}
+
+#[test]
+fn options_and_extension_headers_that_change_on_the_way_are_not_signed() {
+    let key = "5a".repeat(20);
+    for mode in ["", "tunnel-src 2001:db8:1::1 tunnel-dst 2a01::1"] {
+        let mut out = rig();
+        out.set(&format!("ipsec sa add 1 spi 1000 ah integ-alg sha1-96 integ-key {key} {mode}"));
+        out.set("ipsec spd add 1");
+        out.set("set interface ipsec spd pg1 1");
+        out.set("ipsec policy add spd 1 priority 9 outbound ip6 protocol 17 action protect sa 1");
+        out.set("ipsec policy add spd 1 priority 1 outbound ip6 action bypass");
+        settle(&mut out);
+        // An option that may change and one that does not, behind a hop-by-hop header.
+        let udp = &udp6(HOST6, "2a01::9", 7, b"data")[40..];
+        let options = [17, 1, 0x3e, 4, 1, 2, 3, 4, 0x1e, 4, 5, 6, 7, 8, 1, 0];
+        let packet = ip6(HOST6, "2a01::9", Protocol::HOP_BY_HOP, &[&options[..], udp].concat());
+        let caught = send(&mut out, "ip6-input", &[packet]);
+        assert!(!caught.is_empty(), "{:?}", out.graph.moved_counters());
+        let sealed = only(caught);
+        let mut back = rig();
+        back.set(&format!("ipsec sa add 1 spi 1000 ah integ-alg sha1-96 integ-key {key} {mode}"));
+        back.set("ipsec spd add 1");
+        back.set("set interface ipsec spd pg0 1");
+        back.set("ipsec policy add spd 1 priority 9 inbound ip6 action protect sa 1");
+        settle(&mut back);
+        let mut travelled = sealed.clone();
+        if mode.is_empty() {
+            travelled[44] ^= 0xff;
+        }
+        let caught = send(&mut back, "ip6-input", &[travelled.clone()]);
+        assert!(!caught.is_empty(), "{:?}", back.graph.moved_counters());
+        let clear = only(caught);
+        assert_eq!((clear[6], &clear[56..]), (0, udp));
+        let mut other = sealed;
+        other[if mode.is_empty() { 50 } else { 120 }] ^= 0xff;
+        let out = send(&mut back, "ip6-input", &[other]);
+        assert!(out.iter().all(|caught| caught.at != "sent"), "{out:?}");
+    }
+}
+
+#[test]
+fn associations_of_ah_have_a_hash_and_protect_no_tunnel() {
+    let mut rig = rig();
+    for words in ["", "crypto-alg aes-128-cbc crypto-key 00112233445566778899aabbccddeeff"] {
+        let said = rig.run(&format!("ipsec sa add 1 spi 1000 ah {words}"));
+        assert!(said.contains("do not go together"), "{said}");
+    }
+    let sa = "ipsec sa add 1 spi 1000 ah integ-alg sha1-96 integ-key 5a5a";
+    let said = rig.run(&format!("{sa} udp-encap"));
+    assert!(said.contains("do not go together"), "{said}");
+    rig.set(sa);
+    assert_eq!(rig.run("create ipip tunnel src 10.0.1.1 dst 20.0.0.1"), "ipip0\n");
+    let said = rig.run("ipsec tunnel protect ipip0 input-sa 1 output-sa 1");
+    assert!(said.contains("tunnels are protected by ESP only"), "{said}");
+}

@@ -1,9 +1,8 @@
-//! `esp4-decrypt` and its siblings: packets are opened (RFC 4303 section 3.4).
-
-use std::fmt;
+//! `esp4-decrypt`, `ah4-decrypt` and their siblings: packets are opened (RFC 4303 section 3.4, RFC
+//! 4302 section 3.4).
 
 use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Names, Node, Packet, Payload, Record};
+use graph::{Buffer, Edge, Frame, Node, Packet, Payload};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 use net::tunnel::forget_outer;
@@ -11,7 +10,8 @@ use wire::ethernet::EtherType;
 use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
-use super::encrypt::{gather, replace};
+use super::ah;
+use super::encrypt::{Said, gather, replace};
 use super::esp::{Flaw, HEADER, Opened};
 use super::protect::Carried;
 use super::sa::Sa;
@@ -19,17 +19,25 @@ use super::select::OPENED;
 use super::{Associations, Work};
 
 /// The nodes.
-pub const NODES: [&str; 4] =
-    ["esp4-decrypt", "esp6-decrypt", "esp4-decrypt-tun", "esp6-decrypt-tun"];
+pub const NODES: [&str; 6] = [
+    "esp4-decrypt",
+    "esp6-decrypt",
+    "ah4-decrypt",
+    "ah6-decrypt",
+    "esp4-decrypt-tun",
+    "esp6-decrypt-tun",
+];
 /// The nodes that hand packets to the thread of their association.
-pub const HANDOFFS: [&str; 4] = [
+pub const HANDOFFS: [&str; 6] = [
     "esp4-decrypt-handoff",
     "esp6-decrypt-handoff",
+    "ah4-decrypt-handoff",
+    "ah6-decrypt-handoff",
     "esp4-decrypt-tun-handoff",
     "esp6-decrypt-tun-handoff",
 ];
 /// The first of those for tunnels.
-pub const TUNNELS: usize = 2;
+pub const TUNNELS: usize = 4;
 /// Protocol number of labelled packets (RFC 4023).
 const MPLS: Protocol = Protocol(137);
 
@@ -71,7 +79,7 @@ impl<const AT: usize> graph::Next for Next<AT> {
 /// Drops of [`Decrypt`].
 #[derive(Clone, Copy, PartialEq, Eq, graph::Reason)]
 pub enum Error {
-    /// ESP decryption failed.
+    /// decryption failed.
     #[name("decryption_failed")]
     Decryption,
     /// integrity check failed.
@@ -98,12 +106,15 @@ pub enum Error {
     /// unsupported payload.
     #[name("unsup_payload")]
     Unsupported,
+    /// IP fragments drop.
+    #[name("drop_fragments")]
+    Fragment,
 }
 
 /// Counters of [`Decrypt`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
-    /// ESP pkts received.
+    /// pkts received.
     #[name("rx_pkts")]
     Received,
     /// Hand-off.
@@ -117,7 +128,7 @@ impl From<Flaw> for Error {
             Flaw::Runt => Self::Runt,
             Flaw::Integrity => Self::Integrity,
             Flaw::Decryption => Self::Decryption,
-            Flaw::Padding => Self::NoTail,
+            Flaw::Length => Self::NoTail,
         }
     }
 }
@@ -157,30 +168,58 @@ fn patch(bytes: &mut [u8], kept: usize, announced_at: usize, next: u8) -> Option
     Some(())
 }
 
-/// The place of the byte that announces ESP in an IP packet.
-fn announcement(packet: &[u8]) -> Option<usize> {
+/// The place of the byte that announces ESP or AH in an IP packet.
+fn announcement(packet: &[u8], is_ah: bool) -> Option<usize> {
     if packet.first()? >> 4 == 4 {
         return Some(9);
+    }
+    if is_ah {
+        return ip6::extensions(packet)
+            .find(|e| e.protocol == Protocol::AH)
+            .map(|e| e.announced_at);
     }
     let last = ip6::extensions(packet).last();
     Some(last.map_or(ip6::NEXT_HEADER, |e| e.offset))
 }
 
-/// Opens what begins with its IP header and has `front` bytes of headers before ESP or UDP.
+/// Whether an IP packet is a part of a larger one.
+fn is_fragment(packet: &[u8]) -> bool {
+    match packet.first().map(|b| b >> 4) {
+        Some(4) => ip4::Header::ref_from_prefix(packet).is_ok_and(|(h, _)| h.is_fragment()),
+        _ => ip6::extensions(packet).any(|e| e.protocol == Protocol::FRAGMENT),
+    }
+}
+
+/// Opens what begins with its IP header and has `front` bytes of headers before ESP, AH or UDP.
 /// What stays is in front of the payload in the end.
-fn open_bytes(bytes: &mut [u8], sa: &Sa, front: usize) -> Result<(Opened, usize, u64), Error> {
-    let esp = front + if sa.config.udp.is_some() { size_of::<udp::Header>() } else { 0 };
+fn open_bytes(
+    bytes: &mut [u8],
+    sa: &Sa,
+    (front, has_udp): (usize, bool),
+) -> Result<(Opened, u64), Error> {
+    if sa.is_ah() {
+        let low = ah::number(bytes, front).ok_or(Error::NoTail)?;
+        let number = sa.number_of(low).ok_or(Error::Replay)?;
+        let opened = ah::verify(&sa.keys, bytes, front, number)?;
+        return Ok((opened, number));
+    }
+    let esp = front + if has_udp { size_of::<udp::Header>() } else { 0 };
     let header = bytes.get(esp..).and_then(<[u8]>::first_chunk::<HEADER>).ok_or(Error::Runt)?;
     let low = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
     let number = sa.number_of(low).ok_or(Error::Replay)?;
     let opened = sa.keys.open(bytes, esp, number)?;
-    Ok((opened, front, number))
+    Ok((opened, number))
 }
 
 /// Opens a packet; it begins with what was carried, or with the IP header that stays.
 fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<Clear, Error> {
     let is_transport = !sa.outside.is_tunnel();
-    let announced_at = announcement(p.bytes()).ok_or(Error::Runt)?;
+    if sa.is_ah() && is_fragment(p.bytes()) {
+        return Err(Error::Fragment);
+    }
+    let announced_at = announcement(p.bytes(), sa.is_ah()).ok_or(Error::Runt)?;
+    // The far end sees whether there is a translator on the way, and may do without UDP.
+    let place = (front, p.bytes().get(announced_at) == Some(&Protocol::UDP.0));
     // What the link padded is no part of it.
     let total = total_len(p.bytes()).ok_or(Error::Runt)?;
     if total < p.total_len() {
@@ -197,7 +236,7 @@ fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<Clear, 
         Some((start, opened.end))
     };
     let (opened, number) = if p.next_segment().is_none() {
-        let (opened, _, number) = open_bytes(p.bytes_mut(), sa, front)?;
+        let (opened, number) = open_bytes(p.bytes_mut(), sa, place)?;
         let (start, end) = finish(p.bytes_mut(), &opened).ok_or(Error::Runt)?;
         p.truncate(end);
         p.advance(start).ok_or(Error::Runt)?;
@@ -206,7 +245,7 @@ fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<Clear, 
         p.with_room(|p, room| {
             let len = gather(p, room).ok_or(Error::NoBuffers)?;
             let bytes = room.get_mut(..len).ok_or(Error::NoBuffers)?;
-            let (opened, _, number) = open_bytes(bytes, sa, front)?;
+            let (opened, number) = open_bytes(bytes, sa, place)?;
             let (start, end) = finish(bytes, &opened).ok_or(Error::Runt)?;
             replace(p, bytes.get(start..end).unwrap_or(&[])).ok_or(Error::NoBuffers)?;
             Ok::<_, Error>((opened, number))
@@ -290,7 +329,7 @@ impl<const AT: usize> Decrypt<AT> {
         let clear = open(p, sa, work.front as usize)?;
         self.all.count(thread, work.sa, len);
         self.all.count_lost(thread, work.sa, clear.lost);
-        p.trace(|_| OpenedPacket { sa: work.sa, spi: sa.config.spi, number: clear.number });
+        p.trace(|_| Said::of(work.sa, sa, clear.number));
         forget_outer(p);
         if AT < TUNNELS {
             p.add_flags(OPENED);
@@ -373,19 +412,5 @@ impl<const AT: usize> Node for HandOff<AT> {
             p.set_payload(work);
             Ok((to, Back))
         });
-    }
-}
-
-/// What [`Decrypt`] says of a packet.
-struct OpenedPacket {
-    sa: u32,
-    spi: u32,
-    number: u64,
-}
-
-impl Record for OpenedPacket {
-    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sa, spi, number } = self;
-        write!(f, "  esp: sa-index {sa} spi {spi} (0x{spi:08x}) seq {number}")
     }
 }

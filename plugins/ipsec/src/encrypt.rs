@@ -1,5 +1,6 @@
-//! `esp4-encrypt` and its siblings: packets are sealed (RFC 4303 section 3.3). Those of policies
-//! come with their association; those of protected tunnels find it by their adjacency.
+//! `esp4-encrypt`, `ah4-encrypt` and their siblings: packets are sealed (RFC 4303 section 3.3, RFC
+//! 4302 section 3.3). Those of policies come with their association; those of protected tunnels
+//! find it by their adjacency.
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ use net::ip::{Stacked, V4, V6, Version};
 use wire::{Protocol, ip4, ip6};
 use zerocopy::FromBytes;
 
+use super::ah;
 use super::esp::HEADER;
 use super::outside::Inside;
 use super::protect::Sealing;
@@ -19,23 +21,27 @@ use super::select::{OUTPUT, SEALED};
 use super::{Associations, Work};
 
 /// The nodes.
-pub const NODES: [&str; 5] = [
+pub const NODES: [&str; 7] = [
     "esp4-encrypt",
     "esp6-encrypt",
+    "ah4-encrypt",
+    "ah6-encrypt",
     "esp4-encrypt-tun",
     "esp6-encrypt-tun",
     "esp-mpls-encrypt-tun",
 ];
 /// The nodes that hand packets to the thread of their association.
-pub const HANDOFFS: [&str; 5] = [
+pub const HANDOFFS: [&str; 7] = [
     "esp4-encrypt-handoff",
     "esp6-encrypt-handoff",
+    "ah4-encrypt-handoff",
+    "ah6-encrypt-handoff",
     "esp4-encrypt-tun-handoff",
     "esp6-encrypt-tun-handoff",
     "esp-mpls-encrypt-tun-handoff",
 ];
 /// The first of those for tunnels.
-pub const TUNNELS: usize = 2;
+pub const TUNNELS: usize = 4;
 /// Edges to the nodes that follow an adjacency and a load balance, for IPv4 and IPv6.
 pub const ONWARD: [[Slot; 2]; 2] = [[Slot(2), Slot(3)], [Slot(4), Slot(5)]];
 /// Flags that hold for a packet in the clear only.
@@ -60,7 +66,7 @@ pub enum Next<const AT: usize> {
 impl<const AT: usize> graph::Next for Next<AT> {
     const EDGES: &'static [Edge] = &[
         Edge { to: HANDOFFS[AT], payload: if AT < TUNNELS { Work::NAME } else { "" } },
-        Edge { to: if AT < TUNNELS { OUTPUT[AT] } else { "adj-midchain-tx" }, payload: "" },
+        Edge { to: if AT < TUNNELS { OUTPUT[AT % 2] } else { "adj-midchain-tx" }, payload: "" },
         Edge { to: "ip4-rewrite", payload: "" },
         Edge { to: "ip4-load-balance", payload: "" },
         Edge { to: "ip6-rewrite", payload: "" },
@@ -101,7 +107,7 @@ pub enum Error {
 /// Counters of [`Encrypt`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
-    /// ESP pkts received.
+    /// pkts received.
     #[name("rx_pkts")]
     Received,
     /// Hand-off.
@@ -128,6 +134,8 @@ struct Plan {
     announced_at: usize,
     /// Protocol of what is carried.
     next_header: u8,
+    /// The IP header in front of AH is of IPv6.
+    is_6: bool,
     inside: Inside,
 }
 
@@ -143,7 +151,8 @@ impl Plan {
             };
             let (inside, skip) = (Inside::of(packet), front);
             let next_header = next_header.0;
-            return Some(Self { keep: 0, skip, announced_at: 0, next_header, inside });
+            let is_6 = sa.outside.is_6();
+            return Some(Self { keep: 0, skip, announced_at: 0, next_header, is_6, inside });
         }
         let (announced_at, len) = match version {
             4 => (9, ip4::Header::ref_from_prefix(packet).ok()?.0.header_len()),
@@ -153,8 +162,8 @@ impl Plan {
         let next_header = *packet.get(announced_at)?;
         packet.get(..len)?;
         let inside = Inside::default();
-        let announced_at = announced_at + front;
-        Some(Self { keep: front + len, skip: 0, announced_at, next_header, inside })
+        let (keep, announced_at, is_6) = (front + len, announced_at + front, version == 6);
+        Some(Self { keep, skip: 0, announced_at, next_header, is_6, inside })
     }
     /// Has IP header in front of what is carried now speak of that.
     fn patch(&self, bytes: &mut [u8], front: usize, protocol: Protocol) -> Option<()> {
@@ -185,7 +194,13 @@ fn fill(
     sa.outside.write(bytes, plan.keep, &plan.inside)?;
     if !sa.outside.is_tunnel() {
         let has_udp = sa.outside.has_udp();
-        plan.patch(bytes, front, if has_udp { Protocol::UDP } else { Protocol::ESP })?;
+        plan.patch(bytes, front, if has_udp { Protocol::UDP } else { sa.config.protocol })?;
+    }
+    if sa.is_ah() {
+        let start = if sa.outside.is_tunnel() { 0 } else { front };
+        let packet = bytes.get_mut(start..)?;
+        let header = (plan.next_header, sa.config.spi);
+        return ah::sign(&sa.keys, packet, esp - start, header, number);
     }
     let header = bytes.get_mut(esp..esp + HEADER)?;
     let (spi, low) = header.split_at_mut(4);
@@ -218,7 +233,11 @@ fn seal<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<u64, Er
     let unique = sa.state.unique.take(u64::MAX).ok_or(Error::Cycled)?;
     let numbers = (number, unique);
     let payload_len = p.total_len() - plan.keep - plan.skip;
-    let (grows, behind) = (sa.outside.len() + HEADER + sa.keys.iv(), sa.keys.behind(payload_len));
+    let (header, behind) = match sa.is_ah() {
+        true => (ah::header_len(&sa.keys, plan.is_6), 0),
+        false => (HEADER + sa.keys.iv(), sa.keys.behind(payload_len)),
+    };
+    let grows = sa.outside.len() + header;
     let is_one = p.next_segment().is_none();
     if is_one && p.tailroom() >= behind && p.headroom() + plan.skip >= grows + KEPT {
         p.advance(plan.skip).ok_or(Error::Engine)?;
@@ -269,7 +288,10 @@ impl<const AT: usize> Node for Encrypt<AT> {
     type Next = Next<AT>;
     type Error = Error;
     type Count = Count;
-    const DROP: &'static str = ["ip4-drop", "ip6-drop", "ip4-drop", "ip6-drop", "mpls-drop"][AT];
+    const DROP: &'static str = match AT {
+        6 => "mpls-drop",
+        _ => ["ip4-drop", "ip6-drop"][AT % 2],
+    };
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -312,7 +334,7 @@ impl<const AT: usize> Node for Encrypt<AT> {
                     // The outer header is made here: it has all its hops, and may be cut.
                     p.add_flags(Flags::LOCAL);
                 }
-                p.trace(|_| Sealed { sa: work.sa, spi: sa.config.spi, number });
+                p.trace(|_| Said::of(work.sa, sa, number));
                 if AT >= TUNNELS {
                     return Ok(Next::Sealed);
                 }
@@ -365,16 +387,24 @@ impl<const AT: usize> Node for HandOff<AT> {
     }
 }
 
-/// What [`Encrypt`] says of a packet.
-struct Sealed {
+/// Lines of a trace about a packet that is sealed or opened.
+pub struct Said {
+    is_ah: bool,
     sa: u32,
     spi: u32,
     number: u64,
 }
 
-impl Record for Sealed {
+impl Said {
+    pub fn of(index: u32, sa: &Sa, number: u64) -> Self {
+        Self { is_ah: sa.is_ah(), sa: index, spi: sa.config.spi, number }
+    }
+}
+
+impl Record for Said {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sa, spi, number } = self;
-        write!(f, "  esp: sa-index {sa} spi {spi} (0x{spi:08x}) seq {number}")
+        let Self { is_ah, sa, spi, number } = self;
+        let protocol = if *is_ah { "ah" } else { "esp" };
+        write!(f, "  {protocol}: sa-index {sa} spi {spi} (0x{spi:08x}) seq {number}")
     }
 }

@@ -31,8 +31,8 @@ pub enum Flaw {
     Integrity,
     /// The tag is not that of its bytes.
     Decryption,
-    /// It says that it has more padding than there is.
-    Padding,
+    /// Its lengths say that it has more than there is.
+    Length,
 }
 
 /// A packet in the clear: its place in the bytes, and what it is.
@@ -67,7 +67,7 @@ impl Keys {
         (len + TRAILER).next_multiple_of(to) - len + self.icv()
     }
     /// The upper half of a sequence number as it is authenticated; nothing without ESN.
-    fn upper(&self, number: u64) -> ([u8; 4], usize) {
+    pub fn upper(&self, number: u64) -> ([u8; 4], usize) {
         (((number >> 32) as u32).to_be_bytes(), if self.has_esn { 4 } else { 0 })
     }
     fn nonce(&self, iv: &[u8]) -> [u8; 12] {
@@ -201,7 +201,7 @@ impl Keys {
             }
             _ => return Err(Flaw::Runt),
         };
-        let end = end.filter(|end| *end >= start).ok_or(Flaw::Padding)?;
+        let end = end.filter(|end| *end >= start).ok_or(Flaw::Length)?;
         Ok(Opened { start, end, next_header })
     }
     #[inline(always)]

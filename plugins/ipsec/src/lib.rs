@@ -1,8 +1,9 @@
-//! Security of IP packets (RFC 4301): associations that seal and open them with ESP (RFC 4303),
-//! policies that say which of an interface's packets they are for, and tunnels all of whose packets
+//! Security of IP packets (RFC 4301): associations that seal and open them with ESP (RFC 4303) and
+//! AH (RFC 4302), policies that say which of an interface's packets they are for, and tunnels all of whose packets
 //! they protect.
 #![forbid(unsafe_code)]
 
+mod ah;
 mod api;
 mod cli;
 mod decrypt;
@@ -185,7 +186,7 @@ pub enum Error {
     /// no such algorithm
     #[retval(UNIMPLEMENTED)]
     Algorithm,
-    /// only ESP is supported
+    /// tunnels are protected by ESP only
     #[retval(UNIMPLEMENTED)]
     Protocol,
     /// the key is not {0} bytes long
@@ -241,7 +242,7 @@ pub enum Error {
 /// Security of IP packets.
 pub const FEATURE: Feature = Feature {
     name: "ipsec",
-    about: "Security of IP packets: ESP, policies and protected tunnels",
+    about: "Security of IP packets: ESP, AH, policies and protected tunnels",
     origin: Origin::Core,
     default_enabled: true,
     requires: &["crypto", "ip4", "ip6", "tunnel", "teib", "mpls"],
@@ -311,10 +312,14 @@ fn add_nodes(
     add_encrypt::<2>(router, &all, &protecting)?;
     add_encrypt::<3>(router, &all, &protecting)?;
     add_encrypt::<4>(router, &all, &protecting)?;
+    add_encrypt::<5>(router, &all, &protecting)?;
+    add_encrypt::<6>(router, &all, &protecting)?;
     add_decrypt::<0>(router, &all, &carried)?;
     add_decrypt::<1>(router, &all, &carried)?;
     add_decrypt::<2>(router, &all, &carried)?;
-    add_decrypt::<3>(router, &all, &carried)
+    add_decrypt::<3>(router, &all, &carried)?;
+    add_decrypt::<4>(router, &all, &carried)?;
+    add_decrypt::<5>(router, &all, &carried)
 }
 
 fn add_features(router: &mut Router, ipsec: &Ipsec) -> Result<(), Refused> {

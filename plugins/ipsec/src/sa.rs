@@ -30,7 +30,7 @@ pub struct Config {
     pub id: u32,
     /// Security parameters index.
     pub spi: u32,
-    /// [`Protocol::ESP`]; others are refused.
+    /// [`Protocol::ESP`] or [`Protocol::AH`].
     pub protocol: Protocol,
     /// The cipher, by its number.
     pub cipher: u32,
@@ -62,13 +62,18 @@ impl Config {
     fn check(&self) -> Result<(), Error> {
         let cipher = CIPHERS.get(self.cipher as usize).ok_or(Error::Algorithm)?;
         MACS.get(self.mac as usize).ok_or(Error::Algorithm)?;
-        if self.protocol != Protocol::ESP {
+        let is_ah = self.protocol == Protocol::AH;
+        if !is_ah && self.protocol != Protocol::ESP {
             return Err(Error::Protocol);
+        }
+        // AH is its hash, and a UDP header is in front of ESP only (RFC 3948).
+        if is_ah && (self.mac == 0 || self.udp.is_some()) {
+            return Err(Error::Unfit);
         }
         if self.mac_key.len() > LONGEST_KEY || self.cipher_key.len() > LONGEST_KEY {
             return Err(Error::Key(LONGEST_KEY));
         }
-        if self.mac != 0 && matches!(cipher.mode, Mode::Aead | Mode::Gmac) {
+        if !is_ah && self.mac != 0 && matches!(cipher.mode, Mode::Aead | Mode::Gmac) {
             return Err(Error::Unfit);
         }
         if self.window > Window::MOST {
@@ -81,7 +86,9 @@ impl Config {
         Ok(())
     }
     fn keys(&self) -> Result<Keys, Error> {
-        let cipher = CIPHERS.get(self.cipher as usize).ok_or(Error::Algorithm)?;
+        // AH enciphers nothing, whatever cipher clients name.
+        let number = if self.protocol == Protocol::AH { 0 } else { self.cipher };
+        let cipher = CIPHERS.get(number as usize).ok_or(Error::Algorithm)?;
         let cipher = Cipher::new(*cipher, &self.cipher_key).map_err(|e| Error::Key(e.expected))?;
         let mac = Mac::new(*MACS.get(self.mac as usize).ok_or(Error::Algorithm)?, &self.mac_key);
         Ok(Keys { cipher, mac, salt: self.salt.to_be_bytes(), has_esn: self.has_esn })
@@ -133,6 +140,11 @@ impl Sa {
             false => low.into(),
         };
         (!is_strict || !received.is_seen(number)).then_some(number)
+    }
+    /// Whether it is of AH, else of ESP.
+    #[inline(always)]
+    pub fn is_ah(&self) -> bool {
+        self.config.protocol == Protocol::AH
     }
     /// Whether packets are neither enciphered nor authenticated.
     #[inline(always)]

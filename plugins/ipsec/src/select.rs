@@ -13,6 +13,7 @@ use net::gso::{self, UNDONE};
 use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
+use super::ah;
 use super::sa::Sa;
 use super::spd::{Action, Flow, Rule, Spd};
 use super::{Applied, Work};
@@ -94,6 +95,7 @@ impl Seen {
     fn spi(&self, packet: &[u8]) -> Option<u32> {
         let at = match self.protocol {
             Protocol::ESP => self.offset,
+            Protocol::AH => self.offset + ah::SPI_AT,
             Protocol::UDP if self.ports.is_some() => self.offset + size_of::<udp::Header>(),
             _ => return None,
         };
@@ -120,17 +122,22 @@ pub struct Input<const IS_6: bool>(pub Policies);
 pub enum InputNext<const IS_6: bool> {
     /// To be opened: ESP.
     Esp,
+    /// To be opened: AH.
+    Ah,
     /// On with the features of the interface.
     Continue,
 }
 
 impl<const IS_6: bool> graph::Next for InputNext<IS_6> {
-    const EDGES: &'static [Edge] =
-        &[Edge { to: ["esp4-decrypt", "esp6-decrypt"][IS_6 as usize], payload: Work::NAME }];
+    const EDGES: &'static [Edge] = &[
+        Edge { to: ["esp4-decrypt", "esp6-decrypt"][IS_6 as usize], payload: Work::NAME },
+        Edge { to: ["ah4-decrypt", "ah6-decrypt"][IS_6 as usize], payload: Work::NAME },
+    ];
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Esp => 0,
+            Self::Ah => 1,
             Self::Continue => along.next(p),
         }
     }
@@ -175,7 +182,7 @@ impl<const IS_6: bool> Input<IS_6> {
             let sa = self.0.sas.read(rule.sa.0, epoch)?;
             let is_kind = match seen.protocol {
                 Protocol::UDP => sa.config.udp.is_some(),
-                protocol => sa.config.protocol == protocol && sa.config.udp.is_none(),
+                protocol => sa.config.protocol == protocol,
             };
             let is_between = match &sa.config.tunnel {
                 Some(outer) => {
@@ -222,7 +229,8 @@ impl<const IS_6: bool> Node for Input<IS_6> {
                     this.0.count(thread, rule, p);
                     p.trace(|_| Judged { spd: spd.id(), spi, rule: Some(rule.index) });
                     p.set_payload(Work { sa: rule.sa.0, front: seen.offset as u32, via: 0 });
-                    return Ok(InputNext::Esp);
+                    let is_ah = seen.protocol == Protocol::AH;
+                    return Ok(if is_ah { InputNext::Ah } else { InputNext::Esp });
                 }
                 let at = usize::from(IS_6);
                 let find = |rules: &'_ [_]| {
@@ -262,6 +270,8 @@ pub struct Output<const IS_6: bool> {
 pub enum OutputNext<const IS_6: bool> {
     /// To be sealed by ESP.
     Esp,
+    /// To be sealed by AH.
+    Ah,
     /// It was cut into segments, which come one by one.
     Again,
     /// On with the features of the interface.
@@ -271,13 +281,15 @@ pub enum OutputNext<const IS_6: bool> {
 impl<const IS_6: bool> graph::Next for OutputNext<IS_6> {
     const EDGES: &'static [Edge] = &[
         Edge { to: ["esp4-encrypt", "esp6-encrypt"][IS_6 as usize], payload: Work::NAME },
+        Edge { to: ["ah4-encrypt", "ah6-encrypt"][IS_6 as usize], payload: Work::NAME },
         Edge { to: OUTPUT[IS_6 as usize], payload: "" },
     ];
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Esp => 0,
-            Self::Again => 1,
+            Self::Ah => 1,
+            Self::Again => 2,
             Self::Continue => along.next(p),
         }
     }
@@ -365,7 +377,7 @@ impl<const IS_6: bool> Node for Output<IS_6> {
                     Action::Protect(_) => {
                         protected += 1;
                         p.set_payload(Work { sa: rule.sa.0, front: front as u32, via: 0 });
-                        Ok(OutputNext::Esp)
+                        Ok(if rule.is_ah { OutputNext::Ah } else { OutputNext::Esp })
                     }
                 }
             },

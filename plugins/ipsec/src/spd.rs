@@ -75,6 +75,8 @@ pub struct Rule {
     pub index: u32,
     /// The association's number, and its SPI.
     pub sa: (u32, u32),
+    /// The association is of AH.
+    pub is_ah: bool,
     remote: RangeInclusive<u128>,
     local: RangeInclusive<u128>,
 }
@@ -220,13 +222,13 @@ impl From<NoInterface> for Error {
 /// [`Error`]; nothing has changed then.
 pub fn add_policy(router: &mut Router, id: u32, policy: Policy) -> Result<u32, Error> {
     let place = place(router, id)?;
-    let sa = match policy.action {
+    let (sa, is_ah) = match policy.action {
         Action::Protect(sa) => {
             let index = sa::index(router, sa)?;
-            let spi = router.own::<Ipsec>().sas.at(index).map_or(0, |sa| sa.config.spi);
-            (index, spi)
+            let found = router.own::<Ipsec>().sas.at(index).ok_or(Error::NoSa(sa))?;
+            ((index, found.config.spi), found.is_ah())
         }
-        _ => (u32::MAX, 0),
+        _ => ((u32::MAX, 0), false),
     };
     let ipsec = router.own_mut::<Ipsec>();
     let mut spd = ipsec.spds.at(place).ok_or(Error::NoSpd(id))?.clone();
@@ -242,7 +244,7 @@ pub fn add_policy(router: &mut Router, id: u32, policy: Policy) -> Result<u32, E
     let rules = spd.rules(&policy, sa.1);
     let at = rules.partition_point(|rule| rule.policy.priority >= policy.priority);
     let is_protected = matches!(policy.action, Action::Protect(_));
-    rules.insert(at, Arc::new(Rule { policy, index, sa, remote, local }));
+    rules.insert(at, Arc::new(Rule { policy, index, sa, is_ah, remote, local }));
     ipsec.spds.replace(place, spd);
     let counters = ipsec.policy_counters.clone();
     router.count_from_zero(&counters, COLUMNS, index, "security policies");

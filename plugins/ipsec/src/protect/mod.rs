@@ -22,7 +22,7 @@ use net::{InterfaceIndex, Router, refuse};
 use wire::{Protocol, ip4, ip6};
 use zerocopy::FromBytes;
 
-use super::{Error, Ipsec, sa};
+use super::{Error, Ipsec, Sa, sa};
 
 pub use input::{Known, TunInput};
 
@@ -181,6 +181,10 @@ pub fn update(
     }
     let sa_out = sa::index(router, sa_out)?;
     let sa_in = sa_in.iter().map(|id| sa::index(router, *id)).collect::<Result<Vec<_>, _>>()?;
+    let is_ah = |index: &u32| router.own::<Ipsec>().sas.at(*index).is_some_and(Sa::is_ah);
+    if sa_in.iter().chain([&sa_out]).any(is_ah) {
+        return Err(Error::Protocol);
+    }
     set(router, interface, next_hop, sa_out, sa_in)
 }
 
@@ -309,9 +313,9 @@ fn listen(router: &mut Router, (is_6, port): (bool, u16), is_on: bool) {
 fn sealing_node(router: &Router, interface: InterfaceIndex, link: Link) -> &'static str {
     let outer = router.outer_of_tunnel(interface).filter(|_| !itf::is_one(router, interface));
     match link {
-        Link::Mpls => super::encrypt::NODES[4],
-        _ if outer.map_or(link == Link::Ip6, |o| o.src.is_ipv6()) => super::encrypt::NODES[3],
-        _ => super::encrypt::NODES[2],
+        Link::Mpls => super::encrypt::NODES[6],
+        _ if outer.map_or(link == Link::Ip6, |o| o.src.is_ipv6()) => super::encrypt::NODES[5],
+        _ => super::encrypt::NODES[4],
     }
 }
 

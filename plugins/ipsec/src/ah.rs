@@ -1,0 +1,148 @@
+//! AH on bytes in one piece, from the IP header in front of it on (RFC 4302).
+
+use wire::ip6::Extension;
+use wire::{Protocol, ip4, ip6};
+use zerocopy::FromBytes;
+
+use super::esp::{Flaw, Keys, Opened};
+
+/// Bytes before the integrity check value.
+const FIXED: usize = 12;
+/// Place of the SPI.
+pub const SPI_AT: usize = 4;
+/// Place of the sequence number.
+const NUMBER_AT: usize = 8;
+/// Bytes of headers in front at most: an IPv6 header and extension headers.
+const MOST_IN_FRONT: usize = 256;
+/// Zeros for an integrity check value that is not there yet.
+const ZEROS: [u8; 64] = [0; 64];
+
+/// Bytes of the header of packets that these keys sign: a multiple of 4 over IPv4, of 8 over IPv6.
+pub fn header_len(keys: &Keys, is_6: bool) -> usize {
+    (FIXED + keys.icv()).next_multiple_of(if is_6 { 8 } else { 4 })
+}
+
+/// The sequence number, of which packets carry the lower half, of the header at `at`.
+pub fn number(packet: &[u8], at: usize) -> Option<u32> {
+    let bytes = packet.get(at + NUMBER_AT..)?.first_chunk()?;
+    Some(u32::from_be_bytes(*bytes))
+}
+
+/// The headers in front as they are authenticated: fields that change on the way are zeros
+/// (section 3.3.3.1).
+struct Front {
+    bytes: [u8; MOST_IN_FRONT],
+    len: usize,
+}
+
+impl Front {
+    /// `None`: they are too long, or a router on the way changes them.
+    fn of(headers: &[u8]) -> Option<Self> {
+        let (mut bytes, len) = ([0; MOST_IN_FRONT], headers.len());
+        let copy = bytes.get_mut(..len)?;
+        copy.copy_from_slice(headers);
+        match copy.first()? >> 4 {
+            4 => clear_4(copy)?,
+            _ => clear_6(headers, copy)?,
+        }
+        Some(Self { bytes, len })
+    }
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&[])
+    }
+}
+
+fn clear_4(header: &mut [u8]) -> Option<()> {
+    let (ip, mut options) = ip4::Header::mut_from_prefix(header).ok()?;
+    (ip.tos, ip.ttl) = (0, 0);
+    (ip.fragment, ip.checksum) = (0.into(), 0.into());
+    // Options that stay as they are (appendix A1): security ones, router alert, multi-destination.
+    let stays = |kind: u8| matches!(kind, 130 | 133 | 134 | 148 | 149);
+    while let Some(kind) = options.first().copied().filter(|kind| *kind != 0) {
+        let len = if kind == 1 { 1 } else { usize::from(*options.get(1)?).max(2) };
+        let (option, rest) = options.split_at_mut_checked(len)?;
+        if kind != 1 && !stays(kind) {
+            option.fill(0);
+        }
+        options = rest;
+    }
+    Some(())
+}
+
+fn clear_6(headers: &[u8], copy: &mut [u8]) -> Option<()> {
+    let (ip, _) = ip6::Header::mut_from_prefix(copy).ok()?;
+    (ip.version_class_flow, ip.hop_limit) = ((6 << 28).into(), 0);
+    for Extension { protocol, offset, len, .. } in ip6::extensions(headers) {
+        let Some(part) = copy.get_mut(offset..offset + len) else { break };
+        match protocol {
+            Protocol::HOP_BY_HOP | Protocol::DESTINATION_OPTIONS => {
+                clear_options(part.get_mut(2..)?)?
+            }
+            // The far end sees the addresses in another order than routers before it.
+            Protocol::ROUTING if *part.get(3)? != 0 => return None,
+            _ => (),
+        }
+    }
+    Some(())
+}
+
+/// Has options that may change on the way be zeros, but for their type and length.
+fn clear_options(mut options: &mut [u8]) -> Option<()> {
+    const CHANGES: u8 = 0x20;
+    while let Some(kind) = options.first().copied() {
+        let len = if kind == 0 { 1 } else { 2 + usize::from(*options.get(1)?) };
+        let (option, rest) = options.split_at_mut_checked(len)?;
+        if kind & CHANGES != 0 {
+            option.get_mut(2..)?.fill(0);
+        }
+        options = rest;
+    }
+    Some(())
+}
+
+/// Signs a packet: `packet` begins with its IP header, which announces AH, and has room for the
+/// header at `at`. `None`: lengths do not fit.
+pub fn sign(
+    keys: &Keys,
+    packet: &mut [u8],
+    at: usize,
+    (next_header, spi): (u8, u32),
+    number: u64,
+) -> Option<()> {
+    let (front, rest) = packet.split_at_mut_checked(at)?;
+    let front = Front::of(front)?;
+    let is_6 = front.bytes().first()? >> 4 == 6;
+    let (header, payload) = rest.split_at_mut_checked(header_len(keys, is_6))?;
+    let words = (header.len() / 4) as u8;
+    header.fill(0);
+    header.get_mut(..2)?.copy_from_slice(&[next_header, words - 2]);
+    header.get_mut(SPI_AT..NUMBER_AT)?.copy_from_slice(&spi.to_be_bytes());
+    header.get_mut(NUMBER_AT..FIXED)?.copy_from_slice(&(number as u32).to_be_bytes());
+    let (upper, len) = keys.upper(number);
+    let hash = keys.mac.hash(&[front.bytes(), header, payload, upper.get(..len)?]);
+    let icv = header.get_mut(FIXED..FIXED + keys.icv())?;
+    icv.copy_from_slice(hash.get(..icv.len())?);
+    Some(())
+}
+
+/// Verifies a packet that begins with its IP header and has AH at `at`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn verify(keys: &Keys, packet: &[u8], at: usize, number: u64) -> Result<Opened, Flaw> {
+    let (front, rest) = packet.split_at_checked(at).ok_or(Flaw::Length)?;
+    let [next_header, words] = *rest.first_chunk().ok_or(Flaw::Length)?;
+    let len = (usize::from(words) + 2) * 4;
+    let (header, payload) = rest.split_at_checked(len).ok_or(Flaw::Length)?;
+    let (fixed, icv) = header.split_at_checked(FIXED).ok_or(Flaw::Length)?;
+    let (icv, padding) = icv.split_at_checked(keys.icv()).ok_or(Flaw::Integrity)?;
+    let front = Front::of(front).ok_or(Flaw::Integrity)?;
+    let (upper, upper_len) = keys.upper(number);
+    let zeros = ZEROS.get(..icv.len()).ok_or(Flaw::Integrity)?;
+    let upper = upper.get(..upper_len).unwrap_or(&[]);
+    let parts = [front.bytes(), fixed, zeros, padding, payload, upper];
+    if !keys.mac.verify(&parts, icv) {
+        return Err(Flaw::Integrity);
+    }
+    Ok(Opened { start: at + len, end: packet.len(), next_header })
+}
