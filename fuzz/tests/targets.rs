@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use fuzz::targets::{
-    Commands, Configuration, Graphs, Headers, Memif, MessageBytes, Messages, Replay, Tunnels,
-    VhostUser,
+    Commands, Configuration, Graphs, Headers, Ipsec, Memif, MessageBytes, Messages, Replay,
+    Tunnels, VhostUser,
 };
 use fuzz::{Target, run};
 
@@ -36,6 +36,11 @@ fn any_text_is_a_configuration_or_refused() {
 #[test]
 fn any_frame_is_forwarded_or_dropped_once() {
     tried(Graphs::new);
+}
+
+#[test]
+fn any_sealed_packet_is_opened_or_dropped_once() {
+    tried(Ipsec::new);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::io;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::str::FromStr;
@@ -44,6 +45,8 @@ pub struct Router {
     pub addresses: Addresses,
     /// Called with each new adjacency.
     pub on_adjacency: Registered<fn(&mut Self, AdjacencyIndex)>,
+    /// Called with a peer of a tunnel that is made known or forgotten.
+    pub on_peer: Registered<fn(&mut Self, (InterfaceIndex, IpAddr))>,
     /// Called when the data-plane threads change, while old and new ones are there, with the
     /// numbers of those that stay.
     pub on_threads: Registered<OnThreads>,
@@ -199,6 +202,7 @@ impl Router {
             mfib: Mfib::new(&mut stats)?,
             addresses: Addresses::new()?,
             on_adjacency: Registered::default(),
+            on_peer: Registered::default(),
             on_threads: Registered::default(),
             on_leaving: Registered::default(),
             events: Events::default(),

@@ -2,14 +2,19 @@ use graph::testing::Caught;
 use net::testing::{Rig, packets::*};
 use net::tunnel::testing::{send, settle};
 use net::{
-    address, ethernet, fib, fragment, icmp, ip4, ip6, mfib, neighbor, path_mtu, reassembly, teib,
-    tunnel,
+    address, ethernet, fib, fragment, icmp, ip4, ip6, mfib, neighbor, path_mtu, punt, reassembly,
+    teib, tunnel,
 };
 use wire::Protocol;
 
 /// Two networks and far ends behind the second, with tunnels.
 fn rig() -> Rig {
-    let mut rig = Rig::new(&[
+    rig_with("")
+}
+
+/// The same with a startup configuration.
+fn rig_with(startup: &str) -> Rig {
+    let features = [
         ethernet::FEATURE,
         fib::FEATURE,
         address::FEATURE,
@@ -27,8 +32,13 @@ fn rig() -> Rig {
         ipip::FEATURE,
         gre::FEATURE,
         crypto::FEATURE,
+        punt::FEATURE,
         ipsec::FEATURE,
-    ]);
+    ];
+    let read = |router: &mut net::Router| {
+        router.stanzas = control::config::Config::parse(startup, &[]).unwrap().others;
+    };
+    let (mut rig, ()) = Rig::made(1, &features, read, |_| ());
     rig.add_networks(2);
     for line in [
         "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:a2",
@@ -155,13 +165,34 @@ fn nothing_leaves_by_an_interface_that_nobody_protects() {
 }
 
 #[test]
-fn tunnels_of_frames_are_refused_as_they_would_leave_in_the_clear() {
-    let mut rig = rig();
-    assert_eq!(rig.run("create gre tunnel src 10.0.1.1 dst 20.0.0.1 teb"), "gre0\n");
-    rig.set(&format!("ipsec sa add 1 spi 1001 {}", suites()[0]));
-    let said = rig.run("ipsec tunnel protect gre0 input-sa 1 output-sa 1");
-    assert!(said.contains("tunnels of frames are not protected"), "{said}");
-    assert_eq!(rig.run("show ipsec protect"), "");
+fn protected_tunnels_carry_frames() {
+    for mode in [
+        ["", ""],
+        ["tunnel-src 10.0.1.1 tunnel-dst 20.0.0.1", "tunnel-src 20.0.0.1 tunnel-dst 10.0.1.1"],
+    ] {
+        let mut rig = rig();
+        assert_eq!(rig.run("create gre tunnel src 10.0.1.1 dst 20.0.0.1 teb"), "gre0\n");
+        let suite = &suites()[0];
+        rig.set(&format!("ipsec sa add 1 spi 1001 {suite} {}", mode[0]));
+        rig.set(&format!("ipsec sa add 2 spi 1001 {suite} {} inbound", mode[1]));
+        rig.set("set interface state gre0 up");
+        settle(&mut rig);
+        let frame =
+            [[2; 6], [4; 6]].concat().into_iter().chain(*b"\x88\xb5frame").collect::<Vec<_>>();
+        let clear = net::tunnel::testing::frame_sent(&mut rig, "gre0", &frame);
+        assert_eq!((clear[9], &clear[24..]), (47, &frame[..]));
+        rig.set("ipsec tunnel protect gre0 input-sa 2 output-sa 1");
+        let sealed = net::tunnel::testing::frame_sent(&mut rig, "gre0", &frame);
+        assert_eq!((sealed[9], &sealed[12..20]), (50, &[10, 0, 1, 1, 20, 0, 0, 1][..]));
+        settle(&mut rig);
+        // The far end sends the same; nobody takes the frame, but it is seen as the tunnel's.
+        let back = ip4("20.0.0.1", "10.0.1.1", Protocol::ESP, &sealed[20..]);
+        send(&mut rig, "ip4-receive", &[back]);
+        let moved = rig.graph.moved_counters();
+        assert!(moved.contains(&("esp4-decrypt-tun".to_owned(), "rx_pkts", 1)), "{moved:?}");
+        rig.set("ipsec tunnel protect gre0 del");
+        assert_eq!(net::tunnel::testing::frame_sent(&mut rig, "gre0", &frame), clear);
+    }
 }
 
 /// A packet that AH protects, as another implementation (Scapy) makes it.
@@ -372,4 +403,208 @@ fn associations_of_ah_have_a_hash_and_protect_no_tunnel() {
     assert_eq!(rig.run("create ipip tunnel src 10.0.1.1 dst 20.0.0.1"), "ipip0\n");
     let said = rig.run("ipsec tunnel protect ipip0 input-sa 1 output-sa 1");
     assert!(said.contains("tunnels are protected by ESP only"), "{said}");
+}
+
+/// What happens to datagrams to these ports.
+fn fates(rig: &mut Rig, ports: &[u16]) -> Vec<bool> {
+    let packets: Vec<_> =
+        ports.iter().map(|port| udp4(HOST4, "20.9.9.9", *port, b"data")).collect();
+    let sent = send(rig, "ip4-input", &packets);
+    let went =
+        |port: &u16| sent.iter().any(|c| c.at == "sent" && c.bytes[36..38] == port.to_be_bytes());
+    ports.iter().map(went).collect()
+}
+
+#[test]
+fn flows_are_remembered_until_a_policy_of_their_direction_changes() {
+    let words = "ipsec { ipv4-inbound-spd-flow-cache on ipv4-outbound-spd-flow-cache on \
+        ipv4-outbound-spd-hash-buckets 1024 }";
+    let mut rig = rig_with(words);
+    let count = |rig: &mut Rig| {
+        let shown = rig.run("show ipsec spd");
+        let last: Vec<_> = shown.lines().rev().take(2).map(str::to_owned).collect();
+        let number = |at: usize, name: &str| {
+            let line = last[at].strip_prefix(name).expect("the entries");
+            line.trim().parse::<u64>().unwrap()
+        };
+        [
+            number(1, "ipv4-inbound-spd-flow-cache-entries: "),
+            number(0, "ipv4-outbound-spd-flow-cache-entries: "),
+        ]
+    };
+    for line in [
+        "ipsec spd add 1",
+        "ipsec spd add 2",
+        "set interface ipsec spd pg0 1",
+        "set interface ipsec spd pg1 2",
+        "ipsec policy add spd 1 priority 1 inbound ip4 action bypass",
+        "ipsec policy add spd 2 priority 1 outbound ip4 action bypass",
+    ] {
+        rig.set(line);
+    }
+    assert_eq!(count(&mut rig), [0, 0]);
+    for _ in 0..2 {
+        assert_eq!(fates(&mut rig, &[1, 2, 3]), [true; 3]);
+        assert_eq!(count(&mut rig), [3, 3]);
+    }
+    // Another policy in front of those that are remembered by their place.
+    let discard = "spd 2 priority 9 outbound ip4 action discard remote-port-range 2 - 2";
+    rig.set(&format!("ipsec policy add {discard}"));
+    assert_eq!(count(&mut rig), [3, 0]);
+    for _ in 0..2 {
+        assert_eq!(fates(&mut rig, &[1, 2, 3]), [true, false, true]);
+    }
+    assert_eq!(count(&mut rig), [3, 3]);
+    let policies = rig.run("show ipsec spd 2");
+    assert!(policies.contains("packets 2 bytes"), "{policies}");
+    rig.set(&format!("ipsec policy del {discard}"));
+    rig.set("ipsec policy add spd 1 priority 9 inbound ip4 action discard remote-port-range 1234 - 1234");
+    rig.set("ipsec policy del spd 1 priority 1 inbound ip4 action bypass");
+    assert_eq!(count(&mut rig), [0, 0]);
+    assert_eq!(fates(&mut rig, &[1, 2, 3]), [false; 3]);
+    assert_eq!(count(&mut rig), [3, 0]);
+}
+
+#[test]
+fn flows_that_meet_in_a_place_are_each_judged_by_their_policy() {
+    let words = "ipsec { ipv4-outbound-spd-flow-cache on ipv4-outbound-spd-hash-buckets 1 }";
+    let mut rig = rig_with(words);
+    rig.set("ipsec spd add 2");
+    rig.set("set interface ipsec spd pg1 2");
+    rig.set("ipsec policy add spd 2 priority 1 outbound ip4 action bypass");
+    rig.set(
+        "ipsec policy add spd 2 priority 9 outbound ip4 action discard remote-port-range 2 - 2",
+    );
+    for _ in 0..3 {
+        assert_eq!(fates(&mut rig, &[1, 2, 3, 2, 1]), [true, false, true, false, true]);
+    }
+    let shown = rig.run("show ipsec spd");
+    assert!(shown.ends_with("ipv4-outbound-spd-flow-cache-entries: 1\n"), "{shown}");
+}
+
+#[test]
+fn policies_found_by_tables_are_those_found_one_by_one() {
+    let fast = "ipsec { ipv4-outbound-spd-fast-path on ipv4-inbound-spd-fast-path on \
+        ipv6-outbound-spd-fast-path on ipv6-inbound-spd-fast-path on \
+        spd-fast-path-num-buckets 1024 }";
+    for startup in ["", fast] {
+        let mut rig = rig_with(startup);
+        for line in [
+            "ipsec spd add 1",
+            "ipsec spd add 2",
+            "set interface ipsec spd pg0 1",
+            "set interface ipsec spd pg1 2",
+            "ipsec policy add spd 1 priority 5 inbound ip4 action bypass local-ip-range 20.0.0.0 - 20.255.255.255",
+            "ipsec policy add spd 1 priority 5 inbound ip4 action discard",
+            "ipsec policy add spd 2 priority 1 outbound ip4 action bypass",
+            "ipsec policy add spd 2 priority 5 outbound ip4 protocol 17 action discard remote-port-range 2 - 3",
+            "ipsec policy add spd 2 priority 7 outbound ip4 protocol 17 action bypass remote-ip-range 20.9.9.9 - 20.9.9.9 remote-port-range 3 - 3",
+            "ipsec policy add spd 2 priority 6 outbound ip4 protocol 17 action discard remote-ip-range 20.9.9.0 - 20.9.9.255 remote-port-range 4 - 4",
+        ] {
+            rig.set(line);
+        }
+        assert_eq!(fates(&mut rig, &[1, 2, 3, 4]), [true, false, true, false], "{startup}");
+        rig.set("ipsec policy del spd 2 priority 7 outbound ip4 protocol 17 action bypass remote-ip-range 20.9.9.9 - 20.9.9.9 remote-port-range 3 - 3");
+        assert_eq!(fates(&mut rig, &[1, 2, 3, 4]), [true, false, false, false], "{startup}");
+    }
+}
+
+#[test]
+fn a_stanza_that_says_something_else_is_refused() {
+    for (words, why) in [
+        ("ipv4-inbound-spd-flow-cash on", "ipv4-inbound-spd-flow-cash"),
+        ("ipv4-outbound-spd-fast-path maybe", "ipv4-outbound-spd-fast-path"),
+        ("ipv4-inbound-spd-hash-buckets 0", "ipv4-inbound-spd-hash-buckets is 1 to"),
+    ] {
+        let made = std::panic::catch_unwind(|| rig_with(&format!("ipsec {{ {words} }}")));
+        let panic = made.err().expect("it is refused");
+        let said = panic.downcast_ref::<String>().expect("a text");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn what_no_tunnel_is_for_is_punted() {
+    let mut rig = rig();
+    let esp = ip4("20.0.0.1", "10.0.1.1", Protocol::ESP, &[0, 0, 0, 9, 0, 0, 0, 1, 5, 5, 5, 5]);
+    send(&mut rig, "ip4-receive", std::slice::from_ref(&esp));
+    rig.expect(&[("punt-dispatch", "No registrations", 1), ("ipsec4-tun-input", "no_tunnel", 1)]);
+    rig.set("set punt reason ipsec4-no-such-tunnel");
+    settle(&mut rig);
+    send(&mut rig, "ip4-receive", &[esp]);
+    let moved = rig.graph.moved_counters();
+    assert!(moved.contains(&("punt-dispatch".to_owned(), "dispatched", 1)), "{moved:?}");
+}
+
+#[test]
+fn tunnels_behind_translators_carry_packets_that_pass_by() {
+    let key = "5a".repeat(16);
+    let suite = format!("crypto-alg aes-128-gcm crypto-key {key} udp-encap");
+    let mut rig = rig();
+    for line in [
+        format!("ipsec sa add 1 spi 1000 {suite} tunnel-src 10.0.1.1 tunnel-dst 20.0.0.1"),
+        format!("ipsec sa add 2 spi 1000 {suite} tunnel-src 20.0.0.1 tunnel-dst 20.7.7.7 inbound"),
+    ] {
+        rig.set(&line);
+    }
+    for line in [
+        "ipsec spd add 1",
+        "set interface ipsec spd pg1 1",
+        "ipsec policy add spd 1 priority 10 outbound action protect sa 1 remote-ip-range 20.9.0.0 - 20.9.255.255",
+        "ipsec policy add spd 1 priority 5 outbound protocol 17 action bypass",
+        "ipsec spd add 2",
+        "set interface ipsec spd pg0 2",
+        "ipsec policy add spd 2 priority 10 inbound action protect sa 2",
+        "ipsec policy add spd 2 priority 1 inbound protocol 17 action bypass",
+    ] {
+        rig.set(line);
+    }
+    settle(&mut rig);
+    let sealed = only(send(&mut rig, "ip4-input", &[packet(30)]));
+    assert_eq!((sealed[9], &sealed[20..24]), (17, &[0x11, 0x94, 0x11, 0x94][..]));
+    rig.set("set interface ipsec spd pg1 1 del");
+    // To another host: it is opened on its way there. Without UDP as well.
+    for (protocol, from) in [(Protocol::UDP, 20), (Protocol::ESP, 28)] {
+        let back = ip4("20.0.0.1", "20.7.7.7", protocol, &sealed[from..]);
+        let clear = only(send(&mut rig, "ip4-input", &[back]));
+        assert_eq!((clear[9], &clear[20..]), (17, &packet(30)[20..]));
+    }
+}
+
+#[test]
+fn congestion_marks_of_outer_headers_go_on_where_they_are_to() {
+    let key = "5a".repeat(20);
+    // Bits of the flags: 3 for marks of the inner header, 4 for those of the outer one.
+    for (flags, expected) in [(0, 0xb9), (16, 0xbb)] {
+        for suite in ["ah integ-alg sha1-96", "esp integ-alg sha1-96"] {
+            let mut rig = rig();
+            let sa = |id: u32, ends: &str| {
+                format!(
+                    "ipsec sa add {id} spi 1000 {suite} integ-key {key} {ends} copy-flags {flags}"
+                )
+            };
+            rig.set(&sa(1, "tunnel-src 10.0.1.1 tunnel-dst 20.0.0.1"));
+            rig.set(&sa(2, "tunnel-src 10.0.1.1 tunnel-dst 20.0.0.1 inbound"));
+            for line in [
+                "ipsec spd add 1",
+                "set interface ipsec spd pg1 1",
+                "ipsec policy add spd 1 priority 10 outbound protocol 17 action protect sa 1",
+                "ipsec policy add spd 1 priority 5 outbound action bypass",
+                "ipsec spd add 2",
+                "set interface ipsec spd pg0 2",
+                "ipsec policy add spd 2 priority 10 inbound action protect sa 2",
+                "ipsec policy add spd 2 priority 1 inbound protocol 17 action bypass",
+            ] {
+                rig.set(line);
+            }
+            settle(&mut rig);
+            let out = changed4(packet(9), |h| h.tos = 0xb9);
+            let sealed = only(send(&mut rig, "ip4-input", &[out]));
+            rig.set("set interface ipsec spd pg1 1 del");
+            // Routers on the way mark it.
+            let back = changed4(sealed, |h| h.tos |= 3);
+            let clear = only(send(&mut rig, "ip4-input", &[back]));
+            assert_eq!((clear[9], clear[1]), (17, expected), "{suite} {flags}");
+        }
+    }
 }

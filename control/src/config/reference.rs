@@ -36,6 +36,7 @@ pub const REFERENCE: &[Entry] = &[
     ("dpdk", "Interfaces on devices that DPDK drives; see `make dpdk'.", DPDK),
     ("http", "The API over HTTP, and the console; nothing is served without `listen'.", HTTP),
     ("dslite", "Dual-Stack Lite.", &[("ce", "be the customer's edge, not the provider's")]),
+    ("ipsec", "Security of IP packets.", IPSEC),
     (
         "cnat",
         "Address translation for services of a cluster.",
@@ -49,6 +50,18 @@ pub const REFERENCE: &[Entry] = &[
             ("maglev-len <places>", "places of a Maglev table, a prime number: 1009"),
         ],
     ),
+];
+
+const IPSEC: &[(&str, &str)] = &[
+    ("ipv4-outbound-spd-fast-path on|off", "find policies for what goes out by tables of them"),
+    ("ipv4-inbound-spd-fast-path on|off", "the same for what comes in"),
+    ("ipv6-outbound-spd-fast-path on|off", "the same for IPv6"),
+    ("ipv6-inbound-spd-fast-path on|off", "the same for IPv6"),
+    ("spd-fast-path-num-buckets <n>", "accepted, without effect: tables grow"),
+    ("ipv4-outbound-spd-flow-cache on|off", "remember the policies of flows that go out"),
+    ("ipv4-outbound-spd-hash-buckets <n>", "flows remembered on a thread: 4194304"),
+    ("ipv4-inbound-spd-flow-cache on|off", "remember the policies of flows that come in"),
+    ("ipv4-inbound-spd-hash-buckets <n>", "flows remembered on a thread: 4194304"),
 ];
 
 const DPDK: &[(&str, &str)] = &[

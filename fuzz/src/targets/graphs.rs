@@ -95,10 +95,14 @@ pub struct Graphs {
 impl Graphs {
     /// A router with two interfaces, that forwards.
     pub fn new() -> Self {
+        Self::with("")
+    }
+    /// The same, with what these commands set.
+    pub fn with(more: &str) -> Self {
         super::note_panics();
         let mut parts = super::router(THREADS);
         super::set_up(&mut parts);
-        for lines in [FEATURES, FRAGMENTS, BRIDGES] {
+        for lines in [FEATURES, FRAGMENTS, BRIDGES, more] {
             let reply = parts.cli.run(&mut parts.router, lines);
             assert!(reply.result.is_ok(), "{}", reply.text());
         }

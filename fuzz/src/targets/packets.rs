@@ -80,6 +80,31 @@ fn neighbor_discovery() -> Vec<Vec<u8>> {
     ]
 }
 
+/// ESP, also behind UDP, and AH, for associations with SPI 1 to 8.
+pub fn sealed() -> Vec<Vec<u8>> {
+    let udp = [4, 0xd2, 0, 9, 0, 12, 0, 0, 1, 2, 3, 4];
+    let mut frames = Vec::new();
+    for spi in 1..=8 {
+        let header = [0, 0, 0, spi, 0, 0, 0, 1];
+        let inner = &ip4(17, [16, 0, 0, 1], &[], 0, &udp)[14..];
+        let carried =
+            [(4, inner), (17, &udp[..]), (47, &[0, 0, 0x65, 0x58, 2, 0, 0, 0, 0, 0xaa][..])];
+        for (next, bytes) in carried {
+            let esp = [&header[..], bytes, &[1, 2, 2, next]].concat();
+            let ah = [&[next, 4, 0, 0], &header[..], &[0x5a; 12], bytes].concat();
+            let in_udp =
+                [&[0x11, 0x94, 0x11, 0x94, 0, 8 + esp.len() as u8, 0, 0], &esp[..]].concat();
+            for (protocol, packet) in [(50, &esp), (51, &ah), (17, &in_udp)] {
+                frames.push(ip4(protocol, [10, 0, 0, 1], &[], 0, packet));
+                frames.push(ip4(protocol, [16, 0, 0, 1], &[], 0, packet));
+                let to = "2001:db8:ff::1".parse().expect("an address");
+                frames.push(ip6(protocol, to, packet));
+            }
+        }
+    }
+    frames
+}
+
 fn arp(operation: u8, target: [u8; 4]) -> Vec<u8> {
     let sender = [&FROM[..], &HOST4.octets()].concat();
     let head = [0, 1, 8, 0, 6, 4, 0, operation];

@@ -186,6 +186,11 @@ impl Onward {
     pub fn over(adjacency: AdjacencyIndex, hop: &Hop) -> Self {
         Self { fib: hop.fib, adjacency: adjacency.0, edge: hop.rewrite }
     }
+    /// To a node that finds a number where that of an adjacency is.
+    #[inline(always)]
+    pub fn led(mark: u32, edge: Slot) -> Self {
+        Self { fib: 0, adjacency: mark, edge }
+    }
     /// Has a packet go on: by this edge.
     #[inline(always)]
     pub fn take(self, p: &mut Buffer<'_>) -> Slot {

@@ -77,6 +77,7 @@ impl Router {
         self.use_table_of(Link::of(nh), table, true);
         self.change_far_end(interface, nh, true);
         self.encapsulate_anew(interface, Some(addr));
+        self.announce(peer);
         Ok(())
     }
     /// Forgets by which address a peer is reached.
@@ -97,7 +98,13 @@ impl Router {
         self.use_table_of(Link::of(nh), table, false);
         self.fib_remove_neighbor(interface, addr);
         self.encapsulate_anew(interface, Some(addr));
+        self.announce(peer);
         Ok(())
+    }
+    fn announce(&mut self, peer: Peer) {
+        for hear in self.on_peer.clone().iter() {
+            hear(self, peer);
+        }
     }
     /// Forgets all peers of an interface.
     pub(crate) fn forget_peers(&mut self, interface: InterfaceIndex) {

@@ -241,7 +241,7 @@ fn flow_of(p: &Buffer<'_>, carried: Link, header: usize) -> u32 {
 
 /// Joins the congestion mark of an outer header, given its traffic class, with that of the packet
 /// it was taken off.
-pub(super) fn take_congestion(class: u8, carried: Link, p: &mut Buffer<'_>) {
+pub fn take_congestion(class: u8, carried: Link, p: &mut Buffer<'_>) {
     let outer = class & ECN;
     let joined = |inner: u8| match (outer, inner & ECN) {
         (CONGESTED, _) => inner | CONGESTED,

@@ -37,6 +37,7 @@ use crate::router::{Configuration, Feature, Origin, Parts, refuse};
 
 pub use api::{EncapDecapFlags, TunnelMode};
 pub use ends::{End, Ends, EndsReader, Tuple};
+pub use fields::take_congestion;
 pub use input::{By, Decapsulate, Input, InputCount, Opened, forget_outer};
 pub use output::{CountsAsMost, Encapsulate, Output, OutputCount, Unsent};
 pub use state::Tunnels;

@@ -24,10 +24,15 @@ pub struct Sending {
     pub hop: Hop,
     /// The adjacency that a multicast group is reached over instead.
     pub group: Option<AdjacencyIndex>,
+    /// The edge to a node between the headers and the way to the far end, and the number that
+    /// frames have there in place of an adjacency's.
+    pub led: Option<(Slot, u32)>,
     /// Place of the frame's sequence number in the headers.
     pub sequence: Option<(usize, Arc<Sequence>)>,
     /// The edge of the output node to itself.
     pub again: Slot,
+    /// The output node.
+    pub node: &'static str,
 }
 
 /// Encapsulation by a kind of tunnel.
@@ -140,9 +145,10 @@ impl<K: Encapsulate> Output<K> {
     /// The next step behind the headers: over the adjacency of a group, or as the route leads.
     #[inline(always)]
     fn onward(&self, to: &Sending, epoch: Epoch<'_>) -> Onward {
-        match to.group {
-            Some(group) => Onward::over(group, &to.hop),
-            None => self.stacked.onward(&to.hop, epoch),
+        match (to.led, to.group) {
+            (Some((edge, mark)), _) => Onward::led(mark, edge),
+            (None, Some(group)) => Onward::over(group, &to.hop),
+            (None, None) => self.stacked.onward(&to.hop, epoch),
         }
     }
 }

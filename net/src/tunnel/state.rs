@@ -354,6 +354,18 @@ impl Router {
         let peers = self.own::<Peers>().clone();
         self.encapsulate(on, Rc::new(Packets { interface: on, outer, kind, peers }));
     }
+    /// Has frames of a tunnel pass a node between the tunnel's headers and the way to the far end:
+    /// there they have this number in place of an adjacency's. `None`: no such node. Whether it is
+    /// a tunnel for frames with one far end.
+    pub fn lead_frames(&mut self, interface: InterfaceIndex, to: Option<(&str, u32)>) -> bool {
+        let sending = self.own::<Common>().sending.at(interface.0);
+        let Some(old) = sending.filter(|s| s.group.is_none()).cloned() else { return false };
+        let edge = |(node, mark)| Some((self.engine.connect(old.node, node).ok()?, mark));
+        let led = to.and_then(edge);
+        let new = Sending { led, ..old };
+        self.own_mut::<Common>().sending.put(interface.0, Some(new));
+        to.is_none() || led.is_some()
+    }
     /// Deletes a tunnel with its interface.
     ///
     /// # Errors
@@ -460,7 +472,10 @@ impl Router {
             self.carry(interface, route);
         }
         let common = self.own_mut::<Common>();
-        common.sending.put(interface.0, Some(Sending { hop, group, sequence, again }));
+        common.sending.put(
+            interface.0,
+            Some(Sending { hop, group, led: None, sequence, again, node: output }),
+        );
         common.followed.insert(interface, followed);
     }
 }

@@ -5,7 +5,8 @@ use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Node, Packet, Payload};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
-use net::tunnel::forget_outer;
+use net::adjacency::Link;
+use net::tunnel::{forget_outer, take_congestion};
 use wire::ethernet::EtherType;
 use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::FromBytes;
@@ -13,6 +14,7 @@ use zerocopy::FromBytes;
 use super::ah;
 use super::encrypt::{Said, gather, replace};
 use super::esp::{Flaw, HEADER, Opened};
+use super::outside::Inside;
 use super::protect::Carried;
 use super::sa::Sa;
 use super::select::OPENED;
@@ -36,10 +38,12 @@ pub const HANDOFFS: [&str; 6] = [
     "esp4-decrypt-tun-handoff",
     "esp6-decrypt-tun-handoff",
 ];
+/// Those of AH.
+const AH: [usize; 2] = [2, 3];
 /// The first of those for tunnels.
 pub const TUNNELS: usize = 4;
 /// Protocol number of labelled packets (RFC 4023).
-const MPLS: Protocol = Protocol(137);
+pub const MPLS: Protocol = Protocol(137);
 
 /// Edges of [`Decrypt`].
 #[derive(Clone, Copy)]
@@ -72,6 +76,18 @@ impl<const AT: usize> graph::Next for Next<AT> {
             Self::Ip6 => 2,
             Self::Mpls => 3,
             Self::Ethernet => 4,
+        }
+    }
+}
+
+impl<const AT: usize> Next<AT> {
+    /// Has congestion marks of the outer header go on with what was in a tunnel (RFC 6040).
+    #[inline(always)]
+    fn take_congestion(self, class: Option<u8>, p: &mut Buffer<'_>) {
+        match (class, self) {
+            (Some(class), Self::Ip4) => take_congestion(class, Link::Ip4, p),
+            (Some(class), Self::Ip6) => take_congestion(class, Link::Ip6, p),
+            _ => (),
         }
     }
 }
@@ -287,6 +303,7 @@ impl<const AT: usize> Decrypt<AT> {
             Protocol::IP4 => Ok(Next::Ip4),
             Protocol::IP6 => Ok(Next::Ip6),
             MPLS => Ok(Next::Mpls),
+            _ if AH.contains(&AT) => Err(Error::Decryption),
             _ => Err(Error::Unsupported),
         }
     }
@@ -326,6 +343,7 @@ impl<const AT: usize> Decrypt<AT> {
         (thread, epoch): (usize, Epoch<'_>),
     ) -> Result<Next<AT>, Error> {
         let len = p.total_len() as u64;
+        let class = sa.outside.takes_congestion().then(|| Inside::of(p.bytes()).class());
         let clear = open(p, sa, work.front as usize)?;
         self.all.count(thread, work.sa, len);
         self.all.count_lost(thread, work.sa, clear.lost);
@@ -333,10 +351,13 @@ impl<const AT: usize> Decrypt<AT> {
         forget_outer(p);
         if AT < TUNNELS {
             p.add_flags(OPENED);
-            return Self::next(p, &clear);
+            let next = Self::next(p, &clear)?;
+            next.take_congestion(class, p);
+            return Ok(next);
         }
         let by = self.carried.read(work.via, epoch).ok_or(Error::NoTunnelProtocol)?;
         let next = Self::inner(p, &clear, by)?;
+        next.take_congestion(class, p);
         p.set_rx(by.interface.0);
         if let Some(counter) = self.received.row(thread).get(by.interface.0 as usize) {
             counter.add(1, p.total_len() as u64);

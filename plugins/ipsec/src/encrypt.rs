@@ -7,12 +7,14 @@ use std::fmt;
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
 use infra::rcu::{Epoch, SlabReader};
+use net::adjacency::chain::Hop;
 use net::gso::{self, UNDONE};
 use net::ip::{Stacked, V4, V6, Version};
 use wire::{Protocol, ip4, ip6};
 use zerocopy::FromBytes;
 
 use super::ah;
+use super::decrypt::MPLS;
 use super::esp::HEADER;
 use super::outside::Inside;
 use super::protect::Sealing;
@@ -42,6 +44,8 @@ pub const HANDOFFS: [&str; 7] = [
 ];
 /// The first of those for tunnels.
 pub const TUNNELS: usize = 4;
+/// The one for labelled packets.
+const LABELLED: usize = 6;
 /// Edges to the nodes that follow an adjacency and a load balance, for IPv4 and IPv6.
 pub const ONWARD: [[Slot; 2]; 2] = [[Slot(2), Slot(3)], [Slot(4), Slot(5)]];
 /// Flags that hold for a packet in the clear only.
@@ -140,16 +144,18 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(sa: &Sa, p: &Buffer<'_>, front: usize) -> Option<Self> {
+    fn of(sa: &Sa, p: &Buffer<'_>, front: usize, is_labelled: bool) -> Option<Self> {
         let packet = p.bytes().get(front..)?;
         let version = packet.first()? >> 4;
         if sa.outside.is_tunnel() {
             let next_header = match version {
+                _ if is_labelled => MPLS,
                 4 => Protocol::IP4,
                 6 => Protocol::IP6,
                 _ => return None,
             };
-            let (inside, skip) = (Inside::of(packet), front);
+            let inside = if is_labelled { Inside::default() } else { Inside::of(packet) };
+            let skip = front;
             let next_header = next_header.0;
             let is_6 = sa.outside.is_6();
             return Some(Self { keep: 0, skip, announced_at: 0, next_header, is_6, inside });
@@ -227,8 +233,12 @@ pub fn replace<N: Node>(p: &mut Packet<'_, N>, bytes: &[u8]) -> Option<()> {
 }
 
 /// Seals a packet.
-fn seal<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<u64, Error> {
-    let plan = Plan::of(sa, p, front).ok_or(Error::Engine)?;
+fn seal<N: Node>(
+    p: &mut Packet<'_, N>,
+    sa: &Sa,
+    (front, is_labelled): (usize, bool),
+) -> Result<u64, Error> {
+    let plan = Plan::of(sa, p, front, is_labelled).ok_or(Error::Engine)?;
     let number = sa.state.sent.take(sa.most()).ok_or(Error::Cycled)?;
     let unique = sa.state.unique.take(u64::MAX).ok_or(Error::Cycled)?;
     let numbers = (number, unique);
@@ -273,12 +283,12 @@ fn spend_hop(p: &mut Buffer<'_>) {
 
 impl<const AT: usize> Encrypt<AT> {
     #[inline(always)]
-    fn work(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<Work> {
+    fn work<'e>(&'e self, p: &Buffer<'_>, epoch: Epoch<'e>) -> Option<(Work, Option<&'e Hop>)> {
         if AT < TUNNELS {
-            return Some(p.payload::<Work>());
+            return Some((p.payload::<Work>(), None));
         }
-        let Sealing { sa, is_bare } = *self.protecting.read(p.adjacency(), epoch)?;
-        Some(Work { sa, front: 0, via: is_bare.into() })
+        let Sealing { sa, is_bare, hop } = self.protecting.read(p.adjacency(), epoch)?;
+        Some((Work { sa: *sa, front: 0, via: (*is_bare).into() }, hop.as_ref()))
     }
 }
 
@@ -289,7 +299,7 @@ impl<const AT: usize> Node for Encrypt<AT> {
     type Error = Error;
     type Count = Count;
     const DROP: &'static str = match AT {
-        6 => "mpls-drop",
+        LABELLED => "mpls-drop",
         _ => ["ip4-drop", "ip6-drop"][AT % 2],
     };
 
@@ -308,7 +318,7 @@ impl<const AT: usize> Node for Encrypt<AT> {
                 if is_behind {
                     return Ok(Next::Again);
                 }
-                let work = this.work(p, epoch).ok_or(Error::NoProtection)?;
+                let (work, hop) = this.work(p, epoch).ok_or(Error::NoProtection)?;
                 let sa = this.all.sas.read(work.sa, epoch).ok_or(Error::NoProtection)?;
                 if this.all.thread_of(sa, thread, epoch) != thread {
                     elsewhere += 1;
@@ -321,13 +331,17 @@ impl<const AT: usize> Node for Encrypt<AT> {
                     this.all.refuse(thread, work.sa, why);
                     why
                 };
-                if sa.protects_nothing() {
+                let is_bare = AT >= TUNNELS && work.via > 0;
+                if sa.protects_nothing() && !is_bare {
                     return Err(refuse(Error::NoEncryption));
                 }
-                if AT >= TUNNELS && work.via > 0 && !p.flags().has(Flags::LOCAL) {
+                // The first word of a labelled packet is a label, unless headers are in front.
+                let is_labelled = AT == LABELLED && is_bare;
+                if is_bare && !is_labelled && !p.flags().has(Flags::LOCAL) {
                     spend_hop(p);
                 }
-                let number = seal(p, sa, work.front as usize).map_err(refuse)?;
+                let place = (work.front as usize, is_labelled);
+                let number = seal(p, sa, place).map_err(refuse)?;
                 this.all.count(thread, work.sa, len - u64::from(work.front));
                 p.clear_flags(CLEAR);
                 if sa.outside.is_tunnel() {
@@ -336,7 +350,8 @@ impl<const AT: usize> Node for Encrypt<AT> {
                 }
                 p.trace(|_| Said::of(work.sa, sa, number));
                 if AT >= TUNNELS {
-                    return Ok(Next::Sealed);
+                    let onward = |hop| Next::To(this.stacked.onward(hop, epoch).take(p));
+                    return Ok(hop.map_or(Next::Sealed, onward));
                 }
                 if !sa.outside.is_tunnel() {
                     p.add_flags(SEALED);
@@ -380,7 +395,7 @@ impl<const AT: usize> Node for HandOff<AT> {
         let (epoch, thread, this) = (frame.epoch(), frame.thread(), &self.0);
         frame.hand_off(super::Congestion::Drop, |p| {
             let work = this.work(p, epoch);
-            let sa = work.and_then(|work| this.all.sas.read(work.sa, epoch));
+            let sa = work.and_then(|(work, _)| this.all.sas.read(work.sa, epoch));
             let to = sa.map_or(thread, |sa| this.all.thread_of(sa, thread, epoch));
             Ok((to, Back))
         });

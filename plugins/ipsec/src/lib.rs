@@ -1,6 +1,6 @@
 //! Security of IP packets (RFC 4301): associations that seal and open them with ESP (RFC 4303) and
-//! AH (RFC 4302), policies that say which of an interface's packets they are for, and tunnels all of whose packets
-//! they protect.
+//! AH (RFC 4302), policies that say which of an interface's packets they are for, and tunnels all
+//! of whose packets they protect.
 #![forbid(unsafe_code)]
 
 mod ah;
@@ -9,12 +9,15 @@ mod cli;
 mod decrypt;
 mod encrypt;
 mod esp;
+mod flows;
+mod list;
 mod outside;
 mod protect;
 mod sa;
 mod select;
 mod show;
 mod spd;
+mod startup;
 
 use std::collections::HashMap;
 use std::io;
@@ -36,8 +39,10 @@ pub use esp::{Flaw, Keys, Opened};
 pub use sa::{Config, Sa};
 pub use spd::{Action, Policy};
 
+use flows::Flows;
 use sa::Kept;
 use spd::Spd;
+use startup::Settings;
 
 /// Counters of associations under `/net/ipsec/sa/err`.
 const ERRORS: [&str; 16] = [
@@ -154,6 +159,14 @@ struct Ipsec {
     errors: SaErrors,
     spds: SharedSlab<Spd>,
     spd_by_id: HashMap<u32, u32>,
+    /// Policies added so far.
+    added: u64,
+    settings: Settings,
+    /// Versions of what comes in and what goes out.
+    versions: [u64; 2],
+    /// Numbers about flows that threads remember, as `flows` says: of what comes in, then of what
+    /// goes out.
+    flows: Rows<Counter>,
     /// Numbers of counters given to policies so far, and those given back.
     policies: u32,
     free_policies: Vec<u32>,
@@ -192,7 +205,7 @@ pub enum Error {
     /// the key is not {0} bytes long
     #[retval(INVALID_VALUE)]
     Key(usize),
-    /// tunnels of frames are not protected
+    /// of tunnels for frames those of GRE with one far end are protected
     #[retval(UNIMPLEMENTED)]
     Frames,
     /// algorithms, protocol and mode do not go together
@@ -245,23 +258,28 @@ pub const FEATURE: Feature = Feature {
     about: "Security of IP packets: ESP, AH, policies and protected tunnels",
     origin: Origin::Core,
     default_enabled: true,
-    requires: &["crypto", "ip4", "ip6", "tunnel", "teib", "mpls"],
+    requires: &["crypto", "ip4", "ip6", "tunnel", "teib", "mpls", "punt"],
     register,
     configuration: Configuration::Commands(cli::configuration),
 };
 
-fn state(router: &mut Router) -> io::Result<Ipsec> {
+fn state(router: &mut Router, settings: Settings) -> io::Result<Ipsec> {
     let other = |e| io::Error::other(e);
     let mut errors = Vec::new();
     for name in ERRORS {
         let path = format!("/net/ipsec/sa/err/{name}");
         errors.push(router.stats.simple(&path, sa::COLUMNS).map_err(other)?);
     }
+    let counters = router.stats.combined("/net/ipsec/sa", sa::COLUMNS).map_err(other)?;
     Ok(Ipsec {
         sas: SharedSlab::new(sa::MOST)?,
         by_id: HashMap::new(),
         kept: HashMap::new(),
-        counters: router.stats.combined("/net/ipsec/sa", sa::COLUMNS).map_err(other)?,
+        flows: Rows::new(counters.threads(), 2 * flows::COLUMNS)?,
+        counters,
+        added: 0,
+        settings,
+        versions: [1; 2],
         errors: SaErrors(errors),
         spds: SharedSlab::new(spd::MOST_SPDS)?,
         spd_by_id: HashMap::new(),
@@ -331,12 +349,19 @@ fn add_features(router: &mut Router, ipsec: &Ipsec) -> Result<(), Refused> {
     };
     let adjacencies = router.adjacencies.reader();
     let (input, output) = (select::INPUT, select::OUTPUT);
-    let out4 =
-        select::Output::<false> { policies: policies.clone(), adjacencies: adjacencies.clone() };
-    let out6 = select::Output::<true> { policies: policies.clone(), adjacencies };
+    let flows = |count, column| Flows::new(count, ipsec.flows.clone(), column);
+    let [flows_in, flows_out] = ipsec.settings.flows;
+    let in4 = select::Input::<false> { policies: policies.clone(), flows: flows(flows_in, 0) };
+    let in6 = select::Input::<true> { policies: policies.clone(), flows: flows(0, 0) };
+    let out4 = select::Output::<false> {
+        policies: policies.clone(),
+        adjacencies: adjacencies.clone(),
+        flows: flows(flows_out, flows::COLUMNS),
+    };
+    let out6 = select::Output::<true> { policies, adjacencies, flows: flows(0, 0) };
     let add = |router: &mut Router| {
-        router.engine.add_feature(&IP4_UNICAST, select::Input::<false>(policies.clone()))?;
-        router.engine.add_feature(&IP6_UNICAST, select::Input::<true>(policies.clone()))?;
+        router.engine.add_feature(&IP4_UNICAST, in4)?;
+        router.engine.add_feature(&IP6_UNICAST, in6)?;
         router.engine.add_feature(&IP4_OUTPUT, out4)?;
         router.engine.add_feature(&IP6_OUTPUT, out6)
     };
@@ -352,10 +377,11 @@ fn add_features(router: &mut Router, ipsec: &Ipsec) -> Result<(), Refused> {
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let settings = startup::read(parts)?;
     let router = &mut *parts.router;
     let marks = Claim::of("ipsec", select::OPENED.with(select::SEALED));
     router.engine.claim(marks).map_err(refuse)?;
-    let ipsec = state(router).map_err(refuse)?;
+    let ipsec = state(router, settings).map_err(refuse)?;
     let protect = protect::Protect::new().map_err(refuse)?;
     add_nodes(router, &ipsec, &protect).map_err(refuse)?;
     add_features(router, &ipsec)?;

@@ -32,6 +32,11 @@ pub struct Inside {
 }
 
 impl Inside {
+    /// The traffic class.
+    #[inline(always)]
+    pub fn class(self) -> u8 {
+        self.class
+    }
     /// Those of an IP packet, or none.
     #[inline(always)]
     pub fn of(packet: &[u8]) -> Self {
@@ -176,6 +181,6 @@ impl Outside {
     /// Whether congestion marks go on with what is carried.
     #[inline(always)]
     pub fn takes_congestion(&self) -> bool {
-        self.copies.contains(Copies::DECAP_COPY_ECN)
+        self.is_tunnel() && self.copies.contains(Copies::DECAP_COPY_ECN)
     }
 }

@@ -224,17 +224,23 @@ fn made(
     followed: Option<&Followed>,
 ) -> Sa {
     let outside = Outside::new(&config);
-    let [rewrite, balance] = ONWARD[usize::from(outside.is_6())];
-    let hop = Hop {
+    let hop = hop(config.tunnel.as_ref(), followed);
+    Sa { config, keys, outside, hop, state }
+}
+
+/// The way to a far end, for the nodes that seal.
+pub(super) fn hop(outer: Option<&Outer>, followed: Option<&Followed>) -> Hop {
+    let is_6 = outer.is_some_and(|outer| outer.src.is_ipv6());
+    let [rewrite, balance] = ONWARD[usize::from(is_6)];
+    Hop {
         header: Box::default(),
         fixup: Fixup::Ip4,
         carries_offloads: false,
         stacked: followed.map_or(0, Followed::load_balance),
-        fib: config.tunnel.as_ref().map_or(0, |outer| outer.table.0),
+        fib: outer.map_or(0, |outer| outer.table.0),
         rewrite,
         balance,
-    };
-    Sa { config, keys, outside, hop, state }
+    }
 }
 
 /// Deletes an association; one that is used goes with its last use.

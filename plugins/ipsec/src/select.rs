@@ -3,6 +3,7 @@
 //! out are judged.
 
 use std::fmt;
+use std::sync::Arc;
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Payload, Record};
@@ -14,6 +15,7 @@ use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
 use super::ah;
+use super::flows::{Flows, Key};
 use super::sa::Sa;
 use super::spd::{Action, Flow, Rule, Spd};
 use super::{Applied, Work};
@@ -38,8 +40,10 @@ pub struct Policies {
 }
 
 impl Policies {
-    fn of<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Option<&'e Spd> {
-        self.spds.read(self.applied.read(interface, epoch)?.0?, epoch)
+    /// The database of an interface, and its place.
+    fn of<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Option<(u32, &'e Spd)> {
+        let place = self.applied.read(interface, epoch)?.0?;
+        Some((place, self.spds.read(place, epoch)?))
     }
     fn count(&self, thread: usize, rule: &Rule, p: &Buffer<'_>) {
         if let Some(counter) = self.counters.row(thread).get(rule.index as usize) {
@@ -102,6 +106,9 @@ impl Seen {
         let spi = u32::from_be_bytes(*packet.get(at..)?.first_chunk()?);
         (spi != 0).then_some(spi)
     }
+    fn key(&self, spd: u32) -> Key {
+        Key::new(spd, (self.src, self.dst), self.protocol, self.ports)
+    }
     fn inbound(&self) -> Flow {
         let Self { protocol, src, dst, ports, .. } = *self;
         Flow { protocol, remote: src, local: dst, ports }
@@ -115,7 +122,10 @@ impl Seen {
 
 /// Judges packets that come in.
 #[derive(Clone)]
-pub struct Input<const IS_6: bool>(pub Policies);
+pub struct Input<const IS_6: bool> {
+    pub(super) policies: Policies,
+    pub(super) flows: Flows,
+}
 
 /// Edges of [`Input`].
 #[derive(Clone, Copy)]
@@ -168,18 +178,17 @@ pub enum InputCount {
     Bypass,
 }
 
-impl<const IS_6: bool> Input<IS_6> {
+impl Policies {
     /// The policy whose association opens a packet.
     #[inline(always)]
     fn protecting<'e>(
         &'e self,
-        spd: &'e Spd,
-        (seen, flow, spi): (&Seen, &Flow, u32),
+        rules: &'e [Arc<Rule>],
+        (seen, flow): (&Seen, &Flow),
         epoch: Epoch<'e>,
     ) -> Option<&'e Rule> {
-        let rules = spd.protect[usize::from(IS_6)].get(&spi)?;
         rules.iter().find_map(|rule| {
-            let sa = self.0.sas.read(rule.sa.0, epoch)?;
+            let sa = self.sas.read(rule.sa.0, epoch)?;
             let is_kind = match seen.protocol {
                 Protocol::UDP => sa.config.udp.is_some(),
                 protocol => sa.config.protocol == protocol,
@@ -205,7 +214,9 @@ impl<const IS_6: bool> Node for Input<IS_6> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let Self { policies, flows } = self;
+        let (policies, has_flows) = (&*policies, flows.is_on());
         let (mut received, mut matched, mut bypassed) = (0, 0, 0);
         frame.each(
             #[inline(always)]
@@ -214,42 +225,46 @@ impl<const IS_6: bool> Node for Input<IS_6> {
                     p.clear_flags(OPENED);
                     return Ok(InputNext::Continue);
                 }
-                let Some(spd) = this.0.of(p.rx(), epoch) else { return Ok(InputNext::Continue) };
+                let Some((place, spd)) = policies.of(p.rx(), epoch) else {
+                    return Ok(InputNext::Continue);
+                };
                 let seen = Seen::of(p.bytes(), IS_6).ok_or(InputError::NotMatched)?;
                 let judged = [Protocol::ESP, Protocol::AH, Protocol::UDP];
                 if !judged.contains(&seen.protocol) {
                     return Ok(InputNext::Continue);
                 }
                 received += 1;
-                let flow = seen.inbound();
                 let spi = seen.spi(p.bytes());
-                let found = spi.and_then(|spi| this.protecting(spd, (&seen, &flow, spi), epoch));
-                if let Some(rule) = found {
-                    matched += 1;
-                    this.0.count(thread, rule, p);
-                    p.trace(|_| Judged { spd: spd.id(), spi, rule: Some(rule.index) });
-                    p.set_payload(Work { sa: rule.sa.0, front: seen.offset as u32, via: 0 });
-                    let is_ah = seen.protocol == Protocol::AH;
-                    return Ok(if is_ah { InputNext::Ah } else { InputNext::Esp });
+                let flow = seen.inbound();
+                let rules = spi.and_then(|spi| spd.protect[usize::from(IS_6)].get(&spi));
+                let opens = |rules| policies.protecting(rules, (&seen, &flow), epoch);
+                // What an association may be for is not remembered: that changes with it.
+                let key = (has_flows && rules.is_none()).then(|| seen.key(place));
+                let version = spd.versions[0];
+                let known = key.as_ref().and_then(|key| flows.find(key, version));
+                let known = known.and_then(|place| spd.inbound_at(IS_6, place));
+                let rule = rules.and_then(|rules| opens(rules)).or(known).or_else(|| {
+                    let rule = spd.inbound(IS_6, &flow)?;
+                    if let Some(key) = &key {
+                        flows.put(key, version, spd.inbound_place(IS_6, rule)?, thread);
+                    }
+                    Some(rule)
+                });
+                p.trace(|_| Judged { spd: spd.id(), spi, rule: rule.map(|rule| rule.index) });
+                let rule = rule.ok_or(InputError::NotMatched)?;
+                policies.count(thread, rule, p);
+                match rule.action() {
+                    Action::Bypass => {
+                        bypassed += 1;
+                        Ok(InputNext::Continue)
+                    }
+                    Action::Discard => Err(InputError::Discard),
+                    Action::Protect(_) => {
+                        matched += 1;
+                        p.set_payload(Work { sa: rule.sa.0, front: seen.offset as u32, via: 0 });
+                        Ok(if rule.is_ah { InputNext::Ah } else { InputNext::Esp })
+                    }
                 }
-                let at = usize::from(IS_6);
-                let find = |rules: &'_ [_]| {
-                    let mut rules = rules.iter();
-                    rules.position(|rule: &std::sync::Arc<Rule>| rule.matches(&flow))
-                };
-                if let Some(n) = find(&spd.bypass[at]) {
-                    let rule = &spd.bypass[at][n];
-                    this.0.count(thread, rule, p);
-                    p.trace(|_| Judged { spd: spd.id(), spi, rule: Some(rule.index) });
-                    bypassed += 1;
-                    return Ok(InputNext::Continue);
-                }
-                let found = find(&spd.discard[at]).and_then(|n| spd.discard[at].get(n));
-                let rule = found.map(|rule| rule.index);
-                p.trace(|_| Judged { spd: spd.id(), spi, rule });
-                let rule = found.ok_or(InputError::NotMatched)?;
-                this.0.count(thread, rule, p);
-                Err(InputError::Discard)
             },
         );
         frame.count(InputCount::Received, received);
@@ -263,6 +278,7 @@ impl<const IS_6: bool> Node for Input<IS_6> {
 pub struct Output<const IS_6: bool> {
     pub(super) policies: Policies,
     pub(super) adjacencies: SlabReader<Adjacency>,
+    pub(super) flows: Flows,
 }
 
 /// Edges of [`Output`].
@@ -332,7 +348,9 @@ impl<const IS_6: bool> Node for Output<IS_6> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let Self { policies, adjacencies, flows } = self;
+        let (policies, adjacencies, has_flows) = (&*policies, &*adjacencies, flows.is_on());
         let (mut received, mut protected, mut bypassed) = (0, 0, 0);
         let mut is_behind = false;
         frame.each(
@@ -342,17 +360,25 @@ impl<const IS_6: bool> Node for Output<IS_6> {
                     p.clear_flags(SEALED);
                     return Ok(OutputNext::Continue);
                 }
-                let Some(spd) = this.policies.of(p.tx(), epoch) else {
+                let Some((place, spd)) = policies.of(p.tx(), epoch) else {
                     return Ok(OutputNext::Continue);
                 };
-                let front = this.adjacencies.read(p.adjacency(), epoch).map_or(0, |a| {
+                let front = adjacencies.read(p.adjacency(), epoch).map_or(0, |a| {
                     if a.role == Role::Midchain { 0 } else { usize::from(a.header_len) }
                 });
                 let packet = p.bytes().get(front..).unwrap_or(&[]);
                 let seen = Seen::of(packet, IS_6).ok_or(OutputError::NoMatch)?;
-                let flow = seen.outbound();
                 let rules = &spd.outbound[usize::from(IS_6)];
-                let found = rules.iter().find(|rule| rule.matches(&flow));
+                let key = has_flows.then(|| seen.key(place));
+                let version = spd.versions[1];
+                let known = key.as_ref().and_then(|key| flows.find(key, version));
+                let found = known.and_then(|place| rules.at(place)).or_else(|| {
+                    let rule = rules.find(&seen.outbound())?;
+                    if let Some(key) = &key {
+                        flows.put(key, version, rules.place(rule)?, thread);
+                    }
+                    Some(rule)
+                });
                 let is_protected = |rule: &Rule| matches!(rule.action(), Action::Protect(_));
                 if found.is_some_and(|rule| is_protected(rule)) {
                     if p.flags().has(UNDONE) {
@@ -367,7 +393,7 @@ impl<const IS_6: bool> Node for Output<IS_6> {
                 let rule = found.map(|rule| rule.index);
                 p.trace(|_| Judged { spd: spd.id(), spi: None, rule });
                 let rule = found.ok_or(OutputError::NoMatch)?;
-                this.policies.count(thread, rule, p);
+                policies.count(thread, rule, p);
                 match rule.action() {
                     Action::Bypass => {
                         bypassed += 1;

@@ -10,7 +10,7 @@ use wire::Protocol;
 
 use super::sa::Sa;
 use super::spd::Action;
-use super::{ERRORS, Ipsec, protect, sa, spd};
+use super::{ERRORS, Ipsec, flows, protect, sa, spd};
 
 /// Show the security associations.
 #[derive(Command)]
@@ -246,6 +246,39 @@ fn spd_rows(router: &Router, id: Option<u32>) -> SpdRows {
     SpdRows(chosen.map(|(_, spd)| SpdRow::of(router, spd)).collect())
 }
 
+/// Flows that are remembered, where they are.
+#[derive(Serialize)]
+struct FlowRows {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inbound: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outbound: Option<u64>,
+}
+
+impl fmt::Display for FlowRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (direction, count) in [("inbound", self.inbound), ("outbound", self.outbound)] {
+            if let Some(count) = count {
+                writeln!(f, "ipv4-{direction}-spd-flow-cache-entries: {count}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn spds(router: &Router, id: Option<u32>) -> Output {
+    let mut shown = Output::of(spd_rows(router, id));
+    let ipsec = router.own::<Ipsec>();
+    let [inbound, outbound] = [0, 1].map(|at| {
+        let count = || flows::count(&ipsec.flows, at * flows::COLUMNS, ipsec.versions[at]);
+        (ipsec.settings.flows[at] > 0).then(count)
+    });
+    if inbound.is_some() || outbound.is_some() {
+        shown.append(Output::of(FlowRows { inbound, outbound }));
+    }
+    shown
+}
+
 #[derive(Serialize)]
 struct ProtectRow {
     interface: String,
@@ -361,13 +394,13 @@ fn clear(router: &mut Router, index: Option<u32>, with_policies: bool) -> Result
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowSa| Ok(Output::of(sa_rows(router, c.index))));
-    cli.command(|router: &mut Router, c: ShowSpd| Ok(Output::of(spd_rows(router, c.id))));
+    cli.command(|router: &mut Router, c: ShowSpd| Ok(spds(router, c.id)));
     cli.command(|router: &mut Router, _: ShowProtect| Ok(Output::of(protect_rows(router))));
     cli.command(|router: &mut Router, _: ShowKeys| Ok(Output::of(key_rows(router))));
     cli.command(|router: &mut Router, _: ShowItf| Ok(Output::of(itf_rows(router))));
     cli.command(|router: &mut Router, _: ShowAll| {
         let mut all = Output::of(sa_rows(router, None));
-        all.append(Output::of(spd_rows(router, None)));
+        all.append(spds(router, None));
         all.append(Output::of(protect_rows(router)));
         all.append(Output::of(itf_rows(router)));
         Ok(all)

@@ -1,6 +1,7 @@
 //! Security policies: what becomes of packets between ranges of addresses and ports (RFC 4301
 //! section 4.4.1). A database of them is applied to interfaces.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -12,6 +13,8 @@ use net::tunnel::Tuple;
 use net::{InterfaceIndex, Router};
 use wire::Protocol;
 
+use super::list::{List, Rank};
+use super::startup::Settings;
 use super::{Applied, Error, Ipsec, sa};
 
 /// Policies at most.
@@ -70,15 +73,20 @@ pub struct Flow {
 /// A policy as nodes read it.
 #[derive(Debug)]
 pub struct Rule {
-    policy: Policy,
+    /// What was said of it.
+    pub policy: Policy,
+    /// Its place among others.
+    pub rank: Rank,
     /// Number of its counters.
     pub index: u32,
     /// The association's number, and its SPI.
     pub sa: (u32, u32),
     /// The association is of AH.
     pub is_ah: bool,
-    remote: RangeInclusive<u128>,
-    local: RangeInclusive<u128>,
+    /// Addresses of the far side.
+    pub remote: RangeInclusive<u128>,
+    /// Addresses of this side.
+    pub local: RangeInclusive<u128>,
 }
 
 impl Rule {
@@ -105,37 +113,75 @@ impl Rule {
     }
 }
 
-/// Policies of one direction and family, those looked at first in front.
-type Rules = Vec<Arc<Rule>>;
-
 /// A database, as nodes read it.
 #[derive(Clone, Debug, Default)]
 pub struct Spd {
     id: u32,
+    /// The last changes of what comes in and what goes out.
+    pub versions: [u64; 2],
     /// For packets that go out, over IPv4 and IPv6.
-    pub outbound: [Rules; 2],
+    pub outbound: [List; 2],
     /// For packets that come in and are protected.
-    pub protect: [HashMap<u32, Rules>; 2],
+    pub protect: [HashMap<u32, Vec<Arc<Rule>>>; 2],
     /// For those that are let through.
-    pub bypass: [Rules; 2],
+    pub bypass: [List; 2],
     /// For those that are dropped.
-    pub discard: [Rules; 2],
+    pub discard: [List; 2],
 }
 
 impl Spd {
-    fn rules(&mut self, policy: &Policy, spi: u32) -> &mut Rules {
+    fn new(id: u32, settings: &Settings) -> Self {
+        let outbound = settings.out_by_table.map(List::new);
+        let [bypass, discard] = [(); 2].map(|()| settings.in_by_table.map(List::new));
+        Self { id, outbound, bypass, discard, ..Self::default() }
+    }
+    /// The list of a policy; `None` for those that protect what comes in.
+    fn list(&mut self, policy: &Policy) -> Option<&mut List> {
         let at = usize::from(policy.is_6);
         match (policy.is_outbound, policy.action) {
-            (true, _) => &mut self.outbound[at],
-            (false, Action::Protect(_)) => self.protect[at].entry(spi).or_default(),
-            (false, Action::Bypass) => &mut self.bypass[at],
-            (false, Action::Discard) => &mut self.discard[at],
+            (true, _) => Some(&mut self.outbound[at]),
+            (false, Action::Protect(_)) => None,
+            (false, Action::Bypass) => Some(&mut self.bypass[at]),
+            (false, Action::Discard) => Some(&mut self.discard[at]),
         }
+    }
+    fn insert(&mut self, rule: Arc<Rule>) {
+        if let Some(list) = self.list(&rule.policy) {
+            return list.insert(rule);
+        }
+        let rules = self.protect[usize::from(rule.policy.is_6)].entry(rule.sa.1).or_default();
+        let at = rules.partition_point(|other| other.rank < rule.rank);
+        rules.insert(at, rule);
+    }
+    fn remove(&mut self, rule: &Rule) {
+        if let Some(list) = self.list(&rule.policy) {
+            return list.remove(rule);
+        }
+        let by_spi = &mut self.protect[usize::from(rule.policy.is_6)];
+        by_spi.iter_mut().for_each(|(_, rules)| rules.retain(|other| other.rank != rule.rank));
+        by_spi.retain(|_, rules| !rules.is_empty());
     }
     fn all(&self) -> impl Iterator<Item = &Arc<Rule>> {
         let lists = [&self.outbound, &self.bypass, &self.discard].into_iter().flatten();
         let protect = self.protect.iter().flat_map(HashMap::values);
-        lists.chain(protect).flatten()
+        lists.flat_map(List::iter).chain(protect.flatten())
+    }
+    /// The policy that lets through or drops a packet that comes in.
+    pub fn inbound(&self, is_6: bool, flow: &Flow) -> Option<&Rule> {
+        let at = usize::from(is_6);
+        self.bypass[at].find(flow).or_else(|| self.discard[at].find(flow))
+    }
+    /// The place that flows of such a policy are remembered by: twice its place among its kind, and
+    /// one more for those that drop.
+    pub fn inbound_place(&self, is_6: bool, rule: &Rule) -> Option<u32> {
+        let is_drop = rule.action() == Action::Discard;
+        let lists = if is_drop { &self.discard } else { &self.bypass };
+        Some(lists[usize::from(is_6)].place(rule)? << 1 | u32::from(is_drop))
+    }
+    /// The policy at such a place.
+    pub fn inbound_at(&self, is_6: bool, place: u32) -> Option<&Rule> {
+        let lists = if place & 1 == 0 { &self.bypass } else { &self.discard };
+        lists[usize::from(is_6)].at(place >> 1)
     }
     /// Its number.
     pub fn id(&self) -> u32 {
@@ -169,7 +215,8 @@ pub fn add(router: &mut Router, id: u32) -> Result<(), Error> {
     if ipsec.spd_by_id.contains_key(&id) {
         return Err(Error::SpdExists(id));
     }
-    let place = ipsec.spds.insert(Spd { id, ..Spd::default() }).map_err(|_| Error::Full)?;
+    let new = Spd { versions: ipsec.versions, ..Spd::new(id, &ipsec.settings) };
+    let place = ipsec.spds.insert(new).map_err(|_| Error::Full)?;
     ipsec.spd_by_id.insert(id, place);
     Ok(())
 }
@@ -241,17 +288,38 @@ pub fn add_policy(router: &mut Router, id: u32, policy: Policy) -> Result<u32, E
     let bits =
         |range: &RangeInclusive<IpAddr>| Tuple::bits(*range.start())..=Tuple::bits(*range.end());
     let (remote, local) = (bits(&policy.remote), bits(&policy.local));
-    let rules = spd.rules(&policy, sa.1);
-    let at = rules.partition_point(|rule| rule.policy.priority >= policy.priority);
     let is_protected = matches!(policy.action, Action::Protect(_));
-    rules.insert(at, Arc::new(Rule { policy, index, sa, is_ah, remote, local }));
-    ipsec.spds.replace(place, spd);
+    let is_outbound = policy.is_outbound;
+    ipsec.added += 1;
+    let rank = (Reverse(policy.priority), ipsec.added);
+    spd.insert(Arc::new(Rule { policy, rank, index, sa, is_ah, remote, local }));
+    put(ipsec, place, spd, is_outbound);
     let counters = ipsec.policy_counters.clone();
     router.count_from_zero(&counters, COLUMNS, index, "security policies");
     if is_protected {
         sa::use_one(router, sa.0, true);
     }
     Ok(index)
+}
+
+/// Publishes a database whose policies of a direction have changed. It comes with its version at
+/// once: what a thread remembers of one never meets the policies of another.
+fn put(ipsec: &mut Ipsec, place: u32, spd: Spd, is_outbound: bool) {
+    ipsec.versions[usize::from(is_outbound)] += 1;
+    ipsec.spds.replace(place, Spd { versions: ipsec.versions, ..spd });
+    renew(ipsec, usize::from(is_outbound));
+}
+
+/// Publishes all databases that have an older version, where flows are remembered.
+fn renew(ipsec: &mut Ipsec, direction: usize) {
+    if ipsec.settings.flows[direction] == 0 {
+        return;
+    }
+    let is_older = |spd: &Spd| spd.versions[direction] != ipsec.versions[direction];
+    let all = ipsec.spds.iter().filter(|(_, spd)| is_older(spd));
+    for (place, spd) in all.map(|(place, spd)| (place, spd.clone())).collect::<Vec<_>>() {
+        ipsec.spds.replace(place, Spd { versions: ipsec.versions, ..spd });
+    }
 }
 
 /// Deletes a policy.
@@ -263,10 +331,8 @@ pub fn remove_policy(router: &mut Router, id: u32, policy: &Policy) -> Result<u3
     let ipsec = router.own_mut::<Ipsec>();
     let mut spd = ipsec.spds.at(place).ok_or(Error::NoSpd(id))?.clone();
     let found = spd.all().find(|rule| rule.policy == *policy).cloned().ok_or(Error::NoPolicy)?;
-    let rules = spd.rules(policy, found.sa.1);
-    rules.retain(|rule| rule.index != found.index);
-    spd.protect.iter_mut().for_each(|by_spi| by_spi.retain(|_, rules| !rules.is_empty()));
-    ipsec.spds.replace(place, spd);
+    spd.remove(&found);
+    put(ipsec, place, spd, policy.is_outbound);
     forget(router, &found);
     Ok(found.index)
 }

@@ -1,5 +1,5 @@
 //! `ipsec4-tun-input`, `ipsec6-tun-input`: packets for this router that are sealed, from the far
-//! ends of protected tunnels.
+//! ends of protected tunnels. Those that no tunnel is for are punted.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use graph::{Buffer, Edge, Frame, Node, Payload};
 use hashbrown::HashMap;
 use infra::rcu::{Reader, SlabReader};
 use net::interface::{Counters, Port};
+use net::punt::Reason;
 use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
@@ -27,20 +28,27 @@ pub struct TunInput<const IS_6: bool> {
     pub(super) carried: SlabReader<Carried>,
     pub(super) ports: SlabReader<Port>,
     pub(super) counters: Arc<Counters>,
+    /// Reasons to punt what no tunnel is for, and what is behind a UDP header and not sealed (IKE).
+    pub(super) reasons: [Reason; 2],
 }
 
-/// The edge of [`TunInput`].
+/// Edges of [`TunInput`].
 #[derive(Clone, Copy)]
-pub struct Next<const IS_6: bool>;
+pub enum Next<const IS_6: bool> {
+    /// To be opened.
+    Open,
+    /// To those who asked for what no tunnel is for.
+    Punt,
+}
 
 impl<const IS_6: bool> graph::Next for Next<IS_6> {
-    const EDGES: &'static [Edge] = &[Edge {
-        to: ["esp4-decrypt-tun", "esp6-decrypt-tun"][IS_6 as usize],
-        payload: Work::NAME,
-    }];
+    const EDGES: &'static [Edge] = &[
+        Edge { to: ["esp4-decrypt-tun", "esp6-decrypt-tun"][IS_6 as usize], payload: Work::NAME },
+        Edge { to: "punt-dispatch", payload: Reason::NAME },
+    ];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        0
+        self as u32
     }
 }
 
@@ -50,18 +58,12 @@ pub enum Error {
     /// ipsec packets received on disabled interface.
     #[name("disabled")]
     Disabled,
-    /// no matching tunnel.
-    #[name("no_tunnel")]
-    NoTunnel,
     /// NAT keepalive.
     #[name("nat_keepalive")]
     Keepalive,
     /// Too Short.
     #[name("too_short")]
     TooShort,
-    /// SPI=0.
-    #[name("spi_0")]
-    NoSpi,
 }
 
 /// Counters of [`TunInput`].
@@ -70,6 +72,12 @@ pub enum Count {
     /// good packets received.
     #[name("rx")]
     Received,
+    /// no matching tunnel.
+    #[name("no_tunnel")]
+    NoTunnel,
+    /// SPI=0.
+    #[name("spi_0")]
+    NoSpi,
 }
 
 impl<const IS_6: bool> Node for TunInput<IS_6> {
@@ -83,7 +91,7 @@ impl<const IS_6: bool> Node for TunInput<IS_6> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
         let known = this.known.read(epoch);
-        let mut received = 0;
+        let (mut received, mut without_tunnel, mut without_spi) = (0, 0, 0);
         frame.each(
             #[inline(always)]
             |p| {
@@ -106,10 +114,18 @@ impl<const IS_6: bool> Node for TunInput<IS_6> {
                 let spi = packet.get(at..).and_then(<[u8]>::first_chunk::<4>);
                 let spi = u32::from_be_bytes(*spi.ok_or(Error::TooShort)?);
                 if spi == 0 {
-                    return Err(Error::NoSpi);
+                    without_spi += 1;
+                    p.set_payload(this.reasons[usize::from(protocol == Protocol::UDP)]);
+                    return Ok(Next::Punt);
                 }
-                let (sa, via) = *known.get(&(remote, spi)).ok_or(Error::NoTunnel)?;
-                let by = this.carried.read(via, epoch).ok_or(Error::NoTunnel)?;
+                let found = known.get(&(remote, spi));
+                let found =
+                    found.and_then(|(sa, via)| Some((*sa, *via, this.carried.read(*via, epoch)?)));
+                let Some((sa, via, by)) = found else {
+                    without_tunnel += 1;
+                    p.set_payload(this.reasons[0]);
+                    return Ok(Next::Punt);
+                };
                 let is_up = this.ports.read(by.interface.0, epoch).is_some_and(|port| port.up);
                 if !is_up {
                     let row = this.counters.rx.row(thread);
@@ -120,10 +136,12 @@ impl<const IS_6: bool> Node for TunInput<IS_6> {
                 }
                 received += 1;
                 p.set_payload(Work { sa, front: front as u32, via });
-                Ok(Next)
+                Ok(Next::Open)
             },
         );
         frame.count(Count::Received, received);
+        frame.count(Count::NoTunnel, without_tunnel);
+        frame.count(Count::NoSpi, without_spi);
     }
 }
 

@@ -4,6 +4,7 @@
 //! Packets leave the node that puts the tunnel's headers in front to one that seals them; their
 //! association is found by adjacency. Those that come in are found by the far end and their SPI.
 
+mod frames;
 mod input;
 pub mod itf;
 
@@ -14,9 +15,12 @@ use std::sync::Arc;
 
 use control::feature::Refused;
 use infra::rcu::{Shared, SharedSlab, SlabReader};
+use net::adjacency::chain::Hop;
 use net::adjacency::{AdjacencyIndex, Link, MAX_ADJACENCIES};
+use net::fib::Followed;
 use net::interface::{Change, Kind};
 use net::ip::{V4, V6};
+use net::punt::Reason;
 use net::tunnel::{Outer, Tuple};
 use net::{InterfaceIndex, Router, refuse};
 use wire::{Protocol, ip4, ip6};
@@ -29,13 +33,15 @@ pub use input::{Known, TunInput};
 /// Protected tunnels at most.
 const MOST: usize = 1 << 16;
 
-/// How packets over an adjacency are sealed.
-#[derive(Clone, Copy, Debug)]
+/// How packets over an adjacency, or frames of a tunnel, are sealed.
+#[derive(Clone, Debug)]
 pub struct Sealing {
     /// The association.
     pub sa: u32,
     /// The tunnel puts nothing in front: a hop is spent here.
     pub is_bare: bool,
+    /// The way to the far end of a tunnel for frames.
+    pub hop: Option<Hop>,
 }
 
 /// A protected tunnel, as the nodes that open read it.
@@ -82,9 +88,7 @@ pub struct Protected {
     pub sa_in: Vec<u32>,
     /// Number under which nodes find it.
     number: u32,
-    /// Keys of received packets, and ports that they come to.
-    keys: Vec<(bool, (u128, u32))>,
-    ports: Vec<(bool, u16)>,
+    received: Received,
 }
 
 type Key = (InterfaceIndex, IpAddr);
@@ -99,17 +103,20 @@ pub struct Protect {
     /// Protected tunnels that need packets to a UDP port.
     ports: HashMap<(bool, u16), u32>,
     itfs: itf::Itfs,
+    /// Routes to the far ends of tunnels for frames, by the tunnel's number.
+    followed: HashMap<u32, Followed>,
 }
 
 impl Protect {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             all: BTreeMap::new(),
-            by_adjacency: SharedSlab::new(MAX_ADJACENCIES)?,
+            by_adjacency: SharedSlab::new(MAX_ADJACENCIES + MOST)?,
             carried: SharedSlab::new(MOST)?,
             known: [Shared::new(Known::new()), Shared::new(Known::new())],
             ports: HashMap::new(),
             itfs: itf::Itfs::default(),
+            followed: HashMap::new(),
         })
     }
     pub(super) fn by_adjacency(&self) -> SlabReader<Sealing> {
@@ -176,7 +183,7 @@ pub fn update(
     sa_in: &[u32],
 ) -> Result<(), Error> {
     let found = router.interfaces.at(interface).ok_or(Error::NoInterface)?;
-    if found.kind == Kind::Ethernet {
+    if found.kind == Kind::Ethernet && found.hardware != frames::GRE {
         return Err(Error::Frames);
     }
     let sa_out = sa::index(router, sa_out)?;
@@ -185,26 +192,35 @@ pub fn update(
     if sa_in.iter().chain([&sa_out]).any(is_ah) {
         return Err(Error::Protocol);
     }
-    set(router, interface, next_hop, sa_out, sa_in)
+    set(router, interface, next_hop, sa_out, sa_in)?;
+    itf::follow(router, interface);
+    Ok(())
 }
 
-/// What a received packet of an association is known by: over IPv6, far end and SPI; and the UDP
-/// port that it comes to.
-type Received = (Vec<(bool, (u128, u32))>, Vec<(bool, u16)>);
+/// Marks of received packets of a tunnel.
+#[derive(Clone, Debug, Default)]
+struct Received {
+    /// Over IPv6, far end and SPI, and the association that opens.
+    keys: Vec<(bool, (u128, u32), u32)>,
+    /// UDP ports that they come to.
+    ports: Vec<(bool, u16)>,
+}
 
-fn received(router: &Router, outer: Option<&Outer>, sa_in: &[u32]) -> Result<Received, Error> {
-    let (mut keys, mut ports) = (Vec::new(), Vec::new());
-    for index in sa_in {
-        let Some(sa) = router.own::<Ipsec>().sas.at(*index) else { continue };
-        let remote = match (&sa.config.tunnel, outer) {
-            (Some(tunnel), _) => tunnel.src,
-            (None, Some(outer)) => outer.dst,
-            (None, None) => return Err(Error::NoTunnel),
-        };
-        keys.push((remote.is_ipv6(), (Tuple::bits(remote), sa.config.spi)));
-        ports.extend(sa.config.udp.map(|(_, dst)| (remote.is_ipv6(), dst)));
+impl Received {
+    /// Nothing for associations in transport mode while their far end is not known: next hops of
+    /// tunnels with several are made known later, and go.
+    fn of(router: &Router, outer: Option<&Outer>, sa_in: &[u32]) -> Self {
+        let mut received = Self::default();
+        for index in sa_in {
+            let Some(sa) = router.own::<Ipsec>().sas.at(*index) else { continue };
+            let remote = sa.config.tunnel.as_ref().map(|tunnel| tunnel.src);
+            let Some(remote) = remote.or(outer.map(|outer| outer.dst)) else { continue };
+            let is_6 = remote.is_ipv6();
+            received.keys.push((is_6, (Tuple::bits(remote), sa.config.spi), *index));
+            received.ports.extend(sa.config.udp.map(|(_, dst)| (is_6, dst)));
+        }
+        received
     }
-    Ok((keys, ports))
 }
 
 /// As [`update`], by the numbers of associations.
@@ -226,7 +242,8 @@ fn set(
         return Err(Error::Unfit);
     }
     let is_enclosed = !is_itf && sa_in.iter().any(|sa| tunnel_of(*sa).is_some());
-    let (keys, ports) = received(router, outer.as_ref(), &sa_in)?;
+    let route = frames::follow(router, interface, outer.as_ref())?;
+    let received = Received::of(router, outer.as_ref(), &sa_in);
     let ends = outer.map(|o| (Tuple::bits(o.dst), Tuple::bits(o.src)));
     let protect = router.own_mut::<Protect>();
     let number = protect.carried.insert(Carried { interface, is_enclosed, ends });
@@ -234,17 +251,17 @@ fn set(
     let users: Vec<_> = sa_in.iter().chain([&sa_out]).copied().collect();
     users.iter().for_each(|index| sa::use_one(router, *index, true));
     let protect = router.own_mut::<Protect>();
-    for ((is_6, key), sa) in keys.iter().zip(&sa_in) {
+    for (is_6, key, sa) in &received.keys {
         let known = &mut protect.known[usize::from(*is_6)];
         let mut new = known.current().clone();
         new.insert(*key, (*sa, number));
         known.publish(new);
     }
-    ports.iter().for_each(|at| listen(router, *at, true));
-    let new = Protected { interface, next_hop, sa_out, sa_in, number, keys, ports };
+    protect.followed.extend(route.map(|route| (number, route)));
+    received.ports.iter().for_each(|at| listen(router, *at, true));
+    let new = Protected { interface, next_hop, sa_out, sa_in, number, received };
     // What it was goes when what it is now is there: no packet passes unprotected.
     let old = router.own_mut::<Protect>().all.insert((interface, next_hop), new);
-    itf::follow(router, interface);
     lead(router, interface);
     old.into_iter().for_each(|old| give_up(router, &old));
     Ok(())
@@ -271,7 +288,9 @@ pub fn remove(
 fn give_up(router: &mut Router, gone: &Protected) {
     let protect = router.own_mut::<Protect>();
     protect.carried.remove(gone.number);
-    for (is_6, key) in &gone.keys {
+    protect.by_adjacency.put(frames::mark(gone.number), None);
+    let route = protect.followed.remove(&gone.number);
+    for (is_6, key, _) in &gone.received.keys {
         let known = &mut protect.known[usize::from(*is_6)];
         if known.current().get(key).is_some_and(|(_, number)| *number == gone.number) {
             let mut new = known.current().clone();
@@ -279,17 +298,25 @@ fn give_up(router: &mut Router, gone: &Protected) {
             known.publish(new);
         }
     }
-    gone.ports.iter().for_each(|at| listen(router, *at, false));
+    if let Some(route) = route {
+        router.unfollow(route);
+    }
+    gone.received.ports.iter().for_each(|at| listen(router, *at, false));
     gone.sa_in.iter().chain([&gone.sa_out]).for_each(|sa| sa::use_one(router, *sa, false));
 }
 
-/// An association of protected tunnels has changed.
-pub(super) fn refresh(router: &mut Router, index: u32) {
-    let has = |t: &&Protected| t.sa_out == index || t.sa_in.contains(&index);
-    let mine: Vec<_> = all(router).filter(has).cloned().collect();
+/// Sets tunnels anew, by the associations that they have.
+fn refresh_those(router: &mut Router, is_meant: impl Fn(&Protected) -> bool) {
+    let mine: Vec<_> = all(router).filter(|t| is_meant(t)).cloned().collect();
     for t in mine {
         let _ = set(router, t.interface, t.next_hop, t.sa_out, t.sa_in);
     }
+}
+
+/// An association of protected tunnels has changed. As in the original, packets of interfaces
+/// without headers of their own go on to where the far end was when they were protected.
+pub(super) fn refresh(router: &mut Router, index: u32) {
+    refresh_those(router, |t| t.sa_out == index || t.sa_in.contains(&index));
 }
 
 /// Has packets to a UDP port come to the input node while some tunnel needs it.
@@ -326,7 +353,7 @@ fn lead_one(router: &mut Router, index: AdjacencyIndex) {
     let protect = router.own::<Protect>();
     let sealing = protect.of(interface, next_hop).map(|t| t.sa_out);
     let is_bare = itf::is_one(router, interface);
-    let sealing = sealing.map(|sa| Sealing { sa, is_bare });
+    let sealing = sealing.map(|sa| Sealing { sa, is_bare, hop: None });
     let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
     router.own_mut::<Protect>().by_adjacency.put(index.0, sealing);
     // Without an association for its next hop a packet of a protected tunnel is dropped there.
@@ -335,6 +362,9 @@ fn lead_one(router: &mut Router, index: AdjacencyIndex) {
 }
 
 fn lead(router: &mut Router, interface: InterfaceIndex) {
+    if router.interfaces.at(interface).is_some_and(|i| i.kind == Kind::Ethernet) {
+        return frames::lead(router, interface);
+    }
     let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
     let is_sealed = is_known || itf::is_one(router, interface);
     let node = is_sealed.then(|| sealing_node(router, interface, Link::Ip4));
@@ -372,17 +402,25 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
     let [four, six] = known;
     let (ports, counters) = (router.interfaces.ports(), router.interfaces.counters());
     let carried = router.own::<Protect>().carried();
+    let reasons =
+        |names: [&str; 2]| names.map(|name| router.punt_reason_named(name).unwrap_or(Reason(0)));
     let input4 = TunInput::<false> {
         known: four,
         carried: carried.clone(),
         ports: ports.clone(),
         counters: Arc::clone(&counters),
+        reasons: reasons(["ipsec4-no-such-tunnel", "ipsec4-spi-o-udp-0"]),
     };
+    let reasons = reasons(["ipsec6-no-such-tunnel"; 2]);
+    let input6 = TunInput::<true> { known: six, carried, ports, counters, reasons };
     router.engine.add(input4).map_err(refuse)?;
-    router.engine.add(TunInput::<true> { known: six, carried, ports, counters }).map_err(refuse)?;
+    router.engine.add(input6).map_err(refuse)?;
     router.redispatch_protocol::<V4>(Protocol::ESP, Some(input::NODES[0])).map_err(refuse)?;
     router.redispatch_protocol::<V6>(Protocol::ESP, Some(input::NODES[1])).map_err(refuse)?;
     router.interfaces.observe(changed);
     router.on_adjacency.push(welcome);
+    router.on_peer.push(|router, (interface, addr)| {
+        refresh_those(router, |t| (t.interface, t.next_hop) == (interface, addr));
+    });
     Ok(())
 }
